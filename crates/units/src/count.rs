@@ -1,0 +1,32 @@
+//! Counts of rows.
+
+use crate::{ParseUnitError, parse_count};
+use std::fmt;
+use std::str::FromStr;
+
+/// A number of rows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RowCount(pub u64);
+
+/// Grouped in thousands: `10,000,000`.
+impl fmt::Display for RowCount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = self.0.to_string();
+        let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+        for (index, digit) in digits.chars().enumerate() {
+            if index > 0 && (digits.len() - index).is_multiple_of(3) {
+                grouped.push(',');
+            }
+            grouped.push(digit);
+        }
+        f.pad(&grouped)
+    }
+}
+
+impl FromStr for RowCount {
+    type Err = ParseUnitError;
+
+    fn from_str(text: &str) -> Result<Self, ParseUnitError> {
+        parse_count(text).map(RowCount)
+    }
+}

@@ -1,0 +1,21 @@
+//! A type per unit: what can be confused cannot be added.
+//!
+//! Sizes parse as a database administrator writes them (`64K`, `5T`, binary
+//! multiples) and print as one reads them (`1.24 GB/s`). Counts parse with
+//! decimal multiples (`10M` rows is ten million). This crate has no
+//! dependencies and does no I/O.
+
+mod count;
+mod parse;
+mod place;
+mod size;
+mod time;
+
+pub use count::RowCount;
+pub use parse::{ParseUnitError, parse_count, parse_size};
+pub use place::{BlockAddress, BlockCount, BlockNumber, BlockSize, FileId, Lsn, RowId};
+pub use size::{Bytes, Rate};
+pub use time::Nanos;
+
+#[cfg(test)]
+mod tests;

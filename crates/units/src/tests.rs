@@ -1,0 +1,58 @@
+use crate::*;
+
+#[test]
+fn sizes_parse_as_an_administrator_writes_them() {
+    for (text, bytes) in [
+        ("64K", 65_536),
+        ("5T", 5 << 40),
+        ("5120G", 5 << 40),
+        ("1.5G", 3 << 29),
+        ("1P", 1 << 50),
+        ("512", 512),
+        ("8kb", 8192),
+        ("1 MiB", 1 << 20),
+    ] {
+        assert_eq!(parse_size(text), Ok(bytes), "{text}");
+    }
+    for text in ["", "K", "-1", "1.5", "1X", "9999999P", "1..5K", "0x10"] {
+        assert!(parse_size(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn counts_use_decimal_multiples() {
+    assert_eq!(parse_count("10M"), Ok(10_000_000));
+    assert_eq!(parse_count("2.5K"), Ok(2_500));
+    assert_eq!(parse_count("1_000"), Ok(1_000));
+}
+
+#[test]
+fn values_print_with_three_figures() {
+    for (shown, expected) in [
+        (Bytes(512).to_string(), "512 B"),
+        (Bytes(1 << 20).to_string(), "1.00 MB"),
+        (Bytes(450 << 20).to_string(), "450 MB"),
+        (Bytes(1_023 << 20).to_string(), "1.00 GB"),
+        (Rate(1.24 * Bytes::G as f64).to_string(), "1.24 GB/s"),
+        (Nanos(160_000).to_string(), "160 us"),
+        (Nanos(1_240_000_000).to_string(), "1.24 s"),
+        (RowCount(10_000_000).to_string(), "10,000,000"),
+        (Bytes(65_536).as_setting(), "64K"),
+        (Bytes(1_000).as_setting(), "1000"),
+    ] {
+        assert_eq!(shown, expected);
+    }
+}
+
+#[test]
+fn row_ids_keep_their_parts_and_their_order() {
+    let at = |file, block, slot| {
+        RowId::new(BlockAddress { file: FileId(file), block: BlockNumber(block) }, slot)
+    };
+    let row = at(1023, u32::MAX, 65_535);
+    assert_eq!(row.address().file, FileId(1023));
+    assert_eq!(row.address().block, BlockNumber(u32::MAX));
+    assert_eq!(row.slot(), 65_535);
+    assert!(at(1, 2, 9) < at(1, 3, 0));
+    assert!(at(1, u32::MAX, 0) < at(2, 0, 0));
+}
