@@ -1,1 +1,40 @@
-//! placeholder
+//! Where time goes: wait events, statistics and I/O streams, recorded per
+//! session without locks.
+//!
+//! What it does: code that may wait names an [`Event`]; code that does work
+//! counts a [`Statistic`]; every request for bytes belongs to an [`IoStream`].
+//! Each server process is a [`Session`], the only writer of its record.
+//! A [`Recorder`] holds the records of one instance; two of its snapshots give
+//! a [`Period`], from which elapsed = CPU + waits + unaccounted follows.
+//!
+//! How: a record is an array of counters, one cell per row of the tables below.
+//! They are atomics because a progress display reads them while the owner
+//! writes, but each has one writer, so an update is a plain load and store, with
+//! no lock prefix and no sharing. A wait costs two clock reads (about 20 ns
+//! each from the vDSO) and six such updates, together below 60 ns
+//! (`cargo xtask bench events`).
+//!
+//! Why not a trace of every wait: ten million of them are gigabytes; the log2
+//! histogram keeps the shape in 32 words. Why not thread-locals: a session is
+//! handed to the code that works for it, so a library user sees who pays.
+//!
+//! Limits: histograms have 32 buckets, below 1 microsecond to above 17 minutes.
+//! The I/O profile keeps 4,096 time buckets per stream and doubles their width
+//! when they are full.
+
+pub mod clock;
+mod histogram;
+mod profile;
+mod recorder;
+mod session;
+mod table;
+
+pub use clock::now;
+pub use histogram::{BUCKETS, Histogram};
+pub use profile::Profile;
+pub use recorder::{EventTotals, Period, PhaseSpan, Recorder, SessionTotals, Snapshot, StreamTotals};
+pub use session::{Session, SessionKind};
+pub use table::{Direction, Event, IoStream, Statistic, Unit, WaitClass};
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,35 @@
-//! placeholder
+//! Files and the ways to reach them: the only crate that calls the kernel about files.
+//!
+//! What it does: a [`File`] is opened direct or buffered; a [`Channel`] carries
+//! [`Request`]s to it by one of three methods (plain system calls, a thread
+//! pool, an io_uring of its own) behind one interface; buffers come from an
+//! aligned [`Arena`]. [`device`] says what lies under a path, [`receipt`] brings
+//! evidence from outside the code that set a flag.
+//!
+//! How: a request owns its buffer from submission to completion, so no two
+//! parties ever see the same bytes and the interface is safe. Each thread has
+//! its own channel: no lock is shared on the way to the kernel but the thread
+//! pool's queue.
+//!
+//! Why not an async runtime: the engine waits by event name, one channel a
+//! server, and needs to say what it waited for. Architecture (many requests in
+//! flight, submitted in batches) gives the factors, ring flags the per cents.
+//!
+//! Limits: Linux. Requests are at most 1 GiB. Polled rings are left to the
+//! calibrator, which probes them.
+
+mod arena;
+pub mod device;
+mod error;
+mod file;
+mod method;
+pub mod receipt;
+pub mod sim;
+
+pub use arena::{Arena, IoBuffer, huge_vec};
+pub use error::IoError;
+pub use file::{Access, DirectIo, Disk, File, FileCounters};
+pub use method::{Channel, Completion, Method, MethodKind, Operation, Request};
+
+#[cfg(test)]
+mod tests;

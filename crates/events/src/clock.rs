@@ -1,0 +1,45 @@
+//! The clocks: the only place that reads one.
+
+use plumb_units::Nanos;
+use rustix::time::{ClockId, Timespec, clock_gettime};
+use std::fs;
+use std::time::{Duration, SystemTime};
+
+/// Monotonic time, from an origin that only differences can cancel.
+#[inline]
+#[must_use]
+pub fn now() -> Nanos {
+    nanos(clock_gettime(ClockId::Monotonic))
+}
+
+/// CPU time that the calling thread has used.
+#[must_use]
+pub fn thread_cpu() -> Nanos {
+    nanos(clock_gettime(ClockId::ThreadCPUTime))
+}
+
+/// CPU time that the whole process has used.
+#[must_use]
+pub fn process_cpu() -> Nanos {
+    nanos(clock_gettime(ClockId::ProcessCPUTime))
+}
+
+/// Time of day as seconds and nanoseconds since 1970-01-01 UTC.
+#[must_use]
+pub fn wall() -> Duration {
+    #[allow(clippy::disallowed_methods, reason = "this is the place that reads clocks")]
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
+}
+
+/// CPU time and run-queue delay of a thread of this process, as the scheduler
+/// counts them (`/proc/self/task/TID/schedstat`); `None` where the kernel does not.
+#[must_use]
+pub fn scheduler_times(thread: i32) -> Option<(Nanos, Nanos)> {
+    let text = fs::read_to_string(format!("/proc/self/task/{thread}/schedstat")).ok()?;
+    let mut fields = text.split_ascii_whitespace().map(str::parse::<u64>);
+    Some((Nanos(fields.next()?.ok()?), Nanos(fields.next()?.ok()?)))
+}
+
+fn nanos(time: Timespec) -> Nanos {
+    Nanos(time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs())
+}

@@ -1,0 +1,34 @@
+//! Log2 histograms of durations, from one microsecond up.
+
+use plumb_units::Nanos;
+
+/// Buckets in a histogram.
+pub const BUCKETS: usize = 32;
+
+/// Counts by duration: bucket 0 holds what took under 1 us, bucket i what took
+/// from 2^(i-1) to 2^i us; the last bucket has no upper end.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Histogram(pub [u64; BUCKETS]);
+
+impl Histogram {
+    /// The bucket that a duration falls in.
+    #[inline]
+    #[must_use]
+    pub fn bucket(duration: Nanos) -> usize {
+        let micros = duration.0 / 1_000;
+        ((u64::BITS - micros.leading_zeros()) as usize).min(BUCKETS - 1)
+    }
+
+    /// Where a bucket ends, in microseconds (exclusive).
+    #[must_use]
+    pub fn upper_micros(bucket: usize) -> u64 {
+        1u64 << bucket
+    }
+
+    /// Adds another histogram's counts.
+    pub fn merge(&mut self, other: &Histogram) {
+        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
+            *mine += theirs;
+        }
+    }
+}

@@ -1,0 +1,383 @@
+//! The records of an instance, snapshots of them, and the difference of two.
+
+use crate::clock::{self, now};
+use crate::histogram::Histogram;
+use crate::profile::Profile;
+use crate::session::{Cell, Record};
+use crate::{Event, IoStream, Session, SessionKind, Statistic, WaitClass};
+use plumb_units::Nanos;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Keeps the records of every session of one instance. Its locks are taken when
+/// a session starts or ends and when a snapshot is read, never by a wait.
+#[derive(Debug, Clone)]
+pub struct Recorder(Arc<Shared>);
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) origin: Nanos,
+    records: Mutex<Vec<Arc<Record>>>,
+    profile: Mutex<Profile>,
+    phases: Mutex<Vec<PhaseSpan>>,
+}
+
+impl Shared {
+    pub(crate) fn register(&self, record: Arc<Record>) {
+        locked(&self.records).push(record);
+    }
+
+    pub(crate) fn merge_profile(&self, profile: &Profile) {
+        locked(&self.profile).merge(profile);
+    }
+}
+
+/// A stretch of work with a name: a band of the I/O profile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PhaseSpan {
+    /// What was done, as `run generation`.
+    pub name: &'static str,
+    /// When it began, since the recorder's origin.
+    pub begin: Nanos,
+    /// When it ended.
+    pub end: Nanos,
+    /// Rows that passed through.
+    pub rows: u64,
+}
+
+impl Recorder {
+    /// A recorder whose profile starts now.
+    #[must_use]
+    pub fn new() -> Recorder {
+        let origin = now();
+        Recorder(Arc::new(Shared {
+            origin,
+            records: Mutex::new(Vec::new()),
+            profile: Mutex::new(Profile::new(origin)),
+            phases: Mutex::new(Vec::new()),
+        }))
+    }
+
+    /// The time that phases and profile count from.
+    #[must_use]
+    pub fn origin(&self) -> Nanos {
+        self.0.origin
+    }
+
+    /// A new session of the calling thread.
+    #[must_use]
+    pub fn session(&self, name: impl Into<String>, kind: SessionKind) -> Session {
+        Session::new(Arc::clone(&self.0), name.into(), kind)
+    }
+
+    /// Notes a phase that began at `begin` (a clock reading) and ends now.
+    pub fn phase(&self, name: &'static str, begin: Nanos, rows: u64) {
+        let origin = self.0.origin;
+        locked(&self.0.phases).push(PhaseSpan {
+            name,
+            begin: begin.saturating_sub(origin),
+            end: now().saturating_sub(origin),
+            rows,
+        });
+    }
+
+    /// The phases so far, spans of one name joined to one (first begin, last
+    /// end, sum of rows), in order of beginning.
+    #[must_use]
+    pub fn phases(&self) -> Vec<PhaseSpan> {
+        let mut joined: Vec<PhaseSpan> = Vec::new();
+        for span in locked(&self.0.phases).iter() {
+            match joined.iter_mut().find(|known| known.name == span.name) {
+                Some(known) => {
+                    known.begin = known.begin.min(span.begin);
+                    known.end = known.end.max(span.end);
+                    known.rows += span.rows;
+                }
+                None => joined.push(span.clone()),
+            }
+        }
+        joined.sort_by_key(|span| (span.begin, span.end));
+        joined
+    }
+
+    /// The profile of the sessions that have ended.
+    #[must_use]
+    pub fn profile(&self) -> Profile {
+        locked(&self.0.profile).clone()
+    }
+
+    /// Totals of every session, living or ended, as of now.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        let at = now();
+        let sessions = locked(&self.0.records).iter().map(|r| SessionTotals::of(r, at)).collect();
+        Snapshot { at, sessions }
+    }
+}
+
+impl Default for Recorder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// What all sessions had recorded at one moment.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    /// The moment, a reading of the monotonic clock.
+    pub at: Nanos,
+    /// One entry per session, in order of their start.
+    pub sessions: Vec<SessionTotals>,
+}
+
+impl Snapshot {
+    /// One statistic over all sessions.
+    #[must_use]
+    pub fn statistic(&self, statistic: Statistic) -> u64 {
+        self.sessions.iter().map(|session| session.statistics[statistic as usize]).sum()
+    }
+
+    /// What happened between `earlier` and this snapshot. Sessions that recorded
+    /// nothing in between are left out.
+    #[must_use]
+    pub fn since(&self, earlier: &Snapshot) -> Period {
+        let sessions = self
+            .sessions
+            .iter()
+            .enumerate()
+            .filter_map(|(index, session)| session.since(earlier.sessions.get(index), earlier.at))
+            .collect();
+        Period { elapsed: self.at.saturating_sub(earlier.at), sessions }
+    }
+}
+
+/// What happened between two snapshots.
+#[derive(Debug, Clone)]
+pub struct Period {
+    /// The time between them.
+    pub elapsed: Nanos,
+    /// The sessions that lived in it.
+    pub sessions: Vec<SessionTotals>,
+}
+
+impl Period {
+    /// One statistic over all sessions.
+    #[must_use]
+    pub fn statistic(&self, statistic: Statistic) -> u64 {
+        self.sessions.iter().map(|session| session.statistics[statistic as usize]).sum()
+    }
+
+    /// One event over the sessions of a kind.
+    #[must_use]
+    pub fn event(&self, event: Event, kind: SessionKind) -> EventTotals {
+        let mut total = EventTotals::default();
+        for session in self.sessions.iter().filter(|session| session.kind == kind) {
+            total.merge(&session.events[event as usize]);
+        }
+        total
+    }
+
+    /// One stream over all sessions.
+    #[must_use]
+    pub fn stream(&self, stream: IoStream) -> StreamTotals {
+        let mut total = StreamTotals::default();
+        for session in &self.sessions {
+            total.merge(&session.streams[stream as usize]);
+        }
+        total
+    }
+
+    /// CPU of foreground sessions.
+    #[must_use]
+    pub fn db_cpu(&self) -> Nanos {
+        self.foreground().map(|session| session.cpu).sum()
+    }
+
+    /// DB time: CPU and non-idle waits of foreground sessions.
+    #[must_use]
+    pub fn db_time(&self) -> Nanos {
+        self.foreground().map(|session| session.cpu + session.waits(false)).sum()
+    }
+
+    fn foreground(&self) -> impl Iterator<Item = &SessionTotals> {
+        self.sessions.iter().filter(|session| session.kind == SessionKind::Foreground)
+    }
+}
+
+/// The totals of one session.
+#[derive(Debug, Clone)]
+pub struct SessionTotals {
+    /// Its name.
+    pub name: String,
+    /// Whether its time is DB time.
+    pub kind: SessionKind,
+    /// How long it lived.
+    pub elapsed: Nanos,
+    /// CPU time it used.
+    pub cpu: Nanos,
+    /// Time it was ready to run and had no processor, from the scheduler.
+    pub run_queue: Nanos,
+    /// By [`Event`].
+    pub events: Vec<EventTotals>,
+    /// By [`IoStream`].
+    pub streams: Vec<StreamTotals>,
+    /// By [`Statistic`].
+    pub statistics: Vec<u64>,
+}
+
+impl SessionTotals {
+    fn of(record: &Record, at: Nanos) -> SessionTotals {
+        let end = record.end_ns.get();
+        let (cpu, run_queue, until) = if end == 0 {
+            let times = clock::scheduler_times(record.thread).unwrap_or_default();
+            (times.0, times.1, at)
+        } else {
+            (Nanos(record.cpu_ns.get()), Nanos(record.run_queue_ns.get()), Nanos(end))
+        };
+        SessionTotals {
+            name: record.name.clone(),
+            kind: record.kind,
+            elapsed: until.saturating_sub(record.begin),
+            cpu,
+            run_queue,
+            events: record.events.iter().map(EventTotals::of).collect(),
+            streams: record.streams.iter().map(StreamTotals::of).collect(),
+            statistics: record.statistics.iter().map(|counter| counter.get()).collect(),
+        }
+    }
+
+    /// The difference to an earlier snapshot of the same session; `None` when it
+    /// had ended by then.
+    fn since(&self, earlier: Option<&SessionTotals>, _at: Nanos) -> Option<SessionTotals> {
+        let Some(earlier) = earlier else { return Some(self.clone()) };
+        let elapsed = self.elapsed.saturating_sub(earlier.elapsed);
+        if elapsed.0 == 0 {
+            return None;
+        }
+        let mut difference = self.clone();
+        difference.elapsed = elapsed;
+        difference.cpu = self.cpu.saturating_sub(earlier.cpu);
+        difference.run_queue = self.run_queue.saturating_sub(earlier.run_queue);
+        for (mine, theirs) in difference.events.iter_mut().zip(&earlier.events) {
+            mine.subtract(theirs);
+        }
+        for (mine, theirs) in difference.streams.iter_mut().zip(&earlier.streams) {
+            mine.subtract(theirs);
+        }
+        for (mine, theirs) in difference.statistics.iter_mut().zip(&earlier.statistics) {
+            *mine -= theirs;
+        }
+        Some(difference)
+    }
+
+    /// Time it waited: idle events only, or all others.
+    #[must_use]
+    pub fn waits(&self, idle: bool) -> Nanos {
+        Event::ALL
+            .iter()
+            .filter(|event| (event.class() == WaitClass::Idle) == idle)
+            .map(|event| self.events[*event as usize].time)
+            .sum()
+    }
+
+    /// What neither CPU nor a wait explains: elapsed - CPU - waits.
+    #[must_use]
+    pub fn unaccounted(&self) -> Nanos {
+        self.elapsed.saturating_sub(self.cpu + self.waits(false) + self.waits(true))
+    }
+}
+
+/// Count and time of an event.
+#[derive(Debug, Clone, Default)]
+pub struct EventTotals {
+    /// Waits.
+    pub count: u64,
+    /// Time waited.
+    pub time: Nanos,
+    /// The longest wait so far, over the whole life of the session.
+    pub max: Nanos,
+    /// By duration.
+    pub histogram: Histogram,
+}
+
+impl EventTotals {
+    fn of(cell: &Cell) -> EventTotals {
+        EventTotals {
+            count: cell.count.get(),
+            time: Nanos(cell.time_ns.get()),
+            max: Nanos(cell.max_ns.get()),
+            histogram: histogram(cell),
+        }
+    }
+
+    /// Adds another session's totals.
+    pub fn merge(&mut self, other: &EventTotals) {
+        self.count += other.count;
+        self.time += other.time;
+        self.max = self.max.max(other.max);
+        self.histogram.merge(&other.histogram);
+    }
+
+    fn subtract(&mut self, earlier: &EventTotals) {
+        self.count -= earlier.count;
+        self.time = self.time.saturating_sub(earlier.time);
+        subtract(&mut self.histogram, &earlier.histogram);
+    }
+}
+
+/// Requests, bytes and service time of a stream.
+#[derive(Debug, Clone, Default)]
+pub struct StreamTotals {
+    /// Requests.
+    pub count: u64,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Service time, from submission to completion, summed over requests that may overlap.
+    pub time: Nanos,
+    /// The longest service time so far.
+    pub max: Nanos,
+    /// By service time.
+    pub histogram: Histogram,
+}
+
+impl StreamTotals {
+    fn of(cell: &Cell) -> StreamTotals {
+        StreamTotals {
+            count: cell.count.get(),
+            bytes: cell.bytes.get(),
+            time: Nanos(cell.time_ns.get()),
+            max: Nanos(cell.max_ns.get()),
+            histogram: histogram(cell),
+        }
+    }
+
+    /// Adds another session's totals.
+    pub fn merge(&mut self, other: &StreamTotals) {
+        self.count += other.count;
+        self.bytes += other.bytes;
+        self.time += other.time;
+        self.max = self.max.max(other.max);
+        self.histogram.merge(&other.histogram);
+    }
+
+    fn subtract(&mut self, earlier: &StreamTotals) {
+        self.count -= earlier.count;
+        self.bytes -= earlier.bytes;
+        self.time = self.time.saturating_sub(earlier.time);
+        subtract(&mut self.histogram, &earlier.histogram);
+    }
+}
+
+fn histogram(cell: &Cell) -> Histogram {
+    Histogram(std::array::from_fn(|bucket| cell.histogram[bucket].get()))
+}
+
+fn subtract(from: &mut Histogram, earlier: &Histogram) {
+    for (mine, theirs) in from.0.iter_mut().zip(&earlier.0) {
+        *mine -= theirs;
+    }
+}
+
+/// A panic elsewhere must not hide the records: they are counters, valid at any moment.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

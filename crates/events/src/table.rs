@@ -1,0 +1,250 @@
+//! The tables: wait events with their classes, statistics, I/O streams.
+//!
+//! One row each; names, documentation and reports follow from it. The names
+//! are Oracle's where Oracle has one.
+
+/// The class that groups wait events in a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum WaitClass {
+    /// A shared resource is held by another session.
+    Concurrency,
+    /// A setting is too small for the work: cache, log, queue.
+    Configuration,
+    /// Nothing to do: not part of DB time.
+    Idle,
+    /// None of the others.
+    Other,
+    /// Background I/O: the database writer.
+    SystemIo,
+    /// Foreground I/O.
+    UserIo,
+}
+
+impl WaitClass {
+    /// Every class.
+    pub const ALL: [WaitClass; 6] = [
+        WaitClass::Concurrency,
+        WaitClass::Configuration,
+        WaitClass::Idle,
+        WaitClass::Other,
+        WaitClass::SystemIo,
+        WaitClass::UserIo,
+    ];
+
+    /// The class as reports print it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            WaitClass::Concurrency => "Concurrency",
+            WaitClass::Configuration => "Configuration",
+            WaitClass::Idle => "Idle",
+            WaitClass::Other => "Other",
+            WaitClass::SystemIo => "System I/O",
+            WaitClass::UserIo => "User I/O",
+        }
+    }
+}
+
+macro_rules! events {
+    ($($variant:ident, $name:literal, $class:ident, $sentence:literal;)*) => {
+        /// Something a session may wait for.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Event { $(#[doc = $sentence] $variant),* }
+
+        impl Event {
+            /// Every event, in the order of the table.
+            pub const ALL: &'static [Event] = &[$(Event::$variant),*];
+            /// How many there are.
+            pub const COUNT: usize = Self::ALL.len();
+
+            /// The name as reports print it.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Event::$variant => $name),* }
+            }
+
+            /// The class it is counted under.
+            #[must_use]
+            pub const fn class(self) -> WaitClass {
+                match self { $(Event::$variant => WaitClass::$class),* }
+            }
+
+            /// What the session waits for, in a sentence.
+            #[must_use]
+            pub const fn sentence(self) -> &'static str {
+                match self { $(Event::$variant => $sentence),* }
+            }
+        }
+    };
+}
+
+events! {
+    DbFileSequentialRead, "db file sequential read", UserIo, "One block is read into the buffer cache.";
+    DbFileScatteredRead, "db file scattered read", UserIo, "Several adjacent blocks are read into the buffer cache.";
+    DirectPathRead, "direct path read", UserIo, "Blocks of a table or index are read into private memory.";
+    DirectPathReadTemp, "direct path read temp", UserIo, "Blocks of a sort run are read into private memory.";
+    DirectPathWrite, "direct path write", UserIo, "Blocks of a table or index are written from private memory.";
+    DirectPathWriteTemp, "direct path write temp", UserIo, "Blocks of a sort run are written from private memory.";
+    DirectPathSync, "direct path sync", UserIo, "Written data files are made durable (fdatasync).";
+    DataFileInitWrite, "Data file init write", UserIo, "A new or extended data file is filled with zeros.";
+    DiskFileOperations, "Disk file operations I/O", UserIo, "A file is opened, created, sized or removed.";
+    LocalWriteWait, "local write wait", UserIo, "A session waits until the database writer has written its blocks.";
+    ControlFileParallelWrite, "control file parallel write", SystemIo, "The control file is replaced.";
+    ControlFileSequentialRead, "control file sequential read", SystemIo, "The control file is read.";
+    DbFileParallelWrite, "db file parallel write", SystemIo, "The database writer waits for a batch of block writes.";
+    FreeBufferWaits, "free buffer waits", Configuration, "A session finds no free buffer in the cache and posts the database writer.";
+    BufferBusyWaits, "buffer busy waits", Concurrency, "A session waits for a buffer that another one holds.";
+    ReadByOtherSession, "read by other session", UserIo, "A session waits for a block that another one is reading.";
+    PxDeqExecutionMsg, "PX Deq: Execution Msg", Idle, "A sort server waits for rows from the table queue.";
+    PxDeqCreditSendBlkd, "PX Deq Credit: send blkd", Other, "A scan server waits for a free table queue buffer.";
+    PxDeqExecuteReply, "PX Deq: Execute Reply", Idle, "The coordinator waits for its parallel servers.";
+    PxDeqJoinAck, "PX Deq: Join ACK", Other, "A server waits until all servers of its set have started.";
+    LoadSource, "external source read", Other, "A load session waits for its turn at a shared input file.";
+    DbwrIdle, "rdbms ipc message", Idle, "A background process waits for work.";
+}
+
+/// How a statistic's number is to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// A plain count.
+    Count,
+    /// Bytes.
+    Bytes,
+}
+
+macro_rules! statistics {
+    ($($variant:ident, $name:literal, $unit:ident, $sentence:literal;)*) => {
+        /// Something a session counts.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Statistic { $(#[doc = $sentence] $variant),* }
+
+        impl Statistic {
+            /// Every statistic, in the order of the table.
+            pub const ALL: &'static [Statistic] = &[$(Statistic::$variant),*];
+            /// How many there are.
+            pub const COUNT: usize = Self::ALL.len();
+
+            /// The name as reports print it.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Statistic::$variant => $name),* }
+            }
+
+            /// How its number is to be read.
+            #[must_use]
+            pub const fn unit(self) -> Unit {
+                match self { $(Statistic::$variant => Unit::$unit),* }
+            }
+
+            /// What is counted, in a sentence.
+            #[must_use]
+            pub const fn sentence(self) -> &'static str {
+                match self { $(Statistic::$variant => $sentence),* }
+            }
+        }
+    };
+}
+
+statistics! {
+    PhysicalReadBlocks, "physical reads", Count, "Blocks read from data files.";
+    PhysicalReadBytes, "physical read bytes", Bytes, "Bytes read from data files.";
+    PhysicalReadRequests, "physical read total IO requests", Count, "Read requests to data files.";
+    PhysicalReadsDirect, "physical reads direct", Count, "Blocks read past the buffer cache.";
+    PhysicalReadsDirectTemp, "physical reads direct temporary tablespace", Count, "Sort run blocks read past the buffer cache.";
+    PhysicalWriteBlocks, "physical writes", Count, "Blocks written to data files.";
+    PhysicalWriteBytes, "physical write bytes", Bytes, "Bytes written to data files.";
+    PhysicalWriteRequests, "physical write total IO requests", Count, "Write requests to data files.";
+    PhysicalWritesDirect, "physical writes direct", Count, "Blocks written past the buffer cache.";
+    PhysicalWritesDirectTemp, "physical writes direct temporary tablespace", Count, "Sort run blocks written past the buffer cache.";
+    PhysicalWritesFromCache, "physical writes from cache", Count, "Blocks written by the database writer.";
+    RequestsContinued, "short transfers continued", Count, "Requests that moved fewer bytes than asked and were continued.";
+    RequestsRetried, "requests retried", Count, "Requests repeated after EINTR or EAGAIN.";
+    RingEnters, "ring enters", Count, "Calls of io_uring_enter.";
+    RingRequests, "ring requests", Count, "Requests that went through an io_uring.";
+    RingFixedRequests, "ring requests with registered buffers", Count, "Requests through an io_uring whose buffers the kernel had pinned beforehand.";
+    PoolRequests, "thread pool requests", Count, "Requests that the thread pool carried out.";
+    SyncRequests, "synchronous requests", Count, "Requests that the session carried out itself, one at a time.";
+    LogicalReads, "session logical reads", Count, "Blocks looked up in the buffer cache.";
+    CacheHits, "buffer cache hits", Count, "Blocks found in the buffer cache.";
+    FreeBufferRequested, "free buffer requested", Count, "Free buffers asked of the buffer cache.";
+    DbwrBatches, "DBWR write batches", Count, "Batches the database writer submitted.";
+    TableScanRows, "table scan rows gotten", Count, "Rows that table scans passed on.";
+    TableScanBlocks, "table scan blocks gotten", Count, "Blocks that table scans read.";
+    SampleRows, "table queue sample rows", Count, "Rows read to find the key ranges of the sort servers.";
+    QueueRows, "table queue rows", Count, "Rows sent through a table queue.";
+    QueueBytes, "table queue bytes", Bytes, "Bytes sent through a table queue.";
+    SortsMemory, "sorts (memory)", Count, "Sorts that fitted their sort area.";
+    SortsDisk, "sorts (disk)", Count, "Sorts that wrote runs.";
+    SortsOnePass, "workarea executions - onepass", Count, "Sorts whose runs were merged once.";
+    SortsMultiPass, "workarea executions - multipass", Count, "Sorts that needed intermediate merges.";
+    SortRows, "sorts (rows)", Count, "Rows sorted.";
+    SortRuns, "sort runs", Count, "Sorted runs made from the input.";
+    SortRunRows, "sort run rows written", Count, "Rows written to sort runs, intermediate merges included.";
+    IntermediateMerges, "sort intermediate merges", Count, "Merges of some runs into a longer run.";
+    MergeRows, "sort merge rows", Count, "Rows that left a merge, intermediate or last.";
+    MergeBlocksAhead, "sort merge blocks read ahead", Count, "Run blocks that had arrived before the merge asked for them.";
+    MergeBlocksWaited, "sort merge blocks waited for", Count, "Run blocks that the merge had to wait for.";
+    IndexEntries, "index entries", Count, "Entries written to index leaves.";
+    IndexLeafBlocks, "index leaf blocks", Count, "Leaf blocks written.";
+    IndexBranchBlocks, "index branch blocks", Count, "Branch blocks written.";
+    LoadRows, "direct load rows", Count, "Rows loaded by direct path.";
+    LoadBlocks, "direct load blocks", Count, "Table blocks formatted by direct path loads.";
+    BlocksVerified, "block checksums verified", Count, "Blocks whose address and checksum were checked.";
+    RowsFetchedByRowId, "table fetch by rowid", Count, "Rows fetched by their address.";
+    FileBytesExtended, "data file bytes extended", Bytes, "Bytes by which data files grew, written as zeros.";
+}
+
+/// Which way bytes move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// From a file.
+    Read,
+    /// To a file.
+    Write,
+}
+
+macro_rules! streams {
+    ($($variant:ident, $name:literal, $direction:ident, $sentence:literal;)*) => {
+        /// What bytes are moved for: the functions of `IOStat by Function` and the
+        /// lines of the I/O profile.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum IoStream { $(#[doc = $sentence] $variant),* }
+
+        impl IoStream {
+            /// Every stream, in the order of the table.
+            pub const ALL: &'static [IoStream] = &[$(IoStream::$variant),*];
+            /// How many there are.
+            pub const COUNT: usize = Self::ALL.len();
+
+            /// The name as reports print it.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(IoStream::$variant => $name),* }
+            }
+
+            /// Which way its bytes move.
+            #[must_use]
+            pub const fn direction(self) -> Direction {
+                match self { $(IoStream::$variant => Direction::$direction),* }
+            }
+
+            /// What the bytes are moved for, in a sentence.
+            #[must_use]
+            pub const fn sentence(self) -> &'static str {
+                match self { $(IoStream::$variant => $sentence),* }
+            }
+        }
+    };
+}
+
+streams! {
+    TableReads, "table reads", Read, "Table blocks read by scans.";
+    TempWrites, "temp writes", Write, "Sort runs written.";
+    TempReads, "temp reads", Read, "Sort runs read back by merges.";
+    IndexWrites, "index writes", Write, "Index blocks written.";
+    DataWrites, "data writes", Write, "Table blocks written by loads.";
+    IndexReads, "index reads", Read, "Index blocks read.";
+    CacheReads, "cache reads", Read, "Blocks read into the buffer cache.";
+    FileInit, "file init", Write, "Zeros written when data files are made or extended.";
+    Probe, "device probe", Read, "Reads that measure the device.";
+}

@@ -1,0 +1,151 @@
+//! Aligned buffers in huge pages.
+//!
+//! One anonymous mapping is cut into equal [`IoBuffer`]s. Arenas of 2 MiB and
+//! more ask for huge pages: a 512K request then has one segment instead of 128
+//! (a virtio disk with 254 segments splits anything above 1016K of small pages),
+//! and registering it with a ring pins a handful of pages. Buffers keep the
+//! mapping alive; it is unmapped when the last one is dropped.
+
+use crate::IoError;
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+const HUGE_PAGE: usize = 2 << 20;
+const PAGE: usize = 4096;
+
+/// A mapping that buffers are cut from.
+#[derive(Debug, Clone)]
+pub struct Arena(Arc<Mapping>);
+
+#[derive(Debug)]
+struct Mapping {
+    start: NonNull<u8>,
+    length: usize,
+    /// The part that buffers are cut from: where it begins, and its length.
+    used: (usize, usize),
+}
+
+// SAFETY: the mapping is plain memory; all access goes through IoBuffers, which never overlap.
+#[allow(unsafe_code)]
+unsafe impl Send for Mapping {}
+// SAFETY: as above; a shared Mapping gives no access to its bytes.
+#[allow(unsafe_code)]
+unsafe impl Sync for Mapping {}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: start and length are those of mmap, and the last buffer is gone.
+        #[allow(unsafe_code)]
+        // A failed unmap leaves memory mapped; there is nobody to tell.
+        let _ = unsafe { munmap(self.start.as_ptr().cast(), self.length) };
+    }
+}
+
+impl Arena {
+    /// Maps `count` buffers of `bytes` each, zeroed, aligned to 4096 bytes.
+    ///
+    /// # Errors
+    /// When the kernel has no memory.
+    ///
+    /// # Panics
+    /// When `bytes` is not a positive multiple of 512 or `count` is zero.
+    pub fn buffers(bytes: usize, count: usize) -> Result<(Arena, Vec<IoBuffer>), IoError> {
+        assert!(bytes > 0 && bytes.is_multiple_of(512), "a buffer of {bytes} bytes cannot be used for direct I/O");
+        assert!(count > 0);
+        let stride = bytes.next_multiple_of(PAGE);
+        let wanted = stride * count;
+        // Mapping a huge page more than wanted allows to start at a huge page boundary.
+        let huge = wanted >= HUGE_PAGE;
+        let length = if huge { wanted.next_multiple_of(HUGE_PAGE) + HUGE_PAGE } else { wanted };
+        // SAFETY: a new private anonymous mapping aliases nothing.
+        #[allow(unsafe_code)]
+        let start = unsafe {
+            mmap_anonymous(std::ptr::null_mut(), length, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE)
+        }
+        .map_err(|source| IoError::Memory { bytes: length, source: source.into() })?;
+        let start = NonNull::new(start.cast::<u8>()).expect("mmap never maps address zero");
+        let first = if huge { start.as_ptr().align_offset(HUGE_PAGE) } else { 0 };
+        let mapping = Arc::new(Mapping { start, length, used: (first, wanted) });
+        if huge {
+            advise_huge(start.as_ptr().wrapping_add(first), wanted.next_multiple_of(HUGE_PAGE));
+        }
+        let buffers = (0..count)
+            .map(|index| IoBuffer {
+                start: NonNull::new(start.as_ptr().wrapping_add(first + index * stride))
+                    .expect("inside the mapping"),
+                length: bytes,
+                mapping: Arc::clone(&mapping),
+            })
+            .collect();
+        Ok((Arena(mapping), buffers))
+    }
+
+    /// Start and length of the part in use, for registration with a ring.
+    pub(crate) fn span(&self) -> (*mut u8, usize) {
+        (self.0.start.as_ptr().wrapping_add(self.0.used.0), self.0.used.1)
+    }
+
+    pub(crate) fn owns(&self, buffer: &IoBuffer) -> bool {
+        Arc::ptr_eq(&self.0, &buffer.mapping)
+    }
+}
+
+/// A piece of an arena, owned by one party at a time.
+#[derive(Debug)]
+pub struct IoBuffer {
+    start: NonNull<u8>,
+    length: usize,
+    mapping: Arc<Mapping>,
+}
+
+// SAFETY: a buffer is the only way to its bytes, as Box<[u8]> is.
+#[allow(unsafe_code)]
+unsafe impl Send for IoBuffer {}
+// SAFETY: shared access is read-only.
+#[allow(unsafe_code)]
+unsafe impl Sync for IoBuffer {}
+
+impl Deref for IoBuffer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: the bytes are mapped, initialised (zero pages) and owned by this buffer.
+        #[allow(unsafe_code)]
+        unsafe {
+            std::slice::from_raw_parts(self.start.as_ptr(), self.length)
+        }
+    }
+}
+
+impl DerefMut for IoBuffer {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as in deref, and the borrow is exclusive.
+        #[allow(unsafe_code)]
+        unsafe {
+            std::slice::from_raw_parts_mut(self.start.as_ptr(), self.length)
+        }
+    }
+}
+
+/// A vector whose memory asks for huge pages: a sort area of 32 MiB then costs
+/// 16 page faults instead of 8,192, and its random accesses few TLB misses.
+#[must_use]
+pub fn huge_vec<T>(capacity: usize) -> Vec<T> {
+    let vector = Vec::<T>::with_capacity(capacity);
+    let start = vector.as_ptr().cast::<u8>().cast_mut();
+    let bytes = capacity * size_of::<T>();
+    let skipped = start.align_offset(HUGE_PAGE);
+    if bytes >= skipped + HUGE_PAGE {
+        advise_huge(start.wrapping_add(skipped), (bytes - skipped) / HUGE_PAGE * HUGE_PAGE);
+    }
+    vector
+}
+
+/// Asks for huge pages; a kernel without them serves small ones, which is slower and no error.
+fn advise_huge(start: *mut u8, length: usize) {
+    // SAFETY: the range is mapped by the caller; the advice changes no byte.
+    #[allow(unsafe_code)]
+    let _ = unsafe { madvise(start.cast(), length, Advice::LinuxHugepage) };
+}

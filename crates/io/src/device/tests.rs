@@ -1,0 +1,607 @@
+//! Machines laid out as fixture directories, and the machine the tests run on.
+
+use super::roots::{Roots, bracketed};
+use super::uring::{ProcessState, explain};
+use super::*;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A directory that goes when the test ends, with `sys` and `proc` inside.
+struct Machine {
+    root: PathBuf,
+}
+
+impl Machine {
+    fn new() -> Machine {
+        static CREATED: AtomicU32 = AtomicU32::new(0);
+        let serial = CREATED.fetch_add(1, Ordering::Relaxed);
+        let name = format!("plumb-device-test-{}-{serial}", std::process::id());
+        let root = std::env::temp_dir().join(name);
+        fs::create_dir_all(root.join("sys")).unwrap();
+        fs::create_dir_all(root.join("proc/self")).unwrap();
+        Machine {
+            root: root.canonicalize().unwrap(),
+        }
+    }
+
+    fn roots(&self) -> Roots {
+        Roots {
+            sys: self.root.join("sys"),
+            proc: self.root.join("proc"),
+        }
+    }
+
+    fn file(&self, path: &str, text: &str) -> &Machine {
+        let path = self.root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+        self
+    }
+
+    fn directory(&self, path: &str) -> &Machine {
+        fs::create_dir_all(self.root.join(path)).unwrap();
+        self
+    }
+
+    fn link(&self, path: &str, target: &str) -> &Machine {
+        let path = self.root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        symlink(self.root.join(target), path).unwrap();
+        self
+    }
+
+    /// A device of sysfs: its directory, its number and its links.
+    fn device(&self, directory: &str, number: &str) -> &Machine {
+        let name = directory.rsplit('/').next().unwrap();
+        self.file(&format!("{directory}/dev"), number)
+            .link(&format!("sys/dev/block/{number}"), directory)
+            .link(&format!("sys/class/block/{name}"), directory)
+    }
+
+    fn describe(&self) -> DeviceDescription {
+        describe_under(&self.roots(), &self.root).unwrap()
+    }
+
+    /// Lays a mount table in which the last line holds the fixture itself, so
+    /// that it is the one found.
+    fn mounted(&self, device: &str, file_system: &str) -> &Machine {
+        let root = self.root.display();
+        self.file(
+            "proc/self/mountinfo",
+            &format!(
+                "900000001 1 0:99 / / rw - rootfs rootfs rw\n\
+             900000002 900000001 {device} / {root} rw,relatime shared:1 - {file_system}\n"
+            ),
+        )
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.root);
+    }
+}
+
+fn virtio_machine() -> Machine {
+    let machine = Machine::new();
+    let disk = "sys/devices/pci0000:00/virtio1/block/vda";
+    machine.device(disk, "254:0");
+    machine
+        .mounted("254:0", "ext4 /dev/vda rw,discard")
+        .directory("sys/bus/virtio/drivers/virtio_blk")
+        .link(
+            "sys/devices/pci0000:00/virtio1/driver",
+            "sys/bus/virtio/drivers/virtio_blk",
+        )
+        .link(&format!("{disk}/device"), "sys/devices/pci0000:00/virtio1")
+        .file("sys/devices/pci0000:00/virtio1/vendor", "0x1af4\n")
+        .file(&format!("{disk}/size"), "2097152\n")
+        .directory(&format!("{disk}/slaves"))
+        .directory(&format!("{disk}/mq/0"))
+        .file(
+            "proc/cpuinfo",
+            "processor : 0\nflags\t\t: fpu sse2 hypervisor avx\n",
+        )
+        .file("proc/sys/kernel/osrelease", "6.18.44\n")
+        .file(
+            "proc/self/status",
+            "Name:\tplumb\nCapEff:\t0000000000000000\nSeccomp:\t0\n",
+        )
+        .file(
+            "sys/kernel/mm/transparent_hugepage/enabled",
+            "always [madvise] never\n",
+        );
+    for (name, value) in [
+        ("write_cache", "write back"),
+        ("fua", "0"),
+        ("scheduler", "none [mq-deadline] kyber bfq "),
+        ("nr_requests", "256"),
+        ("max_sectors_kb", "4096"),
+        ("max_segments", "254"),
+        ("io_poll", "0"),
+        ("rotational", "1"),
+        ("logical_block_size", "512"),
+        ("physical_block_size", "4096"),
+        ("discard_max_bytes", "1073741824"),
+        ("atomic_write_unit_max_bytes", "0"),
+        ("read_ahead_kb", "128"),
+    ] {
+        machine.file(&format!("{disk}/queue/{name}"), value);
+    }
+    machine
+}
+
+#[test]
+fn a_virtio_disk_is_described_with_its_queue() {
+    let description = virtio_machine().describe();
+    assert_eq!(description.mount.file_system, "ext4");
+    assert_eq!(description.mount.source, "/dev/vda");
+    assert_eq!(description.mount.options, ["rw", "relatime", "discard"]);
+    assert_eq!(
+        description.stack,
+        ["ext4 on /dev/vda", "vda: 0x1af4, driver virtio_blk"]
+    );
+    let block = description.block.unwrap();
+    assert_eq!(block.name, "vda");
+    assert_eq!(block.disk, "vda");
+    assert_eq!(
+        block.number,
+        Some(DeviceNumber {
+            major: 254,
+            minor: 0
+        })
+    );
+    assert_eq!(block.partition, None);
+    assert_eq!(block.disk_size, Some(Bytes(Bytes::G)));
+    assert_eq!(block.driver.as_deref(), Some("virtio_blk"));
+    assert_eq!(block.upper_queue, None);
+    let expect = Queue {
+        write_cache: Some(WriteCache::WriteBack),
+        fua: Some(false),
+        scheduler: Some("mq-deadline".to_owned()),
+        schedulers: ["none", "mq-deadline", "kyber", "bfq"]
+            .map(str::to_owned)
+            .to_vec(),
+        nr_requests: Some(256),
+        request_size_max: Some(Bytes(4 * Bytes::M)),
+        max_segments: Some(254),
+        hardware_queues: Some(1),
+        io_poll: Some(false),
+        rotational: Some(true),
+        logical_block_size: Some(Bytes(512)),
+        physical_block_size: Some(Bytes(4096)),
+        discard_max: Some(Bytes(Bytes::G)),
+        atomic_write_unit_max: Some(Bytes(0)),
+        read_ahead: Some(Bytes(128 * Bytes::K)),
+    };
+    assert_eq!(block.queue, expect);
+    assert!(description.virtualization.disk);
+    assert!(description.virtualization.machine);
+    assert_eq!(
+        description.virtualization.evidence,
+        [
+            "vda has the driver virtio_blk",
+            "the processor flag hypervisor"
+        ]
+    );
+    assert_eq!(description.host.kernel_release.as_deref(), Some("6.18.44"));
+    assert_eq!(
+        description.host.transparent_huge_pages.as_deref(),
+        Some("madvise")
+    );
+    assert!(!description.host.memlock_exempt);
+}
+
+#[test]
+fn the_notes_of_a_virtio_disk_say_what_matters() {
+    let mut description = virtio_machine().describe();
+    // What the machine the tests run on answers is not the fixture's.
+    description.direct_io = DirectIoSupport::No {
+        why: "a reason".to_owned(),
+    };
+    description.io_uring = IoUringSupport::No {
+        why: "a reason".to_owned(),
+        cure: "a cure".to_owned(),
+    };
+    description.host.memlock_soft = Some(Bytes(8 * Bytes::M));
+    description.host.page_size = Bytes(4096);
+    let expect = "\
+mounted with discard: removing files sends discards that compete with measured I/O
+vda has a write-back cache and no FUA: an O_DSYNC write is a write and a flush, so O_DSYNC against fdatasync is a matter of system calls, not of the device
+vda is virtual: the layer beneath may cache reads, absorb writes and answer flushes early, none of which is visible from here
+vda says it rotates, which is likely misreported on a virtual disk; the kernel chooses scheduler and read-ahead by it
+vda takes 254 segments: a request above 1016K (254 pages of 4K) is split unless its memory is in huge pages; above 4M always
+vda has one hardware queue under mq-deadline: requests of all processors pass one lock and may be merged and reordered
+vda has no polled queues: an IOPOLL ring cannot be used
+vda has no atomic writes: a block larger than 512 B may be torn by a power cut
+no direct I/O: a reason
+no io_uring: a reason; a cure
+locked memory is limited to 8M: a larger buffer arena cannot be registered (ulimit -l)";
+    assert_eq!(notes(&description).join("\n"), expect);
+}
+
+fn nvme(machine: &Machine) -> &Machine {
+    let disk = "sys/devices/pci0000:00/0000:00:04.0/nvme/nvme0/nvme0n1";
+    machine
+        .device(disk, "259:0")
+        .device(&format!("{disk}/nvme0n1p2"), "259:2");
+    machine
+        .directory("sys/bus/pci/drivers/nvme")
+        .link(
+            "sys/devices/pci0000:00/0000:00:04.0/driver",
+            "sys/bus/pci/drivers/nvme",
+        )
+        .link(
+            &format!("{disk}/device"),
+            "sys/devices/pci0000:00/0000:00:04.0/nvme/nvme0",
+        )
+        .file(
+            "sys/devices/pci0000:00/0000:00:04.0/nvme/nvme0/model",
+            "Fast SSD 980      \n",
+        )
+        .file(&format!("{disk}/nvme0n1p2/partition"), "2\n")
+        .file(&format!("{disk}/queue/write_cache"), "write through")
+        .file(&format!("{disk}/queue/scheduler"), "[none] mq-deadline")
+        .file(&format!("{disk}/queue/io_poll"), "1")
+        .directory(&format!("{disk}/mq/0"))
+        .directory(&format!("{disk}/mq/1"))
+        .file("proc/cpuinfo", "flags : fpu sse2\n")
+}
+
+#[test]
+fn a_partition_leads_to_its_disk() {
+    let machine = Machine::new();
+    nvme(&machine).mounted("259:2", "xfs /dev/nvme0n1p2 rw");
+    let description = machine.describe();
+    assert_eq!(
+        description.stack,
+        [
+            "xfs on /dev/nvme0n1p2",
+            "nvme0n1p2: partition 2 of nvme0n1",
+            "nvme0n1: Fast SSD 980, driver nvme"
+        ]
+    );
+    let block = description.block.unwrap();
+    assert_eq!(block.name, "nvme0n1p2");
+    assert_eq!(block.partition, Some(2));
+    assert_eq!(block.disk, "nvme0n1");
+    assert_eq!(block.model.as_deref(), Some("Fast SSD 980"));
+    assert_eq!(block.queue.write_cache, Some(WriteCache::WriteThrough));
+    assert_eq!(block.queue.scheduler.as_deref(), Some("none"));
+    assert_eq!(block.queue.hardware_queues, Some(2));
+    assert_eq!(block.queue.io_poll, Some(true));
+    assert_eq!(block.queue.max_segments, None);
+    assert_eq!(block.upper_queue, None);
+    assert_eq!(description.virtualization, Virtualization::default());
+}
+
+#[test]
+fn a_volume_leads_through_its_slaves_to_the_disk() {
+    let machine = Machine::new();
+    let volume = "sys/devices/virtual/block/dm-0";
+    let partition = "sys/devices/pci0000:00/0000:00:04.0/nvme/nvme0/nvme0n1/nvme0n1p2";
+    nvme(&machine)
+        .device(volume, "253:0")
+        .mounted("253:0", "ext4 /dev/mapper/vg-data rw");
+    machine
+        .link(&format!("{volume}/slaves/nvme0n1p2"), partition)
+        .file(&format!("{volume}/dm/name"), "vg-data\n")
+        .file(&format!("{volume}/dm/uuid"), "LVM-abcdef\n")
+        .file(&format!("{volume}/queue/max_segments"), "128\n");
+    let description = machine.describe();
+    assert_eq!(
+        description.stack,
+        [
+            "ext4 on /dev/mapper/vg-data",
+            "dm-0: device mapper vg-data (LVM)",
+            "nvme0n1p2: partition 2 of nvme0n1",
+            "nvme0n1: Fast SSD 980, driver nvme"
+        ]
+    );
+    let block = description.block.unwrap();
+    assert_eq!(block.name, "dm-0");
+    assert_eq!(block.disks, ["nvme0n1"]);
+    assert_eq!(block.upper_queue.unwrap().max_segments, Some(128));
+    assert_eq!(block.queue.hardware_queues, Some(2));
+}
+
+#[test]
+fn a_mirror_names_all_its_disks() {
+    let machine = Machine::new();
+    let mirror = "sys/devices/virtual/block/md0";
+    for (name, number) in [("sda", "8:0"), ("sdb", "8:16")] {
+        let disk = format!("sys/devices/ata/block/{name}");
+        machine
+            .device(&disk, number)
+            .link(&format!("{mirror}/slaves/{name}"), &disk);
+    }
+    machine
+        .device(mirror, "9:0")
+        .file(&format!("{mirror}/md/level"), "raid1\n")
+        .mounted("9:0", "ext4 /dev/md0 rw");
+    let description = machine.describe();
+    assert_eq!(
+        description.stack,
+        [
+            "ext4 on /dev/md0",
+            "md0: md raid1 over 2 devices",
+            "sda: disk",
+            "sdb: disk"
+        ]
+    );
+    let note = "md0 lies on 2 disks (sda, sdb): the queue described is that of sda";
+    assert!(notes(&description).iter().any(|line| line == note));
+}
+
+#[test]
+fn a_loop_device_leads_to_the_disk_of_its_file() {
+    let machine = virtio_machine();
+    let device = "sys/devices/virtual/block/loop0";
+    let (file, root) = (machine.root.join("below/image"), machine.root.display());
+    machine
+        .device(device, "7:0")
+        .file(
+            &format!("{device}/loop/backing_file"),
+            &file.display().to_string(),
+        )
+        .file(
+            "proc/self/mountinfo",
+            &format!(
+                "900000001 1 7:0 / {root} rw - ext4 /dev/loop0 rw\n\
+             900000002 1 254:0 / {root}/below rw - xfs /dev/vda rw\n"
+            ),
+        );
+    let description = machine.describe();
+    assert_eq!(
+        description.stack,
+        [
+            "ext4 on /dev/loop0".to_owned(),
+            format!("loop0: loop over {}", file.display()),
+            "xfs on /dev/vda".to_owned(),
+            "vda: 0x1af4, driver virtio_blk".to_owned()
+        ]
+    );
+    let block = description.block.unwrap();
+    assert_eq!((block.name.as_str(), block.disk.as_str()), ("loop0", "vda"));
+    assert_eq!(description.virtualization.evidence[0], "loop0 is a file");
+}
+
+#[test]
+fn an_overlay_leads_to_the_disk_of_its_upper_directory() {
+    let machine = virtio_machine();
+    let root = machine.root.display();
+    machine.directory("layers/upper").file("proc/self/mountinfo", &format!(
+        "900000001 1 0:50 / {root} rw - overlay overlay rw,lowerdir=/l,upperdir={root}/layers/upper\n\
+         900000002 1 254:0 / {root}/layers rw - ext4 /dev/vda rw\n"
+    ));
+    let description = machine.describe();
+    assert_eq!(
+        description.stack,
+        [
+            "overlay on overlay".to_owned(),
+            format!("upper directory {root}/layers/upper"),
+            "ext4 on /dev/vda".to_owned(),
+            "vda: 0x1af4, driver virtio_blk".to_owned()
+        ]
+    );
+    assert_eq!(description.block.unwrap().disk, "vda");
+}
+
+#[test]
+fn an_overlay_of_another_namespace_ends_the_walk() {
+    let machine = virtio_machine();
+    machine.mounted("0:50", "overlay overlay rw,upperdir=/nowhere/upper");
+    let description = machine.describe();
+    assert_eq!(
+        description.stack,
+        [
+            "overlay on overlay",
+            "upper directory /nowhere/upper: not visible from here"
+        ]
+    );
+    assert_eq!(description.block, None);
+}
+
+#[test]
+fn a_btrfs_is_found_by_its_source_with_all_its_devices() {
+    let machine = Machine::new();
+    for (name, number) in [("sdy", "8:1"), ("sdz", "8:2")] {
+        let disk = format!("sys/devices/ata/block/{name}");
+        machine
+            .device(&disk, number)
+            .link(&format!("sys/fs/btrfs/uuid/devices/{name}"), &disk);
+    }
+    machine.mounted("0:40", "btrfs /dev/sdz rw,compress=zstd:3");
+    let description = machine.describe();
+    assert_eq!(
+        description.stack,
+        ["btrfs on /dev/sdz", "sdy: disk", "sdz: disk"]
+    );
+    assert_eq!(description.block.unwrap().disks, ["sdy", "sdz"]);
+}
+
+#[test]
+fn without_sysfs_the_device_is_unknown_and_said_so() {
+    let machine = Machine::new();
+    machine.mounted("254:0", "ext4 /dev/vda rw");
+    let description = machine.describe();
+    assert_eq!(
+        description.stack,
+        ["ext4 on /dev/vda", "device 254:0: not in sysfs"]
+    );
+    assert_eq!(description.block, None);
+    assert_eq!(description.virtualization, Virtualization::default());
+    assert_eq!(description.host.transparent_huge_pages, None);
+    let note = "no block device is visible under ext4 (/dev/vda): write cache, scheduler and queue are unknown";
+    assert!(notes(&description).iter().any(|line| line == note));
+}
+
+#[test]
+fn tmpfs_has_no_device_and_no_direct_io() {
+    let machine = Machine::new();
+    machine.mounted("0:23", "tmpfs tmpfs rw");
+    let description = machine.describe();
+    assert_eq!(description.stack, ["tmpfs on tmpfs"]);
+    assert_eq!(
+        description.direct_io,
+        DirectIoSupport::No {
+            why: "tmpfs keeps files in memory: there is no device to reach".to_owned()
+        }
+    );
+    assert_eq!(
+        notes(&description)[0],
+        "tmpfs has no device: times here are those of memory"
+    );
+}
+
+#[test]
+fn of_stacked_mounts_the_last_counts_and_escapes_are_read() {
+    let line = |id: u64, point: &str, kind: &str| {
+        mount::parse_line(&format!(
+            "{id} 1 8:1 / {point} rw,nosuid - {kind} /dev/x rw"
+        ))
+        .unwrap()
+    };
+    let table = [
+        line(900_000_001, "/", "ext4"),
+        line(900_000_002, r"/a\040b", "xfs"),
+        line(900_000_003, r"/a\040b", "btrfs"),
+    ];
+    let kind = |path: &str, id| {
+        mount::find(&table, Path::new(path), id)
+            .unwrap()
+            .file_system
+            .clone()
+    };
+    assert_eq!(table[1].mount_point, Path::new("/a b"));
+    assert_eq!(kind("/a b/c", None), "btrfs");
+    assert_eq!(kind("/a b/c", Some(900_000_002)), "xfs");
+    assert_eq!(kind("/a", None), "ext4");
+    assert_eq!(kind("/a bc", None), "ext4");
+    assert_eq!(mount::parse_line("no mount at all"), None);
+}
+
+#[test]
+fn the_choice_in_brackets_is_the_one_in_use() {
+    assert_eq!(bracketed("none [mq-deadline] bfq"), Some("mq-deadline"));
+    assert_eq!(bracketed("none"), Some("none"));
+    assert_eq!(bracketed("a b"), None);
+    assert_eq!(bracketed(""), None);
+}
+
+#[test]
+fn each_refusal_of_io_uring_has_its_cure() {
+    let check = |errno: i32, disabled: Option<u32>, filtered: bool, expect: (&str, &str)| {
+        let state = ProcessState {
+            disabled,
+            filtered,
+            memlock: "64 KB".to_owned(),
+        };
+        let (reason, cure) = explain(&io::Error::from_raw_os_error(errno), &state);
+        assert!(reason.contains(expect.0), "{reason}");
+        assert!(cure.contains(expect.1), "{cure}");
+    };
+    check(
+        libc::ENOSYS,
+        None,
+        false,
+        ("older than 5.1", "CONFIG_IO_URING"),
+    );
+    check(libc::ENOSYS, Some(0), true, ("seccomp", "seccomp=PROFILE"));
+    check(libc::EPERM, Some(0), true, ("seccomp", "seccomp=PROFILE"));
+    check(libc::EPERM, Some(1), false, ("is 1", "io_uring_group"));
+    check(
+        libc::EPERM,
+        Some(2),
+        true,
+        ("is 2", "sysctl -w kernel.io_uring_disabled=0"),
+    );
+    check(libc::EPERM, Some(0), false, ("security module", "SELinux"));
+    check(libc::ENOMEM, Some(0), false, ("64 KB", "ulimit -l"));
+    check(libc::EIO, Some(0), false, ("unexpected", "another method"));
+}
+
+#[test]
+fn an_error_names_the_path_and_the_cure() {
+    let missing = describe(Path::new("/no/such/place")).unwrap_err();
+    assert_eq!(
+        missing.to_string(),
+        "cannot resolve /no/such/place: No such file or directory (os error 2); name a directory that exists"
+    );
+    let machine = Machine::new();
+    let table = machine.root.join("proc/self/mountinfo");
+    let unmounted = describe_under(&machine.roots(), &machine.root).unwrap_err();
+    let start = format!("cannot read the mount table {}", table.display());
+    assert!(unmounted.to_string().starts_with(&start), "{unmounted}");
+    machine.file(
+        "proc/self/mountinfo",
+        "5 1 0:1 / /elsewhere rw - proc proc rw\n",
+    );
+    let nowhere = describe_under(&machine.roots(), &machine.root).unwrap_err();
+    assert!(
+        matches!(nowhere, DeviceError::NoMount { mount_count: 1, .. }),
+        "{nowhere}"
+    );
+}
+
+/// What cannot be known is asserted only to hang together.
+#[test]
+fn this_machine_is_described_and_the_probe_leaves_nothing() {
+    let directory = Machine::new();
+    let Ok(description) = describe(&directory.root) else {
+        // A sandbox without /proc has no mount table.
+        assert!(!Path::new("/proc/self/mountinfo").exists());
+        return;
+    };
+    assert_eq!(description.path, directory.root);
+    assert!(description.path.starts_with(&description.mount.mount_point));
+    assert!(description.space.total >= description.space.free);
+    assert!(description.space.block_size.0 >= 512);
+    assert!(description.stack[0].starts_with(&description.mount.file_system));
+    if let DirectIoSupport::Yes {
+        memory_align,
+        offset_align,
+        ..
+    } = description.direct_io
+    {
+        assert!(memory_align.0.is_power_of_two());
+        assert!(offset_align.0.is_power_of_two());
+        assert!(!direct::is_memory_file_system(
+            &description.mount.file_system
+        ));
+    }
+    if let IoUringSupport::Yes {
+        features,
+        file_read,
+        ..
+    } = &description.io_uring
+    {
+        assert!(features.contains(&"nodrop"));
+        assert!(file_read);
+    }
+    let left = roots::names(&directory.root);
+    assert_eq!(left, ["proc", "sys"]);
+}
+
+#[test]
+fn shared_memory_opens_direct_and_is_refused_all_the_same() {
+    let Ok(description) = describe(Path::new("/dev/shm")) else {
+        return;
+    };
+    if description.mount.file_system == "tmpfs" {
+        assert!(
+            matches!(&description.direct_io, DirectIoSupport::No { why } if why.contains("memory"))
+        );
+        assert_eq!(description.block, None);
+    }
+}
+
+#[test]
+fn a_file_is_described_as_its_directory_is() {
+    let machine = virtio_machine();
+    let file = machine.root.join("proc/cpuinfo");
+    let description = describe_under(&machine.roots(), &file).unwrap();
+    assert_eq!(description.path, file);
+    assert_eq!(description.block.unwrap().name, "vda");
+}

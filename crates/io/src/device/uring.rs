@@ -1,0 +1,213 @@
+//! Does io_uring work in this process, and if not, what cures it?
+//!
+//! A ring of four entries is set up, a NOP goes through it, and the probe
+//! file is read through it. Versions are not asked: a filter, a sysctl or a
+//! limit forbids io_uring on kernels that have it, and each answers with
+//! another error. The error and the state of the process give reason and cure.
+//!
+//! Every wait is bounded by [`WAIT_MAX`] where the kernel can bound it (5.11).
+
+use super::host::status_field;
+use super::roots::Roots;
+use super::{Host, IoUringSupport};
+use io_uring::types::{Fd, SubmitArgs, Timespec};
+use io_uring::{IoUring, Parameters, opcode, squeue};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+
+/// Entries of the ring: NOP and read are submitted one after the other.
+const ENTRIES: u32 = 4;
+/// A read of one sector takes milliseconds on the slowest disk; a server that
+/// does not answer takes for ever.
+const WAIT_MAX: Timespec = Timespec::new().sec(5);
+/// What is read of the probe file, whatever its length.
+const READ_BYTES: usize = 512;
+
+const SECCOMP_CURE: &str = "run the container with a seccomp profile that allows io_uring_setup, \
+     io_uring_enter and io_uring_register (Docker: --security-opt seccomp=PROFILE)";
+
+/// Tries io_uring, on the probe file when there is one.
+pub(super) fn support(roots: &Roots, host: &Host, probe: Option<&File>) -> IoUringSupport {
+    match attempt(probe) {
+        Ok(support) => support,
+        Err(Refusal { step, error }) => {
+            let (reason, cure) = explain(&error, &ProcessState::read(roots, host));
+            IoUringSupport::No {
+                why: format!("{step} failed: {error}: {reason}"),
+                cure,
+            }
+        }
+    }
+}
+
+/// Which step failed and how.
+struct Refusal {
+    step: &'static str,
+    error: io::Error,
+}
+
+fn attempt(probe: Option<&File>) -> Result<IoUringSupport, Refusal> {
+    let at = |step| move |error| Refusal { step, error };
+    let mut ring = IoUring::new(ENTRIES).map_err(at("io_uring_setup"))?;
+    submit_one(&mut ring, &opcode::Nop::new().build()).map_err(at("a NOP through io_uring"))?;
+    if let Some(file) = probe {
+        read(&mut ring, file).map_err(at("a read through io_uring"))?;
+    }
+    Ok(IoUringSupport::Yes {
+        features: feature_names(ring.params()),
+        file_read: probe.is_some(),
+        defer_taskrun: IoUring::<squeue::Entry>::builder()
+            .setup_single_issuer()
+            .setup_defer_taskrun()
+            .build(ENTRIES)
+            .is_ok(),
+        registered_buffers: registers_a_page(&ring),
+    })
+}
+
+/// Reads the start of the file. A file shorter than the buffer is no error.
+fn read(ring: &mut IoUring, file: &File) -> io::Result<()> {
+    let buffer = Box::leak(vec![0u8; READ_BYTES].into_boxed_slice());
+    let address: *mut u8 = buffer.as_mut_ptr();
+    let entry = opcode::Read::new(Fd(file.as_raw_fd()), address, READ_BYTES as u32)
+        .offset(0)
+        .build();
+    // On failure the kernel may still write to the buffer: it stays leaked, once.
+    submit_one(ring, &entry)?;
+    #[allow(unsafe_code)]
+    // SAFETY: the pointer is that of the box leaked above, nothing else refers
+    // to it, and its only request has completed.
+    drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(address, READ_BYTES)) });
+    Ok(())
+}
+
+/// Submits one request and waits for its completion.
+fn submit_one(ring: &mut IoUring, entry: &squeue::Entry) -> io::Result<()> {
+    #[allow(unsafe_code)]
+    // SAFETY: a NOP refers to nothing; a read refers to memory that its caller
+    // leaks unless the request has completed, and to a file that outlives the ring.
+    let pushed = unsafe { ring.submission().push(entry) };
+    pushed.map_err(|_full| io::Error::from(Errno::BUSY))?;
+    if ring.params().is_feature_ext_arg() {
+        let bounded = SubmitArgs::new().timespec(&WAIT_MAX);
+        ring.submitter().submit_with_args(1, &bounded)?;
+    } else {
+        ring.submit_and_wait(1)?;
+    }
+    let completion = ring
+        .completion()
+        .next()
+        .ok_or_else(|| io::Error::from(Errno::TIME))?;
+    match u32::try_from(completion.result()) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(io::Error::from_raw_os_error(-completion.result())),
+    }
+}
+
+fn registers_a_page(ring: &IoUring) -> bool {
+    let mut page = vec![0u8; rustix::param::page_size()];
+    let buffer = libc::iovec {
+        iov_base: page.as_mut_ptr().cast(),
+        iov_len: page.len(),
+    };
+    #[allow(unsafe_code)]
+    // SAFETY: the buffer lives until it is unregistered below, and no request
+    // in between uses it.
+    let registered = unsafe { ring.submitter().register_buffers(&[buffer]) };
+    registered.is_ok() && ring.submitter().unregister_buffers().is_ok()
+}
+
+fn feature_names(parameters: &Parameters) -> Vec<&'static str> {
+    [
+        (parameters.is_feature_single_mmap(), "single_mmap"),
+        (parameters.is_feature_nodrop(), "nodrop"),
+        (parameters.is_feature_submit_stable(), "submit_stable"),
+        (parameters.is_feature_fast_poll(), "fast_poll"),
+        (parameters.is_feature_sqpoll_nonfixed(), "sqpoll_nonfixed"),
+        (parameters.is_feature_ext_arg(), "ext_arg"),
+        (parameters.is_feature_native_workers(), "native_workers"),
+        (parameters.is_feature_resource_tagging(), "resource_tagging"),
+        (
+            parameters.is_feature_skip_cqe_on_success(),
+            "skip_cqe_on_success",
+        ),
+        (parameters.is_feature_linked_file(), "linked_file"),
+        (parameters.is_feature_min_timeout(), "min_timeout"),
+        (parameters.is_feature_no_iowait(), "no_iowait"),
+    ]
+    .into_iter()
+    .filter_map(|(present, name)| present.then_some(name))
+    .collect()
+}
+
+/// What of the process decides whether io_uring is allowed.
+pub(super) struct ProcessState {
+    /// `kernel.io_uring_disabled`: 0 allows all, 1 the privileged, 2 nobody.
+    pub disabled: Option<u32>,
+    /// Whether a seccomp filter is installed.
+    pub filtered: bool,
+    /// The limit on locked memory, for people.
+    pub memlock: String,
+}
+
+impl ProcessState {
+    fn read(roots: &Roots, host: &Host) -> ProcessState {
+        let status = roots.proc_text("self/status").unwrap_or_default();
+        let disabled = roots.proc_text("sys/kernel/io_uring_disabled");
+        ProcessState {
+            disabled: disabled.and_then(|text| text.parse().ok()),
+            filtered: status_field(&status, "Seccomp") == Some("2"),
+            memlock: host
+                .memlock_soft
+                .map_or("unlimited".to_owned(), |limit| limit.to_string()),
+        }
+    }
+}
+
+/// Reason and cure for an error of io_uring.
+pub(super) fn explain(error: &io::Error, state: &ProcessState) -> (String, String) {
+    let say = |reason: &str, cure: &str| (reason.to_owned(), cure.to_owned());
+    match (Errno::from_io_error(error), state.disabled) {
+        (Some(Errno::NOSYS), _) if state.filtered => say(
+            "a seccomp filter hides it, or the kernel lacks it",
+            SECCOMP_CURE,
+        ),
+        (Some(Errno::NOSYS), _) => say(
+            "the kernel is older than 5.1 or built without it",
+            "use a kernel with CONFIG_IO_URING",
+        ),
+        (Some(Errno::PERM), Some(2)) => say(
+            "kernel.io_uring_disabled is 2",
+            "sysctl -w kernel.io_uring_disabled=0",
+        ),
+        (Some(Errno::PERM), Some(1)) => say(
+            "kernel.io_uring_disabled is 1",
+            "sysctl -w kernel.io_uring_disabled=0, or join the group kernel.io_uring_group names",
+        ),
+        (Some(Errno::PERM | Errno::ACCESS), _) if state.filtered => {
+            say("a seccomp filter forbids it", SECCOMP_CURE)
+        }
+        (Some(Errno::PERM | Errno::ACCESS), _) => say(
+            "a security module forbids it",
+            "allow io_uring for this program in the SELinux or AppArmor policy",
+        ),
+        (Some(Errno::NOMEM), _) => (
+            format!("locked memory is limited to {}", state.memlock),
+            "ulimit -l unlimited (systemd: LimitMEMLOCK=infinity)".to_owned(),
+        ),
+        (Some(Errno::MFILE), _) => say(
+            "the process has too many files open",
+            "ulimit -n with a larger number",
+        ),
+        (Some(Errno::TIME), _) => say(
+            "no completion within 5 s",
+            "look for a hung device or server under this path in the kernel log",
+        ),
+        _ => say(
+            "unexpected",
+            "use another method of I/O: system calls or threads",
+        ),
+    }
+}

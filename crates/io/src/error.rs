@@ -1,0 +1,96 @@
+//! Errors that name the operation, the place, what was found and the cure.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// What can go wrong between the engine and a file.
+#[derive(Debug, Error)]
+pub enum IoError {
+    /// A read or write failed.
+    #[error("{operation} of {length} bytes at offset {offset} of {} failed: {source}{}", path.display(), hint(source, path))]
+    Transfer {
+        /// `read` or `write`.
+        operation: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Where in the file.
+        offset: u64,
+        /// Bytes asked for.
+        length: usize,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A read found the end of the file where there should be data.
+    #[error("{} was cut short: it ends at byte {found}, but a read needs bytes {offset} to {}; restore the file from a copy or load its tables again", path.display(), offset + *length as u64)]
+    CutShort {
+        /// The file.
+        path: PathBuf,
+        /// Where the read began.
+        offset: u64,
+        /// Bytes asked for.
+        length: usize,
+        /// Where the file ends.
+        found: u64,
+    },
+    /// A file operation other than a transfer failed.
+    #[error("cannot {operation} {}: {source}{}", path.display(), hint(source, path))]
+    Operation {
+        /// What was tried, as a verb: `open`, `create`, `sync`.
+        operation: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// Direct I/O was required and is not to be had.
+    #[error("direct I/O was asked for, but {} cannot do it: {why}; put the files on another file system, or set filesystemio_options to asynch or none", path.display())]
+    DirectUnsupported {
+        /// The file or directory.
+        path: PathBuf,
+        /// Why not.
+        why: String,
+    },
+    /// An I/O method was required and is not to be had.
+    #[error("io_method={method} was asked for, but it does not work here: {why}; {cure}, or set io_method=auto")]
+    MethodUnsupported {
+        /// The method's name.
+        method: &'static str,
+        /// Why not.
+        why: String,
+        /// What would help.
+        cure: String,
+    },
+    /// Memory for buffers could not be had.
+    #[error("cannot map {bytes} bytes for I/O buffers: {source}; lower the memory settings or free memory")]
+    Memory {
+        /// Bytes asked for.
+        bytes: usize,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}
+
+impl IoError {
+    pub(crate) fn operation(operation: &'static str, path: &Path, source: impl Into<io::Error>) -> IoError {
+        IoError::Operation { operation, path: path.to_path_buf(), source: source.into() }
+    }
+}
+
+/// The cure for the errors whose cure is known, as the end of a sentence.
+fn hint(source: &io::Error, path: &Path) -> String {
+    let directory = if path.is_dir() { path } else { path.parent().unwrap_or(path) };
+    match source.raw_os_error() {
+        Some(libc::ENOSPC) => {
+            let free = rustix::fs::statvfs(directory).map_or(0, |fs| fs.f_bavail * fs.f_frsize);
+            format!("; {free} bytes are free there: free some space or choose another --path")
+        }
+        Some(libc::EINVAL) => "; direct I/O needs offsets, lengths and buffers aligned to the device's block: try filesystemio_options=asynch".to_string(),
+        Some(libc::EACCES | libc::EPERM) => "; give this user the right to write there or choose another --path".to_string(),
+        Some(libc::EROFS) => "; the file system is mounted read-only: choose another --path".to_string(),
+        Some(libc::ENOENT) => "; it does not exist: check the spelling or create it first".to_string(),
+        Some(libc::EMFILE) => "; raise the limit on open files (ulimit -n)".to_string(),
+        Some(libc::EIO) => "; the device reports an error: look at the kernel's log (dmesg)".to_string(),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,395 @@
+//! Channels: requests go in, completions come out.
+//!
+//! What it does: [`Method::channel`] opens a channel by one of the methods
+//! below; `submit` hands over a request with its buffer, `wait` gives back a
+//! finished one. Submissions collect until `flush` or `wait`, so a batch costs
+//! one system call. Completions may come in any order; the `tag` tells which.
+//!
+//! How: the three methods are siblings, [`sync`], [`threads`] and [`uring`]. Each
+//! moves one stretch of bytes at a time; this file does what they share:
+//! continuing short transfers, repeating EINTR and EAGAIN, naming errors and
+//! recording service times and waits.
+//!
+//! Invariants:
+//! - C1 A buffer is with the caller or with the channel, never with both.
+//! - C2 A channel that is dropped first waits for everything in flight, because
+//!   the kernel may still write into the buffers.
+//! - C3 `wait` names an event exactly when the session really had to wait.
+
+mod sync;
+mod threads;
+mod uring;
+
+use crate::{Arena, DirectIo, File, IoBuffer, IoError};
+use plumb_events::{Event, IoStream, Session, Statistic, now};
+use plumb_units::Nanos;
+use rustix::io::Errno;
+use std::collections::VecDeque;
+use std::fmt;
+use std::ops::Range;
+use std::str::FromStr;
+use std::sync::Arc;
+use threads::{Pool, PoolChannel};
+use uring::RingChannel;
+
+/// How requests reach the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MethodKind {
+    /// pread and pwrite by the session itself.
+    Sync,
+    /// pread and pwrite by a pool of threads.
+    Threads,
+    /// An io_uring of the session's own.
+    IoUring,
+}
+
+impl MethodKind {
+    /// Every method, the plainest first.
+    pub const ALL: [MethodKind; 3] = [MethodKind::Sync, MethodKind::Threads, MethodKind::IoUring];
+
+    /// The name that `io_method` takes.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            MethodKind::Sync => "sync",
+            MethodKind::Threads => "threads",
+            MethodKind::IoUring => "io_uring",
+        }
+    }
+}
+
+impl fmt::Display for MethodKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for MethodKind {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<MethodKind, ()> {
+        Self::ALL.into_iter().find(|kind| kind.name() == text).ok_or(())
+    }
+}
+
+/// A way to reach files, shared by all sessions of an instance.
+#[derive(Debug, Clone)]
+pub struct Method {
+    kind: MethodKind,
+    queue_depth: usize,
+    pool: Option<Arc<Pool>>,
+}
+
+impl Method {
+    /// Starts a method. `queue_depth` (1 to 4096) bounds what a channel may have
+    /// in flight, and so the threads of the pool.
+    ///
+    /// # Errors
+    /// When the kernel refuses a ring or threads.
+    pub fn start(kind: MethodKind, queue_depth: usize) -> Result<Method, IoError> {
+        assert!((1..=4096).contains(&queue_depth));
+        let pool = match kind {
+            MethodKind::Threads => Some(Arc::new(Pool::start(queue_depth.min(threads::WORKERS_MAX))?)),
+            MethodKind::IoUring => {
+                RingChannel::open(queue_depth, &[])?;
+                None
+            }
+            MethodKind::Sync => None,
+        };
+        Ok(Method { kind, queue_depth, pool })
+    }
+
+    /// Which method this is.
+    #[must_use]
+    pub fn kind(&self) -> MethodKind {
+        self.kind
+    }
+
+    /// Requests a channel may have in flight.
+    #[must_use]
+    pub fn queue_depth(&self) -> usize {
+        self.queue_depth
+    }
+
+    /// Opens a channel for the calling thread. A ring registers `arenas`, whose
+    /// buffers then go without being pinned and unpinned for each request; where
+    /// the kernel refuses (a memlock limit), they go the ordinary way and the
+    /// statistics show it.
+    ///
+    /// # Errors
+    /// When the kernel refuses a ring.
+    pub fn channel(&self, arenas: &[&Arena]) -> Result<Channel, IoError> {
+        let way = match (self.kind, &self.pool) {
+            (MethodKind::IoUring, _) => Way::Ring(Box::new(RingChannel::open(self.queue_depth, arenas)?)),
+            (MethodKind::Threads, Some(pool)) => Way::Pool(PoolChannel::open(pool)),
+            _ => Way::Sync,
+        };
+        Ok(Channel { way, queue_depth: self.queue_depth, in_flight: 0, ready: VecDeque::new() })
+    }
+}
+
+/// What a request does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// Fills the buffer from the file.
+    Read,
+    /// Writes the buffer to the file.
+    Write,
+}
+
+/// One request for bytes.
+#[derive(Debug)]
+pub struct Request {
+    /// Reads or writes.
+    pub operation: Operation,
+    /// The file.
+    pub file: Arc<File>,
+    /// Where in the file, in bytes.
+    pub offset: u64,
+    /// The memory, owned by the channel until completion.
+    pub buffer: IoBuffer,
+    /// Which part of the buffer takes part.
+    pub range: Range<usize>,
+    /// What the session waits for if it has to.
+    pub event: Event,
+    /// What the bytes are moved for.
+    pub stream: IoStream,
+    /// Comes back with the completion.
+    pub tag: u64,
+}
+
+/// A request that succeeded in full.
+#[derive(Debug)]
+pub struct Completion {
+    /// The request's tag.
+    pub tag: u64,
+    /// Its buffer.
+    pub buffer: IoBuffer,
+    /// The part that was moved.
+    pub range: Range<usize>,
+}
+
+/// A request under way: `done` bytes of it have been moved.
+#[derive(Debug)]
+struct Pending {
+    request: Request,
+    done: usize,
+    begin: Nanos,
+}
+
+impl Pending {
+    /// What is left to move: where in the buffer, and where in the file.
+    fn rest(&self) -> (Range<usize>, u64) {
+        (self.request.range.start + self.done..self.request.range.end, self.request.offset + self.done as u64)
+    }
+
+    /// Moves the rest by one system call of the calling thread.
+    fn transfer_once(&mut self) -> Result<usize, Errno> {
+        let (range, offset) = self.rest();
+        match self.request.operation {
+            Operation::Read => self.request.file.read_once(&mut self.request.buffer[range], offset),
+            Operation::Write => self.request.file.write_once(&self.request.buffer[range], offset),
+        }
+    }
+}
+
+/// What one attempt at a request came to.
+#[derive(Debug)]
+struct Attempt {
+    pending: Pending,
+    result: Result<usize, Errno>,
+}
+
+#[derive(Debug)]
+enum Way {
+    Sync,
+    Pool(PoolChannel),
+    Ring(Box<RingChannel>),
+}
+
+/// A session's own way to the kernel.
+#[derive(Debug)]
+pub struct Channel {
+    way: Way,
+    queue_depth: usize,
+    in_flight: usize,
+    ready: VecDeque<Result<Completion, IoError>>,
+}
+
+impl Channel {
+    /// Requests submitted and not yet given back.
+    #[must_use]
+    pub fn outstanding(&self) -> usize {
+        self.in_flight + self.ready.len()
+    }
+
+    /// Hands over a request. The synchronous method carries it out at once;
+    /// the others take it along with the next `flush` or `wait`. When the queue
+    /// is full the session first waits for a place.
+    ///
+    /// # Errors
+    /// When the ring itself fails; a failed transfer comes out of `wait`.
+    pub fn submit(&mut self, session: &Session, request: Request) -> Result<(), IoError> {
+        assert!(request.range.end <= request.buffer.len());
+        assert!(!request.range.is_empty());
+        while self.in_flight >= self.queue_depth {
+            self.collect(session, Some(request.event))?;
+        }
+        // Files in memory have no descriptor that a pool or a ring would serve better.
+        let in_memory = request.file.descriptor().is_none();
+        let pending = Pending { request, done: 0, begin: now() };
+        self.in_flight += 1;
+        match &mut self.way {
+            Way::Pool(pool) if !in_memory => {
+                session.count(Statistic::PoolRequests, 1);
+                pool.submit(pending);
+            }
+            Way::Ring(ring) if !in_memory => ring.push(session, pending)?,
+            _ => {
+                session.count(Statistic::SyncRequests, 1);
+                let event = pending.request.event;
+                let begin = pending.begin;
+                let attempt = sync::attempt(pending);
+                self.settle(session, attempt)?;
+                session.waited(event, begin, now());
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends what has been submitted to the kernel.
+    ///
+    /// # Errors
+    /// When the ring itself fails.
+    pub fn flush(&mut self, session: &Session) -> Result<(), IoError> {
+        if let Way::Ring(ring) = &mut self.way {
+            ring.enter(session, 0)?;
+        }
+        Ok(())
+    }
+
+    /// The next completion, waiting for it under `event` if none is there.
+    ///
+    /// # Errors
+    /// When the request failed.
+    ///
+    /// # Panics
+    /// When nothing is outstanding: the wait would never end.
+    pub fn wait(&mut self, session: &Session, event: Event) -> Result<Completion, IoError> {
+        assert!(self.outstanding() > 0, "nothing to wait for");
+        if self.ready.is_empty() {
+            self.collect(session, None)?;
+        }
+        while self.ready.is_empty() {
+            self.collect(session, Some(event))?;
+        }
+        self.ready.pop_front().expect("just seen to be there")
+    }
+
+    /// A completion if one is there, without waiting.
+    ///
+    /// # Errors
+    /// When the request failed.
+    pub fn poll(&mut self, session: &Session) -> Result<Option<Completion>, IoError> {
+        if self.ready.is_empty() && self.in_flight > 0 {
+            self.collect(session, None)?;
+        }
+        self.ready.pop_front().transpose()
+    }
+
+    /// Takes in what has arrived; with an event, waits until something has.
+    fn collect(&mut self, session: &Session, event: Option<Event>) -> Result<(), IoError> {
+        let begin = now();
+        let mut attempts = Vec::new();
+        match &mut self.way {
+            Way::Sync => {}
+            Way::Pool(pool) => pool.collect(event.is_some(), &mut attempts),
+            Way::Ring(ring) => ring.collect(session, event.is_some(), &mut attempts)?,
+        }
+        if let Some(event) = event {
+            session.waited(event, begin, now());
+        }
+        for attempt in attempts {
+            self.settle(session, attempt)?;
+        }
+        Ok(())
+    }
+
+    /// Decides what follows from an attempt: a completion, an error, or another attempt.
+    fn settle(&mut self, session: &Session, attempt: Attempt) -> Result<(), IoError> {
+        let mut attempt = attempt;
+        loop {
+            let Attempt { mut pending, result } = attempt;
+            match result {
+                Ok(0) => return self.refuse(cut_short(&pending)),
+                Ok(moved) => {
+                    pending.done += moved;
+                    if pending.rest().0.is_empty() {
+                        self.complete(session, pending);
+                        return Ok(());
+                    }
+                    // Direct I/O can go on only from an aligned place; the device's
+                    // own short transfers end at one, so this moves back by nothing
+                    // or by part of one block.
+                    if pending.request.file.direct() == DirectIo::Required {
+                        pending.done -= pending.done % 512;
+                    }
+                    session.count(Statistic::RequestsContinued, 1);
+                }
+                Err(Errno::INTR | Errno::AGAIN) => session.count(Statistic::RequestsRetried, 1),
+                Err(errno) => return self.refuse(transfer_error(&pending, errno)),
+            }
+            match &mut self.way {
+                Way::Ring(ring) if pending.request.file.descriptor().is_some() => {
+                    return ring.push(session, pending);
+                }
+                Way::Pool(pool) if pending.request.file.descriptor().is_some() => {
+                    pool.submit(pending);
+                    return Ok(());
+                }
+                _ => attempt = sync::attempt(pending),
+            }
+        }
+    }
+
+    fn refuse(&mut self, error: IoError) -> Result<(), IoError> {
+        self.in_flight -= 1;
+        self.ready.push_back(Err(error));
+        Ok(())
+    }
+
+    fn complete(&mut self, session: &Session, pending: Pending) {
+        let Pending { request, begin, .. } = pending;
+        let end = now();
+        let bytes = request.range.len() as u64;
+        let write = request.operation == Operation::Write;
+        session.transferred(request.stream, begin, end, bytes);
+        request.file.counters().add(write, bytes, end.saturating_sub(begin).0);
+        self.in_flight -= 1;
+        self.ready.push_back(Ok(Completion { tag: request.tag, buffer: request.buffer, range: request.range }));
+    }
+}
+
+fn cut_short(pending: &Pending) -> IoError {
+    let request = &pending.request;
+    if request.operation == Operation::Write {
+        return transfer_error(pending, Errno::IO);
+    }
+    IoError::CutShort {
+        path: request.file.path().to_path_buf(),
+        offset: request.offset,
+        length: request.range.len(),
+        found: request.file.length().unwrap_or(pending.rest().1),
+    }
+}
+
+fn transfer_error(pending: &Pending, errno: Errno) -> IoError {
+    let request = &pending.request;
+    IoError::Transfer {
+        operation: if request.operation == Operation::Read { "read" } else { "write" },
+        path: request.file.path().to_path_buf(),
+        offset: request.offset,
+        length: request.range.len(),
+        source: errno.into(),
+    }
+}

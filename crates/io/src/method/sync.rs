@@ -1,0 +1,9 @@
+//! The plain method: the session makes the system call and waits in it.
+
+use super::{Attempt, Pending};
+
+/// One attempt by the calling thread.
+pub(super) fn attempt(mut pending: Pending) -> Attempt {
+    let result = pending.transfer_once();
+    Attempt { pending, result }
+}

@@ -1,0 +1,123 @@
+//! The thread pool: requests wait in one queue, workers make the system calls.
+//!
+//! The way to asynchronous I/O where rings are forbidden (container profiles,
+//! `kernel.io_uring_disabled`). One queue for all sessions keeps every worker
+//! busy; each session has its own completion list, so that nobody wakes for
+//! another's request. The price against a ring is two thread switches a request,
+//! which 512K requests hardly notice and 8K requests do.
+
+use super::{Attempt, Pending, sync};
+use crate::IoError;
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+
+/// The most workers a pool starts: beyond it a virtual disk of one queue gains nothing.
+pub(super) const WORKERS_MAX: usize = 32;
+
+#[derive(Debug)]
+pub(super) struct Pool {
+    queue: Arc<Queue>,
+    workers: Vec<JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    jobs: Mutex<Jobs>,
+    posted: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Jobs {
+    waiting: VecDeque<(Pending, Arc<Arrivals>)>,
+    closed: bool,
+}
+
+#[derive(Debug, Default)]
+struct Arrivals {
+    attempts: Mutex<Vec<Attempt>>,
+    posted: Condvar,
+}
+
+impl Pool {
+    pub(super) fn start(workers: usize) -> Result<Pool, IoError> {
+        let mut pool = Pool { queue: Arc::default(), workers: Vec::new() };
+        for number in 0..workers {
+            let queue = Arc::clone(&pool.queue);
+            let worker = thread::Builder::new()
+                .name(format!("io-{number:02}"))
+                .stack_size(128 * 1024)
+                .spawn(move || queue.serve())
+                .map_err(|source| IoError::operation("start an I/O thread for", Path::new("the pool"), source))?;
+            pool.workers.push(worker);
+        }
+        Ok(pool)
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        locked(&self.queue.jobs).closed = true;
+        self.queue.posted.notify_all();
+        for worker in self.workers.drain(..) {
+            // A worker that panicked has printed why.
+            let _ = worker.join();
+        }
+    }
+}
+
+impl Queue {
+    fn serve(&self) {
+        while let Some((pending, arrivals)) = self.next() {
+            let attempt = sync::attempt(pending);
+            locked(&arrivals.attempts).push(attempt);
+            arrivals.posted.notify_one();
+        }
+    }
+
+    fn next(&self) -> Option<(Pending, Arc<Arrivals>)> {
+        let mut jobs = locked(&self.jobs);
+        loop {
+            if let Some(job) = jobs.waiting.pop_front() {
+                return Some(job);
+            }
+            if jobs.closed {
+                return None;
+            }
+            jobs = self.posted.wait(jobs).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// A session's end of the pool. Nothing needs to happen when it is dropped: the
+/// workers own the buffers of what is in flight.
+#[derive(Debug)]
+pub(super) struct PoolChannel {
+    pool: Arc<Pool>,
+    arrivals: Arc<Arrivals>,
+}
+
+impl PoolChannel {
+    pub(super) fn open(pool: &Arc<Pool>) -> PoolChannel {
+        PoolChannel { pool: Arc::clone(pool), arrivals: Arc::default() }
+    }
+
+    pub(super) fn submit(&self, pending: Pending) {
+        let queue = &self.pool.queue;
+        locked(&queue.jobs).waiting.push_back((pending, Arc::clone(&self.arrivals)));
+        queue.posted.notify_one();
+    }
+
+    pub(super) fn collect(&self, wait: bool, into: &mut Vec<Attempt>) {
+        let mut attempts = locked(&self.arrivals.attempts);
+        while wait && attempts.is_empty() {
+            attempts = self.arrivals.posted.wait(attempts).unwrap_or_else(PoisonError::into_inner);
+        }
+        into.append(&mut attempts);
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

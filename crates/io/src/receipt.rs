@@ -1,0 +1,628 @@
+//! Receipts: evidence that a setting took effect, from outside the code that
+//! set it.
+//!
+//! What it does: reads back what the kernel knows of an open file, a process,
+//! a thread and a disk. Each reading is a plain value; those that count have a
+//! `since` that subtracts an earlier reading, so that a run is two readings
+//! and a difference.
+//!
+//! ```text
+//! was it direct?          open_flags, residency, ProcessIo against DiskStats
+//! did it reach the disk?  ProcessIo (asked for) against DiskStats (done)
+//! was it asynchronous?    io_wq_workers: requests that fell back to a worker
+//! was the machine free?   run_queue_delay: ready to run, and waiting
+//! did files grow?         allocation, file_extents
+//! did memory hold?        resident_memory, reset_peak
+//! ```
+//!
+//! Why not the obvious way: asking the code that opened the file, or `fcntl`
+//! through the same handle type, proves that an intention was recorded.
+//! `/proc/self/fdinfo` is what any other process would see of it. Where the
+//! kernel refuses an answer the reading is an error or `None`, never zero: a
+//! zero would pass for evidence.
+//!
+//! Limits: Linux only. Counters of a process miss what the kernel writes back
+//! after it ended; those of a disk include everybody else's requests. Times of
+//! the readings are the caller's business. Readings cost a system call or a
+//! small file each: take them around a run, not within.
+
+#[cfg(test)]
+mod tests;
+
+use plumb_units::{Bytes, Nanos};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+/// The unit of sectors in the kernel's statistics and of `st_blocks`,
+/// whatever the disk's own block size.
+const SECTOR_BYTES: u64 = 512;
+
+/// The flags a file is open with, as the kernel lists them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenFlags {
+    /// `O_DIRECT`: past the page cache, where the file system can.
+    pub direct: bool,
+    /// Each write is durable when it returns: `O_DSYNC`, which `O_SYNC` includes.
+    pub dsync: bool,
+    /// The same with all metadata: `O_SYNC`.
+    pub sync: bool,
+    /// Each write goes to the end: `O_APPEND`.
+    pub append: bool,
+    /// All flags, as bits.
+    pub raw: u32,
+}
+
+/// Reads the flags of an open file back from `/proc/self/fdinfo`.
+///
+/// # Errors
+/// When `/proc` is not mounted or has no `flags` line.
+pub fn open_flags(fd: BorrowedFd<'_>) -> io::Result<OpenFlags> {
+    let path = format!("/proc/self/fdinfo/{}", fd.as_raw_fd());
+    let text = read_text(&path)?;
+    let raw = field(&text, "flags")
+        .and_then(|octal| u32::from_str_radix(octal, 8).ok())
+        .ok_or_else(|| malformed(&path))?;
+    // The C names: rustix's DSYNC is the bits of O_SYNC.
+    let has = |flag: libc::c_int| raw & flag as u32 == flag as u32;
+    Ok(OpenFlags {
+        direct: has(libc::O_DIRECT),
+        dsync: has(libc::O_DSYNC),
+        sync: has(libc::O_SYNC),
+        append: has(libc::O_APPEND),
+        raw,
+    })
+}
+
+/// What this process asked for and caused, since it started (`/proc/self/io`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ProcessIo {
+    /// Bytes asked for by read calls, from the page cache or not. Requests
+    /// through io_uring are not counted here.
+    pub rchar: Bytes,
+    /// Bytes handed to write calls; io_uring likewise not counted.
+    pub wchar: Bytes,
+    /// Read calls.
+    pub syscr: u64,
+    /// Write calls.
+    pub syscw: u64,
+    /// Bytes this process caused to be fetched from a device.
+    pub read_bytes: Bytes,
+    /// Bytes this process caused to be sent to a device: direct writes, and
+    /// pages it made dirty, counted when made so.
+    pub write_bytes: Bytes,
+    /// Of `write_bytes`, those never sent because the file was truncated or
+    /// removed.
+    pub cancelled_write_bytes: Bytes,
+}
+
+impl ProcessIo {
+    /// Reads the counters of this process, all its threads together.
+    ///
+    /// # Errors
+    /// When `/proc` is not mounted, or the kernel keeps no such counters.
+    pub fn read() -> io::Result<ProcessIo> {
+        let path = "/proc/self/io";
+        let text = read_text(path)?;
+        let value = |name| {
+            let value = field(&text, name).and_then(|value| value.parse::<u64>().ok());
+            value.ok_or_else(|| malformed(path))
+        };
+        Ok(ProcessIo {
+            rchar: Bytes(value("rchar")?),
+            wchar: Bytes(value("wchar")?),
+            syscr: value("syscr")?,
+            syscw: value("syscw")?,
+            read_bytes: Bytes(value("read_bytes")?),
+            write_bytes: Bytes(value("write_bytes")?),
+            cancelled_write_bytes: Bytes(value("cancelled_write_bytes")?),
+        })
+    }
+
+    /// What was added since an earlier reading.
+    #[must_use]
+    pub fn since(&self, earlier: &ProcessIo) -> ProcessIo {
+        ProcessIo {
+            rchar: grown(self.rchar, earlier.rchar),
+            wchar: grown(self.wchar, earlier.wchar),
+            syscr: self.syscr.saturating_sub(earlier.syscr),
+            syscw: self.syscw.saturating_sub(earlier.syscw),
+            read_bytes: grown(self.read_bytes, earlier.read_bytes),
+            write_bytes: grown(self.write_bytes, earlier.write_bytes),
+            cancelled_write_bytes: grown(self.cancelled_write_bytes, earlier.cancelled_write_bytes),
+        }
+    }
+}
+
+/// Requests of one kind a disk has completed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RequestCounts {
+    /// Requests completed.
+    pub completed: u64,
+    /// Requests that were merged into another before it was sent.
+    pub merged: u64,
+    /// What they transferred, or for discards covered.
+    pub bytes: Bytes,
+    /// The time from submission to completion, all requests added up.
+    pub time: Nanos,
+}
+
+/// Flushes a disk has completed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FlushCounts {
+    /// Flushes completed; one may serve several waiting syncs.
+    pub completed: u64,
+    /// The time from submission to completion, all flushes added up.
+    pub time: Nanos,
+}
+
+/// What a disk or partition has done since it appeared, for all processes.
+/// Times have the resolution of a millisecond.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DiskStats {
+    /// Reads.
+    pub reads: RequestCounts,
+    /// Writes.
+    pub writes: RequestCounts,
+    /// Requests under way at the moment of the reading.
+    pub in_flight: u64,
+    /// The time during which at least one request was under way.
+    pub io_time: Nanos,
+    /// The same, weighted with the number of requests under way.
+    pub weighted_io_time: Nanos,
+    /// Discards; `None` before kernel 4.18.
+    pub discards: Option<RequestCounts>,
+    /// Flushes; `None` before kernel 5.5. A partition's are counted at its disk.
+    pub flushes: Option<FlushCounts>,
+}
+
+impl DiskStats {
+    /// Reads the statistics of a disk or partition by its kernel name, `vda`,
+    /// from sysfs or else from `/proc/diskstats`.
+    ///
+    /// # Errors
+    /// `NotFound` when neither knows the device.
+    pub fn read(device: &str) -> io::Result<DiskStats> {
+        // sysfs writes `!` for the slashes in a device's name.
+        let path = format!("/sys/class/block/{}/stat", device.replace('/', "!"));
+        if let Ok(text) = read_text(&path) {
+            return DiskStats::parse(&text).ok_or_else(|| malformed(&path));
+        }
+        let path = "/proc/diskstats";
+        let text = read_text(path)?;
+        let line = text.lines().find_map(|line| {
+            // `major minor name` and then the fields sysfs has.
+            let (_, rest) = line.split_once(&format!(" {device} "))?;
+            Some(rest)
+        });
+        let unknown = || {
+            let message = format!("no statistics of the device {device} in sysfs or {path}");
+            io::Error::new(io::ErrorKind::NotFound, message)
+        };
+        DiskStats::parse(line.ok_or_else(unknown)?).ok_or_else(|| malformed(path))
+    }
+
+    /// The fields in the order of the kernel's `Documentation/block/stat.rst`.
+    fn parse(text: &str) -> Option<DiskStats> {
+        let numbers: Vec<u64> = text
+            .split_whitespace()
+            .map(|word| word.parse().ok())
+            .collect::<Option<_>>()?;
+        let at = |index: usize| numbers.get(index).copied();
+        let requests = |first: usize| {
+            Some(RequestCounts {
+                completed: at(first)?,
+                merged: at(first + 1)?,
+                bytes: Bytes(at(first + 2)?.saturating_mul(SECTOR_BYTES)),
+                time: millis(at(first + 3)?),
+            })
+        };
+        Some(DiskStats {
+            reads: requests(0)?,
+            writes: requests(4)?,
+            in_flight: at(8)?,
+            io_time: millis(at(9)?),
+            weighted_io_time: millis(at(10)?),
+            discards: requests(11),
+            flushes: at(15).zip(at(16)).map(|(completed, time)| FlushCounts {
+                completed,
+                time: millis(time),
+            }),
+        })
+    }
+
+    /// What was added since an earlier reading; `in_flight` stays that of the
+    /// later one.
+    #[must_use]
+    pub fn since(&self, earlier: &DiskStats) -> DiskStats {
+        DiskStats {
+            reads: self.reads.since(&earlier.reads),
+            writes: self.writes.since(&earlier.writes),
+            in_flight: self.in_flight,
+            io_time: elapsed(self.io_time, earlier.io_time),
+            weighted_io_time: elapsed(self.weighted_io_time, earlier.weighted_io_time),
+            discards: self
+                .discards
+                .zip(earlier.discards)
+                .map(|(later, earlier)| later.since(&earlier)),
+            flushes: self
+                .flushes
+                .zip(earlier.flushes)
+                .map(|(later, earlier)| FlushCounts {
+                    completed: later.completed.saturating_sub(earlier.completed),
+                    time: elapsed(later.time, earlier.time),
+                }),
+        }
+    }
+}
+
+impl RequestCounts {
+    fn since(&self, earlier: &RequestCounts) -> RequestCounts {
+        RequestCounts {
+            completed: self.completed.saturating_sub(earlier.completed),
+            merged: self.merged.saturating_sub(earlier.merged),
+            bytes: grown(self.bytes, earlier.bytes),
+            time: elapsed(self.time, earlier.time),
+        }
+    }
+}
+
+/// How much of a file is in the page cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Residency {
+    /// Pages in the page cache.
+    pub resident_pages: u64,
+    /// Of these, pages not yet written; `None` where only mincore answers.
+    /// tmpfs has nowhere to write to and reports none.
+    pub dirty_pages: Option<u64>,
+    /// Pages of the range asked about.
+    pub total_pages: u64,
+    /// Who says so.
+    pub source: ResidencySource,
+}
+
+impl Residency {
+    /// The share of the range that is resident, from 0 to 1; 0 of an empty range.
+    #[must_use]
+    pub fn share(&self) -> f64 {
+        if self.total_pages == 0 {
+            return 0.0;
+        }
+        self.resident_pages as f64 / self.total_pages as f64
+    }
+}
+
+/// Who counted the resident pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResidencySource {
+    /// The system call `cachestat` (kernel 6.5 and later).
+    Cachestat,
+    /// A mapping of the file and `mincore`.
+    Mincore,
+}
+
+/// Counts the pages of the first `length` bytes that the page cache holds.
+/// The range may pass the end of the file; pages there are not resident.
+///
+/// # Errors
+/// When neither way works: `PermissionDenied` when the file is neither this
+/// user's nor open for writing (mincore would then call every page resident).
+pub fn residency(fd: BorrowedFd<'_>, length: Bytes) -> io::Result<Residency> {
+    let total_pages = length.0.div_ceil(rustix::param::page_size() as u64);
+    if total_pages == 0 {
+        let source = ResidencySource::Cachestat;
+        return Ok(Residency {
+            resident_pages: 0,
+            dirty_pages: Some(0),
+            total_pages,
+            source,
+        });
+    }
+    match cachestat(fd, length) {
+        Ok(counts) => Ok(Residency {
+            resident_pages: counts.cached,
+            dirty_pages: Some(counts.dirty),
+            total_pages,
+            source: ResidencySource::Cachestat,
+        }),
+        // A seccomp filter older than the call answers EPERM for ENOSYS.
+        Err(Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM) => Ok(Residency {
+            resident_pages: mincore(fd, length.0)?,
+            dirty_pages: None,
+            total_pages,
+            source: ResidencySource::Mincore,
+        }),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// `struct cachestat_range` of the kernel.
+#[repr(C)]
+struct CachestatRange {
+    offset: u64,
+    length: u64,
+}
+
+/// `struct cachestat` of the kernel, in pages.
+#[repr(C)]
+#[derive(Default)]
+struct CachestatCounts {
+    cached: u64,
+    dirty: u64,
+    writeback: u64,
+    evicted: u64,
+    recently_evicted: u64,
+}
+
+/// The number of the system call, the same on every architecture but alpha.
+const SYS_CACHESTAT: libc::c_long = 451;
+
+fn cachestat(fd: BorrowedFd<'_>, length: Bytes) -> Result<CachestatCounts, Errno> {
+    let range = CachestatRange {
+        offset: 0,
+        length: length.0,
+    };
+    let mut counts = CachestatCounts::default();
+    #[allow(unsafe_code)]
+    // SAFETY: both pointers are to live structures with the layout the call
+    // takes, and the kernel keeps neither.
+    let result = unsafe {
+        libc::syscall(
+            SYS_CACHESTAT,
+            fd.as_raw_fd(),
+            &raw const range,
+            &raw mut counts,
+            0,
+        )
+    };
+    if result == 0 {
+        return Ok(counts);
+    }
+    Err(Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::INVAL))
+}
+
+/// What is mapped at a time: its answer takes a byte a page, 64 KiB.
+const MINCORE_WINDOW_BYTES: u64 = 256 * Bytes::M;
+
+fn mincore(fd: BorrowedFd<'_>, length: u64) -> io::Result<u64> {
+    if !mincore_tells_the_truth(fd)? {
+        let message = "the page cache of a file is shown to its owner and its writers only";
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
+    }
+    // Pages past the end of the file cannot be resident.
+    let length = length.min(rustix::fs::fstat(fd)?.st_size as u64);
+    let mut resident_pages = 0;
+    let mut offset = 0;
+    while offset < length {
+        let window = MINCORE_WINDOW_BYTES.min(length - offset);
+        resident_pages += mincore_window(fd, offset, window as usize)?;
+        offset += window;
+    }
+    Ok(resident_pages)
+}
+
+/// Since kernel 5.2 mincore calls all pages resident for anybody who neither
+/// owns the file nor may write to it.
+fn mincore_tells_the_truth(fd: BorrowedFd<'_>) -> io::Result<bool> {
+    let user = rustix::process::geteuid();
+    let writable = rustix::fs::fcntl_getfl(fd)?.intersects(OFlags::RDWR | OFlags::WRONLY);
+    Ok(writable || user.is_root() || rustix::fs::fstat(fd)?.st_uid == user.as_raw())
+}
+
+#[allow(unsafe_code)]
+fn mincore_window(fd: BorrowedFd<'_>, offset: u64, length: usize) -> io::Result<u64> {
+    use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+    let mut pages = vec![0u8; length.div_ceil(rustix::param::page_size())];
+    // SAFETY: a new mapping at an address of the kernel's choice touches no
+    // other; its memory is never read, so a file that shrinks does no harm.
+    let address = unsafe {
+        mmap(
+            std::ptr::null_mut(),
+            length,
+            ProtFlags::READ,
+            MapFlags::SHARED,
+            fd,
+            offset,
+        )?
+    };
+    // SAFETY: the range is the mapping just made, and the answer has a byte
+    // for each of its pages.
+    let result = unsafe { libc::mincore(address, length, pages.as_mut_ptr()) };
+    let error = io::Error::last_os_error();
+    // SAFETY: the mapping was made above and nothing refers to it.
+    unsafe { munmap(address, length)? };
+    if result != 0 {
+        return Err(error);
+    }
+    Ok(pages.iter().filter(|page| **page & 1 == 1).count() as u64)
+}
+
+/// Writes the file's dirty pages, asks the kernel to forget all of them, and
+/// returns what is still there: pages that are mapped, locked or, as on tmpfs,
+/// the only copy stay.
+///
+/// # Errors
+/// When the sync fails, or the page cache cannot be asked. The file must be a
+/// regular one: a device has no length.
+pub fn drop_cache(fd: BorrowedFd<'_>) -> io::Result<Residency> {
+    rustix::fs::fdatasync(fd)?;
+    rustix::fs::fadvise(fd, 0, None, rustix::fs::Advice::DontNeed)?;
+    residency(fd, Bytes(rustix::fs::fstat(fd)?.st_size as u64))
+}
+
+/// Kernel threads that work off this process's io_uring requests: each is a
+/// request that could not be issued without blocking, now or a while ago.
+///
+/// # Errors
+/// When `/proc` is not mounted.
+pub fn io_wq_workers() -> io::Result<usize> {
+    let mut workers = 0;
+    for task in fs::read_dir("/proc/self/task")? {
+        // A thread that ends between listing and reading is none.
+        let name = fs::read(task?.path().join("comm")).unwrap_or_default();
+        workers += usize::from(name.starts_with(b"iou-wrk"));
+    }
+    Ok(workers)
+}
+
+/// Physical memory this process holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ResidentMemory {
+    /// Now. The kernel counts in batches a thread, so this lags by some pages.
+    pub rss: Bytes,
+    /// At most, since the process started or [`reset_peak`].
+    pub peak: Bytes,
+}
+
+/// Reads `VmRSS` and `VmHWM`.
+///
+/// # Errors
+/// When `/proc` is not mounted.
+pub fn resident_memory() -> io::Result<ResidentMemory> {
+    let path = "/proc/self/status";
+    let text = read_text(path)?;
+    let value = |name| {
+        let kib = field(&text, name).and_then(|value| value.strip_suffix(" kB"));
+        let kib = kib.and_then(|kib| kib.trim().parse::<u64>().ok());
+        kib.map(|kib| Bytes(kib * Bytes::K))
+            .ok_or_else(|| malformed(path))
+    };
+    Ok(ResidentMemory {
+        rss: value("VmRSS")?,
+        peak: value("VmHWM")?,
+    })
+}
+
+/// Sets the peak of [`resident_memory`] to the present; false when the kernel
+/// does not let us, and the peak is that of the whole life of the process.
+#[must_use = "when this fails the peak covers more than the run"]
+pub fn reset_peak() -> bool {
+    fs::write("/proc/self/clear_refs", "5").is_ok()
+}
+
+/// How long the calling thread has been ready to run without running, since it
+/// started; `None` where the kernel does not count it.
+#[must_use]
+pub fn run_queue_delay() -> Option<Nanos> {
+    parse_schedstat(&read_text("/proc/thread-self/schedstat").ok()?)
+}
+
+/// The same for a thread of this process, by its kernel id; `None` also when
+/// it has ended.
+#[must_use]
+pub fn run_queue_delay_of(thread: rustix::thread::Pid) -> Option<Nanos> {
+    let path = format!("/proc/self/task/{}/schedstat", thread.as_raw_nonzero());
+    parse_schedstat(&read_text(&path).ok()?)
+}
+
+/// `ns-on-processor ns-waiting slices`
+fn parse_schedstat(text: &str) -> Option<Nanos> {
+    Some(Nanos(text.split_whitespace().nth(1)?.parse().ok()?))
+}
+
+/// What a file claims to hold and what it takes up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Allocation {
+    /// The length of the file.
+    pub length: Bytes,
+    /// The space allocated to it.
+    pub allocated: Bytes,
+}
+
+impl Allocation {
+    /// Whether part of the file has no space: writing there allocates it.
+    /// Compression makes a file look sparse as well.
+    #[must_use]
+    pub fn is_sparse(&self) -> bool {
+        self.allocated < self.length
+    }
+}
+
+/// Reads length and allocated space. Buffered writes that are not yet
+/// allocated may be missing until a sync.
+///
+/// # Errors
+/// As `fstat` fails.
+pub fn allocation(fd: BorrowedFd<'_>) -> io::Result<Allocation> {
+    let stat = rustix::fs::fstat(fd)?;
+    Ok(Allocation {
+        length: Bytes(stat.st_size as u64),
+        allocated: Bytes((stat.st_blocks as u64).saturating_mul(SECTOR_BYTES)),
+    })
+}
+
+/// `struct fiemap` of the kernel without room for extents.
+#[repr(C)]
+struct Fiemap {
+    start: u64,
+    length: u64,
+    flags: u32,
+    mapped_extents: u32,
+    extent_count: u32,
+    reserved: u32,
+}
+
+/// The number of extents of a file: pieces that adjoin on the device, those
+/// allocated and not yet written among them. Nothing is synced for it.
+///
+/// # Errors
+/// `Unsupported` on file systems that do not map extents (tmpfs, NFS).
+pub fn file_extents(fd: BorrowedFd<'_>) -> io::Result<u64> {
+    const FS_IOC_FIEMAP: rustix::ioctl::Opcode =
+        rustix::ioctl::opcode::read_write::<Fiemap>(b'f', 11);
+    // No room for extents: the kernel only counts them.
+    let mut map = Fiemap {
+        start: 0,
+        length: u64::MAX,
+        flags: 0,
+        mapped_extents: 0,
+        extent_count: 0,
+        reserved: 0,
+    };
+    #[allow(unsafe_code)]
+    // SAFETY: the structure is the one this request takes, and with an extent
+    // count of zero the kernel writes nothing beyond it.
+    unsafe {
+        rustix::ioctl::ioctl(
+            fd.as_fd(),
+            rustix::ioctl::Updater::<'_, FS_IOC_FIEMAP, Fiemap>::new(&mut map),
+        )?;
+    }
+    Ok(u64::from(map.mapped_extents))
+}
+
+fn read_text(path: &str) -> io::Result<String> {
+    fs::read_to_string(path)
+        .map_err(|error| io::Error::new(error.kind(), format!("cannot read {path}: {error}")))
+}
+
+fn malformed(path: &str) -> io::Error {
+    io::Error::new(
+        io::ErrorKind::InvalidData,
+        format!("{path} is not in the form expected"),
+    )
+}
+
+/// The value of `name: value` in a text of such lines.
+fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    text.lines()
+        .find_map(|line| Some(line.strip_prefix(name)?.strip_prefix(':')?.trim()))
+}
+
+fn grown(later: Bytes, earlier: Bytes) -> Bytes {
+    Bytes(later.0.saturating_sub(earlier.0))
+}
+
+const NANOS_PER_MILLI: u64 = 1_000_000;
+
+fn millis(millis: u64) -> Nanos {
+    Nanos(millis.saturating_mul(NANOS_PER_MILLI))
+}
+
+/// The kernel prints milliseconds in 32 bits, which wrap after 49 days.
+fn elapsed(later: Nanos, earlier: Nanos) -> Nanos {
+    let [later, earlier] = [later, earlier].map(|time| (time.0 / NANOS_PER_MILLI) as u32);
+    millis(u64::from(later.wrapping_sub(earlier)))
+}

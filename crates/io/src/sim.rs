@@ -1,0 +1,199 @@
+//! Files in memory, which may be told to fail.
+//!
+//! As the null device they measure the engine's own cost. In tests they fail on
+//! purpose: the n-th read or write returns an error, transfers come up short, a
+//! quota runs out. Faults are plain numbers chosen by the test, so the same
+//! plan gives the same failure every time.
+//!
+//! Limits: nothing survives the process, so this is no crash simulator yet.
+
+use rustix::io::Errno;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+const CHUNK: usize = 1 << 20;
+
+/// What shall go wrong; the default is nothing.
+#[derive(Debug, Default)]
+pub struct Faults {
+    /// The n-th read from now, counted from 1, fails with EIO.
+    pub fail_read: Option<u64>,
+    /// The n-th write from now, counted from 1, fails with EIO.
+    pub fail_write: Option<u64>,
+    /// Every n-th transfer moves only half of what was asked for, in units of 512 bytes.
+    pub short_every: Option<u64>,
+    /// Every n-th call is interrupted (EINTR) before it moves a byte.
+    pub interrupt_every: Option<u64>,
+    /// Writes fail with ENOSPC once so many bytes have been written in all.
+    pub capacity: Option<u64>,
+}
+
+/// A set of files in memory.
+#[derive(Debug, Default)]
+pub struct MemoryDisk {
+    files: Mutex<BTreeMap<PathBuf, Arc<MemoryFile>>>,
+    faults: Arc<FaultState>,
+}
+
+#[derive(Debug, Default)]
+struct FaultState {
+    plan: Mutex<Faults>,
+    armed: std::sync::atomic::AtomicBool,
+    calls: AtomicU64,
+    reads: AtomicU64,
+    writes: AtomicU64,
+    written: AtomicU64,
+}
+
+impl MemoryDisk {
+    /// A disk with no files and no faults.
+    #[must_use]
+    pub fn new() -> Arc<MemoryDisk> {
+        Arc::new(MemoryDisk::default())
+    }
+
+    /// From now on, faults happen as planned.
+    pub fn plan_faults(&self, faults: Faults) {
+        *locked(&self.faults.plan) = faults;
+        for counter in [&self.faults.calls, &self.faults.reads, &self.faults.writes, &self.faults.written] {
+            counter.store(0, Relaxed);
+        }
+        self.faults.armed.store(true, Relaxed);
+    }
+
+    /// The paths of the files that exist.
+    #[must_use]
+    pub fn paths(&self) -> Vec<PathBuf> {
+        locked(&self.files).keys().cloned().collect()
+    }
+
+    /// Reads and writes since the faults were planned.
+    #[must_use]
+    pub fn calls(&self) -> (u64, u64) {
+        (self.faults.reads.load(Relaxed), self.faults.writes.load(Relaxed))
+    }
+
+    pub(crate) fn open(&self, path: &Path, create: bool) -> Result<Arc<MemoryFile>, Errno> {
+        let mut files = locked(&self.files);
+        match (files.get(path), create) {
+            (Some(_), true) => Err(Errno::EXIST),
+            (Some(file), false) => Ok(Arc::clone(file)),
+            (None, false) => Err(Errno::NOENT),
+            (None, true) => {
+                let file = Arc::new(MemoryFile::new(Arc::clone(&self.faults)));
+                files.insert(path.to_path_buf(), Arc::clone(&file));
+                Ok(file)
+            }
+        }
+    }
+
+    pub(crate) fn remove(&self, path: &Path) -> Result<(), Errno> {
+        locked(&self.files).remove(path).map(|_| ()).ok_or(Errno::NOENT)
+    }
+}
+
+impl FaultState {
+    /// Decides the fate of a call: an error, or how many bytes it may move.
+    fn judge(&self, write: bool, length: usize) -> Result<usize, Errno> {
+        if !self.armed.load(Relaxed) {
+            return Ok(length);
+        }
+        let plan = locked(&self.plan);
+        let call = self.calls.fetch_add(1, Relaxed) + 1;
+        let every = |period: Option<u64>| period.is_some_and(|n| call.is_multiple_of(n));
+        if every(plan.interrupt_every) {
+            return Err(Errno::INTR);
+        }
+        let (counter, failing) =
+            if write { (&self.writes, plan.fail_write) } else { (&self.reads, plan.fail_read) };
+        if failing == Some(counter.fetch_add(1, Relaxed) + 1) {
+            return Err(Errno::IO);
+        }
+        if write && let Some(capacity) = plan.capacity
+            && self.written.fetch_add(length as u64, Relaxed) + length as u64 > capacity
+        {
+            return Err(Errno::NOSPC);
+        }
+        if every(plan.short_every) && length > 512 {
+            return Ok((length / 2).next_multiple_of(512).min(length - 512));
+        }
+        Ok(length)
+    }
+}
+
+/// A file in memory, in chunks of 1 MiB that are locked one at a time.
+#[derive(Debug)]
+pub struct MemoryFile {
+    chunks: RwLock<Vec<Mutex<Box<[u8]>>>>,
+    length: AtomicU64,
+    faults: Arc<FaultState>,
+}
+
+impl MemoryFile {
+    fn new(faults: Arc<FaultState>) -> MemoryFile {
+        MemoryFile { chunks: RwLock::new(Vec::new()), length: AtomicU64::new(0), faults }
+    }
+
+    pub(crate) fn length(&self) -> u64 {
+        self.length.load(Relaxed)
+    }
+
+    pub(crate) fn truncate(&self, bytes: u64) {
+        self.length.store(bytes, Relaxed);
+    }
+
+    pub(crate) fn read(&self, into: &mut [u8], offset: u64) -> Result<usize, Errno> {
+        let allowed = self.faults.judge(false, into.len())?;
+        let left = self.length().saturating_sub(offset);
+        let length = allowed.min(usize::try_from(left).unwrap_or(usize::MAX));
+        let chunks = self.chunks.read().unwrap_or_else(PoisonError::into_inner);
+        let mut done = 0;
+        while done < length {
+            let (chunk, within) = place(offset + done as u64);
+            let part = (CHUNK - within).min(length - done);
+            let target = &mut into[done..done + part];
+            match chunks.get(chunk) {
+                Some(bytes) => target.copy_from_slice(&locked(bytes)[within..within + part]),
+                None => target.fill(0),
+            }
+            done += part;
+        }
+        Ok(length)
+    }
+
+    pub(crate) fn write(&self, from: &[u8], offset: u64) -> Result<usize, Errno> {
+        let length = self.faults.judge(true, from.len())?;
+        let end = offset + length as u64;
+        self.grow(end.div_ceil(CHUNK as u64) as usize);
+        let chunks = self.chunks.read().unwrap_or_else(PoisonError::into_inner);
+        let mut done = 0;
+        while done < length {
+            let (chunk, within) = place(offset + done as u64);
+            let part = (CHUNK - within).min(length - done);
+            locked(&chunks[chunk])[within..within + part].copy_from_slice(&from[done..done + part]);
+            done += part;
+        }
+        self.length.fetch_max(end, Relaxed);
+        Ok(length)
+    }
+
+    fn grow(&self, chunk_count: usize) {
+        if self.chunks.read().unwrap_or_else(PoisonError::into_inner).len() >= chunk_count {
+            return;
+        }
+        let mut chunks = self.chunks.write().unwrap_or_else(PoisonError::into_inner);
+        while chunks.len() < chunk_count {
+            chunks.push(Mutex::new(vec![0; CHUNK].into_boxed_slice()));
+        }
+    }
+}
+
+fn place(offset: u64) -> (usize, usize) {
+    ((offset / CHUNK as u64) as usize, (offset % CHUNK as u64) as usize)
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,167 @@
+//! Every method, direct and buffered, and the null device through one suite.
+
+use crate::sim::{Faults, MemoryDisk};
+use crate::{Access, Arena, Channel, DirectIo, Disk, File, IoError, Method, MethodKind, Operation, Request};
+use plumb_events::{Event, IoStream, Recorder, SessionKind, Statistic};
+use std::path::Path;
+use std::sync::Arc;
+
+const BLOCK: usize = 64 * 1024;
+
+fn request(file: &Arc<File>, operation: Operation, offset: u64, buffer: crate::IoBuffer, tag: u64) -> Request {
+    let range = 0..buffer.len();
+    let (event, stream) = match operation {
+        Operation::Read => (Event::DirectPathRead, IoStream::TableReads),
+        Operation::Write => (Event::DirectPathWrite, IoStream::DataWrites),
+    };
+    Request { operation, file: Arc::clone(file), offset, buffer, range, event, stream, tag }
+}
+
+/// Writes 64 blocks in reverse order with 8 in flight, reads them back and compares.
+fn round_trip(disk: &Disk, path: &Path, direct: DirectIo, kind: MethodKind) -> Result<(), IoError> {
+    let recorder = Recorder::new();
+    let session = recorder.session("test", SessionKind::Foreground);
+    let file = Arc::new(disk.open(path, Access::Create, direct)?);
+    let method = Method::start(kind, 8)?;
+    let (arena, mut buffers) = Arena::buffers(BLOCK, 8)?;
+    let mut channel = method.channel(&[&arena])?;
+    for block in (0..64u64).rev() {
+        let mut buffer = match buffers.pop() {
+            Some(buffer) => buffer,
+            None => channel.wait(&session, Event::DirectPathWrite)?.buffer,
+        };
+        buffer.fill(block as u8 + 1);
+        channel.submit(&session, request(&file, Operation::Write, block * BLOCK as u64, buffer, block))?;
+    }
+    while channel.outstanding() > 0 {
+        buffers.push(channel.wait(&session, Event::DirectPathWrite)?.buffer);
+    }
+    file.sync_data()?;
+    assert_eq!(file.length()?, 64 * BLOCK as u64);
+    let mut seen = 0;
+    for first in (0..64u64).step_by(8) {
+        for block in first..first + 8 {
+            let buffer = buffers.pop().expect("eight buffers");
+            channel.submit(&session, request(&file, Operation::Read, block * BLOCK as u64, buffer, block))?;
+        }
+        channel.flush(&session)?;
+        while channel.outstanding() > 0 {
+            let completion = channel.wait(&session, Event::DirectPathRead)?;
+            assert!(completion.buffer.iter().all(|byte| *byte == completion.tag as u8 + 1));
+            buffers.push(completion.buffer);
+            seen += 1;
+        }
+    }
+    assert_eq!(seen, 64);
+    let totals = recorder.snapshot();
+    assert_eq!(totals.statistic(Statistic::PhysicalWriteBytes), 64 * BLOCK as u64);
+    assert_eq!(totals.statistic(Statistic::PhysicalReadRequests), 64);
+    let carried = match (disk, kind) {
+        (Disk::Memory(_), _) | (_, MethodKind::Sync) => Statistic::SyncRequests,
+        (_, MethodKind::Threads) => Statistic::PoolRequests,
+        (_, MethodKind::IoUring) => Statistic::RingRequests,
+    };
+    assert!(totals.statistic(carried) >= 128, "{kind} must carry the requests");
+    disk.remove(path)
+}
+
+fn works_here(kind: MethodKind) -> bool {
+    let works = Method::start(kind, 8).is_ok();
+    if !works {
+        eprintln!("{kind} does not work here: not tested");
+    }
+    works
+}
+
+#[test]
+fn every_method_reads_back_what_it_wrote() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    for kind in MethodKind::ALL.into_iter().filter(|kind| works_here(*kind)) {
+        for direct in [DirectIo::Required, DirectIo::Off] {
+            let path = directory.path().join(format!("{kind}-{direct:?}"));
+            match round_trip(&Disk::Kernel, &path, direct, kind) {
+                Err(IoError::DirectUnsupported { .. }) => eprintln!("no direct I/O here: not tested"),
+                result => result.expect("a round trip"),
+            }
+            assert!(!path.exists());
+        }
+        let memory = Disk::Memory(MemoryDisk::new());
+        round_trip(&memory, Path::new("null"), DirectIo::Off, kind).expect("a round trip in memory");
+    }
+}
+
+#[test]
+fn short_and_interrupted_transfers_are_carried_on() {
+    let disk = MemoryDisk::new();
+    disk.plan_faults(Faults { short_every: Some(3), interrupt_every: Some(5), ..Faults::default() });
+    round_trip(&Disk::Memory(disk), Path::new("short"), DirectIo::Off, MethodKind::Sync).expect("a round trip");
+}
+
+fn one_read(disk: &Disk, path: &Path, offset: u64, kind: MethodKind) -> Result<(), IoError> {
+    let recorder = Recorder::new();
+    let session = recorder.session("test", SessionKind::Foreground);
+    let file = Arc::new(disk.open(path, Access::Write, DirectIo::Off)?);
+    let (_arena, mut buffers) = Arena::buffers(BLOCK, 1)?;
+    let mut channel: Channel = Method::start(kind, 2)?.channel(&[])?;
+    let buffer = buffers.pop().expect("one buffer");
+    channel.submit(&session, request(&file, Operation::Read, offset, buffer, 0))?;
+    channel.wait(&session, Event::DirectPathRead).map(|_| ())
+}
+
+#[test]
+fn a_file_cut_short_is_named_with_its_length() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("users01.dbf");
+    std::fs::write(&path, vec![1u8; 5_000]).expect("a small file");
+    for kind in MethodKind::ALL.into_iter().filter(|kind| works_here(*kind)) {
+        let error = one_read(&Disk::Kernel, &path, 4_096, kind).expect_err("the file is short");
+        assert_eq!(
+            error.to_string().replace(directory.path().to_str().expect("a UTF-8 path"), "DIR"),
+            "DIR/users01.dbf was cut short: it ends at byte 5000, but a read needs bytes 4096 to 69632; \
+             restore the file from a copy or load its tables again"
+        );
+    }
+}
+
+#[test]
+fn a_failed_request_names_file_offset_and_cause() {
+    let disk = MemoryDisk::new();
+    let path = Path::new("data01.dbf");
+    Disk::Memory(Arc::clone(&disk)).open(path, Access::Create, DirectIo::Off).expect("a new file");
+    disk.plan_faults(Faults { fail_read: Some(1), ..Faults::default() });
+    let error = one_read(&Disk::Memory(disk), path, 8_192, MethodKind::Sync).expect_err("the read fails");
+    assert_eq!(
+        error.to_string(),
+        "read of 65536 bytes at offset 8192 of data01.dbf failed: Input/output error (os error 5); \
+         the device reports an error: look at the kernel's log (dmesg)"
+    );
+}
+
+#[test]
+fn a_channel_dropped_with_requests_in_flight_waits_for_them() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let recorder = Recorder::new();
+    let session = recorder.session("test", SessionKind::Foreground);
+    for kind in MethodKind::ALL.into_iter().filter(|kind| works_here(*kind)) {
+        let path = directory.path().join(format!("{kind}"));
+        let file = Arc::new(Disk::Kernel.open(&path, Access::Create, DirectIo::Off).expect("a new file"));
+        let (arena, buffers) = Arena::buffers(BLOCK, 16).expect("memory");
+        let mut channel = Method::start(kind, 16).expect("the method").channel(&[&arena]).expect("a channel");
+        for (index, buffer) in buffers.into_iter().enumerate() {
+            let offset = (index * BLOCK) as u64;
+            channel.submit(&session, request(&file, Operation::Write, offset, buffer, 0)).expect("submitted");
+        }
+        channel.flush(&session).expect("flushed");
+        drop(channel);
+    }
+}
+
+#[test]
+fn a_refused_create_leaves_nothing_behind() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("taken");
+    std::fs::write(&path, b"precious").expect("a file");
+    let error = Disk::Kernel.open(&path, Access::Create, DirectIo::Off).expect_err("it exists");
+    assert!(error.to_string().contains("File exists"), "{error}");
+    assert_eq!(std::fs::read(&path).expect("still there"), b"precious");
+}
