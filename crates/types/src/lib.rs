@@ -1,1 +1,36 @@
-//! placeholder
+//! Columns, the bytes of their values, and rows.
+//!
+//! A value is encoded so that comparing bytes compares values: NUMBER by its
+//! exponent and base-100 digits, DATE from century down to second, text as
+//! UTF-8. A sort, an index and a merge therefore need `memcmp` and no types.
+//! A row is a header and its columns, each behind its length. This crate does
+//! no I/O; whoever makes rows implements [`RowSource`].
+
+mod column_type;
+mod schema;
+
+pub mod date;
+pub mod number;
+pub mod row;
+
+mod batch;
+mod source;
+mod value;
+
+pub use batch::RowBatch;
+pub use column_type::{ColumnType, ColumnTypeError};
+pub use date::{DATE_BYTES, DateError, DateTime, Weekday};
+pub use number::{
+    Number, NumberError, NumberShape, decode_number, encode_number, number_to_string, parse_number,
+    try_encode_number,
+};
+pub use row::{Columns, RowError, column_at, columns};
+pub use schema::{Column, Schema, SchemaError};
+pub use source::{RowSource, SourceError};
+pub use value::{Value, ValueError};
+
+/// Most columns a row can have: its column count is one byte.
+pub const COLUMN_COUNT_MAX: usize = 255;
+
+/// Longest text column in bytes.
+pub const TEXT_BYTES_MAX: u32 = 32_767;

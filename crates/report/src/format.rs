@@ -1,0 +1,255 @@
+//! Numbers as the columns of a report print them.
+//!
+//! One type per unit, one trait for all: a section says what a number is, and
+//! only this file decides how many digits that deserves. A column whose header
+//! names the unit takes a figure without one ([`Seconds`], [`Megabytes`]);
+//! figures that span magnitudes carry theirs ([`Average`], [`Size`]).
+
+use plumb_units::{Bytes, Nanos, RowCount};
+
+/// A quantity that knows how it is printed.
+pub(crate) trait Figure {
+    /// The printed form; empty when there is nothing to print.
+    fn figure(&self) -> String;
+}
+
+/// What is unknown is left blank.
+impl<T: Figure> Figure for Option<T> {
+    fn figure(&self) -> String {
+        self.as_ref().map_or_else(String::new, Figure::figure)
+    }
+}
+
+/// A count, grouped in thousands.
+#[derive(Clone, Copy)]
+pub(crate) struct Count(pub u64);
+
+impl Figure for Count {
+    fn figure(&self) -> String {
+        RowCount(self.0).to_string()
+    }
+}
+
+/// Nanoseconds printed as seconds with two decimals.
+#[derive(Clone, Copy)]
+pub(crate) struct Seconds(pub u64);
+
+impl Figure for Seconds {
+    fn figure(&self) -> String {
+        grouped(Nanos(self.0).seconds(), 2)
+    }
+}
+
+/// Nanoseconds of either sign printed as seconds with two decimals.
+#[derive(Clone, Copy)]
+pub(crate) struct SignedSeconds(pub i64);
+
+impl Figure for SignedSeconds {
+    fn figure(&self) -> String {
+        grouped(self.0 as f64 / 1e9, 2)
+    }
+}
+
+/// A duration with its unit, as in `160 us`.
+#[derive(Clone, Copy)]
+pub(crate) struct Duration(pub u64);
+
+impl Figure for Duration {
+    fn figure(&self) -> String {
+        Nanos(self.0).to_string()
+    }
+}
+
+/// The mean of some durations with its unit, as in `160.23us`; blank when there were none.
+#[derive(Clone, Copy)]
+pub(crate) struct Average {
+    /// The durations' sum.
+    pub total_ns: u64,
+    /// Their number.
+    pub count: u64,
+}
+
+impl Figure for Average {
+    fn figure(&self) -> String {
+        if self.count == 0 {
+            return String::new();
+        }
+        let mean_ns = self.total_ns as f64 / self.count as f64;
+        // Below these bounds two decimals still round to less than the next unit.
+        match mean_ns {
+            ns if ns < 999_995.0 => format!("{:.2}us", ns / 1e3),
+            ns if ns < 999_995_000.0 => format!("{:.2}ms", ns / 1e6),
+            ns => format!("{:.2}s", ns / 1e9),
+        }
+    }
+}
+
+/// A part of a whole, printed as a percentage with one decimal and no sign; blank without a whole.
+#[derive(Clone, Copy)]
+pub(crate) struct Percent {
+    /// The part.
+    pub part: f64,
+    /// The whole.
+    pub whole: f64,
+}
+
+impl Percent {
+    /// Of two whole numbers of the same unit.
+    pub(crate) fn of(part: u64, whole: u64) -> Percent {
+        Percent { part: part as f64, whole: whole as f64 }
+    }
+
+    /// The part as a fraction; none without a whole.
+    pub(crate) fn share(self) -> Option<f64> {
+        (self.whole > 0.0).then(|| self.part / self.whole)
+    }
+}
+
+impl Figure for Percent {
+    fn figure(&self) -> String {
+        self.share().map_or_else(String::new, |share| format!("{:.1}", share * 100.0))
+    }
+}
+
+/// A percentage in a dense table: blank when truly zero, `.0` when it only rounds to that.
+#[derive(Clone, Copy)]
+pub(crate) struct SparsePercent(pub Percent);
+
+impl Figure for SparsePercent {
+    fn figure(&self) -> String {
+        if self.0.part == 0.0 {
+            return String::new();
+        }
+        let shown = self.0.figure();
+        shown.strip_prefix('0').map_or(shown.clone(), str::to_string)
+    }
+}
+
+/// A number with one decimal, grouped in thousands.
+#[derive(Clone, Copy)]
+pub(crate) struct Decimal(pub f64);
+
+impl Figure for Decimal {
+    fn figure(&self) -> String {
+        grouped(self.0, 1)
+    }
+}
+
+/// A total that may be whole or not: one decimal below a thousand, none above.
+#[derive(Clone, Copy)]
+pub(crate) struct Total(pub f64);
+
+impl Figure for Total {
+    fn figure(&self) -> String {
+        grouped(self.0, if self.0.abs() < 1000.0 { 1 } else { 0 })
+    }
+}
+
+/// A total spread over the run, per second; blank when no time passed.
+#[derive(Clone, Copy)]
+pub(crate) struct PerSecond {
+    /// The total.
+    pub total: f64,
+    /// The time it took, nanoseconds.
+    pub elapsed_ns: u64,
+}
+
+impl PerSecond {
+    /// The rate; zero when no time passed.
+    pub(crate) fn rate(self) -> f64 {
+        if self.elapsed_ns == 0 { 0.0 } else { self.total / Nanos(self.elapsed_ns).seconds() }
+    }
+}
+
+impl Figure for PerSecond {
+    fn figure(&self) -> String {
+        if self.elapsed_ns == 0 { String::new() } else { grouped(self.rate(), 1) }
+    }
+}
+
+/// A size with its unit, as in `1.24 GB`.
+#[derive(Clone, Copy)]
+pub(crate) struct Size(pub u64);
+
+impl Figure for Size {
+    fn figure(&self) -> String {
+        Bytes(self.0).to_string()
+    }
+}
+
+/// Bytes printed as megabytes (2^20) with one decimal.
+#[derive(Clone, Copy)]
+pub(crate) struct Megabytes(pub f64);
+
+impl Figure for Megabytes {
+    fn figure(&self) -> String {
+        grouped(self.0 / Bytes::M as f64, 1)
+    }
+}
+
+/// Bytes over a time printed as megabytes (2^20) a second; blank when no time passed.
+#[derive(Clone, Copy)]
+pub(crate) struct Throughput {
+    /// Bytes moved.
+    pub bytes: u64,
+    /// The time it took, nanoseconds.
+    pub elapsed_ns: u64,
+}
+
+impl Figure for Throughput {
+    fn figure(&self) -> String {
+        if self.elapsed_ns == 0 {
+            return String::new();
+        }
+        grouped(Bytes(self.bytes).per(Nanos(self.elapsed_ns)).mb_per_second(), 1)
+    }
+}
+
+/// A yes or a no.
+impl Figure for bool {
+    fn figure(&self) -> String {
+        if *self { "yes".to_string() } else { "no".to_string() }
+    }
+}
+
+/// A number with so many decimals, its whole part grouped in thousands.
+pub(crate) fn grouped(value: f64, decimals: usize) -> String {
+    let plain = format!("{:.decimals$}", value.abs());
+    let (whole, fraction) = plain.split_once('.').unwrap_or((&plain, ""));
+    // Beyond the range of u64 the digits stay ungrouped.
+    let whole = whole.parse().map_or(whole.to_string(), |digits| RowCount(digits).to_string());
+    // A value that rounds to zero has no sign.
+    let negative = value < 0.0 && plain.bytes().any(|byte| (b'1'..=b'9').contains(&byte));
+    let sign = if negative { "-" } else { "" };
+    let point = if fraction.is_empty() { "" } else { "." };
+    format!("{sign}{whole}{point}{fraction}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_print_with_the_digits_they_deserve() {
+        let shown = [
+            (grouped(1_234_567.891, 2), "1,234,567.89"),
+            (grouped(-0.001, 2), "0.00"),
+            (grouped(-1234.5, 1), "-1,234.5"),
+            (grouped(0.0, 0), "0"),
+            (Average { total_ns: 999_996, count: 1 }.figure(), "1.00ms"),
+            (Average { total_ns: 160_230, count: 1 }.figure(), "160.23us"),
+            (Average { total_ns: 0, count: 0 }.figure(), ""),
+            (Percent::of(1, 0).figure(), ""),
+            (Percent::of(1, 3).figure(), "33.3"),
+            (SparsePercent(Percent::of(0, 3)).figure(), ""),
+            (SparsePercent(Percent::of(1, 30_000)).figure(), ".0"),
+            (SparsePercent(Percent::of(3, 3)).figure(), "100.0"),
+            (Throughput { bytes: 3 << 20, elapsed_ns: 2_000_000_000 }.figure(), "1.5"),
+            (Some(Count(1000)).figure(), "1,000"),
+            (None::<Count>.figure(), ""),
+        ];
+        for (shown, expected) in shown {
+            assert_eq!(shown, expected);
+        }
+    }
+}

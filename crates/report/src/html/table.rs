@@ -1,0 +1,92 @@
+//! Tables and facts as HTML tables, each in a container that scrolls.
+
+use super::escape::escape;
+use crate::section::NO_DATA;
+use crate::table::{Cell, Column, Facts, Row, RowKind, Seat, Table, Tone};
+
+/// A table.
+pub(super) fn table(table: &Table) -> String {
+    let caption = caption(table.caption.as_deref());
+    if table.rows.is_empty() {
+        return caption + &no_data();
+    }
+    let header = table.columns.iter().map(|column| {
+        let title = column.title.lines().map(escape).collect::<Vec<_>>().join("<br>");
+        format!("<th scope=\"col\"{}>{title}</th>", class(&[seat(column)]))
+    });
+    let mut html = format!(
+        "{caption}<div class=\"scroll\"><table>\n<thead><tr>{}</tr></thead>\n<tbody>\n",
+        header.collect::<String>()
+    );
+    for row in &table.rows {
+        html.push_str(&self::row(row, &table.columns));
+    }
+    html + "</tbody>\n</table></div>\n"
+}
+
+/// Names and values.
+pub(super) fn facts(facts: &Facts) -> String {
+    let caption = caption(facts.caption.as_deref());
+    if facts.rows.is_empty() {
+        return caption + &no_data();
+    }
+    let mut html = format!("{caption}<div class=\"scroll\"><table class=\"facts\">\n<tbody>\n");
+    for (name, value) in &facts.rows {
+        html.push_str(&format!(
+            "<tr><th scope=\"row\">{}</th><td{}>{}</td></tr>\n",
+            escape(name),
+            class(&[tone(value)]),
+            escape(&value.text)
+        ));
+    }
+    html + "</tbody>\n</table></div>\n"
+}
+
+/// What stands in place of a table without rows.
+pub(super) fn no_data() -> String {
+    format!("<p class=\"no-data\">{NO_DATA}</p>\n")
+}
+
+fn caption(caption: Option<&str>) -> String {
+    caption.map_or_else(String::new, |text| format!("<h3>{}</h3>\n", escape(text)))
+}
+
+fn row(row: &Row, columns: &[Column]) -> String {
+    let kind = match row.kind {
+        RowKind::Plain => "",
+        RowKind::Quiet => "quiet",
+        RowKind::Total => "total",
+    };
+    let cells = row.cells.iter().zip(columns).map(|(cell, column)| {
+        let bar = if cell.share.is_some() { "bar" } else { "" };
+        let class = class(&[seat(column), tone(cell), bar]);
+        format!("<td{class}{}>{}</td>", share(cell), escape(&cell.text))
+    });
+    format!("<tr{}>{}</tr>\n", class(&[kind]), cells.collect::<String>())
+}
+
+fn share(cell: &Cell) -> String {
+    cell.share.map_or_else(String::new, |share| format!(" style=\"--share:{:.1}%\"", share * 100.0))
+}
+
+fn seat(column: &Column) -> &'static str {
+    match column.seat {
+        Seat::Text => "",
+        Seat::Wrapped(_) => "wrapped",
+        Seat::Number => "number",
+    }
+}
+
+fn tone(cell: &Cell) -> &'static str {
+    match cell.tone {
+        Tone::Plain => "",
+        Tone::Good => "good",
+        Tone::Bad => "bad",
+        Tone::Open => "open",
+    }
+}
+
+fn class(names: &[&str]) -> String {
+    let names = names.iter().copied().filter(|name| !name.is_empty()).collect::<Vec<_>>();
+    if names.is_empty() { String::new() } else { format!(" class=\"{}\"", names.join(" ")) }
+}

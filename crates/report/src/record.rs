@@ -1,0 +1,74 @@
+//! A run's record: the context as JSON, and back.
+//!
+//! `docs/record.md` is its schema. A record of another version is refused
+//! before its fields are read, because a field may have changed its meaning.
+
+use crate::ReportContext;
+use crate::context::SCHEMA_VERSION;
+use serde::Deserialize;
+use std::fmt;
+
+/// Why a record could not be read.
+#[derive(Debug)]
+pub enum RecordError {
+    /// It is no JSON, or a field is missing or of another type.
+    Json(serde_json::Error),
+    /// It was written by another version of the program.
+    Version {
+        /// The record's version.
+        found: u32,
+        /// The version that this program reads.
+        expected: u32,
+    },
+}
+
+impl fmt::Display for RecordError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RecordError::Json(error) => write!(f, "the record is not readable: {error}"),
+            RecordError::Version { found, expected } => write!(
+                f,
+                "the record has schema version {found}, and this program reads version {expected}: \
+                 use the release that wrote it"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for RecordError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            RecordError::Json(error) => Some(error),
+            RecordError::Version { .. } => None,
+        }
+    }
+}
+
+/// The one field that every version has.
+#[derive(Deserialize)]
+struct Versioned {
+    schema_version: u32,
+}
+
+impl ReportContext {
+    /// The record, indented.
+    ///
+    /// # Errors
+    /// When the context cannot be written as JSON.
+    pub fn to_json(&self) -> Result<String, RecordError> {
+        serde_json::to_string_pretty(self).map_err(RecordError::Json)
+    }
+
+    /// Reads a record.
+    ///
+    /// # Errors
+    /// When it is no record, or one of another version.
+    pub fn from_json(text: &str) -> Result<ReportContext, RecordError> {
+        let versioned: Versioned = serde_json::from_str(text).map_err(RecordError::Json)?;
+        if versioned.schema_version != SCHEMA_VERSION {
+            let found = versioned.schema_version;
+            return Err(RecordError::Version { found, expected: SCHEMA_VERSION });
+        }
+        serde_json::from_str(text).map_err(RecordError::Json)
+    }
+}

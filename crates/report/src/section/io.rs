@@ -1,0 +1,189 @@
+//! I/O over time, by function and by file.
+
+use super::{Block, Section};
+use crate::ReportContext;
+use crate::context::{IoFunction, IoTally, Phase};
+use crate::format::{
+    Average, Count, Decimal, Figure, PerSecond, Percent, Seconds, Size, Throughput,
+};
+use crate::profile::{Chart, limit_mb_per_s, peak_mb_per_s};
+use crate::table::{Cell, Column, RowKind, Table};
+use plumb_units::{Bytes, Nanos};
+
+/// Bytes over time with the phases behind them; none when nothing was recorded.
+pub(super) fn profile(context: &ReportContext) -> Option<Section> {
+    let chart = Chart::of(context);
+    if chart.is_none() && context.phases.is_empty() {
+        return None;
+    }
+    let mut section = Section::front("io-profile", "I/O Profile");
+    if let Some(chart) = chart {
+        section = section.note(format!(
+            "MB/s (2^20 bytes) over seconds from the begin, in buckets of {} s",
+            chart.bucket_s
+        ));
+        if context.calibration.is_some() {
+            section = section.note("% of device: of its sequential read or write as calibrated");
+        }
+        let table = series(context, &chart);
+        section.blocks.push(Block::Profile(chart));
+        section = section.table(table);
+    }
+    Some(if context.phases.is_empty() { section } else { section.table(phases(&context.phases)) })
+}
+
+fn series(context: &ReportContext, chart: &Chart) -> Table {
+    let mut table = Table::new(vec![
+        Column::text("Stream"),
+        Column::number("Data"),
+        Column::number("Active (s)"),
+        Column::number("MB/s\nwhile active"),
+        Column::number("MB/s\npeak"),
+        Column::number("% of device\nwhile active"),
+    ]);
+    for series in &chart.series {
+        let bytes = series.bytes.iter().sum();
+        let active = series.bytes.iter().filter(|bytes| **bytes > 0).count();
+        let active_ns = active as u64 * context.io_profile.bucket_ns;
+        let rate = Bytes(bytes).per(Nanos(active_ns)).mb_per_second();
+        let limit = limit_mb_per_s(context, series.direction).unwrap_or(0.0);
+        let share = Percent { part: rate, whole: limit };
+        table.row(vec![
+            Cell::from(&series.name),
+            Cell::of(Size(bytes)),
+            Cell::of(Seconds(active_ns)),
+            Cell::of(Decimal(rate)),
+            Cell::of(Decimal(peak_mb_per_s(series, chart.bucket_s))),
+            Cell::of(share).with_share(share.share()),
+        ]);
+    }
+    table
+}
+
+fn phases(phases: &[Phase]) -> Table {
+    let mut table = Table::new(vec![
+        Column::text("Phase"),
+        Column::text("Operation"),
+        Column::number("Start (s)"),
+        Column::number("End (s)"),
+        Column::number("Elapsed (s)"),
+        Column::number("Rows"),
+        Column::number("Rows/s"),
+        Column::number("Data"),
+        Column::number("MB/s"),
+    ]);
+    for phase in phases {
+        let elapsed_ns = phase.end_ns.saturating_sub(phase.start_ns);
+        let rows_per_s = PerSecond { total: phase.rows as f64, elapsed_ns }.rate();
+        table.row(vec![
+            Cell::from(&phase.name),
+            Cell::from(&phase.operation),
+            Cell::of(Seconds(phase.start_ns)),
+            Cell::of(Seconds(phase.end_ns)),
+            Cell::of(Seconds(elapsed_ns)),
+            Cell::of(Count(phase.rows)),
+            Cell::of(Count(rows_per_s.round() as u64)),
+            Cell::of(Size(phase.bytes)),
+            Cell::of(Throughput { bytes: phase.bytes, elapsed_ns }),
+        ]);
+    }
+    table
+}
+
+/// Requests and bytes by the function that asked for them.
+pub(super) fn functions(context: &ReportContext) -> Section {
+    let mut functions = context.io_functions.iter().collect::<Vec<_>>();
+    functions.retain(|row| row.reads.requests + row.writes.requests > 0);
+    functions.sort_by_key(|row| std::cmp::Reverse(row.reads.bytes + row.writes.bytes));
+    let mut table = Table::new(vec![
+        Column::text("Function Name"),
+        Column::number("Reads:\nReqs"),
+        Column::number("Reads:\nData"),
+        Column::number("Reads:\nMB/s"),
+        Column::number("Avg\nread size"),
+        Column::number("Avg\nread time"),
+        Column::number("Writes:\nReqs"),
+        Column::number("Writes:\nData"),
+        Column::number("Writes:\nMB/s"),
+        Column::number("Avg\nwrite size"),
+        Column::number("Avg\nwrite time"),
+    ]);
+    let elapsed_ns = context.header.elapsed_ns;
+    for row in &functions {
+        table.row(function_cells(row, elapsed_ns));
+    }
+    if functions.len() > 1 {
+        let total = IoFunction {
+            function: "TOTAL:".to_string(),
+            reads: sum(functions.iter().map(|row| row.reads)),
+            writes: sum(functions.iter().map(|row| row.writes)),
+        };
+        table.push(RowKind::Total, function_cells(&total, elapsed_ns));
+    }
+    Section::detail("io-functions", "IOStat by Function summary")
+        .note("'Data' columns suffixed with K,M,G,T are in multiples of 1024")
+        .note("MB/s over the whole run; times from submission to completion of a request")
+        .note("ordered by (Data Read + Write) desc")
+        .table(table)
+}
+
+fn function_cells(row: &IoFunction, elapsed_ns: u64) -> Vec<Cell> {
+    let mut cells = vec![Cell::from(&row.function)];
+    for tally in [row.reads, row.writes] {
+        // A direction without a request is left blank, so that the others stand out.
+        let moved = (tally.requests > 0).then_some(tally);
+        cells.extend([
+            Cell::of(moved.map(|tally| Count(tally.requests))),
+            Cell::of(moved.map(|tally| Size(tally.bytes))),
+            Cell::of(moved.map(|tally| Throughput { bytes: tally.bytes, elapsed_ns })),
+            Cell::of(average_size(tally)),
+            Cell::of(Average { total_ns: tally.time_ns, count: tally.requests }),
+        ]);
+    }
+    cells
+}
+
+fn sum(tallies: impl Iterator<Item = IoTally>) -> IoTally {
+    tallies.fold(IoTally::default(), |sum, tally| IoTally {
+        requests: sum.requests + tally.requests,
+        bytes: sum.bytes + tally.bytes,
+        time_ns: sum.time_ns + tally.time_ns,
+    })
+}
+
+fn average_size(tally: IoTally) -> Option<Size> {
+    tally.bytes.checked_div(tally.requests).filter(|bytes| *bytes > 0).map(Size)
+}
+
+/// Requests and bytes by data file.
+pub(super) fn files(context: &ReportContext) -> Section {
+    let mut files = context.io_files.iter().collect::<Vec<_>>();
+    files.sort_by_key(|file| (&file.tablespace, &file.path));
+    let mut table = Table::new(vec![
+        Column::text("Tablespace"),
+        Column::wrapped("Filename", 36),
+        Column::number("Reads"),
+        Column::number("Av\nRds/s"),
+        Column::number("Av\nRd time"),
+        Column::number("Av\nRd size"),
+        Column::number("Writes"),
+        Column::number("Av\nWrts/s"),
+        Column::number("Av\nWrt time"),
+        Column::number("Av\nWrt size"),
+    ]);
+    let elapsed_ns = context.header.elapsed_ns;
+    for file in files {
+        let mut cells = vec![Cell::from(&file.tablespace), Cell::from(&file.path)];
+        for tally in [file.reads, file.writes] {
+            let per_second = PerSecond { total: tally.requests as f64, elapsed_ns };
+            cells.extend([
+                Cell::of(Count(tally.requests)),
+                Cell::from(per_second.figure()),
+                Cell::of(Average { total_ns: tally.time_ns, count: tally.requests }),
+                Cell::of(average_size(tally)),
+            ]);
+        }
+        table.row(cells);
+    }
+    Section::detail("io-files", "File IO Stats").note("ordered by Tablespace, File").table(table)
+}

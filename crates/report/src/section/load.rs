@@ -1,0 +1,95 @@
+//! Memory, load and the host's CPU: the first page of an AWR report.
+
+use super::Section;
+use crate::ReportContext;
+use crate::context::{HostCpu, Memory};
+use crate::format::{Figure, PerSecond, Percent, Seconds, Size, Total, grouped};
+use crate::table::{Cell, Column, RowKind, Table, Tone};
+
+/// Memory that was declared against memory that was used.
+pub(super) fn cache_sizes(context: &ReportContext) -> Section {
+    let memory = &context.memory;
+    let mut table = Table::new(vec![Column::text("Area"), Column::number("Size")]);
+    for area in &memory.areas {
+        table.row(vec![Cell::from(&area.name), Cell::of(Size(area.bytes))]);
+    }
+    if !memory.areas.is_empty() {
+        let declared = Cell::of(Size(declared_bytes(memory)));
+        table.push(RowKind::Total, vec![Cell::from("Declared"), declared]);
+    }
+    if let Some(overhead) = memory.overhead_bytes {
+        table.row(vec![Cell::from("Stated overhead"), Cell::of(Size(overhead))]);
+    }
+    if let Some(peak) = memory.peak_rss_bytes {
+        let budget = declared_bytes(memory) + memory.overhead_bytes.unwrap_or(0);
+        let tone = if peak > budget { Tone::Bad } else { Tone::Good };
+        table.row(vec![Cell::from("Peak resident set"), Cell::of(Size(peak)).with_tone(tone)]);
+        let section = Section::front("memory", "Cache Sizes");
+        return section.note(peak_against_budget(peak, budget)).table(table);
+    }
+    Section::front("memory", "Cache Sizes").table(table)
+}
+
+fn declared_bytes(memory: &Memory) -> u64 {
+    memory.areas.iter().map(|area| area.bytes).sum()
+}
+
+fn peak_against_budget(peak: u64, budget: u64) -> String {
+    let share = Percent::of(peak, budget).figure();
+    let verdict = if peak > budget { "MORE than was stated" } else { "within what was stated" };
+    if share.is_empty() {
+        return "no memory was declared".to_string();
+    }
+    format!("the peak resident set is {share}% of declared memory and overhead: {verdict}")
+}
+
+/// Totals and figures per second.
+pub(super) fn load_profile(context: &ReportContext) -> Section {
+    let mut table = Table::new(vec![
+        Column::text("Load"),
+        Column::number("Total"),
+        Column::number("Per Second"),
+    ]);
+    for row in &context.load_profile {
+        let per_second = PerSecond { total: row.total, elapsed_ns: context.header.elapsed_ns };
+        table.row(vec![Cell::from(&row.name), Cell::of(Total(row.total)), Cell::of(per_second)]);
+    }
+    Section::front("load-profile", "Load Profile").table(table)
+}
+
+/// CPU time of the whole host.
+pub(super) fn host_cpu(context: &ReportContext) -> Option<Section> {
+    let cpu = context.host_cpu.as_ref()?;
+    let parts = parts(cpu);
+    let total: u64 = parts.iter().map(|(_, ns)| ns).sum();
+    let mut table = Table::new(vec![
+        Column::text("State"),
+        Column::number("Time (s)"),
+        Column::number("% of CPU"),
+    ]);
+    for (name, ns) in parts {
+        let share = Percent::of(ns, total);
+        let part = Cell::of(share).with_share(share.share());
+        table.row(vec![Cell::from(name), Cell::of(Seconds(ns)), part]);
+    }
+    let load = |load: Option<f64>| load.map_or("unknown".to_string(), |load| grouped(load, 2));
+    Some(
+        Section::front("host-cpu", format!("Host CPU (CPUs: {})", context.header.host.cpus))
+            .note(format!(
+                "load average at begin {}, at end {}",
+                load(cpu.load_begin),
+                load(cpu.load_end)
+            ))
+            .table(table),
+    )
+}
+
+fn parts(cpu: &HostCpu) -> [(&'static str, u64); 5] {
+    [
+        ("User", cpu.user_ns),
+        ("System", cpu.system_ns),
+        ("I/O wait", cpu.iowait_ns),
+        ("Steal", cpu.steal_ns),
+        ("Idle", cpu.idle_ns),
+    ]
+}

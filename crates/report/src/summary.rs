@@ -1,0 +1,105 @@
+//! A run in ten to fifteen lines for a terminal.
+//!
+//! The state first, then the figures to read first, what lay under the path,
+//! the phases, and where the time went. It carries no colour and no control
+//! characters; it says nothing that the report does not.
+
+use crate::ReportContext;
+use crate::context::{LimitShare, Phase};
+use crate::format::{Average, Count, Figure, PerSecond, Percent, Seconds, Size, Throughput};
+use crate::section;
+
+/// Phases shown at most; the longest are.
+const PHASES_MAX: usize = 5;
+/// Events shown at most.
+const EVENTS_MAX: usize = 3;
+
+/// The summary, lines ending in a newline.
+#[must_use]
+pub fn render(context: &ReportContext) -> String {
+    let mut lines = state(context);
+    let named = named(context);
+    let width = named.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    lines.extend(named.iter().map(|(name, value)| format!("  {name:<width$}  {value}")));
+    lines.join("\n") + "\n"
+}
+
+/// What was found, by name.
+fn named(context: &ReportContext) -> Vec<(String, String)> {
+    let line = |name: &str, value: String| (name.to_string(), value);
+    let figures = section::headline(context).into_iter().map(|figure| {
+        let aside =
+            if figure.aside.is_empty() { String::new() } else { format!(", {}", figure.aside) };
+        line(figure.name, figure.value + &aside)
+    });
+    let mut lines = figures.collect::<Vec<_>>();
+    let device = context.devices.first();
+    lines.extend(device.map(|device| line("Path", section::device_line(device))));
+    lines.push(line("Limit", limit(context)));
+    let phases = longest(&context.phases).into_iter();
+    lines.extend(phases.map(|phase| line(&phase.name, progress(phase))));
+    lines.push(line("Top events", events(context)));
+    let rest = section::unaccounted(context).map(|share| share.figure());
+    lines.extend(rest.map(|rest| line("Unaccounted", format!("{rest}% of all sessions' time"))));
+    let finding = context.findings.first();
+    lines.extend(finding.map(|finding| line("Finding", finding.what.clone())));
+    lines
+}
+
+fn state(context: &ReportContext) -> Vec<String> {
+    let validity = context.validity();
+    let header = &context.header;
+    let mut lines = vec![format!(
+        "{} on {}: {} ({})",
+        header.workload,
+        header.host.name,
+        validity.state.word(),
+        validity.basis
+    )];
+    lines.extend(validity.reasons.iter().map(|reason| format!("  -> {reason}")));
+    lines
+}
+
+fn limit(context: &ReportContext) -> String {
+    let shares = context.calibration.as_ref().map(|found| found.shares.as_slice());
+    let Some(share) = shares.and_then(<[LimitShare]>::first) else {
+        return "not calibrated: throughput has nothing to be measured against".to_string();
+    };
+    let part = Percent { part: share.reached_bytes_per_s, whole: share.limit_bytes_per_s };
+    format!("{} at {}% of {}", share.what, part.figure(), share.limit)
+}
+
+/// The longest phases in the order of their start.
+fn longest(phases: &[Phase]) -> Vec<&Phase> {
+    let elapsed_ns = |phase: &Phase| phase.end_ns.saturating_sub(phase.start_ns);
+    let mut longest = phases.iter().collect::<Vec<_>>();
+    longest.sort_by_key(|phase| std::cmp::Reverse(elapsed_ns(phase)));
+    longest.truncate(PHASES_MAX);
+    longest.sort_by_key(|phase| phase.start_ns);
+    longest
+}
+
+fn progress(phase: &Phase) -> String {
+    let elapsed_ns = phase.end_ns.saturating_sub(phase.start_ns);
+    let mut parts = vec![format!("{} s", Seconds(elapsed_ns).figure())];
+    if phase.rows > 0 {
+        let rate = PerSecond { total: phase.rows as f64, elapsed_ns }.rate().round() as u64;
+        parts.push(format!("{} rows ({}/s)", Count(phase.rows).figure(), Count(rate).figure()));
+    }
+    if phase.bytes > 0 {
+        let rate = Throughput { bytes: phase.bytes, elapsed_ns }.figure();
+        parts.push(format!("{} ({rate} MB/s)", Size(phase.bytes).figure()));
+    }
+    parts.join(", ")
+}
+
+fn events(context: &ReportContext) -> String {
+    let top = section::top_events(context);
+    let shown = top.iter().take(EVENTS_MAX).map(|event| {
+        let share = Percent::of(event.time_ns, context.header.db_time_ns).figure();
+        let average = event.waits.map(|count| Average { total_ns: event.time_ns, count }.figure());
+        let average = average.map(|average| format!(" (avg {average})")).unwrap_or_default();
+        format!("{} {share}%{average}", event.event)
+    });
+    shown.collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,181 @@
+//! The table that every section declares and both renderers walk.
+//!
+//! A column has a title of one or more lines and says how its cells sit; a cell
+//! is its printed text, with what HTML may add to it: a share that becomes a
+//! bar behind the number, a tone that becomes a colour. Text ignores both, so
+//! nothing may be said by them alone.
+
+use crate::format::Figure;
+
+/// How a column's cells sit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Seat {
+    /// Left, on one line.
+    Text,
+    /// Left, broken at this many characters.
+    Wrapped(usize),
+    /// Right, on one line.
+    Number,
+}
+
+/// A column.
+#[derive(Debug, Clone)]
+pub(crate) struct Column {
+    /// The title's lines, the last one next to the ruler.
+    pub title: String,
+    /// How its cells sit.
+    pub seat: Seat,
+}
+
+impl Column {
+    /// Names and other words.
+    pub(crate) fn text(title: impl Into<String>) -> Column {
+        Column { title: title.into(), seat: Seat::Text }
+    }
+
+    /// Sentences and paths.
+    pub(crate) fn wrapped(title: impl Into<String>, width: usize) -> Column {
+        Column { title: title.into(), seat: Seat::Wrapped(width) }
+    }
+
+    /// Figures.
+    pub(crate) fn number(title: impl Into<String>) -> Column {
+        Column { title: title.into(), seat: Seat::Number }
+    }
+}
+
+/// What a cell's colour may stress.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Tone {
+    /// Nothing.
+    #[default]
+    Plain,
+    /// As it should be.
+    Good,
+    /// Not as it should be.
+    Bad,
+    /// Unknown.
+    Open,
+}
+
+/// A cell.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Cell {
+    /// The printed text.
+    pub text: String,
+    /// The length of the bar behind it, 0 to 1.
+    pub share: Option<f64>,
+    /// Its colour.
+    pub tone: Tone,
+}
+
+impl Cell {
+    /// A printed quantity.
+    pub(crate) fn of(figure: impl Figure) -> Cell {
+        Cell::from(figure.figure())
+    }
+
+    /// With a bar.
+    pub(crate) fn with_share(mut self, share: Option<f64>) -> Cell {
+        self.share = share.map(|share| share.clamp(0.0, 1.0));
+        self
+    }
+
+    /// With a tone.
+    pub(crate) fn with_tone(mut self, tone: Tone) -> Cell {
+        self.tone = tone;
+        self
+    }
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Cell {
+        Cell { text, ..Cell::default() }
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(text: &str) -> Cell {
+        Cell::from(text.to_string())
+    }
+}
+
+impl From<&String> for Cell {
+    fn from(text: &String) -> Cell {
+        Cell::from(text.as_str())
+    }
+}
+
+/// What a row is among its siblings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RowKind {
+    /// One of them.
+    Plain,
+    /// One that does not count, such as an idle event.
+    Quiet,
+    /// Their sum.
+    Total,
+}
+
+/// A row; it has a cell for each column.
+#[derive(Debug, Clone)]
+pub(crate) struct Row {
+    /// What it is among its siblings.
+    pub kind: RowKind,
+    /// Its cells in the columns' order.
+    pub cells: Vec<Cell>,
+}
+
+/// A table.
+#[derive(Debug, Clone)]
+pub(crate) struct Table {
+    /// A line above the header, when the section has several tables.
+    pub caption: Option<String>,
+    /// The columns.
+    pub columns: Vec<Column>,
+    /// The rows.
+    pub rows: Vec<Row>,
+}
+
+impl Table {
+    /// A table without rows.
+    pub(crate) fn new(columns: Vec<Column>) -> Table {
+        Table { caption: None, columns, rows: Vec::new() }
+    }
+
+    /// With a line above the header.
+    pub(crate) fn with_caption(mut self, caption: impl Into<String>) -> Table {
+        self.caption = Some(caption.into());
+        self
+    }
+
+    /// Adds a plain row.
+    pub(crate) fn row(&mut self, cells: Vec<Cell>) {
+        self.push(RowKind::Plain, cells);
+    }
+
+    /// Adds a row of some kind.
+    pub(crate) fn push(&mut self, kind: RowKind, cells: Vec<Cell>) {
+        assert_eq!(cells.len(), self.columns.len(), "a row has a cell for each column");
+        self.rows.push(Row { kind, cells });
+    }
+}
+
+/// Names with their values, one a line.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Facts {
+    /// A line above them, when the section has several groups.
+    pub caption: Option<String>,
+    /// Name and value.
+    pub rows: Vec<(String, Cell)>,
+}
+
+impl Facts {
+    /// Adds a fact; an empty value is a fact that nobody knows and is left out.
+    pub(crate) fn add(&mut self, name: impl Into<String>, value: impl Into<Cell>) {
+        let value = value.into();
+        if !value.text.is_empty() {
+            self.rows.push((name.into(), value));
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! The page in a real browser: uPlot draws, and no script fails.
+//!
+//! Skipped, and said so, where there is none; `PLUMB_REQUIRE_BROWSER=1` makes
+//! its absence a failure.
+
+use super::hostile;
+use crate::fixture::{empty, large_sort};
+use crate::{ReportContext, html};
+use std::path::PathBuf;
+use std::process::Command;
+
+const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+
+fn browser() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let folders = std::env::split_paths(&path).collect::<Vec<_>>();
+    let candidates =
+        NAMES.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
+    let found = candidates.into_iter().find(|candidate| candidate.is_file());
+    let required = std::env::var_os("PLUMB_REQUIRE_BROWSER").is_some_and(|value| value == "1");
+    assert!(found.is_some() || !required, "PLUMB_REQUIRE_BROWSER=1 and no {NAMES:?} in PATH");
+    found
+}
+
+/// The document after its scripts ran.
+fn dom(browser: &PathBuf, context: &ReportContext) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("report.html");
+    std::fs::write(&page, html::render(context)).unwrap();
+    let output = Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"])
+        .args(["--no-first-run", "--disable-background-networking", "--disable-component-update"])
+        .args(["--disable-sync", "--window-size=1300,2600", "--virtual-time-budget=5000"])
+        .arg(format!("--user-data-dir={}", folder.path().join("profile").display()))
+        .arg("--dump-dom")
+        .arg(format!("file://{}", page.display()))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn a_browser_draws_the_profile_and_no_script_fails() {
+    let Some(browser) = browser() else {
+        println!("skipped: no {NAMES:?} in PATH");
+        return;
+    };
+    for context in [large_sort(), hostile()] {
+        let dom = dom(&browser, &context);
+        assert!(dom.contains("data-plot=\"drawn\""), "the plot was not drawn");
+        assert!(dom.contains("<canvas"), "there is no canvas");
+        assert!(!dom.contains("data-errors="), "a script failed: {}", &dom[..400]);
+    }
+    let dom = dom(&browser, &empty());
+    assert!(!dom.contains("<canvas"), "nothing was recorded, and something is drawn");
+    assert!(!dom.contains("data-errors="), "a script failed: {}", &dom[..400]);
+}

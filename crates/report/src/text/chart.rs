@@ -1,0 +1,120 @@
+//! The I/O profile in characters: one panel a stream, all on the same axes.
+//!
+//! A column is a hundredth of the time axis, and its height the mean rate over
+//! it. Three characters give a panel of five lines fifteen steps: `.` a third
+//! of a line, `:` two thirds, `#` all of it. What rises above a fixed axis ends
+//! in `^`. Below the panels stand the seconds and the phases.
+
+use super::WIDTH;
+use crate::context::ProfileSeries;
+use crate::format::{Decimal, Figure, Size, grouped};
+use crate::profile::{Band, Chart, peak_mb_per_s, tick_step};
+
+const COLUMNS: usize = 100;
+const LINES: usize = 5;
+/// The longest name of a phase: one that starts at the axis' end still fits the page.
+const NAME_MAX: usize = WIDTH - GUTTER - COLUMNS - 1;
+/// Characters left of the axis.
+const GUTTER: usize = 9;
+
+/// The chart's lines.
+pub(crate) fn lines(chart: &Chart) -> Vec<String> {
+    let mut lines = Vec::new();
+    for series in &chart.series {
+        lines.extend(panel(chart, series));
+    }
+    lines.push(seconds(chart));
+    lines.extend(phases(chart));
+    lines
+}
+
+fn panel(chart: &Chart, series: &ProfileSeries) -> Vec<String> {
+    let total = Size(series.bytes.iter().sum()).figure();
+    let peak = Decimal(peak_mb_per_s(series, chart.bucket_s)).figure();
+    let mut lines = vec![format!("{:GUTTER$} {}  {total}, peak {peak} MB/s", "", series.name)];
+    let column_s = chart.x_max_s / COLUMNS as f64;
+    let heights = (0..COLUMNS).map(|column| {
+        let from_s = column as f64 * column_s;
+        let rate = chart.rate_mb_per_s(series, from_s, from_s + column_s);
+        rate / chart.y_max_mb_per_s * LINES as f64
+    });
+    let heights = heights.collect::<Vec<_>>();
+    for line in (0..LINES).rev() {
+        let label = if line == LINES - 1 { axis_end(chart.y_max_mb_per_s) } else { String::new() };
+        let marks = heights.iter().map(|height| mark(*height, line)).collect::<String>();
+        lines.push(format!("{label:>GUTTER$}|{marks}"));
+    }
+    lines.push(format!("{:>GUTTER$}+{}", "0", ruler(chart)));
+    lines
+}
+
+/// The end of an axis without needless decimals.
+fn axis_end(value: f64) -> String {
+    grouped(value, if value.fract() == 0.0 { 0 } else { 1 })
+}
+
+/// What a column of some height shows on a line, the lowest being 0.
+fn mark(height: f64, line: usize) -> char {
+    let filled = height - line as f64;
+    match filled {
+        filled if line == LINES - 1 && filled > 1.001 => '^',
+        filled if filled > 5.0 / 6.0 => '#',
+        filled if filled > 0.5 => ':',
+        // A stream that moves at all is seen to move.
+        filled if filled > 1.0 / 6.0 || (line == 0 && height > 0.0) => '.',
+        _ => ' ',
+    }
+}
+
+/// The ticks of the time axis: column and seconds, at most ten.
+fn ticks(chart: &Chart) -> Vec<(usize, f64)> {
+    let step_s = tick_step(chart.x_max_s);
+    let count = (chart.x_max_s / step_s + 1e-9).floor() as usize;
+    let tick = |index: usize| {
+        let at_s = index as f64 * step_s;
+        (column_of(chart, at_s), at_s)
+    };
+    (0..=count).map(tick).collect()
+}
+
+fn column_of(chart: &Chart, at_s: f64) -> usize {
+    ((at_s / chart.x_max_s * COLUMNS as f64).round().max(0.0) as usize).min(COLUMNS)
+}
+
+fn ruler(chart: &Chart) -> String {
+    let ticks = ticks(chart);
+    let mark = |column| if ticks.iter().any(|(at, _)| *at == column) { '+' } else { '-' };
+    (1..=COLUMNS).map(mark).collect()
+}
+
+fn seconds(chart: &Chart) -> String {
+    let decimals = if tick_step(chart.x_max_s) < 1.0 { 1 } else { 0 };
+    let mut line = " ".repeat(GUTTER);
+    for (column, at_s) in ticks(chart) {
+        let label = grouped(at_s, decimals);
+        let start = (GUTTER + column).max(line.len());
+        line = format!("{line:<start$}{label}");
+    }
+    line + " s"
+}
+
+/// The phases below the time axis; one that overlaps another starts a new line.
+fn phases(chart: &Chart) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for band in chart.bands.iter().filter(|band| band.start_s < chart.x_max_s) {
+        let start = column_of(chart, band.start_s);
+        let room = lines.iter_mut().find(|line| line.chars().count() <= GUTTER + start);
+        let label = label(band, column_of(chart, band.end_s).saturating_sub(start));
+        match room {
+            Some(line) => *line = format!("{line:<width$}{label}", width = GUTTER + start),
+            None => lines.push(format!("{:width$}{label}", "", width = GUTTER + start)),
+        }
+    }
+    lines
+}
+
+/// `|name....` over so many columns; a narrow one keeps its name.
+fn label(band: &Band, columns: usize) -> String {
+    let name = band.name.chars().take(NAME_MAX).collect::<String>();
+    format!("|{name:.<width$}", width = columns.saturating_sub(1))
+}

@@ -1,0 +1,72 @@
+//! A table under a dashed ruler, its columns as wide as what stands in them.
+
+use super::wrap::wrap;
+use crate::section::NO_DATA;
+use crate::table::{Column, Row, RowKind, Seat, Table};
+
+/// The table's lines.
+pub(super) fn lines(table: &Table) -> Vec<String> {
+    let mut lines = Vec::from_iter(table.caption.clone());
+    if table.rows.is_empty() {
+        lines.push(NO_DATA.to_string());
+        return lines;
+    }
+    let rows = table.rows.iter().map(|row| broken(row, &table.columns)).collect::<Vec<_>>();
+    let widths = widths(&table.columns, &rows);
+    lines.extend(header(&table.columns, &widths));
+    let ruler = widths.iter().map(|width| "-".repeat(*width)).collect::<Vec<_>>().join(" ");
+    lines.push(ruler.clone());
+    for (row, cells) in table.rows.iter().zip(&rows) {
+        if row.kind == RowKind::Total {
+            lines.push(ruler.clone());
+        }
+        let height = cells.iter().map(Vec::len).max().unwrap_or(0);
+        let line = |index: usize| {
+            let texts = cells.iter().map(|cell| cell.get(index).map_or("", String::as_str));
+            set(texts, &table.columns, &widths)
+        };
+        lines.extend((0..height).map(line));
+    }
+    lines
+}
+
+/// The row's cells, each as its lines.
+fn broken(row: &Row, columns: &[Column]) -> Vec<Vec<String>> {
+    let cells = row.cells.iter().zip(columns);
+    let broken = cells.map(|(cell, column)| match column.seat {
+        Seat::Wrapped(width) => wrap(&cell.text, width),
+        Seat::Text | Seat::Number => vec![cell.text.clone()],
+    });
+    broken.collect()
+}
+
+fn widths(columns: &[Column], rows: &[Vec<Vec<String>>]) -> Vec<usize> {
+    let width = |(index, column): (usize, &Column)| {
+        let cells = rows.iter().filter_map(|row| row.get(index)).flatten();
+        let cells = cells.map(|line| line.chars().count());
+        let titles = column.title.lines().map(|line| line.chars().count());
+        cells.chain(titles).max().unwrap_or(0)
+    };
+    columns.iter().enumerate().map(width).collect()
+}
+
+/// The titles' lines, the last ones next to the ruler.
+fn header(columns: &[Column], widths: &[usize]) -> Vec<String> {
+    let height = columns.iter().map(|column| column.title.lines().count()).max().unwrap_or(0);
+    let line = |index: usize| {
+        let texts = columns.iter().map(|column| {
+            let skipped = height - column.title.lines().count();
+            index.checked_sub(skipped).and_then(|at| column.title.lines().nth(at)).unwrap_or("")
+        });
+        set(texts, columns, widths)
+    };
+    (0..height).map(line).collect()
+}
+
+fn set<'a>(texts: impl Iterator<Item = &'a str>, columns: &[Column], widths: &[usize]) -> String {
+    let cells = texts.zip(columns).zip(widths).map(|((text, column), width)| match column.seat {
+        Seat::Number => format!("{text:>width$}"),
+        Seat::Text | Seat::Wrapped(_) => format!("{text:<width$}"),
+    });
+    cells.collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,87 @@
+//! Whether a run's figures may be used at all.
+//!
+//! A contradicted receipt or a failed check makes a run invalid whatever its
+//! time. A run with neither receipts nor checks is not called valid: nobody
+//! looked.
+
+use crate::context::{Held, ReportContext};
+
+/// The state that heads every report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunState {
+    /// Nothing failed, and something was checked.
+    Valid,
+    /// Nothing was checked.
+    Unverified,
+    /// A check failed or a receipt contradicts its setting.
+    Invalid,
+}
+
+impl RunState {
+    /// The word in the report.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            RunState::Valid => "VALID",
+            RunState::Unverified => "UNVERIFIED",
+            RunState::Invalid => "INVALID",
+        }
+    }
+}
+
+/// The state with what it rests on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Validity {
+    /// The state.
+    pub state: RunState,
+    /// Counts of checks and receipts in one line.
+    pub basis: String,
+    /// What makes the run invalid, one sentence each.
+    pub reasons: Vec<String>,
+}
+
+impl ReportContext {
+    /// Whether the run's figures may be used.
+    #[must_use]
+    pub fn validity(&self) -> Validity {
+        let reasons = self.failed_checks().chain(self.contradicted_receipts()).collect::<Vec<_>>();
+        let observed = self.receipts.iter().any(|receipt| receipt.held != Held::NotChecked);
+        let state = match (reasons.is_empty(), self.checks.is_empty() && !observed) {
+            (false, _) => RunState::Invalid,
+            (true, true) => RunState::Unverified,
+            (true, false) => RunState::Valid,
+        };
+        Validity { state, basis: self.basis(), reasons }
+    }
+
+    fn failed_checks(&self) -> impl Iterator<Item = String> {
+        let failed = self.checks.iter().filter(|check| !check.passed);
+        failed.map(|check| format!("verification failed: {}: {}", check.name, check.detail))
+    }
+
+    fn contradicted_receipts(&self) -> impl Iterator<Item = String> {
+        let contradicted = self.receipts.iter().filter(|row| row.held == Held::Contradicted);
+        contradicted.map(|row| {
+            format!("receipt contradicts {} = {}: {}", row.setting, row.asked, row.evidence)
+        })
+    }
+
+    fn basis(&self) -> String {
+        let passed = self.checks.iter().filter(|check| check.passed).count();
+        let count = |held| self.receipts.iter().filter(|row| row.held == held).count();
+        let mut basis = format!(
+            "{passed} of {} checks passed, {} of {} receipts held",
+            self.checks.len(),
+            count(Held::Held),
+            self.receipts.len()
+        );
+        for (held, word) in
+            [(Held::Contradicted, "contradicted"), (Held::NotChecked, "not checked")]
+        {
+            if count(held) > 0 {
+                basis.push_str(&format!(", {} {word}", count(held)));
+            }
+        }
+        basis
+    }
+}

@@ -1,0 +1,706 @@
+//! NUMBER: a decimal number as bytes that compare as numbers do.
+//!
+//! ```text
+//! zero       80
+//! positive   193+e   d+1  d+1  ...              e.g. 12345.6 = C3 02 18 2E 3D
+//! negative    62-e   101-d  101-d  ...  102     e.g.     -12 = 3E 59 66
+//! ```
+//!
+//! This is the form Oracle documents. A number is written in base 100, as
+//! `d0.d1d2... * 100^e` with the first and the last digit not zero, which
+//! makes the encoding of a value unique. The exponent comes first, so the
+//! larger magnitude sorts later; a negative number has exponent and digits
+//! complemented, and ends in 102, above any digit, so that of two that share
+//! their first digits the longer (more negative) one sorts first. With all 20
+//! digits used there is no longer one and the 102 is left out. A value takes
+//! 1 to 21 bytes: a quantity of two, a price of four.
+//!
+//! At most 38 significant decimal digits are kept; a number with more is an
+//! error, never rounded. Magnitudes run from 1e-130 to just below 1e126. There
+//! are no infinities and no NaN.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+/// Longest encoding: exponent and 20 base-100 digits.
+pub const NUMBER_BYTES_MAX: usize = 21;
+
+/// Most decimal digits from the first that is not zero to the last.
+pub const SIGNIFICANT_DIGITS_MAX: u32 = 38;
+
+/// 38 decimal digits, the first of which is the lower half of a base-100
+/// digit, take 20 of those.
+const MANTISSA_BYTES_MAX: usize = 20;
+
+const ZERO: u8 = 0x80;
+const EXPONENT_BIAS: i32 = 193;
+const EXPONENT_MIN: i32 = -65;
+const EXPONENT_MAX: i32 = 62;
+/// Above every complemented digit, which are 2 to 101.
+const NEGATIVE_END: u8 = 102;
+
+/// Why bytes, a text or a pair of integers are not a NUMBER.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NumberError {
+    /// The text is not a decimal number.
+    #[error("{text:?} is not a number")]
+    NotANumber {
+        /// The text as found, cut at 40 bytes.
+        text: String,
+    },
+    /// More digits than a NUMBER keeps.
+    #[error("a NUMBER keeps 38 significant digits and does not round; this number has {digits}")]
+    TooManyDigits {
+        /// Decimal digits from the first to the last that is not zero.
+        digits: u32,
+    },
+    /// The magnitude is outside 1e-130 to 1e126.
+    #[error("the number is outside the range of a NUMBER, 1e-130 to below 1e126")]
+    OutOfRange,
+    /// The bytes are not an encoded NUMBER.
+    #[error(
+        "bytes [{}] are not an encoded NUMBER: {reason}",
+        crate::value::hex(found)
+    )]
+    Malformed {
+        /// The bytes, cut at 24.
+        found: Vec<u8>,
+        /// The rule they break.
+        reason: &'static str,
+    },
+    /// The number exists but not as an `i128` and an `i8`.
+    #[error("{text} cannot be given as an integer and a power of ten")]
+    NotRepresentable {
+        /// The number.
+        text: String,
+    },
+}
+
+/// How many digits a number has on either side of the point, trailing and
+/// leading zeros apart: 12.50 is 2 and 1, 1200 is 4 and -2, 0.001 is -2 and 3.
+/// Their sum is the count of significant digits; both are 0 for zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NumberShape {
+    /// Digits left of the point; negative where zeros follow the point.
+    pub integer_digits: i16,
+    /// Digits right of the point; negative where zeros precede the point.
+    pub fraction_digits: i16,
+}
+
+impl NumberShape {
+    /// Whether the number is zero.
+    pub fn is_zero(&self) -> bool {
+        self.integer_digits == 0 && self.fraction_digits == 0
+    }
+}
+
+/// Appends the encoding of `unscaled / 10^scale`.
+///
+/// # Panics
+/// On more than 38 significant digits and on a magnitude of 1e126 or more;
+/// [`try_encode_number`] returns these as errors.
+#[inline]
+pub fn encode_number(unscaled: i128, scale: i8, out: &mut Vec<u8>) {
+    match Encoded::new(unscaled, i32::from(scale)) {
+        Ok(encoded) => encoded.append_to(out),
+        Err(error) => panic!("{unscaled} with scale {scale}: {error}"),
+    }
+}
+
+/// Appends the encoding of `unscaled / 10^scale`, or nothing and an error
+/// where it has more than 38 significant digits or reaches 1e126.
+pub fn try_encode_number(unscaled: i128, scale: i8, out: &mut Vec<u8>) -> Result<(), NumberError> {
+    Encoded::new(unscaled, i32::from(scale))?.append_to(out);
+    Ok(())
+}
+
+/// Appends the encoding of a decimal text such as `-12.50`, `.5` or `1e3` and
+/// returns the number's shape. Zeros that do not change the value leave no
+/// trace.
+///
+/// Fails, appending nothing, on any other text (spaces and thousands
+/// separators included), on more than 38 significant digits and outside the
+/// range. Exact: nothing passes through floating point.
+pub fn parse_number(text: impl AsRef<[u8]>, out: &mut Vec<u8>) -> Result<NumberShape, NumberError> {
+    let text = text.as_ref();
+    // Most numbers are of the short kind.
+    if let Some(short) = ShortDecimal::parse(text) {
+        return Ok(short.encode_to(out));
+    }
+    let decimal = Decimal::parse(text)?;
+    decimal.encode()?.append_to(out);
+    Ok(decimal.shape())
+}
+
+/// An encoded number as decimal text, exact: `-12.5`. Numbers of more than 40
+/// places are written with an exponent, `1.5E-100`, which [`parse_number`]
+/// reads.
+///
+/// Fails on bytes that are not an encoded number.
+pub fn number_to_string(bytes: &[u8]) -> Result<String, NumberError> {
+    Ok(Digits::decode(bytes)?.to_string())
+}
+
+/// An encoded number as `(unscaled, scale)` with the value `unscaled /
+/// 10^scale`, in the smallest scale that is not negative where 38 digits allow
+/// that, else in the smallest.
+///
+/// Fails on bytes that are not an encoded number, and where the scale would
+/// pass 127 (magnitudes below about 1e-89).
+pub fn decode_number(bytes: &[u8]) -> Result<(i128, i8), NumberError> {
+    let digits = Digits::decode(bytes)?;
+    let mut unscaled: i128 = 0;
+    for &digit in digits.decimals() {
+        unscaled = unscaled * 10 + i128::from(digit);
+    }
+    let mut scale = digits.count as i32 - digits.integer_digits;
+    if scale < 0 && digits.integer_digits <= SIGNIFICANT_DIGITS_MAX as i32 {
+        unscaled *= 10_i128.pow(scale.unsigned_abs());
+        scale = 0;
+    }
+    let signed = if digits.negative { -unscaled } else { unscaled };
+    match i8::try_from(scale) {
+        Ok(scale) => Ok((signed, scale)),
+        Err(_) => Err(NumberError::NotRepresentable {
+            text: digits.to_string(),
+        }),
+    }
+}
+
+/// An encoded number that owns its bytes. Its order is that of numbers.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Number(Box<[u8]>);
+
+impl Number {
+    /// `unscaled / 10^scale`; fails as [`try_encode_number`] does.
+    pub fn new(unscaled: i128, scale: i8) -> Result<Self, NumberError> {
+        let mut bytes = Vec::new();
+        try_encode_number(unscaled, scale, &mut bytes)?;
+        Ok(Number(bytes.into()))
+    }
+
+    /// Reads decimal text; fails as [`parse_number`] does.
+    pub fn parse(text: impl AsRef<[u8]>) -> Result<Self, NumberError> {
+        let mut bytes = Vec::new();
+        parse_number(text, &mut bytes)?;
+        Ok(Number(bytes.into()))
+    }
+
+    /// Takes encoded bytes; fails where they are not an encoded number.
+    pub fn from_encoded(bytes: &[u8]) -> Result<Self, NumberError> {
+        Digits::decode(bytes)?;
+        Ok(Number(bytes.into()))
+    }
+
+    /// The encoded bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match number_to_string(&self.0) {
+            Ok(text) => f.pad(&text),
+            Err(_) => unreachable!("a Number holds bytes that were checked"),
+        }
+    }
+}
+
+impl fmt::Debug for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Number({self})")
+    }
+}
+
+/// An encoding on its way into a buffer: `[length][bytes]`, so that a row can
+/// take it with its length. The size is fixed so that it is copied without a
+/// call; what lies behind the length is cut off again.
+pub(crate) struct Encoded([u8; 24]);
+
+impl Encoded {
+    /// Encodes `unscaled / 10^scale`.
+    #[inline]
+    pub(crate) fn new(unscaled: i128, scale: i32) -> Result<Self, NumberError> {
+        let magnitude = unscaled.unsigned_abs();
+        Encoded::from_parts(unscaled < 0, magnitude, scale)
+    }
+
+    #[inline]
+    fn from_parts(negative: bool, magnitude: u128, scale: i32) -> Result<Self, NumberError> {
+        // Ten times this still fits, for an odd scale; and no exponent of
+        // these scales leaves the range.
+        const SMALL_MAX: u128 = (u64::MAX / 10) as u128;
+        if magnitude == 0 {
+            let mut bytes = [0; 24];
+            bytes[0] = 1;
+            bytes[1] = ZERO;
+            return Ok(Encoded(bytes));
+        }
+        if magnitude <= SMALL_MAX && (-80..=127).contains(&scale) {
+            return Ok(Encoded::small(negative, magnitude as u64, scale));
+        }
+        Encoded::large(negative, magnitude, scale)
+    }
+
+    /// A magnitude up to a tenth of what a u64 holds. Numbers below 1e8 and
+    /// 1e16 take no branch on their digits, which in real data come in all
+    /// lengths and would be guessed wrong half the time.
+    #[inline]
+    fn small(negative: bool, magnitude: u64, scale: i32) -> Self {
+        let odd = scale & 1;
+        let shifted = if odd == 1 { magnitude * 10 } else { magnitude };
+        let half_scale = (scale + odd) / 2;
+        if shifted < 100_000_000 {
+            let pairs = four_pairs(shifted as u32);
+            let leading = pairs.leading_zeros() / 8;
+            let count = 4 - leading - pairs.trailing_zeros() / 8;
+            let digits = complement_pairs(u64::from(pairs) << (32 + 8 * leading), negative);
+            return Encoded::assemble(
+                digits,
+                count as usize,
+                3 - leading as i32 - half_scale,
+                negative,
+            );
+        }
+        if shifted < 10_000_000_000_000_000 {
+            let (high, low) = (shifted / 100_000_000, shifted % 100_000_000);
+            let pairs =
+                u64::from(four_pairs(high as u32)) << 32 | u64::from(four_pairs(low as u32));
+            let leading = pairs.leading_zeros() / 8;
+            let count = 8 - leading - pairs.trailing_zeros() / 8;
+            let digits = complement_pairs(pairs << (8 * leading), negative);
+            return Encoded::assemble(
+                digits,
+                count as usize,
+                7 - leading as i32 - half_scale,
+                negative,
+            );
+        }
+        Encoded::long(negative, shifted, half_scale)
+    }
+
+    /// Puts up to eight finished digits, the first on top, behind their
+    /// exponent. What lies below the last one is not part of the number.
+    #[inline]
+    fn assemble(digits: u64, count: usize, exponent: i32, negative: bool) -> Self {
+        let mut bytes = [0; 24];
+        let head = (EXPONENT_BIAS + exponent) as u8;
+        bytes[1] = if negative { !head } else { head };
+        bytes[2..10].copy_from_slice(&digits.to_be_bytes());
+        if negative {
+            bytes[2 + count] = NEGATIVE_END;
+        }
+        bytes[0] = (1 + count + usize::from(negative)) as u8;
+        Encoded(bytes)
+    }
+
+    /// Nine or ten base-100 digits.
+    fn long(negative: bool, magnitude: u64, half_scale: i32) -> Self {
+        let mut rest = magnitude;
+        let count = if rest < 1_000_000_000_000_000_000 {
+            9
+        } else {
+            10
+        };
+        let mut bytes = [0; 24];
+        for digit in bytes[2..2 + count].iter_mut().rev() {
+            *digit = (rest % 100) as u8 + 1;
+            rest /= 100;
+        }
+        Encoded::finish(bytes, count, count as i32 - 1 - half_scale, negative)
+    }
+
+    /// Any number: 39 digits, all exponents.
+    fn large(negative: bool, magnitude: u128, scale: i32) -> Result<Self, NumberError> {
+        let mut magnitude = magnitude;
+        let mut scale = scale;
+        while magnitude.is_multiple_of(10) {
+            magnitude /= 10;
+            scale -= 1;
+        }
+        let digits = magnitude.ilog10() + 1;
+        if digits > SIGNIFICANT_DIGITS_MAX {
+            return Err(NumberError::TooManyDigits { digits });
+        }
+        let mut pairs = [0_u8; MANTISSA_BYTES_MAX];
+        let mut first = MANTISSA_BYTES_MAX;
+        // Ten times the magnitude may not fit: an odd scale gives its last
+        // digit away by hand.
+        if scale & 1 != 0 {
+            first -= 1;
+            pairs[first] = (magnitude % 10) as u8 * 10;
+            magnitude /= 10;
+            scale += 1;
+        }
+        while magnitude > 0 {
+            first -= 1;
+            pairs[first] = (magnitude % 100) as u8;
+            magnitude /= 100;
+        }
+        let count = MANTISSA_BYTES_MAX - first;
+        let exponent = count as i32 - 1 - scale / 2;
+        if !(EXPONENT_MIN..=EXPONENT_MAX).contains(&exponent) {
+            return Err(NumberError::OutOfRange);
+        }
+        let mut bytes = [0; 24];
+        for (target, pair) in bytes[2..].iter_mut().zip(&pairs[first..]) {
+            *target = pair + 1;
+        }
+        Ok(Encoded::finish(bytes, count, exponent, negative))
+    }
+
+    /// Completes positive base-100 digits at `bytes[2..2 + count]`.
+    #[inline]
+    fn finish(mut bytes: [u8; 24], mut count: usize, exponent: i32, negative: bool) -> Self {
+        while bytes[1 + count] == 1 {
+            count -= 1;
+        }
+        let head = (EXPONENT_BIAS + exponent) as u8;
+        if negative {
+            bytes[1] = !head;
+            for digit in &mut bytes[2..2 + count] {
+                *digit = NEGATIVE_END - *digit;
+            }
+            if count < MANTISSA_BYTES_MAX {
+                bytes[2 + count] = NEGATIVE_END;
+                count += 1;
+            }
+        } else {
+            bytes[1] = head;
+        }
+        bytes[0] = 1 + count as u8;
+        Encoded(bytes)
+    }
+
+    /// The encoding, 1 to 21 bytes.
+    fn len(&self) -> usize {
+        usize::from(self.0[0])
+    }
+
+    /// Appends the bytes.
+    #[inline]
+    fn append_to(&self, out: &mut Vec<u8>) {
+        let end = out.len() + self.len();
+        out.extend_from_slice(&self.0[1..]);
+        out.truncate(end);
+    }
+
+    /// Appends the length and the bytes.
+    #[inline]
+    pub(crate) fn append_with_length_to(&self, out: &mut Vec<u8>) {
+        let end = out.len() + 1 + self.len();
+        out.extend_from_slice(&self.0);
+        out.truncate(end);
+    }
+}
+
+/// A number below 1e8 as four base-100 digits, a byte each.
+#[inline]
+fn four_pairs(number: u32) -> u32 {
+    let (high, low) = (number / 10_000, number % 10_000);
+    (high / 100) << 24 | (high % 100) << 16 | (low / 100) << 8 | (low % 100)
+}
+
+/// Adds 1 to each of eight digits, or takes each from 101. No byte carries
+/// into the next.
+#[inline]
+fn complement_pairs(pairs: u64, negative: bool) -> u64 {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    if negative {
+        EACH * 101 - pairs
+    } else {
+        pairs + EACH
+    }
+}
+
+/// A decimal text of at most 18 bytes after its sign, without an exponent:
+/// `magnitude / 10^scale`, with no zero at the end of the magnitude.
+struct ShortDecimal {
+    negative: bool,
+    magnitude: u64,
+    scale: i32,
+}
+
+impl ShortDecimal {
+    /// None where the text is another, or none at all.
+    #[inline]
+    fn parse(text: &[u8]) -> Option<Self> {
+        let (negative, digits) = split_sign(text);
+        if digits.len() > 18 {
+            return None;
+        }
+        let mut magnitude: u64 = 0;
+        let mut point = None;
+        for (index, &byte) in digits.iter().enumerate() {
+            let digit = byte.wrapping_sub(b'0');
+            if digit <= 9 {
+                magnitude = magnitude * 10 + u64::from(digit);
+            } else if byte == b'.' && point.is_none() {
+                point = Some(index);
+            } else {
+                return None;
+            }
+        }
+        if digits.len() == usize::from(point.is_some()) {
+            return None;
+        }
+        let mut scale = point.map_or(0, |point| digits.len() - 1 - point) as i32;
+        while magnitude.is_multiple_of(10) && magnitude != 0 {
+            magnitude /= 10;
+            scale -= 1;
+        }
+        Some(ShortDecimal {
+            negative,
+            magnitude,
+            scale,
+        })
+    }
+
+    #[inline]
+    fn encode_to(&self, out: &mut Vec<u8>) -> NumberShape {
+        if self.magnitude == 0 {
+            out.push(ZERO);
+            return NumberShape {
+                integer_digits: 0,
+                fraction_digits: 0,
+            };
+        }
+        Encoded::small(self.negative, self.magnitude, self.scale).append_to(out);
+        let digits = self.magnitude.ilog10() as i16 + 1;
+        let fraction_digits = self.scale as i16;
+        NumberShape {
+            integer_digits: digits - fraction_digits,
+            fraction_digits,
+        }
+    }
+}
+
+/// Any decimal text: `magnitude / 10^scale`, with no zero at the end of the
+/// magnitude.
+struct Decimal {
+    negative: bool,
+    magnitude: u128,
+    scale: i32,
+}
+
+impl Decimal {
+    fn parse(text: &[u8]) -> Result<Self, NumberError> {
+        let excerpt = || String::from_utf8_lossy(&text[..text.len().min(40)]).into_owned();
+        let not_a_number = || NumberError::NotANumber { text: excerpt() };
+        let (negative, unsigned) = split_sign(text);
+        let (mantissa, exponent) =
+            match unsigned.iter().position(|byte| matches!(byte, b'e' | b'E')) {
+                None => (unsigned, 0),
+                Some(at) => (
+                    &unsigned[..at],
+                    parse_exponent(&unsigned[at + 1..]).ok_or_else(not_a_number)?,
+                ),
+            };
+        let mut decimal = Decimal {
+            negative,
+            magnitude: 0,
+            scale: 0,
+        };
+        let (mut digits, mut zeros, mut places) = (0_u32, 0_u32, 0_i64);
+        let (mut point, mut any_digit) = (false, false);
+        for &byte in mantissa {
+            match byte {
+                b'.' if !point => point = true,
+                b'0'..=b'9' => {
+                    any_digit = true;
+                    places += i64::from(point);
+                    if byte == b'0' {
+                        zeros += u32::from(digits > 0);
+                        continue;
+                    }
+                    digits += zeros + 1;
+                    if digits <= SIGNIFICANT_DIGITS_MAX {
+                        decimal.magnitude =
+                            decimal.magnitude * 10_u128.pow(zeros + 1) + u128::from(byte - b'0');
+                    }
+                    zeros = 0;
+                }
+                _ => return Err(not_a_number()),
+            }
+        }
+        if !any_digit {
+            return Err(not_a_number());
+        }
+        if digits > SIGNIFICANT_DIGITS_MAX {
+            return Err(NumberError::TooManyDigits { digits });
+        }
+        let scale = places - i64::from(zeros) - exponent;
+        decimal.scale = scale.clamp(-100_000, 100_000) as i32;
+        Ok(decimal)
+    }
+
+    fn encode(&self) -> Result<Encoded, NumberError> {
+        Encoded::from_parts(self.negative, self.magnitude, self.scale)
+    }
+
+    /// Called once the number is known to be in range.
+    fn shape(&self) -> NumberShape {
+        if self.magnitude == 0 {
+            return NumberShape {
+                integer_digits: 0,
+                fraction_digits: 0,
+            };
+        }
+        let digits = self.magnitude.ilog10() + 1;
+        NumberShape {
+            integer_digits: (digits as i32 - self.scale) as i16,
+            fraction_digits: self.scale as i16,
+        }
+    }
+}
+
+#[inline]
+fn split_sign(text: &[u8]) -> (bool, &[u8]) {
+    match text {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        _ => (false, text),
+    }
+}
+
+/// A signed whole number; what lies beyond any NUMBER stays there.
+fn parse_exponent(text: &[u8]) -> Option<i64> {
+    let (negative, digits) = split_sign(text);
+    if digits.is_empty() {
+        return None;
+    }
+    let mut exponent: i64 = 0;
+    for &byte in digits {
+        if !byte.is_ascii_digit() {
+            return None;
+        }
+        // Far beyond any number, and a text of that many digits to make up
+        // for it would not be read either.
+        exponent = (exponent * 10 + i64::from(byte - b'0')).min(1 << 40);
+    }
+    Some(if negative { -exponent } else { exponent })
+}
+
+/// The decimal digits of an encoded number, the first and the last not zero:
+/// `0.d1d2d3... * 10^integer_digits`.
+struct Digits {
+    negative: bool,
+    integer_digits: i32,
+    digits: [u8; 2 * MANTISSA_BYTES_MAX],
+    start: usize,
+    count: usize,
+}
+
+impl Digits {
+    fn decode(bytes: &[u8]) -> Result<Self, NumberError> {
+        let malformed = |reason| NumberError::Malformed {
+            found: bytes[..bytes.len().min(24)].to_vec(),
+            reason,
+        };
+        let (&head, mantissa) = bytes
+            .split_first()
+            .ok_or_else(|| malformed("it is empty"))?;
+        let mut digits = Digits {
+            negative: false,
+            integer_digits: 0,
+            digits: [0; 40],
+            start: 0,
+            count: 0,
+        };
+        if head == ZERO && mantissa.is_empty() {
+            return Ok(digits);
+        }
+        digits.negative = head < ZERO;
+        let mantissa = match (digits.negative, mantissa) {
+            (true, [front @ .., NEGATIVE_END]) if front.len() < MANTISSA_BYTES_MAX => front,
+            (true, all) if all.len() != MANTISSA_BYTES_MAX => {
+                return Err(malformed("a negative number ends in 66"));
+            }
+            (_, all) => all,
+        };
+        if mantissa.is_empty() || mantissa.len() > MANTISSA_BYTES_MAX {
+            return Err(malformed("a number has 1 to 20 base-100 digits"));
+        }
+        for (index, &byte) in mantissa.iter().enumerate() {
+            let pair = if digits.negative {
+                101_u8.wrapping_sub(byte)
+            } else {
+                byte.wrapping_sub(1)
+            };
+            if pair > 99 {
+                return Err(malformed("a base-100 digit is out of range"));
+            }
+            digits.digits[2 * index] = pair / 10;
+            digits.digits[2 * index + 1] = pair % 10;
+        }
+        let exponent = i32::from(if digits.negative { !head } else { head }) - EXPONENT_BIAS;
+        digits
+            .trim(2 * mantissa.len(), exponent)
+            .map_err(malformed)?;
+        Ok(digits)
+    }
+
+    /// Leaves out the zero half of the first and the last base-100 digit.
+    fn trim(&mut self, length: usize, exponent: i32) -> Result<(), &'static str> {
+        if self.digits[..2] == [0, 0] || self.digits[length - 2..length] == [0, 0] {
+            return Err("its first and last base-100 digits are not zero");
+        }
+        self.start = usize::from(self.digits[0] == 0);
+        let end = length - usize::from(self.digits[length - 1] == 0);
+        self.count = end - self.start;
+        self.integer_digits = 2 * (exponent + 1) - self.start as i32;
+        if self.count > SIGNIFICANT_DIGITS_MAX as usize {
+            return Err("it has more than 38 decimal digits");
+        }
+        Ok(())
+    }
+
+    fn decimals(&self) -> &[u8] {
+        &self.digits[self.start..self.start + self.count]
+    }
+}
+
+impl fmt::Display for Digits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const PLACES_MAX: i32 = 40;
+        if self.count == 0 {
+            return f.write_str("0");
+        }
+        let text: String = self
+            .decimals()
+            .iter()
+            .map(|digit| char::from(b'0' + digit))
+            .collect();
+        let sign = if self.negative { "-" } else { "" };
+        let integer = self.integer_digits;
+        let fraction = self.count as i32 - integer;
+        if integer > PLACES_MAX || fraction > PLACES_MAX {
+            let (first, rest) = text.split_at(1);
+            let point = if rest.is_empty() { "" } else { "." };
+            let exponent = integer - 1;
+            return write!(f, "{sign}{first}{point}{rest}E{exponent:+}");
+        }
+        match integer.cmp(&0) {
+            Ordering::Greater if fraction <= 0 => write!(
+                f,
+                "{sign}{text}{:0<1$}",
+                "",
+                fraction.unsigned_abs() as usize
+            ),
+            Ordering::Greater => {
+                let (whole, part) = text.split_at(integer as usize);
+                write!(f, "{sign}{whole}.{part}")
+            }
+            _ => write!(
+                f,
+                "{sign}0.{:0<1$}{text}",
+                "",
+                integer.unsigned_abs() as usize
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,190 @@
+//! The second pass: fields become columns of a row.
+
+use super::error::excerpt;
+use super::records::Records;
+use super::{CsvError, CsvOptions};
+use plumb_types::{Column, ColumnType, DateTime, RowBatch, Schema, parse_number};
+use std::path::Path;
+
+/// Makes rows of records.
+#[derive(Debug)]
+pub(super) struct Converter {
+    null_text: Vec<String>,
+    /// An encoded number on its way into the row.
+    number: Vec<u8>,
+}
+
+impl Converter {
+    pub(super) fn new(options: &CsvOptions) -> Self {
+        Converter {
+            null_text: options.null_text.clone(),
+            number: Vec::new(),
+        }
+    }
+
+    /// Appends the current record as a row; fails, appending nothing, where a
+    /// value is not of its column's type.
+    #[inline]
+    pub(super) fn push_row(
+        &mut self,
+        path: &Path,
+        schema: &Schema,
+        records: &Records,
+        batch: &mut RowBatch,
+    ) -> Result<(), CsvError> {
+        let columns = &schema.columns;
+        check_field_count(path, records, columns.len(), |index| {
+            columns.get(index).map(|column| column.name.clone())
+        })?;
+        batch.begin_row(columns.len() as u8);
+        let line = records.line();
+        for (value, column) in records.fields().zip(columns) {
+            if is_null(value, &self.null_text) {
+                batch.push_null();
+                continue;
+            }
+            let cell = Cell {
+                path,
+                line,
+                column,
+                value,
+            };
+            let pushed = match column.column_type {
+                ColumnType::Number { .. } => cell.push_number(&mut self.number, batch),
+                ColumnType::Date => cell.push_date(batch),
+                ColumnType::Text { max_bytes } => cell.push_text(max_bytes, batch),
+            };
+            if let Err(error) = pushed {
+                batch.abandon_row();
+                return Err(error);
+            }
+        }
+        batch.end_row();
+        Ok(())
+    }
+}
+
+/// A value that is not NULL, and where it stands.
+#[derive(Clone, Copy)]
+struct Cell<'a> {
+    path: &'a Path,
+    line: u64,
+    column: &'a Column,
+    value: &'a [u8],
+}
+
+impl Cell<'_> {
+    #[inline]
+    fn push_number(self, scratch: &mut Vec<u8>, batch: &mut RowBatch) -> Result<(), CsvError> {
+        scratch.clear();
+        let shape = parse_number(trim_blanks(self.value), scratch).map_err(|error| {
+            CsvError::BadNumber {
+                path: self.path.to_owned(),
+                line: self.line,
+                column: self.column.name.clone(),
+                found: excerpt(self.value),
+                expected: self.column.column_type,
+                source: Box::new(error),
+            }
+        })?;
+        if !self.column.column_type.admits_number(shape) {
+            return Err(CsvError::NumberTooWide {
+                path: self.path.to_owned(),
+                line: self.line,
+                column: self.column.name.clone(),
+                found: excerpt(self.value),
+                expected: self.column.column_type,
+            });
+        }
+        batch.push_bytes(scratch);
+        Ok(())
+    }
+
+    #[inline]
+    fn push_date(self, batch: &mut RowBatch) -> Result<(), CsvError> {
+        let date = DateTime::parse(trim_blanks(self.value)).map_err(|error| CsvError::BadDate {
+            path: self.path.to_owned(),
+            line: self.line,
+            column: self.column.name.clone(),
+            found: excerpt(self.value),
+            source: Box::new(error),
+        })?;
+        batch.push_date(&date);
+        Ok(())
+    }
+
+    #[inline]
+    fn push_text(self, max_bytes: u32, batch: &mut RowBatch) -> Result<(), CsvError> {
+        let text = std::str::from_utf8(self.value).map_err(|error| {
+            CsvError::invalid_utf8(
+                self.path,
+                self.line,
+                self.column.name.clone(),
+                self.value,
+                error,
+            )
+        })?;
+        if text.len() > max_bytes as usize {
+            return Err(CsvError::TextTooLong {
+                path: self.path.to_owned(),
+                line: self.line,
+                column: self.column.name.clone(),
+                found: excerpt(self.value),
+                bytes: text.len(),
+                expected: self.column.column_type,
+            });
+        }
+        batch.push_text(text);
+        Ok(())
+    }
+}
+
+/// Whether a field stands for NULL.
+#[inline]
+pub(super) fn is_null(field: &[u8], null_text: &[String]) -> bool {
+    field.is_empty() || null_text.iter().any(|text| text.as_bytes() == field)
+}
+
+/// A field without the blanks and tabs around it. A field of nothing else is
+/// left as it is: it is neither NULL nor a number.
+#[inline]
+pub(super) fn trim_blanks(field: &[u8]) -> &[u8] {
+    match field {
+        [b' ' | b'\t', ..] | [.., b' ' | b'\t'] => field.trim_ascii(),
+        _ => field,
+    }
+}
+
+/// Fails where the current record has not the fields of the header.
+#[inline]
+pub(super) fn check_field_count(
+    path: &Path,
+    records: &Records,
+    expected: usize,
+    name: impl Fn(usize) -> Option<String>,
+) -> Result<(), CsvError> {
+    let found = records.field_count();
+    if found == expected {
+        return Ok(());
+    }
+    let (path, line) = (path.to_owned(), records.line());
+    if found < expected {
+        let last = excerpt(records.field(found - 1));
+        let missing = name(found).unwrap_or_default();
+        return Err(CsvError::TooFewFields {
+            path,
+            line,
+            found,
+            expected,
+            last,
+            missing,
+        });
+    }
+    Err(CsvError::TooManyFields {
+        path,
+        line,
+        found,
+        expected,
+        surplus: excerpt(records.field(expected)),
+    })
+}

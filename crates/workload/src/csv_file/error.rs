@@ -1,0 +1,285 @@
+//! Why a CSV file cannot be read, each in one line that says what to do.
+
+use super::records::RecordError;
+use plumb_types::{ColumnType, DateError, NumberError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why a CSV file, or a row of it, cannot be read. `line` is the line the row
+/// starts on, the first of the file being 1; values are cut at 40 bytes.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the fields are the words of the messages")]
+pub enum CsvError {
+    /// The file cannot be opened or its first bytes not read.
+    #[error("cannot open {}: {source}; give a CSV file that may be read", path.display())]
+    Open { path: PathBuf, source: io::Error },
+    /// Reading or decompressing fails on the way.
+    #[error(
+        "{}:{line}: cannot read on: {source}; the file may be cut off or damaged (gzip -t tests a compressed one)",
+        path.display()
+    )]
+    Read {
+        path: PathBuf,
+        line: u64,
+        source: io::Error,
+    },
+    /// No bytes, or empty lines only.
+    #[error("{} is empty; expected a header row with the column names, then rows", path.display())]
+    Empty { path: PathBuf },
+    /// The first row holds values or nothing.
+    #[error(
+        "{}:{line}: found {found:?}, expected a header row with the column names; add one as the first line",
+        path.display()
+    )]
+    NoHeader {
+        path: PathBuf,
+        line: u64,
+        found: String,
+    },
+    /// More columns than a row can have.
+    #[error("{}: found {found} columns, expected at most 255; leave some out", path.display())]
+    TooManyColumns { path: PathBuf, found: usize },
+    /// Two-byte characters.
+    #[error("{} is UTF-16, expected UTF-8; convert it: iconv -f UTF-16 -t UTF-8", path.display())]
+    Utf16 { path: PathBuf },
+    /// Bytes that are no UTF-8.
+    #[error(
+        "{}:{line}: column {column}: found {found:?} with the byte {byte:#04x} in place {place}, expected UTF-8; \
+         convert the file, for example: iconv -f WINDOWS-1252 -t UTF-8",
+        path.display()
+    )]
+    InvalidUtf8 {
+        path: PathBuf,
+        line: u64,
+        column: String,
+        found: String,
+        byte: u8,
+        place: usize,
+    },
+    /// A row ends early.
+    #[error(
+        "{}:{line}: found {found} fields, the last {last:?}, expected {expected} as in the header; \
+         column {missing} is the first without a value: complete the row or take it out",
+        path.display()
+    )]
+    TooFewFields {
+        path: PathBuf,
+        line: u64,
+        found: usize,
+        expected: usize,
+        last: String,
+        missing: String,
+    },
+    /// A row goes on.
+    #[error(
+        "{}:{line}: found {found} fields, expected {expected} as in the header; the first surplus one is \
+         {surplus:?}: put quotes around a value that contains the delimiter",
+        path.display()
+    )]
+    TooManyFields {
+        path: PathBuf,
+        line: u64,
+        found: usize,
+        expected: usize,
+        surplus: String,
+    },
+    /// A value of a NUMBER column that is none.
+    #[error("{}:{line}: column {column}: found {found:?}, expected {expected}; {}", path.display(), number_cure(source))]
+    BadNumber {
+        path: PathBuf,
+        line: u64,
+        column: String,
+        found: String,
+        expected: ColumnType,
+        source: Box<NumberError>,
+    },
+    /// A number with more digits than its column.
+    #[error(
+        "{}:{line}: column {column}: found {found:?}, which {expected} cannot hold without rounding; \
+         give the column more digits or the type NUMBER",
+        path.display()
+    )]
+    NumberTooWide {
+        path: PathBuf,
+        line: u64,
+        column: String,
+        found: String,
+        expected: ColumnType,
+    },
+    /// A value of a DATE column that is none.
+    #[error("{}:{line}: column {column}: found {found:?}, expected DATE; {}", path.display(), date_cure(source))]
+    BadDate {
+        path: PathBuf,
+        line: u64,
+        column: String,
+        found: String,
+        source: Box<DateError>,
+    },
+    /// A text longer than its column.
+    #[error(
+        "{}:{line}: column {column}: found {bytes} bytes starting {found:?}, expected {expected}; {}",
+        path.display(), length_cure(expected)
+    )]
+    TextTooLong {
+        path: PathBuf,
+        line: u64,
+        column: String,
+        found: String,
+        bytes: usize,
+        expected: ColumnType,
+    },
+    /// The file ends within quotes.
+    #[error(
+        "{}:{line}: the quote opened on line {quote_line} is not closed by the end of the file; \
+         close it, or double it if it belongs to the text",
+        path.display()
+    )]
+    UnclosedQuote {
+        path: PathBuf,
+        line: u64,
+        quote_line: u64,
+    },
+    /// A closing quote within a field.
+    #[error(
+        "{}:{line}: column {column}: found {found:?}, expected a delimiter after the closing quote; \
+         double each quote that belongs to the text",
+        path.display()
+    )]
+    TextAfterQuote {
+        path: PathBuf,
+        line: u64,
+        column: String,
+        found: String,
+    },
+    /// A row longer than the reader's bound.
+    #[error(
+        "{}:{line}: the row is longer than 16 MiB; most likely a quote in it is not closed: close or double it",
+        path.display()
+    )]
+    RowTooLong { path: PathBuf, line: u64 },
+    /// A type for a column that the header does not have.
+    #[error("{}: a type is given for column {name:?}, expected one of {names}; correct the name", path.display())]
+    UnknownColumn {
+        path: PathBuf,
+        name: String,
+        names: String,
+    },
+    /// A type after the last column.
+    #[error(
+        "{}: the type {column_type} is given for column {place}, but the header has {columns} columns; take it out",
+        path.display()
+    )]
+    SurplusType {
+        path: PathBuf,
+        column_type: ColumnType,
+        place: usize,
+        columns: usize,
+    },
+    /// Two types for a column.
+    #[error("{}: column {column} is given two types, {first} and {second}; keep one", path.display())]
+    TwoTypes {
+        path: PathBuf,
+        column: String,
+        first: ColumnType,
+        second: ColumnType,
+    },
+    /// Another header than when the file was opened.
+    #[error("{} has other columns than when it was opened; open it again", path.display())]
+    Changed { path: PathBuf },
+}
+
+impl CsvError {
+    /// Adds the file, and the column's name where the header is known.
+    pub(super) fn from_record(
+        path: &Path,
+        error: RecordError,
+        name: impl Fn(usize) -> Option<String>,
+    ) -> Self {
+        let path = path.to_owned();
+        match error {
+            RecordError::Read { line, source } => CsvError::Read { path, line, source },
+            RecordError::UnclosedQuote { line, quote_line } => CsvError::UnclosedQuote {
+                path,
+                line,
+                quote_line,
+            },
+            RecordError::TooLong { line } => CsvError::RowTooLong { path, line },
+            RecordError::TextAfterQuote { line, field, found } => {
+                let column = name(field).unwrap_or_else(|| (field + 1).to_string());
+                CsvError::TextAfterQuote {
+                    path,
+                    line,
+                    column,
+                    found: excerpt(found.as_bytes()),
+                }
+            }
+        }
+    }
+
+    pub(super) fn invalid_utf8(
+        path: &Path,
+        line: u64,
+        column: String,
+        value: &[u8],
+        error: std::str::Utf8Error,
+    ) -> Self {
+        let index = error.valid_up_to();
+        // The value from a little before the byte at fault, so that the cut
+        // does not hide it.
+        let before = value[..index].len().saturating_sub(20);
+        CsvError::InvalidUtf8 {
+            path: path.to_owned(),
+            line,
+            column,
+            found: excerpt(&value[before..]),
+            byte: value[index],
+            place: index + 1,
+        }
+    }
+}
+
+/// A value cut at 40 bytes, for a message.
+pub(super) fn excerpt(value: &[u8]) -> String {
+    const BYTES_MAX: usize = 40;
+    let text = String::from_utf8_lossy(&value[..value.len().min(4 * BYTES_MAX)]);
+    if value.len() <= BYTES_MAX {
+        return text.into_owned();
+    }
+    let end = (0..=BYTES_MAX)
+        .rev()
+        .find(|end| text.is_char_boundary(*end))
+        .unwrap_or(0);
+    format!("{}...", &text[..end])
+}
+
+fn number_cure(error: &NumberError) -> String {
+    match error {
+        NumberError::TooManyDigits { .. } | NumberError::OutOfRange => {
+            format!("{error}: shorten it or give the column the type VARCHAR2")
+        }
+        _ => "write it as -1234.50, without thousands separators, or give the column the type VARCHAR2".to_owned(),
+    }
+}
+
+fn date_cure(error: &DateError) -> String {
+    match error {
+        DateError::NoSuchDay { .. } | DateError::NoSuchTime { .. } => {
+            format!("{error}: correct it or give the column the type VARCHAR2")
+        }
+        DateError::FractionalSeconds { .. } => {
+            "a DATE keeps no fractional seconds: cut them off or give the column the type VARCHAR2"
+                .to_owned()
+        }
+        _ => "write it as 2024-01-31 or 2024-01-31 13:45:00, or give the column the type VARCHAR2"
+            .to_owned(),
+    }
+}
+
+fn length_cure(expected: &ColumnType) -> &'static str {
+    match expected {
+        ColumnType::Text { max_bytes } if *max_bytes < plumb_types::TEXT_BYTES_MAX => {
+            "give the column a longer type"
+        }
+        _ => "no column holds more: shorten the value or leave the column out",
+    }
+}

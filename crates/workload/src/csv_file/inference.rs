@@ -1,0 +1,353 @@
+//! The first pass: what the columns hold.
+//!
+//! A column starts out as nothing, becomes a number or a date with its first
+//! value, and text for good with the first value that is not like those above
+//! it. Numbers keep the most digits seen on either side of the point, text the
+//! longest value, counted from the first row on.
+
+use super::convert::{check_field_count, is_null, trim_blanks};
+use super::error::excerpt;
+use super::header::ColumnName;
+use super::records::Records;
+use super::{CsvError, CsvOptions};
+use plumb_types::{ColumnType, DateError, DateTime, NumberError, TEXT_BYTES_MAX, parse_number};
+use std::fmt;
+use std::path::Path;
+
+/// What is known of a column, and why it has the type it has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ColumnFinding {
+    /// Its name in the table.
+    pub name: String,
+    /// Its name in the file; different where that is missing or used twice.
+    pub header: String,
+    /// What its type follows from.
+    pub basis: ColumnBasis,
+    /// Rows in which it is NULL; 0 where the type was given.
+    pub null_count: u64,
+}
+
+impl ColumnFinding {
+    pub(super) fn given(name: &ColumnName) -> Self {
+        ColumnFinding {
+            name: name.name.clone(),
+            header: name.header.clone(),
+            basis: ColumnBasis::Given,
+            null_count: 0,
+        }
+    }
+}
+
+/// What the type of a column follows from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ColumnBasis {
+    /// The caller gave it.
+    Given,
+    /// It has no value in any row.
+    NoValues,
+    /// All its values are numbers.
+    Numbers {
+        /// Most digits left of the point.
+        integer_digits: u16,
+        /// Most digits right of the point.
+        fraction_digits: u16,
+    },
+    /// All its values are dates.
+    Dates,
+    /// It holds text.
+    Text {
+        /// Longest value in bytes.
+        bytes_max: u32,
+        /// The first value that made it text.
+        reason: TextReason,
+    },
+}
+
+impl ColumnBasis {
+    /// The type that follows; a placeholder where it was given.
+    pub(super) fn column_type(&self) -> ColumnType {
+        match *self {
+            ColumnBasis::Given | ColumnBasis::NoValues => ColumnType::Text { max_bytes: 1 },
+            ColumnBasis::Dates => ColumnType::Date,
+            ColumnBasis::Text { bytes_max, .. } => ColumnType::Text {
+                max_bytes: bytes_max,
+            },
+            ColumnBasis::Numbers {
+                integer_digits,
+                fraction_digits,
+            } => {
+                let digits = (integer_digits + fraction_digits).max(1);
+                if digits > 38 {
+                    return ColumnType::NUMBER;
+                }
+                let scale = (fraction_digits > 0).then_some(fraction_digits as i8);
+                ColumnType::Number {
+                    precision: Some(digits as u8),
+                    scale,
+                }
+            }
+        }
+    }
+}
+
+/// The first value that is neither a number nor a date.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextReason {
+    /// The line its row starts on, the first of the file being 1.
+    pub line: u64,
+    /// The value, cut at 40 bytes.
+    pub value: String,
+    /// What is the matter with it.
+    pub cause: TextCause,
+}
+
+/// Why a value makes its column text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextCause {
+    /// It is the first value and not of another type.
+    NeitherNumberNorDate,
+    /// The values above it are numbers.
+    NotANumber,
+    /// The values above it are dates.
+    NotADate,
+    /// Zeros at its start would be lost.
+    LeadingZeros,
+    /// A number of more digits or another size than a NUMBER keeps.
+    BeyondNumber,
+    /// Parts of a second would be lost.
+    FractionalSeconds,
+}
+
+/// `line 17: "007" starts with zeros that a number would lose`
+impl fmt::Display for TextReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let why = match self.cause {
+            TextCause::NeitherNumberNorDate => "is neither a number nor a date",
+            TextCause::NotANumber => "is not a number, as the values above it are",
+            TextCause::NotADate => "is not a date, as the values above it are",
+            TextCause::LeadingZeros => "starts with zeros that a number would lose",
+            TextCause::BeyondNumber => "has more digits or another size than a NUMBER keeps",
+            TextCause::FractionalSeconds => "has fractional seconds that a DATE would lose",
+        };
+        write!(f, "line {}: {:?} {why}", self.line, self.value)
+    }
+}
+
+/// Reads all records after the header. Returns what each column holds and the
+/// number of rows.
+pub(super) fn infer(
+    path: &Path,
+    names: &[ColumnName],
+    given: &[Option<ColumnType>],
+    options: &CsvOptions,
+    records: &mut Records,
+) -> Result<(Vec<ColumnFinding>, u64), CsvError> {
+    let mut rows = 0;
+    let mut guesses: Vec<Guess> = names.iter().map(|_| Guess::default()).collect();
+    let inferred: Vec<usize> = (0..names.len())
+        .filter(|index| given[*index].is_none())
+        .collect();
+    let name = |index: usize| names.get(index).map(|name| name.name.clone());
+    let mut scratch = Vec::new();
+    while records
+        .advance()
+        .map_err(|error| CsvError::from_record(path, error, name))?
+    {
+        check_field_count(path, records, names.len(), name)?;
+        rows += 1;
+        for &index in &inferred {
+            let value = records.field(index);
+            if is_null(value, &options.null_text) {
+                guesses[index].null_count += 1;
+                continue;
+            }
+            guesses[index]
+                .observe(value, records.line(), &mut scratch)
+                .map_err(|fault| {
+                    fault.at(path, records.line(), names[index].name.clone(), value)
+                })?;
+        }
+    }
+    let findings = names
+        .iter()
+        .zip(guesses)
+        .zip(given)
+        .map(|((name, guess), given)| match given {
+            Some(_) => ColumnFinding::given(name),
+            None => ColumnFinding {
+                name: name.name.clone(),
+                header: name.header.clone(),
+                null_count: guess.null_count,
+                basis: guess.basis(),
+            },
+        });
+    Ok((findings.collect(), rows))
+}
+
+/// Whether a field is a number or a date and so hardly a name.
+pub(super) fn is_value(field: &[u8]) -> bool {
+    parse_number(field, &mut Vec::new()).is_ok() || DateTime::parse(field).is_ok()
+}
+
+/// What a column seems to hold.
+#[derive(Default)]
+struct Guess {
+    null_count: u64,
+    bytes_max: usize,
+    kind: Kind,
+}
+
+#[derive(Default)]
+enum Kind {
+    #[default]
+    Nothing,
+    Numbers {
+        integer_digits: i16,
+        fraction_digits: i16,
+    },
+    Dates,
+    Text(TextReason),
+}
+
+/// Why a value cannot be kept at all.
+enum Fault {
+    NotUtf8(std::str::Utf8Error),
+    TooLong,
+}
+
+impl Fault {
+    fn at(self, path: &Path, line: u64, column: String, value: &[u8]) -> CsvError {
+        match self {
+            Fault::NotUtf8(error) => CsvError::invalid_utf8(path, line, column, value, error),
+            Fault::TooLong => CsvError::TextTooLong {
+                path: path.to_owned(),
+                line,
+                column,
+                found: excerpt(value),
+                bytes: value.len(),
+                expected: ColumnType::Text {
+                    max_bytes: TEXT_BYTES_MAX,
+                },
+            },
+        }
+    }
+}
+
+impl Guess {
+    /// Takes in a value that is not NULL.
+    #[inline]
+    fn observe(&mut self, value: &[u8], line: u64, scratch: &mut Vec<u8>) -> Result<(), Fault> {
+        self.bytes_max = self.bytes_max.max(value.len());
+        let trimmed = trim_blanks(value);
+        let cause = match &mut self.kind {
+            Kind::Text(_) => return check_text(value),
+            Kind::Numbers {
+                integer_digits,
+                fraction_digits,
+            } => match read_number(trimmed, scratch) {
+                Ok((integer, fraction)) => {
+                    *integer_digits = integer.max(*integer_digits);
+                    *fraction_digits = fraction.max(*fraction_digits);
+                    return Ok(());
+                }
+                Err(cause) => cause,
+            },
+            Kind::Dates => match read_date(trimmed) {
+                Ok(()) => return Ok(()),
+                Err(cause) => cause,
+            },
+            Kind::Nothing => match first_value(trimmed, scratch) {
+                Ok(kind) => {
+                    self.kind = kind;
+                    return Ok(());
+                }
+                Err(cause) => cause,
+            },
+        };
+        check_text(value)?;
+        self.kind = Kind::Text(TextReason {
+            line,
+            value: excerpt(value),
+            cause,
+        });
+        Ok(())
+    }
+
+    fn basis(self) -> ColumnBasis {
+        match self.kind {
+            Kind::Nothing => ColumnBasis::NoValues,
+            Kind::Dates => ColumnBasis::Dates,
+            Kind::Numbers {
+                integer_digits,
+                fraction_digits,
+            } => ColumnBasis::Numbers {
+                integer_digits: integer_digits.max(0).unsigned_abs(),
+                fraction_digits: fraction_digits.max(0).unsigned_abs(),
+            },
+            Kind::Text(reason) => ColumnBasis::Text {
+                bytes_max: self.bytes_max as u32,
+                reason,
+            },
+        }
+    }
+}
+
+/// What the first value of a column is.
+fn first_value(value: &[u8], scratch: &mut Vec<u8>) -> Result<Kind, TextCause> {
+    let number = match read_number(value, scratch) {
+        Ok((integer_digits, fraction_digits)) => {
+            return Ok(Kind::Numbers {
+                integer_digits,
+                fraction_digits,
+            });
+        }
+        Err(cause) => cause,
+    };
+    match (read_date(value), number) {
+        (Ok(()), _) => Ok(Kind::Dates),
+        (Err(TextCause::FractionalSeconds), _) => Err(TextCause::FractionalSeconds),
+        (Err(_), TextCause::NotANumber) => Err(TextCause::NeitherNumberNorDate),
+        (Err(_), cause) => Err(cause),
+    }
+}
+
+/// Digits left and right of the point.
+#[inline]
+fn read_number(value: &[u8], scratch: &mut Vec<u8>) -> Result<(i16, i16), TextCause> {
+    scratch.clear();
+    match parse_number(value, scratch) {
+        Ok(_) if has_leading_zero(value) => Err(TextCause::LeadingZeros),
+        Ok(shape) => Ok((shape.integer_digits, shape.fraction_digits)),
+        Err(NumberError::TooManyDigits { .. } | NumberError::OutOfRange) => {
+            Err(TextCause::BeyondNumber)
+        }
+        Err(_) => Err(TextCause::NotANumber),
+    }
+}
+
+/// `007` and `-01`, but not `0` and `0.5`.
+#[inline]
+fn has_leading_zero(number: &[u8]) -> bool {
+    let digits = match number {
+        [b'-' | b'+', digits @ ..] => digits,
+        digits => digits,
+    };
+    matches!(digits, [b'0', b'0'..=b'9', ..])
+}
+
+fn read_date(value: &[u8]) -> Result<(), TextCause> {
+    match DateTime::parse(value) {
+        Ok(_) => Ok(()),
+        Err(DateError::FractionalSeconds { .. }) => Err(TextCause::FractionalSeconds),
+        Err(_) => Err(TextCause::NotADate),
+    }
+}
+
+fn check_text(value: &[u8]) -> Result<(), Fault> {
+    if value.len() > TEXT_BYTES_MAX as usize {
+        return Err(Fault::TooLong);
+    }
+    std::str::from_utf8(value)
+        .map(|_| ())
+        .map_err(Fault::NotUtf8)
+}

@@ -1,0 +1,176 @@
+use super::*;
+use proptest::prelude::*;
+
+/// Gives out a few bytes at a time, so that every seam is met.
+struct Slow {
+    bytes: Vec<u8>,
+    at: usize,
+    step: usize,
+}
+
+impl Read for Slow {
+    fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
+        let count = self.step.min(target.len()).min(self.bytes.len() - self.at);
+        target[..count].copy_from_slice(&self.bytes[self.at..self.at + count]);
+        self.at += count;
+        Ok(count)
+    }
+}
+
+/// A record's line and its fields.
+type Split = (u64, Vec<Vec<u8>>);
+
+/// Records with their lines, through a buffer of `buffer` bytes to start with.
+fn split(bytes: &[u8], buffer: usize) -> Result<Vec<Split>, RecordError> {
+    let input = Box::new(Slow {
+        bytes: bytes.to_vec(),
+        at: 0,
+        step: 3,
+    });
+    let mut records = Records {
+        input,
+        delimiter: b',',
+        buffer: vec![0; buffer],
+        start: 0,
+        end: 0,
+        input_ended: false,
+        next_line: 1,
+        line: 1,
+        fields: Vec::new(),
+        escaped: Vec::new(),
+    };
+    let mut found = Vec::new();
+    while records.advance()? {
+        assert_eq!(records.field_count(), records.fields().count());
+        found.push((
+            records.line(),
+            records.fields().map(<[u8]>::to_vec).collect(),
+        ));
+    }
+    Ok(found)
+}
+
+fn check(text: &str, expect: &str) {
+    for buffer in [1, 2, 5, 1000] {
+        let found = match split(text.as_bytes(), buffer) {
+            Ok(records) => records
+                .iter()
+                .map(|(line, fields)| {
+                    let fields: Vec<_> = fields
+                        .iter()
+                        .map(|field| String::from_utf8_lossy(field))
+                        .collect();
+                    format!("{line}:{}", fields.join("|"))
+                })
+                .collect::<Vec<_>>()
+                .join(" "),
+            Err(error) => format!("{error:?}"),
+        };
+        assert_eq!(found, expect, "{text:?} with a buffer of {buffer}");
+    }
+}
+
+#[test]
+fn lines_end_in_three_ways() {
+    check("a,b\nc,d\n", "1:a|b 2:c|d");
+    check("a,b\r\nc,d\r\n", "1:a|b 2:c|d");
+    check("a,b\rc,d\r", "1:a|b 2:c|d");
+    check("a,b\nc,d", "1:a|b 2:c|d");
+    check("a,b\r\nc,d", "1:a|b 2:c|d");
+    check("", "");
+    check("\n\r\n\n", "");
+}
+
+#[test]
+fn empty_fields_count_and_empty_lines_do_not() {
+    check("a,\n\n\r\n,\nb", "1:a| 4:| 5:b");
+    check(",,", "1:||");
+    check("\"\"\n\"\",\"\"", "1: 2:|");
+}
+
+#[test]
+fn quotes_hold_delimiters_line_breaks_and_quotes() {
+    check("\"a,b\",c\n", "1:a,b|c");
+    check("\"a \"\"b\"\"\",\"\"\"\"\nx", "1:a \"b\"|\" 2:x");
+    check("\"a\nb\",\"c\r\nd\"\r\nx,y\n", "1:a\nb|c\r\nd 4:x|y");
+    check("5\" pipe,a\"b\"\n", "1:5\" pipe|a\"b\"");
+}
+
+#[test]
+fn broken_quotes_are_errors() {
+    check("a\nb,\"c\nd\n", "UnclosedQuote { line: 2, quote_line: 2 }");
+    check(
+        "a\n\"b\nc\",\"d\n",
+        "UnclosedQuote { line: 2, quote_line: 3 }",
+    );
+    let error = split(b"a\nb,\"c\"d\n", 1000).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            RecordError::TextAfterQuote {
+                line: 2,
+                field: 1,
+                ..
+            }
+        ),
+        "{error:?}"
+    );
+}
+
+#[test]
+fn a_record_has_an_end() {
+    let mut bytes = vec![b'x'; RECORD_BYTES_MAX + 10];
+    bytes[..4].copy_from_slice(b"a\n\"b");
+    let mut records = Records::new(Box::new(io::Cursor::new(bytes)), None).unwrap();
+    assert!(records.advance().unwrap());
+    let error = records.advance().unwrap_err();
+    assert!(
+        matches!(error, RecordError::TooLong { line: 2 }),
+        "{error:?}"
+    );
+}
+
+#[test]
+fn the_delimiter_is_found_in_the_header() {
+    assert_eq!(detect_delimiter(b"a,b;c,d\n;;;;;"), b',');
+    assert_eq!(detect_delimiter(b"\na;b;c,d"), b';');
+    assert_eq!(detect_delimiter(b"a\tb"), b'\t');
+    assert_eq!(detect_delimiter(b"\"a,b,c\";d"), b';');
+    assert_eq!(detect_delimiter(b"a;b,c"), b',');
+    assert_eq!(detect_delimiter(b"a"), b',');
+}
+
+proptest! {
+    #[test]
+    fn what_the_csv_crate_writes_is_read(
+        records in proptest::collection::vec(proptest::collection::vec("[a-c,\"\r\n é]{0,6}", 1..5), 0..8),
+        crlf: bool, always: bool, buffer in 1_usize..20,
+    ) {
+        let mut writer = csv::WriterBuilder::new();
+        writer.flexible(true);
+        writer.terminator(if crlf { csv::Terminator::CRLF } else { csv::Terminator::Any(b'\n') });
+        writer.quote_style(if always { csv::QuoteStyle::Always } else { csv::QuoteStyle::Necessary });
+        let mut writer = writer.from_writer(Vec::new());
+        for record in &records {
+            writer.write_record(record).unwrap();
+        }
+        let bytes = writer.into_inner().unwrap();
+        let found: Vec<Vec<Vec<u8>>> = split(&bytes, buffer).unwrap().into_iter().map(|(_, fields)| fields).collect();
+        let written: Vec<Vec<Vec<u8>>> =
+            records.iter().map(|record| record.iter().map(|field| field.clone().into_bytes()).collect()).collect();
+        prop_assert_eq!(found, written);
+    }
+
+    #[test]
+    fn any_text_is_read_as_the_csv_crate_reads_it_or_refused(text in "[ab,\"\r\n]{0,30}", buffer in 1_usize..20) {
+        let mut reader = csv::ReaderBuilder::new();
+        let mut reader = reader.has_headers(false).flexible(true).from_reader(text.as_bytes());
+        let expected: Vec<Vec<Vec<u8>>> =
+            reader.byte_records().map(|record| record.unwrap().iter().map(<[u8]>::to_vec).collect()).collect();
+        if let Ok(found) = split(text.as_bytes(), buffer) {
+            // Lines are a matter of the bytes alone.
+            let found: Vec<Vec<Vec<u8>>> = found.into_iter().map(|(_, fields)| fields).collect();
+            prop_assert_eq!(found, expected);
+        }
+    }
+}

@@ -1,0 +1,541 @@
+use super::*;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use plumb_types::{Value, columns};
+use std::io::Write;
+
+/// A directory with the file `rows.csv` in it.
+struct Given {
+    dir: tempfile::TempDir,
+}
+
+impl Given {
+    fn new(bytes: &[u8]) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("rows.csv"), bytes).unwrap();
+        Given { dir }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.dir.path().join("rows.csv")
+    }
+
+    fn open(&self, options: CsvOptions) -> Result<CsvFile, CsvError> {
+        CsvFile::open(self.path(), options)
+    }
+
+    /// Error text with the directory taken out.
+    fn text(&self, error: impl std::fmt::Display) -> String {
+        let text = error
+            .to_string()
+            .replace(&format!("{}/", self.dir.path().display()), "");
+        assert!(!text.contains('\n'), "an error is one line: {text:?}");
+        text
+    }
+}
+
+/// All rows, a line each, columns separated by bars.
+fn shown(file: &CsvFile) -> Result<String, SourceError> {
+    let mut batch = RowBatch::new();
+    let mut lines = Vec::new();
+    while file.next_batch(&mut batch)? {
+        for row in batch.iter() {
+            let values: Vec<String> = columns(row)
+                .zip(&file.schema().columns)
+                .map(|(bytes, column)| {
+                    Value::from_encoded(&column.column_type, bytes.unwrap())
+                        .unwrap()
+                        .to_string()
+                })
+                .collect();
+            lines.push(values.join("|"));
+        }
+    }
+    Ok(lines.join("\n"))
+}
+
+fn schema_of(file: &CsvFile) -> String {
+    let shown = file.schema().columns.iter().map(|column| {
+        let null = if column.nullable { "" } else { " NOT NULL" };
+        format!("{} {}{null}", column.name, column.column_type)
+    });
+    shown.collect::<Vec<_>>().join(", ")
+}
+
+/// Bytes in, schema and rows out.
+#[track_caller]
+fn check(bytes: &[u8], schema: &str, rows: &str) {
+    let given = Given::new(bytes);
+    let file = given.open(CsvOptions::default()).unwrap();
+    assert_eq!(schema_of(&file), schema);
+    assert_eq!(shown(&file).unwrap(), rows);
+    let row_count = rows.replace("\r\n", " ").lines().count();
+    assert_eq!(file.row_count(), Some(row_count as u64));
+}
+
+/// The error of opening the file or of reading its rows.
+#[track_caller]
+fn check_error(bytes: &[u8], options: CsvOptions, expect: &str) {
+    let given = Given::new(bytes);
+    let found = match given.open(options) {
+        Err(error) => given.text(error),
+        Ok(file) => {
+            let error = shown(&file).expect_err("an error");
+            assert!(error.downcast_ref::<CsvError>().is_some());
+            assert!(
+                !file.next_batch(&mut RowBatch::new()).unwrap(),
+                "nothing follows an error"
+            );
+            given.text(error)
+        }
+    };
+    assert_eq!(found, expect);
+}
+
+fn typed(types: &[&str]) -> CsvOptions {
+    let types = types.iter().map(|entry| match entry.split_once(':') {
+        Some((name, column_type)) => (Some(name.to_owned()), column_type.parse().unwrap()),
+        None => (None, entry.parse().unwrap()),
+    });
+    CsvOptions {
+        types: types.collect(),
+        ..CsvOptions::default()
+    }
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[test]
+fn types_follow_from_all_values() {
+    check(
+        b"id,price,day,note,none\n1,2.50,2024-01-31,abc,\n200,-10,2024-02-01 13:45:00,,\n",
+        "id NUMBER(3) NOT NULL, price NUMBER(3,1) NOT NULL, day DATE NOT NULL, note VARCHAR2(3), none VARCHAR2(1)",
+        "1|2.5|2024-01-31|abc|NULL\n200|-10|2024-02-01 13:45:00|NULL|NULL",
+    );
+    check(
+        b"a,b\n0,0.05\n0,1e3\n",
+        "a NUMBER(1) NOT NULL, b NUMBER(6,2) NOT NULL",
+        "0|0.05\n0|1000",
+    );
+    check(
+        b"a\n1e37\n1e-5\n",
+        "a NUMBER NOT NULL",
+        "10000000000000000000000000000000000000\n0.00001",
+    );
+    check(
+        b"a,b\n 12 , 2024-01-31\n",
+        "a NUMBER(2) NOT NULL, b DATE NOT NULL",
+        "12|2024-01-31",
+    );
+    check("a\nüber\n".as_bytes(), "a VARCHAR2(5) NOT NULL", "über");
+}
+
+#[test]
+fn a_column_that_became_text_says_why() {
+    let reason = |text: &str| {
+        let given = Given::new(text.as_bytes());
+        let file = given.open(CsvOptions::default()).unwrap();
+        match &file.findings()[0].basis {
+            ColumnBasis::Text { reason, .. } => reason.to_string(),
+            other => format!("{other:?}"),
+        }
+    };
+    assert_eq!(
+        reason("a\n1\n\nx\n"),
+        "line 4: \"x\" is not a number, as the values above it are"
+    );
+    assert_eq!(
+        reason("a\n007\n"),
+        "line 2: \"007\" starts with zeros that a number would lose"
+    );
+    assert_eq!(
+        reason("a\n1\n-01\n"),
+        "line 3: \"-01\" starts with zeros that a number would lose"
+    );
+    assert_eq!(
+        reason("a\n2024-01-31\n2024-02-30\n"),
+        "line 3: \"2024-02-30\" is not a date, as the values above it are"
+    );
+    assert_eq!(
+        reason("a\n2024-01-31 10:00:00.123\n"),
+        "line 2: \"2024-01-31 10:00:00.123\" has fractional seconds that a DATE would lose"
+    );
+    assert_eq!(
+        reason("a\nabc\n"),
+        "line 2: \"abc\" is neither a number nor a date"
+    );
+    assert_eq!(
+        reason("a\n1234567890123456789012345678901234567890x\n"),
+        "line 2: \"1234567890123456789012345678901234567890...\" is neither a number nor a date"
+    );
+    assert_eq!(
+        reason("a\n123456789012345678901234567890123456789\n"),
+        "line 2: \"123456789012345678901234567890123456789\" has more digits or another size than a NUMBER keeps"
+    );
+    assert_eq!(
+        reason("a\n0\n0.5\n"),
+        "Numbers { integer_digits: 0, fraction_digits: 1 }"
+    );
+    assert_eq!(
+        reason("a\n \n"),
+        "line 2: \" \" is neither a number nor a date"
+    );
+}
+
+#[test]
+fn text_that_began_as_numbers_keeps_its_longest_value() {
+    check(b"a\n1000000\nx\n", "a VARCHAR2(7) NOT NULL", "1000000\nx");
+}
+
+#[test]
+fn quotes_line_breaks_and_line_ends_are_those_of_rfc_4180() {
+    check(
+        b"a,b\r\n\"x, \"\"y\"\"\r\nz\",1\r\n\"\",2\r\n",
+        "a VARCHAR2(9), b NUMBER(1) NOT NULL",
+        "x, \"y\"\r\nz|1\nNULL|2",
+    );
+}
+
+#[test]
+fn a_quoted_line_break_counts_as_a_line() {
+    check_error(
+        b"a,b\r\n\"x\r\ny\",1\r\n\r\n\"p\r\nq\"\r\n",
+        CsvOptions::default(),
+        "rows.csv:5: found 1 fields, the last \"p\\r\\nq\", expected 2 as in the header; \
+         column b is the first without a value: complete the row or take it out",
+    );
+}
+
+#[test]
+fn the_byte_order_mark_is_skipped() {
+    check(b"\xEF\xBB\xBFa\n1\n", "a NUMBER(1) NOT NULL", "1");
+    check_error(
+        b"\xFF\xFEa\0\n\0",
+        CsvOptions::default(),
+        "rows.csv is UTF-16, expected UTF-8; convert it: iconv -f UTF-16 -t UTF-8",
+    );
+}
+
+#[test]
+fn delimiters_are_found_or_given() {
+    check(
+        b"a;b\n1,5;2\n",
+        "a VARCHAR2(3) NOT NULL, b NUMBER(1) NOT NULL",
+        "1,5|2",
+    );
+    check(
+        b"a\tb\n1\t2\n",
+        "a NUMBER(1) NOT NULL, b NUMBER(1) NOT NULL",
+        "1|2",
+    );
+    let given = Given::new(b"a;b\n1;2\n");
+    let file = given
+        .open(CsvOptions {
+            delimiter: Delimiter::Comma,
+            ..CsvOptions::default()
+        })
+        .unwrap();
+    assert_eq!(schema_of(&file), "a;b VARCHAR2(3) NOT NULL");
+}
+
+#[test]
+fn gzip_is_told_by_content_and_may_have_members() {
+    let mut bytes = gzip(b"\xEF\xBB\xBFa,b\n1,x\n");
+    bytes.extend(gzip(b"2,y\n"));
+    check(
+        &bytes,
+        "a NUMBER(1) NOT NULL, b VARCHAR2(1) NOT NULL",
+        "1|x\n2|y",
+    );
+    let given = Given::new(&gzip(&b"a,b\n1,2\n".repeat(1000))[..40]);
+    let error = given.text(given.open(CsvOptions::default()).unwrap_err());
+    // What lies between is the decompressor's.
+    assert!(error.starts_with("rows.csv:1: cannot read on: "), "{error}");
+    assert!(
+        error.ends_with("; the file may be cut off or damaged (gzip -t tests a compressed one)"),
+        "{error}"
+    );
+}
+
+#[test]
+fn null_has_the_texts_the_caller_names() {
+    let given = Given::new(b"a,b\n1,NA\n\\N,2\nNA,\n");
+    let null_text = vec!["NA".to_owned(), "\\N".to_owned()];
+    let file = given
+        .open(CsvOptions {
+            null_text,
+            ..CsvOptions::default()
+        })
+        .unwrap();
+    assert_eq!(schema_of(&file), "a NUMBER(1), b NUMBER(1)");
+    assert_eq!(file.findings()[0].null_count, 2);
+    assert_eq!(shown(&file).unwrap(), "1|NULL\nNULL|2\nNULL|NULL");
+}
+
+#[test]
+fn names_are_made_usable() {
+    let given = Given::new(b"id, id ,,ID,id_2,\"a b\"\n1,2,3,4,5,6\n");
+    let file = given.open(CsvOptions::default()).unwrap();
+    assert_eq!(
+        file.schema().names(),
+        "id, id_2, column_3, ID_3, id_2_2, a b"
+    );
+    assert_eq!(file.findings()[3].header, "ID");
+    assert!(Schema::new(file.schema().columns.clone()).is_ok());
+}
+
+#[test]
+fn a_header_alone_is_a_table_without_rows() {
+    check(b"a,b", "a VARCHAR2(1), b VARCHAR2(1)", "");
+}
+
+#[test]
+fn given_types_need_no_first_pass_and_may_name_columns() {
+    let given = Given::new(b"id,zip,day\n1,007,2024-01-31\n");
+    let file = given.open(typed(&["int", "varchar2(5)", "date"])).unwrap();
+    assert_eq!(file.row_count_hint(), None);
+    assert_eq!(file.findings()[1].basis, ColumnBasis::Given);
+    assert_eq!(schema_of(&file), "id NUMBER(38), zip VARCHAR2(5), day DATE");
+    assert_eq!(shown(&file).unwrap(), "1|007|2024-01-31");
+
+    let file = given.open(typed(&["ZIP:int"])).unwrap();
+    assert_eq!(file.row_count_hint(), Some(1));
+    assert_eq!(
+        schema_of(&file),
+        "id NUMBER(1) NOT NULL, zip NUMBER(38), day DATE NOT NULL"
+    );
+    assert_eq!(shown(&file).unwrap(), "1|7|2024-01-31");
+}
+
+#[test]
+fn types_that_fit_no_column_are_errors() {
+    let file = b"id,zip\n1,2\n";
+    check_error(
+        file,
+        typed(&["price:int"]),
+        "rows.csv: a type is given for column \"price\", expected one of id, zip; correct the name",
+    );
+    check_error(
+        file,
+        typed(&["int", "int", "date"]),
+        "rows.csv: the type DATE is given for column 3, but the header has 2 columns; take it out",
+    );
+    check_error(
+        file,
+        typed(&["int", "id:date"]),
+        "rows.csv: column id is given two types, NUMBER(38) and DATE; keep one",
+    );
+}
+
+#[test]
+fn values_that_do_not_fit_their_type_are_errors() {
+    let error = |types: &[&str], value: &str, expect: &str| {
+        let text = format!("a,b\n1,x\n\"{value}\",y\n");
+        let types: Vec<&str> = types.iter().copied().chain(["b:text"]).collect();
+        check_error(
+            text.replace("1,x\n", ",x\n").as_bytes(),
+            typed(&types),
+            expect,
+        );
+    };
+    error(
+        &["number"],
+        "1,5",
+        "rows.csv:3: column a: found \"1,5\", expected NUMBER; write it as -1234.50, without thousands separators, \
+         or give the column the type VARCHAR2",
+    );
+    error(
+        &["number"],
+        "123456789012345678901234567890123456789",
+        "rows.csv:3: column a: found \"123456789012345678901234567890123456789\", expected NUMBER; a NUMBER keeps \
+         38 significant digits and does not round; this number has 39: shorten it or give the column the type VARCHAR2",
+    );
+    error(
+        &["number(5,2)"],
+        "1.005",
+        "rows.csv:3: column a: found \"1.005\", which NUMBER(5,2) cannot hold without rounding; \
+         give the column more digits or the type NUMBER",
+    );
+    error(
+        &["date"],
+        "31.01.2024",
+        "rows.csv:3: column a: found \"31.01.2024\", expected DATE; write it as 2024-01-31 or 2024-01-31 13:45:00, \
+         or give the column the type VARCHAR2",
+    );
+    error(
+        &["date"],
+        "2023-02-29",
+        "rows.csv:3: column a: found \"2023-02-29\", expected DATE; there is no day 2023-02-29 in the calendar of the \
+         years 1 to 9999: correct it or give the column the type VARCHAR2",
+    );
+    error(
+        &["date"],
+        "2023-02-28 10:00:00.5",
+        "rows.csv:3: column a: found \"2023-02-28 10:00:00.5\", expected DATE; a DATE keeps no fractional seconds: \
+         cut them off or give the column the type VARCHAR2",
+    );
+    error(
+        &["varchar2(3)"],
+        "abcd",
+        "rows.csv:3: column a: found 4 bytes starting \"abcd\", expected VARCHAR2(3); give the column a longer type",
+    );
+}
+
+#[test]
+fn text_no_column_can_hold_is_an_error() {
+    let long = "x".repeat(32_768);
+    check_error(
+        format!("a\n{long}\n").as_bytes(),
+        CsvOptions::default(),
+        &format!(
+            "rows.csv:2: column a: found 32768 bytes starting \"{}...\", expected VARCHAR2(32767); \
+             no column holds more: shorten the value or leave the column out",
+            "x".repeat(40)
+        ),
+    );
+    let fits = "x".repeat(32_767);
+    check(
+        format!("a\n{fits}\n").as_bytes(),
+        "a VARCHAR2(32767) NOT NULL",
+        &fits,
+    );
+}
+
+#[test]
+fn invalid_utf8_names_the_byte_and_the_cure() {
+    let expect = "rows.csv:3: column name: found \"Ren\u{FFFD}\" with the byte 0xe9 in place 4, expected UTF-8; \
+                  convert the file, for example: iconv -f WINDOWS-1252 -t UTF-8";
+    check_error(b"id,name\n1,x\n2,Ren\xE9\n", CsvOptions::default(), expect);
+    check_error(
+        b"id,name\n1,x\n2,Ren\xE9\n",
+        typed(&["int", "text"]),
+        expect,
+    );
+    check_error(
+        b"id,Pr\xE9s\n1,x\n",
+        CsvOptions::default(),
+        "rows.csv:1: column 2 of the header: found \"Pr\u{FFFD}s\" with the byte 0xe9 in place 3, expected UTF-8; \
+         convert the file, for example: iconv -f WINDOWS-1252 -t UTF-8",
+    );
+}
+
+#[test]
+fn rows_of_another_length_than_the_header_are_errors() {
+    check_error(
+        b"a,b,c\n1,2,3\n4,5\n",
+        CsvOptions::default(),
+        "rows.csv:3: found 2 fields, the last \"5\", expected 3 as in the header; \
+         column c is the first without a value: complete the row or take it out",
+    );
+    check_error(
+        b"a,b\n1,2\n4,5,6,7\n",
+        CsvOptions::default(),
+        "rows.csv:3: found 4 fields, expected 2 as in the header; the first surplus one is \"6\": \
+         put quotes around a value that contains the delimiter",
+    );
+    check_error(
+        b"a,b\n1\n",
+        typed(&["int", "int"]),
+        "rows.csv:2: found 1 fields, the last \"1\", expected 2 as in the header; \
+         column b is the first without a value: complete the row or take it out",
+    );
+}
+
+#[test]
+fn broken_quotes_are_errors() {
+    check_error(
+        b"a,b\n1,2\n3,\"4\n5,6\n",
+        CsvOptions::default(),
+        "rows.csv:3: the quote opened on line 3 is not closed by the end of the file; \
+         close it, or double it if it belongs to the text",
+    );
+    check_error(
+        b"a,b\n1,\"say \"hi\" twice\"\n",
+        CsvOptions::default(),
+        "rows.csv:2: column b: found \"\\\"say \\\"hi\\\" twice\\\"\\n\", expected a delimiter after the closing quote; \
+         double each quote that belongs to the text",
+    );
+    let mut endless = b"a,b\n1,\"".to_vec();
+    endless.resize(17 * 1024 * 1024, b'x');
+    check_error(
+        &endless,
+        CsvOptions::default(),
+        "rows.csv:2: the row is longer than 16 MiB; most likely a quote in it is not closed: close or double it",
+    );
+}
+
+#[test]
+fn files_without_a_header_are_errors() {
+    for bytes in [&b""[..], b"\n\r\n", b"\xEF\xBB\xBF"] {
+        check_error(
+            bytes,
+            CsvOptions::default(),
+            "rows.csv is empty; expected a header row with the column names, then rows",
+        );
+    }
+    check_error(
+        b"1,2024-01-31\n2,2024-02-01\n",
+        CsvOptions::default(),
+        "rows.csv:1: found \"1,2024-01-31\", expected a header row with the column names; add one as the first line",
+    );
+    let header = vec!["x"; 256].join(",");
+    check_error(
+        header.as_bytes(),
+        CsvOptions::default(),
+        "rows.csv: found 256 columns, expected at most 255; leave some out",
+    );
+}
+
+#[test]
+fn files_that_cannot_be_read_are_errors() {
+    let given = Given::new(b"");
+    let error =
+        CsvFile::open(given.dir.path().join("absent.csv"), CsvOptions::default()).unwrap_err();
+    assert_eq!(
+        given.text(error),
+        "cannot open absent.csv: No such file or directory (os error 2); give a CSV file that may be read"
+    );
+    let error = CsvFile::open(given.dir.path(), CsvOptions::default()).unwrap_err();
+    assert!(error.to_string().contains("Is a directory"), "{error}");
+}
+
+#[test]
+fn rows_come_in_batches_once_and_again_after_a_restart() {
+    let mut text = String::from("id,name\n");
+    for id in 0..60_000 {
+        text.push_str(&format!("{id},\"name of {id}\"\n"));
+    }
+    let given = Given::new(text.as_bytes());
+    let file = given.open(CsvOptions::default()).unwrap();
+    let take = || {
+        let (mut batch, mut rows) = (RowBatch::new(), Vec::new());
+        while file.next_batch(&mut batch).unwrap() {
+            assert!(batch.byte_count() < 2 * BATCH_BYTES);
+            rows.extend(batch.iter().map(<[u8]>::to_vec));
+        }
+        rows
+    };
+    let mut shared: Vec<Vec<u8>> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..3).map(|_| scope.spawn(take)).collect();
+        threads
+            .into_iter()
+            .flat_map(|thread| thread.join().unwrap())
+            .collect()
+    });
+    assert_eq!(shared.len(), 60_000);
+    assert!(take().is_empty());
+    file.restart().unwrap();
+    let mut alone = take();
+    shared.sort();
+    alone.sort();
+    assert!(shared == alone);
+    std::fs::write(given.path(), "id\n1\n").unwrap();
+    assert_eq!(
+        given.text(file.restart().unwrap_err()),
+        "rows.csv has other columns than when it was opened; open it again"
+    );
+}

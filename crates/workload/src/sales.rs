@@ -1,0 +1,241 @@
+//! SALES_DESC13: a month of daily sales by store and product.
+//!
+//! The table that "Tuning Large Sorts" (Oracle, 1996, its Appendix B) built an
+//! index on: one row for a day, a store and a product, with the quantity and
+//! the amount sold at the regular, the discounted and the promotional price.
+//! What the source states and what was chosen here is marked at each table in
+//! [`weights`].
+//!
+//! How rows are made:
+//!
+//! 1. Days. Rows are in the order of their dates, as a fact table is that is
+//!    loaded day by day. Each day has its share of the rows by its weight,
+//!    exactly, so the day of a row follows from its number alone.
+//! 2. Stores and products. Within a day both are drawn anew for each row: a
+//!    class by weight, then a member of the class, all alike. So an index on
+//!    (STORE_ID, PROD_ID) finds its keys in random order. Ids of a class are
+//!    spread over the whole range (class = id mod 10): equal ranges of ids get
+//!    equal shares of the rows.
+//! 3. Quantities are drawn, amounts computed: quantity * price * 1, 4/5, 3/5.
+//!    A product has one price; it is a multiple of 5 cents, which keeps all
+//!    amounts exact cents.
+//!
+//! Rows are made in chunks of 8,192, each with a generator of its own seeded
+//! by the seed and the chunk's number. An atomic hands the chunks out, so the
+//! rows of a seed are the same for any number of threads; only the order in
+//! which chunks arrive is not. The generator is xoshiro256++ by name, drawn
+//! from as 64-bit words, so that no version of a library changes the table; a
+//! test pins the bytes of the first chunk.
+//!
+//! How many rows: the source's table held 1% of all combinations of date,
+//! product and store, which for a month of 30 days is 10,020,000 rows
+//! ([`SALES_ROWS_OF_SOURCE`]). The dates, stores and products stay the same
+//! for any other number, so the share of combinations grows in proportion.
+//! Combinations are drawn with replacement: at the source's size about one row
+//! in a hundred repeats one, far above it most do. Keys of the index repeat in
+//! any case, as they do in the source, where it is not unique.
+
+mod weights;
+
+use plumb_types::{
+    Column, ColumnType, DATE_BYTES, DateTime, RowBatch, RowSource, Schema, SourceError,
+};
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{Rng, SeedableRng};
+use std::sync::atomic::{AtomicU64, Ordering};
+use weights::{
+    ClassDraw, PRODUCT_CLASSES, PRODUCT_COUNT, QUANTITY_MAX, STORE_CLASSES, STORE_COUNT,
+};
+
+/// Rows of the table in the source: 1% of the combinations of 30 days, 2,000
+/// stores and 16,700 products. It reports about 10 million.
+pub const SALES_ROWS_OF_SOURCE: u64 =
+    weights::DAY_COUNT as u64 * STORE_COUNT as u64 * PRODUCT_COUNT as u64 / 100;
+const _: () = assert!(SALES_ROWS_OF_SOURCE == 10_020_000);
+
+/// Rows made at a time, about 350 KB of them.
+const CHUNK_ROWS: u64 = 8192;
+
+/// Which table of sales: same values, same rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SalesSpec {
+    /// Number of rows.
+    pub rows: u64,
+    /// Which sample of the sales; any number will do.
+    pub seed: u64,
+}
+
+/// The sales table as a source of rows.
+#[derive(Debug)]
+pub struct SalesTable {
+    spec: SalesSpec,
+    schema: Schema,
+    days: Vec<Day>,
+    stores: ClassDraw,
+    products: ClassDraw,
+    /// Regular price in cents of the product with this index (its id less 1).
+    prices: Vec<u32>,
+    next_chunk: AtomicU64,
+}
+
+/// A day and the rows up to its end.
+#[derive(Debug)]
+struct Day {
+    date: [u8; DATE_BYTES],
+    /// Number of the first row after it.
+    rows_end: u64,
+}
+
+impl SalesTable {
+    /// The table of a specification. Rows are made when asked for.
+    pub fn new(spec: SalesSpec) -> Self {
+        SalesTable {
+            spec,
+            schema: schema(),
+            days: days(spec.rows),
+            stores: ClassDraw::new(&STORE_CLASSES, STORE_COUNT),
+            products: ClassDraw::new(&PRODUCT_CLASSES, PRODUCT_COUNT),
+            prices: (0..PRODUCT_COUNT).map(weights::price_cents).collect(),
+            next_chunk: AtomicU64::new(0),
+        }
+    }
+
+    /// What it was made of.
+    pub fn spec(&self) -> SalesSpec {
+        self.spec
+    }
+
+    /// Hands out all rows again from the first.
+    pub fn restart(&self) {
+        self.next_chunk.store(0, Ordering::Relaxed);
+    }
+
+    /// How many chunks of rows there are.
+    pub fn chunk_count(&self) -> u64 {
+        self.spec.rows.div_ceil(CHUNK_ROWS)
+    }
+
+    /// Clears `batch` and fills it with the rows of a chunk, 0 to
+    /// [`chunk_count`](Self::chunk_count); none at and after that.
+    pub fn fill_chunk(&self, chunk: u64, batch: &mut RowBatch) {
+        batch.clear();
+        let mut row = chunk.saturating_mul(CHUNK_ROWS).min(self.spec.rows);
+        let end = row.saturating_add(CHUNK_ROWS).min(self.spec.rows);
+        let mut random = generator(self.spec.seed, chunk);
+        let mut day = self.days.partition_point(|day| day.rows_end <= row);
+        while row < end {
+            let Day { date, rows_end } = &self.days[day];
+            while row < end.min(*rows_end) {
+                self.push_row(date, &mut random, batch);
+                row += 1;
+            }
+            day += 1;
+        }
+    }
+
+    #[inline]
+    fn push_row(
+        &self,
+        date: &[u8; DATE_BYTES],
+        random: &mut Xoshiro256PlusPlus,
+        batch: &mut RowBatch,
+    ) {
+        let store = self.stores.draw(random.next_u64());
+        let product = self.products.draw(random.next_u64());
+        let lanes = random.next_u64();
+        let regular = quantity(lanes, QUANTITY_MAX.regular);
+        let discount = quantity(lanes >> 16, QUANTITY_MAX.discount);
+        let promo = quantity(lanes >> 32, QUANTITY_MAX.promo);
+        let price = u64::from(self.prices[product as usize]);
+
+        batch.begin_row(9);
+        batch.push_bytes(date);
+        batch.push_number(i128::from(store + 1), 0);
+        batch.push_number(i128::from(product + 1), 0);
+        batch.push_number(i128::from(regular), 0);
+        batch.push_number(i128::from(regular * price), 2);
+        batch.push_number(i128::from(discount), 0);
+        batch.push_number(i128::from(discount * price * 4 / 5), 2);
+        batch.push_number(i128::from(promo), 0);
+        batch.push_number(i128::from(promo * price * 3 / 5), 2);
+        batch.end_row();
+    }
+}
+
+impl RowSource for SalesTable {
+    fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    fn row_count_hint(&self) -> Option<u64> {
+        Some(self.spec.rows)
+    }
+
+    /// Never fails.
+    fn next_batch(&self, batch: &mut RowBatch) -> Result<bool, SourceError> {
+        // Relaxed: the number is all that callers share.
+        let chunk = self.next_chunk.fetch_add(1, Ordering::Relaxed);
+        self.fill_chunk(chunk, batch);
+        Ok(!batch.is_empty())
+    }
+}
+
+fn schema() -> Schema {
+    const AMOUNT: ColumnType = ColumnType::Number {
+        precision: Some(38),
+        scale: Some(2),
+    };
+    let columns = [
+        ("SALES_DATE", ColumnType::Date),
+        ("STORE_ID", ColumnType::NUMBER),
+        ("PROD_ID", ColumnType::NUMBER),
+        ("REGULAR_QTY", ColumnType::NUMBER),
+        ("REGULAR_AMT", AMOUNT),
+        ("DISCOUNT_QTY", ColumnType::NUMBER),
+        ("DISCOUNT_AMT", AMOUNT),
+        ("PROMO_QTY", ColumnType::NUMBER),
+        ("PROMO_AMT", AMOUNT),
+    ];
+    Schema {
+        columns: columns
+            .into_iter()
+            .map(|(name, column_type)| Column::required(name, column_type))
+            .collect(),
+    }
+}
+
+/// The days of the month, each with its share of the rows.
+fn days(rows: u64) -> Vec<Day> {
+    let dates: Vec<DateTime> = weights::dates().collect();
+    let total: u64 = dates.iter().map(weights::day_weight).sum();
+    let mut before = 0;
+    let mut days = Vec::with_capacity(dates.len());
+    for date in &dates {
+        before += weights::day_weight(date);
+        let rows_end = u128::from(rows) * u128::from(before) / u128::from(total);
+        days.push(Day {
+            date: date.encode(),
+            rows_end: rows_end as u64,
+        });
+    }
+    assert_eq!(days.last().map(|day| day.rows_end), Some(rows));
+    days
+}
+
+/// The generator of a chunk. The seed is spread over the upper bits, so that
+/// the chunks of one small seed are not those of the next; seeding then mixes
+/// both into the whole state.
+fn generator(seed: u64, chunk: u64) -> Xoshiro256PlusPlus {
+    let chunk_seed = seed.wrapping_mul(0x9FB2_1C65_1E98_DF25).rotate_left(32) ^ chunk;
+    Xoshiro256PlusPlus::seed_from_u64(chunk_seed)
+}
+
+/// 1 to `max`, from the low 16 bits; no value is more likely than another by
+/// more than one part in 3,000.
+#[inline]
+fn quantity(random: u64, max: u64) -> u64 {
+    1 + (((random & 0xFFFF) * max) >> 16)
+}
+
+#[cfg(test)]
+mod tests;
