@@ -1,1 +1,25 @@
-//! placeholder
+//! The database I/O path: storage, cache, tables, sorts and indexes.
+//!
+//! An [`Instance`] is an open database: its settings, its tablespaces, its way
+//! to the files and its recorder. Work on it is a function of a subsystem:
+//! [`load::load`] a table by direct path, [`build::create_index`] by a parallel
+//! disk sort, [`check`] what stands against itself.
+//!
+//! The engine never prints, and reads the clock only through `plumb-events`.
+//! Nothing waits without naming an event.
+
+mod error;
+pub mod check;
+pub mod instance;
+pub mod probe;
+pub mod settings;
+pub mod storage;
+
+pub mod table;
+pub mod sort;
+pub mod parallel;
+pub mod index;
+
+pub use error::EngineError;
+pub use instance::{Instance, Layout};
+pub use settings::{Setting, Settings};

@@ -1,0 +1,154 @@
+//! The engine's errors: what, where, found, expected, cure.
+
+use plumb_io::IoError;
+use plumb_types::SourceError;
+use plumb_units::{BlockAddress, RowId};
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// What can go wrong in the engine. Each prints as one line.
+#[derive(Debug, Error)]
+pub enum EngineError {
+    /// A file could not be reached.
+    #[error(transparent)]
+    Io(#[from] IoError),
+    /// A block is not what was written there.
+    #[error("{}: block {} ({address}) is corrupt: {what}: found {found}, expected {expected}; restore the file from a copy, or drop and rebuild what it holds", path.display(), address.block.0)]
+    CorruptBlock {
+        /// The data file.
+        path: PathBuf,
+        /// The block.
+        address: BlockAddress,
+        /// Which part is wrong.
+        what: &'static str,
+        /// What is there.
+        found: String,
+        /// What should be there.
+        expected: String,
+    },
+    /// A setting cannot take the value.
+    #[error("{origin}: {name} = {value} is out of range: {expected}")]
+    Setting {
+        /// Where it was set, as `--set`.
+        origin: String,
+        /// The setting.
+        name: String,
+        /// The value given.
+        value: String,
+        /// The range.
+        expected: String,
+    },
+    /// There is no such setting.
+    #[error("{origin}: there is no setting {name}{}; `plumb list settings` shows them all", near.as_ref().map(|n| format!(" (did you mean {n}?)")).unwrap_or_default())]
+    NoSuchSetting {
+        /// Where it was set.
+        origin: String,
+        /// The name given.
+        name: String,
+        /// The nearest name there is.
+        near: Option<&'static str>,
+    },
+    /// Two settings contradict each other.
+    #[error("{first} contradicts {second}: {why}")]
+    Contradiction {
+        /// One, as `io_method=io_uring`.
+        first: String,
+        /// The other.
+        second: String,
+        /// Why, and what to do.
+        why: String,
+    },
+    /// Another process has the database open.
+    #[error("database {} is in use by process {holder}: end that process, or choose another --path", path.display())]
+    InUse {
+        /// The database directory.
+        path: PathBuf,
+        /// Its process id, as the lock file tells.
+        holder: String,
+    },
+    /// The control file is missing, damaged, or of another version.
+    #[error("control file {}: {why}; restore it from a copy, or remove the directory to start anew", path.display())]
+    ControlFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A thing of that name is there already.
+    #[error("{kind} {name} exists already: choose another name, or remove it first with `plumb drop {name}`")]
+    Exists {
+        /// `table` or `index`.
+        kind: &'static str,
+        /// Its name.
+        name: String,
+    },
+    /// There is no thing of that name.
+    #[error("there is no {kind} {name} in this database; it has {known}")]
+    Missing {
+        /// `table`, `index` or `column`.
+        kind: &'static str,
+        /// The name asked for.
+        name: String,
+        /// What there is instead.
+        known: String,
+    },
+    /// A row does not fit into a block.
+    #[error("a row of {found} bytes does not fit a block of {block_size} bytes, which has room for {room}; create the database with a larger db_block_size (32K at most) or shorten the row: it begins with {start}")]
+    RowTooLong {
+        /// Bytes of the row.
+        found: usize,
+        /// The block size in force.
+        block_size: usize,
+        /// Bytes a row may have.
+        room: usize,
+        /// The first columns, to find it by.
+        start: String,
+    },
+    /// An index key is too long.
+    #[error("an index key of {found} bytes at {row} is too long: a block of {block_size} bytes takes keys of up to {limit}; index fewer or shorter columns, or use a larger db_block_size")]
+    KeyTooLong {
+        /// Bytes of the key.
+        found: usize,
+        /// The longest that fits.
+        limit: usize,
+        /// The block size in force.
+        block_size: usize,
+        /// The row.
+        row: RowId,
+    },
+    /// A row's bytes make no sense although the block's checksum is right.
+    #[error("row at {row} cannot be read: {why}")]
+    BadRow {
+        /// The row.
+        row: RowId,
+        /// What is wrong.
+        why: String,
+    },
+    /// The source of a load failed.
+    #[error("{0}")]
+    Source(SourceError),
+    /// Verification found something that is not as it must be.
+    #[error("{what}: found {found}, expected {expected}")]
+    Verification {
+        /// What was verified, and where.
+        what: String,
+        /// What is there.
+        found: String,
+        /// What should be there.
+        expected: String,
+    },
+    /// A server of a parallel operation ended because another one failed.
+    #[error("stopped because another server failed")]
+    Stopped,
+    /// The user asked to stop.
+    #[error("interrupted: what was under way has been removed")]
+    Interrupted,
+}
+
+impl EngineError {
+    /// Whether this error only follows from another one.
+    #[must_use]
+    pub fn is_consequence(&self) -> bool {
+        matches!(self, EngineError::Stopped)
+    }
+}

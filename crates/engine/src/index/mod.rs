@@ -1,0 +1,3 @@
+//! Indexes: B-trees written bottom-up from sorted entries, and looked up.
+
+pub mod build;

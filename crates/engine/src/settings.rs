@@ -1,0 +1,284 @@
+//! The settings: one row each gives name, unit, range, default and help.
+//!
+//! From a row follow parsing, `plumb list settings`, docs/settings.md and the
+//! report's parameter section. A value is checked when it is set; what several
+//! settings imply together is checked once, when the instance starts.
+
+use crate::EngineError;
+use plumb_units::{BlockSize, Bytes, parse_count, parse_size};
+use std::fmt::Write as _;
+
+/// How a setting's value is written, and which values it takes.
+#[derive(Debug, Clone, Copy)]
+pub enum Domain {
+    /// A size in bytes within a range, both ends included.
+    Size(u64, u64),
+    /// A whole number within a range, both ends included.
+    Count(u64, u64),
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// `auto`, or a whole number within a range.
+    AutoOrCount(u64, u64),
+    /// One of the block sizes.
+    BlockSize,
+}
+
+/// One row of the table.
+#[derive(Debug)]
+pub struct SettingRow {
+    /// The name, Oracle's where Oracle has one.
+    pub name: &'static str,
+    /// What it belongs to.
+    pub group: &'static str,
+    /// Which values it takes.
+    pub domain: Domain,
+    /// Its default, as it would be written.
+    pub default: &'static str,
+    /// One line of help.
+    pub help: &'static str,
+}
+
+macro_rules! settings {
+    ($($variant:ident $name:ident $group:literal $domain:expr, $default:literal, $help:literal;)*) => {
+        /// A setting, by name.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Setting { $(#[doc = $help] $variant),* }
+
+        impl Setting {
+            /// Every setting, in the order of the table.
+            pub const ALL: &'static [Setting] = &[$(Setting::$variant),*];
+
+            /// Its row of the table.
+            #[must_use]
+            pub const fn row(self) -> &'static SettingRow {
+                match self { $(Setting::$variant => &SettingRow {
+                    name: stringify!($name), group: $group, domain: $domain, default: $default, help: $help,
+                }),* }
+            }
+        }
+    };
+}
+
+use Domain::{AutoOrCount, Count, Size, Word};
+const K: u64 = Bytes::K;
+const M: u64 = Bytes::M;
+const G: u64 = Bytes::G;
+
+settings! {
+    DbBlockSize db_block_size "storage" Domain::BlockSize, "8K", "Size of a block of every tablespace made from now on.";
+    DataFiles data_files "storage" Count(1, 64), "2", "Data files of a tablespace; extents go over them round robin.";
+    ExtentSize extent_size "storage" Size(256 * K, 64 * M), "1M", "Size of an extent, a power of two; no request crosses its end.";
+    DbCacheSize db_cache_size "cache" Size(M, 1024 * G), "20M", "Size of the buffer cache.";
+    DbWriterProcesses db_writer_processes "cache" Count(1, 32), "1", "Database writers that write dirty blocks of the cache.";
+    DbBlockWriteBatch db_block_write_batch "cache" Count(1, 4096), "512", "Most blocks a database writer takes at once.";
+    FilesystemioOptions filesystemio_options "io" Word(&["none", "asynch", "directio", "setall"]), "setall", "asynch: requests overlap; directio: the page cache is bypassed; setall: both.";
+    IoMethod io_method "io" Word(&["auto", "sync", "threads", "io_uring", "null"]), "auto", "How requests reach the kernel; null keeps the files in memory to measure the engine alone.";
+    IoQueueDepth io_queue_depth "io" Count(1, 1024), "32", "Most requests a session has in flight on one channel.";
+    DbFileMultiblockReadCount db_file_multiblock_read_count "io" Count(1, 4096), "64", "Blocks read by one request of a scan; at most an extent.";
+    ScanReadAhead scan_read_ahead "io" Count(1, 64), "4", "Requests a scan server keeps in flight.";
+    SerialDirectRead serial_direct_read "io" Word(&["true", "false"]), "true", "A serial scan reads past the buffer cache, as a parallel one always does.";
+    SortAreaSize sort_area_size "sort" Size(64 * K, 1024 * G), "4M", "Memory of a sort, per sort server: first for making runs, then for merging them.";
+    SortDirectWrites sort_direct_writes "sort" Word(&["auto", "true", "false"]), "auto", "true: a sort writes its runs itself; false: through the buffer cache and DBWR; auto: itself if the write buffers fit a tenth of the sort area, out of which they come.";
+    SortWriteBuffers sort_write_buffers "sort" Count(2, 64), "4", "Buffers a sort server writes its runs with.";
+    SortWriteBufferSize sort_write_buffer_size "sort" Size(32 * K, 4 * M), "256K", "Size of each of them, a multiple of the block size.";
+    SortReadFac sort_read_fac "sort" AutoOrCount(1, 100_000), "auto", "Cost of reading one block over the cost of each further block of the same request; auto measures it on this device.";
+    ParallelDegree parallel_degree "parallel" AutoOrCount(1, 64), "auto", "Servers in each set; 1 is the serial path without a table queue; auto is the number of processors.";
+}
+
+/// Where a value came from, for messages and the report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Origin {
+    Default,
+    Set(String),
+}
+
+/// A value for every setting.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    values: Vec<(String, Origin)>,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        let row = |setting: &Setting| (setting.row().default.to_string(), Origin::Default);
+        Settings { values: Setting::ALL.iter().map(row).collect() }
+    }
+}
+
+impl Settings {
+    /// Sets `name` to `value`; `origin` says where that was asked for.
+    ///
+    /// # Errors
+    /// When there is no such setting, or the value is outside its domain.
+    pub fn set(&mut self, name: &str, value: &str, origin: &str) -> Result<(), EngineError> {
+        let known = Setting::ALL.iter().find(|setting| setting.row().name.eq_ignore_ascii_case(name));
+        let Some(setting) = known else {
+            return Err(EngineError::NoSuchSetting {
+                origin: origin.to_string(),
+                name: name.to_string(),
+                near: nearest(name),
+            });
+        };
+        let value = value.trim().to_ascii_lowercase();
+        check(setting.row(), &value).map_err(|expected| EngineError::Setting {
+            origin: origin.to_string(),
+            name: setting.row().name.to_string(),
+            value: value.clone(),
+            expected,
+        })?;
+        self.values[*setting as usize] = (value, Origin::Set(origin.to_string()));
+        Ok(())
+    }
+
+    /// The value as it was written.
+    #[must_use]
+    pub fn word(&self, setting: Setting) -> &str {
+        &self.values[setting as usize].0
+    }
+
+    /// The value of a size, a count or a block size.
+    ///
+    /// # Panics
+    /// When the setting is a word, or `auto`.
+    #[must_use]
+    pub fn number(&self, setting: Setting) -> u64 {
+        self.optional_number(setting).expect("the table says this setting is a number")
+    }
+
+    /// The value of a count, `None` for `auto`.
+    #[must_use]
+    pub fn optional_number(&self, setting: Setting) -> Option<u64> {
+        let word = self.word(setting);
+        match setting.row().domain {
+            Domain::Size(..) | Domain::BlockSize => parse_size(word).ok(),
+            Domain::Count(..) | Domain::AutoOrCount(..) => parse_count(word).ok(),
+            Domain::Word(_) => None,
+        }
+    }
+
+    /// The block size for new tablespaces.
+    #[must_use]
+    pub fn block_size(&self) -> BlockSize {
+        BlockSize::new(self.number(Setting::DbBlockSize)).expect("checked when it was set")
+    }
+
+    /// Where the value was set; `None` for the default.
+    #[must_use]
+    pub fn origin(&self, setting: Setting) -> Option<&str> {
+        match &self.values[setting as usize].1 {
+            Origin::Default => None,
+            Origin::Set(origin) => Some(origin),
+        }
+    }
+
+    /// Whether somebody asked for this value, so that doing otherwise is an error.
+    #[must_use]
+    pub fn is_explicit(&self, setting: Setting) -> bool {
+        self.origin(setting).is_some()
+    }
+
+    /// Every setting with its value, one a line: what names a configuration.
+    #[must_use]
+    pub fn canonical(&self) -> String {
+        let mut text = String::new();
+        for setting in Setting::ALL {
+            let _ = writeln!(text, "{}={}", setting.row().name, self.word(*setting));
+        }
+        text
+    }
+}
+
+/// The range of a row as a sentence's end.
+#[must_use]
+pub fn describe(domain: Domain) -> String {
+    let size = |bytes: u64| Bytes(bytes).as_setting();
+    match domain {
+        Domain::Size(least, most) => format!("a size from {} to {}", size(least), size(most)),
+        Domain::Count(least, most) => format!("a number from {least} to {most}"),
+        Domain::Word(words) => format!("one of {}", words.join(", ")),
+        Domain::AutoOrCount(least, most) => format!("auto, or a number from {least} to {most}"),
+        Domain::BlockSize => "one of 2K, 4K, 8K, 16K, 32K".to_string(),
+    }
+}
+
+fn check(row: &SettingRow, value: &str) -> Result<(), String> {
+    let in_range = match row.domain {
+        Domain::Size(least, most) => parse_size(value).is_ok_and(|v| (least..=most).contains(&v)),
+        Domain::Count(least, most) => parse_count(value).is_ok_and(|v| (least..=most).contains(&v)),
+        Domain::AutoOrCount(least, most) => {
+            value == "auto" || parse_count(value).is_ok_and(|v| (least..=most).contains(&v))
+        }
+        Domain::Word(words) => words.contains(&value),
+        Domain::BlockSize => parse_size(value).is_ok_and(|v| BlockSize::new(v).is_some()),
+    };
+    if in_range { Ok(()) } else { Err(format!("it takes {}", describe(row.domain))) }
+}
+
+fn nearest(name: &str) -> Option<&'static str> {
+    let distance = |other: &str| edit_distance(name.as_bytes(), other.as_bytes());
+    let best = Setting::ALL.iter().map(|setting| setting.row().name).min_by_key(|other| distance(other))?;
+    (distance(best) <= 4).then_some(best)
+}
+
+/// Levenshtein's distance, by rows.
+fn edit_distance(one: &[u8], two: &[u8]) -> usize {
+    let mut row: Vec<usize> = (0..=two.len()).collect();
+    for (i, a) in one.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, b) in two.iter().enumerate() {
+            let substituted = diagonal + usize::from(a != b);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[two.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_default_is_in_its_own_range() {
+        for setting in Setting::ALL {
+            let row = setting.row();
+            assert_eq!(check(row, row.default), Ok(()), "{}", row.name);
+            assert!(row.help.ends_with('.'), "{}", row.name);
+        }
+    }
+
+    fn refused(name: &str, value: &str) -> String {
+        Settings::default().set(name, value, "--set").expect_err("refused").to_string()
+    }
+
+    #[test]
+    fn what_is_refused_names_setting_value_range_and_place() {
+        assert_eq!(
+            refused("sort_area_size", "1K"),
+            "--set: sort_area_size = 1k is out of range: it takes a size from 64K to 1024G"
+        );
+        assert_eq!(
+            refused("io_method", "aio"),
+            "--set: io_method = aio is out of range: it takes one of auto, sync, threads, io_uring, null"
+        );
+        assert_eq!(
+            refused("sort_area", "1M"),
+            "--set: there is no setting sort_area; `plumb list settings` shows them all"
+        );
+        assert_eq!(
+            refused("sort_area_sise", "1M"),
+            "--set: there is no setting sort_area_sise (did you mean sort_area_size?); `plumb list settings` shows them all"
+        );
+    }
+
+    #[test]
+    fn five_terabytes_are_five_thousand_gigabytes_and_both_in_range() {
+        let mut settings = Settings::default();
+        settings.set("db_cache_size", "1T", "--set").expect("in range");
+        assert_eq!(settings.number(Setting::DbCacheSize), 1 << 40);
+        settings.set("DB_CACHE_SIZE", "1024G", "--set").expect("in range");
+        assert_eq!(settings.number(Setting::DbCacheSize), 1 << 40);
+        assert_eq!(settings.origin(Setting::DbCacheSize), Some("--set"));
+    }
+}

@@ -1,0 +1,20 @@
+//! Where blocks live: tablespaces over data files, extents, the control file.
+//!
+//! A [`tablespace::Tablespace`] is a set of data files of one block size. Files
+//! are cut into equal extents; a segment (a table, an index, a sort's runs) is a
+//! list of extents that go over the files round robin, so that files placed on
+//! different disks share the load. Free space is not stored: it is what no
+//! segment of the control file owns, so that a load or build that dies midway
+//! owns nothing and leaves no trace.
+//!
+//! Every block carries its own address, a kind, an LSN and a CRC-32C over all
+//! of it ([`block`]). A file is written with zeros when it is made, because a
+//! write that has to allocate or convert an extent waits for the file system's
+//! journal and takes its inode lock exclusively.
+
+pub mod block;
+pub mod control;
+pub mod datafile;
+pub mod reader;
+pub mod tablespace;
+pub mod writer;

@@ -1,0 +1,191 @@
+//! Reads runs of blocks in order, several requests ahead, past the buffer cache.
+//!
+//! The owner says where the blocks are, piece by piece (an extent at a time);
+//! the reader cuts the pieces into requests and keeps as many in flight as it
+//! has buffers. Chunks come out in the order of the pieces, whatever the order
+//! of completion. The owner gives each buffer back when it is done with it.
+
+use crate::EngineError;
+use crate::instance::Access;
+use crate::storage::block::{self, BlockKind, Content};
+use crate::storage::control::SegmentExtent;
+use crate::storage::tablespace::Tablespace;
+use plumb_events::{Event, IoStream, Session, Statistic};
+use plumb_io::{Arena, Channel, Completion, IoBuffer, Operation, Request};
+use plumb_units::{BlockAddress, BlockNumber};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// What a reader reads, and with how much memory.
+#[derive(Debug, Clone, Copy)]
+pub struct ReaderOptions {
+    /// What its blocks hold.
+    pub kind: BlockKind,
+    /// Blocks of a request.
+    pub chunk_blocks: u32,
+    /// Buffers: one with the owner, the others in flight.
+    pub buffer_count: usize,
+    /// What the session waits for.
+    pub event: Event,
+    /// What the bytes are read for.
+    pub stream: IoStream,
+}
+
+/// Reads blocks ahead of its owner.
+pub struct SegmentReader<'a> {
+    session: &'a Session,
+    tablespace: &'a Tablespace,
+    options: ReaderOptions,
+    channel: Channel,
+    free: Vec<IoBuffer>,
+    /// Chunks asked for and not yet handed out, in order.
+    expected: VecDeque<Expected>,
+    next_tag: u64,
+    /// What is left of the piece being read.
+    piece: Option<(BlockAddress, u32)>,
+}
+
+struct Expected {
+    first: BlockAddress,
+    blocks: u32,
+    arrived: Option<IoBuffer>,
+}
+
+/// Adjacent blocks in one buffer.
+#[derive(Debug)]
+pub struct Chunk {
+    first: BlockAddress,
+    blocks: u32,
+    buffer: IoBuffer,
+}
+
+impl Chunk {
+    /// The checked blocks: address, header and all bytes of each.
+    pub fn blocks<'c>(
+        &'c self,
+        tablespace: &'c Tablespace,
+        kind: BlockKind,
+    ) -> impl Iterator<Item = Result<(BlockAddress, Content, &'c [u8]), EngineError>> {
+        let bytes = tablespace.block_size.bytes();
+        let path = tablespace.path(self.first);
+        self.buffer.chunks_exact(bytes).take(self.blocks as usize).zip(0u32..).map(move |(block, index)| {
+            let address = BlockAddress { file: self.first.file, block: BlockNumber(self.first.block.0 + index) };
+            let content = block::verify(block, kind, address, path)?;
+            Ok((address, content, block))
+        })
+    }
+
+    /// How many blocks.
+    #[must_use]
+    pub fn block_count(&self) -> u32 {
+        self.blocks
+    }
+}
+
+impl<'a> SegmentReader<'a> {
+    /// A reader that has read nothing.
+    ///
+    /// # Errors
+    /// When buffers or a channel cannot be had.
+    pub fn new(
+        session: &'a Session,
+        access: &Access,
+        tablespace: &'a Tablespace,
+        options: ReaderOptions,
+    ) -> Result<SegmentReader<'a>, EngineError> {
+        let bytes = options.chunk_blocks as usize * tablespace.block_size.bytes();
+        let (arena, free) = Arena::buffers(bytes, options.buffer_count)?;
+        let channel = access.method.channel(&[&arena])?;
+        Ok(SegmentReader {
+            session,
+            tablespace,
+            options,
+            channel,
+            free,
+            expected: VecDeque::new(),
+            next_tag: 0,
+            piece: None,
+        })
+    }
+
+    /// The next chunk, or `None` when `pieces` has no more and all was handed out.
+    ///
+    /// # Errors
+    /// When a read failed.
+    pub fn next(
+        &mut self,
+        pieces: &mut dyn FnMut() -> Option<SegmentExtent>,
+    ) -> Result<Option<Chunk>, EngineError> {
+        self.read_ahead(pieces)?;
+        loop {
+            match self.expected.front() {
+                None => return Ok(None),
+                Some(Expected { arrived: Some(_), .. }) => break,
+                Some(_) => {
+                    let completion = self.channel.wait(self.session, self.options.event)?;
+                    self.take_in(completion);
+                }
+            }
+        }
+        let Expected { first, blocks, arrived } = self.expected.pop_front().expect("seen above");
+        Ok(Some(Chunk { first, blocks, buffer: arrived.expect("seen above") }))
+    }
+
+    /// Takes a chunk's buffer back, for further reads.
+    pub fn recycle(&mut self, chunk: Chunk) {
+        self.free.push(chunk.buffer);
+    }
+
+    fn take_in(&mut self, completion: Completion) {
+        let oldest = self.next_tag - self.expected.len() as u64;
+        self.expected[(completion.tag - oldest) as usize].arrived = Some(completion.buffer);
+    }
+
+    fn read_ahead(&mut self, pieces: &mut dyn FnMut() -> Option<SegmentExtent>) -> Result<(), EngineError> {
+        let mut submitted = false;
+        while !self.free.is_empty() {
+            let Some((first, blocks)) = self.next_request(pieces) else { break };
+            let buffer = self.free.pop().expect("seen above");
+            let block_size = self.tablespace.block_size;
+            let request = Request {
+                operation: Operation::Read,
+                file: Arc::clone(&self.tablespace.file(first.file).file),
+                offset: first.block.byte_offset(block_size),
+                buffer,
+                range: 0..blocks as usize * block_size.bytes(),
+                event: self.options.event,
+                stream: self.options.stream,
+                tag: self.next_tag,
+            };
+            self.next_tag += 1;
+            self.expected.push_back(Expected { first, blocks, arrived: None });
+            self.session.count(Statistic::PhysicalReadBlocks, u64::from(blocks));
+            self.session.count(Statistic::PhysicalReadsDirect, u64::from(blocks));
+            self.channel.submit(self.session, request)?;
+            submitted = true;
+        }
+        if submitted {
+            self.channel.flush(self.session)?;
+        }
+        Ok(())
+    }
+
+    fn next_request(
+        &mut self,
+        pieces: &mut dyn FnMut() -> Option<SegmentExtent>,
+    ) -> Option<(BlockAddress, u32)> {
+        let (first, left) = match self.piece.take() {
+            Some(piece) => piece,
+            None => {
+                let piece = pieces()?;
+                (piece.extent.address(0), piece.used)
+            }
+        };
+        let blocks = left.min(self.options.chunk_blocks);
+        if left > blocks {
+            let rest = BlockAddress { file: first.file, block: first.block.plus(blocks) };
+            self.piece = Some((rest, left - blocks));
+        }
+        Some((first, blocks))
+    }
+}

@@ -1,0 +1,218 @@
+//! A tablespace: data files, and which of their extents are taken.
+//!
+//! Extents have one size and are handed out over the files round robin. Extent 0
+//! of a file is one block shorter, because block 0 is the file's header. When
+//! every extent is taken the next file in turn grows, filled with zeros by the
+//! session that needs the space: it waits on `Data file init write` and the
+//! bytes are counted, so a run whose files grew while it was measured shows it.
+
+use crate::EngineError;
+use crate::instance::Access;
+use crate::storage::datafile::{DataFile, extent_start};
+use plumb_events::Session;
+use plumb_units::{BlockAddress, BlockCount, BlockNumber, BlockSize, Bytes, FileId};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A run of adjacent blocks in one data file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Extent {
+    /// The data file.
+    #[serde(rename = "f")]
+    pub file: u16,
+    /// The first block.
+    #[serde(rename = "b")]
+    pub block: u32,
+    /// How many blocks.
+    #[serde(rename = "n")]
+    pub blocks: u32,
+}
+
+impl Extent {
+    /// The address of its block number `index`.
+    #[must_use]
+    pub fn address(&self, index: u32) -> BlockAddress {
+        debug_assert!(index < self.blocks);
+        BlockAddress { file: FileId(self.file), block: BlockNumber(self.block + index) }
+    }
+}
+
+/// What a tablespace is for; one of each in a database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Purpose {
+    /// Tables.
+    Users,
+    /// Sort runs; empty when the instance starts.
+    Temp,
+    /// Indexes.
+    Indx,
+}
+
+impl Purpose {
+    /// Every purpose.
+    pub const ALL: [Purpose; 3] = [Purpose::Users, Purpose::Temp, Purpose::Indx];
+
+    /// The tablespace's name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Purpose::Users => "USERS",
+            Purpose::Temp => "TEMP",
+            Purpose::Indx => "INDX",
+        }
+    }
+}
+
+/// An open tablespace.
+#[derive(Debug)]
+pub struct Tablespace {
+    /// What it is for.
+    pub purpose: Purpose,
+    /// The size of its blocks.
+    pub block_size: BlockSize,
+    /// Blocks in an extent.
+    pub extent_blocks: BlockCount,
+    /// Its data files.
+    pub files: Vec<DataFile>,
+    space: Mutex<Space>,
+}
+
+#[derive(Debug)]
+struct Space {
+    /// Per file: which extents are taken, as long as the file is.
+    taken: Vec<Vec<bool>>,
+    /// The lowest extent that may be free, per file.
+    search_from: Vec<usize>,
+    next_file: usize,
+}
+
+impl Tablespace {
+    /// A tablespace over open files, in which nothing is taken yet.
+    ///
+    /// # Errors
+    /// When a file's length cannot be read.
+    pub fn new(
+        purpose: Purpose,
+        block_size: BlockSize,
+        extent_blocks: BlockCount,
+        files: Vec<DataFile>,
+    ) -> Result<Tablespace, EngineError> {
+        let mut taken = Vec::new();
+        for file in &files {
+            let extents = file.file.length()? / extent_blocks.bytes(block_size);
+            taken.push(vec![false; usize::try_from(extents).unwrap_or(usize::MAX)]);
+        }
+        let space = Space { search_from: vec![0; taken.len()], taken, next_file: 0 };
+        Ok(Tablespace { purpose, block_size, extent_blocks, files, space: Mutex::new(space) })
+    }
+
+    /// The file of that number.
+    ///
+    /// # Panics
+    /// When the file is of another tablespace.
+    #[must_use]
+    pub fn file(&self, id: FileId) -> &DataFile {
+        self.files.iter().find(|file| file.id == id).expect("an extent's file belongs to its tablespace")
+    }
+
+    /// Whether the file of that number is one of this tablespace.
+    #[must_use]
+    pub fn has_file(&self, id: FileId) -> bool {
+        self.files.iter().any(|file| file.id == id)
+    }
+
+    /// The path of a block's file, for messages.
+    #[must_use]
+    pub fn path(&self, address: BlockAddress) -> &Path {
+        self.file(address.file).file.path()
+    }
+
+    /// The size of all files.
+    #[must_use]
+    pub fn size(&self) -> Bytes {
+        let space = self.space();
+        let extents: usize = space.taken.iter().map(Vec::len).sum();
+        Bytes(extents as u64 * self.extent_blocks.bytes(self.block_size))
+    }
+
+    /// Marks an extent of the control file as taken.
+    ///
+    /// # Errors
+    /// The reason, when the extent is outside its file or taken twice.
+    pub fn claim(&self, extent: Extent) -> Result<(), String> {
+        let Some(file) = self.files.iter().position(|file| file.id.0 == extent.file) else {
+            return Err(format!("an extent lies in file {}, which is not of tablespace {}", extent.file, self.purpose.name()));
+        };
+        let index = (extent.block / self.extent_blocks.0) as usize;
+        match self.space().taken[file].get_mut(index) {
+            Some(taken) if !*taken => {
+                *taken = true;
+                Ok(())
+            }
+            Some(_) => Err(format!("extent {index} of file {} is owned twice", extent.file)),
+            None => Err(format!("extent {index} lies behind the end of file {}", extent.file)),
+        }
+    }
+
+    /// A free extent from the next file in turn; the file grows if none is free.
+    ///
+    /// # Errors
+    /// When a file has to grow and cannot.
+    pub fn allocate(&self, session: &Session, access: &Access) -> Result<Extent, EngineError> {
+        let mut space = self.space();
+        let file_count = self.files.len();
+        for turn in 0..file_count {
+            let file = (space.next_file + turn) % file_count;
+            if let Some(index) = space.take_free(file) {
+                space.next_file = (file + 1) % file_count;
+                return Ok(self.extent(file, index));
+            }
+        }
+        let file = space.next_file;
+        let index = space.taken[file].len();
+        let extent_bytes = self.extent_blocks.bytes(self.block_size);
+        let from = index as u64 * extent_bytes;
+        self.files[file].fill(session, &access.method, from, from + extent_bytes)?;
+        space.taken[file].push(true);
+        space.next_file = (file + 1) % file_count;
+        Ok(self.extent(file, index))
+    }
+
+    /// Gives extents back.
+    pub fn release(&self, extents: impl IntoIterator<Item = Extent>) {
+        let mut space = self.space();
+        for extent in extents {
+            let file = self.files.iter().position(|file| file.id.0 == extent.file);
+            let file = file.expect("an extent's file belongs to its tablespace");
+            let index = (extent.block / self.extent_blocks.0) as usize;
+            assert!(space.taken[file][index], "an extent is given back once");
+            space.taken[file][index] = false;
+            space.search_from[file] = space.search_from[file].min(index);
+        }
+    }
+
+    fn extent(&self, file: usize, index: usize) -> Extent {
+        let index = index as u32;
+        let start = extent_start(index, self.extent_blocks);
+        let end = (index + 1) * self.extent_blocks.0;
+        Extent { file: self.files[file].id.0, block: start.0, blocks: end - start.0 }
+    }
+
+    fn space(&self) -> MutexGuard<'_, Space> {
+        self.space.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Space {
+    fn take_free(&mut self, file: usize) -> Option<usize> {
+        let from = self.search_from[file];
+        let found = self.taken[file].iter().skip(from).position(|taken| !taken).map(|at| from + at);
+        self.search_from[file] = found.map_or(self.taken[file].len(), |at| at + 1);
+        if let Some(index) = found {
+            self.taken[file][index] = true;
+        }
+        found
+    }
+}
