@@ -21,3 +21,9 @@ pub struct ReadCost {
 pub fn measure(_instance: &Instance, _session: &Session, _purpose: Purpose) -> Result<ReadCost, EngineError> {
     unimplemented!()
 }
+
+impl ReadCost {
+    /// placeholder
+    #[must_use]
+    pub fn read_fac(&self, _b: plumb_units::BlockSize) -> u64 { 1 }
+}

@@ -1,7 +1,52 @@
-//! Builds an index.
-use crate::storage::control::Index;
+//! Builds an index: scan, parallel disk sort, leaves written once and in order.
+//!
+//! How: a sample of the table's blocks gives the key ranges of the sort servers.
+//! Scan servers read the table, make a record (key and row id) of each row and
+//! send it through the table queue to the sort server of its range. When the
+//! table ends each sort server merges its runs straight into the leaves of a
+//! sub-index. The sub-indexes follow one another in key order, so joining them
+//! is linking the last leaf of each to the first of the next, and writing the
+//! branches above all of them: no serial merge by a leader.
+//!
+//! Ranges are of (key, row id), not of keys: a key that half the rows share is
+//! split over servers by row id, so they stay balanced.
+//!
+//! With `parallel_degree=1` one server scans, sorts and writes, without a queue.
+//!
+//! Branches: each leaf leaves its first entry and its address behind, about 30
+//! bytes; from these the levels above are written bottom-up. 100 million rows
+//! in 8K blocks make 240,000 leaves and 7 MB of that.
+//!
+//! The index enters the control file last, after its blocks are durable.
+
+use crate::index::block::{BranchBuilder, LeafBuilder, key_bytes_max};
+use crate::parallel::servers::{self, Operation};
+use crate::parallel::table_queue::{self, Closed, TableQueue};
+use crate::settings::Setting;
+use crate::sort::format::{BytesKey, Format, WordKey};
+use crate::sort::key::KeyBuilder;
+use crate::sort::plan::SortPlan;
+use crate::sort::{SortOutcome, SortServer, Sorter};
+use crate::storage::block::{self, BlockKind, Content};
+use crate::storage::control::{Index, IndexColumn, SegmentExtent, StoredAddress, Table, listed};
+use crate::storage::tablespace::{Purpose, Tablespace};
+use crate::storage::writer::{SegmentWriter, WriterOptions};
+use crate::table::heap;
+use crate::table::scan::{self, Granules};
 use crate::{EngineError, Instance};
-use plumb_units::Bytes;
+use plumb_events::{Event, IoStream, Session, SessionKind, Statistic, now};
+use plumb_io::{Arena, Operation as Transfer, Request};
+use plumb_units::{BlockAddress, BlockNumber, Bytes, Lsn, RowId};
+use std::sync::Arc;
+use std::thread;
+
+/// Blocks of the table read to find the key ranges.
+const SAMPLE_BLOCKS: usize = 256;
+/// Buffers a lane of the table queue has for each scan server.
+const QUEUE_BUFFERS_PER_SENDER: usize = 4;
+/// Write buffers of an index builder.
+const LEAF_BUFFER_BYTES: usize = 256 * 1024;
+const LEAF_BUFFER_COUNT: usize = 4;
 
 /// Which index to build.
 #[derive(Debug, Clone)]
@@ -61,6 +106,614 @@ pub struct BuildOutcome {
 /// # Errors
 /// When the table or a column is missing, the index exists, a key is too long,
 /// a block is corrupt or I/O fails; nothing of the build then remains.
-pub fn create_index(_instance: &Instance, _spec: &IndexSpec) -> Result<BuildOutcome, EngineError> {
-    unimplemented!()
+pub fn create_index(instance: &Instance, spec: &IndexSpec) -> Result<BuildOutcome, EngineError> {
+    let (table, columns) = resolve(instance, spec)?;
+    let key = KeyBuilder::new(&columns, &table.schema);
+    let coordinator = instance.recorder.session("PX coordinator", SessionKind::Foreground);
+    let build = Build { instance, spec, table: &table, columns: &columns, key: &key, lsn: instance.next_lsn() };
+    if key.fits_word(&table.column_statistics) {
+        build.run::<WordKey>(&coordinator)
+    } else {
+        build.run::<BytesKey>(&coordinator)
+    }
+}
+
+/// Looks table and columns up, and refuses a name that is taken.
+fn resolve(instance: &Instance, spec: &IndexSpec) -> Result<(Table, Vec<IndexColumn>), EngineError> {
+    let catalog = instance.catalog();
+    let table = catalog.table(&spec.table)?.clone();
+    let name = spec.name.to_uppercase();
+    for (kind, taken) in [
+        ("index", catalog.indexes.iter().any(|index| index.name == name)),
+        ("table", catalog.tables.iter().any(|table| table.name == name)),
+    ] {
+        if taken {
+            return Err(EngineError::Exists { kind, name });
+        }
+    }
+    let column = |(name, descending): &(String, bool)| match table.schema.position(name) {
+        Some(position) => Ok(IndexColumn { position, descending: *descending }),
+        None => Err(EngineError::Missing {
+            kind: "column",
+            name: format!("{name} in table {}", table.name),
+            known: listed(table.schema.columns.iter().map(|column| column.name.as_str())),
+        }),
+    };
+    let columns = spec.columns.iter().map(column).collect::<Result<Vec<_>, _>>()?;
+    if columns.is_empty() {
+        return Err(EngineError::Missing { kind: "column", name: "for the key".to_string(), known: table.schema.names() });
+    }
+    Ok((table, columns))
+}
+
+/// What all parts of a build work with.
+struct Build<'a> {
+    instance: &'a Instance,
+    spec: &'a IndexSpec,
+    table: &'a Table,
+    columns: &'a [IndexColumn],
+    key: &'a KeyBuilder,
+    lsn: Lsn,
+}
+
+/// The index of one key range.
+struct SubIndex {
+    outcome: SortOutcome,
+    server: String,
+    extents: Vec<SegmentExtent>,
+    separators: Separators,
+    last_leaf: Option<LastLeaf>,
+}
+
+/// The last leaf of a sub-index, kept so that it can be linked to the next one.
+struct LastLeaf {
+    address: BlockAddress,
+    content: Content,
+    block: Vec<u8>,
+}
+
+impl Build<'_> {
+    fn run<F: Format>(&self, coordinator: &Session) -> Result<BuildOutcome, EngineError> {
+        let instance = self.instance;
+        let degree = instance.parallel_degree();
+        let begin = now();
+        let mut sample = self.sample::<F>(coordinator)?;
+        let record_bytes = (sample.iter().map(Vec::len).sum::<usize>()).div_ceil(sample.len().max(1)).max(16);
+        let plan = SortPlan::new(instance, record_bytes)?;
+        sample.sort_by(|one, two| F::compare(one, two));
+        let ranges = splitters(&sample, degree);
+        drop(sample);
+        instance.recorder.phase("sample", begin, 0);
+
+        let operation = Operation::new(instance);
+        let parts = if degree == 1 {
+            self.serial::<F>(coordinator, &operation, &plan)
+        } else {
+            self.parallel::<F>(coordinator, &operation, &plan, &ranges)
+        };
+        let mut written: Vec<SegmentExtent> = parts.iter().flat_map(|part| part.extents.iter().copied()).collect();
+        let entered = operation.outcome().and_then(|()| {
+            let joined = self.join(coordinator, &parts)?;
+            written.extend(&joined.branches);
+            instance.sync(coordinator, Purpose::Indx)?;
+            instance.change_catalog(coordinator, |catalog| catalog.indexes.push(joined.clone()))?;
+            Ok(joined)
+        });
+        if entered.is_err() {
+            instance.tablespace(Purpose::Indx).release(written.iter().map(|extent| extent.extent));
+        }
+        Ok(self.outcome(entered?, &parts, &plan, degree))
+    }
+
+    fn outcome(&self, index: Index, parts: &[SubIndex], plan: &SortPlan, degree: usize) -> BuildOutcome {
+        let area = Bytes(self.instance.settings.number(Setting::SortAreaSize));
+        let server = |part: &SubIndex| SortServerOutcome {
+            name: part.server.clone(),
+            area,
+            row_count: part.outcome.row_count,
+            run_count: part.outcome.run_count,
+            run_bytes: part.outcome.run_bytes,
+            intermediate_merges: part.outcome.intermediate_merges,
+            merge_passes: part.outcome.merge_passes,
+            merge_width: part.outcome.merge_width,
+            optimal: part.outcome.run_count == 0,
+        };
+        let (sort_read_fac, sort_read_fac_source) = plan.read_fac_used();
+        BuildOutcome {
+            index,
+            servers: parts.iter().map(server).collect(),
+            sort_read_fac,
+            sort_read_fac_source,
+            direct_writes: plan.direct_writes,
+            direct_writes_reason: plan.direct_writes_reason.clone(),
+            memory: self.memory(plan, degree),
+        }
+    }
+
+    /// The memory planned before the first row.
+    fn memory(&self, plan: &SortPlan, degree: usize) -> Vec<(String, Bytes)> {
+        let options = scan::reader_options(self.instance);
+        let block = self.instance.tablespace(Purpose::Users).block_size.bytes();
+        let scan = options.chunk_blocks as usize * block * options.buffer_count;
+        let all = |bytes: usize| Bytes((bytes * degree) as u64);
+        let mut memory = vec![
+            ("sort areas".to_string(), all(plan.area.0 as usize)),
+            ("scan buffers".to_string(), all(scan)),
+            ("index write buffers".to_string(), all(LEAF_BUFFER_BYTES * LEAF_BUFFER_COUNT)),
+        ];
+        if plan.direct_writes {
+            memory.insert(1, ("sort write buffers".to_string(), all(plan.write_buffer_memory().0 as usize)));
+        } else {
+            let cache = self.instance.settings.number(Setting::DbCacheSize);
+            memory.insert(1, ("buffer cache".to_string(), Bytes(cache)));
+        }
+        if degree > 1 {
+            let queue = table_queue::BUFFER_BYTES * (degree * QUEUE_BUFFERS_PER_SENDER);
+            memory.push(("table queue".to_string(), all(queue)));
+        }
+        memory
+    }
+
+    /// Records of evenly spaced blocks of the table.
+    fn sample<F: Format>(&self, session: &Session) -> Result<Vec<Vec<u8>>, EngineError> {
+        let tablespace = self.instance.tablespace(Purpose::Users);
+        let blocks = sample_addresses(self.table);
+        if blocks.is_empty() {
+            return Ok(Vec::new());
+        }
+        let buffer_count = blocks.len().min(32);
+        let (arena, mut buffers) = Arena::buffers(tablespace.block_size.bytes(), buffer_count)?;
+        let mut channel = self.instance.access.method.channel(&[&arena])?;
+        let mut records = Vec::new();
+        let mut next = 0;
+        while next < blocks.len() || channel.outstanding() > 0 {
+            while next < blocks.len() && let Some(buffer) = buffers.pop() {
+                let request = Request {
+                    operation: Transfer::Read,
+                    file: Arc::clone(&tablespace.file(blocks[next].file).file),
+                    offset: blocks[next].block.byte_offset(tablespace.block_size),
+                    range: 0..buffer.len(),
+                    buffer,
+                    event: Event::DirectPathRead,
+                    stream: IoStream::TableReads,
+                    tag: next as u64,
+                };
+                channel.submit(session, request)?;
+                session.count(Statistic::PhysicalReadBlocks, 1);
+                session.count(Statistic::PhysicalReadsDirect, 1);
+                next += 1;
+            }
+            let completion = channel.wait(session, Event::DirectPathRead)?;
+            self.sample_block::<F>(&completion.buffer, blocks[completion.tag as usize], &mut records)?;
+            buffers.push(completion.buffer);
+        }
+        session.count(Statistic::SampleRows, records.len() as u64);
+        Ok(records)
+    }
+
+    fn sample_block<F: Format>(
+        &self,
+        bytes: &[u8],
+        address: BlockAddress,
+        records: &mut Vec<Vec<u8>>,
+    ) -> Result<(), EngineError> {
+        let tablespace = self.instance.tablespace(Purpose::Users);
+        let content = block::verify(bytes, BlockKind::Table, address, tablespace.path(address))?;
+        let mut scratch = Vec::new();
+        for slot in 0..content.entries {
+            let mut record = Vec::new();
+            let row = heap::row_at(bytes, content, slot).unwrap_or(&[]);
+            self.make::<F>(row, RowId::new(address, slot), &mut scratch, &mut record)?;
+            records.push(record);
+        }
+        Ok(())
+    }
+
+    /// Appends the record of a row.
+    #[inline]
+    fn make<F: Format>(
+        &self,
+        row: &[u8],
+        row_id: RowId,
+        scratch: &mut Vec<u8>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), EngineError> {
+        F::make(self.key, row, row_id, scratch, out)
+            .map_err(|error| EngineError::BadRow { row: row_id, why: error.to_string() })?;
+        let block_size = self.instance.tablespace(Purpose::Indx).block_size.bytes();
+        // The scratch holds the key in the form that has no bound of its own.
+        if scratch.len() > key_bytes_max(block_size) {
+            return Err(EngineError::KeyTooLong {
+                found: scratch.len(),
+                limit: key_bytes_max(block_size),
+                block_size,
+                row: row_id,
+            });
+        }
+        Ok(())
+    }
+
+    /// One server does everything.
+    fn serial<F: Format>(&self, coordinator: &Session, operation: &Operation, plan: &SortPlan) -> Vec<SubIndex> {
+        let granules = Granules::new(&self.table.extents);
+        let part = thread::scope(|scope| {
+            let work = |session: &Session| {
+                let server = self.sort_server(session, operation, plan);
+                let mut sorter = Sorter::<F>::new(&server);
+                let mut scratch = Vec::new();
+                let mut records = Vec::with_capacity(table_queue::BUFFER_BYTES);
+                scan::scan(self.instance, session, operation, &granules, |row, row_id| {
+                    self.make::<F>(row, row_id, &mut scratch, &mut records)?;
+                    if records.len() >= table_queue::BUFFER_BYTES / 4 {
+                        sorter.fill(&records)?;
+                        records.clear();
+                    }
+                    Ok(())
+                })?;
+                sorter.fill(&records)?;
+                self.finish_part(session, sorter)
+            };
+            let server = servers::start(scope, self.instance, operation, "serial".to_string(), work);
+            servers::join(coordinator, vec![server])
+        });
+        part.into_iter().flatten().collect()
+    }
+
+    /// Scan servers, the table queue, sort servers.
+    fn parallel<F: Format>(
+        &self,
+        coordinator: &Session,
+        operation: &Operation,
+        plan: &SortPlan,
+        ranges: &[Vec<u8>],
+    ) -> Vec<SubIndex> {
+        let degree = self.instance.parallel_degree();
+        let granules = Granules::new(&self.table.extents);
+        let queue = TableQueue::new(degree, degree, degree * QUEUE_BUFFERS_PER_SENDER);
+        let (granules, queue) = (&granules, &queue);
+        // Whoever fails closes the queue, so that nobody waits for it.
+        let guarded = |result: Result<(), EngineError>| result.inspect_err(|_| queue.close());
+        let parts = thread::scope(|scope| {
+            let sorts = (0..degree).map(|lane| {
+                let work = move |session: &Session| {
+                    let part = self.sort_lane::<F>(session, operation, plan, queue, lane);
+                    part.inspect_err(|_| queue.close())
+                };
+                servers::start(scope, self.instance, operation, format!("PX sort server p{lane:03}"), work)
+            });
+            let sorts: Vec<_> = sorts.collect();
+            let scans = (0..degree).map(|number| {
+                let work = move |session: &Session| {
+                    guarded(self.scan_lane::<F>(session, operation, granules, queue, ranges))
+                };
+                servers::start(scope, self.instance, operation, format!("PX scan server p{number:03}"), work)
+            });
+            let scans: Vec<_> = scans.collect();
+            servers::join(coordinator, scans);
+            servers::join(coordinator, sorts)
+        });
+        parts.into_iter().flatten().collect()
+    }
+
+    fn scan_lane<F: Format>(
+        &self,
+        session: &Session,
+        operation: &Operation,
+        granules: &Granules<'_>,
+        queue: &TableQueue,
+        ranges: &[Vec<u8>],
+    ) -> Result<(), EngineError> {
+        let begin = now();
+        let mut buffers = Vec::new();
+        for lane in 0..=ranges.len() {
+            buffers.push(queue.empty_buffer(session, lane).map_err(|Closed| EngineError::Stopped)?);
+        }
+        let (mut scratch, mut record) = (Vec::new(), Vec::new());
+        let mut rows = 0;
+        scan::scan(self.instance, session, operation, granules, |row, row_id| {
+            record.clear();
+            self.make::<F>(row, row_id, &mut scratch, &mut record)?;
+            let lane = ranges.iter().take_while(|first| F::compare(first, &record).is_le()).count();
+            if buffers[lane].len() + record.len() > table_queue::BUFFER_BYTES {
+                let full = std::mem::take(&mut buffers[lane]);
+                queue.send(session, lane, full);
+                buffers[lane] = queue.empty_buffer(session, lane).map_err(|Closed| EngineError::Stopped)?;
+            }
+            buffers[lane].extend_from_slice(&record);
+            rows += 1;
+            Ok(())
+        })?;
+        for (lane, buffer) in buffers.into_iter().enumerate() {
+            queue.send(session, lane, buffer);
+        }
+        queue.sender_done();
+        session.count(Statistic::QueueRows, rows);
+        self.instance.recorder.phase("table scan", begin, rows);
+        Ok(())
+    }
+
+    fn sort_lane<F: Format>(
+        &self,
+        session: &Session,
+        operation: &Operation,
+        plan: &SortPlan,
+        queue: &TableQueue,
+        lane: usize,
+    ) -> Result<SubIndex, EngineError> {
+        let server = self.sort_server(session, operation, plan);
+        let mut sorter = Sorter::<F>::new(&server);
+        while let Some(buffer) = queue.receive(session, lane).map_err(|Closed| EngineError::Stopped)? {
+            sorter.fill(&buffer)?;
+            queue.give_back(lane, buffer);
+        }
+        self.finish_part(session, sorter)
+    }
+
+    fn sort_server<'s>(
+        &'s self,
+        session: &'s Session,
+        operation: &'s Operation,
+        plan: &'s SortPlan,
+    ) -> SortServer<'s> {
+        SortServer { instance: self.instance, session, operation, plan, lsn: self.lsn }
+    }
+
+    /// Merges what was sorted into the leaves of a sub-index.
+    fn finish_part<F: Format>(&self, session: &Session, sorter: Sorter<'_, F>) -> Result<SubIndex, EngineError> {
+        let mut leaves = LeafWriter::new(self, session)?;
+        let outcome = sorter.finish(|record| leaves.push::<F>(record))?;
+        let entries = leaves.entry_count;
+        if entries != outcome.row_count {
+            return Err(EngineError::Verification {
+                what: format!("index entries written by {}", session.name()),
+                found: entries.to_string(),
+                expected: outcome.row_count.to_string(),
+            });
+        }
+        let (extents, separators, last_leaf) = leaves.finish()?;
+        session.count(Statistic::IndexEntries, entries);
+        session.count(Statistic::IndexLeafBlocks, separators.len() as u64);
+        Ok(SubIndex { outcome, server: session.name().to_string(), extents, separators, last_leaf })
+    }
+
+    /// Links the sub-indexes and writes the branches above them.
+    fn join(&self, session: &Session, parts: &[SubIndex]) -> Result<Index, EngineError> {
+        let begin = now();
+        let tablespace = self.instance.tablespace(Purpose::Indx);
+        let filled: Vec<&SubIndex> = parts.iter().filter(|part| part.outcome.row_count > 0).collect();
+        for pair in filled.windows(2) {
+            let last = pair[0].last_leaf.as_ref().expect("a filled part has a leaf");
+            let next = pair[1].separators.child(0);
+            self.link(session, tablespace, last, next)?;
+        }
+        let mut level = Separators::default();
+        for part in &filled {
+            level.append(&part.separators);
+        }
+        let mut height = u32::from(!level.is_empty());
+        let mut branches = Vec::new();
+        while level.len() > 1 {
+            let (extents, above) = self.write_branches(session, tablespace, &level)?;
+            branches.extend(extents);
+            level = above;
+            height += 1;
+        }
+        let entry_count: u64 = parts.iter().map(|part| part.outcome.row_count).sum();
+        self.instance.recorder.phase("join", begin, 0);
+        if entry_count != self.table.row_count {
+            return Err(EngineError::Verification {
+                what: format!("entries of index {}", self.spec.name.to_uppercase()),
+                found: entry_count.to_string(),
+                expected: format!("{}, one for each row", self.table.row_count),
+            });
+        }
+        Ok(Index {
+            name: self.spec.name.to_uppercase(),
+            table: self.table.name.clone(),
+            columns: self.columns.to_vec(),
+            entry_count,
+            root: (!level.is_empty()).then(|| StoredAddress::from(level.child(0))),
+            height,
+            leaves: filled.iter().flat_map(|part| part.extents.iter().copied()).collect(),
+            branches,
+        })
+    }
+
+    /// Writes a leaf again, with the address of the leaf that follows it.
+    fn link(
+        &self,
+        session: &Session,
+        tablespace: &Tablespace,
+        leaf: &LastLeaf,
+        next: BlockAddress,
+    ) -> Result<(), EngineError> {
+        let (_, mut buffers) = Arena::buffers(tablespace.block_size.bytes(), 1)?;
+        let mut buffer = buffers.remove(0);
+        buffer.copy_from_slice(&leaf.block);
+        crate::index::block::set_next(&mut buffer, next);
+        block::seal(&mut buffer, BlockKind::Leaf, leaf.address, self.lsn, leaf.content);
+        let mut channel = self.instance.access.method.channel(&[])?;
+        let request = Request {
+            operation: Transfer::Write,
+            file: Arc::clone(&tablespace.file(leaf.address.file).file),
+            offset: leaf.address.block.byte_offset(tablespace.block_size),
+            range: 0..buffer.len(),
+            buffer,
+            event: Event::DirectPathWrite,
+            stream: IoStream::IndexWrites,
+            tag: 0,
+        };
+        channel.submit(session, request)?;
+        channel.wait(session, Event::DirectPathWrite)?;
+        Ok(())
+    }
+
+    /// Writes one level of branches; gives back what the next level refers to.
+    fn write_branches(
+        &self,
+        session: &Session,
+        tablespace: &Tablespace,
+        below: &Separators,
+    ) -> Result<(Vec<SegmentExtent>, Separators), EngineError> {
+        let options = self.writer_options(BlockKind::Branch, tablespace);
+        let mut writer = SegmentWriter::new(session, &self.instance.access, tablespace, options)?;
+        let mut builder = BranchBuilder::new();
+        let mut above = Separators::default();
+        for index in 0..below.len() {
+            let (key, row, child) = below.get(index);
+            if builder.entry_count() > 0 && !builder.push(writer.block()?, key, row, child) {
+                let content = builder.finish(writer.block()?);
+                writer.seal(content)?;
+            }
+            if builder.entry_count() == 0 {
+                above.push(key, row, writer.address()?);
+                let fits = builder.push(writer.block()?, key, row, child);
+                assert!(fits, "key_bytes_max leaves room for two separators in a branch");
+            }
+        }
+        let content = builder.finish(writer.block()?);
+        writer.seal(content)?;
+        session.count(Statistic::IndexBranchBlocks, above.len() as u64);
+        Ok((writer.finish()?, above))
+    }
+
+    fn writer_options(&self, kind: BlockKind, tablespace: &Tablespace) -> WriterOptions {
+        let extent_bytes = tablespace.extent_blocks.bytes(tablespace.block_size) as usize;
+        WriterOptions {
+            kind,
+            lsn: self.lsn,
+            buffer_bytes: LEAF_BUFFER_BYTES.min(extent_bytes),
+            buffer_count: LEAF_BUFFER_COUNT,
+            event: Event::DirectPathWrite,
+            stream: IoStream::IndexWrites,
+        }
+    }
+}
+
+/// Evenly spaced blocks of a table, at most [`SAMPLE_BLOCKS`].
+fn sample_addresses(table: &Table) -> Vec<BlockAddress> {
+    let total: u64 = table.extents.iter().map(|extent| u64::from(extent.used)).sum();
+    let count = total.min(SAMPLE_BLOCKS as u64);
+    let mut extents = table.extents.iter();
+    let mut current = extents.next();
+    let mut passed = 0u64;
+    let mut addresses = Vec::new();
+    for number in 0..count {
+        // The middle of the number-th of `count` equal stretches.
+        let wanted = (2 * number + 1) * total / (2 * count);
+        while let Some(extent) = current {
+            if wanted < passed + u64::from(extent.used) {
+                let first = extent.extent.address(0);
+                let within = (wanted - passed) as u32;
+                addresses.push(BlockAddress { file: first.file, block: BlockNumber(first.block.0 + within) });
+                break;
+            }
+            passed += u64::from(extent.used);
+            current = extents.next();
+        }
+    }
+    addresses
+}
+
+/// The first records of all key ranges but the lowest.
+fn splitters(sorted: &[Vec<u8>], degree: usize) -> Vec<Vec<u8>> {
+    if sorted.is_empty() {
+        return Vec::new();
+    }
+    (1..degree).map(|range| sorted[range * sorted.len() / degree].clone()).collect()
+}
+
+/// Writes the leaves of one sub-index.
+struct LeafWriter<'a> {
+    writer: SegmentWriter<'a>,
+    leaf: LeafBuilder,
+    separators: Separators,
+    entry_count: u64,
+}
+
+impl<'a> LeafWriter<'a> {
+    fn new(build: &'a Build<'_>, session: &'a Session) -> Result<LeafWriter<'a>, EngineError> {
+        let tablespace = build.instance.tablespace(Purpose::Indx);
+        let options = build.writer_options(BlockKind::Leaf, tablespace);
+        Ok(LeafWriter {
+            writer: SegmentWriter::new(session, &build.instance.access, tablespace, options)?,
+            leaf: LeafBuilder::new(),
+            separators: Separators::default(),
+            entry_count: 0,
+        })
+    }
+
+    #[inline]
+    fn push<F: Format>(&mut self, record: &[u8]) -> Result<(), EngineError> {
+        self.entry_count += 1;
+        if self.entry_count > 1 {
+            if F::push_leaf(record, &mut self.leaf, self.writer.block()?) {
+                return Ok(());
+            }
+            let next = self.writer.following_address()?;
+            let content = self.leaf.finish(self.writer.block()?, Some(next));
+            self.writer.seal(content)?;
+        }
+        self.begin_leaf::<F>(record)
+    }
+
+    fn begin_leaf<F: Format>(&mut self, record: &[u8]) -> Result<(), EngineError> {
+        let mut word = [0; 8];
+        let (key, row) = F::parts(record, &mut word);
+        self.separators.push(key, row, self.writer.address()?);
+        let fits = F::push_leaf(record, &mut self.leaf, self.writer.block()?);
+        assert!(fits, "an empty leaf takes any key up to key_bytes_max");
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<(Vec<SegmentExtent>, Separators, Option<LastLeaf>), EngineError> {
+        let mut last_leaf = None;
+        if self.entry_count > 0 {
+            let content = self.leaf.finish(self.writer.block()?, None);
+            let block = self.writer.block()?.to_vec();
+            let address = self.writer.seal(content)?;
+            last_leaf = Some(LastLeaf { address, content, block });
+        }
+        Ok((self.writer.finish()?, self.separators, last_leaf))
+    }
+}
+
+/// First entry and address of each block of a level, packed.
+#[derive(Default)]
+struct Separators {
+    keys: Vec<u8>,
+    entries: Vec<(u32, RowId, BlockAddress)>,
+}
+
+impl Separators {
+    fn push(&mut self, key: &[u8], row: RowId, child: BlockAddress) {
+        self.keys.extend_from_slice(key);
+        let end = u32::try_from(self.keys.len()).expect("separators of one level stay below 4 GiB");
+        self.entries.push((end, row, child));
+    }
+
+    fn append(&mut self, other: &Separators) {
+        for index in 0..other.len() {
+            let (key, row, child) = other.get(index);
+            self.push(key, row, child);
+        }
+    }
+
+    fn get(&self, index: usize) -> (&[u8], RowId, BlockAddress) {
+        let (end, row, child) = self.entries[index];
+        let start = if index == 0 { 0 } else { self.entries[index - 1].0 };
+        (&self.keys[start as usize..end as usize], row, child)
+    }
+
+    fn child(&self, index: usize) -> BlockAddress {
+        self.entries[index].2
+    }
+
+    fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
 }

@@ -1,3 +1,4 @@
 //! Indexes: B-trees written bottom-up from sorted entries, and looked up.
 
 pub mod build;
+pub mod block;

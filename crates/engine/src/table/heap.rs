@@ -1,1 +1,108 @@
-//! x
+//! Rows in a block.
+//!
+//! Rows fill the content from the front; a directory of 2-byte offsets grows
+//! down from the block's end, so that slot i is found without walking. A direct
+//! path load fills blocks to the last byte that fits (PCTFREE 0: nothing is
+//! updated yet).
+
+use crate::storage::block::{Content, HEADER_BYTES};
+use plumb_units::BlockSize;
+
+/// Bytes of a slot in the directory.
+const SLOT_BYTES: usize = 2;
+
+/// The longest row image that a block takes.
+#[must_use]
+pub fn row_bytes_max(block_size: BlockSize) -> usize {
+    block_size.bytes() - HEADER_BYTES - SLOT_BYTES
+}
+
+/// Where the next row of a block goes; the block itself belongs to the writer.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct BlockFill {
+    rows: u16,
+    used: u16,
+}
+
+impl BlockFill {
+    /// Adds a row; `false` when the block has no room for it.
+    #[inline]
+    pub fn push(&mut self, block: &mut [u8], row: &[u8]) -> bool {
+        let start = HEADER_BYTES + self.used as usize;
+        let slot = block.len() - SLOT_BYTES * (self.rows as usize + 1);
+        if start + row.len() > slot {
+            return false;
+        }
+        block[start..start + row.len()].copy_from_slice(row);
+        block[slot..slot + SLOT_BYTES].copy_from_slice(&(start as u16).to_le_bytes());
+        self.rows += 1;
+        self.used += row.len() as u16;
+        true
+    }
+
+    /// Whether nothing was added.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// Clears the gap and says what the block holds.
+    #[must_use]
+    pub fn finish(self, block: &mut [u8]) -> Content {
+        let gap = HEADER_BYTES + self.used as usize..block.len() - SLOT_BYTES * self.rows as usize;
+        block[gap].fill(0);
+        Content { entries: self.rows, used: self.used }
+    }
+}
+
+/// A row of a verified block, from its first byte to the end of the rows: the
+/// row itself says where it ends. `None` when there is no such slot.
+#[inline]
+#[must_use]
+pub fn row_at(block: &[u8], content: Content, slot: u16) -> Option<&[u8]> {
+    if slot >= content.entries {
+        return None;
+    }
+    let at = block.len().checked_sub(SLOT_BYTES * (slot as usize + 1))?;
+    let offset = u16::from_le_bytes([*block.get(at)?, *block.get(at + 1)?]) as usize;
+    if offset < HEADER_BYTES {
+        return None;
+    }
+    block.get(offset..HEADER_BYTES + content.used as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_come_back_from_their_slots_until_the_block_is_full() {
+        let mut block = vec![0xEE; 2048];
+        let mut fill = BlockFill::default();
+        let row = |i: u16| vec![i as u8; 1 + (i as usize * 7) % 60];
+        let mut count = 0;
+        while fill.push(&mut block, &row(count)) {
+            count += 1;
+        }
+        let content = fill.finish(&mut block);
+        assert_eq!(content.entries, count);
+        for slot in 0..count {
+            let found = row_at(&block, content, slot).expect("a row");
+            assert_eq!(&found[..row(slot).len()], row(slot));
+        }
+        assert_eq!(row_at(&block, content, count), None);
+        // Every byte is accounted for: header, rows, gap, slots.
+        let gap = 2048 - HEADER_BYTES - content.used as usize - 2 * count as usize;
+        assert!(gap < row(count).len() + 2);
+    }
+
+    #[test]
+    fn the_longest_row_fits_and_one_byte_more_does_not() {
+        for size in BlockSize::ALL {
+            let longest = row_bytes_max(size);
+            let mut block = vec![0; size.bytes()];
+            assert!(BlockFill::default().push(&mut block, &vec![1; longest]));
+            assert!(!BlockFill::default().push(&mut block, &vec![1; longest + 1]));
+        }
+    }
+}

@@ -1,6 +1,30 @@
-//! Direct path load.
+//! Direct path load: rows straight into formatted blocks, past the buffer cache.
+//!
+//! Every load server takes batches from the source, fills blocks of its own
+//! extents and writes them with large asynchronous requests. The table enters
+//! the control file last, after its blocks are durable: a load that fails or is
+//! interrupted owns no extent and leaves no table.
+//!
+//! There is no redo: a table that exists has all its rows on disk, and a load
+//! that did not finish never existed. (What a backup would need is not kept;
+//! this is NOLOGGING.)
+
+use crate::parallel::servers::{self, Operation};
+use crate::settings::Setting;
+use crate::storage::block::BlockKind;
+use crate::storage::control::{ColumnStatistics, SegmentExtent, Table};
+use crate::storage::tablespace::Purpose;
+use crate::storage::writer::{SegmentWriter, WriterOptions};
+use crate::table::heap::{BlockFill, row_bytes_max};
 use crate::{EngineError, Instance};
-use plumb_types::RowSource;
+use plumb_events::{Event, IoStream, Session, SessionKind, Statistic, now};
+use plumb_types::{RowBatch, RowSource, columns};
+use plumb_units::{Lsn, RowId};
+use std::thread;
+
+/// Bytes of a write request, and requests a load server has in flight.
+const WRITE_BYTES: usize = 512 * 1024;
+const WRITE_BUFFERS: usize = 4;
 
 /// What a load did.
 #[derive(Debug, Clone, Copy)]
@@ -18,6 +42,168 @@ pub struct LoadOutcome {
 /// # Errors
 /// When the table exists, the source fails, a row does not fit a block, or a
 /// write fails; nothing of the load then remains.
-pub fn load(_instance: &Instance, _table: &str, _source: &dyn RowSource) -> Result<LoadOutcome, EngineError> {
-    unimplemented!()
+pub fn load(instance: &Instance, table: &str, source: &dyn RowSource) -> Result<LoadOutcome, EngineError> {
+    let name = table.to_uppercase();
+    refuse_existing(instance, &name)?;
+    let begin = now();
+    let coordinator = instance.recorder.session("load coordinator", SessionKind::Foreground);
+    let lsn = instance.next_lsn();
+    let operation = Operation::new(instance);
+    let pieces = thread::scope(|scope| {
+        let start = |number: usize| {
+            let operation = &operation;
+            servers::start(scope, instance, operation, format!("PX load server p{number:03}"), move |session| {
+                load_piece(instance, session, operation, lsn, source)
+            })
+        };
+        let servers = (0..instance.parallel_degree()).map(start).collect();
+        servers::join(&coordinator, servers)
+    });
+    let pieces: Vec<Piece> = pieces.into_iter().flatten().collect();
+    let extents: Vec<SegmentExtent> = pieces.iter().flat_map(|piece| piece.extents.iter().copied()).collect();
+    let entered = operation
+        .outcome()
+        .and_then(|()| instance.sync(&coordinator, Purpose::Users))
+        .and_then(|()| enter(instance, &coordinator, name, source, &pieces, &extents));
+    if entered.is_err() {
+        instance.tablespace(Purpose::Users).release(extents.iter().map(|extent| extent.extent));
+    }
+    let outcome = entered?;
+    instance.recorder.phase("load", begin, outcome.row_count);
+    Ok(outcome)
+}
+
+fn refuse_existing(instance: &Instance, name: &str) -> Result<(), EngineError> {
+    let catalog = instance.catalog();
+    if catalog.tables.iter().any(|table| table.name == name) {
+        return Err(EngineError::Exists { kind: "table", name: name.to_string() });
+    }
+    if catalog.indexes.iter().any(|index| index.name == name) {
+        return Err(EngineError::Exists { kind: "index", name: name.to_string() });
+    }
+    Ok(())
+}
+
+fn enter(
+    instance: &Instance,
+    coordinator: &Session,
+    name: String,
+    source: &dyn RowSource,
+    pieces: &[Piece],
+    extents: &[SegmentExtent],
+) -> Result<LoadOutcome, EngineError> {
+    let mut column_statistics = vec![ColumnStatistics::default(); source.schema().column_count()];
+    for piece in pieces {
+        for (total, part) in column_statistics.iter_mut().zip(&piece.columns) {
+            total.bytes_max = total.bytes_max.max(part.bytes_max);
+            total.null_count += part.null_count;
+        }
+    }
+    let outcome = LoadOutcome {
+        row_count: pieces.iter().map(|piece| piece.row_count).sum(),
+        block_count: extents.iter().map(|extent| u64::from(extent.used)).sum(),
+        row_bytes: pieces.iter().map(|piece| piece.row_bytes).sum(),
+    };
+    let table = Table {
+        name,
+        schema: source.schema().clone(),
+        row_count: outcome.row_count,
+        row_bytes: outcome.row_bytes,
+        column_statistics,
+        extents: extents.to_vec(),
+    };
+    instance.change_catalog(coordinator, |catalog| catalog.tables.push(table))?;
+    Ok(outcome)
+}
+
+/// What one load server has written.
+struct Piece {
+    row_count: u64,
+    row_bytes: u64,
+    columns: Vec<ColumnStatistics>,
+    extents: Vec<SegmentExtent>,
+}
+
+fn load_piece(
+    instance: &Instance,
+    session: &Session,
+    operation: &Operation,
+    lsn: Lsn,
+    source: &dyn RowSource,
+) -> Result<Piece, EngineError> {
+    let tablespace = instance.tablespace(Purpose::Users);
+    let options = WriterOptions {
+        kind: BlockKind::Table,
+        lsn,
+        buffer_bytes: WRITE_BYTES.min(instance.settings.number(Setting::ExtentSize) as usize),
+        buffer_count: WRITE_BUFFERS,
+        event: Event::DirectPathWrite,
+        stream: IoStream::DataWrites,
+    };
+    let mut writer = SegmentWriter::new(session, &instance.access, tablespace, options)?;
+    let mut piece = Piece {
+        row_count: 0,
+        row_bytes: 0,
+        columns: vec![ColumnStatistics::default(); source.schema().column_count()],
+        extents: Vec::new(),
+    };
+    let mut fill = BlockFill::default();
+    let mut batch = RowBatch::new();
+    while source.next_batch(&mut batch).map_err(EngineError::Source)? {
+        operation.check()?;
+        for row in batch.iter() {
+            if !fill.push(writer.block()?, row) {
+                if fill.is_empty() {
+                    return Err(too_long(row, tablespace.block_size));
+                }
+                seal(session, &mut writer, &mut fill)?;
+                if !fill.push(writer.block()?, row) {
+                    return Err(too_long(row, tablespace.block_size));
+                }
+            }
+            note_columns(row, &mut piece.columns)?;
+            piece.row_bytes += row.len() as u64;
+        }
+        piece.row_count += batch.len() as u64;
+        session.count(Statistic::LoadRows, batch.len() as u64);
+    }
+    if !fill.is_empty() {
+        seal(session, &mut writer, &mut fill)?;
+    }
+    piece.extents = writer.finish()?;
+    Ok(piece)
+}
+
+fn seal(session: &Session, writer: &mut SegmentWriter<'_>, fill: &mut BlockFill) -> Result<(), EngineError> {
+    let content = std::mem::take(fill).finish(writer.block()?);
+    writer.seal(content)?;
+    session.count(Statistic::LoadBlocks, 1);
+    Ok(())
+}
+
+fn note_columns(row: &[u8], statistics: &mut [ColumnStatistics]) -> Result<(), EngineError> {
+    for (value, column) in columns(row).zip(statistics) {
+        let value = value.map_err(|error| EngineError::BadRow { row: RowId(0), why: error.to_string() })?;
+        match value {
+            Some(bytes) => column.bytes_max = column.bytes_max.max(bytes.len() as u32),
+            None => column.null_count += 1,
+        }
+    }
+    Ok(())
+}
+
+fn too_long(row: &[u8], block_size: plumb_units::BlockSize) -> EngineError {
+    let shown: Vec<String> = columns(row)
+        .take(3)
+        .map(|value| match value {
+            Ok(Some(bytes)) => String::from_utf8_lossy(&bytes[..bytes.len().min(20)]).escape_debug().to_string(),
+            _ => "NULL".to_string(),
+        })
+        .collect();
+    EngineError::RowTooLong {
+        found: row.len(),
+        block_size: block_size.bytes(),
+        room: row_bytes_max(block_size),
+        start: shown.join(", "),
+    }
 }

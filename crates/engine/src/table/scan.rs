@@ -1,1 +1,89 @@
-//! x
+//! Table scans past the buffer cache.
+//!
+//! The table is cut into granules (its extents). Scan servers take the next
+//! granule from a shared counter, so a server on a slow disk takes fewer and
+//! all end together. Within a granule multiblock reads go out several at a time;
+//! every block is verified before a row of it is looked at.
+
+use crate::parallel::servers::Operation;
+use crate::settings::Setting;
+use crate::storage::block::BlockKind;
+use crate::storage::control::SegmentExtent;
+use crate::storage::reader::{ReaderOptions, SegmentReader};
+use crate::storage::tablespace::Purpose;
+use crate::table::heap;
+use crate::{EngineError, Instance};
+use plumb_events::{Event, IoStream, Session, Statistic};
+use plumb_units::RowId;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// The pieces of a table that scan servers take in turn.
+#[derive(Debug)]
+pub struct Granules<'t> {
+    extents: &'t [SegmentExtent],
+    next: AtomicUsize,
+}
+
+impl<'t> Granules<'t> {
+    /// All of a table.
+    #[must_use]
+    pub fn new(extents: &'t [SegmentExtent]) -> Granules<'t> {
+        Granules { extents, next: AtomicUsize::new(0) }
+    }
+
+    fn take(&self) -> Option<SegmentExtent> {
+        self.extents.get(self.next.fetch_add(1, Relaxed)).copied()
+    }
+}
+
+/// How scans read: the settings as reader options.
+#[must_use]
+pub fn reader_options(instance: &Instance) -> ReaderOptions {
+    let tablespace = instance.tablespace(Purpose::Users);
+    let blocks = instance.settings.number(Setting::DbFileMultiblockReadCount) as u32;
+    ReaderOptions {
+        kind: BlockKind::Table,
+        chunk_blocks: blocks.min(tablespace.extent_blocks.0),
+        buffer_count: 1 + instance.settings.number(Setting::ScanReadAhead) as usize,
+        event: Event::DirectPathRead,
+        stream: IoStream::TableReads,
+    }
+}
+
+/// Visits every row of the granules that this server gets.
+///
+/// # Errors
+/// When a block is corrupt, a read fails, or `visit` does.
+pub fn scan(
+    instance: &Instance,
+    session: &Session,
+    operation: &Operation,
+    granules: &Granules<'_>,
+    mut visit: impl FnMut(&[u8], RowId) -> Result<(), EngineError>,
+) -> Result<(), EngineError> {
+    let tablespace = instance.tablespace(Purpose::Users);
+    let options = reader_options(instance);
+    let mut reader = SegmentReader::new(session, &instance.access, tablespace, options)?;
+    let mut pieces = || granules.take();
+    while let Some(chunk) = reader.next(&mut pieces)? {
+        operation.check()?;
+        let mut rows = 0;
+        for block in chunk.blocks(tablespace, BlockKind::Table) {
+            let (address, content, block) = block?;
+            for slot in 0..content.entries {
+                let row_id = RowId::new(address, slot);
+                let row = heap::row_at(block, content, slot).ok_or_else(|| EngineError::BadRow {
+                    row: row_id,
+                    why: "its slot points outside the rows".to_string(),
+                })?;
+                visit(row, row_id)?;
+            }
+            rows += u64::from(content.entries);
+        }
+        session.count(Statistic::BlocksVerified, u64::from(chunk.block_count()));
+        session.count(Statistic::TableScanBlocks, u64::from(chunk.block_count()));
+        session.count(Statistic::TableScanRows, rows);
+        reader.recycle(chunk);
+    }
+    Ok(())
+}

@@ -1,0 +1,85 @@
+//! A set of servers: threads that do the same work on different pieces.
+//!
+//! When one fails the others are told to stop; the error that comes back is the
+//! one that came first, not its consequences.
+
+use crate::instance::Cancel;
+use crate::{EngineError, Instance};
+use plumb_events::{Event, Session, SessionKind};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+use std::thread::{Scope, ScopedJoinHandle};
+
+/// What every server of an operation looks at between two pieces of work.
+#[derive(Debug)]
+pub struct Operation {
+    cancel: Cancel,
+    failed: AtomicBool,
+    first: Mutex<Option<EngineError>>,
+}
+
+impl Operation {
+    /// A new operation of the instance.
+    #[must_use]
+    pub fn new(instance: &Instance) -> Operation {
+        Operation {
+            cancel: instance.cancel.clone(),
+            failed: AtomicBool::new(false),
+            first: Mutex::new(None),
+        }
+    }
+
+    /// Whether to go on.
+    ///
+    /// # Errors
+    /// [`EngineError::Interrupted`] when the user asked to stop,
+    /// [`EngineError::Stopped`] when another server failed.
+    #[inline]
+    pub fn check(&self) -> Result<(), EngineError> {
+        self.cancel.check()?;
+        if self.failed.load(Relaxed) { Err(EngineError::Stopped) } else { Ok(()) }
+    }
+
+    /// Notes a server's failure and stops the others.
+    pub fn fail(&self, error: EngineError) {
+        self.failed.store(true, Relaxed);
+        let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+        if first.as_ref().is_none_or(|known| known.is_consequence() && !error.is_consequence()) {
+            *first = Some(error);
+        }
+    }
+
+    /// The first failure, if there was one.
+    ///
+    /// # Errors
+    /// That failure.
+    pub fn outcome(self) -> Result<(), EngineError> {
+        self.first.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+    }
+}
+
+/// Starts a server of the operation: a thread with a session of its own. A
+/// failure is noted; the handle then gives `None`.
+pub fn start<'scope, 'env, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, 'env>,
+    instance: &'env Instance,
+    operation: &'env Operation,
+    name: String,
+    work: impl FnOnce(&Session) -> Result<T, EngineError> + Send + 'scope,
+) -> ScopedJoinHandle<'scope, Option<T>> {
+    scope.spawn(move || {
+        let session = instance.recorder.session(name, SessionKind::Foreground);
+        work(&session).map_err(|error| operation.fail(error)).ok()
+    })
+}
+
+/// Waits for servers; a panic of one goes on in the coordinator.
+pub fn join<T>(coordinator: &Session, servers: Vec<ScopedJoinHandle<'_, Option<T>>>) -> Vec<Option<T>> {
+    coordinator.wait(Event::PxDeqExecuteReply, || {
+        let join = |server: ScopedJoinHandle<'_, Option<T>>| match server.join() {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic),
+        };
+        servers.into_iter().map(join).collect()
+    })
+}

@@ -1,0 +1,314 @@
+//! Merges runs: read-ahead by forecasting, a tree of losers, one record at a time.
+//!
+//! Each run has one buffer that is being merged. The spare buffers read ahead
+//! for the runs whose last buffered record is smallest, because those run out
+//! first. A block is verified when the merge enters it, while it is on its way
+//! into the cache anyhow.
+//!
+//! Invariants:
+//! - M1 A run has at most one request in flight, so its pieces arrive in order.
+//! - M2 The run that has run out is served before any other is read ahead for;
+//!   its own freed buffer is there for it, so the merge cannot starve.
+
+use crate::EngineError;
+use crate::sort::SortServer;
+use crate::sort::format::Format;
+use crate::sort::loser_tree::LoserTree;
+use crate::sort::merge_plan::MergeShape;
+use crate::sort::run::Run;
+use crate::storage::block::{self, BlockKind, HEADER_BYTES};
+use crate::storage::tablespace::{Purpose, Tablespace};
+use plumb_events::{Event, IoStream, Statistic};
+use plumb_io::{Arena, Channel, IoBuffer, Operation, Request};
+use plumb_units::{BlockAddress, BlockNumber};
+use std::collections::VecDeque;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// Merges runs and hands their records out in order; gives back how many.
+///
+/// # Errors
+/// When a block is corrupt, a read fails, the operation stops, or `take` fails.
+pub fn merge<F: Format>(
+    server: &SortServer<'_>,
+    runs: Vec<Run<'_>>,
+    shape: MergeShape,
+    mut take: impl FnMut(&[u8]) -> Result<(), EngineError>,
+) -> Result<u64, EngineError> {
+    assert!(!runs.is_empty());
+    assert!(runs.len() <= shape.width);
+    let mut reader = RunReader::<F>::new(server, runs, shape)?;
+    let mut cursors = Vec::with_capacity(reader.sources.len());
+    for source in 0..reader.sources.len() {
+        cursors.push(Cursor::default());
+        enter_next_piece(&mut reader, &mut cursors, source)?;
+    }
+    let head = |cursor: &Cursor, source: u32| match cursor.record::<F>() {
+        Some(record) => F::head(record, source),
+        None => F::exhausted(source),
+    };
+    let heads: Vec<F::Head> = cursors.iter().zip(0..).map(|(cursor, source)| head(cursor, source)).collect();
+    let mut tree = LoserTree::new(&heads, |one, two| F::less(one, two, |source| cursors[source as usize].current()));
+    let mut rows = 0;
+    loop {
+        let source = F::source(&tree.winner());
+        let cursor = &mut cursors[source as usize];
+        let Some(record) = cursor.record::<F>() else { break };
+        take(record)?;
+        rows += 1;
+        cursor.at += record.len();
+        if cursor.at == cursor.end && !cursor.enter_next_block(server)? {
+            server.operation.check()?;
+            enter_next_piece(&mut reader, &mut cursors, source as usize)?;
+        }
+        let next = head(&cursors[source as usize], source);
+        tree.replace(source, next, |one, two| F::less(one, two, |source| cursors[source as usize].current()));
+    }
+    server.session.count(Statistic::MergeRows, rows);
+    Ok(rows)
+}
+
+/// Swaps the used-up piece of a source for its next one, if there is one.
+fn enter_next_piece<F: Format>(
+    reader: &mut RunReader<'_, '_, F>,
+    cursors: &mut [Cursor],
+    source: usize,
+) -> Result<(), EngineError> {
+    let used_up = cursors[source].piece.take();
+    cursors[source] = Cursor { piece: reader.next_piece(source, used_up)?, ..Cursor::default() };
+    if cursors[source].piece.is_some() {
+        let entered = cursors[source].enter_next_block(reader.server)?;
+        assert!(entered, "a piece has at least one block");
+    }
+    Ok(())
+}
+
+/// Where a merge is in one run.
+#[derive(Debug, Default)]
+struct Cursor {
+    piece: Option<Piece>,
+    /// Blocks of the piece that have been entered.
+    entered: u32,
+    /// The current record, and the end of the current block's records, in the buffer.
+    at: usize,
+    end: usize,
+}
+
+impl Cursor {
+    /// The bytes from the current record on; empty when the run is used up.
+    #[inline]
+    fn current(&self) -> &[u8] {
+        match &self.piece {
+            Some(piece) => &piece.buffer[self.at..self.end],
+            None => &[],
+        }
+    }
+
+    #[inline]
+    fn record<F: Format>(&self) -> Option<&[u8]> {
+        let bytes = self.current();
+        let length = F::length(bytes);
+        if length == 0 { None } else { Some(&bytes[..length]) }
+    }
+
+    /// Verifies the next block of the piece; `false` when it has no more.
+    fn enter_next_block(&mut self, server: &SortServer<'_>) -> Result<bool, EngineError> {
+        let tablespace = server.instance.tablespace(Purpose::Temp);
+        let block_bytes = tablespace.block_size.bytes();
+        let Some(piece) = &self.piece else { return Ok(false) };
+        if self.entered == piece.blocks {
+            return Ok(false);
+        }
+        let address = BlockAddress { file: piece.first.file, block: BlockNumber(piece.first.block.0 + self.entered) };
+        let start = self.entered as usize * block_bytes;
+        let block = &piece.buffer[start..start + block_bytes];
+        let content = block::verify(block, BlockKind::Temp, address, tablespace.path(address))?;
+        server.session.count(Statistic::BlocksVerified, 1);
+        self.entered += 1;
+        self.at = start + HEADER_BYTES;
+        self.end = self.at + content.used as usize;
+        Ok(true)
+    }
+}
+
+/// Adjacent blocks of a run in one buffer.
+#[derive(Debug)]
+struct Piece {
+    buffer: IoBuffer,
+    first: BlockAddress,
+    blocks: u32,
+}
+
+/// A run being read.
+struct Source<'t> {
+    run: Run<'t>,
+    /// The next block to ask for, counted through the segment.
+    next: u32,
+    /// The request in flight: its first block and how many.
+    in_flight: Option<(BlockAddress, u32)>,
+    ready: VecDeque<Piece>,
+    /// The last record of the newest piece: what forecasting compares.
+    last_record: Vec<u8>,
+}
+
+impl Source<'_> {
+    fn has_unread(&self) -> bool {
+        self.next < self.run.first + self.run.blocks
+    }
+}
+
+/// Reads the runs of one merge.
+struct RunReader<'s, 't, F> {
+    server: &'s SortServer<'s>,
+    tablespace: &'s Tablespace,
+    channel: Channel,
+    free: Vec<IoBuffer>,
+    sources: Vec<Source<'t>>,
+    chunk_blocks: u32,
+    /// Pieces a run may have waiting.
+    ready_max: usize,
+    format: PhantomData<F>,
+}
+
+impl<'s, 't, F: Format> RunReader<'s, 't, F> {
+    fn new(
+        server: &'s SortServer<'s>,
+        runs: Vec<Run<'t>>,
+        shape: MergeShape,
+    ) -> Result<RunReader<'s, 't, F>, EngineError> {
+        let tablespace = server.instance.tablespace(Purpose::Temp);
+        // Fewer runs than the shape has room for: the rest would lie idle.
+        let longest = runs.iter().map(|run| run.blocks.div_ceil(shape.chunk_blocks)).max().unwrap_or(1);
+        let buffer_count = shape.buffer_count.min(runs.len() * longest as usize + 1);
+        let (arena, free) = Arena::buffers(shape.chunk_blocks as usize * tablespace.block_size.bytes(), buffer_count)?;
+        let channel = server.instance.access.method.channel(&[&arena])?;
+        let ready_max = (buffer_count / runs.len()).clamp(1, 4);
+        let source = |run: Run<'t>| Source {
+            next: run.first,
+            run,
+            in_flight: None,
+            ready: VecDeque::new(),
+            last_record: Vec::new(),
+        };
+        let sources = runs.into_iter().map(source).collect();
+        let mut reader = RunReader {
+            server,
+            tablespace,
+            channel,
+            free,
+            sources,
+            chunk_blocks: shape.chunk_blocks,
+            ready_max,
+            format: PhantomData,
+        };
+        for source in 0..reader.sources.len() {
+            reader.request(source)?;
+        }
+        reader.channel.flush(server.session)?;
+        Ok(reader)
+    }
+
+    /// The next piece of a source, for which `used_up` is given back.
+    fn next_piece(&mut self, source: usize, used_up: Option<Piece>) -> Result<Option<Piece>, EngineError> {
+        self.free.extend(used_up.map(|piece| piece.buffer));
+        while let Some(completion) = self.channel.poll(self.server.session)? {
+            self.take_in(completion);
+        }
+        let was_there = !self.sources[source].ready.is_empty();
+        if !was_there && self.sources[source].in_flight.is_none() && self.sources[source].has_unread() {
+            self.request(source)?;
+        }
+        // M2: only now may the spare buffers serve others.
+        self.read_ahead()?;
+        while self.sources[source].ready.is_empty() && self.sources[source].in_flight.is_some() {
+            let completion = self.channel.wait(self.server.session, Event::DirectPathReadTemp)?;
+            self.take_in(completion);
+        }
+        let piece = self.sources[source].ready.pop_front();
+        if let Some(piece) = &piece {
+            let statistic = if was_there { Statistic::MergeBlocksAhead } else { Statistic::MergeBlocksWaited };
+            self.server.session.count(statistic, u64::from(piece.blocks));
+        }
+        Ok(piece)
+    }
+
+    fn take_in(&mut self, completion: plumb_io::Completion) {
+        let source = &mut self.sources[completion.tag as usize];
+        let (first, blocks) = source.in_flight.take().expect("M1: one request a run");
+        let piece = Piece { buffer: completion.buffer, first, blocks };
+        let block_bytes = self.tablespace.block_size.bytes();
+        let start = (blocks as usize - 1) * block_bytes;
+        remember_last::<F>(&piece.buffer[start..start + block_bytes], &mut source.last_record);
+        source.ready.push_back(piece);
+    }
+
+    /// Uses spare buffers for the runs that will run out first.
+    fn read_ahead(&mut self) -> Result<(), EngineError> {
+        let mut submitted = false;
+        while !self.free.is_empty() {
+            let wants = |source: &Source<'_>| {
+                source.has_unread() && source.in_flight.is_none() && source.ready.len() < self.ready_max
+            };
+            let neediest = (0..self.sources.len())
+                .filter(|index| wants(&self.sources[*index]))
+                .min_by(|one, two| {
+                    let (one, two) = (&self.sources[*one], &self.sources[*two]);
+                    let order = || F::compare(&one.last_record, &two.last_record);
+                    one.ready.len().cmp(&two.ready.len()).then_with(order)
+                });
+            let Some(source) = neediest else { break };
+            self.request(source)?;
+            submitted = true;
+        }
+        if submitted {
+            self.channel.flush(self.server.session)?;
+        }
+        Ok(())
+    }
+
+    fn request(&mut self, index: usize) -> Result<(), EngineError> {
+        let source = &mut self.sources[index];
+        debug_assert!(source.in_flight.is_none());
+        let (first, adjacent) = source.run.segment.locate(source.next);
+        let left = source.run.first + source.run.blocks - source.next;
+        let blocks = self.chunk_blocks.min(adjacent).min(left);
+        source.next += blocks;
+        source.in_flight = Some((first, blocks));
+        let block_size = self.tablespace.block_size;
+        let session = self.server.session;
+        session.count(Statistic::PhysicalReadBlocks, u64::from(blocks));
+        session.count(Statistic::PhysicalReadsDirect, u64::from(blocks));
+        session.count(Statistic::PhysicalReadsDirectTemp, u64::from(blocks));
+        let request = Request {
+            operation: Operation::Read,
+            file: Arc::clone(&self.tablespace.file(first.file).file),
+            offset: first.block.byte_offset(block_size),
+            buffer: self.free.pop().expect("M2: a buffer is free for it"),
+            range: 0..blocks as usize * block_size.bytes(),
+            event: Event::DirectPathReadTemp,
+            stream: IoStream::TempReads,
+            tag: index as u64,
+        };
+        self.channel.submit(session, request)?;
+        Ok(())
+    }
+}
+
+/// Copies the last record of a block. The block is verified only when the merge
+/// enters it; a corrupt one gives a useless forecast here and an error there.
+fn remember_last<F: Format>(block: &[u8], last: &mut Vec<u8>) {
+    let used = u16::from_le_bytes([block[14], block[15]]) as usize;
+    let mut records = block.get(HEADER_BYTES..HEADER_BYTES + used).unwrap_or(&[]);
+    let mut record: &[u8] = &[];
+    loop {
+        let length = F::length(records);
+        if length == 0 {
+            break;
+        }
+        (record, records) = records.split_at(length);
+    }
+    if !record.is_empty() {
+        last.clear();
+        last.extend_from_slice(record);
+    }
+}

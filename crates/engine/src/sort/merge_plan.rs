@@ -1,0 +1,149 @@
+//! How wide to merge and how much to read at once.
+//!
+//! The memory of a merge holds so many blocks. Reading k blocks at a time from
+//! each run makes a request cheaper per block, and the merge narrower. With the
+//! read cost ratio `fac` (S0's SORT_READ_FAC: cost of a one-block read over the
+//! cost of each further block of a request) a request of k blocks costs
+//! fac - 1 + k, so a block costs (fac - 1 + k) / k, once for each time it is
+//! read. The plan takes the k with the least total:
+//!
+//! ```text
+//! cost(k) = passes(width(k)) * (fac - 1 + k) / k
+//! ```
+//!
+//! A quarter of the buffers, at least one, is for reading ahead: the run whose
+//! buffer will be used up first is known from its last key (forecasting; Knuth,
+//! The Art of Computer Programming 3, section 5.4.6), so not every run needs a
+//! second buffer.
+//!
+//! Intermediate merges: the first one is just wide enough that all others, and
+//! the last, are full; shortest runs first would matter if runs differed in
+//! length, and here they do not, so the queue is first in, first out.
+
+/// The shape of a merge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MergeShape {
+    /// Most runs merged at once.
+    pub width: usize,
+    /// Blocks of a read request.
+    pub chunk_blocks: u32,
+    /// Buffers of that size.
+    pub buffer_count: usize,
+}
+
+/// The narrowest merge there is: two runs and one buffer to read ahead.
+pub const BUFFERS_MIN: usize = 3;
+
+fn shape(memory_blocks: u32, chunk_blocks: u32) -> Option<MergeShape> {
+    let buffer_count = (memory_blocks / chunk_blocks) as usize;
+    if buffer_count < BUFFERS_MIN {
+        return None;
+    }
+    let width = buffer_count - (buffer_count / 4).max(1);
+    Some(MergeShape { width, chunk_blocks, buffer_count })
+}
+
+/// How often each row is read until `run_count` runs are one.
+#[must_use]
+pub fn passes(run_count: usize, width: usize) -> u32 {
+    let mut passes = 1;
+    let mut reach = width;
+    while reach < run_count {
+        reach = reach.saturating_mul(width);
+        passes += 1;
+    }
+    passes
+}
+
+/// The shape for merging `run_count` runs in `memory_blocks` blocks of memory,
+/// reading at most `chunk_blocks_max` blocks at once.
+///
+/// # Panics
+/// When the memory is less than [`BUFFERS_MIN`] blocks.
+#[must_use]
+pub fn plan(run_count: usize, memory_blocks: u32, chunk_blocks_max: u32, read_fac: f64) -> MergeShape {
+    let cost = |shape: &MergeShape| {
+        let chunk = f64::from(shape.chunk_blocks);
+        f64::from(passes(run_count, shape.width)) * (read_fac - 1.0 + chunk) / chunk
+    };
+    let chunks = (1..=chunk_blocks_max).filter(|blocks| blocks.is_power_of_two() || *blocks == chunk_blocks_max);
+    let shapes = chunks.filter_map(|blocks| shape(memory_blocks, blocks));
+    // The last of equals: larger requests for the same cost.
+    shapes
+        .rev()
+        .min_by(|one, two| cost(one).total_cmp(&cost(two)))
+        .expect("the memory of a sort holds the narrowest merge")
+}
+
+/// Whether all runs can be merged at once with the largest requests, so that the
+/// device's read cost does not matter.
+#[must_use]
+pub fn fits_one_pass(run_count: usize, memory_blocks: u32, chunk_blocks_max: u32) -> Option<MergeShape> {
+    shape(memory_blocks, chunk_blocks_max).filter(|shape| run_count <= shape.width)
+}
+
+/// How many runs the next intermediate merge takes, 0 when none is needed.
+#[must_use]
+pub fn next_merge(run_count: usize, width: usize) -> usize {
+    if run_count <= width {
+        return 0;
+    }
+    // Each full merge removes width - 1 runs; the first removes what is over.
+    match (run_count - width) % (width - 1) {
+        0 => width,
+        over => over + 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_cheap_start_favours_wide_merges_and_a_dear_one_large_reads() {
+        // 64 blocks of memory, 40 runs: one pass needs one-block reads.
+        assert_eq!(plan(40, 64, 64, 1.0).chunk_blocks, 1);
+        // With seeks of 42 blocks' worth it pays to pass twice with larger reads.
+        let dear = plan(40, 64, 64, 42.0);
+        assert!(dear.chunk_blocks >= 4, "{dear:?}");
+        assert!(dear.width < 40);
+    }
+
+    #[test]
+    fn few_runs_get_the_largest_requests() {
+        let shape = fits_one_pass(3, 4096, 64).expect("one pass");
+        assert_eq!((shape.chunk_blocks, shape.buffer_count), (64, 64));
+        assert_eq!(fits_one_pass(60, 4096, 64), None);
+        assert_eq!(plan(3, 4096, 64, 5.0), shape);
+    }
+
+    proptest! {
+        #[test]
+        fn intermediate_merges_end_with_a_full_last_merge(runs in 2usize..5000, width in 2usize..100) {
+            let mut left = runs;
+            let mut first = true;
+            loop {
+                let take = next_merge(left, width);
+                if take == 0 {
+                    break;
+                }
+                prop_assert!((2..=width).contains(&take));
+                prop_assert!(first || take == width);
+                first = false;
+                left = left - take + 1;
+            }
+            prop_assert!(left <= width);
+            prop_assert!(left == runs || left == width);
+        }
+
+        #[test]
+        fn a_plan_never_takes_more_memory_than_there_is(
+            runs in 1usize..5000, memory in 3u32..10_000, chunk in 1u32..128, fac in 1.0f64..500.0,
+        ) {
+            let shape = plan(runs, memory, chunk, fac);
+            prop_assert!(shape.buffer_count as u64 * u64::from(shape.chunk_blocks) <= u64::from(memory));
+            prop_assert!(shape.width >= 2 && shape.width < shape.buffer_count);
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! What a sort is given before its first row: memory, write path, read cost.
+
+use crate::probe::{self, ReadCost};
+use crate::settings::Setting;
+use crate::storage::tablespace::Purpose;
+use crate::{EngineError, Instance};
+use plumb_events::Session;
+use plumb_units::{BlockSize, Bytes, Nanos, Rate};
+use std::sync::{Mutex, PoisonError};
+
+/// The smallest write buffers that `sort_direct_writes=auto` considers: 2 of 32K.
+const AUTO_BUFFERS_MIN: u64 = 2 * 32 * Bytes::K;
+/// Blocks of memory that the narrowest merge needs, with one to spare.
+const AREA_BLOCKS_MIN: u64 = 4;
+
+/// The plan of a sort, the same for all its servers.
+#[derive(Debug)]
+pub struct SortPlan {
+    /// Memory for the area, later for the merge, per server.
+    pub area: Bytes,
+    /// Whether servers write their runs themselves, past the buffer cache.
+    pub direct_writes: bool,
+    /// Why.
+    pub direct_writes_reason: String,
+    /// Size of a write buffer.
+    pub write_buffer_bytes: usize,
+    /// Write buffers a server has.
+    pub write_buffer_count: usize,
+    /// Most blocks of a read request.
+    pub chunk_blocks_max: u32,
+    /// Expected bytes of a record.
+    pub record_bytes: usize,
+    read_fac: Mutex<ReadFac>,
+}
+
+#[derive(Debug, Clone)]
+enum ReadFac {
+    Given(u64),
+    /// Measured when a merge plan first depends on it.
+    Unmeasured,
+    Measured(f64, ReadCost),
+}
+
+impl SortPlan {
+    /// Works out the plan from the settings.
+    ///
+    /// # Errors
+    /// When the sort area holds too few blocks for a merge.
+    pub fn new(instance: &Instance, record_bytes: usize) -> Result<SortPlan, EngineError> {
+        let settings = &instance.settings;
+        let tablespace = instance.tablespace(Purpose::Temp);
+        let area = settings.number(Setting::SortAreaSize);
+        let block_bytes = tablespace.block_size.bytes() as u64;
+        if area < AREA_BLOCKS_MIN * block_bytes {
+            return Err(EngineError::Contradiction {
+                first: format!("sort_area_size={}", Bytes(area).as_setting()),
+                second: format!("db_block_size={}", tablespace.block_size),
+                why: format!(
+                    "a merge needs {AREA_BLOCKS_MIN} blocks; set sort_area_size to at least {}",
+                    Bytes(AREA_BLOCKS_MIN * block_bytes).as_setting()
+                ),
+            });
+        }
+        let count = settings.number(Setting::SortWriteBuffers);
+        let size = settings.number(Setting::SortWriteBufferSize).next_multiple_of(block_bytes);
+        let buffers = write_buffers(settings.word(Setting::SortDirectWrites), area, (count, size), tablespace.block_size);
+        let chunk_blocks_max = settings.number(Setting::DbFileMultiblockReadCount) as u32;
+        let read_fac = settings.optional_number(Setting::SortReadFac);
+        Ok(SortPlan {
+            area: Bytes(buffers.area),
+            direct_writes: buffers.direct,
+            direct_writes_reason: buffers.reason,
+            write_buffer_bytes: (buffers.size as usize).min(tablespace.extent_blocks.bytes(tablespace.block_size) as usize),
+            write_buffer_count: buffers.count as usize,
+            chunk_blocks_max: chunk_blocks_max.min(tablespace.extent_blocks.0),
+            record_bytes,
+            read_fac: Mutex::new(read_fac.map_or(ReadFac::Unmeasured, ReadFac::Given)),
+        })
+    }
+
+    /// Memory of the write buffers of a server.
+    #[must_use]
+    pub fn write_buffer_memory(&self) -> Bytes {
+        Bytes((self.write_buffer_bytes * self.write_buffer_count) as u64)
+    }
+
+    /// The read cost ratio, measured now if it was not given and is not known yet.
+    ///
+    /// # Errors
+    /// When the device cannot be read.
+    pub fn read_fac(&self, instance: &Instance, session: &Session) -> Result<f64, EngineError> {
+        let mut read_fac = self.read_fac.lock().unwrap_or_else(PoisonError::into_inner);
+        if let ReadFac::Unmeasured = *read_fac {
+            let cost = probe::measure(instance, session, Purpose::Temp)?;
+            let fac = cost.read_fac(instance.tablespace(Purpose::Temp).block_size);
+            *read_fac = ReadFac::Measured(fac as f64, cost);
+        }
+        Ok(match &*read_fac {
+            ReadFac::Given(fac) => *fac as f64,
+            ReadFac::Measured(fac, _) => *fac,
+            ReadFac::Unmeasured => unreachable!("measured above"),
+        })
+    }
+
+    /// The ratio used and where it came from, for the report; 0 when no merge
+    /// plan depended on it.
+    #[must_use]
+    pub fn read_fac_used(&self) -> (u64, String) {
+        match &*self.read_fac.lock().unwrap_or_else(PoisonError::into_inner) {
+            ReadFac::Given(fac) => (*fac, "given".to_string()),
+            ReadFac::Unmeasured => (0, "not needed: one pass with the largest requests".to_string()),
+            ReadFac::Measured(fac, cost) => (
+                *fac as u64,
+                format!(
+                    "measured: {} to start a read, then {}",
+                    Nanos((cost.start_seconds * 1e9) as u64),
+                    Rate(cost.bytes_per_second)
+                ),
+            ),
+        }
+    }
+}
+
+struct WriteBuffers {
+    area: u64,
+    direct: bool,
+    reason: String,
+    count: u64,
+    size: u64,
+}
+
+/// `sort_direct_writes`: true puts the write buffers on top of the sort area.
+/// auto takes them out of it, and shrinks them to a tenth of it (the one-tenth
+/// rule of Oracle 7.3); where even the smallest buffers are more than a tenth,
+/// runs go through the buffer cache.
+fn write_buffers(mode: &str, area: u64, (count, size): (u64, u64), block_size: BlockSize) -> WriteBuffers {
+    let block_bytes = block_size.bytes() as u64;
+    let conventional = |reason: String| WriteBuffers { area, direct: false, reason, count: 2, size: block_bytes };
+    match mode {
+        "true" => WriteBuffers {
+            area,
+            direct: true,
+            reason: "true: write buffers on top of the sort area".to_string(),
+            count,
+            size,
+        },
+        "false" => conventional("false: runs go through the buffer cache".to_string()),
+        _ if AUTO_BUFFERS_MIN > area / 10 => conventional(format!(
+            "auto: the smallest write buffers, {}, are more than a tenth of the sort area, {}",
+            Bytes(AUTO_BUFFERS_MIN).as_setting(),
+            Bytes(area).as_setting()
+        )),
+        _ => {
+            let least = (32 * Bytes::K).max(block_bytes);
+            let (mut count, mut size) = (count, size);
+            while count * size > area / 10 && size > least {
+                size = (size / 2).next_multiple_of(block_bytes).max(least);
+            }
+            count = count.min((area / 10 / size).max(2));
+            WriteBuffers {
+                area: area - count * size,
+                direct: true,
+                reason: format!("auto: {count} x {} out of the sort area", Bytes(size).as_setting()),
+                count,
+                size,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BLOCK: BlockSize = BlockSize::ALL[2];
+
+    #[test]
+    fn auto_follows_the_one_tenth_rule() {
+        let decide = |area| write_buffers("auto", area, (4, 256 * Bytes::K), BLOCK);
+        assert!(!decide(639 * Bytes::K).direct);
+        let smallest = decide(640 * Bytes::K);
+        assert_eq!((smallest.direct, smallest.count, smallest.size), (true, 2, 32 * Bytes::K));
+        assert_eq!(smallest.area, 576 * Bytes::K);
+        let large = decide(32 * Bytes::M);
+        assert_eq!((large.count, large.size), (4, 256 * Bytes::K));
+        assert_eq!(large.area, 31 * Bytes::M);
+        for area in [Bytes::M, 2 * Bytes::M, 4 * Bytes::M, 7 * Bytes::M] {
+            let taken = decide(area);
+            assert!(taken.count * taken.size <= area / 10, "{area}");
+        }
+    }
+
+    #[test]
+    fn true_adds_the_buffers_and_false_needs_none() {
+        let on = write_buffers("true", Bytes::M, (8, 64 * Bytes::K), BLOCK);
+        assert_eq!((on.direct, on.area, on.count), (true, Bytes::M, 8));
+        assert!(!write_buffers("false", 1 << 30, (8, 64 * Bytes::K), BLOCK).direct);
+    }
+}

@@ -1,0 +1,165 @@
+//! Sorted runs in the temporary tablespace.
+//!
+//! A run is a stretch of blocks of a temp segment: records packed from the front
+//! of each block, none split over two. The runs of a server follow one another
+//! in one segment, so that small runs waste no extent. A segment gives its
+//! extents back when the last run in it has been merged.
+
+use crate::EngineError;
+use crate::sort::SortServer;
+use crate::storage::block::{BlockKind, Content, HEADER_BYTES};
+use crate::storage::control::SegmentExtent;
+use crate::storage::tablespace::{Purpose, Tablespace};
+use crate::storage::writer::{SegmentWriter, WriterOptions};
+use plumb_events::{Event, IoStream, Statistic};
+use plumb_units::{BlockAddress, BlockNumber};
+use std::rc::Rc;
+
+/// The extents that hold runs.
+#[derive(Debug)]
+pub struct TempSegment<'a> {
+    tablespace: &'a Tablespace,
+    extents: Vec<SegmentExtent>,
+    /// The number of the first block of each extent, counted through the segment.
+    starts: Vec<u32>,
+}
+
+impl<'a> TempSegment<'a> {
+    fn new(tablespace: &'a Tablespace, extents: Vec<SegmentExtent>) -> TempSegment<'a> {
+        let starts = extents
+            .iter()
+            .scan(0, |sum, extent| {
+                let start = *sum;
+                *sum += extent.used;
+                Some(start)
+            })
+            .collect();
+        TempSegment { tablespace, extents, starts }
+    }
+
+    /// Where block number `index` of the segment is, and how many blocks follow
+    /// it without a gap, itself included.
+    #[must_use]
+    pub fn locate(&self, index: u32) -> (BlockAddress, u32) {
+        let extent = self.starts.partition_point(|start| *start <= index) - 1;
+        let within = index - self.starts[extent];
+        let SegmentExtent { extent, used } = self.extents[extent];
+        let first = extent.address(0);
+        (BlockAddress { file: first.file, block: BlockNumber(first.block.0 + within) }, used - within)
+    }
+}
+
+impl Drop for TempSegment<'_> {
+    fn drop(&mut self) {
+        self.tablespace.release(self.extents.iter().map(|extent| extent.extent));
+    }
+}
+
+/// A sorted run on disk.
+#[derive(Debug, Clone)]
+pub struct Run<'a> {
+    /// Where its blocks are.
+    pub segment: Rc<TempSegment<'a>>,
+    /// Its first block, counted through the segment.
+    pub first: u32,
+    /// How many blocks.
+    pub blocks: u32,
+}
+
+/// Writes runs one after the other.
+#[derive(Debug)]
+pub struct RunWriter<'a> {
+    server: &'a SortServer<'a>,
+    writer: SegmentWriter<'a>,
+    /// Records and bytes in the block being filled.
+    content: Content,
+    /// Blocks sealed so far, in all runs.
+    blocks: u32,
+    /// First block and number of blocks of the finished runs.
+    runs: Vec<(u32, u32)>,
+    rows: u64,
+}
+
+impl<'a> RunWriter<'a> {
+    /// A writer with the write buffers of the plan.
+    ///
+    /// # Errors
+    /// When buffers or a channel cannot be had.
+    pub fn new(server: &'a SortServer<'a>) -> Result<RunWriter<'a>, EngineError> {
+        let plan = server.plan;
+        let options = WriterOptions {
+            kind: BlockKind::Temp,
+            lsn: server.lsn,
+            buffer_bytes: plan.write_buffer_bytes,
+            buffer_count: plan.write_buffer_count,
+            event: Event::DirectPathWriteTemp,
+            stream: IoStream::TempWrites,
+        };
+        let tablespace = server.instance.tablespace(Purpose::Temp);
+        let writer = SegmentWriter::new(server.session, &server.instance.access, tablespace, options)?;
+        Ok(RunWriter { server, writer, content: Content { entries: 0, used: 0 }, blocks: 0, runs: Vec::new(), rows: 0 })
+    }
+
+    /// Adds a record to the run being written; records come in order.
+    ///
+    /// # Errors
+    /// When an earlier write failed or temp space cannot be had.
+    #[inline]
+    pub fn push(&mut self, record: &[u8]) -> Result<(), EngineError> {
+        let mut block = self.writer.block()?;
+        let mut start = HEADER_BYTES + self.content.used as usize;
+        if start + record.len() > block.len() {
+            self.seal()?;
+            block = self.writer.block()?;
+            start = HEADER_BYTES;
+        }
+        block[start..start + record.len()].copy_from_slice(record);
+        self.content.used += record.len() as u16;
+        self.content.entries += 1;
+        Ok(())
+    }
+
+    /// Ends the run being written.
+    ///
+    /// # Errors
+    /// When an earlier write failed.
+    pub fn end_run(&mut self) -> Result<(), EngineError> {
+        if self.content.entries > 0 {
+            self.seal()?;
+        }
+        let first = self.runs.last().map_or(0, |(first, blocks)| first + blocks);
+        if self.blocks > first {
+            self.runs.push((first, self.blocks - first));
+        }
+        self.server.session.count(Statistic::SortRunRows, std::mem::take(&mut self.rows));
+        Ok(())
+    }
+
+    /// Runs ended so far.
+    #[must_use]
+    pub fn run_count(&self) -> usize {
+        self.runs.len()
+    }
+
+    /// Waits until everything is written and gives back the runs, with the
+    /// bytes of their blocks.
+    ///
+    /// # Errors
+    /// When a write failed.
+    pub fn finish(self) -> Result<(Vec<Run<'a>>, u64), EngineError> {
+        let tablespace = self.server.instance.tablespace(Purpose::Temp);
+        let extents = self.writer.finish()?;
+        let bytes = u64::from(self.blocks) * tablespace.block_size.bytes() as u64;
+        let segment = Rc::new(TempSegment::new(tablespace, extents));
+        let run = |(first, blocks)| Run { segment: Rc::clone(&segment), first, blocks };
+        Ok((self.runs.into_iter().map(run).collect(), bytes))
+    }
+
+    fn seal(&mut self) -> Result<(), EngineError> {
+        let content = std::mem::replace(&mut self.content, Content { entries: 0, used: 0 });
+        self.rows += u64::from(content.entries);
+        self.writer.seal(content)?;
+        self.blocks += 1;
+        Ok(())
+    }
+}
