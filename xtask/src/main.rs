@@ -1,1 +1,42 @@
-fn main(){}
+//! The chores of this repository: `cargo xtask tidy`, `cargo xtask bench NAME`.
+
+mod bench;
+mod tidy;
+
+use clap::{Parser, Subcommand};
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, Parser)]
+#[command(about = "The chores of this repository")]
+struct Arguments {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Debug, Subcommand)]
+enum Chore {
+    /// Checks the rules of the house that a program can check.
+    Tidy,
+    /// Measures and prints; never part of a test.
+    #[command(subcommand)]
+    Bench(bench::Bench),
+}
+
+fn main() -> anyhow::Result<()> {
+    match Arguments::parse().chore {
+        Chore::Tidy => {
+            let complaints = tidy::check(&workspace());
+            for complaint in &complaints {
+                println!("{complaint}");
+            }
+            anyhow::ensure!(complaints.is_empty(), "{} complaints", complaints.len());
+            Ok(())
+        }
+        Chore::Bench(bench) => bench.run(),
+    }
+}
+
+/// The root of the workspace.
+fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new(".")).to_path_buf()
+}

@@ -137,6 +137,12 @@ pub enum EngineError {
         /// What should be there.
         expected: String,
     },
+    /// A write of the database writer failed some time ago; the cache is closed.
+    #[error("the database writer failed, and the buffer cache is closed: {first}; open the database again once the cause is removed")]
+    WriterFailed {
+        /// The first failure, as it was reported then.
+        first: String,
+    },
     /// A server of a parallel operation ended because another one failed.
     #[error("stopped because another server failed")]
     Stopped,

@@ -9,6 +9,7 @@
 //! files there or in directories of their own. A process holds the lock file
 //! while the instance lives.
 
+use crate::cache::{BufferCache, CacheOptions};
 use crate::settings::{Setting, Settings};
 use crate::storage::control::{Catalog, FileEntry, TablespaceEntry};
 use crate::storage::datafile::DataFile;
@@ -117,6 +118,8 @@ pub struct Instance {
     pub cancel: Cancel,
     home: PathBuf,
     tablespaces: Arc<Vec<Tablespace>>,
+    /// Stops its writers when the instance is dropped.
+    cache: BufferCache,
     catalog: Mutex<Catalog>,
     /// Holds the lock as long as it is open; `None` for files in memory.
     _lock: Option<fs::File>,
@@ -171,13 +174,16 @@ impl Instance {
         }
         drop(session);
         made.keep();
+        let tablespaces = Arc::new(tablespaces);
+        let cache = new_cache(&settings, &access, &tablespaces, &recorder);
         Ok(Instance {
             settings,
             access,
             recorder,
             cancel,
             home: layout.home.clone(),
-            tablespaces: Arc::new(tablespaces),
+            tablespaces,
+            cache,
             catalog: Mutex::new(catalog),
             _lock: lock,
         })
@@ -213,13 +219,16 @@ impl Instance {
             }
         }
         drop(session);
+        let tablespaces = Arc::new(tablespaces);
+        let cache = new_cache(&settings, &access, &tablespaces, &recorder);
         Ok(Instance {
             settings,
             access,
             recorder,
             cancel,
             home: home.to_path_buf(),
-            tablespaces: Arc::new(tablespaces),
+            tablespaces,
+            cache,
             catalog: Mutex::new(catalog),
             _lock: Some(lock),
         })
@@ -241,6 +250,19 @@ impl Instance {
     #[must_use]
     pub fn tablespaces(&self) -> &[Tablespace] {
         &self.tablespaces
+    }
+
+    /// The buffer cache.
+    #[must_use]
+    pub fn cache(&self) -> &BufferCache {
+        &self.cache
+    }
+
+    /// A cache of another shape, for tests.
+    #[cfg(test)]
+    pub(crate) fn replace_cache(&mut self, options: CacheOptions) {
+        let tablespaces = Arc::clone(&self.tablespaces);
+        self.cache = BufferCache::new(options, &self.access, tablespaces, self.recorder.clone());
     }
 
     /// The catalog as it stands.
@@ -295,6 +317,7 @@ impl Instance {
     /// # Errors
     /// When something cannot be removed; the rest is removed all the same.
     pub fn destroy(self) -> Result<(), EngineError> {
+        self.cache.stop();
         let mut first = Ok(());
         for file in self.tablespaces.iter().flat_map(|tablespace| &tablespace.files) {
             let removed = self.access.disk.remove(file.file.path());
@@ -384,6 +407,16 @@ fn lock_home(home: &Path) -> Result<fs::File, EngineError> {
     file.rewind().map_err(fail)?;
     write!(file, "{}", std::process::id()).map_err(fail)?;
     Ok(file)
+}
+
+fn new_cache(
+    settings: &Settings,
+    access: &Access,
+    tablespaces: &Arc<Vec<Tablespace>>,
+    recorder: &Recorder,
+) -> BufferCache {
+    let options = CacheOptions::of(settings, tablespaces[0].block_size);
+    BufferCache::new(options, access, Arc::clone(tablespaces), recorder.clone())
 }
 
 fn create_tablespace(

@@ -10,11 +10,13 @@
 
 mod error;
 pub mod check;
+pub mod drop;
 pub mod instance;
 pub mod probe;
 pub mod settings;
 pub mod storage;
 
+pub mod cache;
 pub mod table;
 pub mod sort;
 pub mod parallel;

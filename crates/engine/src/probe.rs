@@ -1,7 +1,45 @@
 //! What a read costs on the device under a tablespace.
-use crate::storage::tablespace::Purpose;
+//!
+//! The merges of a sort are planned with two figures: what it costs to start a
+//! read, and what each further block of the same read costs. They are measured
+//! with random reads of four sizes, one at a time, in shuffled order so that a
+//! device that slows down slows all sizes alike. The median of each size is
+//! kept, and a line t = start + bytes / rate is laid through the medians. What
+//! is minimised is the relative error: the scatter of a time grows with the
+//! time, and a plain fit would let the longest reads decide where the line
+//! starts.
+//!
+//! [`sequential_read`] is the other end: as many bytes a second as the requests
+//! of a scan can bring in when nobody looks at the bytes.
+//!
+//! Limits: the medians of a slow disk come from few reads, three of the larger
+//! sizes at least. What a device does when written to at the same time, or with
+//! many random reads at once, is not measured.
+
+use crate::parallel::servers::{self, Operation};
+use crate::settings::Setting;
+use crate::storage::control::SegmentExtent;
+use crate::storage::datafile::{DataFile, extent_start};
+use crate::storage::reader::{ReaderOptions, SegmentReader};
+use crate::storage::tablespace::{Extent, Purpose, Tablespace};
+use crate::table::scan;
 use crate::{EngineError, Instance};
-use plumb_events::Session;
+use plumb_events::{Event, IoStream, Session, now};
+use plumb_io::{Arena, Channel, DirectIo, IoBuffer, IoError, Request, receipt};
+use plumb_units::{BlockSize, Bytes, Nanos};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread;
+
+/// The sizes read besides one block, where the files are long enough.
+const LARGER: [usize; 3] = [64 << 10, 256 << 10, 1 << 20];
+/// Reads of one block in a round; of each larger size there is one.
+const BLOCK_READS: usize = 4;
+/// No round begins later than this, unless there were fewer than `ROUNDS_MIN`.
+const BUDGET: Nanos = Nanos(80_000_000);
+const ROUNDS_MIN: usize = 3;
+const ROUNDS_MAX: usize = 64;
+const SEED: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// The cost of reads: t(bytes) = start + bytes / rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -14,16 +52,258 @@ pub struct ReadCost {
     pub block_read_seconds: f64,
 }
 
+impl ReadCost {
+    /// SORT_READ_FAC: the cost of reading one block over the cost of each further
+    /// block of the same request, (seek + latency + transfer) / transfer, that is
+    ///
+    /// ```text
+    /// (seek + latency) / transfer + 1
+    /// ```
+    ///
+    /// rounded, and at least 1. Transfer is the time of one block at the rate.
+    #[must_use]
+    pub fn read_fac(&self, block_size: BlockSize) -> u64 {
+        let transfer = block_size.bytes() as f64 / self.bytes_per_second;
+        let ratio = (self.start_seconds + transfer) / transfer;
+        if ratio.is_finite() { (ratio.round() as u64).max(1) } else { 1 }
+    }
+}
+
 /// Measures it with reads of the tablespace's own files.
 ///
 /// # Errors
 /// When a read fails.
-pub fn measure(_instance: &Instance, _session: &Session, _purpose: Purpose) -> Result<ReadCost, EngineError> {
-    unimplemented!()
+pub fn measure(instance: &Instance, session: &Session, purpose: Purpose) -> Result<ReadCost, EngineError> {
+    let tablespace = instance.tablespace(purpose);
+    let block_bytes = tablespace.block_size.bytes();
+    let mut probe = Probe::new(instance, session, tablespace)?;
+    let mut samples: Vec<Sample> = std::iter::once(block_bytes)
+        .chain(
+            LARGER.into_iter().filter(|size| *size > block_bytes && *size as u64 <= probe.file_bytes_max()),
+        )
+        .map(|size| Sample { bytes: size, seconds: Vec::new() })
+        .collect();
+    let begin = now();
+    for round in 0..ROUNDS_MAX {
+        if round >= ROUNDS_MIN && now().saturating_sub(begin) >= BUDGET {
+            break;
+        }
+        instance.cancel.check()?;
+        drop_cache(session, tablespace)?;
+        for size in probe.shuffled_round(samples.len()) {
+            let seconds = probe.read(samples[size].bytes)?;
+            samples[size].seconds.push(seconds);
+        }
+    }
+    let medians: Vec<(f64, f64)> =
+        samples.iter_mut().map(|sample| (sample.bytes as f64, median(&mut sample.seconds))).collect();
+    let (start_seconds, bytes_per_second) = fit(&medians);
+    Ok(ReadCost { start_seconds, bytes_per_second, block_read_seconds: medians[0].1 })
 }
 
-impl ReadCost {
-    /// placeholder
-    #[must_use]
-    pub fn read_fac(&self, _b: plumb_units::BlockSize) -> u64 { 1 }
+/// The bytes a second that the device gives to the requests of a scan: its
+/// request size, its read-ahead, its number of servers, over extents of the
+/// tablespace in their order, `bytes` of them or as many as there are. The blocks
+/// are not looked at, and need not have been written: this is the bar that a
+/// scan is held against.
+///
+/// # Errors
+/// When a read fails.
+pub fn sequential_read(
+    instance: &Instance,
+    session: &Session,
+    purpose: Purpose,
+    bytes: u64,
+) -> Result<f64, EngineError> {
+    let tablespace = instance.tablespace(purpose);
+    let extents = first_extents(tablespace, bytes)?;
+    let extents = extents.as_slice();
+    let options = raw_options(instance, tablespace);
+    drop_cache(session, tablespace)?;
+    let operation = Operation::new(instance);
+    let taken = AtomicUsize::new(0);
+    let begin = now();
+    thread::scope(|scope| {
+        let servers = (0..instance.parallel_degree()).map(|number| {
+            let (operation, taken) = (&operation, &taken);
+            servers::start(scope, instance, operation, format!("probe p{number:03}"), move |session| {
+                let mut reader = SegmentReader::new(session, &instance.access, tablespace, options)?;
+                let mut pieces = || extents.get(taken.fetch_add(1, Relaxed)).copied();
+                while let Some(chunk) = reader.next(&mut pieces)? {
+                    operation.check()?;
+                    reader.recycle(chunk);
+                }
+                Ok(())
+            })
+        });
+        let servers = servers.collect();
+        servers::join(session, servers);
+    });
+    operation.outcome()?;
+    let elapsed = now().saturating_sub(begin);
+    let read: u64 = extents.iter().map(|extent| u64::from(extent.used)).sum();
+    Ok(Bytes(read * tablespace.block_size.bytes() as u64).per(elapsed).0)
 }
+
+/// How a scan reads, but with no buffer for an owner to work on.
+fn raw_options(instance: &Instance, tablespace: &Tablespace) -> ReaderOptions {
+    let options = scan::reader_options(instance);
+    ReaderOptions {
+        chunk_blocks: options.chunk_blocks.min(tablespace.extent_blocks.0),
+        buffer_count: instance.settings.number(Setting::ScanReadAhead) as usize,
+        stream: IoStream::Probe,
+        ..options
+    }
+}
+
+/// Extents in the order in which they are handed out, up to so many bytes.
+fn first_extents(tablespace: &Tablespace, bytes: u64) -> Result<Vec<SegmentExtent>, EngineError> {
+    let extent_bytes = tablespace.extent_blocks.bytes(tablespace.block_size);
+    let mut counts = Vec::new();
+    for file in &tablespace.files {
+        counts.push((file.file.length()? / extent_bytes) as u32);
+    }
+    let most = counts.iter().copied().max().unwrap_or(0);
+    let rounds = (0..most).flat_map(|index| (0..counts.len()).map(move |file| (index, file)));
+    let there = rounds.filter(|(index, file)| *index < counts[*file]);
+    let extent = |(index, file): (u32, usize)| {
+        let first = extent_start(index, tablespace.extent_blocks).0;
+        let blocks = (index + 1) * tablespace.extent_blocks.0 - first;
+        let extent = Extent { file: tablespace.files[file].id.0, block: first, blocks };
+        SegmentExtent { extent, used: blocks }
+    };
+    let wanted = bytes.div_ceil(extent_bytes).max(1);
+    Ok(there.take(usize::try_from(wanted).unwrap_or(usize::MAX)).map(extent).collect())
+}
+
+/// Files that are read through the page cache are to be read from the device.
+fn drop_cache(session: &Session, tablespace: &Tablespace) -> Result<(), EngineError> {
+    for file in tablespace.files.iter().filter(|file| file.file.direct() == DirectIo::Off) {
+        let Some(descriptor) = file.file.descriptor() else { continue };
+        session.wait(Event::DirectPathSync, || receipt::drop_cache(descriptor)).map_err(|source| {
+            IoError::Operation {
+                operation: "drop from the page cache",
+                path: file.file.path().to_path_buf(),
+                source,
+            }
+        })?;
+    }
+    Ok(())
+}
+
+/// Times of reads of one size.
+struct Sample {
+    bytes: usize,
+    seconds: Vec<f64>,
+}
+
+/// Reads at random places, one at a time.
+struct Probe<'a> {
+    session: &'a Session,
+    block_size: BlockSize,
+    /// Each file with its length.
+    files: Vec<(&'a DataFile, u64)>,
+    channel: Channel,
+    buffer: Option<IoBuffer>,
+    random: u64,
+}
+
+impl<'a> Probe<'a> {
+    fn new(
+        instance: &Instance,
+        session: &'a Session,
+        tablespace: &'a Tablespace,
+    ) -> Result<Probe<'a>, EngineError> {
+        let mut files = Vec::new();
+        for file in &tablespace.files {
+            files.push((file, file.file.length()?));
+        }
+        let (arena, mut buffers) = Arena::buffers(LARGER[LARGER.len() - 1], 1)?;
+        let channel = instance.access.method.channel(&[&arena])?;
+        let (buffer, block_size) = (buffers.pop(), tablespace.block_size);
+        Ok(Probe { session, block_size, files, channel, buffer, random: SEED })
+    }
+
+    /// The longest file's length: a size is read where at least one file has it.
+    fn file_bytes_max(&self) -> u64 {
+        self.files.iter().map(|(_, length)| *length).max().unwrap_or(0)
+    }
+
+    /// SplitMix64.
+    fn below(&mut self, limit: u64) -> u64 {
+        self.random = self.random.wrapping_add(SEED);
+        let mut word = self.random;
+        word = (word ^ (word >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (word ^ (word >> 31)) % limit
+    }
+
+    /// Which sizes to read, by number: some blocks and one of each other size.
+    fn shuffled_round(&mut self, sizes: usize) -> Vec<usize> {
+        let mut round = vec![0; BLOCK_READS];
+        round.extend(1..sizes);
+        for last in (1..round.len()).rev() {
+            let other = self.below(last as u64 + 1) as usize;
+            round.swap(last, other);
+        }
+        round
+    }
+
+    /// Seconds of one read of so many bytes at a random block.
+    fn read(&mut self, bytes: usize) -> Result<f64, EngineError> {
+        let long_enough = |file: &&(&DataFile, u64)| file.1 >= bytes as u64;
+        let count = self.files.iter().filter(long_enough).count() as u64;
+        let turn = self.below(count) as usize;
+        let (file, length) = *self.files.iter().filter(long_enough).nth(turn).expect("fewer than counted");
+        let places = (length - bytes as u64) / self.block_size.bytes() as u64 + 1;
+        let offset = self.below(places) * self.block_size.bytes() as u64;
+        let request = Request {
+            operation: plumb_io::Operation::Read,
+            file: Arc::clone(&file.file),
+            offset,
+            buffer: self.buffer.take().expect("given back by the read before"),
+            range: 0..bytes,
+            event: Event::DirectPathRead,
+            stream: IoStream::Probe,
+            tag: 0,
+        };
+        let begin = now();
+        self.channel.submit(self.session, request)?;
+        let completion = self.channel.wait(self.session, Event::DirectPathRead)?;
+        let elapsed = now().saturating_sub(begin);
+        self.buffer = Some(completion.buffer);
+        Ok(elapsed.seconds())
+    }
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let upper = values[values.len() / 2];
+    let lower = values[(values.len() - 1) / 2];
+    (lower + upper) / 2.0
+}
+
+/// Start and rate of the line through (bytes, seconds) with the least squares
+/// of relative errors. A start below zero is taken as zero; where longer reads
+/// take no longer, the rate is that of the longest.
+fn fit(points: &[(f64, f64)]) -> (f64, f64) {
+    // Each error is divided by the time: weights of 1 / t^2 in the normal equations.
+    let sum = |term: fn(f64, f64) -> f64| -> f64 {
+        points.iter().map(|(bytes, seconds)| term(*bytes, *seconds) / (seconds * seconds)).sum()
+    };
+    let (weight, x, y) = (sum(|_, _| 1.0), sum(|b, _| b), sum(|_, s| s));
+    let (xx, xy) = (sum(|b, _| b * b), sum(|b, s| b * s));
+    let slope = (weight * xy - x * y) / (weight * xx - x * x);
+    let start = (y - slope * x) / weight;
+    if start.is_finite() && slope > 0.0 && start >= 0.0 {
+        return (start, 1.0 / slope);
+    }
+    if slope > 0.0 {
+        return (0.0, xx / xy);
+    }
+    let (bytes, seconds) = points[points.len() - 1];
+    (points[0].1.min(seconds), bytes / seconds.max(1e-9))
+}
+
+#[cfg(test)]
+mod tests;

@@ -256,7 +256,7 @@ mod tests {
     fn what_is_refused_names_setting_value_range_and_place() {
         assert_eq!(
             refused("sort_area_size", "1K"),
-            "--set: sort_area_size = 1k is out of range: it takes a size from 64K to 1024G"
+            "--set: sort_area_size = 1k is out of range: it takes a size from 64K to 1T"
         );
         assert_eq!(
             refused("io_method", "aio"),

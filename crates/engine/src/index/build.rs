@@ -179,7 +179,7 @@ impl Build<'_> {
         let begin = now();
         let mut sample = self.sample::<F>(coordinator)?;
         let record_bytes = (sample.iter().map(Vec::len).sum::<usize>()).div_ceil(sample.len().max(1)).max(16);
-        let plan = SortPlan::new(instance, record_bytes)?;
+        let plan = SortPlan::new(instance, record_bytes, self.table.row_count / degree as u64)?;
         sample.sort_by(|one, two| F::compare(one, two));
         let ranges = splitters(&sample, degree);
         drop(sample);
@@ -342,14 +342,21 @@ impl Build<'_> {
                 let mut sorter = Sorter::<F>::new(&server);
                 let mut scratch = Vec::new();
                 let mut records = Vec::with_capacity(table_queue::BUFFER_BYTES);
-                scan::scan(self.instance, session, operation, &granules, |row, row_id| {
+                let begin = now();
+                let visit = |row: &[u8], row_id| {
                     self.make::<F>(row, row_id, &mut scratch, &mut records)?;
                     if records.len() >= table_queue::BUFFER_BYTES / 4 {
                         sorter.fill(&records)?;
                         records.clear();
                     }
                     Ok(())
-                })?;
+                };
+                if self.instance.settings.word(Setting::SerialDirectRead) == "true" {
+                    scan::scan(self.instance, session, operation, &granules, visit)?;
+                } else {
+                    scan::scan_conventional(self.instance, session, operation, &granules, visit)?;
+                }
+                self.instance.recorder.phase("table scan", begin, self.table.row_count);
                 sorter.fill(&records)?;
                 self.finish_part(session, sorter)
             };
@@ -371,21 +378,15 @@ impl Build<'_> {
         let granules = Granules::new(&self.table.extents);
         let queue = TableQueue::new(degree, degree, degree * QUEUE_BUFFERS_PER_SENDER);
         let (granules, queue) = (&granules, &queue);
-        // Whoever fails closes the queue, so that nobody waits for it.
-        let guarded = |result: Result<(), EngineError>| result.inspect_err(|_| queue.close());
         let parts = thread::scope(|scope| {
             let sorts = (0..degree).map(|lane| {
-                let work = move |session: &Session| {
-                    let part = self.sort_lane::<F>(session, operation, plan, queue, lane);
-                    part.inspect_err(|_| queue.close())
-                };
+                let work = move |session: &Session| self.sort_lane::<F>(session, operation, plan, queue, lane);
                 servers::start(scope, self.instance, operation, format!("PX sort server p{lane:03}"), work)
             });
             let sorts: Vec<_> = sorts.collect();
             let scans = (0..degree).map(|number| {
-                let work = move |session: &Session| {
-                    guarded(self.scan_lane::<F>(session, operation, granules, queue, ranges))
-                };
+                let work =
+                    move |session: &Session| self.scan_lane::<F>(session, operation, granules, queue, ranges);
                 servers::start(scope, self.instance, operation, format!("PX scan server p{number:03}"), work)
             });
             let scans: Vec<_> = scans.collect();
@@ -403,6 +404,7 @@ impl Build<'_> {
         queue: &TableQueue,
         ranges: &[Vec<u8>],
     ) -> Result<(), EngineError> {
+        let guard = queue.close_unless_done();
         let begin = now();
         let mut buffers = Vec::new();
         for lane in 0..=ranges.len() {
@@ -427,6 +429,7 @@ impl Build<'_> {
             queue.send(session, lane, buffer);
         }
         queue.sender_done();
+        guard.done();
         session.count(Statistic::QueueRows, rows);
         self.instance.recorder.phase("table scan", begin, rows);
         Ok(())
@@ -440,12 +443,14 @@ impl Build<'_> {
         queue: &TableQueue,
         lane: usize,
     ) -> Result<SubIndex, EngineError> {
+        let guard = queue.close_unless_done();
         let server = self.sort_server(session, operation, plan);
         let mut sorter = Sorter::<F>::new(&server);
         while let Some(buffer) = queue.receive(session, lane).map_err(|Closed| EngineError::Stopped)? {
             sorter.fill(&buffer)?;
             queue.give_back(lane, buffer);
         }
+        guard.done();
         self.finish_part(session, sorter)
     }
 

@@ -142,12 +142,40 @@ impl TableQueue {
         }
     }
 
+    /// A guard that closes the queue when it is dropped before its server has
+    /// succeeded: by an error or by a panic, nobody is left waiting.
+    pub fn close_unless_done(&self) -> CloseGuard<'_> {
+        CloseGuard { queue: self, done: false }
+    }
+
     /// Wakes everybody with [`Closed`]: a server has failed.
-    pub fn close(&self) {
+    fn close(&self) {
         for lane in &self.lanes {
             locked(&lane.state).closed = true;
             lane.filled.notify_all();
             lane.emptied.notify_all();
+        }
+    }
+}
+
+/// Closes its queue unless told that the server is done.
+#[derive(Debug)]
+pub struct CloseGuard<'q> {
+    queue: &'q TableQueue,
+    done: bool,
+}
+
+impl CloseGuard<'_> {
+    /// The server has succeeded.
+    pub fn done(mut self) {
+        self.done = true;
+    }
+}
+
+impl Drop for CloseGuard<'_> {
+    fn drop(&mut self) {
+        if !self.done {
+            self.queue.close();
         }
     }
 }

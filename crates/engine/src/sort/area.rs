@@ -1,20 +1,40 @@
 //! The sort area: records collected in a fixed amount of memory and sorted there.
 //!
-//! The memory is taken once and never grows. When it is full the area is sorted,
-//! drained in order, and filled again.
+//! The memory is taken once and never grows. It fills strip by strip; a strip is
+//! about as large as the second-level cache takes and is sorted the moment it is
+//! full. Sorting is then spread evenly over the input: sorting a full area of 32M
+//! at once would leave the scan's reads standing for a tenth of a second each
+//! time, and the processor idle afterwards until the disk has caught up. When
+//! the area is full its strips become runs each, or are merged into one
+//! ([`Drain`]).
 //!
 //! [`WordKey`] records are numbers of 128 bits, sorted in place by
 //! [`radix`](super::radix). [`BytesKey`] records lie in a heap; what is sorted is
 //! an entry of 16 bytes each: a prefix of 8 key bytes and the record's place. The
-//! prefix starts behind what all keys in the area have in common, so that a
+//! prefix starts behind what all keys in the strip have in common, so that a
 //! shared beginning (`https://www.`) does not use it up.
 //!
-//! An area that was filled in order, or in reverse, is not sorted again: each
-//! push compares with the record before it.
+//! A strip that was filled in order, or in reverse, is not sorted again: each
+//! record is compared with the one before it.
 
-use super::format::{self, BytesKey, Format, WORD_RECORD, WordKey, key_of, row_of, wide, word_record};
+use super::format::{self, BytesKey, Format, WORD_RECORD, WordKey, key_of, row_of, wide};
+use super::loser_tree::LoserTree;
 use super::radix;
 use plumb_io::huge_vec;
+
+/// Records of a [`WordKey`] strip: 1 MiB.
+const WORD_STRIP: usize = 64 * 1024;
+/// Records of a [`BytesKey`] strip.
+const BYTES_STRIP: usize = 16 * 1024;
+
+/// How a full area is emptied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Drain {
+    /// Strip after strip, each in order: the runs are many, and merged once less.
+    Strips,
+    /// All records in one order.
+    Merged,
+}
 
 /// Records in memory.
 pub trait SortArea<F: Format>: Sized + Send {
@@ -28,16 +48,37 @@ pub trait SortArea<F: Format>: Sized + Send {
     /// Records in the area.
     fn len(&self) -> usize;
 
+    /// Records in a full strip.
+    fn strip_len(&self) -> usize;
+
     /// Whether there is none.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Sorts them and hands them out in order; the area is empty then.
+    /// Hands the records to `sink` in order; the area is empty then.
     ///
     /// # Errors
-    /// When `take` fails.
-    fn drain_sorted<E>(&mut self, take: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E>;
+    /// When the sink fails.
+    fn drain<S: RecordSink>(&mut self, how: Drain, sink: &mut S) -> Result<(), S::Error>;
+}
+
+/// Takes sorted records.
+pub trait RecordSink {
+    /// How it fails.
+    type Error;
+
+    /// Takes the next record.
+    ///
+    /// # Errors
+    /// Its own.
+    fn record(&mut self, record: &[u8]) -> Result<(), Self::Error>;
+
+    /// The records so far are in order; the next one may be smaller.
+    ///
+    /// # Errors
+    /// Its own.
+    fn end_run(&mut self) -> Result<(), Self::Error>;
 }
 
 /// Whether records came in order so far.
@@ -56,20 +97,66 @@ impl InputOrder {
 pub struct WordArea {
     entries: Vec<u128>,
     capacity: usize,
+    /// Entries in sorted strips; what follows is the strip being filled.
+    sorted: usize,
     order: InputOrder,
 }
 
 impl SortArea<WordKey> for WordArea {
     fn new(bytes: usize, _: usize) -> WordArea {
         let capacity = bytes / WORD_RECORD;
-        WordArea { entries: huge_vec(capacity), capacity, order: InputOrder::UNKNOWN }
+        WordArea { entries: huge_vec(capacity), capacity, sorted: 0, order: InputOrder::UNKNOWN }
     }
 
     fn fill(&mut self, records: &[u8]) -> usize {
-        let room = (self.capacity - self.entries.len()).min(records.len() / WORD_RECORD);
-        let taken = &records[..room * WORD_RECORD];
-        let mut last = self.entries.last().copied();
-        for record in taken.chunks_exact(WORD_RECORD) {
+        let mut taken = 0;
+        while taken < records.len() {
+            let strip_end = (self.sorted + WORD_STRIP).min(self.capacity);
+            let room = strip_end - self.entries.len();
+            if room == 0 {
+                return taken;
+            }
+            let end = records.len().min(taken + room * WORD_RECORD);
+            self.append(&records[taken..end]);
+            taken = end;
+            if self.entries.len() == strip_end {
+                self.sort_strip();
+            }
+        }
+        taken
+    }
+
+    fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    fn strip_len(&self) -> usize {
+        self.capacity.min(WORD_STRIP)
+    }
+
+    fn drain<S: RecordSink>(&mut self, how: Drain, sink: &mut S) -> Result<(), S::Error> {
+        self.sort_strip();
+        let strips: Vec<&[u128]> = self.entries.chunks(WORD_STRIP).collect();
+        if how == Drain::Strips || strips.len() <= 1 {
+            for strip in strips {
+                debug_assert!(strip.is_sorted());
+                strip.iter().try_for_each(|entry| sink.record(&entry.to_le_bytes()))?;
+                sink.end_run()?;
+            }
+        } else {
+            merge_words(&strips, sink)?;
+            sink.end_run()?;
+        }
+        self.entries.clear();
+        self.sorted = 0;
+        Ok(())
+    }
+}
+
+impl WordArea {
+    fn append(&mut self, records: &[u8]) {
+        let mut last = self.entries[self.sorted..].last().copied();
+        for record in records.chunks_exact(WORD_RECORD) {
             let entry = wide(record);
             if let Some(last) = last {
                 self.order.ascending &= last <= entry;
@@ -78,26 +165,35 @@ impl SortArea<WordKey> for WordArea {
             last = Some(entry);
             self.entries.push(entry);
         }
-        taken.len()
     }
 
-    fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    fn drain_sorted<E>(&mut self, mut take: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+    fn sort_strip(&mut self) {
+        let strip = &mut self.entries[self.sorted..];
         match self.order {
             InputOrder { ascending: true, .. } => {}
-            InputOrder { descending: true, .. } => self.entries.reverse(),
-            _ => radix::sort(&mut self.entries),
+            InputOrder { descending: true, .. } => strip.reverse(),
+            _ => radix::sort(strip),
         }
-        debug_assert!(self.entries.is_sorted());
-        for entry in &self.entries {
-            take(&word_record(*entry))?;
-        }
-        self.entries.clear();
+        self.sorted = self.entries.len();
         self.order = InputOrder::UNKNOWN;
-        Ok(())
+    }
+}
+
+fn merge_words<S: RecordSink>(strips: &[&[u128]], sink: &mut S) -> Result<(), S::Error> {
+    let less = |one: &(u128, u32), two: &(u128, u32)| one.0 < two.0;
+    let mut next = vec![0usize; strips.len()];
+    let heads: Vec<(u128, u32)> = strips.iter().zip(0..).map(|(strip, source)| (strip[0], source)).collect();
+    let mut tree = LoserTree::new(&heads, less);
+    loop {
+        let (entry, source) = tree.winner();
+        if entry == u128::MAX {
+            return Ok(());
+        }
+        sink.record(&entry.to_le_bytes())?;
+        let at = &mut next[source as usize];
+        *at += 1;
+        let entry = strips[source as usize].get(*at).copied().unwrap_or(u128::MAX);
+        tree.replace(source, (entry, source), less);
     }
 }
 
@@ -108,7 +204,9 @@ pub struct BytesArea {
     heap_bytes: usize,
     entries: Vec<Entry>,
     entry_count_max: usize,
-    /// Bytes at the beginning that all keys share.
+    /// Where the strips end; what follows is the strip being filled.
+    strips: Vec<usize>,
+    /// Bytes at the beginning that all keys of the strip being filled share.
     common: usize,
     order: InputOrder,
 }
@@ -130,6 +228,7 @@ impl SortArea<BytesKey> for BytesArea {
             heap_bytes,
             entries: huge_vec(entry_count_max),
             entry_count_max,
+            strips: Vec::new(),
             common: 0,
             order: InputOrder::UNKNOWN,
         }
@@ -149,6 +248,9 @@ impl SortArea<BytesKey> for BytesArea {
             self.entries.push(Entry { prefix: 0, at: self.heap.len() as u64 });
             self.heap.extend_from_slice(record);
             taken += length;
+            if self.entries.len() - self.strip_start() == BYTES_STRIP {
+                self.sort_strip();
+            }
         }
     }
 
@@ -156,26 +258,42 @@ impl SortArea<BytesKey> for BytesArea {
         self.entries.len()
     }
 
-    fn drain_sorted<E>(&mut self, mut take: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
-        match self.order {
-            InputOrder { ascending: true, .. } => {}
-            InputOrder { descending: true, .. } => self.entries.reverse(),
-            _ => self.sort(),
-        }
-        for entry in &self.entries {
-            take(record_at(&self.heap, entry))?;
+    fn strip_len(&self) -> usize {
+        self.entry_count_max.min(BYTES_STRIP)
+    }
+
+    fn drain<S: RecordSink>(&mut self, how: Drain, sink: &mut S) -> Result<(), S::Error> {
+        self.sort_strip();
+        let mut start = 0;
+        let strips: Vec<&[Entry]> = self
+            .strips
+            .iter()
+            .map(|end| &self.entries[std::mem::replace(&mut start, *end)..*end])
+            .collect();
+        if how == Drain::Strips || strips.len() <= 1 {
+            for strip in strips {
+                strip.iter().try_for_each(|entry| sink.record(record_at(&self.heap, entry)))?;
+                sink.end_run()?;
+            }
+        } else {
+            merge_bytes(&self.heap, &strips, sink)?;
+            sink.end_run()?;
         }
         self.entries.clear();
         self.heap.clear();
-        self.order = InputOrder::UNKNOWN;
+        self.strips.clear();
         Ok(())
     }
 }
 
 impl BytesArea {
+    fn strip_start(&self) -> usize {
+        self.strips.last().copied().unwrap_or(0)
+    }
+
     fn note(&mut self, record: &[u8]) {
         let key = key_of(record);
-        let Some(last) = self.entries.last() else {
+        let Some(last) = self.entries[self.strip_start()..].last() else {
             self.common = key.len();
             return;
         };
@@ -189,21 +307,62 @@ impl BytesArea {
         self.order.descending &= order.is_ge();
     }
 
-    fn sort(&mut self) {
-        let (heap, skip) = (&self.heap, self.common);
-        for entry in &mut self.entries {
-            entry.prefix = format::prefix(key_of(record_at(heap, entry)), skip);
+    fn sort_strip(&mut self) {
+        let start = self.strip_start();
+        let strip = &mut self.entries[start..];
+        if strip.is_empty() {
+            return;
         }
-        let rest = skip + size_of::<u64>();
-        self.entries.sort_unstable_by(|one, two| {
-            one.prefix.cmp(&two.prefix).then_with(|| {
-                let (a, b) = (record_at(heap, one), record_at(heap, two));
-                let tail = |record| key_of(record).get(rest..).unwrap_or(&[]);
-                // Equal prefixes of unequal length: the padding of the shorter is
-                // zeros, so a longer key goes on with bytes after them.
-                tail(a).cmp(tail(b)).then_with(|| key_of(a).len().cmp(&key_of(b).len())).then_with(|| row_of(a).cmp(&row_of(b)))
-            })
-        });
+        match self.order {
+            InputOrder { ascending: true, .. } => {}
+            InputOrder { descending: true, .. } => strip.reverse(),
+            _ => sort_entries(&self.heap, strip, self.common),
+        }
+        self.strips.push(self.entries.len());
+        self.order = InputOrder::UNKNOWN;
+    }
+}
+
+/// Sorts entries whose keys share their first `skip` bytes.
+fn sort_entries(heap: &[u8], entries: &mut [Entry], skip: usize) {
+    for entry in entries.iter_mut() {
+        entry.prefix = format::prefix(key_of(record_at(heap, entry)), skip);
+    }
+    let rest = skip + size_of::<u64>();
+    entries.sort_unstable_by(|one, two| {
+        one.prefix.cmp(&two.prefix).then_with(|| {
+            let (a, b) = (record_at(heap, one), record_at(heap, two));
+            let tail = |record| key_of(record).get(rest..).unwrap_or(&[]);
+            // Keys end in no zero byte, so one whose padded prefix equals another's
+            // and that has no tail is the same key or the shorter one.
+            tail(a).cmp(tail(b)).then_with(|| row_of(a).cmp(&row_of(b)))
+        })
+    });
+}
+
+fn merge_bytes<S: RecordSink>(heap: &[u8], strips: &[&[Entry]], sink: &mut S) -> Result<(), S::Error> {
+    let mut next = vec![0usize; strips.len()];
+    let record = |next: &[usize], source: u32| -> &[u8] {
+        let entry = strips[source as usize].get(next[source as usize]);
+        entry.map_or(&[], |entry| record_at(heap, entry))
+    };
+    let sources = 0..strips.len() as u32;
+    let heads: Vec<_> = sources.map(|source| BytesKey::head(record(&next, source), source)).collect();
+    let mut tree = LoserTree::new(&heads, |one, two| BytesKey::less(one, two, |source| record(&next, source)));
+    loop {
+        let source = BytesKey::source(&tree.winner());
+        let current = record(&next, source);
+        if current.is_empty() {
+            return Ok(());
+        }
+        sink.record(current)?;
+        next[source as usize] += 1;
+        let following = record(&next, source);
+        let head = match following.is_empty() {
+            true => BytesKey::exhausted(source),
+            false => BytesKey::head(following, source),
+        };
+        tree.replace(source, head, |one, two| BytesKey::less(one, two, |source| record(&next, source)));
     }
 }
 
@@ -225,31 +384,50 @@ mod tests {
         record
     }
 
+    /// Collects records and checks that each run is in order.
+    struct Collector {
+        records: Vec<Vec<u8>>,
+        start: usize,
+        compare: fn(&[u8], &[u8]) -> std::cmp::Ordering,
+    }
+
+    impl RecordSink for Collector {
+        type Error = ();
+
+        fn record(&mut self, record: &[u8]) -> Result<(), ()> {
+            self.records.push(record.to_vec());
+            Ok(())
+        }
+
+        fn end_run(&mut self) -> Result<(), ()> {
+            assert!(self.records[self.start..].is_sorted_by(|a, b| (self.compare)(a, b).is_le()));
+            self.start = self.records.len();
+            Ok(())
+        }
+    }
+
     /// Sorts through an area of `bytes`; checks each drained run and gives back all records.
-    fn sort_all<F: Format, A: SortArea<F>>(bytes: usize, records: &[Vec<u8>]) -> Vec<Vec<u8>> {
-        let mut area = A::new(bytes, 20);
-        let mut out: Vec<Vec<u8>> = Vec::new();
+    fn sort_all<F: Format>(bytes: usize, how: Drain, records: &[Vec<u8>]) -> Vec<Vec<u8>> {
+        let mut area = F::Area::new(bytes, 20);
+        let mut sink = Collector { records: Vec::new(), start: 0, compare: F::compare };
         let mut input: &[u8] = &records.concat();
         while !input.is_empty() {
             let taken = area.fill(input);
             input = &input[taken..];
-            let start = out.len();
-            area.drain_sorted(|record| {
-                out.push(record.to_vec());
-                Ok::<(), ()>(())
-            })
-            .expect("collected");
-            assert!(out.len() > start, "an empty area takes at least one record");
-            assert!(out[start..].is_sorted_by(|a, b| F::compare(a, b).is_le()));
+            let before = sink.records.len();
+            area.drain(how, &mut sink).expect("collected");
+            assert!(sink.records.len() > before, "an empty area takes at least one record");
         }
-        out
+        sink.records
     }
 
-    fn check<F: Format, A: SortArea<F>>(bytes: usize, mut records: Vec<Vec<u8>>) {
-        let mut sorted = sort_all::<F, A>(bytes, &records);
-        sorted.sort_by(|a, b| F::compare(a, b));
-        records.sort_by(|a, b| F::compare(a, b));
-        assert_eq!(sorted, records);
+    fn check<F: Format>(bytes: usize, mut records: Vec<Vec<u8>>) {
+        for how in [Drain::Strips, Drain::Merged] {
+            let mut sorted = sort_all::<F>(bytes, how, &records);
+            sorted.sort_by(|a, b| F::compare(a, b));
+            records.sort_by(|a, b| F::compare(a, b));
+            assert_eq!(sorted, records);
+        }
     }
 
     proptest! {
@@ -257,8 +435,8 @@ mod tests {
         fn words_come_out_in_order_and_complete(
             keys in proptest::collection::vec((0u64..50, 0u64..1000), 0..400), shift in 0u32..58, bytes in 64usize..8192,
         ) {
-            let records = keys.iter().map(|(k, r)| word_record(u128::from(k << shift) << 64 | u128::from(*r)).to_vec());
-            check::<WordKey, WordArea>(bytes, records.collect());
+            let records = keys.iter().map(|(k, r)| (u128::from(k << shift) << 64 | u128::from(*r)).to_le_bytes().to_vec());
+            check::<WordKey>(bytes, records.collect());
         }
 
         #[test]
@@ -266,7 +444,7 @@ mod tests {
             keys in proptest::collection::vec(("(www[.])?[ab]{0,12}", 0u64..5), 0..300), bytes in 200usize..8192,
         ) {
             let records = keys.iter().map(|(k, r)| bytes_record(k.as_bytes(), *r));
-            check::<BytesKey, BytesArea>(bytes, records.collect());
+            check::<BytesKey>(bytes, records.collect());
         }
     }
 
@@ -274,7 +452,18 @@ mod tests {
     fn input_in_order_or_reverse_stays_right() {
         let up: Vec<Vec<u8>> = (0..100u8).map(|i| bytes_record(&[b'a', i + 1], 1)).collect();
         let down: Vec<Vec<u8>> = up.iter().rev().cloned().collect();
-        assert_eq!(sort_all::<BytesKey, BytesArea>(8192, &up), up);
-        assert_eq!(sort_all::<BytesKey, BytesArea>(8192, &down), up);
+        assert_eq!(sort_all::<BytesKey>(8192, Drain::Merged, &up), up);
+        assert_eq!(sort_all::<BytesKey>(8192, Drain::Merged, &down), up);
+    }
+
+    #[test]
+    fn strips_of_a_large_area_merge_into_one_order() {
+        let mix = |i: u64| i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 16;
+        let words: Vec<Vec<u8>> = (0..3 * WORD_STRIP as u64 + 17)
+            .map(|i| (u128::from(mix(i)) << 64 | u128::from(i)).to_le_bytes().to_vec())
+            .collect();
+        check::<WordKey>(64 << 20, words);
+        let texts = (0..3 * BYTES_STRIP as u64 + 17).map(|i| bytes_record(format!("key{}", mix(i) % 5_000).as_bytes(), i));
+        check::<BytesKey>(64 << 20, texts.collect());
     }
 }

@@ -6,7 +6,7 @@
 //! [`BytesKey`] is for any key: a length, the row id, the key.
 //!
 //! ```text
-//! WordKey    key u64 | row id u64                      little-endian words
+//! WordKey    row id u64 | key u64                      one little-endian 128-bit number
 //! BytesKey   key length u16 | row id u64 | key bytes   little-endian words
 //! ```
 
@@ -68,17 +68,7 @@ pub const WORD_RECORD: usize = 16;
 /// Key and row id of a [`WordKey`] record as one number.
 #[inline]
 pub(crate) fn wide(record: &[u8]) -> u128 {
-    let word = |at: usize| u64::from_le_bytes(record[at..at + 8].try_into().expect("eight bytes"));
-    u128::from(word(0)) << 64 | u128::from(word(8))
-}
-
-/// The record of such a number.
-#[inline]
-pub(crate) fn word_record(wide: u128) -> [u8; WORD_RECORD] {
-    let mut record = [0; WORD_RECORD];
-    record[..8].copy_from_slice(&((wide >> 64) as u64).to_le_bytes());
-    record[8..].copy_from_slice(&(wide as u64).to_le_bytes());
-    record
+    u128::from_le_bytes(record.try_into().expect("sixteen bytes"))
 }
 
 impl Format for WordKey {
@@ -89,7 +79,7 @@ impl Format for WordKey {
     #[inline]
     fn make(key: &KeyBuilder, row: &[u8], row_id: RowId, _: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), RowError> {
         let wide = u128::from(key.word(row)?) << 64 | u128::from(row_id.0);
-        out.extend_from_slice(&word_record(wide));
+        out.extend_from_slice(&wide.to_le_bytes());
         Ok(())
     }
 

@@ -25,6 +25,9 @@ use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+/// Most pieces read ahead for a run: enough to keep a device busy with two runs.
+const AHEAD_MAX: usize = 3;
+
 /// Merges runs and hands their records out in order; gives back how many.
 ///
 /// # Errors
@@ -178,11 +181,10 @@ impl<'s, 't, F: Format> RunReader<'s, 't, F> {
     ) -> Result<RunReader<'s, 't, F>, EngineError> {
         let tablespace = server.instance.tablespace(Purpose::Temp);
         // Fewer runs than the shape has room for: the rest would lie idle.
-        let longest = runs.iter().map(|run| run.blocks.div_ceil(shape.chunk_blocks)).max().unwrap_or(1);
-        let buffer_count = shape.buffer_count.min(runs.len() * longest as usize + 1);
+        let buffer_count = shape.buffer_count.min(runs.len() * (1 + AHEAD_MAX));
         let (arena, free) = Arena::buffers(shape.chunk_blocks as usize * tablespace.block_size.bytes(), buffer_count)?;
         let channel = server.instance.access.method.channel(&[&arena])?;
-        let ready_max = (buffer_count / runs.len()).clamp(1, 4);
+        let ready_max = (buffer_count / runs.len()).clamp(1, AHEAD_MAX);
         let source = |run: Run<'t>| Source {
             next: run.first,
             run,
@@ -297,7 +299,7 @@ impl<'s, 't, F: Format> RunReader<'s, 't, F> {
 /// Copies the last record of a block. The block is verified only when the merge
 /// enters it; a corrupt one gives a useless forecast here and an error there.
 fn remember_last<F: Format>(block: &[u8], last: &mut Vec<u8>) {
-    let used = u16::from_le_bytes([block[14], block[15]]) as usize;
+    let used = block::content_of(block).used as usize;
     let mut records = block.get(HEADER_BYTES..HEADER_BYTES + used).unwrap_or(&[]);
     let mut record: &[u8] = &[];
     loop {

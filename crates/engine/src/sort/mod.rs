@@ -32,7 +32,7 @@ pub mod run;
 
 use crate::parallel::servers::Operation;
 use crate::{EngineError, Instance};
-use area::SortArea;
+use area::{Drain, RecordSink, SortArea};
 use format::Format;
 use merge_plan::MergeShape;
 use plan::SortPlan;
@@ -74,7 +74,6 @@ pub struct SortOutcome {
 }
 
 /// Sorts records.
-#[derive(Debug)]
 pub struct Sorter<'a, F: Format> {
     server: &'a SortServer<'a>,
     area: F::Area,
@@ -131,7 +130,7 @@ impl<'a, F: Format> Sorter<'a, F> {
             session.count(Statistic::SortRows, self.outcome.row_count);
             session.count(Statistic::SortsMemory, 1);
             let begin = now();
-            self.area.drain_sorted(&mut take)?;
+            self.area.drain(Drain::Merged, &mut Consumer(&mut take))?;
             recorder.phase("merge and index", begin, self.outcome.row_count);
             return Ok(self.outcome);
         }
@@ -170,8 +169,24 @@ impl<'a, F: Format> Sorter<'a, F> {
             none => none.insert(RunWriter::new(self.server)?),
         };
         self.outcome.row_count += self.area.len() as u64;
-        self.area.drain_sorted(|record| writer.push(record))?;
-        writer.end_run()
+        let how = if self.server.plan.takes_strips(self.area.strip_len()) { Drain::Strips } else { Drain::Merged };
+        self.area.drain(how, writer)
+    }
+}
+
+/// Passes the records of a sort that fitted in memory on.
+struct Consumer<T>(T);
+
+impl<T: FnMut(&[u8]) -> Result<(), EngineError>> RecordSink for Consumer<T> {
+    type Error = EngineError;
+
+    #[inline]
+    fn record(&mut self, record: &[u8]) -> Result<(), EngineError> {
+        (self.0)(record)
+    }
+
+    fn end_run(&mut self) -> Result<(), EngineError> {
+        Ok(())
     }
 }
 
@@ -185,7 +200,7 @@ fn reduce<'a, F: Format>(
     let plan = server.plan;
     let block_size = server.instance.tablespace(crate::storage::tablespace::Purpose::Temp).block_size;
     let memory_blocks = block_size.blocks_in(plan.area.0).0;
-    let one_pass = merge_plan::fits_one_pass(runs.len(), memory_blocks, plan.chunk_blocks_max);
+    let one_pass = merge_plan::fits_one_pass(runs.len(), memory_blocks, block_size.bytes(), plan.chunk_blocks_max);
     let shape = match one_pass {
         Some(shape) => shape,
         None => {
@@ -204,7 +219,7 @@ fn reduce<'a, F: Format>(
     while let take @ 1.. = merge_plan::next_merge(queue.len(), shape.width) {
         let inputs: Vec<Run<'a>> = queue.drain(..take).collect();
         let mut writer = RunWriter::new(server)?;
-        merged_rows += merge::merge::<F>(server, inputs, shape, |record| writer.push(record))?;
+        merged_rows += merge::merge::<F>(server, inputs, shape, |record| writer.record(record))?;
         writer.end_run()?;
         let (merged, bytes) = writer.finish()?;
         queue.extend(merged);

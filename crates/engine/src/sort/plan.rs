@@ -2,6 +2,7 @@
 
 use crate::probe::{self, ReadCost};
 use crate::settings::Setting;
+use crate::sort::merge_plan;
 use crate::storage::tablespace::Purpose;
 use crate::{EngineError, Instance};
 use plumb_events::Session;
@@ -12,6 +13,7 @@ use std::sync::{Mutex, PoisonError};
 const AUTO_BUFFERS_MIN: u64 = 2 * 32 * Bytes::K;
 /// Blocks of memory that the narrowest merge needs, with one to spare.
 const AREA_BLOCKS_MIN: u64 = 4;
+
 
 /// The plan of a sort, the same for all its servers.
 #[derive(Debug)]
@@ -30,6 +32,9 @@ pub struct SortPlan {
     pub chunk_blocks_max: u32,
     /// Expected bytes of a record.
     pub record_bytes: usize,
+    /// Rows a server will probably get.
+    pub rows_expected: u64,
+    block_bytes: u64,
     read_fac: Mutex<ReadFac>,
 }
 
@@ -46,7 +51,7 @@ impl SortPlan {
     ///
     /// # Errors
     /// When the sort area holds too few blocks for a merge.
-    pub fn new(instance: &Instance, record_bytes: usize) -> Result<SortPlan, EngineError> {
+    pub fn new(instance: &Instance, record_bytes: usize, rows_expected: u64) -> Result<SortPlan, EngineError> {
         let settings = &instance.settings;
         let tablespace = instance.tablespace(Purpose::Temp);
         let area = settings.number(Setting::SortAreaSize);
@@ -74,8 +79,21 @@ impl SortPlan {
             write_buffer_count: buffers.count as usize,
             chunk_blocks_max: chunk_blocks_max.min(tablespace.extent_blocks.0),
             record_bytes,
+            rows_expected,
+            block_bytes,
             read_fac: Mutex::new(read_fac.map_or(ReadFac::Unmeasured, ReadFac::Given)),
         })
+    }
+
+    /// Whether strips of so many records may be runs of their own: one merge must
+    /// then still be able to take all runs, with requests that a device serves at
+    /// its full rate.
+    #[must_use]
+    pub fn takes_strips(&self, strip_len: usize) -> bool {
+        let memory_blocks = (self.area.0 / self.block_bytes) as u32;
+        // A tenth more: key ranges from a sample are not exactly equal.
+        let runs = (self.rows_expected + self.rows_expected / 10) / strip_len as u64 + 1;
+        merge_plan::fits_one_pass(runs as usize, memory_blocks, self.block_bytes as usize, self.chunk_blocks_max).is_some()
     }
 
     /// Memory of the write buffers of a server.

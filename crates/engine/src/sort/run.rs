@@ -6,10 +6,12 @@
 //! extents back when the last run in it has been merged.
 
 use crate::EngineError;
+use crate::cache::{CacheWriter, CacheWriterOptions};
 use crate::sort::SortServer;
+use crate::sort::area::RecordSink;
 use crate::storage::block::{BlockKind, Content, HEADER_BYTES};
 use crate::storage::control::SegmentExtent;
-use crate::storage::tablespace::{Purpose, Tablespace};
+use crate::storage::tablespace::{Extent, Purpose, Tablespace};
 use crate::storage::writer::{SegmentWriter, WriterOptions};
 use plumb_events::{Event, IoStream, Statistic};
 use plumb_units::{BlockAddress, BlockNumber};
@@ -18,6 +20,7 @@ use std::rc::Rc;
 /// The extents that hold runs.
 #[derive(Debug)]
 pub struct TempSegment<'a> {
+    server: &'a SortServer<'a>,
     tablespace: &'a Tablespace,
     extents: Vec<SegmentExtent>,
     /// The number of the first block of each extent, counted through the segment.
@@ -25,7 +28,8 @@ pub struct TempSegment<'a> {
 }
 
 impl<'a> TempSegment<'a> {
-    fn new(tablespace: &'a Tablespace, extents: Vec<SegmentExtent>) -> TempSegment<'a> {
+    fn new(server: &'a SortServer<'a>, extents: Vec<SegmentExtent>) -> TempSegment<'a> {
+        let tablespace = server.instance.tablespace(Purpose::Temp);
         let starts = extents
             .iter()
             .scan(0, |sum, extent| {
@@ -34,7 +38,7 @@ impl<'a> TempSegment<'a> {
                 Some(start)
             })
             .collect();
-        TempSegment { tablespace, extents, starts }
+        TempSegment { server, tablespace, extents, starts }
     }
 
     /// Where block number `index` of the segment is, and how many blocks follow
@@ -51,7 +55,12 @@ impl<'a> TempSegment<'a> {
 
 impl Drop for TempSegment<'_> {
     fn drop(&mut self) {
-        self.tablespace.release(self.extents.iter().map(|extent| extent.extent));
+        let extents: Vec<Extent> = self.extents.iter().map(|extent| extent.extent).collect();
+        if !self.server.plan.direct_writes {
+            // The next owner of these blocks must not find ours in the cache.
+            self.server.instance.cache().discard(self.server.session, extents.iter().copied());
+        }
+        self.tablespace.release(extents);
     }
 }
 
@@ -66,11 +75,28 @@ pub struct Run<'a> {
     pub blocks: u32,
 }
 
+/// The two ways to disk: `sort_direct_writes`.
+enum Way<'a> {
+    /// By the server itself, through its own write buffers.
+    Direct(SegmentWriter<'a>),
+    /// Through the buffer cache, by the database writer.
+    Conventional(CacheWriter<'a>),
+}
+
+impl Way<'_> {
+    #[inline]
+    fn block(&mut self) -> Result<&mut [u8], EngineError> {
+        match self {
+            Way::Direct(writer) => writer.block(),
+            Way::Conventional(writer) => writer.block(),
+        }
+    }
+}
+
 /// Writes runs one after the other.
-#[derive(Debug)]
 pub struct RunWriter<'a> {
     server: &'a SortServer<'a>,
-    writer: SegmentWriter<'a>,
+    way: Way<'a>,
     /// Records and bytes in the block being filled.
     content: Content,
     /// Blocks sealed so far, in all runs.
@@ -87,58 +113,22 @@ impl<'a> RunWriter<'a> {
     /// When buffers or a channel cannot be had.
     pub fn new(server: &'a SortServer<'a>) -> Result<RunWriter<'a>, EngineError> {
         let plan = server.plan;
-        let options = WriterOptions {
-            kind: BlockKind::Temp,
-            lsn: server.lsn,
-            buffer_bytes: plan.write_buffer_bytes,
-            buffer_count: plan.write_buffer_count,
-            event: Event::DirectPathWriteTemp,
-            stream: IoStream::TempWrites,
-        };
         let tablespace = server.instance.tablespace(Purpose::Temp);
-        let writer = SegmentWriter::new(server.session, &server.instance.access, tablespace, options)?;
-        Ok(RunWriter { server, writer, content: Content { entries: 0, used: 0 }, blocks: 0, runs: Vec::new(), rows: 0 })
-    }
-
-    /// Adds a record to the run being written; records come in order.
-    ///
-    /// # Errors
-    /// When an earlier write failed or temp space cannot be had.
-    #[inline]
-    pub fn push(&mut self, record: &[u8]) -> Result<(), EngineError> {
-        let mut block = self.writer.block()?;
-        let mut start = HEADER_BYTES + self.content.used as usize;
-        if start + record.len() > block.len() {
-            self.seal()?;
-            block = self.writer.block()?;
-            start = HEADER_BYTES;
-        }
-        block[start..start + record.len()].copy_from_slice(record);
-        self.content.used += record.len() as u16;
-        self.content.entries += 1;
-        Ok(())
-    }
-
-    /// Ends the run being written.
-    ///
-    /// # Errors
-    /// When an earlier write failed.
-    pub fn end_run(&mut self) -> Result<(), EngineError> {
-        if self.content.entries > 0 {
-            self.seal()?;
-        }
-        let first = self.runs.last().map_or(0, |(first, blocks)| first + blocks);
-        if self.blocks > first {
-            self.runs.push((first, self.blocks - first));
-        }
-        self.server.session.count(Statistic::SortRunRows, std::mem::take(&mut self.rows));
-        Ok(())
-    }
-
-    /// Runs ended so far.
-    #[must_use]
-    pub fn run_count(&self) -> usize {
-        self.runs.len()
+        let way = if plan.direct_writes {
+            let options = WriterOptions {
+                kind: BlockKind::Temp,
+                lsn: server.lsn,
+                buffer_bytes: plan.write_buffer_bytes,
+                buffer_count: plan.write_buffer_count,
+                event: Event::DirectPathWriteTemp,
+                stream: IoStream::TempWrites,
+            };
+            Way::Direct(SegmentWriter::new(server.session, &server.instance.access, tablespace, options)?)
+        } else {
+            let options = CacheWriterOptions { kind: BlockKind::Temp, lsn: server.lsn };
+            Way::Conventional(CacheWriter::new(server.session, server.instance, tablespace, options)?)
+        };
+        Ok(RunWriter { server, way, content: Content { entries: 0, used: 0 }, blocks: 0, runs: Vec::new(), rows: 0 })
     }
 
     /// Waits until everything is written and gives back the runs, with the
@@ -148,9 +138,12 @@ impl<'a> RunWriter<'a> {
     /// When a write failed.
     pub fn finish(self) -> Result<(Vec<Run<'a>>, u64), EngineError> {
         let tablespace = self.server.instance.tablespace(Purpose::Temp);
-        let extents = self.writer.finish()?;
+        let extents = match self.way {
+            Way::Direct(writer) => writer.finish()?,
+            Way::Conventional(writer) => writer.finish()?,
+        };
         let bytes = u64::from(self.blocks) * tablespace.block_size.bytes() as u64;
-        let segment = Rc::new(TempSegment::new(tablespace, extents));
+        let segment = Rc::new(TempSegment::new(self.server, extents));
         let run = |(first, blocks)| Run { segment: Rc::clone(&segment), first, blocks };
         Ok((self.runs.into_iter().map(run).collect(), bytes))
     }
@@ -158,8 +151,42 @@ impl<'a> RunWriter<'a> {
     fn seal(&mut self) -> Result<(), EngineError> {
         let content = std::mem::replace(&mut self.content, Content { entries: 0, used: 0 });
         self.rows += u64::from(content.entries);
-        self.writer.seal(content)?;
+        match &mut self.way {
+            Way::Direct(writer) => writer.seal(content)?,
+            Way::Conventional(writer) => writer.seal(content)?,
+        };
         self.blocks += 1;
+        Ok(())
+    }
+}
+
+impl RecordSink for RunWriter<'_> {
+    type Error = EngineError;
+
+    #[inline]
+    fn record(&mut self, record: &[u8]) -> Result<(), EngineError> {
+        let mut block = self.way.block()?;
+        let mut start = HEADER_BYTES + self.content.used as usize;
+        if start + record.len() > block.len() {
+            self.seal()?;
+            block = self.way.block()?;
+            start = HEADER_BYTES;
+        }
+        block[start..start + record.len()].copy_from_slice(record);
+        self.content.used += record.len() as u16;
+        self.content.entries += 1;
+        Ok(())
+    }
+
+    fn end_run(&mut self) -> Result<(), EngineError> {
+        if self.content.entries > 0 {
+            self.seal()?;
+        }
+        let first = self.runs.last().map_or(0, |(first, blocks)| first + blocks);
+        if self.blocks > first {
+            self.runs.push((first, self.blocks - first));
+        }
+        self.server.session.count(Statistic::SortRunRows, std::mem::take(&mut self.rows));
         Ok(())
     }
 }

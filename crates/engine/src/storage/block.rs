@@ -91,11 +91,18 @@ pub fn verify(block: &[u8], kind: BlockKind, address: BlockAddress, path: &Path)
         && block[4] == kind as u8
         && block[5] == VERSION
         && address_of(block) == address;
-    let content = Content { entries: half(block, 12), used: half(block, 14) };
+    let content = content_of(block);
     if right && content.used as usize <= block.len() - HEADER_BYTES {
         return Ok(content);
     }
     Err(explain(block, kind, address, path))
+}
+
+/// What the header of a block that has been verified says of its content.
+#[inline]
+#[must_use]
+pub fn content_of(block: &[u8]) -> Content {
+    Content { entries: half(block, 12), used: half(block, 14) }
 }
 
 #[cold]

@@ -1,20 +1,24 @@
-//! Table scans past the buffer cache.
+//! Table scans, past the buffer cache or through it.
 //!
 //! The table is cut into granules (its extents). Scan servers take the next
 //! granule from a shared counter, so a server on a slow disk takes fewer and
 //! all end together. Within a granule multiblock reads go out several at a time;
 //! every block is verified before a row of it is looked at.
+//!
+//! A serial scan with `serial_direct_read=false` is conventional instead: multiblock
+//! reads into the buffer cache (`db file scattered read`), one at a time.
 
 use crate::parallel::servers::Operation;
 use crate::settings::Setting;
-use crate::storage::block::BlockKind;
+use crate::cache::CacheReader;
+use crate::storage::block::{self, BlockKind, Content};
 use crate::storage::control::SegmentExtent;
 use crate::storage::reader::{ReaderOptions, SegmentReader};
 use crate::storage::tablespace::Purpose;
 use crate::table::heap;
 use crate::{EngineError, Instance};
 use plumb_events::{Event, IoStream, Session, Statistic};
-use plumb_units::RowId;
+use plumb_units::{BlockAddress, RowId};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// The pieces of a table that scan servers take in turn.
@@ -70,20 +74,65 @@ pub fn scan(
         let mut rows = 0;
         for block in chunk.blocks(tablespace, BlockKind::Table) {
             let (address, content, block) = block?;
-            for slot in 0..content.entries {
-                let row_id = RowId::new(address, slot);
-                let row = heap::row_at(block, content, slot).ok_or_else(|| EngineError::BadRow {
-                    row: row_id,
-                    why: "its slot points outside the rows".to_string(),
-                })?;
-                visit(row, row_id)?;
-            }
-            rows += u64::from(content.entries);
+            rows += visit_rows(address, content, block, &mut visit)?;
         }
+        note_scanned(session, chunk.block_count(), rows);
         session.count(Statistic::BlocksVerified, u64::from(chunk.block_count()));
-        session.count(Statistic::TableScanBlocks, u64::from(chunk.block_count()));
-        session.count(Statistic::TableScanRows, rows);
         reader.recycle(chunk);
     }
     Ok(())
+}
+
+/// Visits every row of the granules that this server gets, through the buffer cache.
+///
+/// # Errors
+/// When a block is corrupt, a read fails, or `visit` does.
+pub fn scan_conventional(
+    instance: &Instance,
+    session: &Session,
+    operation: &Operation,
+    granules: &Granules<'_>,
+    mut visit: impl FnMut(&[u8], RowId) -> Result<(), EngineError>,
+) -> Result<(), EngineError> {
+    let chunk_blocks = reader_options(instance).chunk_blocks;
+    let mut reader = CacheReader::new(session, instance)?;
+    while let Some(piece) = granules.take() {
+        let mut done = 0;
+        while done < piece.used {
+            operation.check()?;
+            let count = (piece.used - done).min(chunk_blocks);
+            let first = piece.extent.address(done);
+            let blocks = reader.read_multiblock(Purpose::Users, first, count, BlockKind::Table)?;
+            let mut rows = 0;
+            for block in &blocks {
+                rows += visit_rows(block.address(), block::content_of(block), block, &mut visit)?;
+            }
+            note_scanned(session, blocks.len() as u32, rows);
+            done += blocks.len() as u32;
+        }
+    }
+    Ok(())
+}
+
+#[inline]
+fn visit_rows(
+    address: BlockAddress,
+    content: Content,
+    block: &[u8],
+    visit: &mut impl FnMut(&[u8], RowId) -> Result<(), EngineError>,
+) -> Result<u64, EngineError> {
+    for slot in 0..content.entries {
+        let row_id = RowId::new(address, slot);
+        let row = heap::row_at(block, content, slot).ok_or_else(|| EngineError::BadRow {
+            row: row_id,
+            why: "its slot points outside the rows".to_string(),
+        })?;
+        visit(row, row_id)?;
+    }
+    Ok(u64::from(content.entries))
+}
+
+fn note_scanned(session: &Session, blocks: u32, rows: u64) {
+    session.count(Statistic::TableScanBlocks, u64::from(blocks));
+    session.count(Statistic::TableScanRows, rows);
 }

@@ -75,7 +75,8 @@ fn a_leaf_gives_back_what_was_put_in_and_finds_it() {
 
         let view = LeafView::new(&block, content).expect("a leaf");
         assert_eq!(view.next(), next);
-        let found: Vec<_> = view.entries().map(|e| e.map(|e| (e.key.to_vec(), e.row)).expect("read")).collect();
+        let found: Vec<_> =
+            view.entries().map(|e| e.map(|e| (e.key.to_vec(), e.row)).expect("read")).collect();
         assert_eq!(found, entries, "seed {seed}");
         for _ in 0..50 {
             let (key, row) = (random.key(longest), random.row());

@@ -1,0 +1,642 @@
+//! The buffer cache: the frames behind one mutex, and everybody's waits for them.
+//!
+//! Each wait has a name and a condition of its own: `freed` (free buffer waits),
+//! `arrived` (read by other session, buffer busy waits), `written` (local write
+//! wait), `work` (the database writers' rdbms ipc message). A condition is
+//! signalled only when somebody is counted as waiting, because a signal is a
+//! system call even when nobody hears it. Waits wake up from time to time to look
+//! for themselves, so a lost signal costs time and never hangs.
+//!
+//! Memory is mapped and writers are started at first use: an instance that never
+//! uses the cache has neither.
+
+use super::database_writer;
+use super::frames::{DirtyBlock, Frames, Taken, Usage};
+use crate::EngineError;
+use crate::instance::Access;
+use crate::settings::{Setting, Settings};
+use crate::storage::tablespace::{Extent, Purpose, Tablespace};
+use plumb_events::{Event, Recorder, Session, Statistic, now};
+use plumb_io::{Arena, IoBuffer, IoError, Method};
+use plumb_units::{BlockAddress, BlockSize, Nanos};
+use std::ops::Deref;
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// How long a wait sleeps before it looks for itself.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+/// The same when nothing is being written, so that only an unpin can help, which
+/// signals nobody.
+const LOOK_FOR_UNPIN: Duration = Duration::from_millis(1);
+/// How long a session waits when every frame is pinned. Pins last microseconds:
+/// after so long the sessions wait for each other.
+const STARVED: Nanos = Nanos(if cfg!(test) { 1_000_000_000 } else { 10_000_000_000 });
+/// An idle database writer wakes up so often, as its event in a report shows.
+const IDLE: Duration = Duration::from_secs(3);
+/// The least share of the dirty list that a database writer takes when there
+/// are several: shares of a few blocks would be batches in name only.
+const SHARE_MIN: usize = 16;
+
+/// How large a cache is, and how it is written.
+#[derive(Debug, Clone, Copy)]
+pub struct CacheOptions {
+    /// How many blocks it holds.
+    pub frame_count: usize,
+    /// How many database writers.
+    pub writer_count: usize,
+    /// Most blocks in a batch.
+    pub batch_blocks: usize,
+    /// Most adjacent blocks that a database writer joins to one request.
+    pub request_blocks: usize,
+}
+
+impl CacheOptions {
+    /// As the settings say. Requests are of one block: see [`database_writer`].
+    #[must_use]
+    pub fn of(settings: &Settings, block_size: BlockSize) -> CacheOptions {
+        CacheOptions {
+            frame_count: (settings.number(Setting::DbCacheSize) / block_size.bytes() as u64) as usize,
+            writer_count: settings.number(Setting::DbWriterProcesses) as usize,
+            batch_blocks: settings.number(Setting::DbBlockWriteBatch) as usize,
+            request_blocks: 1,
+        }
+    }
+}
+
+/// The buffer cache of an instance. Its writers are stopped when it is dropped.
+#[derive(Debug)]
+pub struct BufferCache {
+    shared: Arc<Shared>,
+    /// The database writers, once started.
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+/// What sessions and database writers share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    // What it works for.
+    pub(super) options: CacheOptions,
+    pub(super) block_size: BlockSize,
+    pub(super) method: Method,
+    pub(super) tablespaces: Arc<Vec<Tablespace>>,
+    pub(super) recorder: Recorder,
+    // The frames and who waits for what.
+    state: Mutex<State>,
+    freed: Condvar,
+    arrived: Condvar,
+    written: Condvar,
+    work: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    frames: Frames,
+    /// The first failed write; nothing is served any more (B6).
+    failure: Option<String>,
+    stopping: bool,
+    /// Database writers that run; all but none of those started after a failure.
+    writers_alive: usize,
+    writers_idle: usize,
+    /// Somebody wants the dirty list empty, without waiting for it.
+    flush_asked: bool,
+    // Sessions waiting, by condition.
+    waiting_freed: usize,
+    waiting_arrived: usize,
+    /// For all blocks of a writer.
+    draining: usize,
+    /// For one block, to forget it.
+    forgetting: usize,
+}
+
+impl State {
+    fn check(&self) -> Result<(), EngineError> {
+        match &self.failure {
+            Some(first) => Err(EngineError::WriterFailed { first: first.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a database writer should take a batch.
+    fn has_work(&self, options: &CacheOptions) -> bool {
+        let dirty = self.frames.dirty_count();
+        let asked = self.waiting_freed > 0 || self.draining > 0 || self.flush_asked;
+        dirty > 0 && (asked || dirty > options.frame_count / 4)
+    }
+}
+
+/// A block in the cache, which stays there unchanged while this lives.
+#[derive(Debug)]
+pub struct PinnedBlock {
+    address: BlockAddress,
+    bytes: Arc<IoBuffer>,
+}
+
+impl PinnedBlock {
+    pub(super) fn new(address: BlockAddress, bytes: Arc<IoBuffer>) -> PinnedBlock {
+        PinnedBlock { address, bytes }
+    }
+
+    /// Where the block belongs.
+    #[must_use]
+    pub fn address(&self) -> BlockAddress {
+        self.address
+    }
+}
+
+impl Deref for PinnedBlock {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// Whether a session that asks for a block may have to wait for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Patience {
+    /// It waits.
+    Wait,
+    /// It would rather go without, because it holds frames that others may want.
+    Never,
+}
+
+/// What asking for a block came to.
+#[derive(Debug)]
+pub(super) enum Claim<'a> {
+    /// It is in the cache.
+    Hit(PinnedBlock),
+    /// It is not: whoever asked reads it into this frame.
+    Miss(OwnedFrame<'a>),
+    /// Neither without waiting.
+    Unavailable,
+}
+
+/// A frame whose bytes one session alone can see (B1). Given back when dropped.
+#[derive(Debug)]
+pub(super) struct OwnedFrame<'a> {
+    shared: &'a Shared,
+    index: u32,
+    /// `None` once the block is in the cache.
+    bytes: Option<Arc<IoBuffer>>,
+}
+
+impl OwnedFrame<'_> {
+    pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
+        let bytes = self.bytes.as_mut().expect("there until the block is in the cache");
+        Arc::get_mut(bytes).expect("B1: the owner holds the only reference")
+    }
+
+    /// The block has been read into the frame: from now on others find it.
+    pub(super) fn arrived(mut self, touch: u8) -> PinnedBlock {
+        let bytes = self.bytes.take().expect("there until the block is in the cache");
+        let mut state = self.shared.lock();
+        let pinned = state.frames.arrived(self.index, bytes, touch);
+        self.shared.signal_arrived(&state);
+        pinned
+    }
+}
+
+impl Drop for OwnedFrame<'_> {
+    fn drop(&mut self) {
+        let Some(bytes) = self.bytes.take() else { return };
+        let mut state = self.shared.lock();
+        state.frames.give_back(self.index, bytes);
+        self.shared.signal_arrived(&state);
+        self.shared.signal_freed(&state, 1);
+    }
+}
+
+impl BufferCache {
+    /// A cache without memory and without writers: both come with its first use.
+    ///
+    /// # Panics
+    /// When a number among the options is zero, or the tablespaces' blocks are not
+    /// of one size.
+    #[must_use]
+    pub fn new(
+        options: CacheOptions,
+        access: &Access,
+        tablespaces: Arc<Vec<Tablespace>>,
+        recorder: Recorder,
+    ) -> BufferCache {
+        for number in
+            [options.frame_count, options.writer_count, options.batch_blocks, options.request_blocks]
+        {
+            assert!(number > 0);
+        }
+        let block_size = tablespaces[0].block_size;
+        assert!(tablespaces.iter().all(|tablespace| tablespace.block_size == block_size));
+        let shared = Shared {
+            options,
+            block_size,
+            method: access.method.clone(),
+            tablespaces,
+            recorder,
+            state: Mutex::default(),
+            freed: Condvar::new(),
+            arrived: Condvar::new(),
+            written: Condvar::new(),
+            work: Condvar::new(),
+        };
+        BufferCache { shared: Arc::new(shared), threads: Mutex::default() }
+    }
+
+    /// How large it is, and how it is written.
+    #[must_use]
+    pub fn options(&self) -> &CacheOptions {
+        &self.shared.options
+    }
+
+    /// Forgets the blocks of these extents, written or not: they are going to belong
+    /// to somebody else. Waits for those that are being written. To be called
+    /// before extents that may be in the cache are given back; also when the
+    /// cache has failed.
+    pub fn discard(&self, session: &Session, extents: impl IntoIterator<Item = Extent>) {
+        for extent in extents {
+            let mut state = self.shared.lock();
+            if state.frames.is_empty() {
+                return;
+            }
+            let mut forgotten = 0;
+            for block in 0..extent.blocks {
+                let was_there;
+                (state, was_there) = self.shared.forget(session, state, extent.address(block));
+                forgotten += usize::from(was_there);
+            }
+            self.shared.signal_freed(&state, forgotten);
+        }
+    }
+
+    /// Stops the database writers after the batch they have in hand. What is dirty
+    /// then belongs to nobody and is not written.
+    pub fn stop(&self) {
+        self.shared.lock().stopping = true;
+        self.shared.work.notify_all();
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        for thread in threads.drain(..) {
+            // A writer that panicked has printed why, and closed the cache.
+            let _ = thread.join();
+        }
+    }
+
+    pub(super) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    /// Starts the database writers unless they have been.
+    pub(super) fn start_writers(&self) -> Result<(), EngineError> {
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        if !threads.is_empty() {
+            return Ok(());
+        }
+        for number in 0..self.shared.options.writer_count as u32 {
+            let name = database_writer::name(number);
+            let shared = Arc::clone(&self.shared);
+            self.shared.lock().writers_alive += 1;
+            let started = thread::Builder::new()
+                .name(name.clone())
+                .spawn(move || database_writer::run(&shared, number))
+                .map_err(|source| IoError::Operation {
+                    operation: "start the database writer",
+                    path: PathBuf::from(name),
+                    source,
+                });
+            match started {
+                Ok(thread) => threads.push(thread),
+                Err(error) => {
+                    let mut state = self.shared.lock();
+                    state.writers_alive -= 1;
+                    // Fewer writers than asked for would falsify a measurement.
+                    state.failure.get_or_insert_with(|| error.to_string());
+                    return Err(error.into());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts everything anew, and says how many sessions wait for a free buffer.
+    #[cfg(test)]
+    pub(super) fn check(&self) -> usize {
+        let state = self.shared.lock();
+        if !state.frames.is_empty() {
+            state.frames.check();
+        }
+        state.waiting_freed
+    }
+}
+
+impl Drop for BufferCache {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// What sessions do.
+impl Shared {
+    /// The most blocks that one multiblock read may pin: with all of them pinned
+    /// by a scan nobody else could go on.
+    pub(super) fn multiblock_max(&self) -> u32 {
+        (self.options.frame_count / 4).max(1) as u32
+    }
+
+    /// The tablespace of a purpose.
+    pub(super) fn tablespace(&self, purpose: Purpose) -> &Tablespace {
+        &self.tablespaces[purpose as usize]
+    }
+
+    /// The block if it is in the cache, or a frame to read it into.
+    #[inline]
+    pub(super) fn claim(
+        &self,
+        session: &Session,
+        purpose: Purpose,
+        address: BlockAddress,
+        patience: Patience,
+    ) -> Result<Claim<'_>, EngineError> {
+        let mut state = self.open()?;
+        loop {
+            match state.frames.find(address) {
+                Some(index) if state.frames.usage(index) != Usage::Reading => {
+                    return Ok(Claim::Hit(state.frames.pin(index)));
+                }
+                Some(_) if patience == Patience::Never => return Ok(Claim::Unavailable),
+                Some(_) => {
+                    state = self.wait_arrived(session, Event::ReadByOtherSession, state);
+                    state.check()?;
+                    continue;
+                }
+                None => {}
+            }
+            let taken;
+            (state, taken) = self.take_frame(session, state, Some(address), patience)?;
+            match taken {
+                Some((index, bytes)) => {
+                    state.frames.begin_read(index, address, purpose);
+                    return Ok(Claim::Miss(OwnedFrame { shared: self, index, bytes: Some(bytes) }));
+                }
+                None if patience == Patience::Never => return Ok(Claim::Unavailable),
+                // The block came while the session waited for a frame.
+                None => {}
+            }
+        }
+    }
+
+    /// A frame to format a block in.
+    pub(super) fn own(&self, session: &Session) -> Result<OwnedFrame<'_>, EngineError> {
+        let (state, taken) = self.take_frame(session, self.open()?, None, Patience::Wait)?;
+        drop(state);
+        let (index, bytes) = taken.expect("nothing else ends this wait");
+        Ok(OwnedFrame { shared: self, index, bytes: Some(bytes) })
+    }
+
+    /// The block in the frame is ready to be written. An older copy is forgotten.
+    pub(super) fn dirtied(
+        &self,
+        session: &Session,
+        mut frame: OwnedFrame<'_>,
+        (address, purpose): (BlockAddress, Purpose),
+        writer: u32,
+    ) -> Result<(), EngineError> {
+        let mut state = self.lock();
+        state.check()?;
+        if let Some(index) = state.frames.find(address) {
+            // B5: whoever owned the block before has written or discarded it.
+            assert!(matches!(state.frames.usage(index), Usage::Clean | Usage::Reading));
+            (state, _) = self.forget(session, state, address);
+            self.signal_freed(&state, 1);
+        }
+        let bytes = frame.bytes.take().expect("there until the block is in the cache");
+        state.frames.dirtied((frame.index, bytes), address, purpose, writer);
+        self.post(&state);
+        Ok(())
+    }
+
+    /// A number for a session that writes blocks.
+    pub(super) fn open_writer(&self) -> Result<u32, EngineError> {
+        Ok(self.open()?.frames.open_writer())
+    }
+
+    /// The writer has no unwritten blocks and will have no more.
+    pub(super) fn close_writer(&self, writer: u32) {
+        self.lock().frames.close_writer(writer);
+    }
+
+    /// Asks the database writers to write everything, and does not wait.
+    pub(super) fn flush(&self) -> Result<(), EngineError> {
+        let mut state = self.lock();
+        state.check()?;
+        state.flush_asked = true;
+        self.post(&state);
+        Ok(())
+    }
+
+    /// Waits until every block of the writer is on disk.
+    pub(super) fn drain(&self, session: &Session, writer: u32) -> Result<(), EngineError> {
+        let mut state = self.lock();
+        if state.frames.unwritten(writer) > 0 && state.failure.is_none() {
+            let begin = now();
+            state.draining += 1;
+            self.work.notify_all();
+            while state.frames.unwritten(writer) > 0 && state.failure.is_none() {
+                state = wait(&self.written, state, LOOK_AGAIN);
+            }
+            state.draining -= 1;
+            session.waited(Event::LocalWriteWait, begin, now());
+        }
+        state.check()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The state, with frames, unless the cache has failed.
+    #[inline]
+    fn open(&self) -> Result<MutexGuard<'_, State>, EngineError> {
+        let mut state = self.lock();
+        state.check()?;
+        if state.frames.is_empty() {
+            let (_, buffers) = Arena::buffers(self.block_size.bytes(), self.options.frame_count)?;
+            state.frames.populate(buffers);
+        }
+        Ok(state)
+    }
+
+    /// A frame to own, waiting for one if need be. `None` when the block that the
+    /// frame is wanted for turned up instead, or the session has no patience.
+    fn take_frame<'g>(
+        &'g self,
+        session: &Session,
+        mut state: MutexGuard<'g, State>,
+        wanted: Option<BlockAddress>,
+        patience: Patience,
+    ) -> Result<(MutexGuard<'g, State>, Option<Taken>), EngineError> {
+        session.count(Statistic::FreeBufferRequested, 1);
+        let taken = state.frames.take();
+        if taken.is_some() || patience == Patience::Never {
+            return Ok((state, taken));
+        }
+        let begin = now();
+        let mut hopeless_since = begin;
+        state.waiting_freed += 1;
+        let result = loop {
+            self.post(&state);
+            let unwritten = state.frames.unwritten_count() > 0;
+            state = wait(&self.freed, state, if unwritten { LOOK_AGAIN } else { LOOK_FOR_UNPIN });
+            if let Err(error) = state.check() {
+                break Err(error);
+            }
+            if wanted.is_some_and(|address| state.frames.find(address).is_some()) {
+                // This session's signal was about a frame that another may want.
+                self.freed.notify_one();
+                break Ok(None);
+            }
+            let taken = state.frames.take();
+            if taken.is_some() {
+                break Ok(taken);
+            }
+            if state.frames.unwritten_count() > 0 {
+                hopeless_since = now();
+            } else if now().saturating_sub(hopeless_since) > STARVED {
+                break Err(self.starved());
+            }
+        };
+        state.waiting_freed -= 1;
+        session.waited(Event::FreeBufferWaits, begin, now());
+        Ok((state, result?))
+    }
+
+    fn starved(&self) -> EngineError {
+        EngineError::Contradiction {
+            first: format!("db_cache_size of {} blocks", self.options.frame_count),
+            second: "the sessions, which keep all of them pinned".to_string(),
+            why: format!("none became free for {STARVED}; raise db_cache_size or lower parallel_degree"),
+        }
+    }
+
+    /// Makes the block unknown to the cache, waiting for whoever has it in hand.
+    /// Says whether it was known.
+    fn forget<'g>(
+        &'g self,
+        session: &Session,
+        mut state: MutexGuard<'g, State>,
+        address: BlockAddress,
+    ) -> (MutexGuard<'g, State>, bool) {
+        while let Some(index) = state.frames.find(address) {
+            match state.frames.usage(index) {
+                Usage::Reading | Usage::Owned => {
+                    state = self.wait_arrived(session, Event::BufferBusyWaits, state);
+                }
+                Usage::Writing if state.writers_alive > 0 => {
+                    let begin = now();
+                    state.forgetting += 1;
+                    state = wait(&self.written, state, LOOK_AGAIN);
+                    state.forgetting -= 1;
+                    session.waited(Event::LocalWriteWait, begin, now());
+                }
+                // A frame that is Writing when no writer is left was in a batch that failed.
+                Usage::Clean | Usage::Dirty | Usage::Writing | Usage::Free => {
+                    state.frames.forget(index);
+                    return (state, true);
+                }
+            }
+        }
+        (state, false)
+    }
+
+    fn wait_arrived<'g>(
+        &'g self,
+        session: &Session,
+        event: Event,
+        mut state: MutexGuard<'g, State>,
+    ) -> MutexGuard<'g, State> {
+        let begin = now();
+        state.waiting_arrived += 1;
+        state = wait(&self.arrived, state, LOOK_AGAIN);
+        state.waiting_arrived -= 1;
+        session.waited(event, begin, now());
+        state
+    }
+
+    /// Wakes a database writer if one sleeps although there is work.
+    fn post(&self, state: &State) {
+        if state.writers_idle > 0 && state.has_work(&self.options) {
+            self.work.notify_one();
+        }
+    }
+
+    fn signal_arrived(&self, state: &State) {
+        if state.waiting_arrived > 0 {
+            self.arrived.notify_all();
+        }
+    }
+
+    fn signal_freed(&self, state: &State, frames: usize) {
+        for _ in 0..state.waiting_freed.min(frames) {
+            self.freed.notify_one();
+        }
+    }
+}
+
+/// What database writers do.
+impl Shared {
+    /// The next batch, waiting until there is reason to write one; `None` when
+    /// the cache stops or has failed.
+    pub(super) fn next_batch(&self, session: &Session) -> Option<Vec<DirtyBlock>> {
+        let mut state = self.lock();
+        while !state.stopping && state.failure.is_none() {
+            if state.has_work(&self.options) {
+                let dirty = state.frames.dirty_count();
+                let share = dirty.div_ceil(self.options.writer_count).max(SHARE_MIN);
+                let batch = state.frames.gather(share.min(self.options.batch_blocks));
+                if state.frames.dirty_count() == 0 {
+                    state.flush_asked = false;
+                }
+                return Some(batch);
+            }
+            let begin = now();
+            state.writers_idle += 1;
+            state = wait(&self.work, state, IDLE);
+            state.writers_idle -= 1;
+            session.waited(Event::DbwrIdle, begin, now());
+        }
+        None
+    }
+
+    /// These blocks are on disk.
+    pub(super) fn written(&self, blocks: &[DirtyBlock]) {
+        let mut state = self.lock();
+        let mut drained = false;
+        for block in blocks {
+            drained |= state.frames.written(block.frame) == 0;
+        }
+        self.signal_freed(&state, blocks.len());
+        // Those who drain are not woken for every block of theirs.
+        if state.forgetting > 0 || (drained && state.draining > 0) {
+            self.written.notify_all();
+        }
+    }
+
+    /// A write failed: from now on every call fails (B6).
+    pub(super) fn fail(&self, why: String) {
+        let mut state = self.lock();
+        state.failure.get_or_insert(why);
+        for condition in [&self.freed, &self.arrived, &self.written, &self.work] {
+            condition.notify_all();
+        }
+    }
+
+    /// A database writer has ended: it has nothing in flight any more.
+    pub(super) fn writer_ended(&self) {
+        self.lock().writers_alive -= 1;
+        self.written.notify_all();
+    }
+}
+
+fn wait<'g>(condition: &Condvar, state: MutexGuard<'g, State>, most: Duration) -> MutexGuard<'g, State> {
+    condition.wait_timeout(state, most).unwrap_or_else(PoisonError::into_inner).0
+}

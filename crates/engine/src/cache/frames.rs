@@ -1,0 +1,412 @@
+//! Frames, the table that finds them, and the lists over them.
+//!
+//! Everything here happens under the cache's mutex and nothing waits. A list
+//! entry may be out of date: a frame that leaves a list early stays in it until
+//! its turn, and its flag keeps it from being entered twice (B3), so that no list
+//! grows beyond the number of frames and none needs a search to remove from.
+
+use super::buffer_cache::PinnedBlock;
+use crate::storage::tablespace::Purpose;
+use plumb_io::IoBuffer;
+use plumb_units::BlockAddress;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// The end of a chain.
+const NONE: u32 = u32::MAX;
+/// Rounds of the hand that a block survives without being asked for.
+const TOUCH_MAX: u8 = 3;
+/// With dirty frames about, how many frames the hand passes before the session
+/// waits for a database writer instead: a quarter of them, at least this many.
+const SWEEP_MIN: usize = 64;
+
+/// What a frame is used for; the arrows between these are in the module's drawing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Usage {
+    /// Nothing.
+    Free,
+    /// A session formats a block in it; not to be found yet.
+    Owned,
+    /// A session reads a block into it.
+    Reading,
+    /// Holds what is on disk.
+    Clean,
+    /// Holds what is not on disk yet.
+    Dirty,
+    /// A database writer is writing it.
+    Writing,
+}
+
+#[derive(Debug)]
+struct Frame {
+    /// `None` while its owner has it.
+    bytes: Option<Arc<IoBuffer>>,
+    /// Which block it holds, unless Free or Owned.
+    address: BlockAddress,
+    purpose: Purpose,
+    usage: Usage,
+    touch: u8,
+    /// In the cold queue.
+    cold: bool,
+    /// In the dirty list.
+    listed: bool,
+    /// Who waits for its being written, while Dirty or Writing.
+    writer: u32,
+    /// The next frame of its bucket.
+    next: u32,
+}
+
+/// A frame that was taken: its number and its bytes.
+pub(super) type Taken = (u32, Arc<IoBuffer>);
+
+/// A dirty block on its way to a database writer.
+#[derive(Debug)]
+pub(super) struct DirtyBlock {
+    pub(super) frame: u32,
+    pub(super) address: BlockAddress,
+    pub(super) purpose: Purpose,
+    /// Gone once copied: until then the frame is pinned.
+    pub(super) bytes: Option<Arc<IoBuffer>>,
+}
+
+/// All frames of a cache; none until it is populated.
+#[derive(Debug, Default)]
+pub(super) struct Frames {
+    frames: Vec<Frame>,
+    /// First frame of each chain; a power of two of them.
+    buckets: Vec<u32>,
+    // Lists.
+    /// Free frames first, then clean temp blocks: what is taken next.
+    cold: VecDeque<u32>,
+    /// LRUW: dirty frames, the oldest first.
+    dirty: VecDeque<u32>,
+    /// Where the clock's hand is.
+    hand: usize,
+    // Counts.
+    dirty_count: usize,
+    writing_count: usize,
+    /// Clean frames outside the cold queue.
+    resident_count: usize,
+    /// Blocks of each writer that are not on disk; `None` for a number not in use.
+    unwritten: Vec<Option<u32>>,
+}
+
+impl Frames {
+    /// Makes a frame of each buffer.
+    pub(super) fn populate(&mut self, buffers: Vec<IoBuffer>) {
+        assert!(self.frames.is_empty());
+        assert!(buffers.len() < NONE as usize, "frames are numbered in 32 bits");
+        self.buckets = vec![NONE; (buffers.len() * 2).next_power_of_two()];
+        self.cold = (0..buffers.len() as u32).collect();
+        self.frames = buffers
+            .into_iter()
+            .map(|buffer| Frame {
+                bytes: Some(Arc::new(buffer)),
+                address: BlockAddress::default(),
+                purpose: Purpose::Temp,
+                usage: Usage::Free,
+                touch: 0,
+                cold: true,
+                listed: false,
+                writer: NONE,
+                next: NONE,
+            })
+            .collect();
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+
+    pub(super) fn dirty_count(&self) -> usize {
+        self.dirty_count
+    }
+
+    /// Frames that a database writer will make available.
+    pub(super) fn unwritten_count(&self) -> usize {
+        self.dirty_count + self.writing_count
+    }
+
+    pub(super) fn usage(&self, index: u32) -> Usage {
+        self.frames[index as usize].usage
+    }
+
+    /// The frame that holds the block, or is about to.
+    #[inline]
+    pub(super) fn find(&self, address: BlockAddress) -> Option<u32> {
+        let mut index = *self.buckets.get(self.bucket(address))?;
+        while index != NONE {
+            let frame = &self.frames[index as usize];
+            if frame.address == address {
+                return Some(index);
+            }
+            index = frame.next;
+        }
+        None
+    }
+
+    /// A reference to the bytes of a block that is there, and one touch more.
+    #[inline]
+    pub(super) fn pin(&mut self, index: u32) -> PinnedBlock {
+        let frame = &mut self.frames[index as usize];
+        assert!(matches!(frame.usage, Usage::Clean | Usage::Dirty | Usage::Writing));
+        frame.touch = (frame.touch + 1).min(TOUCH_MAX);
+        let bytes = frame.bytes.as_ref().expect("the frame has its bytes unless it is Owned or Reading");
+        PinnedBlock::new(frame.address, Arc::clone(bytes))
+    }
+
+    /// A frame to own: free, or cold, or the clock's choice.
+    pub(super) fn take(&mut self) -> Option<Taken> {
+        let index = self.take_cold().or_else(|| self.sweep())?;
+        if self.usage(index) == Usage::Clean {
+            self.unlink(index);
+        }
+        let frame = &mut self.frames[index as usize];
+        frame.usage = Usage::Owned;
+        let mut bytes = frame.bytes.take().expect("a frame that is not owned has its bytes");
+        // B4, and with it B1.
+        assert!(Arc::get_mut(&mut bytes).is_some());
+        Some((index, bytes))
+    }
+
+    fn take_cold(&mut self) -> Option<u32> {
+        for _ in 0..self.cold.len() {
+            let index = self.cold.pop_front()?;
+            let frame = &mut self.frames[index as usize];
+            // B3
+            assert!(matches!(frame.usage, Usage::Free | Usage::Clean));
+            if is_unpinned(frame) {
+                frame.cold = false;
+                return Some(index);
+            }
+            self.cold.push_back(index);
+        }
+        None
+    }
+
+    /// Moves the hand until a clean frame has no touches left.
+    fn sweep(&mut self) -> Option<u32> {
+        if self.resident_count == 0 {
+            return None;
+        }
+        let count = self.frames.len();
+        let limit = match self.unwritten_count() {
+            0 => count * (TOUCH_MAX as usize + 1),
+            _ => (count / 4).max(SWEEP_MIN),
+        };
+        for _ in 0..limit {
+            let index = self.hand;
+            self.hand = (self.hand + 1) % count;
+            let frame = &mut self.frames[index];
+            if frame.usage != Usage::Clean || frame.cold {
+                continue;
+            }
+            if frame.touch > 0 {
+                frame.touch -= 1;
+            } else if is_unpinned(frame) {
+                self.resident_count -= 1;
+                return Some(index as u32);
+            }
+        }
+        None
+    }
+
+    /// An owned frame is going to hold the block, which its owner now reads.
+    pub(super) fn begin_read(&mut self, index: u32, address: BlockAddress, purpose: Purpose) {
+        self.link(index, address, purpose);
+        self.frames[index as usize].usage = Usage::Reading;
+    }
+
+    /// The block has been read; `touch` is what it begins with.
+    pub(super) fn arrived(&mut self, index: u32, bytes: Arc<IoBuffer>, touch: u8) -> PinnedBlock {
+        let frame = &mut self.frames[index as usize];
+        assert_eq!(frame.usage, Usage::Reading);
+        frame.touch = touch;
+        let pinned = PinnedBlock::new(frame.address, Arc::clone(&bytes));
+        frame.bytes = Some(bytes);
+        self.become_clean(index);
+        pinned
+    }
+
+    /// The block was formatted in an owned frame and goes to the dirty list.
+    pub(super) fn dirtied(&mut self, taken: Taken, address: BlockAddress, purpose: Purpose, writer: u32) {
+        let (index, bytes) = taken;
+        self.link(index, address, purpose);
+        let frame = &mut self.frames[index as usize];
+        frame.bytes = Some(bytes);
+        frame.usage = Usage::Dirty;
+        frame.touch = 0;
+        frame.writer = writer;
+        if !frame.listed {
+            frame.listed = true;
+            self.dirty.push_back(index);
+        }
+        self.dirty_count += 1;
+        *self.unwritten_of(writer) += 1;
+    }
+
+    /// The owner gives the frame up without a block in it.
+    pub(super) fn give_back(&mut self, index: u32, bytes: Arc<IoBuffer>) {
+        if self.usage(index) == Usage::Reading {
+            self.unlink(index);
+        }
+        assert!(matches!(self.usage(index), Usage::Owned | Usage::Reading));
+        self.frames[index as usize].bytes = Some(bytes);
+        self.become_free(index);
+    }
+
+    /// Up to `limit` dirty blocks, the oldest first; they are Writing from now on.
+    pub(super) fn gather(&mut self, limit: usize) -> Vec<DirtyBlock> {
+        let mut batch = Vec::with_capacity(limit.min(self.dirty_count));
+        while batch.len() < limit {
+            let Some(index) = self.dirty.pop_front() else { break };
+            let frame = &mut self.frames[index as usize];
+            frame.listed = false;
+            if frame.usage != Usage::Dirty {
+                continue;
+            }
+            frame.usage = Usage::Writing;
+            self.dirty_count -= 1;
+            self.writing_count += 1;
+            let (address, purpose, bytes) = (frame.address, frame.purpose, frame.bytes.clone());
+            batch.push(DirtyBlock { frame: index, address, purpose, bytes });
+        }
+        batch
+    }
+
+    /// The block is on disk. Says how many blocks of its writer are not.
+    pub(super) fn written(&mut self, index: u32) -> u32 {
+        assert_eq!(self.usage(index), Usage::Writing);
+        self.writing_count -= 1;
+        let writer = self.frames[index as usize].writer;
+        self.become_clean(index);
+        let unwritten = self.unwritten_of(writer);
+        *unwritten -= 1;
+        *unwritten
+    }
+
+    /// Forgets a block, written or not. Whoever has it pinned keeps its bytes.
+    pub(super) fn forget(&mut self, index: u32) {
+        let frame = &self.frames[index as usize];
+        let (usage, writer, cold) = (frame.usage, frame.writer, frame.cold);
+        match usage {
+            Usage::Clean => self.resident_count -= usize::from(!cold),
+            Usage::Dirty => self.dirty_count -= 1,
+            Usage::Writing => self.writing_count -= 1,
+            Usage::Free | Usage::Owned | Usage::Reading => {
+                unreachable!("an owner gives its frame back itself")
+            }
+        }
+        if usage != Usage::Clean {
+            *self.unwritten_of(writer) -= 1;
+        }
+        self.unlink(index);
+        self.become_free(index);
+    }
+
+    /// A number for somebody who is going to dirty blocks.
+    pub(super) fn open_writer(&mut self) -> u32 {
+        let vacant = self.unwritten.iter().position(Option::is_none).unwrap_or_else(|| {
+            self.unwritten.push(None);
+            self.unwritten.len() - 1
+        });
+        self.unwritten[vacant] = Some(0);
+        vacant as u32
+    }
+
+    /// How many of its blocks are not on disk.
+    pub(super) fn unwritten(&self, writer: u32) -> u32 {
+        self.unwritten[writer as usize].expect("the writer is open")
+    }
+
+    /// The number may be given to another.
+    pub(super) fn close_writer(&mut self, writer: u32) {
+        // B5
+        assert_eq!(self.unwritten[writer as usize], Some(0));
+        self.unwritten[writer as usize] = None;
+    }
+
+    fn unwritten_of(&mut self, writer: u32) -> &mut u32 {
+        self.unwritten[writer as usize].as_mut().expect("a writer is open while it has unwritten blocks")
+    }
+
+    fn become_clean(&mut self, index: u32) {
+        let frame = &mut self.frames[index as usize];
+        frame.usage = Usage::Clean;
+        // B3: what is taken leaves the queue.
+        assert!(!frame.cold);
+        if frame.purpose == Purpose::Temp {
+            frame.cold = true;
+            self.cold.push_back(index);
+        } else {
+            self.resident_count += 1;
+        }
+    }
+
+    fn become_free(&mut self, index: u32) {
+        let frame = &mut self.frames[index as usize];
+        frame.usage = Usage::Free;
+        if !frame.cold {
+            frame.cold = true;
+            self.cold.push_front(index);
+        }
+    }
+
+    #[inline]
+    fn bucket(&self, address: BlockAddress) -> usize {
+        let key = u64::from(address.file.0) << 32 | u64::from(address.block.0);
+        // Fibonacci hashing: the high half of the product depends on all bits of the key.
+        let mixed = key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+        mixed as usize & self.buckets.len().wrapping_sub(1)
+    }
+
+    fn link(&mut self, index: u32, address: BlockAddress, purpose: Purpose) {
+        // B2
+        assert!(self.find(address).is_none());
+        let bucket = self.bucket(address);
+        let frame = &mut self.frames[index as usize];
+        assert_eq!(frame.usage, Usage::Owned);
+        frame.address = address;
+        frame.purpose = purpose;
+        frame.next = std::mem::replace(&mut self.buckets[bucket], index);
+    }
+
+    fn unlink(&mut self, index: u32) {
+        let Frame { address, next, .. } = self.frames[index as usize];
+        let bucket = self.bucket(address);
+        if self.buckets[bucket] == index {
+            self.buckets[bucket] = next;
+            return;
+        }
+        let mut before = self.buckets[bucket];
+        while self.frames[before as usize].next != index {
+            before = self.frames[before as usize].next;
+        }
+        self.frames[before as usize].next = next;
+    }
+
+    /// Counts everything anew and compares.
+    #[cfg(test)]
+    pub(super) fn check(&self) {
+        let count = |usage: Usage| self.frames.iter().filter(|frame| frame.usage == usage).count();
+        assert_eq!(count(Usage::Dirty), self.dirty_count);
+        assert_eq!(count(Usage::Writing), self.writing_count);
+        let resident = self.frames.iter().filter(|f| f.usage == Usage::Clean && !f.cold).count();
+        assert_eq!(resident, self.resident_count);
+        assert_eq!(self.frames.iter().filter(|frame| frame.cold).count(), self.cold.len());
+        assert_eq!(self.frames.iter().filter(|frame| frame.listed).count(), self.dirty.len());
+        for (index, frame) in self.frames.iter().enumerate() {
+            assert!(frame.usage != Usage::Dirty || frame.listed, "B3");
+            assert!(!frame.cold || matches!(frame.usage, Usage::Free | Usage::Clean), "B3");
+            let linked = !matches!(frame.usage, Usage::Free | Usage::Owned);
+            assert_eq!(self.find(frame.address) == Some(index as u32), linked, "B2");
+            assert_eq!(frame.bytes.is_none(), matches!(frame.usage, Usage::Owned | Usage::Reading), "B1");
+        }
+        let unwritten: u32 = self.unwritten.iter().flatten().sum();
+        assert_eq!(unwritten as usize, self.unwritten_count());
+    }
+}
+
+fn is_unpinned(frame: &mut Frame) -> bool {
+    frame.bytes.as_mut().is_some_and(|bytes| Arc::get_mut(bytes).is_some())
+}

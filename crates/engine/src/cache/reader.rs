@@ -1,0 +1,220 @@
+//! Reads blocks through the cache: one by address, or several adjacent ones.
+//!
+//! A block that is not there is read into the reader's staging buffer, checked,
+//! and copied to a frame. While it is being read the frame is in the cache
+//! already, so that a second session waits for it (`read by other session`) instead
+//! of reading it again.
+//!
+//! A multiblock read claims frames for all blocks that are not there, and reads the
+//! span from the first to the last of them by one request; blocks in between that
+//! were there already are read along and ignored, because the cache's copy rules.
+//! It waits for its first block alone, while it holds nothing: a session that
+//! waited for frames with others in hand could wait for a session that does the
+//! same. So the read ends early, before the first block that is not to be had at
+//! once, and its caller goes on from there.
+
+use super::buffer_cache::{Claim, OwnedFrame, Patience, PinnedBlock, Shared};
+use crate::storage::block::{self, BlockKind};
+use crate::storage::tablespace::Purpose;
+use crate::{EngineError, Instance};
+use plumb_events::{Event, IoStream, Session, Statistic};
+use plumb_io::{Arena, Channel, IoBuffer, Operation, Request};
+use plumb_units::BlockAddress;
+use std::sync::Arc;
+
+/// Touches that a block begins with when it was asked for alone.
+const TOUCH_SINGLE: u8 = 1;
+/// And as part of a multiblock read: the clock's next victim unless asked for again.
+const TOUCH_SCANNED: u8 = 0;
+
+/// A session's way to blocks through the cache.
+#[derive(Debug)]
+pub struct CacheReader<'a> {
+    session: &'a Session,
+    shared: &'a Shared,
+    channel: Channel,
+    /// For one block; the channel knows it.
+    single: Option<IoBuffer>,
+    /// For several; made when first needed, remade when too small.
+    several: Option<IoBuffer>,
+    next_tag: u64,
+}
+
+impl<'a> CacheReader<'a> {
+    /// A reader that has read nothing.
+    ///
+    /// # Errors
+    /// When a buffer or a channel cannot be had.
+    pub fn new(session: &'a Session, instance: &'a Instance) -> Result<CacheReader<'a>, EngineError> {
+        let shared = instance.cache().shared();
+        let (arena, mut buffers) = Arena::buffers(shared.block_size.bytes(), 1)?;
+        let channel = shared.method.channel(&[&arena])?;
+        Ok(CacheReader { session, shared, channel, single: buffers.pop(), several: None, next_tag: 0 })
+    }
+
+    /// The block, from the cache or from its file (`db file sequential read`).
+    ///
+    /// # Errors
+    /// When it cannot be read, is not the block it should be, or the cache has failed.
+    #[inline]
+    pub fn get(
+        &mut self,
+        purpose: Purpose,
+        address: BlockAddress,
+        kind: BlockKind,
+    ) -> Result<PinnedBlock, EngineError> {
+        self.session.count(Statistic::LogicalReads, 1);
+        match self.shared.claim(self.session, purpose, address, Patience::Wait)? {
+            Claim::Hit(pinned) => {
+                self.session.count(Statistic::CacheHits, 1);
+                self.check_kind(&pinned, purpose, kind)?;
+                Ok(pinned)
+            }
+            Claim::Miss(frame) => self.read_single(frame, purpose, address, kind),
+            Claim::Unavailable => unreachable!("the session waits"),
+        }
+    }
+
+    /// Adjacent blocks of one extent from `first` on, from the cache or, by one
+    /// request, from their file (`db file scattered read`). At least one and at
+    /// most `count`: the caller goes on behind the last.
+    ///
+    /// # Errors
+    /// When one cannot be read, is not the block it should be, or the cache has failed.
+    ///
+    /// # Panics
+    /// When `count` is zero.
+    pub fn read_multiblock(
+        &mut self,
+        purpose: Purpose,
+        first: BlockAddress,
+        count: u32,
+        kind: BlockKind,
+    ) -> Result<Vec<PinnedBlock>, EngineError> {
+        assert!(count > 0);
+        let mut claims: Vec<Claim<'a>> = Vec::new();
+        for index in 0..count.min(self.shared.multiblock_max()) {
+            let patience = if index == 0 { Patience::Wait } else { Patience::Never };
+            match self.shared.claim(self.session, purpose, plus(first, index), patience)? {
+                Claim::Unavailable => break,
+                claim => claims.push(claim),
+            }
+        }
+        let missing = |claim: &Claim<'_>| matches!(claim, Claim::Miss(_));
+        let hits = claims.iter().filter(|claim| !missing(claim)).count();
+        self.session.count(Statistic::LogicalReads, claims.len() as u64);
+        self.session.count(Statistic::CacheHits, hits as u64);
+        let from = claims.iter().position(missing);
+        if let (Some(from), Some(last)) = (from, claims.iter().rposition(missing)) {
+            self.read_several(purpose, plus(first, from as u32), last + 1 - from)?;
+        }
+        let from = from.unwrap_or(0);
+        let mut pinned = Vec::with_capacity(claims.len());
+        for (index, claim) in claims.into_iter().enumerate() {
+            pinned.push(match claim {
+                Claim::Hit(block) => {
+                    self.check_kind(&block, purpose, kind)?;
+                    block
+                }
+                Claim::Miss(mut frame) => {
+                    let bytes = self.shared.block_size.bytes();
+                    let staging = self.several.as_deref().expect("just read into");
+                    let read = &staging[(index - from) * bytes..(index + 1 - from) * bytes];
+                    self.verify(read, purpose, plus(first, index as u32), kind)?;
+                    frame.bytes_mut().copy_from_slice(read);
+                    frame.arrived(TOUCH_SCANNED)
+                }
+                Claim::Unavailable => unreachable!("not kept above"),
+            });
+        }
+        Ok(pinned)
+    }
+
+    fn read_single(
+        &mut self,
+        mut frame: OwnedFrame<'a>,
+        purpose: Purpose,
+        address: BlockAddress,
+        kind: BlockKind,
+    ) -> Result<PinnedBlock, EngineError> {
+        let bytes = self.shared.block_size.bytes();
+        let buffer = match self.single.take() {
+            Some(buffer) => buffer,
+            None => one_buffer(bytes)?,
+        };
+        let buffer = self.transfer(Event::DbFileSequentialRead, purpose, address, (buffer, bytes))?;
+        let buffer = self.single.insert(buffer);
+        frame.bytes_mut().copy_from_slice(buffer);
+        self.verify(frame.bytes_mut(), purpose, address, kind)?;
+        Ok(frame.arrived(TOUCH_SINGLE))
+    }
+
+    fn read_several(
+        &mut self,
+        purpose: Purpose,
+        first: BlockAddress,
+        blocks: usize,
+    ) -> Result<(), EngineError> {
+        let bytes = blocks * self.shared.block_size.bytes();
+        let buffer = match self.several.take() {
+            Some(buffer) if buffer.len() >= bytes => buffer,
+            _ => one_buffer(bytes)?,
+        };
+        let event = if blocks == 1 { Event::DbFileSequentialRead } else { Event::DbFileScatteredRead };
+        self.several = Some(self.transfer(event, purpose, first, (buffer, bytes))?);
+        Ok(())
+    }
+
+    /// Fills the first `bytes` of the buffer; a failed request keeps the buffer.
+    fn transfer(
+        &mut self,
+        event: Event,
+        purpose: Purpose,
+        first: BlockAddress,
+        (buffer, bytes): (IoBuffer, usize),
+    ) -> Result<IoBuffer, EngineError> {
+        let block_size = self.shared.block_size;
+        self.next_tag += 1;
+        let request = Request {
+            operation: Operation::Read,
+            file: Arc::clone(&self.shared.tablespace(purpose).file(first.file).file),
+            offset: first.block.byte_offset(block_size),
+            buffer,
+            range: 0..bytes,
+            event,
+            stream: IoStream::CacheReads,
+            tag: self.next_tag,
+        };
+        self.channel.submit(self.session, request)?;
+        let completion = self.channel.wait(self.session, event)?;
+        assert_eq!(completion.tag, self.next_tag, "one request at a time");
+        self.session.count(Statistic::PhysicalReadBlocks, (bytes / block_size.bytes()) as u64);
+        Ok(completion.buffer)
+    }
+
+    fn verify(
+        &self,
+        bytes: &[u8],
+        purpose: Purpose,
+        address: BlockAddress,
+        kind: BlockKind,
+    ) -> Result<(), EngineError> {
+        self.session.count(Statistic::BlocksVerified, 1);
+        block::verify(bytes, kind, address, self.shared.tablespace(purpose).path(address)).map(|_| ())
+    }
+
+    /// A block in the cache was checked when it came; it may have come as another kind.
+    #[inline]
+    fn check_kind(&self, block: &PinnedBlock, purpose: Purpose, kind: BlockKind) -> Result<(), EngineError> {
+        if block[4] == kind as u8 { Ok(()) } else { self.verify(block, purpose, block.address(), kind) }
+    }
+}
+
+fn plus(first: BlockAddress, blocks: u32) -> BlockAddress {
+    BlockAddress { file: first.file, block: first.block.plus(blocks) }
+}
+
+fn one_buffer(bytes: usize) -> Result<IoBuffer, EngineError> {
+    let (_, mut buffers) = Arena::buffers(bytes, 1)?;
+    Ok(buffers.pop().expect("one was asked for"))
+}

@@ -1,0 +1,726 @@
+//! The cache over files in memory: 32 frames of 32K, so that everything runs short.
+//!
+//! Every test runs in a thread of its own and fails when it takes too long: a
+//! session that hangs is the failure that a cache is most likely to have.
+
+use super::{BufferCache, CacheReader, CacheWriter, CacheWriterOptions, PinnedBlock};
+use crate::instance::{Cancel, InitialSizes};
+use crate::settings::Settings;
+use crate::storage::block::{self, BlockKind, Content, HEADER_BYTES};
+use crate::storage::control::SegmentExtent;
+use crate::storage::tablespace::Purpose;
+use crate::{EngineError, Instance, Layout};
+use plumb_events::{Event, IoStream, Period, Session, SessionKind, Snapshot, Statistic, now};
+use plumb_io::sim::{Faults, MemoryDisk};
+use plumb_io::{Arena, Disk, Operation, Request};
+use plumb_units::{BlockAddress, Bytes, Lsn, Nanos};
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Barrier, mpsc};
+use std::thread;
+use std::time::Duration;
+
+const FRAMES: u32 = 32;
+const KIND: BlockKind = BlockKind::Temp;
+
+/// Runs the test's body; a minute is far more than any of them takes.
+fn bounded(body: impl FnOnce() + Send + 'static) {
+    let (done, wait) = mpsc::channel();
+    let thread = thread::spawn(move || {
+        body();
+        let _ = done.send(());
+    });
+    match wait.recv_timeout(Duration::from_secs(60)) {
+        Err(mpsc::RecvTimeoutError::Timeout) => panic!("the test hangs"),
+        _ => thread.join().expect("the test's body"),
+    }
+}
+
+fn instance_of(home: &Path, more: &[(&str, &str)]) -> Result<Instance, EngineError> {
+    let mut settings = Settings::default();
+    let few = [("db_block_size", "32K"), ("db_cache_size", "1M"), ("io_method", "null"), ("data_files", "2")];
+    for (name, value) in few.iter().chain(more) {
+        settings.set(name, value, "test")?;
+    }
+    let sizes = InitialSizes { users: Bytes(Bytes::M), temp: Bytes(8 * Bytes::M), indx: Bytes(Bytes::M) };
+    Instance::create(&Layout::in_one(home.to_path_buf()), settings, sizes, Cancel::default())
+}
+
+fn instance(more: &[(&str, &str)]) -> Instance {
+    let home = tempfile::tempdir().expect("a directory");
+    instance_of(&home.path().join("db"), more).expect("an instance")
+}
+
+fn session(instance: &Instance) -> Session {
+    instance.recorder.session("test", SessionKind::Foreground)
+}
+
+fn memory(instance: &Instance) -> Arc<MemoryDisk> {
+    match &instance.access.disk {
+        Disk::Memory(disk) => Arc::clone(disk),
+        Disk::Kernel => unreachable!("io_method=null"),
+    }
+}
+
+fn since(instance: &Instance, before: &Snapshot) -> Period {
+    instance.recorder.snapshot().since(before)
+}
+
+fn writer<'a>(session: &'a Session, instance: &'a Instance, purpose: Purpose) -> CacheWriter<'a> {
+    let options = CacheWriterOptions { kind: KIND, lsn: Lsn(7) };
+    CacheWriter::new(session, instance, instance.tablespace(purpose), options).expect("a writer")
+}
+
+/// Writes a block whose content says `mark`, at both ends.
+fn write_block(writer: &mut CacheWriter<'_>, mark: u64) -> Result<BlockAddress, EngineError> {
+    let block = writer.block()?;
+    let used = block.len() - HEADER_BYTES;
+    block[HEADER_BYTES..HEADER_BYTES + 8].copy_from_slice(&mark.to_le_bytes());
+    let end = block.len();
+    block[end - 8..].copy_from_slice(&mark.to_le_bytes());
+    writer.seal(Content { entries: 1, used: used as u16 })
+}
+
+fn mark_of(block: &[u8]) -> u64 {
+    let mark = |at: usize| u64::from_le_bytes(block[at..at + 8].try_into().expect("eight bytes"));
+    assert_eq!(mark(HEADER_BYTES), mark(block.len() - 8), "a block has one mark");
+    mark(HEADER_BYTES)
+}
+
+/// Writes so many blocks; their marks count from `from`.
+fn write_segment(
+    session: &Session,
+    instance: &Instance,
+    purpose: Purpose,
+    (from, count): (u64, u64),
+) -> Result<(Vec<SegmentExtent>, Vec<BlockAddress>), EngineError> {
+    let mut writer = writer(session, instance, purpose);
+    let addresses =
+        (from..from + count).map(|mark| write_block(&mut writer, mark)).collect::<Result<Vec<_>, _>>()?;
+    Ok((writer.finish()?, addresses))
+}
+
+/// The mark of the block on disk, read past the cache and verified.
+fn mark_on_disk(session: &Session, instance: &Instance, purpose: Purpose, address: BlockAddress) -> u64 {
+    let tablespace = instance.tablespace(purpose);
+    let bytes = tablespace.block_size.bytes();
+    let (_, mut buffers) = Arena::buffers(bytes, 1).expect("a buffer");
+    let mut channel = instance.access.method.channel(&[]).expect("a channel");
+    let request = Request {
+        operation: Operation::Read,
+        file: Arc::clone(&tablespace.file(address.file).file),
+        offset: address.block.byte_offset(tablespace.block_size),
+        buffer: buffers.pop().expect("one"),
+        range: 0..bytes,
+        event: Event::DirectPathReadTemp,
+        stream: IoStream::TempReads,
+        tag: 0,
+    };
+    channel.submit(session, request).expect("submitted");
+    let buffer = channel.wait(session, Event::DirectPathReadTemp).expect("read").buffer;
+    block::verify(&buffer, KIND, address, tablespace.path(address)).expect("the block that was written");
+    mark_of(&buffer)
+}
+
+fn release(session: &Session, instance: &Instance, purpose: Purpose, extents: Vec<SegmentExtent>) {
+    instance.cache().discard(session, extents.iter().map(|extent| extent.extent));
+    instance.tablespace(purpose).release(extents.into_iter().map(|extent| extent.extent));
+}
+
+/// Writes 2,000 blocks from `sessions` sessions through 32 frames; all must be on disk.
+fn check_written_out(sessions: u64, more: &[(&str, &str)]) -> (Period, u64) {
+    let instance = instance(more);
+    let before = instance.recorder.snapshot();
+    let each = 2000 / sessions;
+    thread::scope(|scope| {
+        for number in 0..sessions {
+            let instance = &instance;
+            scope.spawn(move || {
+                let session = session(instance);
+                let from = number * each;
+                let (extents, addresses) =
+                    write_segment(&session, instance, Purpose::Temp, (from, each)).expect("written");
+                assert_eq!(extents.iter().map(|extent| u64::from(extent.used)).sum::<u64>(), each);
+                for (mark, address) in (from..).zip(addresses) {
+                    assert_eq!(mark_on_disk(&session, instance, Purpose::Temp, address), mark);
+                }
+            });
+        }
+    });
+    instance.cache().check();
+    let period = since(&instance, &before);
+    assert_eq!(period.statistic(Statistic::PhysicalWritesFromCache), each * sessions);
+    assert_eq!(period.statistic(Statistic::PhysicalWriteBlocks), each * sessions);
+    assert_eq!(period.stream(IoStream::TempWrites).bytes, each * sessions * 32 * 1024);
+    assert_eq!(period.statistic(Statistic::FreeBufferRequested), each * sessions);
+    (period, each * sessions)
+}
+
+#[test]
+fn blocks_of_one_session_are_on_disk_after_finish() {
+    bounded(|| {
+        let (period, blocks) = check_written_out(1, &[]);
+        assert_eq!(period.stream(IoStream::TempWrites).count, blocks, "one request a block");
+        assert!(period.event(Event::FreeBufferWaits, SessionKind::Foreground).count > 0);
+        assert_eq!(period.event(Event::DbFileParallelWrite, SessionKind::Background).count, blocks);
+        let batches = period.statistic(Statistic::DbwrBatches);
+        assert!(batches >= blocks / u64::from(FRAMES), "a batch is at most the cache");
+    });
+}
+
+#[test]
+fn blocks_of_several_sessions_are_on_disk_with_one_writer_and_with_three() {
+    bounded(|| {
+        for writers in ["1", "3"] {
+            let (period, _) = check_written_out(4, &[("db_writer_processes", writers)]);
+            let background = period.sessions.iter().filter(|session| session.kind == SessionKind::Background);
+            assert_eq!(background.count().to_string(), writers);
+        }
+    });
+}
+
+#[test]
+fn a_batch_is_no_longer_than_db_block_write_batch() {
+    bounded(|| {
+        let (period, blocks) = check_written_out(2, &[("db_block_write_batch", "3")]);
+        assert!(period.statistic(Statistic::DbwrBatches) >= blocks / 3);
+    });
+}
+
+#[test]
+fn every_method_writes_and_reads_real_files() {
+    bounded(|| {
+        for (method, options) in [("sync", "none"), ("threads", "asynch"), ("io_uring", "asynch")] {
+            let home = tempfile::tempdir().expect("a directory");
+            let more = [("io_method", method), ("filesystemio_options", options), ("db_block_size", "8K")];
+            let instance = match instance_of(&home.path().join("db"), &more) {
+                Err(EngineError::Io(error)) if method == "io_uring" => {
+                    println!("io_uring is not to be had here: {error}");
+                    continue;
+                }
+                other => other.expect("an instance"),
+            };
+            let session = session(&instance);
+            let (_, addresses) =
+                write_segment(&session, &instance, Purpose::Indx, (0, 400)).expect("written");
+            for (mark, address) in (0..).zip(&addresses) {
+                assert_eq!(mark_on_disk(&session, &instance, Purpose::Indx, *address), mark);
+            }
+            let mut reader = CacheReader::new(&session, &instance).expect("a reader");
+            for (mark, address) in (0..).zip(addresses) {
+                assert_eq!(mark_of(&reader.get(Purpose::Indx, address, KIND).expect("read")), mark);
+            }
+            drop(reader);
+            drop(session);
+            instance.destroy().expect("removed");
+            assert!(!home.path().join("db").exists());
+        }
+    });
+}
+
+#[test]
+fn adjacent_blocks_are_joined_when_requests_may_be_larger() {
+    bounded(|| {
+        let mut instance = instance(&[]);
+        let options = super::CacheOptions { request_blocks: 4, ..*instance.cache().options() };
+        instance.replace_cache(options);
+        let before = instance.recorder.snapshot();
+        let session = session(&instance);
+        let (_, addresses) = write_segment(&session, &instance, Purpose::Temp, (0, 300)).expect("written");
+        for (mark, address) in (0..).zip(addresses) {
+            assert_eq!(mark_on_disk(&session, &instance, Purpose::Temp, address), mark);
+        }
+        let writes = since(&instance, &before).stream(IoStream::TempWrites);
+        assert_eq!(writes.bytes, 300 * 32 * 1024);
+        assert!(writes.count < 300, "{} requests", writes.count);
+    });
+}
+
+/// Pins blocks of a new segment until every frame is pinned.
+fn pin_everything(session: &Session, instance: &Instance) -> Vec<PinnedBlock> {
+    let (_, addresses) =
+        write_segment(session, instance, Purpose::Users, (0, u64::from(FRAMES))).expect("written");
+    let mut reader = CacheReader::new(session, instance).expect("a reader");
+    let pins = addresses.iter().map(|address| reader.get(Purpose::Users, *address, KIND).expect("read"));
+    pins.collect()
+}
+
+#[test]
+fn a_session_without_a_free_buffer_waits_until_there_is_one() {
+    bounded(|| {
+        let instance = instance(&[]);
+        let before = instance.recorder.snapshot();
+        let main = session(&instance);
+        let pins = pin_everything(&main, &instance);
+        let earlier = since(&instance, &before).event(Event::FreeBufferWaits, SessionKind::Foreground).count;
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                write_segment(&session(&instance), &instance, Purpose::Temp, (0, 1)).expect("written")
+            });
+            while instance.cache().check() == 0 {
+                thread::yield_now();
+            }
+            drop(pins);
+        });
+        let waits = since(&instance, &before).event(Event::FreeBufferWaits, SessionKind::Foreground);
+        assert_eq!(waits.count, earlier + 1);
+        assert!(waits.time > Nanos(0));
+    });
+}
+
+#[test]
+fn when_every_buffer_stays_pinned_a_session_gives_up_and_says_why() {
+    bounded(|| {
+        let instance = instance(&[]);
+        let session = session(&instance);
+        let pins = pin_everything(&session, &instance);
+        let mut reader = CacheReader::new(&session, &instance).expect("a reader");
+        let elsewhere =
+            BlockAddress { file: instance.tablespace(Purpose::Indx).files[0].id, ..pins[0].address() };
+        let error = reader.get(Purpose::Indx, elsewhere, KIND).expect_err("no frame");
+        assert_eq!(
+            error.to_string(),
+            "db_cache_size of 32 blocks contradicts the sessions, which keep all of them pinned: \
+             none became free for 1.00 s; raise db_cache_size or lower parallel_degree"
+        );
+    });
+}
+
+#[test]
+fn a_block_is_read_once_and_then_found() {
+    bounded(|| {
+        let instance = instance(&[]);
+        let session = session(&instance);
+        let (_, addresses) = write_segment(&session, &instance, Purpose::Users, (0, 40)).expect("written");
+        let all = instance.tablespace(Purpose::Users).files.iter().map(|file| file.id);
+        // Forgotten, though still the owner's: so that the first get reads.
+        for file in all {
+            let extent = crate::storage::tablespace::Extent { file: file.0, block: 0, blocks: 64 };
+            instance.cache().discard(&session, [extent]);
+        }
+        let mut reader = CacheReader::new(&session, &instance).expect("a reader");
+        let before = instance.recorder.snapshot();
+        for _ in 0..2 {
+            assert_eq!(mark_of(&reader.get(Purpose::Users, addresses[3], KIND).expect("read")), 3);
+        }
+        let period = since(&instance, &before);
+        assert_eq!(period.statistic(Statistic::LogicalReads), 2);
+        assert_eq!(period.statistic(Statistic::CacheHits), 1);
+        assert_eq!(period.statistic(Statistic::PhysicalReadBlocks), 1);
+        assert_eq!(period.event(Event::DbFileSequentialRead, SessionKind::Foreground).count, 1);
+        assert_eq!(period.stream(IoStream::CacheReads).count, 1);
+
+        let error = reader.get(Purpose::Users, addresses[3], BlockKind::Leaf).expect_err("another kind");
+        assert!(error.to_string().contains("kind: found temp, expected index leaf"), "{error}");
+        instance.cache().check();
+    });
+}
+
+#[test]
+fn a_multiblock_read_is_one_request_around_what_is_there() {
+    bounded(|| {
+        let instance = instance(&[]);
+        let session = session(&instance);
+        let (extents, addresses) =
+            write_segment(&session, &instance, Purpose::Users, (0, 7)).expect("written");
+        instance.cache().discard(&session, extents.iter().map(|extent| extent.extent));
+        let mut reader = CacheReader::new(&session, &instance).expect("a reader");
+        let in_between = reader.get(Purpose::Users, addresses[2], KIND).expect("read");
+        let before = instance.recorder.snapshot();
+        let blocks = reader.read_multiblock(Purpose::Users, addresses[0], 7, KIND).expect("read");
+        assert_eq!(blocks.iter().map(|block| mark_of(block)).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5, 6]);
+        assert_eq!(blocks.iter().map(PinnedBlock::address).collect::<Vec<_>>(), addresses);
+        assert_eq!(blocks[2].as_ptr(), in_between.as_ptr(), "a block is in one frame");
+        let period = since(&instance, &before);
+        assert_eq!(period.event(Event::DbFileScatteredRead, SessionKind::Foreground).count, 1);
+        assert_eq!(period.statistic(Statistic::CacheHits), 1);
+        assert_eq!(period.statistic(Statistic::LogicalReads), 7);
+        assert_eq!(period.statistic(Statistic::PhysicalReadBlocks), 7);
+    });
+}
+
+#[test]
+fn a_multiblock_read_takes_at_most_a_quarter_of_the_cache() {
+    bounded(|| {
+        let instance = instance(&[]);
+        let session = session(&instance);
+        let (_, addresses) = write_segment(&session, &instance, Purpose::Users, (0, 31)).expect("written");
+        let mut reader = CacheReader::new(&session, &instance).expect("a reader");
+        let blocks = reader.read_multiblock(Purpose::Users, addresses[0], 31, KIND).expect("read");
+        assert_eq!(blocks.len() as u32, FRAMES / 4);
+    });
+}
+
+#[test]
+fn written_sort_blocks_do_not_age_out_blocks_of_others() {
+    bounded(|| {
+        let instance = instance(&[]);
+        let session = session(&instance);
+        let (_, addresses) = write_segment(&session, &instance, Purpose::Users, (0, 5)).expect("written");
+        for _ in 0..50 {
+            write_segment(&session, &instance, Purpose::Temp, (0, 10)).expect("written");
+        }
+        let before = instance.recorder.snapshot();
+        let mut reader = CacheReader::new(&session, &instance).expect("a reader");
+        for (mark, address) in (0..).zip(addresses) {
+            assert_eq!(mark_of(&reader.get(Purpose::Users, address, KIND).expect("read")), mark);
+        }
+        assert_eq!(since(&instance, &before).statistic(Statistic::CacheHits), 5);
+    });
+}
+
+#[test]
+fn discarded_blocks_are_read_anew() {
+    bounded(|| {
+        let instance = instance(&[]);
+        let session = session(&instance);
+        let mut reader = CacheReader::new(&session, &instance).expect("a reader");
+        let (extents, old) = write_segment(&session, &instance, Purpose::Temp, (100, 1)).expect("written");
+        let pinned = reader.get(Purpose::Temp, old[0], KIND).expect("read");
+        release(&session, &instance, Purpose::Temp, extents);
+        // The same extent comes round again after those of the other file.
+        let found = (0..1000).find(|mark| {
+            let (_, addresses) =
+                write_segment(&session, &instance, Purpose::Temp, (*mark, 1)).expect("written");
+            addresses[0] == old[0]
+        });
+        let mark = found.expect("a released extent is used again");
+        assert_eq!(mark_of(&pinned), 100, "who has it pinned keeps what it read");
+        assert_eq!(mark_of(&reader.get(Purpose::Temp, old[0], KIND).expect("read")), mark);
+        instance.cache().check();
+    });
+}
+
+#[test]
+fn an_unfinished_writer_leaves_no_write_behind() {
+    bounded(|| {
+        let instance = instance(&[]);
+        let session = session(&instance);
+        for round in 0..50u64 {
+            let mut unfinished = writer(&session, &instance, Purpose::Temp);
+            for mark in 0..20 {
+                write_block(&mut unfinished, round * 1000 + mark).expect("written");
+            }
+            drop(unfinished);
+            let (extents, addresses) =
+                write_segment(&session, &instance, Purpose::Temp, (round * 1000 + 500, 10)).expect("written");
+            for (mark, address) in (round * 1000 + 500..).zip(addresses) {
+                assert_eq!(mark_on_disk(&session, &instance, Purpose::Temp, address), mark);
+            }
+            release(&session, &instance, Purpose::Temp, extents);
+            instance.cache().check();
+        }
+        // 20 blocks of 32K fill less than an extent each time, and every one was given back.
+        assert_eq!(instance.tablespace(Purpose::Temp).size(), Bytes(8 * Bytes::M));
+    });
+}
+
+#[test]
+fn the_following_address_is_where_the_next_block_goes() {
+    bounded(|| {
+        let instance = instance(&[]);
+        let session = session(&instance);
+        let mut writer = writer(&session, &instance, Purpose::Indx);
+        let mut expected = None;
+        for mark in 0..100 {
+            let following = writer.following_address().expect("an address");
+            let address = write_block(&mut writer, mark).expect("written");
+            assert!(expected.is_none_or(|expected| expected == address));
+            expected = Some(following);
+        }
+        let blocks: u32 = writer.finish().expect("written").iter().map(|extent| extent.used).sum();
+        assert_eq!(blocks, 100);
+    });
+}
+
+#[test]
+fn flush_gets_blocks_written_without_anybody_waiting_for_them() {
+    bounded(|| {
+        let instance = instance(&[]);
+        let session = session(&instance);
+        let before = instance.recorder.snapshot();
+        let mut writer = writer(&session, &instance, Purpose::Temp);
+        write_block(&mut writer, 1).expect("written");
+        writer.flush().expect("asked");
+        while since(&instance, &before).statistic(Statistic::PhysicalWritesFromCache) == 0 {
+            thread::yield_now();
+        }
+        writer.drain().expect("written");
+    });
+}
+
+#[test]
+fn a_failed_write_surfaces_everywhere_and_nobody_hangs() {
+    bounded(|| {
+        for fail_write in [1, 10, 100] {
+            let instance = instance(&[("db_writer_processes", "3")]);
+            memory(&instance).plan_faults(Faults { fail_write: Some(fail_write), ..Faults::default() });
+            // A writer made after the failure would be refused at once.
+            let all_made = Barrier::new(3);
+            let errors = thread::scope(|scope| {
+                let sessions: Vec<_> = (0..3)
+                    .map(|_| {
+                        scope.spawn(|| {
+                            let session = session(&instance);
+                            let mut writer = writer(&session, &instance, Purpose::Temp);
+                            all_made.wait();
+                            let written =
+                                (0..5000).try_for_each(|mark| write_block(&mut writer, mark).map(|_| ()));
+                            written
+                                .and_then(|()| writer.finish().map(|_| ()))
+                                .expect_err("a write failed")
+                                .to_string()
+                        })
+                    })
+                    .collect();
+                sessions.into_iter().map(|thread| thread.join().expect("no panic")).collect::<Vec<_>>()
+            });
+            for error in &errors {
+                assert!(
+                    error.starts_with(
+                        "the database writer failed, and the buffer cache is closed: write of 32768 bytes"
+                    ),
+                    "{error}"
+                );
+                assert_eq!(error, &errors[0]);
+            }
+            let session = session(&instance);
+            let mut reader = CacheReader::new(&session, &instance).expect("a reader");
+            let address = BlockAddress::default();
+            assert!(matches!(
+                reader.get(Purpose::Temp, address, KIND),
+                Err(EngineError::WriterFailed { .. })
+            ));
+            instance.cache().check();
+        }
+    });
+}
+
+#[test]
+fn a_failed_read_gives_its_buffer_back() {
+    bounded(|| {
+        let instance = instance(&[]);
+        let session = session(&instance);
+        let (extents, addresses) =
+            write_segment(&session, &instance, Purpose::Users, (0, 7)).expect("written");
+        instance.cache().discard(&session, extents.iter().map(|extent| extent.extent));
+        let mut reader = CacheReader::new(&session, &instance).expect("a reader");
+        for round in 0..100 {
+            memory(&instance).plan_faults(Faults { fail_read: Some(1), ..Faults::default() });
+            let failed = match round % 2 {
+                0 => reader.get(Purpose::Users, addresses[0], KIND).map(|_| ()),
+                _ => reader.read_multiblock(Purpose::Users, addresses[0], 7, KIND).map(|_| ()),
+            };
+            assert!(matches!(failed, Err(EngineError::Io(_))));
+            // A block never written is refused, and its frame is free again too.
+            let never = instance.tablespace(Purpose::Indx).files[0].address(addresses[0].block);
+            let failed = reader.get(Purpose::Indx, never, KIND);
+            assert!(matches!(failed, Err(EngineError::CorruptBlock { .. })));
+        }
+        instance.cache().check();
+        for (mark, address) in (0..).zip(addresses) {
+            assert_eq!(mark_of(&reader.get(Purpose::Users, address, KIND).expect("read")), mark);
+        }
+    });
+}
+
+#[test]
+fn sessions_that_read_the_same_blocks_see_the_same_and_read_them_once_at_a_time() {
+    bounded(|| {
+        let instance = instance(&[]);
+        let main = session(&instance);
+        let (_, addresses) = write_segment(&main, &instance, Purpose::Users, (0, 100)).expect("written");
+        thread::scope(|scope| {
+            for seed in 0..4u64 {
+                let (instance, addresses) = (&instance, &addresses);
+                scope.spawn(move || {
+                    let session = session(instance);
+                    let mut random = Random(seed);
+                    let mut reader = CacheReader::new(&session, instance).expect("a reader");
+                    for _ in 0..20_000 {
+                        let mark = random.below(100);
+                        let address = addresses[mark as usize];
+                        if random.below(4) > 0 {
+                            let block = reader.get(Purpose::Users, address, KIND).expect("read");
+                            assert_eq!(mark_of(&block), mark);
+                            continue;
+                        }
+                        // Up to the end of what is adjacent.
+                        let adjacent = (mark..100)
+                            .take_while(|m| {
+                                let other = addresses[*m as usize];
+                                other.file == address.file
+                                    && other.block == address.block.plus((m - mark) as u32)
+                            })
+                            .count() as u64;
+                        let count = 1 + random.below(adjacent) as u32;
+                        let blocks =
+                            reader.read_multiblock(Purpose::Users, address, count, KIND).expect("read");
+                        assert!(!blocks.is_empty());
+                        for (block, mark) in blocks.iter().zip(mark..) {
+                            assert_eq!(mark_of(block), mark);
+                        }
+                    }
+                });
+            }
+        });
+        instance.cache().check();
+    });
+}
+
+/// splitmix64.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit
+    }
+}
+
+/// What should be where, and which segments there are.
+#[derive(Default)]
+struct Model {
+    segments: Vec<(Purpose, Vec<SegmentExtent>, Vec<BlockAddress>)>,
+    marks: HashMap<BlockAddress, u64>,
+}
+
+static NEXT_MARK: AtomicU64 = AtomicU64::new(1);
+
+fn random_operation(
+    random: &mut Random,
+    model: &mut Model,
+    session: &Session,
+    instance: &Instance,
+    reader: &mut CacheReader<'_>,
+    pins: &mut Vec<(PinnedBlock, u64)>,
+) {
+    let chosen = |random: &mut Random, model: &Model| {
+        let (purpose, _, addresses) = &model.segments[random.below(model.segments.len() as u64) as usize];
+        (*purpose, addresses[random.below(addresses.len() as u64) as usize])
+    };
+    match random.below(100) {
+        _ if model.segments.is_empty() => write_random(random, model, session, instance),
+        0..10 => write_random(random, model, session, instance),
+        10..20 => {
+            let (purpose, extents, addresses) =
+                model.segments.swap_remove(random.below(model.segments.len() as u64) as usize);
+            release(session, instance, purpose, extents);
+            for address in addresses {
+                model.marks.remove(&address);
+            }
+        }
+        20..30 => {
+            let (purpose, address) = chosen(random, model);
+            assert_eq!(mark_on_disk(session, instance, purpose, address), model.marks[&address]);
+        }
+        30..50 => {
+            let (purpose, first) = chosen(random, model);
+            let adjacent = (1..20).take_while(|n| {
+                let next = BlockAddress { block: first.block.plus(*n), ..first };
+                model.marks.contains_key(&next)
+            });
+            let count = 1 + adjacent.count() as u32;
+            for block in reader.read_multiblock(purpose, first, count, KIND).expect("read") {
+                assert_eq!(mark_of(&block), model.marks[&block.address()]);
+            }
+        }
+        _ => {
+            let (purpose, address) = chosen(random, model);
+            let block = reader.get(purpose, address, KIND).expect("read");
+            assert_eq!(mark_of(&block), model.marks[&address]);
+            pins.push((block, model.marks[&address]));
+        }
+    }
+    if pins.len() > 5 {
+        let (block, mark) = pins.swap_remove(random.below(pins.len() as u64) as usize);
+        assert_eq!(mark_of(&block), mark, "a pinned block does not change");
+    }
+}
+
+fn write_random(random: &mut Random, model: &mut Model, session: &Session, instance: &Instance) {
+    let purpose = Purpose::ALL[random.below(3) as usize];
+    let mut writer = writer(session, instance, purpose);
+    let mut written = Vec::new();
+    for _ in 0..1 + random.below(60) {
+        let mark = NEXT_MARK.fetch_add(1, Relaxed);
+        written.push((write_block(&mut writer, mark).expect("written"), mark));
+        if random.below(50) == 0 {
+            writer.drain().expect("written");
+        }
+    }
+    if random.below(4) == 0 {
+        return;
+    }
+    let extents = writer.finish().expect("written");
+    model.segments.push((purpose, extents, written.iter().map(|(address, _)| *address).collect()));
+    model.marks.extend(written);
+}
+
+#[test]
+fn random_operations_of_three_sessions_agree_with_a_model() {
+    bounded(|| {
+        let begun = now();
+        let seed = std::env::var("PLUMB_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(begun.0);
+        println!("PLUMB_SEED={seed}");
+        let instance = instance(&[("db_writer_processes", "2"), ("extent_size", "256K")]);
+        thread::scope(|scope| {
+            for number in 0..3 {
+                let instance = &instance;
+                scope.spawn(move || {
+                    let session = session(instance);
+                    let mut random = Random(seed.wrapping_add(number));
+                    let mut reader = CacheReader::new(&session, instance).expect("a reader");
+                    let (mut model, mut pins) = (Model::default(), Vec::new());
+                    for _ in 0..1500 {
+                        random_operation(&mut random, &mut model, &session, instance, &mut reader, &mut pins);
+                        instance.cache().check();
+                    }
+                });
+            }
+        });
+    });
+}
+
+#[test]
+fn an_instance_that_does_not_use_its_cache_has_no_writers() {
+    bounded(|| {
+        let instance = instance(&[]);
+        let cache: &BufferCache = instance.cache();
+        assert_eq!(cache.options().frame_count as u32, FRAMES);
+        let sessions = instance.recorder.snapshot().sessions;
+        assert!(sessions.iter().all(|session| session.kind == SessionKind::Foreground));
+    });
+}
+
+/// Prints what a hit costs; the bound is for machines that do ten other things.
+#[test]
+fn a_hit_is_cheap() {
+    const ROUNDS: u64 = 200_000;
+    bounded(|| {
+        let instance = instance(&[("db_block_size", "8K")]);
+        let session = session(&instance);
+        let (_, addresses) = write_segment(&session, &instance, Purpose::Users, (0, 100)).expect("written");
+        let mut reader = CacheReader::new(&session, &instance).expect("a reader");
+        let mut sum = 0u64;
+        let mut best = u64::MAX;
+        for _ in 0..5 {
+            let begin = now();
+            for round in 0..ROUNDS {
+                let address = addresses[(round * 7 % 100) as usize];
+                sum += u64::from(reader.get(Purpose::Users, address, KIND).expect("there")[HEADER_BYTES]);
+            }
+            best = best.min(now().saturating_sub(begin).0 / ROUNDS);
+        }
+        println!("a hit takes {best} ns (sum {sum})");
+        assert!(best < 3000, "{best} ns");
+    });
+}

@@ -1,0 +1,132 @@
+//! Blocks of a segment, read by several servers, an extent at a time.
+
+use crate::parallel::servers::{self, Operation};
+use crate::storage::block::{BlockKind, Content};
+use crate::storage::control::SegmentExtent;
+use crate::storage::reader::{ReaderOptions, SegmentReader};
+use crate::storage::tablespace::Purpose;
+use crate::table::scan;
+use crate::{EngineError, Instance};
+use plumb_events::{IoStream, Session, Statistic};
+use plumb_units::BlockAddress;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread;
+
+/// Which blocks to read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Segment<'a> {
+    pub(super) purpose: Purpose,
+    pub(super) kind: BlockKind,
+    pub(super) stream: IoStream,
+    pub(super) extents: &'a [SegmentExtent],
+}
+
+/// Where in its segment a block is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    /// The number of its extent.
+    pub(super) extent: usize,
+    /// Its number within the extent.
+    pub(super) index: u32,
+    pub(super) address: BlockAddress,
+}
+
+/// Looks at blocks: all those of some extents, extent by extent, in order.
+pub(super) trait Inspector {
+    fn block(&mut self, place: Place, content: Content, block: &[u8]) -> Result<(), EngineError>;
+}
+
+impl Segment<'_> {
+    /// Reads the segment with as many servers as a scan has, each with an
+    /// inspector of its own, and gives these back.
+    pub(super) fn inspect<I: Inspector + Send>(
+        &self,
+        instance: &Instance,
+        coordinator: &Session,
+        make: impl Fn() -> I + Sync,
+    ) -> Result<Vec<I>, EngineError> {
+        let operation = Operation::new(instance);
+        let taken = AtomicUsize::new(0);
+        let inspectors = thread::scope(|scope| {
+            let start = |number: usize| {
+                let (operation, taken, make) = (&operation, &taken, &make);
+                servers::start(scope, instance, operation, format!("check p{number:03}"), move |session| {
+                    let mut inspector = make();
+                    let check = || operation.check();
+                    self.read(instance, session, taken, &check, &mut inspector)?;
+                    Ok(inspector)
+                })
+            };
+            let degree = instance.parallel_degree().min(self.extents.len());
+            let servers = (0..degree).map(start).collect();
+            servers::join(coordinator, servers)
+        });
+        operation.outcome()?;
+        Ok(inspectors.into_iter().flatten().collect())
+    }
+
+    /// Reads extents, the next one `taken` at a time, until there are no more.
+    pub(super) fn read(
+        &self,
+        instance: &Instance,
+        session: &Session,
+        taken: &AtomicUsize,
+        check: &dyn Fn() -> Result<(), EngineError>,
+        inspector: &mut dyn Inspector,
+    ) -> Result<(), EngineError> {
+        let tablespace = instance.tablespace(self.purpose);
+        let options = scan::reader_options(instance);
+        let chunk_blocks = options.chunk_blocks.min(tablespace.extent_blocks.0);
+        let options = ReaderOptions { kind: self.kind, stream: self.stream, chunk_blocks, ..options };
+        let mut reader = SegmentReader::new(session, &instance.access, tablespace, options)?;
+        // Extents asked for, with how many blocks of them have come out.
+        let mut asked: VecDeque<(usize, u32)> = VecDeque::new();
+        loop {
+            let mut pieces = || {
+                let number = taken.fetch_add(1, Relaxed);
+                let extent = self.extents.get(number)?;
+                asked.push_back((number, 0));
+                Some(*extent)
+            };
+            let Some(chunk) = reader.next(&mut pieces)? else { return Ok(()) };
+            check()?;
+            let (extent, index) = asked.front_mut().expect("a chunk is of an extent that was asked for");
+            for block in chunk.blocks(tablespace, self.kind) {
+                let (address, content, block) = block?;
+                inspector.block(Place { extent: *extent, index: *index, address }, content, block)?;
+                *index += 1;
+            }
+            if *index == self.extents[*extent].used {
+                asked.pop_front();
+            }
+            session.count(Statistic::BlocksVerified, u64::from(chunk.block_count()));
+            reader.recycle(chunk);
+        }
+    }
+}
+
+/// Each extent's first block as a number in the segment, and the blocks in all.
+pub(super) fn block_numbers(extents: &[SegmentExtent]) -> (Vec<u64>, u64) {
+    let mut count = 0;
+    let numbers = extents.iter().map(|extent| {
+        count += u64::from(extent.used);
+        count - u64::from(extent.used)
+    });
+    (numbers.collect(), count)
+}
+
+/// Refuses a segment of the control file that cannot be read as one.
+pub(super) fn check_extents(what: &str, extents: &[SegmentExtent]) -> Result<(), EngineError> {
+    match extents.iter().find(|extent| extent.used == 0 || extent.used > extent.extent.blocks) {
+        None => Ok(()),
+        Some(extent) => Err(EngineError::Verification {
+            what: format!(
+                "{what}: blocks in use of the extent at file {} block {}",
+                extent.extent.file, extent.extent.block
+            ),
+            found: extent.used.to_string(),
+            expected: format!("1 to {}", extent.extent.blocks),
+        }),
+    }
+}

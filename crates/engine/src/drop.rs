@@ -1,0 +1,62 @@
+//! Drops tables and indexes: out of the control file first, then the space.
+
+use crate::instance::Instance;
+use crate::storage::control::{Index, SegmentExtent, Table, listed};
+use crate::storage::tablespace::Purpose;
+use crate::EngineError;
+use plumb_events::{Session, SessionKind};
+
+/// What a drop removed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dropped {
+    /// The table, if the name was a table's.
+    pub table: Option<String>,
+    /// The indexes: those of the table, or the one of that name.
+    pub indexes: Vec<String>,
+}
+
+/// Drops the table of that name with its indexes, or the index of that name.
+///
+/// # Errors
+/// When there is neither, or the control file cannot be written; then nothing
+/// has changed.
+pub fn drop_named(instance: &Instance, name: &str) -> Result<Dropped, EngineError> {
+    let session = instance.recorder.session("drop", SessionKind::Foreground);
+    let name = name.to_uppercase();
+    let (tables, indexes): (Vec<Table>, Vec<Index>) = {
+        let catalog = instance.catalog();
+        let tables = catalog.tables.iter().filter(|table| table.name == name).cloned().collect();
+        let ours = |index: &&Index| index.name == name || index.table == name;
+        (tables, catalog.indexes.iter().filter(ours).cloned().collect())
+    };
+    if tables.is_empty() && indexes.is_empty() {
+        let catalog = instance.catalog();
+        let tables = catalog.tables.iter().map(|table| table.name.as_str());
+        let known = listed(tables.chain(catalog.indexes.iter().map(|index| index.name.as_str())));
+        return Err(EngineError::Missing { kind: "table or index", name, known });
+    }
+    instance.change_catalog(&session, |catalog| {
+        catalog.tables.retain(|table| table.name != name);
+        catalog.indexes.retain(|index| index.name != name && index.table != name);
+    })?;
+    release(instance, &session, &tables, &indexes);
+    Ok(Dropped {
+        table: tables.into_iter().next().map(|table| table.name),
+        indexes: indexes.into_iter().map(|index| index.name).collect(),
+    })
+}
+
+fn release(instance: &Instance, session: &Session, tables: &[Table], indexes: &[Index]) {
+    let extents = |list: &[SegmentExtent]| list.iter().map(|extent| extent.extent).collect::<Vec<_>>();
+    for table in tables {
+        instance.cache().discard(session, extents(&table.extents));
+        instance.tablespace(Purpose::Users).release(extents(&table.extents));
+    }
+    for index in indexes {
+        for segment in [&index.leaves, &index.branches] {
+            // Look-ups may have left blocks of it in the cache.
+            instance.cache().discard(session, extents(segment));
+            instance.tablespace(Purpose::Indx).release(extents(segment));
+        }
+    }
+}

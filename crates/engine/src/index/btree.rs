@@ -1,0 +1,229 @@
+//! Looking up an index: from the root down to a leaf, then along the leaves.
+//!
+//! A search is for an entry, a key and a row id: the pair is unique, so every
+//! level has one way down even where one key fills many leaves. A look-up of a
+//! key searches for its lowest possible entry, which leads to the leftmost leaf
+//! that may hold the key; the entry may also be the first of the leaf after it,
+//! so a range that finds nothing more in a leaf goes on with the next.
+//!
+//! The search trusts no block. On the way down each level must be of its kind:
+//! `height - 1` branches, then a leaf. A cycle, or a tree deeper than the
+//! catalog says, therefore ends at a branch where a leaf is due. Along the leaves
+//! no more are visited than the index has.
+//!
+//! Limits: a search holds one block at a time and takes no locks; an index does
+//! not change once it is built.
+
+use crate::EngineError;
+use crate::cache::{CacheReader, PinnedBlock};
+use crate::index::block::{BranchView, Entry, LayoutError, LeafView, trimmed};
+use crate::storage::block::{BlockKind, Content};
+use crate::storage::control::Index;
+use crate::storage::tablespace::{Purpose, Tablespace};
+use plumb_units::{BlockAddress, RowId};
+use std::cell::RefCell;
+use std::ops::{Bound, Deref};
+
+/// Where a search gets its blocks from, verified: the buffer cache, but for tests.
+pub trait BlockGetter {
+    /// A whole block, header included, that stays as it is while it is held.
+    type Block: Deref<Target = [u8]>;
+
+    /// The block of the index tablespace at `address`.
+    ///
+    /// # Errors
+    /// When it cannot be read, is corrupt, or of another kind.
+    fn get(&self, address: BlockAddress, kind: BlockKind) -> Result<Self::Block, EngineError>;
+}
+
+/// A session's reader, shared by searches and by whoever fetches the rows they find.
+impl BlockGetter for RefCell<CacheReader<'_>> {
+    type Block = PinnedBlock;
+
+    fn get(&self, address: BlockAddress, kind: BlockKind) -> Result<PinnedBlock, EngineError> {
+        self.borrow_mut().get(Purpose::Indx, address, kind)
+    }
+}
+
+/// What a block that was verified says of its content.
+pub(crate) fn content_of(block: &[u8]) -> Content {
+    let half = |at: usize| u16::from_le_bytes([block[at], block[at + 1]]);
+    Content { entries: half(12), used: half(14) }
+}
+
+/// An index to search in.
+#[derive(Debug)]
+pub struct BTree<'a, G> {
+    index: &'a Index,
+    tablespace: &'a Tablespace,
+    blocks: &'a G,
+}
+
+impl<G> Clone for BTree<'_, G> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<G> Copy for BTree<'_, G> {}
+
+impl<'a, G: BlockGetter> BTree<'a, G> {
+    /// The index, as the catalog knows it, in its tablespace.
+    #[must_use]
+    pub fn new(index: &'a Index, tablespace: &'a Tablespace, blocks: &'a G) -> BTree<'a, G> {
+        BTree { index, tablespace, blocks }
+    }
+
+    /// The rows of a key, in order of their ids. The key is a normalised one.
+    ///
+    /// # Errors
+    /// When a block on the way cannot be had or is none of this index.
+    pub fn lookup(&self, key: &[u8]) -> Result<Vec<RowId>, EngineError> {
+        let mut range = self.range(Bound::Included(key), Bound::Included(key))?;
+        let mut rows = Vec::new();
+        while let Some(entry) = range.next_entry()? {
+            rows.push(entry.row);
+        }
+        Ok(rows)
+    }
+
+    /// Whether there is an entry of this key for this row.
+    ///
+    /// # Errors
+    /// As [`BTree::lookup`].
+    pub fn contains(&self, key: &[u8], row: RowId) -> Result<bool, EngineError> {
+        let key = trimmed(key);
+        let mut range = self.seek(key, row, Bound::Included(key))?;
+        Ok(range.next_entry()?.is_some_and(|entry| entry.row == row))
+    }
+
+    /// The entries from one key to another, in order.
+    ///
+    /// # Errors
+    /// As [`BTree::lookup`].
+    pub fn range(&self, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Result<Range<'a, G>, EngineError> {
+        // No row id is all zeros, or all ones: files are numbered from 1 to 1023.
+        match from {
+            Bound::Unbounded => self.seek(&[], RowId(0), to),
+            Bound::Included(key) => self.seek(key, RowId(0), to),
+            Bound::Excluded(key) => self.seek(key, RowId(u64::MAX), to),
+        }
+    }
+
+    /// The entries that are not below this one, up to a key.
+    fn seek(&self, key: &[u8], row: RowId, to: Bound<&[u8]>) -> Result<Range<'a, G>, EngineError> {
+        let key = trimmed(key);
+        let leaf = self.descend(key, row)?;
+        let first = match &leaf {
+            Some((address, block)) => {
+                let view = LeafView::new(block, content_of(block));
+                let found = view.and_then(|view| view.lower_bound(key, row));
+                found.map_err(|error| self.corrupt(error, *address))?
+            }
+            None => 0,
+        };
+        let leaves_left = self.index.leaves.iter().map(|extent| u64::from(extent.used)).sum();
+        Ok(Range { tree: *self, leaf, first, leaves_left, to: to.map(|key| trimmed(key).to_vec()) })
+    }
+
+    /// The leaf below which an entry is, if it is anywhere.
+    fn descend(&self, key: &[u8], row: RowId) -> Result<Option<(BlockAddress, G::Block)>, EngineError> {
+        let Some(root) = self.index.root else { return Ok(None) };
+        let mut address = BlockAddress::from(root);
+        if !self.tablespace.has_file(address.file) {
+            return Err(self.foreign("root", address));
+        }
+        for _ in 1..self.index.height {
+            let block = self.blocks.get(address, BlockKind::Branch)?;
+            let view = BranchView::new(&block, content_of(&block));
+            let child = view.and_then(|view| view.child_for(key, row));
+            let child = child.map_err(|error| self.corrupt(error, address))?;
+            if !self.tablespace.has_file(child.file) {
+                return Err(self.corrupt(foreign_address("child", child), address));
+            }
+            address = child;
+        }
+        Ok(Some((address, self.blocks.get(address, BlockKind::Leaf)?)))
+    }
+
+    fn corrupt(&self, error: LayoutError, address: BlockAddress) -> EngineError {
+        error.at(self.tablespace.path(address), address)
+    }
+
+    fn foreign(&self, what: &'static str, address: BlockAddress) -> EngineError {
+        let LayoutError { what, found, expected } = foreign_address(what, address);
+        EngineError::Verification { what: format!("index {}: {what}", self.index.name), found, expected }
+    }
+}
+
+/// An address that leads out of the index tablespace.
+pub(crate) fn foreign_address(what: &'static str, address: BlockAddress) -> LayoutError {
+    let expected = "a block of the index tablespace".to_string();
+    LayoutError { what, found: address.to_string(), expected }
+}
+
+/// Entries of an index one after the other.
+#[derive(Debug)]
+pub struct Range<'a, G: BlockGetter> {
+    tree: BTree<'a, G>,
+    leaf: Option<(BlockAddress, G::Block)>,
+    /// The entry of the leaf that comes next.
+    first: usize,
+    /// Leaves that may still be visited, this one included.
+    leaves_left: u64,
+    to: Bound<Vec<u8>>,
+}
+
+impl<'a, G: BlockGetter> Range<'a, G> {
+    /// The next entry, or `None` at the end of the range.
+    ///
+    /// # Errors
+    /// When a leaf cannot be had or is none of this index.
+    pub fn next_entry(&mut self) -> Result<Option<Entry<'_>>, EngineError> {
+        self.pass_finished_leaves()?;
+        let Some((address, block)) = &self.leaf else { return Ok(None) };
+        let entry = LeafView::new(block, content_of(block)).and_then(|view| view.entry(self.first));
+        let entry = entry.map_err(|error| self.tree.corrupt(error, *address))?;
+        let within = match &self.to {
+            Bound::Unbounded => true,
+            Bound::Included(key) => entry.key <= key.as_slice(),
+            Bound::Excluded(key) => entry.key < key.as_slice(),
+        };
+        if !within {
+            return Ok(None);
+        }
+        self.first += 1;
+        Ok(Some(entry))
+    }
+
+    /// Goes on to the next leaf while this one has no more entries.
+    fn pass_finished_leaves(&mut self) -> Result<(), EngineError> {
+        while let Some((address, block)) = &self.leaf {
+            let address = *address;
+            let view =
+                LeafView::new(block, content_of(block)).map_err(|error| self.tree.corrupt(error, address))?;
+            if self.first < view.entry_count() {
+                return Ok(());
+            }
+            let next = view.next();
+            self.leaf = None;
+            self.first = 0;
+            let Some(next) = next else { return Ok(()) };
+            self.leaves_left = self.leaves_left.saturating_sub(1);
+            if self.leaves_left == 0 {
+                let leaves: u64 = self.tree.index.leaves.iter().map(|extent| u64::from(extent.used)).sum();
+                let found = format!("{next} as leaf number {} from the first", leaves + 1);
+                let expected = format!("an end: the index has {leaves} leaves");
+                return Err(self.tree.corrupt(LayoutError { what: "next leaf", found, expected }, address));
+            }
+            if !self.tree.tablespace.has_file(next.file) {
+                return Err(self.tree.corrupt(foreign_address("next leaf", next), address));
+            }
+            self.leaf = Some((next, self.tree.blocks.get(next, BlockKind::Leaf)?));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

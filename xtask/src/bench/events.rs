@@ -1,0 +1,39 @@
+//! What recording costs: nanoseconds for a wait, a count, a clock reading.
+
+use super::Spread;
+use plumb_events::{Event, IoStream, Recorder, SessionKind, Statistic, now};
+use plumb_units::Nanos;
+use std::hint::black_box;
+
+const CALLS: u64 = 2_000_000;
+const REPEATS: usize = 9;
+
+pub(super) fn run() -> anyhow::Result<()> {
+    let recorder = Recorder::new();
+    let session = recorder.session("bench", SessionKind::Foreground);
+    println!("nanoseconds a call: median [least .. most] of {REPEATS} x {CALLS} calls; the goal for a wait is 60");
+    let per_call = |work: &dyn Fn()| {
+        let one = |_| {
+            let begin = now();
+            (0..CALLS).for_each(|_| work());
+            now().saturating_sub(begin).0 as f64 / CALLS as f64
+        };
+        Spread::of((0..REPEATS).map(one).collect())
+    };
+    let rows: [(&str, &dyn Fn()); 4] = [
+        ("clock reading", &|| {
+            black_box(now());
+        }),
+        ("wait (two clock readings, count, time, maximum, histogram)", &|| {
+            session.wait(Event::DirectPathRead, || black_box(()));
+        }),
+        ("statistic", &|| session.count(Statistic::SortRows, black_box(1))),
+        ("transfer (stream, statistics, profile)", &|| {
+            session.transferred(IoStream::TableReads, Nanos(1_000_000), Nanos(1_200_000), black_box(524_288));
+        }),
+    ];
+    for (name, work) in rows {
+        println!("{:>28}  {name}", per_call(work).show(1));
+    }
+    Ok(())
+}

@@ -1,0 +1,176 @@
+//! The index build from end to end, cold, against the device's sequential read.
+//!
+//! Interleaved and repeated: the raw read of the table's bytes, the scan alone,
+//! the build. All figures of a line come from the same run; what is printed is
+//! the median and the range.
+
+use super::Spread;
+use anyhow::Context;
+use clap::Args;
+use plumb_engine::drop::drop_named;
+use plumb_engine::index::build::{BuildOutcome, IndexSpec, create_index};
+use plumb_engine::instance::{Cancel, InitialSizes};
+use plumb_engine::parallel::servers::{self, Operation};
+use plumb_engine::storage::tablespace::Purpose;
+use plumb_engine::table::load::load;
+use plumb_engine::table::scan::{self, Granules};
+use plumb_engine::{Instance, Layout, Settings, probe};
+use plumb_events::{SessionKind, Statistic, now};
+use plumb_io::receipt;
+use plumb_units::{Bytes, RowCount};
+use plumb_workload::{SalesSpec, SalesTable};
+use std::path::PathBuf;
+use std::thread;
+
+/// What to build, and how often.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// Rows of the sales table; several give the ratio of their times.
+    #[arg(long, value_delimiter = ',', default_value = "10M")]
+    rows: Vec<RowCount>,
+    /// Where the temporary database goes.
+    #[arg(long, default_value = ".")]
+    path: PathBuf,
+    /// Builds of each table.
+    #[arg(long, default_value_t = 5)]
+    repeat: usize,
+    /// Settings, as name=value; the default is 32M of sort area, degree 2.
+    #[arg(long = "set")]
+    set: Vec<String>,
+}
+
+/// One round of measurements.
+struct Round {
+    raw: f64,
+    scan: f64,
+    build: f64,
+    rows: u64,
+    read: u64,
+    cpu: f64,
+    over_declared: i64,
+}
+
+pub(super) fn run(options: &Options) -> anyhow::Result<()> {
+    let mut medians = Vec::new();
+    for rows in &options.rows {
+        medians.push((rows, bench(options, *rows)?));
+    }
+    for pair in medians.windows(2) {
+        println!(
+            "{} rows take {:.2} times as long as {} (goal: at most 12 for ten times the rows)",
+            pair[1].0,
+            pair[1].1 / pair[0].1,
+            pair[0].0
+        );
+    }
+    Ok(())
+}
+
+fn bench(options: &Options, rows: RowCount) -> anyhow::Result<f64> {
+    let mut settings = Settings::default();
+    for (name, value) in [("sort_area_size", "32M"), ("parallel_degree", "2")] {
+        settings.set(name, value, "bench")?;
+    }
+    for set in &options.set {
+        let (name, value) = set.split_once('=').context("--set takes name=value")?;
+        settings.set(name, value, "--set")?;
+    }
+    println!("{rows} rows; {}", settings.canonical().replace('\n', " "));
+    let home = options.path.join(format!("plumb-bench-{}", std::process::id()));
+    let slack = 64 * Bytes::M;
+    let sizes = InitialSizes {
+        users: Bytes(rows.0 * 48 + slack),
+        temp: Bytes(rows.0 * 20 + slack),
+        indx: Bytes(rows.0 * 22 + slack),
+    };
+    let instance = Instance::create(&Layout::in_one(home), settings, sizes, Cancel::default())?;
+    let measured = measure(options, &instance, rows);
+    instance.destroy()?;
+    let rounds = measured?;
+    Ok(print(&rounds))
+}
+
+fn measure(options: &Options, instance: &Instance, rows: RowCount) -> anyhow::Result<Vec<Round>> {
+    let source = SalesTable::new(SalesSpec { rows: rows.0, seed: 1 });
+    load(instance, "SALES", &source)?;
+    (0..options.repeat).map(|_| round(instance)).collect()
+}
+
+fn round(instance: &Instance) -> anyhow::Result<Round> {
+    let table_bytes: u64 = {
+        let catalog = instance.catalog();
+        let table = catalog.table("SALES")?;
+        table.extents.iter().map(|extent| u64::from(extent.used)).sum::<u64>()
+            * instance.tablespace(Purpose::Users).block_size.bytes() as u64
+    };
+    let raw = {
+        let session = instance.recorder.session("raw read", SessionKind::Foreground);
+        probe::sequential_read(instance, &session, Purpose::Users, table_bytes)?
+    };
+    let begin = now();
+    scan_alone(instance)?;
+    let scan = table_bytes as f64 / now().saturating_sub(begin).seconds();
+    anyhow::ensure!(receipt::reset_peak(), "the peak of resident memory cannot be reset here");
+    let before = instance.recorder.snapshot();
+    let begin = now();
+    let outcome = create_index(instance, &spec())?;
+    let build = now().saturating_sub(begin).seconds();
+    let period = instance.recorder.snapshot().since(&before);
+    let peak = receipt::resident_memory()?.peak;
+    drop_named(instance, "SALES_STORE_PROD")?;
+    Ok(Round {
+        raw,
+        scan,
+        build,
+        rows: outcome.index.entry_count,
+        read: period.statistic(Statistic::PhysicalReadBytes),
+        cpu: period.db_cpu().seconds(),
+        over_declared: peak.0 as i64 - declared(&outcome) as i64,
+    })
+}
+
+fn spec() -> IndexSpec {
+    IndexSpec {
+        name: "SALES_STORE_PROD".to_string(),
+        table: "SALES".to_string(),
+        columns: vec![("STORE_ID".to_string(), false), ("PROD_ID".to_string(), false)],
+    }
+}
+
+fn declared(outcome: &BuildOutcome) -> u64 {
+    outcome.memory.iter().map(|(_, bytes)| bytes.0).sum()
+}
+
+/// Reads and verifies every block and walks its rows, with nothing behind.
+fn scan_alone(instance: &Instance) -> anyhow::Result<()> {
+    let extents = instance.catalog().table("SALES")?.extents.clone();
+    let granules = Granules::new(&extents);
+    let coordinator = instance.recorder.session("coordinator", SessionKind::Foreground);
+    let operation = Operation::new(instance);
+    thread::scope(|scope| {
+        let server = |number: usize| {
+            let (granules, operation) = (&granules, &operation);
+            servers::start(scope, instance, operation, format!("PX scan server p{number:03}"), move |session| {
+                scan::scan(instance, session, operation, granules, |_, _| Ok(()))
+            })
+        };
+        let all = (0..instance.parallel_degree()).map(server).collect();
+        servers::join(&coordinator, all);
+    });
+    Ok(operation.outcome()?)
+}
+
+fn print(rounds: &[Round]) -> f64 {
+    let of = |value: fn(&Round) -> f64| Spread::of(rounds.iter().map(value).collect());
+    let build = of(|round| round.build);
+    let mb = Bytes::M as f64;
+    println!("  median [least .. most] of {} rounds", rounds.len());
+    println!("  index build, s                        {}", build.show(3));
+    println!("  rows a second, million                {}", of(|r| r.rows as f64 / r.build / 1e6).show(2));
+    println!("  CPU of the build, s                   {}", of(|r| r.cpu).show(3));
+    println!("  raw sequential read, MB/s             {}", Spread::of(rounds.iter().map(|r| r.raw / mb).collect()).show(0));
+    println!("  scan alone, share of raw read         {}", of(|r| r.scan / r.raw).show(3));
+    println!("  build over read-bound floor           {}", of(|r| r.build / (r.read as f64 / r.raw)).show(2));
+    println!("  peak RSS over declared memory, MB     {}", Spread::of(rounds.iter().map(|r| r.over_declared as f64 / mb).collect()).show(1));
+    build.median
+}
