@@ -34,6 +34,28 @@ unsafe impl Send for Mapping {}
 #[allow(unsafe_code)]
 unsafe impl Sync for Mapping {}
 
+impl Mapping {
+    /// Maps `wanted` bytes, from a huge page boundary on if they are worth one.
+    fn new(wanted: usize) -> Result<Mapping, IoError> {
+        // Mapping a huge page more than wanted allows to start at a boundary.
+        let huge = wanted >= HUGE_PAGE;
+        let length = if huge { wanted.next_multiple_of(HUGE_PAGE) + HUGE_PAGE } else { wanted.next_multiple_of(PAGE) };
+        // SAFETY: a new private anonymous mapping aliases nothing.
+        #[allow(unsafe_code)]
+        let start = unsafe {
+            mmap_anonymous(std::ptr::null_mut(), length, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE)
+        }
+        .map_err(|source| IoError::Memory { bytes: length, source: source.into() })?;
+        let start = NonNull::new(start.cast::<u8>()).expect("mmap never maps address zero");
+        let first = if huge { start.as_ptr().align_offset(HUGE_PAGE) } else { 0 };
+        if huge {
+            // Only whole huge pages: rounding up would count memory that nobody asked for.
+            advise_huge(start.as_ptr().wrapping_add(first), wanted / HUGE_PAGE * HUGE_PAGE);
+        }
+        Ok(Mapping { start, length, used: (first, wanted) })
+    }
+}
+
 impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: start and length are those of mmap, and the last buffer is gone.
@@ -56,21 +78,8 @@ impl Arena {
         assert!(count > 0);
         let stride = bytes.next_multiple_of(PAGE);
         let wanted = stride * count;
-        // Mapping a huge page more than wanted allows to start at a huge page boundary.
-        let huge = wanted >= HUGE_PAGE;
-        let length = if huge { wanted.next_multiple_of(HUGE_PAGE) + HUGE_PAGE } else { wanted };
-        // SAFETY: a new private anonymous mapping aliases nothing.
-        #[allow(unsafe_code)]
-        let start = unsafe {
-            mmap_anonymous(std::ptr::null_mut(), length, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE)
-        }
-        .map_err(|source| IoError::Memory { bytes: length, source: source.into() })?;
-        let start = NonNull::new(start.cast::<u8>()).expect("mmap never maps address zero");
-        let first = if huge { start.as_ptr().align_offset(HUGE_PAGE) } else { 0 };
-        let mapping = Arc::new(Mapping { start, length, used: (first, wanted) });
-        if huge {
-            advise_huge(start.as_ptr().wrapping_add(first), wanted.next_multiple_of(HUGE_PAGE));
-        }
+        let mapping = Arc::new(Mapping::new(wanted)?);
+        let (start, first) = (mapping.start, mapping.used.0);
         let buffers = (0..count)
             .map(|index| IoBuffer {
                 start: NonNull::new(start.as_ptr().wrapping_add(first + index * stride))
@@ -129,18 +138,102 @@ impl DerefMut for IoBuffer {
     }
 }
 
-/// A vector whose memory asks for huge pages: a sort area of 32 MiB then costs
-/// 16 page faults instead of 8,192, and its random accesses few TLB misses.
-#[must_use]
-pub fn huge_vec<T>(capacity: usize) -> Vec<T> {
-    let vector = Vec::<T>::with_capacity(capacity);
-    let start = vector.as_ptr().cast::<u8>().cast_mut();
-    let bytes = capacity * size_of::<T>();
-    let skipped = start.align_offset(HUGE_PAGE);
-    if bytes >= skipped + HUGE_PAGE {
-        advise_huge(start.wrapping_add(skipped), (bytes - skipped) / HUGE_PAGE * HUGE_PAGE);
+/// A vector of fixed capacity in a mapping of its own, with huge pages: a sort
+/// area of 32 MiB costs 16 page faults instead of 8,192, its random accesses few
+/// TLB misses, and all of it goes back to the system when it is dropped (the
+/// allocator keeps what it once gave out, which would count as memory in use).
+#[derive(Debug)]
+pub struct HugeVec<T: Copy> {
+    mapping: Option<Mapping>,
+    start: NonNull<T>,
+    length: usize,
+    capacity: usize,
+}
+
+// SAFETY: it owns its elements as Vec<T> does.
+#[allow(unsafe_code)]
+unsafe impl<T: Copy + Send> Send for HugeVec<T> {}
+// SAFETY: shared access is read-only.
+#[allow(unsafe_code)]
+unsafe impl<T: Copy + Sync> Sync for HugeVec<T> {}
+
+impl<T: Copy> HugeVec<T> {
+    /// An empty vector with room for `capacity` elements.
+    ///
+    /// # Errors
+    /// When the kernel has no memory.
+    pub fn with_capacity(capacity: usize) -> Result<HugeVec<T>, IoError> {
+        const { assert!(align_of::<T>() <= PAGE) };
+        let bytes = capacity * size_of::<T>();
+        if bytes == 0 {
+            return Ok(HugeVec { mapping: None, start: NonNull::dangling(), length: 0, capacity });
+        }
+        let mapping = Mapping::new(bytes)?;
+        let start = mapping.start.as_ptr().wrapping_add(mapping.used.0).cast::<T>();
+        let start = NonNull::new(start).expect("inside the mapping");
+        Ok(HugeVec { mapping: Some(mapping), start, length: 0, capacity })
     }
-    vector
+
+    /// Appends an element.
+    ///
+    /// # Panics
+    /// When the capacity is used up.
+    #[inline]
+    pub fn push(&mut self, element: T) {
+        self.extend_from_slice(&[element]);
+    }
+
+    /// Appends elements.
+    ///
+    /// # Panics
+    /// When the capacity does not hold them.
+    #[inline]
+    pub fn extend_from_slice(&mut self, elements: &[T]) {
+        assert!(elements.len() <= self.capacity - self.length, "a vector of fixed capacity is full");
+        // SAFETY: the place behind the last element is inside the mapping (asserted)
+        // and nobody else has a reference into it.
+        #[allow(unsafe_code)]
+        unsafe {
+            let end = self.start.as_ptr().add(self.length);
+            std::ptr::copy_nonoverlapping(elements.as_ptr(), end, elements.len());
+        }
+        self.length += elements.len();
+    }
+
+    /// Forgets all elements; the memory stays.
+    pub fn clear(&mut self) {
+        self.length = 0;
+    }
+
+    /// Bytes mapped for it.
+    #[must_use]
+    pub fn mapped_bytes(&self) -> usize {
+        self.mapping.as_ref().map_or(0, |mapping| mapping.used.1)
+    }
+}
+
+impl<T: Copy> Deref for HugeVec<T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        // SAFETY: the first `length` elements were written by extend_from_slice.
+        #[allow(unsafe_code)]
+        unsafe {
+            std::slice::from_raw_parts(self.start.as_ptr(), self.length)
+        }
+    }
+}
+
+impl<T: Copy> DerefMut for HugeVec<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as in deref, and the borrow is exclusive.
+        #[allow(unsafe_code)]
+        unsafe {
+            std::slice::from_raw_parts_mut(self.start.as_ptr(), self.length)
+        }
+    }
 }
 
 /// Asks for huge pages; a kernel without them serves small ones, which is slower and no error.

@@ -1,1 +1,76 @@
-fn main(){}
+//! The command line: parse, call, print. The only crate that prints and exits.
+//!
+//! Every command ends in an [`Outcome`] or a [`Failure`]; a failure is one
+//! line on stderr. Exit codes: 0 fine, 1 an error of the run, 2 wrong usage,
+//! 5 when a receipt contradicts its setting or a verification failed.
+
+mod arguments;
+mod assemble;
+mod bundle;
+mod calendar;
+mod command;
+mod database;
+mod document;
+mod failure;
+mod host;
+mod interrupt;
+mod measure;
+mod outcome;
+mod output;
+mod progress;
+mod run;
+mod settings;
+mod types;
+mod welcome;
+
+use arguments::{Arguments, Command};
+use clap::Parser;
+use failure::Failure;
+use outcome::Outcome;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    report_bugs();
+    let ended = parse().and_then(|arguments| arguments.map_or(Ok(Outcome::Fine), dispatch));
+    match ended {
+        Ok(outcome) => ExitCode::from(outcome.code()),
+        Err(failure) => {
+            output::complain(&failure.message);
+            ExitCode::from(failure.code)
+        }
+    }
+}
+
+/// A panic is a bug of the program: one line that says where, unless somebody
+/// who looks for it wants the backtrace. What was temporary is removed on the way up.
+fn report_bugs() {
+    if std::env::var_os("RUST_BACKTRACE").is_some() {
+        return;
+    }
+    std::panic::set_hook(Box::new(|bug| {
+        output::complain(&format!("this is a bug: {bug}; RUST_BACKTRACE=1 shows how it came about"));
+    }));
+}
+
+/// The arguments; none when help or the version was asked for and printed.
+fn parse() -> Result<Option<Arguments>, Failure> {
+    match Arguments::try_parse() {
+        Ok(arguments) => Ok(Some(arguments)),
+        Err(error) if error.use_stderr() => Err(Failure::of_usage(&error)),
+        Err(error) => output::print(&error.to_string()).map(|()| None),
+    }
+}
+
+fn dispatch(arguments: Arguments) -> Result<Outcome, Failure> {
+    match arguments.command {
+        None => output::print(welcome::TEXT).map(|()| Outcome::Fine),
+        Some(Command::Run(run)) => run::run(&run),
+        Some(Command::Load(load)) => command::load::run(&load),
+        Some(Command::Index(index)) => command::index::run(&index),
+        Some(Command::Check(check)) => command::check::run(&check),
+        Some(Command::Drop(drop)) => command::drop::run(&drop),
+        Some(Command::List(list)) => command::list::run(&list),
+        Some(Command::Report(report)) => command::report::run(&report),
+        Some(Command::Document(page)) => output::print(&document::render(page.page)).map(|()| Outcome::Fine),
+    }
+}

@@ -111,7 +111,7 @@ impl RecordSink for Sink {
 }
 
 fn fill_and_drain(records: &[u8], how: Drain) {
-    let mut area = <WordKey as Format>::Area::new(records.len(), 16);
+    let mut area = <WordKey as Format>::Area::new(records.len(), 16).expect("memory for the records");
     let taken = area.fill(records);
     assert_eq!(taken, records.len());
     let Ok(()) = area.drain(how, &mut Sink);

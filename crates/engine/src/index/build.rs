@@ -339,7 +339,7 @@ impl Build<'_> {
         let part = thread::scope(|scope| {
             let work = |session: &Session| {
                 let server = self.sort_server(session, operation, plan);
-                let mut sorter = Sorter::<F>::new(&server);
+                let mut sorter = Sorter::<F>::new(&server)?;
                 let mut scratch = Vec::new();
                 let mut records = Vec::with_capacity(table_queue::BUFFER_BYTES);
                 let begin = now();
@@ -445,7 +445,7 @@ impl Build<'_> {
     ) -> Result<SubIndex, EngineError> {
         let guard = queue.close_unless_done();
         let server = self.sort_server(session, operation, plan);
-        let mut sorter = Sorter::<F>::new(&server);
+        let mut sorter = Sorter::<F>::new(&server)?;
         while let Some(buffer) = queue.receive(session, lane).map_err(|Closed| EngineError::Stopped)? {
             sorter.fill(&buffer)?;
             queue.give_back(lane, buffer);

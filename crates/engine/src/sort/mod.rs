@@ -7,7 +7,7 @@
 //! the memory allows (one-pass) or after intermediate merges (multi-pass).
 //!
 //! How: [`key`] makes byte strings that compare as the rows do; [`format`] is
-//! how key and row id travel; [`area`] collects and sorts them ([`radix`]);
+//! how key and row id travel; [`area`] collects and sorts them;
 //! [`run`] writes runs; [`merge_plan`] decides width and request size from the
 //! device's read cost; [`merge`] reads ahead and merges with a [`loser_tree`].
 //!
@@ -27,7 +27,6 @@ pub mod loser_tree;
 pub mod merge;
 pub mod merge_plan;
 pub mod plan;
-pub mod radix;
 pub mod run;
 
 use crate::parallel::servers::Operation;
@@ -85,10 +84,12 @@ pub struct Sorter<'a, F: Format> {
 
 impl<'a, F: Format> Sorter<'a, F> {
     /// A sorter with an empty area.
-    #[must_use]
-    pub fn new(server: &'a SortServer<'a>) -> Sorter<'a, F> {
-        let area = F::Area::new(server.plan.area.0 as usize, server.plan.record_bytes);
-        Sorter { server, area, writer: None, outcome: SortOutcome::default(), begin: now() }
+    ///
+    /// # Errors
+    /// When there is no memory for the area.
+    pub fn new(server: &'a SortServer<'a>) -> Result<Sorter<'a, F>, EngineError> {
+        let area = F::Area::new(server.plan.area.0 as usize, server.plan.record_bytes)?;
+        Ok(Sorter { server, area, writer: None, outcome: SortOutcome::default(), begin: now() })
     }
 
     /// Adds whole records.

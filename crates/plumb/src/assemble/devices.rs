@@ -1,0 +1,85 @@
+//! What lies under each path, in the report's words.
+
+use super::Story;
+use plumb_io::device::{self, BlockDevice, DeviceDescription, DirectIoSupport, IoUringSupport};
+use plumb_report::context::{Device, DirectIo, IoUring, QueueLimits};
+use plumb_units::Bytes;
+
+pub(super) fn devices(story: &Story<'_>) -> Vec<Device> {
+    story.devices.iter().map(|description| device_of(story, description)).collect()
+}
+
+fn device_of(story: &Story<'_>, description: &DeviceDescription) -> Device {
+    let access = &story.instance.access;
+    let block = description.block.as_ref();
+    let queue = block.map(|block| block.upper_queue.as_ref().unwrap_or(&block.queue));
+    let method = if story.in_memory() { "null".to_string() } else { access.method.kind().to_string() };
+    let mut notes = device::notes(description);
+    notes.push(access.direct_reason.clone());
+    Device {
+        path: description.path.display().to_string(),
+        filesystem: description.mount.file_system.clone(),
+        mount_options: description.mount.options.join(","),
+        device: block.map_or_else(|| description.mount.source.clone(), name),
+        model: block.and_then(model),
+        virtual_reason: description.virtualization.disk.then(|| description.virtualization.evidence.join("; ")),
+        write_cache: queue.and_then(|queue| queue.write_cache).map(|cache| cache.to_string()),
+        fua: queue.and_then(|queue| queue.fua),
+        rotational: block.and_then(|block| block.queue.rotational),
+        logical_block_bytes: queue.and_then(|queue| queue.logical_block_size).map(|size| size.0),
+        physical_block_bytes: queue.and_then(|queue| queue.physical_block_size).map(|size| size.0),
+        queue: block.map(limits).unwrap_or_default(),
+        direct_io: direct_io(&description.direct_io),
+        io_uring: io_uring(&description.io_uring),
+        io_method: method,
+        io_method_reason: access.method_reason.clone(),
+        notes,
+    }
+}
+
+fn name(block: &BlockDevice) -> String {
+    if block.name == block.disk { block.name.clone() } else { format!("{} on {}", block.name, block.disks.join(", ")) }
+}
+
+fn model(block: &BlockDevice) -> Option<String> {
+    let words = [&block.vendor, &block.model, &block.driver].map(|word| word.as_deref().unwrap_or(""));
+    let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+    (!words.is_empty()).then(|| words.join(" "))
+}
+
+/// Scheduler and hardware queues are the disk's, limits those that the file system sees.
+fn limits(block: &BlockDevice) -> QueueLimits {
+    let seen = block.upper_queue.as_ref().unwrap_or(&block.queue);
+    QueueLimits {
+        scheduler: block.queue.scheduler.clone(),
+        nr_requests: seen.nr_requests,
+        max_sectors_kb: seen.request_size_max.map(|size| size.0 / Bytes::K),
+        max_segments: seen.max_segments,
+        hardware_queues: block.queue.hardware_queues.map(|queues| queues as u64),
+        io_poll: block.queue.io_poll,
+    }
+}
+
+fn direct_io(support: &DirectIoSupport) -> DirectIo {
+    match support {
+        DirectIoSupport::Yes { memory_align, offset_align, .. } => {
+            DirectIo::Available { memory_alignment_bytes: memory_align.0, offset_alignment_bytes: offset_align.0 }
+        }
+        DirectIoSupport::No { why } => DirectIo::Unavailable { reason: why.clone() },
+    }
+}
+
+fn io_uring(support: &IoUringSupport) -> IoUring {
+    match support {
+        IoUringSupport::Yes { file_read, defer_taskrun, registered_buffers, .. } => {
+            let parts = [
+                (*file_read, "a file was read through a ring", "no file could be read through a ring"),
+                (*registered_buffers, "buffers can be registered", "buffers cannot be registered"),
+                (*defer_taskrun, "deferred task work", "no deferred task work"),
+            ];
+            let detail = parts.map(|(works, yes, no)| if works { yes } else { no }).join(", ");
+            IoUring::Available { detail }
+        }
+        IoUringSupport::No { why, cure } => IoUring::Unavailable { reason: format!("{why}; {cure}") },
+    }
+}

@@ -1,0 +1,234 @@
+//! Findings: what the figures mean, each from the figures themselves.
+
+use super::Story;
+use super::phases::Timeline;
+use crate::settings;
+use plumb_engine::Setting;
+use plumb_events::{Event, IoStream, SessionKind, Statistic};
+use plumb_io::DirectIo;
+use plumb_report::ReportContext;
+use plumb_report::context::Finding;
+use plumb_units::{Bytes, Rate};
+
+/// A rule; `None` when it sees nothing.
+type Rule = fn(&Story<'_>, &ReportContext) -> Option<Finding>;
+
+/// The rules; what casts doubt on the run comes first.
+const RULES: &[Rule] = &[
+    files_grew,
+    not_direct,
+    cache_below,
+    unaccounted,
+    stolen,
+    free_buffers,
+    intermediate_merges,
+    fitted_in_memory,
+    bound,
+    workers,
+    skew,
+    memory_exceeded,
+];
+
+pub(super) fn findings(story: &Story<'_>, context: &ReportContext) -> Vec<Finding> {
+    RULES.iter().filter_map(|rule| rule(story, context)).collect()
+}
+
+fn finding(what: impl Into<String>, evidence: impl Into<String>, advice: impl Into<String>) -> Option<Finding> {
+    Some(Finding { what: what.into(), evidence: evidence.into(), advice: advice.into() })
+}
+
+fn percent(part: u64, whole: u64) -> f64 {
+    part as f64 * 100.0 / whole.max(1) as f64
+}
+
+fn files_grew(story: &Story<'_>, _: &ReportContext) -> Option<Finding> {
+    let grown = story.measured.period.statistic(Statistic::FileBytesExtended);
+    if grown == 0 {
+        return None;
+    }
+    let waited = story.measured.period.event(Event::DataFileInitWrite, SessionKind::Foreground).time;
+    finding(
+        "Files grew while the build was measured",
+        format!("{} of zeros were written; sessions waited {waited} on Data file init write", Bytes(grown)),
+        "build it again: the files are large enough now",
+    )
+}
+
+fn not_direct(story: &Story<'_>, _: &ReportContext) -> Option<Finding> {
+    let options = story.instance.settings.word(Setting::FilesystemioOptions);
+    let asked = matches!(options, "directio" | "setall");
+    if !asked || story.in_memory() || story.instance.access.direct == DirectIo::Required {
+        return None;
+    }
+    finding(
+        "I/O went through the page cache although direct I/O is the default",
+        story.instance.access.direct_reason.clone(),
+        "put the files on a file system with direct I/O to measure a device",
+    )
+}
+
+/// Writes that outrun the raw read rate are not on the medium yet.
+fn cache_below(story: &Story<'_>, _: &ReportContext) -> Option<Finding> {
+    let limit = story.calibrated?.sequential_read;
+    let timeline = Timeline::of(story);
+    let streams = [IoStream::TempWrites, IoStream::IndexWrites];
+    let (stream, rate) = streams
+        .into_iter()
+        .filter_map(|stream| Some((stream, timeline.rate_in_build(stream)?)))
+        .max_by(|one, two| one.1.total_cmp(&two.1))?;
+    let moved = story.measured.period.stream(stream).bytes;
+    if rate < limit * 1.05 || moved < 16 * Bytes::M {
+        return None;
+    }
+    let where_it_is = match story.instance.access.direct {
+        DirectIo::Required => "beneath the file system (device, hypervisor or controller)",
+        DirectIo::Off => "above the device, the page cache to begin with,",
+    };
+    finding(
+        "Writes are faster than the device reads",
+        format!("{} ran at {}, and the raw sequential read is {}", stream.name(), Rate(rate), Rate(limit)),
+        format!("a cache {where_it_is} absorbs them: sort more than it holds to see the device"),
+    )
+}
+
+fn unaccounted(_: &Story<'_>, context: &ReportContext) -> Option<Finding> {
+    let elapsed: u64 = context.sessions.iter().map(|session| session.elapsed_ns).sum();
+    let rest: i64 = context.sessions.iter().map(plumb_report::context::SessionTime::unaccounted_ns).sum();
+    let share = rest as f64 * 100.0 / elapsed.max(1) as f64;
+    if share.abs() <= 5.0 {
+        return None;
+    }
+    finding(
+        "Part of the sessions' time is not accounted for",
+        format!("{share:.1}% of {:.2} s over all sessions is neither CPU nor a wait", elapsed as f64 / 1e9),
+        "something is not measured: treat shares of DB time with care",
+    )
+}
+
+fn stolen(_: &Story<'_>, context: &ReportContext) -> Option<Finding> {
+    let cpu = context.host_cpu.as_ref()?;
+    let total = cpu.user_ns + cpu.system_ns + cpu.iowait_ns + cpu.steal_ns + cpu.idle_ns;
+    let share = percent(cpu.steal_ns, total);
+    if share < 5.0 {
+        return None;
+    }
+    finding(
+        "The hypervisor gave CPU time to others",
+        format!("{share:.0}% of the host's CPU time was stolen"),
+        "repeat the run at a quieter time before comparing it with another",
+    )
+}
+
+fn free_buffers(story: &Story<'_>, context: &ReportContext) -> Option<Finding> {
+    let waited = story.measured.period.event(Event::FreeBufferWaits, SessionKind::Foreground);
+    let share = percent(waited.time.0, context.header.db_time_ns);
+    if share < 10.0 {
+        return None;
+    }
+    finding(
+        "Sessions wait for free buffers: DBWR does not keep up",
+        format!("{} waits, {share:.0}% of DB time", waited.count),
+        "sort_direct_writes=true takes runs past the cache; otherwise more db_writer_processes",
+    )
+}
+
+fn intermediate_merges(story: &Story<'_>, context: &ReportContext) -> Option<Finding> {
+    let sort = context.sort.as_ref()?;
+    if sort.intermediate_merges == 0 {
+        return None;
+    }
+    let spilled = story.measured.outcome.servers.iter().filter(|server| server.run_count > 0);
+    // Runs shrink in number, and merges grow in width, with the area: both by the root of their ratio.
+    let factor = spilled
+        .map(|server| (server.run_count as f64 / server.merge_width.max(1) as f64).sqrt())
+        .fold(1.0_f64, f64::max);
+    let area = story.instance.settings.number(Setting::SortAreaSize) as f64 * factor;
+    let megabytes = (area / Bytes::M as f64).ceil().max(1.0);
+    finding(
+        "The sort needed intermediate merges",
+        format!(
+            "{} merges before the last, runs merged at most {} at once; rows were read back up to {} times",
+            sort.intermediate_merges, sort.merge_width, sort.merge_passes
+        ),
+        format!("sort_area_size of about {megabytes:.0}M would merge them at once (estimated)"),
+    )
+}
+
+fn fitted_in_memory(story: &Story<'_>, context: &ReportContext) -> Option<Finding> {
+    let sort = context.sort.as_ref()?;
+    if sort.runs > 0 || sort.rows == 0 {
+        return None;
+    }
+    let area = settings::shown(&story.instance.settings, Setting::SortAreaSize);
+    finding(
+        "The sort fitted in memory: nothing went to the temporary tablespace",
+        format!("{} rows in {} sort areas of {area}", sort.rows, sort.servers.len()),
+        "to measure a disk sort, take more rows or a smaller sort_area_size",
+    )
+}
+
+/// What bounds the build: the processors, or the device's sequential read.
+fn bound(_: &Story<'_>, context: &ReportContext) -> Option<Finding> {
+    let header = &context.header;
+    let cpu = percent(header.db_cpu_ns, header.db_time_ns);
+    let shares = context.calibration.iter().flat_map(|found| &found.shares);
+    let reached = shares
+        .filter(|share| share.limit_bytes_per_s > 0.0)
+        .map(|share| (share, share.reached_bytes_per_s / share.limit_bytes_per_s * 100.0))
+        .max_by(|one, two| one.1.total_cmp(&two.1));
+    if let Some((share, part)) = reached.filter(|(_, part)| *part >= 85.0) {
+        return finding(
+            format!("The {} run at the device's limit", share.what),
+            format!("{part:.0}% of {}; CPU is {cpu:.0}% of DB time", share.limit),
+            "a faster device helps this part; more memory or servers do not",
+        );
+    }
+    let share = reached.map_or(String::new(), |(share, part)| format!("; {} reached {part:.0}% of {}", share.what, share.limit));
+    if cpu >= 70.0 {
+        return finding(
+            "The build is bound by the processors, not by the storage",
+            format!("CPU is {cpu:.0}% of DB time{share}"),
+            "storage settings will change little here; more processors would",
+        );
+    }
+    None
+}
+
+fn workers(story: &Story<'_>, _: &ReportContext) -> Option<Finding> {
+    let (begin, seen) = story.measured.io_wq_workers;
+    if seen <= begin {
+        return None;
+    }
+    finding(
+        "Some io_uring requests fell back to kernel worker threads",
+        format!("{begin} io-wq workers at the begin, at most {seen} seen"),
+        "these could not be issued without blocking (a full queue, buffered I/O): compare io_method=threads",
+    )
+}
+
+fn skew(story: &Story<'_>, _: &ReportContext) -> Option<Finding> {
+    let servers = &story.measured.outcome.servers;
+    let rows: u64 = servers.iter().map(|server| server.row_count).sum();
+    let most = servers.iter().map(|server| server.row_count).max()?;
+    let ratio = most as f64 * servers.len() as f64 / rows.max(1) as f64;
+    if servers.len() < 2 || ratio < 1.3 {
+        return None;
+    }
+    finding(
+        "The sort servers were not equally busy",
+        format!("the busiest sorted {ratio:.1} times its share of the rows"),
+        "the key ranges come from a sample: skew within one key value cannot be split",
+    )
+}
+
+fn memory_exceeded(_: &Story<'_>, context: &ReportContext) -> Option<Finding> {
+    let memory = &context.memory;
+    let declared: u64 = memory.areas.iter().map(|area| area.bytes).sum();
+    let budget = declared + memory.overhead_bytes.unwrap_or(0);
+    let peak = memory.peak_rss_bytes.filter(|peak| *peak > budget)?;
+    finding(
+        "More memory was used than was declared",
+        format!("the peak resident set is {}, declared with overhead {}", Bytes(peak), Bytes(budget)),
+        "",
+    )
+}

@@ -1,0 +1,39 @@
+//! The load profile, and all statistics of the period.
+
+use super::Story;
+use plumb_events::{Statistic, Unit};
+use plumb_report::context::{self, LoadRow, StatisticUnit};
+use plumb_units::Bytes;
+
+pub(super) fn rows(story: &Story<'_>) -> Vec<LoadRow> {
+    let period = &story.measured.period;
+    let row = |name: &str, total: f64| LoadRow { name: name.to_string(), total };
+    let count = |name: &str, statistic| row(name, period.statistic(statistic) as f64);
+    let megabytes = |name: &str, statistic| row(name, period.statistic(statistic) as f64 / Bytes::M as f64);
+    vec![
+        row("DB Time(s)", period.db_time().seconds()),
+        row("DB CPU(s)", period.db_cpu().seconds()),
+        megabytes("Physical reads (MB)", Statistic::PhysicalReadBytes),
+        megabytes("Physical writes (MB)", Statistic::PhysicalWriteBytes),
+        count("Read IO requests", Statistic::PhysicalReadRequests),
+        count("Write IO requests", Statistic::PhysicalWriteRequests),
+        count("Logical reads (blocks)", Statistic::LogicalReads),
+        count("Rows scanned", Statistic::TableScanRows),
+        count("Rows sorted", Statistic::SortRows),
+        count("Sort runs", Statistic::SortRuns),
+        count("Rows merged", Statistic::MergeRows),
+        count("Index entries", Statistic::IndexEntries),
+    ]
+}
+
+pub(super) fn statistics(story: &Story<'_>) -> Vec<context::Statistic> {
+    let row = |statistic: &Statistic| context::Statistic {
+        name: statistic.name().to_string(),
+        total: story.measured.period.statistic(*statistic),
+        unit: match statistic.unit() {
+            Unit::Count => StatisticUnit::Count,
+            Unit::Bytes => StatisticUnit::Bytes,
+        },
+    };
+    Statistic::ALL.iter().map(row).collect()
+}

@@ -1,0 +1,110 @@
+//! Receipts: evidence, from outside the code that applied a setting, that it took effect.
+//!
+//! Each rule looks at one setting and answers with what was observed and
+//! whether that agrees. A rule contradicts a setting only where nothing
+//! legitimate explains what it saw: files in memory, a file system without
+//! direct I/O under a default, or a sort that fitted in memory leave a setting
+//! without effect, and the receipt says so. A setting that somebody asked for
+//! and that no rule covers is listed as not checked: no treatment without a
+//! receipt.
+
+mod files;
+mod io;
+mod sort;
+
+use super::Story;
+use crate::settings;
+use plumb_engine::Setting;
+use plumb_report::context::{Held, Receipt};
+
+/// What a rule found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Finding {
+    held: Held,
+    evidence: String,
+}
+
+impl Finding {
+    fn held(evidence: impl Into<String>) -> Finding {
+        Finding { held: Held::Held, evidence: evidence.into() }
+    }
+
+    fn contradicted(evidence: impl Into<String>) -> Finding {
+        Finding { held: Held::Contradicted, evidence: evidence.into() }
+    }
+
+    fn not_checked(evidence: impl Into<String>) -> Finding {
+        Finding { held: Held::NotChecked, evidence: evidence.into() }
+    }
+
+    /// Held when `agrees`, contradicted otherwise.
+    fn that(agrees: bool, evidence: impl Into<String>) -> Finding {
+        if agrees { Finding::held(evidence) } else { Finding::contradicted(evidence) }
+    }
+}
+
+/// A rule; `None` when it has nothing to say about this run.
+type Rule = fn(&Story<'_>) -> Option<Finding>;
+
+/// The rules in printing order. A setting may have several.
+const RULES: &[(Setting, Rule)] = &[
+    (Setting::FilesystemioOptions, io::open_flags),
+    (Setting::FilesystemioOptions, io::page_cache),
+    (Setting::FilesystemioOptions, io::device_bytes),
+    (Setting::FilesystemioOptions, io::overlap),
+    (Setting::IoMethod, io::method),
+    (Setting::IoQueueDepth, io::queue_depth),
+    (Setting::DbFileMultiblockReadCount, io::request_size),
+    (Setting::DbBlockSize, files::block_size),
+    (Setting::ExtentSize, files::extent_size),
+    (Setting::DataFiles, files::striping),
+    (Setting::DataFiles, files::growth),
+    (Setting::DbCacheSize, files::cache),
+    (Setting::DbWriterProcesses, files::writers),
+    (Setting::SortAreaSize, sort::area),
+    (Setting::SortDirectWrites, sort::direct_writes),
+    (Setting::SortWriteBufferSize, sort::write_buffer_size),
+    (Setting::SortReadFac, sort::read_fac),
+    (Setting::ParallelDegree, sort::degree),
+];
+
+/// All receipts.
+pub(super) fn receipts(story: &Story<'_>) -> Vec<Receipt> {
+    let set = &story.instance.settings;
+    let receipt = |setting: Setting, finding: Finding| Receipt {
+        setting: setting.row().name.to_string(),
+        asked: settings::shown(set, setting),
+        evidence: finding.evidence,
+        held: finding.held,
+    };
+    let mut receipts = Vec::new();
+    for (setting, rule) in RULES {
+        receipts.extend(rule(story).map(|finding| receipt(*setting, finding)));
+    }
+    for setting in Setting::ALL.iter().filter(|setting| set.is_explicit(**setting)) {
+        if receipts.iter().all(|known| known.setting != setting.row().name) {
+            receipts.push(receipt(*setting, Finding::not_checked("nothing outside the engine shows its effect in this run")));
+        }
+    }
+    if story.in_memory() {
+        without_files(story, &mut receipts);
+    }
+    receipts
+}
+
+/// With files in memory nothing about files can be observed from outside.
+fn without_files(story: &Story<'_>, receipts: &mut Vec<Receipt>) {
+    let about_files = |receipt: &Receipt| {
+        let group = Setting::ALL.iter().find(|setting| setting.row().name == receipt.setting);
+        group.is_some_and(|setting| matches!(setting.row().group, "io" | "storage" | "cache"))
+    };
+    for receipt in receipts.iter_mut().filter(|receipt| about_files(receipt)) {
+        receipt.held = Held::NotChecked;
+        receipt.evidence = "files in memory: there is no file to observe".to_string();
+    }
+    let memory = |receipt: &mut Receipt| {
+        receipt.evidence = story.instance.access.method_reason.clone();
+    };
+    receipts.iter_mut().filter(|receipt| receipt.setting == Setting::IoMethod.row().name).for_each(memory);
+    receipts.dedup();
+}

@@ -1,0 +1,18 @@
+//! Every setting as the run had it.
+
+use super::Story;
+use crate::settings;
+use plumb_engine::Setting;
+use plumb_report::context;
+
+pub(super) fn settings(story: &Story<'_>) -> Vec<context::Setting> {
+    let set = &story.instance.settings;
+    let row = |setting: &Setting| context::Setting {
+        name: setting.row().name.to_string(),
+        value: settings::shown(set, *setting),
+        is_default: !set.is_explicit(*setting),
+        source: set.origin(*setting).unwrap_or_default().to_string(),
+        description: setting.row().help.to_string(),
+    };
+    Setting::ALL.iter().map(row).collect()
+}

@@ -1,0 +1,63 @@
+//! What the sort did.
+
+use super::Story;
+use plumb_engine::Setting;
+use plumb_engine::index::build::SortServerOutcome;
+use plumb_events::Statistic;
+use plumb_report::context::{Sort, SortServer};
+
+pub(super) fn sort(story: &Story<'_>) -> Sort {
+    let outcome = &story.measured.outcome;
+    let servers = &outcome.servers;
+    let total = |part: fn(&SortServerOutcome) -> u64| servers.iter().map(part).sum::<u64>();
+    let most = |part: fn(&SortServerOutcome) -> u64| servers.iter().map(part).max().unwrap_or(0);
+    let spilled = |server: &&SortServerOutcome| !server.optimal;
+    let passes = |least: fn(u64) -> bool| {
+        servers.iter().filter(spilled).filter(|server| least(server.merge_passes)).count() as u64
+    };
+    Sort {
+        optimal: servers.iter().filter(|server| server.optimal).count() as u64,
+        one_pass: passes(|passes| passes <= 1),
+        multi_pass: passes(|passes| passes > 1),
+        rows: total(|server| server.row_count),
+        comparisons: 0,
+        runs: total(|server| server.run_count),
+        run_bytes: first_run_bytes(story),
+        merge_passes: most(|server| server.merge_passes),
+        merge_width: most(|server| server.merge_width),
+        intermediate_merges: total(|server| server.intermediate_merges),
+        sort_read_fac: outcome.sort_read_fac,
+        sort_read_fac_source: outcome.sort_read_fac_source.clone(),
+        sort_direct_writes: story.instance.settings.word(Setting::SortDirectWrites).to_string(),
+        direct_writes_used: outcome.direct_writes,
+        direct_writes_reason: outcome.direct_writes_reason.clone(),
+        servers: servers.iter().map(server).collect(),
+    }
+}
+
+/// Bytes of the runs made from the input. Records of intermediate merges are as
+/// long as those they came from, so the share of the rows is that of the bytes.
+pub(super) fn first_run_bytes(story: &Story<'_>) -> u64 {
+    let written: u64 = story.measured.outcome.servers.iter().map(|server| server.run_bytes).sum();
+    let spilled = story.measured.outcome.servers.iter().filter(|server| !server.optimal);
+    let rows: u64 = spilled.map(|server| server.row_count).sum();
+    let rows_written = story.measured.period.statistic(Statistic::SortRunRows);
+    if rows_written == 0 {
+        return written;
+    }
+    let share = u128::from(written) * u128::from(rows) / u128::from(rows_written);
+    u64::try_from(share).unwrap_or(u64::MAX).min(written)
+}
+
+fn server(outcome: &SortServerOutcome) -> SortServer {
+    SortServer {
+        name: outcome.name.clone(),
+        area_bytes: outcome.area.0,
+        rows: outcome.row_count,
+        runs: outcome.run_count,
+        run_bytes: outcome.run_bytes,
+        merge_passes: outcome.merge_passes,
+        merge_width: outcome.merge_width,
+        comparisons: 0,
+    }
+}

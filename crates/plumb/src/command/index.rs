@@ -1,0 +1,72 @@
+//! `plumb index`: an index on a table, measured like a run.
+
+use crate::arguments::Index;
+use crate::assemble::{self, Story};
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::outcome::Outcome;
+use crate::progress::{Audience, Watch};
+use crate::{bundle, database, measure, output, run, settings, types};
+use plumb_engine::Instance;
+use plumb_engine::index::build::IndexSpec;
+use plumb_events::clock;
+use plumb_io::device::{self, DeviceDescription};
+use plumb_report::{summary, text};
+
+/// Builds the index.
+///
+/// # Errors
+/// When there is no such table or column, or the build fails.
+pub fn run(arguments: &Index) -> Result<Outcome, Failure> {
+    let settings = settings::parse_for_files(&arguments.set)?;
+    let columns = types::parse_columns(&arguments.columns.join(" "))?;
+    let interrupt = Interrupt::install()?;
+    let instance = database::open(&arguments.path, settings, &interrupt)?;
+    interrupt.begin();
+    let name = arguments.name.clone().unwrap_or_else(|| types::index_name(&arguments.table, &columns));
+    let rows = instance.catalog().table(&arguments.table)?.row_count;
+    let devices = devices(&instance)?;
+    let watch = Watch::start(Audience::Terminal);
+    let begin = clock::now();
+    measure::make_cold(&instance);
+    watch.build(&instance, rows);
+    let spec = IndexSpec { name, table: arguments.table.clone(), columns };
+    let measured = measure::build(&instance, &spec, &devices, &watch)?;
+    drop(watch);
+    let story = Story {
+        workload: "index",
+        seed: 0,
+        table: &arguments.table,
+        begin,
+        instance: &instance,
+        devices: &devices,
+        measured: &measured,
+        checks: &Ok(Vec::new()),
+        calibrated: None,
+        files_presized: false,
+    };
+    let context = assemble::context(&story);
+    let mut shown = if arguments.report { text::render(&context) + "\n" } else { String::new() };
+    shown.push_str(&summary::render(&context));
+    if let Some(directory) = &arguments.bundle {
+        for file in bundle::write(directory, &context)? {
+            shown.push_str(&format!("  {}\n", file.display()));
+        }
+    }
+    shown.push_str(&format!("index {}: `plumb check {}` verifies it\n", measured.outcome.index.name, arguments.table));
+    output::print(&shown)?;
+    Ok(run::outcome(&context))
+}
+
+/// What lies under the data files.
+fn devices(instance: &Instance) -> Result<Vec<DeviceDescription>, Failure> {
+    let mut described: Vec<DeviceDescription> = Vec::new();
+    for file in instance.tablespaces().iter().flat_map(|tablespace| &tablespace.files) {
+        let directory = file.file.path().parent().unwrap_or(instance.home());
+        let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_path_buf());
+        if described.iter().all(|known| known.path != directory) {
+            described.push(device::describe(&directory)?);
+        }
+    }
+    Ok(described)
+}

@@ -1,0 +1,77 @@
+//! `plumb list`: what there is.
+
+use crate::arguments::{List, Listing, Workload};
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::outcome::Outcome;
+use crate::output::{self, aligned};
+use crate::{database, document};
+use clap::ValueEnum;
+use plumb_engine::Settings;
+use plumb_engine::storage::control::{Catalog, Index};
+use plumb_units::{Bytes, RowCount};
+
+/// Prints the list.
+///
+/// # Errors
+/// When the tables are asked for and there is no database.
+pub fn run(arguments: &List) -> Result<Outcome, Failure> {
+    let text = match arguments.what {
+        Listing::Workloads => workloads(),
+        Listing::Settings => document::settings_list(),
+        Listing::Events => document::events_list(),
+        Listing::Statistics => document::statistics_list(),
+        Listing::Tables => {
+            let interrupt = Interrupt::install()?;
+            let instance = database::open(&arguments.path, Settings::default(), &interrupt)?;
+            let catalog = instance.catalog();
+            tables(&catalog)
+        }
+    };
+    output::print(&text).map(|()| Outcome::Fine)
+}
+
+fn workloads() -> String {
+    let row = |workload: &Workload| {
+        let value = workload.to_possible_value()?;
+        Some(vec![value.get_name().to_string(), value.get_help().map(ToString::to_string).unwrap_or_default()])
+    };
+    let head = vec!["WORKLOAD".to_string(), "DOES".to_string()];
+    aligned(&std::iter::once(head).chain(Workload::value_variants().iter().filter_map(row)).collect::<Vec<_>>())
+}
+
+fn tables(catalog: &Catalog) -> String {
+    let mut rows = vec![["NAME", "KIND", "ROWS", "DATA", "COLUMNS"].map(String::from).to_vec()];
+    for table in &catalog.tables {
+        let columns = table.schema.columns.iter().map(|column| {
+            let required = if column.nullable { "" } else { " NOT NULL" };
+            format!("{} {}{required}", column.name, column.column_type)
+        });
+        rows.push(vec![
+            table.name.clone(),
+            "table".to_string(),
+            RowCount(table.row_count).to_string(),
+            Bytes(table.row_bytes).to_string(),
+            columns.collect::<Vec<_>>().join(", "),
+        ]);
+        for index in catalog.indexes_of(&table.name) {
+            rows.push(index_row(index, &table.schema.columns.iter().map(|column| column.name.clone()).collect::<Vec<_>>()));
+        }
+    }
+    if rows.len() == 1 { "the database has no table\n".to_string() } else { aligned(&rows) }
+}
+
+fn index_row(index: &Index, names: &[String]) -> Vec<String> {
+    let columns = index.columns.iter().map(|column| {
+        let name = names.get(column.position).map_or("?", String::as_str);
+        format!("{name}{}", if column.descending { " desc" } else { "" })
+    });
+    let blocks: u64 = index.leaves.iter().chain(&index.branches).map(|extent| u64::from(extent.used)).sum();
+    vec![
+        format!("  {}", index.name),
+        "index".to_string(),
+        RowCount(index.entry_count).to_string(),
+        format!("{} blocks", RowCount(blocks)),
+        columns.collect::<Vec<_>>().join(", "),
+    ]
+}

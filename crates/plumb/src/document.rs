@@ -1,0 +1,101 @@
+//! Lists and documentation pages, from the tables they describe.
+
+use crate::arguments::Page;
+use crate::output::aligned;
+use plumb_engine::Setting;
+use plumb_engine::settings::describe;
+use plumb_events::{Event, IoStream, Statistic, Unit};
+
+/// A generated page.
+#[must_use]
+pub fn render(page: Page) -> String {
+    match page {
+        Page::Settings => settings_page(),
+        Page::Events => events_page(),
+    }
+}
+
+/// The settings in columns.
+#[must_use]
+pub fn settings_list() -> String {
+    let head = ["NAME", "GROUP", "DEFAULT", "TAKES", "HELP"].map(String::from).to_vec();
+    let rows = Setting::ALL.iter().map(|setting| {
+        let row = setting.row();
+        let takes = describe(row.domain);
+        [row.name, row.group, row.default, takes.as_str(), row.help].map(String::from).to_vec()
+    });
+    aligned(&std::iter::once(head).chain(rows).collect::<Vec<_>>())
+}
+
+/// The wait events in columns.
+#[must_use]
+pub fn events_list() -> String {
+    let head = ["EVENT", "CLASS", "WAITS FOR"].map(String::from).to_vec();
+    let rows =
+        Event::ALL.iter().map(|event| [event.name(), event.class().name(), event.sentence()].map(String::from).to_vec());
+    aligned(&std::iter::once(head).chain(rows).collect::<Vec<_>>())
+}
+
+/// The statistics in columns.
+#[must_use]
+pub fn statistics_list() -> String {
+    let head = ["STATISTIC", "UNIT", "COUNTS"].map(String::from).to_vec();
+    let rows = Statistic::ALL
+        .iter()
+        .map(|statistic| [statistic.name(), unit(statistic.unit()), statistic.sentence()].map(String::from).to_vec());
+    aligned(&std::iter::once(head).chain(rows).collect::<Vec<_>>())
+}
+
+fn unit(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Count => "count",
+        Unit::Bytes => "bytes",
+    }
+}
+
+fn settings_page() -> String {
+    let mut page = String::from(
+        "# Settings\n\n\
+         Given with `--set name=value`. Sizes take K, M, G, T and P (powers of 1024), counts K, M and G (powers of 1000).\n\
+         A value out of range is refused with the range; what a run really did with each setting is in its receipts.\n\
+         This page is generated from the table in `crates/engine/src/settings.rs`.\n",
+    );
+    let mut group = "";
+    for setting in Setting::ALL {
+        let row = setting.row();
+        if row.group != group {
+            group = row.group;
+            page.push_str(&format!("\n## {group}\n\n| setting | default | takes | meaning |\n|---|---|---|---|\n"));
+        }
+        let (name, takes) = (format!("`{}`", row.name), describe(row.domain));
+        page.push_str(&table_row(&[&name, row.default, &takes, row.help]));
+    }
+    page
+}
+
+fn events_page() -> String {
+    let mut page = String::from(
+        "# Wait events, statistics and I/O streams\n\n\
+         Names are Oracle's where Oracle has one. This page is generated from the tables in `crates/events/src/table.rs`.\n\n\
+         ## Wait events\n\n\
+         Idle events are no part of DB time.\n\n| event | class | waits for |\n|---|---|---|\n",
+    );
+    for event in Event::ALL {
+        page.push_str(&table_row(&[event.name(), event.class().name(), event.sentence()]));
+    }
+    page.push_str("\n## Statistics\n\n| statistic | unit | counts |\n|---|---|---|\n");
+    for statistic in Statistic::ALL {
+        page.push_str(&table_row(&[statistic.name(), unit(statistic.unit()), statistic.sentence()]));
+    }
+    page.push_str("\n## I/O streams\n\nThe functions of the I/O statistics and the lines of the I/O profile.\n\n");
+    page.push_str("| stream | what moves |\n|---|---|\n");
+    for stream in IoStream::ALL {
+        page.push_str(&table_row(&[stream.name(), stream.sentence()]));
+    }
+    page
+}
+
+fn table_row(cells: &[&str]) -> String {
+    let escaped = cells.iter().map(|cell| cell.replace('|', "\\|"));
+    format!("| {} |\n", escaped.collect::<Vec<_>>().join(" | "))
+}

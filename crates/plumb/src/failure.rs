@@ -1,0 +1,90 @@
+//! A command that failed: one line and an exit code.
+
+use plumb_engine::EngineError;
+use plumb_io::IoError;
+use plumb_io::device::DeviceError;
+use plumb_report::RecordError;
+use plumb_workload::CsvError;
+
+/// The exit code of an error of the run.
+const OF_RUN: u8 = 1;
+/// The exit code of wrong usage.
+const OF_USAGE: u8 = 2;
+/// The exit code of a failed verification.
+pub const OF_VERIFICATION: u8 = 5;
+
+/// What is printed after `plumb: `, and the exit code.
+#[derive(Debug)]
+pub struct Failure {
+    /// One line.
+    pub message: String,
+    /// The exit code.
+    pub code: u8,
+}
+
+impl Failure {
+    /// An error of the run.
+    pub fn run(message: impl Into<String>) -> Failure {
+        Failure { message: message.into(), code: OF_RUN }
+    }
+
+    /// Wrong usage.
+    pub fn usage(message: impl Into<String>) -> Failure {
+        Failure { message: message.into(), code: OF_USAGE }
+    }
+
+    /// An operation on a file of the program's own, such as a report.
+    pub fn of_file(operation: &str, path: &std::path::Path, error: &std::io::Error) -> Failure {
+        Failure::run(format!("cannot {operation} {}: {error}", path.display()))
+    }
+
+    /// What clap found, in one line: its message and its tip, without the usage block.
+    pub fn of_usage(error: &clap::Error) -> Failure {
+        let text = error.to_string();
+        let mut parts: Vec<String> = Vec::new();
+        for paragraph in text.split("\n\n") {
+            let line = paragraph.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+            let line = line.strip_prefix("error: ").unwrap_or(&line).trim().to_string();
+            if !(line.is_empty() || line.starts_with("Usage:") || line.starts_with("For more information")) {
+                parts.push(line);
+            }
+        }
+        Failure::usage(format!("{}; `plumb help` shows the usage", parts.join("; ")))
+    }
+}
+
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Failure {
+        let code = match error {
+            EngineError::Setting { .. } | EngineError::NoSuchSetting { .. } | EngineError::Contradiction { .. } => {
+                OF_USAGE
+            }
+            _ => OF_RUN,
+        };
+        Failure { message: error.to_string(), code }
+    }
+}
+
+impl From<IoError> for Failure {
+    fn from(error: IoError) -> Failure {
+        Failure::run(error.to_string())
+    }
+}
+
+impl From<DeviceError> for Failure {
+    fn from(error: DeviceError) -> Failure {
+        Failure::run(error.to_string())
+    }
+}
+
+impl From<CsvError> for Failure {
+    fn from(error: CsvError) -> Failure {
+        Failure::run(error.to_string())
+    }
+}
+
+impl From<RecordError> for Failure {
+    fn from(error: RecordError) -> Failure {
+        Failure::run(error.to_string())
+    }
+}

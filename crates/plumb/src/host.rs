@@ -1,0 +1,126 @@
+//! What the machine is: the facts that a report opens with.
+//!
+//! A file that cannot be read gives a missing fact, or `unknown` where the
+//! report wants a word.
+
+use plumb_events::clock;
+use plumb_report::context::{Host, HostCpu};
+use std::fs;
+
+/// `USER_HZ`: the unit of /proc/stat, 100 on every architecture that Linux runs on today.
+const NANOS_PER_TICK: u64 = 10_000_000;
+
+/// The machine.
+#[must_use]
+pub fn describe() -> Host {
+    let word = |path: &str| text(path).unwrap_or_else(|| "unknown".to_string());
+    Host {
+        name: word("/proc/sys/kernel/hostname"),
+        cpus: std::thread::available_parallelism().map_or(1, |cpus| u32::try_from(cpus.get()).unwrap_or(u32::MAX)),
+        cpu_model: cpu_model().unwrap_or_else(|| "unknown".to_string()),
+        memory_bytes: memory_bytes().unwrap_or(0),
+        kernel: format!("Linux {} {}", word("/proc/sys/kernel/osrelease"), std::env::consts::ARCH),
+    }
+}
+
+/// The clock that times are read from, as the kernel names its source.
+#[must_use]
+pub fn clock_source() -> Option<String> {
+    let source = text("/sys/devices/system/clocksource/clocksource0/current_clocksource")?;
+    Some(format!("CLOCK_MONOTONIC ({source})"))
+}
+
+/// The smallest step that the clock was seen to make in some thousand readings.
+#[must_use]
+pub fn clock_precision_ns() -> Option<u64> {
+    let mut before = clock::now();
+    let mut least = None;
+    for _ in 0..4_096 {
+        let now = clock::now();
+        let step = now.saturating_sub(before).0;
+        if step > 0 && least.is_none_or(|least| step < least) {
+            least = Some(step);
+        }
+        before = now;
+    }
+    least
+}
+
+/// Memory that a program could still take, bytes.
+#[must_use]
+pub fn available_memory() -> Option<u64> {
+    meminfo("MemAvailable")
+}
+
+/// The load average over one minute.
+#[must_use]
+pub fn load_average() -> Option<f64> {
+    text("/proc/loadavg")?.split_whitespace().next()?.parse().ok()
+}
+
+/// CPU time of the whole host since it started.
+#[derive(Debug, Clone, Copy)]
+pub struct CpuTimes {
+    user: u64,
+    system: u64,
+    iowait: u64,
+    steal: u64,
+    idle: u64,
+}
+
+impl CpuTimes {
+    /// Reads the first line of /proc/stat.
+    #[must_use]
+    pub fn read() -> Option<CpuTimes> {
+        let stat = fs::read_to_string("/proc/stat").ok()?;
+        let line = stat.lines().next()?.strip_prefix("cpu ")?;
+        let ticks: Vec<u64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        let at = |index: usize| ticks.get(index).copied().unwrap_or(0).saturating_mul(NANOS_PER_TICK);
+        Some(CpuTimes {
+            user: at(0) + at(1),
+            system: at(2) + at(5) + at(6),
+            idle: at(3),
+            iowait: at(4),
+            steal: at(7),
+        })
+    }
+
+    /// What was added since an earlier reading.
+    #[must_use]
+    pub fn since(&self, earlier: &CpuTimes, load_begin: Option<f64>, load_end: Option<f64>) -> HostCpu {
+        HostCpu {
+            user_ns: self.user.saturating_sub(earlier.user),
+            system_ns: self.system.saturating_sub(earlier.system),
+            // The kernel says that this counter may go back.
+            iowait_ns: self.iowait.saturating_sub(earlier.iowait),
+            steal_ns: self.steal.saturating_sub(earlier.steal),
+            idle_ns: self.idle.saturating_sub(earlier.idle),
+            load_begin,
+            load_end,
+        }
+    }
+}
+
+fn cpu_model() -> Option<String> {
+    let info = fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = info.lines().find(|line| line.starts_with("model name"))?;
+    Some(line.split_once(':')?.1.trim().to_string())
+}
+
+/// What the process may use: the machine's memory, or less where a control group says so.
+fn memory_bytes() -> Option<u64> {
+    let machine = meminfo("MemTotal")?;
+    let limit = text("/sys/fs/cgroup/memory.max").and_then(|text| text.parse::<u64>().ok());
+    Some(limit.map_or(machine, |limit| limit.min(machine)))
+}
+
+fn meminfo(name: &str) -> Option<u64> {
+    let info = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
+}
+
+fn text(path: &str) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    Some(text.trim().to_string()).filter(|text| !text.is_empty())
+}

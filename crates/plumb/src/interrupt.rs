@@ -1,0 +1,103 @@
+//! Ctrl-C and SIGTERM.
+//!
+//! The first signal asks the engine to stop; it notices between two pieces of
+//! work and removes what it was making. Should it be inside one long piece (a
+//! large file that is being filled), a watchdog does not wait for it: after
+//! less than a second it removes the temporary directories and ends the
+//! program. Before anything has been made, the first signal ends the program at
+//! once; a second one kills it as if it had never been caught.
+
+use crate::failure::Failure;
+use crate::output;
+use plumb_engine::EngineError;
+use plumb_engine::instance::Cancel;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use std::{fs, process, thread};
+
+/// How long the engine has to stop by itself.
+const PATIENCE: Duration = Duration::from_millis(700);
+
+/// What the signal handler and the commands share.
+#[derive(Debug, Clone, Default)]
+pub struct Interrupt(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    cancel: Cancel,
+    /// Whether something has been begun that has to be tidied up.
+    begun: AtomicBool,
+    temporary: Mutex<Vec<PathBuf>>,
+}
+
+impl Interrupt {
+    /// Catches the signals from now on.
+    ///
+    /// # Errors
+    /// When the kernel refuses the handlers.
+    pub fn install() -> Result<Interrupt, Failure> {
+        let interrupt = Interrupt::default();
+        let mut signals = Signals::new([SIGINT, SIGTERM])
+            .map_err(|error| Failure::run(format!("cannot catch signals: {error}")))?;
+        let shared = interrupt.clone();
+        thread::spawn(move || {
+            let mut first = true;
+            for signal in signals.forever() {
+                if !first {
+                    let _ = signal_hook::low_level::emulate_default_handler(signal);
+                }
+                first = false;
+                shared.stop();
+            }
+        });
+        Ok(interrupt)
+    }
+
+    /// What the engine looks at.
+    #[must_use]
+    pub fn cancel(&self) -> Cancel {
+        self.0.cancel.clone()
+    }
+
+    /// From now on the engine is given time to tidy up.
+    pub fn begin(&self) {
+        self.0.begun.store(true, SeqCst);
+    }
+
+    /// A directory to be removed should the engine not stop in time.
+    pub fn temporary(&self, directory: PathBuf) {
+        self.begin();
+        self.directories().push(directory);
+    }
+
+    /// What was temporary is to stay.
+    pub fn keep(&self) {
+        self.directories().clear();
+    }
+
+    fn directories(&self) -> MutexGuard<'_, Vec<PathBuf>> {
+        self.0.temporary.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn stop(&self) {
+        if !self.0.begun.load(SeqCst) {
+            output::complain("interrupted: nothing had been begun");
+            process::exit(1);
+        }
+        self.0.cancel.request();
+        let shared = self.clone();
+        thread::spawn(move || {
+            thread::sleep(PATIENCE);
+            // A file that the engine makes meanwhile keeps its directory from going at the first try.
+            for directory in shared.directories().iter() {
+                let _ = fs::remove_dir_all(directory).or_else(|_| fs::remove_dir_all(directory));
+            }
+            output::complain(&EngineError::Interrupted.to_string());
+            process::exit(1);
+        });
+    }
+}

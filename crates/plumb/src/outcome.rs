@@ -1,0 +1,21 @@
+//! How a command ended that did not fail.
+
+/// What the exit code says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Everything that was looked at is as it should be.
+    Fine,
+    /// A receipt contradicts its setting, or a verification failed.
+    Invalid,
+}
+
+impl Outcome {
+    /// The exit code.
+    #[must_use]
+    pub const fn code(self) -> u8 {
+        match self {
+            Outcome::Fine => 0,
+            Outcome::Invalid => 5,
+        }
+    }
+}

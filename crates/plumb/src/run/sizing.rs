@@ -1,0 +1,63 @@
+//! How large the files of a run must be, so that none grows while it is measured.
+//!
+//! Estimates lean to the large side: a file that is too large costs seconds of
+//! zeros before the run, one that is too small makes the run invalid.
+
+use plumb_engine::instance::InitialSizes;
+use plumb_engine::storage::block::HEADER_BYTES;
+use plumb_engine::{Setting, Settings};
+use plumb_units::Bytes;
+
+/// Bytes that a row of the sales table takes in a block, its slot included; 46 on average.
+const SALES_ROW_BYTES: u64 = 49;
+/// Bytes that an entry of its index takes in a leaf; 19 on average.
+const INDEX_ENTRY_BYTES: u64 = 22;
+/// Bytes of a sort record of its key.
+const SORT_RECORD_BYTES: u64 = 16;
+/// The least a merge can join at once, however small its memory.
+const MERGE_WIDTH_MIN: u64 = 2;
+
+/// The first sizes of the tablespaces for a sort of so many sales.
+#[must_use]
+pub fn sizes(rows: u64, settings: &Settings) -> InitialSizes {
+    let degree = degree(settings);
+    let slack = extent_bytes(settings) * (2 * degree + settings.number(Setting::DataFiles));
+    let blocks = |entry_bytes: u64| {
+        let block = settings.number(Setting::DbBlockSize);
+        // Less than one entry is lost at the end of a block.
+        let per_block = ((block - HEADER_BYTES as u64) / entry_bytes).max(1);
+        Bytes(rows.div_ceil(per_block).saturating_mul(block).saturating_add(slack))
+    };
+    InitialSizes { users: blocks(SALES_ROW_BYTES), temp: temp(rows, settings), indx: blocks(INDEX_ENTRY_BYTES) }
+}
+
+/// The whole input once as runs, and once more while intermediate merges have
+/// written longer runs and not yet given back what they read. A server's runs
+/// follow one another without loss; the result of an intermediate merge of two
+/// runs or more ends inside an extent of its own.
+fn temp(rows: u64, settings: &Settings) -> Bytes {
+    let degree = degree(settings);
+    let extent = extent_bytes(settings);
+    let slack = extent * (2 * degree + settings.number(Setting::DataFiles));
+    let records = rows.saturating_mul(SORT_RECORD_BYTES);
+    let bytes = records.saturating_add(records / 16);
+    // Write buffers may come out of the area.
+    let area = settings.number(Setting::SortAreaSize) * 4 / 5;
+    let runs = bytes / area + degree;
+    let block = settings.number(Setting::DbBlockSize);
+    let request = (settings.number(Setting::DbFileMultiblockReadCount) * block).min(extent);
+    let width = (area / request * 3 / 4).max(1);
+    if runs / degree <= width {
+        return Bytes(bytes.saturating_add(slack));
+    }
+    Bytes(bytes.saturating_mul(2).saturating_add(slack).saturating_add(runs / MERGE_WIDTH_MIN * extent))
+}
+
+fn extent_bytes(settings: &Settings) -> u64 {
+    settings.number(Setting::ExtentSize).max(8 * settings.number(Setting::DbBlockSize)).next_power_of_two()
+}
+
+fn degree(settings: &Settings) -> u64 {
+    let processors = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as u64;
+    settings.optional_number(Setting::ParallelDegree).unwrap_or_else(processors)
+}

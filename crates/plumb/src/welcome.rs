@@ -1,0 +1,26 @@
+//! What `plumb` says when it is asked nothing.
+
+/// The text.
+pub const TEXT: &str = "\
+plumb finds out what a database's I/O path can do, which settings make it
+faster, and whether the evidence proves it.
+
+It is an embedded database engine that does the real work of a large sort:
+it loads a table by direct path, builds an index by a parallel disk sort, and
+verifies it. Every wait is named and timed, every setting leaves a receipt,
+and the report reads like an AWR report.
+
+Three commands to try:
+
+  plumb run large-sort
+      Load 2 million sales, build an index on them, verify it, report. Under
+      a minute, in a directory of its own here, which is removed again.
+
+  plumb run large-sort --rows 10M --set filesystemio_options=none
+      The same work through the page cache: compare the two reports.
+
+  plumb load FILE.csv --table T && plumb index T COLUMN,COLUMN && plumb check T
+      Your own data, in a database ./plumb.db that stays.
+
+`plumb list settings` shows what --set takes, `plumb help` every command.
+";

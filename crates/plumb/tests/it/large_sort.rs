@@ -1,0 +1,183 @@
+//! The workload under many settings: it ends well, its record says verified,
+//! no receipt contradicts a setting, and nothing is left behind.
+
+use crate::program::{fine, names};
+use serde_json::Value;
+
+/// Runs it with these settings and gives the record.
+fn run(rows: &str, settings: &[&str]) -> Value {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let mut arguments = vec!["run", "large-sort", "--json", "--rows", rows];
+    for setting in settings {
+        arguments.extend(["--set", setting]);
+    }
+    let record = fine(directory.path(), arguments);
+    assert_eq!(names(directory.path()), Vec::<String>::new(), "the temporary database is removed");
+    let record: Value = serde_json::from_str(&record).expect("stdout is the record and nothing else");
+    let list = |name: &str| record[name].as_array().expect("a list").clone();
+    assert!(!list("checks").is_empty());
+    for check in list("checks") {
+        assert_eq!(check["passed"], true, "{settings:?}: {check}");
+    }
+    for receipt in list("receipts") {
+        assert_ne!(receipt["held"], "contradicted", "{settings:?}: {receipt}");
+    }
+    record
+}
+
+/// The receipts of a setting.
+fn receipts<'a>(record: &'a Value, setting: &str) -> Vec<&'a Value> {
+    let receipts = record["receipts"].as_array().expect("a list");
+    receipts.iter().filter(|receipt| receipt["setting"] == setting).collect()
+}
+
+fn held(record: &Value, setting: &str) -> bool {
+    receipts(record, setting).iter().any(|receipt| receipt["held"] == "held")
+}
+
+fn statistic(record: &Value, name: &str) -> u64 {
+    let statistics = record["statistics"].as_array().expect("a list");
+    let row = statistics.iter().find(|row| row["name"] == name).expect("a statistic of that name");
+    row["total"].as_u64().expect("a count")
+}
+
+/// Enough rows that sort areas of 64K spill.
+const ROWS: &str = "20000";
+const SMALL_AREA: &str = "sort_area_size=64K";
+
+#[test]
+fn defaults_sort_and_verify() {
+    let record = run(ROWS, &[]);
+    assert_eq!(statistic(&record, "index entries"), 20_000);
+    assert!(held(&record, "parallel_degree"));
+}
+
+#[test]
+fn every_io_method_sorts_on_disk() {
+    for (method, options) in
+        [("sync", "directio"), ("sync", "none"), ("threads", "setall"), ("threads", "asynch"), ("auto", "setall")]
+    {
+        let method = format!("io_method={method}");
+        let options = format!("filesystemio_options={options}");
+        let record = run(ROWS, &[&method, &options, SMALL_AREA]);
+        assert!(statistic(&record, "sort runs") > 2);
+        assert!(held(&record, "io_method"), "{method} {options}: {:?}", receipts(&record, "io_method"));
+    }
+}
+
+#[test]
+fn io_uring_sorts_where_the_machine_has_it() {
+    let record = run(ROWS, &[]);
+    let state = &record["devices"][0]["io_uring"]["state"];
+    if state != "available" {
+        eprintln!("skipped: no io_uring here: {}", record["devices"][0]["io_uring"]);
+        return;
+    }
+    let record = run(ROWS, &["io_method=io_uring", "filesystemio_options=asynch", SMALL_AREA]);
+    assert!(statistic(&record, "ring requests") > 0);
+    assert!(held(&record, "io_method"));
+}
+
+#[test]
+fn every_filesystemio_option_leaves_its_receipt() {
+    for options in ["none", "asynch", "directio", "setall"] {
+        let record = run(ROWS, &[&format!("filesystemio_options={options}"), SMALL_AREA]);
+        assert!(held(&record, "filesystemio_options"), "{options}");
+    }
+}
+
+#[test]
+fn files_in_memory_leave_nothing_to_observe() {
+    let record = run(ROWS, &["io_method=null", SMALL_AREA]);
+    for setting in ["io_method", "filesystemio_options"] {
+        let receipts = receipts(&record, setting);
+        assert!(receipts.iter().all(|receipt| receipt["held"] == "not_checked"), "{receipts:?}");
+    }
+    assert!(statistic(&record, "sort runs") > 2);
+}
+
+#[test]
+fn serial_and_parallel_sorts_give_the_same_index() {
+    for degree in ["1", "2", "3"] {
+        let record = run(ROWS, &[&format!("parallel_degree={degree}"), SMALL_AREA]);
+        assert_eq!(statistic(&record, "index entries"), 20_000);
+        assert!(held(&record, "parallel_degree"), "{degree}");
+    }
+}
+
+#[test]
+fn the_smallest_sort_area_merges_more_than_once() {
+    let record = run("100000", &[SMALL_AREA, "parallel_degree=1"]);
+    assert!(statistic(&record, "sort intermediate merges") > 0);
+    assert!(record["sort"]["multi_pass"].as_u64() > Some(0));
+    assert!(held(&record, "sort_area_size"));
+}
+
+#[test]
+fn runs_go_directly_or_through_the_cache_as_asked() {
+    let direct = run(ROWS, &["sort_direct_writes=true", SMALL_AREA]);
+    assert!(statistic(&direct, "physical writes direct temporary tablespace") > 0);
+    assert!(held(&direct, "sort_direct_writes"));
+    let conventional = run("100000", &["sort_direct_writes=false", SMALL_AREA, "db_cache_size=1M"]);
+    assert_eq!(statistic(&conventional, "physical writes direct temporary tablespace"), 0);
+    assert!(statistic(&conventional, "physical writes from cache") > 0);
+    assert!(held(&conventional, "sort_direct_writes"));
+}
+
+#[test]
+fn a_sort_that_fits_says_that_the_spill_settings_had_no_effect() {
+    let record = run("1000", &["sort_area_size=16M", "sort_direct_writes=true"]);
+    assert_eq!(statistic(&record, "sort runs"), 0);
+    let receipt = receipts(&record, "sort_direct_writes")[0];
+    assert_eq!(receipt["held"], "not_checked");
+    assert_eq!(receipt["evidence"], "the sort fitted in memory: this setting had no effect");
+}
+
+#[test]
+fn block_extent_and_file_settings_are_those_of_the_files() {
+    for block in ["2K", "16K", "32K"] {
+        let block_size = format!("db_block_size={block}");
+        let record = run(ROWS, &[&block_size, "data_files=3", "extent_size=512K", "sort_area_size=256K"]);
+        for setting in ["db_block_size", "data_files", "extent_size"] {
+            assert!(held(&record, setting), "{block}: {:?}", receipts(&record, setting));
+        }
+    }
+}
+
+#[test]
+fn a_single_row_is_a_table_too() {
+    let record = run("1", &[]);
+    assert_eq!(statistic(&record, "index entries"), 1);
+}
+
+#[test]
+fn tablespaces_go_where_they_are_told() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    for name in ["data", "data2", "temp", "index"] {
+        std::fs::create_dir(directory.path().join(name)).expect("a directory");
+    }
+    let paths = ["--data-path", "data,data2", "--temp-path", "temp", "--index-path", "index", "--keep"];
+    let arguments = ["run", "large-sort", "--rows", "5000", "--json"].into_iter().chain(paths);
+    fine(directory.path(), arguments);
+    let home = names(directory.path()).into_iter().find(|name| name.starts_with("plumb-run-")).expect("kept");
+    for (place, file) in
+        [("data", "users01.dbf"), ("data2", "users02.dbf"), ("temp", "temp01.dbf"), ("index", "indx02.dbf")]
+    {
+        assert!(directory.path().join(place).join(&home).join(file).exists(), "{place}/{file}");
+    }
+}
+
+#[test]
+fn a_bundle_holds_record_and_reports_and_renders_again() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let printed = fine(directory.path(), ["run", "large-sort", "--rows", ROWS, "--bundle", "kept"]);
+    assert!(printed.starts_with("PLUMB REPORT  Workload: large-sort\n"));
+    assert!(printed.contains("large-sort on "));
+    let bundle = directory.path().join("kept");
+    assert_eq!(names(&bundle), ["record.json", "report.html", "report.txt"]);
+    let text = std::fs::read_to_string(bundle.join("report.txt")).expect("a report");
+    assert!(printed.starts_with(&text));
+    std::fs::remove_file(bundle.join("report.txt")).expect("a report");
+    fine(directory.path(), ["report", "kept"]);
+    assert_eq!(std::fs::read_to_string(bundle.join("report.txt")).expect("a report"), text);
+}

@@ -1,0 +1,12 @@
+//! Runs the built program as its users do, on small data in a directory of its own.
+//!
+//! - `large_sort`: the workload under many settings: verified, receipts held.
+//! - `own_data`: load, index, check, drop of CSV files.
+//! - `faults`: bad input, damage, two processes, no room, Ctrl-C.
+//! - `texts`: help, lists and every error message, as snapshots.
+
+mod faults;
+mod large_sort;
+mod own_data;
+mod program;
+mod texts;

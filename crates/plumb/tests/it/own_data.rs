@@ -1,0 +1,120 @@
+//! Load, index, check and drop of the user's own files.
+
+use crate::program::{fine, names, refused};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+
+/// A file with text keys, quoted commas, NULLs, dates and numbers.
+fn shops(rows: usize) -> String {
+    let mut text = String::from("city,name,opened,area,zip\n");
+    for row in 0..rows {
+        let city = ["Zürich", "São Paulo", "Oslo", "", "東京"][row % 5];
+        let area = if row % 7 == 0 { String::new() } else { format!("{}.{:02}", row % 1000, row % 100) };
+        let _ = writeln!(text, "{city},\"Shop, no. {}\",2024-0{}-11,{area},0{row:05}", row * 7919 % rows, row % 9 + 1);
+    }
+    text
+}
+
+fn write(directory: &Path, name: &str, text: &str) {
+    fs::write(directory.join(name), text).expect("a file");
+}
+
+#[test]
+fn a_csv_file_is_loaded_indexed_and_checked() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    write(directory.path(), "shops.csv", &shops(5000));
+    let loaded = fine(directory.path(), ["load", "shops.csv", "--table", "shops"]);
+    assert!(loaded.contains("shops.csv: 5,000 rows\n"), "{loaded}");
+    assert!(loaded.contains("/plumb.db: 5,000 rows, "), "{loaded}");
+    for columns in [&["city,name"][..], &["area", "desc,opened"], &["zip"]] {
+        let arguments = ["index", "shops"].into_iter().chain(columns.iter().copied());
+        let built = fine(directory.path(), arguments.chain(["--set", "sort_area_size=64K"]));
+        assert!(built.contains("VALID"), "{built}");
+    }
+    let listed = fine(directory.path(), ["list", "tables"]);
+    assert!(listed.contains("SHOPS_CITY_NAME_IX"), "{listed}");
+    assert!(listed.contains("area desc, opened"), "{listed}");
+    let checked = fine(directory.path(), ["check", "shops"]);
+    assert!(checked.starts_with("table SHOPS\n"), "{checked}");
+    assert_eq!(fine(directory.path(), ["check"]).lines().count(), checked.lines().count());
+    assert_eq!(names(directory.path()), ["plumb.db", "shops.csv"]);
+}
+
+#[test]
+fn what_was_found_about_the_columns_is_shown() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    write(directory.path(), "shops.csv", &shops(100));
+    let loaded = fine(directory.path(), ["load", "shops.csv", "--table", "shops"]);
+    let columns = loaded.lines().take_while(|line| !line.starts_with("table ")).collect::<Vec<_>>().join("\n");
+    insta::assert_snapshot!(columns);
+}
+
+#[test]
+fn gzip_other_delimiters_null_texts_and_given_types_work() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+    packed.write_all(b"id;amount;code\n1;NA;007\n2;3.50;-\n3;NA;008\n").expect("memory");
+    fs::write(directory.path().join("data.csv.gz"), packed.finish().expect("memory")).expect("a file");
+    let loaded = fine(
+        directory.path(),
+        ["load", "data.csv.gz", "--table", "d", "--delimiter", "semicolon", "--null", "NA", "--null", "-", "--types", "code=VARCHAR2(9)"],
+    );
+    assert!(loaded.contains("NUMBER(2,1)"), "{loaded}");
+    assert!(loaded.contains("VARCHAR2(9)"), "{loaded}");
+    assert!(loaded.contains("3 rows"), "{loaded}");
+    fine(directory.path(), ["index", "d", "amount,code"]);
+    fine(directory.path(), ["check", "d"]);
+}
+
+#[test]
+fn a_dropped_table_goes_with_its_indexes_and_its_space_is_used_again() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    write(directory.path(), "shops.csv", &shops(2000));
+    fine(directory.path(), ["load", "shops.csv", "--table", "shops"]);
+    fine(directory.path(), ["index", "shops", "name", "--name", "by_name"]);
+    assert_eq!(fine(directory.path(), ["drop", "by_name"]), "dropped index BY_NAME\n");
+    fine(directory.path(), ["index", "shops", "name", "--name", "by_name"]);
+    assert_eq!(fine(directory.path(), ["drop", "shops"]), "dropped table SHOPS, index BY_NAME\n");
+    assert_eq!(fine(directory.path(), ["list", "tables"]), "the database has no table\n");
+    fine(directory.path(), ["load", "shops.csv", "--table", "shops"]);
+    fine(directory.path(), ["check"]);
+}
+
+#[test]
+fn an_index_writes_a_bundle_when_asked() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    write(directory.path(), "shops.csv", &shops(2000));
+    fine(directory.path(), ["load", "shops.csv", "--table", "shops"]);
+    let built = fine(directory.path(), ["index", "shops", "name", "--report", "--bundle", "b"]);
+    assert!(built.starts_with("PLUMB REPORT  Workload: index\n"), "{built}");
+    assert_eq!(names(&directory.path().join("b")), ["record.json", "report.html", "report.txt"]);
+}
+
+#[test]
+fn a_table_without_rows_can_be_indexed() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    write(directory.path(), "empty.csv", "a,b\n");
+    fine(directory.path(), ["load", "empty.csv", "--table", "empty"]);
+    fine(directory.path(), ["index", "empty", "a"]);
+    fine(directory.path(), ["check", "empty"]);
+}
+
+#[test]
+fn a_name_is_used_once() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    write(directory.path(), "shops.csv", &shops(10));
+    fine(directory.path(), ["load", "shops.csv", "--table", "shops"]);
+    let ended = crate::program::plumb(directory.path(), ["load", "shops.csv", "--table", "Shops"]);
+    assert_eq!(ended.code, Some(1));
+    assert_eq!(
+        ended.stderr,
+        "plumb: table SHOPS exists already: choose another name, or remove it first with `plumb drop SHOPS`\n"
+    );
+    let (code, line) = refused(directory.path(), ["index", "shops", "size"]);
+    assert_eq!(code, 1);
+    assert!(line.contains("no column size") && line.contains("city"), "{line}");
+}

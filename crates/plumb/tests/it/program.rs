@@ -1,0 +1,58 @@
+//! Running the program.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+/// What the program did.
+#[derive(Debug)]
+pub struct Ended {
+    /// The exit code; none when a signal killed it.
+    pub code: Option<i32>,
+    /// Its standard output.
+    pub stdout: String,
+    /// Its standard error.
+    pub stderr: String,
+}
+
+/// The program, to be run in a directory.
+pub fn command(directory: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+    command.current_dir(directory).stdin(Stdio::null());
+    command
+}
+
+/// Runs it to its end.
+pub fn plumb<A: AsRef<OsStr>>(directory: &Path, arguments: impl IntoIterator<Item = A>) -> Ended {
+    let Output { status, stdout, stderr } = command(directory).args(arguments).output().expect("the program starts");
+    Ended {
+        code: status.code(),
+        stdout: String::from_utf8(stdout).expect("the program prints UTF-8"),
+        stderr: String::from_utf8(stderr).expect("the program prints UTF-8"),
+    }
+}
+
+/// Runs it and expects it to end well; gives what it printed.
+pub fn fine<A: AsRef<OsStr>>(directory: &Path, arguments: impl IntoIterator<Item = A>) -> String {
+    let ended = plumb(directory, arguments);
+    assert_eq!(ended.code, Some(0), "stdout:\n{}\nstderr:\n{}", ended.stdout, ended.stderr);
+    ended.stdout
+}
+
+/// Runs it and expects one line of error; gives the exit code and the line.
+pub fn refused<A: AsRef<OsStr>>(directory: &Path, arguments: impl IntoIterator<Item = A>) -> (i32, String) {
+    let ended = plumb(directory, arguments);
+    let lines: Vec<&str> = ended.stderr.lines().collect();
+    assert_eq!(lines.len(), 1, "stdout:\n{}\nstderr:\n{}", ended.stdout, ended.stderr);
+    let line = lines[0].strip_prefix("plumb: ").expect("errors begin with the program's name");
+    (ended.code.expect("the program exits by itself"), line.to_string())
+}
+
+/// The names in a directory, sorted.
+pub fn names(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).expect("the directory is there");
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
