@@ -1,3 +1,5 @@
+//! Wrong tables and indexes, made by hand, and what the check says of each.
+
 use super::*;
 use crate::index::block::trimmed;
 use crate::index::btree::content_of;

@@ -1,3 +1,5 @@
+//! The fit of the read cost, and the measurement on files in memory.
+
 use super::*;
 use crate::instance::{Cancel, InitialSizes, Layout};
 use crate::settings::Settings;

@@ -1,3 +1,5 @@
+//! Types written and read back.
+
 use super::*;
 
 fn check(text: &str, expect: &str) {

@@ -1,3 +1,5 @@
+//! Dates: text, bytes, order, and what is refused.
+
 use super::*;
 use proptest::prelude::*;
 

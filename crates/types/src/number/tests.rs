@@ -1,3 +1,5 @@
+//! NUMBER against exact decimal arithmetic: text, bytes, order.
+
 use super::*;
 use proptest::prelude::*;
 

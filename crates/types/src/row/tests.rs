@@ -1,3 +1,5 @@
+//! Row images: round trips and corrupt bytes.
+
 use super::*;
 use crate::{DateTime, RowBatch};
 use proptest::prelude::*;

@@ -1,3 +1,5 @@
+//! CSV files as people have them: types found, rows read, every error's text.
+
 use super::*;
 use flate2::Compression;
 use flate2::write::GzEncoder;

@@ -1,3 +1,5 @@
+//! The sales table: distributions, determinism, the length of a row.
+
 use super::*;
 use plumb_types::{Value, columns, decode_number};
 use std::collections::HashMap;

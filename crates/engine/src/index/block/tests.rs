@@ -1,3 +1,5 @@
+//! Leaves and branches: round trips, searches, and bytes that make no sense.
+
 use super::*;
 use crate::storage::block::{BlockKind, seal};
 use plumb_units::Lsn;

@@ -1,3 +1,5 @@
+//! Small trees made by hand and looked up, duplicates over several leaves included.
+
 use super::*;
 use crate::Instance;
 use crate::index::block::{BranchBuilder, LeafBuilder};

@@ -1,3 +1,5 @@
+//! The splitter of records against the csv crate.
+
 use super::*;
 use proptest::prelude::*;
 
