@@ -21,7 +21,8 @@ pub fn default_directory(workload: &str) -> PathBuf {
 /// # Errors
 /// When the directory or a file cannot be written.
 pub fn write(directory: &Path, context: &ReportContext) -> Result<Vec<PathBuf>, Failure> {
-    fs::create_dir_all(directory).map_err(|error| Failure::of_file("make the directory", directory, &error))?;
+    fs::create_dir_all(directory)
+        .map_err(|error| Failure::of_file("make the directory", directory, &error))?;
     let mut files = vec![write_file(directory, RECORD, &context.to_json()?)?];
     files.extend(write_reports(directory, context)?);
     Ok(files)
@@ -46,7 +47,10 @@ pub fn write_reports(directory: &Path, context: &ReportContext) -> Result<Vec<Pa
 pub fn read(bundle: &Path) -> Result<(PathBuf, ReportContext), Failure> {
     let record = if bundle.is_dir() { bundle.join(RECORD) } else { bundle.to_path_buf() };
     let text = fs::read_to_string(&record).map_err(|error| {
-        Failure::run(format!("cannot read {}: {error}; name a bundle's directory or its {RECORD}", record.display()))
+        Failure::run(format!(
+            "cannot read {}: {error}; name a bundle's directory or its {RECORD}",
+            record.display()
+        ))
     })?;
     let context = ReportContext::from_json(&text)
         .map_err(|error| Failure::run(format!("{}: {error}", record.display())))?;

@@ -79,7 +79,8 @@ fn require_same_shape(instance: &Instance) -> Result<(), Failure> {
         ];
         for (setting, found) in shape {
             if instance.settings.is_explicit(setting) && instance.settings.number(setting) != found {
-                let shown = if setting == Setting::DataFiles { found.to_string() } else { Bytes(found).as_setting() };
+                let shown =
+                    if setting == Setting::DataFiles { found.to_string() } else { Bytes(found).as_setting() };
                 return Err(Failure::usage(format!(
                     "--set {0}={1}: the database {2} was made with {0}={shown}, which is fixed then; leave it out, or \
                      choose another --path",
@@ -110,7 +111,8 @@ impl Places<'_> {
     /// Every directory with its argument, each once.
     fn named(&self) -> Vec<(&'static str, &Path)> {
         let lists = [("--data-path", self.users), ("--temp-path", self.temp), ("--index-path", self.indx)];
-        let others = lists.iter().flat_map(|(name, list)| list.iter().map(move |path| (*name, path.as_path())));
+        let others =
+            lists.iter().flat_map(|(name, list)| list.iter().map(move |path| (*name, path.as_path())));
         let mut named: Vec<(&'static str, &Path)> = Vec::new();
         for place in std::iter::once(("--path", self.home)).chain(others) {
             if named.iter().all(|known| known.1 != place.1) {

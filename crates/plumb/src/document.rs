@@ -31,8 +31,9 @@ pub fn settings_list() -> String {
 #[must_use]
 pub fn events_list() -> String {
     let head = ["EVENT", "CLASS", "WAITS FOR"].map(String::from).to_vec();
-    let rows =
-        Event::ALL.iter().map(|event| [event.name(), event.class().name(), event.sentence()].map(String::from).to_vec());
+    let rows = Event::ALL
+        .iter()
+        .map(|event| [event.name(), event.class().name(), event.sentence()].map(String::from).to_vec());
     aligned(&std::iter::once(head).chain(rows).collect::<Vec<_>>())
 }
 
@@ -40,9 +41,9 @@ pub fn events_list() -> String {
 #[must_use]
 pub fn statistics_list() -> String {
     let head = ["STATISTIC", "UNIT", "COUNTS"].map(String::from).to_vec();
-    let rows = Statistic::ALL
-        .iter()
-        .map(|statistic| [statistic.name(), unit(statistic.unit()), statistic.sentence()].map(String::from).to_vec());
+    let rows = Statistic::ALL.iter().map(|statistic| {
+        [statistic.name(), unit(statistic.unit()), statistic.sentence()].map(String::from).to_vec()
+    });
     aligned(&std::iter::once(head).chain(rows).collect::<Vec<_>>())
 }
 
@@ -65,7 +66,9 @@ fn settings_page() -> String {
         let row = setting.row();
         if row.group != group {
             group = row.group;
-            page.push_str(&format!("\n## {group}\n\n| setting | default | takes | meaning |\n|---|---|---|---|\n"));
+            page.push_str(&format!(
+                "\n## {group}\n\n| setting | default | takes | meaning |\n|---|---|---|---|\n"
+            ));
         }
         let (name, takes) = (format!("`{}`", row.name), describe(row.domain));
         page.push_str(&table_row(&[&name, row.default, &takes, row.help]));
@@ -87,7 +90,9 @@ fn events_page() -> String {
     for statistic in Statistic::ALL {
         page.push_str(&table_row(&[statistic.name(), unit(statistic.unit()), statistic.sentence()]));
     }
-    page.push_str("\n## I/O streams\n\nThe functions of the I/O statistics and the lines of the I/O profile.\n\n");
+    page.push_str(
+        "\n## I/O streams\n\nThe functions of the I/O statistics and the lines of the I/O profile.\n\n",
+    );
     page.push_str("| stream | what moves |\n|---|---|\n");
     for stream in IoStream::ALL {
         page.push_str(&table_row(&[stream.name(), stream.sentence()]));

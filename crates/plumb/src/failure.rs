@@ -56,9 +56,9 @@ impl Failure {
 impl From<EngineError> for Failure {
     fn from(error: EngineError) -> Failure {
         let code = match error {
-            EngineError::Setting { .. } | EngineError::NoSuchSetting { .. } | EngineError::Contradiction { .. } => {
-                OF_USAGE
-            }
+            EngineError::Setting { .. }
+            | EngineError::NoSuchSetting { .. }
+            | EngineError::Contradiction { .. } => OF_USAGE,
             _ => OF_RUN,
         };
         Failure { message: error.to_string(), code }

@@ -134,12 +134,18 @@ pub fn build(
         files: file_evidence(instance, &before, &after, cached_before),
         process_io: after.process_io.zip(before.process_io).map(|(later, earlier)| later.since(&earlier)),
         disks: difference(&after.disks, &before.disks),
-        host_cpu: after.cpu.zip(before.cpu).map(|(later, earlier)| later.since(&earlier, before.load, after.load)),
+        host_cpu: after
+            .cpu
+            .zip(before.cpu)
+            .map(|(later, earlier)| later.since(&earlier, before.load, after.load)),
         period: after.snapshot.since(&before.snapshot),
     })
 }
 
-fn difference(later: &BTreeMap<String, DiskStats>, earlier: &BTreeMap<String, DiskStats>) -> BTreeMap<String, DiskStats> {
+fn difference(
+    later: &BTreeMap<String, DiskStats>,
+    earlier: &BTreeMap<String, DiskStats>,
+) -> BTreeMap<String, DiskStats> {
     let both = later.iter().filter_map(|(name, stats)| Some((name.clone(), stats.since(earlier.get(name)?))));
     both.collect()
 }
@@ -164,7 +170,9 @@ fn file_evidence(
         let purpose = tablespace.purpose;
         tablespace.files.iter().map(move |file| (purpose, file))
     });
-    let grown = |later: Transfers, earlier: Transfers| (later.0 - earlier.0, later.1 - earlier.1, later.2 - earlier.2);
+    let grown = |later: Transfers, earlier: Transfers| {
+        (later.0 - earlier.0, later.1 - earlier.1, later.2 - earlier.2)
+    };
     let counted = before.files.iter().zip(&after.files);
     let cached = cached_before.into_iter().zip(residencies(instance));
     let rows = files.zip(counted).zip(cached);

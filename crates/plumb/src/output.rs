@@ -33,7 +33,8 @@ pub fn remark(text: &str) {
 #[must_use]
 pub fn aligned(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
+    let width =
+        |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
     let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
     let mut text = String::new();
     for row in rows {

@@ -6,10 +6,12 @@
 //! io-wq workers of this process, which a receipt needs. Nothing is added to
 //! code whose time is measured.
 
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use plumb_engine::Instance;
 use plumb_events::{Recorder, Snapshot, Statistic};
 use plumb_io::receipt;
+use plumb_units::RowCount;
+use std::fmt;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -103,7 +105,10 @@ impl Watch {
 
     /// Draws a verification of so many blocks.
     pub fn verify(&self, instance: &Instance, blocks: u64) {
-        self.stages(vec![("verify blocks", Goal::Counted(instance.recorder.clone(), Statistic::BlocksVerified, blocks))]);
+        self.stages(vec![(
+            "verify blocks",
+            Goal::Counted(instance.recorder.clone(), Statistic::BlocksVerified, blocks),
+        )]);
     }
 
     /// Counts io-wq workers anew; gives those there are.
@@ -202,17 +207,25 @@ impl Display {
 
 fn bar(stage: &Stage) -> ProgressBar {
     let (total, figures) = match &stage.goal {
-        Goal::FileBytes(_, bytes) => (*bytes, "{bytes} of {total_bytes}  {bytes_per_sec}"),
-        Goal::Counted(_, _, count) => (*count, "{human_pos} of {human_len}  {per_sec}"),
+        Goal::FileBytes(_, bytes) => (*bytes, "{bytes} of {total_bytes}  {binary_bytes_per_sec}"),
+        Goal::Counted(_, _, count) => (*count, "{human_pos} of {human_len}  {rate}"),
     };
     let template = match total {
-        0 => "{msg:14} {spinner} {human_pos}  {per_sec}".to_string(),
+        0 => "{msg:14} {spinner} {human_pos}  {rate}".to_string(),
         _ => format!("{{msg:14}} [{{bar:30}}] {figures}  {{eta}} left"),
     };
     let bar = if total == 0 { ProgressBar::no_length() } else { ProgressBar::new(total) };
     // The template is one of the three above, and each is valid.
     let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
-    bar.with_style(style.progress_chars("=> ")).with_message(stage.label)
+    let style = style.with_key("rate", write_rate).progress_chars("=> ");
+    bar.with_style(style).with_message(stage.label)
+}
+
+/// The mean rate since the stage began, in whole things.
+fn write_rate(state: &ProgressState, out: &mut dyn fmt::Write) {
+    let rate = state.pos() as f64 / state.elapsed().as_secs_f64().max(0.001);
+    // A display that cannot be written to shows nothing.
+    let _ = write!(out, "{}/s", RowCount(rate as u64));
 }
 
 fn bytes_in(directories: &[PathBuf]) -> u64 {

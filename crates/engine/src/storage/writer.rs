@@ -92,8 +92,9 @@ impl<'a> SegmentWriter<'a> {
     /// # Errors
     /// When an earlier write failed or no extent can be had.
     pub fn block(&mut self) -> Result<&mut [u8], EngineError> {
-        self.address()?;
+        // A current buffer lies within the last extent: `seal` sends it when that is full.
         if self.current.is_none() {
+            self.address()?;
             self.current = Some(self.take_buffer()?);
         }
         let bytes = self.tablespace.block_size.bytes();

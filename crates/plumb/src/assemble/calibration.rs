@@ -37,7 +37,10 @@ pub fn calibrate(instance: &Instance) -> Result<Option<Calibrated>, EngineError>
     let session = instance.recorder.session("device probe", SessionKind::Foreground);
     let sequential = probe::sequential_read(instance, &session, Purpose::Users, SEQUENTIAL_BYTES.0)?;
     let cost = probe::measure(instance, &session, Purpose::Users)?;
-    Ok(Some(Calibrated { sequential_read: sequential, block_read_ns: (cost.block_read_seconds * 1e9) as u64 }))
+    Ok(Some(Calibrated {
+        sequential_read: sequential,
+        block_read_ns: (cost.block_read_seconds * 1e9) as u64,
+    }))
 }
 
 pub(super) fn calibration(story: &Story<'_>) -> Option<Calibration> {

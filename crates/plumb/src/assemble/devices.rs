@@ -22,7 +22,10 @@ fn device_of(story: &Story<'_>, description: &DeviceDescription) -> Device {
         mount_options: description.mount.options.join(","),
         device: block.map_or_else(|| description.mount.source.clone(), name),
         model: block.and_then(model),
-        virtual_reason: description.virtualization.disk.then(|| description.virtualization.evidence.join("; ")),
+        virtual_reason: description
+            .virtualization
+            .disk
+            .then(|| description.virtualization.evidence.join("; ")),
         write_cache: queue.and_then(|queue| queue.write_cache).map(|cache| cache.to_string()),
         fua: queue.and_then(|queue| queue.fua),
         rotational: block.and_then(|block| block.queue.rotational),
@@ -38,7 +41,11 @@ fn device_of(story: &Story<'_>, description: &DeviceDescription) -> Device {
 }
 
 fn name(block: &BlockDevice) -> String {
-    if block.name == block.disk { block.name.clone() } else { format!("{} on {}", block.name, block.disks.join(", ")) }
+    if block.name == block.disk {
+        block.name.clone()
+    } else {
+        format!("{} on {}", block.name, block.disks.join(", "))
+    }
 }
 
 fn model(block: &BlockDevice) -> Option<String> {
@@ -62,9 +69,10 @@ fn limits(block: &BlockDevice) -> QueueLimits {
 
 fn direct_io(support: &DirectIoSupport) -> DirectIo {
     match support {
-        DirectIoSupport::Yes { memory_align, offset_align, .. } => {
-            DirectIo::Available { memory_alignment_bytes: memory_align.0, offset_alignment_bytes: offset_align.0 }
-        }
+        DirectIoSupport::Yes { memory_align, offset_align, .. } => DirectIo::Available {
+            memory_alignment_bytes: memory_align.0,
+            offset_alignment_bytes: offset_align.0,
+        },
         DirectIoSupport::No { why } => DirectIo::Unavailable { reason: why.clone() },
     }
 }

@@ -33,7 +33,11 @@ pub(super) fn findings(story: &Story<'_>, context: &ReportContext) -> Vec<Findin
     RULES.iter().filter_map(|rule| rule(story, context)).collect()
 }
 
-fn finding(what: impl Into<String>, evidence: impl Into<String>, advice: impl Into<String>) -> Option<Finding> {
+fn finding(
+    what: impl Into<String>,
+    evidence: impl Into<String>,
+    advice: impl Into<String>,
+) -> Option<Finding> {
     Some(Finding { what: what.into(), evidence: evidence.into(), advice: advice.into() })
 }
 
@@ -183,7 +187,9 @@ fn bound(_: &Story<'_>, context: &ReportContext) -> Option<Finding> {
             "a faster device helps this part; more memory or servers do not",
         );
     }
-    let share = reached.map_or(String::new(), |(share, part)| format!("; {} reached {part:.0}% of {}", share.what, share.limit));
+    let share = reached.map_or(String::new(), |(share, part)| {
+        format!("; {} reached {part:.0}% of {}", share.what, share.limit)
+    });
     if cpu >= 70.0 {
         return finding(
             "The build is bound by the processors, not by the storage",

@@ -117,7 +117,8 @@ fn kind(name: &str) -> (&'static str, &'static [IoStream]) {
 
 /// Bytes over time, in few enough buckets to be drawn.
 pub(super) fn profile(timeline: &Timeline) -> IoProfile {
-    let recorded = IoStream::ALL.iter().map(|stream| timeline.profile.series(*stream).count()).max().unwrap_or(0);
+    let recorded =
+        IoStream::ALL.iter().map(|stream| timeline.profile.series(*stream).count()).max().unwrap_or(0);
     let shown = recorded.saturating_sub(timeline.first);
     let joined = shown.div_ceil(POINTS_MAX).max(1);
     let series = |stream: &IoStream| {

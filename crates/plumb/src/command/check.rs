@@ -46,7 +46,10 @@ fn tables(instance: &Instance, table: Option<&str>) -> Result<Vec<String>, Engin
 
 fn failure(table: &str, error: EngineError) -> Failure {
     if is_finding(&error) {
-        return Failure { message: format!("table {table} is not as it must be: {error}"), code: OF_VERIFICATION };
+        return Failure {
+            message: format!("table {table} is not as it must be: {error}"),
+            code: OF_VERIFICATION,
+        };
     }
     Failure::from(error)
 }

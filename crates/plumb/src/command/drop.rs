@@ -51,7 +51,8 @@ fn what_goes(catalog: &Catalog, name: &str) -> Result<Dropped, EngineError> {
     }
     if dropped.names.is_empty() {
         let tables = catalog.tables.iter().map(|table| table.name.as_str());
-        let known: Vec<&str> = tables.chain(catalog.indexes.iter().map(|index| index.name.as_str())).collect();
+        let known: Vec<&str> =
+            tables.chain(catalog.indexes.iter().map(|index| index.name.as_str())).collect();
         let known = if known.is_empty() { "none".to_string() } else { known.join(", ") };
         return Err(EngineError::Missing { kind: "table or index", name: name.to_string(), known });
     }

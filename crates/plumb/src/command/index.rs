@@ -53,7 +53,10 @@ pub fn run(arguments: &Index) -> Result<Outcome, Failure> {
             shown.push_str(&format!("  {}\n", file.display()));
         }
     }
-    shown.push_str(&format!("index {}: `plumb check {}` verifies it\n", measured.outcome.index.name, arguments.table));
+    shown.push_str(&format!(
+        "index {}: `plumb check {}` verifies it\n",
+        measured.outcome.index.name, arguments.table
+    ));
     output::print(&shown)?;
     Ok(run::outcome(&context))
 }

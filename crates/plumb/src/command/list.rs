@@ -34,10 +34,15 @@ pub fn run(arguments: &List) -> Result<Outcome, Failure> {
 fn workloads() -> String {
     let row = |workload: &Workload| {
         let value = workload.to_possible_value()?;
-        Some(vec![value.get_name().to_string(), value.get_help().map(ToString::to_string).unwrap_or_default()])
+        Some(vec![
+            value.get_name().to_string(),
+            value.get_help().map(ToString::to_string).unwrap_or_default(),
+        ])
     };
     let head = vec!["WORKLOAD".to_string(), "DOES".to_string()];
-    aligned(&std::iter::once(head).chain(Workload::value_variants().iter().filter_map(row)).collect::<Vec<_>>())
+    aligned(
+        &std::iter::once(head).chain(Workload::value_variants().iter().filter_map(row)).collect::<Vec<_>>(),
+    )
 }
 
 fn tables(catalog: &Catalog) -> String {
@@ -55,7 +60,10 @@ fn tables(catalog: &Catalog) -> String {
             columns.collect::<Vec<_>>().join(", "),
         ]);
         for index in catalog.indexes_of(&table.name) {
-            rows.push(index_row(index, &table.schema.columns.iter().map(|column| column.name.clone()).collect::<Vec<_>>()));
+            rows.push(index_row(
+                index,
+                &table.schema.columns.iter().map(|column| column.name.clone()).collect::<Vec<_>>(),
+            ));
         }
     }
     if rows.len() == 1 { "the database has no table\n".to_string() } else { aligned(&rows) }

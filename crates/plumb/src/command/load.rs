@@ -61,11 +61,16 @@ fn found(source: &CsvFile) -> String {
     let columns = source.schema().columns.iter().zip(source.findings());
     let head = ["COLUMN", "TYPE", "NULLS", "BECAUSE"].map(String::from).to_vec();
     let rows = columns.map(|(column, finding)| {
-        let nulls = if finding.basis == ColumnBasis::Given { "?".to_string() } else { RowCount(finding.null_count).to_string() };
+        let nulls = if finding.basis == ColumnBasis::Given {
+            "?".to_string()
+        } else {
+            RowCount(finding.null_count).to_string()
+        };
         vec![column.name.clone(), column.column_type.to_string(), nulls, because(finding)]
     });
     let table = aligned(&std::iter::once(head).chain(rows).collect::<Vec<_>>());
-    let rows = source.row_count().map_or("rows not counted".to_string(), |rows| format!("{} rows", RowCount(rows)));
+    let rows =
+        source.row_count().map_or("rows not counted".to_string(), |rows| format!("{} rows", RowCount(rows)));
     format!("{}: {rows}\n{table}", source.path().display())
 }
 
@@ -77,9 +82,12 @@ fn because(finding: &ColumnFinding) -> String {
         ColumnBasis::Dates => "all values are dates".to_string(),
         ColumnBasis::Text { reason, .. } => reason.to_string(),
     };
-    if finding.name == finding.header { basis } else { format!("{basis}; named {:?} in the file", finding.header) }
+    if finding.name == finding.header {
+        basis
+    } else {
+        format!("{basis}; named {:?} in the file", finding.header)
+    }
 }
-
 
 fn done(arguments: &Load, home: &Path, loaded: &LoadOutcome, elapsed: Nanos) -> String {
     let file_bytes = fs::metadata(&arguments.file).map_or(0, |found| found.len());

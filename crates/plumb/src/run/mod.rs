@@ -112,7 +112,10 @@ fn build_index(
 
 /// The checks that passed, or the one that did not. What is no finding about
 /// the data (an interruption, a device that fails) stays an error.
-pub fn verify(instance: &Instance, watch: &Watch) -> Result<Result<Vec<CheckLine>, EngineError>, EngineError> {
+pub fn verify(
+    instance: &Instance,
+    watch: &Watch,
+) -> Result<Result<Vec<CheckLine>, EngineError>, EngineError> {
     watch.verify(instance, blocks_in_use(instance));
     match check::check_table(instance, TABLE) {
         Err(error) if !is_finding(&error) => Err(error),
@@ -123,7 +126,10 @@ pub fn verify(instance: &Instance, watch: &Watch) -> Result<Result<Vec<CheckLine
 /// Whether an error of a check says something about the data.
 #[must_use]
 pub fn is_finding(error: &EngineError) -> bool {
-    matches!(error, EngineError::Verification { .. } | EngineError::CorruptBlock { .. } | EngineError::BadRow { .. })
+    matches!(
+        error,
+        EngineError::Verification { .. } | EngineError::CorruptBlock { .. } | EngineError::BadRow { .. }
+    )
 }
 
 /// Blocks of all tables and indexes: what a check reads, and the table once more for its keys.

@@ -28,7 +28,11 @@ pub fn sizes(rows: u64, settings: &Settings) -> InitialSizes {
         let per_block = ((block - HEADER_BYTES as u64) / entry_bytes).max(1);
         Bytes(rows.div_ceil(per_block).saturating_mul(block).saturating_add(slack))
     };
-    InitialSizes { users: blocks(SALES_ROW_BYTES), temp: temp(rows, settings), indx: blocks(INDEX_ENTRY_BYTES) }
+    InitialSizes {
+        users: blocks(SALES_ROW_BYTES),
+        temp: temp(rows, settings),
+        indx: blocks(INDEX_ENTRY_BYTES),
+    }
 }
 
 /// The whole input once as runs, and once more while intermediate merges have

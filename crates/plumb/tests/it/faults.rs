@@ -84,7 +84,11 @@ fn a_damaged_control_file_is_named() {
 fn a_second_process_is_told_who_has_the_database() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     database(directory.path(), 10);
-    let held = fs::OpenOptions::new().read(true).write(true).open(directory.path().join("plumb.db/lock")).expect("a lock");
+    let held = fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(directory.path().join("plumb.db/lock"))
+        .expect("a lock");
     held.lock().expect("nobody else has it");
     let (code, line) = refused(directory.path(), ["check"]);
     assert_eq!(code, 1);

@@ -54,9 +54,13 @@ fn defaults_sort_and_verify() {
 
 #[test]
 fn every_io_method_sorts_on_disk() {
-    for (method, options) in
-        [("sync", "directio"), ("sync", "none"), ("threads", "setall"), ("threads", "asynch"), ("auto", "setall")]
-    {
+    for (method, options) in [
+        ("sync", "directio"),
+        ("sync", "none"),
+        ("threads", "setall"),
+        ("threads", "asynch"),
+        ("auto", "setall"),
+    ] {
         let method = format!("io_method={method}");
         let options = format!("filesystemio_options={options}");
         let record = run(ROWS, &[&method, &options, SMALL_AREA]);

@@ -14,7 +14,12 @@ fn shops(rows: usize) -> String {
     for row in 0..rows {
         let city = ["Zürich", "São Paulo", "Oslo", "", "東京"][row % 5];
         let area = if row % 7 == 0 { String::new() } else { format!("{}.{:02}", row % 1000, row % 100) };
-        let _ = writeln!(text, "{city},\"Shop, no. {}\",2024-0{}-11,{area},0{row:05}", row * 7919 % rows, row % 9 + 1);
+        let _ = writeln!(
+            text,
+            "{city},\"Shop, no. {}\",2024-0{}-11,{area},0{row:05}",
+            row * 7919 % rows,
+            row % 9 + 1
+        );
     }
     text
 }
@@ -49,7 +54,8 @@ fn what_was_found_about_the_columns_is_shown() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     write(directory.path(), "shops.csv", &shops(100));
     let loaded = fine(directory.path(), ["load", "shops.csv", "--table", "shops"]);
-    let columns = loaded.lines().take_while(|line| !line.starts_with("table ")).collect::<Vec<_>>().join("\n");
+    let columns =
+        loaded.lines().take_while(|line| !line.starts_with("table ")).collect::<Vec<_>>().join("\n");
     insta::assert_snapshot!(columns);
 }
 
@@ -61,7 +67,20 @@ fn gzip_other_delimiters_null_texts_and_given_types_work() {
     fs::write(directory.path().join("data.csv.gz"), packed.finish().expect("memory")).expect("a file");
     let loaded = fine(
         directory.path(),
-        ["load", "data.csv.gz", "--table", "d", "--delimiter", "semicolon", "--null", "NA", "--null", "-", "--types", "code=VARCHAR2(9)"],
+        [
+            "load",
+            "data.csv.gz",
+            "--table",
+            "d",
+            "--delimiter",
+            "semicolon",
+            "--null",
+            "NA",
+            "--null",
+            "-",
+            "--types",
+            "code=VARCHAR2(9)",
+        ],
     );
     assert!(loaded.contains("NUMBER(2,1)"), "{loaded}");
     assert!(loaded.contains("VARCHAR2(9)"), "{loaded}");

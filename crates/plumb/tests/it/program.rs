@@ -24,7 +24,8 @@ pub fn command(directory: &Path) -> Command {
 
 /// Runs it to its end.
 pub fn plumb<A: AsRef<OsStr>>(directory: &Path, arguments: impl IntoIterator<Item = A>) -> Ended {
-    let Output { status, stdout, stderr } = command(directory).args(arguments).output().expect("the program starts");
+    let Output { status, stdout, stderr } =
+        command(directory).args(arguments).output().expect("the program starts");
     Ended {
         code: status.code(),
         stdout: String::from_utf8(stdout).expect("the program prints UTF-8"),

@@ -44,7 +44,10 @@ fn generated_pages_are_not_stale() {
     for page in ["settings", "events"] {
         let generated = fine(Path::new(docs), ["document", page]);
         let written = fs::read_to_string(format!("{docs}/{page}.md")).unwrap_or_default();
-        assert!(written == generated, "docs/{page}.md is stale: `cargo run -- document {page} > docs/{page}.md`");
+        assert!(
+            written == generated,
+            "docs/{page}.md is stale: `cargo run -- document {page} > docs/{page}.md`"
+        );
     }
 }
 

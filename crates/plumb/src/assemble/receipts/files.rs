@@ -10,7 +10,9 @@ use plumb_units::{Bytes, RowCount};
 /// What is fixed when a database is made agrees with what is asked, or nobody asked.
 fn fixed(story: &Story<'_>, setting: Setting, agrees: bool, evidence: String) -> Option<Finding> {
     match (agrees, story.instance.settings.is_explicit(setting) || story.files_presized) {
-        (false, false) => Some(Finding::not_checked(format!("{evidence}; it was fixed when the database was made"))),
+        (false, false) => {
+            Some(Finding::not_checked(format!("{evidence}; it was fixed when the database was made")))
+        }
         (agrees, _) => Some(Finding::that(agrees, evidence)),
     }
 }
@@ -30,7 +32,13 @@ pub(super) fn extent_size(story: &Story<'_>) -> Option<Finding> {
     }
     let block = settings.number(Setting::DbBlockSize);
     let asked = settings.number(Setting::ExtentSize).max(8 * block).next_power_of_two();
-    let extents = story.instance.catalog().tablespaces.iter().map(|entry| u64::from(entry.extent_blocks) * entry.block_size).collect::<Vec<_>>();
+    let extents = story
+        .instance
+        .catalog()
+        .tablespaces
+        .iter()
+        .map(|entry| u64::from(entry.extent_blocks) * entry.block_size)
+        .collect::<Vec<_>>();
     let shown = extents.iter().map(|size| Bytes(*size).as_setting()).collect::<Vec<_>>().join(", ");
     let agrees = extents.iter().all(|size| *size == asked);
     fixed(story, Setting::ExtentSize, agrees, format!("the control file has extents of {shown}"))
@@ -47,9 +55,15 @@ pub(super) fn striping(story: &Story<'_>) -> Option<Finding> {
         extents.map(|extent| u64::from(extent.used)).sum::<u64>()
     };
     let by_file: Vec<u64> = users.files.iter().map(|file| blocks(file.id)).collect();
-    let reads: Vec<u64> =
-        story.measured.files.iter().filter(|file| file.purpose == Purpose::Users).map(|file| file.reads.1).collect();
-    let shown = |values: &[u64]| values.iter().map(|bytes| Bytes(*bytes).to_string()).collect::<Vec<_>>().join(", ");
+    let reads: Vec<u64> = story
+        .measured
+        .files
+        .iter()
+        .filter(|file| file.purpose == Purpose::Users)
+        .map(|file| file.reads.1)
+        .collect();
+    let shown =
+        |values: &[u64]| values.iter().map(|bytes| Bytes(*bytes).to_string()).collect::<Vec<_>>().join(", ");
     let table_bytes: Vec<u64> = by_file.iter().map(|blocks| blocks * users.block_size).collect();
     let evidence = format!(
         "{} data files hold {} of the table; {} were read from them",
@@ -72,7 +86,9 @@ pub(super) fn growth(story: &Story<'_>) -> Option<Finding> {
     match (grown, story.files_presized) {
         (0, _) => Some(Finding::held(evidence)),
         (_, false) => Some(Finding::not_checked(format!("{evidence}; this database starts small and grows"))),
-        (_, true) => Some(Finding::contradicted(format!("{evidence}: part of the time is that of writing zeros"))),
+        (_, true) => {
+            Some(Finding::contradicted(format!("{evidence}: part of the time is that of writing zeros")))
+        }
     }
 }
 
@@ -84,15 +100,15 @@ pub(super) fn cache(story: &Story<'_>) -> Option<Finding> {
             .map(|kind| period.statistic(kind));
     if asked_for + written + reads == 0 {
         let explicit = story.instance.settings.is_explicit(Setting::DbCacheSize);
-        return explicit.then(|| Finding::not_checked("no block went through the buffer cache: this setting had no effect"));
+        return explicit.then(|| {
+            Finding::not_checked("no block went through the buffer cache: this setting had no effect")
+        });
     }
     let asked = story.instance.settings.number(Setting::DbCacheSize);
-    let declared = story.measured.outcome.memory.iter().find(|(name, _)| name.to_lowercase().contains("cache"));
-    let evidence = format!(
-        "{} buffers requested, {} blocks written by DBWR",
-        RowCount(asked_for),
-        RowCount(written)
-    );
+    let declared =
+        story.measured.outcome.memory.iter().find(|(name, _)| name.to_lowercase().contains("cache"));
+    let evidence =
+        format!("{} buffers requested, {} blocks written by DBWR", RowCount(asked_for), RowCount(written));
     Some(match declared {
         Some((name, bytes)) => {
             // Headers of the buffers may be on top.
@@ -107,10 +123,16 @@ pub(super) fn writers(story: &Story<'_>) -> Option<Finding> {
     let period = &story.measured.period;
     let explicit = story.instance.settings.is_explicit(Setting::DbWriterProcesses);
     let asked = story.instance.settings.number(Setting::DbWriterProcesses);
-    let lived = period.sessions.iter().filter(|session| session.kind == SessionKind::Background).count() as u64;
+    let lived =
+        period.sessions.iter().filter(|session| session.kind == SessionKind::Background).count() as u64;
     let batches = period.statistic(Statistic::DbwrBatches);
     if lived == 0 {
-        return explicit.then(|| Finding::not_checked("no block went through the buffer cache: this setting had no effect"));
+        return explicit.then(|| {
+            Finding::not_checked("no block went through the buffer cache: this setting had no effect")
+        });
     }
-    Some(Finding::that(lived == asked, format!("{lived} background sessions, {} write batches", RowCount(batches))))
+    Some(Finding::that(
+        lived == asked,
+        format!("{lived} background sessions, {} write batches", RowCount(batches)),
+    ))
 }

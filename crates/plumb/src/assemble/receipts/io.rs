@@ -33,7 +33,8 @@ pub(super) fn open_flags(story: &Story<'_>) -> Option<Finding> {
     let files = &story.measured.files;
     let known: Vec<bool> = files.iter().filter_map(|file| Some(file.flags?.direct)).collect();
     let direct = known.iter().filter(|direct| **direct).count();
-    let evidence = format!("/proc/self/fdinfo: O_DIRECT in the flags of {direct} of {} data files", files.len());
+    let evidence =
+        format!("/proc/self/fdinfo: O_DIRECT in the flags of {direct} of {} data files", files.len());
     if known.len() < files.len() {
         return Some(Finding::not_checked("/proc/self/fdinfo does not tell the flags of the data files"));
     }
@@ -48,7 +49,8 @@ pub(super) fn open_flags(story: &Story<'_>) -> Option<Finding> {
 pub(super) fn page_cache(story: &Story<'_>) -> Option<Finding> {
     let used: Vec<&FileEvidence> =
         story.measured.files.iter().filter(|file| file.reads.1 + file.writes.1 > 0).collect();
-    let sum = |pages: fn(&FileEvidence) -> Option<u64>| used.iter().map(|file| pages(file)).sum::<Option<u64>>();
+    let sum =
+        |pages: fn(&FileEvidence) -> Option<u64>| used.iter().map(|file| pages(file)).sum::<Option<u64>>();
     let total = sum(|file| Some(file.cached_after?.total_pages))?;
     let before = sum(|file| Some(file.cached_before?.resident_pages))?;
     let after = sum(|file| Some(file.cached_after?.resident_pages))?;
@@ -73,7 +75,8 @@ pub(super) fn page_cache(story: &Story<'_>) -> Option<Finding> {
 pub(super) fn device_bytes(story: &Story<'_>) -> Option<Finding> {
     let measured = story.measured;
     let period = &measured.period;
-    let asked = [Statistic::PhysicalReadBytes, Statistic::PhysicalWriteBytes].map(|kind| period.statistic(kind));
+    let asked =
+        [Statistic::PhysicalReadBytes, Statistic::PhysicalWriteBytes].map(|kind| period.statistic(kind));
     let mut evidence = format!("asked: {} read, {} written", Bytes(asked[0]), Bytes(asked[1]));
     if let Some(process) = &measured.process_io {
         evidence.push_str(&format!(
@@ -81,12 +84,19 @@ pub(super) fn device_bytes(story: &Story<'_>) -> Option<Finding> {
             process.read_bytes, process.write_bytes
         ));
     }
-    let seen = measured.disks.values().fold([0, 0], |sum, disk| [sum[0] + disk.reads.bytes.0, sum[1] + disk.writes.bytes.0]);
+    let seen = measured
+        .disks
+        .values()
+        .fold([0, 0], |sum, disk| [sum[0] + disk.reads.bytes.0, sum[1] + disk.writes.bytes.0]);
     if measured.disks.is_empty() {
         return Some(Finding::not_checked(format!("{evidence}; no block device is visible")));
     }
     let names = measured.disks.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
-    evidence.push_str(&format!("; {names}: {} read, {} written by everybody", Bytes(seen[0]), Bytes(seen[1])));
+    evidence.push_str(&format!(
+        "; {names}: {} read, {} written by everybody",
+        Bytes(seen[0]),
+        Bytes(seen[1])
+    ));
     let indirect = story.devices.iter().any(|device| {
         device.block.is_none() || INDIRECT_FILE_SYSTEMS.contains(&device.mount.file_system.as_str())
     });
@@ -94,9 +104,10 @@ pub(super) fn device_bytes(story: &Story<'_>) -> Option<Finding> {
         return Some(Finding::not_checked(evidence));
     }
     // Others add to what the device counts and never take away: less than was asked was served by a cache.
-    let reached = asked.iter().zip(seen).all(|(asked, seen)| {
-        *asked < BYTES_TO_JUDGE || seen as f64 >= *asked as f64 * DEVICE_SHARE_MIN
-    });
+    let reached = asked
+        .iter()
+        .zip(seen)
+        .all(|(asked, seen)| *asked < BYTES_TO_JUDGE || seen as f64 >= *asked as f64 * DEVICE_SHARE_MIN);
     Some(Finding::that(reached, evidence))
 }
 
@@ -126,7 +137,8 @@ pub(super) fn overlap(story: &Story<'_>) -> Option<Finding> {
     if asynchronous != matches!(options, "asynch" | "setall") {
         return Some(Finding::not_checked(format!("{evidence}; {}", story.instance.access.method_reason)));
     }
-    let sessions = story.measured.period.sessions.iter().filter(|session| session.kind == SessionKind::Foreground);
+    let sessions =
+        story.measured.period.sessions.iter().filter(|session| session.kind == SessionKind::Foreground);
     Some(match asynchronous {
         // Short streams on a fast device may have no two requests at once, and that is no contradiction.
         true if most > 1.05 => Finding::held(evidence),
@@ -183,7 +195,9 @@ pub(super) fn queue_depth(story: &Story<'_>) -> Option<Finding> {
         return None;
     }
     Some(match found == depth || story.instance.access.method.kind() == MethodKind::Sync {
-        true => Finding::not_checked(format!("channels were opened for {found} requests each; fewer were in flight where buffers ran out")),
+        true => Finding::not_checked(format!(
+            "channels were opened for {found} requests each; fewer were in flight where buffers ran out"
+        )),
         false => Finding::contradicted(format!("channels were opened for {found} requests each")),
     })
 }
@@ -220,7 +234,9 @@ pub(super) fn request_size(story: &Story<'_>) -> Option<Finding> {
     Some(match (mean <= asked, mean * 2 >= asked) {
         (false, _) => Finding::contradicted(evidence),
         (true, true) => Finding::held(evidence),
-        (true, false) if bytes < 8 * asked * story.instance.parallel_degree() as u64 => Finding::not_checked(evidence),
+        (true, false) if bytes < 8 * asked * story.instance.parallel_degree() as u64 => {
+            Finding::not_checked(evidence)
+        }
         (true, false) => Finding::contradicted(evidence),
     })
 }

@@ -83,7 +83,10 @@ pub(super) fn receipts(story: &Story<'_>) -> Vec<Receipt> {
     }
     for setting in Setting::ALL.iter().filter(|setting| set.is_explicit(**setting)) {
         if receipts.iter().all(|known| known.setting != setting.row().name) {
-            receipts.push(receipt(*setting, Finding::not_checked("nothing outside the engine shows its effect in this run")));
+            receipts.push(receipt(
+                *setting,
+                Finding::not_checked("nothing outside the engine shows its effect in this run"),
+            ));
         }
     }
     if story.in_memory() {

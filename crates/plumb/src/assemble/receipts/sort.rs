@@ -26,21 +26,31 @@ pub(super) fn area(story: &Story<'_>) -> Option<Finding> {
     let rows: u64 = servers(story).iter().map(|server| server.row_count).sum();
     let given = servers(story).iter().map(|server| server.area.0).max().unwrap_or(0);
     let count = |kind| RowCount(story.measured.period.statistic(kind));
-    let sorts = format!("sorts: {} in memory, {} on disk", count(Statistic::SortsMemory), count(Statistic::SortsDisk));
+    let sorts = format!(
+        "sorts: {} in memory, {} on disk",
+        count(Statistic::SortsMemory),
+        count(Statistic::SortsDisk)
+    );
     if runs == 0 {
-        let evidence = format!("{} rows fitted in areas of {} at most; {sorts}", RowCount(rows), Bytes(given));
+        let evidence =
+            format!("{} rows fitted in areas of {} at most; {sorts}", RowCount(rows), Bytes(given));
         return Some(Finding::that(given <= asked, evidence));
     }
     let bytes = first_run_bytes(story);
     let mean = bytes / runs;
-    let expected: u64 = servers(story).iter().filter(|server| server.run_count > 0).map(|server| {
-        // Every server's last run is what is left over.
-        let share = u128::from(bytes) * u128::from(server.row_count) / u128::from(rows.max(1));
-        u64::try_from(share).unwrap_or(u64::MAX).div_ceil(server.area.0.max(1))
-    }).sum();
+    let expected: u64 = servers(story)
+        .iter()
+        .filter(|server| server.run_count > 0)
+        .map(|server| {
+            // Every server's last run is what is left over.
+            let share = u128::from(bytes) * u128::from(server.row_count) / u128::from(rows.max(1));
+            u64::try_from(share).unwrap_or(u64::MAX).div_ceil(server.area.0.max(1))
+        })
+        .sum();
     let merges: u64 = servers(story).iter().map(|server| server.intermediate_merges).sum();
     let evidence = format!(
-        "{} runs of {} on average for {} of records; areas of {} would make {} or more; {} intermediate merges; {sorts}",
+        "{} runs of {} on average for {} of records; full areas of {} make {}, and sorted strips of an area are runs of \
+         their own where one merge takes them all; {} intermediate merges; {sorts}",
         RowCount(runs),
         Bytes(mean),
         Bytes(bytes),
@@ -79,7 +89,9 @@ pub(super) fn direct_writes(story: &Story<'_>) -> Option<Finding> {
     // Runs that still fit the cache need not be written by anybody.
     Some(match asked {
         true => Finding::that(direct > 0 && cached == 0, evidence),
-        false if direct == 0 && cached == 0 => Finding::not_checked(format!("{evidence}; the runs fitted the cache")),
+        false if direct == 0 && cached == 0 => {
+            Finding::not_checked(format!("{evidence}; the runs fitted the cache"))
+        }
         false => Finding::that(direct == 0, evidence),
     })
 }
@@ -93,17 +105,25 @@ pub(super) fn write_buffer_size(story: &Story<'_>) -> Option<Finding> {
     let writes = story.measured.period.stream(IoStream::TempWrites);
     if !story.measured.outcome.direct_writes || writes.count == 0 {
         let explicit = settings.is_explicit(Setting::SortWriteBufferSize);
-        return explicit.then(|| Finding::not_checked("runs went through the buffer cache: this setting had no effect"));
+        return explicit
+            .then(|| Finding::not_checked("runs went through the buffer cache: this setting had no effect"));
     }
     let asked = settings.number(Setting::SortWriteBufferSize);
     let mean = writes.bytes / writes.count;
     let evidence = format!("{} writes of runs of {} on average", RowCount(writes.count), Bytes(mean));
-    let block = story.instance.tablespace(plumb_engine::storage::tablespace::Purpose::Temp).block_size.bytes() as u64;
+    if mean * 2 < asked && !settings.is_explicit(Setting::SortWriteBufferSize) {
+        // auto has shrunk the buffers, and nobody asked for their size.
+        return None;
+    }
+    let block =
+        story.instance.tablespace(plumb_engine::storage::tablespace::Purpose::Temp).block_size.bytes() as u64;
     Some(match (mean <= asked.next_multiple_of(block), mean * 2 >= asked) {
         (false, _) => Finding::contradicted(evidence),
         (true, true) => Finding::held(evidence),
         // Small runs end inside a buffer, and auto shrinks the buffers to a tenth of the area.
-        (true, false) => Finding::not_checked(format!("{evidence}; {}", story.measured.outcome.direct_writes_reason)),
+        (true, false) => {
+            Finding::not_checked(format!("{evidence}; {}", story.measured.outcome.direct_writes_reason))
+        }
     })
 }
 
@@ -135,7 +155,9 @@ pub(super) fn degree(story: &Story<'_>) -> Option<Finding> {
     let largest = servers(story).iter().map(|server| server.row_count).max().unwrap_or(0);
     let rows: u64 = servers(story).iter().map(|server| server.row_count).sum();
     let share = largest as f64 * 100.0 / rows.max(1) as f64;
-    let evidence = format!("{scan} scan servers and {sort} sort servers lived; the busiest sorted {share:.0}% of the rows");
+    let evidence = format!(
+        "{scan} scan servers and {sort} sort servers lived; the busiest sorted {share:.0}% of the rows"
+    );
     match asked {
         1 => Some(Finding::that(scan + sort == 0, format!("one serial session; {evidence}"))),
         degree => Some(Finding::that(scan == degree && sort == degree, evidence)),
