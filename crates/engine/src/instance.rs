@@ -163,7 +163,7 @@ impl Instance {
                 Purpose::Indx => sizes.indx,
             };
             let (entry, tablespace) =
-                create_tablespace(&session, &access, &settings, layout, (purpose, bytes), &mut made)?;
+                create_tablespace(&session, (&access, &cancel), &settings, layout, (purpose, bytes), &mut made)?;
             catalog.tablespaces.push(entry);
             tablespaces.push(tablespace);
             cancel.check()?;
@@ -195,8 +195,11 @@ impl Instance {
     /// When there is none, another process has it open, or a file is missing,
     /// cut short or not the one the control file means.
     pub fn open(home: &Path, settings: Settings, cancel: Cancel) -> Result<Instance, EngineError> {
-        let catalog = Catalog::read(home)?;
+        // Read before the lock to tell a missing database from a locked one, and
+        // again behind it: its last owner may have changed it until then.
+        Catalog::read(home)?;
         let lock = lock_home(home)?;
+        let catalog = Catalog::read(home)?;
         let directories: Vec<PathBuf> = catalog
             .tablespaces
             .iter()
@@ -421,7 +424,7 @@ fn new_cache(
 
 fn create_tablespace(
     session: &Session,
-    access: &Access,
+    (access, cancel): (&Access, &Cancel),
     settings: &Settings,
     layout: &Layout,
     (purpose, bytes): (Purpose, Bytes),
@@ -440,7 +443,7 @@ fn create_tablespace(
         let path = directory.join(format!("{}{:02}.dbf", purpose.name().to_lowercase(), number + 1));
         let id = FileId((purpose as u64 * file_count + number + 1) as u16);
         let shape = (id, block_size, file_bytes);
-        let file = DataFile::create(session, &access.disk, &access.method, &path, access.direct, shape)?;
+        let file = DataFile::create(session, access, cancel, &path, shape)?;
         made.files.push(path.clone());
         files.push(file);
         entries.push(FileEntry { id: id.0, path, bytes: file_bytes });
@@ -467,7 +470,7 @@ fn open_tablespace(
     let mut files = Vec::new();
     for file in &entry.files {
         let shape = (FileId(file.id), block_size, file.bytes);
-        files.push(DataFile::open(session, &access.disk, &access.method, &file.path, access.direct, shape)?);
+        files.push(DataFile::open(session, access, &file.path, shape)?);
     }
     Tablespace::new(entry.purpose, block_size, BlockCount(entry.extent_blocks), files)
 }

@@ -1,10 +1,12 @@
 //! A data file: a header block, then extents of zeros until something is written.
 
 use crate::EngineError;
+use crate::instance::{Access, Cancel};
 use crate::storage::block::{self, BlockKind, Content};
 use plumb_events::{Event, IoStream, Session, Statistic};
-use plumb_io::{Access, Arena, DirectIo, Disk, File, Method, Operation, Request};
+use plumb_io::{Arena, File, Method, Operation, Request};
 use plumb_units::{BlockAddress, BlockCount, BlockNumber, BlockSize, FileId, Lsn};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -32,18 +34,20 @@ impl DataFile {
     /// When the file exists or cannot be written in full; then it is removed again.
     pub fn create(
         session: &Session,
-        disk: &Disk,
-        method: &Method,
+        access: &Access,
+        cancel: &Cancel,
         path: &Path,
-        direct: DirectIo,
         (id, block_size, bytes): (FileId, BlockSize, u64),
     ) -> Result<DataFile, EngineError> {
-        let file = session.wait(Event::DiskFileOperations, || disk.open(path, Access::Create, direct))?;
+        let open = || access.disk.open(path, plumb_io::Access::Create, access.direct);
+        let file = session.wait(Event::DiskFileOperations, open)?;
         let data_file = DataFile { id, file: Arc::new(file), block_size };
-        let filled = data_file.fill(session, method, 0, bytes).and_then(|()| data_file.write_header(session, method));
+        let filled = data_file
+            .fill(session, &access.method, cancel, 0..bytes)
+            .and_then(|()| data_file.write_header(session, &access.method));
         if let Err(error) = filled {
             // The error to report is the first one.
-            let _ = disk.remove(path);
+            let _ = access.disk.remove(path);
             return Err(error);
         }
         Ok(data_file)
@@ -55,13 +59,12 @@ impl DataFile {
     /// When it is missing, too short, or another file's header is in it.
     pub fn open(
         session: &Session,
-        disk: &Disk,
-        method: &Method,
+        access: &Access,
         path: &Path,
-        direct: DirectIo,
         (id, block_size, bytes): (FileId, BlockSize, u64),
     ) -> Result<DataFile, EngineError> {
-        let file = session.wait(Event::DiskFileOperations, || disk.open(path, Access::Write, direct))?;
+        let open = || access.disk.open(path, plumb_io::Access::Write, access.direct);
+        let file = session.wait(Event::DiskFileOperations, open)?;
         let data_file = DataFile { id, file: Arc::new(file), block_size };
         let found = data_file.file.length()?;
         if found < bytes {
@@ -76,7 +79,7 @@ impl DataFile {
         let (_, mut buffers) = Arena::buffers(block_size.bytes(), 1)?;
         let buffer = buffers.remove(0);
         let range = 0..buffer.len();
-        let mut channel = method.channel(&[])?;
+        let mut channel = access.method.channel(&[])?;
         let request = Request {
             operation: Operation::Read,
             file: Arc::clone(&data_file.file),
@@ -99,12 +102,20 @@ impl DataFile {
         BlockAddress { file: self.id, block }
     }
 
-    /// Writes zeros from byte `from` up to byte `until`, several requests at a time.
+    /// Writes zeros over a range of bytes, several requests at a time.
     ///
     /// # Errors
-    /// When a write fails; the file is then cut back to `from`.
-    pub fn fill(&self, session: &Session, method: &Method, from: u64, until: u64) -> Result<(), EngineError> {
-        let result = self.fill_from(session, method, from, until);
+    /// When a write fails or the user asks to stop; the file is then cut back to
+    /// the start of the range.
+    pub fn fill(
+        &self,
+        session: &Session,
+        method: &Method,
+        cancel: &Cancel,
+        range: Range<u64>,
+    ) -> Result<(), EngineError> {
+        let from = range.start;
+        let result = self.fill_range(session, method, cancel, range);
         if result.is_err() {
             // What could not be filled must not look like part of the file.
             let _ = self.file.truncate(from);
@@ -112,11 +123,18 @@ impl DataFile {
         result
     }
 
-    fn fill_from(&self, session: &Session, method: &Method, from: u64, until: u64) -> Result<(), EngineError> {
+    fn fill_range(
+        &self,
+        session: &Session,
+        method: &Method,
+        cancel: &Cancel,
+        Range { start: from, end: until }: Range<u64>,
+    ) -> Result<(), EngineError> {
         let (arena, mut buffers) = Arena::buffers(FILL_BYTES, FILL_BUFFERS)?;
         let mut channel = method.channel(&[&arena])?;
         let mut offset = from;
         while offset < until {
+            cancel.check()?;
             let buffer = match buffers.pop() {
                 Some(buffer) => buffer,
                 None => channel.wait(session, Event::DataFileInitWrite)?.buffer,

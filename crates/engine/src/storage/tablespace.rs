@@ -7,7 +7,7 @@
 //! bytes are counted, so a run whose files grew while it was measured shows it.
 
 use crate::EngineError;
-use crate::instance::Access;
+use crate::instance::{Access, Cancel};
 use crate::storage::datafile::{DataFile, extent_start};
 use plumb_events::Session;
 use plumb_units::{BlockAddress, BlockCount, BlockNumber, BlockSize, Bytes, FileId};
@@ -174,7 +174,8 @@ impl Tablespace {
         let index = space.taken[file].len();
         let extent_bytes = self.extent_blocks.bytes(self.block_size);
         let from = index as u64 * extent_bytes;
-        self.files[file].fill(session, &access.method, from, from + extent_bytes)?;
+        // One extent takes a millisecond or so: the operation looks at its flag often enough.
+        self.files[file].fill(session, &access.method, &Cancel::default(), from..from + extent_bytes)?;
         space.taken[file].push(true);
         space.next_file = (file + 1) % file_count;
         Ok(self.extent(file, index))
