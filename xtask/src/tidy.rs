@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 const FUNCTION_LINES_MAX: usize = 70;
 const HEADLESS_LINES_MAX: usize = 80;
 /// Spelled apart, so that this file passes its own check.
-const UNFINISHED: [&str; 4] = [concat!("FIX", "ME"), concat!("todo", "!("), concat!("unimple", "mented!("), concat!("#[ig", "nore")];
+const UNFINISHED: [&str; 4] =
+    [concat!("FIX", "ME"), concat!("todo", "!("), concat!("unimple", "mented!("), concat!("#[ig", "nore")];
 const EMPTY_NAMES: [&str; 7] = ["manager", "helper", "helpers", "util", "utils", "common", "misc"];
 
 /// Every breach, as `file:line: what`.
@@ -96,7 +97,8 @@ fn long_functions(lines: &[&str]) -> Vec<String> {
 
 fn begins_function(line: &str) -> bool {
     let mut words = line.split_whitespace();
-    words.by_ref().find(|word| !matches!(*word, "pub" | "pub(crate)" | "pub(super)" | "const" | "unsafe")) == Some("fn")
+    words.by_ref().find(|word| !matches!(*word, "pub" | "pub(crate)" | "pub(super)" | "const" | "unsafe"))
+        == Some("fn")
 }
 
 fn name(file: &Path) -> Option<String> {
@@ -109,10 +111,16 @@ fn orphan(file: &Path) -> Option<String> {
     let stem = file.file_stem()?.to_str()?;
     let directory = file.parent()?;
     let folder = directory.file_name()?.to_str()?;
-    if matches!(stem, "main" | "lib" | "build") || matches!(folder, "tests" | "benches" | "examples" | "bin") && stem != "mod" && !directory.join("mod.rs").exists() && is_target(directory) {
+    if matches!(stem, "main" | "lib" | "build")
+        || matches!(folder, "tests" | "benches" | "examples" | "bin")
+            && stem != "mod"
+            && !directory.join("mod.rs").exists()
+            && is_target(directory)
+    {
         return None;
     }
-    let (owner_directory, module) = if stem == "mod" { (directory.parent()?, folder) } else { (directory, stem) };
+    let (owner_directory, module) =
+        if stem == "mod" { (directory.parent()?, folder) } else { (directory, stem) };
     let inside = owner_directory.file_name()?.to_str()?;
     let candidates = [
         owner_directory.join("lib.rs"),
@@ -122,7 +130,10 @@ fn orphan(file: &Path) -> Option<String> {
     ];
     let declares = |path: &PathBuf| {
         fs::read_to_string(path).is_ok_and(|text| {
-            text.lines().any(|line| line.trim().trim_start_matches("pub ").trim_start_matches("pub(crate) ") == format!("mod {module};"))
+            text.lines().any(|line| {
+                line.trim().trim_start_matches("pub ").trim_start_matches("pub(crate) ")
+                    == format!("mod {module};")
+            })
         })
     };
     (!candidates.iter().any(declares)).then(|| "1: no mod line names this file".to_string())
@@ -148,7 +159,9 @@ fn arrows(root: &Path) -> Vec<String> {
         let manifest = fs::read_to_string(path.join("Cargo.toml")).unwrap_or_default();
         for dependency in dependencies(&manifest) {
             if !allowed.get(&name).is_some_and(|may| may.contains(&dependency)) {
-                complaints.push(format!("crates/{name}/Cargo.toml:1: {name} -> {dependency} is no arrow of ARCHITECTURE.md"));
+                complaints.push(format!(
+                    "crates/{name}/Cargo.toml:1: {name} -> {dependency} is no arrow of ARCHITECTURE.md"
+                ));
             }
         }
     }
@@ -157,7 +170,8 @@ fn arrows(root: &Path) -> Vec<String> {
 }
 
 fn allowed_arrows(architecture: &str) -> BTreeMap<String, Vec<String>> {
-    let block = architecture.split("```arrows\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap_or("");
+    let block =
+        architecture.split("```arrows\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap_or("");
     block
         .lines()
         .filter_map(|line| line.split_once(':'))
@@ -195,7 +209,10 @@ mod tests {
         assert_eq!(source(&format!("// {}\n", UNFINISHED[0])).len(), 1);
         assert_eq!(source("pub fn set(on: bool, x: u8) {}\n").len(), 1);
         assert!(source("pub fn set(on: Switch) {}\n").is_empty());
-        assert_eq!(dependencies("[dependencies]\nplumb-io.workspace = true\nserde = \"1\"\n[lints]\nplumb-x = 1\n"), ["io"]);
+        assert_eq!(
+            dependencies("[dependencies]\nplumb-io.workspace = true\nserde = \"1\"\n[lints]\nplumb-x = 1\n"),
+            ["io"]
+        );
         assert_eq!(allowed_arrows("x\n```arrows\nio: units events\n```\n")["io"], ["units", "events"]);
     }
 }

@@ -1,9 +1,9 @@
 //! Drops tables and indexes: out of the control file first, then the space.
 
+use crate::EngineError;
 use crate::instance::Instance;
 use crate::storage::control::{Index, SegmentExtent, Table, listed};
 use crate::storage::tablespace::Purpose;
-use crate::EngineError;
 use plumb_events::{Session, SessionKind};
 
 /// What a drop removed.

@@ -93,7 +93,9 @@ pub enum EngineError {
         known: String,
     },
     /// A row does not fit into a block.
-    #[error("a row of {found} bytes does not fit a block of {block_size} bytes, which has room for {room}; create the database with a larger db_block_size (32K at most) or shorten the row: it begins with {start}")]
+    #[error(
+        "a row of {found} bytes does not fit a block of {block_size} bytes, which has room for {room}; create the database with a larger db_block_size (32K at most) or shorten the row: it begins with {start}"
+    )]
     RowTooLong {
         /// Bytes of the row.
         found: usize,
@@ -105,7 +107,9 @@ pub enum EngineError {
         start: String,
     },
     /// An index key is too long.
-    #[error("an index key of {found} bytes at {row} is too long: a block of {block_size} bytes takes keys of up to {limit}; index fewer or shorter columns, or use a larger db_block_size")]
+    #[error(
+        "an index key of {found} bytes at {row} is too long: a block of {block_size} bytes takes keys of up to {limit}; index fewer or shorter columns, or use a larger db_block_size"
+    )]
     KeyTooLong {
         /// Bytes of the key.
         found: usize,
@@ -138,7 +142,9 @@ pub enum EngineError {
         expected: String,
     },
     /// A write of the database writer failed some time ago; the cache is closed.
-    #[error("the database writer failed, and the buffer cache is closed: {first}; open the database again once the cause is removed")]
+    #[error(
+        "the database writer failed, and the buffer cache is closed: {first}; open the database again once the cause is removed"
+    )]
     WriterFailed {
         /// The first failure, as it was reported then.
         first: String,

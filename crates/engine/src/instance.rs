@@ -9,12 +9,12 @@
 //! files there or in directories of their own. A process holds the lock file
 //! while the instance lives.
 
+use crate::EngineError;
 use crate::cache::{BufferCache, CacheOptions};
 use crate::settings::{Setting, Settings};
 use crate::storage::control::{Catalog, FileEntry, TablespaceEntry};
 use crate::storage::datafile::DataFile;
 use crate::storage::tablespace::{Purpose, Tablespace};
-use crate::EngineError;
 use plumb_events::{Event, Recorder, Session, SessionKind};
 use plumb_io::device::{self, DeviceDescription, DirectIoSupport, IoUringSupport};
 use plumb_io::sim::MemoryDisk;
@@ -162,8 +162,14 @@ impl Instance {
                 Purpose::Temp => sizes.temp,
                 Purpose::Indx => sizes.indx,
             };
-            let (entry, tablespace) =
-                create_tablespace(&session, (&access, &cancel), &settings, layout, (purpose, bytes), &mut made)?;
+            let (entry, tablespace) = create_tablespace(
+                &session,
+                (&access, &cancel),
+                &settings,
+                layout,
+                (purpose, bytes),
+                &mut made,
+            )?;
             catalog.tablespaces.push(entry);
             tablespaces.push(tablespace);
             cancel.check()?;
@@ -216,9 +222,10 @@ impl Instance {
         for (purpose, extents) in owned_extents(&catalog) {
             let tablespace = &tablespaces[purpose as usize];
             for extent in extents {
-                tablespace
-                    .claim(extent.extent)
-                    .map_err(|why| EngineError::ControlFile { path: home.join(crate::storage::control::FILE_NAME), why })?;
+                tablespace.claim(extent.extent).map_err(|why| EngineError::ControlFile {
+                    path: home.join(crate::storage::control::FILE_NAME),
+                    why,
+                })?;
             }
         }
         drop(session);
@@ -285,7 +292,11 @@ impl Instance {
     ///
     /// # Errors
     /// When the control file cannot be written; the catalog is then as before.
-    pub fn change_catalog(&self, session: &Session, change: impl FnOnce(&mut Catalog)) -> Result<(), EngineError> {
+    pub fn change_catalog(
+        &self,
+        session: &Session,
+        change: impl FnOnce(&mut Catalog),
+    ) -> Result<(), EngineError> {
         let mut catalog = self.catalog();
         let mut changed = catalog.clone();
         change(&mut changed);
@@ -333,8 +344,12 @@ impl Instance {
                 // Missing is as good as removed.
                 let _ = fs::remove_file(self.home.join(name));
             }
-            let mut directories: Vec<&Path> =
-                self.tablespaces.iter().flat_map(|t| &t.files).filter_map(|f| f.file.path().parent()).collect();
+            let mut directories: Vec<&Path> = self
+                .tablespaces
+                .iter()
+                .flat_map(|t| &t.files)
+                .filter_map(|f| f.file.path().parent())
+                .collect();
             directories.push(&self.home);
             for directory in directories {
                 // A directory that others use too is not empty and stays.
@@ -431,7 +446,8 @@ fn create_tablespace(
     made: &mut Made,
 ) -> Result<(TablespaceEntry, Tablespace), EngineError> {
     let block_size = settings.block_size();
-    let extent_bytes = settings.number(Setting::ExtentSize).max(8 * block_size.bytes() as u64).next_power_of_two();
+    let extent_bytes =
+        settings.number(Setting::ExtentSize).max(8 * block_size.bytes() as u64).next_power_of_two();
     let extent_blocks = block_size.blocks_in(extent_bytes);
     let file_count = settings.number(Setting::DataFiles);
     let file_bytes = bytes.0.div_ceil(file_count).next_multiple_of(extent_bytes).max(extent_bytes);
@@ -494,7 +510,8 @@ fn resolve_access<'a>(
             disk: Disk::Memory(MemoryDisk::new()),
             method: Method::start(MethodKind::Sync, 1)?,
             direct: DirectIo::Off,
-            method_reason: "null: files are kept in memory, so the run costs what the engine costs".to_string(),
+            method_reason: "null: files are kept in memory, so the run costs what the engine costs"
+                .to_string(),
             direct_reason: "files in memory have no page cache to bypass".to_string(),
         });
     }
@@ -533,10 +550,9 @@ fn resolve_direct(
         Some((path, why)) if settings.is_explicit(Setting::FilesystemioOptions) => {
             Err(IoError::DirectUnsupported { path, why }.into())
         }
-        Some((path, why)) => Ok((
-            DirectIo::Off,
-            format!("buffered, because {} cannot do direct I/O: {why}", path.display()),
-        )),
+        Some((path, why)) => {
+            Ok((DirectIo::Off, format!("buffered, because {} cannot do direct I/O: {why}", path.display())))
+        }
     }
 }
 

@@ -8,19 +8,19 @@
 //! The engine never prints, and reads the clock only through `plumb-events`.
 //! Nothing waits without naming an event.
 
-mod error;
 pub mod check;
 pub mod drop;
+mod error;
 pub mod instance;
 pub mod probe;
 pub mod settings;
 pub mod storage;
 
 pub mod cache;
-pub mod table;
-pub mod sort;
-pub mod parallel;
 pub mod index;
+pub mod parallel;
+pub mod sort;
+pub mod table;
 
 pub use error::EngineError;
 pub use instance::{Instance, Layout};

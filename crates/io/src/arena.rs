@@ -39,11 +39,17 @@ impl Mapping {
     fn new(wanted: usize) -> Result<Mapping, IoError> {
         // Mapping a huge page more than wanted allows to start at a boundary.
         let huge = wanted >= HUGE_PAGE;
-        let length = if huge { wanted.next_multiple_of(HUGE_PAGE) + HUGE_PAGE } else { wanted.next_multiple_of(PAGE) };
+        let length =
+            if huge { wanted.next_multiple_of(HUGE_PAGE) + HUGE_PAGE } else { wanted.next_multiple_of(PAGE) };
         // SAFETY: a new private anonymous mapping aliases nothing.
         #[allow(unsafe_code)]
         let start = unsafe {
-            mmap_anonymous(std::ptr::null_mut(), length, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE)
+            mmap_anonymous(
+                std::ptr::null_mut(),
+                length,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::PRIVATE,
+            )
         }
         .map_err(|source| IoError::Memory { bytes: length, source: source.into() })?;
         let start = NonNull::new(start.cast::<u8>()).expect("mmap never maps address zero");
@@ -74,7 +80,10 @@ impl Arena {
     /// # Panics
     /// When `bytes` is not a positive multiple of 512 or `count` is zero.
     pub fn buffers(bytes: usize, count: usize) -> Result<(Arena, Vec<IoBuffer>), IoError> {
-        assert!(bytes > 0 && bytes.is_multiple_of(512), "a buffer of {bytes} bytes cannot be used for direct I/O");
+        assert!(
+            bytes > 0 && bytes.is_multiple_of(512),
+            "a buffer of {bytes} bytes cannot be used for direct I/O"
+        );
         assert!(count > 0);
         let stride = bytes.next_multiple_of(PAGE);
         let wanted = stride * count;

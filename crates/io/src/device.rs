@@ -333,34 +333,23 @@ pub struct Host {
 }
 
 fn describe_under(roots: &Roots, path: &Path) -> Result<DeviceDescription, DeviceError> {
-    let path = path.canonicalize().map_err(|source| DeviceError::Resolve {
-        path: path.to_owned(),
-        source,
-    })?;
+    let path =
+        path.canonicalize().map_err(|source| DeviceError::Resolve { path: path.to_owned(), source })?;
     let table = mount::read_table(roots)?;
-    let mount =
-        mount::find(&table, &path, mount::id_of(&path)).ok_or_else(|| DeviceError::NoMount {
-            path: path.clone(),
-            table: mount::table_path(roots),
-            mount_count: table.len(),
-        })?;
+    let mount = mount::find(&table, &path, mount::id_of(&path)).ok_or_else(|| DeviceError::NoMount {
+        path: path.clone(),
+        table: mount::table_path(roots),
+        mount_count: table.len(),
+    })?;
     let space = space(&path)?;
     let beneath = block::descend(roots, &table, mount);
-    let directory = if path.is_dir() {
-        path.as_path()
-    } else {
-        path.parent().unwrap_or(&path)
-    };
+    let directory = if path.is_dir() { path.as_path() } else { path.parent().unwrap_or(&path) };
     let probe = ProbeFile::create(directory);
     // The direct probe comes first: it checks that nothing of the file is in
     // the page cache, and the ring reads it through the page cache.
     let direct_io = direct::support(&probe, &mount.file_system);
     let host = host::read(roots);
-    let io_uring = uring::support(
-        roots,
-        &host,
-        probe.as_ref().ok().map(|probe| &probe.buffered),
-    );
+    let io_uring = uring::support(roots, &host, probe.as_ref().ok().map(|probe| &probe.buffered));
     Ok(DeviceDescription {
         mount: mount.clone(),
         space,
@@ -375,10 +364,8 @@ fn describe_under(roots: &Roots, path: &Path) -> Result<DeviceDescription, Devic
 }
 
 fn space(path: &Path) -> Result<Space, DeviceError> {
-    let stat = rustix::fs::statvfs(path).map_err(|errno| DeviceError::Space {
-        path: path.to_owned(),
-        source: errno.into(),
-    })?;
+    let stat = rustix::fs::statvfs(path)
+        .map_err(|errno| DeviceError::Space { path: path.to_owned(), source: errno.into() })?;
     Ok(Space {
         free: Bytes(stat.f_bavail.saturating_mul(stat.f_frsize)),
         total: Bytes(stat.f_blocks.saturating_mul(stat.f_frsize)),

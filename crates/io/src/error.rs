@@ -52,7 +52,9 @@ pub enum IoError {
         why: String,
     },
     /// An I/O method was required and is not to be had.
-    #[error("io_method={method} was asked for, but it does not work here: {why}; {cure}, or set io_method=auto")]
+    #[error(
+        "io_method={method} was asked for, but it does not work here: {why}; {cure}, or set io_method=auto"
+    )]
     MethodUnsupported {
         /// The method's name.
         method: &'static str,

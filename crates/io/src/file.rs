@@ -6,7 +6,7 @@
 
 use crate::IoError;
 use crate::sim::{MemoryDisk, MemoryFile};
-use rustix::fs::{self, Mode, OFlags, fdatasync, ftruncate, fstat};
+use rustix::fs::{self, Mode, OFlags, fdatasync, fstat, ftruncate};
 use rustix::io::{Errno, pread, pwrite};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};

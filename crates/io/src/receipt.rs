@@ -206,10 +206,8 @@ impl DiskStats {
 
     /// The fields in the order of the kernel's `Documentation/block/stat.rst`.
     fn parse(text: &str) -> Option<DiskStats> {
-        let numbers: Vec<u64> = text
-            .split_whitespace()
-            .map(|word| word.parse().ok())
-            .collect::<Option<_>>()?;
+        let numbers: Vec<u64> =
+            text.split_whitespace().map(|word| word.parse().ok()).collect::<Option<_>>()?;
         let at = |index: usize| numbers.get(index).copied();
         let requests = |first: usize| {
             Some(RequestCounts {
@@ -226,10 +224,9 @@ impl DiskStats {
             io_time: millis(at(9)?),
             weighted_io_time: millis(at(10)?),
             discards: requests(11),
-            flushes: at(15).zip(at(16)).map(|(completed, time)| FlushCounts {
-                completed,
-                time: millis(time),
-            }),
+            flushes: at(15)
+                .zip(at(16))
+                .map(|(completed, time)| FlushCounts { completed, time: millis(time) }),
         })
     }
 
@@ -243,17 +240,11 @@ impl DiskStats {
             in_flight: self.in_flight,
             io_time: elapsed(self.io_time, earlier.io_time),
             weighted_io_time: elapsed(self.weighted_io_time, earlier.weighted_io_time),
-            discards: self
-                .discards
-                .zip(earlier.discards)
-                .map(|(later, earlier)| later.since(&earlier)),
-            flushes: self
-                .flushes
-                .zip(earlier.flushes)
-                .map(|(later, earlier)| FlushCounts {
-                    completed: later.completed.saturating_sub(earlier.completed),
-                    time: elapsed(later.time, earlier.time),
-                }),
+            discards: self.discards.zip(earlier.discards).map(|(later, earlier)| later.since(&earlier)),
+            flushes: self.flushes.zip(earlier.flushes).map(|(later, earlier)| FlushCounts {
+                completed: later.completed.saturating_sub(earlier.completed),
+                time: elapsed(later.time, earlier.time),
+            }),
         }
     }
 }
@@ -313,12 +304,7 @@ pub fn residency(fd: BorrowedFd<'_>, length: Bytes) -> io::Result<Residency> {
     let total_pages = length.0.div_ceil(rustix::param::page_size() as u64);
     if total_pages == 0 {
         let source = ResidencySource::Cachestat;
-        return Ok(Residency {
-            resident_pages: 0,
-            dirty_pages: Some(0),
-            total_pages,
-            source,
-        });
+        return Ok(Residency { resident_pages: 0, dirty_pages: Some(0), total_pages, source });
     }
     match cachestat(fd, length) {
         Ok(counts) => Ok(Residency {
@@ -360,23 +346,13 @@ struct CachestatCounts {
 const SYS_CACHESTAT: libc::c_long = 451;
 
 fn cachestat(fd: BorrowedFd<'_>, length: Bytes) -> Result<CachestatCounts, Errno> {
-    let range = CachestatRange {
-        offset: 0,
-        length: length.0,
-    };
+    let range = CachestatRange { offset: 0, length: length.0 };
     let mut counts = CachestatCounts::default();
     #[allow(unsafe_code)]
     // SAFETY: both pointers are to live structures with the layout the call
     // takes, and the kernel keeps neither.
-    let result = unsafe {
-        libc::syscall(
-            SYS_CACHESTAT,
-            fd.as_raw_fd(),
-            &raw const range,
-            &raw mut counts,
-            0,
-        )
-    };
+    let result =
+        unsafe { libc::syscall(SYS_CACHESTAT, fd.as_raw_fd(), &raw const range, &raw mut counts, 0) };
     if result == 0 {
         return Ok(counts);
     }
@@ -417,16 +393,8 @@ fn mincore_window(fd: BorrowedFd<'_>, offset: u64, length: usize) -> io::Result<
     let mut pages = vec![0u8; length.div_ceil(rustix::param::page_size())];
     // SAFETY: a new mapping at an address of the kernel's choice touches no
     // other; its memory is never read, so a file that shrinks does no harm.
-    let address = unsafe {
-        mmap(
-            std::ptr::null_mut(),
-            length,
-            ProtFlags::READ,
-            MapFlags::SHARED,
-            fd,
-            offset,
-        )?
-    };
+    let address =
+        unsafe { mmap(std::ptr::null_mut(), length, ProtFlags::READ, MapFlags::SHARED, fd, offset)? };
     // SAFETY: the range is the mapping just made, and the answer has a byte
     // for each of its pages.
     let result = unsafe { libc::mincore(address, length, pages.as_mut_ptr()) };
@@ -486,13 +454,9 @@ pub fn resident_memory() -> io::Result<ResidentMemory> {
     let value = |name| {
         let kib = field(&text, name).and_then(|value| value.strip_suffix(" kB"));
         let kib = kib.and_then(|kib| kib.trim().parse::<u64>().ok());
-        kib.map(|kib| Bytes(kib * Bytes::K))
-            .ok_or_else(|| malformed(path))
+        kib.map(|kib| Bytes(kib * Bytes::K)).ok_or_else(|| malformed(path))
     };
-    Ok(ResidentMemory {
-        rss: value("VmRSS")?,
-        peak: value("VmHWM")?,
-    })
+    Ok(ResidentMemory { rss: value("VmRSS")?, peak: value("VmHWM")? })
 }
 
 /// Sets the peak of [`resident_memory`] to the present; false when the kernel
@@ -570,25 +534,15 @@ struct Fiemap {
 /// # Errors
 /// `Unsupported` on file systems that do not map extents (tmpfs, NFS).
 pub fn file_extents(fd: BorrowedFd<'_>) -> io::Result<u64> {
-    const FS_IOC_FIEMAP: rustix::ioctl::Opcode =
-        rustix::ioctl::opcode::read_write::<Fiemap>(b'f', 11);
+    const FS_IOC_FIEMAP: rustix::ioctl::Opcode = rustix::ioctl::opcode::read_write::<Fiemap>(b'f', 11);
     // No room for extents: the kernel only counts them.
-    let mut map = Fiemap {
-        start: 0,
-        length: u64::MAX,
-        flags: 0,
-        mapped_extents: 0,
-        extent_count: 0,
-        reserved: 0,
-    };
+    let mut map =
+        Fiemap { start: 0, length: u64::MAX, flags: 0, mapped_extents: 0, extent_count: 0, reserved: 0 };
     #[allow(unsafe_code)]
     // SAFETY: the structure is the one this request takes, and with an extent
     // count of zero the kernel writes nothing beyond it.
     unsafe {
-        rustix::ioctl::ioctl(
-            fd.as_fd(),
-            rustix::ioctl::Updater::<'_, FS_IOC_FIEMAP, Fiemap>::new(&mut map),
-        )?;
+        rustix::ioctl::ioctl(fd.as_fd(), rustix::ioctl::Updater::<'_, FS_IOC_FIEMAP, Fiemap>::new(&mut map))?;
     }
     Ok(u64::from(map.mapped_extents))
 }
@@ -599,16 +553,12 @@ fn read_text(path: &str) -> io::Result<String> {
 }
 
 fn malformed(path: &str) -> io::Error {
-    io::Error::new(
-        io::ErrorKind::InvalidData,
-        format!("{path} is not in the form expected"),
-    )
+    io::Error::new(io::ErrorKind::InvalidData, format!("{path} is not in the form expected"))
 }
 
 /// The value of `name: value` in a text of such lines.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
-    text.lines()
-        .find_map(|line| Some(line.strip_prefix(name)?.strip_prefix(':')?.trim()))
+    text.lines().find_map(|line| Some(line.strip_prefix(name)?.strip_prefix(':')?.trim()))
 }
 
 fn grown(later: Bytes, earlier: Bytes) -> Bytes {

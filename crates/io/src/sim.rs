@@ -111,7 +111,8 @@ impl FaultState {
         if failing == Some(counter.fetch_add(1, Relaxed) + 1) {
             return Err(Errno::IO);
         }
-        if write && let Some(capacity) = plan.capacity
+        if write
+            && let Some(capacity) = plan.capacity
             && self.written.fetch_add(length as u64, Relaxed) + length as u64 > capacity
         {
             return Err(Errno::NOSPC);

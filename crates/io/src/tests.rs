@@ -8,7 +8,13 @@ use std::sync::Arc;
 
 const BLOCK: usize = 64 * 1024;
 
-fn request(file: &Arc<File>, operation: Operation, offset: u64, buffer: crate::IoBuffer, tag: u64) -> Request {
+fn request(
+    file: &Arc<File>,
+    operation: Operation,
+    offset: u64,
+    buffer: crate::IoBuffer,
+    tag: u64,
+) -> Request {
     let range = 0..buffer.len();
     let (event, stream) = match operation {
         Operation::Read => (Event::DirectPathRead, IoStream::TableReads),
@@ -94,7 +100,8 @@ fn every_method_reads_back_what_it_wrote() {
 fn short_and_interrupted_transfers_are_carried_on() {
     let disk = MemoryDisk::new();
     disk.plan_faults(Faults { short_every: Some(3), interrupt_every: Some(5), ..Faults::default() });
-    round_trip(&Disk::Memory(disk), Path::new("short"), DirectIo::Off, MethodKind::Sync).expect("a round trip");
+    round_trip(&Disk::Memory(disk), Path::new("short"), DirectIo::Off, MethodKind::Sync)
+        .expect("a round trip");
 }
 
 fn one_read(disk: &Disk, path: &Path, offset: u64, kind: MethodKind) -> Result<(), IoError> {

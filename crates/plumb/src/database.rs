@@ -29,7 +29,7 @@ const SPARE_BYTES: u64 = 16 * Bytes::M;
 /// # Errors
 /// When there is none, or it cannot be opened.
 pub fn open(path: &Path, settings: Settings, interrupt: &Interrupt) -> Result<Instance, Failure> {
-    let home = require_directory("--path", path)?.join(PERSISTENT);
+    let home = home_in(path)?;
     if !home.join(control::FILE_NAME).exists() {
         return Err(Failure::run(format!(
             "there is no database {}: `plumb load FILE.csv --table T --path {}` makes one",
@@ -47,7 +47,7 @@ pub fn open(path: &Path, settings: Settings, interrupt: &Interrupt) -> Result<In
 /// # Errors
 /// When it can be neither opened nor made.
 pub fn open_or_create(path: &Path, settings: Settings, interrupt: &Interrupt) -> Result<Instance, Failure> {
-    let home = require_directory("--path", path)?.join(PERSISTENT);
+    let home = home_in(path)?;
     if home.join(control::FILE_NAME).exists() {
         return open(path, settings, interrupt);
     }
@@ -65,6 +65,14 @@ pub fn open_or_create(path: &Path, settings: Settings, interrupt: &Interrupt) ->
         let _ = fs::remove_dir(&home);
     }
     Ok(created?)
+}
+
+/// The database in a directory, or the directory itself where it is one: what
+/// `plumb run --keep` left.
+fn home_in(path: &Path) -> Result<PathBuf, Failure> {
+    let directory = require_directory("--path", path)?;
+    let is_home = directory.join(control::FILE_NAME).exists();
+    Ok(if is_home { directory } else { directory.join(PERSISTENT) })
 }
 
 /// What is fixed when a database is made is not silently ignored afterwards.

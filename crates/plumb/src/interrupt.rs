@@ -6,6 +6,9 @@
 //! less than a second it removes the temporary directories and ends the
 //! program. Before anything has been made, the first signal ends the program at
 //! once; a second one kills it as if it had never been caught.
+//!
+//! What no program can hurry: a file system that frees blocks synchronously
+//! (mounted with discard, say) takes its time to remove files of gigabytes.
 
 use crate::failure::Failure;
 use crate::output;
@@ -20,7 +23,15 @@ use std::time::Duration;
 use std::{fs, process, thread};
 
 /// How long the engine has to stop by itself.
-const PATIENCE: Duration = Duration::from_millis(700);
+const PATIENCE: Duration = Duration::from_millis(400);
+
+/// Set by whoever ends the program: the main thread or the watchdog.
+static ENDING: AtomicBool = AtomicBool::new(false);
+
+/// Whether the caller is the one to say how the program ended, and to end it.
+pub fn claim_end() -> bool {
+    !ENDING.swap(true, SeqCst)
+}
 
 /// What the signal handler and the commands share.
 #[derive(Debug, Clone, Default)]
@@ -92,6 +103,9 @@ impl Interrupt {
         let shared = self.clone();
         thread::spawn(move || {
             thread::sleep(PATIENCE);
+            if !claim_end() {
+                return;
+            }
             // A file that the engine makes meanwhile keeps its directory from going at the first try.
             for directory in shared.directories().iter() {
                 let _ = fs::remove_dir_all(directory).or_else(|_| fs::remove_dir_all(directory));

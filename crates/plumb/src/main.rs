@@ -32,6 +32,10 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     report_bugs();
     let ended = parse().and_then(|arguments| arguments.map_or(Ok(Outcome::Fine), dispatch));
+    while !interrupt::claim_end() {
+        // The watchdog removes what is temporary and ends the program.
+        std::thread::park();
+    }
     match ended {
         Ok(outcome) => ExitCode::from(outcome.code()),
         Err(failure) => {

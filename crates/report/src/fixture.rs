@@ -64,12 +64,7 @@ pub(crate) fn empty() -> ReportContext {
         statistics: Vec::new(),
         io_functions: Vec::new(),
         io_files: Vec::new(),
-        io_profile: IoProfile {
-            bucket_ns: 0,
-            y_max_mb_per_s: None,
-            x_max_s: None,
-            series: Vec::new(),
-        },
+        io_profile: IoProfile { bucket_ns: 0, y_max_mb_per_s: None, x_max_s: None, series: Vec::new() },
         sort: None,
         settings: Vec::new(),
         ..large_sort()
@@ -111,9 +106,7 @@ fn device() -> Device {
         mount_options: "rw,noatime,attr2,inode64,logbufs=8,noquota".to_string(),
         device: "nvme1n1".to_string(),
         model: Some("Amazon Elastic Block Store".to_string()),
-        virtual_reason: Some(
-            "the model is a cloud volume's, the CPU has the hypervisor flag".to_string(),
-        ),
+        virtual_reason: Some("the model is a cloud volume's, the CPU has the hypervisor flag".to_string()),
         write_cache: Some("write through".to_string()),
         fua: Some(false),
         rotational: Some(false),
@@ -130,8 +123,7 @@ fn device() -> Device {
         direct_io: DirectIo::Available { memory_alignment_bytes: 4, offset_alignment_bytes: 512 },
         io_uring: IoUring::Available { detail: "registered buffers and files work".to_string() },
         io_method: "io_uring".to_string(),
-        io_method_reason: "the probe read 8 blocks through the ring, none by a worker thread"
-            .to_string(),
+        io_method_reason: "the probe read 8 blocks through the ring, none by a worker thread".to_string(),
         notes: vec!["requests above 256 KiB are split by the block layer".to_string()],
     }
 }
@@ -187,18 +179,8 @@ fn receipts() -> Vec<Receipt> {
              of the table resident after the scan",
             Held::Held,
         ),
-        receipt(
-            "io_method",
-            "io_uring",
-            "18,204 requests through the ring, 0 io-wq workers",
-            Held::Held,
-        ),
-        receipt(
-            "sort_area_size",
-            "64M",
-            "6 runs for 340 MB of sorted rows over 2 servers",
-            Held::Held,
-        ),
+        receipt("io_method", "io_uring", "18,204 requests through the ring, 0 io-wq workers", Held::Held),
+        receipt("sort_area_size", "64M", "6 runs for 340 MB of sorted rows over 2 servers", Held::Held),
         receipt(
             "sort_direct_writes",
             "auto",
@@ -218,9 +200,8 @@ fn findings() -> Vec<Finding> {
     vec![
         Finding {
             what: "The scan of the index build runs at the device's limit".to_string(),
-            evidence:
-                "table reads reached 81.0% of sequential read; direct path read is 20.1% of DB time"
-                    .to_string(),
+            evidence: "table reads reached 81.0% of sequential read; direct path read is 20.1% of DB time"
+                .to_string(),
             advice: "a faster volume helps; more scan servers do not".to_string(),
         },
         Finding {
@@ -249,8 +230,7 @@ fn phases() -> Vec<Phase> {
 }
 
 fn memory() -> Memory {
-    let area =
-        |name: &str, megabytes: u64| MemoryArea { name: name.to_string(), bytes: megabytes * MB };
+    let area = |name: &str, megabytes: u64| MemoryArea { name: name.to_string(), bytes: megabytes * MB };
     Memory {
         areas: vec![
             area("Buffer Cache", 64),
@@ -326,17 +306,16 @@ fn background_events() -> Vec<WaitEvent> {
 
 fn sessions() -> Vec<SessionTime> {
     use SessionKind::{Background, Foreground};
-    let session =
-        |name: &str, role: &str, kind, [elapsed, cpu, wait, idle, queue]: [u64; 5]| SessionTime {
-            name: name.to_string(),
-            role: role.to_string(),
-            kind,
-            elapsed_ns: elapsed * MS,
-            cpu_ns: cpu * MS,
-            wait_ns: wait * MS,
-            idle_ns: idle * MS,
-            run_queue_ns: Some(queue * MS),
-        };
+    let session = |name: &str, role: &str, kind, [elapsed, cpu, wait, idle, queue]: [u64; 5]| SessionTime {
+        name: name.to_string(),
+        role: role.to_string(),
+        kind,
+        elapsed_ns: elapsed * MS,
+        cpu_ns: cpu * MS,
+        wait_ns: wait * MS,
+        idle_ns: idle * MS,
+        run_queue_ns: Some(queue * MS),
+    };
     vec![
         session("DBW0", "database writer", Background, [30_000, 840, 8_900, 20_010, 50]),
         session("session 1", "coordinator", Foreground, [30_000, 14_210, 5_620, 9_800, 90]),
@@ -368,11 +347,7 @@ fn tally(requests: u64, megabytes: u64, ms: u64) -> IoTally {
 }
 
 fn io_functions() -> Vec<IoFunction> {
-    let row = |function: &str, reads, writes| IoFunction {
-        function: function.to_string(),
-        reads,
-        writes,
-    };
+    let row = |function: &str, reads, writes| IoFunction { function: function.to_string(), reads, writes };
     let none = IoTally::default();
     vec![
         row("DBWR", none, tally(1_180, 11, 2_210)),
@@ -457,8 +432,7 @@ fn sort() -> Sort {
         merge_width: 3,
         intermediate_merges: 0,
         sort_read_fac: 32,
-        sort_read_fac_source: "auto: 256 KiB is where this device's cost curve flattens"
-            .to_string(),
+        sort_read_fac_source: "auto: 256 KiB is where this device's cost curve flattens".to_string(),
         sort_direct_writes: "auto".to_string(),
         direct_writes_used: true,
         direct_writes_reason: "the sort area is more than ten times its write buffers".to_string(),

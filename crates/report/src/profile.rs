@@ -56,8 +56,7 @@ impl Chart {
         });
         Some(Chart {
             x_max_s: positive(profile.x_max_s).unwrap_or(elapsed_s.max(bucket_s)),
-            y_max_mb_per_s: positive(profile.y_max_mb_per_s)
-                .unwrap_or(round_ceiling(top, &AXIS_ENDS)),
+            y_max_mb_per_s: positive(profile.y_max_mb_per_s).unwrap_or(round_ceiling(top, &AXIS_ENDS)),
             bucket_s,
             series,
             bands: bands.collect(),

@@ -28,8 +28,7 @@ pub fn render(context: &ReportContext) -> String {
 fn named(context: &ReportContext) -> Vec<(String, String)> {
     let line = |name: &str, value: String| (name.to_string(), value);
     let figures = section::headline(context).into_iter().map(|figure| {
-        let aside =
-            if figure.aside.is_empty() { String::new() } else { format!(", {}", figure.aside) };
+        let aside = if figure.aside.is_empty() { String::new() } else { format!(", {}", figure.aside) };
         line(figure.name, figure.value + &aside)
     });
     let mut lines = figures.collect::<Vec<_>>();

@@ -82,9 +82,7 @@ fn an_invalid_run_says_so_below_the_title() {
     let report = text::render(&invalid());
     let head = report.lines().take(5).collect::<Vec<_>>().join("\n");
     insta::assert_snapshot!(head);
-    assert!(
-        html::render(&invalid()).contains("<div class=\"state invalid\"><strong>INVALID</strong>")
-    );
+    assert!(html::render(&invalid()).contains("<div class=\"state invalid\"><strong>INVALID</strong>"));
     assert_eq!(invalid().validity().reasons.len(), 2);
 }
 

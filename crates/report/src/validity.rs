@@ -61,9 +61,8 @@ impl ReportContext {
 
     fn contradicted_receipts(&self) -> impl Iterator<Item = String> {
         let contradicted = self.receipts.iter().filter(|row| row.held == Held::Contradicted);
-        contradicted.map(|row| {
-            format!("receipt contradicts {} = {}: {}", row.setting, row.asked, row.evidence)
-        })
+        contradicted
+            .map(|row| format!("receipt contradicts {} = {}: {}", row.setting, row.asked, row.evidence))
     }
 
     fn basis(&self) -> String {
@@ -75,9 +74,7 @@ impl ReportContext {
             count(Held::Held),
             self.receipts.len()
         );
-        for (held, word) in
-            [(Held::Contradicted, "contradicted"), (Held::NotChecked, "not checked")]
-        {
+        for (held, word) in [(Held::Contradicted, "contradicted"), (Held::NotChecked, "not checked")] {
             if count(held) > 0 {
                 basis.push_str(&format!(", {} {word}", count(held)));
             }

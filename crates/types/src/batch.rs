@@ -61,10 +61,7 @@ impl RowBatch {
     /// Starts a row of this many columns. Panics where one is being made.
     #[inline]
     pub fn begin_row(&mut self, columns: u8) {
-        assert!(
-            self.columns_left.is_none(),
-            "a row is begun before the last one is ended"
-        );
+        assert!(self.columns_left.is_none(), "a row is begun before the last one is ended");
         self.columns_left = Some(columns);
         self.bytes.extend_from_slice(&[ROW_FLAGS, 0, columns]);
     }
@@ -85,10 +82,7 @@ impl RowBatch {
             0 => self.bytes.push(NULL_MARK),
             length @ 1..=SHORT_BYTES_MAX => self.bytes.push(length as u8),
             length => {
-                assert!(
-                    length <= VALUE_BYTES_MAX,
-                    "a value of {length} bytes does not fit a row"
-                );
+                assert!(length <= VALUE_BYTES_MAX, "a value of {length} bytes does not fit a row");
                 let [low, high] = (length as u16).to_le_bytes();
                 self.bytes.extend_from_slice(&[LONG_MARK, low, high]);
             }
@@ -152,10 +146,7 @@ impl RowBatch {
     /// Appends a complete row image as it is. Panics where a row is being
     /// made.
     pub fn push_row(&mut self, image: &[u8]) {
-        assert!(
-            self.columns_left.is_none(),
-            "a row is appended before the last one is ended"
-        );
+        assert!(self.columns_left.is_none(), "a row is appended before the last one is ended");
         self.bytes.extend_from_slice(image);
         let end = u32::try_from(self.bytes.len()).expect("a batch holds at most 4 GiB");
         self.ends.push(end);

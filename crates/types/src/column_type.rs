@@ -37,10 +37,7 @@ pub enum ColumnType {
 
 impl ColumnType {
     /// A NUMBER that holds any number.
-    pub const NUMBER: ColumnType = ColumnType::Number {
-        precision: None,
-        scale: None,
-    };
+    pub const NUMBER: ColumnType = ColumnType::Number { precision: None, scale: None };
 
     /// Whether a number of this shape can be stored without rounding. False
     /// for a column that is not a NUMBER.
@@ -64,24 +61,12 @@ impl ColumnType {
 impl fmt::Display for ColumnType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match *self {
-            ColumnType::Number {
-                precision: None,
-                scale: None,
-            } => "NUMBER".to_owned(),
-            ColumnType::Number {
-                precision: Some(precision),
-                scale: None,
-            } => format!("NUMBER({precision})"),
-            ColumnType::Number {
-                precision: Some(precision),
-                scale: Some(scale),
-            } => {
+            ColumnType::Number { precision: None, scale: None } => "NUMBER".to_owned(),
+            ColumnType::Number { precision: Some(precision), scale: None } => format!("NUMBER({precision})"),
+            ColumnType::Number { precision: Some(precision), scale: Some(scale) } => {
                 format!("NUMBER({precision},{scale})")
             }
-            ColumnType::Number {
-                precision: None,
-                scale: Some(scale),
-            } => format!("NUMBER(*,{scale})"),
+            ColumnType::Number { precision: None, scale: Some(scale) } => format!("NUMBER(*,{scale})"),
             ColumnType::Date => "DATE".to_owned(),
             ColumnType::Text { max_bytes } => format!("VARCHAR2({max_bytes})"),
         };
@@ -93,9 +78,7 @@ impl fmt::Display for ColumnType {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ColumnTypeError {
     /// The word is not the name of a type.
-    #[error(
-        "{found:?} is no column type; write NUMBER, NUMBER(38,2), INT, DATE, VARCHAR2(60) or TEXT"
-    )]
+    #[error("{found:?} is no column type; write NUMBER, NUMBER(38,2), INT, DATE, VARCHAR2(60) or TEXT")]
     Unknown {
         /// The text as given.
         found: String,
@@ -114,43 +97,27 @@ impl FromStr for ColumnType {
     type Err = ColumnTypeError;
 
     fn from_str(text: &str) -> Result<Self, ColumnTypeError> {
-        let bad = |expected| ColumnTypeError::BadArgument {
-            found: text.to_owned(),
-            expected,
-        };
+        let bad = |expected| ColumnTypeError::BadArgument { found: text.to_owned(), expected };
         let trimmed = text.trim();
         let (name, arguments) = match trimmed.split_once('(') {
             None => (trimmed, None),
             Some((name, rest)) => {
-                let inside = rest
-                    .strip_suffix(')')
-                    .ok_or_else(|| bad("the parenthesis is not closed"))?;
+                let inside = rest.strip_suffix(')').ok_or_else(|| bad("the parenthesis is not closed"))?;
                 (name.trim_end(), Some(inside))
             }
         };
         match (name.to_ascii_uppercase().as_str(), arguments) {
             ("NUMBER" | "NUMERIC" | "DECIMAL", None) => Ok(ColumnType::NUMBER),
-            ("NUMBER" | "NUMERIC" | "DECIMAL", Some(arguments)) => {
-                number_of(arguments).map_err(bad)
-            }
-            ("INT" | "INTEGER", None) => Ok(ColumnType::Number {
-                precision: Some(38),
-                scale: None,
-            }),
+            ("NUMBER" | "NUMERIC" | "DECIMAL", Some(arguments)) => number_of(arguments).map_err(bad),
+            ("INT" | "INTEGER", None) => Ok(ColumnType::Number { precision: Some(38), scale: None }),
             ("DATE", None) => Ok(ColumnType::Date),
-            ("TEXT", None) => Ok(ColumnType::Text {
-                max_bytes: TEXT_BYTES_DEFAULT,
-            }),
+            ("TEXT", None) => Ok(ColumnType::Text { max_bytes: TEXT_BYTES_DEFAULT }),
             ("VARCHAR2" | "VARCHAR" | "TEXT", Some(length)) => text_of(length).map_err(bad),
-            ("VARCHAR2" | "VARCHAR", None) => Err(bad(
-                "VARCHAR2 needs its longest length in bytes, as in VARCHAR2(60)",
-            )),
-            ("INT" | "INTEGER" | "DATE", Some(_)) => {
-                Err(bad("this type takes nothing in parentheses"))
+            ("VARCHAR2" | "VARCHAR", None) => {
+                Err(bad("VARCHAR2 needs its longest length in bytes, as in VARCHAR2(60)"))
             }
-            _ => Err(ColumnTypeError::Unknown {
-                found: text.to_owned(),
-            }),
+            ("INT" | "INTEGER" | "DATE", Some(_)) => Err(bad("this type takes nothing in parentheses")),
+            _ => Err(ColumnTypeError::Unknown { found: text.to_owned() }),
         }
     }
 }
@@ -174,19 +141,13 @@ fn number_of(arguments: &str) -> Result<ColumnType, &'static str> {
         }
     };
     if precision == "*" && scale.is_some() {
-        return Ok(ColumnType::Number {
-            precision: None,
-            scale,
-        });
+        return Ok(ColumnType::Number { precision: None, scale });
     }
     let precision = precision.parse().map_err(|_| PRECISION)?;
     if !(1..=38).contains(&precision) {
         return Err(PRECISION);
     }
-    Ok(ColumnType::Number {
-        precision: Some(precision),
-        scale,
-    })
+    Ok(ColumnType::Number { precision: Some(precision), scale })
 }
 
 fn text_of(length: &str) -> Result<ColumnType, &'static str> {

@@ -53,9 +53,7 @@ pub enum DateError {
         day: u8,
     },
     /// The day has no such second.
-    #[error(
-        "there is no time {hour:02}:{minute:02}:{second:02}; a day runs from 00:00:00 to 23:59:59"
-    )]
+    #[error("there is no time {hour:02}:{minute:02}:{second:02}; a day runs from 00:00:00 to 23:59:59")]
     NoSuchTime {
         /// Hour as given.
         hour: u8,
@@ -86,32 +84,14 @@ pub struct DateTime {
 
 impl DateTime {
     /// A second; fails where the calendar or the clock has none such.
-    pub fn new(
-        year: u16,
-        month: u8,
-        day: u8,
-        hour: u8,
-        minute: u8,
-        second: u8,
-    ) -> Result<Self, DateError> {
+    pub fn new(year: u16, month: u8, day: u8, hour: u8, minute: u8, second: u8) -> Result<Self, DateError> {
         if !(1..=9999).contains(&year) || day == 0 || day > days_in_month(year, month) {
             return Err(DateError::NoSuchDay { year, month, day });
         }
         if hour > 23 || minute > 59 || second > 59 {
-            return Err(DateError::NoSuchTime {
-                hour,
-                minute,
-                second,
-            });
+            return Err(DateError::NoSuchTime { hour, minute, second });
         }
-        Ok(DateTime {
-            year,
-            month,
-            day,
-            hour,
-            minute,
-            second,
-        })
+        Ok(DateTime { year, month, day, hour, minute, second })
     }
 
     /// Midnight at the start of a day; fails where the calendar has none such.
@@ -193,9 +173,7 @@ impl DateTime {
     /// Reads the bytes of a column; fails on another length and on bytes
     /// [`encode`](Self::encode) never makes.
     pub fn decode(bytes: &[u8]) -> Result<Self, DateError> {
-        let malformed = || DateError::Malformed {
-            found: bytes[..bytes.len().min(24)].to_vec(),
-        };
+        let malformed = || DateError::Malformed { found: bytes[..bytes.len().min(24)].to_vec() };
         let &[century, year, month, day, hour, minute, second] = bytes else {
             return Err(malformed());
         };
@@ -228,10 +206,7 @@ impl fmt::Display for DateTime {
         if (self.hour, self.minute, self.second) == (0, 0, 0) {
             f.pad(&day)
         } else {
-            f.pad(&format!(
-                "{day} {:02}:{:02}:{:02}",
-                self.hour, self.minute, self.second
-            ))
+            f.pad(&format!("{day} {:02}:{:02}:{:02}", self.hour, self.minute, self.second))
         }
     }
 }
@@ -263,8 +238,7 @@ fn parse_bytes(text: &[u8]) -> Result<DateTime, DateError> {
     let &[b' ' | b'T' | b't', h1, h2, b':', m1, m2, b':', s1, s2] = clock else {
         return Err(not_a_date());
     };
-    let (Some(hour), Some(minute), Some(second)) = (pair(h1, h2), pair(m1, m2), pair(s1, s2))
-    else {
+    let (Some(hour), Some(minute), Some(second)) = (pair(h1, h2), pair(m1, m2), pair(s1, s2)) else {
         return Err(not_a_date());
     };
     match rest {

@@ -58,10 +58,7 @@ pub enum NumberError {
     #[error("the number is outside the range of a NUMBER, 1e-130 to below 1e126")]
     OutOfRange,
     /// The bytes are not an encoded NUMBER.
-    #[error(
-        "bytes [{}] are not an encoded NUMBER: {reason}",
-        crate::value::hex(found)
-    )]
+    #[error("bytes [{}] are not an encoded NUMBER: {reason}", crate::value::hex(found))]
     Malformed {
         /// The bytes, cut at 24.
         found: Vec<u8>,
@@ -161,9 +158,7 @@ pub fn decode_number(bytes: &[u8]) -> Result<(i128, i8), NumberError> {
     let signed = if digits.negative { -unscaled } else { unscaled };
     match i8::try_from(scale) {
         Ok(scale) => Ok((signed, scale)),
-        Err(_) => Err(NumberError::NotRepresentable {
-            text: digits.to_string(),
-        }),
+        Err(_) => Err(NumberError::NotRepresentable { text: digits.to_string() }),
     }
 }
 
@@ -256,26 +251,15 @@ impl Encoded {
             let leading = pairs.leading_zeros() / 8;
             let count = 4 - leading - pairs.trailing_zeros() / 8;
             let digits = complement_pairs(u64::from(pairs) << (32 + 8 * leading), negative);
-            return Encoded::assemble(
-                digits,
-                count as usize,
-                3 - leading as i32 - half_scale,
-                negative,
-            );
+            return Encoded::assemble(digits, count as usize, 3 - leading as i32 - half_scale, negative);
         }
         if shifted < 10_000_000_000_000_000 {
             let (high, low) = (shifted / 100_000_000, shifted % 100_000_000);
-            let pairs =
-                u64::from(four_pairs(high as u32)) << 32 | u64::from(four_pairs(low as u32));
+            let pairs = u64::from(four_pairs(high as u32)) << 32 | u64::from(four_pairs(low as u32));
             let leading = pairs.leading_zeros() / 8;
             let count = 8 - leading - pairs.trailing_zeros() / 8;
             let digits = complement_pairs(pairs << (8 * leading), negative);
-            return Encoded::assemble(
-                digits,
-                count as usize,
-                7 - leading as i32 - half_scale,
-                negative,
-            );
+            return Encoded::assemble(digits, count as usize, 7 - leading as i32 - half_scale, negative);
         }
         Encoded::long(negative, shifted, half_scale)
     }
@@ -298,11 +282,7 @@ impl Encoded {
     /// Nine or ten base-100 digits.
     fn long(negative: bool, magnitude: u64, half_scale: i32) -> Self {
         let mut rest = magnitude;
-        let count = if rest < 1_000_000_000_000_000_000 {
-            9
-        } else {
-            10
-        };
+        let count = if rest < 1_000_000_000_000_000_000 { 9 } else { 10 };
         let mut bytes = [0; 24];
         for digit in bytes[2..2 + count].iter_mut().rev() {
             *digit = (rest % 100) as u8 + 1;
@@ -407,11 +387,7 @@ fn four_pairs(number: u32) -> u32 {
 #[inline]
 fn complement_pairs(pairs: u64, negative: bool) -> u64 {
     const EACH: u64 = 0x0101_0101_0101_0101;
-    if negative {
-        EACH * 101 - pairs
-    } else {
-        pairs + EACH
-    }
+    if negative { EACH * 101 - pairs } else { pairs + EACH }
 }
 
 /// A decimal text of at most 18 bytes after its sign, without an exponent:
@@ -450,29 +426,19 @@ impl ShortDecimal {
             magnitude /= 10;
             scale -= 1;
         }
-        Some(ShortDecimal {
-            negative,
-            magnitude,
-            scale,
-        })
+        Some(ShortDecimal { negative, magnitude, scale })
     }
 
     #[inline]
     fn encode_to(&self, out: &mut Vec<u8>) -> NumberShape {
         if self.magnitude == 0 {
             out.push(ZERO);
-            return NumberShape {
-                integer_digits: 0,
-                fraction_digits: 0,
-            };
+            return NumberShape { integer_digits: 0, fraction_digits: 0 };
         }
         Encoded::small(self.negative, self.magnitude, self.scale).append_to(out);
         let digits = self.magnitude.ilog10() as i16 + 1;
         let fraction_digits = self.scale as i16;
-        NumberShape {
-            integer_digits: digits - fraction_digits,
-            fraction_digits,
-        }
+        NumberShape { integer_digits: digits - fraction_digits, fraction_digits }
     }
 }
 
@@ -489,19 +455,11 @@ impl Decimal {
         let excerpt = || String::from_utf8_lossy(&text[..text.len().min(40)]).into_owned();
         let not_a_number = || NumberError::NotANumber { text: excerpt() };
         let (negative, unsigned) = split_sign(text);
-        let (mantissa, exponent) =
-            match unsigned.iter().position(|byte| matches!(byte, b'e' | b'E')) {
-                None => (unsigned, 0),
-                Some(at) => (
-                    &unsigned[..at],
-                    parse_exponent(&unsigned[at + 1..]).ok_or_else(not_a_number)?,
-                ),
-            };
-        let mut decimal = Decimal {
-            negative,
-            magnitude: 0,
-            scale: 0,
+        let (mantissa, exponent) = match unsigned.iter().position(|byte| matches!(byte, b'e' | b'E')) {
+            None => (unsigned, 0),
+            Some(at) => (&unsigned[..at], parse_exponent(&unsigned[at + 1..]).ok_or_else(not_a_number)?),
         };
+        let mut decimal = Decimal { negative, magnitude: 0, scale: 0 };
         let (mut digits, mut zeros, mut places) = (0_u32, 0_u32, 0_i64);
         let (mut point, mut any_digit) = (false, false);
         for &byte in mantissa {
@@ -542,10 +500,7 @@ impl Decimal {
     /// Called once the number is known to be in range.
     fn shape(&self) -> NumberShape {
         if self.magnitude == 0 {
-            return NumberShape {
-                integer_digits: 0,
-                fraction_digits: 0,
-            };
+            return NumberShape { integer_digits: 0, fraction_digits: 0 };
         }
         let digits = self.magnitude.ilog10() + 1;
         NumberShape {
@@ -594,20 +549,10 @@ struct Digits {
 
 impl Digits {
     fn decode(bytes: &[u8]) -> Result<Self, NumberError> {
-        let malformed = |reason| NumberError::Malformed {
-            found: bytes[..bytes.len().min(24)].to_vec(),
-            reason,
-        };
-        let (&head, mantissa) = bytes
-            .split_first()
-            .ok_or_else(|| malformed("it is empty"))?;
-        let mut digits = Digits {
-            negative: false,
-            integer_digits: 0,
-            digits: [0; 40],
-            start: 0,
-            count: 0,
-        };
+        let malformed =
+            |reason| NumberError::Malformed { found: bytes[..bytes.len().min(24)].to_vec(), reason };
+        let (&head, mantissa) = bytes.split_first().ok_or_else(|| malformed("it is empty"))?;
+        let mut digits = Digits { negative: false, integer_digits: 0, digits: [0; 40], start: 0, count: 0 };
         if head == ZERO && mantissa.is_empty() {
             return Ok(digits);
         }
@@ -623,11 +568,7 @@ impl Digits {
             return Err(malformed("a number has 1 to 20 base-100 digits"));
         }
         for (index, &byte) in mantissa.iter().enumerate() {
-            let pair = if digits.negative {
-                101_u8.wrapping_sub(byte)
-            } else {
-                byte.wrapping_sub(1)
-            };
+            let pair = if digits.negative { 101_u8.wrapping_sub(byte) } else { byte.wrapping_sub(1) };
             if pair > 99 {
                 return Err(malformed("a base-100 digit is out of range"));
             }
@@ -635,9 +576,7 @@ impl Digits {
             digits.digits[2 * index + 1] = pair % 10;
         }
         let exponent = i32::from(if digits.negative { !head } else { head }) - EXPONENT_BIAS;
-        digits
-            .trim(2 * mantissa.len(), exponent)
-            .map_err(malformed)?;
+        digits.trim(2 * mantissa.len(), exponent).map_err(malformed)?;
         Ok(digits)
     }
 
@@ -667,11 +606,7 @@ impl fmt::Display for Digits {
         if self.count == 0 {
             return f.write_str("0");
         }
-        let text: String = self
-            .decimals()
-            .iter()
-            .map(|digit| char::from(b'0' + digit))
-            .collect();
+        let text: String = self.decimals().iter().map(|digit| char::from(b'0' + digit)).collect();
         let sign = if self.negative { "-" } else { "" };
         let integer = self.integer_digits;
         let fraction = self.count as i32 - integer;
@@ -682,22 +617,14 @@ impl fmt::Display for Digits {
             return write!(f, "{sign}{first}{point}{rest}E{exponent:+}");
         }
         match integer.cmp(&0) {
-            Ordering::Greater if fraction <= 0 => write!(
-                f,
-                "{sign}{text}{:0<1$}",
-                "",
-                fraction.unsigned_abs() as usize
-            ),
+            Ordering::Greater if fraction <= 0 => {
+                write!(f, "{sign}{text}{:0<1$}", "", fraction.unsigned_abs() as usize)
+            }
             Ordering::Greater => {
                 let (whole, part) = text.split_at(integer as usize);
                 write!(f, "{sign}{whole}.{part}")
             }
-            _ => write!(
-                f,
-                "{sign}0.{:0<1$}{text}",
-                "",
-                integer.unsigned_abs() as usize
-            ),
+            _ => write!(f, "{sign}0.{:0<1$}{text}", "", integer.unsigned_abs() as usize),
         }
     }
 }

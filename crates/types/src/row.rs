@@ -46,9 +46,7 @@ pub enum RowError {
         found: usize,
     },
     /// A length that no writer makes.
-    #[error(
-        "column {column} of the row has the impossible length mark {mark:#04x} at byte {offset}"
-    )]
+    #[error("column {column} of the row has the impossible length mark {mark:#04x} at byte {offset}")]
     BadLength {
         /// The column, the first being 0.
         column: usize,
@@ -76,12 +74,7 @@ pub enum RowError {
 /// The columns of a row image in order; see [`Columns`].
 #[inline]
 pub fn columns(row: &[u8]) -> Columns<'_> {
-    Columns {
-        row,
-        offset: ROW_HEADER_BYTES,
-        column: 0,
-        count: row.get(2).map(|count| usize::from(*count)),
-    }
+    Columns { row, offset: ROW_HEADER_BYTES, column: 0, count: row.get(2).map(|count| usize::from(*count)) }
 }
 
 /// One column of a row image, the first being 0; `None` is NULL.
@@ -94,10 +87,7 @@ pub fn column_at(row: &[u8], index: usize) -> Result<Option<&[u8]>, RowError> {
         return Err(RowError::NoHeader { found: row.len() });
     };
     if index >= usize::from(count) {
-        return Err(RowError::NoSuchColumn {
-            index,
-            count: usize::from(count),
-        });
+        return Err(RowError::NoSuchColumn { index, count: usize::from(count) });
     }
     let mut offset = ROW_HEADER_BYTES;
     for column in 0..index {
@@ -141,13 +131,11 @@ impl<'a> Iterator for Columns<'a> {
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         let result = match self.count {
-            None => Err(RowError::NoHeader {
-                found: self.row.len(),
-            }),
+            None => Err(RowError::NoHeader { found: self.row.len() }),
             Some(count) if self.column < count => self.step(count),
-            Some(_) if self.offset < self.row.len() => Err(RowError::TrailingBytes {
-                surplus: self.row.len() - self.offset,
-            }),
+            Some(_) if self.offset < self.row.len() => {
+                Err(RowError::TrailingBytes { surplus: self.row.len() - self.offset })
+            }
             Some(_) => return None,
         };
         if result.is_err() {
@@ -162,11 +150,7 @@ impl<'a> Iterator for Columns<'a> {
 #[inline]
 fn value_range(row: &[u8], offset: usize, column: usize) -> Result<(usize, usize), RowError> {
     let Some(&mark) = row.get(offset) else {
-        return Err(RowError::Truncated {
-            column,
-            offset,
-            found: row.len(),
-        });
+        return Err(RowError::Truncated { column, offset, found: row.len() });
     };
     let length = usize::from(mark);
     if length.wrapping_sub(1) < SHORT_BYTES_MAX {
@@ -176,27 +160,15 @@ fn value_range(row: &[u8], offset: usize, column: usize) -> Result<(usize, usize
         NULL_MARK => Ok((offset + 1, offset + 1)),
         LONG_MARK => {
             let Some(&[low, high]) = row.get(offset + 1..offset + 3) else {
-                return Err(RowError::Truncated {
-                    column,
-                    offset,
-                    found: row.len(),
-                });
+                return Err(RowError::Truncated { column, offset, found: row.len() });
             };
             let length = usize::from(u16::from_le_bytes([low, high]));
             if length <= SHORT_BYTES_MAX {
-                return Err(RowError::BadLength {
-                    column,
-                    offset,
-                    mark,
-                });
+                return Err(RowError::BadLength { column, offset, mark });
             }
             Ok((offset + 3, offset + 3 + length))
         }
-        _ => Err(RowError::BadLength {
-            column,
-            offset,
-            mark,
-        }),
+        _ => Err(RowError::BadLength { column, offset, mark }),
     }
 }
 
@@ -211,11 +183,7 @@ fn value_at(
     match row.get(start..end) {
         Some([]) => Ok(None),
         Some(value) => Ok(Some(value)),
-        None => Err(RowError::Truncated {
-            column,
-            offset,
-            found: row.len(),
-        }),
+        None => Err(RowError::Truncated { column, offset, found: row.len() }),
     }
 }
 

@@ -17,20 +17,12 @@ pub struct Column {
 impl Column {
     /// A column that may be NULL.
     pub fn nullable(name: impl Into<String>, column_type: ColumnType) -> Self {
-        Column {
-            name: name.into(),
-            column_type,
-            nullable: true,
-        }
+        Column { name: name.into(), column_type, nullable: true }
     }
 
     /// A column every row fills.
     pub fn required(name: impl Into<String>, column_type: ColumnType) -> Self {
-        Column {
-            name: name.into(),
-            column_type,
-            nullable: false,
-        }
+        Column { name: name.into(), column_type, nullable: false }
     }
 }
 
@@ -75,23 +67,14 @@ impl Schema {
             return Err(SchemaError::NoColumns);
         }
         if columns.len() > COLUMN_COUNT_MAX {
-            return Err(SchemaError::TooManyColumns {
-                found: columns.len(),
-            });
+            return Err(SchemaError::TooManyColumns { found: columns.len() });
         }
         for (index, column) in columns.iter().enumerate() {
             if column.name.is_empty() {
-                return Err(SchemaError::EmptyName {
-                    position: index + 1,
-                });
+                return Err(SchemaError::EmptyName { position: index + 1 });
             }
-            if columns[..index]
-                .iter()
-                .any(|earlier| earlier.name.eq_ignore_ascii_case(&column.name))
-            {
-                return Err(SchemaError::DuplicateName {
-                    name: column.name.clone(),
-                });
+            if columns[..index].iter().any(|earlier| earlier.name.eq_ignore_ascii_case(&column.name)) {
+                return Err(SchemaError::DuplicateName { name: column.name.clone() });
             }
         }
         Ok(Schema { columns })
@@ -104,25 +87,17 @@ impl Schema {
 
     /// The index of a column by name, in any letter case.
     pub fn position(&self, name: &str) -> Option<usize> {
-        self.columns
-            .iter()
-            .position(|column| column.name.eq_ignore_ascii_case(name))
+        self.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name))
     }
 
     /// A column by name, in any letter case.
     pub fn column(&self, name: &str) -> Option<&Column> {
-        self.columns
-            .iter()
-            .find(|column| column.name.eq_ignore_ascii_case(name))
+        self.columns.iter().find(|column| column.name.eq_ignore_ascii_case(name))
     }
 
     /// The names, for a message: `SALES_DATE, STORE_ID, PROD_ID`.
     pub fn names(&self) -> String {
-        self.columns
-            .iter()
-            .map(|column| column.name.as_str())
-            .collect::<Vec<_>>()
-            .join(", ")
+        self.columns.iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -131,12 +106,7 @@ mod tests {
     use super::*;
 
     fn schema(names: &[&str]) -> Result<Schema, SchemaError> {
-        Schema::new(
-            names
-                .iter()
-                .map(|name| Column::nullable(*name, ColumnType::Date))
-                .collect(),
-        )
+        Schema::new(names.iter().map(|name| Column::nullable(*name, ColumnType::Date)).collect())
     }
 
     #[test]
@@ -144,12 +114,7 @@ mod tests {
         let schema = schema(&["SALES_DATE", "store_id"]).unwrap();
         assert_eq!(schema.position("STORE_ID"), Some(1));
         assert_eq!(schema.position("price"), None);
-        assert_eq!(
-            schema
-                .column("sales_date")
-                .map(|column| column.name.as_str()),
-            Some("SALES_DATE")
-        );
+        assert_eq!(schema.column("sales_date").map(|column| column.name.as_str()), Some("SALES_DATE"));
         assert_eq!(schema.names(), "SALES_DATE, store_id");
         assert_eq!(schema.column_count(), 2);
     }
@@ -157,22 +122,11 @@ mod tests {
     #[test]
     fn columns_that_make_no_table_are_refused() {
         assert_eq!(schema(&[]), Err(SchemaError::NoColumns));
-        assert_eq!(
-            schema(&["a", ""]),
-            Err(SchemaError::EmptyName { position: 2 })
-        );
-        assert_eq!(
-            schema(&["a", "b", "A"]),
-            Err(SchemaError::DuplicateName {
-                name: "A".to_owned()
-            })
-        );
+        assert_eq!(schema(&["a", ""]), Err(SchemaError::EmptyName { position: 2 }));
+        assert_eq!(schema(&["a", "b", "A"]), Err(SchemaError::DuplicateName { name: "A".to_owned() }));
         let names: Vec<String> = (0..256).map(|index| index.to_string()).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        assert_eq!(
-            schema(&names),
-            Err(SchemaError::TooManyColumns { found: 256 })
-        );
+        assert_eq!(schema(&names), Err(SchemaError::TooManyColumns { found: 256 }));
         assert!(schema(&names[..255]).is_ok());
     }
 

@@ -40,10 +40,7 @@ impl Value {
     /// declared precision and length are not checked again.
     ///
     /// Fails where the bytes are not an encoding of the column's type.
-    pub fn from_encoded(
-        column_type: &ColumnType,
-        bytes: Option<&[u8]>,
-    ) -> Result<Value, ValueError> {
+    pub fn from_encoded(column_type: &ColumnType, bytes: Option<&[u8]>) -> Result<Value, ValueError> {
         let Some(bytes) = bytes else {
             return Ok(Value::Null);
         };
@@ -53,9 +50,7 @@ impl Value {
             ColumnType::Text { .. } => match std::str::from_utf8(bytes) {
                 Ok("") => Ok(Value::Null),
                 Ok(text) => Ok(Value::Text(text.to_owned())),
-                Err(_) => Err(ValueError::Text {
-                    found: bytes[..bytes.len().min(24)].to_vec(),
-                }),
+                Err(_) => Err(ValueError::Text { found: bytes[..bytes.len().min(24)].to_vec() }),
             },
         }
     }
@@ -80,11 +75,7 @@ impl fmt::Display for Value {
 
 /// `C1 02`, for messages.
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .map(|byte| format!("{byte:02X}"))
-        .collect::<Vec<_>>()
-        .join(" ")
+    bytes.iter().map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -94,31 +85,14 @@ mod tests {
     #[test]
     fn values_are_ordered_with_null_last() {
         let number = |text: &str| Value::Number(Number::parse(text).unwrap());
-        let mut values = [
-            Value::Null,
-            number("10"),
-            number("-3"),
-            number("9.99"),
-            number("0"),
-        ];
+        let mut values = [Value::Null, number("10"), number("-3"), number("9.99"), number("0")];
         values.sort();
         let shown: Vec<String> = values.iter().map(Value::to_string).collect();
         assert_eq!(shown, ["-3", "0", "9.99", "10", "NULL"]);
 
-        let mut values = [
-            Value::Null,
-            Value::Text("b".into()),
-            Value::Text("Z".into()),
-        ];
+        let mut values = [Value::Null, Value::Text("b".into()), Value::Text("Z".into())];
         values.sort();
-        assert_eq!(
-            values,
-            [
-                Value::Text("Z".into()),
-                Value::Text("b".into()),
-                Value::Null
-            ]
-        );
+        assert_eq!(values, [Value::Text("Z".into()), Value::Text("b".into()), Value::Null]);
     }
 
     #[test]
@@ -126,17 +100,11 @@ mod tests {
         let text = ColumnType::Text { max_bytes: 9 };
         assert_eq!(Value::from_encoded(&text, None), Ok(Value::Null));
         assert_eq!(Value::from_encoded(&text, Some(b"")), Ok(Value::Null));
-        assert_eq!(
-            Value::from_encoded(&text, Some("é".as_bytes())),
-            Ok(Value::Text("é".into()))
-        );
+        assert_eq!(Value::from_encoded(&text, Some("é".as_bytes())), Ok(Value::Text("é".into())));
         let number = Value::from_encoded(&ColumnType::NUMBER, Some(&[0xC1, 13, 51])).unwrap();
         assert_eq!(number.to_string(), "12.5");
         let date = DateTime::date(1996, 3, 31).unwrap();
-        assert_eq!(
-            Value::from_encoded(&ColumnType::Date, Some(&date.encode())),
-            Ok(Value::Date(date))
-        );
+        assert_eq!(Value::from_encoded(&ColumnType::Date, Some(&date.encode())), Ok(Value::Date(date)));
         assert!(!number.is_null());
     }
 
@@ -146,20 +114,12 @@ mod tests {
             let error = Value::from_encoded(&column_type, Some(bytes)).unwrap_err();
             assert_eq!(error.to_string(), expect);
         };
-        check(
-            ColumnType::Date,
-            &[0x80],
-            "bytes [80] are not an encoded DATE",
-        );
+        check(ColumnType::Date, &[0x80], "bytes [80] are not an encoded DATE");
         check(
             ColumnType::NUMBER,
             &[0xC1],
             "bytes [C1] are not an encoded NUMBER: a number has 1 to 20 base-100 digits",
         );
-        check(
-            ColumnType::Text { max_bytes: 9 },
-            &[0xFF, 0xFE],
-            "bytes [FF FE] are not UTF-8 text",
-        );
+        check(ColumnType::Text { max_bytes: 9 }, &[0xFF, 0xFE], "bytes [FF FE] are not UTF-8 text");
     }
 }

@@ -25,10 +25,8 @@ impl std::error::Error for ParseUnitError {}
 /// When the text is no number with such an ending, or exceeds 2^63 bytes.
 pub fn parse_size(text: &str) -> Result<u64, ParseUnitError> {
     let trimmed = text.trim();
-    let bare = ["iB", "ib", "B", "b"]
-        .iter()
-        .find_map(|ending| trimmed.strip_suffix(ending))
-        .unwrap_or(trimmed);
+    let bare =
+        ["iB", "ib", "B", "b"].iter().find_map(|ending| trimmed.strip_suffix(ending)).unwrap_or(trimmed);
     parse_scaled(bare, 1024).ok_or_else(|| ParseUnitError {
         text: text.to_string(),
         expected: "a size (a number with K, M, G, T or P after it, as in 64K or 5T)",

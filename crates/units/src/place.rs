@@ -101,10 +101,7 @@ impl RowId {
     /// The block the row is in.
     #[must_use]
     pub const fn address(self) -> BlockAddress {
-        BlockAddress {
-            file: FileId((self.0 >> 48) as u16),
-            block: BlockNumber((self.0 >> 16) as u32),
-        }
+        BlockAddress { file: FileId((self.0 >> 48) as u16), block: BlockNumber((self.0 >> 16) as u32) }
     }
 
     /// The row's slot in its block, from 0.

@@ -46,9 +46,8 @@ fn values_print_with_three_figures() {
 
 #[test]
 fn row_ids_keep_their_parts_and_their_order() {
-    let at = |file, block, slot| {
-        RowId::new(BlockAddress { file: FileId(file), block: BlockNumber(block) }, slot)
-    };
+    let at =
+        |file, block, slot| RowId::new(BlockAddress { file: FileId(file), block: BlockNumber(block) }, slot);
     let row = at(1023, u32::MAX, 65_535);
     assert_eq!(row.address().file, FileId(1023));
     assert_eq!(row.address().block, BlockNumber(u32::MAX));

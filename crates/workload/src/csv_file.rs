@@ -139,21 +139,9 @@ impl CsvFile {
             nullable: finding.null_count > 0
                 || matches!(finding.basis, ColumnBasis::Given | ColumnBasis::NoValues),
         });
-        let schema = Schema {
-            columns: columns.collect(),
-        };
-        let pass = Mutex::new(Pass {
-            records: Some(records),
-            converter: Converter::new(&options),
-        });
-        Ok(CsvFile {
-            path: path.to_owned(),
-            options,
-            schema,
-            findings,
-            row_count,
-            pass,
-        })
+        let schema = Schema { columns: columns.collect() };
+        let pass = Mutex::new(Pass { records: Some(records), converter: Converter::new(&options) });
+        Ok(CsvFile { path: path.to_owned(), options, schema, findings, row_count, pass })
     }
 
     /// The file.
@@ -180,9 +168,7 @@ impl CsvFile {
     }
 
     fn lock(&self) -> MutexGuard<'_, Pass> {
-        self.pass
-            .lock()
-            .expect("no thread panics while it reads rows")
+        self.pass.lock().expect("no thread panics while it reads rows")
     }
 }
 
@@ -194,10 +180,7 @@ impl Pass {
         };
         let name = |index: usize| schema.columns.get(index).map(|column| column.name.clone());
         while batch.byte_count() < BATCH_BYTES {
-            if !records
-                .advance()
-                .map_err(|error| CsvError::from_record(path, error, name))?
-            {
+            if !records.advance().map_err(|error| CsvError::from_record(path, error, name))? {
                 self.records = None;
                 break;
             }
@@ -230,10 +213,7 @@ impl RowSource for CsvFile {
 }
 
 /// Opens the file and reads its header.
-fn start(
-    path: &Path,
-    options: &CsvOptions,
-) -> Result<(Vec<header::ColumnName>, Records), CsvError> {
+fn start(path: &Path, options: &CsvOptions) -> Result<(Vec<header::ColumnName>, Records), CsvError> {
     let input = input::open(path)?;
     let mut records = Records::new(input, options.delimiter.byte())
         .map_err(|error| CsvError::from_record(path, error, |_| None))?;
@@ -243,16 +223,10 @@ fn start(
 
 /// Opens a file that was open before; fails where its header has another
 /// number of columns now.
-fn start_again(
-    path: &Path,
-    options: &CsvOptions,
-    column_count: usize,
-) -> Result<Records, CsvError> {
+fn start_again(path: &Path, options: &CsvOptions, column_count: usize) -> Result<Records, CsvError> {
     let (names, records) = start(path, options)?;
     if names.len() != column_count {
-        return Err(CsvError::Changed {
-            path: path.to_owned(),
-        });
+        return Err(CsvError::Changed { path: path.to_owned() });
     }
     Ok(records)
 }

@@ -37,15 +37,11 @@
 
 mod weights;
 
-use plumb_types::{
-    Column, ColumnType, DATE_BYTES, DateTime, RowBatch, RowSource, Schema, SourceError,
-};
+use plumb_types::{Column, ColumnType, DATE_BYTES, DateTime, RowBatch, RowSource, Schema, SourceError};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{Rng, SeedableRng};
 use std::sync::atomic::{AtomicU64, Ordering};
-use weights::{
-    ClassDraw, PRODUCT_CLASSES, PRODUCT_COUNT, QUANTITY_MAX, STORE_CLASSES, STORE_COUNT,
-};
+use weights::{ClassDraw, PRODUCT_CLASSES, PRODUCT_COUNT, QUANTITY_MAX, STORE_CLASSES, STORE_COUNT};
 
 /// Rows of the table in the source: 1% of the combinations of 30 days, 2,000
 /// stores and 16,700 products. It reports about 10 million.
@@ -134,12 +130,7 @@ impl SalesTable {
     }
 
     #[inline]
-    fn push_row(
-        &self,
-        date: &[u8; DATE_BYTES],
-        random: &mut Xoshiro256PlusPlus,
-        batch: &mut RowBatch,
-    ) {
+    fn push_row(&self, date: &[u8; DATE_BYTES], random: &mut Xoshiro256PlusPlus, batch: &mut RowBatch) {
         let store = self.stores.draw(random.next_u64());
         let product = self.products.draw(random.next_u64());
         let lanes = random.next_u64();
@@ -181,10 +172,7 @@ impl RowSource for SalesTable {
 }
 
 fn schema() -> Schema {
-    const AMOUNT: ColumnType = ColumnType::Number {
-        precision: Some(38),
-        scale: Some(2),
-    };
+    const AMOUNT: ColumnType = ColumnType::Number { precision: Some(38), scale: Some(2) };
     let columns = [
         ("SALES_DATE", ColumnType::Date),
         ("STORE_ID", ColumnType::NUMBER),
@@ -197,10 +185,7 @@ fn schema() -> Schema {
         ("PROMO_AMT", AMOUNT),
     ];
     Schema {
-        columns: columns
-            .into_iter()
-            .map(|(name, column_type)| Column::required(name, column_type))
-            .collect(),
+        columns: columns.into_iter().map(|(name, column_type)| Column::required(name, column_type)).collect(),
     }
 }
 
@@ -213,10 +198,7 @@ fn days(rows: u64) -> Vec<Day> {
     for date in &dates {
         before += weights::day_weight(date);
         let rows_end = u128::from(rows) * u128::from(before) / u128::from(total);
-        days.push(Day {
-            date: date.encode(),
-            rows_end: rows_end as u64,
-        });
+        days.push(Day { date: date.encode(), rows_end: rows_end as u64 });
     }
     assert_eq!(days.last().map(|day| day.rows_end), Some(rows));
     days

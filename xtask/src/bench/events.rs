@@ -11,7 +11,9 @@ const REPEATS: usize = 9;
 pub(super) fn run() -> anyhow::Result<()> {
     let recorder = Recorder::new();
     let session = recorder.session("bench", SessionKind::Foreground);
-    println!("nanoseconds a call: median [least .. most] of {REPEATS} x {CALLS} calls; the goal for a wait is 60");
+    println!(
+        "nanoseconds a call: median [least .. most] of {REPEATS} x {CALLS} calls; the goal for a wait is 60"
+    );
     let per_call = |work: &dyn Fn()| {
         let one = |_| {
             let begin = now();

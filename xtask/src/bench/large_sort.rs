@@ -150,9 +150,13 @@ fn scan_alone(instance: &Instance) -> anyhow::Result<()> {
     thread::scope(|scope| {
         let server = |number: usize| {
             let (granules, operation) = (&granules, &operation);
-            servers::start(scope, instance, operation, format!("PX scan server p{number:03}"), move |session| {
-                scan::scan(instance, session, operation, granules, |_, _| Ok(()))
-            })
+            servers::start(
+                scope,
+                instance,
+                operation,
+                format!("PX scan server p{number:03}"),
+                move |session| scan::scan(instance, session, operation, granules, |_, _| Ok(())),
+            )
         };
         let all = (0..instance.parallel_degree()).map(server).collect();
         servers::join(&coordinator, all);
@@ -168,9 +172,15 @@ fn print(rounds: &[Round]) -> f64 {
     println!("  index build, s                        {}", build.show(3));
     println!("  rows a second, million                {}", of(|r| r.rows as f64 / r.build / 1e6).show(2));
     println!("  CPU of the build, s                   {}", of(|r| r.cpu).show(3));
-    println!("  raw sequential read, MB/s             {}", Spread::of(rounds.iter().map(|r| r.raw / mb).collect()).show(0));
+    println!(
+        "  raw sequential read, MB/s             {}",
+        Spread::of(rounds.iter().map(|r| r.raw / mb).collect()).show(0)
+    );
     println!("  scan alone, share of raw read         {}", of(|r| r.scan / r.raw).show(3));
     println!("  build over read-bound floor           {}", of(|r| r.build / (r.read as f64 / r.raw)).show(2));
-    println!("  peak RSS over declared memory, MB     {}", Spread::of(rounds.iter().map(|r| r.over_declared as f64 / mb).collect()).show(1));
+    println!(
+        "  peak RSS over declared memory, MB     {}",
+        Spread::of(rounds.iter().map(|r| r.over_declared as f64 / mb).collect()).show(1)
+    );
     build.median
 }

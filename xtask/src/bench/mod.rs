@@ -41,7 +41,8 @@ impl Spread {
         assert!(!values.is_empty());
         values.sort_by(f64::total_cmp);
         let middle = values.len() / 2;
-        let median = if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 };
+        let median =
+            if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 };
         Spread { median, least: values[0], most: values[values.len() - 1] }
     }
 

@@ -76,7 +76,11 @@ fn random(like_numbers: bool) -> Vec<u8> {
         let key = if like_numbers {
             let (store, product) = (word % 2000, word / 2000 % 16700);
             let digit = |value: u64| value % 100 + 1;
-            digit(store / 100) << 48 | digit(store) << 40 | digit(product / 10_000) << 16 | digit(product / 100) << 8 | digit(product)
+            digit(store / 100) << 48
+                | digit(store) << 40
+                | digit(product / 10_000) << 16
+                | digit(product / 100) << 8
+                | digit(product)
         } else {
             word
         };
@@ -118,8 +122,10 @@ fn fill_and_drain(records: &[u8], how: Drain) {
 }
 
 fn standard_sort(records: &[u8]) {
-    let mut entries: Vec<u128> =
-        records.chunks_exact(16).map(|record| u128::from_le_bytes(record.try_into().unwrap_or([0; 16]))).collect();
+    let mut entries: Vec<u128> = records
+        .chunks_exact(16)
+        .map(|record| u128::from_le_bytes(record.try_into().unwrap_or([0; 16])))
+        .collect();
     entries.sort_unstable();
     black_box(&entries);
 }

@@ -110,7 +110,8 @@ pub fn create_index(instance: &Instance, spec: &IndexSpec) -> Result<BuildOutcom
     let (table, columns) = resolve(instance, spec)?;
     let key = KeyBuilder::new(&columns, &table.schema);
     let coordinator = instance.recorder.session("PX coordinator", SessionKind::Foreground);
-    let build = Build { instance, spec, table: &table, columns: &columns, key: &key, lsn: instance.next_lsn() };
+    let build =
+        Build { instance, spec, table: &table, columns: &columns, key: &key, lsn: instance.next_lsn() };
     if key.fits_word(&table.column_statistics) {
         build.run::<WordKey>(&coordinator)
     } else {
@@ -141,7 +142,11 @@ fn resolve(instance: &Instance, spec: &IndexSpec) -> Result<(Table, Vec<IndexCol
     };
     let columns = spec.columns.iter().map(column).collect::<Result<Vec<_>, _>>()?;
     if columns.is_empty() {
-        return Err(EngineError::Missing { kind: "column", name: "for the key".to_string(), known: table.schema.names() });
+        return Err(EngineError::Missing {
+            kind: "column",
+            name: "for the key".to_string(),
+            known: table.schema.names(),
+        });
     }
     Ok((table, columns))
 }
@@ -191,7 +196,8 @@ impl Build<'_> {
         } else {
             self.parallel::<F>(coordinator, &operation, &plan, &ranges)
         };
-        let mut written: Vec<SegmentExtent> = parts.iter().flat_map(|part| part.extents.iter().copied()).collect();
+        let mut written: Vec<SegmentExtent> =
+            parts.iter().flat_map(|part| part.extents.iter().copied()).collect();
         let entered = operation.outcome().and_then(|()| {
             let joined = self.join(coordinator, &parts)?;
             written.extend(&joined.branches);
@@ -267,7 +273,9 @@ impl Build<'_> {
         let mut records = Vec::new();
         let mut next = 0;
         while next < blocks.len() || channel.outstanding() > 0 {
-            while next < blocks.len() && let Some(buffer) = buffers.pop() {
+            while next < blocks.len()
+                && let Some(buffer) = buffers.pop()
+            {
                 let request = Request {
                     operation: Transfer::Read,
                     file: Arc::clone(&tablespace.file(blocks[next].file).file),
@@ -334,7 +342,12 @@ impl Build<'_> {
     }
 
     /// One server does everything.
-    fn serial<F: Format>(&self, coordinator: &Session, operation: &Operation, plan: &SortPlan) -> Vec<SubIndex> {
+    fn serial<F: Format>(
+        &self,
+        coordinator: &Session,
+        operation: &Operation,
+        plan: &SortPlan,
+    ) -> Vec<SubIndex> {
         let granules = Granules::new(&self.table.extents);
         let part = thread::scope(|scope| {
             let work = |session: &Session| {
@@ -380,7 +393,8 @@ impl Build<'_> {
         let (granules, queue) = (&granules, &queue);
         let parts = thread::scope(|scope| {
             let sorts = (0..degree).map(|lane| {
-                let work = move |session: &Session| self.sort_lane::<F>(session, operation, plan, queue, lane);
+                let work =
+                    move |session: &Session| self.sort_lane::<F>(session, operation, plan, queue, lane);
                 servers::start(scope, self.instance, operation, format!("PX sort server p{lane:03}"), work)
             });
             let sorts: Vec<_> = sorts.collect();
@@ -464,7 +478,11 @@ impl Build<'_> {
     }
 
     /// Merges what was sorted into the leaves of a sub-index.
-    fn finish_part<F: Format>(&self, session: &Session, sorter: Sorter<'_, F>) -> Result<SubIndex, EngineError> {
+    fn finish_part<F: Format>(
+        &self,
+        session: &Session,
+        sorter: Sorter<'_, F>,
+    ) -> Result<SubIndex, EngineError> {
         let mut leaves = LeafWriter::new(self, session)?;
         let outcome = sorter.finish(|record| leaves.push::<F>(record))?;
         let entries = leaves.entry_count;

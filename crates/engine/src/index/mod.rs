@@ -1,5 +1,5 @@
 //! Indexes: B-trees written bottom-up from sorted entries, and looked up.
 
-pub mod build;
 pub mod block;
 pub mod btree;
+pub mod build;

@@ -22,11 +22,7 @@ impl Operation {
     /// A new operation of the instance.
     #[must_use]
     pub fn new(instance: &Instance) -> Operation {
-        Operation {
-            cancel: instance.cancel.clone(),
-            failed: AtomicBool::new(false),
-            first: Mutex::new(None),
-        }
+        Operation { cancel: instance.cancel.clone(), failed: AtomicBool::new(false), first: Mutex::new(None) }
     }
 
     /// Whether to go on.

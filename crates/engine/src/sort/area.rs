@@ -110,7 +110,12 @@ pub struct WordArea {
 impl SortArea<WordKey> for WordArea {
     fn new(bytes: usize, _: usize) -> Result<WordArea, IoError> {
         let capacity = bytes / WORD_RECORD;
-        Ok(WordArea { entries: HugeVec::with_capacity(capacity)?, capacity, sorted: 0, order: InputOrder::UNKNOWN })
+        Ok(WordArea {
+            entries: HugeVec::with_capacity(capacity)?,
+            capacity,
+            sorted: 0,
+            order: InputOrder::UNKNOWN,
+        })
     }
 
     fn fill(&mut self, records: &[u8]) -> usize {
@@ -244,7 +249,8 @@ impl SortArea<BytesKey> for BytesArea {
         loop {
             let rest = &records[taken..];
             let length = BytesKey::length(rest);
-            let full = self.entries.len() == self.entry_count_max || self.heap.len() + length > self.heap_bytes;
+            let full =
+                self.entries.len() == self.entry_count_max || self.heap.len() + length > self.heap_bytes;
             if length == 0 || full {
                 return taken;
             }
@@ -270,11 +276,8 @@ impl SortArea<BytesKey> for BytesArea {
     fn drain<S: RecordSink>(&mut self, how: Drain, sink: &mut S) -> Result<(), S::Error> {
         self.sort_strip();
         let mut start = 0;
-        let strips: Vec<&[Entry]> = self
-            .strips
-            .iter()
-            .map(|end| &self.entries[std::mem::replace(&mut start, *end)..*end])
-            .collect();
+        let strips: Vec<&[Entry]> =
+            self.strips.iter().map(|end| &self.entries[std::mem::replace(&mut start, *end)..*end]).collect();
         if how == Drain::Strips || strips.len() <= 1 {
             for strip in strips {
                 strip.iter().try_for_each(|entry| sink.record(record_at(&self.heap, entry)))?;
@@ -353,7 +356,8 @@ fn merge_bytes<S: RecordSink>(heap: &[u8], strips: &[&[Entry]], sink: &mut S) ->
     };
     let sources = 0..strips.len() as u32;
     let heads: Vec<_> = sources.map(|source| BytesKey::head(record(&next, source), source)).collect();
-    let mut tree = LoserTree::new(&heads, |one, two| BytesKey::less(one, two, |source| record(&next, source)));
+    let mut tree =
+        LoserTree::new(&heads, |one, two| BytesKey::less(one, two, |source| record(&next, source)));
     loop {
         let source = BytesKey::source(&tree.winner());
         let current = record(&next, source);
@@ -468,7 +472,8 @@ mod tests {
             .map(|i| (u128::from(mix(i)) << 64 | u128::from(i)).to_le_bytes().to_vec())
             .collect();
         check::<WordKey>(64 << 20, words);
-        let texts = (0..3 * BYTES_STRIP as u64 + 17).map(|i| bytes_record(format!("key{}", mix(i) % 5_000).as_bytes(), i));
+        let texts = (0..3 * BYTES_STRIP as u64 + 17)
+            .map(|i| bytes_record(format!("key{}", mix(i) % 5_000).as_bytes(), i));
         check::<BytesKey>(64 << 20, texts.collect());
     }
 }

@@ -29,8 +29,13 @@ pub trait Format: Copy + Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// When the row cannot be read.
-    fn make(key: &KeyBuilder, row: &[u8], row_id: RowId, scratch: &mut Vec<u8>, out: &mut Vec<u8>)
-    -> Result<(), RowError>;
+    fn make(
+        key: &KeyBuilder,
+        row: &[u8],
+        row_id: RowId,
+        scratch: &mut Vec<u8>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), RowError>;
 
     /// The length of the record that `bytes` begin with. 0 when they end inside it.
     fn length(bytes: &[u8]) -> usize;
@@ -77,7 +82,13 @@ impl Format for WordKey {
     type Area = WordArea;
 
     #[inline]
-    fn make(key: &KeyBuilder, row: &[u8], row_id: RowId, _: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), RowError> {
+    fn make(
+        key: &KeyBuilder,
+        row: &[u8],
+        row_id: RowId,
+        _: &mut Vec<u8>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), RowError> {
         let wide = u128::from(key.word(row)?) << 64 | u128::from(row_id.0);
         out.extend_from_slice(&wide.to_le_bytes());
         Ok(())

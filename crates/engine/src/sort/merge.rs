@@ -51,7 +51,8 @@ pub fn merge<F: Format>(
         None => F::exhausted(source),
     };
     let heads: Vec<F::Head> = cursors.iter().zip(0..).map(|(cursor, source)| head(cursor, source)).collect();
-    let mut tree = LoserTree::new(&heads, |one, two| F::less(one, two, |source| cursors[source as usize].current()));
+    let mut tree =
+        LoserTree::new(&heads, |one, two| F::less(one, two, |source| cursors[source as usize].current()));
     let mut rows = 0;
     loop {
         let source = F::source(&tree.winner());
@@ -122,7 +123,8 @@ impl Cursor {
         if self.entered == piece.blocks {
             return Ok(false);
         }
-        let address = BlockAddress { file: piece.first.file, block: BlockNumber(piece.first.block.0 + self.entered) };
+        let address =
+            BlockAddress { file: piece.first.file, block: BlockNumber(piece.first.block.0 + self.entered) };
         let start = self.entered as usize * block_bytes;
         let block = &piece.buffer[start..start + block_bytes];
         let content = block::verify(block, BlockKind::Temp, address, tablespace.path(address))?;
@@ -182,7 +184,8 @@ impl<'s, 't, F: Format> RunReader<'s, 't, F> {
         let tablespace = server.instance.tablespace(Purpose::Temp);
         // Fewer runs than the shape has room for: the rest would lie idle.
         let buffer_count = shape.buffer_count.min(runs.len() * (1 + AHEAD_MAX));
-        let (arena, free) = Arena::buffers(shape.chunk_blocks as usize * tablespace.block_size.bytes(), buffer_count)?;
+        let (arena, free) =
+            Arena::buffers(shape.chunk_blocks as usize * tablespace.block_size.bytes(), buffer_count)?;
         let channel = server.instance.access.method.channel(&[&arena])?;
         let ready_max = (buffer_count / runs.len()).clamp(1, AHEAD_MAX);
         let source = |run: Run<'t>| Source {
@@ -228,7 +231,8 @@ impl<'s, 't, F: Format> RunReader<'s, 't, F> {
         }
         let piece = self.sources[source].ready.pop_front();
         if let Some(piece) = &piece {
-            let statistic = if was_there { Statistic::MergeBlocksAhead } else { Statistic::MergeBlocksWaited };
+            let statistic =
+                if was_there { Statistic::MergeBlocksAhead } else { Statistic::MergeBlocksWaited };
             self.server.session.count(statistic, u64::from(piece.blocks));
         }
         Ok(piece)
@@ -251,9 +255,8 @@ impl<'s, 't, F: Format> RunReader<'s, 't, F> {
             let wants = |source: &Source<'_>| {
                 source.has_unread() && source.in_flight.is_none() && source.ready.len() < self.ready_max
             };
-            let neediest = (0..self.sources.len())
-                .filter(|index| wants(&self.sources[*index]))
-                .min_by(|one, two| {
+            let neediest =
+                (0..self.sources.len()).filter(|index| wants(&self.sources[*index])).min_by(|one, two| {
                     let (one, two) = (&self.sources[*one], &self.sources[*two]);
                     let order = || F::compare(&one.last_record, &two.last_record);
                     one.ready.len().cmp(&two.ready.len()).then_with(order)

@@ -70,7 +70,8 @@ pub fn plan(run_count: usize, memory_blocks: u32, chunk_blocks_max: u32, read_fa
         let chunk = f64::from(shape.chunk_blocks);
         f64::from(passes(run_count, shape.width)) * (read_fac - 1.0 + chunk) / chunk
     };
-    let chunks = (1..=chunk_blocks_max).filter(|blocks| blocks.is_power_of_two() || *blocks == chunk_blocks_max);
+    let chunks =
+        (1..=chunk_blocks_max).filter(|blocks| blocks.is_power_of_two() || *blocks == chunk_blocks_max);
     let shapes = chunks.filter_map(|blocks| shape(memory_blocks, blocks));
     // The last of equals: larger requests for the same cost.
     shapes
@@ -83,7 +84,12 @@ pub fn plan(run_count: usize, memory_blocks: u32, chunk_blocks_max: u32, read_fa
 /// device's full rate, so that its read cost does not matter: the shape with the
 /// largest such requests.
 #[must_use]
-pub fn fits_one_pass(run_count: usize, memory_blocks: u32, block_bytes: usize, chunk_blocks_max: u32) -> Option<MergeShape> {
+pub fn fits_one_pass(
+    run_count: usize,
+    memory_blocks: u32,
+    block_bytes: usize,
+    chunk_blocks_max: u32,
+) -> Option<MergeShape> {
     let full_rate = (FULL_RATE_BYTES / block_bytes as u32).clamp(1, chunk_blocks_max);
     let mut chunk_blocks = chunk_blocks_max;
     while chunk_blocks >= full_rate {

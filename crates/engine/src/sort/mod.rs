@@ -170,7 +170,8 @@ impl<'a, F: Format> Sorter<'a, F> {
             none => none.insert(RunWriter::new(self.server)?),
         };
         self.outcome.row_count += self.area.len() as u64;
-        let how = if self.server.plan.takes_strips(self.area.strip_len()) { Drain::Strips } else { Drain::Merged };
+        let how =
+            if self.server.plan.takes_strips(self.area.strip_len()) { Drain::Strips } else { Drain::Merged };
         self.area.drain(how, writer)
     }
 }
@@ -201,7 +202,8 @@ fn reduce<'a, F: Format>(
     let plan = server.plan;
     let block_size = server.instance.tablespace(crate::storage::tablespace::Purpose::Temp).block_size;
     let memory_blocks = block_size.blocks_in(plan.area.0).0;
-    let one_pass = merge_plan::fits_one_pass(runs.len(), memory_blocks, block_size.bytes(), plan.chunk_blocks_max);
+    let one_pass =
+        merge_plan::fits_one_pass(runs.len(), memory_blocks, block_size.bytes(), plan.chunk_blocks_max);
     let shape = match one_pass {
         Some(shape) => shape,
         None => {
@@ -210,10 +212,9 @@ fn reduce<'a, F: Format>(
         }
     };
     outcome.merge_passes = u64::from(merge_plan::passes(runs.len(), shape.width));
-    server.session.count(
-        if outcome.merge_passes > 1 { Statistic::SortsMultiPass } else { Statistic::SortsOnePass },
-        1,
-    );
+    server
+        .session
+        .count(if outcome.merge_passes > 1 { Statistic::SortsMultiPass } else { Statistic::SortsOnePass }, 1);
     let mut queue = VecDeque::from(runs);
     let begin = now();
     let mut merged_rows = 0;

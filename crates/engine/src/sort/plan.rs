@@ -14,7 +14,6 @@ const AUTO_BUFFERS_MIN: u64 = 2 * 32 * Bytes::K;
 /// Blocks of memory that the narrowest merge needs, with one to spare.
 const AREA_BLOCKS_MIN: u64 = 4;
 
-
 /// The plan of a sort, the same for all its servers.
 #[derive(Debug)]
 pub struct SortPlan {
@@ -51,7 +50,11 @@ impl SortPlan {
     ///
     /// # Errors
     /// When the sort area holds too few blocks for a merge.
-    pub fn new(instance: &Instance, record_bytes: usize, rows_expected: u64) -> Result<SortPlan, EngineError> {
+    pub fn new(
+        instance: &Instance,
+        record_bytes: usize,
+        rows_expected: u64,
+    ) -> Result<SortPlan, EngineError> {
         let settings = &instance.settings;
         let tablespace = instance.tablespace(Purpose::Temp);
         let area = settings.number(Setting::SortAreaSize);
@@ -68,14 +71,20 @@ impl SortPlan {
         }
         let count = settings.number(Setting::SortWriteBuffers);
         let size = settings.number(Setting::SortWriteBufferSize).next_multiple_of(block_bytes);
-        let buffers = write_buffers(settings.word(Setting::SortDirectWrites), area, (count, size), tablespace.block_size);
+        let buffers = write_buffers(
+            settings.word(Setting::SortDirectWrites),
+            area,
+            (count, size),
+            tablespace.block_size,
+        );
         let chunk_blocks_max = settings.number(Setting::DbFileMultiblockReadCount) as u32;
         let read_fac = settings.optional_number(Setting::SortReadFac);
         Ok(SortPlan {
             area: Bytes(buffers.area),
             direct_writes: buffers.direct,
             direct_writes_reason: buffers.reason,
-            write_buffer_bytes: (buffers.size as usize).min(tablespace.extent_blocks.bytes(tablespace.block_size) as usize),
+            write_buffer_bytes: (buffers.size as usize)
+                .min(tablespace.extent_blocks.bytes(tablespace.block_size) as usize),
             write_buffer_count: buffers.count as usize,
             chunk_blocks_max: chunk_blocks_max.min(tablespace.extent_blocks.0),
             record_bytes,
@@ -93,7 +102,13 @@ impl SortPlan {
         let memory_blocks = (self.area.0 / self.block_bytes) as u32;
         // A tenth more: key ranges from a sample are not exactly equal.
         let runs = (self.rows_expected + self.rows_expected / 10) / strip_len as u64 + 1;
-        merge_plan::fits_one_pass(runs as usize, memory_blocks, self.block_bytes as usize, self.chunk_blocks_max).is_some()
+        merge_plan::fits_one_pass(
+            runs as usize,
+            memory_blocks,
+            self.block_bytes as usize,
+            self.chunk_blocks_max,
+        )
+        .is_some()
     }
 
     /// Memory of the write buffers of a server.
@@ -153,7 +168,8 @@ struct WriteBuffers {
 /// runs go through the buffer cache.
 fn write_buffers(mode: &str, area: u64, (count, size): (u64, u64), block_size: BlockSize) -> WriteBuffers {
     let block_bytes = block_size.bytes() as u64;
-    let conventional = |reason: String| WriteBuffers { area, direct: false, reason, count: 2, size: block_bytes };
+    let conventional =
+        |reason: String| WriteBuffers { area, direct: false, reason, count: 2, size: block_bytes };
     match mode {
         "true" => WriteBuffers {
             area,

@@ -128,7 +128,14 @@ impl<'a> RunWriter<'a> {
             let options = CacheWriterOptions { kind: BlockKind::Temp, lsn: server.lsn };
             Way::Conventional(CacheWriter::new(server.session, server.instance, tablespace, options)?)
         };
-        Ok(RunWriter { server, way, content: Content { entries: 0, used: 0 }, blocks: 0, runs: Vec::new(), rows: 0 })
+        Ok(RunWriter {
+            server,
+            way,
+            content: Content { entries: 0, used: 0 },
+            blocks: 0,
+            runs: Vec::new(),
+            rows: 0,
+        })
     }
 
     /// Waits until everything is written and gives back the runs, with the

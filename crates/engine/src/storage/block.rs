@@ -86,7 +86,12 @@ pub fn seal(block: &mut [u8], kind: BlockKind, address: BlockAddress, lsn: Lsn, 
 /// # Errors
 /// [`EngineError::CorruptBlock`] with what was found and expected.
 #[inline]
-pub fn verify(block: &[u8], kind: BlockKind, address: BlockAddress, path: &Path) -> Result<Content, EngineError> {
+pub fn verify(
+    block: &[u8],
+    kind: BlockKind,
+    address: BlockAddress,
+    path: &Path,
+) -> Result<Content, EngineError> {
     let right = word(block, 0) == checksum(block)
         && block[4] == kind as u8
         && block[5] == VERSION
@@ -181,14 +186,21 @@ mod tests {
         let mut bad = sealed();
         bad[100] ^= 1;
         let text = complaint(&bad, BlockKind::Table, HERE);
-        assert!(text.starts_with("users01.dbf: block 4711 (file 3 block 4711) is corrupt: checksum: found 0x"), "{text}");
+        assert!(
+            text.starts_with("users01.dbf: block 4711 (file 3 block 4711) is corrupt: checksum: found 0x"),
+            "{text}"
+        );
         let elsewhere = BlockAddress { file: FileId(3), block: BlockNumber(4712) };
         assert_eq!(
             complaint(&sealed(), BlockKind::Table, elsewhere),
             "users01.dbf: block 4712 (file 3 block 4712) is corrupt: its own address: found file 3 block 4711, \
              expected file 3 block 4712; restore the file from a copy, or drop and rebuild what it holds"
         );
-        assert!(complaint(&sealed(), BlockKind::Leaf, HERE).contains("kind: found table, expected index leaf"));
-        assert!(complaint(&[0; 2048], BlockKind::Leaf, HERE).contains("found zeros, as in a block never written"));
+        assert!(
+            complaint(&sealed(), BlockKind::Leaf, HERE).contains("kind: found table, expected index leaf")
+        );
+        assert!(
+            complaint(&[0; 2048], BlockKind::Leaf, HERE).contains("found zeros, as in a block never written")
+        );
     }
 }

@@ -150,7 +150,13 @@ impl Catalog {
     /// A catalog with no tablespace and no table.
     #[must_use]
     pub fn new() -> Catalog {
-        Catalog { version: VERSION, next_lsn: 1, tablespaces: Vec::new(), tables: Vec::new(), indexes: Vec::new() }
+        Catalog {
+            version: VERSION,
+            next_lsn: 1,
+            tablespaces: Vec::new(),
+            tables: Vec::new(),
+            indexes: Vec::new(),
+        }
     }
 
     /// Reads the control file of a database.
@@ -166,8 +172,8 @@ impl Catalog {
         if sum != expected {
             return Err(refuse(format!("its checksum is {sum:?}, expected {expected:?}")));
         }
-        let catalog: Catalog =
-            serde_json::from_str(document).map_err(|error| refuse(format!("cannot be understood: {error}")))?;
+        let catalog: Catalog = serde_json::from_str(document)
+            .map_err(|error| refuse(format!("cannot be understood: {error}")))?;
         if catalog.version != VERSION {
             return Err(refuse(format!("its version is {}, expected {VERSION}", catalog.version)));
         }

@@ -69,7 +69,8 @@ impl Chunk {
         let bytes = tablespace.block_size.bytes();
         let path = tablespace.path(self.first);
         self.buffer.chunks_exact(bytes).take(self.blocks as usize).zip(0u32..).map(move |(block, index)| {
-            let address = BlockAddress { file: self.first.file, block: BlockNumber(self.first.block.0 + index) };
+            let address =
+                BlockAddress { file: self.first.file, block: BlockNumber(self.first.block.0 + index) };
             let content = block::verify(block, kind, address, path)?;
             Ok((address, content, block))
         })

@@ -143,7 +143,11 @@ impl Tablespace {
     /// The reason, when the extent is outside its file or taken twice.
     pub fn claim(&self, extent: Extent) -> Result<(), String> {
         let Some(file) = self.files.iter().position(|file| file.id.0 == extent.file) else {
-            return Err(format!("an extent lies in file {}, which is not of tablespace {}", extent.file, self.purpose.name()));
+            return Err(format!(
+                "an extent lies in file {}, which is not of tablespace {}",
+                extent.file,
+                self.purpose.name()
+            ));
         };
         let index = (extent.block / self.extent_blocks.0) as usize;
         match self.space().taken[file].get_mut(index) {

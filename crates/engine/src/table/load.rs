@@ -52,9 +52,13 @@ pub fn load(instance: &Instance, table: &str, source: &dyn RowSource) -> Result<
     let pieces = thread::scope(|scope| {
         let start = |number: usize| {
             let operation = &operation;
-            servers::start(scope, instance, operation, format!("PX load server p{number:03}"), move |session| {
-                load_piece(instance, session, operation, lsn, source)
-            })
+            servers::start(
+                scope,
+                instance,
+                operation,
+                format!("PX load server p{number:03}"),
+                move |session| load_piece(instance, session, operation, lsn, source),
+            )
         };
         let servers = (0..instance.parallel_degree()).map(start).collect();
         servers::join(&coordinator, servers)
@@ -196,7 +200,9 @@ fn too_long(row: &[u8], block_size: plumb_units::BlockSize) -> EngineError {
     let shown: Vec<String> = columns(row)
         .take(3)
         .map(|value| match value {
-            Ok(Some(bytes)) => String::from_utf8_lossy(&bytes[..bytes.len().min(20)]).escape_debug().to_string(),
+            Ok(Some(bytes)) => {
+                String::from_utf8_lossy(&bytes[..bytes.len().min(20)]).escape_debug().to_string()
+            }
             _ => "NULL".to_string(),
         })
         .collect();

@@ -8,9 +8,9 @@
 //! A serial scan with `serial_direct_read=false` is conventional instead: multiblock
 //! reads into the buffer cache (`db file scattered read`), one at a time.
 
+use crate::cache::CacheReader;
 use crate::parallel::servers::Operation;
 use crate::settings::Setting;
-use crate::cache::CacheReader;
 use crate::storage::block::{self, BlockKind, Content};
 use crate::storage::control::SegmentExtent;
 use crate::storage::reader::{ReaderOptions, SegmentReader};

@@ -24,16 +24,8 @@ const LAYERS_MAX: usize = 64;
 const SECTOR_BYTES: u64 = 512;
 
 /// Drivers of disks that a hypervisor provides.
-const PARAVIRTUAL_DRIVERS: [&str; 8] = [
-    "virtio_blk",
-    "virtio_scsi",
-    "vbd",
-    "xen-blkfront",
-    "hv_storvsc",
-    "storvsc",
-    "vmw_pvscsi",
-    "ibmvscsi",
-];
+const PARAVIRTUAL_DRIVERS: [&str; 8] =
+    ["virtio_blk", "virtio_scsi", "vbd", "xen-blkfront", "hv_storvsc", "storvsc", "vmw_pvscsi", "ibmvscsi"];
 /// Words in the vendor or model of disks that a hypervisor provides.
 const VIRTUAL_DISK_NAMES: [&str; 9] = [
     "QEMU",
@@ -78,26 +70,12 @@ pub(super) struct Beneath {
 
 /// Walks from the mount down to the disks.
 pub(super) fn descend(roots: &Roots, table: &[Mount], mount: &Mount) -> Beneath {
-    let mut walk = Walk {
-        roots,
-        table,
-        stack: Vec::new(),
-        top: None,
-        disks: Vec::new(),
-    };
+    let mut walk = Walk { roots, table, stack: Vec::new(), top: None, disks: Vec::new() };
     walk.mount(mount, 0);
-    let Walk {
-        stack, top, disks, ..
-    } = walk;
-    let block = top
-        .zip(disks.first())
-        .map(|(top, disk)| describe(roots, &top, disk, &disks));
+    let Walk { stack, top, disks, .. } = walk;
+    let block = top.zip(disks.first()).map(|(top, disk)| describe(roots, &top, disk, &disks));
     let virtualization = virtualization(roots, block.as_ref(), disks.first());
-    Beneath {
-        stack,
-        block,
-        virtualization,
-    }
+    Beneath { stack, block, virtualization }
 }
 
 struct Walk<'a> {
@@ -142,9 +120,7 @@ impl Walk<'_> {
     fn devices_of(&self, mount: &Mount) -> Vec<PathBuf> {
         let sys = &self.roots.sys;
         if mount.device.major != 0
-            && let Ok(device) = sys
-                .join(format!("dev/block/{}", mount.device))
-                .canonicalize()
+            && let Ok(device) = sys.join(format!("dev/block/{}", mount.device)).canonicalize()
         {
             return vec![device];
         }
@@ -154,24 +130,14 @@ impl Walk<'_> {
         // /dev/mapper/NAME is a link to /dev/dm-N, the name sysfs knows.
         let source = Path::new(&mount.source);
         let name = base_name(&source.canonicalize().unwrap_or_else(|_| source.to_owned()));
-        let members = if mount.file_system == "btrfs" {
-            btrfs_members(sys, &name)
-        } else {
-            vec![name]
-        };
-        members
-            .iter()
-            .filter_map(|name| sys.join("class/block").join(name).canonicalize().ok())
-            .collect()
+        let members = if mount.file_system == "btrfs" { btrfs_members(sys, &name) } else { vec![name] };
+        members.iter().filter_map(|name| sys.join("class/block").join(name).canonicalize().ok()).collect()
     }
 
     /// Files are written to the upper directory, whose path is that of the
     /// mount namespace the overlay was mounted in: a container cannot see it.
     fn overlay(&mut self, overlay: &Mount, depth: usize) {
-        let upper = overlay
-            .options
-            .iter()
-            .find_map(|option| option.strip_prefix("upperdir="));
+        let upper = overlay.options.iter().find_map(|option| option.strip_prefix("upperdir="));
         let Some(upper) = upper else {
             return self.push("overlay without an upper directory: read-only".to_owned());
         };
@@ -198,10 +164,7 @@ impl Walk<'_> {
         if let Some(partition) = number(&device.join("partition"))
             && let Some(disk) = device.parent()
         {
-            self.push(format!(
-                "{name}: partition {partition} of {}",
-                device_name(disk)
-            ));
+            self.push(format!("{name}: partition {partition} of {}", device_name(disk)));
             return self.device(disk, depth + 1);
         }
         let slaves: Vec<PathBuf> = names(&device.join("slaves"))
@@ -250,51 +213,31 @@ fn device_name(device: &Path) -> String {
 }
 
 fn upper_kind(device: &Path, slave_count: usize) -> String {
-    let over = if slave_count == 1 {
-        String::new()
-    } else {
-        format!(" over {slave_count} devices")
-    };
+    let over = if slave_count == 1 { String::new() } else { format!(" over {slave_count} devices") };
     if let Some(level) = text(&device.join("md/level")) {
         return format!("md {level}{over}");
     }
     let mapped = text(&device.join("dm/name")).unwrap_or_else(|| "unnamed".to_owned());
     // The uuid starts with the target's family: LVM-, CRYPT-LUKS2-, mpath-.
     let family = text(&device.join("dm/uuid"))
-        .and_then(|uuid| {
-            uuid.split_once('-')
-                .map(|(family, _)| format!(" ({family})"))
-        })
+        .and_then(|uuid| uuid.split_once('-').map(|(family, _)| format!(" ({family})")))
         .unwrap_or_default();
     format!("device mapper {mapped}{family}{over}")
 }
 
 fn disk_line(roots: &Roots, disk: &Path) -> String {
-    let words: Vec<String> = [
-        vendor(disk),
-        model(disk),
-        drivers(roots, disk)
-            .first()
-            .map(|name| format!("driver {name}")),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
+    let words: Vec<String> =
+        [vendor(disk), model(disk), drivers(roots, disk).first().map(|name| format!("driver {name}"))]
+            .into_iter()
+            .flatten()
+            .collect();
     let name = device_name(disk);
-    if words.is_empty() {
-        format!("{name}: disk")
-    } else {
-        format!("{name}: {}", words.join(", "))
-    }
+    if words.is_empty() { format!("{name}: disk") } else { format!("{name}: {}", words.join(", ")) }
 }
 
 fn describe(roots: &Roots, top: &Path, disk: &Path, disks: &[PathBuf]) -> BlockDevice {
     let partition = number(&top.join("partition")).and_then(|number| u32::try_from(number).ok());
-    let whole = if partition.is_some() {
-        top.parent().unwrap_or(top)
-    } else {
-        top
-    };
+    let whole = if partition.is_some() { top.parent().unwrap_or(top) } else { top };
     let upper_queue: Option<Queue> = (whole != disk).then(|| queue::read(whole));
     BlockDevice {
         name: device_name(top),
@@ -302,8 +245,7 @@ fn describe(roots: &Roots, top: &Path, disk: &Path, disks: &[PathBuf]) -> BlockD
         partition,
         disk: device_name(disk),
         disks: disks.iter().map(|disk| device_name(disk)).collect(),
-        disk_size: number(&disk.join("size"))
-            .map(|sectors| Bytes(sectors.saturating_mul(SECTOR_BYTES))),
+        disk_size: number(&disk.join("size")).map(|sectors| Bytes(sectors.saturating_mul(SECTOR_BYTES))),
         vendor: vendor(disk),
         model: model(disk),
         driver: drivers(roots, disk).into_iter().next(),
@@ -315,10 +257,7 @@ fn describe(roots: &Roots, top: &Path, disk: &Path, disks: &[PathBuf]) -> BlockD
 fn device_number(device: &Path) -> Option<DeviceNumber> {
     let text = text(&device.join("dev"))?;
     let (major, minor) = text.split_once(':')?;
-    Some(DeviceNumber {
-        major: major.parse().ok()?,
-        minor: minor.parse().ok()?,
-    })
+    Some(DeviceNumber { major: major.parse().ok()?, minor: minor.parse().ok()? })
 }
 
 fn vendor(disk: &Path) -> Option<String> {
@@ -331,10 +270,7 @@ fn model(disk: &Path) -> Option<String> {
 
 /// The drivers of the disk and of what it hangs on, nearest first.
 fn drivers(roots: &Roots, disk: &Path) -> Vec<String> {
-    let root = roots
-        .sys
-        .canonicalize()
-        .unwrap_or_else(|_| roots.sys.clone());
+    let root = roots.sys.canonicalize().unwrap_or_else(|_| roots.sys.clone());
     disk.ancestors()
         .take_while(|directory| *directory != root)
         .flat_map(|directory| [directory.join("driver"), directory.join("device/driver")])
@@ -348,11 +284,7 @@ fn drivers(roots: &Roots, disk: &Path) -> Vec<String> {
         })
 }
 
-fn virtualization(
-    roots: &Roots,
-    block: Option<&BlockDevice>,
-    disk: Option<&PathBuf>,
-) -> Virtualization {
+fn virtualization(roots: &Roots, block: Option<&BlockDevice>, disk: Option<&PathBuf>) -> Virtualization {
     let disk_evidence = match (block, disk) {
         (Some(block), Some(disk)) => virtual_disk_evidence(roots, block, disk),
         _ => Vec::new(),
@@ -368,9 +300,7 @@ fn virtualization(
 fn virtual_disk_evidence(roots: &Roots, block: &BlockDevice, disk: &Path) -> Vec<String> {
     let name = &block.disk;
     let software = [name, &block.name].into_iter().find_map(|name| {
-        let (_, what) = SOFTWARE_DEVICES
-            .iter()
-            .find(|(start, _)| name.starts_with(start))?;
+        let (_, what) = SOFTWARE_DEVICES.iter().find(|(start, _)| name.starts_with(start))?;
         Some(format!("{name} {what}"))
     });
     let driver = drivers(roots, disk)
@@ -396,14 +326,8 @@ fn virtual_machine_evidence(roots: &Roots) -> Vec<String> {
     let dmi = ["product_name", "sys_vendor"]
         .iter()
         .filter_map(|name| roots.sys_text(&format!("class/dmi/id/{name}")))
-        .find(|text| {
-            VIRTUAL_MACHINE_NAMES
-                .iter()
-                .any(|known| text.contains(known))
-        })
+        .find(|text| VIRTUAL_MACHINE_NAMES.iter().any(|known| text.contains(known)))
         .map(|text| format!("the machine calls itself {text}"));
-    let hypervisor = roots
-        .sys_text("hypervisor/type")
-        .map(|kind| format!("the hypervisor {kind} in sysfs"));
+    let hypervisor = roots.sys_text("hypervisor/type").map(|kind| format!("the hypervisor {kind} in sysfs"));
     [flag, dmi, hypervisor].into_iter().flatten().collect()
 }

@@ -67,14 +67,10 @@ pub(super) fn support(probe: &io::Result<ProbeFile>, file_system: &str) -> Direc
     }
     let result = match probe {
         Err(error) => Err(format!("not tried: no file can be created here: {error}")),
-        Ok(ProbeFile {
-            direct: Err(error), ..
-        }) => Err(format!(
-            "{file_system} refuses to open with O_DIRECT: {error}"
-        )),
-        Ok(ProbeFile {
-            direct: Ok(file), ..
-        }) => {
+        Ok(ProbeFile { direct: Err(error), .. }) => {
+            Err(format!("{file_system} refuses to open with O_DIRECT: {error}"))
+        }
+        Ok(ProbeFile { direct: Ok(file), .. }) => {
             try_alignments(file, file_system).and_then(|found| uncached(file, file_system, found))
         }
     };
@@ -84,9 +80,7 @@ pub(super) fn support(probe: &io::Result<ProbeFile>, file_system: &str) -> Direc
 fn try_alignments(file: &File, file_system: &str) -> Result<DirectIoSupport, String> {
     match claimed_alignment(file) {
         Some((0, _) | (_, 0)) => {
-            return Err(format!(
-                "{file_system} opens with O_DIRECT, and statx says it has no effect"
-            ));
+            return Err(format!("{file_system} opens with O_DIRECT, and statx says it has no effect"));
         }
         Some((memory, offset)) if transfer(file, memory, offset).is_ok() => {
             return Ok(yes(memory, offset, AlignmentSource::Statx));
@@ -103,17 +97,11 @@ fn try_alignments(file: &File, file_system: &str) -> Result<DirectIoSupport, Str
             }
         }
     }
-    Err(format!(
-        "{file_system} opens with O_DIRECT, but a transfer fails: {last_error}"
-    ))
+    Err(format!("{file_system} opens with O_DIRECT, but a transfer fails: {last_error}"))
 }
 
 fn yes(memory: usize, offset: usize, source: AlignmentSource) -> DirectIoSupport {
-    DirectIoSupport::Yes {
-        memory_align: Bytes(memory as u64),
-        offset_align: Bytes(offset as u64),
-        source,
-    }
+    DirectIoSupport::Yes { memory_align: Bytes(memory as u64), offset_align: Bytes(offset as u64), source }
 }
 
 /// The alignment of memory and of offsets that the file system names; zero: no
@@ -121,10 +109,7 @@ fn yes(memory: usize, offset: usize, source: AlignmentSource) -> DirectIoSupport
 fn claimed_alignment(file: &File) -> Option<(usize, usize)> {
     let answer = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN).ok()?;
     let claimed = answer.stx_mask & StatxFlags::DIOALIGN.bits() != 0;
-    claimed.then_some((
-        answer.stx_dio_mem_align as usize,
-        answer.stx_dio_offset_align as usize,
-    ))
+    claimed.then_some((answer.stx_dio_mem_align as usize, answer.stx_dio_offset_align as usize))
 }
 
 /// Writes and reads back one block of `offset` bytes at that offset, with
@@ -132,9 +117,7 @@ fn claimed_alignment(file: &File) -> Option<(usize, usize)> {
 fn transfer(file: &File, memory: usize, offset: usize) -> io::Result<()> {
     let mut store = vec![0u8; 3 * memory + offset];
     let start = store.as_ptr().align_offset(2 * memory) + memory;
-    let block = store
-        .get_mut(start..start + offset)
-        .ok_or(io::ErrorKind::InvalidInput)?;
+    let block = store.get_mut(start..start + offset).ok_or(io::ErrorKind::InvalidInput)?;
     let pattern = |index: usize| (index % 251) as u8 ^ 0xA5;
     for (index, byte) in block.iter_mut().enumerate() {
         *byte = pattern(index);
@@ -142,32 +125,22 @@ fn transfer(file: &File, memory: usize, offset: usize) -> io::Result<()> {
     let written = rustix::io::pwrite(file, block, offset as u64)?;
     block.fill(0);
     let read = rustix::io::pread(file, &mut *block, offset as u64)?;
-    let same = block
-        .iter()
-        .enumerate()
-        .all(|(index, byte)| *byte == pattern(index));
+    let same = block.iter().enumerate().all(|(index, byte)| *byte == pattern(index));
     if written == offset && read == offset && same {
         Ok(())
     } else {
-        Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            "the block read is not the block written",
-        ))
+        Err(io::Error::new(io::ErrorKind::InvalidData, "the block read is not the block written"))
     }
 }
 
 /// The same answer, if the page cache holds nothing of the file or cannot be
 /// asked.
-fn uncached(
-    file: &File,
-    file_system: &str,
-    found: DirectIoSupport,
-) -> Result<DirectIoSupport, String> {
+fn uncached(file: &File, file_system: &str, found: DirectIoSupport) -> Result<DirectIoSupport, String> {
     let length = file.metadata().map(|metadata| Bytes(metadata.len()));
     match length.and_then(|length| receipt::residency(file.as_fd(), length)) {
-        Ok(residency) if residency.resident_pages > 0 => Err(format!(
-            "{file_system} opens with O_DIRECT and then reads through the page cache"
-        )),
+        Ok(residency) if residency.resident_pages > 0 => {
+            Err(format!("{file_system} opens with O_DIRECT and then reads through the page cache"))
+        }
         _ => Ok(found),
     }
 }

@@ -14,9 +14,7 @@ pub(super) fn read(roots: &Roots) -> Host {
     Host {
         kernel_release: roots.proc_text("sys/kernel/osrelease"),
         page_size: Bytes(rustix::param::page_size() as u64),
-        memlock_soft: rustix::process::getrlimit(rustix::process::Resource::Memlock)
-            .current
-            .map(Bytes),
+        memlock_soft: rustix::process::getrlimit(rustix::process::Resource::Memlock).current.map(Bytes),
         memlock_exempt: status_field(&status, "CapEff")
             .and_then(|mask| u64::from_str_radix(mask, 16).ok())
             .is_some_and(|mask| mask >> CAP_IPC_LOCK & 1 == 1),
@@ -26,7 +24,5 @@ pub(super) fn read(roots: &Roots) -> Host {
 
 /// The value of a field in the text of `/proc/self/status`.
 pub(super) fn status_field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
-    status
-        .lines()
-        .find_map(|line| Some(line.strip_prefix(name)?.strip_prefix(':')?.trim()))
+    status.lines().find_map(|line| Some(line.strip_prefix(name)?.strip_prefix(':')?.trim()))
 }

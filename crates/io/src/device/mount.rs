@@ -14,25 +14,16 @@ pub(super) fn table_path(roots: &Roots) -> PathBuf {
 /// All mounts, in the order they were made; lines that do not parse are left out.
 pub(super) fn read_table(roots: &Roots) -> Result<Vec<Mount>, DeviceError> {
     let table = table_path(roots);
-    let bytes = fs::read(&table).map_err(|source| DeviceError::MountTable {
-        table: table.clone(),
-        source,
-    })?;
-    Ok(String::from_utf8_lossy(&bytes)
-        .lines()
-        .filter_map(parse_line)
-        .collect())
+    let bytes =
+        fs::read(&table).map_err(|source| DeviceError::MountTable { table: table.clone(), source })?;
+    Ok(String::from_utf8_lossy(&bytes).lines().filter_map(parse_line).collect())
 }
 
 /// The mount that holds a resolved path: the one with the path's mount id, or
 /// else the one with the longest mount point above the path, and of those at
 /// the same point the last, since it hides the others.
 pub(super) fn find<'a>(table: &'a [Mount], path: &Path, id: Option<u64>) -> Option<&'a Mount> {
-    let holders = || {
-        table
-            .iter()
-            .filter(|mount| path.starts_with(&mount.mount_point))
-    };
+    let holders = || table.iter().filter(|mount| path.starts_with(&mount.mount_point));
     let by_id = holders().find(|mount| Some(mount.id) == id);
     // max_by_key returns the last of equals.
     by_id.or_else(|| holders().max_by_key(|mount| mount.mount_point.components().count()))
@@ -51,33 +42,20 @@ pub(super) fn parse_line(line: &str) -> Option<Mount> {
     let mut fields = mount_part.split(' ');
     let id = fields.next()?.parse().ok()?;
     let (major, minor) = fields.nth(1)?.split_once(':')?;
-    let device = DeviceNumber {
-        major: major.parse().ok()?,
-        minor: minor.parse().ok()?,
-    };
+    let device = DeviceNumber { major: major.parse().ok()?, minor: minor.parse().ok()? };
     let mount_point = PathBuf::from(std::ffi::OsString::from_vec(unescape(fields.nth(1)?)));
     let mount_options = fields.next()?;
     let mut fields = file_system_part.split(' ');
     let file_system = fields.next()?.to_owned();
     let source = String::from_utf8_lossy(&unescape(fields.next()?)).into_owned();
     let mut options: Vec<String> = Vec::new();
-    for option in mount_options
-        .split(',')
-        .chain(fields.next().unwrap_or_default().split(','))
-    {
+    for option in mount_options.split(',').chain(fields.next().unwrap_or_default().split(',')) {
         let option = String::from_utf8_lossy(&unescape(option)).into_owned();
         if !option.is_empty() && !options.contains(&option) {
             options.push(option);
         }
     }
-    Some(Mount {
-        mount_point,
-        file_system,
-        options,
-        source,
-        device,
-        id,
-    })
+    Some(Mount { mount_point, file_system, options, source, device, id })
 }
 
 /// Blanks, tabs, line ends and backslashes stand as three octal digits: `\040`.
@@ -86,10 +64,7 @@ fn unescape(field: &str) -> Vec<u8> {
     let mut rest = field;
     while let Some((before, after)) = rest.split_once('\\') {
         bytes.extend_from_slice(before.as_bytes());
-        match after
-            .get(..3)
-            .and_then(|digits| u8::from_str_radix(digits, 8).ok())
-        {
+        match after.get(..3).and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
             Some(byte) => {
                 bytes.push(byte);
                 rest = after.get(3..).unwrap_or_default();

@@ -7,17 +7,8 @@ use super::{BlockDevice, DeviceDescription, DirectIoSupport, IoUringSupport, Que
 use plumb_units::Bytes;
 
 /// File systems whose files are somewhere else.
-const REMOTE_FILE_SYSTEMS: [&str; 9] = [
-    "nfs",
-    "nfs4",
-    "cifs",
-    "smb3",
-    "9p",
-    "virtiofs",
-    "ceph",
-    "fuse",
-    "glusterfs",
-];
+const REMOTE_FILE_SYSTEMS: [&str; 9] =
+    ["nfs", "nfs4", "cifs", "smb3", "9p", "virtiofs", "ceph", "fuse", "glusterfs"];
 /// Mount options under which a sync does not reach the disk.
 const UNSAFE_OPTIONS: [&str; 4] = ["nobarrier", "barrier=0", "volatile", "fsync=volatile"];
 /// Below this a buffer arena cannot be registered whole.
@@ -41,13 +32,8 @@ fn file_system_notes(description: &DeviceDescription) -> Vec<String> {
     let file_system = &mount.file_system;
     let mut notes = Vec::new();
     if super::direct::is_memory_file_system(file_system) {
-        notes.push(format!(
-            "{file_system} has no device: times here are those of memory"
-        ));
-    } else if REMOTE_FILE_SYSTEMS
-        .iter()
-        .any(|name| is_or_extends(file_system, name))
-    {
+        notes.push(format!("{file_system} has no device: times here are those of memory"));
+    } else if REMOTE_FILE_SYSTEMS.iter().any(|name| is_or_extends(file_system, name)) {
         notes.push(format!(
             "{file_system} is served from elsewhere ({}): network and server are part of every time",
             mount.source
@@ -59,16 +45,9 @@ fn file_system_notes(description: &DeviceDescription) -> Vec<String> {
         ));
     }
     if description.space.read_only {
-        notes.push(format!(
-            "{} is mounted read-only",
-            mount.mount_point.display()
-        ));
+        notes.push(format!("{} is mounted read-only", mount.mount_point.display()));
     }
-    for option in mount
-        .options
-        .iter()
-        .filter(|option| UNSAFE_OPTIONS.contains(&option.as_str()))
-    {
+    for option in mount.options.iter().filter(|option| UNSAFE_OPTIONS.contains(&option.as_str())) {
         notes.push(format!(
             "mounted with {option}: a sync returns before the disk has flushed, commit times are not those of durable commits"
         ));
@@ -76,14 +55,9 @@ fn file_system_notes(description: &DeviceDescription) -> Vec<String> {
     if file_system == "ext4" && mount.options.iter().any(|option| option == "data=journal") {
         notes.push("ext4 with data=journal writes data twice and has no direct I/O".to_owned());
     }
-    if mount
-        .options
-        .iter()
-        .any(|option| option == "discard" || option.starts_with("discard="))
-    {
+    if mount.options.iter().any(|option| option == "discard" || option.starts_with("discard=")) {
         notes.push(
-            "mounted with discard: removing files sends discards that compete with measured I/O"
-                .to_owned(),
+            "mounted with discard: removing files sends discards that compete with measured I/O".to_owned(),
         );
     }
     notes
@@ -91,9 +65,7 @@ fn file_system_notes(description: &DeviceDescription) -> Vec<String> {
 
 /// `fuse` covers `fuse.sshfs` too.
 fn is_or_extends(file_system: &str, name: &str) -> bool {
-    file_system
-        .strip_prefix(name)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    file_system.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// A sync is as the device the file system sees promises it.
@@ -146,19 +118,12 @@ fn queue_notes(block: &BlockDevice, description: &DeviceDescription) -> Vec<Stri
     }
     match queue.io_poll {
         Some(true) => {}
-        _ => notes.push(format!(
-            "{disk} has no polled queues: an IOPOLL ring cannot be used"
-        )),
+        _ => notes.push(format!("{disk} has no polled queues: an IOPOLL ring cannot be used")),
     }
-    if queue
-        .atomic_write_unit_max
-        .is_none_or(|largest| largest.0 == 0)
-    {
+    if queue.atomic_write_unit_max.is_none_or(|largest| largest.0 == 0) {
         notes.push(format!(
             "{disk} has no atomic writes: a block larger than {} may be torn by a power cut",
-            queue
-                .logical_block_size
-                .map_or("a sector".to_owned(), |size| size.to_string())
+            queue.logical_block_size.map_or("a sector".to_owned(), |size| size.to_string())
         ));
     }
     notes
@@ -207,10 +172,7 @@ fn method_notes(description: &DeviceDescription) -> Vec<String> {
     }
     match &description.io_uring {
         IoUringSupport::No { why, cure } => notes.push(format!("no io_uring: {why}; {cure}")),
-        IoUringSupport::Yes {
-            registered_buffers: false,
-            ..
-        } => {
+        IoUringSupport::Yes { registered_buffers: false, .. } => {
             notes.push("io_uring cannot register buffers: see ulimit -l".to_owned());
         }
         IoUringSupport::Yes { .. } => {}
@@ -225,9 +187,7 @@ fn method_notes(description: &DeviceDescription) -> Vec<String> {
         ));
     }
     if host.transparent_huge_pages.as_deref() == Some("never") {
-        notes.push(
-            "transparent huge pages are off: large requests are made of single pages".to_owned(),
-        );
+        notes.push("transparent huge pages are off: large requests are made of single pages".to_owned());
     }
     notes
 }

@@ -14,9 +14,7 @@ pub(super) fn read(disk: &Path) -> Queue {
     let kib = |name: &str| value(name).map(|kib| Bytes(kib.saturating_mul(Bytes::K)));
     let schedulers = text(&queue.join("scheduler")).unwrap_or_default();
     Queue {
-        write_cache: text(&queue.join("write_cache"))
-            .as_deref()
-            .and_then(parse_write_cache),
+        write_cache: text(&queue.join("write_cache")).as_deref().and_then(parse_write_cache),
         fua: flag("fua"),
         scheduler: bracketed(&schedulers).map(str::to_owned),
         schedulers: schedulers
@@ -47,9 +45,6 @@ fn parse_write_cache(text: &str) -> Option<WriteCache> {
 
 /// Directories 0, 1, 2...; a device without its own queue (dm, md) has none.
 fn hardware_queues(mq: &Path) -> Option<usize> {
-    let count = names(mq)
-        .iter()
-        .filter(|name| name.parse::<u32>().is_ok())
-        .count();
+    let count = names(mq).iter().filter(|name| name.parse::<u32>().is_ok()).count();
     (count > 0).then_some(count)
 }

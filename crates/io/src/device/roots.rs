@@ -15,10 +15,7 @@ pub(super) struct Roots {
 impl Roots {
     /// Those of this machine.
     pub(super) fn real() -> Roots {
-        Roots {
-            sys: PathBuf::from("/sys"),
-            proc: PathBuf::from("/proc"),
-        }
+        Roots { sys: PathBuf::from("/sys"), proc: PathBuf::from("/proc") }
     }
 
     /// The text of a file under the sysfs root, trimmed; `None` when it is
@@ -48,9 +45,7 @@ pub(super) fn number(path: &Path) -> Option<u64> {
 /// The choice in brackets: `b` of `a [b] c`; the only word when there is one.
 pub(super) fn bracketed(text: &str) -> Option<&str> {
     let mut words = text.split_whitespace();
-    let chosen = words
-        .clone()
-        .find_map(|word| word.strip_prefix('[')?.strip_suffix(']'));
+    let chosen = words.clone().find_map(|word| word.strip_prefix('[')?.strip_suffix(']'));
     chosen.or_else(|| words.next().filter(|_| words.next().is_none()))
 }
 
@@ -59,16 +54,13 @@ pub(super) fn names(directory: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(directory) else {
         return Vec::new();
     };
-    let mut names: Vec<String> = entries
-        .filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()))
-        .collect();
+    let mut names: Vec<String> =
+        entries.filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned())).collect();
     names.sort();
     names
 }
 
 /// The last component of a path as text; empty when there is none.
 pub(super) fn base_name(path: &Path) -> String {
-    path.file_name()
-        .map(|name| name.to_string_lossy().into_owned())
-        .unwrap_or_default()
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }

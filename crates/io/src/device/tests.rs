@@ -20,16 +20,11 @@ impl Machine {
         let root = std::env::temp_dir().join(name);
         fs::create_dir_all(root.join("sys")).unwrap();
         fs::create_dir_all(root.join("proc/self")).unwrap();
-        Machine {
-            root: root.canonicalize().unwrap(),
-        }
+        Machine { root: root.canonicalize().unwrap() }
     }
 
     fn roots(&self) -> Roots {
-        Roots {
-            sys: self.root.join("sys"),
-            proc: self.root.join("proc"),
-        }
+        Roots { sys: self.root.join("sys"), proc: self.root.join("proc") }
     }
 
     fn file(&self, path: &str, text: &str) -> &Machine {
@@ -90,28 +85,16 @@ fn virtio_machine() -> Machine {
     machine
         .mounted("254:0", "ext4 /dev/vda rw,discard")
         .directory("sys/bus/virtio/drivers/virtio_blk")
-        .link(
-            "sys/devices/pci0000:00/virtio1/driver",
-            "sys/bus/virtio/drivers/virtio_blk",
-        )
+        .link("sys/devices/pci0000:00/virtio1/driver", "sys/bus/virtio/drivers/virtio_blk")
         .link(&format!("{disk}/device"), "sys/devices/pci0000:00/virtio1")
         .file("sys/devices/pci0000:00/virtio1/vendor", "0x1af4\n")
         .file(&format!("{disk}/size"), "2097152\n")
         .directory(&format!("{disk}/slaves"))
         .directory(&format!("{disk}/mq/0"))
-        .file(
-            "proc/cpuinfo",
-            "processor : 0\nflags\t\t: fpu sse2 hypervisor avx\n",
-        )
+        .file("proc/cpuinfo", "processor : 0\nflags\t\t: fpu sse2 hypervisor avx\n")
         .file("proc/sys/kernel/osrelease", "6.18.44\n")
-        .file(
-            "proc/self/status",
-            "Name:\tplumb\nCapEff:\t0000000000000000\nSeccomp:\t0\n",
-        )
-        .file(
-            "sys/kernel/mm/transparent_hugepage/enabled",
-            "always [madvise] never\n",
-        );
+        .file("proc/self/status", "Name:\tplumb\nCapEff:\t0000000000000000\nSeccomp:\t0\n")
+        .file("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
     for (name, value) in [
         ("write_cache", "write back"),
         ("fua", "0"),
@@ -138,20 +121,11 @@ fn a_virtio_disk_is_described_with_its_queue() {
     assert_eq!(description.mount.file_system, "ext4");
     assert_eq!(description.mount.source, "/dev/vda");
     assert_eq!(description.mount.options, ["rw", "relatime", "discard"]);
-    assert_eq!(
-        description.stack,
-        ["ext4 on /dev/vda", "vda: 0x1af4, driver virtio_blk"]
-    );
+    assert_eq!(description.stack, ["ext4 on /dev/vda", "vda: 0x1af4, driver virtio_blk"]);
     let block = description.block.unwrap();
     assert_eq!(block.name, "vda");
     assert_eq!(block.disk, "vda");
-    assert_eq!(
-        block.number,
-        Some(DeviceNumber {
-            major: 254,
-            minor: 0
-        })
-    );
+    assert_eq!(block.number, Some(DeviceNumber { major: 254, minor: 0 }));
     assert_eq!(block.partition, None);
     assert_eq!(block.disk_size, Some(Bytes(Bytes::G)));
     assert_eq!(block.driver.as_deref(), Some("virtio_blk"));
@@ -160,9 +134,7 @@ fn a_virtio_disk_is_described_with_its_queue() {
         write_cache: Some(WriteCache::WriteBack),
         fua: Some(false),
         scheduler: Some("mq-deadline".to_owned()),
-        schedulers: ["none", "mq-deadline", "kyber", "bfq"]
-            .map(str::to_owned)
-            .to_vec(),
+        schedulers: ["none", "mq-deadline", "kyber", "bfq"].map(str::to_owned).to_vec(),
         nr_requests: Some(256),
         request_size_max: Some(Bytes(4 * Bytes::M)),
         max_segments: Some(254),
@@ -180,16 +152,10 @@ fn a_virtio_disk_is_described_with_its_queue() {
     assert!(description.virtualization.machine);
     assert_eq!(
         description.virtualization.evidence,
-        [
-            "vda has the driver virtio_blk",
-            "the processor flag hypervisor"
-        ]
+        ["vda has the driver virtio_blk", "the processor flag hypervisor"]
     );
     assert_eq!(description.host.kernel_release.as_deref(), Some("6.18.44"));
-    assert_eq!(
-        description.host.transparent_huge_pages.as_deref(),
-        Some("madvise")
-    );
+    assert_eq!(description.host.transparent_huge_pages.as_deref(), Some("madvise"));
     assert!(!description.host.memlock_exempt);
 }
 
@@ -197,13 +163,8 @@ fn a_virtio_disk_is_described_with_its_queue() {
 fn the_notes_of_a_virtio_disk_say_what_matters() {
     let mut description = virtio_machine().describe();
     // What the machine the tests run on answers is not the fixture's.
-    description.direct_io = DirectIoSupport::No {
-        why: "a reason".to_owned(),
-    };
-    description.io_uring = IoUringSupport::No {
-        why: "a reason".to_owned(),
-        cure: "a cure".to_owned(),
-    };
+    description.direct_io = DirectIoSupport::No { why: "a reason".to_owned() };
+    description.io_uring = IoUringSupport::No { why: "a reason".to_owned(), cure: "a cure".to_owned() };
     description.host.memlock_soft = Some(Bytes(8 * Bytes::M));
     description.host.page_size = Bytes(4096);
     let expect = "\
@@ -223,23 +184,12 @@ locked memory is limited to 8M: a larger buffer arena cannot be registered (ulim
 
 fn nvme(machine: &Machine) -> &Machine {
     let disk = "sys/devices/pci0000:00/0000:00:04.0/nvme/nvme0/nvme0n1";
-    machine
-        .device(disk, "259:0")
-        .device(&format!("{disk}/nvme0n1p2"), "259:2");
+    machine.device(disk, "259:0").device(&format!("{disk}/nvme0n1p2"), "259:2");
     machine
         .directory("sys/bus/pci/drivers/nvme")
-        .link(
-            "sys/devices/pci0000:00/0000:00:04.0/driver",
-            "sys/bus/pci/drivers/nvme",
-        )
-        .link(
-            &format!("{disk}/device"),
-            "sys/devices/pci0000:00/0000:00:04.0/nvme/nvme0",
-        )
-        .file(
-            "sys/devices/pci0000:00/0000:00:04.0/nvme/nvme0/model",
-            "Fast SSD 980      \n",
-        )
+        .link("sys/devices/pci0000:00/0000:00:04.0/driver", "sys/bus/pci/drivers/nvme")
+        .link(&format!("{disk}/device"), "sys/devices/pci0000:00/0000:00:04.0/nvme/nvme0")
+        .file("sys/devices/pci0000:00/0000:00:04.0/nvme/nvme0/model", "Fast SSD 980      \n")
         .file(&format!("{disk}/nvme0n1p2/partition"), "2\n")
         .file(&format!("{disk}/queue/write_cache"), "write through")
         .file(&format!("{disk}/queue/scheduler"), "[none] mq-deadline")
@@ -256,11 +206,7 @@ fn a_partition_leads_to_its_disk() {
     let description = machine.describe();
     assert_eq!(
         description.stack,
-        [
-            "xfs on /dev/nvme0n1p2",
-            "nvme0n1p2: partition 2 of nvme0n1",
-            "nvme0n1: Fast SSD 980, driver nvme"
-        ]
+        ["xfs on /dev/nvme0n1p2", "nvme0n1p2: partition 2 of nvme0n1", "nvme0n1: Fast SSD 980, driver nvme"]
     );
     let block = description.block.unwrap();
     assert_eq!(block.name, "nvme0n1p2");
@@ -281,9 +227,7 @@ fn a_volume_leads_through_its_slaves_to_the_disk() {
     let machine = Machine::new();
     let volume = "sys/devices/virtual/block/dm-0";
     let partition = "sys/devices/pci0000:00/0000:00:04.0/nvme/nvme0/nvme0n1/nvme0n1p2";
-    nvme(&machine)
-        .device(volume, "253:0")
-        .mounted("253:0", "ext4 /dev/mapper/vg-data rw");
+    nvme(&machine).device(volume, "253:0").mounted("253:0", "ext4 /dev/mapper/vg-data rw");
     machine
         .link(&format!("{volume}/slaves/nvme0n1p2"), partition)
         .file(&format!("{volume}/dm/name"), "vg-data\n")
@@ -312,9 +256,7 @@ fn a_mirror_names_all_its_disks() {
     let mirror = "sys/devices/virtual/block/md0";
     for (name, number) in [("sda", "8:0"), ("sdb", "8:16")] {
         let disk = format!("sys/devices/ata/block/{name}");
-        machine
-            .device(&disk, number)
-            .link(&format!("{mirror}/slaves/{name}"), &disk);
+        machine.device(&disk, number).link(&format!("{mirror}/slaves/{name}"), &disk);
     }
     machine
         .device(mirror, "9:0")
@@ -323,12 +265,7 @@ fn a_mirror_names_all_its_disks() {
     let description = machine.describe();
     assert_eq!(
         description.stack,
-        [
-            "ext4 on /dev/md0",
-            "md0: md raid1 over 2 devices",
-            "sda: disk",
-            "sdb: disk"
-        ]
+        ["ext4 on /dev/md0", "md0: md raid1 over 2 devices", "sda: disk", "sdb: disk"]
     );
     let note = "md0 lies on 2 disks (sda, sdb): the queue described is that of sda";
     assert!(notes(&description).iter().any(|line| line == note));
@@ -341,10 +278,7 @@ fn a_loop_device_leads_to_the_disk_of_its_file() {
     let (file, root) = (machine.root.join("below/image"), machine.root.display());
     machine
         .device(device, "7:0")
-        .file(
-            &format!("{device}/loop/backing_file"),
-            &file.display().to_string(),
-        )
+        .file(&format!("{device}/loop/backing_file"), &file.display().to_string())
         .file(
             "proc/self/mountinfo",
             &format!(
@@ -371,10 +305,13 @@ fn a_loop_device_leads_to_the_disk_of_its_file() {
 fn an_overlay_leads_to_the_disk_of_its_upper_directory() {
     let machine = virtio_machine();
     let root = machine.root.display();
-    machine.directory("layers/upper").file("proc/self/mountinfo", &format!(
-        "900000001 1 0:50 / {root} rw - overlay overlay rw,lowerdir=/l,upperdir={root}/layers/upper\n\
+    machine.directory("layers/upper").file(
+        "proc/self/mountinfo",
+        &format!(
+            "900000001 1 0:50 / {root} rw - overlay overlay rw,lowerdir=/l,upperdir={root}/layers/upper\n\
          900000002 1 254:0 / {root}/layers rw - ext4 /dev/vda rw\n"
-    ));
+        ),
+    );
     let description = machine.describe();
     assert_eq!(
         description.stack,
@@ -395,10 +332,7 @@ fn an_overlay_of_another_namespace_ends_the_walk() {
     let description = machine.describe();
     assert_eq!(
         description.stack,
-        [
-            "overlay on overlay",
-            "upper directory /nowhere/upper: not visible from here"
-        ]
+        ["overlay on overlay", "upper directory /nowhere/upper: not visible from here"]
     );
     assert_eq!(description.block, None);
 }
@@ -408,16 +342,11 @@ fn a_btrfs_is_found_by_its_source_with_all_its_devices() {
     let machine = Machine::new();
     for (name, number) in [("sdy", "8:1"), ("sdz", "8:2")] {
         let disk = format!("sys/devices/ata/block/{name}");
-        machine
-            .device(&disk, number)
-            .link(&format!("sys/fs/btrfs/uuid/devices/{name}"), &disk);
+        machine.device(&disk, number).link(&format!("sys/fs/btrfs/uuid/devices/{name}"), &disk);
     }
     machine.mounted("0:40", "btrfs /dev/sdz rw,compress=zstd:3");
     let description = machine.describe();
-    assert_eq!(
-        description.stack,
-        ["btrfs on /dev/sdz", "sdy: disk", "sdz: disk"]
-    );
+    assert_eq!(description.stack, ["btrfs on /dev/sdz", "sdy: disk", "sdz: disk"]);
     assert_eq!(description.block.unwrap().disks, ["sdy", "sdz"]);
 }
 
@@ -426,14 +355,12 @@ fn without_sysfs_the_device_is_unknown_and_said_so() {
     let machine = Machine::new();
     machine.mounted("254:0", "ext4 /dev/vda rw");
     let description = machine.describe();
-    assert_eq!(
-        description.stack,
-        ["ext4 on /dev/vda", "device 254:0: not in sysfs"]
-    );
+    assert_eq!(description.stack, ["ext4 on /dev/vda", "device 254:0: not in sysfs"]);
     assert_eq!(description.block, None);
     assert_eq!(description.virtualization, Virtualization::default());
     assert_eq!(description.host.transparent_huge_pages, None);
-    let note = "no block device is visible under ext4 (/dev/vda): write cache, scheduler and queue are unknown";
+    let note =
+        "no block device is visible under ext4 (/dev/vda): write cache, scheduler and queue are unknown";
     assert!(notes(&description).iter().any(|line| line == note));
 }
 
@@ -445,35 +372,22 @@ fn tmpfs_has_no_device_and_no_direct_io() {
     assert_eq!(description.stack, ["tmpfs on tmpfs"]);
     assert_eq!(
         description.direct_io,
-        DirectIoSupport::No {
-            why: "tmpfs keeps files in memory: there is no device to reach".to_owned()
-        }
+        DirectIoSupport::No { why: "tmpfs keeps files in memory: there is no device to reach".to_owned() }
     );
-    assert_eq!(
-        notes(&description)[0],
-        "tmpfs has no device: times here are those of memory"
-    );
+    assert_eq!(notes(&description)[0], "tmpfs has no device: times here are those of memory");
 }
 
 #[test]
 fn of_stacked_mounts_the_last_counts_and_escapes_are_read() {
     let line = |id: u64, point: &str, kind: &str| {
-        mount::parse_line(&format!(
-            "{id} 1 8:1 / {point} rw,nosuid - {kind} /dev/x rw"
-        ))
-        .unwrap()
+        mount::parse_line(&format!("{id} 1 8:1 / {point} rw,nosuid - {kind} /dev/x rw")).unwrap()
     };
     let table = [
         line(900_000_001, "/", "ext4"),
         line(900_000_002, r"/a\040b", "xfs"),
         line(900_000_003, r"/a\040b", "btrfs"),
     ];
-    let kind = |path: &str, id| {
-        mount::find(&table, Path::new(path), id)
-            .unwrap()
-            .file_system
-            .clone()
-    };
+    let kind = |path: &str, id| mount::find(&table, Path::new(path), id).unwrap().file_system.clone();
     assert_eq!(table[1].mount_point, Path::new("/a b"));
     assert_eq!(kind("/a b/c", None), "btrfs");
     assert_eq!(kind("/a b/c", Some(900_000_002)), "xfs");
@@ -493,30 +407,16 @@ fn the_choice_in_brackets_is_the_one_in_use() {
 #[test]
 fn each_refusal_of_io_uring_has_its_cure() {
     let check = |errno: i32, disabled: Option<u32>, filtered: bool, expect: (&str, &str)| {
-        let state = ProcessState {
-            disabled,
-            filtered,
-            memlock: "64 KB".to_owned(),
-        };
+        let state = ProcessState { disabled, filtered, memlock: "64 KB".to_owned() };
         let (reason, cure) = explain(&io::Error::from_raw_os_error(errno), &state);
         assert!(reason.contains(expect.0), "{reason}");
         assert!(cure.contains(expect.1), "{cure}");
     };
-    check(
-        libc::ENOSYS,
-        None,
-        false,
-        ("older than 5.1", "CONFIG_IO_URING"),
-    );
+    check(libc::ENOSYS, None, false, ("older than 5.1", "CONFIG_IO_URING"));
     check(libc::ENOSYS, Some(0), true, ("seccomp", "seccomp=PROFILE"));
     check(libc::EPERM, Some(0), true, ("seccomp", "seccomp=PROFILE"));
     check(libc::EPERM, Some(1), false, ("is 1", "io_uring_group"));
-    check(
-        libc::EPERM,
-        Some(2),
-        true,
-        ("is 2", "sysctl -w kernel.io_uring_disabled=0"),
-    );
+    check(libc::EPERM, Some(2), true, ("is 2", "sysctl -w kernel.io_uring_disabled=0"));
     check(libc::EPERM, Some(0), false, ("security module", "SELinux"));
     check(libc::ENOMEM, Some(0), false, ("64 KB", "ulimit -l"));
     check(libc::EIO, Some(0), false, ("unexpected", "another method"));
@@ -534,15 +434,9 @@ fn an_error_names_the_path_and_the_cure() {
     let unmounted = describe_under(&machine.roots(), &machine.root).unwrap_err();
     let start = format!("cannot read the mount table {}", table.display());
     assert!(unmounted.to_string().starts_with(&start), "{unmounted}");
-    machine.file(
-        "proc/self/mountinfo",
-        "5 1 0:1 / /elsewhere rw - proc proc rw\n",
-    );
+    machine.file("proc/self/mountinfo", "5 1 0:1 / /elsewhere rw - proc proc rw\n");
     let nowhere = describe_under(&machine.roots(), &machine.root).unwrap_err();
-    assert!(
-        matches!(nowhere, DeviceError::NoMount { mount_count: 1, .. }),
-        "{nowhere}"
-    );
+    assert!(matches!(nowhere, DeviceError::NoMount { mount_count: 1, .. }), "{nowhere}");
 }
 
 /// What cannot be known is asserted only to hang together.
@@ -559,24 +453,12 @@ fn this_machine_is_described_and_the_probe_leaves_nothing() {
     assert!(description.space.total >= description.space.free);
     assert!(description.space.block_size.0 >= 512);
     assert!(description.stack[0].starts_with(&description.mount.file_system));
-    if let DirectIoSupport::Yes {
-        memory_align,
-        offset_align,
-        ..
-    } = description.direct_io
-    {
+    if let DirectIoSupport::Yes { memory_align, offset_align, .. } = description.direct_io {
         assert!(memory_align.0.is_power_of_two());
         assert!(offset_align.0.is_power_of_two());
-        assert!(!direct::is_memory_file_system(
-            &description.mount.file_system
-        ));
+        assert!(!direct::is_memory_file_system(&description.mount.file_system));
     }
-    if let IoUringSupport::Yes {
-        features,
-        file_read,
-        ..
-    } = &description.io_uring
-    {
+    if let IoUringSupport::Yes { features, file_read, .. } = &description.io_uring {
         assert!(features.contains(&"nodrop"));
         assert!(file_read);
     }
@@ -590,9 +472,7 @@ fn shared_memory_opens_direct_and_is_refused_all_the_same() {
         return;
     };
     if description.mount.file_system == "tmpfs" {
-        assert!(
-            matches!(&description.direct_io, DirectIoSupport::No { why } if why.contains("memory"))
-        );
+        assert!(matches!(&description.direct_io, DirectIoSupport::No { why } if why.contains("memory")));
         assert_eq!(description.block, None);
     }
 }

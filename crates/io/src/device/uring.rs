@@ -34,10 +34,7 @@ pub(super) fn support(roots: &Roots, host: &Host, probe: Option<&File>) -> IoUri
         Ok(support) => support,
         Err(Refusal { step, error }) => {
             let (reason, cure) = explain(&error, &ProcessState::read(roots, host));
-            IoUringSupport::No {
-                why: format!("{step} failed: {error}: {reason}"),
-                cure,
-            }
+            IoUringSupport::No { why: format!("{step} failed: {error}: {reason}"), cure }
         }
     }
 }
@@ -71,9 +68,7 @@ fn attempt(probe: Option<&File>) -> Result<IoUringSupport, Refusal> {
 fn read(ring: &mut IoUring, file: &File) -> io::Result<()> {
     let buffer = Box::leak(vec![0u8; READ_BYTES].into_boxed_slice());
     let address: *mut u8 = buffer.as_mut_ptr();
-    let entry = opcode::Read::new(Fd(file.as_raw_fd()), address, READ_BYTES as u32)
-        .offset(0)
-        .build();
+    let entry = opcode::Read::new(Fd(file.as_raw_fd()), address, READ_BYTES as u32).offset(0).build();
     // On failure the kernel may still write to the buffer: it stays leaked, once.
     submit_one(ring, &entry)?;
     #[allow(unsafe_code)]
@@ -96,10 +91,7 @@ fn submit_one(ring: &mut IoUring, entry: &squeue::Entry) -> io::Result<()> {
     } else {
         ring.submit_and_wait(1)?;
     }
-    let completion = ring
-        .completion()
-        .next()
-        .ok_or_else(|| io::Error::from(Errno::TIME))?;
+    let completion = ring.completion().next().ok_or_else(|| io::Error::from(Errno::TIME))?;
     match u32::try_from(completion.result()) {
         Ok(_) => Ok(()),
         Err(_) => Err(io::Error::from_raw_os_error(-completion.result())),
@@ -108,10 +100,7 @@ fn submit_one(ring: &mut IoUring, entry: &squeue::Entry) -> io::Result<()> {
 
 fn registers_a_page(ring: &IoUring) -> bool {
     let mut page = vec![0u8; rustix::param::page_size()];
-    let buffer = libc::iovec {
-        iov_base: page.as_mut_ptr().cast(),
-        iov_len: page.len(),
-    };
+    let buffer = libc::iovec { iov_base: page.as_mut_ptr().cast(), iov_len: page.len() };
     #[allow(unsafe_code)]
     // SAFETY: the buffer lives until it is unregistered below, and no request
     // in between uses it.
@@ -129,10 +118,7 @@ fn feature_names(parameters: &Parameters) -> Vec<&'static str> {
         (parameters.is_feature_ext_arg(), "ext_arg"),
         (parameters.is_feature_native_workers(), "native_workers"),
         (parameters.is_feature_resource_tagging(), "resource_tagging"),
-        (
-            parameters.is_feature_skip_cqe_on_success(),
-            "skip_cqe_on_success",
-        ),
+        (parameters.is_feature_skip_cqe_on_success(), "skip_cqe_on_success"),
         (parameters.is_feature_linked_file(), "linked_file"),
         (parameters.is_feature_min_timeout(), "min_timeout"),
         (parameters.is_feature_no_iowait(), "no_iowait"),
@@ -159,9 +145,7 @@ impl ProcessState {
         ProcessState {
             disabled: disabled.and_then(|text| text.parse().ok()),
             filtered: status_field(&status, "Seccomp") == Some("2"),
-            memlock: host
-                .memlock_soft
-                .map_or("unlimited".to_owned(), |limit| limit.to_string()),
+            memlock: host.memlock_soft.map_or("unlimited".to_owned(), |limit| limit.to_string()),
         }
     }
 }
@@ -170,18 +154,15 @@ impl ProcessState {
 pub(super) fn explain(error: &io::Error, state: &ProcessState) -> (String, String) {
     let say = |reason: &str, cure: &str| (reason.to_owned(), cure.to_owned());
     match (Errno::from_io_error(error), state.disabled) {
-        (Some(Errno::NOSYS), _) if state.filtered => say(
-            "a seccomp filter hides it, or the kernel lacks it",
-            SECCOMP_CURE,
-        ),
-        (Some(Errno::NOSYS), _) => say(
-            "the kernel is older than 5.1 or built without it",
-            "use a kernel with CONFIG_IO_URING",
-        ),
-        (Some(Errno::PERM), Some(2)) => say(
-            "kernel.io_uring_disabled is 2",
-            "sysctl -w kernel.io_uring_disabled=0",
-        ),
+        (Some(Errno::NOSYS), _) if state.filtered => {
+            say("a seccomp filter hides it, or the kernel lacks it", SECCOMP_CURE)
+        }
+        (Some(Errno::NOSYS), _) => {
+            say("the kernel is older than 5.1 or built without it", "use a kernel with CONFIG_IO_URING")
+        }
+        (Some(Errno::PERM), Some(2)) => {
+            say("kernel.io_uring_disabled is 2", "sysctl -w kernel.io_uring_disabled=0")
+        }
         (Some(Errno::PERM), Some(1)) => say(
             "kernel.io_uring_disabled is 1",
             "sysctl -w kernel.io_uring_disabled=0, or join the group kernel.io_uring_group names",
@@ -197,17 +178,13 @@ pub(super) fn explain(error: &io::Error, state: &ProcessState) -> (String, Strin
             format!("locked memory is limited to {}", state.memlock),
             "ulimit -l unlimited (systemd: LimitMEMLOCK=infinity)".to_owned(),
         ),
-        (Some(Errno::MFILE), _) => say(
-            "the process has too many files open",
-            "ulimit -n with a larger number",
-        ),
+        (Some(Errno::MFILE), _) => {
+            say("the process has too many files open", "ulimit -n with a larger number")
+        }
         (Some(Errno::TIME), _) => say(
             "no completion within 5 s",
             "look for a hung device or server under this path in the kernel log",
         ),
-        _ => say(
-            "unexpected",
-            "use another method of I/O: system calls or threads",
-        ),
+        _ => say("unexpected", "use another method of I/O: system calls or threads"),
     }
 }

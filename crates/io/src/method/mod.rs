@@ -366,7 +366,11 @@ impl Channel {
         session.transferred(request.stream, begin, end, bytes);
         request.file.counters().add(write, bytes, end.saturating_sub(begin).0);
         self.in_flight -= 1;
-        self.ready.push_back(Ok(Completion { tag: request.tag, buffer: request.buffer, range: request.range }));
+        self.ready.push_back(Ok(Completion {
+            tag: request.tag,
+            buffer: request.buffer,
+            range: request.range,
+        }));
     }
 }
 

@@ -49,7 +49,9 @@ impl Pool {
                 .name(format!("io-{number:02}"))
                 .stack_size(128 * 1024)
                 .spawn(move || queue.serve())
-                .map_err(|source| IoError::operation("start an I/O thread for", Path::new("the pool"), source))?;
+                .map_err(|source| {
+                    IoError::operation("start an I/O thread for", Path::new("the pool"), source)
+                })?;
             pool.workers.push(worker);
         }
         Ok(pool)

@@ -47,7 +47,9 @@ impl RingChannel {
             .map_err(|source| IoError::MethodUnsupported {
                 method: "io_uring",
                 why: format!("io_uring_setup failed: {source}"),
-                cure: "allow it with sysctl kernel.io_uring_disabled=0 and in the container's seccomp profile".to_string(),
+                cure:
+                    "allow it with sysctl kernel.io_uring_disabled=0 and in the container's seccomp profile"
+                        .to_string(),
             })?;
         let registered = register(&ring, arenas);
         Ok(RingChannel { ring, pending: Vec::new(), vacant: Vec::new(), unsent: 0, registered })
@@ -105,7 +107,9 @@ impl RingChannel {
                 Ok(())
             }
             // Nothing was lost: interrupted, or the completion queue must be emptied first.
-            Err(error) if matches!(error.raw_os_error(), Some(libc::EINTR | libc::EBUSY | libc::EAGAIN)) => Ok(()),
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EINTR | libc::EBUSY | libc::EAGAIN)) => {
+                Ok(())
+            }
             Err(error) => Err(ring_failed(error)),
         }
     }
@@ -129,8 +133,8 @@ impl RingChannel {
             let place = entry.user_data() as usize;
             let pending = self.pending[place].take().expect("a completion belongs to a request");
             self.vacant.push(place);
-            let result = usize::try_from(entry.result())
-                .map_err(|_| Errno::from_raw_os_error(-entry.result()));
+            let result =
+                usize::try_from(entry.result()).map_err(|_| Errno::from_raw_os_error(-entry.result()));
             into.push(Attempt { pending, result });
         }
         Ok(())
@@ -148,7 +152,9 @@ impl RingChannel {
                 self.unsent = 0;
                 Ok(())
             }
-            Err(error) if matches!(error.raw_os_error(), Some(libc::EINTR | libc::EBUSY | libc::EAGAIN)) => Ok(()),
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EINTR | libc::EBUSY | libc::EAGAIN)) => {
+                Ok(())
+            }
             Err(error) => Err(ring_failed(error)),
         }
     }

@@ -22,9 +22,7 @@ impl TestFile {
         static CREATED: AtomicU32 = AtomicU32::new(0);
         let serial = CREATED.fetch_add(1, Ordering::Relaxed);
         let name = format!("plumb-receipt-test-{}-{serial}", std::process::id());
-        let file = TestFile {
-            path: directory.join(name),
-        };
+        let file = TestFile { path: directory.join(name) };
         std::fs::write(&file.path, vec![7u8; LENGTH.0 as usize]).unwrap();
         file
     }
@@ -34,11 +32,7 @@ impl TestFile {
     }
 
     fn open(&self, flags: i32) -> io::Result<File> {
-        OpenOptions::new()
-            .read(true)
-            .write(true)
-            .custom_flags(flags)
-            .open(&self.path)
+        OpenOptions::new().read(true).write(true).custom_flags(flags).open(&self.path)
     }
 
     fn on_tmpfs(&self) -> bool {
@@ -87,10 +81,7 @@ fn process_io_counts_what_was_read() {
     assert!(io.wchar >= LENGTH);
     assert!(io.syscr >= 1);
     assert!(io.syscw >= 1);
-    assert_eq!(
-        before.since(&ProcessIo::read().unwrap()),
-        ProcessIo::default()
-    );
+    assert_eq!(before.since(&ProcessIo::read().unwrap()), ProcessIo::default());
 }
 
 #[test]
@@ -110,21 +101,11 @@ fn disk_stats_read_the_fields_in_order() {
         io_time: millis(40),
         weighted_io_time: millis(41),
         discards: Some(counts(30, 4, 32, 7)),
-        flushes: Some(FlushCounts {
-            completed: 50,
-            time: millis(8),
-        }),
+        flushes: Some(FlushCounts { completed: 50, time: millis(8) }),
     };
     assert_eq!(stats, expect);
     let old = DiskStats::parse("10 1 16 5 20 2 24 6 3 40 41").unwrap();
-    assert_eq!(
-        old,
-        DiskStats {
-            discards: None,
-            flushes: None,
-            ..expect
-        }
-    );
+    assert_eq!(old, DiskStats { discards: None, flushes: None, ..expect });
     assert_eq!(DiskStats::parse("10 1"), None);
     let nothing = stats.since(&stats);
     assert_eq!(nothing.reads, RequestCounts::default());
@@ -140,11 +121,7 @@ fn times_that_wrapped_are_still_differences() {
 
 #[test]
 fn disk_stats_know_the_disks_of_this_machine_and_no_other() {
-    for disk in std::fs::read_dir("/sys/block")
-        .into_iter()
-        .flatten()
-        .flatten()
-    {
+    for disk in std::fs::read_dir("/sys/block").into_iter().flatten().flatten() {
         let name = disk.file_name().into_string().unwrap();
         let earlier = DiskStats::read(&name).unwrap();
         let later = DiskStats::read(&name).unwrap();
@@ -161,10 +138,7 @@ fn what_was_read_is_resident_and_what_was_dropped_is_not() {
     let Ok(written) = residency(opened.as_fd(), LENGTH) else {
         return;
     };
-    assert_eq!(
-        written.total_pages,
-        LENGTH.0 / rustix::param::page_size() as u64
-    );
+    assert_eq!(written.total_pages, LENGTH.0 / rustix::param::page_size() as u64);
     assert_eq!(written.resident_pages, written.total_pages);
     let dropped = drop_cache(opened.as_fd()).unwrap();
     if file.on_tmpfs() {
@@ -193,10 +167,7 @@ fn unsynced_writes_are_dirty() {
     {
         assert!(dirty <= written.resident_pages);
         opened.sync_data().unwrap();
-        assert_eq!(
-            residency(opened.as_fd(), LENGTH).unwrap().dirty_pages,
-            Some(0)
-        );
+        assert_eq!(residency(opened.as_fd(), LENGTH).unwrap().dirty_pages, Some(0));
     }
 }
 

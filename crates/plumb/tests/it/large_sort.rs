@@ -1,7 +1,7 @@
 //! The workload under many settings: it ends well, its record says verified,
 //! no receipt contradicts a setting, and nothing is left behind.
 
-use crate::program::{fine, names};
+use crate::program::{fine, names, plumb};
 use serde_json::Value;
 
 /// Runs it with these settings and gives the record.
@@ -169,6 +169,8 @@ fn tablespaces_go_where_they_are_told() {
     {
         assert!(directory.path().join(place).join(&home).join(file).exists(), "{place}/{file}");
     }
+    let checked = fine(directory.path(), ["check", "sales", "--path", &home]);
+    assert!(checked.starts_with("table SALES\n"), "{checked}");
 }
 
 #[test]
@@ -184,4 +186,17 @@ fn a_bundle_holds_record_and_reports_and_renders_again() {
     std::fs::remove_file(bundle.join("report.txt")).expect("a report");
     fine(directory.path(), ["report", "kept"]);
     assert_eq!(std::fs::read_to_string(bundle.join("report.txt")).expect("a report"), text);
+}
+
+#[test]
+fn a_contradicted_receipt_makes_a_run_invalid() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let record = fine(directory.path(), ["run", "large-sort", "--rows", "1000", "--json"]);
+    let contradicted = record.replacen("\"held\": \"held\"", "\"held\": \"contradicted\"", 1);
+    assert_ne!(record, contradicted);
+    std::fs::write(directory.path().join("record.json"), contradicted).expect("a file");
+    let ended = plumb(directory.path(), ["report", "record.json"]);
+    assert_eq!(ended.code, Some(5));
+    assert!(ended.stdout.contains(": INVALID ("), "{}", ended.stdout);
+    assert!(ended.stdout.contains("receipt contradicts "), "{}", ended.stdout);
 }

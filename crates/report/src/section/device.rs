@@ -41,11 +41,9 @@ fn write_cache(device: &Device) -> String {
 }
 
 fn blocks(device: &Device) -> String {
-    let size = |name: &str, bytes: Option<u64>| {
-        bytes.map(|bytes| format!("{name} {bytes} B")).unwrap_or_default()
-    };
-    let nature =
-        device.rotational.map(|rotates| if rotates { "rotational" } else { "solid state" });
+    let size =
+        |name: &str, bytes: Option<u64>| bytes.map(|bytes| format!("{name} {bytes} B")).unwrap_or_default();
+    let nature = device.rotational.map(|rotates| if rotates { "rotational" } else { "solid state" });
     joined(&[
         size("logical", device.logical_block_bytes),
         size("physical", device.physical_block_bytes),
@@ -55,9 +53,8 @@ fn blocks(device: &Device) -> String {
 
 fn queue(device: &Device) -> String {
     let queue = &device.queue;
-    let limit = |name: &str, value: Option<u64>| {
-        value.map(|value| format!("{name} {value}")).unwrap_or_default()
-    };
+    let limit =
+        |name: &str, value: Option<u64>| value.map(|value| format!("{name} {value}")).unwrap_or_default();
     let poll = queue.io_poll.map(|poll| format!("io_poll {}", poll.figure()));
     joined(&[
         queue.scheduler.as_ref().map(|name| format!("scheduler {name}")).unwrap_or_default(),
@@ -71,11 +68,9 @@ fn queue(device: &Device) -> String {
 
 fn direct_io(direct_io: &DirectIo) -> Cell {
     match direct_io {
-        DirectIo::Available { memory_alignment_bytes, offset_alignment_bytes } => {
-            Cell::from(format!(
-                "available, aligned to {memory_alignment_bytes} B in memory and {offset_alignment_bytes} B in the file"
-            ))
-        }
+        DirectIo::Available { memory_alignment_bytes, offset_alignment_bytes } => Cell::from(format!(
+            "available, aligned to {memory_alignment_bytes} B in memory and {offset_alignment_bytes} B in the file"
+        )),
         DirectIo::Unavailable { reason } => {
             Cell::from(format!("not available: {reason}")).with_tone(Tone::Bad)
         }
@@ -98,11 +93,7 @@ pub(super) fn calibration(context: &ReportContext) -> Option<Section> {
     let section = Section::front("calibration", "I/O Calibration")
         .note("measured in this run, on the path below; MB is 2^20 bytes")
         .facts(limits(calibration));
-    Some(if calibration.shares.is_empty() {
-        section
-    } else {
-        section.table(shares(&calibration.shares))
-    })
+    Some(if calibration.shares.is_empty() { section } else { section.table(shares(&calibration.shares)) })
 }
 
 fn limits(calibration: &Calibration) -> Facts {
@@ -134,11 +125,7 @@ fn shares(shares: &[LimitShare]) -> Table {
             Cell::of(Megabytes(share.reached_bytes_per_s)),
             Cell::from(&share.limit),
             Cell::of(Megabytes(share.limit_bytes_per_s)),
-            Cell::of(part).with_share(part.share()).with_tone(if beyond {
-                Tone::Bad
-            } else {
-                Tone::Plain
-            }),
+            Cell::of(part).with_share(part.share()).with_tone(if beyond { Tone::Bad } else { Tone::Plain }),
         ]);
     }
     table

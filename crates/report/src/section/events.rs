@@ -28,8 +28,7 @@ pub(crate) struct TopEvent<'a> {
 
 /// CPU and the foreground events that are not idle, by time.
 pub(crate) fn top_events(context: &ReportContext) -> Vec<TopEvent<'_>> {
-    let cpu =
-        TopEvent { event: DB_CPU, wait_class: "", waits: None, time_ns: context.header.db_cpu_ns };
+    let cpu = TopEvent { event: DB_CPU, wait_class: "", waits: None, time_ns: context.header.db_cpu_ns };
     let busy = context.foreground_events.iter().filter(|event| !event.is_idle());
     let waits = busy.map(|event| TopEvent {
         event: &event.event,

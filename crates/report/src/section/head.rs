@@ -70,10 +70,7 @@ pub(crate) fn headline(context: &ReportContext) -> Vec<Headline> {
 
 /// What ran, where and when.
 pub(super) fn run(context: &ReportContext) -> Section {
-    Section::front("run", "Run")
-        .table(identity(context))
-        .table(host(context))
-        .facts(period(context))
+    Section::front("run", "Run").table(identity(context)).table(host(context)).facts(period(context))
 }
 
 fn identity(context: &ReportContext) -> Table {
@@ -125,9 +122,10 @@ fn period(context: &ReportContext) -> Facts {
     facts.add("Average Active Sessions", Cell::of(sessions.map(Decimal)));
     facts.add("Command", &header.command_line);
     let precision = header.clock_precision_ns.map(|ns| format!(", steps of {ns} ns"));
-    let clock = header.clock_source.as_deref().map(|source| {
-        format!("{source}{}", precision.as_deref().unwrap_or(", precision not measured"))
-    });
+    let clock = header
+        .clock_source
+        .as_deref()
+        .map(|source| format!("{source}{}", precision.as_deref().unwrap_or(", precision not measured")));
     facts.add("Clock", clock.unwrap_or_default());
     facts
 }

@@ -23,26 +23,15 @@ struct Part {
 
 const PARTS: [Part; 3] = [
     Part { id: "histogram", title: "Wait Event Histogram (up to 512 us)", first: 0, last: 10 },
-    Part {
-        id: "histogram-ms",
-        title: "Wait Event Histogram Detail (512 us to 512 ms)",
-        first: 10,
-        last: 20,
-    },
-    Part {
-        id: "histogram-s",
-        title: "Wait Event Histogram Detail (512 ms and up)",
-        first: 20,
-        last: 28,
-    },
+    Part { id: "histogram-ms", title: "Wait Event Histogram Detail (512 us to 512 ms)", first: 10, last: 20 },
+    Part { id: "histogram-s", title: "Wait Event Histogram Detail (512 ms and up)", first: 20, last: 28 },
 ];
 
 /// The parts that have something to show; the first always.
 pub(super) fn histograms(context: &ReportContext) -> Vec<Section> {
     let events = merged(context);
-    let reached = |part: &&Part| {
-        part.first == 0 || events.iter().any(|event| waits_from(event, part.first) > 0)
-    };
+    let reached =
+        |part: &&Part| part.first == 0 || events.iter().any(|event| waits_from(event, part.first) > 0);
     PARTS.iter().filter(reached).map(|part| section(part, &events)).collect()
 }
 

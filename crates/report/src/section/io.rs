@@ -3,9 +3,7 @@
 use super::{Block, Section};
 use crate::ReportContext;
 use crate::context::{IoFunction, IoTally, Phase};
-use crate::format::{
-    Average, Count, Decimal, Figure, PerSecond, Percent, Seconds, Size, Throughput,
-};
+use crate::format::{Average, Count, Decimal, Figure, PerSecond, Percent, Seconds, Size, Throughput};
 use crate::profile::{Chart, limit_mb_per_s, peak_mb_per_s};
 use crate::table::{Cell, Column, RowKind, Table};
 use plumb_units::{Bytes, Nanos};

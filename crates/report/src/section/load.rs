@@ -45,11 +45,8 @@ fn peak_against_budget(peak: u64, budget: u64) -> String {
 
 /// Totals and figures per second.
 pub(super) fn load_profile(context: &ReportContext) -> Section {
-    let mut table = Table::new(vec![
-        Column::text("Load"),
-        Column::number("Total"),
-        Column::number("Per Second"),
-    ]);
+    let mut table =
+        Table::new(vec![Column::text("Load"), Column::number("Total"), Column::number("Per Second")]);
     for row in &context.load_profile {
         let per_second = PerSecond { total: row.total, elapsed_ns: context.header.elapsed_ns };
         table.row(vec![Cell::from(&row.name), Cell::of(Total(row.total)), Cell::of(per_second)]);
@@ -62,11 +59,8 @@ pub(super) fn host_cpu(context: &ReportContext) -> Option<Section> {
     let cpu = context.host_cpu.as_ref()?;
     let parts = parts(cpu);
     let total: u64 = parts.iter().map(|(_, ns)| ns).sum();
-    let mut table = Table::new(vec![
-        Column::text("State"),
-        Column::number("Time (s)"),
-        Column::number("% of CPU"),
-    ]);
+    let mut table =
+        Table::new(vec![Column::text("State"), Column::number("Time (s)"), Column::number("% of CPU")]);
     for (name, ns) in parts {
         let share = Percent::of(ns, total);
         let part = Cell::of(share).with_share(share.share());
@@ -75,11 +69,7 @@ pub(super) fn host_cpu(context: &ReportContext) -> Option<Section> {
     let load = |load: Option<f64>| load.map_or("unknown".to_string(), |load| grouped(load, 2));
     Some(
         Section::front("host-cpu", format!("Host CPU (CPUs: {})", context.header.host.cpus))
-            .note(format!(
-                "load average at begin {}, at end {}",
-                load(cpu.load_begin),
-                load(cpu.load_end)
-            ))
+            .note(format!("load average at begin {}, at end {}", load(cpu.load_begin), load(cpu.load_end)))
             .table(table),
     )
 }

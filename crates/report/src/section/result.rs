@@ -15,8 +15,7 @@ pub(super) fn verification(context: &ReportContext) -> Section {
         Column::wrapped("Found", 64),
     ]);
     for check in &context.checks {
-        let (word, tone) =
-            if check.passed { ("passed", Tone::Good) } else { ("FAILED", Tone::Bad) };
+        let (word, tone) = if check.passed { ("passed", Tone::Good) } else { ("FAILED", Tone::Bad) };
         table.row(vec![
             Cell::from(&check.name),
             Cell::from(word).with_tone(tone),

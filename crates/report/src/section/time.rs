@@ -26,9 +26,7 @@ pub(super) fn time_model(context: &ReportContext) -> Section {
     }
     let marked = context.sessions.iter().filter(|session| is_marked(session)).count();
     let section = Section::detail("time-model", "Time Model Statistics")
-        .note(
-            "Elapsed = CPU + waits + idle waits + run queue + unaccounted, by session, in seconds",
-        )
+        .note("Elapsed = CPU + waits + idle waits + run queue + unaccounted, by session, in seconds")
         .note("Run queue: ready to run without a CPU, outside waits, as the kernel counts it")
         .note("Unaccounted below zero: CPU was used inside waits and is in both");
     let section = match marked {

@@ -14,8 +14,7 @@ const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 fn browser() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let folders = std::env::split_paths(&path).collect::<Vec<_>>();
-    let candidates =
-        NAMES.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
+    let candidates = NAMES.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
     let found = candidates.into_iter().find(|candidate| candidate.is_file());
     let required = std::env::var_os("PLUMB_REQUIRE_BROWSER").is_some_and(|value| value == "1");
     assert!(found.is_some() || !required, "PLUMB_REQUIRE_BROWSER=1 and no {NAMES:?} in PATH");

@@ -50,9 +50,11 @@ fn masthead(masthead: &Masthead) -> Vec<String> {
     lines.push(format!("Run: {word}   {}", validity.basis));
     for reason in &validity.reasons {
         let reason = wrap::wrap(reason, WIDTH - 5);
-        lines.extend(reason.into_iter().enumerate().map(|(index, line)| {
-            if index == 0 { format!("  -> {line}") } else { format!("     {line}") }
-        }));
+        lines.extend(
+            reason.into_iter().enumerate().map(|(index, line)| {
+                if index == 0 { format!("  -> {line}") } else { format!("     {line}") }
+            }),
+        );
     }
     lines.push(String::new());
     lines
@@ -67,17 +69,16 @@ pub(crate) fn render_section(section: &Section, context: &ReportContext) -> Vec<
         }
         Setting::Detail => lines.push(format!(
             "{:<48}  Run: {}/{}  Host: {}",
-            section.title,
-            context.header.workload,
-            context.header.settings_hash,
-            context.header.host.name
+            section.title, context.header.workload, context.header.settings_hash, context.header.host.name
         )),
     }
     for note in &section.notes {
         let note = wrap::wrap(note, WIDTH - 3).into_iter().enumerate();
-        lines.extend(note.map(|(index, line)| {
-            if index == 0 { format!("-> {line}") } else { format!("   {line}") }
-        }));
+        lines.extend(note.map(
+            |(index, line)| {
+                if index == 0 { format!("-> {line}") } else { format!("   {line}") }
+            },
+        ));
     }
     if !section.notes.is_empty() || section.setting == Setting::Detail {
         lines.push(String::new());

@@ -23,47 +23,17 @@ fn iso_dates_are_read() {
 
 #[test]
 fn what_is_not_a_date_says_why() {
-    for text in [
-        "",
-        "31.01.2024",
-        "2024-1-31",
-        "2024-01-31 13:45",
-        "2024-01-31T13:45:00+01:00",
-        "2024-01-3x",
-    ] {
-        check(
-            text,
-            &format!("{text:?} is not a date; dates are written 2024-01-31 or 2024-01-31 13:45:00"),
-        );
+    for text in ["", "31.01.2024", "2024-1-31", "2024-01-31 13:45", "2024-01-31T13:45:00+01:00", "2024-01-3x"]
+    {
+        check(text, &format!("{text:?} is not a date; dates are written 2024-01-31 or 2024-01-31 13:45:00"));
     }
-    check(
-        "2023-02-29",
-        "there is no day 2023-02-29 in the calendar of the years 1 to 9999",
-    );
-    check(
-        "2024-13-01",
-        "there is no day 2024-13-01 in the calendar of the years 1 to 9999",
-    );
-    check(
-        "2024-00-10",
-        "there is no day 2024-00-10 in the calendar of the years 1 to 9999",
-    );
-    check(
-        "2024-01-00",
-        "there is no day 2024-01-00 in the calendar of the years 1 to 9999",
-    );
-    check(
-        "0000-01-01",
-        "there is no day 0000-01-01 in the calendar of the years 1 to 9999",
-    );
-    check(
-        "1900-02-29",
-        "there is no day 1900-02-29 in the calendar of the years 1 to 9999",
-    );
-    check(
-        "2024-01-31 24:00:00",
-        "there is no time 24:00:00; a day runs from 00:00:00 to 23:59:59",
-    );
+    check("2023-02-29", "there is no day 2023-02-29 in the calendar of the years 1 to 9999");
+    check("2024-13-01", "there is no day 2024-13-01 in the calendar of the years 1 to 9999");
+    check("2024-00-10", "there is no day 2024-00-10 in the calendar of the years 1 to 9999");
+    check("2024-01-00", "there is no day 2024-01-00 in the calendar of the years 1 to 9999");
+    check("0000-01-01", "there is no day 0000-01-01 in the calendar of the years 1 to 9999");
+    check("1900-02-29", "there is no day 1900-02-29 in the calendar of the years 1 to 9999");
+    check("2024-01-31 24:00:00", "there is no time 24:00:00; a day runs from 00:00:00 to 23:59:59");
     check(
         "2024-01-31 13:45:00.5",
         "\"2024-01-31 13:45:00.5\" has fractional seconds, which a DATE does not keep",
@@ -79,21 +49,13 @@ fn the_bytes_are_the_documented_ones() {
 
 #[test]
 fn other_bytes_are_refused() {
-    for bytes in [
-        &[][..],
-        &[119; 6],
-        &[119, 196, 2, 30, 1, 1, 1],
-        &[119, 196, 3, 31, 0, 1, 1],
-        &[255; 7],
-        &[0; 7],
-    ] {
+    for bytes in
+        [&[][..], &[119; 6], &[119, 196, 2, 30, 1, 1, 1], &[119, 196, 3, 31, 0, 1, 1], &[255; 7], &[0; 7]]
+    {
         let error = DateTime::decode(bytes).unwrap_err();
         assert!(matches!(error, DateError::Malformed { .. }), "{bytes:?}");
     }
-    assert_eq!(
-        DateTime::decode(&[1, 2]).unwrap_err().to_string(),
-        "bytes [01 02] are not an encoded DATE"
-    );
+    assert_eq!(DateTime::decode(&[1, 2]).unwrap_err().to_string(), "bytes [01 02] are not an encoded DATE");
 }
 
 #[test]
@@ -110,9 +72,7 @@ fn weekdays_are_those_of_the_calendar() {
 
 fn any_date() -> impl Strategy<Value = DateTime> {
     (1u16..=9999, 1u8..=12, 1u8..=31, 0u8..24, 0u8..60, 0u8..60)
-        .prop_filter_map("a day of the calendar", |(y, m, d, h, mi, s)| {
-            DateTime::new(y, m, d, h, mi, s).ok()
-        })
+        .prop_filter_map("a day of the calendar", |(y, m, d, h, mi, s)| DateTime::new(y, m, d, h, mi, s).ok())
 }
 
 proptest! {

@@ -27,31 +27,16 @@ fn the_image_is_header_lengths_and_values() {
     batch.push_text("");
     batch.end_row();
     let row = batch.iter().next().unwrap();
-    assert_eq!(
-        row,
-        [
-            0x2C, 0, 5, 3, 0xC1, 13, 35, 0xFF, 7, 119, 196, 3, 31, 1, 1, 1, 2, b'a', b'b', 0xFF
-        ]
-    );
-    check(
-        row,
-        "[193, 13, 35]; null; [119, 196, 3, 31, 1, 1, 1]; [97, 98]; null",
-    );
+    assert_eq!(row, [0x2C, 0, 5, 3, 0xC1, 13, 35, 0xFF, 7, 119, 196, 3, 31, 1, 1, 1, 2, b'a', b'b', 0xFF]);
+    check(row, "[193, 13, 35]; null; [119, 196, 3, 31, 1, 1, 1]; [97, 98]; null");
     assert_eq!(column_at(row, 3), Ok(Some(&b"ab"[..])));
     assert_eq!(column_at(row, 4), Ok(None));
-    assert_eq!(
-        column_at(row, 5),
-        Err(RowError::NoSuchColumn { index: 5, count: 5 })
-    );
+    assert_eq!(column_at(row, 5), Err(RowError::NoSuchColumn { index: 5, count: 5 }));
 }
 
 #[test]
 fn values_above_250_bytes_have_a_long_length() {
-    for (length, head) in [
-        (250, vec![250]),
-        (251, vec![0xFE, 251, 0]),
-        (65_535, vec![0xFE, 0xFF, 0xFF]),
-    ] {
+    for (length, head) in [(250, vec![250]), (251, vec![0xFE, 251, 0]), (65_535, vec![0xFE, 0xFF, 0xFF])] {
         let value = vec![b'x'; length];
         let mut batch = RowBatch::default();
         batch.begin_row(1);
@@ -66,39 +51,15 @@ fn values_above_250_bytes_have_a_long_length() {
 #[test]
 fn corrupt_rows_yield_one_error_and_end() {
     check(&[], "a row of 0 bytes is shorter than its header of 3");
-    check(
-        &[0x2C, 0],
-        "a row of 2 bytes is shorter than its header of 3",
-    );
+    check(&[0x2C, 0], "a row of 2 bytes is shorter than its header of 3");
     check(&[0x2C, 0, 0], "");
-    check(
-        &[0x2C, 0, 1],
-        "column 0 of the row starts at byte 3 and ends past its last, 3",
-    );
-    check(
-        &[0x2C, 0, 2, 1, 5, 3, 1],
-        "[5]; column 1 of the row starts at byte 5 and ends past its last, 7",
-    );
-    check(
-        &[0x2C, 0, 1, 0],
-        "column 0 of the row has the impossible length mark 0x00 at byte 3",
-    );
-    check(
-        &[0x2C, 0, 1, 0xFC],
-        "column 0 of the row has the impossible length mark 0xfc at byte 3",
-    );
-    check(
-        &[0x2C, 0, 1, 0xFE, 9, 0],
-        "column 0 of the row has the impossible length mark 0xfe at byte 3",
-    );
-    check(
-        &[0x2C, 0, 1, 0xFE, 9],
-        "column 0 of the row starts at byte 3 and ends past its last, 5",
-    );
-    check(
-        &[0x2C, 0, 1, 0xFF, 1, 1],
-        "null; the row goes on for 2 bytes after its last column",
-    );
+    check(&[0x2C, 0, 1], "column 0 of the row starts at byte 3 and ends past its last, 3");
+    check(&[0x2C, 0, 2, 1, 5, 3, 1], "[5]; column 1 of the row starts at byte 5 and ends past its last, 7");
+    check(&[0x2C, 0, 1, 0], "column 0 of the row has the impossible length mark 0x00 at byte 3");
+    check(&[0x2C, 0, 1, 0xFC], "column 0 of the row has the impossible length mark 0xfc at byte 3");
+    check(&[0x2C, 0, 1, 0xFE, 9, 0], "column 0 of the row has the impossible length mark 0xfe at byte 3");
+    check(&[0x2C, 0, 1, 0xFE, 9], "column 0 of the row starts at byte 3 and ends past its last, 5");
+    check(&[0x2C, 0, 1, 0xFF, 1, 1], "null; the row goes on for 2 bytes after its last column");
 }
 
 #[test]

@@ -16,10 +16,7 @@ pub(super) struct Converter {
 
 impl Converter {
     pub(super) fn new(options: &CsvOptions) -> Self {
-        Converter {
-            null_text: options.null_text.clone(),
-            number: Vec::new(),
-        }
+        Converter { null_text: options.null_text.clone(), number: Vec::new() }
     }
 
     /// Appends the current record as a row; fails, appending nothing, where a
@@ -43,12 +40,7 @@ impl Converter {
                 batch.push_null();
                 continue;
             }
-            let cell = Cell {
-                path,
-                line,
-                column,
-                value,
-            };
+            let cell = Cell { path, line, column, value };
             let pushed = match column.column_type {
                 ColumnType::Number { .. } => cell.push_number(&mut self.number, batch),
                 ColumnType::Date => cell.push_date(batch),
@@ -77,15 +69,13 @@ impl Cell<'_> {
     #[inline]
     fn push_number(self, scratch: &mut Vec<u8>, batch: &mut RowBatch) -> Result<(), CsvError> {
         scratch.clear();
-        let shape = parse_number(trim_blanks(self.value), scratch).map_err(|error| {
-            CsvError::BadNumber {
-                path: self.path.to_owned(),
-                line: self.line,
-                column: self.column.name.clone(),
-                found: excerpt(self.value),
-                expected: self.column.column_type,
-                source: Box::new(error),
-            }
+        let shape = parse_number(trim_blanks(self.value), scratch).map_err(|error| CsvError::BadNumber {
+            path: self.path.to_owned(),
+            line: self.line,
+            column: self.column.name.clone(),
+            found: excerpt(self.value),
+            expected: self.column.column_type,
+            source: Box::new(error),
         })?;
         if !self.column.column_type.admits_number(shape) {
             return Err(CsvError::NumberTooWide {
@@ -116,13 +106,7 @@ impl Cell<'_> {
     #[inline]
     fn push_text(self, max_bytes: u32, batch: &mut RowBatch) -> Result<(), CsvError> {
         let text = std::str::from_utf8(self.value).map_err(|error| {
-            CsvError::invalid_utf8(
-                self.path,
-                self.line,
-                self.column.name.clone(),
-                self.value,
-                error,
-            )
+            CsvError::invalid_utf8(self.path, self.line, self.column.name.clone(), self.value, error)
         })?;
         if text.len() > max_bytes as usize {
             return Err(CsvError::TextTooLong {
@@ -171,20 +155,7 @@ pub(super) fn check_field_count(
     if found < expected {
         let last = excerpt(records.field(found - 1));
         let missing = name(found).unwrap_or_default();
-        return Err(CsvError::TooFewFields {
-            path,
-            line,
-            found,
-            expected,
-            last,
-            missing,
-        });
+        return Err(CsvError::TooFewFields { path, line, found, expected, last, missing });
     }
-    Err(CsvError::TooManyFields {
-        path,
-        line,
-        found,
-        expected,
-        surplus: excerpt(records.field(expected)),
-    })
+    Err(CsvError::TooManyFields { path, line, found, expected, surplus: excerpt(records.field(expected)) })
 }

@@ -18,11 +18,7 @@ pub enum CsvError {
         "{}:{line}: cannot read on: {source}; the file may be cut off or damaged (gzip -t tests a compressed one)",
         path.display()
     )]
-    Read {
-        path: PathBuf,
-        line: u64,
-        source: io::Error,
-    },
+    Read { path: PathBuf, line: u64, source: io::Error },
     /// No bytes, or empty lines only.
     #[error("{} is empty; expected a header row with the column names, then rows", path.display())]
     Empty { path: PathBuf },
@@ -31,11 +27,7 @@ pub enum CsvError {
         "{}:{line}: found {found:?}, expected a header row with the column names; add one as the first line",
         path.display()
     )]
-    NoHeader {
-        path: PathBuf,
-        line: u64,
-        found: String,
-    },
+    NoHeader { path: PathBuf, line: u64, found: String },
     /// More columns than a row can have.
     #[error("{}: found {found} columns, expected at most 255; leave some out", path.display())]
     TooManyColumns { path: PathBuf, found: usize },
@@ -48,41 +40,21 @@ pub enum CsvError {
          convert the file, for example: iconv -f WINDOWS-1252 -t UTF-8",
         path.display()
     )]
-    InvalidUtf8 {
-        path: PathBuf,
-        line: u64,
-        column: String,
-        found: String,
-        byte: u8,
-        place: usize,
-    },
+    InvalidUtf8 { path: PathBuf, line: u64, column: String, found: String, byte: u8, place: usize },
     /// A row ends early.
     #[error(
         "{}:{line}: found {found} fields, the last {last:?}, expected {expected} as in the header; \
          column {missing} is the first without a value: complete the row or take it out",
         path.display()
     )]
-    TooFewFields {
-        path: PathBuf,
-        line: u64,
-        found: usize,
-        expected: usize,
-        last: String,
-        missing: String,
-    },
+    TooFewFields { path: PathBuf, line: u64, found: usize, expected: usize, last: String, missing: String },
     /// A row goes on.
     #[error(
         "{}:{line}: found {found} fields, expected {expected} as in the header; the first surplus one is \
          {surplus:?}: put quotes around a value that contains the delimiter",
         path.display()
     )]
-    TooManyFields {
-        path: PathBuf,
-        line: u64,
-        found: usize,
-        expected: usize,
-        surplus: String,
-    },
+    TooManyFields { path: PathBuf, line: u64, found: usize, expected: usize, surplus: String },
     /// A value of a NUMBER column that is none.
     #[error("{}:{line}: column {column}: found {found:?}, expected {expected}; {}", path.display(), number_cure(source))]
     BadNumber {
@@ -99,22 +71,10 @@ pub enum CsvError {
          give the column more digits or the type NUMBER",
         path.display()
     )]
-    NumberTooWide {
-        path: PathBuf,
-        line: u64,
-        column: String,
-        found: String,
-        expected: ColumnType,
-    },
+    NumberTooWide { path: PathBuf, line: u64, column: String, found: String, expected: ColumnType },
     /// A value of a DATE column that is none.
     #[error("{}:{line}: column {column}: found {found:?}, expected DATE; {}", path.display(), date_cure(source))]
-    BadDate {
-        path: PathBuf,
-        line: u64,
-        column: String,
-        found: String,
-        source: Box<DateError>,
-    },
+    BadDate { path: PathBuf, line: u64, column: String, found: String, source: Box<DateError> },
     /// A text longer than its column.
     #[error(
         "{}:{line}: column {column}: found {bytes} bytes starting {found:?}, expected {expected}; {}",
@@ -134,23 +94,14 @@ pub enum CsvError {
          close it, or double it if it belongs to the text",
         path.display()
     )]
-    UnclosedQuote {
-        path: PathBuf,
-        line: u64,
-        quote_line: u64,
-    },
+    UnclosedQuote { path: PathBuf, line: u64, quote_line: u64 },
     /// A closing quote within a field.
     #[error(
         "{}:{line}: column {column}: found {found:?}, expected a delimiter after the closing quote; \
          double each quote that belongs to the text",
         path.display()
     )]
-    TextAfterQuote {
-        path: PathBuf,
-        line: u64,
-        column: String,
-        found: String,
-    },
+    TextAfterQuote { path: PathBuf, line: u64, column: String, found: String },
     /// A row longer than the reader's bound.
     #[error(
         "{}:{line}: the row is longer than 16 MiB; most likely a quote in it is not closed: close or double it",
@@ -159,30 +110,16 @@ pub enum CsvError {
     RowTooLong { path: PathBuf, line: u64 },
     /// A type for a column that the header does not have.
     #[error("{}: a type is given for column {name:?}, expected one of {names}; correct the name", path.display())]
-    UnknownColumn {
-        path: PathBuf,
-        name: String,
-        names: String,
-    },
+    UnknownColumn { path: PathBuf, name: String, names: String },
     /// A type after the last column.
     #[error(
         "{}: the type {column_type} is given for column {place}, but the header has {columns} columns; take it out",
         path.display()
     )]
-    SurplusType {
-        path: PathBuf,
-        column_type: ColumnType,
-        place: usize,
-        columns: usize,
-    },
+    SurplusType { path: PathBuf, column_type: ColumnType, place: usize, columns: usize },
     /// Two types for a column.
     #[error("{}: column {column} is given two types, {first} and {second}; keep one", path.display())]
-    TwoTypes {
-        path: PathBuf,
-        column: String,
-        first: ColumnType,
-        second: ColumnType,
-    },
+    TwoTypes { path: PathBuf, column: String, first: ColumnType, second: ColumnType },
     /// Another header than when the file was opened.
     #[error("{} has other columns than when it was opened; open it again", path.display())]
     Changed { path: PathBuf },
@@ -198,20 +135,13 @@ impl CsvError {
         let path = path.to_owned();
         match error {
             RecordError::Read { line, source } => CsvError::Read { path, line, source },
-            RecordError::UnclosedQuote { line, quote_line } => CsvError::UnclosedQuote {
-                path,
-                line,
-                quote_line,
-            },
+            RecordError::UnclosedQuote { line, quote_line } => {
+                CsvError::UnclosedQuote { path, line, quote_line }
+            }
             RecordError::TooLong { line } => CsvError::RowTooLong { path, line },
             RecordError::TextAfterQuote { line, field, found } => {
                 let column = name(field).unwrap_or_else(|| (field + 1).to_string());
-                CsvError::TextAfterQuote {
-                    path,
-                    line,
-                    column,
-                    found: excerpt(found.as_bytes()),
-                }
+                CsvError::TextAfterQuote { path, line, column, found: excerpt(found.as_bytes()) }
             }
         }
     }
@@ -245,10 +175,7 @@ pub(super) fn excerpt(value: &[u8]) -> String {
     if value.len() <= BYTES_MAX {
         return text.into_owned();
     }
-    let end = (0..=BYTES_MAX)
-        .rev()
-        .find(|end| text.is_char_boundary(*end))
-        .unwrap_or(0);
+    let end = (0..=BYTES_MAX).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
     format!("{}...", &text[..end])
 }
 
@@ -257,7 +184,8 @@ fn number_cure(error: &NumberError) -> String {
         NumberError::TooManyDigits { .. } | NumberError::OutOfRange => {
             format!("{error}: shorten it or give the column the type VARCHAR2")
         }
-        _ => "write it as -1234.50, without thousands separators, or give the column the type VARCHAR2".to_owned(),
+        _ => "write it as -1234.50, without thousands separators, or give the column the type VARCHAR2"
+            .to_owned(),
     }
 }
 
@@ -267,11 +195,9 @@ fn date_cure(error: &DateError) -> String {
             format!("{error}: correct it or give the column the type VARCHAR2")
         }
         DateError::FractionalSeconds { .. } => {
-            "a DATE keeps no fractional seconds: cut them off or give the column the type VARCHAR2"
-                .to_owned()
+            "a DATE keeps no fractional seconds: cut them off or give the column the type VARCHAR2".to_owned()
         }
-        _ => "write it as 2024-01-31 or 2024-01-31 13:45:00, or give the column the type VARCHAR2"
-            .to_owned(),
+        _ => "write it as 2024-01-31 or 2024-01-31 13:45:00, or give the column the type VARCHAR2".to_owned(),
     }
 }
 

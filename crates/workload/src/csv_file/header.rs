@@ -20,9 +20,7 @@ pub(super) struct ColumnName {
 /// 255 of them.
 pub(super) fn read(path: &Path, records: &mut Records) -> Result<Vec<ColumnName>, CsvError> {
     let here = || path.to_owned();
-    let more = records
-        .advance()
-        .map_err(|error| CsvError::from_record(path, error, |_| None))?;
+    let more = records.advance().map_err(|error| CsvError::from_record(path, error, |_| None))?;
     if !more {
         return Err(CsvError::Empty { path: here() });
     }
@@ -32,32 +30,16 @@ pub(super) fn read(path: &Path, records: &mut Records) -> Result<Vec<ColumnName>
             Ok(text) => headers.push(text.trim().to_owned()),
             Err(error) => {
                 let column = format!("{} of the header", index + 1);
-                return Err(CsvError::invalid_utf8(
-                    path,
-                    records.line(),
-                    column,
-                    field,
-                    error,
-                ));
+                return Err(CsvError::invalid_utf8(path, records.line(), column, field, error));
             }
         }
     }
-    if headers
-        .iter()
-        .all(|header| header.is_empty() || inference::is_value(header.as_bytes()))
-    {
+    if headers.iter().all(|header| header.is_empty() || inference::is_value(header.as_bytes())) {
         let found = excerpt(headers.join(",").as_bytes());
-        return Err(CsvError::NoHeader {
-            path: here(),
-            line: records.line(),
-            found,
-        });
+        return Err(CsvError::NoHeader { path: here(), line: records.line(), found });
     }
     if headers.len() > COLUMN_COUNT_MAX {
-        return Err(CsvError::TooManyColumns {
-            path: here(),
-            found: headers.len(),
-        });
+        return Err(CsvError::TooManyColumns { path: here(), found: headers.len() });
     }
     Ok(unique(headers))
 }
@@ -66,16 +48,8 @@ pub(super) fn read(path: &Path, records: &mut Records) -> Result<Vec<ColumnName>
 fn unique(headers: Vec<String>) -> Vec<ColumnName> {
     let mut names: Vec<ColumnName> = Vec::with_capacity(headers.len());
     for (index, header) in headers.into_iter().enumerate() {
-        let stem = if header.is_empty() {
-            format!("column_{}", index + 1)
-        } else {
-            header.clone()
-        };
-        let taken = |name: &str| {
-            names
-                .iter()
-                .any(|earlier| earlier.name.eq_ignore_ascii_case(name))
-        };
+        let stem = if header.is_empty() { format!("column_{}", index + 1) } else { header.clone() };
+        let taken = |name: &str| names.iter().any(|earlier| earlier.name.eq_ignore_ascii_case(name));
         let mut name = stem.clone();
         let mut count = 1;
         while taken(&name) {
@@ -108,27 +82,19 @@ pub(super) fn given_types(
                     columns: names.len(),
                 });
             }
-            Some(name) => names
-                .iter()
-                .position(|column| column.name.eq_ignore_ascii_case(name))
-                .ok_or_else(|| CsvError::UnknownColumn {
-                    path: path.to_owned(),
-                    name: name.clone(),
-                    names: names
-                        .iter()
-                        .map(|column| column.name.as_str())
-                        .collect::<Vec<_>>()
-                        .join(", "),
-                })?,
+            Some(name) => {
+                names.iter().position(|column| column.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
+                    CsvError::UnknownColumn {
+                        path: path.to_owned(),
+                        name: name.clone(),
+                        names: names.iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(", "),
+                    }
+                })?
+            }
         };
         if let Some(first) = given[index].replace(*column_type) {
             let column = names[index].name.clone();
-            return Err(CsvError::TwoTypes {
-                path: path.to_owned(),
-                column,
-                first,
-                second: *column_type,
-            });
+            return Err(CsvError::TwoTypes { path: path.to_owned(), column, first, second: *column_type });
         }
     }
     Ok(given)

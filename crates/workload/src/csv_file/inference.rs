@@ -69,22 +69,14 @@ impl ColumnBasis {
         match *self {
             ColumnBasis::Given | ColumnBasis::NoValues => ColumnType::Text { max_bytes: 1 },
             ColumnBasis::Dates => ColumnType::Date,
-            ColumnBasis::Text { bytes_max, .. } => ColumnType::Text {
-                max_bytes: bytes_max,
-            },
-            ColumnBasis::Numbers {
-                integer_digits,
-                fraction_digits,
-            } => {
+            ColumnBasis::Text { bytes_max, .. } => ColumnType::Text { max_bytes: bytes_max },
+            ColumnBasis::Numbers { integer_digits, fraction_digits } => {
                 let digits = (integer_digits + fraction_digits).max(1);
                 if digits > 38 {
                     return ColumnType::NUMBER;
                 }
                 let scale = (fraction_digits > 0).then_some(fraction_digits as i8);
-                ColumnType::Number {
-                    precision: Some(digits as u8),
-                    scale,
-                }
+                ColumnType::Number { precision: Some(digits as u8), scale }
             }
         }
     }
@@ -144,15 +136,10 @@ pub(super) fn infer(
 ) -> Result<(Vec<ColumnFinding>, u64), CsvError> {
     let mut rows = 0;
     let mut guesses: Vec<Guess> = names.iter().map(|_| Guess::default()).collect();
-    let inferred: Vec<usize> = (0..names.len())
-        .filter(|index| given[*index].is_none())
-        .collect();
+    let inferred: Vec<usize> = (0..names.len()).filter(|index| given[*index].is_none()).collect();
     let name = |index: usize| names.get(index).map(|name| name.name.clone());
     let mut scratch = Vec::new();
-    while records
-        .advance()
-        .map_err(|error| CsvError::from_record(path, error, name))?
-    {
+    while records.advance().map_err(|error| CsvError::from_record(path, error, name))? {
         check_field_count(path, records, names.len(), name)?;
         rows += 1;
         for &index in &inferred {
@@ -163,24 +150,18 @@ pub(super) fn infer(
             }
             guesses[index]
                 .observe(value, records.line(), &mut scratch)
-                .map_err(|fault| {
-                    fault.at(path, records.line(), names[index].name.clone(), value)
-                })?;
+                .map_err(|fault| fault.at(path, records.line(), names[index].name.clone(), value))?;
         }
     }
-    let findings = names
-        .iter()
-        .zip(guesses)
-        .zip(given)
-        .map(|((name, guess), given)| match given {
-            Some(_) => ColumnFinding::given(name),
-            None => ColumnFinding {
-                name: name.name.clone(),
-                header: name.header.clone(),
-                null_count: guess.null_count,
-                basis: guess.basis(),
-            },
-        });
+    let findings = names.iter().zip(guesses).zip(given).map(|((name, guess), given)| match given {
+        Some(_) => ColumnFinding::given(name),
+        None => ColumnFinding {
+            name: name.name.clone(),
+            header: name.header.clone(),
+            null_count: guess.null_count,
+            basis: guess.basis(),
+        },
+    });
     Ok((findings.collect(), rows))
 }
 
@@ -225,9 +206,7 @@ impl Fault {
                 column,
                 found: excerpt(value),
                 bytes: value.len(),
-                expected: ColumnType::Text {
-                    max_bytes: TEXT_BYTES_MAX,
-                },
+                expected: ColumnType::Text { max_bytes: TEXT_BYTES_MAX },
             },
         }
     }
@@ -241,10 +220,7 @@ impl Guess {
         let trimmed = trim_blanks(value);
         let cause = match &mut self.kind {
             Kind::Text(_) => return check_text(value),
-            Kind::Numbers {
-                integer_digits,
-                fraction_digits,
-            } => match read_number(trimmed, scratch) {
+            Kind::Numbers { integer_digits, fraction_digits } => match read_number(trimmed, scratch) {
                 Ok((integer, fraction)) => {
                     *integer_digits = integer.max(*integer_digits);
                     *fraction_digits = fraction.max(*fraction_digits);
@@ -265,11 +241,7 @@ impl Guess {
             },
         };
         check_text(value)?;
-        self.kind = Kind::Text(TextReason {
-            line,
-            value: excerpt(value),
-            cause,
-        });
+        self.kind = Kind::Text(TextReason { line, value: excerpt(value), cause });
         Ok(())
     }
 
@@ -277,17 +249,11 @@ impl Guess {
         match self.kind {
             Kind::Nothing => ColumnBasis::NoValues,
             Kind::Dates => ColumnBasis::Dates,
-            Kind::Numbers {
-                integer_digits,
-                fraction_digits,
-            } => ColumnBasis::Numbers {
+            Kind::Numbers { integer_digits, fraction_digits } => ColumnBasis::Numbers {
                 integer_digits: integer_digits.max(0).unsigned_abs(),
                 fraction_digits: fraction_digits.max(0).unsigned_abs(),
             },
-            Kind::Text(reason) => ColumnBasis::Text {
-                bytes_max: self.bytes_max as u32,
-                reason,
-            },
+            Kind::Text(reason) => ColumnBasis::Text { bytes_max: self.bytes_max as u32, reason },
         }
     }
 }
@@ -296,10 +262,7 @@ impl Guess {
 fn first_value(value: &[u8], scratch: &mut Vec<u8>) -> Result<Kind, TextCause> {
     let number = match read_number(value, scratch) {
         Ok((integer_digits, fraction_digits)) => {
-            return Ok(Kind::Numbers {
-                integer_digits,
-                fraction_digits,
-            });
+            return Ok(Kind::Numbers { integer_digits, fraction_digits });
         }
         Err(cause) => cause,
     };
@@ -318,9 +281,7 @@ fn read_number(value: &[u8], scratch: &mut Vec<u8>) -> Result<(i16, i16), TextCa
     match parse_number(value, scratch) {
         Ok(_) if has_leading_zero(value) => Err(TextCause::LeadingZeros),
         Ok(shape) => Ok((shape.integer_digits, shape.fraction_digits)),
-        Err(NumberError::TooManyDigits { .. } | NumberError::OutOfRange) => {
-            Err(TextCause::BeyondNumber)
-        }
+        Err(NumberError::TooManyDigits { .. } | NumberError::OutOfRange) => Err(TextCause::BeyondNumber),
         Err(_) => Err(TextCause::NotANumber),
     }
 }
@@ -347,7 +308,5 @@ fn check_text(value: &[u8]) -> Result<(), Fault> {
     if value.len() > TEXT_BYTES_MAX as usize {
         return Err(Fault::TooLong);
     }
-    std::str::from_utf8(value)
-        .map(|_| ())
-        .map_err(Fault::NotUtf8)
+    std::str::from_utf8(value).map(|_| ()).map_err(Fault::NotUtf8)
 }

@@ -15,23 +15,15 @@ const UTF16_MARKS: [[u8; 2]; 2] = [[0xFF, 0xFE], [0xFE, 0xFF]];
 ///
 /// Fails where it cannot be read and where it is UTF-16.
 pub(super) fn open(path: &Path) -> Result<Box<dyn Read + Send>, CsvError> {
-    let unreadable = |source| CsvError::Open {
-        path: path.to_owned(),
-        source,
-    };
+    let unreadable = |source| CsvError::Open { path: path.to_owned(), source };
     let mut file = File::open(path).map_err(unreadable)?;
     let head = head(&mut file, GZIP_MAGIC.len()).map_err(unreadable)?;
     let whole = Cursor::new(head.clone()).chain(file);
-    let mut text: Box<dyn Read + Send> = if head == GZIP_MAGIC {
-        Box::new(MultiGzDecoder::new(whole))
-    } else {
-        Box::new(whole)
-    };
+    let mut text: Box<dyn Read + Send> =
+        if head == GZIP_MAGIC { Box::new(MultiGzDecoder::new(whole)) } else { Box::new(whole) };
     let mut head = self::head(&mut text, UTF8_MARK.len()).map_err(unreadable)?;
     if UTF16_MARKS.iter().any(|mark| head.starts_with(mark)) {
-        return Err(CsvError::Utf16 {
-            path: path.to_owned(),
-        });
+        return Err(CsvError::Utf16 { path: path.to_owned() });
     }
     if head == UTF8_MARK {
         head.clear();

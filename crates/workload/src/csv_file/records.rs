@@ -27,11 +27,7 @@ pub(super) enum RecordError {
     /// A quote that the file's end leaves open.
     UnclosedQuote { line: u64, quote_line: u64 },
     /// A closing quote with text behind it; the field's index and beginning.
-    TextAfterQuote {
-        line: u64,
-        field: usize,
-        found: String,
-    },
+    TextAfterQuote { line: u64, field: usize, found: String },
     /// More than 16 MiB.
     TooLong { line: u64 },
 }
@@ -82,10 +78,7 @@ enum FieldEnd {
 
 impl Records {
     /// Reads the first bytes; without a delimiter, takes it from them.
-    pub(super) fn new(
-        input: Box<dyn Read + Send>,
-        delimiter: Option<u8>,
-    ) -> Result<Self, RecordError> {
+    pub(super) fn new(input: Box<dyn Read + Send>, delimiter: Option<u8>) -> Result<Self, RecordError> {
         let mut records = Records {
             input,
             delimiter: b',',
@@ -99,8 +92,7 @@ impl Records {
             escaped: Vec::new(),
         };
         records.fill()?;
-        records.delimiter =
-            delimiter.unwrap_or_else(|| detect_delimiter(&records.buffer[..records.end]));
+        records.delimiter = delimiter.unwrap_or_else(|| detect_delimiter(&records.buffer[..records.end]));
         Ok(records)
     }
 
@@ -116,10 +108,9 @@ impl Records {
                         self.reduce_quotes();
                         return Ok(true);
                     }
-                    Scan::Incomplete => assert!(
-                        !self.input_ended,
-                        "the end of the input ends its last record"
-                    ),
+                    Scan::Incomplete => {
+                        assert!(!self.input_ended, "the end of the input ends its last record")
+                    }
                 }
             } else if self.input_ended {
                 self.fields.clear();
@@ -149,9 +140,7 @@ impl Records {
     /// The fields of the current record in order.
     #[inline]
     pub(super) fn fields(&self) -> impl Iterator<Item = &[u8]> {
-        self.fields
-            .iter()
-            .map(|field| &self.buffer[field.start..field.end])
+        self.fields.iter().map(|field| &self.buffer[field.start..field.end])
     }
 
     /// Moves to the first byte of a record; false where there is none yet.
@@ -197,10 +186,7 @@ impl Records {
             }
             match self.buffer[at] {
                 b'\n' => {
-                    return Ok(Scan::Complete {
-                        next: at + 1,
-                        lines: lines + 1,
-                    });
+                    return Ok(Scan::Complete { next: at + 1, lines: lines + 1 });
                 }
                 b'\r' => {
                     // Whether a line feed follows cannot be told yet.
@@ -208,10 +194,7 @@ impl Records {
                         return Ok(Scan::Incomplete);
                     }
                     let crlf = self.buffer[..self.end].get(at + 1) == Some(&b'\n');
-                    return Ok(Scan::Complete {
-                        next: at + 1 + usize::from(crlf),
-                        lines: lines + 1,
-                    });
+                    return Ok(Scan::Complete { next: at + 1 + usize::from(crlf), lines: lines + 1 });
                 }
                 _ => at += 1,
             }
@@ -240,10 +223,7 @@ impl Records {
         loop {
             match self.buffer[..self.end].get(at) {
                 None if self.input_ended => {
-                    return Err(RecordError::UnclosedQuote {
-                        line: self.line,
-                        quote_line,
-                    });
+                    return Err(RecordError::UnclosedQuote { line: self.line, quote_line });
                 }
                 None => return Ok(FieldEnd::Beyond),
                 Some(b'\n') => *lines += 1,
@@ -271,10 +251,7 @@ impl Records {
         if escaped {
             self.escaped.push(self.fields.len());
         }
-        self.fields.push(Field {
-            start: quote + 1,
-            end: at,
-        });
+        self.fields.push(Field { start: quote + 1, end: at });
         Ok(FieldEnd::At(at + 1))
     }
 
@@ -315,10 +292,7 @@ impl Records {
                 Ok(count) => self.end += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(source) => {
-                    return Err(RecordError::Read {
-                        line: self.next_line,
-                        source,
-                    });
+                    return Err(RecordError::Read { line: self.next_line, source });
                 }
             }
         }
@@ -348,15 +322,12 @@ fn plain_length(bytes: &[u8], delimiter: u8) -> Option<usize> {
     let (words, rest) = bytes.as_chunks::<8>();
     for (index, word) in words.iter().enumerate() {
         let word = u64::from_le_bytes(*word);
-        let found =
-            zeros(word ^ delimiters) | zeros(word ^ (EACH * 0x0A)) | zeros(word ^ (EACH * 0x0D));
+        let found = zeros(word ^ delimiters) | zeros(word ^ (EACH * 0x0A)) | zeros(word ^ (EACH * 0x0D));
         if found != 0 {
             return Some(8 * index + found.trailing_zeros() as usize / 8);
         }
     }
-    let length = rest
-        .iter()
-        .position(|byte| *byte == delimiter || *byte == b'\n' || *byte == b'\r')?;
+    let length = rest.iter().position(|byte| *byte == delimiter || *byte == b'\n' || *byte == b'\r')?;
     Some(8 * words.len() + length)
 }
 
@@ -365,9 +336,7 @@ fn detect_delimiter(bytes: &[u8]) -> u8 {
     const CANDIDATES: [u8; 3] = [b',', b';', b'\t'];
     let mut counts = [0_usize; CANDIDATES.len()];
     let mut quoted = false;
-    let first = bytes
-        .iter()
-        .skip_while(|byte| matches!(byte, b'\n' | b'\r'));
+    let first = bytes.iter().skip_while(|byte| matches!(byte, b'\n' | b'\r'));
     for byte in first {
         match byte {
             b'"' => quoted = !quoted,

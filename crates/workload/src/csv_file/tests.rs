@@ -28,9 +28,7 @@ impl Given {
 
     /// Error text with the directory taken out.
     fn text(&self, error: impl std::fmt::Display) -> String {
-        let text = error
-            .to_string()
-            .replace(&format!("{}/", self.dir.path().display()), "");
+        let text = error.to_string().replace(&format!("{}/", self.dir.path().display()), "");
         assert!(!text.contains('\n'), "an error is one line: {text:?}");
         text
     }
@@ -45,9 +43,7 @@ fn shown(file: &CsvFile) -> Result<String, SourceError> {
             let values: Vec<String> = columns(row)
                 .zip(&file.schema().columns)
                 .map(|(bytes, column)| {
-                    Value::from_encoded(&column.column_type, bytes.unwrap())
-                        .unwrap()
-                        .to_string()
+                    Value::from_encoded(&column.column_type, bytes.unwrap()).unwrap().to_string()
                 })
                 .collect();
             lines.push(values.join("|"));
@@ -84,10 +80,7 @@ fn check_error(bytes: &[u8], options: CsvOptions, expect: &str) {
         Ok(file) => {
             let error = shown(&file).expect_err("an error");
             assert!(error.downcast_ref::<CsvError>().is_some());
-            assert!(
-                !file.next_batch(&mut RowBatch::new()).unwrap(),
-                "nothing follows an error"
-            );
+            assert!(!file.next_batch(&mut RowBatch::new()).unwrap(), "nothing follows an error");
             given.text(error)
         }
     };
@@ -99,10 +92,7 @@ fn typed(types: &[&str]) -> CsvOptions {
         Some((name, column_type)) => (Some(name.to_owned()), column_type.parse().unwrap()),
         None => (None, entry.parse().unwrap()),
     });
-    CsvOptions {
-        types: types.collect(),
-        ..CsvOptions::default()
-    }
+    CsvOptions { types: types.collect(), ..CsvOptions::default() }
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
@@ -118,21 +108,9 @@ fn types_follow_from_all_values() {
         "id NUMBER(3) NOT NULL, price NUMBER(3,1) NOT NULL, day DATE NOT NULL, note VARCHAR2(3), none VARCHAR2(1)",
         "1|2.5|2024-01-31|abc|NULL\n200|-10|2024-02-01 13:45:00|NULL|NULL",
     );
-    check(
-        b"a,b\n0,0.05\n0,1e3\n",
-        "a NUMBER(1) NOT NULL, b NUMBER(6,2) NOT NULL",
-        "0|0.05\n0|1000",
-    );
-    check(
-        b"a\n1e37\n1e-5\n",
-        "a NUMBER NOT NULL",
-        "10000000000000000000000000000000000000\n0.00001",
-    );
-    check(
-        b"a,b\n 12 , 2024-01-31\n",
-        "a NUMBER(2) NOT NULL, b DATE NOT NULL",
-        "12|2024-01-31",
-    );
+    check(b"a,b\n0,0.05\n0,1e3\n", "a NUMBER(1) NOT NULL, b NUMBER(6,2) NOT NULL", "0|0.05\n0|1000");
+    check(b"a\n1e37\n1e-5\n", "a NUMBER NOT NULL", "10000000000000000000000000000000000000\n0.00001");
+    check(b"a,b\n 12 , 2024-01-31\n", "a NUMBER(2) NOT NULL, b DATE NOT NULL", "12|2024-01-31");
     check("a\nüber\n".as_bytes(), "a VARCHAR2(5) NOT NULL", "über");
 }
 
@@ -146,18 +124,9 @@ fn a_column_that_became_text_says_why() {
             other => format!("{other:?}"),
         }
     };
-    assert_eq!(
-        reason("a\n1\n\nx\n"),
-        "line 4: \"x\" is not a number, as the values above it are"
-    );
-    assert_eq!(
-        reason("a\n007\n"),
-        "line 2: \"007\" starts with zeros that a number would lose"
-    );
-    assert_eq!(
-        reason("a\n1\n-01\n"),
-        "line 3: \"-01\" starts with zeros that a number would lose"
-    );
+    assert_eq!(reason("a\n1\n\nx\n"), "line 4: \"x\" is not a number, as the values above it are");
+    assert_eq!(reason("a\n007\n"), "line 2: \"007\" starts with zeros that a number would lose");
+    assert_eq!(reason("a\n1\n-01\n"), "line 3: \"-01\" starts with zeros that a number would lose");
     assert_eq!(
         reason("a\n2024-01-31\n2024-02-30\n"),
         "line 3: \"2024-02-30\" is not a date, as the values above it are"
@@ -166,10 +135,7 @@ fn a_column_that_became_text_says_why() {
         reason("a\n2024-01-31 10:00:00.123\n"),
         "line 2: \"2024-01-31 10:00:00.123\" has fractional seconds that a DATE would lose"
     );
-    assert_eq!(
-        reason("a\nabc\n"),
-        "line 2: \"abc\" is neither a number nor a date"
-    );
+    assert_eq!(reason("a\nabc\n"), "line 2: \"abc\" is neither a number nor a date");
     assert_eq!(
         reason("a\n1234567890123456789012345678901234567890x\n"),
         "line 2: \"1234567890123456789012345678901234567890...\" is neither a number nor a date"
@@ -178,14 +144,8 @@ fn a_column_that_became_text_says_why() {
         reason("a\n123456789012345678901234567890123456789\n"),
         "line 2: \"123456789012345678901234567890123456789\" has more digits or another size than a NUMBER keeps"
     );
-    assert_eq!(
-        reason("a\n0\n0.5\n"),
-        "Numbers { integer_digits: 0, fraction_digits: 1 }"
-    );
-    assert_eq!(
-        reason("a\n \n"),
-        "line 2: \" \" is neither a number nor a date"
-    );
+    assert_eq!(reason("a\n0\n0.5\n"), "Numbers { integer_digits: 0, fraction_digits: 1 }");
+    assert_eq!(reason("a\n \n"), "line 2: \" \" is neither a number nor a date");
 }
 
 #[test]
@@ -224,23 +184,10 @@ fn the_byte_order_mark_is_skipped() {
 
 #[test]
 fn delimiters_are_found_or_given() {
-    check(
-        b"a;b\n1,5;2\n",
-        "a VARCHAR2(3) NOT NULL, b NUMBER(1) NOT NULL",
-        "1,5|2",
-    );
-    check(
-        b"a\tb\n1\t2\n",
-        "a NUMBER(1) NOT NULL, b NUMBER(1) NOT NULL",
-        "1|2",
-    );
+    check(b"a;b\n1,5;2\n", "a VARCHAR2(3) NOT NULL, b NUMBER(1) NOT NULL", "1,5|2");
+    check(b"a\tb\n1\t2\n", "a NUMBER(1) NOT NULL, b NUMBER(1) NOT NULL", "1|2");
     let given = Given::new(b"a;b\n1;2\n");
-    let file = given
-        .open(CsvOptions {
-            delimiter: Delimiter::Comma,
-            ..CsvOptions::default()
-        })
-        .unwrap();
+    let file = given.open(CsvOptions { delimiter: Delimiter::Comma, ..CsvOptions::default() }).unwrap();
     assert_eq!(schema_of(&file), "a;b VARCHAR2(3) NOT NULL");
 }
 
@@ -248,11 +195,7 @@ fn delimiters_are_found_or_given() {
 fn gzip_is_told_by_content_and_may_have_members() {
     let mut bytes = gzip(b"\xEF\xBB\xBFa,b\n1,x\n");
     bytes.extend(gzip(b"2,y\n"));
-    check(
-        &bytes,
-        "a NUMBER(1) NOT NULL, b VARCHAR2(1) NOT NULL",
-        "1|x\n2|y",
-    );
+    check(&bytes, "a NUMBER(1) NOT NULL, b VARCHAR2(1) NOT NULL", "1|x\n2|y");
     let given = Given::new(&gzip(&b"a,b\n1,2\n".repeat(1000))[..40]);
     let error = given.text(given.open(CsvOptions::default()).unwrap_err());
     // What lies between is the decompressor's.
@@ -267,12 +210,7 @@ fn gzip_is_told_by_content_and_may_have_members() {
 fn null_has_the_texts_the_caller_names() {
     let given = Given::new(b"a,b\n1,NA\n\\N,2\nNA,\n");
     let null_text = vec!["NA".to_owned(), "\\N".to_owned()];
-    let file = given
-        .open(CsvOptions {
-            null_text,
-            ..CsvOptions::default()
-        })
-        .unwrap();
+    let file = given.open(CsvOptions { null_text, ..CsvOptions::default() }).unwrap();
     assert_eq!(schema_of(&file), "a NUMBER(1), b NUMBER(1)");
     assert_eq!(file.findings()[0].null_count, 2);
     assert_eq!(shown(&file).unwrap(), "1|NULL\nNULL|2\nNULL|NULL");
@@ -282,10 +220,7 @@ fn null_has_the_texts_the_caller_names() {
 fn names_are_made_usable() {
     let given = Given::new(b"id, id ,,ID,id_2,\"a b\"\n1,2,3,4,5,6\n");
     let file = given.open(CsvOptions::default()).unwrap();
-    assert_eq!(
-        file.schema().names(),
-        "id, id_2, column_3, ID_3, id_2_2, a b"
-    );
+    assert_eq!(file.schema().names(), "id, id_2, column_3, ID_3, id_2_2, a b");
     assert_eq!(file.findings()[3].header, "ID");
     assert!(Schema::new(file.schema().columns.clone()).is_ok());
 }
@@ -306,10 +241,7 @@ fn given_types_need_no_first_pass_and_may_name_columns() {
 
     let file = given.open(typed(&["ZIP:int"])).unwrap();
     assert_eq!(file.row_count_hint(), Some(1));
-    assert_eq!(
-        schema_of(&file),
-        "id NUMBER(1) NOT NULL, zip NUMBER(38), day DATE NOT NULL"
-    );
+    assert_eq!(schema_of(&file), "id NUMBER(1) NOT NULL, zip NUMBER(38), day DATE NOT NULL");
     assert_eq!(shown(&file).unwrap(), "1|7|2024-01-31");
 }
 
@@ -338,11 +270,7 @@ fn values_that_do_not_fit_their_type_are_errors() {
     let error = |types: &[&str], value: &str, expect: &str| {
         let text = format!("a,b\n1,x\n\"{value}\",y\n");
         let types: Vec<&str> = types.iter().copied().chain(["b:text"]).collect();
-        check_error(
-            text.replace("1,x\n", ",x\n").as_bytes(),
-            typed(&types),
-            expect,
-        );
+        check_error(text.replace("1,x\n", ",x\n").as_bytes(), typed(&types), expect);
     };
     error(
         &["number"],
@@ -400,11 +328,7 @@ fn text_no_column_can_hold_is_an_error() {
         ),
     );
     let fits = "x".repeat(32_767);
-    check(
-        format!("a\n{fits}\n").as_bytes(),
-        "a VARCHAR2(32767) NOT NULL",
-        &fits,
-    );
+    check(format!("a\n{fits}\n").as_bytes(), "a VARCHAR2(32767) NOT NULL", &fits);
 }
 
 #[test]
@@ -412,11 +336,7 @@ fn invalid_utf8_names_the_byte_and_the_cure() {
     let expect = "rows.csv:3: column name: found \"Ren\u{FFFD}\" with the byte 0xe9 in place 4, expected UTF-8; \
                   convert the file, for example: iconv -f WINDOWS-1252 -t UTF-8";
     check_error(b"id,name\n1,x\n2,Ren\xE9\n", CsvOptions::default(), expect);
-    check_error(
-        b"id,name\n1,x\n2,Ren\xE9\n",
-        typed(&["int", "text"]),
-        expect,
-    );
+    check_error(b"id,name\n1,x\n2,Ren\xE9\n", typed(&["int", "text"]), expect);
     check_error(
         b"id,Pr\xE9s\n1,x\n",
         CsvOptions::default(),
@@ -495,8 +415,7 @@ fn files_without_a_header_are_errors() {
 #[test]
 fn files_that_cannot_be_read_are_errors() {
     let given = Given::new(b"");
-    let error =
-        CsvFile::open(given.dir.path().join("absent.csv"), CsvOptions::default()).unwrap_err();
+    let error = CsvFile::open(given.dir.path().join("absent.csv"), CsvOptions::default()).unwrap_err();
     assert_eq!(
         given.text(error),
         "cannot open absent.csv: No such file or directory (os error 2); give a CSV file that may be read"
@@ -523,10 +442,7 @@ fn rows_come_in_batches_once_and_again_after_a_restart() {
     };
     let mut shared: Vec<Vec<u8>> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..3).map(|_| scope.spawn(take)).collect();
-        threads
-            .into_iter()
-            .flat_map(|thread| thread.join().unwrap())
-            .collect()
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
     });
     assert_eq!(shared.len(), 60_000);
     assert!(take().is_empty());

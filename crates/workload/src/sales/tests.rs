@@ -29,10 +29,7 @@ fn numbers(row: &[u8]) -> [i128; 9] {
         } else {
             let (unscaled, scale) = decode_number(bytes).unwrap();
             let cents = if [4, 6, 8].contains(&index) { 2 } else { 0 };
-            assert!(
-                scale <= cents,
-                "amounts are whole cents, the others whole numbers"
-            );
+            assert!(scale <= cents, "amounts are whole cents, the others whole numbers");
             unscaled * 10_i128.pow((cents - scale) as u32)
         };
     }
@@ -41,10 +38,7 @@ fn numbers(row: &[u8]) -> [i128; 9] {
 
 #[track_caller]
 fn assert_near(found: f64, expected: f64, tolerance: f64) {
-    assert!(
-        (found - expected).abs() <= tolerance,
-        "{found} is not within {tolerance} of {expected}"
-    );
+    assert!((found - expected).abs() <= tolerance, "{found} is not within {tolerance} of {expected}");
 }
 
 #[test]
@@ -72,14 +66,8 @@ fn days_get_their_weight_in_date_order() {
 
 #[test]
 fn stores_and_products_follow_their_classes() {
-    let rows: Vec<[i128; 9]> = rows_of(&table(300_000, 5))
-        .iter()
-        .map(|row| numbers(row))
-        .collect();
-    for (column, count, percents) in [
-        (1, STORE_COUNT, STORE_CLASSES),
-        (2, PRODUCT_COUNT, PRODUCT_CLASSES),
-    ] {
+    let rows: Vec<[i128; 9]> = rows_of(&table(300_000, 5)).iter().map(|row| numbers(row)).collect();
+    for (column, count, percents) in [(1, STORE_COUNT, STORE_CLASSES), (2, PRODUCT_COUNT, PRODUCT_CLASSES)] {
         let mut by_class = [0_u32; 10];
         let mut by_id: HashMap<i128, u32> = HashMap::new();
         for row in &rows {
@@ -88,17 +76,11 @@ fn stores_and_products_follow_their_classes() {
             *by_id.entry(row[column]).or_default() += 1;
         }
         for (found, percent) in by_class.iter().zip(percents) {
-            assert_near(
-                f64::from(*found) / 300_000.0,
-                f64::from(percent) / 100.0,
-                0.003,
-            );
+            assert_near(f64::from(*found) / 300_000.0, f64::from(percent) / 100.0, 0.003);
         }
         // Every store sells, and a quarter of the ids has a quarter of the rows.
         assert!(by_id.len() as f64 > 0.95 * f64::from(count));
-        let lower: u32 = (1..=i128::from(count / 4))
-            .filter_map(|id| by_id.get(&id))
-            .sum();
+        let lower: u32 = (1..=i128::from(count / 4)).filter_map(|id| by_id.get(&id)).sum();
         assert_near(f64::from(lower) / 300_000.0, 0.25, 0.005);
     }
 }
@@ -108,17 +90,8 @@ fn quantities_are_half_regular_and_amounts_follow_the_price() {
     let mut sums = [0_i128; 3];
     let mut prices: HashMap<i128, i128> = HashMap::new();
     for row in rows_of(&table(100_000, 7)) {
-        let [
-            _,
-            _,
-            product,
-            regular,
-            regular_amount,
-            discount,
-            discount_amount,
-            promo,
-            promo_amount,
-        ] = numbers(&row);
+        let [_, _, product, regular, regular_amount, discount, discount_amount, promo, promo_amount] =
+            numbers(&row);
         let price = *prices.entry(product).or_insert(regular_amount / regular);
         assert_eq!(regular_amount, regular * price, "a product has one price");
         assert_eq!(discount_amount * 5, discount * price * 4);
@@ -142,10 +115,7 @@ fn the_rows_are_the_same_for_any_number_of_threads() {
     table.restart();
     let mut shared: Vec<Vec<u8>> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| rows_of(&table))).collect();
-        threads
-            .into_iter()
-            .flat_map(|thread| thread.join().unwrap())
-            .collect()
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
     });
     alone.sort();
     shared.sort();
@@ -190,23 +160,13 @@ fn the_rows_of_a_seed_stay_what_they_are() {
     table(10_000, 42).fill_chunk(0, &mut batch);
     let first: Vec<String> = columns(batch.row(0))
         .zip(&schema().columns)
-        .map(|(bytes, column)| {
-            Value::from_encoded(&column.column_type, bytes.unwrap())
-                .unwrap()
-                .to_string()
-        })
+        .map(|(bytes, column)| Value::from_encoded(&column.column_type, bytes.unwrap()).unwrap().to_string())
         .collect();
-    assert_eq!(
-        first.join(" "),
-        "1995-09-01 892 9934 4 102.2 6 122.64 9 137.97"
-    );
+    assert_eq!(first.join(" "), "1995-09-01 892 9934 4 102.2 6 122.64 9 137.97");
     // FNV-1a over all bytes of the chunk.
-    let hash = batch
-        .iter()
-        .flatten()
-        .fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01B3)
-        });
+    let hash = batch.iter().flatten().fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01B3)
+    });
     assert_eq!(format!("{hash:016x}"), "e08ff59e7083e027");
 }
 
@@ -224,8 +184,5 @@ fn the_schema_is_that_of_the_source() {
         "SALES_DATE DATE, STORE_ID NUMBER, PROD_ID NUMBER, REGULAR_QTY NUMBER, REGULAR_AMT NUMBER(38,2), \
          DISCOUNT_QTY NUMBER, DISCOUNT_AMT NUMBER(38,2), PROMO_QTY NUMBER, PROMO_AMT NUMBER(38,2)"
     );
-    assert_eq!(
-        Schema::new(table.schema().columns.clone()).as_ref(),
-        Ok(table.schema())
-    );
+    assert_eq!(Schema::new(table.schema().columns.clone()).as_ref(), Ok(table.schema()));
 }

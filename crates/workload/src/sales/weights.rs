@@ -45,11 +45,7 @@ pub(super) const PRODUCT_CLASSES: [u8; CLASS_COUNT as usize] = [30, 20, 13, 10, 
 /// Largest quantity a row sells at each price. Quantities start at 1 and all
 /// are equally likely, so the means are 10, 5 and 5: the source's 50%, 25% and
 /// 25%. The sizes are chosen here.
-pub(super) const QUANTITY_MAX: Quantities = Quantities {
-    regular: 19,
-    discount: 9,
-    promo: 9,
-};
+pub(super) const QUANTITY_MAX: Quantities = Quantities { regular: 19, discount: 9, promo: 9 };
 const _: () = assert!(1 + QUANTITY_MAX.regular == 2 * (1 + QUANTITY_MAX.discount));
 const _: () = assert!(QUANTITY_MAX.discount == QUANTITY_MAX.promo);
 
@@ -71,9 +67,7 @@ const PRICE_STEPS_MAX: u32 = 2_000;
 /// sample of the same shops.
 pub(super) fn price_cents(product: u32) -> u32 {
     // The finalizer of splitmix64: neighbours get unrelated prices.
-    let mut hash = u64::from(product)
-        .wrapping_add(1)
-        .wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let mut hash = u64::from(product).wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     hash = (hash ^ (hash >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     hash = (hash ^ (hash >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     hash ^= hash >> 31;
@@ -109,26 +103,15 @@ pub(super) struct ClassDraw {
 impl ClassDraw {
     /// `percents` must add up to 100, and `count` be a multiple of ten.
     pub(super) fn new(percents: &[u8; CLASS_COUNT as usize], count: u32) -> Self {
-        assert_eq!(
-            percents
-                .iter()
-                .map(|percent| u32::from(*percent))
-                .sum::<u32>(),
-            100
-        );
+        assert_eq!(percents.iter().map(|percent| u32::from(*percent)).sum::<u32>(), 100);
         assert!(count.is_multiple_of(CLASS_COUNT));
         let mut class_of_slot = [0; 100];
-        let classes = percents
-            .iter()
-            .zip(0_u8..)
-            .flat_map(|(percent, class)| (0..*percent).map(move |_| class));
+        let classes =
+            percents.iter().zip(0_u8..).flat_map(|(percent, class)| (0..*percent).map(move |_| class));
         for (slot, class) in class_of_slot.iter_mut().zip(classes) {
             *slot = class;
         }
-        ClassDraw {
-            class_of_slot,
-            class_members: count / CLASS_COUNT,
-        }
+        ClassDraw { class_of_slot, class_members: count / CLASS_COUNT }
     }
 
     /// A member, from 0 to below the count; its class is its last decimal

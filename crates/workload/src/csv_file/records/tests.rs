@@ -24,11 +24,7 @@ type Split = (u64, Vec<Vec<u8>>);
 
 /// Records with their lines, through a buffer of `buffer` bytes to start with.
 fn split(bytes: &[u8], buffer: usize) -> Result<Vec<Split>, RecordError> {
-    let input = Box::new(Slow {
-        bytes: bytes.to_vec(),
-        at: 0,
-        step: 3,
-    });
+    let input = Box::new(Slow { bytes: bytes.to_vec(), at: 0, step: 3 });
     let mut records = Records {
         input,
         delimiter: b',',
@@ -44,10 +40,7 @@ fn split(bytes: &[u8], buffer: usize) -> Result<Vec<Split>, RecordError> {
     let mut found = Vec::new();
     while records.advance()? {
         assert_eq!(records.field_count(), records.fields().count());
-        found.push((
-            records.line(),
-            records.fields().map(<[u8]>::to_vec).collect(),
-        ));
+        found.push((records.line(), records.fields().map(<[u8]>::to_vec).collect()));
     }
     Ok(found)
 }
@@ -58,10 +51,7 @@ fn check(text: &str, expect: &str) {
             Ok(records) => records
                 .iter()
                 .map(|(line, fields)| {
-                    let fields: Vec<_> = fields
-                        .iter()
-                        .map(|field| String::from_utf8_lossy(field))
-                        .collect();
+                    let fields: Vec<_> = fields.iter().map(|field| String::from_utf8_lossy(field)).collect();
                     format!("{line}:{}", fields.join("|"))
                 })
                 .collect::<Vec<_>>()
@@ -101,22 +91,9 @@ fn quotes_hold_delimiters_line_breaks_and_quotes() {
 #[test]
 fn broken_quotes_are_errors() {
     check("a\nb,\"c\nd\n", "UnclosedQuote { line: 2, quote_line: 2 }");
-    check(
-        "a\n\"b\nc\",\"d\n",
-        "UnclosedQuote { line: 2, quote_line: 3 }",
-    );
+    check("a\n\"b\nc\",\"d\n", "UnclosedQuote { line: 2, quote_line: 3 }");
     let error = split(b"a\nb,\"c\"d\n", 1000).unwrap_err();
-    assert!(
-        matches!(
-            error,
-            RecordError::TextAfterQuote {
-                line: 2,
-                field: 1,
-                ..
-            }
-        ),
-        "{error:?}"
-    );
+    assert!(matches!(error, RecordError::TextAfterQuote { line: 2, field: 1, .. }), "{error:?}");
 }
 
 #[test]
@@ -126,10 +103,7 @@ fn a_record_has_an_end() {
     let mut records = Records::new(Box::new(io::Cursor::new(bytes)), None).unwrap();
     assert!(records.advance().unwrap());
     let error = records.advance().unwrap_err();
-    assert!(
-        matches!(error, RecordError::TooLong { line: 2 }),
-        "{error:?}"
-    );
+    assert!(matches!(error, RecordError::TooLong { line: 2 }), "{error:?}");
 }
 
 #[test]
