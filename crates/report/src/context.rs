@@ -516,8 +516,6 @@ pub struct Sort {
     pub multi_pass: u64,
     /// Rows sorted, a count.
     pub rows: u64,
-    /// Comparisons of keys, a count.
-    pub comparisons: u64,
     /// Runs written, a count.
     pub runs: u64,
     /// Bytes of these runs, intermediate ones not counted.
@@ -528,7 +526,7 @@ pub struct Sort {
     pub merge_width: u64,
     /// Merges before the final one, a count.
     pub intermediate_merges: u64,
-    /// `sort_read_fac` as it was used, blocks per read.
+    /// Cost of reading one block over the cost of each further block of a request; 0 when no merge depended on it.
     pub sort_read_fac: u64,
     /// Where that value came from.
     pub sort_read_fac_source: String,
@@ -559,8 +557,6 @@ pub struct SortServer {
     pub merge_passes: u64,
     /// Runs merged at once at most, a count.
     pub merge_width: u64,
-    /// Comparisons of keys, a count.
-    pub comparisons: u64,
 }
 
 /// A setting as the run had it.

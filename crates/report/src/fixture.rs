@@ -410,7 +410,7 @@ fn io_profile() -> IoProfile {
 }
 
 fn sort() -> Sort {
-    let server = |name: &str, rows, runs, megabytes: u64, comparisons| SortServer {
+    let server = |name: &str, rows, runs, megabytes: u64| SortServer {
         name: name.to_string(),
         area_bytes: 64 * MB,
         rows,
@@ -418,28 +418,23 @@ fn sort() -> Sort {
         run_bytes: megabytes * MB,
         merge_passes: 1,
         merge_width: runs,
-        comparisons,
     };
     Sort {
         optimal: 0,
         one_pass: 2,
         multi_pass: 0,
         rows: 10_000_000,
-        comparisons: 231_400_117,
         runs: 6,
         run_bytes: 340 * MB,
         merge_passes: 1,
         merge_width: 3,
         intermediate_merges: 0,
         sort_read_fac: 32,
-        sort_read_fac_source: "auto: 256 KiB is where this device's cost curve flattens".to_string(),
+        sort_read_fac_source: "measured: 62 us to start a read, then 1.20 GB/s".to_string(),
         sort_direct_writes: "auto".to_string(),
         direct_writes_used: true,
         direct_writes_reason: "the sort area is more than ten times its write buffers".to_string(),
-        servers: vec![
-            server("p002", 5_013_220, 3, 170, 116_020_004),
-            server("p003", 4_986_780, 3, 170, 115_380_113),
-        ],
+        servers: vec![server("p002", 5_013_220, 3, 170), server("p003", 4_986_780, 3, 170)],
     }
 }
 

@@ -20,7 +20,6 @@ pub(super) fn sort(story: &Story<'_>) -> Sort {
         one_pass: passes(|passes| passes <= 1),
         multi_pass: passes(|passes| passes > 1),
         rows: total(|server| server.row_count),
-        comparisons: 0,
         runs: total(|server| server.run_count),
         run_bytes: first_run_bytes(story),
         merge_passes: most(|server| server.merge_passes),
@@ -58,6 +57,5 @@ fn server(outcome: &SortServerOutcome) -> SortServer {
         run_bytes: outcome.run_bytes,
         merge_passes: outcome.merge_passes,
         merge_width: outcome.merge_width,
-        comparisons: 0,
     }
 }

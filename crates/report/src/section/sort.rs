@@ -3,7 +3,7 @@
 use super::Section;
 use crate::ReportContext;
 use crate::context::{Sort, SortServer};
-use crate::format::{Count, Decimal, Figure, Percent, Size};
+use crate::format::{Count, Figure, Percent, Size};
 use crate::table::{Cell, Column, Facts, Table};
 
 /// The sort; none when the workload has none.
@@ -22,8 +22,6 @@ fn work_areas(sort: &Sort) -> Table {
         Column::number("One-pass"),
         Column::number("Multi-pass"),
         Column::number("Rows"),
-        Column::number("Comparisons"),
-        Column::number("Per\nrow"),
         Column::number("Runs"),
         Column::number("Run data"),
         Column::number("Merge\npasses"),
@@ -35,8 +33,6 @@ fn work_areas(sort: &Sort) -> Table {
         Cell::of(Count(sort.one_pass)),
         Cell::of(Count(sort.multi_pass)),
         Cell::of(Count(sort.rows)),
-        Cell::of(Count(sort.comparisons)),
-        Cell::of(Percent::of(sort.comparisons, sort.rows).share().map(Decimal)),
         Cell::of(Count(sort.runs)),
         Cell::of(Size(sort.run_bytes)),
         Cell::of(Count(sort.merge_passes)),
@@ -48,7 +44,11 @@ fn work_areas(sort: &Sort) -> Table {
 
 fn decisions(sort: &Sort) -> Facts {
     let mut facts = Facts::default();
-    let read_fac = format!("{} blocks a read, {}", sort.sort_read_fac, sort.sort_read_fac_source);
+    // 0 stands for a ratio that no merge depended on; its source says so.
+    let read_fac = match sort.sort_read_fac {
+        0 => sort.sort_read_fac_source.clone(),
+        ratio => format!("{ratio}, {}", sort.sort_read_fac_source),
+    };
     facts.add("sort_read_fac", read_fac);
     let resolved = format!(
         "{} asked, {} used: {}",
@@ -68,7 +68,6 @@ fn servers(servers: &[SortServer]) -> Table {
         Column::number("Run data"),
         Column::number("Merge\npasses"),
         Column::number("Merge\nwidth"),
-        Column::number("Comparisons"),
     ])
     .with_caption("Sort servers");
     let rows = servers.iter().map(|server| server.rows).sum();
@@ -83,7 +82,6 @@ fn servers(servers: &[SortServer]) -> Table {
             Cell::of(Size(server.run_bytes)),
             Cell::of(Count(server.merge_passes)),
             Cell::of(Count(server.merge_width)),
-            Cell::of(Count(server.comparisons)),
         ]);
     }
     table
