@@ -14,7 +14,7 @@ use crate::cache::{BufferCache, CacheOptions};
 use crate::settings::{Setting, Settings};
 use crate::storage::control::{Catalog, FileEntry, TablespaceEntry};
 use crate::storage::datafile::DataFile;
-use crate::storage::tablespace::{Purpose, Tablespace};
+use crate::storage::tablespace::{Extent, Purpose, Tablespace};
 use plumb_events::{Event, Recorder, Session, SessionKind};
 use plumb_io::device::{self, DeviceDescription, DirectIoSupport, IoUringSupport};
 use plumb_io::sim::MemoryDisk;
@@ -149,8 +149,10 @@ impl Instance {
             for directory in layout.all() {
                 made.directory(directory)?;
             }
+            let lock = lock_home(&layout.home)?;
+            // Not before: another process's lock file is not ours to remove.
             made.files.push(layout.home.join(LOCK_FILE));
-            Some(lock_home(&layout.home)?)
+            Some(lock)
         };
         let recorder = Recorder::new();
         let session = recorder.session("create database", SessionKind::Foreground);
@@ -217,7 +219,7 @@ impl Instance {
         let session = recorder.session("open database", SessionKind::Foreground);
         let mut tablespaces = Vec::new();
         for entry in &catalog.tablespaces {
-            tablespaces.push(open_tablespace(&session, &access, home, entry)?);
+            tablespaces.push(open_tablespace(&session, &access, home, (&catalog, entry))?);
         }
         for (purpose, extents) in owned_extents(&catalog) {
             let tablespace = &tablespaces[purpose as usize];
@@ -370,15 +372,13 @@ struct Made {
 
 impl Made {
     fn directory(&mut self, path: &Path) -> Result<(), EngineError> {
-        if path.is_dir() {
-            return Ok(());
-        }
+        let missing: Vec<&Path> = path.ancestors().take_while(|path| !path.exists()).collect();
+        self.directories.extend(missing.into_iter().rev().map(Path::to_path_buf));
         fs::create_dir_all(path).map_err(|source| IoError::Operation {
             operation: "create directory",
             path: path.to_path_buf(),
             source,
         })?;
-        self.directories.push(path.to_path_buf());
         Ok(())
     }
 
@@ -460,7 +460,9 @@ fn create_tablespace(
         let id = FileId((purpose as u64 * file_count + number + 1) as u16);
         let shape = (id, block_size, file_bytes);
         let file = DataFile::create(session, access, cancel, &path, shape)?;
-        made.files.push(path.clone());
+        if matches!(access.disk, Disk::Kernel) {
+            made.files.push(path.clone());
+        }
         files.push(file);
         entries.push(FileEntry { id: id.0, path, bytes: file_bytes });
     }
@@ -477,7 +479,7 @@ fn open_tablespace(
     session: &Session,
     access: &Access,
     home: &Path,
-    entry: &TablespaceEntry,
+    (catalog, entry): (&Catalog, &TablespaceEntry),
 ) -> Result<Tablespace, EngineError> {
     let block_size = BlockSize::new(entry.block_size).ok_or_else(|| EngineError::ControlFile {
         path: home.join(crate::storage::control::FILE_NAME),
@@ -485,7 +487,11 @@ fn open_tablespace(
     })?;
     let mut files = Vec::new();
     for file in &entry.files {
-        let shape = (FileId(file.id), block_size, file.bytes);
+        // It may have grown since it was made: what segments own of it counts too.
+        let owned = owned_extents(catalog).flat_map(|(_, pieces)| pieces).map(|piece| piece.extent);
+        let end_of = |extent: Extent| (u64::from(extent.block) + u64::from(extent.blocks)) * entry.block_size;
+        let bytes = owned.filter(|extent| extent.file == file.id).map(end_of).fold(file.bytes, u64::max);
+        let shape = (FileId(file.id), block_size, bytes);
         files.push(DataFile::open(session, access, &file.path, shape)?);
     }
     Tablespace::new(entry.purpose, block_size, BlockCount(entry.extent_blocks), files)

@@ -199,8 +199,7 @@ impl Build<'_> {
         let mut written: Vec<SegmentExtent> =
             parts.iter().flat_map(|part| part.extents.iter().copied()).collect();
         let entered = operation.outcome().and_then(|()| {
-            let joined = self.join(coordinator, &parts)?;
-            written.extend(&joined.branches);
+            let joined = self.join(coordinator, &parts, &mut written)?;
             instance.sync(coordinator, Purpose::Indx)?;
             instance.change_catalog(coordinator, |catalog| catalog.indexes.push(joined.clone()))?;
             Ok(joined)
@@ -500,7 +499,12 @@ impl Build<'_> {
     }
 
     /// Links the sub-indexes and writes the branches above them.
-    fn join(&self, session: &Session, parts: &[SubIndex]) -> Result<Index, EngineError> {
+    fn join(
+        &self,
+        session: &Session,
+        parts: &[SubIndex],
+        written: &mut Vec<SegmentExtent>,
+    ) -> Result<Index, EngineError> {
         let begin = now();
         let tablespace = self.instance.tablespace(Purpose::Indx);
         let filled: Vec<&SubIndex> = parts.iter().filter(|part| part.outcome.row_count > 0).collect();
@@ -517,6 +521,8 @@ impl Build<'_> {
         let mut branches = Vec::new();
         while level.len() > 1 {
             let (extents, above) = self.write_branches(session, tablespace, &level)?;
+            // The caller gives them back if what follows fails.
+            written.extend(&extents);
             branches.extend(extents);
             level = above;
             height += 1;
