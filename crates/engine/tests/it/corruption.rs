@@ -1,0 +1,233 @@
+//! Closed databases whose bytes were changed: found, named, and green again
+//! once the bytes are back.
+
+use crate::support::{Rows, assert_green, build, create_in, load, open_in};
+use plumb_engine::check::check_table;
+use plumb_engine::storage::control::StoredAddress;
+use plumb_engine::storage::tablespace::Purpose;
+use plumb_engine::{EngineError, Instance};
+use plumb_units::BlockAddress;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const BLOCK: usize = 2048;
+
+/// A closed database of one table and one index, two levels high at least.
+struct Closed {
+    directory: tempfile::TempDir,
+    table: Place,
+    leaf: Place,
+    branch: Place,
+}
+
+/// A block in its file.
+#[derive(Debug, Clone)]
+struct Place {
+    path: PathBuf,
+    block: u32,
+}
+
+impl Place {
+    fn offset(&self) -> usize {
+        self.block as usize * BLOCK
+    }
+}
+
+impl Closed {
+    fn new() -> Closed {
+        let directory = tempfile::tempdir().expect("a directory");
+        let home = directory.path().join("db");
+        let instance = create_in(&home, &[("db_block_size", "2K"), ("parallel_degree", "1")]);
+        load(&instance, "t", &Rows::uniform(20_000, 5)).expect("loaded");
+        let index = build(&instance).expect("built").index;
+        assert!(index.height >= 2);
+        assert_green(&instance, "t");
+        let place = |purpose, address: BlockAddress| Place {
+            path: instance.tablespace(purpose).path(address).to_path_buf(),
+            block: address.block.0,
+        };
+        let extent = instance.catalog().tables[0].extents[0];
+        let root: StoredAddress = index.root.expect("an index that is not empty has a root");
+        Closed {
+            table: place(Purpose::Users, extent.extent.address(extent.used / 2)),
+            leaf: place(Purpose::Indx, index.leaves[0].extent.address(index.leaves[0].used / 2)),
+            branch: place(Purpose::Indx, root.into()),
+            directory,
+        }
+    }
+
+    fn home(&self) -> PathBuf {
+        self.directory.path().join("db")
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.home().join(name)
+    }
+
+    fn examine(&self) -> Result<(), EngineError> {
+        let instance = open_in(&self.home())?;
+        check_table(&instance, "t").map(|_| ())
+    }
+
+    fn complaint(&self) -> String {
+        let text = self.examine().expect_err("nothing wrong was found").to_string();
+        assert_eq!(text.lines().count(), 1, "{text}");
+        text
+    }
+
+    /// Changes a file, asserts that the complaint has all of `parts`, restores it.
+    fn check(&self, path: &Path, change: impl FnOnce(&mut Vec<u8>), parts: &[&str]) {
+        let good = fs::read(path).expect("the file is there");
+        let mut bad = good.clone();
+        change(&mut bad);
+        assert!(good != bad);
+        fs::write(path, &bad).expect("written");
+        let text = self.complaint();
+        for part in parts {
+            assert!(text.contains(part), "{part:?} is not in {text}");
+        }
+        fs::write(path, &good).expect("restored");
+    }
+
+    fn check_block(&self, place: &Place, change: impl FnOnce(&mut [u8]), parts: &[&str]) {
+        let named = format!("{}: block {} (file ", place.path.display(), place.block);
+        let parts: Vec<&str> = [named.as_str()].iter().chain(parts).copied().collect();
+        let at = place.offset();
+        self.check(&place.path, |bytes| change(&mut bytes[at..at + BLOCK]), &parts);
+    }
+
+    fn assert_green(&self) {
+        self.examine().expect("all bytes are as they were");
+    }
+}
+
+/// Where in a block a byte is flipped: checksum, kind, version, address, entries,
+/// used, LSN, the first content, the middle, the slots.
+const REGIONS: [usize; 12] = [0, 3, 4, 5, 6, 8, 12, 14, 16, 24, BLOCK / 2, BLOCK - 1];
+
+#[test]
+fn one_flipped_bit_in_a_table_block_is_found() {
+    let closed = Closed::new();
+    for at in REGIONS {
+        closed.check_block(&closed.table, |block| block[at] ^= 0x10, &["is corrupt: checksum: found 0x"]);
+    }
+    closed.assert_green();
+}
+
+#[test]
+fn one_flipped_bit_in_an_index_leaf_is_found() {
+    let closed = Closed::new();
+    for at in REGIONS {
+        closed.check_block(&closed.leaf, |block| block[at] ^= 1, &["is corrupt: checksum: found 0x"]);
+    }
+    closed.assert_green();
+}
+
+#[test]
+fn one_flipped_bit_in_an_index_branch_is_found() {
+    let closed = Closed::new();
+    for at in REGIONS {
+        closed.check_block(&closed.branch, |block| block[at] ^= 0x80, &["is corrupt: checksum: found 0x"]);
+    }
+    closed.assert_green();
+}
+
+#[test]
+fn one_flipped_bit_in_a_file_header_is_found_when_the_database_is_opened() {
+    let closed = Closed::new();
+    for name in ["users01.dbf", "users02.dbf", "temp01.dbf", "indx02.dbf"] {
+        for at in [0, 4, 6, 8, BLOCK / 2, BLOCK - 1] {
+            let header = Place { path: closed.file(name), block: 0 };
+            closed.check_block(&header, |block| block[at] ^= 4, &["is corrupt: checksum: found 0x"]);
+            assert!(open_in(&closed.home()).is_ok());
+        }
+    }
+    closed.assert_green();
+}
+
+#[test]
+fn one_flipped_bit_anywhere_in_the_control_file_is_found() {
+    let closed = Closed::new();
+    let path = closed.file("control.json");
+    let length = fs::read(&path).expect("a control file").len();
+    let named = format!("control file {}: ", path.display());
+    for at in (0..10).chain((10..length).step_by(length / 40)).chain([length - 1]) {
+        for flip in [1u8, 0x80] {
+            closed.check(&path, |bytes| bytes[at] ^= flip, &[&named, "restore it from a copy"]);
+        }
+    }
+    closed.check(&path, Vec::clear, &[&named]);
+    closed.check(&path, |bytes| bytes.truncate(length / 2), &[&named, "its checksum is", "expected"]);
+    closed.assert_green();
+}
+
+#[test]
+fn a_block_in_another_ones_place_is_found() {
+    let closed = Closed::new();
+    let copy = fs::read(&closed.table.path).expect("a data file");
+    let before = closed.table.block - 1;
+    let other = copy[before as usize * BLOCK..][..BLOCK].to_vec();
+    let found = format!("block {before}, expected");
+    let parts = ["is corrupt: its own address: found file ", &found];
+    closed.check_block(&closed.table, |block| block.copy_from_slice(&other), &parts);
+    closed.assert_green();
+}
+
+#[test]
+fn a_block_that_was_never_written_is_found() {
+    let closed = Closed::new();
+    for (place, kind) in
+        [(&closed.table, "table"), (&closed.leaf, "index leaf"), (&closed.branch, "index branch")]
+    {
+        let expected = format!("found zeros, as in a block never written, expected a {kind} block");
+        closed.check_block(place, |block| block.fill(0), &[&expected]);
+    }
+    closed.assert_green();
+}
+
+/// The files have grown since they were made: what the control file notes of
+/// their first size does not find the cut, the extents in use do.
+#[test]
+fn a_file_cut_short_is_named_with_found_and_expected_length() {
+    let closed = Closed::new();
+    for place in [&closed.table, &closed.leaf] {
+        let length = fs::metadata(&place.path).expect("a data file").len() as usize;
+        for cut in [length - 1, length - 256 * 1024, 256 * 1024, BLOCK, 1, 0] {
+            let ends = format!("{} was cut short: it ends at byte {cut}, ", place.path.display());
+            let needs = format!("but a read needs bytes 0 to {length}; restore the file");
+            let parts: &[&str] = if cut < 256 * 1024 { &[&ends] } else { &[&ends, &needs] };
+            closed.check(&place.path, |bytes| bytes.truncate(cut), parts);
+        }
+    }
+    closed.assert_green();
+}
+
+#[test]
+fn a_missing_file_and_files_that_changed_places_are_named() {
+    let closed = Closed::new();
+    let (one, two, aside) = (closed.file("users01.dbf"), closed.file("users02.dbf"), closed.file("aside"));
+    let rename = |from: &Path, to: &Path| fs::rename(from, to).expect("renamed");
+    rename(&one, &aside);
+    let text = closed.complaint();
+    assert!(text.starts_with(&format!("cannot open {}: No such file", one.display())), "{text}");
+    rename(&two, &one);
+    rename(&aside, &two);
+    let text = closed.complaint();
+    let swapped = "block 0 (file 1 block 0) is corrupt: its own address: found file 2 block 0";
+    assert!(text.contains(swapped) || text.contains("was cut short"), "{text}");
+    rename(&one, &aside);
+    rename(&two, &one);
+    rename(&aside, &two);
+    closed.assert_green();
+}
+
+#[test]
+fn a_truncated_temporary_file_does_not_hurt_once_it_is_whole() {
+    let closed = Closed::new();
+    let path = closed.file("temp01.dbf");
+    let length = fs::metadata(&path).expect("a data file").len();
+    let needs = format!("needs bytes 0 to {length}");
+    closed.check(&path, |bytes| bytes.truncate(BLOCK), &["was cut short: it ends at byte 2048", &needs]);
+    let instance: Instance = open_in(&closed.home()).expect("whole again");
+    assert_green(&instance, "t");
+}

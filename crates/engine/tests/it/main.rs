@@ -1,0 +1,27 @@
+//! What the engine does as a whole, from loads to look-ups.
+//!
+//! Each module tests one behaviour, most of its tests through one `check`:
+//! - `sort_model`: an index has the order of a plain sorted Vec, whatever the
+//!   data, the memory, the degree, the block size and the way to the files.
+//! - `sort_spills`: how much memory makes how many passes; balance; temp space.
+//! - `conventional`: sorts and scans that go through the buffer cache.
+//! - `faults`: files in memory that fail on purpose, at every place in turn.
+//! - `corruption`: closed databases whose bytes were changed on disk.
+//! - `catalog`: what is there, what is refused, what is left behind.
+//! - `errors_text`: the exact words of errors that users meet.
+//! - `cancel`: stopping what is under way.
+//!
+//! `support` has the databases, row sources and readers that they share. What
+//! looks at one function belongs beside that function instead. All data comes
+//! from a seed, which a failing test prints; a found case is kept as a test
+//! with its seed.
+
+mod cancel;
+mod catalog;
+mod conventional;
+mod corruption;
+mod errors_text;
+mod faults;
+mod sort_model;
+mod sort_spills;
+mod support;

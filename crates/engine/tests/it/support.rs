@@ -1,0 +1,284 @@
+//! Databases to test on, rows to fill them with, and ways to read them back.
+
+use plumb_engine::cache::CacheReader;
+use plumb_engine::index::btree::BTree;
+use plumb_engine::index::build::{self, BuildOutcome, IndexSpec};
+use plumb_engine::instance::{Cancel, InitialSizes};
+use plumb_engine::parallel::servers::Operation;
+use plumb_engine::storage::control::SegmentExtent;
+use plumb_engine::storage::tablespace::Purpose;
+use plumb_engine::table::load::{self, LoadOutcome};
+use plumb_engine::table::scan::{self, Granules};
+use plumb_engine::{EngineError, Instance, Layout, Settings, check};
+use plumb_events::SessionKind;
+use plumb_io::Disk;
+use plumb_io::sim::MemoryDisk;
+use plumb_types::{Column, ColumnType, Number, RowBatch, RowSource, Schema, SourceError, Value, column_at};
+use plumb_units::{Bytes, RowId};
+use std::cell::RefCell;
+use std::ops::Bound;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+/// Steele, Lea, Flood: Fast splittable pseudorandom number generators (2014).
+#[derive(Debug, Clone)]
+pub struct SplitMix(pub u64);
+
+impl SplitMix {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+
+    pub fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len() as u64) as usize]
+    }
+}
+
+/// Rows in memory, handed out a batch at a time to any number of servers.
+pub struct Rows {
+    schema: Schema,
+    images: RowBatch,
+    batch_rows: usize,
+    next: AtomicUsize,
+}
+
+impl Rows {
+    pub fn new(schema: Schema, images: RowBatch) -> Rows {
+        Rows { schema, images, batch_rows: 1000, next: AtomicUsize::new(0) }
+    }
+
+    pub fn of_values(schema: Schema, rows: &[Vec<Value>]) -> Rows {
+        Rows::new(schema, images(rows))
+    }
+
+    /// Rows of a NUMBER column K with the given values and a text column T.
+    pub fn of_keys(keys: impl Iterator<Item = i64>) -> Rows {
+        let mut images = RowBatch::new();
+        for key in keys {
+            images.begin_row(2);
+            images.push_number(i128::from(key), 0);
+            images.push_text("what a row has besides its key");
+            images.end_row();
+        }
+        Rows::new(keyed_schema(), images)
+    }
+
+    /// `count` rows with keys drawn from a billion.
+    pub fn uniform(count: u64, seed: u64) -> Rows {
+        let mut random = SplitMix(seed);
+        Rows::of_keys((0..count).map(move |_| random.below(1_000_000_000) as i64))
+    }
+
+    /// So that the same rows can be loaded again.
+    pub fn rewind(&self) -> &Rows {
+        self.next.store(0, Relaxed);
+        self
+    }
+}
+
+pub fn keyed_schema() -> Schema {
+    let columns = vec![
+        Column::nullable("K", ColumnType::NUMBER),
+        Column::nullable("T", ColumnType::Text { max_bytes: 4000 }),
+    ];
+    Schema::new(columns).expect("two columns with names")
+}
+
+pub fn images(rows: &[Vec<Value>]) -> RowBatch {
+    let mut images = RowBatch::new();
+    for row in rows {
+        images.begin_row(row.len() as u8);
+        row.iter().for_each(|value| images.push_value(value));
+        images.end_row();
+    }
+    images
+}
+
+pub fn number(value: i64) -> Value {
+    Value::Number(Number::new(i128::from(value), 0).expect("an i64 is a NUMBER"))
+}
+
+impl RowSource for Rows {
+    fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    fn row_count_hint(&self) -> Option<u64> {
+        Some(self.images.len() as u64)
+    }
+
+    fn next_batch(&self, batch: &mut RowBatch) -> Result<bool, SourceError> {
+        batch.clear();
+        let begin = self.next.fetch_add(self.batch_rows, Relaxed);
+        let end = (begin + self.batch_rows).min(self.images.len());
+        (begin..end).for_each(|row| batch.push_row(self.images.row(row)));
+        Ok(!batch.is_empty())
+    }
+}
+
+/// Small extents and a small cache, so that little data meets their ends too.
+pub fn settings(changes: &[(&str, &str)]) -> Settings {
+    let mut settings = Settings::default();
+    let small = [("extent_size", "256K"), ("db_cache_size", "2M"), ("parallel_degree", "2")];
+    for (name, value) in small.iter().chain(changes) {
+        settings.set(name, value, "test").expect("a setting in its range");
+    }
+    settings
+}
+
+/// One extent a file.
+pub const SMALLEST: InitialSizes = InitialSizes { users: Bytes(1), temp: Bytes(1), indx: Bytes(1) };
+
+/// A database of files in memory.
+pub fn in_memory(changes: &[(&str, &str)]) -> Instance {
+    let mut settings = settings(changes);
+    settings.set("io_method", "null", "test").expect("there is a null device");
+    let layout = Layout::in_one(PathBuf::from("/in/memory"));
+    Instance::create(&layout, settings, SMALLEST, Cancel::default()).expect("a database in memory")
+}
+
+pub fn memory_disk(instance: &Instance) -> Arc<MemoryDisk> {
+    match &instance.access.disk {
+        Disk::Memory(disk) => Arc::clone(disk),
+        Disk::Kernel => panic!("the test wants a database in memory"),
+    }
+}
+
+/// A database in a directory, through the page cache: it works on any file system.
+pub fn create_in(home: &Path, changes: &[(&str, &str)]) -> Instance {
+    try_create_in(home, changes).expect("a database in a directory of its own")
+}
+
+pub fn try_create_in(home: &Path, changes: &[(&str, &str)]) -> Result<Instance, EngineError> {
+    Instance::create(&Layout::in_one(home.to_path_buf()), buffered(changes), SMALLEST, Cancel::default())
+}
+
+pub fn open_in(home: &Path) -> Result<Instance, EngineError> {
+    Instance::open(home, buffered(&[]), Cancel::default())
+}
+
+fn buffered(changes: &[(&str, &str)]) -> Settings {
+    let mut all = vec![("filesystemio_options", "none")];
+    all.extend(changes);
+    settings(&all)
+}
+
+pub fn load(instance: &Instance, table: &str, rows: &Rows) -> Result<LoadOutcome, EngineError> {
+    load::load(instance, table, rows.rewind())
+}
+
+pub fn build_on(
+    instance: &Instance,
+    (name, table): (&str, &str),
+    columns: &[(&str, bool)],
+) -> Result<BuildOutcome, EngineError> {
+    let columns = columns.iter().map(|(name, descending)| (name.to_string(), *descending)).collect();
+    build::create_index(instance, &IndexSpec { name: name.to_string(), table: table.to_string(), columns })
+}
+
+/// Index I on column K of table T.
+pub fn build(instance: &Instance) -> Result<BuildOutcome, EngineError> {
+    build_on(instance, ("i", "t"), &[("k", false)])
+}
+
+/// Every row of a table, by a scan past the buffer cache.
+pub fn scan_rows(instance: &Instance, table: &str) -> Vec<(RowId, Vec<Value>)> {
+    let table = instance.catalog().table(table).expect("the table was loaded").clone();
+    let session = instance.recorder.session("test scan", SessionKind::Foreground);
+    let (operation, granules) = (Operation::new(instance), Granules::new(&table.extents));
+    let mut rows = Vec::new();
+    scan::scan(instance, &session, &operation, &granules, |row, row_id| {
+        let columns = table.schema.columns.iter().enumerate();
+        let value = |(at, column): (usize, &Column)| {
+            let bytes = column_at(row, at).expect("a column of the row");
+            Value::from_encoded(&column.column_type, bytes).expect("a value of its column")
+        };
+        rows.push((row_id, columns.map(value).collect()));
+        Ok(())
+    })
+    .expect("a scan of a table that was loaded");
+    rows
+}
+
+/// The row ids of an index in its order, through the buffer cache.
+pub fn index_rows(instance: &Instance, index: &str) -> Vec<RowId> {
+    let named = |known: &&plumb_engine::storage::control::Index| known.name.eq_ignore_ascii_case(index);
+    let index = instance.catalog().indexes.iter().find(named).expect("the index was built").clone();
+    let session = instance.recorder.session("test look-ups", SessionKind::Foreground);
+    let blocks = RefCell::new(CacheReader::new(&session, instance).expect("a reader"));
+    let tree = BTree::new(&index, instance.tablespace(Purpose::Indx), &blocks);
+    let mut range = tree.range(Bound::Unbounded, Bound::Unbounded).expect("a way down");
+    let mut rows = Vec::new();
+    while let Some(entry) = range.next_entry().expect("a leaf") {
+        rows.push(entry.row);
+    }
+    rows
+}
+
+/// Asserts that the check finds nothing wrong with a table and its indexes.
+pub fn assert_green(instance: &Instance, table: &str) {
+    if let Err(error) = check::check_table(instance, table) {
+        panic!("{table} is not as it must be: {error}");
+    }
+}
+
+/// Asserts that the extents that are taken are those of the catalog's tables and
+/// indexes, and none of the temporary tablespace.
+pub fn assert_no_space_leaks(instance: &Instance) {
+    let count =
+        |segments: &[&Vec<SegmentExtent>]| segments.iter().map(|extents| extents.len()).sum::<usize>();
+    let (users, indx) = {
+        let catalog = instance.catalog();
+        let indexes = catalog.indexes.iter().map(|index| count(&[&index.leaves, &index.branches])).sum();
+        (catalog.tables.iter().map(|table| table.extents.len()).sum::<usize>(), indexes)
+    };
+    for (purpose, owned) in [(Purpose::Users, users), (Purpose::Temp, 0), (Purpose::Indx, indx)] {
+        let taken = taken_extents(instance, purpose);
+        assert_eq!(taken, owned, "extents of {} that are taken, and that have an owner", purpose.name());
+    }
+}
+
+/// Takes all that is free, until the tablespace grows, and gives it back.
+fn taken_extents(instance: &Instance, purpose: Purpose) -> usize {
+    let session = instance.recorder.session("test space", SessionKind::Foreground);
+    let tablespace = instance.tablespace(purpose);
+    let size = tablespace.size();
+    let mut extents = Vec::new();
+    while tablespace.size() == size {
+        extents.push(tablespace.allocate(&session, &instance.access).expect("an extent"));
+    }
+    let free = extents.len() - 1;
+    tablespace.release(extents);
+    (size.0 / tablespace.extent_blocks.bytes(tablespace.block_size)) as usize - free
+}
+
+/// Runs `work` in a thread of its own and fails when it takes too long: a hang
+/// then ends the test instead of the run.
+pub fn within<T: Send + 'static>(seconds: u64, work: impl FnOnce() -> T + Send + 'static) -> T {
+    let (done, finished) = mpsc::channel();
+    let worker = thread::spawn(move || {
+        let result = work();
+        // The receiver is gone if this took too long.
+        let _ = done.send(());
+        result
+    });
+    if finished.recv_timeout(Duration::from_secs(seconds)) == Err(RecvTimeoutError::Timeout) {
+        panic!("not finished after {seconds} s: it hangs");
+    }
+    match worker.join() {
+        Ok(result) => result,
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}
