@@ -59,7 +59,7 @@ pub enum EngineError {
         why: String,
     },
     /// Another process has the database open.
-    #[error("database {} is in use by process {holder}: end that process, or choose another --path", path.display())]
+    #[error("database {} is in use by process {holder}: wait until it ends, or choose another --path", path.display())]
     InUse {
         /// The database directory.
         path: PathBuf,

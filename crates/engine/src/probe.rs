@@ -9,12 +9,15 @@
 //! time, and a plain fit would let the longest reads decide where the line
 //! starts.
 //!
+//! A merge reads ahead, and many devices serve several reads at once: what its
+//! one-block reads cost then is measured by [`overlapped_block_read`].
+//!
 //! [`sequential_read`] is the other end: as many bytes a second as the requests
 //! of a scan can bring in when nobody looks at the bytes.
 //!
 //! Limits: the medians of a slow disk come from few reads, three of the larger
-//! sizes at least. What a device does when written to at the same time, or with
-//! many random reads at once, is not measured.
+//! sizes at least. What a device does when written to at the same time is not
+//! measured.
 
 use crate::parallel::servers::{self, Operation};
 use crate::settings::Setting;
@@ -37,6 +40,8 @@ const LARGER: [usize; 3] = [64 << 10, 256 << 10, 1 << 20];
 const BLOCK_READS: usize = 4;
 /// No round begins later than this, unless there were fewer than `ROUNDS_MIN`.
 const BUDGET: Nanos = Nanos(80_000_000);
+/// How long reads are kept in flight to see them overlap.
+const OVERLAPPED_BUDGET: Nanos = Nanos(20_000_000);
 const ROUNDS_MIN: usize = 3;
 const ROUNDS_MAX: usize = 64;
 const SEED: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -64,8 +69,17 @@ impl ReadCost {
     #[must_use]
     pub fn read_fac(&self, block_size: BlockSize) -> u64 {
         let transfer = block_size.bytes() as f64 / self.bytes_per_second;
-        let ratio = (self.start_seconds + transfer) / transfer;
-        if ratio.is_finite() { (ratio.round() as u64).max(1) } else { 1 }
+        let ratio = self.read_fac_of(block_size, self.start_seconds + transfer);
+        ratio.round() as u64
+    }
+
+    /// The same ratio for one-block reads that take so many seconds each, as
+    /// several in flight do; at least 1.
+    #[must_use]
+    pub fn read_fac_of(&self, block_size: BlockSize, block_seconds: f64) -> f64 {
+        let transfer = block_size.bytes() as f64 / self.bytes_per_second;
+        let ratio = block_seconds / transfer;
+        if ratio.is_finite() { ratio.max(1.0) } else { 1.0 }
     }
 }
 
@@ -99,6 +113,39 @@ pub fn measure(instance: &Instance, session: &Session, purpose: Purpose) -> Resu
         samples.iter_mut().map(|sample| (sample.bytes as f64, median(&mut sample.seconds))).collect();
     let (start_seconds, bytes_per_second) = fit(&medians);
     Ok(ReadCost { start_seconds, bytes_per_second, block_read_seconds: medians[0].1 })
+}
+
+/// Seconds a random read of one block takes when `depth` of them are always in
+/// flight: the time of many over their number. About 20 ms.
+///
+/// # Errors
+/// When a read fails.
+pub fn overlapped_block_read(
+    instance: &Instance,
+    session: &Session,
+    purpose: Purpose,
+    depth: usize,
+) -> Result<f64, EngineError> {
+    let tablespace = instance.tablespace(purpose);
+    let block_bytes = tablespace.block_size.bytes();
+    let mut probe = Probe::new(instance, session, tablespace)?;
+    let (arena, mut buffers) = Arena::buffers(block_bytes, depth.max(1))?;
+    let mut channel = instance.access.method.channel(&[&arena])?;
+    drop_cache(session, tablespace)?;
+    let begin = now();
+    let mut reads = 0u32;
+    while now().saturating_sub(begin) < OVERLAPPED_BUDGET {
+        while let Some(buffer) = buffers.pop() {
+            channel.submit(session, probe.request(block_bytes, buffer))?;
+        }
+        buffers.push(channel.wait(session, Event::DirectPathRead)?.buffer);
+        reads += 1;
+    }
+    let elapsed = now().saturating_sub(begin);
+    while channel.outstanding() > 0 {
+        channel.wait(session, Event::DirectPathRead)?;
+    }
+    Ok(elapsed.seconds() / f64::from(reads))
 }
 
 /// The bytes a second that the device gives to the requests of a scan: its
@@ -249,24 +296,30 @@ impl<'a> Probe<'a> {
         round
     }
 
-    /// Seconds of one read of so many bytes at a random block.
-    fn read(&mut self, bytes: usize) -> Result<f64, EngineError> {
+    /// A read of so many bytes at a random block.
+    fn request(&mut self, bytes: usize, buffer: IoBuffer) -> Request {
         let long_enough = |file: &&(&DataFile, u64)| file.1 >= bytes as u64;
         let count = self.files.iter().filter(long_enough).count() as u64;
         let turn = self.below(count) as usize;
         let (file, length) = *self.files.iter().filter(long_enough).nth(turn).expect("fewer than counted");
         let places = (length - bytes as u64) / self.block_size.bytes() as u64 + 1;
         let offset = self.below(places) * self.block_size.bytes() as u64;
-        let request = Request {
+        Request {
             operation: plumb_io::Operation::Read,
             file: Arc::clone(&file.file),
             offset,
-            buffer: self.buffer.take().expect("given back by the read before"),
+            buffer,
             range: 0..bytes,
             event: Event::DirectPathRead,
             stream: IoStream::Probe,
             tag: 0,
-        };
+        }
+    }
+
+    /// Seconds of one such read.
+    fn read(&mut self, bytes: usize) -> Result<f64, EngineError> {
+        let buffer = self.buffer.take().expect("given back by the read before");
+        let request = self.request(bytes, buffer);
         let begin = now();
         self.channel.submit(self.session, request)?;
         let completion = self.channel.wait(self.session, Event::DirectPathRead)?;

@@ -13,6 +13,8 @@ use std::fmt::Write as _;
 pub enum Domain {
     /// A size in bytes within a range, both ends included.
     Size(u64, u64),
+    /// A size in bytes within a range that is a power of two.
+    PowerOfTwo(u64, u64),
     /// A whole number within a range, both ends included.
     Count(u64, u64),
     /// One of these words.
@@ -59,7 +61,7 @@ macro_rules! settings {
     };
 }
 
-use Domain::{AutoOrCount, Count, Size, Word};
+use Domain::{AutoOrCount, Count, PowerOfTwo, Size, Word};
 const K: u64 = Bytes::K;
 const M: u64 = Bytes::M;
 const G: u64 = Bytes::G;
@@ -67,7 +69,7 @@ const G: u64 = Bytes::G;
 settings! {
     DbBlockSize db_block_size "storage" Domain::BlockSize, "8K", "Size of a block of every tablespace made from now on.";
     DataFiles data_files "storage" Count(1, 64), "2", "Data files of a tablespace; extents go over them round robin.";
-    ExtentSize extent_size "storage" Size(256 * K, 64 * M), "1M", "Size of an extent, a power of two; no request crosses its end.";
+    ExtentSize extent_size "storage" PowerOfTwo(256 * K, 64 * M), "1M", "Size of an extent; no request crosses its end.";
     DbCacheSize db_cache_size "cache" Size(M, 1024 * G), "20M", "Size of the buffer cache.";
     DbWriterProcesses db_writer_processes "cache" Count(1, 32), "1", "Database writers that write dirty blocks of the cache.";
     DbBlockWriteBatch db_block_write_batch "cache" Count(1, 4096), "512", "Most blocks a database writer takes at once.";
@@ -150,7 +152,7 @@ impl Settings {
     pub fn optional_number(&self, setting: Setting) -> Option<u64> {
         let word = self.word(setting);
         match setting.row().domain {
-            Domain::Size(..) | Domain::BlockSize => parse_size(word).ok(),
+            Domain::Size(..) | Domain::PowerOfTwo(..) | Domain::BlockSize => parse_size(word).ok(),
             Domain::Count(..) | Domain::AutoOrCount(..) => parse_count(word).ok(),
             Domain::Word(_) => None,
         }
@@ -194,6 +196,9 @@ pub fn describe(domain: Domain) -> String {
     let size = |bytes: u64| Bytes(bytes).as_setting();
     match domain {
         Domain::Size(least, most) => format!("a size from {} to {}", size(least), size(most)),
+        Domain::PowerOfTwo(least, most) => {
+            format!("a power of two from {} to {}", size(least), size(most))
+        }
         Domain::Count(least, most) => format!("a number from {least} to {most}"),
         Domain::Word(words) => format!("one of {}", words.join(", ")),
         Domain::AutoOrCount(least, most) => format!("auto, or a number from {least} to {most}"),
@@ -204,6 +209,9 @@ pub fn describe(domain: Domain) -> String {
 fn check(row: &SettingRow, value: &str) -> Result<(), String> {
     let in_range = match row.domain {
         Domain::Size(least, most) => parse_size(value).is_ok_and(|v| (least..=most).contains(&v)),
+        Domain::PowerOfTwo(least, most) => {
+            parse_size(value).is_ok_and(|v| (least..=most).contains(&v) && v.is_power_of_two())
+        }
         Domain::Count(least, most) => parse_count(value).is_ok_and(|v| (least..=most).contains(&v)),
         Domain::AutoOrCount(least, most) => {
             value == "auto" || parse_count(value).is_ok_and(|v| (least..=most).contains(&v))

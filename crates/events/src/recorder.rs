@@ -99,7 +99,8 @@ impl Recorder {
         joined
     }
 
-    /// The profile of the sessions that have ended.
+    /// The profile of the sessions that have ended, and of living ones up to
+    /// their last long wait.
     #[must_use]
     pub fn profile(&self) -> Profile {
         locked(&self.0.profile).clone()
@@ -233,13 +234,18 @@ impl SessionTotals {
         } else {
             (Nanos(record.cpu_ns.get()), Nanos(record.run_queue_ns.get()), Nanos(end))
         };
+        let mut events: Vec<EventTotals> = record.events.iter().map(EventTotals::of).collect();
+        // Time of a wait that is not over; it is counted as a wait when it is.
+        if let Some(event) = (record.waiting_for.get() as usize).checked_sub(1).filter(|_| end == 0) {
+            events[event].time += at.saturating_sub(Nanos(record.waiting_since_ns.get()));
+        }
         SessionTotals {
             name: record.name.clone(),
             kind: record.kind,
             elapsed: until.saturating_sub(record.begin),
             cpu,
             run_queue,
-            events: record.events.iter().map(EventTotals::of).collect(),
+            events,
             streams: record.streams.iter().map(StreamTotals::of).collect(),
             statistics: record.statistics.iter().map(|counter| counter.get()).collect(),
         }

@@ -86,6 +86,10 @@ pub(crate) struct Record {
     pub(crate) begin: Nanos,
     /// Zero while the session lives.
     pub(crate) end_ns: Counter,
+    /// The long wait under way: the event's place in the table plus one, or zero,
+    /// and when it began.
+    pub(crate) waiting_for: Counter,
+    pub(crate) waiting_since_ns: Counter,
     pub(crate) cpu_ns: Counter,
     pub(crate) run_queue_ns: Counter,
     pub(crate) events: [Cell; Event::COUNT],
@@ -113,6 +117,8 @@ impl Session {
             thread,
             begin: now(),
             end_ns: Counter::default(),
+            waiting_for: Counter::default(),
+            waiting_since_ns: Counter::default(),
             cpu_ns: Counter::default(),
             run_queue_ns: Counter::default(),
             events: array::from_fn(|_| Cell::new()),
@@ -150,6 +156,27 @@ impl Session {
         self.record.events[event as usize].record(end.saturating_sub(begin), 0);
     }
 
+    /// Waits that may last, as a background process's for work: a snapshot taken
+    /// meanwhile counts the time so far, and the I/O profile until now is published.
+    pub fn wait_long<T>(&self, event: Event, work: impl FnOnce() -> T) -> T {
+        self.publish_profile();
+        let begin = now();
+        self.record.waiting_since_ns.set(begin.0);
+        self.record.waiting_for.set(event as u64 + 1);
+        let result = work();
+        self.waited(event, begin, now());
+        self.record.waiting_for.set(0);
+        result
+    }
+
+    /// Hands the I/O profile so far to the recorder, which otherwise gets it when
+    /// the session ends.
+    fn publish_profile(&self) {
+        let mut profile = self.profile.borrow_mut();
+        self.shared.merge_profile(&profile);
+        *profile = Profile::new(self.shared.origin);
+    }
+
     /// Counts something.
     #[inline]
     pub fn count(&self, statistic: Statistic, amount: u64) {
@@ -177,6 +204,6 @@ impl Drop for Session {
         self.record.cpu_ns.set(cpu.0);
         self.record.run_queue_ns.set(run_queue.saturating_sub(self.begin_run_queue).0);
         self.record.end_ns.set(now().0);
-        self.shared.merge_profile(&self.profile.borrow());
+        self.publish_profile();
     }
 }

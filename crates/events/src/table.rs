@@ -93,6 +93,7 @@ events! {
     ControlFileSequentialRead, "control file sequential read", SystemIo, "The control file is read.";
     DbFileParallelWrite, "db file parallel write", SystemIo, "The database writer waits for a batch of block writes.";
     FreeBufferWaits, "free buffer waits", Configuration, "A session finds no free buffer in the cache and posts the database writer.";
+    EnqHwContention, "enq: HW - contention", Configuration, "A session waits while another one extends a data file.";
     BufferBusyWaits, "buffer busy waits", Concurrency, "A session waits for a buffer that another one holds.";
     ReadByOtherSession, "read by other session", UserIo, "A session waits for a block that another one is reading.";
     PxDeqExecutionMsg, "PX Deq: Execution Msg", Idle, "A sort server waits for rows from the table queue.";

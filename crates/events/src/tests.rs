@@ -77,3 +77,20 @@ fn the_profile_keeps_every_byte_when_it_folds() {
     assert_eq!(profile.series(IoStream::TableReads).sum::<u64>(), 100 * 1_000 + 4_950 + 11);
     assert_eq!(profile.series(IoStream::TempReads).sum::<u64>(), 0);
 }
+
+#[test]
+fn a_long_wait_counts_while_it_lasts_and_publishes_what_was_moved() {
+    let recorder = Recorder::new();
+    let session = recorder.session("DBW0", SessionKind::Background);
+    session.transferred(IoStream::TempWrites, now(), now(), 4096);
+    let before = recorder.snapshot();
+    session.wait_long(Event::DbwrIdle, || {
+        assert_eq!(recorder.profile().series(IoStream::TempWrites).sum::<u64>(), 4096);
+        thread::sleep(Duration::from_millis(5));
+        let idle = recorder.snapshot().since(&before).event(Event::DbwrIdle, SessionKind::Background);
+        assert!(idle.time >= Nanos(5_000_000));
+        assert_eq!(idle.count, 0);
+    });
+    let idle = recorder.snapshot().since(&before).event(Event::DbwrIdle, SessionKind::Background);
+    assert_eq!(idle.count, 1);
+}

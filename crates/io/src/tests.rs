@@ -172,3 +172,24 @@ fn a_refused_create_leaves_nothing_behind() {
     assert!(error.to_string().contains("File exists"), "{error}");
     assert_eq!(std::fs::read(&path).expect("still there"), b"precious");
 }
+
+#[test]
+fn a_file_that_ends_between_blocks_is_cut_short_and_no_endless_read() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("users01.dbf");
+    std::fs::write(&path, vec![1u8; 8_192 + 100]).expect("a small file");
+    let recorder = Recorder::new();
+    let session = recorder.session("test", SessionKind::Foreground);
+    for kind in MethodKind::ALL.into_iter().filter(|kind| works_here(*kind)) {
+        let Ok(file) = Disk::Kernel.open(&path, Access::Write, DirectIo::Required) else {
+            eprintln!("no direct I/O here: not tested");
+            return;
+        };
+        let (_arena, mut buffers) = Arena::buffers(BLOCK, 1).expect("memory");
+        let mut channel = Method::start(kind, 2).expect("the method").channel(&[]).expect("a channel");
+        let buffer = buffers.pop().expect("one buffer");
+        channel.submit(&session, request(&Arc::new(file), Operation::Read, 0, buffer, 0)).expect("submitted");
+        let error = channel.wait(&session, Event::DirectPathRead).expect_err("the file is short");
+        assert!(error.to_string().contains("was cut short: it ends at byte 8292"), "{kind}: {error}");
+    }
+}

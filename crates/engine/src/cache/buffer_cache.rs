@@ -598,11 +598,9 @@ impl Shared {
                 }
                 return Some(batch);
             }
-            let begin = now();
             state.writers_idle += 1;
-            state = wait(&self.work, state, IDLE);
+            state = session.wait_long(Event::DbwrIdle, || wait(&self.work, state, IDLE));
             state.writers_idle -= 1;
-            session.waited(Event::DbwrIdle, begin, now());
         }
         None
     }

@@ -13,13 +13,15 @@
 //!
 //! With `parallel_degree=1` one server scans, sorts and writes, without a queue.
 //!
-//! Branches: each leaf leaves its first entry and its address behind, about 30
-//! bytes; from these the levels above are written bottom-up. 100 million rows
-//! in 8K blocks make 240,000 leaves and 7 MB of that.
+//! Branches: each sort server writes the branches right above its leaves along
+//! with them ([`levels`](super::levels)); what is left for the join is one
+//! separator a branch block. 100 million rows in 8K blocks make 225,000 leaves
+//! and 700 such branches.
 //!
 //! The index enters the control file last, after its blocks are durable.
 
-use crate::index::block::{BranchBuilder, LeafBuilder, key_bytes_max};
+use crate::index::block::key_bytes_max;
+use crate::index::levels::{self, BranchWriter, LastLeaf, LeafWriter, Separators, TreeTarget, WrittenTree};
 use crate::parallel::servers::{self, Operation};
 use crate::parallel::table_queue::{self, Closed, TableQueue};
 use crate::settings::Setting;
@@ -27,10 +29,9 @@ use crate::sort::format::{BytesKey, Format, WordKey};
 use crate::sort::key::KeyBuilder;
 use crate::sort::plan::SortPlan;
 use crate::sort::{SortOutcome, SortServer, Sorter};
-use crate::storage::block::{self, BlockKind, Content};
+use crate::storage::block::{self, BlockKind};
 use crate::storage::control::{Index, IndexColumn, SegmentExtent, StoredAddress, Table, listed};
 use crate::storage::tablespace::{Purpose, Tablespace};
-use crate::storage::writer::{SegmentWriter, WriterOptions};
 use crate::table::heap;
 use crate::table::scan::{self, Granules};
 use crate::{EngineError, Instance};
@@ -44,9 +45,6 @@ use std::thread;
 const SAMPLE_BLOCKS: usize = 256;
 /// Buffers a lane of the table queue has for each scan server.
 const QUEUE_BUFFERS_PER_SENDER: usize = 4;
-/// Write buffers of an index builder.
-const LEAF_BUFFER_BYTES: usize = 256 * 1024;
-const LEAF_BUFFER_COUNT: usize = 4;
 
 /// Which index to build.
 #[derive(Debug, Clone)]
@@ -66,6 +64,8 @@ pub struct SortServerOutcome {
     pub name: String,
     /// Memory it was given for runs and merges.
     pub area: Bytes,
+    /// Memory that was really mapped for its sort area.
+    pub area_mapped: Bytes,
     /// Rows it sorted.
     pub row_count: u64,
     /// Runs it made from its input; 0 when all fitted in memory.
@@ -165,16 +165,8 @@ struct Build<'a> {
 struct SubIndex {
     outcome: SortOutcome,
     server: String,
-    extents: Vec<SegmentExtent>,
-    separators: Separators,
-    last_leaf: Option<LastLeaf>,
-}
-
-/// The last leaf of a sub-index, kept so that it can be linked to the next one.
-struct LastLeaf {
-    address: BlockAddress,
-    content: Content,
-    block: Vec<u8>,
+    area_mapped: Bytes,
+    tree: WrittenTree,
 }
 
 impl Build<'_> {
@@ -190,14 +182,15 @@ impl Build<'_> {
         drop(sample);
         instance.recorder.phase("sample", begin, 0);
 
+        let extent_counts =
+            [Purpose::Temp, Purpose::Indx].map(|p| (p, instance.tablespace(p).extent_counts()));
         let operation = Operation::new(instance);
         let parts = if degree == 1 {
             self.serial::<F>(coordinator, &operation, &plan)
         } else {
             self.parallel::<F>(coordinator, &operation, &plan, &ranges)
         };
-        let mut written: Vec<SegmentExtent> =
-            parts.iter().flat_map(|part| part.extents.iter().copied()).collect();
+        let mut written: Vec<SegmentExtent> = parts.iter().flat_map(|part| part.tree.extents()).collect();
         let entered = operation.outcome().and_then(|()| {
             let joined = self.join(coordinator, &parts, &mut written)?;
             instance.sync(coordinator, Purpose::Indx)?;
@@ -206,6 +199,10 @@ impl Build<'_> {
         });
         if entered.is_err() {
             instance.tablespace(Purpose::Indx).release(written.iter().map(|extent| extent.extent));
+            for (purpose, counts) in extent_counts {
+                // The error to report is the build's.
+                let _ = instance.tablespace(purpose).cut_back(&counts);
+            }
         }
         Ok(self.outcome(entered?, &parts, &plan, degree))
     }
@@ -215,6 +212,7 @@ impl Build<'_> {
         let server = |part: &SubIndex| SortServerOutcome {
             name: part.server.clone(),
             area,
+            area_mapped: part.area_mapped,
             row_count: part.outcome.row_count,
             run_count: part.outcome.run_count,
             run_bytes: part.outcome.run_bytes,
@@ -237,21 +235,22 @@ impl Build<'_> {
 
     /// The memory planned before the first row.
     fn memory(&self, plan: &SortPlan, degree: usize) -> Vec<(String, Bytes)> {
+        let settings = &self.instance.settings;
         let options = scan::reader_options(self.instance);
         let block = self.instance.tablespace(Purpose::Users).block_size.bytes();
-        let scan = options.chunk_blocks as usize * block * options.buffer_count;
+        let conventional_scan = degree == 1 && settings.word(Setting::SerialDirectRead) == "false";
         let all = |bytes: usize| Bytes((bytes * degree) as u64);
-        let mut memory = vec![
-            ("sort areas".to_string(), all(plan.area.0 as usize)),
-            ("scan buffers".to_string(), all(scan)),
-            ("index write buffers".to_string(), all(LEAF_BUFFER_BYTES * LEAF_BUFFER_COUNT)),
-        ];
+        let mut memory = vec![("sort areas".to_string(), all(plan.area.0 as usize))];
         if plan.direct_writes {
-            memory.insert(1, ("sort write buffers".to_string(), all(plan.write_buffer_memory().0 as usize)));
-        } else {
-            let cache = self.instance.settings.number(Setting::DbCacheSize);
-            memory.insert(1, ("buffer cache".to_string(), Bytes(cache)));
+            memory.push(("sort write buffers".to_string(), all(plan.write_buffer_memory().0 as usize)));
         }
+        if !plan.direct_writes || conventional_scan {
+            memory.push(("buffer cache".to_string(), Bytes(settings.number(Setting::DbCacheSize))));
+        }
+        // A conventional scan stages one request; a direct one reads ahead.
+        let scan_buffers = if conventional_scan { 1 } else { options.buffer_count };
+        memory.push(("scan buffers".to_string(), all(options.chunk_blocks as usize * block * scan_buffers)));
+        memory.push(("index write buffers".to_string(), all(levels::BUFFER_MEMORY)));
         if degree > 1 {
             let queue = table_queue::BUFFER_BYTES * (degree * QUEUE_BUFFERS_PER_SENDER);
             memory.push(("table queue".to_string(), all(queue)));
@@ -482,9 +481,11 @@ impl Build<'_> {
         session: &Session,
         sorter: Sorter<'_, F>,
     ) -> Result<SubIndex, EngineError> {
-        let mut leaves = LeafWriter::new(self, session)?;
+        let area_mapped = Bytes(sorter.area_mapped() as u64);
+        let target = self.target(session);
+        let mut leaves = LeafWriter::new(&target)?;
         let outcome = sorter.finish(|record| leaves.push::<F>(record))?;
-        let entries = leaves.entry_count;
+        let entries = leaves.entry_count();
         if entries != outcome.row_count {
             return Err(EngineError::Verification {
                 what: format!("index entries written by {}", session.name()),
@@ -492,10 +493,15 @@ impl Build<'_> {
                 expected: outcome.row_count.to_string(),
             });
         }
-        let (extents, separators, last_leaf) = leaves.finish()?;
+        let tree = leaves.finish()?;
         session.count(Statistic::IndexEntries, entries);
-        session.count(Statistic::IndexLeafBlocks, separators.len() as u64);
-        Ok(SubIndex { outcome, server: session.name().to_string(), extents, separators, last_leaf })
+        session.count(Statistic::IndexLeafBlocks, tree.leaf_count);
+        Ok(SubIndex { outcome, server: session.name().to_string(), area_mapped, tree })
+    }
+
+    fn target<'t>(&'t self, session: &'t Session) -> TreeTarget<'t> {
+        let tablespace = self.instance.tablespace(Purpose::Indx);
+        TreeTarget { session, access: &self.instance.access, tablespace, lsn: self.lsn }
     }
 
     /// Links the sub-indexes and writes the branches above them.
@@ -507,20 +513,29 @@ impl Build<'_> {
     ) -> Result<Index, EngineError> {
         let begin = now();
         let tablespace = self.instance.tablespace(Purpose::Indx);
-        let filled: Vec<&SubIndex> = parts.iter().filter(|part| part.outcome.row_count > 0).collect();
+        let target = self.target(session);
+        let filled: Vec<&WrittenTree> =
+            parts.iter().map(|part| &part.tree).filter(|tree| tree.leaf_count > 0).collect();
         for pair in filled.windows(2) {
             let last = pair[0].last_leaf.as_ref().expect("a filled part has a leaf");
-            let next = pair[1].separators.child(0);
+            let next = pair[1].first_leaf.expect("a filled part has a leaf");
             self.link(session, tablespace, last, next)?;
         }
         let mut level = Separators::default();
-        for part in &filled {
-            level.append(&part.separators);
+        for tree in &filled {
+            level.append(&tree.above);
         }
-        let mut height = u32::from(!level.is_empty());
-        let mut branches = Vec::new();
+        // Each part has written the branches right above its leaves.
+        let mut height = if level.is_empty() { 0 } else { 2 };
+        let mut branches: Vec<SegmentExtent> =
+            filled.iter().flat_map(|tree| tree.branches.iter().copied()).collect();
         while level.len() > 1 {
-            let (extents, above) = self.write_branches(session, tablespace, &level)?;
+            let mut writer = BranchWriter::new(&target)?;
+            for index in 0..level.len() {
+                let (key, row, child) = level.get(index);
+                writer.push(key, row, child)?;
+            }
+            let (extents, above) = writer.finish()?;
             // The caller gives them back if what follows fails.
             written.extend(&extents);
             branches.extend(extents);
@@ -543,7 +558,7 @@ impl Build<'_> {
             entry_count,
             root: (!level.is_empty()).then(|| StoredAddress::from(level.child(0))),
             height,
-            leaves: filled.iter().flat_map(|part| part.extents.iter().copied()).collect(),
+            leaves: filled.iter().flat_map(|tree| tree.leaves.iter().copied()).collect(),
             branches,
         })
     }
@@ -575,47 +590,6 @@ impl Build<'_> {
         channel.submit(session, request)?;
         channel.wait(session, Event::DirectPathWrite)?;
         Ok(())
-    }
-
-    /// Writes one level of branches; gives back what the next level refers to.
-    fn write_branches(
-        &self,
-        session: &Session,
-        tablespace: &Tablespace,
-        below: &Separators,
-    ) -> Result<(Vec<SegmentExtent>, Separators), EngineError> {
-        let options = self.writer_options(BlockKind::Branch, tablespace);
-        let mut writer = SegmentWriter::new(session, &self.instance.access, tablespace, options)?;
-        let mut builder = BranchBuilder::new();
-        let mut above = Separators::default();
-        for index in 0..below.len() {
-            let (key, row, child) = below.get(index);
-            if builder.entry_count() > 0 && !builder.push(writer.block()?, key, row, child) {
-                let content = builder.finish(writer.block()?);
-                writer.seal(content)?;
-            }
-            if builder.entry_count() == 0 {
-                above.push(key, row, writer.address()?);
-                let fits = builder.push(writer.block()?, key, row, child);
-                assert!(fits, "key_bytes_max leaves room for two separators in a branch");
-            }
-        }
-        let content = builder.finish(writer.block()?);
-        writer.seal(content)?;
-        session.count(Statistic::IndexBranchBlocks, above.len() as u64);
-        Ok((writer.finish()?, above))
-    }
-
-    fn writer_options(&self, kind: BlockKind, tablespace: &Tablespace) -> WriterOptions {
-        let extent_bytes = tablespace.extent_blocks.bytes(tablespace.block_size) as usize;
-        WriterOptions {
-            kind,
-            lsn: self.lsn,
-            buffer_bytes: LEAF_BUFFER_BYTES.min(extent_bytes),
-            buffer_count: LEAF_BUFFER_COUNT,
-            event: Event::DirectPathWrite,
-            stream: IoStream::IndexWrites,
-        }
     }
 }
 
@@ -650,99 +624,4 @@ fn splitters(sorted: &[Vec<u8>], degree: usize) -> Vec<Vec<u8>> {
         return Vec::new();
     }
     (1..degree).map(|range| sorted[range * sorted.len() / degree].clone()).collect()
-}
-
-/// Writes the leaves of one sub-index.
-struct LeafWriter<'a> {
-    writer: SegmentWriter<'a>,
-    leaf: LeafBuilder,
-    separators: Separators,
-    entry_count: u64,
-}
-
-impl<'a> LeafWriter<'a> {
-    fn new(build: &'a Build<'_>, session: &'a Session) -> Result<LeafWriter<'a>, EngineError> {
-        let tablespace = build.instance.tablespace(Purpose::Indx);
-        let options = build.writer_options(BlockKind::Leaf, tablespace);
-        Ok(LeafWriter {
-            writer: SegmentWriter::new(session, &build.instance.access, tablespace, options)?,
-            leaf: LeafBuilder::new(),
-            separators: Separators::default(),
-            entry_count: 0,
-        })
-    }
-
-    #[inline]
-    fn push<F: Format>(&mut self, record: &[u8]) -> Result<(), EngineError> {
-        self.entry_count += 1;
-        if self.entry_count > 1 {
-            if F::push_leaf(record, &mut self.leaf, self.writer.block()?) {
-                return Ok(());
-            }
-            let next = self.writer.following_address()?;
-            let content = self.leaf.finish(self.writer.block()?, Some(next));
-            self.writer.seal(content)?;
-        }
-        self.begin_leaf::<F>(record)
-    }
-
-    fn begin_leaf<F: Format>(&mut self, record: &[u8]) -> Result<(), EngineError> {
-        let mut word = [0; 8];
-        let (key, row) = F::parts(record, &mut word);
-        self.separators.push(key, row, self.writer.address()?);
-        let fits = F::push_leaf(record, &mut self.leaf, self.writer.block()?);
-        assert!(fits, "an empty leaf takes any key up to key_bytes_max");
-        Ok(())
-    }
-
-    fn finish(mut self) -> Result<(Vec<SegmentExtent>, Separators, Option<LastLeaf>), EngineError> {
-        let mut last_leaf = None;
-        if self.entry_count > 0 {
-            let content = self.leaf.finish(self.writer.block()?, None);
-            let block = self.writer.block()?.to_vec();
-            let address = self.writer.seal(content)?;
-            last_leaf = Some(LastLeaf { address, content, block });
-        }
-        Ok((self.writer.finish()?, self.separators, last_leaf))
-    }
-}
-
-/// First entry and address of each block of a level, packed.
-#[derive(Default)]
-struct Separators {
-    keys: Vec<u8>,
-    entries: Vec<(u32, RowId, BlockAddress)>,
-}
-
-impl Separators {
-    fn push(&mut self, key: &[u8], row: RowId, child: BlockAddress) {
-        self.keys.extend_from_slice(key);
-        let end = u32::try_from(self.keys.len()).expect("separators of one level stay below 4 GiB");
-        self.entries.push((end, row, child));
-    }
-
-    fn append(&mut self, other: &Separators) {
-        for index in 0..other.len() {
-            let (key, row, child) = other.get(index);
-            self.push(key, row, child);
-        }
-    }
-
-    fn get(&self, index: usize) -> (&[u8], RowId, BlockAddress) {
-        let (end, row, child) = self.entries[index];
-        let start = if index == 0 { 0 } else { self.entries[index - 1].0 };
-        (&self.keys[start as usize..end as usize], row, child)
-    }
-
-    fn child(&self, index: usize) -> BlockAddress {
-        self.entries[index].2
-    }
-
-    fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
 }

@@ -3,3 +3,4 @@
 pub mod block;
 pub mod btree;
 pub mod build;
+mod levels;

@@ -56,6 +56,9 @@ pub trait SortArea<F: Format>: Sized + Send {
     /// Records in a full strip.
     fn strip_len(&self) -> usize;
 
+    /// Bytes of memory that the area has mapped.
+    fn mapped_bytes(&self) -> usize;
+
     /// Whether there is none.
     fn is_empty(&self) -> bool {
         self.len() == 0
@@ -142,6 +145,10 @@ impl SortArea<WordKey> for WordArea {
 
     fn strip_len(&self) -> usize {
         self.capacity.min(WORD_STRIP)
+    }
+
+    fn mapped_bytes(&self) -> usize {
+        self.entries.mapped_bytes()
     }
 
     fn drain<S: RecordSink>(&mut self, how: Drain, sink: &mut S) -> Result<(), S::Error> {
@@ -271,6 +278,10 @@ impl SortArea<BytesKey> for BytesArea {
 
     fn strip_len(&self) -> usize {
         self.entry_count_max.min(BYTES_STRIP)
+    }
+
+    fn mapped_bytes(&self) -> usize {
+        self.entries.mapped_bytes() + self.heap.mapped_bytes()
     }
 
     fn drain<S: RecordSink>(&mut self, how: Drain, sink: &mut S) -> Result<(), S::Error> {

@@ -8,8 +8,13 @@
 //! read. The plan takes the k with the least total:
 //!
 //! ```text
-//! cost(k) = passes(width(k)) * (fac - 1 + k) / k
+//! cost(k) = passes(width(k)) * (fac - 1 + k) / k  +  passes(width(k)) - 1
 //! ```
+//!
+//! The second term is what all passes but the last write, at the cost of a block's
+//! transfer. Because the merge reads ahead, fac is the ratio seen with that many
+//! reads in flight, not one at a time: on a device that serves several at once it
+//! is a few, on a disk that seeks it stays in the tens.
 //!
 //! A quarter of the buffers, at least one, is for reading ahead: the run whose
 //! buffer will be used up first is known from its last key (forecasting; Knuth,
@@ -68,7 +73,8 @@ pub fn passes(run_count: usize, width: usize) -> u32 {
 pub fn plan(run_count: usize, memory_blocks: u32, chunk_blocks_max: u32, read_fac: f64) -> MergeShape {
     let cost = |shape: &MergeShape| {
         let chunk = f64::from(shape.chunk_blocks);
-        f64::from(passes(run_count, shape.width)) * (read_fac - 1.0 + chunk) / chunk
+        let passes = f64::from(passes(run_count, shape.width));
+        passes * (read_fac - 1.0 + chunk) / chunk + passes - 1.0
     };
     let chunks =
         (1..=chunk_blocks_max).filter(|blocks| blocks.is_power_of_two() || *blocks == chunk_blocks_max);
@@ -78,6 +84,12 @@ pub fn plan(run_count: usize, memory_blocks: u32, chunk_blocks_max: u32, read_fa
         .rev()
         .min_by(|one, two| cost(one).total_cmp(&cost(two)))
         .expect("the memory of a sort holds the narrowest merge")
+}
+
+/// Reads that a merge of single blocks has ahead of it in so much memory.
+#[must_use]
+pub fn read_ahead(memory_blocks: u32) -> usize {
+    (memory_blocks as usize / 4).max(1)
 }
 
 /// Whether all runs can be merged at once with requests that come near the
@@ -127,6 +139,8 @@ mod tests {
         let dear = plan(40, 64, 64, 42.0);
         assert!(dear.chunk_blocks >= 4, "{dear:?}");
         assert!(dear.width < 40);
+        // A ratio of 2 is not worth a second pass, which also writes.
+        assert_eq!(plan(40, 64, 64, 2.0).chunk_blocks, 1);
     }
 
     #[test]

@@ -92,6 +92,12 @@ impl<'a, F: Format> Sorter<'a, F> {
         Ok(Sorter { server, area, writer: None, outcome: SortOutcome::default(), begin: now() })
     }
 
+    /// Bytes of memory that its area has mapped.
+    #[must_use]
+    pub fn area_mapped(&self) -> usize {
+        self.area.mapped_bytes()
+    }
+
     /// Adds whole records.
     ///
     /// # Errors

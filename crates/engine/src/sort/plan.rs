@@ -5,8 +5,10 @@ use crate::settings::Setting;
 use crate::sort::merge_plan;
 use crate::storage::tablespace::Purpose;
 use crate::{EngineError, Instance};
-use plumb_events::Session;
+use plumb_events::{Session, now};
+use plumb_io::MethodKind;
 use plumb_units::{BlockSize, Bytes, Nanos, Rate};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 /// The smallest write buffers that `sort_direct_writes=auto` considers: 2 of 32K.
@@ -35,6 +37,8 @@ pub struct SortPlan {
     pub rows_expected: u64,
     block_bytes: u64,
     read_fac: Mutex<ReadFac>,
+    /// Whether a merge plan depended on it.
+    read_fac_used: AtomicBool,
 }
 
 #[derive(Debug, Clone)]
@@ -42,7 +46,11 @@ enum ReadFac {
     Given(u64),
     /// Measured when a merge plan first depends on it.
     Unmeasured,
-    Measured(f64, ReadCost),
+    Measured {
+        fac: f64,
+        cost: ReadCost,
+        depth: usize,
+    },
 }
 
 impl SortPlan {
@@ -91,6 +99,7 @@ impl SortPlan {
             rows_expected,
             block_bytes,
             read_fac: Mutex::new(read_fac.map_or(ReadFac::Unmeasured, ReadFac::Given)),
+            read_fac_used: AtomicBool::new(false),
         })
     }
 
@@ -122,30 +131,50 @@ impl SortPlan {
     /// # Errors
     /// When the device cannot be read.
     pub fn read_fac(&self, instance: &Instance, session: &Session) -> Result<f64, EngineError> {
+        self.read_fac_used.store(true, Relaxed);
         let mut read_fac = self.read_fac.lock().unwrap_or_else(PoisonError::into_inner);
         if let ReadFac::Unmeasured = *read_fac {
-            let cost = probe::measure(instance, session, Purpose::Temp)?;
-            let fac = cost.read_fac(instance.tablespace(Purpose::Temp).block_size);
-            *read_fac = ReadFac::Measured(fac as f64, cost);
+            *read_fac = self.measure(instance, session)?;
         }
         Ok(match &*read_fac {
             ReadFac::Given(fac) => *fac as f64,
-            ReadFac::Measured(fac, _) => *fac,
+            ReadFac::Measured { fac, .. } => *fac,
             ReadFac::Unmeasured => unreachable!("measured above"),
         })
+    }
+
+    /// Measures with as many reads in flight as a merge of single blocks has.
+    fn measure(&self, instance: &Instance, session: &Session) -> Result<ReadFac, EngineError> {
+        let begin = now();
+        let method = &instance.access.method;
+        let depth = match method.kind() {
+            MethodKind::Sync => 1,
+            _ => merge_plan::read_ahead((self.area.0 / self.block_bytes) as u32).min(method.queue_depth()),
+        };
+        let cost = probe::measure(instance, session, Purpose::Temp)?;
+        let block_seconds = match depth {
+            1 => cost.block_read_seconds,
+            _ => probe::overlapped_block_read(instance, session, Purpose::Temp, depth)?,
+        };
+        let fac = cost.read_fac_of(instance.tablespace(Purpose::Temp).block_size, block_seconds);
+        instance.recorder.phase("probe of read cost", begin, 0);
+        Ok(ReadFac::Measured { fac, cost, depth })
     }
 
     /// The ratio used and where it came from, for the report; 0 when no merge
     /// plan depended on it.
     #[must_use]
     pub fn read_fac_used(&self) -> (u64, String) {
+        let why_not = "one pass takes all runs with requests at the device's full rate";
+        let used = self.read_fac_used.load(Relaxed);
         match &*self.read_fac.lock().unwrap_or_else(PoisonError::into_inner) {
-            ReadFac::Given(fac) => (*fac, "given".to_string()),
-            ReadFac::Unmeasured => (0, "not needed: one pass with the largest requests".to_string()),
-            ReadFac::Measured(fac, cost) => (
-                *fac as u64,
+            ReadFac::Given(fac) if used => (*fac, "given".to_string()),
+            ReadFac::Given(fac) => (0, format!("{fac} was given and not needed: {why_not}")),
+            ReadFac::Unmeasured => (0, format!("not needed: {why_not}")),
+            ReadFac::Measured { fac, cost, depth } => (
+                fac.round() as u64,
                 format!(
-                    "measured: {} to start a read, then {}",
+                    "measured with {depth} reads in flight; one at a time {} to start a read, then {}",
                     Nanos((cost.start_seconds * 1e9) as u64),
                     Rate(cost.bytes_per_second)
                 ),

@@ -9,7 +9,7 @@
 use crate::EngineError;
 use crate::instance::{Access, Cancel};
 use crate::storage::datafile::{DataFile, extent_start};
-use plumb_events::Session;
+use plumb_events::{Event, Session};
 use plumb_units::{BlockAddress, BlockCount, BlockNumber, BlockSize, Bytes, FileId};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -165,7 +165,7 @@ impl Tablespace {
     /// # Errors
     /// When a file has to grow and cannot.
     pub fn allocate(&self, session: &Session, access: &Access) -> Result<Extent, EngineError> {
-        let mut space = self.space();
+        let mut space = self.space_under_event(session);
         let file_count = self.files.len();
         for turn in 0..file_count {
             let file = (space.next_file + turn) % file_count;
@@ -203,6 +203,40 @@ impl Tablespace {
         let start = extent_start(index, self.extent_blocks);
         let end = (index + 1) * self.extent_blocks.0;
         Extent { file: self.files[file].id.0, block: start.0, blocks: end - start.0 }
+    }
+
+    /// The lock is held for long only while a file grows; then the wait has a name.
+    fn space_under_event(&self, session: &Session) -> MutexGuard<'_, Space> {
+        match self.space.try_lock() {
+            Ok(space) => space,
+            Err(_) => session.wait(Event::EnqHwContention, || self.space()),
+        }
+    }
+
+    /// How many extents each file has, for [`Tablespace::cut_back`].
+    #[must_use]
+    pub fn extent_counts(&self) -> Vec<usize> {
+        self.space().taken.iter().map(Vec::len).collect()
+    }
+
+    /// Shortens files that have grown since to what they were, as far as the
+    /// extents at their end are free: a failed operation keeps no disk space.
+    ///
+    /// # Errors
+    /// When a file cannot be shortened.
+    pub fn cut_back(&self, extent_counts: &[usize]) -> Result<(), EngineError> {
+        let mut space = self.space();
+        for (file, count) in extent_counts.iter().enumerate() {
+            let taken = &mut space.taken[file];
+            let free_behind = taken.iter().rposition(|taken| *taken).map_or(0, |last| last + 1);
+            let keep = free_behind.max(*count);
+            if keep < taken.len() {
+                self.files[file].file.truncate(keep as u64 * self.extent_blocks.bytes(self.block_size))?;
+                taken.truncate(keep);
+                space.search_from[file] = space.search_from[file].min(keep);
+            }
+        }
+        Ok(())
     }
 
     fn space(&self) -> MutexGuard<'_, Space> {

@@ -253,10 +253,7 @@ impl Drop for SegmentWriter<'_> {
     /// What was not finished is given back: nothing refers to it. Writes in flight
     /// end first, because the extents' next owner writes there too.
     fn drop(&mut self) {
-        while self.channel.outstanding() > 0 {
-            // The segment is given up already; a failed write changes nothing.
-            let _ = self.channel.wait(self.session, self.options.event);
-        }
+        self.channel.abandon(self.session, self.options.event);
         let extents = std::mem::take(&mut self.extents);
         self.tablespace.release(extents.into_iter().map(|extent| extent.extent));
     }

@@ -10,7 +10,6 @@
 //! this is NOLOGGING.)
 
 use crate::parallel::servers::{self, Operation};
-use crate::settings::Setting;
 use crate::storage::block::BlockKind;
 use crate::storage::control::{ColumnStatistics, SegmentExtent, Table};
 use crate::storage::tablespace::Purpose;
@@ -49,6 +48,8 @@ pub fn load(instance: &Instance, table: &str, source: &dyn RowSource) -> Result<
     let coordinator = instance.recorder.session("load coordinator", SessionKind::Foreground);
     let lsn = instance.next_lsn();
     let operation = Operation::new(instance);
+    let tablespace = instance.tablespace(Purpose::Users);
+    let extent_counts = tablespace.extent_counts();
     let pieces = thread::scope(|scope| {
         let start = |number: usize| {
             let operation = &operation;
@@ -70,7 +71,9 @@ pub fn load(instance: &Instance, table: &str, source: &dyn RowSource) -> Result<
         .and_then(|()| instance.sync(&coordinator, Purpose::Users))
         .and_then(|()| enter(instance, &coordinator, name, source, &pieces, &extents));
     if entered.is_err() {
-        instance.tablespace(Purpose::Users).release(extents.iter().map(|extent| extent.extent));
+        tablespace.release(extents.iter().map(|extent| extent.extent));
+        // The error to report is the load's.
+        let _ = tablespace.cut_back(&extent_counts);
     }
     let outcome = entered?;
     instance.recorder.phase("load", begin, outcome.row_count);
@@ -139,7 +142,7 @@ fn load_piece(
     let options = WriterOptions {
         kind: BlockKind::Table,
         lsn,
-        buffer_bytes: WRITE_BYTES.min(instance.settings.number(Setting::ExtentSize) as usize),
+        buffer_bytes: WRITE_BYTES.min(tablespace.extent_blocks.bytes(tablespace.block_size) as usize),
         buffer_count: WRITE_BUFFERS,
         event: Event::DirectPathWrite,
         stream: IoStream::DataWrites,

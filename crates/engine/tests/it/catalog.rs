@@ -67,7 +67,7 @@ fn a_database_in_use_is_not_opened_again_in_this_process() {
     let error = open_in(directory.path()).expect_err("it is in use");
     assert!(matches!(error, EngineError::InUse { .. }), "{error}");
     let text = format!(
-        "database {} is in use by process {}: end that process, or choose another --path",
+        "database {} is in use by process {}: wait until it ends, or choose another --path",
         directory.path().display(),
         std::process::id()
     );
@@ -94,7 +94,7 @@ fn a_database_in_use_is_not_opened_by_another_process() {
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
     let text = open();
-    let expected = format!("is in use by process {}: end that process", std::process::id());
+    let expected = format!("is in use by process {}: wait until it ends", std::process::id());
     assert!(text.contains(&expected), "{text}");
     drop(instance);
     let text = open();

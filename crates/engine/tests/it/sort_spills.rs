@@ -84,7 +84,7 @@ fn a_given_sort_read_fac_is_used_and_a_measured_one_says_so() {
     assert_eq!((outcome.sort_read_fac, outcome.sort_read_fac_source.as_str()), (42, "given"));
     let (outcome, _) = check(&rows, &[("sort_area_size", "64K")]);
     assert!(outcome.sort_read_fac >= 1);
-    assert!(outcome.sort_read_fac_source.starts_with("measured: "), "{}", outcome.sort_read_fac_source);
+    assert!(outcome.sort_read_fac_source.starts_with("measured with "), "{}", outcome.sort_read_fac_source);
     let (outcome, _) = check(&rows, &[("sort_area_size", "64M")]);
     assert_eq!(outcome.sort_read_fac, 0);
     assert_eq!(outcome.sort_read_fac_source, "not needed: one pass with the largest requests");

@@ -238,14 +238,18 @@ impl Channel {
         // Files in memory have no descriptor that a pool or a ring would serve better.
         let in_memory = request.file.descriptor().is_none();
         let pending = Pending { request, done: 0, begin: now() };
-        self.in_flight += 1;
         match &mut self.way {
             Way::Pool(pool) if !in_memory => {
                 session.count(Statistic::PoolRequests, 1);
                 pool.submit(pending);
+                self.in_flight += 1;
             }
-            Way::Ring(ring) if !in_memory => ring.push(session, pending)?,
+            Way::Ring(ring) if !in_memory => {
+                ring.push(session, pending)?;
+                self.in_flight += 1;
+            }
             _ => {
+                self.in_flight += 1;
                 session.count(Statistic::SyncRequests, 1);
                 let event = pending.request.event;
                 let begin = pending.begin;
@@ -284,6 +288,20 @@ impl Channel {
             self.collect(session, Some(event))?;
         }
         self.ready.pop_front().expect("just seen to be there")
+    }
+
+    /// Waits until nothing is in flight, whatever comes of it: the end of work that
+    /// has been given up.
+    pub fn abandon(&mut self, session: &Session, event: Event) {
+        loop {
+            self.ready.clear();
+            let before = self.in_flight;
+            // A ring that fails as a whole gives back nothing more; its drop keeps
+            // the buffers from being used again.
+            if before == 0 || (self.collect(session, Some(event)).is_err() && self.in_flight == before) {
+                return;
+            }
+        }
     }
 
     /// A completion if one is there, without waiting.
@@ -328,11 +346,11 @@ impl Channel {
                         self.complete(session, pending);
                         return Ok(());
                     }
-                    // Direct I/O can go on only from an aligned place; the device's
-                    // own short transfers end at one, so this moves back by nothing
-                    // or by part of one block.
-                    if pending.request.file.direct() == DirectIo::Required {
-                        pending.done -= pending.done % 512;
+                    // Direct I/O can go on only from an aligned place. The device's own
+                    // short transfers end at one; what ends elsewhere is the file.
+                    let direct = pending.request.file.direct() == DirectIo::Required;
+                    if direct && !pending.done.is_multiple_of(512) {
+                        return self.refuse(cut_short(&pending));
                     }
                     session.count(Statistic::RequestsContinued, 1);
                 }
@@ -341,7 +359,7 @@ impl Channel {
             }
             match &mut self.way {
                 Way::Ring(ring) if pending.request.file.descriptor().is_some() => {
-                    return ring.push(session, pending);
+                    return ring.push(session, pending).inspect_err(|_| self.in_flight -= 1);
                 }
                 Way::Pool(pool) if pending.request.file.descriptor().is_some() => {
                     pool.submit(pending);

@@ -92,30 +92,42 @@ impl Queue {
     }
 }
 
-/// A session's end of the pool. Nothing needs to happen when it is dropped: the
-/// workers own the buffers of what is in flight.
+/// A session's end of the pool.
 #[derive(Debug)]
 pub(super) struct PoolChannel {
     pool: Arc<Pool>,
     arrivals: Arc<Arrivals>,
+    /// Requests with the workers.
+    away: usize,
+}
+
+impl Drop for PoolChannel {
+    /// Invariant C2: who drops the channel may cut or remove the file next.
+    fn drop(&mut self) {
+        while self.away > 0 {
+            self.collect(true, &mut Vec::new());
+        }
+    }
 }
 
 impl PoolChannel {
     pub(super) fn open(pool: &Arc<Pool>) -> PoolChannel {
-        PoolChannel { pool: Arc::clone(pool), arrivals: Arc::default() }
+        PoolChannel { pool: Arc::clone(pool), arrivals: Arc::default(), away: 0 }
     }
 
-    pub(super) fn submit(&self, pending: Pending) {
+    pub(super) fn submit(&mut self, pending: Pending) {
+        self.away += 1;
         let queue = &self.pool.queue;
         locked(&queue.jobs).waiting.push_back((pending, Arc::clone(&self.arrivals)));
         queue.posted.notify_one();
     }
 
-    pub(super) fn collect(&self, wait: bool, into: &mut Vec<Attempt>) {
+    pub(super) fn collect(&mut self, wait: bool, into: &mut Vec<Attempt>) {
         let mut attempts = locked(&self.arrivals.attempts);
         while wait && attempts.is_empty() {
             attempts = self.arrivals.posted.wait(attempts).unwrap_or_else(PoisonError::into_inner);
         }
+        self.away -= attempts.len();
         into.append(&mut attempts);
     }
 }

@@ -69,7 +69,12 @@ impl RingChannel {
         // request just stored in `pending`, which outlives the kernel's use (C2).
         #[allow(unsafe_code)]
         while unsafe { self.ring.submission().push(&entry) }.is_err() {
-            self.enter(session, 0)?;
+            if let Err(error) = self.enter(session, 0) {
+                // The kernel never saw this one.
+                self.pending[place] = None;
+                self.vacant.push(place);
+                return Err(error);
+            }
         }
         self.unsent += 1;
         Ok(())

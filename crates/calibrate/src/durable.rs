@@ -1,0 +1,180 @@
+//! Durable writes: what a commit costs on this device, by each way to ask for it.
+//!
+//! One writer writes a log from its start, each write the next, each made durable
+//! before the one after it. Two things decide the cost besides the device: the way
+//! durability is asked for, and whether the file's blocks were ever written. In a
+//! file that is merely allocated (`fallocate`) each first write also changes the
+//! file's map of blocks, and a sync has to make that durable too: a journal commit
+//! and often a second flush. So both files are measured, the zeroed one again and
+//! again from its start, the allocated one made anew for each repeat.
+//!
+//! ```text
+//! physics of one flush:   disk that rotates     4 - 12 ms (half a turn or more)
+//!                         flash, no capacitor   0.3 - 5 ms (program the cache's pages)
+//!                         flash with capacitor  10 - 60 us (the cache counts as medium)
+//! under 5 us more than the same write without a sync: no device was asked
+//! ```
+//!
+//! The plain write is measured as a method of its own, because the cost of a flush
+//! is a difference.
+//!
+//! Limits: one log, one writer: group commit is the log writer's business. Writes
+//! linked to their sync in a ring need requests that `plumb-io` does not have.
+
+mod log;
+
+pub(crate) use log::Logs;
+
+use crate::evidence::Traffic;
+use crate::home::Home;
+use crate::lane::stamp;
+use crate::random::Random;
+use crate::watch::Guard;
+use crate::{Access, CalibrateError, Evidence, LoadMeasurement, Measurement};
+use log::LogFile;
+use plumb_events::{Event, Recorder, SessionKind, clock, now};
+use plumb_io::Arena;
+use plumb_io::device::{DeviceDescription, DirectIoSupport};
+use plumb_units::{Bytes, Nanos};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A way to make a write durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DurableMethod {
+    /// Not at all: the write alone, to compare with.
+    None,
+    /// write, then fdatasync.
+    Fdatasync,
+    /// write, then fsync.
+    Fsync,
+    /// A file that is open with `O_DSYNC`.
+    ODsync,
+    /// A write with `RWF_DSYNC`.
+    RwfDsync,
+}
+
+impl DurableMethod {
+    /// Every way, the plain write first.
+    pub const ALL: [DurableMethod; 5] = [
+        DurableMethod::None,
+        DurableMethod::Fdatasync,
+        DurableMethod::Fsync,
+        DurableMethod::ODsync,
+        DurableMethod::RwfDsync,
+    ];
+
+    /// The name, as a reader of manual pages knows it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            DurableMethod::None => "write only",
+            DurableMethod::Fdatasync => "fdatasync",
+            DurableMethod::Fsync => "fsync",
+            DurableMethod::ODsync => "O_DSYNC",
+            DurableMethod::RwfDsync => "RWF_DSYNC",
+        }
+    }
+}
+
+/// What a log's blocks are before they are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Space {
+    /// Written with zeros.
+    Zeroed,
+    /// Allocated and never written.
+    Allocated,
+}
+
+/// Durable writes of one kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DurablePoint {
+    /// How durability is asked for.
+    pub method: DurableMethod,
+    /// Whether the page cache is bypassed.
+    pub access: Access,
+    /// The bytes of each write.
+    pub request_bytes: u64,
+    /// What the log's blocks are before.
+    pub space: Space,
+}
+
+impl DurablePoint {
+    /// Why this cannot be measured on a device.
+    #[must_use]
+    pub fn refusal(&self, device: &DeviceDescription) -> Option<String> {
+        if self.access == Access::Buffered {
+            return None;
+        }
+        match &device.direct_io {
+            DirectIoSupport::No { why } => Some(format!("direct I/O does not work here: {why}")),
+            DirectIoSupport::Yes { offset_align, .. }
+                if !self.request_bytes.is_multiple_of(offset_align.0) =>
+            {
+                Some(format!("direct writes here are multiples of {}", offset_align.as_setting()))
+            }
+            DirectIoSupport::Yes { .. } => None,
+        }
+    }
+}
+
+impl fmt::Display for DurablePoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let direct = if self.access == Access::Direct { "O_DIRECT " } else { "" };
+        let space = if self.space == Space::Zeroed { "zeroed" } else { "allocated" };
+        let size = Bytes(self.request_bytes).as_setting();
+        write!(f, "{size} {direct}write, {}, {space} log", self.method.name())
+    }
+}
+
+/// Before it is measured: the first writes find a cold code path and an idle disk.
+const RAMP_PARTS: u64 = 8;
+
+/// Writes durably, one after the other, for `time`.
+pub(crate) fn run(
+    home: &Home,
+    logs: &Logs,
+    point: DurablePoint,
+    mut random: Random,
+    time: Nanos,
+    guard: &Guard<'_>,
+) -> Result<Measurement, CalibrateError> {
+    let log = LogFile::open(home, logs, point)?;
+    let recorder = Recorder::new();
+    let session = recorder.session("calibration log writer", SessionKind::Foreground);
+    let (_arena, mut buffers) = Arena::buffers(point.request_bytes as usize, 1)?;
+    let Some(buffer) = buffers.first_mut() else { unreachable!("one was asked for") };
+    random.fill(buffer);
+    let (mut number, mut load, mut writes) = (random.word(), LoadMeasurement::default(), 0);
+    let begin_cpu = clock::thread_cpu();
+    let mut at = now();
+    let mut measured_from = at + Nanos(time.0 / RAMP_PARTS);
+    let end = measured_from + time;
+    while at < end && log.has_room(writes) {
+        if writes % 64 == 0 {
+            guard.check()?;
+        }
+        stamp(buffer, &mut number);
+        let begin = now();
+        log.write(buffer, writes)?;
+        at = now();
+        session.waited(Event::DirectPathSync, begin, at);
+        writes += 1;
+        if begin >= measured_from {
+            load.writes += 1;
+            load.latency.add(at.saturating_sub(begin));
+        } else {
+            // What began in the ramp ends it: the measurement begins with a whole write.
+            measured_from = measured_from.max(at);
+        }
+    }
+    let cpu = clock::thread_cpu().saturating_sub(begin_cpu);
+    log.close(home)?;
+    let asked = Traffic { requests: writes, read_bytes: 0, write_bytes: writes * point.request_bytes };
+    let syncs = if point.method == DurableMethod::None { 0 } else { writes };
+    let evidence = Evidence { asked, syncs, ..Evidence::default() };
+    let elapsed_ns = at.saturating_sub(measured_from).0;
+    Ok(Measurement { elapsed_ns, loads: vec![load], cpu_ns: cpu.0, evidence })
+}

@@ -1,0 +1,72 @@
+//! Errors that name what was found, what was needed and the cure.
+
+use plumb_io::IoError;
+use plumb_units::Bytes;
+use std::io;
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// Why a calibration could not be made.
+#[derive(Debug, Error)]
+pub enum CalibrateError {
+    /// The file would not fit.
+    #[error("calibration under {} needs {needed} and {free} are free: {cure}, or choose another --path", path.display())]
+    NotEnoughSpace {
+        /// The directory.
+        path: PathBuf,
+        /// The file, the logs and what must stay free.
+        needed: Bytes,
+        /// What the file system has for this user.
+        free: Bytes,
+        /// A size that would fit, if any does.
+        cure: String,
+    },
+    /// There is no device under the path.
+    #[error("{} is on {file_system}, which keeps files in memory: there is no storage to measure; choose a --path on a disk", path.display())]
+    InMemory {
+        /// The directory.
+        path: PathBuf,
+        /// The type of its file system.
+        file_system: String,
+    },
+    /// Nothing may be written there.
+    #[error("{} is mounted read-only, and calibration needs a file of its own there: choose another --path or remount it with mount -o remount,rw", path.display())]
+    ReadOnly {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The directory for the files could not be made.
+    #[error("cannot make a directory in {}: {source}; give this user the right to write there or choose another --path", path.display())]
+    Directory {
+        /// Where it should be.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// An option is out of its range.
+    #[error("{option} = {value} is not possible: {range}")]
+    Option {
+        /// The option.
+        option: &'static str,
+        /// What it was given.
+        value: String,
+        /// What it may be.
+        range: String,
+    },
+    /// A log file could not be reached in the way asked for.
+    #[error("cannot {operation} the log {}: {source}", path.display())]
+    Log {
+        /// What was tried, as a verb.
+        operation: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A request failed.
+    #[error(transparent)]
+    Io(#[from] IoError),
+    /// The caller asked to stop.
+    #[error("the calibration was stopped; its file is removed and nothing was stored")]
+    Cancelled,
+}

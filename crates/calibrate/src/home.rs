@@ -1,0 +1,149 @@
+//! The directory of a calibration, and everything in it.
+//!
+//! Invariants:
+//! - H1 Nothing is opened for writing but what this process created, exclusively,
+//!   in a directory that it created, exclusively.
+//! - H2 When the home is dropped, in a panic too, its files and then its directory are
+//!   removed. The directory is removed only when it is empty: what somebody else
+//!   put there stays.
+//!
+//! Limits: a process that is killed leaves its directory behind; [`leftovers`]
+//! finds such directories, and removes none.
+
+use crate::CalibrateError;
+use plumb_io::{Access, DirectIo, Disk, File, IoError};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// Begins the name of every home.
+const PREFIX: &str = "plumb-calibrate-";
+/// Homes that one process may have under one path; more are a mistake.
+const HOMES_MAX: usize = 100;
+
+/// Directories under `path` that earlier calibrations left behind, because they
+/// were killed or still run.
+#[must_use]
+pub fn leftovers(path: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(path) else { return Vec::new() };
+    let names_home = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(PREFIX);
+    let mut found: Vec<PathBuf> = entries.flatten().filter(names_home).map(|entry| entry.path()).collect();
+    found.sort();
+    found
+}
+
+/// A directory of our own.
+#[derive(Debug)]
+pub(crate) struct Home {
+    disk: Disk,
+    directory: PathBuf,
+    files: Mutex<Vec<PathBuf>>,
+}
+
+impl Home {
+    pub(crate) fn create(disk: Disk, under: &Path) -> Result<Home, CalibrateError> {
+        let directory = match &disk {
+            Disk::Kernel => new_directory(under)?,
+            Disk::Memory(_) => under.join(PREFIX),
+        };
+        Ok(Home { disk, directory, files: Mutex::default() })
+    }
+
+    #[cfg(test)]
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Whether its files lie in the memory of this process.
+    pub(crate) fn in_memory(&self) -> bool {
+        matches!(self.disk, Disk::Memory(_))
+    }
+
+    /// Creates a file, which must not exist (H1).
+    pub(crate) fn create_file(&self, name: &str, direct: DirectIo) -> Result<File, IoError> {
+        let path = self.directory.join(name);
+        let file = self.disk.open(&path, Access::Create, direct)?;
+        self.files.lock().unwrap_or_else(PoisonError::into_inner).push(path);
+        Ok(file)
+    }
+
+    /// Opens a file of its own once more, in another way.
+    pub(crate) fn reopen(&self, file: &File, direct: DirectIo) -> Result<File, IoError> {
+        assert!(file.path().starts_with(&self.directory), "H1: only files of this home are opened");
+        self.disk.open(file.path(), Access::Write, direct)
+    }
+
+    /// Removes one of its files before the end.
+    pub(crate) fn remove_file(&self, path: &Path) -> Result<(), IoError> {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(index) = files.iter().position(|file| file == path) else { return Ok(()) };
+        files.swap_remove(index);
+        self.disk.remove(path)
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        let files = self.files.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for path in files.drain(..) {
+            // What cannot be removed stays as a leftover; there is nobody to tell here.
+            let _ = self.disk.remove(&path);
+        }
+        if !self.in_memory() {
+            let _ = fs::remove_dir(&self.directory);
+        }
+    }
+}
+
+fn new_directory(under: &Path) -> Result<PathBuf, CalibrateError> {
+    let process = std::process::id();
+    for number in 0..HOMES_MAX {
+        let directory = under.join(format!("{PREFIX}{process}-{number}"));
+        match fs::create_dir(&directory) {
+            Ok(()) => return Ok(directory),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => {
+                return Err(CalibrateError::ReadOnly { path: under.to_path_buf() });
+            }
+            Err(source) => return Err(CalibrateError::Directory { path: under.to_path_buf(), source }),
+        }
+    }
+    let source =
+        io::Error::new(io::ErrorKind::AlreadyExists, format!("{HOMES_MAX} of this process are there"));
+    Err(CalibrateError::Directory { path: under.to_path_buf(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_home_removes_its_files_and_spares_others() {
+        let under = tempfile::tempdir().expect("a directory");
+        let home = Home::create(Disk::Kernel, under.path()).expect("a home");
+        let second = Home::create(Disk::Kernel, under.path()).expect("another home");
+        home.create_file("data", DirectIo::Off).expect("a file");
+        home.create_file("data", DirectIo::Off).expect_err("H1: a file that exists is not opened");
+        let foreign = second.directory().join("foreign");
+        fs::write(&foreign, "kept").expect("a file of somebody else");
+        assert_eq!(leftovers(under.path()).len(), 2);
+        let first = home.directory().to_path_buf();
+        drop((home, second));
+        assert!(!first.exists());
+        assert_eq!(fs::read_to_string(&foreign).expect("spared"), "kept");
+    }
+
+    #[test]
+    fn a_home_is_removed_when_its_owner_panics() {
+        let under = tempfile::tempdir().expect("a directory");
+        let path = under.path().to_path_buf();
+        let panicked = std::panic::catch_unwind(move || {
+            let home = Home::create(Disk::Kernel, &path).expect("a home");
+            home.create_file("data", DirectIo::Off).expect("a file");
+            assert!(home.in_memory(), "this fails, and the home must go");
+        });
+        assert!(panicked.is_err());
+        assert!(leftovers(under.path()).is_empty());
+    }
+}

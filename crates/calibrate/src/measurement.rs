@@ -1,0 +1,78 @@
+//! What one repeat of one task came to.
+
+use crate::{Evidence, LatencyHistogram};
+use plumb_units::{Bytes, Nanos};
+use serde::{Deserialize, Serialize};
+
+/// What the requests of one load came to.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoadMeasurement {
+    /// Reads that completed while it was measured.
+    pub reads: u64,
+    /// Writes that completed while it was measured.
+    pub writes: u64,
+    /// From submission to completion.
+    pub latency: LatencyHistogram,
+}
+
+impl LoadMeasurement {
+    /// Requests that completed.
+    #[must_use]
+    pub fn requests(&self) -> u64 {
+        self.reads + self.writes
+    }
+
+    pub(crate) fn merge(&mut self, other: &LoadMeasurement) {
+        self.reads += other.reads;
+        self.writes += other.writes;
+        self.latency.merge(&other.latency);
+    }
+}
+
+/// What one repeat of one task came to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Measurement {
+    /// How long was measured, without the ramp before.
+    pub elapsed_ns: u64,
+    /// One for each load.
+    pub loads: Vec<LoadMeasurement>,
+    /// Processor time of the threads that made the requests, ramp included.
+    pub cpu_ns: u64,
+    /// What the system saw of it.
+    pub evidence: Evidence,
+}
+
+impl Measurement {
+    /// Requests a second of a load.
+    #[must_use]
+    pub fn iops(&self, load: usize) -> f64 {
+        let requests = self.loads.get(load).map_or(0, LoadMeasurement::requests);
+        requests as f64 / Nanos(self.elapsed_ns).seconds().max(1e-9)
+    }
+
+    /// MB a second of a load whose requests have so many bytes.
+    #[must_use]
+    pub fn mb_per_second(&self, load: usize, request_bytes: u64) -> f64 {
+        self.iops(load) * request_bytes as f64 / Bytes::M as f64
+    }
+
+    /// Microseconds of processor time a request; `None` of none.
+    #[must_use]
+    pub fn cpu_micros(&self) -> Option<f64> {
+        let requests = self.evidence.asked.requests;
+        (requests > 0).then(|| Nanos(self.cpu_ns).micros() / requests as f64)
+    }
+}
+
+/// One repeat: where it stood in the calibration, and what it came to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Repeat {
+    /// The round, from 0.
+    pub round: usize,
+    /// Its place among all repeats of all tasks, from 0.
+    pub order: usize,
+    /// When it began, since the calibration began.
+    pub begin_ns: u64,
+    /// What it came to.
+    pub measurement: Measurement,
+}

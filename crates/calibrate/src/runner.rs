@@ -1,0 +1,219 @@
+//! Runs one task once: a point on its lanes, or a durable write on a log.
+
+use crate::durable::{self, Logs};
+use crate::evidence::{DeviceMeter, Traffic};
+use crate::file::CalibrationFile;
+use crate::home::Home;
+use crate::lane::{Lane, LaneResult, Part, Window};
+use crate::random::Random;
+use crate::watch::Guard;
+use crate::{Access, CalibrateError, Evidence, LoadMeasurement, Measurement, Point, Task, Way};
+use plumb_events::{Recorder, SessionKind, Statistic, now};
+use plumb_io::{File, Method};
+use plumb_units::{Bytes, Nanos};
+use std::ops::Range;
+use std::sync::{Arc, Barrier, OnceLock};
+use std::thread;
+
+/// The ramp is this part of what is measured, and at least so long.
+const RAMP_PARTS: u64 = 8;
+const RAMP_MIN: Nanos = Nanos(5_000_000);
+const RAMP_MAX: Nanos = Nanos(500_000_000);
+
+/// What tasks run on.
+#[derive(Debug)]
+pub(crate) struct Runner<'a> {
+    pub home: &'a Home,
+    pub file: &'a CalibrationFile,
+    pub logs: &'a Logs,
+    pub meter: &'a DeviceMeter,
+    pub guard: &'a Guard<'a>,
+    pub seed: u64,
+}
+
+impl Runner<'_> {
+    /// Runs a task once, measuring for `time`. `order` tells this repeat from all others.
+    pub(crate) fn run(&self, task: &Task, order: usize, time: Nanos) -> Result<Measurement, CalibrateError> {
+        self.guard.check()?;
+        let random = Random::part(self.seed, order as u64);
+        match task {
+            Task::Point(point) => self.run_point(point, random, time),
+            Task::Durable(point) => {
+                let before = self.meter.read();
+                let mut measurement = durable::run(self.home, self.logs, *point, random, time, self.guard)?;
+                let Evidence { asked, syncs, .. } = measurement.evidence;
+                measurement.evidence = Evidence { asked, syncs, ..self.meter.since(&before) };
+                Ok(measurement)
+            }
+        }
+    }
+
+    fn run_point(
+        &self,
+        point: &Point,
+        mut random: Random,
+        time: Nanos,
+    ) -> Result<Measurement, CalibrateError> {
+        if point.access == Access::Buffered {
+            self.file.drop_cache();
+        }
+        let lanes = lanes(point, self.file.length());
+        let method = Method::start(point.way.kind(), point.outstanding())?;
+        let recorder = Recorder::new();
+        let start = Start { barrier: Barrier::new(lanes.len()), window: OnceLock::new(), time };
+        let file = self.file.by(point.access);
+        let before = self.meter.read();
+        let results = thread::scope(|scope| {
+            let start_lane = |parts: Vec<Part>| {
+                let (recorder, method, start) = (&recorder, &method, &start);
+                let random = Random::seeded(random.word());
+                scope.spawn(move || self.run_lane(point, file, recorder, method, start, parts, random))
+            };
+            let threads: Vec<_> = lanes.into_iter().map(start_lane).collect();
+            threads
+                .into_iter()
+                .map(|thread| match thread.join() {
+                    Ok(result) => result,
+                    Err(panic) => std::panic::resume_unwind(panic),
+                })
+                .collect::<Vec<_>>()
+        });
+        let seen = self.meter.since(&before);
+        let results = results.into_iter().collect::<Result<Vec<LaneResult>, CalibrateError>>()?;
+        let snapshot = recorder.snapshot();
+        let evidence = Evidence {
+            ring_requests: snapshot.statistic(Statistic::RingRequests),
+            ring_fixed_requests: snapshot.statistic(Statistic::RingFixedRequests),
+            ..seen
+        };
+        Ok(together(point, &results, time, evidence))
+    }
+
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "what the threads of one point share, and what each has alone"
+    )]
+    fn run_lane(
+        &self,
+        point: &Point,
+        file: &Arc<File>,
+        recorder: &Recorder,
+        method: &Method,
+        start: &Start,
+        parts: Vec<Part>,
+        random: Random,
+    ) -> Result<LaneResult, CalibrateError> {
+        let session = recorder.session("calibration lane", SessionKind::Foreground);
+        let lane = Lane::prepare(&session, file, self.guard, method, point.buffers, parts, random);
+        // A lane that cannot start must still arrive, or the others would wait for ever.
+        let window = start.together();
+        lane?.run(window)
+    }
+}
+
+/// Lets all lanes of a point begin at once.
+struct Start {
+    barrier: Barrier,
+    window: OnceLock<Window>,
+    time: Nanos,
+}
+
+impl Start {
+    fn together(&self) -> Window {
+        self.barrier.wait();
+        *self.window.get_or_init(|| {
+            let ramp = Nanos(self.time.0 / RAMP_PARTS).clamp(RAMP_MIN, RAMP_MAX);
+            let begin = now() + ramp;
+            Window { begin, end: begin + self.time }
+        })
+    }
+}
+
+/// Spreads the outstanding requests of a point over its threads.
+fn lanes(point: &Point, length: Bytes) -> Vec<Vec<Part>> {
+    let threads = match point.way {
+        // A thread in a system call has one request outstanding.
+        Way::Sync => point.outstanding(),
+        Way::Threads | Way::IoUring => point.threads.clamp(1, point.outstanding()),
+    };
+    let mut lanes: Vec<Vec<Part>> = vec![Vec::new(); threads];
+    let mut first = 0;
+    for (load_index, load) in point.loads.iter().enumerate() {
+        let zone = load.zone_bytes.map_or(length.0, |zone| zone.min(length.0));
+        let units = (zone / load.request_bytes).max(1);
+        let sharing = threads.min(load.outstanding);
+        for place in 0..sharing {
+            let outstanding = load.outstanding / sharing + usize::from(place < load.outstanding % sharing);
+            let part =
+                Part { load_index, load: *load, outstanding, stretch: stretch(units, place, sharing), units };
+            // The next load begins where this one ended, so that no lane gets both while another gets none.
+            lanes[(first + place) % threads].push(part);
+        }
+        first += sharing;
+    }
+    lanes
+}
+
+/// The stretch of a file that one of several threads goes through.
+fn stretch(units: u64, place: usize, sharing: usize) -> Range<u64> {
+    let bound = |index: usize| units * index as u64 / sharing as u64;
+    let begin = bound(place);
+    begin..bound(place + 1).max(begin + 1)
+}
+
+/// Puts the lanes of a point together.
+fn together(point: &Point, lanes: &[LaneResult], time: Nanos, evidence: Evidence) -> Measurement {
+    let mut loads = vec![LoadMeasurement::default(); point.loads.len()];
+    let (mut asked, mut cpu, mut workers) = (Traffic::default(), Nanos(0), 0);
+    for lane in lanes {
+        for (load, part) in loads.iter_mut().zip(&lane.loads) {
+            load.merge(part);
+        }
+        asked.merge(lane.asked);
+        workers = workers.max(lane.io_wq_workers);
+        // The clock of a pool is the process's, and each lane has read all of it.
+        cpu = if point.way == Way::Threads { cpu.max(lane.cpu) } else { cpu + lane.cpu };
+    }
+    let evidence = Evidence { asked, io_wq_workers: workers, ..evidence };
+    Measurement { elapsed_ns: time.0, loads, cpu_ns: cpu.0, evidence }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Buffers, Load, Pattern};
+
+    fn check(way: Way, threads: usize, outstanding: &[usize], expected: &[&[usize]]) {
+        let load = |outstanding: &usize| Load {
+            pattern: Pattern::Random,
+            request_bytes: 8192,
+            write_percent: 0,
+            outstanding: *outstanding,
+            zone_bytes: None,
+        };
+        let loads = outstanding.iter().map(load).collect();
+        let point = Point { loads, threads, way, access: Access::Direct, buffers: Buffers::Ordinary };
+        let found: Vec<Vec<usize>> = lanes(&point, Bytes(1 << 30))
+            .iter()
+            .map(|lane| lane.iter().map(|part| part.outstanding).collect())
+            .collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn outstanding_requests_are_spread_over_the_threads() {
+        check(Way::IoUring, 1, &[5], &[&[5]]);
+        check(Way::IoUring, 2, &[5], &[&[3], &[2]]);
+        check(Way::IoUring, 4, &[2], &[&[1], &[1]]);
+        check(Way::IoUring, 2, &[1, 1], &[&[1], &[1]]);
+        check(Way::IoUring, 1, &[4, 2], &[&[4, 2]]);
+        check(Way::Sync, 1, &[3], &[&[1], &[1], &[1]]);
+        check(Way::Sync, 1, &[2, 1], &[&[1], &[1], &[1]]);
+    }
+
+    #[test]
+    fn stretches_adjoin() {
+        assert_eq!([stretch(10, 0, 3), stretch(10, 1, 3), stretch(10, 2, 3)], [0..3, 3..6, 6..10]);
+        assert_eq!(stretch(1, 1, 2), 0..1);
+    }
+}

@@ -1,0 +1,263 @@
+//! The summary: a calibration on one screen.
+
+use crate::{Calibration, Estimate, Figure, Interval, Rung, RungState};
+use plumb_units::{Bytes, Nanos, RowCount};
+
+/// Lines are no longer than this.
+const WIDTH: usize = 100;
+/// Warnings take no more lines than this; all stand in the record.
+const WARNING_LINES_MAX: usize = 6;
+
+impl Calibration {
+    /// What a screen holds: the figures, the methods, what is suspicious.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        let mut lines = self.heading();
+        lines.push(format!("{:<26}{:>15}  {:<21} {}", "", "median", "[low, high]", "? has not settled"));
+        lines.extend(self.figures.iter().map(figure));
+        if let Some(cost) = &self.read_cost {
+            let block = Bytes(self.size_small);
+            let area = Bytes(32 * Bytes::M);
+            lines.push(format!(
+                "a merge of {} blocks: sort_read_fac {}, so {} runs at once in a sort area of {}",
+                block.as_setting(),
+                cost.sort_read_fac(block),
+                cost.merge_width(area, block),
+                area.as_setting()
+            ));
+        }
+        for (size, rungs) in [(self.size_small, &self.ladder_small), (self.size_large, &self.ladder_large)] {
+            lines.extend(ladder(size, rungs));
+        }
+        if let Some(plausibility) = &self.plausibility {
+            lines.push(String::new());
+            lines.extend(wrapped("durable?  ", plausibility));
+        }
+        lines.extend(self.warning_lines());
+        lines.join("\n") + "\n"
+    }
+
+    fn heading(&self) -> Vec<String> {
+        let environment = &self.environment;
+        let access = if environment.direct { "direct" } else { "page cache" };
+        let size = environment.disk_bytes.map_or(String::new(), |bytes| format!(" ({})", Bytes(bytes)));
+        let device = format!(
+            "{}{size}, {} on {}, kernel {}",
+            environment.device, environment.file_system, environment.path, environment.kernel
+        );
+        let how = format!(
+            "{} run, {}, {}, file of {}, {} repeats of {} in {}, seed {}",
+            self.mode,
+            environment.method,
+            access,
+            Bytes(self.file_bytes).as_setting(),
+            self.tasks.iter().map(|result| result.repeats.len()).sum::<usize>(),
+            Nanos(self.task_time_ns),
+            Nanos(self.elapsed_ns),
+            self.seed
+        );
+        let mut lines = wrapped(&format!("Calibration {}: ", environment.date), &device);
+        lines.extend(wrapped("  ", &how));
+        lines
+    }
+
+    fn warning_lines(&self) -> Vec<String> {
+        let mut lines: Vec<String> =
+            self.warnings.iter().flat_map(|warning| wrapped("warning: ", &warning.to_string())).collect();
+        let more = lines.len().saturating_sub(WARNING_LINES_MAX);
+        if more > 0 {
+            lines.truncate(WARNING_LINES_MAX);
+            lines.push(format!("         ... {more} more lines of warnings in the record"));
+        }
+        if !lines.is_empty() {
+            lines.insert(0, String::new());
+        }
+        lines
+    }
+}
+
+fn figure(figure: &Figure) -> String {
+    let kind = figure.kind;
+    let mark = if figure.estimate.settled { ' ' } else { '?' };
+    let line = format!(
+        "{:<26}{:>9} {:<5}{mark}{:<21} {}",
+        kind.name(),
+        number(figure.estimate.median),
+        kind.unit(),
+        interval(&figure.estimate),
+        figure.at
+    );
+    line.chars().take(WIDTH).collect::<String>().trim_end().to_string()
+}
+
+fn interval(estimate: &Estimate) -> String {
+    let bracket = match estimate.interval {
+        Interval::Range => "",
+        Interval::Confidence(_) => " 95%",
+    };
+    format!("[{}, {}]{bracket}", number(estimate.low), number(estimate.high))
+}
+
+/// Three figures of small numbers, thousands grouped in large ones.
+fn number(value: f64) -> String {
+    match value {
+        v if v < 9.995 => format!("{v:.2}"),
+        v if v < 99.95 => format!("{v:.1}"),
+        v => RowCount(v.round() as u64).to_string(),
+    }
+}
+
+fn ladder(size: u64, rungs: &[Rung]) -> Vec<String> {
+    if rungs.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec![
+        String::new(),
+        format!(
+            "{:<26}{:>9} {:>12}",
+            format!("method, {} read", Bytes(size).as_setting()),
+            "IOPS",
+            "CPU us/req"
+        ),
+    ];
+    let mut refused = Vec::new();
+    for rung in rungs {
+        match &rung.state {
+            RungState::Measured { iops, cpu_micros, .. } => {
+                let mark = if iops.settled { ' ' } else { '?' };
+                lines.push(format!(
+                    "{:<26}{:>9}{mark}{:>12}",
+                    rung.name,
+                    number(iops.median),
+                    number(cpu_micros.median)
+                ));
+            }
+            RungState::Refused { why, .. } => refused.push(format!("{}: {why}", rung.name)),
+        }
+    }
+    // The reasons are the same for every size: said once.
+    if size < Bytes::M {
+        lines.extend(refused.iter().map(|line| format!("  {line}").chars().take(WIDTH).collect::<String>()));
+    }
+    lines
+}
+
+/// Breaks at blanks; further lines are indented by as much as the first one's label.
+fn wrapped(label: &str, text: &str) -> Vec<String> {
+    let indent = label.len().min(10);
+    let mut lines = vec![label.to_string()];
+    for word in text.split_whitespace() {
+        let Some(last) = lines.last_mut() else { break };
+        let fits = last.trim_end().len() + 1 + word.len() <= WIDTH;
+        if fits || last.trim().is_empty() {
+            if !last.ends_with(' ') && !last.is_empty() {
+                last.push(' ');
+            }
+            last.push_str(word);
+        } else {
+            lines.push(format!("{}{word}", " ".repeat(indent)));
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Environment, FigureKind, Mode, ReadCost, SCHEMA_VERSION, Warning};
+
+    fn estimate(values: &[f64]) -> Estimate {
+        Estimate::of(values, 0.1).expect("there are values")
+    }
+
+    fn calibration() -> Calibration {
+        let environment = Environment {
+            device: "vda".to_string(),
+            disk_bytes: Some(256 * Bytes::G),
+            file_system: "ext4".to_string(),
+            kernel: "6.18.0".to_string(),
+            path: "/data".to_string(),
+            method: "io_uring".to_string(),
+            direct: true,
+            processors: 2,
+            virtual_disk: true,
+            date: "2026-01-02 03:04".to_string(),
+        };
+        let of =
+            |kind, values: &[f64], at: &str| Figure { kind, estimate: estimate(values), at: at.to_string() };
+        let measured = |iops, cpu| RungState::Measured {
+            iops: estimate(&[iops; 3]),
+            mb_per_second: estimate(&[iops / 128.0; 3]),
+            cpu_micros: estimate(&[cpu; 3]),
+        };
+        let rung = |name: &str, state| Rung { name: name.to_string(), state };
+        let refused =
+            RungState::Refused { why: "the disk has no polled queues".to_string(), cure: String::new() };
+        Calibration {
+            schema_version: SCHEMA_VERSION,
+            environment,
+            mode: Mode::Quick,
+            seed: 7,
+            size_small: 8192,
+            size_large: Bytes::M,
+            matrix_write_percent: 0,
+            max_latency_ns: 10_000_000,
+            file_bytes: 2 * Bytes::G,
+            task_time_ns: 150_000_000,
+            elapsed_ns: 26_900_000_000,
+            figures: vec![
+                of(FigureKind::SmallReadLatency, &[50.1, 50.2, 51.0], "8K random read x1"),
+                of(FigureKind::SmallReadIops, &[75_000.0; 9], "depth 64, 2 threads; 97% at 32"),
+                of(FigureKind::SequentialRead, &[1200.0, 1210.0, 1500.0], "1M sequential read x8"),
+            ],
+            ladder_small: vec![
+                rung("sync", measured(60_000.0, 5.0)),
+                rung("io_uring", measured(75_000.0, 2.9)),
+                rung("+ IOPOLL", refused),
+            ],
+            ladder_large: Vec::new(),
+            read_cost: Some(ReadCost {
+                start_micros: estimate(&[45.0; 3]),
+                mb_per_second: estimate(&[1228.8; 3]),
+                measured: Vec::new(),
+            }),
+            plausibility: Some(
+                "4K write, fdatasync, zeroed log takes 160 us, 140 us of it the sync".to_string(),
+            ),
+            warnings: vec![Warning::OtherLoad {
+                busy_rounds: 2,
+                requests_per_second: 812.0,
+                tasks: 5,
+                bytes_per_second: 3e8,
+            }],
+            tasks: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_summary_fits_a_screen() {
+        let summary = calibration().summary();
+        assert!(summary.lines().all(|line| line.chars().count() <= WIDTH));
+        insta::assert_snapshot!(summary);
+    }
+
+    #[test]
+    fn a_later_figure_is_a_share_of_the_limit() {
+        let share = calibration().share(FigureKind::SequentialRead, 980.1);
+        assert!(share.is_some_and(|share| (share - 0.81).abs() < 1e-9), "{share:?}");
+        assert_eq!(calibration().share(FigureKind::RandomWrite, 1.0), None);
+    }
+
+    #[test]
+    fn two_calibrations_that_differ_say_why() {
+        let (first, mut second) = (calibration(), calibration());
+        for figure in &mut second.figures {
+            figure.estimate.median *= 1.2;
+        }
+        let found = first.agreement(&second);
+        assert!(found.iter().all(|agreement| !agreement.agrees));
+        let why = |index: usize| found[index].why.as_deref().unwrap_or_default();
+        assert_eq!(why(0), "both had settled: the device has changed in between");
+        assert_eq!(why(2), "the first had not settled: range of 3 repeats is 25% wide (limit 10%)");
+    }
+}

@@ -1,0 +1,164 @@
+//! The whole of it: on files in memory, and shortly on a real file.
+
+use crate::calibration::calibrate_on;
+use crate::evidence::DeviceMeter;
+use crate::fixture::place;
+use crate::{
+    Advanced, Agreement, CalibrateError, Calibration, FigureKind, Mode, Options, Progress, Source, Watch,
+    calibrate, csv, leftovers,
+};
+use plumb_io::device::DirectIoSupport;
+use plumb_io::sim::{Faults, MemoryDisk};
+use plumb_io::{Disk, MethodKind};
+use plumb_units::{Bytes, Nanos};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// Options for a run of a second or so, with time enough on a busy machine.
+fn short(mode: Mode) -> Options {
+    Options {
+        file_size: Some(Bytes(64 * Bytes::M)),
+        budget: Some(Nanos(60_000_000_000)),
+        duration: Some(Nanos(15_000_000)),
+        advanced: Advanced { write_percent: 0, num_small: vec![0, 1, 2], num_large: vec![0, 1] },
+        ..Options::new(mode, 42, "2026-01-02")
+    }
+}
+
+fn in_memory(
+    disk: &Arc<MemoryDisk>,
+    options: &Options,
+    watch: &dyn Watch,
+) -> Result<Calibration, CalibrateError> {
+    let (_directory, mut device) = place();
+    device.direct_io = DirectIoSupport::No { why: "files are in memory".to_string() };
+    let options = Options { method: Some(MethodKind::Sync), ..options.clone() };
+    calibrate_on(Disk::Memory(Arc::clone(disk)), &device, &DeviceMeter::none(), &options, watch)
+}
+
+#[test]
+fn a_calibration_of_memory_measures_every_cell_and_removes_its_file() {
+    let disk = MemoryDisk::new();
+    let calibration = in_memory(&disk, &short(Mode::Advanced), &()).expect("a calibration");
+    assert!(disk.paths().is_empty(), "the file is removed");
+    let matrix = calibration.matrix();
+    assert_eq!((matrix.small.as_slice(), matrix.large.as_slice()), (&[0, 1, 2][..], &[0, 1][..]));
+    assert_eq!(matrix.cells.len(), 5);
+    for cell in &matrix.cells {
+        assert_eq!(cell.iops.is_some(), cell.small > 0);
+        assert_eq!(cell.mb_per_second.is_some(), cell.large > 0);
+    }
+    assert!(csv::iops(&matrix).starts_with("Large/Small, 1, 2\n0, "));
+    assert!(calibration.tasks.iter().all(|result| result.verdict.source == Source::Unknown));
+    for result in &calibration.tasks {
+        assert!(result.repeats.len() >= 3, "{}", result.task);
+        for repeat in &result.repeats {
+            assert!(repeat.measurement.loads.iter().all(|load| load.requests() == load.latency.count()));
+        }
+    }
+}
+
+#[test]
+fn a_record_survives_being_stored() {
+    let calibration = in_memory(&MemoryDisk::new(), &short(Mode::Advanced), &()).expect("a calibration");
+    let text = serde_json::to_string(&calibration).expect("plain data");
+    let back: Calibration = serde_json::from_str(&text).expect("its own form");
+    assert_eq!(back.tasks, calibration.tasks);
+    assert_eq!(back.environment, calibration.environment);
+    let agreement = back.agreement(&calibration);
+    assert_eq!(agreement.len(), calibration.figures.len());
+    // A start of zero has no ratio.
+    let none = |agreement: &Agreement| agreement.ratio.is_nan() && agreement.kind == FigureKind::ReadStart;
+    assert!(agreement.iter().all(|agreement| agreement.agrees || none(agreement)), "{agreement:?}");
+}
+
+#[test]
+fn the_order_of_tasks_follows_from_the_seed_and_differs_by_round() {
+    let order = |seed| {
+        let options = Options { seed, ..short(Mode::Advanced) };
+        let calibration = in_memory(&MemoryDisk::new(), &options, &()).expect("a calibration");
+        let mut turns: Vec<(usize, usize)> = Vec::new();
+        for (index, result) in calibration.tasks.iter().enumerate() {
+            turns.extend(result.repeats.iter().take(3).map(|repeat| (repeat.order, index)));
+        }
+        turns.sort_unstable();
+        turns.into_iter().map(|(_, index)| index).take(15).collect::<Vec<usize>>()
+    };
+    let first = order(1);
+    assert_eq!(first, order(1));
+    assert_ne!(first, order(2));
+    assert_ne!(first[..5], first[5..10]);
+}
+
+#[test]
+fn a_failed_request_ends_the_calibration_with_its_name_and_removes_the_file() {
+    let disk = MemoryDisk::new();
+    disk.plan_faults(Faults { fail_read: Some(1000), ..Faults::default() });
+    let error = in_memory(&disk, &short(Mode::Advanced), &()).expect_err("a read fails");
+    assert!(error.to_string().starts_with("read of "), "{error}");
+    assert!(disk.paths().is_empty());
+    disk.plan_faults(Faults { capacity: Some(32 << 20), ..Faults::default() });
+    let error = in_memory(&disk, &short(Mode::Advanced), &()).expect_err("the disk is full");
+    assert!(error.to_string().contains("No space left"), "{error}");
+    assert!(disk.paths().is_empty());
+}
+
+/// Asks to stop after so many looks.
+struct Impatient(AtomicUsize);
+
+impl Watch for Impatient {
+    fn progress(&self, progress: &Progress) {
+        assert!(progress.done <= progress.total);
+    }
+
+    fn cancelled(&self) -> bool {
+        self.0.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_err()
+    }
+}
+
+#[test]
+fn whoever_asks_to_stop_finds_no_file_left() {
+    // The fill looks 64 times, once a request; then each task looks before it begins.
+    for looks in [0, 10, 64, 66] {
+        let (directory, device) = place();
+        let watch = Impatient(AtomicUsize::new(looks));
+        let stopped = calibrate(&device, &short(Mode::Advanced), &watch);
+        assert!(matches!(stopped, Err(CalibrateError::Cancelled)), "not stopped at look {looks}");
+        assert!(leftovers(directory.path()).is_empty());
+    }
+}
+
+#[test]
+fn options_out_of_range_are_refused_by_name() {
+    let (_directory, device) = place();
+    let options = Options { size_small: Bytes(3000), ..short(Mode::Quick) };
+    let error = calibrate(&device, &options, &()).expect_err("no power of two");
+    assert_eq!(error.to_string(), "size_small = 3000 is not possible: a power of two from 512 to 16M");
+    let options = Options { file_size: Some(Bytes(1 << 20)), ..short(Mode::Quick) };
+    let error = calibrate(&device, &options, &()).expect_err("too small");
+    assert_eq!(error.to_string(), "file_size = 1M is not possible: at least 16M (16 large requests)");
+    let options = Options { file_size: Some(Bytes(1 << 60)), ..short(Mode::Quick) };
+    let error = calibrate(&device, &options, &()).expect_err("too large");
+    assert!(matches!(error, CalibrateError::NotEnoughSpace { .. }), "{error}");
+}
+
+#[test]
+fn a_short_quick_run_gives_the_main_figures_of_this_machine() {
+    let (directory, device) = place();
+    let calibration = calibrate(&device, &short(Mode::Quick), &()).expect("a calibration");
+    assert!(leftovers(directory.path()).is_empty());
+    assert!(calibration.matches(&device));
+    for kind in FigureKind::ALL
+        .iter()
+        .filter(|kind| !matches!(kind, FigureKind::RandomWrite | FigureKind::RandomWriteAll))
+    {
+        let figure = calibration.figure(*kind);
+        assert!(figure.is_some_and(|figure| figure.estimate.median > 0.0), "{}", kind.name());
+    }
+    let summary = calibration.summary();
+    assert!(summary.lines().count() <= 60, "{summary}");
+    assert!(summary.lines().all(|line| line.chars().count() <= 100), "{summary}");
+    let mut elsewhere = device.clone();
+    elsewhere.mount.file_system = "xfs".to_string();
+    assert!(!calibration.matches(&elsewhere));
+}
