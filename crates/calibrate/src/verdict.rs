@@ -154,6 +154,10 @@ fn second_pass(result: &TaskResult, point: &Point) -> Option<String> {
     if load.pattern != Pattern::Sequential || load.write_percent > 0 {
         return None;
     }
+    // A first pass beside another load was slow for that reason.
+    if result.repeats.first()?.measurement.evidence.other_rate().is_some() {
+        return None;
+    }
     let rates: Vec<f64> = result.repeats.iter().map(|repeat| repeat.measurement.iops(0)).collect();
     let (first, later) = rates.split_first()?;
     let slowest = later.iter().copied().reduce(f64::min)?;

@@ -8,11 +8,12 @@
 //! read. The plan takes the k with the least total:
 //!
 //! ```text
-//! cost(k) = passes(width(k)) * (fac - 1 + k) / k  +  passes(width(k)) - 1
+//! cost(k) = passes(width(k)) * (fac - 1 + k) / k  +  (passes(width(k)) - 1) * again
 //! ```
 //!
-//! The second term is what all passes but the last write, at the cost of a block's
-//! transfer. Because the merge reads ahead, fac is the ratio seen with that many
+//! `again` is what a pass but the last costs besides reading: it writes the block
+//! (taken as one transfer), and merges its rows, in CPU time over transfer time.
+//! Because the merge reads ahead, fac is the ratio seen with that many
 //! reads in flight, not one at a time: on a device that serves several at once it
 //! is a few, on a disk that seeks it stays in the tens.
 //!
@@ -24,6 +25,15 @@
 //! Intermediate merges: the first one is just wide enough that all others, and
 //! the last, are full; shortest runs first would matter if runs differed in
 //! length, and here they do not, so the queue is first in, first out.
+
+/// Costs in units of the transfer time of a block.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MergeCost {
+    /// The read cost ratio: a one-block read over each further block of a request.
+    pub read_fac: f64,
+    /// What an intermediate pass costs for a block besides reading it.
+    pub again: f64,
+}
 
 /// The shape of a merge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,11 +80,11 @@ pub fn passes(run_count: usize, width: usize) -> u32 {
 /// # Panics
 /// When the memory is less than [`BUFFERS_MIN`] blocks.
 #[must_use]
-pub fn plan(run_count: usize, memory_blocks: u32, chunk_blocks_max: u32, read_fac: f64) -> MergeShape {
+pub fn plan(run_count: usize, memory_blocks: u32, chunk_blocks_max: u32, costs: MergeCost) -> MergeShape {
     let cost = |shape: &MergeShape| {
         let chunk = f64::from(shape.chunk_blocks);
         let passes = f64::from(passes(run_count, shape.width));
-        passes * (read_fac - 1.0 + chunk) / chunk + passes - 1.0
+        passes * (costs.read_fac - 1.0 + chunk) / chunk + (passes - 1.0) * costs.again
     };
     let chunks =
         (1..=chunk_blocks_max).filter(|blocks| blocks.is_power_of_two() || *blocks == chunk_blocks_max);
@@ -134,13 +144,17 @@ mod tests {
     #[test]
     fn a_cheap_start_favours_wide_merges_and_a_dear_one_large_reads() {
         // 64 blocks of memory, 40 runs: one pass needs one-block reads.
-        assert_eq!(plan(40, 64, 64, 1.0).chunk_blocks, 1);
+        let plan = |read_fac, again| plan(40, 64, 64, MergeCost { read_fac, again });
+        assert_eq!(plan(1.0, 1.0).chunk_blocks, 1);
         // With seeks of 42 blocks' worth it pays to pass twice with larger reads.
-        let dear = plan(40, 64, 64, 42.0);
+        let dear = plan(42.0, 1.0);
         assert!(dear.chunk_blocks >= 4, "{dear:?}");
         assert!(dear.width < 40);
         // A ratio of 2 is not worth a second pass, which also writes.
-        assert_eq!(plan(40, 64, 64, 2.0).chunk_blocks, 1);
+        assert_eq!(plan(2.0, 1.0).chunk_blocks, 1);
+        // Nor is one of 5 where merging again costs as much as four transfers.
+        assert!(plan(5.0, 1.0).chunk_blocks > 1);
+        assert_eq!(plan(5.0, 4.0).chunk_blocks, 1);
     }
 
     #[test]
@@ -150,7 +164,7 @@ mod tests {
         // 60 runs need smaller requests, 500 would need some below the full rate.
         assert_eq!(fits_one_pass(60, 4096, 8192, 64).map(|shape| shape.chunk_blocks), Some(32));
         assert_eq!(fits_one_pass(500, 4096, 8192, 64), None);
-        assert_eq!(plan(3, 4096, 64, 5.0), shape);
+        assert_eq!(plan(3, 4096, 64, MergeCost { read_fac: 5.0, again: 1.0 }), shape);
     }
 
     proptest! {
@@ -176,7 +190,7 @@ mod tests {
         fn a_plan_never_takes_more_memory_than_there_is(
             runs in 1usize..5000, memory in 3u32..10_000, chunk in 1u32..128, fac in 1.0f64..500.0,
         ) {
-            let shape = plan(runs, memory, chunk, fac);
+            let shape = plan(runs, memory, chunk, MergeCost { read_fac: fac, again: 1.0 });
             prop_assert!(shape.buffer_count as u64 * u64::from(shape.chunk_blocks) <= u64::from(memory));
             prop_assert!(shape.width >= 2 && shape.width < shape.buffer_count);
         }

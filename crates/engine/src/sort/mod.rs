@@ -213,8 +213,8 @@ fn reduce<'a, F: Format>(
     let shape = match one_pass {
         Some(shape) => shape,
         None => {
-            let read_fac = plan.read_fac(server.instance, server.session)?;
-            merge_plan::plan(runs.len(), memory_blocks, plan.chunk_blocks_max, read_fac)
+            let costs = plan.merge_cost(server.instance, server.session)?;
+            merge_plan::plan(runs.len(), memory_blocks, plan.chunk_blocks_max, costs)
         }
     };
     outcome.merge_passes = u64::from(merge_plan::passes(runs.len(), shape.width));

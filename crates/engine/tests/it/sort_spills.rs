@@ -87,7 +87,10 @@ fn a_given_sort_read_fac_is_used_and_a_measured_one_says_so() {
     assert!(outcome.sort_read_fac_source.starts_with("measured with "), "{}", outcome.sort_read_fac_source);
     let (outcome, _) = check(&rows, &[("sort_area_size", "64M")]);
     assert_eq!(outcome.sort_read_fac, 0);
-    assert_eq!(outcome.sort_read_fac_source, "not needed: one pass with the largest requests");
+    assert_eq!(
+        outcome.sort_read_fac_source,
+        "not needed: one pass takes all runs with requests at the device's full rate"
+    );
 }
 
 /// The most rows of a server over the average is 1.05 at most.

@@ -14,7 +14,8 @@
 //! - C1 A buffer is with the caller or with the channel, never with both.
 //! - C2 A channel that is dropped first waits for everything in flight, because
 //!   the kernel may still write into the buffers.
-//! - C3 `wait` names an event exactly when the session really had to wait.
+//! - C3 `wait` names an event when nothing had arrived: it then enters the kernel
+//!   once, to submit and to wait.
 
 mod sync;
 mod threads;
@@ -282,7 +283,7 @@ impl Channel {
     pub fn wait(&mut self, session: &Session, event: Event) -> Result<Completion, IoError> {
         assert!(self.outstanding() > 0, "nothing to wait for");
         if self.ready.is_empty() {
-            self.collect(session, None)?;
+            self.harvest(session)?;
         }
         while self.ready.is_empty() {
             self.collect(session, Some(event))?;
@@ -313,6 +314,18 @@ impl Channel {
             self.collect(session, None)?;
         }
         self.ready.pop_front().transpose()
+    }
+
+    /// Takes in what has arrived, without a system call.
+    fn harvest(&mut self, session: &Session) -> Result<(), IoError> {
+        match &mut self.way {
+            Way::Ring(ring) => {
+                let mut attempts = Vec::new();
+                ring.drain(&mut attempts);
+                attempts.into_iter().try_for_each(|attempt| self.settle(session, attempt))
+            }
+            _ => self.collect(session, None),
+        }
     }
 
     /// Takes in what has arrived; with an event, waits until something has.

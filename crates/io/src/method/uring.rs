@@ -134,6 +134,12 @@ impl RingChannel {
                 self.peek()?;
             }
         }
+        self.drain(into);
+        Ok(())
+    }
+
+    /// What lies in the completion queue, without entering the kernel.
+    pub(super) fn drain(&mut self, into: &mut Vec<Attempt>) {
         for entry in self.ring.completion() {
             let place = entry.user_data() as usize;
             let pending = self.pending[place].take().expect("a completion belongs to a request");
@@ -142,7 +148,6 @@ impl RingChannel {
                 usize::try_from(entry.result()).map_err(|_| Errno::from_raw_os_error(-entry.result()));
             into.push(Attempt { pending, result });
         }
-        Ok(())
     }
 
     /// Submits and runs deferred completions without waiting.
