@@ -1,3 +1,5 @@
+//! Tables, histograms, sessions, periods and the profile.
+
 use crate::*;
 use plumb_units::Nanos;
 use std::collections::HashSet;

@@ -2,6 +2,7 @@
 
 mod events;
 mod large_sort;
+mod peers;
 mod sort_kernels;
 
 use clap::Subcommand;
@@ -13,6 +14,8 @@ pub enum Bench {
     Events,
     /// The index build from end to end, against the device's sequential read.
     LargeSort(large_sort::Options),
+    /// plumb and its peers on the same rows, memory and degree; needs network access.
+    Peers(peers::Options),
     /// Run generation and merge alone, in memory.
     SortKernels,
 }
@@ -23,6 +26,7 @@ impl Bench {
         match self {
             Bench::Events => events::run(),
             Bench::LargeSort(options) => large_sort::run(&options),
+            Bench::Peers(options) => peers::run(&options),
             Bench::SortKernels => sort_kernels::run(),
         }
     }

@@ -1,0 +1,286 @@
+//! Processes of the benchmark: started, watched, and ended with it.
+//!
+//! Each child is the head of a process group of its own, so that Ctrl-C at the
+//! terminal reaches this program alone, which then ends its children: while it
+//! waits it looks at the flag of [`Stop`], and a child that is dropped before it
+//! ended is killed with its group. What a child prints goes to files, which
+//! need no threads to empty them.
+//!
+//! Memory is what the kernel shows of the watched process and its children
+//! every [`SAMPLE_NANOS`]: private memory of all of them, and once what they
+//! share. For one process alone it is its own high-water mark, which no
+//! sampling misses. Children of threads other than the first are not seen; no
+//! peer has any.
+
+use anyhow::{Context, bail};
+use plumb_events::now;
+use plumb_units::{Bytes, Nanos};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::Duration;
+
+/// Between two looks at a child.
+const LOOK: Duration = Duration::from_millis(2);
+/// Between two readings of memory: eight processes cost half a millisecond.
+const SAMPLE_NANOS: u64 = 20_000_000;
+/// How long a server may take to end by itself.
+const LEAVE_NANOS: u64 = 30_000_000_000;
+
+/// Whether somebody asked the benchmark to end.
+#[derive(Debug, Clone)]
+pub(super) struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Set by Ctrl-C and by a request to terminate.
+    pub(super) fn on_signals() -> anyhow::Result<Stop> {
+        let flag = Arc::new(AtomicBool::new(false));
+        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+            signal_hook::flag::register(signal, Arc::clone(&flag))?;
+        }
+        Ok(Stop(flag))
+    }
+
+    pub(super) fn requested(&self) -> bool {
+        self.0.load(Relaxed)
+    }
+
+    pub(super) fn check(&self) -> anyhow::Result<()> {
+        anyhow::ensure!(!self.requested(), "interrupted");
+        Ok(())
+    }
+}
+
+/// Physical memory of a tree of processes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Memory {
+    pub(super) start: Bytes,
+    pub(super) peak: Bytes,
+}
+
+/// What a child that ended well left behind.
+#[derive(Debug)]
+pub(super) struct Finished {
+    pub(super) seconds: f64,
+    pub(super) output: String,
+    /// Of the watched process; zero where none was.
+    pub(super) memory: Memory,
+}
+
+/// Whose memory to read while waiting.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Watch {
+    /// Nobody's: the child measures itself.
+    Nobody,
+    /// The child's.
+    Itself,
+    /// That of another process, which does the work for the child.
+    Process(u32),
+}
+
+/// A process that is killed with its group when this is dropped.
+#[derive(Debug)]
+pub(super) struct Child {
+    process: std::process::Child,
+    name: String,
+    output: PathBuf,
+    errors: PathBuf,
+    begin: Nanos,
+    ended: bool,
+}
+
+impl Child {
+    /// Starts a command; what it prints goes to files named for it in `directory`.
+    pub(super) fn start(mut command: Command, name: &str, directory: &Path) -> anyhow::Result<Child> {
+        use std::os::unix::process::CommandExt;
+        let output = directory.join(format!("{name}.out"));
+        let errors = directory.join(format!("{name}.err"));
+        let create = |path: &Path| File::create(path).with_context(|| format!("creating {}", path.display()));
+        command.stdin(Stdio::null()).stdout(create(&output)?).stderr(create(&errors)?).process_group(0);
+        let begin = now();
+        let process = command
+            .spawn()
+            .with_context(|| format!("{} cannot be started", command.get_program().to_string_lossy()))?;
+        Ok(Child { process, name: name.to_string(), output, errors, begin, ended: false })
+    }
+
+    /// Its process id.
+    pub(super) fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Waits until it ends; when it fails, the error is the last line it wrote.
+    pub(super) fn finish(mut self, stop: &Stop, limit: Duration, watch: Watch) -> anyhow::Result<Finished> {
+        let watched = match watch {
+            Watch::Nobody => None,
+            Watch::Itself => Some(self.id()),
+            Watch::Process(id) => Some(id),
+        };
+        let mut memory = Memory::default();
+        let mut sampled = Nanos(0);
+        let status = loop {
+            if let Some(id) = watched
+                && now().saturating_sub(sampled).0 >= SAMPLE_NANOS
+            {
+                let present = tree_memory(id);
+                memory.start = if memory.start.0 == 0 { present } else { memory.start };
+                memory.peak = memory.peak.max(present);
+                sampled = now();
+            }
+            if let Some(status) = self.process.try_wait()? {
+                break status;
+            }
+            stop.check()?;
+            if now().saturating_sub(self.begin).seconds() > limit.as_secs_f64() {
+                bail!("{} was ended after {} s", self.name, limit.as_secs());
+            }
+            thread::sleep(LOOK);
+        };
+        let seconds = now().saturating_sub(self.begin).seconds();
+        self.ended = true;
+        if !status.success() {
+            bail!("{}", last_line(&self.errors).unwrap_or_else(|| status.to_string()));
+        }
+        Ok(Finished { seconds, output: fs::read_to_string(&self.output).unwrap_or_default(), memory })
+    }
+
+    /// Fails when it has ended, with the last line it wrote.
+    pub(super) fn check_alive(&mut self) -> anyhow::Result<()> {
+        if let Some(status) = self.process.try_wait()? {
+            self.ended = true;
+            bail!("{}", last_line(&self.errors).unwrap_or_else(|| status.to_string()));
+        }
+        Ok(())
+    }
+
+    /// Asks it to end, waits, and kills it if it does not.
+    pub(super) fn leave(mut self) {
+        let Some(pid) = Pid::from_raw(self.id() as i32) else { return };
+        let asked = now();
+        if kill_process(pid, Signal::INT).is_err() {
+            return;
+        }
+        while now().saturating_sub(asked).0 < LEAVE_NANOS {
+            if matches!(self.process.try_wait(), Ok(Some(_))) {
+                self.ended = true;
+                return;
+            }
+            thread::sleep(LOOK);
+        }
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        if self.ended {
+            return;
+        }
+        if let Some(pid) = Pid::from_raw(self.id() as i32) {
+            // Only a group that has ended by itself cannot be killed.
+            let _ = kill_process_group(pid, Signal::KILL);
+        }
+        let _ = self.process.wait();
+    }
+}
+
+fn last_line(path: &Path) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    text.lines().rev().find(|line| !line.trim().is_empty()).map(|line| line.trim().to_string())
+}
+
+/// Memory of one process as `/proc/PID/status` shows it, in bytes.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Status {
+    peak: u64,
+    private: u64,
+    shared: u64,
+    file: u64,
+}
+
+impl Status {
+    fn parse(text: &str) -> Status {
+        let mut status = Status::default();
+        for line in text.lines() {
+            let Some((name, value)) = line.split_once(':') else { continue };
+            let field = match name {
+                "VmHWM" => &mut status.peak,
+                "RssAnon" => &mut status.private,
+                "RssShmem" => &mut status.shared,
+                "RssFile" => &mut status.file,
+                _ => continue,
+            };
+            let kib = value.trim().strip_suffix(" kB").and_then(|kib| kib.trim().parse::<u64>().ok());
+            *field = kib.unwrap_or(0) * Bytes::K;
+        }
+        status
+    }
+}
+
+/// Memory of a process and its descendants now; of one without any, its peak.
+fn tree_memory(id: u32) -> Bytes {
+    let mut found = Vec::new();
+    let mut next = vec![id];
+    while let Some(id) = next.pop() {
+        // A process that ends between listing and reading holds no memory.
+        let Ok(text) = fs::read_to_string(format!("/proc/{id}/status")) else { continue };
+        found.push(Status::parse(&text));
+        let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
+        next.extend(children.split_ascii_whitespace().filter_map(|id| id.parse::<u32>().ok()));
+    }
+    Bytes(sum_memory(&found))
+}
+
+fn sum_memory(found: &[Status]) -> u64 {
+    if let [only] = found {
+        return only.peak;
+    }
+    let most = |value: fn(&Status) -> u64| found.iter().map(value).max().unwrap_or(0);
+    found.iter().map(|status| status.private).sum::<u64>()
+        + most(|status| status.shared)
+        + most(|status| status.file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shared_memory_of_several_processes_counts_once() {
+        let text =
+            "Name:\tpostgres\nVmHWM:\t   900 kB\nRssAnon:\t 10 kB\nRssFile:\t 20 kB\nRssShmem:\t 30 kB\n";
+        let one = Status::parse(text);
+        assert_eq!(one, Status { peak: 900 << 10, private: 10 << 10, shared: 30 << 10, file: 20 << 10 });
+        assert_eq!(sum_memory(&[one]), 900 << 10);
+        assert_eq!(sum_memory(&[Status::parse(text), Status::parse(text)]), (10 + 10 + 30 + 20) << 10);
+        assert_eq!(sum_memory(&[]), 0);
+    }
+
+    #[test]
+    fn a_failed_child_is_reported_by_its_last_line_and_a_long_one_is_ended() {
+        let directory = tempdir();
+        let stop = Stop(Arc::default());
+        let shell = |script: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            Child::start(command, "sh", &directory).expect("a shell")
+        };
+        let limit = Duration::from_secs(60);
+        let fine = shell("echo done").finish(&stop, limit, Watch::Itself).expect("it ends well");
+        assert_eq!(fine.output, "done\n");
+        let failed = shell("echo first >&2; echo why >&2; exit 3").finish(&stop, limit, Watch::Nobody);
+        assert_eq!(failed.expect_err("it failed").to_string(), "why");
+        let long = shell("sleep 60").finish(&stop, Duration::from_millis(20), Watch::Nobody);
+        assert_eq!(long.expect_err("too long").to_string(), "sh was ended after 0 s");
+        fs::remove_dir_all(directory).expect("removed");
+    }
+
+    fn tempdir() -> PathBuf {
+        let path = std::env::temp_dir().join(format!("plumb-peers-test-{}", std::process::id()));
+        fs::create_dir_all(&path).expect("a directory");
+        path
+    }
+}

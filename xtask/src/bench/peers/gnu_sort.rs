@@ -1,0 +1,136 @@
+//! GNU sort: the keys as text, whole lines in the order of their bytes.
+
+use super::child::{Child, Watch};
+use super::peer::{Ground, KeyFacts, Peer, RUN_TIME_MAX, Reach, Run, Task, drop_caches};
+use super::sales_text;
+use anyhow::Context;
+use plumb_events::now;
+use plumb_units::Bytes;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::Command;
+
+const INPUT: &str = "keys.txt";
+const OUTPUT: &str = "sorted.txt";
+
+/// The sort of the GNU coreutils.
+#[derive(Debug, Default)]
+pub(super) struct GnuSort;
+
+impl Peer for GnuSort {
+    fn name(&self) -> &'static str {
+        "GNU sort"
+    }
+
+    fn form(&self) -> &'static str {
+        "text file of the keys and row numbers alone, zeros in front: it scans no other columns"
+    }
+
+    fn memory(&self) -> &'static str {
+        "`-S` = limit, `--parallel` = degree, `-T` beside the data, LC_ALL=C"
+    }
+
+    fn prepare(&mut self, ground: &Ground) -> anyhow::Result<String> {
+        let output = Command::new("sort").arg("--version").output().context("sort cannot be started")?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let version = version(&text).context("this sort is not GNU sort")?;
+        let path = ground.room(self.name())?.join(INPUT);
+        let facts = sales_text::write_keys(&path, ground.rows, ground.seed, &ground.stop)?;
+        ground.facts.check(facts)?;
+        Ok(version)
+    }
+
+    fn tasks(&self, limits: &[Bytes]) -> Vec<Task> {
+        let task = |memory: &Bytes| Task {
+            action: "sort",
+            work: "sort",
+            produces: "sorted copy of keys and row ids, text",
+            memory: *memory,
+            reach: Reach::OwnLimit,
+        };
+        limits.iter().map(task).collect()
+    }
+
+    fn run(&mut self, ground: &Ground, task: &Task) -> anyhow::Result<Run> {
+        let room = ground.room(self.name())?;
+        let output = room.join(OUTPUT);
+        drop_caches(&room)?;
+        let mut command = Command::new("sort");
+        command.env("LC_ALL", "C").arg("-S").arg(format!("{}K", task.memory.0 / Bytes::K));
+        command.arg(format!("--parallel={}", ground.degree)).arg("-T").arg(&room);
+        command.arg("-o").arg(&output).arg(room.join(INPUT));
+        let child = Child::start(command, "sort", &ground.directory)?;
+        let finished = child.finish(&ground.stop, RUN_TIME_MAX, Watch::Itself)?;
+        let begin = now();
+        File::open(&output)?.sync_all()?;
+        let sync_seconds = now().saturating_sub(begin).seconds();
+        let bytes = fs::metadata(&output)?.len();
+        ground.facts.check(verify(&output, sales_text::row_digits(ground.rows))?)?;
+        fs::remove_file(output)?;
+        Ok(Run {
+            seconds: finished.seconds + sync_seconds,
+            sync_seconds,
+            memory_start: finished.memory.start,
+            memory_peak: finished.memory.peak,
+            output: Bytes(bytes),
+            note: String::new(),
+        })
+    }
+}
+
+/// `sort (GNU coreutils) 9.1` -> `9.1`
+fn version(text: &str) -> Option<String> {
+    let line = text.lines().next()?;
+    line.contains("GNU coreutils").then(|| line.split_whitespace().last().map(str::to_string))?
+}
+
+/// Counts the lines of a sorted file, adds up their keys, and holds each
+/// against the one before.
+fn verify(path: &Path, row_digits: usize) -> anyhow::Result<KeyFacts> {
+    let mut lines = BufReader::with_capacity(1 << 20, File::open(path)?);
+    let length = sales_text::STORE_DIGITS + sales_text::PRODUCT_DIGITS + row_digits + 3;
+    let mut facts = KeyFacts::default();
+    let (mut last, mut line) = (Vec::new(), Vec::new());
+    loop {
+        line.clear();
+        if lines.read_until(b'\n', &mut line)? == 0 {
+            return Ok(facts);
+        }
+        anyhow::ensure!(line.len() == length, "wrong result: line {} has another form", facts.rows + 1);
+        anyhow::ensure!(last <= line, "wrong result: line {} is out of order", facts.rows + 1);
+        let number = |digits: &[u8]| digits.iter().fold(0, |n, digit| n * 10 + u64::from(digit & 15));
+        let product = sales_text::STORE_DIGITS + 1;
+        facts.add(
+            number(&line[..sales_text::STORE_DIGITS]),
+            number(&line[product..product + sales_text::PRODUCT_DIGITS]),
+        );
+        std::mem::swap(&mut last, &mut line);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_gnu_sort_has_a_version() {
+        assert_eq!(version("sort (GNU coreutils) 9.1\nCopyright\n").as_deref(), Some("9.1"));
+        assert_eq!(version("sort from BusyBox\n"), None);
+        assert_eq!(version(""), None);
+    }
+
+    #[test]
+    fn a_line_out_of_order_is_found() {
+        let path = std::env::temp_dir().join(format!("plumb-sorted-test-{}", std::process::id()));
+        let verified = |text: &str| {
+            fs::write(&path, text).expect("written");
+            verify(&path, 1)
+        };
+        let facts = verified("0001\t00002\t0\n0002\t00001\t1\n").expect("in order");
+        assert_eq!(facts, KeyFacts { rows: 2, key_sum: 3_000_003 });
+        assert!(verified("0002\t00001\t1\n0001\t00002\t0\n").is_err());
+        assert!(verified("1\t2\t0\n").is_err());
+        fs::remove_file(&path).expect("removed");
+    }
+}

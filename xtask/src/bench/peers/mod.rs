@@ -1,0 +1,268 @@
+//! Side by side in one run: plumb and what others sort and index with.
+//!
+//! What it does: gives everybody the same sales rows, the same memory and the
+//! same degree, and measures the index on (store_id, prod_id), or a sorted
+//! copy where a peer has no such index, cold, several times.
+//!
+//! How:
+//!
+//! 1. The rows are written once as CSV. Each peer is fetched and loads them in
+//!    its own best form; then the CSV is removed.
+//! 2. Rounds: every task of every peer once, in a new random order. What the
+//!    machine does meanwhile so meets all alike, and ratios are taken within
+//!    rounds.
+//! 3. A table for each memory limit, and the same as a document.
+//!
+//! A peer that cannot be fetched, started or loaded is a row that says why; a
+//! task that fails is not tried again. Everything lies in one directory, which
+//! is removed in any case, Ctrl-C included; only what was fetched stays, in the
+//! target directory. Children end with this program (`child`).
+//!
+//! Why Python: DuckDB, DataFusion and SQLite are libraries, and their Python
+//! packages are the builds that most people use. The scripts only issue
+//! commands and read the clock; no row passes through Python while it runs.
+//!
+//! Limits: Linux; needs network access for what was not fetched yet; no part
+//! of the tests. What the host of a virtual machine caches is out of reach.
+
+mod child;
+mod datafusion;
+mod document;
+mod duckdb;
+mod gnu_sort;
+mod packages;
+mod peer;
+mod plumb;
+mod postgres;
+mod python;
+mod sales_text;
+mod sqlite;
+mod table;
+
+use anyhow::Context;
+use child::Stop;
+use clap::Args;
+use document::{Findings, Machine};
+use peer::{Ground, KeyFacts, Peer};
+use plumb_units::{Bytes, RowCount};
+use std::fs;
+use std::path::{Path, PathBuf};
+use table::{Record, STANDARD};
+
+/// Whom to compare, on what, and how often.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// Rows of the sales table.
+    #[arg(long, default_value = "10M")]
+    rows: RowCount,
+    /// Memory limits, each a table.
+    #[arg(long, value_delimiter = ',', default_value = "64M,256M")]
+    memory: Vec<Bytes>,
+    /// Threads or processes that sort.
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=9))]
+    degree: u8,
+    /// Rounds.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
+    repeat: u16,
+    /// Seed of the rows and of the order of runs.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Where the data goes, removed in the end.
+    #[arg(long, default_value = ".")]
+    path: PathBuf,
+    /// Only these peers (PostgreSQL, DuckDB, SQLite, "GNU sort", DataFusion), and plumb.
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
+    /// Also writes the results there, as docs/peers.md.
+    #[arg(long)]
+    document: Option<PathBuf>,
+}
+
+pub(super) fn run(options: &Options) -> anyhow::Result<()> {
+    let mut peers = selected(&options.only)?;
+    let stop = Stop::on_signals()?;
+    let room = Room::create(&options.path)?;
+    let mut ground = ground(options, &room, stop)?;
+    ground.facts = sales_text::write_csv(&ground.csv, ground.rows, ground.seed, &ground.stop)?;
+    let mut records = prepare(&mut peers, &ground, &options.memory)?;
+    fs::remove_file(&ground.csv)?;
+    let machine = Machine::describe(&ground);
+    rounds(&mut peers, &ground, &mut records, options)?;
+    println!("\n{}", machine.show());
+    for limit in &options.memory {
+        println!("{} rows, {limit}, degree {}, {} rounds", options.rows, options.degree, options.repeat);
+        println!("{}", table::show(&table::rows(&records, *limit)));
+    }
+    if let Some(path) = &options.document {
+        let text = document::render(options, &Findings { machine, records }, &peers);
+        fs::write(path, text).with_context(|| format!("writing {}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// plumb and those of its peers that were asked for, or all.
+fn selected(only: &[String]) -> anyhow::Result<Vec<Box<dyn Peer>>> {
+    let all: Vec<Box<dyn Peer>> = vec![
+        Box::new(plumb::Plumb),
+        Box::new(postgres::Postgres::new()),
+        Box::new(duckdb::DuckDb::new()),
+        Box::new(sqlite::Sqlite::new()),
+        Box::new(gnu_sort::GnuSort),
+        Box::new(datafusion::DataFusion::new()),
+    ];
+    let is = |peer: &dyn Peer, name: &String| {
+        peer.name().replace(' ', "").eq_ignore_ascii_case(&name.replace([' ', '-', '_'], ""))
+    };
+    if let Some(unknown) = only.iter().find(|name| !all.iter().any(|peer| is(peer.as_ref(), name))) {
+        let names: Vec<&str> = all.iter().map(|peer| peer.name()).collect();
+        anyhow::bail!("--only: there is no peer {unknown}; there are {}", names.join(", "));
+    }
+    let wanted = |peer: &dyn Peer| {
+        only.is_empty() || peer.name() == STANDARD || only.iter().any(|name| is(peer, name))
+    };
+    Ok(all.into_iter().filter(|peer| wanted(peer.as_ref())).collect())
+}
+
+fn ground(options: &Options, room: &Room, stop: Stop) -> anyhow::Result<Ground> {
+    let packages = crate::workspace().join("target/peers");
+    fs::create_dir_all(&packages).with_context(|| format!("creating {}", packages.display()))?;
+    Ok(Ground {
+        directory: room.0.clone(),
+        packages: packages.canonicalize()?,
+        stop,
+        rows: options.rows,
+        seed: options.seed,
+        degree: usize::from(options.degree),
+        csv: room.0.join("sales.csv"),
+        facts: KeyFacts::default(),
+    })
+}
+
+/// Fetches and loads; a record for each task, and one for a peer that has none.
+fn prepare(peers: &mut [Box<dyn Peer>], ground: &Ground, limits: &[Bytes]) -> anyhow::Result<Vec<Record>> {
+    let mut records = Vec::new();
+    for peer in peers {
+        eprintln!("{}: fetching, loading", peer.name());
+        let prepared = peer.prepare(ground);
+        ground.stop.check()?;
+        let record = |version: &str, task, failure| Record {
+            peer: peer.name(),
+            version: version.to_string(),
+            task,
+            runs: Vec::new(),
+            failure,
+        };
+        match prepared {
+            Ok(version) => {
+                records.extend(peer.tasks(limits).into_iter().map(|task| record(&version, Some(task), None)));
+            }
+            Err(error) => {
+                let why = ground.show(&error);
+                eprintln!("{}: {why}", peer.name());
+                records.push(record("", None, Some(why)));
+            }
+        }
+    }
+    Ok(records)
+}
+
+fn rounds(
+    peers: &mut [Box<dyn Peer>],
+    ground: &Ground,
+    records: &mut [Record],
+    options: &Options,
+) -> anyhow::Result<()> {
+    let mut random = SplitMix(options.seed);
+    for round in 0..usize::from(options.repeat) {
+        for index in random.order(records.len()) {
+            let record = &mut records[index];
+            let (Some(task), None) = (&record.task, &record.failure) else { continue };
+            let Some(peer) = peers.iter_mut().find(|peer| peer.name() == record.peer) else { continue };
+            let what = format!("round {}: {}, {}, {}", round + 1, record.peer, task.work, task.memory);
+            // Nothing of the run before is left to be written in this one.
+            rustix::fs::sync();
+            let ran = peer.run(ground, task);
+            ground.stop.check()?;
+            match ran {
+                Ok(run) => {
+                    eprintln!("{what}: {:.3} s", run.seconds);
+                    record.runs.push((round, run));
+                }
+                Err(error) => {
+                    let why = ground.show(&error);
+                    eprintln!("{what}: {why}");
+                    record.failure = Some(why);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The directory of a comparison, removed when this is dropped.
+struct Room(PathBuf);
+
+impl Room {
+    fn create(path: &Path) -> anyhow::Result<Room> {
+        let path = path.canonicalize().with_context(|| format!("--path {}", path.display()))?;
+        let room = path.join(format!("plumb-peers-{}", std::process::id()));
+        fs::create_dir(&room).with_context(|| format!("creating {}", room.display()))?;
+        Ok(Room(room))
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(&self.0) {
+            eprintln!("{} is left behind: {error}", self.0.display());
+        }
+    }
+}
+
+/// A generator for the order of runs; any would do.
+struct SplitMix(u64);
+
+impl SplitMix {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// The numbers below `count`, shuffled.
+    fn order(&mut self, count: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..count).collect();
+        for last in (1..count).rev() {
+            order.swap(last, (self.next() % (last as u64 + 1)) as usize);
+        }
+        order
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_peers_in_any_spelling_and_plumb_always_runs() {
+        let names = |only: &[&str]| -> Vec<&'static str> {
+            let only: Vec<String> = only.iter().map(|name| (*name).to_string()).collect();
+            selected(&only).expect("known").iter().map(|peer| peer.name()).collect()
+        };
+        assert_eq!(names(&[]).len(), 6);
+        assert_eq!(names(&["gnu-sort", "duckdb"]), ["plumb", "DuckDB", "GNU sort"]);
+        assert!(selected(&["oracle".to_string()]).is_err());
+    }
+
+    #[test]
+    fn an_order_has_each_number_once_and_rounds_differ() {
+        let mut random = SplitMix(1);
+        let (one, two) = (random.order(20), random.order(20));
+        assert_ne!(one, two);
+        let mut sorted = one.clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, (0..20).collect::<Vec<usize>>());
+        assert_eq!(SplitMix(1).order(20), one);
+    }
+}

@@ -1,0 +1,147 @@
+//! What a peer is: it loads the rows in its own best form, and does tasks.
+
+use super::child::Stop;
+use plumb_units::{Bytes, RowCount};
+use std::fs::{self, File};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The longest that a load or a run may take.
+pub(super) const RUN_TIME_MAX: Duration = Duration::from_secs(3600);
+
+/// A store and a product are the key `store * KEY_FACTOR + product` in sums.
+pub(super) const KEY_FACTOR: u64 = 1_000_000;
+
+/// Somebody who sorts.
+pub(super) trait Peer {
+    /// As `--only` takes it.
+    fn name(&self) -> &'static str;
+
+    /// How it keeps the rows, for the document.
+    fn form(&self) -> &'static str;
+
+    /// How memory is given to it, for the document.
+    fn memory(&self) -> &'static str;
+
+    /// Fetches and starts it, and loads the rows; returns its version.
+    fn prepare(&mut self, ground: &Ground) -> anyhow::Result<String>;
+
+    /// What it does at these memory limits.
+    fn tasks(&self, limits: &[Bytes]) -> Vec<Task>;
+
+    /// Does a task once, cold, and checks the result.
+    fn run(&mut self, ground: &Ground, task: &Task) -> anyhow::Result<Run>;
+}
+
+/// What all peers work on.
+#[derive(Debug)]
+pub(super) struct Ground {
+    /// Holds everything that is removed in the end.
+    pub(super) directory: PathBuf,
+    /// Holds what was fetched, and stays.
+    pub(super) packages: PathBuf,
+    pub(super) stop: Stop,
+    pub(super) rows: RowCount,
+    pub(super) seed: u64,
+    pub(super) degree: usize,
+    /// The rows as text, until all peers have loaded them.
+    pub(super) csv: PathBuf,
+    /// What the keys must add up to.
+    pub(super) facts: KeyFacts,
+}
+
+impl Ground {
+    /// An error on one line, without the names of the directories.
+    pub(super) fn show(&self, error: &anyhow::Error) -> String {
+        let named = format!("{error:#}");
+        let shown = [(&self.directory, "DATA"), (&self.packages, "PACKAGES")]
+            .iter()
+            .fold(named, |text, (path, word)| text.replace(&path.display().to_string(), word));
+        shown.split_whitespace().collect::<Vec<&str>>().join(" ")
+    }
+
+    /// A directory of its own for a peer.
+    pub(super) fn room(&self, name: &str) -> anyhow::Result<PathBuf> {
+        let room = self.directory.join(name);
+        fs::create_dir_all(&room)?;
+        Ok(room)
+    }
+}
+
+/// Number and sum of the keys.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct KeyFacts {
+    pub(super) rows: u64,
+    pub(super) key_sum: u64,
+}
+
+impl KeyFacts {
+    pub(super) fn add(&mut self, store: u64, product: u64) {
+        self.rows += 1;
+        self.key_sum += store * KEY_FACTOR + product;
+    }
+
+    /// Fails where a result has other keys.
+    pub(super) fn check(&self, found: KeyFacts) -> anyhow::Result<()> {
+        anyhow::ensure!(found.rows == self.rows, "wrong result: {} rows of {}", found.rows, self.rows);
+        anyhow::ensure!(found.key_sum == self.key_sum, "wrong result: the keys are not those of the rows");
+        Ok(())
+    }
+}
+
+/// Which limit a task counts for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// The limit it was given.
+    OwnLimit,
+    /// Every limit that its memory is within: of such tasks the best is shown.
+    Sweep,
+}
+
+/// A piece of work with its setting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Task {
+    /// What its peer knows it by.
+    pub(super) action: &'static str,
+    /// What is done, for the table.
+    pub(super) work: &'static str,
+    /// What it makes, for the table.
+    pub(super) produces: &'static str,
+    /// Memory it is given.
+    pub(super) memory: Bytes,
+    pub(super) reach: Reach,
+}
+
+/// One run of a task.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Run {
+    /// From the command until the result is durable.
+    pub(super) seconds: f64,
+    /// Of these, for the sync of a file that the peer itself would not sync.
+    pub(super) sync_seconds: f64,
+    pub(super) memory_start: Bytes,
+    pub(super) memory_peak: Bytes,
+    pub(super) output: Bytes,
+    pub(super) note: String,
+}
+
+/// Writes back and drops the page cache of all files below a directory.
+pub(super) fn drop_caches(directory: &Path) -> anyhow::Result<()> {
+    let mut directories = vec![directory.to_path_buf()];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory)? {
+            let entry = entry?;
+            let kind = entry.file_type()?;
+            if kind.is_dir() {
+                directories.push(entry.path());
+            } else if kind.is_file()
+                && let Ok(file) = File::open(entry.path())
+            {
+                // A server may remove a file meanwhile; then nothing of it is cached.
+                plumb_io::receipt::drop_cache(file.as_fd())?;
+            }
+        }
+    }
+    Ok(())
+}
