@@ -3,6 +3,7 @@
 mod events;
 mod large_sort;
 mod peers;
+mod proof;
 mod sort_kernels;
 
 use clap::Subcommand;
@@ -16,6 +17,8 @@ pub enum Bench {
     LargeSort(large_sort::Options),
     /// plumb and its peers on the same rows, memory and degree; needs network access.
     Peers(peers::Options),
+    /// Error rates, coverage and power of the inference, on synthetic studies.
+    Proof(proof::Options),
     /// Run generation and merge alone, in memory.
     SortKernels,
 }
@@ -27,6 +30,7 @@ impl Bench {
             Bench::Events => events::run(),
             Bench::LargeSort(options) => large_sort::run(&options),
             Bench::Peers(options) => peers::run(&options),
+            Bench::Proof(options) => proof::run(&options),
             Bench::SortKernels => sort_kernels::run(),
         }
     }

@@ -1,0 +1,243 @@
+//! Does the order of execution matter? Position in the block, the run before, drift.
+//!
+//! The randomised order that protects the effects also makes these tests exact. If
+//! no run depends on when it ran or on what ran before, the same figures would have come
+//! out in any order; so orders are drawn anew within every block, and the statistic
+//! of the order that really ran is placed among those of the redrawn ones
+//! (p = (1 + as large) / (1 + draws)).
+//!
+//! ```text
+//! residual   r = ln y - median of its slot - median of its block, as a rank
+//! position   sum over positions     of n * mean(r)^2      1st, 2nd, ... in the block
+//! carry-over sum over predecessors  of n * mean(r)^2      which slot ran just before
+//! drift      sum over blocks        of (b - mean b) * rank of the block's level
+//! ```
+//!
+//! Ranks, so that one stall does not make a position guilty. The predecessor of a block's
+//! first run is the previous block's last. Position effects and drift are balanced by the
+//! random order and only cost precision; carry-over is the dangerous one, because a treatment
+//! that slows its successors but not itself can look fast. Its size is therefore given:
+//! after which slot the next run is slower, and by how much.
+//!
+//! Why not the two-period cross-over test of Grizzle (1965): it is known to be powerless
+//! against carry-over and to bias what follows it (Freeman 1989). Limits: carry-over over more
+//! than one run is not looked for, and with fewer than some 10 blocks little is found; settle
+//! between runs anyway.
+
+use crate::effect::Observations;
+use crate::random::Generator;
+use crate::summary::{doubled_ranks, median};
+
+/// Orders drawn.
+pub const DRAWS: usize = 999;
+
+/// One group of runs: those at a position, or those after a slot.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Group {
+    /// Position in the block, or the slot that ran before.
+    pub index: usize,
+    /// Median log-ratio of its runs to what their slot and block let expect.
+    pub shift: f64,
+}
+
+/// What the order did.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OrderReport {
+    /// p of "position does not matter".
+    pub position_p: f64,
+    /// Shift of each position.
+    pub positions: Vec<Group>,
+    /// p of "the run before does not matter".
+    pub carry_over_p: f64,
+    /// Shift after each slot.
+    pub predecessors: Vec<Group>,
+    /// p of "the level does not drift over the blocks".
+    pub drift_p: f64,
+    /// Median slope of the level, log units a block (Theil 1950; Sen 1968).
+    pub drift_per_block: f64,
+}
+
+impl OrderReport {
+    /// Largest distance between two groups' shifts.
+    pub fn carry_over_size(&self) -> f64 {
+        spread(&self.predecessors)
+    }
+
+    /// Largest distance between two positions' shifts.
+    pub fn position_size(&self) -> f64 {
+        spread(&self.positions)
+    }
+}
+
+fn spread(groups: &[Group]) -> f64 {
+    let highest = groups.iter().map(|group| group.shift).fold(f64::NEG_INFINITY, f64::max);
+    let lowest = groups.iter().map(|group| group.shift).fold(f64::INFINITY, f64::min);
+    if groups.is_empty() { 0.0 } else { highest - lowest }
+}
+
+/// Tests the order that ran: `orders[b]` lists the slots of block b as executed.
+pub fn test(seen: &Observations, orders: &[Vec<usize>], seed: u64) -> OrderReport {
+    assert_eq!(seen.blocks(), orders.len(), "an order for every block");
+    let residuals = residuals(seen);
+    let flat: Vec<f64> = residuals.iter().flatten().copied().collect();
+    let centre = (flat.len() + 1) as f64;
+    let ranks: Vec<f64> = doubled_ranks(&flat).iter().map(|rank| *rank as f64 - centre).collect();
+    let slots = seen.slots();
+    let (position, carry_over) = statistics(&ranks, orders, slots);
+    let mut generator = Generator::new(seed);
+    let mut drawn = orders.to_vec();
+    let (mut position_count, mut carry_over_count) = (1usize, 1usize);
+    for _ in 0..DRAWS {
+        drawn.iter_mut().for_each(|order| generator.shuffle(order));
+        let (other_position, other_carry_over) = statistics(&ranks, &drawn, slots);
+        position_count += usize::from(other_position >= position * (1.0 - 1e-12));
+        carry_over_count += usize::from(other_carry_over >= carry_over * (1.0 - 1e-12));
+    }
+    let (drift_p, drift_per_block) = drift(seen, &mut generator);
+    OrderReport {
+        position_p: position_count as f64 / (DRAWS + 1) as f64,
+        positions: groups(&residuals, orders, slots, Grouping::Position),
+        carry_over_p: carry_over_count as f64 / (DRAWS + 1) as f64,
+        predecessors: groups(&residuals, orders, slots, Grouping::Predecessor),
+        drift_p,
+        drift_per_block,
+    }
+}
+
+/// `[block][slot]`, free of the slot's and the block's own level.
+fn residuals(seen: &Observations) -> Vec<Vec<f64>> {
+    let levels: Vec<f64> = seen.logs().iter().map(|block| median(block)).collect();
+    let slot_levels: Vec<f64> = (0..seen.slots())
+        .map(|slot| {
+            median(&seen.logs().iter().zip(&levels).map(|(b, level)| b[slot] - level).collect::<Vec<_>>())
+        })
+        .collect();
+    let block = |(values, level): (&Vec<f64>, &f64)| {
+        values.iter().zip(&slot_levels).map(|(value, slot)| value - level - slot).collect()
+    };
+    seen.logs().iter().zip(&levels).map(block).collect()
+}
+
+/// The position's and the predecessor's statistic for an order; `values` runs over blocks, then slots.
+fn statistics(values: &[f64], orders: &[Vec<usize>], slots: usize) -> (f64, f64) {
+    let (mut at, mut after) = (vec![(0.0, 0.0); slots], vec![(0.0, 0.0); slots]);
+    let mut before = None;
+    for (block, order) in orders.iter().enumerate() {
+        for (position, &slot) in order.iter().enumerate() {
+            let value = values[block * slots + slot];
+            at[position].0 += value;
+            at[position].1 += 1.0;
+            if let Some(previous) = before.replace(slot) {
+                let group: &mut (f64, f64) = &mut after[previous];
+                group.0 += value;
+                group.1 += 1.0;
+            }
+        }
+    }
+    let between = |groups: &[(f64, f64)]| {
+        groups.iter().filter(|(_, count)| *count > 0.0).map(|(sum, count)| sum * sum / count).sum::<f64>()
+    };
+    (between(&at), between(&after))
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Grouping {
+    Position,
+    Predecessor,
+}
+
+fn groups(residuals: &[Vec<f64>], orders: &[Vec<usize>], slots: usize, by: Grouping) -> Vec<Group> {
+    let mut members: Vec<Vec<f64>> = vec![Vec::new(); slots];
+    let mut before = None;
+    for (block, order) in orders.iter().enumerate() {
+        for (position, &slot) in order.iter().enumerate() {
+            let previous = before.replace(slot);
+            let group = if by == Grouping::Position { Some(position) } else { previous };
+            if let Some(group) = group {
+                members[group].push(residuals[block][slot]);
+            }
+        }
+    }
+    let filled = members.iter().enumerate().filter(|(_, values)| !values.is_empty());
+    filled.map(|(index, values)| Group { index, shift: median(values) }).collect()
+}
+
+/// Spearman's correlation of block and level, by redrawn orders of the blocks.
+fn drift(seen: &Observations, generator: &mut Generator) -> (f64, f64) {
+    let levels: Vec<f64> = seen.logs().iter().map(|block| median(block)).collect();
+    let blocks = levels.len();
+    let centre = (blocks as f64 - 1.0) / 2.0;
+    let mut ranks: Vec<f64> = doubled_ranks(&levels).iter().map(|rank| *rank as f64).collect();
+    let product = |ranks: &[f64]| {
+        ranks.iter().enumerate().map(|(block, rank)| (block as f64 - centre) * rank).sum::<f64>().abs()
+    };
+    let found = product(&ranks);
+    let mut count = 1usize;
+    for _ in 0..DRAWS {
+        generator.shuffle(&mut ranks);
+        count += usize::from(product(&ranks) >= found - 1e-9);
+    }
+    let mut slopes = Vec::new();
+    for first in 0..blocks {
+        slopes.extend(
+            (first + 1..blocks).map(|second| (levels[second] - levels[first]) / (second - first) as f64),
+        );
+    }
+    (count as f64 / (DRAWS + 1) as f64, median(&slopes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::design::{Order, Schedule};
+
+    /// Three arms, the reference twice; the run after slot 2 takes `dirt` longer.
+    fn study(seed: u64, dirt: f64, late: f64, trend: f64) -> OrderReport {
+        let schedule = Schedule { arms: 3, reference: 0, seed, order: Order::Shuffled };
+        let mut generator = Generator::new(seed ^ 0xABCD);
+        let orders = schedule.blocks(16);
+        let mut before = 0;
+        let rows: Vec<Vec<f64>> = orders
+            .iter()
+            .enumerate()
+            .map(|(block, order)| {
+                let mut row = vec![0.0; 4];
+                for (position, &slot) in order.iter().enumerate() {
+                    let mut log = 0.02 * generator.normal() + trend * block as f64 - 0.3 * slot as f64;
+                    log += if before == 2 { dirt } else { 0.0 };
+                    log += if position == 3 { late } else { 0.0 };
+                    row[slot] = log.exp();
+                    before = slot;
+                }
+                row
+            })
+            .collect();
+        test(&Observations::new(4, &rows).unwrap(), &orders, seed)
+    }
+
+    #[test]
+    fn each_fault_is_found_by_its_test() {
+        let carried = study(1, 0.08, 0.0, 0.0);
+        assert!(carried.carry_over_p <= 0.005, "{carried:?}");
+        let worst = carried.predecessors.iter().max_by(|a, b| a.shift.total_cmp(&b.shift)).unwrap();
+        assert_eq!(worst.index, 2);
+        assert!(carried.carry_over_size() > 0.04);
+        let late = study(2, 0.0, 0.06, 0.0);
+        assert!(late.position_p <= 0.005 && late.position_size() > 0.03, "{late:?}");
+        let drifting = study(3, 0.0, 0.0, 0.01);
+        assert!(drifting.drift_p <= 0.005 && (drifting.drift_per_block - 0.01).abs() < 0.003, "{drifting:?}");
+    }
+
+    #[test]
+    fn a_clean_study_is_seldom_accused() {
+        let mut accused = [0; 3];
+        for seed in 0..120 {
+            let report = study(100 + seed, 0.0, 0.0, 0.0);
+            for (count, p) in accused.iter_mut().zip([report.position_p, report.carry_over_p, report.drift_p])
+            {
+                *count += usize::from(p <= 0.05);
+            }
+        }
+        assert!(accused.iter().all(|count| *count <= 14), "{accused:?} of 120");
+    }
+}

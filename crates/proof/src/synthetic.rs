@@ -1,0 +1,179 @@
+//! Run times of machines that misbehave in known ways.
+//!
+//! A series is generated in the order of execution, one log-noise a run, and only then
+//! given to the slots that the schedule put there; so a burst hits neighbours in time, not
+//! arms. All models are scaled to a deviation of one run, sigma (heavy tails: to that of
+//! their core), so that the log-ratio of two runs has s_d = sigma sqrt 2.
+//!
+//! ```text
+//! lognormal      e                                    e normal, sigma
+//! heavy tails    e + 0.1 Pareto(1.5) in one run of ten       a stalled request, a full write cache
+//! autocorrelated x_t = 0.8 x_(t-1) + 0.6 e_t          a slow neighbour comes and goes
+//! drift          e + trend + a slow wave              a disk fills, a device warms up
+//! bursts         e + 0.15 over stretches of 1..6 runs     backup, snapshot, garbage collection
+//! carry-over     e + half of the run before's excess, + 4 sigma after the last slot
+//! ```
+//!
+//! The carry-over of the last slot is the same for every successor: an arm that leaves
+//! dirty pages behind. It does nothing to the arms that are compared except through the order.
+//!
+//! Limits: sizes were chosen to look like a shared virtual disk, not fitted to one.
+
+use crate::ProofError;
+use crate::design::Schedule;
+use crate::effect::Observations;
+use crate::random::Generator;
+
+/// A way to misbehave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Noise {
+    /// Independent normal logarithms.
+    Lognormal,
+    /// Rare, very long runs.
+    HeavyTails,
+    /// Each run resembles the one before.
+    Autocorrelated,
+    /// A trend over the whole study, and a wave.
+    Drift,
+    /// Slow stretches that cover neighbouring runs.
+    Bursts,
+    /// Runs that slow their successors.
+    CarryOver,
+}
+
+impl Noise {
+    /// All models, in the order of the tables.
+    pub const ALL: [Self; 6] =
+        [Self::Lognormal, Self::HeavyTails, Self::Autocorrelated, Self::Drift, Self::Bursts, Self::CarryOver];
+
+    /// Its name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Lognormal => "lognormal",
+            Self::HeavyTails => "heavy tails",
+            Self::Autocorrelated => "autocorrelated",
+            Self::Drift => "drift",
+            Self::Bursts => "bursts",
+            Self::CarryOver => "carry-over",
+        }
+    }
+
+    /// Log-noise of so many runs in their order of execution, without carry-over of slots.
+    pub fn series(self, runs: usize, sigma: f64, generator: &mut Generator) -> Vec<f64> {
+        let mut state = generator.normal();
+        let mut burst_left = 0usize;
+        let (trend, phase) = (0.3 * (generator.unit() - 0.5), generator.unit());
+        let mut previous = 0.0;
+        (0..runs)
+            .map(|run| {
+                let fresh = generator.normal();
+                let time = run as f64 / runs.max(1) as f64;
+                match self {
+                    Self::Lognormal => sigma * fresh,
+                    Self::HeavyTails => sigma * fresh + stall(generator),
+                    Self::Autocorrelated => {
+                        state = 0.8 * state + 0.6 * fresh;
+                        sigma * state
+                    }
+                    Self::Drift => {
+                        let wave = (std::f64::consts::TAU * (3.0 * time + phase)).sin();
+                        sigma * fresh + trend * time + 2.0 * sigma * wave
+                    }
+                    Self::Bursts => {
+                        if burst_left == 0 && generator.unit() < 0.05 {
+                            burst_left = 1 + generator.below(6);
+                        }
+                        let slow = if burst_left > 0 { 0.15 } else { 0.0 };
+                        burst_left = burst_left.saturating_sub(1);
+                        sigma * fresh + slow
+                    }
+                    Self::CarryOver => {
+                        let own = sigma * fresh;
+                        let log = own + 0.5 * previous;
+                        previous = own.max(0.0);
+                        log
+                    }
+                }
+            })
+            .collect()
+    }
+}
+
+/// In one run of ten, a Pareto excess with a tail so heavy that it has no variance, cut at
+/// a hundredfold time.
+fn stall(generator: &mut Generator) -> f64 {
+    if generator.unit() >= 0.1 {
+        return 0.0;
+    }
+    let pareto = (1.0 - generator.unit()).powf(-1.0 / 1.5) - 1.0;
+    (1.0 + 0.1 * pareto).ln().min(100f64.ln())
+}
+
+/// A study whose truth is known.
+#[derive(Debug, Clone)]
+pub struct Study<'a> {
+    /// Arms and orders.
+    pub schedule: Schedule,
+    /// Blocks to run.
+    pub blocks: usize,
+    /// True log-ratio of each slot to a common base; missing ones are 0.
+    pub effects: &'a [f64],
+    /// How the machine misbehaves.
+    pub noise: Noise,
+    /// Deviation of one run, log units.
+    pub sigma: f64,
+}
+
+impl Study<'_> {
+    /// Runs it: times in seconds about one minute, and the orders in which they came.
+    pub fn run(&self, generator: &mut Generator) -> Result<(Observations, Vec<Vec<usize>>), ProofError> {
+        let slots = self.schedule.slots();
+        let orders = self.schedule.blocks(self.blocks);
+        let series = self.noise.series(slots * self.blocks, self.sigma, generator);
+        let mut rows = vec![vec![0.0; slots]; self.blocks];
+        let mut after_dirty = false;
+        let places =
+            orders.iter().enumerate().flat_map(|(b, order)| order.iter().map(move |slot| (b, *slot)));
+        for ((block, slot), log) in places.zip(series) {
+            let dirt = if after_dirty && self.noise == Noise::CarryOver { 4.0 * self.sigma } else { 0.0 };
+            let effect = self.effects.get(slot).copied().unwrap_or(0.0);
+            rows[block][slot] = 60.0 * (log + dirt + effect).exp();
+            after_dirty = slot + 1 == slots;
+        }
+        Ok((Observations::new(slots, &rows)?, orders))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::design::Order;
+    use crate::summary::{mean, median, variance};
+
+    #[test]
+    fn each_model_is_what_it_says() {
+        let mut generator = Generator::new(8);
+        let mut series = |noise: Noise| noise.series(20_000, 0.02, &mut generator);
+        let lag = |x: &[f64]| {
+            let centre = mean(x);
+            let products = x.windows(2).map(|w| (w[0] - centre) * (w[1] - centre)).sum::<f64>();
+            products / (x.len() as f64 * variance(x))
+        };
+        assert!((variance(&series(Noise::Lognormal)).sqrt() - 0.02).abs() < 0.001);
+        let tails = series(Noise::HeavyTails);
+        assert!(median(&tails).abs() < 0.005);
+        assert!(tails.iter().any(|log| *log > 1.0));
+        assert!((lag(&series(Noise::Autocorrelated)) - 0.8).abs() < 0.03);
+        assert!(lag(&series(Noise::Bursts)) > 0.4);
+        assert!(lag(&series(Noise::CarryOver)) > 0.1);
+    }
+
+    #[test]
+    fn effects_reach_their_slot() {
+        let schedule = Schedule { arms: 2, reference: 0, seed: 1, order: Order::Shuffled };
+        let study = Study { schedule, blocks: 50, effects: &[0.0, 0.5], noise: Noise::Drift, sigma: 0.01 };
+        let (seen, orders) = study.run(&mut Generator::new(3)).unwrap();
+        assert_eq!(orders, schedule.blocks(50));
+        assert!((mean(&seen.log_ratios(1, 0).unwrap()) - 0.5).abs() < 0.02);
+    }
+}

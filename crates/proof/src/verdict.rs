@@ -1,0 +1,468 @@
+//! One line that says what the evidence proves.
+//!
+//! | verdict | when | exit |
+//! |---|---|---|
+//! | PROVED faster / slower | p <= alpha after correction, and the interval is clear of no effect | 0 |
+//! | PROVED EQUAL | both one-sided tests about the margin | 0 |
+//! | NOT PROVED | neither | 3 |
+//! | UNSTABLE | an arm changes during the study, or the run before matters | 4 |
+//! | INVALID | a receipt contradicts its setting, or a run failed verification | 5 |
+//! | IMPOSSIBLE | a figure beyond a physical bound | 6 |
+//!
+//! `judge` asks in the order of falling doubt about the data itself: what cannot have happened
+//! first, then what was not the experiment asked for, then whether the arms held still, and
+//! only then what the numbers say. Each answer it passes over, and each it stops at, is among the
+//! reasons. The worst verdict of several is the one with the largest exit code.
+//!
+//! "Faster by 5%" means the better by 5% of the reference's figure: 5% less time, or
+//! 5% more throughput. The interval is in the same words, both ends positive when proved.
+
+use std::fmt;
+
+use crate::change_point::ChangePoint;
+use crate::effect::percent;
+use crate::equivalence::Equivalence;
+use crate::noise::{self, Floor, Goal};
+use crate::order::OrderReport;
+use crate::permutation::{Interval, blocks_needed};
+
+/// A carry-over is believed at this p ...
+pub const CARRY_OVER_P: f64 = 0.01;
+/// ... and matters when it exceeds this share of the effect claimed (after Duplyakin
+/// et al. 2023, who found order to be worth effects of the usual size).
+pub const CARRY_OVER_SHARE: f64 = 1.0 / 3.0;
+
+/// Which figures are better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Better {
+    /// Times, waits, bytes moved.
+    Lower,
+    /// Rates.
+    Higher,
+}
+
+/// A proved change in per cent of the reference's figure, both ends of its interval
+/// in the same direction.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Change {
+    /// The estimate.
+    pub percent: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// What is said of a claim.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Verdict {
+    /// The treatment is better.
+    Faster(Change),
+    /// The treatment is worse.
+    Slower(Change),
+    /// No difference larger than the margin, in per cent.
+    Equal {
+        /// The margin.
+        within: f64,
+    },
+    /// Not enough evidence either way.
+    NotProved {
+        /// Smallest effect this study would have found with 80% power, in per cent.
+        floor: f64,
+        /// Blocks still to run, unless no sensible number would do.
+        more_blocks: Option<usize>,
+    },
+    /// The arms did not hold still.
+    Unstable {
+        /// What changed.
+        reason: String,
+    },
+    /// Not the experiment that was asked for.
+    Invalid {
+        /// Which receipt or check.
+        reason: String,
+    },
+    /// No such figure can be.
+    Impossible {
+        /// Which bound.
+        reason: String,
+    },
+}
+
+impl Verdict {
+    /// The program's exit code.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Faster(_) | Self::Slower(_) | Self::Equal { .. } => 0,
+            Self::NotProved { .. } => 3,
+            Self::Unstable { .. } => 4,
+            Self::Invalid { .. } => 5,
+            Self::Impossible { .. } => 6,
+        }
+    }
+
+    /// The words before the first figure.
+    pub fn label(&self) -> &'static str {
+        match self {
+            Self::Faster(_) => "PROVED faster",
+            Self::Slower(_) => "PROVED slower",
+            Self::Equal { .. } => "PROVED EQUAL",
+            Self::NotProved { .. } => "NOT PROVED",
+            Self::Unstable { .. } => "UNSTABLE",
+            Self::Invalid { .. } => "INVALID",
+            Self::Impossible { .. } => "IMPOSSIBLE",
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let label = self.label();
+        match self {
+            Self::Faster(change) | Self::Slower(change) => {
+                let Change { percent, low, high } = change;
+                write!(out, "{label} by {}% [{}, {}]", Figure(*percent), Figure(*low), Figure(*high))
+            }
+            Self::Equal { within } => write!(out, "{label} within +-{}%", Trimmed(*within)),
+            Self::NotProved { floor, more_blocks } => {
+                write!(out, "{label}: floor {}%, ", Figure(*floor))?;
+                match more_blocks {
+                    Some(1) => out.write_str("about 1 more block needed"),
+                    Some(blocks) => write!(out, "about {blocks} more blocks needed"),
+                    None => write!(out, "more than {} more blocks needed", noise::BLOCKS_MAX),
+                }
+            }
+            Self::Unstable { reason } | Self::Invalid { reason } | Self::Impossible { reason } => {
+                write!(out, "{label}: {reason}")
+            }
+        }
+    }
+}
+
+/// Two digits that mean something: 0.043, 0.43, 4.3, 43.2.
+struct Figure(f64);
+
+impl fmt::Display for Figure {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let size = self.0.abs();
+        let decimals = if size >= 0.995 || size == 0.0 {
+            1
+        } else if size >= 0.0995 {
+            2
+        } else {
+            3
+        };
+        write!(out, "{:.decimals$}", self.0)
+    }
+}
+
+/// A chosen number as it was chosen: 2, 0.5.
+struct Trimmed(f64);
+
+impl fmt::Display for Trimmed {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = format!("{:.3}", self.0);
+        out.write_str(text.trim_end_matches('0').trim_end_matches('.'))
+    }
+}
+
+/// The worst of several, the first of equals; none of none.
+pub fn worst(verdicts: &[Verdict]) -> Option<&Verdict> {
+    let largest = verdicts.iter().map(Verdict::exit_code).max()?;
+    verdicts.iter().find(|verdict| verdict.exit_code() == largest)
+}
+
+/// The test of a claim after correction for the others.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Difference {
+    /// Log-ratio of treatment to reference.
+    pub estimate: f64,
+    /// p to be held against `alpha`: Holm's adjusted p, or a sequential one adjusted.
+    pub adjusted_p: f64,
+    /// The interval at the level of the claim's step.
+    pub interval: Interval,
+    /// That level.
+    pub level: f64,
+    /// Blocks used.
+    pub blocks: usize,
+}
+
+/// A change point and the arm in which it was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ArmChange {
+    /// Name of the arm.
+    pub arm: String,
+    /// Where and how much.
+    pub change: ChangePoint,
+}
+
+/// All that a verdict rests on. Nothing is optional by default: a study that did not look
+/// says so by an empty list, in sight of the reader.
+#[derive(Debug, Clone)]
+pub struct Evidence<'a> {
+    /// Figures beyond a physical bound, a sentence each.
+    pub beyond_bound: &'a [String],
+    /// Receipts that contradict their setting and runs that failed verification.
+    pub contradictions: &'a [String],
+    /// Changes of the arms of this claim.
+    pub changes: &'a [ArmChange],
+    /// Tests of the order, if runs were ordered.
+    pub order: Option<&'a OrderReport>,
+    /// The corrected test.
+    pub difference: Difference,
+    /// The equivalence test, if a margin was claimed.
+    pub equivalence: Option<Equivalence>,
+    /// The noise measured on the reference's two runs.
+    pub floor: Floor,
+    /// Error allowed to the whole study.
+    pub alpha: f64,
+    /// Claims of the study.
+    pub claims: usize,
+    /// Which direction is good.
+    pub better: Better,
+    /// Smallest effect worth finding, as a log-ratio: what more blocks are counted for, or, when
+    /// there were enough for it, the effect seen.
+    pub effect_sought: f64,
+    /// Seed of the planning simulation.
+    pub seed: u64,
+}
+
+/// A verdict and why.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judgement {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Sentences, the decisive one last.
+    pub reasons: Vec<String>,
+}
+
+/// Turns evidence into a verdict.
+pub fn judge(evidence: &Evidence<'_>) -> Judgement {
+    let mut reasons = Vec::new();
+    let verdict = physical(evidence, &mut reasons)
+        .or_else(|| receipts(evidence, &mut reasons))
+        .or_else(|| stability(evidence, &mut reasons))
+        .or_else(|| too_few(evidence, &mut reasons))
+        .or_else(|| equality(evidence, &mut reasons))
+        .or_else(|| difference(evidence, &mut reasons))
+        .unwrap_or_else(|| not_proved(evidence, &mut reasons));
+    Judgement { verdict, reasons }
+}
+
+fn physical(evidence: &Evidence<'_>, reasons: &mut Vec<String>) -> Option<Verdict> {
+    reasons.extend(evidence.beyond_bound.iter().cloned());
+    evidence.beyond_bound.first().map(|reason| Verdict::Impossible { reason: reason.clone() })
+}
+
+fn receipts(evidence: &Evidence<'_>, reasons: &mut Vec<String>) -> Option<Verdict> {
+    reasons.extend(evidence.contradictions.iter().cloned());
+    evidence.contradictions.first().map(|reason| Verdict::Invalid { reason: reason.clone() })
+}
+
+fn stability(evidence: &Evidence<'_>, reasons: &mut Vec<String>) -> Option<Verdict> {
+    let changes = evidence.changes.iter().map(|ArmChange { arm, change }| {
+        let shift = percent(change.shift);
+        format!("{arm} changes by {shift:+.1}% at block {} (p = {:.4})", change.index + 1, change.p)
+    });
+    let mut found: Vec<String> = changes.collect();
+    if let Some(order) = evidence.order {
+        let (size, limit) = (order.carry_over_size(), CARRY_OVER_SHARE * evidence.difference.estimate.abs());
+        if order.carry_over_p <= CARRY_OVER_P && size > limit {
+            let size = percent(size);
+            found
+                .push(format!("the run before matters, by up to {size:.1}% (p = {:.3})", order.carry_over_p));
+        } else if order.position_p <= CARRY_OVER_P || order.drift_p <= CARRY_OVER_P {
+            reasons.push("the machine drifted; the random order balances it".to_string());
+        }
+    }
+    let reason = found.first().cloned();
+    reasons.extend(found);
+    reason.map(|reason| Verdict::Unstable { reason })
+}
+
+fn too_few(evidence: &Evidence<'_>, reasons: &mut Vec<String>) -> Option<Verdict> {
+    // At its own step of Holm a claim may need fewer blocks than all claims together would.
+    let needed = blocks_needed(evidence.difference.level, 1);
+    let blocks = evidence.difference.blocks;
+    if blocks >= needed {
+        return None;
+    }
+    let level = evidence.difference.level;
+    reasons.push(format!("{blocks} blocks cannot reach p = {level:.4}; {needed} is the fewest"));
+    Some(not_proved(evidence, reasons))
+}
+
+fn equality(evidence: &Evidence<'_>, reasons: &mut Vec<String>) -> Option<Verdict> {
+    let equivalence = evidence.equivalence.filter(|test| test.p <= evidence.alpha)?;
+    reasons.push(format!("both margins are rejected, p = {:.4}", equivalence.p));
+    Some(Verdict::Equal { within: 100.0 * equivalence.margin })
+}
+
+fn difference(evidence: &Evidence<'_>, reasons: &mut Vec<String>) -> Option<Verdict> {
+    let Difference { estimate, adjusted_p, interval, blocks, .. } = evidence.difference;
+    if adjusted_p > evidence.alpha || interval.contains(0.0) {
+        return None;
+    }
+    reasons.push(format!(
+        "adjusted p = {adjusted_p:.4} over {} claims and {blocks} blocks, interval clear of no effect",
+        evidence.claims
+    ));
+    let ends = [percent(interval.low), percent(interval.high)].map(f64::abs);
+    let change =
+        Change { percent: percent(estimate).abs(), low: ends[0].min(ends[1]), high: ends[0].max(ends[1]) };
+    let lower = interval.high < 0.0;
+    Some(if lower == (evidence.better == Better::Lower) {
+        Verdict::Faster(change)
+    } else {
+        Verdict::Slower(change)
+    })
+}
+
+fn not_proved(evidence: &Evidence<'_>, reasons: &mut Vec<String>) -> Verdict {
+    let Difference { estimate, adjusted_p, level, blocks, .. } = evidence.difference;
+    let floor = evidence.floor.smallest_effect(blocks, level, 0.8);
+    reasons.push(format!("adjusted p = {adjusted_p:.3}, effect {:+.1}%", percent(estimate)));
+    let total = |effect: f64| {
+        let goal = Goal { effect, deviation: evidence.floor.deviation, alpha: level, power: 0.8 };
+        noise::blocks_for(&goal, evidence.seed)
+    };
+    // Enough for the effect sought, and it was not found: then for one as small as what was seen.
+    let needed = Some(total(evidence.effect_sought)).filter(|needed| *needed > blocks);
+    let needed = needed.unwrap_or_else(|| total(estimate));
+    let more_blocks = (needed < noise::BLOCKS_MAX).then(|| needed.saturating_sub(blocks).max(1));
+    Verdict::NotProved { floor: percent(floor), more_blocks }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::equivalence;
+    use crate::permutation::Statistic;
+
+    fn change(percent: f64, low: f64, high: f64) -> Change {
+        Change { percent, low, high }
+    }
+
+    #[test]
+    fn every_line() {
+        let lines = [
+            Verdict::Faster(change(5.0, 3.12, 6.94)),
+            Verdict::Slower(change(64.71, 60.0, 70.2)),
+            Verdict::Faster(change(0.43, 0.05, 0.81)),
+            Verdict::Equal { within: 2.0 },
+            Verdict::Equal { within: 0.5 },
+            Verdict::NotProved { floor: 1.23, more_blocks: Some(14) },
+            Verdict::NotProved { floor: 1.23, more_blocks: Some(1) },
+            Verdict::NotProved { floor: 30.0, more_blocks: None },
+            Verdict::Unstable { reason: "direct changes by +8.0% at block 9 (p = 0.0005)".to_string() },
+            Verdict::Invalid { reason: "direct I/O asked for, 0 of 412 requests were direct".to_string() },
+            Verdict::Impossible { reason: "4.1 GB/s read, the device gives 2.0 GB/s".to_string() },
+        ];
+        let text: Vec<String> = lines.iter().map(|line| format!("{} {line}", line.exit_code())).collect();
+        insta::assert_snapshot!(text.join("\n"), @r"
+        0 PROVED faster by 5.0% [3.1, 6.9]
+        0 PROVED slower by 64.7% [60.0, 70.2]
+        0 PROVED faster by 0.43% [0.050, 0.81]
+        0 PROVED EQUAL within +-2%
+        0 PROVED EQUAL within +-0.5%
+        3 NOT PROVED: floor 1.2%, about 14 more blocks needed
+        3 NOT PROVED: floor 1.2%, about 1 more block needed
+        3 NOT PROVED: floor 30.0%, more than 2000 more blocks needed
+        4 UNSTABLE: direct changes by +8.0% at block 9 (p = 0.0005)
+        5 INVALID: direct I/O asked for, 0 of 412 requests were direct
+        6 IMPOSSIBLE: 4.1 GB/s read, the device gives 2.0 GB/s
+        ");
+        assert_eq!(worst(&lines).map(Verdict::exit_code), Some(6));
+        assert_eq!(worst(&lines[..6]).map(Verdict::exit_code), Some(3));
+        assert_eq!(worst(&[]), None);
+    }
+
+    fn evidence(estimate: f64, adjusted_p: f64) -> Evidence<'static> {
+        let interval = Interval { low: estimate - 0.02, high: estimate + 0.02 };
+        Evidence {
+            beyond_bound: &[],
+            contradictions: &[],
+            changes: &[],
+            order: None,
+            difference: Difference { estimate, adjusted_p, interval, level: 0.05, blocks: 12 },
+            equivalence: None,
+            floor: Floor {
+                deviation: 0.03,
+                robust_deviation: 0.03,
+                blocks: 12,
+                within: 0.00045,
+                between: 0.0,
+            },
+            alpha: 0.05,
+            claims: 1,
+            better: Better::Lower,
+            effect_sought: 0.02,
+            seed: 1,
+        }
+    }
+
+    #[test]
+    fn numbers_decide_when_nothing_speaks_against_the_data() {
+        assert_eq!(judge(&evidence(-0.05, 0.01)).verdict.to_string(), "PROVED faster by 4.9% [3.0, 6.8]");
+        let rate = Evidence { better: Better::Higher, ..evidence(-0.05, 0.01) };
+        assert_eq!(judge(&rate).verdict.to_string(), "PROVED slower by 4.9% [3.0, 6.8]");
+        let unclear = judge(&evidence(0.01, 0.3));
+        assert!(
+            matches!(unclear.verdict, Verdict::NotProved { more_blocks: Some(5..=12), .. }),
+            "{unclear:?}"
+        );
+        let flat: Vec<f64> = (0..12).map(|b| 0.001 * f64::from(b - 6)).collect();
+        let equivalence = Some(equivalence::test(&flat, 0.02, Statistic::SignedRank, 0));
+        let equal = Evidence { equivalence, ..evidence(0.0, 0.9) };
+        assert_eq!(judge(&equal).verdict.to_string(), "PROVED EQUAL within +-2%");
+    }
+
+    #[test]
+    fn a_doubt_about_the_data_comes_before_any_number() {
+        let bound = ["9 GB/s".to_string()];
+        let receipt = ["buffered".to_string()];
+        let changes = [ArmChange {
+            arm: "direct".to_string(),
+            change: ChangePoint { index: 8, shift: 0.1, p: 0.0005 },
+        }];
+        let mut all = evidence(-0.5, 0.001);
+        all.changes = &changes;
+        assert_eq!(
+            judge(&all).verdict.to_string(),
+            "UNSTABLE: direct changes by +10.5% at block 9 (p = 0.0005)"
+        );
+        all.contradictions = &receipt;
+        assert_eq!(judge(&all).verdict.to_string(), "INVALID: buffered");
+        all.beyond_bound = &bound;
+        assert_eq!(judge(&all).verdict.to_string(), "IMPOSSIBLE: 9 GB/s");
+    }
+
+    #[test]
+    fn too_few_blocks_prove_nothing_whatever_the_numbers() {
+        let mut few = evidence(-0.5, 0.0);
+        few.difference.blocks = 5;
+        let judgement = judge(&few);
+        assert_eq!(judgement.verdict.exit_code(), 3);
+        assert!(judgement.reasons[0].contains("6 is the fewest"), "{judgement:?}");
+    }
+
+    #[test]
+    fn carry_over_matters_when_it_is_large_beside_the_effect() {
+        let group = |index, shift| crate::order::Group { index, shift };
+        let order = OrderReport {
+            position_p: 0.5,
+            positions: vec![],
+            carry_over_p: 0.001,
+            predecessors: vec![group(0, 0.0), group(1, 0.03)],
+            drift_p: 0.5,
+            drift_per_block: 0.0,
+        };
+        let small = Evidence { order: Some(&order), ..evidence(-0.05, 0.001) };
+        assert_eq!(
+            judge(&small).verdict.to_string(),
+            "UNSTABLE: the run before matters, by up to 3.0% (p = 0.001)"
+        );
+        let large = Evidence { order: Some(&order), ..evidence(-0.5, 0.001) };
+        assert_eq!(judge(&large).verdict.exit_code(), 0);
+    }
+}
