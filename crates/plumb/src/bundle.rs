@@ -1,7 +1,12 @@
 //! A bundle: the directory that keeps a run's record and its reports.
+//!
+//! Whether it can be made is tried before the run, because a run may take hours
+//! and its report must not be lost for a missing right; the trial leaves nothing
+//! behind. Should the bundle fail all the same, the text report is printed first.
 
 use crate::calendar::Moment;
 use crate::failure::Failure;
+use crate::output;
 use plumb_events::clock;
 use plumb_report::{ReportContext, html, text};
 use std::fs;
@@ -16,16 +21,51 @@ pub fn default_directory(workload: &str) -> PathBuf {
     Path::new("plumb-reports").join(format!("{workload}-{}", Moment::of(clock::wall()).compact()))
 }
 
+/// Refuses a directory that cannot be made or written to, and leaves everything as it was.
+///
+/// # Errors
+/// When the bundle could not be written there.
+pub fn require_writable(directory: &Path) -> Result<(), Failure> {
+    let missing: Vec<&Path> =
+        directory.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists()).collect();
+    let trial = directory.join(format!("plumb-trial-{}", std::process::id()));
+    let tried = fs::create_dir_all(directory).and_then(|()| fs::write(&trial, ""));
+    let _ = fs::remove_file(&trial);
+    for made in missing {
+        // One that somebody else has begun to use is not empty and stays.
+        let _ = fs::remove_dir(made);
+    }
+    tried.map_err(|error| cannot_write(directory, &error))
+}
+
+fn cannot_write(directory: &Path, error: &std::io::Error) -> Failure {
+    Failure::run(format!(
+        "cannot write reports to {}: {error}; name a directory that this user may write to with --bundle",
+        directory.display()
+    ))
+}
+
 /// Writes record and reports; returns the paths of the files.
 ///
 /// # Errors
 /// When the directory or a file cannot be written.
 pub fn write(directory: &Path, context: &ReportContext) -> Result<Vec<PathBuf>, Failure> {
-    fs::create_dir_all(directory)
-        .map_err(|error| Failure::of_file("make the directory", directory, &error))?;
+    fs::create_dir_all(directory).map_err(|error| cannot_write(directory, &error))?;
     let mut files = vec![write_file(directory, RECORD, &context.to_json()?)?];
     files.extend(write_reports(directory, context)?);
     Ok(files)
+}
+
+/// Prints `shown`, and below it the paths of the bundle's files when there is to
+/// be one. What was measured is printed first of all, whatever becomes of the bundle.
+///
+/// # Errors
+/// When the bundle or standard output cannot be written.
+pub fn show(shown: &str, directory: Option<&Path>, context: &ReportContext) -> Result<(), Failure> {
+    output::print(shown)?;
+    let files = directory.map(|directory| write(directory, context)).transpose()?;
+    let paths = files.unwrap_or_default().into_iter().map(|file| format!("  {}\n", file.display()));
+    output::print(&paths.collect::<String>())
 }
 
 /// Writes the two reports; returns their paths.
@@ -60,6 +100,6 @@ pub fn read(bundle: &Path) -> Result<(PathBuf, ReportContext), Failure> {
 
 fn write_file(directory: &Path, name: &str, text: &str) -> Result<PathBuf, Failure> {
     let path = directory.join(name);
-    fs::write(&path, text).map_err(|error| Failure::of_file("write", &path, &error))?;
+    fs::write(&path, text).map_err(|error| cannot_write(&path, &error))?;
     Ok(path)
 }

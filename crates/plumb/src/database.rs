@@ -10,7 +10,7 @@ use crate::interrupt::Interrupt;
 use crate::settings;
 use plumb_engine::instance::InitialSizes;
 use plumb_engine::storage::control;
-use plumb_engine::{Instance, Layout, Setting, Settings};
+use plumb_engine::{EngineError, Instance, Layout, Setting, Settings};
 use plumb_io::device::{self, DeviceDescription};
 use plumb_units::Bytes;
 use std::fs;
@@ -42,29 +42,98 @@ pub fn open(path: &Path, settings: Settings, interrupt: &Interrupt) -> Result<In
     Ok(instance)
 }
 
-/// Opens the database in `path`, or makes it.
-///
-/// # Errors
-/// When it can be neither opened nor made.
-pub fn open_or_create(path: &Path, settings: Settings, interrupt: &Interrupt) -> Result<Instance, Failure> {
-    let home = home_in(path)?;
-    if home.join(control::FILE_NAME).exists() {
-        return open(path, settings, interrupt);
+/// The database that a load goes to: the one in `path`, or a new one, which is
+/// made when it is first needed and removed again unless it is kept.
+#[derive(Debug)]
+pub struct Target<'a> {
+    path: &'a Path,
+    home: PathBuf,
+    interrupt: &'a Interrupt,
+    settings: Settings,
+    instance: Option<Instance>,
+    /// Whether the directory was made for it.
+    directory_is_ours: bool,
+    /// Whether what is there goes when this is dropped.
+    temporary: bool,
+}
+
+impl<'a> Target<'a> {
+    /// Opens the database, or makes sure that one can be made.
+    ///
+    /// # Errors
+    /// When it can be neither opened nor made.
+    pub fn find(path: &'a Path, settings: Settings, interrupt: &'a Interrupt) -> Result<Target<'a>, Failure> {
+        let home = home_in(path)?;
+        let exists = home.join(control::FILE_NAME).exists();
+        let instance = exists.then(|| open(path, settings.clone(), interrupt)).transpose()?;
+        if !exists {
+            require_space(&device::describe(path)?, 3 * FIRST_BYTES.0 + SPARE_BYTES)?;
+            if make_directory("--path", path, &home)? {
+                // The right to make it was all that was in question.
+                let _ = fs::remove_dir(&home);
+            }
+        }
+        let (directory_is_ours, temporary) = (false, false);
+        Ok(Target { path, home, interrupt, settings, instance, directory_is_ours, temporary })
     }
-    let sizes = InitialSizes { users: FIRST_BYTES, temp: FIRST_BYTES, indx: FIRST_BYTES };
-    let needed = 3 * FIRST_BYTES.0 + SPARE_BYTES;
-    require_space(&device::describe(path)?, needed)?;
-    let made_here = make_directory("--path", path, &home)?;
-    if made_here {
-        interrupt.temporary(home.clone());
+
+    /// Refuses a name that the database has given away.
+    ///
+    /// # Errors
+    /// When a table or an index has it.
+    pub fn require_free(&self, name: &str) -> Result<(), EngineError> {
+        let Some(instance) = &self.instance else { return Ok(()) };
+        let catalog = instance.catalog();
+        let name = name.to_uppercase();
+        let table = catalog.tables.iter().any(|table| table.name == name).then_some("table");
+        let index = || catalog.indexes.iter().any(|index| index.name == name).then_some("index");
+        table.or_else(index).map_or(Ok(()), |kind| Err(EngineError::Exists { kind, name }))
     }
-    let created = Instance::create(&Layout::in_one(home.clone()), settings, sizes, interrupt.cancel());
-    interrupt.keep();
-    if created.is_err() && made_here {
-        // Empty again; where it is not, something else was put there meanwhile.
-        let _ = fs::remove_dir(&home);
+
+    /// The database, made now if it is new.
+    ///
+    /// # Errors
+    /// When it cannot be made; then nothing of it remains.
+    pub fn instance(&mut self) -> Result<&Instance, Failure> {
+        let instance = match self.instance.take() {
+            Some(instance) => instance,
+            None => self.create()?,
+        };
+        Ok(self.instance.insert(instance))
     }
-    Ok(created?)
+
+    fn create(&mut self) -> Result<Instance, Failure> {
+        let sizes = InitialSizes { users: FIRST_BYTES, temp: FIRST_BYTES, indx: FIRST_BYTES };
+        self.directory_is_ours = make_directory("--path", self.path, &self.home)?;
+        self.temporary = true;
+        if self.directory_is_ours {
+            self.interrupt.temporary(self.home.clone());
+        }
+        let layout = Layout::in_one(self.home.clone());
+        Ok(Instance::create(&layout, self.settings.clone(), sizes, self.interrupt.cancel())?)
+    }
+
+    /// Something is in it now: it stays. Returns its directory.
+    pub fn keep(&mut self) -> &Path {
+        self.temporary = false;
+        self.interrupt.keep();
+        &self.home
+    }
+}
+
+impl Drop for Target<'_> {
+    fn drop(&mut self) {
+        if !self.temporary {
+            return;
+        }
+        if let Some(instance) = self.instance.take() {
+            let _ = instance.destroy();
+        }
+        if self.directory_is_ours {
+            // Empty now; where it is not, something else was put there meanwhile.
+            let _ = fs::remove_dir(&self.home);
+        }
+    }
 }
 
 /// The database in a directory, or the directory itself where it is one: what

@@ -33,11 +33,6 @@ impl Failure {
         Failure { message: message.into(), code: OF_USAGE }
     }
 
-    /// An operation on a file of the program's own, such as a report.
-    pub fn of_file(operation: &str, path: &std::path::Path, error: &std::io::Error) -> Failure {
-        Failure::run(format!("cannot {operation} {}: {error}", path.display()))
-    }
-
     /// What clap found, in one line: its message and its tip, without the usage block.
     pub fn of_usage(error: &clap::Error) -> Failure {
         let text = error.to_string();

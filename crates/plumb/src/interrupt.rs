@@ -22,6 +22,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use std::{fs, process, thread};
 
+/// What is said of an interrupted command that has changed nothing.
+const NOTHING_CHANGED: &str = "interrupted: nothing has been changed";
+
 /// How long the engine has to stop by itself.
 const PATIENCE: Duration = Duration::from_millis(400);
 
@@ -42,6 +45,8 @@ struct Shared {
     cancel: Cancel,
     /// Whether something has been begun that has to be tidied up.
     begun: AtomicBool,
+    /// Whether what was begun only reads.
+    reads_only: AtomicBool,
     temporary: Mutex<Vec<PathBuf>>,
 }
 
@@ -79,6 +84,21 @@ impl Interrupt {
         self.0.begun.store(true, SeqCst);
     }
 
+    /// From now on the engine is given time to stop; there will be nothing to tidy up.
+    pub fn begin_reading(&self) {
+        self.0.reads_only.store(true, SeqCst);
+        self.begin();
+    }
+
+    /// What is said of an interrupted command.
+    #[must_use]
+    pub fn message(&self) -> String {
+        if self.0.reads_only.load(SeqCst) {
+            return NOTHING_CHANGED.to_string();
+        }
+        EngineError::Interrupted.to_string()
+    }
+
     /// A directory to be removed should the engine not stop in time.
     pub fn temporary(&self, directory: PathBuf) {
         self.begin();
@@ -96,7 +116,7 @@ impl Interrupt {
 
     fn stop(&self) {
         if !self.0.begun.load(SeqCst) {
-            output::complain("interrupted: nothing had been begun");
+            output::complain(NOTHING_CHANGED);
             process::exit(1);
         }
         self.0.cancel.request();
@@ -110,7 +130,7 @@ impl Interrupt {
             for directory in shared.directories().iter() {
                 let _ = fs::remove_dir_all(directory).or_else(|_| fs::remove_dir_all(directory));
             }
-            output::complain(&EngineError::Interrupted.to_string());
+            output::complain(&shared.message());
             process::exit(1);
         });
     }

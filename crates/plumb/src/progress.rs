@@ -2,16 +2,17 @@
 //!
 //! A thread of its own looks ten times a second. On a terminal it reads the
 //! statistics that the work counts anyway and draws one bar a stage; off one it
-//! draws nothing and reads no statistics. Either way it counts the kernel's
+//! draws nothing and reads no statistics. A bar that has reached its goal, or
+//! whose stage is over, keeps its length and its own rate from then on. Figures
+//! are in the units of the report: MB is 2^20 bytes. Either way it counts the kernel's
 //! io-wq workers of this process, which a receipt needs. Nothing is added to
 //! code whose time is measured.
 
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plumb_engine::Instance;
-use plumb_events::{Recorder, Snapshot, Statistic};
+use plumb_events::{Recorder, Snapshot, Statistic, clock};
 use plumb_io::receipt;
-use plumb_units::RowCount;
-use std::fmt;
+use plumb_units::{Bytes, Nanos, RowCount};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -38,6 +39,35 @@ pub enum Goal {
     FileBytes(Vec<PathBuf>, u64),
     /// A statistic, from where it stands when the stage begins.
     Counted(Recorder, Statistic, u64),
+    /// Rows that leave merges; how many there will be is known until a sort finds
+    /// that it needs intermediate merges.
+    Merged(Recorder, u64),
+}
+
+impl Goal {
+    /// What it counts, and what is to be expected.
+    fn statistic(&self) -> Option<(&Recorder, Statistic)> {
+        match self {
+            Goal::FileBytes(..) => None,
+            Goal::Counted(recorder, statistic, _) => Some((recorder, *statistic)),
+            Goal::Merged(recorder, _) => Some((recorder, Statistic::MergeRows)),
+        }
+    }
+
+    /// How many there will be; 0 when that is not known.
+    fn total(&self) -> u64 {
+        match self {
+            Goal::FileBytes(_, total) | Goal::Counted(.., total) | Goal::Merged(_, total) => *total,
+        }
+    }
+
+    /// A quantity of what it counts.
+    fn shown(&self, quantity: u64) -> String {
+        match self {
+            Goal::FileBytes(..) => Bytes(quantity).to_string(),
+            Goal::Counted(..) | Goal::Merged(..) => RowCount(quantity).to_string(),
+        }
+    }
 }
 
 /// A bar to be drawn.
@@ -99,7 +129,7 @@ impl Watch {
         let counted = |statistic| Goal::Counted(instance.recorder.clone(), statistic, rows);
         self.stages(vec![
             ("scan rows", counted(Statistic::TableScanRows)),
-            ("merge rows", counted(Statistic::MergeRows)),
+            ("merge rows", Goal::Merged(instance.recorder.clone(), rows)),
         ]);
     }
 
@@ -127,10 +157,8 @@ impl Watch {
 
     fn stages(&self, stages: Vec<(&'static str, Goal)>) {
         let stages = stages.into_iter().map(|(label, goal)| {
-            let base = match &goal {
-                Goal::FileBytes(..) => 0,
-                Goal::Counted(recorder, statistic, _) => recorder.snapshot().statistic(*statistic),
-            };
+            let count = |(recorder, statistic): (&Recorder, _)| recorder.snapshot().statistic(statistic);
+            let base = goal.statistic().map_or(0, count);
             Stage { label, goal, base }
         });
         let mut shared = self.shared.stages.lock().unwrap_or_else(PoisonError::into_inner);
@@ -169,7 +197,7 @@ impl Shared {
 #[derive(Debug)]
 struct Display {
     bars: MultiProgress,
-    current: Vec<ProgressBar>,
+    current: Vec<Drawn>,
     generation: u64,
 }
 
@@ -184,48 +212,108 @@ impl Display {
     fn draw(&mut self, stages: &[Stage], generation: u64) {
         if generation != self.generation {
             self.generation = generation;
-            self.current.iter().for_each(ProgressBar::finish);
-            self.current = stages.iter().map(|stage| self.bars.add(bar(stage))).collect();
+            self.update(Drawn::end);
+            let now = clock::now();
+            self.current = stages.iter().map(|stage| Drawn::new(&self.bars, stage, now)).collect();
         }
-        let mut snapshot: Option<Snapshot> = None;
-        for (stage, bar) in stages.iter().zip(&self.current) {
-            let position = match &stage.goal {
-                Goal::FileBytes(directories, _) => bytes_in(directories),
-                Goal::Counted(recorder, statistic, _) => {
-                    snapshot.get_or_insert_with(|| recorder.snapshot()).statistic(*statistic)
-                }
-            };
-            let position = position.saturating_sub(stage.base);
-            // Intermediate merges pass rows more than once.
-            if bar.length().is_some_and(|length| position > length) {
-                bar.set_length(position);
-            }
-            bar.set_position(position);
-        }
+        self.update(Drawn::update);
+    }
+
+    /// Brings all bars up to date by one snapshot.
+    fn update(&mut self, update: fn(&mut Drawn, Option<&Snapshot>)) {
+        let recorder = self.current.iter().find_map(|drawn| Some(drawn.stage.goal.statistic()?.0));
+        let snapshot = recorder.map(Recorder::snapshot);
+        self.current
+            .iter_mut()
+            .filter(|drawn| !drawn.ended)
+            .for_each(|drawn| update(drawn, snapshot.as_ref()));
     }
 }
 
-fn bar(stage: &Stage) -> ProgressBar {
-    let (total, figures) = match &stage.goal {
-        Goal::FileBytes(_, bytes) => (*bytes, "{bytes} of {total_bytes}  {binary_bytes_per_sec}"),
-        Goal::Counted(_, _, count) => (*count, "{human_pos} of {human_len}  {rate}"),
-    };
-    let template = match total {
-        0 => "{msg:14} {spinner} {human_pos}  {rate}".to_string(),
-        _ => format!("{{msg:14}} [{{bar:30}}] {figures}  {{eta}} left"),
-    };
-    let bar = if total == 0 { ProgressBar::no_length() } else { ProgressBar::new(total) };
-    // The template is one of the three above, and each is valid.
-    let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
-    let style = style.with_key("rate", write_rate).progress_chars("=> ");
-    bar.with_style(style).with_message(stage.label)
+/// A bar with what it shows.
+#[derive(Debug)]
+struct Drawn {
+    stage: Stage,
+    bar: ProgressBar,
+    /// The last look at which nothing had moved yet: rates count from there.
+    begin: Nanos,
+    position: u64,
+    ended: bool,
 }
 
-/// The mean rate since the stage began, in whole things.
-fn write_rate(state: &ProgressState, out: &mut dyn fmt::Write) {
-    let rate = state.pos() as f64 / state.elapsed().as_secs_f64().max(0.001);
-    // A display that cannot be written to shows nothing.
-    let _ = write!(out, "{}/s", RowCount(rate as u64));
+impl Drawn {
+    fn new(bars: &MultiProgress, stage: &Stage, now: Nanos) -> Drawn {
+        let total = stage.goal.total();
+        let bar = bars.add(ProgressBar::new(total)).with_style(style(total > 0)).with_prefix(stage.label);
+        Drawn { stage: stage.clone(), bar, begin: now, position: 0, ended: false }
+    }
+
+    fn update(&mut self, snapshot: Option<&Snapshot>) {
+        let goal = &self.stage.goal;
+        let found = match (goal, snapshot) {
+            (Goal::FileBytes(directories, _), _) => bytes_in(directories),
+            (_, Some(snapshot)) => goal.statistic().map_or(0, |(_, kind)| snapshot.statistic(kind)),
+            (_, None) => 0,
+        };
+        self.position = found.saturating_sub(self.stage.base).max(self.position);
+        let now = clock::now();
+        if self.position == 0 {
+            self.begin = now;
+        }
+        if let (Goal::Merged(recorder, 1..), Some(snapshot)) = (goal, snapshot)
+            && snapshot.statistic(Statistic::SortsMultiPass) > 0
+        {
+            self.stage.goal = Goal::Merged(recorder.clone(), 0);
+            self.bar.set_style(style(false));
+        }
+        let merges = snapshot.map_or(0, |snapshot| snapshot.statistic(Statistic::IntermediateMerges));
+        self.show(now, merges);
+        let total = self.stage.goal.total();
+        if total > 0 && self.position >= total {
+            self.finish();
+        }
+    }
+
+    /// The stage is over.
+    fn end(&mut self, snapshot: Option<&Snapshot>) {
+        self.update(snapshot);
+        self.finish();
+    }
+
+    fn finish(&mut self) {
+        self.ended = true;
+        self.bar.abandon();
+    }
+
+    fn show(&self, now: Nanos, merges: u64) {
+        let goal = &self.stage.goal;
+        let (position, total) = (self.position, goal.total());
+        let elapsed = now.saturating_sub(self.begin);
+        let rate = position as f64 / elapsed.seconds().max(0.001);
+        let mut text = match total {
+            0 => goal.shown(position),
+            total => format!("{} of {}", goal.shown(position.min(total)), goal.shown(total)),
+        };
+        // From the first look on nothing can be said of a rate.
+        if elapsed.0 * 2 > INTERVAL.as_nanos() as u64 {
+            text.push_str(&format!("  {}/s", goal.shown(rate as u64)));
+        }
+        if matches!(goal, Goal::Merged(_, 0)) {
+            text.push_str(&format!("  intermediate merges first: {merges} done"));
+        } else if position > 0 && position < total && text.ends_with("/s") {
+            text.push_str(&format!("  {:.0} s left", (total - position) as f64 / rate));
+        }
+        self.bar.set_position(position.min(self.bar.length().unwrap_or(position)));
+        self.bar.set_message(text);
+    }
+}
+
+/// A bar with an end, or a line without.
+fn style(with_end: bool) -> ProgressStyle {
+    let template = if with_end { "{prefix:14} [{bar:30}] {msg}" } else { "{prefix:14} {spinner} {msg}" };
+    // Both templates are valid.
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    style.progress_chars("=> ")
 }
 
 fn bytes_in(directories: &[PathBuf]) -> u64 {

@@ -43,7 +43,9 @@ pub fn parse_for_files(arguments: &[String]) -> Result<Settings, Failure> {
 #[must_use]
 pub fn shown(settings: &Settings, setting: Setting) -> String {
     match (setting.row().domain, settings.optional_number(setting)) {
-        (Domain::Size(..) | Domain::BlockSize, Some(bytes)) => Bytes(bytes).as_setting(),
+        (Domain::Size(..) | Domain::PowerOfTwo(..) | Domain::BlockSize, Some(bytes)) => {
+            Bytes(bytes).as_setting()
+        }
         (_, Some(number)) => number.to_string(),
         (_, None) => settings.word(setting).to_string(),
     }

@@ -15,15 +15,19 @@
   const bucketSeconds = profile.bucket_ns / 1e9;
   const MB = 1024 * 1024;
   const LABEL_LINE = 17;
+  const LABEL_GAP = 12;
+  const COLOURS = 8;
+  const AXES = 86;
 
   // The position in the record chooses the colour, so a stream keeps it when others are idle.
   const streams = profile.series
     .map(function (series, index) { return { name: series.name, bytes: series.bytes, index: index }; })
     .filter(function (series) { return series.bytes.some(function (bytes) { return bytes > 0; }); });
   const buckets = Math.max.apply(null, streams.map(function (series) { return series.bytes.length; }));
-  const bands = context.phases.map(function (phase) {
-    return { name: phase.name, start: phase.start_ns / 1e9, end: phase.end_ns / 1e9 };
-  });
+  const bands = context.phases
+    .map(function (phase) { return { name: phase.name, start: phase.start_ns / 1e9, end: phase.end_ns / 1e9 }; })
+    .filter(function (band) { return band.start < xMax && band.end > band.start; })
+    .sort(function (one, two) { return one.start - two.start; });
   const calibration = context.calibration;
   const limit = calibration && calibration.sequential_read_bytes_per_s
     ? calibration.sequential_read_bytes_per_s / MB : null;
@@ -57,19 +61,20 @@
     return value == null ? "\u2013" : value.toLocaleString("en-US", { maximumFractionDigits: 1 });
   }
 
-  // Each label goes on the first line where it has room, the lowest line first.
-  function labelLines(measure, left, scale) {
-    const ends = [];
-    return bands.map(function (band) {
-      const start = left + band.start * scale;
-      const width = measure(band.name) + 12;
-      let line = ends.findIndex(function (end) { return end <= start; });
-      if (line < 0) {
-        line = ends.length;
+  // The line of each label, the lowest being 0. A label's edge runs down from its line to the axis, so a
+  // label stands above every later one that it reaches: no edge then crosses a name.
+  function labelLines(measure, scale) {
+    const lines = [];
+    for (let i = bands.length - 1; i >= 0; i--) {
+      const end = bands[i].start * scale + measure(bands[i].name) + LABEL_GAP;
+      lines[i] = 0;
+      for (let later = i + 1; later < bands.length; later++) {
+        if (bands[later].start * scale < end) {
+          lines[i] = Math.max(lines[i], lines[later] + 1);
+        }
       }
-      ends[line] = start + width;
-      return line;
-    });
+    }
+    return lines;
   }
 
   function textFont(ratio) {
@@ -85,15 +90,11 @@
     ctx.textBaseline = "alphabetic";
     ctx.textAlign = "left";
     const measure = function (text) { return ctx.measureText(text).width / ratio; };
-    const lines = labelLines(measure, box.left / ratio, box.width / ratio / xMax);
+    const lines = labelLines(measure, box.width / ratio / xMax);
     bands.forEach(function (band, index) {
       const start = u.valToPos(Math.max(band.start, 0), "x", true);
       const end = u.valToPos(Math.min(band.end, xMax), "x", true);
-      if (end <= start) {
-        return;
-      }
-      const line = lines[index];
-      const base = box.top - (5 + line * LABEL_LINE) * ratio;
+      const base = box.top - (5 + lines[index] * LABEL_LINE) * ratio;
       ctx.fillStyle = colour(index % 2 ? "band-b" : "band-a");
       ctx.fillRect(start, box.top, end - start, box.height);
       ctx.fillStyle = colour("band-edge");
@@ -130,7 +131,13 @@
     const measuring = document.createElement("canvas").getContext("2d");
     measuring.font = textFont(1);
     const measure = function (text) { return measuring.measureText(text).width; };
-    const lines = labelLines(measure, 0, (width - 90) / xMax);
+    // Room on the right for the names of phases that begin near the end.
+    const scale = (width - AXES) / xMax;
+    const beyond = bands.map(function (band) {
+      return measure(band.name) + LABEL_GAP - (xMax - band.start) * scale;
+    });
+    const right = Math.min(Math.max.apply(null, beyond.concat([14])), 160);
+    const lines = labelLines(measure, (width - AXES + 14 - right) / xMax);
     const labels = bands.length ? (Math.max.apply(null, lines) + 1) * LABEL_LINE + 6 : 10;
     const axis = function (label, size) {
       return {
@@ -141,13 +148,15 @@
       };
     };
     return {
-      width: width, height: 320 + labels, padding: [labels, 14, 0, 4],
+      width: width, height: 320 + labels, padding: [labels, right, 0, 4],
       scales: { x: { time: false, range: [0, xMax] }, y: { range: [0, yMax] } },
       axes: [axis("seconds from the begin", 30), axis("MB/s", 52)],
       series: [{ label: "at", value: function (u, value) { return value == null ? "\u2013" : shown(value) + " s"; } }]
         .concat(streams.map(function (series) {
-          const stroke = colour("stream-" + series.index % 6);
+          const stroke = colour("stream-" + series.index % COLOURS);
           return {
+            // The later half is dashed too: hue alone does not tell eight lines apart.
+            dash: series.index % COLOURS < COLOURS / 2 ? undefined : [7, 3],
             label: series.name, stroke: stroke, fill: stroke + "26", width: 1.75,
             paths: uPlot.paths.stepped({ align: 1 }), points: { show: false },
             value: function (u, value) { return value == null ? "\u2013" : shown(value) + " MB/s"; },

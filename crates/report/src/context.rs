@@ -320,6 +320,9 @@ pub struct LoadRow {
     pub name: String,
     /// The total over the run in the unit that the name states.
     pub total: f64,
+    /// Whether it counts whole things; false in records that were written before this was kept.
+    #[serde(default)]
+    pub is_count: bool,
 }
 
 /// CPU time of the whole host during the run, as the kernel counts it.
@@ -551,7 +554,7 @@ pub struct SortServer {
     pub rows: u64,
     /// Runs written, a count.
     pub runs: u64,
-    /// Bytes of these runs.
+    /// Bytes of all runs written, those of intermediate merges too.
     pub run_bytes: u64,
     /// Times each row was merged at most, a count.
     pub merge_passes: u64,

@@ -245,14 +245,15 @@ fn memory() -> Memory {
 }
 
 fn load_profile(db_time_ns: u64, db_cpu_ns: u64) -> Vec<LoadRow> {
-    let row = |name: &str, total: f64| LoadRow { name: name.to_string(), total };
+    let row =
+        |name: &str, total: f64| LoadRow { name: name.to_string(), total, is_count: !name.ends_with(')') };
     vec![
         row("DB Time(s)", db_time_ns as f64 / 1e9),
         row("DB CPU(s)", db_cpu_ns as f64 / 1e9),
         row("Redo size (MB)", 11.2),
         row("Physical reads (MB)", 2_990.0),
         row("Physical writes (MB)", 1_810.0),
-        row("Physical read requests", 12_010.0),
+        row("Physical read requests", 910.0),
         row("Physical write requests", 6_194.0),
         row("Blocks read", 382_720.0),
         row("Rows sorted", 10_000_000.0),

@@ -9,7 +9,7 @@ use crate::context::{LimitShare, Phase};
 use crate::format::{Average, Count, Figure, PerSecond, Percent, Seconds, Size, Throughput};
 use crate::section;
 
-/// Phases shown at most; the longest are.
+/// Phases shown at most; the longest of those that rows passed through are.
 const PHASES_MAX: usize = 5;
 /// Events shown at most.
 const EVENTS_MAX: usize = 3;
@@ -71,7 +71,7 @@ fn limit(context: &ReportContext) -> String {
 /// The longest phases in the order of their start.
 fn longest(phases: &[Phase]) -> Vec<&Phase> {
     let elapsed_ns = |phase: &Phase| phase.end_ns.saturating_sub(phase.start_ns);
-    let mut longest = phases.iter().collect::<Vec<_>>();
+    let mut longest = phases.iter().filter(|phase| phase.rows > 0).collect::<Vec<_>>();
     longest.sort_by_key(|phase| std::cmp::Reverse(elapsed_ns(phase)));
     longest.truncate(PHASES_MAX);
     longest.sort_by_key(|phase| phase.start_ns);

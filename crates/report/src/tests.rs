@@ -146,7 +146,7 @@ fn a_rate_above_a_fixed_axis_is_cut_and_marked() {
     context.io_profile.x_max_s = Some(60.0);
     let section = sections(&context).into_iter().find(|section| section.id == "io-profile");
     let lines = text::render_section(&section.unwrap(), &context);
-    insta::assert_snapshot!(lines[..30].join("\n"));
+    insta::assert_snapshot!(lines[..33].join("\n"));
 }
 #[test]
 fn the_record_is_documented() {

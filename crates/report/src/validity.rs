@@ -1,17 +1,17 @@
 //! Whether a run's figures may be used at all.
 //!
 //! A contradicted receipt or a failed check makes a run invalid whatever its
-//! time. A run with neither receipts nor checks is not called valid: nobody
-//! looked.
+//! time. A run without a check is not called valid, whatever its receipts say:
+//! nobody looked at the result.
 
 use crate::context::{Held, ReportContext};
 
 /// The state that heads every report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunState {
-    /// Nothing failed, and something was checked.
+    /// Nothing failed, and the result was checked.
     Valid,
-    /// Nothing was checked.
+    /// Nothing failed, and nobody checked the result.
     Unverified,
     /// A check failed or a receipt contradicts its setting.
     Invalid,
@@ -45,8 +45,7 @@ impl ReportContext {
     #[must_use]
     pub fn validity(&self) -> Validity {
         let reasons = self.failed_checks().chain(self.contradicted_receipts()).collect::<Vec<_>>();
-        let observed = self.receipts.iter().any(|receipt| receipt.held != Held::NotChecked);
-        let state = match (reasons.is_empty(), self.checks.is_empty() && !observed) {
+        let state = match (reasons.is_empty(), self.checks.is_empty()) {
             (false, _) => RunState::Invalid,
             (true, true) => RunState::Unverified,
             (true, false) => RunState::Valid,
@@ -68,12 +67,11 @@ impl ReportContext {
     fn basis(&self) -> String {
         let passed = self.checks.iter().filter(|check| check.passed).count();
         let count = |held| self.receipts.iter().filter(|row| row.held == held).count();
-        let mut basis = format!(
-            "{passed} of {} checks passed, {} of {} receipts held",
-            self.checks.len(),
-            count(Held::Held),
-            self.receipts.len()
-        );
+        let mut basis = match self.checks.len() {
+            0 => "no check of the result was run".to_string(),
+            checks => format!("{passed} of {checks} checks passed"),
+        };
+        basis.push_str(&format!(", {} of {} receipts held", count(Held::Held), self.receipts.len()));
         for (held, word) in [(Held::Contradicted, "contradicted"), (Held::NotChecked, "not checked")] {
             if count(held) > 0 {
                 basis.push_str(&format!(", {} {word}", count(held)));

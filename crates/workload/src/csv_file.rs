@@ -8,8 +8,11 @@
 //! What is read: comma, semicolon or tab between fields (found from the
 //! header), RFC 4180 quoting, lines ended by LF, CRLF or CR, UTF-8 with or
 //! without a byte order mark, plain or gzip (told by content, several members
-//! too). Empty lines are skipped.
+//! too).
 //!
+//! - An empty line is a row whose only value is NULL where there is one column:
+//!   that is how such a row is written. Where there are several it is no row;
+//!   such lines are passed over and counted.
 //! - NULL is the empty field, quoted or not (Oracle does not tell the empty
 //!   text from NULL), and whatever else the options name, such as `NA`.
 //! - A column is NUMBER where all its values are numbers that a NUMBER keeps
@@ -45,7 +48,7 @@ pub use inference::{ColumnBasis, ColumnFinding, TextCause, TextReason};
 
 use convert::Converter;
 use plumb_types::{Column, ColumnType, RowBatch, RowSource, Schema, SourceError};
-use records::Records;
+use records::{EmptyLines, Records};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
@@ -113,6 +116,8 @@ struct Pass {
     /// None once the rows have ended or failed.
     records: Option<Records>,
     converter: Converter,
+    /// Empty lines passed over so far, by this pass or the first.
+    skipped_lines: u64,
 }
 
 impl CsvFile {
@@ -126,10 +131,12 @@ impl CsvFile {
         let path = path.as_ref();
         let (names, mut records) = start(path, &options)?;
         let given = header::given_types(path, &names, &options.types)?;
+        let mut skipped_lines = 0;
         let (findings, row_count) = if given.iter().all(Option::is_some) {
             (names.iter().map(ColumnFinding::given).collect(), None)
         } else {
             let (findings, rows) = inference::infer(path, &names, &given, &options, &mut records)?;
+            skipped_lines = records.skipped_lines();
             records = start_again(path, &options, names.len())?;
             (findings, Some(rows))
         };
@@ -140,7 +147,8 @@ impl CsvFile {
                 || matches!(finding.basis, ColumnBasis::Given | ColumnBasis::NoValues),
         });
         let schema = Schema { columns: columns.collect() };
-        let pass = Mutex::new(Pass { records: Some(records), converter: Converter::new(&options) });
+        let converter = Converter::new(&options);
+        let pass = Mutex::new(Pass { records: Some(records), converter, skipped_lines });
         Ok(CsvFile { path: path.to_owned(), options, schema, findings, row_count, pass })
     }
 
@@ -157,6 +165,11 @@ impl CsvFile {
     /// Rows of the file, where a first pass counted them.
     pub fn row_count(&self) -> Option<u64> {
         self.row_count
+    }
+
+    /// Empty lines that were no rows; all of them once the rows have ended.
+    pub fn skipped_lines(&self) -> u64 {
+        self.lock().skipped_lines
     }
 
     /// Hands out all rows again from the first; fails where the file can no
@@ -180,7 +193,9 @@ impl Pass {
         };
         let name = |index: usize| schema.columns.get(index).map(|column| column.name.clone());
         while batch.byte_count() < BATCH_BYTES {
-            if !records.advance().map_err(|error| CsvError::from_record(path, error, name))? {
+            let more = records.advance().map_err(|error| CsvError::from_record(path, error, name))?;
+            self.skipped_lines = self.skipped_lines.max(records.skipped_lines());
+            if !more {
                 self.records = None;
                 break;
             }
@@ -218,6 +233,7 @@ fn start(path: &Path, options: &CsvOptions) -> Result<(Vec<header::ColumnName>, 
     let mut records = Records::new(input, options.delimiter.byte())
         .map_err(|error| CsvError::from_record(path, error, |_| None))?;
     let names = header::read(path, &mut records)?;
+    records.set_empty_lines(if names.len() == 1 { EmptyLines::Records } else { EmptyLines::Skipped });
     Ok((names, records))
 }
 

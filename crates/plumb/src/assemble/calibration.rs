@@ -1,11 +1,11 @@
 //! The device's limits, measured in the same run, and what the run reached of them.
 
 use super::Story;
-use super::phases::Timeline;
+use super::phases::{PROBE, Timeline};
 use crate::measure;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::{EngineError, Instance, probe};
-use plumb_events::{IoStream, SessionKind};
+use plumb_events::{IoStream, SessionKind, clock};
 use plumb_io::Disk;
 use plumb_report::context::{Calibration, LimitShare};
 use plumb_units::Bytes;
@@ -34,9 +34,11 @@ pub fn calibrate(instance: &Instance) -> Result<Option<Calibrated>, EngineError>
         return Ok(None);
     }
     measure::make_cold(instance);
+    let begin = clock::now();
     let session = instance.recorder.session("device probe", SessionKind::Foreground);
     let sequential = probe::sequential_read(instance, &session, Purpose::Users, SEQUENTIAL_BYTES.0)?;
     let cost = probe::measure(instance, &session, Purpose::Users)?;
+    instance.recorder.phase(PROBE, begin, 0);
     Ok(Some(Calibrated {
         sequential_read: sequential,
         block_read_ns: (cost.block_read_seconds * 1e9) as u64,

@@ -1,14 +1,14 @@
 //! Findings: what the figures mean, each from the figures themselves.
 
-use super::Story;
 use super::phases::Timeline;
+use super::{Story, one_pass};
 use crate::settings;
 use plumb_engine::Setting;
 use plumb_events::{Event, IoStream, SessionKind, Statistic};
 use plumb_io::DirectIo;
 use plumb_report::ReportContext;
 use plumb_report::context::Finding;
-use plumb_units::{Bytes, Rate};
+use plumb_units::{Bytes, Rate, RowCount};
 
 /// A rule; `None` when it sees nothing.
 type Rule = fn(&Story<'_>, &ReportContext) -> Option<Finding>;
@@ -54,7 +54,12 @@ fn files_grew(story: &Story<'_>, _: &ReportContext) -> Option<Finding> {
     finding(
         "Files grew while the build was measured",
         format!("{} of zeros were written; sessions waited {waited} on Data file init write", Bytes(grown)),
-        "build it again: the files are large enough now",
+        if story.files_presized {
+            "the files were made too small for this run: its times include writing zeros".to_string()
+        } else {
+            let index = &story.measured.outcome.index.name;
+            format!("`plumb drop {index}` and build it again: the files are large enough now")
+        },
     )
 }
 
@@ -131,7 +136,7 @@ fn free_buffers(story: &Story<'_>, context: &ReportContext) -> Option<Finding> {
     }
     finding(
         "Sessions wait for free buffers: DBWR does not keep up",
-        format!("{} waits, {share:.0}% of DB time", waited.count),
+        format!("{share:.0}% of DB time in {} waits", RowCount(waited.count)),
         "sort_direct_writes=true takes runs past the cache; otherwise more db_writer_processes",
     )
 }
@@ -141,20 +146,25 @@ fn intermediate_merges(story: &Story<'_>, context: &ReportContext) -> Option<Fin
     if sort.intermediate_merges == 0 {
         return None;
     }
-    let spilled = story.measured.outcome.servers.iter().filter(|server| server.run_count > 0);
-    // Runs shrink in number, and merges grow in width, with the area: both by the root of their ratio.
-    let factor = spilled
-        .map(|server| (server.run_count as f64 / server.merge_width.max(1) as f64).sqrt())
-        .fold(1.0_f64, f64::max);
-    let area = story.instance.settings.number(Setting::SortAreaSize) as f64 * factor;
-    let megabytes = (area / Bytes::M as f64).ceil().max(1.0);
     finding(
         "The sort needed intermediate merges",
         format!(
-            "{} merges before the last, runs merged at most {} at once; rows were read back up to {} times",
-            sort.intermediate_merges, sort.merge_width, sort.merge_passes
+            "{} before the last, runs merged at most {} at once; rows were read back up to {} times",
+            if sort.intermediate_merges == 1 {
+                "1 merge".to_string()
+            } else {
+                format!("{} merges", RowCount(sort.intermediate_merges))
+            },
+            sort.merge_width,
+            sort.merge_passes
         ),
-        format!("sort_area_size of about {megabytes:.0}M would merge them at once (estimated)"),
+        match one_pass::area(story) {
+            Some(area) => format!(
+                "sort_area_size={} would merge them at once, as the plan of merges works it out",
+                area.as_setting()
+            ),
+            None => "sort fewer rows: no sort area that could be asked for merges these at once".to_string(),
+        },
     )
 }
 
@@ -166,7 +176,10 @@ fn fitted_in_memory(story: &Story<'_>, context: &ReportContext) -> Option<Findin
     let area = settings::shown(&story.instance.settings, Setting::SortAreaSize);
     finding(
         "The sort fitted in memory: nothing went to the temporary tablespace",
-        format!("{} rows in {} sort areas of {area}", sort.rows, sort.servers.len()),
+        match sort.servers.len() {
+            1 => format!("{} rows in a sort area of {area}", RowCount(sort.rows)),
+            servers => format!("{} rows in {servers} sort areas of {area}", RowCount(sort.rows)),
+        },
         "to measure a disk sort, take more rows or a smaller sort_area_size",
     )
 }
@@ -235,6 +248,6 @@ fn memory_exceeded(_: &Story<'_>, context: &ReportContext) -> Option<Finding> {
     finding(
         "More memory was used than was declared",
         format!("the peak resident set is {}, declared with overhead {}", Bytes(peak), Bytes(budget)),
-        "",
+        "plan the machine by the peak, not by the settings; a smaller sort_area_size or parallel_degree lowers both",
     )
 }

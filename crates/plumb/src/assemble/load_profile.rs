@@ -7,8 +7,12 @@ use plumb_units::Bytes;
 
 pub(super) fn rows(story: &Story<'_>) -> Vec<LoadRow> {
     let period = &story.measured.period;
-    let row = |name: &str, total: f64| LoadRow { name: name.to_string(), total };
-    let count = |name: &str, statistic| row(name, period.statistic(statistic) as f64);
+    let row = |name: &str, total: f64| LoadRow { name: name.to_string(), total, is_count: false };
+    let count = |name: &str, statistic| LoadRow {
+        name: name.to_string(),
+        total: period.statistic(statistic) as f64,
+        is_count: true,
+    };
     let megabytes = |name: &str, statistic| row(name, period.statistic(statistic) as f64 / Bytes::M as f64);
     vec![
         row("DB Time(s)", period.db_time().seconds()),

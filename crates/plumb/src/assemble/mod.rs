@@ -13,6 +13,7 @@ mod header;
 mod io;
 mod load_profile;
 mod memory;
+mod one_pass;
 mod phases;
 mod receipts;
 mod sessions;

@@ -1,12 +1,33 @@
 //! Phases and the I/O profile, on one clock that starts with the first phase.
+//!
+//! The bytes of a phase of the build come from its sessions' counters, and add up
+//! to those of the build: the coordinator alone reads the sample and joins the
+//! parts, and what intermediate merges move is what is moved beyond once writing
+//! and once reading the first runs. Phases outside the build are read off the
+//! profile, buckets at their ends in proportion to the time that is theirs.
 
 use super::Story;
+use super::sort::first_run_bytes;
 use plumb_events::{Direction, IoStream, PhaseSpan, Profile};
 use plumb_report::context::{IoDirection, IoProfile, Phase, ProfileSeries};
 use plumb_units::{Bytes, Nanos};
 
-/// The engine's name of the phase in which the table is read.
-const TABLE_SCAN: &str = "table scan";
+// The engine's names of the phases of a build.
+const SAMPLE: &str = "sample";
+/// The phase in which the table is read.
+pub(super) const TABLE_SCAN: &str = "table scan";
+const RUN_GENERATION: &str = "run generation";
+const READ_COST: &str = "probe of read cost";
+const INTERMEDIATE_MERGES: &str = "intermediate merges";
+const MERGE_AND_INDEX: &str = "merge and index";
+const JOIN: &str = "join";
+/// All of them.
+const BUILD: [&str; 7] =
+    [SAMPLE, TABLE_SCAN, RUN_GENERATION, READ_COST, INTERMEDIATE_MERGES, MERGE_AND_INDEX, JOIN];
+/// The phase in which the device was calibrated.
+pub(super) const PROBE: &str = "device probe";
+/// The session that reads the sample and joins the parts.
+const COORDINATOR: &str = "PX coordinator";
 /// Points of the plot at most.
 const POINTS_MAX: usize = 600;
 
@@ -41,10 +62,10 @@ impl Timeline {
         }
     }
 
-    /// Bytes of a stream between two times from the origin, whole buckets.
+    /// Bytes of a stream between two times from the origin. A bucket that lies
+    /// partly outside counts with the part of its time that lies inside.
     fn bytes(&self, stream: IoStream, from: Nanos, to: Nanos) -> u64 {
-        let (first, last) = self.buckets(from, to);
-        self.profile.series(stream).take(last + 1).skip(first).sum()
+        weighted(self.profile.series(stream), self.profile.width(), from, to)
     }
 
     fn buckets(&self, from: Nanos, to: Nanos) -> (usize, usize) {
@@ -67,12 +88,8 @@ impl Timeline {
         let moving = self.moving(stream, from, to);
         let buckets = moving.last()? + 1 - moving.first()?;
         let active = Nanos(buckets as u64 * self.profile.width().0);
-        Some(Bytes(self.bytes(stream, from, to)).per(active).0)
-    }
-
-    /// The time of the buckets in which a stream moved bytes during the build.
-    pub(super) fn busy_in_build(&self, stream: IoStream) -> Nanos {
-        Nanos(self.moving(stream, self.build.0, self.build.1).len() as u64 * self.profile.width().0)
+        let bytes: u64 = self.profile.series(stream).take(moving.last()? + 1).skip(*moving.first()?).sum();
+        Some(Bytes(bytes).per(active).0)
     }
 
     /// The buckets of a stretch of time in which a stream moved bytes.
@@ -83,42 +100,114 @@ impl Timeline {
     }
 }
 
+/// The sum of buckets between two times, those at the ends weighted by their overlap.
+fn weighted(buckets: impl Iterator<Item = u64>, width: Nanos, from: Nanos, to: Nanos) -> u64 {
+    let width = width.0;
+    let shares = buckets.zip(0_u64..).map(|(bytes, index)| {
+        let begin = index * width;
+        let inside = to.0.min(begin + width).saturating_sub(from.0.max(begin));
+        u128::from(bytes) * u128::from(inside) / u128::from(width)
+    });
+    u64::try_from(shares.sum::<u128>()).unwrap_or(u64::MAX)
+}
+
 /// The phases with what they moved.
 pub(super) fn phases(story: &Story<'_>, timeline: &Timeline) -> Vec<Phase> {
     let spans = story.instance.recorder.phases();
-    let phase = |span: &PhaseSpan| {
-        let (operation, streams) = kind(span.name);
-        Phase {
-            name: span.name.to_string(),
-            operation: operation.to_string(),
-            start_ns: span.begin.saturating_sub(timeline.zero).0,
-            end_ns: span.end.saturating_sub(timeline.zero).0,
-            rows: span.rows,
-            bytes: streams.iter().map(|stream| timeline.bytes(*stream, span.begin, span.end)).sum(),
-        }
+    let moved = BuildBytes::of(story);
+    let phase = |span: &PhaseSpan| Phase {
+        name: span.name.to_string(),
+        operation: operation(span.name).to_string(),
+        start_ns: span.begin.saturating_sub(timeline.zero).0,
+        end_ns: span.end.saturating_sub(timeline.zero).0,
+        rows: span.rows,
+        bytes: moved.of_phase(span.name).unwrap_or_else(|| {
+            let streams = outside_the_build(span.name).iter();
+            streams.map(|stream| timeline.bytes(*stream, span.begin, span.end)).sum()
+        }),
     };
     spans.iter().map(phase).collect()
 }
 
-/// The operation that a phase is part of, and the streams that are its own:
-/// phases of different servers overlap in time.
-fn kind(name: &str) -> (&'static str, &'static [IoStream]) {
+/// What a phase is part of.
+fn operation(name: &str) -> &'static str {
     match name {
-        "load" => ("load", &[IoStream::DataWrites, IoStream::FileInit]),
-        "sample" => ("index build", &[IoStream::TableReads]),
-        TABLE_SCAN => ("index build", &[IoStream::TableReads, IoStream::CacheReads]),
-        "run generation" => ("index build", &[IoStream::TempWrites]),
-        "intermediate merges" => ("index build", &[IoStream::TempReads, IoStream::TempWrites]),
-        "join" => ("index build", &[IoStream::IndexWrites]),
-        "merge and index" => ("index build", &[IoStream::TempReads, IoStream::IndexWrites]),
-        _ => ("verify", &[IoStream::TableReads, IoStream::IndexReads, IoStream::CacheReads]),
+        "load" => "load",
+        PROBE => "calibration",
+        name if BUILD.contains(&name) => "index build",
+        _ => "verify",
     }
+}
+
+/// The streams of a phase that is no part of the build.
+fn outside_the_build(name: &str) -> &'static [IoStream] {
+    match name {
+        "load" => &[IoStream::DataWrites, IoStream::FileInit],
+        PROBE => &[IoStream::Probe],
+        _ => &[IoStream::TableReads, IoStream::IndexReads, IoStream::CacheReads],
+    }
+}
+
+/// What the phases of the build moved.
+#[derive(Debug)]
+struct BuildBytes {
+    sample: u64,
+    scan: u64,
+    first_runs: u64,
+    read_cost: u64,
+    intermediate: u64,
+    last_merge: u64,
+    join: u64,
+}
+
+impl BuildBytes {
+    fn of(story: &Story<'_>) -> BuildBytes {
+        let period = &story.measured.period;
+        let total = |stream: IoStream| period.stream(stream).bytes;
+        let coordinators = || period.sessions.iter().filter(|session| session.name == COORDINATOR);
+        let by_coordinator = |stream: IoStream| {
+            coordinators().map(|session| session.streams[stream as usize].bytes).sum::<u64>()
+        };
+        let (sample, join) = (by_coordinator(IoStream::TableReads), by_coordinator(IoStream::IndexWrites));
+        let (written, read) = (total(IoStream::TempWrites), total(IoStream::TempReads));
+        // Without intermediate merges all runs are first runs, and each is read once.
+        let merged = story.measured.outcome.servers.iter().any(|server| server.intermediate_merges > 0);
+        let first_runs = if merged { first_run_bytes(story).min(written) } else { written };
+        let read_last = if merged { first_run_bytes(story).min(read) } else { read };
+        BuildBytes {
+            sample,
+            scan: total(IoStream::TableReads) - sample + total(IoStream::CacheReads),
+            first_runs,
+            read_cost: total(IoStream::Probe),
+            intermediate: (written - first_runs) + (read - read_last),
+            last_merge: read_last + (total(IoStream::IndexWrites) - join),
+            join,
+        }
+    }
+
+    fn of_phase(&self, name: &str) -> Option<u64> {
+        Some(match name {
+            SAMPLE => self.sample,
+            TABLE_SCAN => self.scan,
+            RUN_GENERATION => self.first_runs,
+            READ_COST => self.read_cost,
+            INTERMEDIATE_MERGES => self.intermediate,
+            MERGE_AND_INDEX => self.last_merge,
+            JOIN => self.join,
+            _ => return None,
+        })
+    }
+}
+
+/// The streams of the profile. Reads that measure the device are no part of the
+/// work: they are the bytes of their phase, and would set the scale for all others.
+fn drawn() -> impl Iterator<Item = &'static IoStream> {
+    IoStream::ALL.iter().filter(|stream| **stream != IoStream::Probe)
 }
 
 /// Bytes over time, in few enough buckets to be drawn.
 pub(super) fn profile(timeline: &Timeline) -> IoProfile {
-    let recorded =
-        IoStream::ALL.iter().map(|stream| timeline.profile.series(*stream).count()).max().unwrap_or(0);
+    let recorded = drawn().map(|stream| timeline.profile.series(*stream).count()).max().unwrap_or(0);
     let shown = recorded.saturating_sub(timeline.first);
     let joined = shown.div_ceil(POINTS_MAX).max(1);
     let series = |stream: &IoStream| {
@@ -137,6 +226,22 @@ pub(super) fn profile(timeline: &Timeline) -> IoProfile {
         bucket_ns,
         y_max_mb_per_s: None,
         x_max_s: Some(Nanos(bucket_ns * shown.div_ceil(joined) as u64).seconds()),
-        series: IoStream::ALL.iter().map(series).collect(),
+        series: drawn().map(series).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::weighted;
+    use plumb_units::Nanos;
+
+    #[test]
+    fn a_bucket_counts_with_the_part_of_its_time_that_is_asked_for() {
+        let sum = |from, to| weighted([100, 200, 400].into_iter(), Nanos(10), Nanos(from), Nanos(to));
+        assert_eq!(sum(0, 30), 700);
+        assert_eq!(sum(5, 15), 150);
+        assert_eq!(sum(12, 14), 40);
+        assert_eq!(sum(25, 99), 200);
+        assert_eq!(sum(0, 10) + sum(10, 17) + sum(17, 30), 700);
     }
 }

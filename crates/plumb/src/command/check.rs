@@ -19,7 +19,7 @@ pub fn run(arguments: &Check) -> Result<Outcome, Failure> {
     let settings = settings::parse_for_files(&arguments.set)?;
     let interrupt = Interrupt::install()?;
     let instance = database::open(&arguments.path, settings, &interrupt)?;
-    interrupt.begin();
+    interrupt.begin_reading();
     let tables = tables(&instance, arguments.table.as_deref())?;
     if tables.is_empty() {
         output::print("the database has no table\n")?;
@@ -27,7 +27,8 @@ pub fn run(arguments: &Check) -> Result<Outcome, Failure> {
     let watch = Watch::start(Audience::Terminal);
     watch.verify(&instance, blocks_in_use(&instance));
     for table in &tables {
-        let checked = check::check_table(&instance, table).map_err(|error| failure(table, error))?;
+        let checked =
+            check::check_table(&instance, table).map_err(|error| failure(table, error, &interrupt))?;
         let rows = checked.iter().map(|line| {
             vec![format!("  {}", line.name), format!("{:.2} s", line.elapsed.seconds()), line.detail.clone()]
         });
@@ -44,7 +45,10 @@ fn tables(instance: &Instance, table: Option<&str>) -> Result<Vec<String>, Engin
     }
 }
 
-fn failure(table: &str, error: EngineError) -> Failure {
+fn failure(table: &str, error: EngineError, interrupt: &Interrupt) -> Failure {
+    if let EngineError::Interrupted = error {
+        return Failure::run(interrupt.message());
+    }
     if is_finding(&error) {
         return Failure {
             message: format!("table {table} is not as it must be: {error}"),

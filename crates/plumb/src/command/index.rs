@@ -11,7 +11,7 @@ use plumb_engine::Instance;
 use plumb_engine::index::build::IndexSpec;
 use plumb_events::clock;
 use plumb_io::device::{self, DeviceDescription};
-use plumb_report::{summary, text};
+use plumb_report::{ReportContext, summary, text};
 
 /// Builds the index.
 ///
@@ -20,6 +20,7 @@ use plumb_report::{summary, text};
 pub fn run(arguments: &Index) -> Result<Outcome, Failure> {
     let settings = settings::parse_for_files(&arguments.set)?;
     let columns = types::parse_columns(&arguments.columns.join(" "))?;
+    arguments.bundle.as_deref().map_or(Ok(()), bundle::require_writable)?;
     let interrupt = Interrupt::install()?;
     let instance = database::open(&arguments.path, settings, &interrupt)?;
     interrupt.begin();
@@ -48,17 +49,15 @@ pub fn run(arguments: &Index) -> Result<Outcome, Failure> {
     let context = assemble::context(&story);
     let mut shown = if arguments.report { text::render(&context) + "\n" } else { String::new() };
     shown.push_str(&summary::render(&context));
-    if let Some(directory) = &arguments.bundle {
-        for file in bundle::write(directory, &context)? {
-            shown.push_str(&format!("  {}\n", file.display()));
-        }
-    }
-    shown.push_str(&format!(
-        "index {}: `plumb check {}` verifies it\n",
-        measured.outcome.index.name, arguments.table
-    ));
-    output::print(&shown)?;
+    bundle::show(&shown, arguments.bundle.as_deref(), &context)?;
+    output::print(&verdict(&measured.outcome.index.name, &arguments.table, &context))?;
     Ok(run::outcome(&context))
+}
+
+/// What the figures are worth so far, and what would make them worth more.
+fn verdict(index: &str, table: &str, context: &ReportContext) -> String {
+    let state = context.validity().state.word();
+    format!("index {index}: {state}; run `plumb check {table}` to verify it\n")
 }
 
 /// What lies under the data files.

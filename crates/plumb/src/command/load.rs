@@ -1,12 +1,13 @@
 //! `plumb load`: a CSV file into a new table.
 
 use crate::arguments::Load;
+use crate::database::Target;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
 use crate::output::{self, aligned};
 use crate::progress::{Audience, Watch};
-use crate::{database, settings, types};
+use crate::{settings, types};
 use plumb_engine::table::load::{self, LoadOutcome};
 use plumb_events::clock;
 use plumb_types::RowSource;
@@ -23,18 +24,31 @@ pub fn run(arguments: &Load) -> Result<Outcome, Failure> {
     let settings = settings::parse_for_files(&arguments.set)?;
     require_name(&arguments.table)?;
     let interrupt = Interrupt::install()?;
+    // What the database can refuse it refuses before a large file has been read.
+    let mut target = Target::find(&arguments.path, settings, &interrupt)?;
+    target.require_free(&arguments.table)?;
     let source = CsvFile::open(&arguments.file, options(arguments)?)?;
     output::print(&found(&source))?;
-    let instance = database::open_or_create(&arguments.path, settings, &interrupt)?;
     interrupt.begin();
+    let instance = target.instance()?;
     let watch = Watch::start(Audience::Terminal);
-    watch.load(&instance, source.row_count().unwrap_or(0));
+    watch.load(instance, source.row_count().unwrap_or(0));
     let begin = clock::now();
-    let loaded = load::load(&instance, &arguments.table, &source)?;
+    let loaded = load::load(instance, &arguments.table, &source)?;
     let elapsed = clock::now().saturating_sub(begin);
     drop(watch);
-    output::print(&done(arguments, instance.home(), &loaded, elapsed))?;
+    output::print(&done(arguments, target.keep(), &loaded, elapsed))?;
+    output::print(&skipped(source.skipped_lines()))?;
     Ok(Outcome::Fine)
+}
+
+/// Empty lines are no rows, and whoever counts lines must know of them.
+fn skipped(lines: u64) -> String {
+    match lines {
+        0 => String::new(),
+        1 => "1 blank line skipped\n".to_string(),
+        lines => format!("{} blank lines skipped\n", RowCount(lines)),
+    }
 }
 
 fn options(arguments: &Load) -> Result<CsvOptions, Failure> {

@@ -19,6 +19,7 @@ use plumb_events::clock;
 use plumb_io::device::DeviceDescription;
 use plumb_report::{ReportContext, RunState, summary, text};
 use plumb_workload::{SalesSpec, SalesTable};
+use std::path::{Path, PathBuf};
 
 /// The workload's name, in titles and paths.
 const LARGE_SORT: &str = "large-sort";
@@ -37,6 +38,8 @@ pub fn run(arguments: &Run) -> Result<Outcome, Failure> {
     let settings = settings::parse(&arguments.set)?;
     let places = places(arguments);
     let devices = places.describe()?;
+    let bundle = bundle_directory(arguments);
+    bundle.as_deref().map_or(Ok(()), bundle::require_writable)?;
     let interrupt = Interrupt::install()?;
     let watch = Watch::start(if arguments.json { Audience::Nobody } else { Audience::Terminal });
 
@@ -65,8 +68,14 @@ pub fn run(arguments: &Run) -> Result<Outcome, Failure> {
         output::remark(&format!("the database stays in {}\n", database.keep(&interrupt).display()));
     }
     drop(database);
-    show(arguments, &context)?;
+    show(arguments, bundle.as_deref(), &context)?;
     Ok(outcome(&context))
+}
+
+/// Where the bundle goes, if there is to be one.
+fn bundle_directory(arguments: &Run) -> Option<PathBuf> {
+    let default = || (!arguments.json).then(|| bundle::default_directory(LARGE_SORT));
+    arguments.bundle.clone().or_else(default)
 }
 
 fn places(arguments: &Run) -> Places<'_> {
@@ -141,21 +150,12 @@ pub fn blocks_in_use(instance: &Instance) -> u64 {
     tables.chain(indexes).map(|extent| u64::from(extent.used)).sum()
 }
 
-fn show(arguments: &Run, context: &ReportContext) -> Result<(), Failure> {
-    let directory = match (&arguments.bundle, arguments.json) {
-        (Some(directory), _) => Some(directory.clone()),
-        (None, true) => None,
-        (None, false) => Some(bundle::default_directory(LARGE_SORT)),
-    };
-    let files = directory.map(|directory| bundle::write(&directory, context)).transpose()?;
+fn show(arguments: &Run, bundle: Option<&Path>, context: &ReportContext) -> Result<(), Failure> {
     if arguments.json {
-        return output::print(&(context.to_json()? + "\n"));
+        output::print(&(context.to_json()? + "\n"))?;
+        return bundle.map_or(Ok(()), |directory| bundle::write(directory, context).map(|_| ()));
     }
-    let mut shown = text::render(context) + "\n" + &summary::render(context);
-    for file in files.unwrap_or_default() {
-        shown.push_str(&format!("  {}\n", file.display()));
-    }
-    output::print(&shown)
+    bundle::show(&(text::render(context) + "\n" + &summary::render(context)), bundle, context)
 }
 
 /// What the exit code is to say of a report.

@@ -35,6 +35,33 @@ fn held(record: &Value, setting: &str) -> bool {
     receipts(record, setting).iter().any(|receipt| receipt["held"] == "held")
 }
 
+/// The receipt of a setting that says this; it must be there.
+#[track_caller]
+fn receipt<'a>(record: &'a Value, setting: &str, saying: &str) -> &'a Value {
+    let receipts = receipts(record, setting);
+    let says = |receipt: &&&Value| receipt["evidence"].as_str().is_some_and(|text| text.contains(saying));
+    receipts
+        .iter()
+        .find(says)
+        .unwrap_or_else(|| panic!("no receipt of {setting} says {saying:?}: {receipts:?}"))
+}
+
+/// The finding that begins like this; it must be there.
+#[track_caller]
+fn finding<'a>(record: &'a Value, what: &str) -> &'a Value {
+    let findings = record["findings"].as_array().expect("a list");
+    let begins = |finding: &&Value| finding["what"].as_str().is_some_and(|text| text.starts_with(what));
+    findings.iter().find(begins).unwrap_or_else(|| panic!("no finding {what:?}: {findings:?}"))
+}
+
+/// The bytes of a phase.
+#[track_caller]
+fn phase_bytes(record: &Value, name: &str) -> u64 {
+    let phases = record["phases"].as_array().expect("a list");
+    let phase = phases.iter().find(|phase| phase["name"] == name).expect("a phase of that name");
+    phase["bytes"].as_u64().expect("a count")
+}
+
 fn statistic(record: &Value, name: &str) -> u64 {
     let statistics = record["statistics"].as_array().expect("a list");
     let row = statistics.iter().find(|row| row["name"] == name).expect("a statistic of that name");
@@ -115,6 +142,116 @@ fn the_smallest_sort_area_merges_more_than_once() {
     assert!(statistic(&record, "sort intermediate merges") > 0);
     assert!(record["sort"]["multi_pass"].as_u64() > Some(0));
     assert!(held(&record, "sort_area_size"));
+}
+
+#[test]
+fn following_the_advice_gives_one_pass() {
+    for settings in [
+        &["sort_area_size=64K", "parallel_degree=1"][..],
+        &["sort_area_size=64K", "parallel_degree=2", "sort_direct_writes=true"],
+        &["sort_area_size=128K", "parallel_degree=2", "sort_read_fac=1"],
+    ] {
+        let record = run("400000", settings);
+        assert!(statistic(&record, "sort intermediate merges") > 0, "{settings:?}");
+        let advice =
+            finding(&record, "The sort needed intermediate merges")["advice"].as_str().expect("a text");
+        let area = advice.split_whitespace().next().expect("a setting");
+        assert!(area.starts_with("sort_area_size="), "{advice}");
+        let followed: Vec<&str> = [area].into_iter().chain(settings[1..].iter().copied()).collect();
+        let record = run("400000", &followed);
+        assert_eq!(statistic(&record, "sort intermediate merges"), 0, "{followed:?}");
+        assert!(record["sort"]["merge_passes"].as_u64() <= Some(1), "{followed:?}");
+    }
+}
+
+#[test]
+fn phases_share_no_bytes() {
+    let record = run("400000", &["parallel_degree=2", SMALL_AREA]);
+    let [scan, sample] = ["table scan", "sample"].map(|name| phase_bytes(&record, name));
+    let functions = record["io_functions"].as_array().expect("a list");
+    let moved = |name: &str| {
+        let row = functions.iter().find(|row| row["function"] == name).expect("a function of that name");
+        row["reads"]["bytes"].as_u64().expect("a count") + row["writes"]["bytes"].as_u64().expect("a count")
+    };
+    assert_eq!(scan + sample, moved("table reads"));
+    assert!(sample > 0 && sample <= 256 * 8192, "{sample}");
+    let sorted = ["run generation", "intermediate merges", "merge and index", "join"];
+    let bytes: u64 = sorted.iter().map(|name| phase_bytes(&record, name)).sum();
+    assert_eq!(bytes, moved("temp writes") + moved("temp reads") + moved("index writes"));
+}
+
+#[test]
+fn a_run_of_some_size_is_judged_by_what_the_kernel_counted() {
+    let record = run("2M", &[]);
+    let receipt = receipt(&record, "filesystemio_options", "asked: ");
+    let evidence = receipt["evidence"].as_str().expect("a text");
+    let filesystem = record["devices"][0]["filesystem"].as_str().expect("a text");
+    if !["ext4", "xfs"].contains(&filesystem) || evidence.contains("no block device") {
+        println!("skipped: {filesystem} moves other bytes than it is asked for");
+        return;
+    }
+    assert!(evidence.contains("/proc/self/io: ") && evidence.contains("by everybody"), "{evidence}");
+    assert_eq!(receipt["held"], "held", "{receipt}");
+}
+
+#[test]
+fn requests_overlap_only_when_they_are_asynchronous() {
+    for (method, options) in [("sync", "directio"), ("threads", "setall"), ("auto", "setall")] {
+        let settings = [&format!("io_method={method}"), &format!("filesystemio_options={options}")];
+        let record = run("400000", &[settings[0], settings[1], SMALL_AREA]);
+        let receipt = receipt(&record, "filesystemio_options", "times as long");
+        assert_eq!(receipt["held"], "held", "{method}: {receipt}");
+    }
+}
+
+#[test]
+fn read_ahead_is_bounded_by_its_setting() {
+    for (ahead, options) in [("1", "setall"), ("2", "setall"), ("4", "asynch")] {
+        let ahead = format!("scan_read_ahead={ahead}");
+        let record = run("400000", &[&ahead, &format!("filesystemio_options={options}")]);
+        receipt(&record, "scan_read_ahead", "in flight on average");
+    }
+}
+
+#[test]
+fn memory_is_held_against_what_was_declared() {
+    let record = run("400000", &["sort_area_size=1M"]);
+    let receipt = receipt(&record, "memory budget", "peak resident set");
+    assert_eq!(receipt["held"], "held", "{receipt}");
+}
+
+#[test]
+fn a_read_cost_is_judged_by_the_merges_that_followed() {
+    let given = ["sort_read_fac=40", "parallel_degree=1"];
+    let record = run("400000", &[given[0], given[1], SMALL_AREA]);
+    assert_eq!(receipt(&record, "sort_read_fac", "planned ")["held"], "held");
+    let record = run("40000", &[given[0], given[1], "sort_area_size=512K"]);
+    assert_eq!(receipt(&record, "sort_read_fac", "no merge plan depended on it")["held"], "not_checked");
+}
+
+#[test]
+fn the_cache_and_its_writers_leave_receipts() {
+    let conventional =
+        ["sort_direct_writes=false", SMALL_AREA, "db_cache_size=1M", "db_block_write_batch=16"];
+    let record = run("100000", &conventional);
+    assert_eq!(receipt(&record, "db_cache_size", "128 buffers of 8K")["held"], "held");
+    assert_eq!(receipt(&record, "db_block_write_batch", "each on average")["held"], "held");
+    assert_eq!(receipt(&record, "db_writer_processes", "1 session of DBWR")["held"], "held");
+    let record = run(ROWS, &["db_cache_size=1M"]);
+    assert_eq!(receipt(&record, "db_cache_size", "the cache was not used")["held"], "not_checked");
+}
+
+#[test]
+fn a_serial_scan_reads_as_asked() {
+    for asked in ["true", "false"] {
+        let setting = format!("serial_direct_read={asked}");
+        let record = run(ROWS, &[&setting, "parallel_degree=1"]);
+        assert_eq!(receipt(&record, "serial_direct_read", "the scan read ")["held"], "held", "{asked}");
+        let record = run(ROWS, &[&setting, "parallel_degree=2"]);
+        let receipt =
+            receipt(&record, "serial_direct_read", "no effect: parallel scans always read directly");
+        assert_eq!(receipt["held"], "not_checked");
+    }
 }
 
 #[test]

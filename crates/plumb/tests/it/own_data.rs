@@ -38,7 +38,8 @@ fn a_csv_file_is_loaded_indexed_and_checked() {
     for columns in [&["city,name"][..], &["area", "desc,opened"], &["zip"]] {
         let arguments = ["index", "shops"].into_iter().chain(columns.iter().copied());
         let built = fine(directory.path(), arguments.chain(["--set", "sort_area_size=64K"]));
-        assert!(built.contains("VALID"), "{built}");
+        assert!(built.contains(": UNVERIFIED (no check of the result was run, "), "{built}");
+        assert!(built.ends_with(": UNVERIFIED; run `plumb check shops` to verify it\n"), "{built}");
     }
     let listed = fine(directory.path(), ["list", "tables"]);
     assert!(listed.contains("SHOPS_CITY_NAME_IX"), "{listed}");
@@ -87,6 +88,19 @@ fn gzip_other_delimiters_null_texts_and_given_types_work() {
     assert!(loaded.contains("3 rows"), "{loaded}");
     fine(directory.path(), ["index", "d", "amount,code"]);
     fine(directory.path(), ["check", "d"]);
+}
+
+#[test]
+fn a_blank_line_is_a_null_in_one_column_and_skipped_and_said_in_several() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    write(directory.path(), "one.csv", "a\n1\n\n3\n");
+    let loaded = fine(directory.path(), ["load", "one.csv", "--table", "one"]);
+    assert!(loaded.contains("one.csv: 3 rows\n"), "{loaded}");
+    assert!(!loaded.contains("blank"), "{loaded}");
+    write(directory.path(), "two.csv", "a,b\n1,2\n\n3,4\n\n\n");
+    let loaded = fine(directory.path(), ["load", "two.csv", "--table", "two"]);
+    assert!(loaded.contains("two.csv: 2 rows\n") && loaded.ends_with("3 blank lines skipped\n"), "{loaded}");
+    fine(directory.path(), ["check"]);
 }
 
 #[test]

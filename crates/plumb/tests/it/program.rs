@@ -24,8 +24,10 @@ pub fn command(directory: &Path) -> Command {
 
 /// Runs it to its end.
 pub fn plumb<A: AsRef<OsStr>>(directory: &Path, arguments: impl IntoIterator<Item = A>) -> Ended {
-    let Output { status, stdout, stderr } =
-        command(directory).args(arguments).output().expect("the program starts");
+    ended(command(directory).args(arguments).output().expect("the program starts"))
+}
+
+fn ended(Output { status, stdout, stderr }: Output) -> Ended {
     Ended {
         code: status.code(),
         stdout: String::from_utf8(stdout).expect("the program prints UTF-8"),
@@ -56,4 +58,28 @@ pub fn names(directory: &Path) -> Vec<String> {
         entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     names
+}
+
+/// Runs it as a user who may write nowhere; `None`, and said so, where that cannot be arranged.
+pub fn as_nobody(directory: &Path, arguments: &[&str]) -> Option<Ended> {
+    let program = env!("CARGO_BIN_EXE_plumb");
+    // A test that is nobody already needs no help; and nobody must be able to start the program.
+    let nobody = ["--reuid=65534", "--regid=65534", "--clear-groups", "--"];
+    let may = |what: &[&str]| {
+        let tried = Command::new("setpriv").args(nobody).args(what).stdin(Stdio::null()).output();
+        tried.is_ok_and(|output| output.status.success())
+    };
+    if !may(&[program, "--version"]) {
+        println!("skipped: setpriv is missing, or may not run {program} as nobody");
+        return None;
+    }
+    let output = Command::new("setpriv")
+        .args(nobody)
+        .arg(program)
+        .args(arguments)
+        .current_dir(directory)
+        .stdin(Stdio::null())
+        .output()
+        .expect("seen to start");
+    Some(ended(output))
 }

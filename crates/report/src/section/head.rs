@@ -39,7 +39,10 @@ pub(crate) fn headline(context: &ReportContext) -> Vec<Headline> {
         Headline {
             name: "Elapsed",
             value: format!("{} s", Seconds(header.elapsed_ns).figure()),
-            aside: format!("on {} CPUs", header.host.cpus),
+            aside: match header.host.cpus {
+                1 => "on 1 CPU".to_string(),
+                cpus => format!("on {cpus} CPUs"),
+            },
         },
         Headline {
             name: "DB Time",

@@ -20,6 +20,9 @@ pub(super) fn profile(context: &ReportContext) -> Option<Section> {
             "MB/s (2^20 bytes) over seconds from the begin, in buckets of {} s",
             chart.bucket_s
         ));
+        section = section.note(
+            "streams cover the whole run, that is all phases below; the other sections cover the measured operation alone",
+        );
         if context.calibration.is_some() {
             section = section.note("% of device: of its sequential read or write as calibrated");
         }
@@ -38,7 +41,8 @@ fn series(context: &ReportContext, chart: &Chart) -> Table {
         Column::number("MB/s\nwhile active"),
         Column::number("MB/s\npeak"),
         Column::number("% of device\nwhile active"),
-    ]);
+    ])
+    .with_caption("Streams, whole run");
     for series in &chart.series {
         let bytes = series.bytes.iter().sum();
         let active = series.bytes.iter().filter(|bytes| **bytes > 0).count();
@@ -69,7 +73,8 @@ fn phases(phases: &[Phase]) -> Table {
         Column::number("Rows/s"),
         Column::number("Data"),
         Column::number("MB/s"),
-    ]);
+    ])
+    .with_caption("Phases");
     for phase in phases {
         let elapsed_ns = phase.end_ns.saturating_sub(phase.start_ns);
         let rows_per_s = PerSecond { total: phase.rows as f64, elapsed_ns }.rate();

@@ -3,7 +3,7 @@
 use super::Section;
 use crate::ReportContext;
 use crate::context::{HostCpu, Memory};
-use crate::format::{Figure, PerSecond, Percent, Seconds, Size, Total, grouped};
+use crate::format::{Count, Figure, PerSecond, Percent, Seconds, Size, Total, grouped};
 use crate::table::{Cell, Column, RowKind, Table, Tone};
 
 /// Memory that was declared against memory that was used.
@@ -49,7 +49,9 @@ pub(super) fn load_profile(context: &ReportContext) -> Section {
         Table::new(vec![Column::text("Load"), Column::number("Total"), Column::number("Per Second")]);
     for row in &context.load_profile {
         let per_second = PerSecond { total: row.total, elapsed_ns: context.header.elapsed_ns };
-        table.row(vec![Cell::from(&row.name), Cell::of(Total(row.total)), Cell::of(per_second)]);
+        let total =
+            if row.is_count { Cell::of(Count(row.total.round() as u64)) } else { Cell::of(Total(row.total)) };
+        table.row(vec![Cell::from(&row.name), total, Cell::of(Total(per_second.rate()))]);
     }
     Section::front("load-profile", "Load Profile").table(table)
 }

@@ -23,7 +23,7 @@ fn work_areas(sort: &Sort) -> Table {
         Column::number("Multi-pass"),
         Column::number("Rows"),
         Column::number("Runs"),
-        Column::number("Run data"),
+        Column::number("First runs"),
         Column::number("Merge\npasses"),
         Column::number("Merge\nwidth"),
         Column::number("Intermediate\nmerges"),
@@ -65,7 +65,7 @@ fn servers(servers: &[SortServer]) -> Table {
         Column::number("Rows"),
         Column::number("% of\nrows"),
         Column::number("Runs"),
-        Column::number("Run data"),
+        Column::number("All runs\nwritten"),
         Column::number("Merge\npasses"),
         Column::number("Merge\nwidth"),
     ])

@@ -46,12 +46,25 @@ pub(super) struct Records {
     /// The line that `start` is on, the first being 1.
     next_line: u64,
 
+    /// What an empty line is.
+    empty_lines: EmptyLines,
+    /// Empty lines passed over since that was last said.
+    skipped: u64,
     /// The line the current record started on.
     line: u64,
     /// Where its fields are in `buffer`.
     fields: Vec<Field>,
     /// Indices of fields that hold doubled quotes.
     escaped: Vec<usize>,
+}
+
+/// What a line without a character is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum EmptyLines {
+    /// Nothing: counted and passed over.
+    Skipped,
+    /// A record of one empty field.
+    Records,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -87,6 +100,8 @@ impl Records {
             end: 0,
             input_ended: false,
             next_line: 1,
+            empty_lines: EmptyLines::Skipped,
+            skipped: 0,
             line: 1,
             fields: Vec::new(),
             escaped: Vec::new(),
@@ -96,11 +111,22 @@ impl Records {
         Ok(records)
     }
 
+    /// Says what empty lines are from here on, and counts those skipped anew.
+    pub(super) fn set_empty_lines(&mut self, empty_lines: EmptyLines) {
+        self.empty_lines = empty_lines;
+        self.skipped = 0;
+    }
+
+    /// Empty lines passed over since.
+    pub(super) fn skipped_lines(&self) -> u64 {
+        self.skipped
+    }
+
     /// Goes to the next record; false at the end of the input.
     #[inline]
     pub(super) fn advance(&mut self) -> Result<bool, RecordError> {
         loop {
-            if self.skip_empty_lines() {
+            if self.find_record() {
                 match self.scan()? {
                     Scan::Complete { next, lines } => {
                         self.start = next;
@@ -145,8 +171,12 @@ impl Records {
 
     /// Moves to the first byte of a record; false where there is none yet.
     #[inline]
-    fn skip_empty_lines(&mut self) -> bool {
+    fn find_record(&mut self) -> bool {
         while self.start < self.end {
+            if self.empty_lines == EmptyLines::Records {
+                self.line = self.next_line;
+                return true;
+            }
             match self.buffer[self.start] {
                 b'\n' => self.start += 1,
                 b'\r' if self.start + 1 < self.end => {
@@ -160,6 +190,7 @@ impl Records {
                 }
             }
             self.next_line += 1;
+            self.skipped += 1;
         }
         false
     }

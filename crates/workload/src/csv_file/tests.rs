@@ -217,6 +217,18 @@ fn null_has_the_texts_the_caller_names() {
 }
 
 #[test]
+fn an_empty_line_is_a_row_of_one_column_and_none_of_several() {
+    check(b"a\n1\n\n3\n", "a NUMBER(1)", "1\nNULL\n3");
+    check(b"\n\na\r\nx\r\n\r\n", "a VARCHAR2(1)", "x\nNULL");
+    for types in [&[][..], &["NUMBER", "NUMBER"]] {
+        let given = Given::new(b"a,b\n1,2\n\n3,4\n\n\n");
+        let file = given.open(typed(types)).unwrap();
+        assert_eq!(shown(&file).unwrap(), "1|2\n3|4");
+        assert_eq!(file.skipped_lines(), 3, "{types:?}");
+    }
+}
+
+#[test]
 fn names_are_made_usable() {
     let given = Given::new(b"id, id ,,ID,id_2,\"a b\"\n1,2,3,4,5,6\n");
     let file = given.open(CsvOptions::default()).unwrap();

@@ -1,11 +1,11 @@
 //! Blocks, extents, files and the buffer cache.
 
 use super::super::Story;
-use super::Finding;
+use super::{Finding, counted};
 use plumb_engine::Setting;
 use plumb_engine::storage::tablespace::Purpose;
-use plumb_events::{SessionKind, Statistic};
-use plumb_units::{Bytes, RowCount};
+use plumb_events::Statistic;
+use plumb_units::Bytes;
 
 /// What is fixed when a database is made agrees with what is asked, or nobody asked.
 fn fixed(story: &Story<'_>, setting: Setting, agrees: bool, evidence: String) -> Option<Finding> {
@@ -92,47 +92,72 @@ pub(super) fn growth(story: &Story<'_>) -> Option<Finding> {
     }
 }
 
-/// The buffer cache, where runs go through it.
+/// Why a setting of the cache has no effect.
+const CACHE_UNUSED: &str = "the cache was not used: this setting had no effect";
+
+/// Whether a session looked for a block in the cache or put one there.
+fn cache_was_used(story: &Story<'_>) -> bool {
+    let kinds = [Statistic::FreeBufferRequested, Statistic::PhysicalWritesFromCache, Statistic::LogicalReads];
+    kinds.iter().any(|kind| story.measured.period.statistic(*kind) > 0)
+}
+
+/// What is said of a setting of a cache that was not used, if somebody set it.
+fn unused(story: &Story<'_>, setting: Setting) -> Option<Finding> {
+    story.instance.settings.is_explicit(setting).then(|| Finding::not_checked(CACHE_UNUSED))
+}
+
+/// The buffer cache's frames against its size.
 pub(super) fn cache(story: &Story<'_>) -> Option<Finding> {
-    let period = &story.measured.period;
-    let [asked_for, written, reads] =
-        [Statistic::FreeBufferRequested, Statistic::PhysicalWritesFromCache, Statistic::LogicalReads]
-            .map(|kind| period.statistic(kind));
-    if asked_for + written + reads == 0 {
-        let explicit = story.instance.settings.is_explicit(Setting::DbCacheSize);
-        return explicit.then(|| {
-            Finding::not_checked("no block went through the buffer cache: this setting had no effect")
-        });
+    if !cache_was_used(story) {
+        return unused(story, Setting::DbCacheSize);
     }
     let asked = story.instance.settings.number(Setting::DbCacheSize);
-    let declared =
-        story.measured.outcome.memory.iter().find(|(name, _)| name.to_lowercase().contains("cache"));
-    let evidence =
-        format!("{} buffers requested, {} blocks written by DBWR", RowCount(asked_for), RowCount(written));
-    Some(match declared {
-        Some((name, bytes)) => {
-            // Headers of the buffers may be on top.
-            Finding::that(bytes.0.abs_diff(asked) <= asked / 4, format!("{name} has {bytes}; {evidence}"))
-        }
-        None => Finding::not_checked(evidence),
-    })
+    let block = story.instance.tablespace(Purpose::Users).block_size.bytes() as u64;
+    let frames = story.instance.cache().options().frame_count as u64;
+    let found = frames * block;
+    let count = |kind| story.measured.period.statistic(kind);
+    let evidence = format!(
+        "the cache has {} of {}, {}; {} requested, {} written by DBWR",
+        counted(frames, "buffer"),
+        Bytes(block).as_setting(),
+        Bytes(found),
+        counted(count(Statistic::FreeBufferRequested), "buffer"),
+        counted(count(Statistic::PhysicalWritesFromCache), "block")
+    );
+    Some(Finding::that(found <= asked && found + block > asked, evidence))
+}
+
+/// The sessions of database writers.
+fn writer_sessions(story: &Story<'_>) -> u64 {
+    story.measured.period.sessions.iter().filter(|session| session.name.starts_with("DBW")).count() as u64
 }
 
 /// Database writers that lived.
 pub(super) fn writers(story: &Story<'_>) -> Option<Finding> {
-    let period = &story.measured.period;
-    let explicit = story.instance.settings.is_explicit(Setting::DbWriterProcesses);
-    let asked = story.instance.settings.number(Setting::DbWriterProcesses);
-    let lived =
-        period.sessions.iter().filter(|session| session.kind == SessionKind::Background).count() as u64;
-    let batches = period.statistic(Statistic::DbwrBatches);
+    let lived = writer_sessions(story);
     if lived == 0 {
-        return explicit.then(|| {
-            Finding::not_checked("no block went through the buffer cache: this setting had no effect")
-        });
+        return unused(story, Setting::DbWriterProcesses);
     }
-    Some(Finding::that(
-        lived == asked,
-        format!("{lived} background sessions, {} write batches", RowCount(batches)),
-    ))
+    let asked = story.instance.settings.number(Setting::DbWriterProcesses);
+    let batches = story.measured.period.statistic(Statistic::DbwrBatches);
+    let evidence = format!("{} of DBWR, {}", counted(lived, "session"), counted(batches, "write batch"));
+    Some(Finding::that(lived == asked, evidence))
+}
+
+/// Blocks of a batch of the database writers.
+pub(super) fn write_batch(story: &Story<'_>) -> Option<Finding> {
+    let period = &story.measured.period;
+    let batches = period.statistic(Statistic::DbwrBatches);
+    if batches == 0 {
+        return unused(story, Setting::DbBlockWriteBatch);
+    }
+    let asked = story.instance.settings.number(Setting::DbBlockWriteBatch);
+    let blocks = period.statistic(Statistic::PhysicalWritesFromCache);
+    let evidence = format!(
+        "{} in {}, {:.1} each on average",
+        counted(blocks, "block"),
+        counted(batches, "batch"),
+        blocks as f64 / batches as f64
+    );
+    Some(Finding::that(blocks <= asked.saturating_mul(batches), evidence))
 }

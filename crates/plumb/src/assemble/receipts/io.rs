@@ -1,22 +1,21 @@
 //! How requests reached the files: direct or not, by which method, how many at once, how large.
 
 use super::super::Story;
-use super::super::phases::Timeline;
-use super::Finding;
+use super::{Finding, counted};
 use crate::measure::FileEvidence;
 use plumb_engine::Setting;
 use plumb_engine::storage::tablespace::Purpose;
-use plumb_events::{IoStream, SessionKind, SessionTotals, Statistic};
+use plumb_events::{Event, IoStream, SessionTotals, Statistic};
 use plumb_io::{DirectIo, MethodKind};
 use plumb_units::{Bytes, RowCount};
 
-/// Below this the device's counters say more about others than about us.
+/// Below this the program's own files are too large a part of what the kernel counts.
 const BYTES_TO_JUDGE: u64 = 16 * Bytes::M;
-/// The share of bytes asked for that a device must have seen.
-const DEVICE_SHARE_MIN: f64 = 0.5;
+/// The share of bytes asked for that the kernel must have moved for this process.
+const PROCESS_SHARE_MIN: f64 = 0.95;
 /// Pages that a direct file may have in the page cache: its header may be read through it.
 const PAGES_OF_DIRECT_MAX: u64 = 64;
-/// File systems whose device is not the one that moves the bytes.
+/// File systems that move other bytes than they are asked for, or by other processes.
 const INDIRECT_FILE_SYSTEMS: [&str; 4] = ["btrfs", "overlay", "zfs", "bcachefs"];
 
 /// Whether direct I/O was asked for.
@@ -71,80 +70,51 @@ pub(super) fn page_cache(story: &Story<'_>) -> Option<Finding> {
     Some(Finding::that(after > 0, evidence))
 }
 
-/// Bytes at the block device against bytes asked for.
+/// Bytes that the kernel moved between this process and a device, against bytes asked for.
 pub(super) fn device_bytes(story: &Story<'_>) -> Option<Finding> {
     let measured = story.measured;
-    let period = &measured.period;
-    let asked =
-        [Statistic::PhysicalReadBytes, Statistic::PhysicalWriteBytes].map(|kind| period.statistic(kind));
+    let asked = [Statistic::PhysicalReadBytes, Statistic::PhysicalWriteBytes]
+        .map(|kind| measured.period.statistic(kind));
     let mut evidence = format!("asked: {} read, {} written", Bytes(asked[0]), Bytes(asked[1]));
-    if let Some(process) = &measured.process_io {
+    let process = measured.process_io.as_ref();
+    if let Some(process) = process {
         evidence.push_str(&format!(
             "; /proc/self/io: {} fetched from and {} sent to a device for this process",
             process.read_bytes, process.write_bytes
         ));
     }
-    let seen = measured
-        .disks
-        .values()
-        .fold([0, 0], |sum, disk| [sum[0] + disk.reads.bytes.0, sum[1] + disk.writes.bytes.0]);
-    if measured.disks.is_empty() {
-        return Some(Finding::not_checked(format!("{evidence}; no block device is visible")));
-    }
-    let names = measured.disks.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
-    evidence.push_str(&format!(
-        "; {names}: {} read, {} written by everybody",
-        Bytes(seen[0]),
-        Bytes(seen[1])
-    ));
-    let indirect = story.devices.iter().any(|device| {
-        device.block.is_none() || INDIRECT_FILE_SYSTEMS.contains(&device.mount.file_system.as_str())
-    });
-    if !is_direct(story) || indirect || asked.iter().sum::<u64>() < BYTES_TO_JUDGE {
+    evidence.push_str(&at_the_devices(story));
+    let judged =
+        is_direct(story) && !is_indirect(story) && asked.iter().any(|bytes| *bytes >= BYTES_TO_JUDGE);
+    let Some(process) = process.filter(|_| judged) else {
         return Some(Finding::not_checked(evidence));
-    }
-    // Others add to what the device counts and never take away: less than was asked was served by a cache.
+    };
+    // The kernel counts each direct request where it is submitted: less came from a cache.
+    let moved = [process.read_bytes.0, process.write_bytes.0];
     let reached = asked
         .iter()
-        .zip(seen)
-        .all(|(asked, seen)| *asked < BYTES_TO_JUDGE || seen as f64 >= *asked as f64 * DEVICE_SHARE_MIN);
+        .zip(moved)
+        .all(|(asked, moved)| *asked < BYTES_TO_JUDGE || moved as f64 >= *asked as f64 * PROCESS_SHARE_MIN);
     Some(Finding::that(reached, evidence))
 }
 
-/// Requests in flight: service time over the time in which the stream was active.
-pub(super) fn overlap(story: &Story<'_>) -> Option<Finding> {
-    let method = story.instance.access.method.kind();
-    let options = story.instance.settings.word(Setting::FilesystemioOptions);
-    let streams = [IoStream::TableReads, IoStream::TempWrites, IoStream::TempReads, IoStream::IndexWrites];
-    let timeline = Timeline::of(story);
-    let mut shown = Vec::new();
-    let mut most = 0.0_f64;
-    for stream in streams {
-        let total = story.measured.period.stream(stream);
-        let busy = timeline.busy_in_build(stream);
-        if busy.0 == 0 {
-            continue;
-        }
-        let in_flight = total.time.0 as f64 / busy.0 as f64;
-        most = most.max(in_flight);
-        shown.push(format!("{} {in_flight:.1}", stream.name()));
-    }
-    if shown.is_empty() {
-        return None;
-    }
-    let evidence = format!("requests in flight on average while active: {}", shown.join(", "));
-    let asynchronous = method != MethodKind::Sync;
-    if asynchronous != matches!(options, "asynch" | "setall") {
-        return Some(Finding::not_checked(format!("{evidence}; {}", story.instance.access.method_reason)));
-    }
-    let sessions =
-        story.measured.period.sessions.iter().filter(|session| session.kind == SessionKind::Foreground);
-    Some(match asynchronous {
-        // Short streams on a fast device may have no two requests at once, and that is no contradiction.
-        true if most > 1.05 => Finding::held(evidence),
-        true => Finding::not_checked(evidence),
-        false => Finding::that(most <= sessions.count() as f64 * 1.05, evidence),
+/// Whether the kernel's count of a process's device bytes is not that of its requests.
+fn is_indirect(story: &Story<'_>) -> bool {
+    story.devices.iter().any(|device| {
+        device.block.is_none() || INDIRECT_FILE_SYSTEMS.contains(&device.mount.file_system.as_str())
     })
+}
+
+/// What the block devices counted: evidence beside ours, because others use them too.
+fn at_the_devices(story: &Story<'_>) -> String {
+    let disks = &story.measured.disks;
+    if disks.is_empty() {
+        return "; no block device is visible".to_string();
+    }
+    let read: Bytes = disks.values().map(|disk| disk.reads.bytes).sum();
+    let written: Bytes = disks.values().map(|disk| disk.writes.bytes).sum();
+    let names = disks.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+    format!("; {names}: {read} read, {written} written by everybody")
 }
 
 /// Which way requests went, by the engine's counters and the kernel's.
@@ -196,9 +166,12 @@ pub(super) fn queue_depth(story: &Story<'_>) -> Option<Finding> {
     }
     Some(match found == depth || story.instance.access.method.kind() == MethodKind::Sync {
         true => Finding::not_checked(format!(
-            "channels were opened for {found} requests each; fewer were in flight where buffers ran out"
+            "channels were opened for {} each; fewer were in flight where buffers ran out",
+            counted(found, "request")
         )),
-        false => Finding::contradicted(format!("channels were opened for {found} requests each")),
+        false => {
+            Finding::contradicted(format!("channels were opened for {} each", counted(found, "request")))
+        }
     })
 }
 
@@ -208,11 +181,9 @@ pub(super) fn request_size(story: &Story<'_>) -> Option<Finding> {
     let block = tablespace.block_size.bytes() as u64;
     let asked = story.instance.settings.number(Setting::DbFileMultiblockReadCount);
     let asked = asked.min(u64::from(tablespace.extent_blocks.0)) * block;
-    // Those who scan; the coordinator's sample is of single blocks.
-    let scans = |session: &&SessionTotals| session.statistics[Statistic::TableScanBlocks as usize] > 0;
     let mut requests = 0;
     let mut bytes = 0;
-    for session in story.measured.period.sessions.iter().filter(scans) {
+    for session in scanners(story) {
         for stream in [IoStream::TableReads, IoStream::CacheReads] {
             requests += session.streams[stream as usize].count;
             bytes += session.streams[stream as usize].bytes;
@@ -223,8 +194,8 @@ pub(super) fn request_size(story: &Story<'_>) -> Option<Finding> {
     }
     let mean = bytes / requests;
     let evidence = format!(
-        "{} reads of the table of {} on average; {} is {} of {}",
-        RowCount(requests),
+        "{} of the table of {} on average; {} is {} of {}",
+        counted(requests, "read"),
         Bytes(mean),
         Bytes(asked),
         asked / block,
@@ -238,5 +209,38 @@ pub(super) fn request_size(story: &Story<'_>) -> Option<Finding> {
             Finding::not_checked(evidence)
         }
         (true, false) => Finding::contradicted(evidence),
+    })
+}
+
+/// The sessions that scan; the coordinator's sample is of single blocks.
+pub(super) fn scanners<'a>(story: &'a Story<'_>) -> impl Iterator<Item = &'a SessionTotals> {
+    let scans = |session: &&SessionTotals| session.statistics[Statistic::TableScanBlocks as usize] > 0;
+    story.measured.period.sessions.iter().filter(scans)
+}
+
+/// Whether the serial scan went past the buffer cache.
+pub(super) fn serial_direct_read(story: &Story<'_>) -> Option<Finding> {
+    let settings = &story.instance.settings;
+    let explicit = settings.is_explicit(Setting::SerialDirectRead);
+    if story.instance.parallel_degree() > 1 {
+        return explicit.then(|| Finding::not_checked("no effect: parallel scans always read directly"));
+    }
+    let session = scanners(story).next()?;
+    let direct = session.streams[IoStream::TableReads as usize].bytes;
+    let scattered = session.events[Event::DbFileScatteredRead as usize].count;
+    let single = session.events[Event::DbFileSequentialRead as usize].count;
+    let blocks = session.statistics[Statistic::TableScanBlocks as usize];
+    let logical = session.statistics[Statistic::LogicalReads as usize];
+    let evidence = format!(
+        "the scan read {} directly; {}, {} into the cache for {} scanned",
+        Bytes(direct),
+        counted(logical, "logical read"),
+        counted(scattered + single, "read"),
+        counted(blocks, "block")
+    );
+    let block = story.instance.tablespace(Purpose::Users).block_size.bytes() as u64;
+    Some(match settings.word(Setting::SerialDirectRead) {
+        "true" => Finding::that(direct >= blocks * block && scattered == 0, evidence),
+        _ => Finding::that(direct == 0 && logical >= blocks, evidence),
     })
 }

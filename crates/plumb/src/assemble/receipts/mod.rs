@@ -7,15 +7,22 @@
 //! without effect, and the receipt says so. A setting that somebody asked for
 //! and that no rule covers is listed as not checked: no treatment without a
 //! receipt.
+//!
+//! The last receipt is of no setting: the memory that was declared, against the
+//! largest resident set.
 
 mod files;
+mod flight;
 mod io;
 mod sort;
 
-use super::Story;
+pub(super) use sort::given_cost;
+
+use super::{Story, memory};
 use crate::settings;
 use plumb_engine::Setting;
 use plumb_report::context::{Held, Receipt};
+use plumb_units::{Bytes, RowCount};
 
 /// What a rule found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,18 +58,22 @@ const RULES: &[(Setting, Rule)] = &[
     (Setting::FilesystemioOptions, io::open_flags),
     (Setting::FilesystemioOptions, io::page_cache),
     (Setting::FilesystemioOptions, io::device_bytes),
-    (Setting::FilesystemioOptions, io::overlap),
+    (Setting::FilesystemioOptions, flight::overlap),
     (Setting::IoMethod, io::method),
     (Setting::IoQueueDepth, io::queue_depth),
     (Setting::DbFileMultiblockReadCount, io::request_size),
+    (Setting::ScanReadAhead, flight::scan_read_ahead),
+    (Setting::SerialDirectRead, io::serial_direct_read),
     (Setting::DbBlockSize, files::block_size),
     (Setting::ExtentSize, files::extent_size),
     (Setting::DataFiles, files::striping),
     (Setting::DataFiles, files::growth),
     (Setting::DbCacheSize, files::cache),
     (Setting::DbWriterProcesses, files::writers),
+    (Setting::DbBlockWriteBatch, files::write_batch),
     (Setting::SortAreaSize, sort::area),
     (Setting::SortDirectWrites, sort::direct_writes),
+    (Setting::SortWriteBuffers, flight::write_buffers),
     (Setting::SortWriteBufferSize, sort::write_buffer_size),
     (Setting::SortReadFac, sort::read_fac),
     (Setting::ParallelDegree, sort::degree),
@@ -92,7 +103,43 @@ pub(super) fn receipts(story: &Story<'_>) -> Vec<Receipt> {
     if story.in_memory() {
         without_files(story, &mut receipts);
     }
+    receipts.push(memory_budget(story));
     receipts
+}
+
+/// The largest resident set against what was declared, with the stated overhead.
+fn memory_budget(story: &Story<'_>) -> Receipt {
+    let memory = memory::memory(story);
+    let declared: u64 = memory.areas.iter().map(|area| area.bytes).sum();
+    let overhead = memory.overhead_bytes.unwrap_or(0);
+    let finding = match memory.peak_rss_bytes {
+        None => Finding::not_checked("the kernel does not tell the peak of the build alone"),
+        Some(peak) => Finding::that(
+            peak <= declared + overhead,
+            format!(
+                "/proc/self/status: the peak resident set is {}; {} are declared and {} stated beside them",
+                Bytes(peak),
+                Bytes(declared),
+                Bytes(overhead)
+            ),
+        ),
+    };
+    Receipt {
+        setting: "memory budget".to_string(),
+        asked: Bytes(declared + overhead).to_string(),
+        evidence: finding.evidence,
+        held: finding.held,
+    }
+}
+
+/// `1 run`, `2 runs`.
+fn counted(count: u64, noun: &str) -> String {
+    let ending = match (count, noun.ends_with("ch") || noun.ends_with("ss")) {
+        (1, _) => "",
+        (_, true) => "es",
+        (_, false) => "s",
+    };
+    format!("{} {noun}{ending}", RowCount(count))
 }
 
 /// With files in memory nothing about files can be observed from outside.

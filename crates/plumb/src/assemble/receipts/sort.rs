@@ -2,12 +2,23 @@
 
 use super::super::Story;
 use super::super::sort::first_run_bytes;
-use super::Finding;
+use super::{Finding, counted};
 use plumb_engine::Setting;
 use plumb_engine::index::build::SortServerOutcome;
+use plumb_engine::sort::merge_plan::{self, MergeCost, MergeShape};
+use plumb_engine::sort::plan::SortPlan;
+use plumb_engine::storage::tablespace::Purpose;
 use plumb_events::{IoStream, Statistic};
 use plumb_units::{Bytes, RowCount};
 
+/// The record that a plan is worked out for; area and buffers do not depend on it.
+const RECORD_BYTES: usize = 16;
+/// What an area may lose to the size of a record.
+const AREA_SLACK: u64 = 4 * Bytes::K;
+/// The records of the shortest strips.
+const STRIP_RECORDS_MIN: u64 = 16 * 1024;
+/// Requests from which a mean size is judged.
+const REQUESTS_MIN: u64 = 16;
 /// Why a setting of the spill has no effect.
 const IN_MEMORY: &str = "the sort fitted in memory: this setting had no effect";
 
@@ -16,52 +27,66 @@ fn servers<'a>(story: &'a Story<'_>) -> &'a [SortServerOutcome] {
 }
 
 fn in_memory(story: &Story<'_>) -> bool {
-    servers(story).iter().all(|server| server.run_count == 0)
+    !spilled(story)
 }
 
-/// Runs against the area that made them.
+/// Whether a server wrote a run.
+pub(super) fn spilled(story: &Story<'_>) -> bool {
+    servers(story).iter().any(|server| server.run_count > 0)
+}
+
+/// The plan that the settings make, worked out anew.
+pub(super) fn plan(story: &Story<'_>) -> Option<SortPlan> {
+    SortPlan::new(story.instance, RECORD_BYTES, 0).ok()
+}
+
+/// The memory that the areas mapped, and the runs that came out of them.
 pub(super) fn area(story: &Story<'_>) -> Option<Finding> {
+    let plan = plan(story)?;
     let asked = story.instance.settings.number(Setting::SortAreaSize);
-    let runs: u64 = servers(story).iter().map(|server| server.run_count).sum();
-    let rows: u64 = servers(story).iter().map(|server| server.row_count).sum();
-    let given = servers(story).iter().map(|server| server.area.0).max().unwrap_or(0);
+    let mapped = || servers(story).iter().map(|server| server.area_mapped.0);
+    let (least, most) = (mapped().min()?, mapped().max()?);
+    // The write buffers come out of the area with auto, and on top of it with true.
+    let from_area = asked - plan.area.0;
+    let memory =
+        format!("areas of {} mapped and {} of write buffers out of them", Bytes(most), Bytes(from_area));
+    let fits = most + from_area <= asked && least + from_area + AREA_SLACK >= asked;
     let count = |kind| RowCount(story.measured.period.statistic(kind));
     let sorts = format!(
         "sorts: {} in memory, {} on disk",
         count(Statistic::SortsMemory),
         count(Statistic::SortsDisk)
     );
+    let runs: u64 = servers(story).iter().map(|server| server.run_count).sum();
     if runs == 0 {
-        let evidence =
-            format!("{} rows fitted in areas of {} at most; {sorts}", RowCount(rows), Bytes(given));
-        return Some(Finding::that(given <= asked, evidence));
+        return Some(Finding::that(fits, format!("{memory}; {sorts}")));
     }
-    let bytes = first_run_bytes(story);
-    let mean = bytes / runs;
-    let expected: u64 = servers(story)
-        .iter()
-        .filter(|server| server.run_count > 0)
-        .map(|server| {
-            // Every server's last run is what is left over.
-            let share = u128::from(bytes) * u128::from(server.row_count) / u128::from(rows.max(1));
-            u64::try_from(share).unwrap_or(u64::MAX).div_ceil(server.area.0.max(1))
-        })
-        .sum();
-    let merges: u64 = servers(story).iter().map(|server| server.intermediate_merges).sum();
+    let mean = first_run_bytes(story) / runs;
+    let largest = plan.area.0 + plan.area.0 / 16 + 64 * Bytes::K;
+    let smallest = smallest_run(story, &plan);
     let evidence = format!(
-        "{} runs of {} on average for {} of records; full areas of {} make {}, and sorted strips of an area are runs of \
-         their own where one merge takes them all; {} intermediate merges; {sorts}",
-        RowCount(runs),
+        "{memory}; {} of {} on average, where such an area makes runs of {} to {}, the smaller ones where one merge takes \
+         them all; {sorts}",
+        counted(runs, "run"),
         Bytes(mean),
-        Bytes(bytes),
-        Bytes(given),
-        RowCount(expected),
-        RowCount(merges),
+        Bytes(smallest),
+        Bytes(largest),
     );
-    // Records lie in the area as they do in a run, or with an entry of their own beside them:
-    // runs are never larger than the area but for their block headers.
-    let agrees = given <= asked && mean <= given + given / 16 + 64 * Bytes::K;
-    Some(Finding::that(agrees, evidence))
+    Some(Finding::that(fits && mean <= largest && mean >= smallest, evidence))
+}
+
+/// The least mean of the runs of a working area: half of a sorted strip, or a
+/// quarter of an area that is smaller than that. Records with long keys share the
+/// area with entries of 16 bytes and their strips are shorter, and every server's
+/// last run is what was left over.
+fn smallest_run(story: &Story<'_>, plan: &SortPlan) -> u64 {
+    let rows: u64 = servers(story).iter().map(|server| server.row_count).sum();
+    let runs: u64 = servers(story).iter().map(|server| server.run_count).sum();
+    let spilled = servers(story).iter().filter(|server| server.run_count > 0).count() as u64;
+    let record = first_run_bytes(story) / rows.max(1);
+    let full = (STRIP_RECORDS_MIN * record / 2).min(plan.area.0 / 4);
+    // One left-over run a server may be as small as it likes.
+    full * runs.saturating_sub(spilled) / runs.max(1)
 }
 
 /// Who wrote the runs.
@@ -75,10 +100,10 @@ pub(super) fn direct_writes(story: &Story<'_>) -> Option<Finding> {
     let batches = period.statistic(Statistic::DbwrBatches);
     let outcome = &story.measured.outcome;
     let evidence = format!(
-        "{} run blocks written by the sort itself, {} by DBWR in {} batches ({})",
-        RowCount(direct),
+        "{} written by the sort itself, {} by DBWR in {} ({})",
+        counted(direct, "run block"),
         RowCount(cached),
-        RowCount(batches),
+        counted(batches, "batch"),
         outcome.direct_writes_reason
     );
     let asked = match story.instance.settings.word(Setting::SortDirectWrites) {
@@ -108,40 +133,112 @@ pub(super) fn write_buffer_size(story: &Story<'_>) -> Option<Finding> {
         return explicit
             .then(|| Finding::not_checked("runs went through the buffer cache: this setting had no effect"));
     }
+    let plan = plan(story)?;
     let asked = settings.number(Setting::SortWriteBufferSize);
+    let planned = plan.write_buffer_bytes as u64;
     let mean = writes.bytes / writes.count;
-    let evidence = format!("{} writes of runs of {} on average", RowCount(writes.count), Bytes(mean));
-    if mean * 2 < asked && !settings.is_explicit(Setting::SortWriteBufferSize) {
-        // auto has shrunk the buffers, and nobody asked for their size.
-        return None;
+    let evidence = format!("{} of runs of {} on average", counted(writes.count, "write"), Bytes(mean));
+    let block = story.instance.tablespace(Purpose::Temp).block_size.bytes() as u64;
+    if planned != asked.next_multiple_of(block) {
+        // auto has shrunk the buffers, or an extent is smaller.
+        let why =
+            format!("{evidence}; the buffers were made {}: {}", Bytes(planned), plan.direct_writes_reason);
+        return settings.is_explicit(Setting::SortWriteBufferSize).then(|| Finding::not_checked(why));
     }
-    let block =
-        story.instance.tablespace(plumb_engine::storage::tablespace::Purpose::Temp).block_size.bytes() as u64;
-    Some(match (mean <= asked.next_multiple_of(block), mean * 2 >= asked) {
-        (false, _) => Finding::contradicted(evidence),
-        (true, true) => Finding::held(evidence),
-        // Small runs end inside a buffer, and auto shrinks the buffers to a tenth of the area.
-        (true, false) => {
-            Finding::not_checked(format!("{evidence}; {}", story.measured.outcome.direct_writes_reason))
-        }
-    })
+    // Writes end with their extent, and the last one of a server with its runs.
+    if writes.count < REQUESTS_MIN {
+        return Some(Finding::not_checked(format!("{evidence}: too few to judge")));
+    }
+    Some(Finding::that(mean <= planned && mean * 2 >= planned, evidence))
 }
 
-/// The read cost that merges were planned with.
+/// The read cost that merges were planned with, by what followed from it: how
+/// wide the merges were, how often rows were read, and how much at once.
 pub(super) fn read_fac(story: &Story<'_>) -> Option<Finding> {
     let outcome = &story.measured.outcome;
     let asked = story.instance.settings.optional_number(Setting::SortReadFac)?;
     if in_memory(story) {
         return Some(Finding::not_checked(IN_MEMORY));
     }
-    let width = servers(story).iter().map(|server| server.merge_width).max().unwrap_or(0);
-    let reads = story.measured.period.stream(IoStream::TempReads);
-    let mean = Bytes(reads.bytes.checked_div(reads.count).unwrap_or(0));
-    let evidence = format!(
-        "merges planned with {} ({}): at most {width} runs wide, reads of {mean} on average",
-        outcome.sort_read_fac, outcome.sort_read_fac_source
-    );
-    Some(Finding::that(outcome.sort_read_fac == asked, evidence))
+    if outcome.sort_read_fac == 0 {
+        let why = format!("no merge plan depended on it: {}", outcome.sort_read_fac_source);
+        return Some(Finding::not_checked(why));
+    }
+    let plan = plan(story)?;
+    let merges: Vec<Merge> = servers(story)
+        .iter()
+        .filter_map(|server| Merge::that_depended(story, &plan, server, asked))
+        .collect();
+    let shown: Vec<String> = merges.iter().map(Merge::shown).collect();
+    let agrees = !merges.is_empty() && merges.iter().all(Merge::agrees);
+    Some(Finding::that(agrees, shown.join("; ")))
+}
+
+/// The costs of a merge whose read cost was given: merging again counts as the write alone.
+pub(in crate::assemble) const fn given_cost(read_fac: f64) -> MergeCost {
+    MergeCost { read_fac, again: 1.0 }
+}
+
+/// A server's merges, planned and done.
+struct Merge {
+    server: String,
+    shape: MergeShape,
+    chunk: Bytes,
+    passes: u64,
+    width_done: u64,
+    passes_done: u64,
+    /// Reads, and their mean size.
+    reads: (u64, Bytes),
+}
+
+impl Merge {
+    /// The merges of a server whose plan depended on the read cost.
+    fn that_depended(
+        story: &Story<'_>,
+        plan: &SortPlan,
+        server: &SortServerOutcome,
+        fac: u64,
+    ) -> Option<Merge> {
+        let block = story.instance.tablespace(Purpose::Temp).block_size;
+        let memory = block.blocks_in(plan.area.0).0;
+        let (runs, most) = (server.run_count as usize, plan.chunk_blocks_max);
+        if runs == 0 || merge_plan::fits_one_pass(runs, memory, block.bytes(), most).is_some() {
+            return None;
+        }
+        let shape = merge_plan::plan(runs, memory, most, given_cost(fac as f64));
+        let session = story.measured.period.sessions.iter().find(|session| session.name == server.name)?;
+        let reads = &session.streams[IoStream::TempReads as usize];
+        Some(Merge {
+            server: server.name.clone(),
+            shape,
+            chunk: Bytes(u64::from(shape.chunk_blocks) * block.bytes() as u64),
+            passes: u64::from(merge_plan::passes(runs, shape.width)),
+            width_done: server.merge_width,
+            passes_done: server.merge_passes,
+            reads: (reads.count, Bytes(reads.bytes.checked_div(reads.count).unwrap_or(0))),
+        })
+    }
+
+    /// Requests end with a run and with an extent, so they are smaller on average, but hardly by half.
+    fn agrees(&self) -> bool {
+        let (count, mean) = self.reads;
+        let size = mean <= self.chunk && (count < REQUESTS_MIN || mean.0 * 2 >= self.chunk.0);
+        size && self.width_done <= self.shape.width as u64 && self.passes_done == self.passes
+    }
+
+    fn shown(&self) -> String {
+        format!(
+            "{}: planned {} wide in {} with reads of {}, done {} wide in {} with {} of {} on average",
+            self.server,
+            self.shape.width,
+            counted(self.passes, "pass"),
+            self.chunk,
+            self.width_done,
+            counted(self.passes_done, "pass"),
+            counted(self.reads.0, "read"),
+            self.reads.1
+        )
+    }
 }
 
 /// Servers that really lived.
@@ -156,7 +253,9 @@ pub(super) fn degree(story: &Story<'_>) -> Option<Finding> {
     let rows: u64 = servers(story).iter().map(|server| server.row_count).sum();
     let share = largest as f64 * 100.0 / rows.max(1) as f64;
     let evidence = format!(
-        "{scan} scan servers and {sort} sort servers lived; the busiest sorted {share:.0}% of the rows"
+        "{} and {} lived; the busiest sorted {share:.0}% of the rows",
+        counted(scan as u64, "scan server"),
+        counted(sort as u64, "sort server")
     );
     match asked {
         1 => Some(Finding::that(scan + sort == 0, format!("one serial session; {evidence}"))),

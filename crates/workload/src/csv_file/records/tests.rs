@@ -33,6 +33,8 @@ fn split(bytes: &[u8], buffer: usize) -> Result<Vec<Split>, RecordError> {
         end: 0,
         input_ended: false,
         next_line: 1,
+        empty_lines: EmptyLines::Skipped,
+        skipped: 0,
         line: 1,
         fields: Vec::new(),
         escaped: Vec::new(),
@@ -78,6 +80,29 @@ fn empty_fields_count_and_empty_lines_do_not() {
     check("a,\n\n\r\n,\nb", "1:a| 4:| 5:b");
     check(",,", "1:||");
     check("\"\"\n\"\",\"\"", "1: 2:|");
+}
+
+#[test]
+fn empty_lines_are_counted_or_are_records() {
+    let mut records = Records::new(Box::new(io::Cursor::new("\n\nh\n\r\n1\r\r\n2\n\n")), None).unwrap();
+    assert!(records.advance().unwrap());
+    records.set_empty_lines(EmptyLines::Skipped);
+    assert!(records.advance().unwrap() && records.advance().unwrap());
+    assert_eq!(records.skipped_lines(), 2);
+    assert!(!records.advance().unwrap());
+    assert_eq!(records.skipped_lines(), 3);
+
+    let mut records = Records::new(Box::new(io::Cursor::new("h\n\n1\r\n\r\n\r2\n\n")), None).unwrap();
+    assert!(records.advance().unwrap());
+    records.set_empty_lines(EmptyLines::Records);
+    let mut found = Vec::new();
+    while records.advance().unwrap() {
+        assert_eq!(records.field_count(), 1);
+        found.push((records.line(), String::from_utf8_lossy(records.field(0)).into_owned()));
+    }
+    let expected = [(2, ""), (3, "1"), (4, ""), (5, ""), (6, "2"), (7, "")];
+    assert_eq!(found, expected.map(|(line, text)| (line, text.to_string())));
+    assert_eq!(records.skipped_lines(), 0);
 }
 
 #[test]

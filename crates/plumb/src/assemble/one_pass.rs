@@ -1,0 +1,152 @@
+//! The smallest sort area whose runs one merge can take.
+//!
+//! How many runs an area makes follows from this build: a server that needed
+//! intermediate merges wrote each full area as a run, so its rows over its runs
+//! are what an area holds at least. A larger area holds more in proportion, and
+//! whether one merge takes its runs is the merge plan's own answer. The area is
+//! found by doubling, then by bisection.
+//!
+//! Limits: the last run is counted as a full one, and some rows more are assumed
+//! than there were, so what is found is a little more than the least. A read cost
+//! that was measured is not relied upon, because it will be measured again: then
+//! requests must come near the device's full rate.
+
+use super::Story;
+use super::receipts::given_cost;
+use plumb_engine::Setting;
+use plumb_engine::index::build::SortServerOutcome;
+use plumb_engine::settings::Domain;
+use plumb_engine::sort::merge_plan;
+use plumb_engine::sort::plan::SortPlan;
+use plumb_engine::storage::tablespace::Purpose;
+use plumb_units::{BlockSize, Bytes};
+
+/// Areas are tried in steps of this size, larger ones in steps of [`STEP_LARGE`].
+const STEP: u64 = 64 * Bytes::K;
+const STEP_LARGE: u64 = Bytes::M;
+/// Where the larger steps begin.
+const LARGE: u64 = 16 * Bytes::M;
+
+/// What a server sorted, and the rules for merging it.
+#[derive(Debug, Clone, Copy)]
+struct Server {
+    rows: u64,
+    /// Bytes of the area that a row takes.
+    row_bytes: f64,
+    block: BlockSize,
+    chunk_blocks_max: u32,
+    /// The read cost, if it is given and will be the same again.
+    read_fac: Option<f64>,
+    /// The part of `sort_area_size` that is left beside the write buffers.
+    usable: f64,
+}
+
+impl Server {
+    fn of(story: &Story<'_>, plan: &SortPlan, server: &SortServerOutcome) -> Server {
+        let settings = &story.instance.settings;
+        let held = server.row_count / server.run_count.max(1);
+        let from_area = settings.word(Setting::SortDirectWrites) == "auto";
+        Server {
+            rows: server.row_count + server.row_count / 50,
+            row_bytes: plan.area.0 as f64 / held.max(1) as f64,
+            block: story.instance.tablespace(Purpose::Temp).block_size,
+            chunk_blocks_max: plan.chunk_blocks_max,
+            read_fac: settings.optional_number(Setting::SortReadFac).map(|fac| fac as f64),
+            // With auto write buffers take a tenth of the area at most.
+            usable: if from_area { 0.9 } else { 1.0 },
+        }
+    }
+
+    /// Whether one merge takes all runs that this area makes.
+    fn fits(&self, area: u64) -> bool {
+        let usable = area as f64 * self.usable;
+        let runs = (self.rows as f64 * self.row_bytes / usable).ceil() as usize;
+        let memory_blocks = self.block.blocks_in(usable as u64).0;
+        if runs <= 1 {
+            return true;
+        }
+        if (memory_blocks as usize) < merge_plan::BUFFERS_MIN {
+            return false;
+        }
+        if merge_plan::fits_one_pass(runs, memory_blocks, self.block.bytes(), self.chunk_blocks_max).is_some()
+        {
+            return true;
+        }
+        self.read_fac.is_some_and(|read_fac| {
+            let shape = merge_plan::plan(runs, memory_blocks, self.chunk_blocks_max, given_cost(read_fac));
+            merge_plan::passes(runs, shape.width) == 1
+        })
+    }
+}
+
+/// The smallest `sort_area_size` that would have needed no intermediate merge;
+/// `None` where the setting's range has none.
+pub(super) fn area(story: &Story<'_>) -> Option<Bytes> {
+    let Domain::Size(_, most) = Setting::SortAreaSize.row().domain else { return None };
+    let plan = SortPlan::new(story.instance, 16, 0).ok()?;
+    let merged = story.measured.outcome.servers.iter().filter(|server| server.intermediate_merges > 0);
+    let servers: Vec<Server> = merged.map(|server| Server::of(story, &plan, server)).collect();
+    let asked = story.instance.settings.number(Setting::SortAreaSize);
+    smallest(asked, most, |area| servers.iter().all(|server| server.fits(area))).map(Bytes)
+}
+
+/// The smallest multiple of the step above `least` that fits.
+fn smallest(least: u64, most: u64, fits: impl Fn(u64) -> bool) -> Option<u64> {
+    let (mut low, mut high) = (least, least.next_multiple_of(STEP));
+    while high <= low || !fits(high) {
+        low = high.max(low);
+        high = (low * 2).next_multiple_of(if low * 2 > LARGE { STEP_LARGE } else { STEP });
+        if high > most {
+            return None;
+        }
+    }
+    // `high` always fits; `low` is too small or was not tried.
+    let step = if high > LARGE { STEP_LARGE } else { STEP };
+    while high - low > step {
+        let middle = (low + (high - low) / 2).next_multiple_of(step);
+        if middle >= high {
+            break;
+        }
+        if fits(middle) {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    Some(high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_smallest_area_is_found_to_a_step() {
+        for wanted in [65 * Bytes::K, 128 * Bytes::K, 700 * Bytes::K, 5 * Bytes::M, 999 * Bytes::M] {
+            let found = smallest(64 * Bytes::K, 1024 * Bytes::G, |area| area >= wanted).expect("in range");
+            let step = if found > LARGE { STEP_LARGE } else { STEP };
+            assert!(found >= wanted && found - wanted <= step, "{wanted}: {found}");
+            assert!(found.is_multiple_of(STEP));
+        }
+        assert_eq!(smallest(64 * Bytes::K, Bytes::M, |_| false), None);
+    }
+
+    #[test]
+    fn more_rows_ask_for_a_larger_area() {
+        let server = |rows| Server {
+            rows,
+            row_bytes: 16.0,
+            block: BlockSize::ALL[2],
+            chunk_blocks_max: 64,
+            read_fac: None,
+            usable: 0.9,
+        };
+        let area = |rows| {
+            smallest(64 * Bytes::K, 1024 * Bytes::G, |area| server(rows).fits(area)).expect("in range")
+        };
+        assert!(area(100_000) < area(1_000_000));
+        assert!(area(1_000_000) < area(100_000_000));
+        // 100 million rows are 1.6 GB; the root of that times a request is what one merge needs.
+        assert!((10 * Bytes::M..64 * Bytes::M).contains(&area(100_000_000)));
+    }
+}

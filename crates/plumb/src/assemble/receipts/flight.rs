@@ -1,0 +1,190 @@
+//! How many requests were on their way at once.
+//!
+//! Two times say it. The service time of a request runs from its submission until
+//! its session takes it in; a wait runs while the session can do nothing else.
+//! Their ratio over a session is what discriminates: a synchronous request is
+//! waited for from its submission on, so both are the same and the ratio is 1; of
+//! an asynchronous one a session waits at most for the rest, and requests that
+//! overlap count each with their own time, so the ratio is above 1. Sums over a
+//! session are taken, because the median of requests says nothing about overlap,
+//! and a session with few requests is left out. Streams that wait for each request
+//! by design (reads into the cache) are left out as well, and so is a session that
+//! measured the device: it waited for that under the same names.
+//!
+//! How many there were on average is the service time over the time in which the
+//! session did that work.
+
+use super::super::Story;
+use super::super::phases::TABLE_SCAN;
+use super::io::scanners;
+use super::sort::{plan, spilled};
+use super::{Finding, counted};
+use plumb_engine::Setting;
+use plumb_events::{Event, IoStream, PhaseSpan, SessionTotals};
+use plumb_io::MethodKind;
+use plumb_units::Nanos;
+
+/// Sessions with fewer requests are not looked at.
+const SESSION_REQUESTS_MIN: u64 = 8;
+/// With fewer requests in all nothing is said.
+const REQUESTS_MIN: u64 = 32;
+/// The ratio of service time to waits from which requests overlapped.
+const ASYNCHRONOUS_MIN: f64 = 1.05;
+/// The ratio up to which each request was waited for.
+const SYNCHRONOUS_MAX: f64 = 1.01;
+/// What reading clocks may add to a mean that is bounded by a setting.
+const TOLERANCE: f64 = 1.02;
+
+/// The streams whose requests may overlap, with the waits for them.
+const STREAMS: [IoStream; 4] =
+    [IoStream::TableReads, IoStream::TempWrites, IoStream::TempReads, IoStream::IndexWrites];
+const WAITS: [Event; 5] = [
+    Event::DirectPathRead,
+    Event::DirectPathReadTemp,
+    Event::DirectPathWrite,
+    Event::DirectPathWriteTemp,
+    Event::DbFileParallelWrite,
+];
+
+/// Requests, service time and waits of a session.
+struct Flight {
+    requests: u64,
+    service: Nanos,
+    waits: Nanos,
+}
+
+impl Flight {
+    fn of(session: &SessionTotals) -> Flight {
+        let streams = || STREAMS.iter().map(|stream| &session.streams[*stream as usize]);
+        Flight {
+            requests: streams().map(|stream| stream.count).sum(),
+            service: streams().map(|stream| stream.time).sum(),
+            waits: WAITS.iter().map(|event| session.events[*event as usize].time).sum(),
+        }
+    }
+
+    fn ratio(&self) -> f64 {
+        self.service.0 as f64 / self.waits.0.max(1) as f64
+    }
+}
+
+/// Whether requests overlapped with each other or with work, session by session.
+pub(super) fn overlap(story: &Story<'_>) -> Option<Finding> {
+    let measured = |session: &&SessionTotals| session.streams[IoStream::Probe as usize].count > 0;
+    let sessions = story.measured.period.sessions.iter().filter(|session| !measured(session));
+    let flights: Vec<Flight> =
+        sessions.map(Flight::of).filter(|flight| flight.requests >= SESSION_REQUESTS_MIN).collect();
+    let requests: u64 = flights.iter().map(|flight| flight.requests).sum();
+    let total = Flight {
+        requests,
+        service: flights.iter().map(|flight| flight.service).sum(),
+        waits: flights.iter().map(|flight| flight.waits).sum(),
+    };
+    let least = flights.iter().map(Flight::ratio).fold(f64::INFINITY, f64::min);
+    let most = flights.iter().map(Flight::ratio).fold(0.0, f64::max);
+    if requests < REQUESTS_MIN {
+        return Some(Finding::not_checked(format!("{} are too few to judge", counted(requests, "request"))));
+    }
+    let evidence = format!(
+        "{} were on their way for {} in sum and waited for {}: {:.2} times as long, {least:.2} to {most:.2} by session \
+         (1.00 is synchronous)",
+        counted(requests, "request"),
+        total.service,
+        total.waits,
+        total.ratio()
+    );
+    let method = &story.instance.access.method;
+    let asynchronous = method.kind() != MethodKind::Sync;
+    let options = story.instance.settings.word(Setting::FilesystemioOptions);
+    if asynchronous != matches!(options, "asynch" | "setall") {
+        return Some(Finding::not_checked(format!("{evidence}; {}", story.instance.access.method_reason)));
+    }
+    Some(match asynchronous {
+        true if method.queue_depth() == 1 => Finding::not_checked(format!("{evidence}; io_queue_depth is 1")),
+        true => Finding::that(total.ratio() > ASYNCHRONOUS_MIN, evidence),
+        false => Finding::that(most <= SYNCHRONOUS_MAX, evidence),
+    })
+}
+
+/// Reads of the table that a scan server had in flight. While it waits, the
+/// buffer that it works on otherwise is on its way too: one more than asked at most.
+pub(super) fn scan_read_ahead(story: &Story<'_>) -> Option<Finding> {
+    let explicit = story.instance.settings.is_explicit(Setting::ScanReadAhead);
+    let unjudged = |why: String| explicit.then(|| Finding::not_checked(why));
+    let method = &story.instance.access.method;
+    if method.kind() == MethodKind::Sync {
+        return unjudged("requests are synchronous: this setting had no effect".to_string());
+    }
+    let asked = story.instance.settings.number(Setting::ScanReadAhead);
+    let scan = phase(story, TABLE_SCAN);
+    let sessions = scanners(story).map(|session| {
+        let stream = &session.streams[IoStream::TableReads as usize];
+        let waits = session.events[Event::DirectPathRead as usize].time;
+        let flight = Flight { requests: stream.count, service: stream.time, waits };
+        (in_flight(stream.time, session.elapsed.min(scan)), flight)
+    });
+    let sessions: Vec<(f64, Flight)> = sessions.filter(|(_, flight)| flight.requests > 0).collect();
+    let requests: u64 = sessions.iter().map(|(_, flight)| flight.requests).sum();
+    if requests < REQUESTS_MIN.max(8 * asked) {
+        return unjudged(format!(
+            "{} of the table past the cache: too few to judge",
+            counted(requests, "read")
+        ));
+    }
+    let most = sessions.iter().map(|(mean, _)| *mean).fold(0.0, f64::max);
+    let mean = sessions.iter().map(|(mean, _)| *mean).sum::<f64>() / sessions.len() as f64;
+    let evidence = format!(
+        "{} by {}: {mean:.1} in flight on average, {most:.1} for the session with most",
+        counted(requests, "read"),
+        counted(sessions.len() as u64, "session")
+    );
+    let may_overlap = asked.min(method.queue_depth() as u64) > 1;
+    // Reads that had arrived before they were asked for leave no trace of others beside them.
+    let mostly_waited = sessions.iter().any(|(_, flight)| flight.waits.0 * 2 > flight.service.0);
+    Some(match (most <= (asked + 1) as f64 * TOLERANCE, may_overlap && mean <= 1.0) {
+        (false, _) => Finding::contradicted(evidence),
+        (true, false) => Finding::held(evidence),
+        (true, true) if mostly_waited => Finding::contradicted(evidence),
+        (true, true) => {
+            Finding::not_checked(format!("{evidence}: they arrived before the scan asked for them"))
+        }
+    })
+}
+
+/// Writes of runs that a sort server had in flight.
+pub(super) fn write_buffers(story: &Story<'_>) -> Option<Finding> {
+    let settings = &story.instance.settings;
+    let asked = settings.number(Setting::SortWriteBuffers);
+    let plan = plan(story)?;
+    if !spilled(story) || !plan.direct_writes {
+        let explicit = settings.is_explicit(Setting::SortWriteBuffers);
+        return explicit
+            .then(|| Finding::not_checked("no run was written directly: this setting had no effect"));
+    }
+    let mut most = 0.0_f64;
+    let mut requests = 0;
+    for session in &story.measured.period.sessions {
+        let stream = &session.streams[IoStream::TempWrites as usize];
+        requests += stream.count;
+        most = most.max(in_flight(stream.time, session.elapsed));
+    }
+    let evidence = format!(
+        "{} of runs, at most {most:.2} in flight on average over the life of a session",
+        counted(requests, "write")
+    );
+    if plan.write_buffer_count as u64 != asked {
+        return Some(Finding::not_checked(format!("{evidence}; {}", plan.direct_writes_reason)));
+    }
+    Some(Finding::that(most <= asked as f64 * TOLERANCE, evidence))
+}
+
+fn in_flight(service: Nanos, elapsed: Nanos) -> f64 {
+    service.0 as f64 / elapsed.0.max(1) as f64
+}
+
+/// How long a phase lasted.
+fn phase(story: &Story<'_>, name: &str) -> Nanos {
+    let spans = story.instance.recorder.phases();
+    let length = |span: PhaseSpan| span.end.saturating_sub(span.begin);
+    spans.into_iter().find(|span| span.name == name).map_or(Nanos(u64::MAX), length)
+}
