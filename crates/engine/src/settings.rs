@@ -77,7 +77,7 @@ settings! {
     IoMethod io_method "io" Word(&["auto", "sync", "threads", "io_uring", "null"]), "auto", "How requests reach the kernel; null keeps the files in memory to measure the engine alone.";
     IoQueueDepth io_queue_depth "io" Count(1, 1024), "32", "Most requests a session has in flight on one channel.";
     DbFileMultiblockReadCount db_file_multiblock_read_count "io" Count(1, 4096), "64", "Blocks read by one request of a scan; at most an extent.";
-    ScanReadAhead scan_read_ahead "io" Count(1, 64), "8", "Requests a scan server keeps in flight.";
+    ScanReadAhead scan_read_ahead "io" Count(1, 64), "16", "Requests a scan server keeps in flight.";
     SerialDirectRead serial_direct_read "io" Word(&["true", "false"]), "true", "A serial scan reads past the buffer cache, as a parallel one always does.";
     SortAreaSize sort_area_size "sort" Size(64 * K, 1024 * G), "4M", "Memory of a sort, per sort server: first for making runs, then for merging them.";
     SortDirectWrites sort_direct_writes "sort" Word(&["auto", "true", "false"]), "auto", "true: a sort writes its runs itself; false: through the buffer cache and DBWR; auto: itself if the write buffers fit a tenth of the sort area, out of which they come.";

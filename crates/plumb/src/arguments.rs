@@ -1,6 +1,8 @@
 //! The arguments of every command.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use plumb_calibrate::Mode;
+use plumb_units::{Bytes, Nanos};
 use plumb_workload::Delimiter;
 use std::path::PathBuf;
 
@@ -23,6 +25,8 @@ pub struct Arguments {
 pub enum Command {
     /// Run a workload in a temporary database, verify its result, and report where the time went
     Run(Run),
+    /// Measure what the storage under a path can do, with a file of its own
+    Calibrate(Calibrate),
     /// Load a CSV file into a new table of the database PATH/plumb.db, which is made at first use
     Load(Load),
     /// Build an index on a table by a parallel disk sort
@@ -83,6 +87,71 @@ pub struct Run {
     /// Keep the database instead of removing it
     #[arg(long)]
     pub keep: bool,
+}
+
+/// What a calibration measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CalibrationRun {
+    /// The main figures, in 30 seconds
+    Quick,
+    /// Small requests alone and large requests alone, in 2 minutes
+    Simple,
+    /// Everything, with the matrix of small and large requests together, in 10 minutes
+    Normal,
+    /// Small requests and durable writes, in 3 minutes
+    Oltp,
+    /// Large requests, in 3 minutes
+    Dss,
+    /// A matrix of 0, 1, 4 and 16 small by 0, 1 and 4 large reads, in 5 minutes
+    Advanced,
+}
+
+impl CalibrationRun {
+    /// The calibrator's name for it.
+    #[must_use]
+    pub const fn mode(self) -> Mode {
+        match self {
+            CalibrationRun::Quick => Mode::Quick,
+            CalibrationRun::Simple => Mode::Simple,
+            CalibrationRun::Normal => Mode::Normal,
+            CalibrationRun::Oltp => Mode::Oltp,
+            CalibrationRun::Dss => Mode::Dss,
+            CalibrationRun::Advanced => Mode::Advanced,
+        }
+    }
+}
+
+/// `plumb calibrate`
+#[derive(Debug, Args)]
+pub struct Calibrate {
+    /// A directory on the storage to measure; the file made there is removed again, and the result stays in it as
+    /// plumb-calibration.json
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub path: PathBuf,
+    /// What to measure
+    #[arg(long, value_enum, default_value = "quick")]
+    pub run: CalibrationRun,
+    /// The mean latency within which the most small reads a second are looked for: a number with us, ms or s
+    #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = parse_time)]
+    pub max_latency: Nanos,
+    /// Seed of the order of measurements, the places of requests and the data
+    #[arg(long, default_value_t = 1996)]
+    pub seed: u64,
+    /// Length of the file [default: 2G for quick and 16G for the others, or half of what is free]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub file_size: Option<Bytes>,
+    /// How long each repeat of a measurement takes [default: the time of --run is dealt out]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub duration: Option<Nanos>,
+    /// What the names of the CSV files begin with
+    #[arg(long, value_name = "NAME", default_value = "plumb", value_parser = parse_test_name)]
+    pub test_name: String,
+    /// Where calibration.json and the CSV files go [default: plumb-reports/calibrate-DATE-TIME]
+    #[arg(long, value_name = "DIR")]
+    pub bundle: Option<PathBuf>,
+    /// Print the calibration as JSON and nothing else; a bundle is written only if --bundle names one
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `plumb load`
@@ -216,6 +285,37 @@ fn parse_rows(text: &str) -> Result<u64, String> {
     }
 }
 
+fn parse_bytes(text: &str) -> Result<Bytes, String> {
+    plumb_units::parse_size(text).map(Bytes).map_err(|error| error.to_string())
+}
+
+/// The shortest and the longest time that an argument may name.
+const TIMES: (f64, f64) = (1e3, 3600e9);
+
+fn parse_time(text: &str) -> Result<Nanos, String> {
+    let units = [("us", 1e3), ("ms", 1e6), ("s", 1e9)];
+    let parts = units.into_iter().find_map(|(unit, scale)| Some((text.strip_suffix(unit)?, scale)));
+    let plain = |letter: char| letter.is_ascii_digit() || letter == '.';
+    let nanos = parts.and_then(|(number, scale)| {
+        let number = number.trim_end();
+        number.chars().all(plain).then(|| number.parse::<f64>().ok()).flatten().map(|number| number * scale)
+    });
+    match nanos {
+        None => Err("expected a number with us, ms or s after it, as in 10ms".to_string()),
+        Some(nanos) if nanos < TIMES.0 || nanos > TIMES.1 => Err("expected 1us to 3600s".to_string()),
+        Some(nanos) => Ok(Nanos(nanos.round() as u64)),
+    }
+}
+
+/// It becomes a part of names of files.
+fn parse_test_name(text: &str) -> Result<String, String> {
+    let plain = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-' | '.');
+    if !text.is_empty() && text.len() <= 100 && !text.starts_with('.') && text.chars().all(plain) {
+        return Ok(text.to_string());
+    }
+    Err("expected 1 to 100 letters, digits, _, - or ., and no . at the start".to_string())
+}
+
 fn parse_delimiter(text: &str) -> Result<Delimiter, String> {
     match text {
         "auto" => Ok(Delimiter::Auto),
@@ -228,11 +328,25 @@ fn parse_delimiter(text: &str) -> Result<Delimiter, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::Arguments;
+    use super::{Arguments, parse_time};
     use clap::CommandFactory;
+    use plumb_units::Nanos;
 
     #[test]
     fn the_declaration_is_consistent() {
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn times_have_a_unit() {
+        assert_eq!(parse_time("10ms"), Ok(Nanos(10_000_000)));
+        assert_eq!(parse_time("2.5 ms"), Ok(Nanos(2_500_000)));
+        assert_eq!(parse_time("800us"), Ok(Nanos(800_000)));
+        assert_eq!(parse_time("3600s"), Ok(Nanos(3_600_000_000_000)));
+        for wrong in
+            ["", "10", "ms", "10ns", "-1ms", "1e3ms", "infs", "nans", "0ms", "3601s", "0.5us", "1.2.3s"]
+        {
+            assert!(parse_time(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -56,6 +56,15 @@ pub fn write(directory: &Path, context: &ReportContext) -> Result<Vec<PathBuf>, 
     Ok(files)
 }
 
+/// Writes files of any names to a bundle.
+///
+/// # Errors
+/// When the directory or a file cannot be written.
+pub fn write_files(directory: &Path, files: &[(String, String)]) -> Result<(), Failure> {
+    fs::create_dir_all(directory).map_err(|error| cannot_write(directory, &error))?;
+    files.iter().try_for_each(|(name, text)| write_file(directory, name, text).map(|_| ()))
+}
+
 /// Prints `shown`, and below it the paths of the bundle's files when there is to
 /// be one. What was measured is printed first of all, whatever becomes of the bundle.
 ///

@@ -54,6 +54,13 @@ impl Moment {
         format!("{:04}{:02}{:02}-{hour:02}{minute:02}{second:02}", self.year, self.month, self.day)
     }
 
+    /// `20261120_2104`, as ORION's files have it in their names.
+    #[must_use]
+    pub fn minute(self) -> String {
+        let (hour, minute, _) = self.clock();
+        format!("{:04}{:02}{:02}_{hour:02}{minute:02}", self.year, self.month, self.day)
+    }
+
     fn clock(self) -> (u64, u64, u64) {
         (self.second / 3_600, self.second / 60 % 60, self.second % 60)
     }
@@ -77,5 +84,6 @@ mod tests {
             assert_eq!(Moment::of(Duration::from_secs(seconds)).iso(), expected);
         }
         assert_eq!(Moment::of(Duration::from_secs(951_782_399)).compact(), "20000228-235959");
+        assert_eq!(Moment::of(Duration::from_secs(951_782_399)).minute(), "20000228_2359");
     }
 }

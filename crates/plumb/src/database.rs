@@ -358,7 +358,10 @@ fn make_directory(argument: &str, path: &Path, directory: &Path) -> Result<bool,
 
 /// The directory, absolute and without links: the control file keeps paths, and
 /// the next command may be typed elsewhere.
-fn require_directory(argument: &str, path: &Path) -> Result<PathBuf, Failure> {
+///
+/// # Errors
+/// When there is no such directory.
+pub fn require_directory(argument: &str, path: &Path) -> Result<PathBuf, Failure> {
     let refuse = |why: &str| Err(Failure::run(format!("{argument} {}: {why}", path.display())));
     match fs::metadata(path) {
         Ok(found) if found.is_dir() => path.canonicalize().or_else(|error| refuse(&error.to_string())),

@@ -8,6 +8,7 @@ mod arguments;
 mod assemble;
 mod bundle;
 mod calendar;
+mod calibrate;
 mod command;
 mod database;
 mod document;
@@ -69,6 +70,7 @@ fn dispatch(arguments: Arguments) -> Result<Outcome, Failure> {
     match arguments.command {
         None => output::print(welcome::TEXT).map(|()| Outcome::Fine),
         Some(Command::Run(run)) => run::run(&run),
+        Some(Command::Calibrate(calibrate)) => calibrate::run(&calibrate),
         Some(Command::Load(load)) => command::load::run(&load),
         Some(Command::Index(index)) => command::index::run(&index),
         Some(Command::Check(check)) => command::check::run(&check),

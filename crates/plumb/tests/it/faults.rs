@@ -152,7 +152,7 @@ fn memory_file_systems_are_used_buffered_and_refused_only_when_direct_was_asked_
 }
 
 /// Waits for the end. The bound is far above what an end takes: it guards against a hang.
-fn end_of(mut child: std::process::Child) -> std::process::Output {
+pub fn end_of(mut child: std::process::Child) -> std::process::Output {
     let mut waited_ms = 0;
     while child.try_wait().expect("a child").is_none() {
         assert!(waited_ms < 60_000, "still there a minute after the signal");

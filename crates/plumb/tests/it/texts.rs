@@ -22,6 +22,7 @@ fn nothing_asked_says_what_to_try() {
 fn help_is_plain_and_complete() {
     printed!("help", "--help");
     printed!("help_run", "run", "--help");
+    printed!("help_calibrate", "calibrate", "--help");
     printed!("help_load", "load", "--help");
     printed!("help_index", "index", "--help");
     printed!("help_check", "check", "--help");
@@ -74,6 +75,13 @@ fn errors_are_one_line_and_name_the_cure() {
         &["run", "large-sort", "--set", "sort_area_size=huge"],
         &["run", "large-sort", "--set", "io_method=aio"],
         &["run", "large-sort", "--set", "io_method=threads", "--set", "filesystemio_options=directio"],
+        &["calibrate", "--run", "fast"],
+        &["calibrate", "--max-latency", "10"],
+        &["calibrate", "--max-latency", "0ms"],
+        &["calibrate", "--file-size", "many"],
+        &["calibrate", "--test-name", "a/b"],
+        &["calibrate", "--path", "missing"],
+        &["calibrate", "--path", "file"],
         &["load", "missing.csv", "--table", "t"],
         &["load", "fields.csv", "--table", "t"],
         &["load", "twelve.csv", "--table", "two words"],

@@ -1,0 +1,179 @@
+//! Short calibrations: what they print, what they leave behind, what they refuse.
+
+use crate::faults::end_of;
+use crate::program::{as_nobody, command, fine, names, plumb, refused};
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// A directory beside the test program: the system's own may be in memory, which has no storage to measure.
+fn place() -> TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary directory")
+}
+
+/// A calibration of seconds: the figures are worth nothing, but all of them are there.
+const SHORT: [&str; 5] = ["calibrate", "--file-size", "64M", "--duration", "2ms"];
+
+fn short<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    SHORT.iter().chain(more).copied().collect()
+}
+
+fn json(text: &str) -> serde_json::Value {
+    serde_json::from_str(text).expect("JSON")
+}
+
+#[test]
+fn a_quick_calibration_is_printed_bundled_and_stored() {
+    let directory = place();
+    let printed = fine(directory.path(), short(&["--test-name", "night", "--bundle", "b", "--seed", "7"]));
+    for expected in ["quick run, ", "file of 64M", "seed 7", "small random reads ", "large sequential read "]
+    {
+        assert!(printed.contains(expected), "no {expected:?} in:\n{printed}");
+    }
+    assert!(!printed.contains("against the calibration"), "there is none before it:\n{printed}");
+    assert_eq!(names(directory.path()), ["b", "plumb-calibration.json"]);
+    let stored = fs::read_to_string(directory.path().join("plumb-calibration.json")).expect("a record");
+    let bundled = fs::read_to_string(directory.path().join("b/calibration.json")).expect("a record");
+    assert_eq!(stored, bundled);
+    assert_eq!(json(&stored)["mode"], "quick");
+    let files = names(&directory.path().join("b"));
+    let tables: Vec<&str> = files.iter().filter_map(|name| name.strip_prefix("night_")).collect();
+    let kinds: Vec<&str> = tables.iter().map(|name| name.rsplit('_').next().unwrap_or(name)).collect();
+    assert_eq!(kinds, ["ci.csv", "hist.csv", "iops.csv", "lat.csv", "mbps.csv"]);
+    let table = tables.iter().find(|name| name.ends_with("iops.csv")).expect("a table");
+    assert_eq!(table.len(), "20261120_2104_iops.csv".len());
+    let table =
+        fs::read_to_string(directory.path().join("b").join(format!("night_{table}"))).expect("a table");
+    assert!(table.starts_with("Large/Small, 1, "), "{table}");
+
+    let again = fine(directory.path(), short(&["--bundle", "c"]));
+    assert!(again.contains("\nagainst the calibration of 20"), "{again}");
+    assert_ne!(
+        fs::read_to_string(directory.path().join("plumb-calibration.json")).expect("a record"),
+        stored
+    );
+}
+
+#[test]
+fn json_alone_is_printed_and_an_advanced_run_takes_no_ones_place() {
+    let directory = place();
+    let record = fine(directory.path(), short(&["--run", "advanced", "--json"]));
+    let record = json(&record);
+    assert_eq!(record["mode"], "advanced");
+    assert_eq!(record["file_bytes"], 64 << 20);
+    assert_eq!(names(directory.path()), Vec::<String>::new());
+}
+
+#[test]
+fn memory_is_no_storage() {
+    let mounts = fs::read_to_string("/proc/mounts").expect("mounts");
+    if !mounts.lines().any(|line| line.starts_with("tmpfs /dev/shm tmpfs")) {
+        println!("skipped: /dev/shm is no tmpfs");
+        return;
+    }
+    let directory = tempfile::tempdir_in("/dev/shm").expect("a temporary directory");
+    let (code, line) = refused(directory.path(), ["calibrate"]);
+    assert_eq!(code, 1);
+    assert!(line.ends_with("there is no storage to measure; choose a --path on a disk"), "{line}");
+    assert_eq!(names(directory.path()), Vec::<String>::new());
+}
+
+#[test]
+fn a_file_that_does_not_fit_or_is_too_small_is_refused() {
+    let directory = place();
+    let (code, line) = refused(directory.path(), ["calibrate", "--file-size", "900T"]);
+    assert_eq!(code, 1);
+    assert!(line.contains(" needs 900 TB and ") && line.contains(" are free: "), "{line}");
+    assert!(line.contains("choose another --path"), "{line}");
+    let (code, line) = refused(directory.path(), ["calibrate", "--file-size", "1M"]);
+    assert_eq!(code, 2);
+    assert_eq!(line, "--file-size 1M is not possible: at least 16M (16 large requests)");
+    let (code, line) = refused(directory.path(), ["calibrate", "--duration", "10us"]);
+    assert_eq!(code, 2);
+    assert!(line.starts_with("--duration 10.0 us is not possible: "), "{line}");
+    assert_eq!(names(directory.path()), Vec::<String>::new());
+}
+
+#[test]
+fn what_is_no_calibration_is_not_replaced() {
+    let directory = place();
+    let file = directory.path().join("plumb-calibration.json");
+    for text in ["notes", "{\"figures\": []}", ""] {
+        fs::write(&file, text).expect("a file");
+        let (code, line) = refused(directory.path(), SHORT);
+        assert_eq!(code, 1);
+        assert!(line.starts_with("./plumb-calibration.json: is no calibration, "), "{line}");
+        assert_eq!(fs::read_to_string(&file).expect("still there"), text);
+    }
+    assert_eq!(names(directory.path()), ["plumb-calibration.json"]);
+}
+
+#[test]
+fn places_that_cannot_be_written_are_named_before_anything_is_measured() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = place();
+    let locked = directory.path().join("locked");
+    fs::create_dir(&locked).expect("a directory");
+    for ours in [directory.path(), &locked] {
+        fs::set_permissions(ours, fs::Permissions::from_mode(0o755)).expect("ours");
+    }
+    let cases: [(&[&str], &str); 2] = [
+        (&["calibrate", "--path", "locked", "--json"], "choose another --path"),
+        (&["calibrate", "--bundle", "locked/b"], "cannot write reports to locked/b: "),
+    ];
+    for (arguments, expected) in cases {
+        let Some(ended) = as_nobody(directory.path(), arguments) else { return };
+        assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+        assert!(ended.stderr.contains(expected), "{}", ended.stderr);
+        assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
+    }
+    assert_eq!(names(&locked), Vec::<String>::new());
+}
+
+#[test]
+fn a_calibration_that_was_killed_is_pointed_out_and_spared() {
+    let directory = place();
+    let other = directory.path().join("plumb-calibrate-1-0");
+    fs::create_dir(&other).expect("a directory");
+    let ended = plumb(directory.path(), ["calibrate", "--file-size", "1M"]);
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.stderr.contains("plumb-calibrate-1-0 is of another calibration: "), "{}", ended.stderr);
+    assert!(other.exists());
+}
+
+/// While the file is made, and while it is measured.
+#[test]
+fn an_interrupted_calibration_leaves_nothing() {
+    for (signal, after_ms) in [("INT", 150), ("TERM", 1_500), ("INT", 3_000)] {
+        let directory = place();
+        let child = command(directory.path())
+            .args(["calibrate", "--file-size", "256M"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        wait_for_home(directory.path());
+        sleep(Duration::from_millis(after_ms));
+        let killed = Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status();
+        assert!(killed.expect("kill is there").success());
+        let ended = end_of(child);
+        let stderr = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(1), "{stderr}");
+        assert!(stderr.starts_with("plumb: interrupted: "), "{stderr}");
+        assert_eq!(stderr.lines().count(), 1, "{stderr}");
+        assert_eq!(names(directory.path()), Vec::<String>::new());
+    }
+}
+
+/// Waits until the calibration has made its directory.
+fn wait_for_home(directory: &Path) {
+    let mut waited_ms = 0;
+    while names(directory).is_empty() {
+        assert!(waited_ms < 30_000, "no calibration began");
+        sleep(Duration::from_millis(20));
+        waited_ms += 20;
+    }
+}
