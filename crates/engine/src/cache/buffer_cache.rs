@@ -491,7 +491,7 @@ impl Shared {
                 break Err(error);
             }
             if wanted.is_some_and(|address| state.frames.find(address).is_some()) {
-                // This session's signal was about a frame that another may want.
+                // The signal that came here was about a frame that another may want.
                 self.freed.notify_one();
                 break Ok(None);
             }
