@@ -35,7 +35,11 @@ pub fn wall() -> Duration {
 /// counts them (`/proc/self/task/TID/schedstat`); `None` where the kernel does not.
 #[must_use]
 pub fn scheduler_times(thread: i32) -> Option<(Nanos, Nanos)> {
-    let text = fs::read_to_string(format!("/proc/self/task/{thread}/schedstat")).ok()?;
+    parse_schedstat(&fs::read_to_string(format!("/proc/self/task/{thread}/schedstat")).ok()?)
+}
+
+/// `ns-on-processor ns-waiting slices`
+pub(crate) fn parse_schedstat(text: &str) -> Option<(Nanos, Nanos)> {
     let mut fields = text.split_ascii_whitespace().map(str::parse::<u64>);
     Some((Nanos(fields.next()?.ok()?), Nanos(fields.next()?.ok()?)))
 }

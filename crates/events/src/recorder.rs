@@ -145,7 +145,7 @@ impl Snapshot {
             .sessions
             .iter()
             .enumerate()
-            .filter_map(|(index, session)| session.since(earlier.sessions.get(index), earlier.at))
+            .filter_map(|(index, session)| session.since(earlier.sessions.get(index)))
             .collect();
         Period { elapsed: self.at.saturating_sub(earlier.at), sessions }
     }
@@ -253,7 +253,7 @@ impl SessionTotals {
 
     /// The difference to an earlier snapshot of the same session; `None` when it
     /// had ended by then.
-    fn since(&self, earlier: Option<&SessionTotals>, _at: Nanos) -> Option<SessionTotals> {
+    fn since(&self, earlier: Option<&SessionTotals>) -> Option<SessionTotals> {
         let Some(earlier) = earlier else { return Some(self.clone()) };
         let elapsed = self.elapsed.saturating_sub(earlier.elapsed);
         if elapsed.0 == 0 {

@@ -90,7 +90,6 @@ events! {
     DiskFileOperations, "Disk file operations I/O", UserIo, "A file is opened, created, sized or removed.";
     LocalWriteWait, "local write wait", UserIo, "A session waits until the database writer has written its blocks.";
     ControlFileParallelWrite, "control file parallel write", SystemIo, "The control file is replaced.";
-    ControlFileSequentialRead, "control file sequential read", SystemIo, "The control file is read.";
     DbFileParallelWrite, "db file parallel write", SystemIo, "The database writer waits for a batch of block writes.";
     FreeBufferWaits, "free buffer waits", Configuration, "A session finds no free buffer in the cache and posts the database writer.";
     EnqHwContention, "enq: HW - contention", Configuration, "A session waits while another one extends a data file.";
@@ -99,8 +98,6 @@ events! {
     PxDeqExecutionMsg, "PX Deq: Execution Msg", Idle, "A sort server waits for rows from the table queue.";
     PxDeqCreditSendBlkd, "PX Deq Credit: send blkd", Other, "A scan server waits for a free table queue buffer.";
     PxDeqExecuteReply, "PX Deq: Execute Reply", Idle, "The coordinator waits for its parallel servers.";
-    PxDeqJoinAck, "PX Deq: Join ACK", Other, "A server waits until all servers of its set have started.";
-    LoadSource, "external source read", Other, "A load session waits for its turn at a shared input file.";
     DbwrIdle, "rdbms ipc message", Idle, "A background process waits for work.";
 }
 

@@ -96,3 +96,9 @@ fn a_long_wait_counts_while_it_lasts_and_publishes_what_was_moved() {
     let idle = recorder.snapshot().since(&before).event(Event::DbwrIdle, SessionKind::Background);
     assert_eq!(idle.count, 1);
 }
+
+#[test]
+fn scheduler_times_are_the_first_two_fields() {
+    assert_eq!(clock::parse_schedstat("100 25 7\n"), Some((Nanos(100), Nanos(25))));
+    assert_eq!(clock::parse_schedstat("100"), None);
+}

@@ -29,6 +29,7 @@
 #[cfg(test)]
 mod tests;
 
+use plumb_events::clock;
 use plumb_units::{Bytes, Nanos};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -470,20 +471,14 @@ pub fn reset_peak() -> bool {
 /// started; `None` where the kernel does not count it.
 #[must_use]
 pub fn run_queue_delay() -> Option<Nanos> {
-    parse_schedstat(&read_text("/proc/thread-self/schedstat").ok()?)
+    run_queue_delay_of(rustix::thread::gettid())
 }
 
 /// The same for a thread of this process, by its kernel id; `None` also when
 /// it has ended.
 #[must_use]
 pub fn run_queue_delay_of(thread: rustix::thread::Pid) -> Option<Nanos> {
-    let path = format!("/proc/self/task/{}/schedstat", thread.as_raw_nonzero());
-    parse_schedstat(&read_text(&path).ok()?)
-}
-
-/// `ns-on-processor ns-waiting slices`
-fn parse_schedstat(text: &str) -> Option<Nanos> {
-    Some(Nanos(text.split_whitespace().nth(1)?.parse().ok()?))
+    clock::scheduler_times(thread.as_raw_nonzero().get()).map(|(_, waiting)| waiting)
 }
 
 /// What a file claims to hold and what it takes up.

@@ -3,7 +3,7 @@
 //! Peers in the same run: the standard library's unstable sort on the same
 //! records, and a binary heap for the merge.
 
-use super::Spread;
+use super::{SplitMix, Spread};
 use plumb_engine::sort::area::{Drain, RecordSink, SortArea};
 use plumb_engine::sort::format::{Format, WordKey};
 use plumb_engine::sort::loser_tree::LoserTree;
@@ -59,20 +59,11 @@ fn rate(work: impl FnMut()) -> Spread {
     Spread::of(repeat(work).into_iter().map(|nanos| 1e3 / nanos).collect())
 }
 
-/// splitmix64 (Steele, Lea, Flood 2014).
-fn mix(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
-}
-
 fn random(like_numbers: bool) -> Vec<u8> {
-    let mut state = 42;
+    let mut words = SplitMix(42);
     let mut records = Vec::with_capacity(ROWS * 16);
     for row in 0..ROWS as u64 {
-        let word = mix(&mut state);
+        let word = words.next();
         let key = if like_numbers {
             let (store, product) = (word % 2000, word / 2000 % 16700);
             let digit = |value: u64| value % 100 + 1;
@@ -132,10 +123,10 @@ fn standard_sort(records: &[u8]) {
 
 /// Sorted sources of random records.
 fn split(width: usize) -> Vec<Vec<u128>> {
-    let mut state = 7;
+    let mut words = SplitMix(7);
     let mut sources = vec![Vec::new(); width];
     for row in 0..ROWS {
-        sources[row % width].push(u128::from(mix(&mut state)) << 64 | row as u128);
+        sources[row % width].push(u128::from(words.next()) << 64 | row as u128);
     }
     sources.iter_mut().for_each(|source| source.sort_unstable());
     sources

@@ -250,8 +250,6 @@ fn run_queue_delay_never_shrinks() {
     std::thread::yield_now();
     assert!(run_queue_delay().unwrap() >= earlier);
     assert!(run_queue_delay_of(rustix::thread::gettid()).unwrap() >= earlier);
-    assert_eq!(parse_schedstat("100 25 7\n"), Some(Nanos(25)));
-    assert_eq!(parse_schedstat("100"), None);
     // No thread of this process has the number of init.
     assert_eq!(run_queue_delay_of(rustix::thread::Pid::INIT), None);
 }

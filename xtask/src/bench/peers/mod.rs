@@ -39,6 +39,7 @@ mod sales_text;
 mod sqlite;
 mod table;
 
+use super::SplitMix;
 use anyhow::Context;
 use child::Stop;
 use clap::Args;
@@ -216,27 +217,6 @@ impl Drop for Room {
         if let Err(error) = fs::remove_dir_all(&self.0) {
             eprintln!("{} is left behind: {error}", self.0.display());
         }
-    }
-}
-
-/// A generator for the order of runs; any would do.
-struct SplitMix(u64);
-
-impl SplitMix {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// The numbers below `count`, shuffled.
-    fn order(&mut self, count: usize) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..count).collect();
-        for last in (1..count).rev() {
-            order.swap(last, (self.next() % (last as u64 + 1)) as usize);
-        }
-        order
     }
 }
 
