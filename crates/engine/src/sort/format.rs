@@ -11,7 +11,8 @@
 //! ```
 
 use crate::index::block::LeafBuilder;
-use crate::sort::area::{BytesArea, SortArea, WordArea};
+use crate::sort::area::bytes::BytesArea;
+use crate::sort::area::{SortArea, WordArea};
 use crate::sort::key::KeyBuilder;
 use plumb_types::RowError;
 use plumb_units::RowId;
