@@ -209,6 +209,12 @@ impl<T: Copy> HugeVec<T> {
         self.length += elements.len();
     }
 
+    /// Elements that still fit.
+    #[must_use]
+    pub fn room(&self) -> usize {
+        self.capacity - self.length
+    }
+
     /// Forgets all elements; the memory stays.
     pub fn clear(&mut self) {
         self.length = 0;
@@ -218,6 +224,31 @@ impl<T: Copy> HugeVec<T> {
     #[must_use]
     pub fn mapped_bytes(&self) -> usize {
         self.mapping.as_ref().map_or(0, |mapping| mapping.used.1)
+    }
+}
+
+/// Numbers: every pattern of bits is a value, and there is no padding.
+pub trait Plain: Copy + private::Sealed {}
+
+mod private {
+    pub trait Sealed {}
+    impl Sealed for u64 {}
+    impl Sealed for u128 {}
+}
+
+impl Plain for u64 {}
+impl Plain for u128 {}
+
+impl<T: Plain> HugeVec<T> {
+    /// The elements as they lie in memory, in the byte order of the machine.
+    #[inline]
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: the elements are initialised and have no padding.
+        #[allow(unsafe_code)]
+        unsafe {
+            std::slice::from_raw_parts(self.start.as_ptr().cast(), self.length * size_of::<T>())
+        }
     }
 }
 

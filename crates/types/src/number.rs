@@ -162,6 +162,56 @@ pub fn decode_number(bytes: &[u8]) -> Result<(i128, i8), NumberError> {
     }
 }
 
+/// Integers whose encoding is at most 8 bytes, which a machine word takes.
+pub const INTEGER_WORDS: std::ops::RangeInclusive<i64> = -999_999_999_999..=99_999_999_999_999;
+
+/// The value of an encoded number that is one of [`INTEGER_WORDS`]; `None` for
+/// every other number, and for bytes that are no number of that length.
+#[inline]
+pub fn decode_integer(bytes: &[u8]) -> Option<i64> {
+    let (&head, digits) = bytes.split_first()?;
+    if head == ZERO && digits.is_empty() {
+        return Some(0);
+    }
+    let negative = head < ZERO;
+    let digits = if negative { digits.strip_suffix(&[NEGATIVE_END])? } else { digits };
+    let exponent = i32::from(if negative { !head } else { head }) - EXPONENT_BIAS;
+    let zeros = usize::try_from(exponent + 1).ok()?.checked_sub(digits.len())?;
+    if exponent > 6 || digits.is_empty() {
+        return None;
+    }
+    const HUNDREDS: [i64; 7] = [1, 100, 10_000, 1_000_000, 100_000_000, 10_000_000_000, 1_000_000_000_000];
+    let mut value = 0;
+    let mut last = 0;
+    for &digit in digits {
+        last = if negative { 101 - i64::from(digit) } else { i64::from(digit) - 1 };
+        if !(0..100).contains(&last) {
+            return None;
+        }
+        value = value * 100 + last;
+    }
+    if last == 0 {
+        return None;
+    }
+    let value = value * HUNDREDS[zeros];
+    let value = if negative { -value } else { value };
+    INTEGER_WORDS.contains(&value).then_some(value)
+}
+
+/// The encoding of one of [`INTEGER_WORDS`] as a big-endian word with zeros
+/// behind it, and its length in bytes.
+#[inline]
+pub fn integer_word(value: i64) -> (u64, u32) {
+    debug_assert!(INTEGER_WORDS.contains(&value));
+    if value == 0 {
+        return (u64::from(ZERO) << 56, 1);
+    }
+    let encoded = Encoded::small(value < 0, value.unsigned_abs(), 0);
+    let length = u32::from(encoded.0[0]);
+    let word = u64::from_be_bytes(encoded.0[1..9].try_into().expect("eight bytes"));
+    (word & u64::MAX << (64 - 8 * length), length)
+}
+
 /// An encoded number that owns its bytes. Its order is that of numbers.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Number(Box<[u8]>);

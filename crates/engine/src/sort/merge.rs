@@ -12,6 +12,7 @@
 
 use crate::EngineError;
 use crate::sort::SortServer;
+use crate::sort::area::StripMerge;
 use crate::sort::format::Format;
 use crate::sort::loser_tree::LoserTree;
 use crate::sort::merge_plan::MergeShape;
@@ -38,38 +39,97 @@ pub fn merge<F: Format>(
     shape: MergeShape,
     mut take: impl FnMut(&[u8]) -> Result<(), EngineError>,
 ) -> Result<u64, EngineError> {
-    assert!(!runs.is_empty());
-    assert!(runs.len() <= shape.width);
-    let mut reader = RunReader::<F>::new(server, runs, shape)?;
-    let mut cursors = Vec::with_capacity(reader.sources.len());
-    for source in 0..reader.sources.len() {
-        cursors.push(Cursor::default());
-        enter_next_piece(&mut reader, &mut cursors, source)?;
-    }
-    let head = |cursor: &Cursor, source: u32| match cursor.record::<F>() {
-        Some(record) => F::head(record, source),
-        None => F::exhausted(source),
-    };
-    let heads: Vec<F::Head> = cursors.iter().zip(0..).map(|(cursor, source)| head(cursor, source)).collect();
-    let mut tree =
-        LoserTree::new(&heads, |one, two| F::less(one, two, |source| cursors[source as usize].current()));
+    let mut merge = RunMerge::<F>::new(server, runs, shape)?;
     let mut rows = 0;
-    loop {
-        let source = F::source(&tree.winner());
-        let cursor = &mut cursors[source as usize];
-        let Some(record) = cursor.record::<F>() else { break };
+    while let record @ [_, ..] = merge.current() {
         take(record)?;
         rows += 1;
-        cursor.at += record.len();
-        if cursor.at == cursor.end && !cursor.enter_next_block(server)? {
-            server.operation.check()?;
-            enter_next_piece(&mut reader, &mut cursors, source as usize)?;
-        }
-        let next = head(&cursors[source as usize], source);
-        tree.replace(source, next, |one, two| F::less(one, two, |source| cursors[source as usize].current()));
+        merge.advance()?;
     }
     server.session.count(Statistic::MergeRows, rows);
     Ok(rows)
+}
+
+/// Merges runs with the strips that stayed in memory; otherwise as [`merge`].
+///
+/// # Errors
+/// As [`merge`].
+pub fn merge_with_memory<F: Format>(
+    server: &SortServer<'_>,
+    runs: Vec<Run<'_>>,
+    shape: MergeShape,
+    mut memory: StripMerge<'_, F>,
+    mut take: impl FnMut(&[u8]) -> Result<(), EngineError>,
+) -> Result<u64, EngineError> {
+    let mut disk = RunMerge::<F>::new(server, runs, shape)?;
+    let mut rows = 0;
+    loop {
+        let (from_disk, from_memory) = (disk.current(), memory.current());
+        rows += 1;
+        if from_memory.is_empty() || (!from_disk.is_empty() && F::compare(from_disk, from_memory).is_lt()) {
+            if from_disk.is_empty() {
+                break;
+            }
+            take(from_disk)?;
+            disk.advance()?;
+        } else {
+            take(from_memory)?;
+            memory.advance();
+        }
+    }
+    rows -= 1;
+    server.session.count(Statistic::MergeRows, rows);
+    Ok(rows)
+}
+
+/// Runs in one order.
+struct RunMerge<'s, 't, F: Format> {
+    reader: RunReader<'s, 't, F>,
+    cursors: Vec<Cursor>,
+    tree: LoserTree<F::Head>,
+}
+
+impl<'s, 't, F: Format> RunMerge<'s, 't, F> {
+    fn new(
+        server: &'s SortServer<'s>,
+        runs: Vec<Run<'t>>,
+        shape: MergeShape,
+    ) -> Result<RunMerge<'s, 't, F>, EngineError> {
+        assert!(!runs.is_empty());
+        assert!(runs.len() <= shape.width);
+        let mut reader = RunReader::<F>::new(server, runs, shape)?;
+        let mut cursors = Vec::with_capacity(reader.sources.len());
+        for source in 0..reader.sources.len() {
+            cursors.push(Cursor::default());
+            enter_next_piece(&mut reader, &mut cursors, source)?;
+        }
+        let heads: Vec<F::Head> = cursors.iter().zip(0..).map(|(cursor, source)| cursor.head::<F>(source)).collect();
+        let tree =
+            LoserTree::new(&heads, |one, two| F::less(one, two, |source| cursors[source as usize].current()));
+        Ok(RunMerge { reader, cursors, tree })
+    }
+
+    /// The smallest record left; no bytes at the end.
+    #[inline]
+    fn current(&self) -> &[u8] {
+        self.cursors[F::source(&self.tree.winner()) as usize].record::<F>()
+    }
+
+    /// Goes on to the next record.
+    #[inline]
+    fn advance(&mut self) -> Result<(), EngineError> {
+        let source = F::source(&self.tree.winner());
+        let cursor = &mut self.cursors[source as usize];
+        cursor.at += cursor.record::<F>().len();
+        if cursor.at == cursor.end && !cursor.enter_next_block(self.reader.server)? {
+            self.reader.server.operation.check()?;
+            enter_next_piece(&mut self.reader, &mut self.cursors, source as usize)?;
+        }
+        let cursors = &self.cursors;
+        let head = cursors[source as usize].head::<F>(source);
+        self.tree.replace(source, head, |one, two| F::less(one, two, |source| cursors[source as usize].current()));
+        Ok(())
+    }
 }
 
 /// Swaps the used-up piece of a source for its next one, if there is one.
@@ -108,11 +168,19 @@ impl Cursor {
         }
     }
 
+    /// The current record; no bytes when the run is used up.
     #[inline]
-    fn record<F: Format>(&self) -> Option<&[u8]> {
+    fn record<F: Format>(&self) -> &[u8] {
         let bytes = self.current();
-        let length = F::length(bytes);
-        if length == 0 { None } else { Some(&bytes[..length]) }
+        &bytes[..F::length(bytes)]
+    }
+
+    #[inline]
+    fn head<F: Format>(&self, source: u32) -> F::Head {
+        match self.record::<F>() {
+            [] => F::exhausted(source),
+            record => F::head(record, source),
+        }
     }
 
     /// Verifies the next block of the piece; `false` when it has no more.

@@ -73,6 +73,8 @@ pub struct Run<'a> {
     pub first: u32,
     /// How many blocks.
     pub blocks: u32,
+    /// How many records.
+    pub rows: u64,
 }
 
 /// The two ways to disk: `sort_direct_writes`.
@@ -101,8 +103,8 @@ pub struct RunWriter<'a> {
     content: Content,
     /// Blocks sealed so far, in all runs.
     blocks: u32,
-    /// First block and number of blocks of the finished runs.
-    runs: Vec<(u32, u32)>,
+    /// First block, number of blocks and of records of the finished runs.
+    runs: Vec<(u32, u32, u64)>,
     rows: u64,
 }
 
@@ -151,7 +153,7 @@ impl<'a> RunWriter<'a> {
         };
         let bytes = u64::from(self.blocks) * tablespace.block_size.bytes() as u64;
         let segment = Rc::new(TempSegment::new(self.server, extents));
-        let run = |(first, blocks)| Run { segment: Rc::clone(&segment), first, blocks };
+        let run = |(first, blocks, rows)| Run { segment: Rc::clone(&segment), first, blocks, rows };
         Ok((self.runs.into_iter().map(run).collect(), bytes))
     }
 
@@ -189,11 +191,12 @@ impl RecordSink for RunWriter<'_> {
         if self.content.entries > 0 {
             self.seal()?;
         }
-        let first = self.runs.last().map_or(0, |(first, blocks)| first + blocks);
+        let first = self.runs.last().map_or(0, |(first, blocks, _)| first + blocks);
+        let rows = std::mem::take(&mut self.rows);
         if self.blocks > first {
-            self.runs.push((first, self.blocks - first));
+            self.runs.push((first, self.blocks - first, rows));
         }
-        self.server.session.count(Statistic::SortRunRows, std::mem::take(&mut self.rows));
+        self.server.session.count(Statistic::SortRunRows, rows);
         Ok(())
     }
 }

@@ -4,24 +4,16 @@
 //! heap. The prefix starts behind what all keys in the strip have in common, so
 //! that a shared beginning (`https://www.`) does not use it up.
 
-use super::{Drain, InputOrder, RecordSink, SortArea};
+use super::{InputOrder, RecordSize, Strip};
 use crate::sort::format::{self, BytesKey, Format, key_of, row_of};
-use crate::sort::loser_tree::LoserTree;
 use plumb_io::{HugeVec, IoError};
 
-/// Records of a strip.
-pub(super) const BYTES_STRIP: usize = 16 * 1024;
-
-/// Area of [`BytesKey`] records.
+/// A strip of [`BytesKey`] records.
 #[derive(Debug)]
-pub struct BytesArea {
+pub struct BytesStrip {
     heap: HugeVec<u8>,
-    heap_bytes: usize,
     entries: HugeVec<Entry>,
-    entry_count_max: usize,
-    /// Where the strips end; what follows is the strip being filled.
-    strips: Vec<usize>,
-    /// Bytes at the beginning that all keys of the strip being filled share.
+    /// Bytes at the beginning that all keys share.
     common: usize,
     order: InputOrder,
 }
@@ -32,18 +24,17 @@ struct Entry {
     at: u64,
 }
 
-impl SortArea<BytesKey> for BytesArea {
+impl Strip for BytesStrip {
+    const ENTRY_BYTES: usize = size_of::<Entry>();
+
     /// The memory is split between heap and entries by the expected length. A
     /// wrong guess leaves part of one unused; it never takes more.
-    fn new(bytes: usize, record_bytes: usize) -> Result<BytesArea, IoError> {
-        let entry_count_max = (bytes / (record_bytes + size_of::<Entry>())).max(1);
-        let heap_bytes = bytes.saturating_sub(entry_count_max * size_of::<Entry>());
-        Ok(BytesArea {
+    fn new(bytes: usize, record: RecordSize) -> Result<BytesStrip, IoError> {
+        let entry_count = record.fitting(bytes);
+        let heap_bytes = bytes.saturating_sub(entry_count * size_of::<Entry>());
+        Ok(BytesStrip {
             heap: HugeVec::with_capacity(heap_bytes)?,
-            heap_bytes,
-            entries: HugeVec::with_capacity(entry_count_max)?,
-            entry_count_max,
-            strips: Vec::new(),
+            entries: HugeVec::with_capacity(entry_count)?,
             common: 0,
             order: InputOrder::UNKNOWN,
         })
@@ -54,9 +45,7 @@ impl SortArea<BytesKey> for BytesArea {
         loop {
             let rest = &records[taken..];
             let length = BytesKey::length(rest);
-            let full =
-                self.entries.len() == self.entry_count_max || self.heap.len() + length > self.heap_bytes;
-            if length == 0 || full {
+            if length == 0 || self.entries.room() == 0 || self.heap.room() < length {
                 return taken;
             }
             let record = &rest[..length];
@@ -64,9 +53,6 @@ impl SortArea<BytesKey> for BytesArea {
             self.entries.push(Entry { prefix: 0, at: self.heap.len() as u64 });
             self.heap.extend_from_slice(record);
             taken += length;
-            if self.entries.len() - self.strip_start() == BYTES_STRIP {
-                self.sort_strip();
-            }
         }
     }
 
@@ -74,43 +60,34 @@ impl SortArea<BytesKey> for BytesArea {
         self.entries.len()
     }
 
-    fn strip_len(&self) -> usize {
-        self.entry_count_max.min(BYTES_STRIP)
+    fn sort(&mut self) {
+        match self.order {
+            InputOrder { ascending: true, .. } => {}
+            InputOrder { descending: true, .. } => self.entries.reverse(),
+            _ => sort_entries(&self.heap, &mut self.entries, self.common),
+        }
+    }
+
+    #[inline]
+    fn record(&self, place: usize) -> &[u8] {
+        self.entries.get(place).map_or(&[], |entry| record_at(&self.heap, entry))
+    }
+
+    fn clear(&mut self) {
+        self.entries.clear();
+        self.heap.clear();
+        self.order = InputOrder::UNKNOWN;
     }
 
     fn mapped_bytes(&self) -> usize {
         self.entries.mapped_bytes() + self.heap.mapped_bytes()
     }
-
-    fn drain<S: RecordSink>(&mut self, how: Drain, sink: &mut S) -> Result<(), S::Error> {
-        self.sort_strip();
-        let mut start = 0;
-        let strips: Vec<&[Entry]> =
-            self.strips.iter().map(|end| &self.entries[std::mem::replace(&mut start, *end)..*end]).collect();
-        if how == Drain::Strips || strips.len() <= 1 {
-            for strip in strips {
-                strip.iter().try_for_each(|entry| sink.record(record_at(&self.heap, entry)))?;
-                sink.end_run()?;
-            }
-        } else {
-            merge_bytes(&self.heap, &strips, sink)?;
-            sink.end_run()?;
-        }
-        self.entries.clear();
-        self.heap.clear();
-        self.strips.clear();
-        Ok(())
-    }
 }
 
-impl BytesArea {
-    fn strip_start(&self) -> usize {
-        self.strips.last().copied().unwrap_or(0)
-    }
-
+impl BytesStrip {
     fn note(&mut self, record: &[u8]) {
         let key = key_of(record);
-        let Some(last) = self.entries[self.strip_start()..].last() else {
+        let Some(last) = self.entries.last() else {
             self.common = key.len();
             return;
         };
@@ -122,21 +99,6 @@ impl BytesArea {
         let order = BytesKey::compare(last, record);
         self.order.ascending &= order.is_le();
         self.order.descending &= order.is_ge();
-    }
-
-    fn sort_strip(&mut self) {
-        let start = self.strip_start();
-        let strip = &mut self.entries[start..];
-        if strip.is_empty() {
-            return;
-        }
-        match self.order {
-            InputOrder { ascending: true, .. } => {}
-            InputOrder { descending: true, .. } => strip.reverse(),
-            _ => sort_entries(&self.heap, strip, self.common),
-        }
-        self.strips.push(self.entries.len());
-        self.order = InputOrder::UNKNOWN;
     }
 }
 
@@ -161,33 +123,6 @@ fn sort_entries(heap: &[u8], entries: &mut [Entry], skip: usize) {
         if group.len() > 1 {
             group.sort_by(order);
         }
-    }
-}
-
-fn merge_bytes<S: RecordSink>(heap: &[u8], strips: &[&[Entry]], sink: &mut S) -> Result<(), S::Error> {
-    let mut next = vec![0usize; strips.len()];
-    let record = |next: &[usize], source: u32| -> &[u8] {
-        let entry = strips[source as usize].get(next[source as usize]);
-        entry.map_or(&[], |entry| record_at(heap, entry))
-    };
-    let sources = 0..strips.len() as u32;
-    let heads: Vec<_> = sources.map(|source| BytesKey::head(record(&next, source), source)).collect();
-    let mut tree =
-        LoserTree::new(&heads, |one, two| BytesKey::less(one, two, |source| record(&next, source)));
-    loop {
-        let source = BytesKey::source(&tree.winner());
-        let current = record(&next, source);
-        if current.is_empty() {
-            return Ok(());
-        }
-        sink.record(current)?;
-        next[source as usize] += 1;
-        let following = record(&next, source);
-        let head = match following.is_empty() {
-            true => BytesKey::exhausted(source),
-            false => BytesKey::head(following, source),
-        };
-        tree.replace(source, head, |one, two| BytesKey::less(one, two, |source| record(&next, source)));
     }
 }
 
