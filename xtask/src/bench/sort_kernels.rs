@@ -5,7 +5,6 @@
 
 use super::{SplitMix, Spread};
 use plumb_engine::sort::area::{RecordSink, RecordSize, STRIPS_MAX, SortArea};
-use plumb_engine::sort::format::Format;
 use plumb_engine::sort::loser_tree::LoserTree;
 use plumb_engine::sort::packed::{Packed, Word};
 use plumb_events::now;
@@ -71,7 +70,7 @@ fn random<W: Word>(keys: u64) -> Vec<W> {
     let mut words = SplitMix(42);
     let bits = (4 * W::BYTES as u32).min(u64::BITS - 1);
     let key = |word: u64| (word % keys) >> if keys == u64::MAX { u64::BITS - bits + 1 } else { 0 };
-    (0..ROWS as u64).map(|row| W::ZERO.with(key(words.next()), bits).with(row, bits)).collect()
+    (0..ROWS as u64).map(|row| W::ZERO.with(row, 0).with(key(words.next()), bits)).collect()
 }
 
 fn sorted<W: Word>(mut words: Vec<W>, reversed: bool) -> Vec<W> {

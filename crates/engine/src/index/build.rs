@@ -183,8 +183,10 @@ impl Build<'_> {
         let degree = instance.parallel_degree();
         let begin = now();
         let mut sample = self.sample(coordinator, codec)?;
-        let record_bytes = (sample.iter().map(Vec::len).sum::<usize>()).div_ceil(sample.len().max(1)).max(RECORD_BYTES_MIN);
-        let record = RecordSize { bytes: record_bytes, entry_bytes: <C::Format as Format>::Strip::ENTRY_BYTES };
+        let record_bytes =
+            (sample.iter().map(Vec::len).sum::<usize>()).div_ceil(sample.len().max(1)).max(RECORD_BYTES_MIN);
+        let record =
+            RecordSize { bytes: record_bytes, entry_bytes: <C::Format as Format>::Strip::ENTRY_BYTES };
         let plan = SortPlan::new(instance, record, self.table.row_count / degree as u64)?;
         sample.sort_by(|one, two| C::Format::compare(one, two));
         let ranges = splitters(&sample, degree);
@@ -409,8 +411,9 @@ impl Build<'_> {
             });
             let sorts: Vec<_> = sorts.collect();
             let scans = (0..degree).map(|number| {
-                let work =
-                    move |session: &Session| self.scan_lane(session, operation, codec, granules, queue, ranges);
+                let work = move |session: &Session| {
+                    self.scan_lane(session, operation, codec, granules, queue, ranges)
+                };
                 servers::start(scope, self.instance, operation, format!("PX scan server p{number:03}"), work)
             });
             let scans: Vec<_> = scans.collect();

@@ -89,13 +89,7 @@ impl Codec for BytesCodec {
     }
 
     #[inline]
-    fn push_leaf(
-        &self,
-        record: &[u8],
-        _: &mut Vec<u8>,
-        leaf: &mut LeafBuilder,
-        block: &mut [u8],
-    ) -> bool {
+    fn push_leaf(&self, record: &[u8], _: &mut Vec<u8>, leaf: &mut LeafBuilder, block: &mut [u8]) -> bool {
         leaf.push(block, key_of(record), row_of(record))
     }
 }

@@ -103,7 +103,8 @@ impl<'s, 't, F: Format> RunMerge<'s, 't, F> {
             cursors.push(Cursor::default());
             enter_next_piece(&mut reader, &mut cursors, source)?;
         }
-        let heads: Vec<F::Head> = cursors.iter().zip(0..).map(|(cursor, source)| cursor.head::<F>(source)).collect();
+        let heads: Vec<F::Head> =
+            cursors.iter().zip(0..).map(|(cursor, source)| cursor.head::<F>(source)).collect();
         let tree =
             LoserTree::new(&heads, |one, two| F::less(one, two, |source| cursors[source as usize].current()));
         Ok(RunMerge { reader, cursors, tree })
@@ -127,7 +128,8 @@ impl<'s, 't, F: Format> RunMerge<'s, 't, F> {
         }
         let cursors = &self.cursors;
         let head = cursors[source as usize].head::<F>(source);
-        self.tree.replace(source, head, |one, two| F::less(one, two, |source| cursors[source as usize].current()));
+        self.tree
+            .replace(source, head, |one, two| F::less(one, two, |source| cursors[source as usize].current()));
         Ok(())
     }
 }

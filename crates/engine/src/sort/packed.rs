@@ -11,8 +11,8 @@
 //! word   0 .. 0 | first column | .. | last column | file | block | slot     least significant bits last
 //! ```
 //!
-//! How: a column is a number that orders as its values do. Integers (all values
-//! of the column are, and fit [`INTEGER_WORDS`]): the distance from the smallest
+//! How: a column becomes a number that orders as its values do. Integers (all values
+//! of the column are, and fit [`plumb_types::INTEGER_WORDS`]): the distance from the smallest
 //! value, or to the largest if the column is descending. Others of at most 8
 //! bytes: their stored bytes, which `memcmp` orders, padded with zeros, and
 //! complemented if descending. NULL is all ones, above every value. At the leaf
@@ -36,7 +36,7 @@ use crate::storage::block::HEADER_BYTES;
 use crate::storage::control::{ColumnStatistics, IndexColumn, Table};
 use plumb_io::Plain;
 use plumb_types::row::ROW_HEADER_BYTES;
-use plumb_types::{ColumnType, column_at, decode_integer, integer_word};
+use plumb_types::{ColumnType, ColumnWalk, decode_integer_word, integer_word};
 use plumb_units::{BlockAddress, BlockNumber, BlockSize, FileId, RowId};
 use std::cmp::Ordering;
 use std::fmt::Debug;
@@ -64,8 +64,8 @@ pub trait Word: Plain + Ord + Debug + Send + Sync + 'static {
     /// Appends its record.
     fn append_to(self, out: &mut Vec<u8>);
 
-    /// Makes room for `bits` more bits at the low end, and puts them there.
-    fn with(self, value: u64, bits: u32) -> Self;
+    /// With these bits, the lowest at `shift`, where there were none.
+    fn with(self, value: u64, shift: u32) -> Self;
 
     /// `bits` bits, the lowest of which is `shift`.
     fn bits(self, shift: u32, bits: u32) -> u64;
@@ -92,8 +92,8 @@ macro_rules! word {
             }
 
             #[inline]
-            fn with(self, value: u64, bits: u32) -> Self {
-                self << bits | value as $type
+            fn with(self, value: u64, shift: u32) -> Self {
+                self | (value as $type) << shift
             }
 
             #[inline]
@@ -160,9 +160,14 @@ impl<W: Word> Format for Packed<W> {
 /// How the keys of an index are packed.
 #[derive(Debug, Clone)]
 pub struct Packing {
+    /// In the order of the key.
     columns: Vec<PackedColumn>,
+    /// In the order of the row.
+    walk: Vec<PackedColumn>,
     row: RowBits,
     bits: u32,
+    /// No normalised key is longer than a word of 8 bytes.
+    short: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -170,6 +175,8 @@ struct PackedColumn {
     position: usize,
     descending: bool,
     values: Values,
+    /// The largest code of a value.
+    top: u64,
     bits: u32,
     /// Its lowest bit in the key, the row id not counted.
     shift: u32,
@@ -177,8 +184,8 @@ struct PackedColumn {
 
 #[derive(Debug, Clone, Copy)]
 enum Values {
-    /// Integers within these bounds.
-    Integers { least: i64, most: i64 },
+    /// Integers, this one being the least.
+    Integers(i64),
     /// Stored values of at most so many bytes.
     Bytes(u32),
 }
@@ -204,19 +211,19 @@ impl Packing {
         let mut packed = Vec::new();
         for column in columns.iter().rev() {
             let column_type = &table.schema.columns[column.position].column_type;
-            let (values, bits) = values_of(column_type, &table.column_statistics[column.position])?;
-            packed.push(PackedColumn {
-                position: column.position,
-                descending: column.descending,
-                values,
-                bits,
-                shift: key_bits,
-            });
-            key_bits += bits;
+            let column = PackedColumn::new(column, column_type, &table.column_statistics[column.position])?;
+            packed.push(PackedColumn { shift: key_bits, ..column });
+            key_bits += column.bits;
         }
         packed.reverse();
         let bits = key_bits + row.all;
-        (bits < u128::BITS).then_some(Packing { columns: packed, row, bits })
+        let mut walk = packed.clone();
+        walk.sort_by_key(|column| column.position);
+        // The last terminator is cut off unless it is complemented.
+        let cut_off = packed.last().is_some_and(|last| !last.descending);
+        let key_bytes = packed.iter().map(PackedColumn::key_bytes_max).sum::<u32>() - u32::from(cut_off);
+        let short = key_bytes <= 8;
+        (bits < u128::BITS).then_some(Packing { columns: packed, walk, row, bits, short })
     }
 
     /// Bits of a record.
@@ -232,82 +239,121 @@ impl Packing {
     }
 }
 
-/// What a column holds, and the bits that takes.
-fn values_of(column_type: &ColumnType, statistics: &ColumnStatistics) -> Option<(Values, u32)> {
-    if matches!(column_type, ColumnType::Text { .. }) {
-        return None;
-    }
-    if let Some((least, most)) = statistics.integers {
-        // All ones is NULL.
-        let codes = most.abs_diff(least) + u64::from(statistics.null_count > 0);
-        return Some((Values::Integers { least, most }, bits_for(codes)));
-    }
-    // A column of NULLs alone has a code of one byte.
-    let bytes = statistics.bytes_max.max(1);
-    (bytes <= 8).then_some((Values::Bytes(bytes), 8 * bytes))
-}
-
 /// Bits for numbers up to `most`; at least one.
 fn bits_for(most: u64) -> u32 {
     (u64::BITS - most.leading_zeros()).max(1)
 }
 
 impl PackedColumn {
-    #[inline]
-    fn pack(&self, value: Option<&[u8]>) -> Result<u64, CodecError> {
-        let Some(value) = value else { return Ok(ones(self.bits)) };
-        match self.values {
-            Values::Integers { least, most } => match decode_integer(value) {
-                Some(number) if (least..=most).contains(&number) => {
-                    Ok(if self.descending { most.abs_diff(number) } else { number.abs_diff(least) })
-                }
-                _ => Err(CodecError::Statistics { column: self.position }),
-            },
-            Values::Bytes(bytes) => {
-                if value.len() > bytes as usize {
-                    return Err(CodecError::Statistics { column: self.position });
-                }
-                let mut padded = [0; 8];
-                padded[..value.len()].copy_from_slice(value);
-                let word = u64::from_be_bytes(padded) >> (64 - self.bits);
-                Ok(if self.descending { word ^ ones(self.bits) } else { word })
+    /// None when its values cannot be packed.
+    fn new(
+        column: &IndexColumn,
+        column_type: &ColumnType,
+        statistics: &ColumnStatistics,
+    ) -> Option<PackedColumn> {
+        let (values, top, bits) = match (column_type, statistics.integers) {
+            (ColumnType::Text { .. }, _) => return None,
+            (_, Some((least, most))) => {
+                let top = most.abs_diff(least);
+                // All ones is NULL.
+                (Values::Integers(least), top, bits_for(top + u64::from(statistics.null_count > 0)))
             }
-        }
+            (_, None) => {
+                // A column of NULLs alone has a code of one byte.
+                let bytes = statistics.bytes_max.max(1);
+                (bytes <= 8).then_some((Values::Bytes(bytes), ones(8 * bytes.min(8)), 8 * bytes))?
+            }
+        };
+        let (position, descending) = (column.position, column.descending);
+        Some(PackedColumn { position, descending, values, top, bits, shift: 0 })
     }
 
-    /// The column in a normalised key: its bytes as a big-endian word, how many
-    /// they are, and the terminator behind them.
+    /// Most bytes it takes in a normalised key, the terminator included.
+    fn key_bytes_max(&self) -> u32 {
+        let bytes = match self.values {
+            Values::Integers(least) => {
+                let most = least.unsigned_abs().max((least + self.top as i64).unsigned_abs());
+                // An exponent, the digits, and the end of a negative number.
+                1 + (most.max(1).ilog10() / 2 + 1) + u32::from(least < 0)
+            }
+            Values::Bytes(bytes) => bytes,
+        };
+        bytes + 1
+    }
+
+    /// The code of a value of this row; none when the statistics do not allow it.
+    #[inline(always)]
+    fn pack(&self, row: &[u8], value: &[u8]) -> Option<u64> {
+        let word = leading_word(row, value);
+        let raw = match self.values {
+            Values::Integers(least) => decode_integer_word(word, value.len())?.wrapping_sub(least) as u64,
+            Values::Bytes(bytes) if value.len() <= bytes as usize => {
+                (word & first_bytes(value.len() as u32)) >> (64 - self.bits)
+            }
+            Values::Bytes(_) => return None,
+        };
+        let code = if self.descending { self.top.wrapping_sub(raw) } else { raw };
+        (raw <= self.top).then_some(code)
+    }
+
+    /// The column in a normalised key: its bytes and terminator as the first bytes
+    /// of a big-endian word, and how many bytes come before the terminator. Of
+    /// eight bytes the word has no room for the terminator.
     #[inline]
-    fn unpack(&self, code: u64) -> (u64, u32, u8) {
-        let terminator = if self.descending { 0xFF } else { 0 };
+    fn unpack(&self, code: u64) -> (u64, u32) {
+        let raw = if self.descending { self.top.wrapping_sub(code) } else { code };
         let (word, length) = match self.values {
-            _ if self.is_null(code) => return (0xFF << 56, 1, terminator),
-            Values::Integers { least, .. } if !self.descending => integer_word(least + code as i64),
-            Values::Integers { most, .. } => integer_word(most - code as i64),
+            _ if self.is_null(code) => return (if self.descending { 0xFFFF << 48 } else { 0xFF << 56 }, 1),
+            Values::Integers(least) => integer_word(least + raw as i64),
             Values::Bytes(_) => {
-                let word = if self.descending { code ^ ones(self.bits) } else { code };
-                let word = word << (64 - self.bits);
+                let word = raw << (64 - self.bits);
                 (word, 8 - word.trailing_zeros() / 8)
             }
         };
-        let word = if self.descending { !word & ones(8 * length) << (64 - 8 * length) } else { word };
-        (word, length, terminator)
+        (if self.descending { !word & first_bytes(length + 1) } else { word }, length)
+    }
+
+    /// No stored value begins with FF, complemented or not.
+    #[inline]
+    fn is_null(&self, code: u64) -> bool {
+        match self.values {
+            Values::Integers(_) => code > self.top,
+            Values::Bytes(_) => code == self.top,
+        }
     }
 
     #[inline]
-    fn is_null(&self, code: u64) -> bool {
-        let values = match self.values {
-            Values::Integers { least, most } => most.abs_diff(least),
-            // No stored value begins with FF, complemented or not.
-            Values::Bytes(_) => ones(self.bits) - 1,
-        };
-        code > values
+    fn code<W: Word>(&self, key: W) -> u64 {
+        key.bits(self.shift, self.bits)
+    }
+}
+
+/// Ones in the first bytes of a big-endian word.
+#[inline]
+fn first_bytes(count: u32) -> u64 {
+    u64::MAX.checked_shl(64 - 8 * count.min(8)).unwrap_or(0)
+}
+
+/// The first 8 bytes of a value as a big-endian word, and whatever follows it in
+/// the row: one load serves where a copy of a length known only at run time would
+/// call memcpy.
+#[inline]
+fn leading_word(row: &[u8], value: &[u8]) -> u64 {
+    let at = value.as_ptr().addr() - row.as_ptr().addr();
+    match row.get(at..at + 8) {
+        Some(bytes) => u64::from_be_bytes(bytes.try_into().expect("eight bytes")),
+        None => {
+            let mut bytes = [0; 8];
+            let length = value.len().min(8);
+            bytes[..length].copy_from_slice(&value[..length]);
+            u64::from_be_bytes(bytes)
+        }
     }
 }
 
 impl RowBits {
     fn of(table: &Table, block_size: BlockSize) -> RowBits {
-        let addresses = table.extents.iter().map(|extent| extent.extent.address(extent.used));
+        let addresses = table.extents.iter().map(|extent| extent.extent.address(extent.extent.blocks - 1));
         let (mut file, mut block) = (0, 0);
         for address in addresses {
             file = file.max(address.file.0);
@@ -352,21 +398,34 @@ impl<W: Word> PackedCodec<W> {
     }
 }
 
-/// The normalised key of the last record.
+/// The normalised key of the last record: in sorted order most of it is that of
+/// the next one, too.
 #[derive(Debug)]
 pub struct LastKey<W> {
-    /// Its packed key; none before the first record.
-    key: Option<W>,
-    /// The key's bytes; zeros behind the first `length`.
+    /// Its packed key; all ones before the first record.
+    key: W,
+    /// Each column of it.
+    parts: [Part; COLUMNS_MAX],
+    /// Where it is short: its bytes, zeros behind them.
+    word: u64,
+    /// Where it is not: its bytes, zeros behind them, and their number.
     bytes: [u8; KEY_BYTES],
     length: usize,
-    /// Where each column ends, its terminator included.
-    ends: [u8; COLUMNS_MAX],
 }
 
-impl<W> Default for LastKey<W> {
+/// A column of a key.
+#[derive(Debug, Clone, Copy)]
+struct Part {
+    code: u64,
+    word: u64,
+    length: u32,
+}
+
+impl<W: Word> Default for LastKey<W> {
     fn default() -> LastKey<W> {
-        LastKey { key: None, bytes: [0; KEY_BYTES], length: 0, ends: [0; COLUMNS_MAX] }
+        // No column has a code of 64 ones but NULL in a column of eight bytes.
+        let part = Part { code: u64::MAX, word: 0xFF << 56, length: 1 };
+        LastKey { key: W::MAX, parts: [part; COLUMNS_MAX], word: 0, bytes: [0; KEY_BYTES], length: 0 }
     }
 }
 
@@ -382,15 +441,20 @@ impl<W: Word> Codec for PackedCodec<W> {
         _: &mut LastKey<W>,
         out: &mut Vec<u8>,
     ) -> Result<(), CodecError> {
-        let mut word = W::ZERO;
-        for column in &self.packing.columns {
-            let value = column_at(row, column.position).map_err(CodecError::Row)?;
-            word = word.with(column.pack(value)?, column.bits);
-        }
         let rows = self.packing.row;
         let code = rows.pack(row_id);
         debug_assert!(code <= ones(rows.all), "the row {row_id} is outside the table");
-        word.with(code, rows.all).append_to(out);
+        let mut word = W::ZERO.with(code, 0);
+        let mut walk = ColumnWalk::new(row)?;
+        for column in &self.packing.walk {
+            let code = match walk.value(column.position)? {
+                Some(value) => column.pack(row, value),
+                None => Some(ones(column.bits)),
+            };
+            let Some(code) = code else { return Err(CodecError::Statistics { column: column.position }) };
+            word = word.with(code, rows.all + column.shift);
+        }
+        word.append_to(out);
         Ok(())
     }
 
@@ -400,6 +464,10 @@ impl<W: Word> Codec for PackedCodec<W> {
 
     fn decode<'s>(&self, record: &'s [u8], last: &'s mut LastKey<W>) -> (&'s [u8], RowId) {
         let row = self.turn_to(record, last);
+        if self.packing.short {
+            last.bytes[..8].copy_from_slice(&last.word.to_be_bytes());
+            last.length = 8 - last.word.trailing_zeros() as usize / 8;
+        }
         (&last.bytes[..last.length], row)
     }
 
@@ -412,51 +480,72 @@ impl<W: Word> Codec for PackedCodec<W> {
         block: &mut [u8],
     ) -> bool {
         let row = self.turn_to(record, last);
-        match last.bytes.first_chunk::<8>() {
-            Some(word) if last.length <= 8 => leaf.push_word(block, u64::from_be_bytes(*word), row),
-            _ => leaf.push(block, &last.bytes[..last.length], row),
+        if self.packing.short {
+            leaf.push_word(block, last.word, row)
+        } else {
+            leaf.push(block, &last.bytes[..last.length], row)
         }
     }
 }
 
 impl<W: Word> PackedCodec<W> {
-    /// Makes `last` the key of a record; gives back its row id.
+    /// Makes `last` the key of a record, as a word where it is short, as bytes
+    /// where it is not; gives back the row id.
     #[inline]
     fn turn_to(&self, record: &[u8], last: &mut LastKey<W>) -> RowId {
         let word = W::from_record(record);
         let rows = self.packing.row;
         let key = word.above(rows.all);
-        if last.key != Some(key) {
-            self.write_key(key, last);
+        if last.key != key {
+            if self.packing.short {
+                self.write_word(key, last);
+            } else {
+                self.write_bytes(key, last);
+            }
+            last.key = key;
         }
         rows.unpack(word.bits(0, rows.all))
     }
 
+    /// The part of a column, converted only when it is another than before.
     #[inline]
-    fn write_key(&self, key: W, last: &mut LastKey<W>) {
-        let columns = &self.packing.columns;
-        let code = |key: W, column: &PackedColumn| key.bits(column.shift, column.bits);
-        let changed = match last.key {
-            Some(before) => columns.iter().position(|column| code(before, column) != code(key, column)),
-            None => Some(0),
-        };
-        let first = changed.unwrap_or(columns.len());
-        let mut end = first.checked_sub(1).map_or(0, |column| last.ends[column] as usize);
-        let mut trimmed = last.length;
-        for (index, column) in columns.iter().enumerate().skip(first) {
-            let (word, length, terminator) = column.unpack(code(key, column));
-            let length = length as usize;
-            last.bytes[end..end + 8].copy_from_slice(&word.to_be_bytes());
-            last.bytes[end + length] = terminator;
-            // Trailing zeros are cut off: only terminators are zero.
-            trimmed = end + length + usize::from(terminator != 0);
-            end += length + 1;
-            last.ends[index] = end as u8;
+    fn part(column: &PackedColumn, key: W, part: &mut Part) -> Part {
+        let code = column.code(key);
+        if part.code != code {
+            let (word, length) = column.unpack(code);
+            *part = Part { code, word, length };
         }
-        // The leaf takes whole words: no old bytes may follow the key.
-        last.bytes[trimmed..trimmed + 8].fill(0);
-        last.length = trimmed;
-        last.key = Some(key);
+        *part
+    }
+
+    /// Writes a short key: in registers, because eight bytes that were
+    /// written in pieces cannot be read at once without a stall.
+    #[inline]
+    fn write_word(&self, key: W, last: &mut LastKey<W>) {
+        let (mut word, mut at) = (0, 0);
+        for (column, part) in self.packing.columns.iter().zip(&mut last.parts) {
+            let part = Self::part(column, key, part);
+            word |= part.word >> at;
+            at += 8 * (part.length + 1);
+        }
+        last.word = word;
+    }
+
+    /// Writes a key that may be long.
+    fn write_bytes(&self, key: W, last: &mut LastKey<W>) {
+        last.bytes.fill(0);
+        let mut end = 0;
+        for (column, part) in self.packing.columns.iter().zip(&mut last.parts) {
+            let part = Self::part(column, key, part);
+            let length = part.length as usize;
+            last.bytes[end..end + 8].copy_from_slice(&part.word.to_be_bytes());
+            // Trailing zeros are cut off: only terminators are zero.
+            last.length = end + length + usize::from(column.descending);
+            if column.descending {
+                last.bytes[end + length] = 0xFF;
+            }
+            end += length + 1;
+        }
     }
 }
 

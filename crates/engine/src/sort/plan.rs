@@ -62,11 +62,7 @@ impl SortPlan {
     ///
     /// # Errors
     /// When the sort area holds too few blocks for a merge.
-    pub fn new(
-        instance: &Instance,
-        record: RecordSize,
-        rows_expected: u64,
-    ) -> Result<SortPlan, EngineError> {
+    pub fn new(instance: &Instance, record: RecordSize, rows_expected: u64) -> Result<SortPlan, EngineError> {
         let settings = &instance.settings;
         let tablespace = instance.tablespace(Purpose::Temp);
         let area = settings.number(Setting::SortAreaSize);

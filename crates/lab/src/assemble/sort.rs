@@ -39,7 +39,7 @@ pub(super) fn sort(story: &Story<'_>) -> Sort {
 pub(super) fn first_run_bytes(story: &Story<'_>) -> u64 {
     let written: u64 = story.measured.outcome.servers.iter().map(|server| server.run_bytes).sum();
     let spilled = story.measured.outcome.servers.iter().filter(|server| !server.optimal);
-    let rows: u64 = spilled.map(|server| server.row_count).sum();
+    let rows: u64 = spilled.map(|server| server.row_count - server.memory_rows).sum();
     let rows_written = story.measured.period.statistic(Statistic::SortRunRows);
     if rows_written == 0 {
         return written;
