@@ -6,7 +6,7 @@
 use super::{SplitMix, Spread};
 use plumb_engine::sort::area::{RecordSink, RecordSize, STRIPS_MAX, SortArea};
 use plumb_engine::sort::loser_tree::LoserTree;
-use plumb_engine::sort::packed::{Packed, Word};
+use plumb_engine::sort::word::{WordKey, Word};
 use plumb_events::now;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -103,7 +103,7 @@ impl RecordSink for Sink {
     }
 }
 
-fn filled<W: Word>(records: &[u8]) -> SortArea<Packed<W>> {
+fn filled<W: Word>(records: &[u8]) -> SortArea<WordKey<W>> {
     let mut area = SortArea::new(records.len(), STRIPS_MAX, RecordSize { bytes: W::BYTES, entry_bytes: 0 });
     let taken = area.fill(records).expect("memory for the records");
     assert_eq!(taken, records.len());

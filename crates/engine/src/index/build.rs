@@ -29,7 +29,7 @@ use crate::sort::area::{RecordSize, Strip};
 use crate::sort::codec::{BytesCodec, Codec};
 use crate::sort::format::Format;
 use crate::sort::key::KeyBuilder;
-use crate::sort::packed::{PackedCodec, Packing};
+use crate::sort::word::{WordCodec, WordLayout};
 use crate::sort::plan::SortPlan;
 use crate::sort::{SortOutcome, SortServer, Sorter};
 use crate::storage::block::{self, BlockKind};
@@ -119,11 +119,11 @@ pub fn create_index(instance: &Instance, spec: &IndexSpec) -> Result<BuildOutcom
     let (table, columns) = resolve(instance, spec)?;
     let coordinator = instance.recorder.session("PX coordinator", SessionKind::Foreground);
     let block_size = instance.tablespace(Purpose::Users).block_size;
-    let packing = Packing::new(&columns, &table, block_size);
+    let layout = WordLayout::new(&columns, &table, block_size);
     let build = Build { instance, spec, table: &table, columns: &columns, lsn: instance.next_lsn() };
-    match packing {
-        Some(packing) if packing.fits::<u64>() => build.run(&coordinator, &PackedCodec::<u64>::new(packing)),
-        Some(packing) => build.run(&coordinator, &PackedCodec::<u128>::new(packing)),
+    match layout {
+        Some(layout) if layout.fits::<u64>() => build.run(&coordinator, &WordCodec::<u64>::new(layout)),
+        Some(layout) => build.run(&coordinator, &WordCodec::<u128>::new(layout)),
         None => build.run(&coordinator, &BytesCodec(KeyBuilder::new(&columns, &table.schema))),
     }
 }

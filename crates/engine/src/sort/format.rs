@@ -1,12 +1,12 @@
 //! What is sorted: records, in one of several forms.
 //!
 //! A record is a stretch of bytes, the same in a queue buffer, in a run block
-//! and in a merge, so it is copied and never converted. [`Packed`](super::packed::Packed)
+//! and in a merge, so it is copied and never converted. [`WordKey`](super::word::WordKey)
 //! is key and row id in one machine word; [`BytesKey`] is for any key: a length,
 //! the row id, the key.
 //!
 //! ```text
-//! Packed     key and row id                            one little-endian word of 8 or 16 bytes
+//! WordKey     key and row id                            one little-endian word of 8 or 16 bytes
 //! BytesKey   key length u16 | row id u64 | key bytes   little-endian words
 //! ```
 

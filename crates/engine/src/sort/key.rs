@@ -14,7 +14,7 @@
 //!   plain `memcmp` with the shorter key first.
 //!
 //! This is the key as an index keeps it. Most keys of numbers and dates travel
-//! through the sort in fewer bits: [`packed`](super::packed).
+//! through the sort in fewer bits: [`word`](super::word).
 
 use crate::storage::control::IndexColumn;
 use plumb_types::{ColumnType, RowError, Schema, column_at};

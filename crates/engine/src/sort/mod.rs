@@ -8,7 +8,7 @@
 //! one merge could not take so many runs, each full area becomes one, and they
 //! are merged in several steps (multi-pass).
 //!
-//! How: [`codec`] makes records of rows, [`packed`] into machine words or, by
+//! How: [`codec`] makes records of rows, [`word`] into machine words or, by
 //! [`key`], byte strings that compare as the rows do; [`format`] says how records
 //! lie and compare; [`area`] collects and sorts them; [`run`] writes runs;
 //! [`merge_plan`] decides width and request size from the device's read cost;
@@ -29,7 +29,7 @@ pub mod key;
 pub mod loser_tree;
 pub mod merge;
 pub mod merge_plan;
-pub mod packed;
+pub mod word;
 pub mod plan;
 pub mod run;
 

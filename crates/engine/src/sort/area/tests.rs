@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::sort::format::BytesKey;
-use crate::sort::packed::Packed;
+use crate::sort::word::WordKey;
 use proptest::prelude::*;
 use std::convert::Infallible;
 
@@ -87,9 +87,9 @@ proptest! {
         shift in 10u32..50, bytes in 64usize..8192, strips in 1usize..5,
     ) {
         let word = |(key, row): &(u64, u64)| key << shift | row;
-        check::<Packed<u64>>(bytes, strips, keys.iter().map(|key| word(key).to_le_bytes().to_vec()).collect());
+        check::<WordKey<u64>>(bytes, strips, keys.iter().map(|key| word(key).to_le_bytes().to_vec()).collect());
         let wide = |key: &(u64, u64)| u128::from(word(key)) << 60;
-        check::<Packed<u128>>(bytes, strips, keys.iter().map(|key| wide(key).to_le_bytes().to_vec()).collect());
+        check::<WordKey<u128>>(bytes, strips, keys.iter().map(|key| wide(key).to_le_bytes().to_vec()).collect());
     }
 
     #[test]
@@ -114,18 +114,18 @@ fn input_in_order_or_reverse_stays_right() {
 fn what_is_a_little_too_much_spills_one_strip() {
     let mix = |i: u64| i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 1;
     let records: Vec<Vec<u8>> = (0..16_001).map(|i| mix(i).to_le_bytes().to_vec()).collect();
-    let (spilled, kept) = sort_all::<Packed<u64>>(16_000 * 8, 16, &records);
+    let (spilled, kept) = sort_all::<WordKey<u64>>(16_000 * 8, 16, &records);
     assert_eq!((spilled.len(), kept.len()), (1000, 15_001));
 }
 
 #[test]
 fn memory_is_taken_as_records_come_and_given_back_strip_by_strip() {
-    let mut area = SortArea::<Packed<u64>>::new(16 << 20, 16, RecordSize { bytes: 8, entry_bytes: 0 });
+    let mut area = SortArea::<WordKey<u64>>::new(16 << 20, 16, RecordSize { bytes: 8, entry_bytes: 0 });
     assert_eq!(area.mapped_bytes(), 0);
     assert_eq!(area.fill(&vec![1; 3 << 20]).expect("memory"), 3 << 20);
     assert!((3 << 20..=5 << 20).contains(&area.mapped_bytes()), "{}", area.mapped_bytes());
     area.close_strip();
-    let Ok(true) = area.spill(&mut Collector::<Packed<u64>>::new()) else { panic!("a full strip") };
+    let Ok(true) = area.spill(&mut Collector::<WordKey<u64>>::new()) else { panic!("a full strip") };
     assert_eq!(area.release_spare(), 1 << 20);
     assert_eq!(area.len(), 2 << 17);
 }

@@ -4,7 +4,7 @@
 //! second buffer is needed.
 
 use super::{InputOrder, RecordSize, Strip};
-use crate::sort::packed::Word;
+use crate::sort::word::Word;
 use plumb_io::{HugeVec, IoError};
 
 // A record's bytes are the word, least significant first; `record` gives them

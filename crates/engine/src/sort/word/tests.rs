@@ -1,4 +1,4 @@
-//! Packed records against normalised keys: the same order, and the same bytes back.
+//! WordKey records against normalised keys: the same order, and the same bytes back.
 
 use super::*;
 use crate::index::block::LeafView;
@@ -78,8 +78,8 @@ fn row_id(number: u32) -> RowId {
 /// Normalised key and row id of a row, as an index has them.
 type Entry = (Vec<u8>, RowId);
 
-fn check<W: Word>(packing: Packing, images: &[Vec<u8>], keys: &KeyBuilder) {
-    let codec = PackedCodec::<W>::new(packing);
+fn check<W: Word>(layout: WordLayout, images: &[Vec<u8>], keys: &KeyBuilder) {
+    let codec = WordCodec::<W>::new(layout);
     let (mut state, mut records) = (LastKey::default(), Vec::<(Vec<u8>, Entry)>::new());
     for (number, image) in images.iter().enumerate() {
         let (mut record, mut key) = (Vec::new(), Vec::new());
@@ -91,7 +91,7 @@ fn check<W: Word>(packing: Packing, images: &[Vec<u8>], keys: &KeyBuilder) {
         keys.build(image, &mut key).expect("a row");
         records.push((record, (key, row)));
     }
-    records.sort_by(|one, two| Packed::<W>::compare(&one.0, &two.0));
+    records.sort_by(|one, two| WordKey::<W>::compare(&one.0, &two.0));
     let expected = |one: &Entry, two: &Entry| one.0.cmp(&two.0).then(one.1.cmp(&two.1));
     assert!(
         records.is_sorted_by(|one, two| expected(&one.1, &two.1).is_le()),
@@ -125,13 +125,13 @@ proptest! {
         let images: Vec<Vec<u8>> = rows.iter().map(|row| image(row)).collect();
         let table = table(&images);
         let keys = KeyBuilder::new(&columns, &table.schema);
-        let Some(packing) = Packing::new(&columns, &table, BlockSize::ALL[2]) else {
+        let Some(layout) = WordLayout::new(&columns, &table, BlockSize::ALL[2]) else {
             return Ok(());
         };
-        if packing.fits::<u64>() {
-            check::<u64>(packing.clone(), &images, &keys);
+        if layout.fits::<u64>() {
+            check::<u64>(layout.clone(), &images, &keys);
         }
-        check::<u128>(packing, &images, &keys);
+        check::<u128>(layout, &images, &keys);
     }
 }
 
@@ -141,7 +141,7 @@ fn columns(positions: &[usize]) -> Vec<IndexColumn> {
 
 fn bits(rows: &[[Value; 4]], positions: &[usize]) -> Option<u32> {
     let images: Vec<Vec<u8>> = rows.iter().map(|row| image(row)).collect();
-    Packing::new(&columns(positions), &table(&images), BlockSize::ALL[2]).map(|packing| packing.bits())
+    WordLayout::new(&columns(positions), &table(&images), BlockSize::ALL[2]).map(|layout| layout.bits())
 }
 
 #[test]
@@ -173,8 +173,8 @@ fn what_does_not_fit_a_word_is_not_packed() {
 #[test]
 fn a_value_that_the_statistics_deny_is_refused() {
     let known = image(&[number(5, 0), Value::Null, Value::Null, Value::Null]);
-    let packing = Packing::new(&columns(&[0]), &table(&[known]), BlockSize::ALL[2]).expect("integers");
-    let codec = PackedCodec::<u64>::new(packing);
+    let layout = WordLayout::new(&columns(&[0]), &table(&[known]), BlockSize::ALL[2]).expect("integers");
+    let codec = WordCodec::<u64>::new(layout);
     for other in [number(4, 0), number(6, 0), number(5, 1)] {
         let row = image(&[other, Value::Null, Value::Null, Value::Null]);
         let refused = codec.encode(&row, row_id(1), &mut LastKey::default(), &mut Vec::new());

@@ -1,4 +1,4 @@
-//! Packed records: key and row id in one machine word.
+//! WordKey records: key and row id in one machine word.
 //!
 //! What it does: a table's column statistics say which values a key column has.
 //! A column of integers from 1 to 2,000 then needs 11 bits, whatever its bytes;
@@ -120,9 +120,9 @@ fn ones(bits: u32) -> u64 {
 
 /// Records that are one word.
 #[derive(Debug, Clone, Copy)]
-pub struct Packed<W>(PhantomData<W>);
+pub struct WordKey<W>(PhantomData<W>);
 
-impl<W: Word> Format for Packed<W> {
+impl<W: Word> Format for WordKey<W> {
     /// The word and the source.
     type Head = (W, u32);
     type Strip = WordStrip<W>;
@@ -159,11 +159,11 @@ impl<W: Word> Format for Packed<W> {
 
 /// How the keys of an index are packed.
 #[derive(Debug, Clone)]
-pub struct Packing {
+pub struct WordLayout {
     /// In the order of the key.
-    columns: Vec<PackedColumn>,
+    columns: Vec<WordColumn>,
     /// In the order of the row.
-    walk: Vec<PackedColumn>,
+    walk: Vec<WordColumn>,
     row: RowBits,
     bits: u32,
     /// No normalised key is longer than a word of 8 bytes.
@@ -171,7 +171,7 @@ pub struct Packing {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct PackedColumn {
+struct WordColumn {
     position: usize,
     descending: bool,
     values: Values,
@@ -198,11 +198,11 @@ struct RowBits {
     all: u32,
 }
 
-impl Packing {
-    /// The packing of an index on these columns; `None` when a column has values
+impl WordLayout {
+    /// The layout of an index on these columns; `None` when a column has values
     /// that cannot be packed, or key and row id have more bits than a word.
     #[must_use]
-    pub fn new(columns: &[IndexColumn], table: &Table, block_size: BlockSize) -> Option<Packing> {
+    pub fn new(columns: &[IndexColumn], table: &Table, block_size: BlockSize) -> Option<WordLayout> {
         let row = RowBits::of(table, block_size);
         if columns.len() > COLUMNS_MAX || table.column_statistics.len() != table.schema.column_count() {
             return None;
@@ -211,8 +211,8 @@ impl Packing {
         let mut packed = Vec::new();
         for column in columns.iter().rev() {
             let column_type = &table.schema.columns[column.position].column_type;
-            let column = PackedColumn::new(column, column_type, &table.column_statistics[column.position])?;
-            packed.push(PackedColumn { shift: key_bits, ..column });
+            let column = WordColumn::new(column, column_type, &table.column_statistics[column.position])?;
+            packed.push(WordColumn { shift: key_bits, ..column });
             key_bits += column.bits;
         }
         packed.reverse();
@@ -221,9 +221,9 @@ impl Packing {
         walk.sort_by_key(|column| column.position);
         // The last terminator is cut off unless it is complemented.
         let cut_off = packed.last().is_some_and(|last| !last.descending);
-        let key_bytes = packed.iter().map(PackedColumn::key_bytes_max).sum::<u32>() - u32::from(cut_off);
+        let key_bytes = packed.iter().map(WordColumn::key_bytes_max).sum::<u32>() - u32::from(cut_off);
         let short = key_bytes <= 8;
-        (bits < u128::BITS).then_some(Packing { columns: packed, walk, row, bits, short })
+        (bits < u128::BITS).then_some(WordLayout { columns: packed, walk, row, bits, short })
     }
 
     /// Bits of a record.
@@ -244,13 +244,13 @@ fn bits_for(most: u64) -> u32 {
     (u64::BITS - most.leading_zeros()).max(1)
 }
 
-impl PackedColumn {
+impl WordColumn {
     /// None when its values cannot be packed.
     fn new(
         column: &IndexColumn,
         column_type: &ColumnType,
         statistics: &ColumnStatistics,
-    ) -> Option<PackedColumn> {
+    ) -> Option<WordColumn> {
         let (values, top, bits) = match (column_type, statistics.integers) {
             (ColumnType::Text { .. }, _) => return None,
             (_, Some((least, most))) => {
@@ -265,7 +265,7 @@ impl PackedColumn {
             }
         };
         let (position, descending) = (column.position, column.descending);
-        Some(PackedColumn { position, descending, values, top, bits, shift: 0 })
+        Some(WordColumn { position, descending, values, top, bits, shift: 0 })
     }
 
     /// Most bytes it takes in a normalised key, the terminator included.
@@ -384,17 +384,17 @@ impl RowBits {
 
 /// Packs rows into words, and makes index entries of them.
 #[derive(Debug)]
-pub struct PackedCodec<W> {
-    packing: Packing,
+pub struct WordCodec<W> {
+    layout: WordLayout,
     word: PhantomData<W>,
 }
 
-impl<W: Word> PackedCodec<W> {
-    /// With this packing, which must fit the word.
+impl<W: Word> WordCodec<W> {
+    /// With this layout, which must fit the word.
     #[must_use]
-    pub fn new(packing: Packing) -> PackedCodec<W> {
-        assert!(packing.fits::<W>());
-        PackedCodec { packing, word: PhantomData }
+    pub fn new(layout: WordLayout) -> WordCodec<W> {
+        assert!(layout.fits::<W>());
+        WordCodec { layout, word: PhantomData }
     }
 }
 
@@ -429,8 +429,8 @@ impl<W: Word> Default for LastKey<W> {
     }
 }
 
-impl<W: Word> Codec for PackedCodec<W> {
-    type Format = Packed<W>;
+impl<W: Word> Codec for WordCodec<W> {
+    type Format = WordKey<W>;
     type State = LastKey<W>;
 
     #[inline]
@@ -441,12 +441,12 @@ impl<W: Word> Codec for PackedCodec<W> {
         _: &mut LastKey<W>,
         out: &mut Vec<u8>,
     ) -> Result<(), CodecError> {
-        let rows = self.packing.row;
+        let rows = self.layout.row;
         let code = rows.pack(row_id);
         debug_assert!(code <= ones(rows.all), "the row {row_id} is outside the table");
         let mut word = W::ZERO.with(code, 0);
         let mut walk = ColumnWalk::new(row)?;
-        for column in &self.packing.walk {
+        for column in &self.layout.walk {
             let code = match walk.value(column.position)? {
                 Some(value) => column.pack(row, value),
                 None => Some(ones(column.bits)),
@@ -459,12 +459,12 @@ impl<W: Word> Codec for PackedCodec<W> {
     }
 
     fn key_length(&self, _: &LastKey<W>) -> usize {
-        self.packing.columns.len() * COLUMN_BYTES_MAX
+        self.layout.columns.len() * COLUMN_BYTES_MAX
     }
 
     fn decode<'s>(&self, record: &'s [u8], last: &'s mut LastKey<W>) -> (&'s [u8], RowId) {
         let row = self.turn_to(record, last);
-        if self.packing.short {
+        if self.layout.short {
             last.bytes[..8].copy_from_slice(&last.word.to_be_bytes());
             last.length = 8 - last.word.trailing_zeros() as usize / 8;
         }
@@ -480,7 +480,7 @@ impl<W: Word> Codec for PackedCodec<W> {
         block: &mut [u8],
     ) -> bool {
         let row = self.turn_to(record, last);
-        if self.packing.short {
+        if self.layout.short {
             leaf.push_word(block, last.word, row)
         } else {
             leaf.push(block, &last.bytes[..last.length], row)
@@ -488,16 +488,16 @@ impl<W: Word> Codec for PackedCodec<W> {
     }
 }
 
-impl<W: Word> PackedCodec<W> {
+impl<W: Word> WordCodec<W> {
     /// Makes `last` the key of a record, as a word where it is short, as bytes
     /// where it is not; gives back the row id.
     #[inline]
     fn turn_to(&self, record: &[u8], last: &mut LastKey<W>) -> RowId {
         let word = W::from_record(record);
-        let rows = self.packing.row;
+        let rows = self.layout.row;
         let key = word.above(rows.all);
         if last.key != key {
-            if self.packing.short {
+            if self.layout.short {
                 self.write_word(key, last);
             } else {
                 self.write_bytes(key, last);
@@ -509,7 +509,7 @@ impl<W: Word> PackedCodec<W> {
 
     /// The part of a column, converted only when it is another than before.
     #[inline]
-    fn part(column: &PackedColumn, key: W, part: &mut Part) -> Part {
+    fn part(column: &WordColumn, key: W, part: &mut Part) -> Part {
         let code = column.code(key);
         if part.code != code {
             let (word, length) = column.unpack(code);
@@ -523,7 +523,7 @@ impl<W: Word> PackedCodec<W> {
     #[inline]
     fn write_word(&self, key: W, last: &mut LastKey<W>) {
         let (mut word, mut at) = (0, 0);
-        for (column, part) in self.packing.columns.iter().zip(&mut last.parts) {
+        for (column, part) in self.layout.columns.iter().zip(&mut last.parts) {
             let part = Self::part(column, key, part);
             word |= part.word >> at;
             at += 8 * (part.length + 1);
@@ -535,7 +535,7 @@ impl<W: Word> PackedCodec<W> {
     fn write_bytes(&self, key: W, last: &mut LastKey<W>) {
         last.bytes.fill(0);
         let mut end = 0;
-        for (column, part) in self.packing.columns.iter().zip(&mut last.parts) {
+        for (column, part) in self.layout.columns.iter().zip(&mut last.parts) {
             let part = Self::part(column, key, part);
             let length = part.length as usize;
             last.bytes[end..end + 8].copy_from_slice(&part.word.to_be_bytes());
