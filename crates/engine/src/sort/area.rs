@@ -21,6 +21,7 @@ pub mod bytes;
 
 use super::format::{Format, WORD_RECORD, WordKey, wide};
 use super::loser_tree::LoserTree;
+use super::tournament::Matches;
 use plumb_io::{HugeVec, IoError};
 
 /// Records of a [`WordKey`] strip: 1 MiB.
@@ -66,6 +67,11 @@ pub trait SortArea<F: Format>: Sized + Send {
     /// # Errors
     /// When the sink fails.
     fn drain<S: RecordSink>(&mut self, how: Drain, sink: &mut S) -> Result<(), S::Error>;
+
+    /// How the matches of the merges in it were decided, where somebody counts.
+    fn matches(&self) -> Matches {
+        Matches::default()
+    }
 }
 
 /// Takes sorted records.
@@ -213,7 +219,7 @@ fn merge_words<S: RecordSink>(strips: &[&[u128]], sink: &mut S) -> Result<(), S:
 
 #[cfg(test)]
 mod tests {
-    use super::bytes::BYTES_STRIP;
+    use super::bytes::STRIP_BYTES;
     use super::*;
     use crate::sort::format::BytesKey;
     use proptest::prelude::*;
@@ -304,7 +310,7 @@ mod tests {
             .map(|i| (u128::from(mix(i)) << 64 | u128::from(i)).to_le_bytes().to_vec())
             .collect();
         check::<WordKey>(64 << 20, words);
-        let texts = (0..3 * BYTES_STRIP as u64 + 17)
+        let texts = (0..3 * STRIP_BYTES as u64 / 34 + 17)
             .map(|i| bytes_record(format!("key{}", mix(i) % 5_000).as_bytes(), i));
         check::<BytesKey>(64 << 20, texts.collect());
     }

@@ -9,11 +9,20 @@
 //! WordKey    row id u64 | key u64                      one little-endian 128-bit number
 //! BytesKey   key length u16 | row id u64 | key bytes   little-endian words
 //! ```
+//!
+//! In runs, and in a sort area that has sorted them, BytesKey records are packed
+//! ([`packed`](super::packed)).
 
+use crate::EngineError;
 use crate::index::block::LeafBuilder;
+use crate::sort::SortServer;
 use crate::sort::area::bytes::BytesArea;
 use crate::sort::area::{SortArea, WordArea};
 use crate::sort::key::KeyBuilder;
+use crate::sort::merge;
+use crate::sort::merge_plan::MergeShape;
+use crate::sort::packed::{Packed, Packer, Rebuilt};
+use crate::sort::run::Run;
 use plumb_types::RowError;
 use plumb_units::RowId;
 use std::cmp::Ordering;
@@ -21,10 +30,10 @@ use std::fmt::Debug;
 
 /// A form of records.
 pub trait Format: Copy + Debug + Send + Sync + 'static {
-    /// What stands for a record in a tree of losers.
-    type Head: Copy + Debug;
     /// Where records are collected and sorted.
     type Area: SortArea<Self>;
+    /// How they lie in the blocks of a run.
+    type Packing: Packing;
 
     /// Appends the record of a row.
     ///
@@ -44,6 +53,33 @@ pub trait Format: Copy + Debug + Send + Sync + 'static {
     /// The order of two records: by key, then by row id.
     fn compare(one: &[u8], two: &[u8]) -> Ordering;
 
+    /// Replaces `last` by the last record of the content of a run block, if there
+    /// is one. The block may be corrupt.
+    fn last_record(content: &[u8], last: &mut Vec<u8>);
+
+    /// Merges runs and hands their records out in order; gives back how many.
+    ///
+    /// # Errors
+    /// When a block is corrupt, a read fails, the operation stops, or `take` fails.
+    fn merge(
+        server: &SortServer<'_>,
+        runs: Vec<Run<'_>>,
+        shape: MergeShape,
+        take: impl FnMut(&[u8]) -> Result<(), EngineError>,
+    ) -> Result<u64, EngineError>;
+
+    /// The record's key, trimmed, and its row id.
+    fn parts<'r>(record: &'r [u8], word: &'r mut [u8; 8]) -> (&'r [u8], RowId);
+
+    /// Adds the record to an index leaf; `false` when the leaf is full.
+    fn push_leaf(record: &[u8], leaf: &mut LeafBuilder, block: &mut [u8]) -> bool;
+}
+
+/// A format with something that stands for a record in a tree of losers.
+pub trait Headed: Format {
+    /// It.
+    type Head: Copy + Debug;
+
     /// The head of a record of a source.
     fn head(record: &[u8], source: u32) -> Self::Head;
 
@@ -53,15 +89,21 @@ pub trait Format: Copy + Debug + Send + Sync + 'static {
     /// The source of a head.
     fn source(head: &Self::Head) -> u32;
 
-    /// Whether the first head's record comes first. `record` gives the record a
-    /// source is at, for heads that do not decide alone.
-    fn less<'r>(one: &Self::Head, two: &Self::Head, record: impl Fn(u32) -> &'r [u8]) -> bool;
+    /// Whether the first head's record comes first.
+    fn less(one: &Self::Head, two: &Self::Head) -> bool;
+}
 
-    /// The record's key, trimmed, and its row id.
-    fn parts<'r>(record: &'r [u8], word: &'r mut [u8; 8]) -> (&'r [u8], RowId);
+/// How records lie in the blocks of a run, one after the other.
+pub trait Packing: Default {
+    /// A block begins: nothing of the block before will be known.
+    fn begin_block(&mut self);
 
-    /// Adds the record to an index leaf; `false` when the leaf is full.
-    fn push_leaf(record: &[u8], leaf: &mut LeafBuilder, block: &mut [u8]) -> bool;
+    /// Puts a record at the beginning of `room` and gives back how many bytes it
+    /// takes; `None` when it does not fit, and the block ends before it.
+    fn put(&mut self, record: &[u8], room: &mut [u8]) -> Option<usize>;
+
+    /// Bytes that records needed less than they are long, since the last call.
+    fn bytes_saved(&mut self) -> u64;
 }
 
 /// Keys of up to 8 bytes.
@@ -78,9 +120,8 @@ pub(crate) fn wide(record: &[u8]) -> u128 {
 }
 
 impl Format for WordKey {
-    /// The number and the source. No row id is all ones, so neither is a record.
-    type Head = (u128, u32);
     type Area = WordArea;
+    type Packing = Unpacked;
 
     #[inline]
     fn make(
@@ -105,23 +146,20 @@ impl Format for WordKey {
         wide(one).cmp(&wide(two))
     }
 
-    #[inline]
-    fn head(record: &[u8], source: u32) -> (u128, u32) {
-        (wide(record), source)
+    fn last_record(content: &[u8], last: &mut Vec<u8>) {
+        if let Some(record) = content.as_chunks::<WORD_RECORD>().0.last() {
+            last.clear();
+            last.extend_from_slice(record);
+        }
     }
 
-    fn exhausted(source: u32) -> (u128, u32) {
-        (u128::MAX, source)
-    }
-
-    #[inline]
-    fn source(head: &(u128, u32)) -> u32 {
-        head.1
-    }
-
-    #[inline]
-    fn less<'r>(one: &(u128, u32), two: &(u128, u32), _: impl Fn(u32) -> &'r [u8]) -> bool {
-        one.0 < two.0
+    fn merge(
+        server: &SortServer<'_>,
+        runs: Vec<Run<'_>>,
+        shape: MergeShape,
+        take: impl FnMut(&[u8]) -> Result<(), EngineError>,
+    ) -> Result<u64, EngineError> {
+        merge::merge::<WordKey>(server, runs, shape, take)
     }
 
     #[inline]
@@ -137,6 +175,48 @@ impl Format for WordKey {
     fn push_leaf(record: &[u8], leaf: &mut LeafBuilder, block: &mut [u8]) -> bool {
         let wide = wide(record);
         leaf.push_word(block, (wide >> 64) as u64, RowId(wide as u64))
+    }
+}
+
+impl Headed for WordKey {
+    /// The number and the source. No row id is all ones, so neither is a record.
+    type Head = (u128, u32);
+
+    #[inline]
+    fn head(record: &[u8], source: u32) -> (u128, u32) {
+        (wide(record), source)
+    }
+
+    fn exhausted(source: u32) -> (u128, u32) {
+        (u128::MAX, source)
+    }
+
+    #[inline]
+    fn source(head: &(u128, u32)) -> u32 {
+        head.1
+    }
+
+    #[inline]
+    fn less(one: &(u128, u32), two: &(u128, u32)) -> bool {
+        one.0 < two.0
+    }
+}
+
+/// Records as they are.
+#[derive(Debug, Default)]
+pub struct Unpacked;
+
+impl Packing for Unpacked {
+    fn begin_block(&mut self) {}
+
+    #[inline]
+    fn put(&mut self, record: &[u8], room: &mut [u8]) -> Option<usize> {
+        room.get_mut(..record.len())?.copy_from_slice(record);
+        Some(record.len())
+    }
+
+    fn bytes_saved(&mut self) -> u64 {
+        0
     }
 }
 
@@ -159,31 +239,9 @@ pub(crate) fn row_of(record: &[u8]) -> RowId {
     RowId(u64::from_le_bytes(record[2..BYTES_HEADER].try_into().expect("eight bytes")))
 }
 
-/// The first 8 bytes of a key from `skip` on, zero-padded, big-endian.
-#[inline]
-pub(crate) fn prefix(key: &[u8], skip: usize) -> u64 {
-    let rest = key.get(skip..).unwrap_or(&[]);
-    match rest.first_chunk::<8>() {
-        Some(bytes) => u64::from_be_bytes(*bytes),
-        None => {
-            let mut bytes = [0; 8];
-            bytes[..rest.len()].copy_from_slice(rest);
-            u64::from_be_bytes(bytes)
-        }
-    }
-}
-
-/// Head of a [`BytesKey`] record: its first 8 key bytes decide most comparisons.
-#[derive(Debug, Clone, Copy)]
-pub struct PrefixHead {
-    prefix: u64,
-    source: u32,
-    exhausted: bool,
-}
-
 impl Format for BytesKey {
-    type Head = PrefixHead;
     type Area = BytesArea;
+    type Packing = Packer;
 
     fn make(
         key: &KeyBuilder,
@@ -216,28 +274,26 @@ impl Format for BytesKey {
         key_of(one).cmp(key_of(two)).then_with(|| row_of(one).cmp(&row_of(two)))
     }
 
-    fn head(record: &[u8], source: u32) -> PrefixHead {
-        PrefixHead { prefix: prefix(key_of(record), 0), source, exhausted: false }
-    }
-
-    fn exhausted(source: u32) -> PrefixHead {
-        PrefixHead { prefix: u64::MAX, source, exhausted: true }
-    }
-
-    #[inline]
-    fn source(head: &PrefixHead) -> u32 {
-        head.source
-    }
-
-    #[inline]
-    fn less<'r>(one: &PrefixHead, two: &PrefixHead, record: impl Fn(u32) -> &'r [u8]) -> bool {
-        if one.prefix != two.prefix {
-            return one.prefix < two.prefix;
+    fn last_record(content: &[u8], last: &mut Vec<u8>) {
+        let mut rebuilt = Rebuilt::default();
+        let mut rest = content;
+        while let Some(next) = Packed::first_of(rest) {
+            rebuilt.advance(next);
+            rest = &rest[next.length..];
         }
-        match (one.exhausted, two.exhausted) {
-            (false, false) => Self::compare(record(one.source), record(two.source)).is_lt(),
-            (mine, other) => !mine && other,
+        if !rebuilt.record().is_empty() {
+            last.clear();
+            last.extend_from_slice(rebuilt.record());
         }
+    }
+
+    fn merge(
+        server: &SortServer<'_>,
+        runs: Vec<Run<'_>>,
+        shape: MergeShape,
+        take: impl FnMut(&[u8]) -> Result<(), EngineError>,
+    ) -> Result<u64, EngineError> {
+        merge::bytes::merge(server, runs, shape, take)
     }
 
     #[inline]

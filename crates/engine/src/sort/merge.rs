@@ -10,9 +10,11 @@
 //! - M2 The run that has run out is served before any other is read ahead for;
 //!   its own freed buffer is there for it, so the merge cannot starve.
 
+pub mod bytes;
+
 use crate::EngineError;
 use crate::sort::SortServer;
-use crate::sort::format::Format;
+use crate::sort::format::{Format, Headed};
 use crate::sort::loser_tree::LoserTree;
 use crate::sort::merge_plan::MergeShape;
 use crate::sort::run::Run;
@@ -32,7 +34,7 @@ const AHEAD_MAX: usize = 3;
 ///
 /// # Errors
 /// When a block is corrupt, a read fails, the operation stops, or `take` fails.
-pub fn merge<F: Format>(
+pub fn merge<F: Headed>(
     server: &SortServer<'_>,
     runs: Vec<Run<'_>>,
     shape: MergeShape,
@@ -51,8 +53,7 @@ pub fn merge<F: Format>(
         None => F::exhausted(source),
     };
     let heads: Vec<F::Head> = cursors.iter().zip(0..).map(|(cursor, source)| head(cursor, source)).collect();
-    let mut tree =
-        LoserTree::new(&heads, |one, two| F::less(one, two, |source| cursors[source as usize].current()));
+    let mut tree = LoserTree::new(&heads, F::less);
     let mut rows = 0;
     loop {
         let source = F::source(&tree.winner());
@@ -66,7 +67,7 @@ pub fn merge<F: Format>(
             enter_next_piece(&mut reader, &mut cursors, source as usize)?;
         }
         let next = head(&cursors[source as usize], source);
-        tree.replace(source, next, |one, two| F::less(one, two, |source| cursors[source as usize].current()));
+        tree.replace(source, next, F::less);
     }
     server.session.count(Statistic::MergeRows, rows);
     Ok(rows)
@@ -303,17 +304,5 @@ impl<'s, 't, F: Format> RunReader<'s, 't, F> {
 /// enters it; a corrupt one gives a useless forecast here and an error there.
 fn remember_last<F: Format>(block: &[u8], last: &mut Vec<u8>) {
     let used = block::content_of(block).used as usize;
-    let mut records = block.get(HEADER_BYTES..HEADER_BYTES + used).unwrap_or(&[]);
-    let mut record: &[u8] = &[];
-    loop {
-        let length = F::length(records);
-        if length == 0 {
-            break;
-        }
-        (record, records) = records.split_at(length);
-    }
-    if !record.is_empty() {
-        last.clear();
-        last.extend_from_slice(record);
-    }
+    F::last_record(block.get(HEADER_BYTES..HEADER_BYTES + used).unwrap_or(&[]), last);
 }

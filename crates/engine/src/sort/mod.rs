@@ -9,7 +9,8 @@
 //! How: [`key`] makes byte strings that compare as the rows do; [`format`] is
 //! how key and row id travel; [`area`] collects and sorts them;
 //! [`run`] writes runs; [`merge_plan`] decides width and request size from the
-//! device's read cost; [`merge`] reads ahead and merges with a [`loser_tree`].
+//! device's read cost; [`merge`] reads ahead and merges with a [`loser_tree`], or,
+//! keys of any length, [`packed`] without what neighbours share, in a [`tournament`].
 //!
 //! Memory: `sort_area_size` is the whole budget of a server, first for the area,
 //! then, the area freed, for the merge's buffers. Write buffers come out of it
@@ -26,8 +27,10 @@ pub mod key;
 pub mod loser_tree;
 pub mod merge;
 pub mod merge_plan;
+pub mod packed;
 pub mod plan;
 pub mod run;
+pub mod tournament;
 
 use crate::parallel::servers::Operation;
 use crate::{EngineError, Instance};
@@ -77,7 +80,7 @@ pub struct Sorter<'a, F: Format> {
     server: &'a SortServer<'a>,
     area: F::Area,
     /// Made when the area is full for the first time.
-    writer: Option<RunWriter<'a>>,
+    writer: Option<RunWriter<'a, F::Packing>>,
     outcome: SortOutcome,
     begin: plumb_units::Nanos,
 }
@@ -138,6 +141,7 @@ impl<'a, F: Format> Sorter<'a, F> {
             session.count(Statistic::SortsMemory, 1);
             let begin = now();
             self.area.drain(Drain::Merged, &mut Consumer(&mut take))?;
+            self.area.matches().count_in(session);
             recorder.phase("merge and index", begin, self.outcome.row_count);
             return Ok(self.outcome);
         }
@@ -145,6 +149,7 @@ impl<'a, F: Format> Sorter<'a, F> {
             self.spill()?;
         }
         let Sorter { server, area, writer, mut outcome, begin } = self;
+        area.matches().count_in(session);
         drop(area);
         let (runs, bytes) = writer.expect("seen above").finish()?;
         outcome.run_count = runs.len() as u64;
@@ -156,7 +161,7 @@ impl<'a, F: Format> Sorter<'a, F> {
         let (runs, shape) = reduce::<F>(server, runs, &mut outcome)?;
         outcome.merge_width = outcome.merge_width.max(runs.len() as u64);
         let begin = now();
-        let rows = merge::merge::<F>(server, runs, shape, take)?;
+        let rows = F::merge(server, runs, shape, take)?;
         recorder.phase("merge and index", begin, rows);
         if rows != outcome.row_count {
             return Err(EngineError::Verification {
@@ -226,8 +231,8 @@ fn reduce<'a, F: Format>(
     let mut merged_rows = 0;
     while let take @ 1.. = merge_plan::next_merge(queue.len(), shape.width) {
         let inputs: Vec<Run<'a>> = queue.drain(..take).collect();
-        let mut writer = RunWriter::new(server)?;
-        merged_rows += merge::merge::<F>(server, inputs, shape, |record| writer.record(record))?;
+        let mut writer = RunWriter::<F::Packing>::new(server)?;
+        merged_rows += F::merge(server, inputs, shape, |record| writer.record(record))?;
         writer.end_run()?;
         let (merged, bytes) = writer.finish()?;
         queue.extend(merged);
