@@ -1,9 +1,9 @@
 //! docs/peers.md: the machine, the tables, bars, and how to repeat it.
 
 use super::Options;
-use super::dataset::Keys;
 use super::peer::{Ground, Peer};
 use super::table::{self, Record, Row};
+use crate::bench::dataset::Keys;
 use plumb_events::clock::wall;
 use plumb_io::device;
 use plumb_units::Bytes;

@@ -1,9 +1,9 @@
 //! GNU sort: the keys as text, whole lines in the order of their bytes.
 
 use super::child::{Child, Watch};
-use super::dataset::{self, Keys};
 use super::peer::{Ground, KeyFacts, Peer, RUN_TIME_MAX, Reach, Run, Task, drop_caches};
 use super::rows_text;
+use crate::bench::dataset::{self, Keys};
 use anyhow::Context;
 use plumb_events::now;
 use plumb_units::Bytes;

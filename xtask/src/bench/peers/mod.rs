@@ -1,6 +1,6 @@
 //! Side by side in one run: plumb and what others sort and index with.
 //!
-//! What it does: gives everybody the same rows ([`dataset`]), the same memory and
+//! What it does: gives everybody the same rows ([`Keys`]), the same memory and
 //! the same degree, and measures the index on their key, or a sorted copy where
 //! a peer has no such index, cold, several times.
 //!
@@ -27,7 +27,6 @@
 
 mod child;
 mod datafusion;
-mod dataset;
 mod document;
 mod duckdb;
 mod gnu_sort;
@@ -41,10 +40,10 @@ mod sqlite;
 mod table;
 
 use super::SplitMix;
+use super::dataset::Keys;
 use anyhow::Context;
 use child::Stop;
 use clap::Args;
-use dataset::Keys;
 use document::{Findings, Machine};
 use peer::{Ground, KeyFacts, Peer};
 use plumb_units::{Bytes, RowCount};

@@ -1,8 +1,8 @@
 //! What a peer is: it loads the rows in its own best form, and does tasks.
 
 use super::child::Stop;
-use super::dataset::Keys;
 use super::rows_text::Rows;
+use crate::bench::dataset::Keys;
 use plumb_units::{Bytes, RowCount};
 use std::fs::{self, File};
 use std::os::fd::AsFd;

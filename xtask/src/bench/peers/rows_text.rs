@@ -4,8 +4,8 @@
 //! as they are made.
 
 use super::child::Stop;
-use super::dataset::Keys;
 use super::peer::KeyFacts;
+use crate::bench::dataset::Keys;
 use anyhow::Context;
 use plumb_types::{ColumnType, DateTime, RowBatch, column_at, columns, decode_number};
 use plumb_units::RowCount;

@@ -15,15 +15,15 @@ use plumb_workload::{PAGE_BYTES_MAX, PagesSpec, PagesTable, SalesSpec, SalesTabl
 use serde_json::{Value, json};
 
 /// A store and a product are the key `store * KEY_FACTOR + product` in sums.
-pub(super) const KEY_FACTOR: u64 = 1_000_000;
+pub(in crate::bench) const KEY_FACTOR: u64 = 1_000_000;
 /// Factors of the last character of a text and of the fifth from its end.
-pub(super) const LAST_FACTOR: u64 = 1_000;
+pub(in crate::bench) const LAST_FACTOR: u64 = 1_000;
 /// As [`LAST_FACTOR`].
-pub(super) const FIFTH_FACTOR: u64 = 1_000_000;
+pub(in crate::bench) const FIFTH_FACTOR: u64 = 1_000_000;
 
 /// Which keys are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Keys {
+pub(in crate::bench) enum Keys {
     /// Two numbers, which come to at most 8 bytes: the sales by store and product.
     Numbers,
     /// Text of 5 to 60 characters with long shared beginnings: views of web pages.
@@ -52,7 +52,7 @@ impl Kind {
 
 impl Keys {
     /// As the command line has it.
-    pub(super) fn name(self) -> &'static str {
+    pub(in crate::bench) fn name(self) -> &'static str {
         match self {
             Keys::Numbers => "numbers",
             Keys::Text => "text",
@@ -60,7 +60,7 @@ impl Keys {
     }
 
     /// The heading of its part of the document.
-    pub(super) fn title(self) -> &'static str {
+    pub(in crate::bench) fn title(self) -> &'static str {
         match self {
             Keys::Numbers => "Keys of two numbers",
             Keys::Text => "Text keys",
@@ -68,7 +68,7 @@ impl Keys {
     }
 
     /// What is sorted by what.
-    pub(super) fn describe(self) -> String {
+    pub(in crate::bench) fn describe(self) -> String {
         match self {
             Keys::Numbers => "the sales table, an index on (store_id, prod_id)".to_string(),
             Keys::Text => format!(
@@ -78,14 +78,14 @@ impl Keys {
         }
     }
 
-    pub(super) fn table(self) -> &'static str {
+    pub(in crate::bench) fn table(self) -> &'static str {
         match self {
             Keys::Numbers => "sales",
             Keys::Text => "page_views",
         }
     }
 
-    pub(super) fn index(self) -> &'static str {
+    pub(in crate::bench) fn index(self) -> &'static str {
         match self {
             Keys::Numbers => "sales_store_prod",
             Keys::Text => "page_views_page",
@@ -93,7 +93,7 @@ impl Keys {
     }
 
     /// Columns of the key, in order.
-    pub(super) fn key(self) -> &'static [&'static str] {
+    pub(in crate::bench) fn key(self) -> &'static [&'static str] {
         match self {
             Keys::Numbers => &["store_id", "prod_id"],
             Keys::Text => &["page"],
@@ -123,7 +123,7 @@ impl Keys {
     }
 
     /// Bytes that a row takes in a table, in runs and in an index of plumb, at most.
-    pub(super) fn row_bytes(self) -> (u64, u64, u64) {
+    pub(in crate::bench) fn row_bytes(self) -> (u64, u64, u64) {
         match self {
             Keys::Numbers => (48, 20, 22),
             Keys::Text => (80, 60, 60),
@@ -131,7 +131,7 @@ impl Keys {
     }
 
     /// The rows.
-    pub(super) fn source(self, rows: RowCount, seed: u64) -> Box<dyn RowSource> {
+    pub(in crate::bench) fn source(self, rows: RowCount, seed: u64) -> Box<dyn RowSource> {
         match self {
             Keys::Numbers => Box::new(SalesTable::new(SalesSpec { rows: rows.0, seed })),
             Keys::Text => Box::new(PagesTable::new(PagesSpec { rows: rows.0, seed })),
@@ -139,7 +139,7 @@ impl Keys {
     }
 
     /// For scripts.
-    pub(super) fn job(self) -> Value {
+    pub(in crate::bench) fn job(self) -> Value {
         let columns: Vec<(&str, &str)> =
             self.columns().iter().map(|(name, kind)| (*name, kind.name())).collect();
         json!({
@@ -150,7 +150,7 @@ impl Keys {
     }
 
     /// What the key of a row weighs.
-    pub(super) fn weight(self, row: &[u8]) -> Result<u64, RowError> {
+    pub(in crate::bench) fn weight(self, row: &[u8]) -> Result<u64, RowError> {
         Ok(match self {
             Keys::Numbers => {
                 let number = |column| -> Result<u64, RowError> {
@@ -165,12 +165,12 @@ impl Keys {
 }
 
 /// The weight of a key of two numbers.
-pub(super) fn number_weight(store: u64, product: u64) -> u64 {
+pub(in crate::bench) fn number_weight(store: u64, product: u64) -> u64 {
     store * KEY_FACTOR + product
 }
 
 /// The weight of a text of single-byte characters.
-pub(super) fn text_weight(text: &[u8]) -> u64 {
+pub(in crate::bench) fn text_weight(text: &[u8]) -> u64 {
     let from_end = |count: usize| text.len().checked_sub(count).map_or(0, |at| u64::from(text[at]));
     text.len() as u64 + from_end(1) * LAST_FACTOR + from_end(5) * FIFTH_FACTOR
 }
