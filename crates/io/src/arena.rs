@@ -175,12 +175,18 @@ impl<T: Copy> HugeVec<T> {
         const { assert!(align_of::<T>() <= PAGE) };
         let bytes = capacity * size_of::<T>();
         if bytes == 0 {
-            return Ok(HugeVec { mapping: None, start: NonNull::dangling(), length: 0, capacity });
+            return Ok(HugeVec::empty());
         }
         let mapping = Mapping::new(bytes)?;
         let start = mapping.start.as_ptr().wrapping_add(mapping.used.0).cast::<T>();
         let start = NonNull::new(start).expect("inside the mapping");
         Ok(HugeVec { mapping: Some(mapping), start, length: 0, capacity })
+    }
+
+    /// A vector without room and without memory.
+    #[must_use]
+    pub const fn empty() -> HugeVec<T> {
+        HugeVec { mapping: None, start: NonNull::dangling(), length: 0, capacity: 0 }
     }
 
     /// Appends an element.

@@ -4,7 +4,8 @@
 //! unstable sort on the same records, and a binary heap for the merge.
 
 use super::{SplitMix, Spread};
-use plumb_engine::sort::area::{RecordSink, RecordSize, STRIPS_MAX, SortArea};
+use plumb_engine::sort::area::words::WordArea;
+use plumb_engine::sort::area::{MemoryMerge, RecordSink, RecordSize, STRIPS_MAX, SortArea};
 use plumb_engine::sort::loser_tree::LoserTree;
 use plumb_engine::sort::word::{WordKey, Word};
 use plumb_events::now;
@@ -103,22 +104,23 @@ impl RecordSink for Sink {
     }
 }
 
-fn filled<W: Word>(records: &[u8]) -> SortArea<WordKey<W>> {
-    let mut area = SortArea::new(records.len(), STRIPS_MAX, RecordSize { bytes: W::BYTES, entry_bytes: 0 });
+fn filled<W: Word>(records: &[u8]) -> WordArea<W> {
+    let size = RecordSize::new::<WordArea<W>>(W::BYTES);
+    let mut area = WordArea::new(records.len(), STRIPS_MAX, size).expect("an area");
     let taken = area.fill(records).expect("memory for the records");
     assert_eq!(taken, records.len());
-    area.close_strip();
+    area.close();
     area
 }
 
 fn fill_and_spill<W: Word>(records: &[u8]) {
     let mut area = filled::<W>(records);
-    while let Ok(true) = area.spill(&mut Sink) {}
+    while let Ok(1) = area.spill(&mut Sink) {}
 }
 
 fn fill_and_merge<W: Word>(records: &[u8]) {
     let area = filled::<W>(records);
-    let mut merged = area.merged();
+    let mut merged = MemoryMerge::<WordKey<W>>::new(&area);
     while let record @ [_, ..] = merged.current() {
         black_box(record);
         merged.advance();

@@ -25,7 +25,7 @@ use crate::index::levels::{self, BranchWriter, LastLeaf, LeafWriter, Separators,
 use crate::parallel::servers::{self, Operation};
 use crate::parallel::table_queue::{self, Closed, TableQueue};
 use crate::settings::Setting;
-use crate::sort::area::{RecordSize, Strip};
+use crate::sort::area::RecordSize;
 use crate::sort::codec::{BytesCodec, Codec};
 use crate::sort::format::Format;
 use crate::sort::key::KeyBuilder;
@@ -185,8 +185,7 @@ impl Build<'_> {
         let mut sample = self.sample(coordinator, codec)?;
         let record_bytes =
             (sample.iter().map(Vec::len).sum::<usize>()).div_ceil(sample.len().max(1)).max(RECORD_BYTES_MIN);
-        let record =
-            RecordSize { bytes: record_bytes, entry_bytes: <C::Format as Format>::Strip::ENTRY_BYTES };
+        let record = RecordSize::new::<<C::Format as Format>::Area>(record_bytes);
         let plan = SortPlan::new(instance, record, self.table.row_count / degree as u64)?;
         sample.sort_by(|one, two| C::Format::compare(one, two));
         let ranges = splitters(&sample, degree);
@@ -363,7 +362,7 @@ impl Build<'_> {
         let part = thread::scope(|scope| {
             let work = |session: &Session| {
                 let server = self.sort_server(session, operation, plan);
-                let mut sorter = Sorter::<C::Format>::new(&server);
+                let mut sorter = Sorter::<C::Format>::new(&server)?;
                 let mut state = C::State::default();
                 let mut records = Vec::with_capacity(table_queue::BUFFER_BYTES);
                 let begin = now();
@@ -474,7 +473,7 @@ impl Build<'_> {
     ) -> Result<SubIndex, EngineError> {
         let guard = queue.close_unless_done();
         let server = self.sort_server(session, operation, plan);
-        let mut sorter = Sorter::<C::Format>::new(&server);
+        let mut sorter = Sorter::<C::Format>::new(&server)?;
         while let Some(buffer) = queue.receive(session, lane).map_err(|Closed| EngineError::Stopped)? {
             sorter.fill(&buffer)?;
             queue.give_back(lane, buffer);

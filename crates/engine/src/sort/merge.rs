@@ -12,9 +12,8 @@
 
 use crate::EngineError;
 use crate::sort::SortServer;
-use crate::sort::area::StripMerge;
-use crate::sort::format::Format;
-use crate::sort::loser_tree::LoserTree;
+use crate::sort::area::MemoryMerge;
+use crate::sort::format::{Format, Merger};
 use crate::sort::merge_plan::MergeShape;
 use crate::sort::run::Run;
 use crate::storage::block::{self, BlockKind, HEADER_BYTES};
@@ -46,7 +45,7 @@ pub fn merge<F: Format>(
         rows += 1;
         merge.advance()?;
     }
-    server.session.count(Statistic::MergeRows, rows);
+    merge.end(rows);
     Ok(rows)
 }
 
@@ -58,7 +57,7 @@ pub fn merge_with_memory<F: Format>(
     server: &SortServer<'_>,
     runs: Vec<Run<'_>>,
     shape: MergeShape,
-    mut memory: StripMerge<'_, F>,
+    mut memory: MemoryMerge<'_, F>,
     mut take: impl FnMut(&[u8]) -> Result<(), EngineError>,
 ) -> Result<u64, EngineError> {
     let mut disk = RunMerge::<F>::new(server, runs, shape)?;
@@ -78,7 +77,8 @@ pub fn merge_with_memory<F: Format>(
         }
     }
     rows -= 1;
-    server.session.count(Statistic::MergeRows, rows);
+    memory.matches().count_in(server.session);
+    disk.end(rows);
     Ok(rows)
 }
 
@@ -86,7 +86,7 @@ pub fn merge_with_memory<F: Format>(
 struct RunMerge<'s, 't, F: Format> {
     reader: RunReader<'s, 't, F>,
     cursors: Vec<Cursor>,
-    tree: LoserTree<F::Head>,
+    merger: F::Merger,
 }
 
 impl<'s, 't, F: Format> RunMerge<'s, 't, F> {
@@ -103,34 +103,43 @@ impl<'s, 't, F: Format> RunMerge<'s, 't, F> {
             cursors.push(Cursor::default());
             enter_next_piece(&mut reader, &mut cursors, source)?;
         }
-        let heads: Vec<F::Head> =
-            cursors.iter().zip(0..).map(|(cursor, source)| cursor.head::<F>(source)).collect();
-        let tree =
-            LoserTree::new(&heads, |one, two| F::less(one, two, |source| cursors[source as usize].current()));
-        Ok(RunMerge { reader, cursors, tree })
+        let mut sources: Vec<&[u8]> = cursors.iter().map(Cursor::rest).collect();
+        let merger = F::Merger::new(&mut sources);
+        let left: Vec<usize> = sources.into_iter().map(<[u8]>::len).collect();
+        for (cursor, left) in cursors.iter_mut().zip(left) {
+            cursor.at = cursor.end - left;
+        }
+        Ok(RunMerge { reader, cursors, merger })
     }
 
     /// The smallest record left; no bytes at the end.
     #[inline]
     fn current(&self) -> &[u8] {
-        self.cursors[F::source(&self.tree.winner()) as usize].record::<F>()
+        self.merger.record()
     }
 
     /// Goes on to the next record.
     #[inline]
     fn advance(&mut self) -> Result<(), EngineError> {
-        let source = F::source(&self.tree.winner());
-        let cursor = &mut self.cursors[source as usize];
-        cursor.at += cursor.record::<F>().len();
+        let source = self.merger.source();
+        let cursor = &mut self.cursors[source];
         if cursor.at == cursor.end && !cursor.enter_next_block(self.reader.server)? {
             self.reader.server.operation.check()?;
-            enter_next_piece(&mut self.reader, &mut self.cursors, source as usize)?;
+            enter_next_piece(&mut self.reader, &mut self.cursors, source)?;
         }
-        let cursors = &self.cursors;
-        let head = cursors[source as usize].head::<F>(source);
-        self.tree
-            .replace(source, head, |one, two| F::less(one, two, |source| cursors[source as usize].current()));
+        let cursor = &mut self.cursors[source];
+        let mut rest = cursor.rest();
+        self.merger.replace(&mut rest);
+        let left = rest.len();
+        cursor.at = cursor.end - left;
         Ok(())
+    }
+
+    /// Counts what was done.
+    fn end(self, rows: u64) {
+        let session = self.reader.server.session;
+        session.count(Statistic::MergeRows, rows);
+        self.merger.matches().count_in(session);
     }
 }
 
@@ -155,33 +164,18 @@ struct Cursor {
     piece: Option<Piece>,
     /// Blocks of the piece that have been entered.
     entered: u32,
-    /// The current record, and the end of the current block's records, in the buffer.
+    /// What was not taken yet of the current block's records, in the buffer.
     at: usize,
     end: usize,
 }
 
 impl Cursor {
-    /// The bytes from the current record on; empty when the run is used up.
+    /// The bytes of the current block that were not taken yet.
     #[inline]
-    fn current(&self) -> &[u8] {
+    fn rest(&self) -> &[u8] {
         match &self.piece {
             Some(piece) => &piece.buffer[self.at..self.end],
             None => &[],
-        }
-    }
-
-    /// The current record; no bytes when the run is used up.
-    #[inline]
-    fn record<F: Format>(&self) -> &[u8] {
-        let bytes = self.current();
-        &bytes[..F::length(bytes)]
-    }
-
-    #[inline]
-    fn head<F: Format>(&self, source: u32) -> F::Head {
-        match self.record::<F>() {
-            [] => F::exhausted(source),
-            record => F::head(record, source),
         }
     }
 
@@ -373,17 +367,5 @@ impl<'s, 't, F: Format> RunReader<'s, 't, F> {
 /// enters it; a corrupt one gives a useless forecast here and an error there.
 fn remember_last<F: Format>(block: &[u8], last: &mut Vec<u8>) {
     let used = block::content_of(block).used as usize;
-    let mut records = block.get(HEADER_BYTES..HEADER_BYTES + used).unwrap_or(&[]);
-    let mut record: &[u8] = &[];
-    loop {
-        let length = F::length(records);
-        if length == 0 {
-            break;
-        }
-        (record, records) = records.split_at(length);
-    }
-    if !record.is_empty() {
-        last.clear();
-        last.extend_from_slice(record);
-    }
+    F::last_record(block.get(HEADER_BYTES..HEADER_BYTES + used).unwrap_or(&[]), last);
 }

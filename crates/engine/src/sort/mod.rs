@@ -12,7 +12,8 @@
 //! [`key`], byte strings that compare as the rows do; [`format`] says how records
 //! lie and compare; [`area`] collects and sorts them; [`run`] writes runs;
 //! [`merge_plan`] decides width and request size from the device's read cost;
-//! [`merge`] reads ahead and merges with a [`loser_tree`].
+//! [`merge`] reads ahead and merges with a [`loser_tree`], or, keys of any length,
+//! [`packed`] without what neighbours share, in a [`tournament`].
 //!
 //! Memory: `sort_area_size` is the whole budget of a server, first for the area,
 //! then, as much of it freed as it takes, for the merge's buffers. Write buffers
@@ -30,12 +31,14 @@ pub mod loser_tree;
 pub mod merge;
 pub mod merge_plan;
 pub mod word;
+pub mod packed;
 pub mod plan;
 pub mod run;
+pub mod tournament;
 
 use crate::parallel::servers::Operation;
 use crate::{EngineError, Instance};
-use area::{RecordSink, SortArea};
+use area::{MemoryMerge, RecordSink, SortArea};
 use format::Format;
 use merge_plan::MergeShape;
 use plan::SortPlan;
@@ -81,20 +84,22 @@ pub struct SortOutcome {
 /// Sorts records.
 pub struct Sorter<'a, F: Format> {
     server: &'a SortServer<'a>,
-    area: SortArea<F>,
+    area: F::Area,
     /// Made when the area is full for the first time.
-    writer: Option<RunWriter<'a>>,
+    writer: Option<RunWriter<'a, F::Packing>>,
     outcome: SortOutcome,
     begin: plumb_units::Nanos,
 }
 
 impl<'a, F: Format> Sorter<'a, F> {
     /// A sorter with an empty area.
-    #[must_use]
-    pub fn new(server: &'a SortServer<'a>) -> Sorter<'a, F> {
+    ///
+    /// # Errors
+    /// When there is no memory for the area.
+    pub fn new(server: &'a SortServer<'a>) -> Result<Sorter<'a, F>, EngineError> {
         let plan = server.plan;
-        let area = SortArea::new(plan.area.0 as usize, plan.strips, plan.record);
-        Sorter { server, area, writer: None, outcome: SortOutcome::default(), begin: now() }
+        let area = F::Area::new(plan.area.0 as usize, plan.strips, plan.record)?;
+        Ok(Sorter { server, area, writer: None, outcome: SortOutcome::default(), begin: now() })
     }
 
     /// Bytes of memory that its area has mapped.
@@ -115,7 +120,7 @@ impl<'a, F: Format> Sorter<'a, F> {
             if rest.is_empty() {
                 return Ok(());
             }
-            if taken == 0 && self.area.strip_count() == 0 {
+            if taken == 0 && self.area.is_empty() {
                 return Err(EngineError::Contradiction {
                     first: format!("sort_area_size={}", Bytes(self.server.plan.area.0).as_setting()),
                     second: format!("a key of {} bytes", F::length(rest)),
@@ -126,15 +131,14 @@ impl<'a, F: Format> Sorter<'a, F> {
         }
     }
 
-    /// Writes the oldest strip as a run.
+    /// Makes room in the area.
     fn spill(&mut self) -> Result<(), EngineError> {
         self.server.operation.check()?;
         let writer = match &mut self.writer {
             Some(writer) => writer,
             none => none.insert(RunWriter::new(self.server)?),
         };
-        self.area.spill(writer)?;
-        self.outcome.run_count += 1;
+        self.outcome.run_count += self.area.spill(writer)?;
         Ok(())
     }
 
@@ -146,7 +150,7 @@ impl<'a, F: Format> Sorter<'a, F> {
         mut self,
         take: impl FnMut(&[u8]) -> Result<(), EngineError>,
     ) -> Result<SortOutcome, EngineError> {
-        self.area.close_strip();
+        self.area.close();
         if self.writer.is_none() { self.finish_in_memory(take) } else { self.finish_on_disk(take) }
     }
 
@@ -159,11 +163,12 @@ impl<'a, F: Format> Sorter<'a, F> {
         self.generated();
         self.server.session.count(Statistic::SortsMemory, 1);
         let begin = now();
-        let mut merged = self.area.merged();
+        let mut merged = MemoryMerge::<F>::new(&self.area);
         while let record @ [_, ..] = merged.current() {
             take(record)?;
             merged.advance();
         }
+        merged.matches().count_in(self.server.session);
         self.server.instance.recorder.phase("merge and index", begin, self.outcome.row_count);
         Ok(self.outcome)
     }
@@ -191,7 +196,8 @@ impl<'a, F: Format> Sorter<'a, F> {
         };
         self.outcome.merge_width = self.outcome.merge_width.max(runs.len() as u64);
         let begin = now();
-        let rows = merge::merge_with_memory::<F>(self.server, runs, shape, self.area.merged(), take)?;
+        let memory = MemoryMerge::new(&self.area);
+        let rows = merge::merge_with_memory::<F>(self.server, runs, shape, memory, take)?;
         self.server.instance.recorder.phase("merge and index", begin, rows);
         if rows != self.outcome.row_count {
             return Err(EngineError::Verification {
@@ -220,7 +226,7 @@ impl<'a, F: Format> Sorter<'a, F> {
             if let Some(shape) = self.server.plan.one_pass(runs, Bytes(free)) {
                 return Ok(Some(shape));
             }
-            if self.area.strip_count() == 0 {
+            if self.area.is_empty() {
                 return Ok(None);
             }
             self.spill()?;
@@ -247,7 +253,7 @@ fn reduce<'a, F: Format>(
     let mut merged_rows = 0;
     while let take @ 1.. = merge_plan::next_merge(queue.len(), shape.width) {
         let inputs: Vec<Run<'a>> = queue.drain(..take).collect();
-        let mut writer = RunWriter::new(server)?;
+        let mut writer = RunWriter::<F::Packing>::new(server)?;
         merged_rows += merge::merge::<F>(server, inputs, shape, |record| writer.record(record))?;
         writer.end_run()?;
         let (merged, bytes) = writer.finish()?;

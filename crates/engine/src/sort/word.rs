@@ -28,9 +28,10 @@
 //! that all ones is above every record); 16 columns; no text. Other keys are
 //! [`BytesKey`](super::format::BytesKey) records.
 
-use super::area::words::WordStrip;
+use super::area::words::WordArea;
 use super::codec::{Codec, CodecError};
-use super::format::Format;
+use super::format::{Format, Merger, Unpacked};
+use super::loser_tree::LoserTree;
 use crate::index::block::LeafBuilder;
 use crate::storage::block::HEADER_BYTES;
 use crate::storage::control::{ColumnStatistics, IndexColumn, Table};
@@ -64,6 +65,9 @@ pub trait Word: Plain + Ord + Debug + Send + Sync + 'static {
     /// Appends its record.
     fn append_to(self, out: &mut Vec<u8>);
 
+    /// Writes its record to the front.
+    fn write_to(self, record: &mut [u8; 16]);
+
     /// With these bits, the lowest at `shift`, where there were none.
     fn with(self, value: u64, shift: u32) -> Self;
 
@@ -89,6 +93,11 @@ macro_rules! word {
             #[inline]
             fn append_to(self, out: &mut Vec<u8>) {
                 out.extend_from_slice(&self.to_le_bytes());
+            }
+
+            #[inline]
+            fn write_to(self, record: &mut [u8; 16]) {
+                record[..Self::BYTES].copy_from_slice(&self.to_le_bytes());
             }
 
             #[inline]
@@ -123,9 +132,9 @@ fn ones(bits: u32) -> u64 {
 pub struct WordKey<W>(PhantomData<W>);
 
 impl<W: Word> Format for WordKey<W> {
-    /// The word and the source.
-    type Head = (W, u32);
-    type Strip = WordStrip<W>;
+    type Area = WordArea<W>;
+    type Packing = Unpacked;
+    type Merger = WordMerger<W>;
 
     #[inline]
     fn length(bytes: &[u8]) -> usize {
@@ -137,23 +146,65 @@ impl<W: Word> Format for WordKey<W> {
         W::from_record(one).cmp(&W::from_record(two))
     }
 
+    fn last_record(content: &[u8], last: &mut Vec<u8>) {
+        if let Some(record) = content.chunks_exact(W::BYTES).last() {
+            last.clear();
+            last.extend_from_slice(record);
+        }
+    }
+}
+
+/// A tree of losers whose heads are the records themselves.
+#[derive(Debug)]
+pub struct WordMerger<W> {
+    tree: LoserTree<(W, u32)>,
+    /// The winner's record.
+    record: [u8; 16],
+}
+
+impl<W: Word> WordMerger<W> {
+    /// The next head of a source: all ones when nothing is left.
     #[inline]
-    fn head(record: &[u8], source: u32) -> (W, u32) {
-        (W::from_record(record), source)
+    fn head(rest: &mut &[u8], source: u32) -> (W, u32) {
+        match rest.split_at_checked(W::BYTES) {
+            Some((record, left)) => {
+                *rest = left;
+                (W::from_record(record), source)
+            }
+            None => (W::MAX, source),
+        }
     }
 
-    fn exhausted(source: u32) -> (W, u32) {
-        (W::MAX, source)
-    }
-
     #[inline]
-    fn source(head: &(W, u32)) -> u32 {
-        head.1
-    }
-
-    #[inline]
-    fn less<'r>(one: &(W, u32), two: &(W, u32), _: impl Fn(u32) -> &'r [u8]) -> bool {
+    fn less(one: &(W, u32), two: &(W, u32)) -> bool {
         one.0 < two.0
+    }
+}
+
+impl<W: Word> Merger for WordMerger<W> {
+    fn new(sources: &mut [&[u8]]) -> WordMerger<W> {
+        let heads: Vec<(W, u32)> = sources.iter_mut().zip(0..).map(|(rest, source)| Self::head(rest, source)).collect();
+        let tree = LoserTree::new(&heads, Self::less);
+        let mut record = [0; 16];
+        tree.winner().0.write_to(&mut record);
+        WordMerger { tree, record }
+    }
+
+    #[inline]
+    fn record(&self) -> &[u8] {
+        if self.tree.winner().0 == W::MAX { &[] } else { &self.record[..W::BYTES] }
+    }
+
+    #[inline]
+    fn source(&self) -> usize {
+        self.tree.winner().1 as usize
+    }
+
+    #[inline]
+    fn replace(&mut self, rest: &mut &[u8]) {
+        let source = self.tree.winner().1;
+        self.tree.replace(source, Self::head(rest, source), Self::less);
+        self.tree.winner().0.write_to(&mut self.record);
     }
 }
 

@@ -6,7 +6,7 @@
 
 use super::child::{Child, Memory, Watch};
 use super::packages;
-use super::peer::{Ground, KEY_FACTOR, KeyFacts, RUN_TIME_MAX, Run, Task};
+use super::peer::{Ground, KeyFacts, RUN_TIME_MAX, Run, Task};
 use anyhow::Context;
 use plumb_units::Bytes;
 use serde::Deserialize;
@@ -83,7 +83,10 @@ impl Script {
     pub(super) fn load(&mut self, ground: &Ground) -> anyhow::Result<String> {
         self.fetch(ground)?;
         let room = ground.room(self.name)?;
-        let job = json!({"action": "load", "directory": room, "csv": ground.csv, "degree": ground.degree});
+        let job = json!({
+            "action": "load", "directory": room, "csv": ground.csv, "degree": ground.degree,
+            "data": ground.keys.job(),
+        });
         Ok(self.call(ground, &job, Watch::Nobody)?.0.version)
     }
 
@@ -94,7 +97,7 @@ impl Script {
         super::peer::drop_caches(&room)?;
         let job = json!({
             "action": task.action, "directory": room, "degree": ground.degree, "memory": task.memory.0,
-            "key_factor": KEY_FACTOR,
+            "data": ground.keys.job(),
         });
         let answered = self.call(ground, &job, Watch::Nobody);
         remove(&room, leftovers);

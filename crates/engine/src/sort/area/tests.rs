@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::sort::format::BytesKey;
+use super::words::WordArea;
+use super::bytes::BytesArea;
 use crate::sort::word::WordKey;
 use proptest::prelude::*;
 use std::convert::Infallible;
@@ -46,8 +48,7 @@ impl<F: Format> RecordSink for Collector<F> {
 /// Sorts through an area: spills as strips are needed, then merges what is left
 /// in memory. Gives back the spilled records and those of the merge.
 fn sort_all<F: Format>(bytes: usize, strips: usize, records: &[Vec<u8>]) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
-    let record = RecordSize { bytes: 20, entry_bytes: F::Strip::ENTRY_BYTES };
-    let mut area = SortArea::<F>::new(bytes, strips, record);
+    let mut area = F::Area::new(bytes, strips, RecordSize::new::<F::Area>(20)).expect("memory");
     let mut spilled = Collector::<F>::new();
     let mut input: &[u8] = &records.concat();
     loop {
@@ -56,11 +57,11 @@ fn sort_all<F: Format>(bytes: usize, strips: usize, records: &[Vec<u8>]) -> (Vec
         if input.is_empty() {
             break;
         }
-        let Ok(true) = area.spill(&mut spilled) else { panic!("a full area has a full strip") };
+        let Ok(1..) = area.spill(&mut spilled) else { panic!("a full area has a full strip") };
     }
-    area.close_strip();
+    area.close();
     assert_eq!(area.len() + spilled.records.len(), records.len());
-    let mut merged = area.merged();
+    let mut merged = MemoryMerge::<F>::new(&area);
     let mut kept = Vec::new();
     while let record @ [_, ..] = merged.current() {
         kept.push(record.to_vec());
@@ -120,20 +121,20 @@ fn what_is_a_little_too_much_spills_one_strip() {
 
 #[test]
 fn memory_is_taken_as_records_come_and_given_back_strip_by_strip() {
-    let mut area = SortArea::<WordKey<u64>>::new(16 << 20, 16, RecordSize { bytes: 8, entry_bytes: 0 });
+    let mut area = WordArea::<u64>::new(16 << 20, 16, RecordSize::new::<WordArea<u64>>(8)).expect("memory");
     assert_eq!(area.mapped_bytes(), 0);
     assert_eq!(area.fill(&vec![1; 3 << 20]).expect("memory"), 3 << 20);
     assert!((3 << 20..=5 << 20).contains(&area.mapped_bytes()), "{}", area.mapped_bytes());
-    area.close_strip();
-    let Ok(true) = area.spill(&mut Collector::<WordKey<u64>>::new()) else { panic!("a full strip") };
+    area.close();
+    let Ok(1) = area.spill(&mut Collector::<WordKey<u64>>::new()) else { panic!("a full strip") };
     assert_eq!(area.release_spare(), 1 << 20);
     assert_eq!(area.len(), 2 << 17);
 }
 
 #[test]
 fn a_record_larger_than_a_strip_is_not_taken() {
-    let mut area = SortArea::<BytesKey>::new(300, 1, RecordSize { bytes: 20, entry_bytes: 16 });
+    let mut area = BytesArea::new(300, 1, RecordSize::new::<BytesArea>(20)).expect("memory");
     let record = bytes_record(&[b'k'; 2000], 1);
     assert_eq!(area.fill(&record).expect("memory"), 0);
-    assert_eq!(area.strip_count(), 0);
+    assert!(area.is_empty());
 }

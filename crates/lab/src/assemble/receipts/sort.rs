@@ -1,7 +1,7 @@
 //! The sort: its memory, its way to the disk, its servers.
 
 use super::super::Story;
-use super::super::sort::first_run_bytes;
+use super::super::sort::{first_run_bytes, first_runs_share};
 use super::{Finding, counted};
 use plumb_engine::Setting;
 use plumb_engine::index::build::SortServerOutcome;
@@ -13,7 +13,7 @@ use plumb_events::{IoStream, Statistic};
 use plumb_units::{Bytes, RowCount};
 
 /// The record that a plan is worked out for; area and buffers do not depend on it.
-const RECORD: RecordSize = RecordSize { bytes: 16, entry_bytes: 0 };
+const RECORD: RecordSize = RecordSize { bytes: 16, entry_bytes: 0, strip_bytes_max: usize::MAX };
 /// What an area may lose to the size of a record and to equal strips.
 const AREA_SLACK: u64 = 16 * Bytes::K;
 /// Requests from which a mean size is judged.
@@ -61,7 +61,9 @@ pub(super) fn area(story: &Story<'_>) -> Option<Finding> {
     if runs == 0 {
         return Some(Finding::that(fits, format!("{memory}; {sorts}")));
     }
-    let mean = first_run_bytes(story) / runs;
+    // What neighbouring keys share is not written.
+    let saved = story.measured.period.statistic(Statistic::SortKeyBytesShared);
+    let mean = (first_run_bytes(story) + first_runs_share(story, saved)) / runs;
     let largest = servers(story).iter().map(|server| server.strip.0.0).max()?;
     let largest = largest + largest / 16 + 64 * Bytes::K;
     let smallest = smallest_run(story);

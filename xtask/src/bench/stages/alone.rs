@@ -1,0 +1,365 @@
+//! Each stage of an index build alone, on files in memory and one thread.
+
+use crate::bench::dataset::Keys;
+use crate::bench::{SplitMix, Spread};
+use anyhow::Context;
+use plumb_engine::Instance;
+use plumb_engine::index::block::LeafBuilder;
+use plumb_engine::parallel::servers::Operation;
+use plumb_engine::parallel::table_queue::{BUFFER_BYTES, Closed, TableQueue};
+use plumb_engine::sort::SortServer;
+use plumb_engine::sort::area::{Drain, RecordSink, SortArea};
+use plumb_engine::sort::format::Format;
+use plumb_engine::sort::key::KeyBuilder;
+use plumb_engine::sort::merge_plan::{self, MergeShape};
+use plumb_engine::sort::plan::SortPlan;
+use plumb_engine::sort::run::{Run, RunWriter};
+use plumb_engine::storage::block::{self, BlockKind};
+use plumb_engine::storage::control::{IndexColumn, Table};
+use plumb_engine::storage::tablespace::Purpose;
+use plumb_engine::table::scan::{self, Granules};
+use plumb_events::clock::thread_cpu;
+use plumb_events::{Session, SessionKind};
+use plumb_units::{BlockAddress, RowId};
+use std::convert::Infallible;
+use std::hint::black_box;
+use std::marker::PhantomData;
+
+/// Rows whose images stay in the second-level cache.
+const HOT_ROWS: usize = 8192;
+/// Width of the merge that is measured for itself, and most rows of it.
+const WIDTH: usize = 64;
+const WIDTH_ROWS: usize = 4_000_000;
+/// Most rows of the inputs in order, in reverse and at random.
+const GENERATION_ROWS: usize = 2_000_000;
+
+/// What the stages cost, and what else was measured, in words.
+pub(super) struct Findings {
+    pub(super) stages: Vec<Stage>,
+    pub(super) lines: Vec<String>,
+}
+
+/// CPU nanoseconds a row.
+pub(super) struct Stage {
+    pub(super) name: &'static str,
+    pub(super) nanos: Spread,
+}
+
+/// What the stages work with.
+pub(super) struct Alone<'a, F> {
+    instance: &'a Instance,
+    session: Session,
+    operation: Operation,
+    plan: SortPlan,
+    table: Table,
+    key: KeyBuilder,
+    /// Some rows, one after the other, and where they end.
+    hot_rows: Vec<u8>,
+    hot_row_ends: Vec<usize>,
+    /// Records of these rows.
+    hot_records: Vec<u8>,
+    /// The first record of the second of two ranges.
+    split: Vec<u8>,
+    /// Records of the first range, in the order of the scan.
+    records: Vec<u8>,
+    record_count: usize,
+    format: PhantomData<F>,
+}
+
+impl<'a, F: Format> Alone<'a, F> {
+    pub(super) fn new(instance: &'a Instance, keys: Keys) -> anyhow::Result<Alone<'a, F>> {
+        let table = instance.catalog().table(&keys.table().to_uppercase())?.clone();
+        let column = |name: &&str| {
+            let position = table.schema.position(&name.to_uppercase()).context("a column of the key")?;
+            Ok(IndexColumn { position, descending: false })
+        };
+        let columns = keys.key().iter().map(column).collect::<anyhow::Result<Vec<IndexColumn>>>()?;
+        let mut alone = Alone {
+            instance,
+            session: instance.recorder.session("stages", SessionKind::Foreground),
+            operation: Operation::new(instance),
+            plan: SortPlan::new(instance, 16, table.row_count)?,
+            key: KeyBuilder::new(&columns, &table.schema),
+            table,
+            hot_rows: Vec::new(),
+            hot_row_ends: Vec::new(),
+            hot_records: Vec::new(),
+            split: Vec::new(),
+            records: Vec::new(),
+            record_count: 0,
+            format: PhantomData,
+        };
+        alone.collect()?;
+        Ok(alone)
+    }
+
+    /// Takes rows and records from the table, and plans for them.
+    fn collect(&mut self) -> anyhow::Result<()> {
+        let (mut rows, mut ends, mut all, mut scratch) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let granules = Granules::new(&self.table.extents);
+        scan::scan(self.instance, &self.session, &self.operation, &granules, |row, row_id| {
+            if ends.len() < HOT_ROWS {
+                rows.extend_from_slice(row);
+                ends.push(rows.len());
+            }
+            let made = F::make(&self.key, row, row_id, &mut scratch, &mut all);
+            debug_assert!(made.is_ok());
+            Ok(())
+        })?;
+        self.hot_records = records::<F>(&all).take(HOT_ROWS).collect::<Vec<&[u8]>>().concat();
+        (self.hot_rows, self.hot_row_ends) = (rows, ends);
+        // Every hundredth record: the table may lie in some order.
+        let mut sample: Vec<&[u8]> = records::<F>(&all).step_by(100).collect();
+        sample.sort_by(|one, two| F::compare(one, two));
+        self.split = sample.get(sample.len() / 2).context("a table without rows")?.to_vec();
+        let low: Vec<&[u8]> = records::<F>(&all).filter(|one| F::compare(one, &self.split).is_lt()).collect();
+        (self.records, self.record_count) = (low.concat(), low.len());
+        let record_bytes = (self.records.len() / self.record_count.max(1)).max(16);
+        self.plan = SortPlan::new(self.instance, record_bytes, self.record_count as u64)?;
+        Ok(())
+    }
+
+    /// Measures everything so many times, in turns.
+    pub(super) fn measure(&self, repeat: usize) -> anyhow::Result<Findings> {
+        const NAMES: [&str; 7] = ["scan", "key", "queue", "run sort", "run write", "merge", "leaf"];
+        let mut nanos: [Vec<f64>; NAMES.len()] = Default::default();
+        let mut sorted = Vec::new();
+        for _ in 0..repeat {
+            let server = self.server();
+            let (sort, write, runs) = self.runs(&server)?;
+            let shape = self.shape(runs.len())?;
+            let merge = self.merge(&server, runs.clone(), shape, |_| {})?;
+            if sorted.is_empty() {
+                self.merge(&server, runs, shape, |record| sorted.extend_from_slice(record))?;
+            }
+            let measured = [self.scan()?, self.make(), self.queue()?, sort, write, merge, self.leaf(&sorted)];
+            nanos.iter_mut().zip(measured).for_each(|(all, one)| all.push(one));
+        }
+        let stage = |(name, nanos)| Stage { name, nanos: Spread::of(nanos) };
+        let stages = NAMES.into_iter().zip(nanos).map(stage).collect();
+        let mut lines = self.generation(&sorted, repeat);
+        let wide = (0..repeat).map(|_| self.wide_merge(&sorted)).collect::<anyhow::Result<Vec<f64>>>()?;
+        lines.push(format!("merge, {WIDTH}-way: {} ns a row (goal 30)", Spread::of(wide).show(1)));
+        Ok(Findings { stages, lines })
+    }
+
+    fn server(&self) -> SortServer<'_> {
+        SortServer {
+            instance: self.instance,
+            session: &self.session,
+            operation: &self.operation,
+            plan: &self.plan,
+            lsn: self.instance.next_lsn(),
+        }
+    }
+
+    /// Read, verify, walk.
+    fn scan(&self) -> anyhow::Result<f64> {
+        let granules = Granules::new(&self.table.extents);
+        let begin = thread_cpu();
+        scan::scan(self.instance, &self.session, &self.operation, &granules, |row, _| {
+            black_box(row);
+            Ok(())
+        })?;
+        Ok(per_row(begin, self.table.row_count as usize))
+    }
+
+    /// Records of rows that are in the cache, as they are after a scan.
+    fn make(&self) -> f64 {
+        let rounds = (self.table.row_count as usize / self.hot_row_ends.len()).max(1);
+        let (mut scratch, mut out) = (Vec::new(), Vec::new());
+        let begin = thread_cpu();
+        for _ in 0..rounds {
+            let mut start = 0;
+            for end in &self.hot_row_ends {
+                out.clear();
+                let made = F::make(&self.key, &self.hot_rows[start..*end], RowId(1), &mut scratch, &mut out);
+                debug_assert!(made.is_ok());
+                black_box(&out);
+                start = *end;
+            }
+        }
+        per_row(begin, rounds * self.hot_row_ends.len())
+    }
+
+    /// Range, buffer, both ends of the queue, in one thread that never waits.
+    fn queue(&self) -> anyhow::Result<f64> {
+        let failed = |Closed| anyhow::anyhow!("nobody closes the queue");
+        let rounds = (self.table.row_count as usize / self.hot_row_ends.len()).max(1);
+        let queue = TableQueue::new(2, 1, 4);
+        let mut buffers = [0, 1].map(|lane| queue.empty_buffer(&self.session, lane).unwrap_or_default());
+        let begin = thread_cpu();
+        for _ in 0..rounds {
+            for record in records::<F>(&self.hot_records) {
+                let lane = usize::from(F::compare(&self.split, record).is_le());
+                if buffers[lane].len() + record.len() > BUFFER_BYTES {
+                    queue.send(&self.session, lane, std::mem::take(&mut buffers[lane]));
+                    if let Some(full) = queue.receive(&self.session, lane).map_err(failed)? {
+                        queue.give_back(lane, full);
+                    }
+                    buffers[lane] = queue.empty_buffer(&self.session, lane).map_err(failed)?;
+                }
+                buffers[lane].extend_from_slice(record);
+            }
+        }
+        Ok(per_row(begin, rounds * self.hot_row_ends.len()))
+    }
+
+    /// Fills and empties the sort area until all rows are in runs: nanoseconds of
+    /// each, and the runs.
+    fn runs<'s>(&'s self, server: &'s SortServer<'s>) -> anyhow::Result<(f64, f64, Vec<Run<'s>>)> {
+        let record_bytes = self.plan.record_bytes;
+        let mut area = F::Area::new(self.plan.area.0 as usize, record_bytes)?;
+        let mut writer = RunWriter::<F::Packing>::new(server)?;
+        let how = match self.plan.takes_strips(area.strip_len()) {
+            true => Drain::Strips,
+            false => Drain::Merged,
+        };
+        let (mut sort, mut write) = (0.0, 0.0);
+        let mut rest = self.records.as_slice();
+        while !rest.is_empty() {
+            let begin = thread_cpu();
+            let taken = area.fill(rest);
+            sort += per_row(begin, self.record_count);
+            rest = &rest[taken..];
+            anyhow::ensure!(taken > 0, "the sort area does not hold one record");
+            let begin = thread_cpu();
+            area.drain(how, &mut writer)?;
+            write += per_row(begin, self.record_count);
+        }
+        let begin = thread_cpu();
+        let (runs, _) = writer.finish()?;
+        Ok((sort, write + per_row(begin, self.record_count), runs))
+    }
+
+    /// The shape of one merge of all runs.
+    fn shape(&self, run_count: usize) -> anyhow::Result<MergeShape> {
+        let block_size = self.instance.tablespace(Purpose::Temp).block_size;
+        let memory = block_size.blocks_in(self.plan.area.0).0;
+        merge_plan::fits_one_pass(run_count, memory, block_size.bytes(), self.plan.chunk_blocks_max)
+            .with_context(|| {
+                format!("{run_count} runs are too many for one merge: set a larger sort_area_size")
+            })
+    }
+
+    /// Nanoseconds a row of a merge.
+    fn merge<'s>(
+        &'s self,
+        server: &'s SortServer<'s>,
+        runs: Vec<Run<'s>>,
+        shape: MergeShape,
+        mut take: impl FnMut(&[u8]),
+    ) -> anyhow::Result<f64> {
+        let begin = thread_cpu();
+        let rows = F::merge(server, runs, shape, |record| {
+            take(black_box(record));
+            Ok(())
+        })?;
+        Ok(per_row(begin, rows as usize))
+    }
+
+    /// Entries into leaves, and their checksums.
+    fn leaf(&self, sorted: &[u8]) -> f64 {
+        let mut block = vec![0; self.instance.tablespace(Purpose::Indx).block_size.bytes()];
+        let mut leaf = LeafBuilder::new();
+        let (address, lsn) = (BlockAddress::default(), self.instance.next_lsn());
+        let begin = thread_cpu();
+        for record in records::<F>(sorted) {
+            if !F::push_leaf(record, &mut leaf, &mut block) {
+                let content = leaf.finish(&mut block, None);
+                block::seal(&mut block, BlockKind::Leaf, address, lsn, content);
+                black_box(&block);
+                F::push_leaf(record, &mut leaf, &mut block);
+            }
+        }
+        per_row(begin, self.record_count)
+    }
+
+    /// Strips from records at random, in order and in reverse.
+    fn generation(&self, sorted: &[u8], repeat: usize) -> Vec<String> {
+        let random: Vec<&[u8]> = records::<F>(&self.records).take(GENERATION_ROWS).collect();
+        let ordered: Vec<&[u8]> = records::<F>(sorted).take(GENERATION_ROWS).collect();
+        let reversed: Vec<&[u8]> = ordered.iter().rev().copied().collect();
+        let rate = |input: &[&[u8]]| {
+            let bytes = input.concat();
+            let once = |_| 1e3 / self.strips(&bytes, input.len());
+            Spread::of((0..repeat).map(once).collect())
+        };
+        let base = rate(&random);
+        let line = |name: &str, input: &[&[u8]]| {
+            let rate = rate(input);
+            let ratio = rate.median / base.median;
+            format!(
+                "run generation, {name}: {} million rows a second, {ratio:.1} times random (goal 3)",
+                rate.show(1)
+            )
+        };
+        let random = format!("run generation, random: {} million rows a second", base.show(1));
+        vec![random, line("presorted", &ordered), line("reversed", &reversed)]
+    }
+
+    /// Nanoseconds a row of sorting strips that nobody writes.
+    fn strips(&self, mut rest: &[u8], rows: usize) -> f64 {
+        struct Nowhere;
+        impl RecordSink for Nowhere {
+            type Error = Infallible;
+
+            fn record(&mut self, record: &[u8]) -> Result<(), Infallible> {
+                black_box(record);
+                Ok(())
+            }
+
+            fn end_run(&mut self) -> Result<(), Infallible> {
+                Ok(())
+            }
+        }
+        let Ok(mut area) = F::Area::new(self.plan.area.0 as usize, self.plan.record_bytes) else {
+            return f64::NAN;
+        };
+        let begin = thread_cpu();
+        while !rest.is_empty() {
+            let taken = area.fill(rest);
+            assert!(taken > 0, "the sort area does not hold one record");
+            rest = &rest[taken..];
+            let Ok(()) = area.drain(Drain::Strips, &mut Nowhere);
+        }
+        per_row(begin, rows)
+    }
+
+    /// Nanoseconds a row of a merge of exactly [`WIDTH`] runs.
+    fn wide_merge(&self, sorted: &[u8]) -> anyhow::Result<f64> {
+        let mut random = SplitMix(9);
+        let mut dealt: Vec<Vec<&[u8]>> = vec![Vec::new(); WIDTH];
+        for record in records::<F>(sorted).take(WIDTH_ROWS) {
+            dealt[(random.next() % WIDTH as u64) as usize].push(record);
+        }
+        let server = self.server();
+        let mut writer = RunWriter::<F::Packing>::new(&server)?;
+        for run in &dealt {
+            run.iter().try_for_each(|record| writer.record(record))?;
+            writer.end_run()?;
+        }
+        let (runs, _) = writer.finish()?;
+        let shape = MergeShape {
+            width: WIDTH,
+            chunk_blocks: self.plan.chunk_blocks_max.min(16),
+            buffer_count: 2 * WIDTH,
+        };
+        self.merge(&server, runs, shape, |_| {})
+    }
+}
+
+/// Records that lie one after the other.
+fn records<F: Format>(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = bytes;
+    std::iter::from_fn(move || {
+        let length = F::length(rest);
+        let (record, after) = rest.split_at(length);
+        rest = after;
+        (length > 0).then_some(record)
+    })
+}
+
+fn per_row(begin: plumb_units::Nanos, rows: usize) -> f64 {
+    thread_cpu().saturating_sub(begin).0 as f64 / rows.max(1) as f64
+}
