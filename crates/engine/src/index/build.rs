@@ -305,11 +305,10 @@ impl Build<'_> {
     ) -> Result<(), EngineError> {
         let tablespace = self.instance.tablespace(Purpose::Users);
         let content = block::verify(bytes, BlockKind::Table, address, tablespace.path(address))?;
-        let mut scratch = Vec::new();
         for slot in 0..content.entries {
             let mut record = Vec::new();
             let row = heap::row_at(bytes, content, slot).unwrap_or(&[]);
-            self.make::<F>(row, RowId::new(address, slot), &mut scratch, &mut record)?;
+            self.make::<F>(row, RowId::new(address, slot), &mut record)?;
             records.push(record);
         }
         Ok(())
@@ -317,20 +316,13 @@ impl Build<'_> {
 
     /// Appends the record of a row.
     #[inline]
-    fn make<F: Format>(
-        &self,
-        row: &[u8],
-        row_id: RowId,
-        scratch: &mut Vec<u8>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), EngineError> {
-        F::make(self.key, row, row_id, scratch, out)
+    fn make<F: Format>(&self, row: &[u8], row_id: RowId, out: &mut Vec<u8>) -> Result<(), EngineError> {
+        let found = F::make(self.key, row, row_id, out)
             .map_err(|error| EngineError::BadRow { row: row_id, why: error.to_string() })?;
         let block_size = self.instance.tablespace(Purpose::Indx).block_size.bytes();
-        // The scratch holds the key in the form that has no bound of its own.
-        if scratch.len() > key_bytes_max(block_size) {
+        if found > key_bytes_max(block_size) {
             return Err(EngineError::KeyTooLong {
-                found: scratch.len(),
+                found,
                 limit: key_bytes_max(block_size),
                 block_size,
                 row: row_id,
@@ -351,11 +343,10 @@ impl Build<'_> {
             let work = |session: &Session| {
                 let server = self.sort_server(session, operation, plan);
                 let mut sorter = Sorter::<F>::new(&server)?;
-                let mut scratch = Vec::new();
                 let mut records = Vec::with_capacity(table_queue::BUFFER_BYTES);
                 let begin = now();
                 let visit = |row: &[u8], row_id| {
-                    self.make::<F>(row, row_id, &mut scratch, &mut records)?;
+                    self.make::<F>(row, row_id, &mut records)?;
                     if records.len() >= table_queue::BUFFER_BYTES / 4 {
                         sorter.fill(&records)?;
                         records.clear();
@@ -422,11 +413,11 @@ impl Build<'_> {
         for lane in 0..=ranges.len() {
             buffers.push(queue.empty_buffer(session, lane).map_err(|Closed| EngineError::Stopped)?);
         }
-        let (mut scratch, mut record) = (Vec::new(), Vec::new());
+        let mut record = Vec::new();
         let mut rows = 0;
         scan::scan(self.instance, session, operation, granules, |row, row_id| {
             record.clear();
-            self.make::<F>(row, row_id, &mut scratch, &mut record)?;
+            self.make::<F>(row, row_id, &mut record)?;
             let lane = ranges.iter().take_while(|first| F::compare(first, &record).is_le()).count();
             if buffers[lane].len() + record.len() > table_queue::BUFFER_BYTES {
                 let full = std::mem::take(&mut buffers[lane]);

@@ -35,17 +35,12 @@ pub trait Format: Copy + Debug + Send + Sync + 'static {
     /// How they lie in the blocks of a run.
     type Packing: Packing;
 
-    /// Appends the record of a row.
+    /// Appends the record of a row and gives back how long its key is. A key
+    /// longer than `u16::MAX` makes no record: the caller refuses it.
     ///
     /// # Errors
     /// When the row cannot be read.
-    fn make(
-        key: &KeyBuilder,
-        row: &[u8],
-        row_id: RowId,
-        scratch: &mut Vec<u8>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), RowError>;
+    fn make(key: &KeyBuilder, row: &[u8], row_id: RowId, out: &mut Vec<u8>) -> Result<usize, RowError>;
 
     /// The length of the record that `bytes` begin with. 0 when they end inside it.
     fn length(bytes: &[u8]) -> usize;
@@ -124,16 +119,10 @@ impl Format for WordKey {
     type Packing = Unpacked;
 
     #[inline]
-    fn make(
-        key: &KeyBuilder,
-        row: &[u8],
-        row_id: RowId,
-        _: &mut Vec<u8>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), RowError> {
+    fn make(key: &KeyBuilder, row: &[u8], row_id: RowId, out: &mut Vec<u8>) -> Result<usize, RowError> {
         let wide = u128::from(key.word(row)?) << 64 | u128::from(row_id.0);
         out.extend_from_slice(&wide.to_le_bytes());
-        Ok(())
+        Ok(size_of::<u64>())
     }
 
     #[inline]
@@ -243,21 +232,20 @@ impl Format for BytesKey {
     type Area = BytesArea;
     type Packing = Packer;
 
-    fn make(
-        key: &KeyBuilder,
-        row: &[u8],
-        row_id: RowId,
-        scratch: &mut Vec<u8>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), RowError> {
-        key.build(row, scratch)?;
-        // Keys longer than a block takes are refused by whoever collects records;
-        // u16 holds any that a row of 64K can make after escaping up to there.
-        let length = u16::try_from(scratch.len()).unwrap_or(u16::MAX);
-        out.extend_from_slice(&length.to_le_bytes());
-        out.extend_from_slice(&row_id.0.to_le_bytes());
-        out.extend_from_slice(&scratch[..length as usize]);
-        Ok(())
+    fn make(key: &KeyBuilder, row: &[u8], row_id: RowId, out: &mut Vec<u8>) -> Result<usize, RowError> {
+        let start = out.len();
+        out.extend_from_slice(&[0; BYTES_HEADER]);
+        key.append(row, out)?;
+        let length = out.len() - start - BYTES_HEADER;
+        match u16::try_from(length) {
+            Ok(short) => {
+                let header = &mut out[start..start + BYTES_HEADER];
+                header[..2].copy_from_slice(&short.to_le_bytes());
+                header[2..].copy_from_slice(&row_id.0.to_le_bytes());
+            }
+            Err(_) => out.truncate(start),
+        }
+        Ok(length)
     }
 
     #[inline]

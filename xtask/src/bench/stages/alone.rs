@@ -95,14 +95,14 @@ impl<'a, F: Format> Alone<'a, F> {
 
     /// Takes rows and records from the table, and plans for them.
     fn collect(&mut self) -> anyhow::Result<()> {
-        let (mut rows, mut ends, mut all, mut scratch) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut rows, mut ends, mut all) = (Vec::new(), Vec::new(), Vec::new());
         let granules = Granules::new(&self.table.extents);
         scan::scan(self.instance, &self.session, &self.operation, &granules, |row, row_id| {
             if ends.len() < HOT_ROWS {
                 rows.extend_from_slice(row);
                 ends.push(rows.len());
             }
-            let made = F::make(&self.key, row, row_id, &mut scratch, &mut all);
+            let made = F::make(&self.key, row, row_id, &mut all);
             debug_assert!(made.is_ok());
             Ok(())
         })?;
@@ -167,13 +167,13 @@ impl<'a, F: Format> Alone<'a, F> {
     /// Records of rows that are in the cache, as they are after a scan.
     fn make(&self) -> f64 {
         let rounds = (self.table.row_count as usize / self.hot_row_ends.len()).max(1);
-        let (mut scratch, mut out) = (Vec::new(), Vec::new());
+        let mut out = Vec::new();
         let begin = thread_cpu();
         for _ in 0..rounds {
             let mut start = 0;
             for end in &self.hot_row_ends {
                 out.clear();
-                let made = F::make(&self.key, &self.hot_rows[start..*end], RowId(1), &mut scratch, &mut out);
+                let made = F::make(&self.key, &self.hot_rows[start..*end], RowId(1), &mut out);
                 debug_assert!(made.is_ok());
                 black_box(&out);
                 start = *end;
