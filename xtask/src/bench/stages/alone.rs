@@ -363,3 +363,19 @@ fn records<F: Format>(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 fn per_row(begin: plumb_units::Nanos, rows: usize) -> f64 {
     thread_cpu().saturating_sub(begin).0 as f64 / rows.max(1) as f64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_engine::sort::format::{BytesKey, WordKey};
+
+    #[test]
+    fn records_lie_one_after_the_other_and_a_piece_at_the_end_is_none() {
+        let words = [1u128.to_le_bytes(), 2u128.to_le_bytes()].concat();
+        assert_eq!(records::<WordKey>(&words).count(), 2);
+        assert_eq!(records::<WordKey>(&words[..31]).count(), 1);
+        let text = [&[1, 0][..], &[7; 8], b"a", &[2, 0], &[8; 8], b"bc"].concat();
+        let lengths: Vec<usize> = records::<BytesKey>(&text).map(<[u8]>::len).collect();
+        assert_eq!(lengths, [11, 12]);
+    }
+}
