@@ -4,10 +4,10 @@
 //! and its report must not be lost for a missing right; the trial leaves nothing
 //! behind. Should the bundle fail all the same, the text report is printed first.
 
-use crate::calendar::Moment;
 use crate::failure::Failure;
 use crate::output;
 use plumb_events::clock;
+use plumb_lab::calendar::Moment;
 use plumb_report::{ReportContext, html, text};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -3,6 +3,7 @@
 use plumb_engine::EngineError;
 use plumb_io::IoError;
 use plumb_io::device::DeviceError;
+use plumb_lab::LabError;
 use plumb_report::RecordError;
 use plumb_workload::CsvError;
 
@@ -57,6 +58,15 @@ impl From<EngineError> for Failure {
             _ => OF_RUN,
         };
         Failure { message: error.to_string(), code }
+    }
+}
+
+impl From<LabError> for Failure {
+    fn from(error: LabError) -> Failure {
+        match error {
+            LabError::Engine(error) => Failure::from(error),
+            other => Failure::run(other.to_string()),
+        }
     }
 }
 

@@ -5,17 +5,14 @@
 //! 5 when a receipt contradicts its setting or a verification failed.
 
 mod arguments;
-mod assemble;
 mod bundle;
-mod calendar;
 mod calibrate;
 mod command;
+mod command_line;
 mod database;
 mod document;
 mod failure;
-mod host;
 mod interrupt;
-mod measure;
 mod outcome;
 mod output;
 mod progress;

@@ -1,21 +1,20 @@
-//! Watches a run from beside it: progress bars, and the kernel's I/O workers.
+//! Watches a run from beside it: progress bars.
 //!
-//! A thread of its own looks ten times a second. On a terminal it reads the
-//! statistics that the work counts anyway and draws one bar a stage; off one it
-//! draws nothing and reads no statistics. A bar that has reached its goal, or
-//! whose stage is over, keeps its length and its own rate from then on. Figures
-//! are in the units of the report: MB is 2^20 bytes. Either way it counts the kernel's
-//! io-wq workers of this process, which a receipt needs. Nothing is added to
-//! code whose time is measured.
+//! On a terminal a thread of its own looks ten times a second, reads the
+//! statistics that the work counts anyway and draws one bar a stage; off one
+//! there is no thread. A bar that has reached its goal, or whose stage is over,
+//! keeps its length and its own rate from then on. Figures are in the units of
+//! the report: MB is 2^20 bytes. Nothing is added to code whose time is measured.
 
+use crate::interrupt::Interrupt;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plumb_engine::Instance;
 use plumb_events::{Recorder, Snapshot, Statistic, clock};
-use plumb_io::receipt;
+use plumb_lab::{Observer, Stage};
 use plumb_units::{Bytes, Nanos, RowCount};
 use std::io::IsTerminal;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -72,13 +71,13 @@ impl Goal {
 
 /// A bar to be drawn.
 #[derive(Debug, Clone)]
-struct Stage {
+struct Counted {
     label: &'static str,
     goal: Goal,
     base: u64,
 }
 
-/// The watching thread; it ends when this is dropped.
+/// The watching thread, if there is somebody to see it; it ends when this is dropped.
 #[derive(Debug)]
 pub struct Watch {
     shared: Arc<Shared>,
@@ -88,9 +87,8 @@ pub struct Watch {
 #[derive(Debug, Default)]
 struct Shared {
     /// The stages under way; the second number grows when they change.
-    stages: Mutex<(Vec<Stage>, u64)>,
+    stages: Mutex<(Vec<Counted>, u64)>,
     stop: AtomicBool,
-    workers_max: AtomicUsize,
 }
 
 impl Watch {
@@ -100,66 +98,45 @@ impl Watch {
         let shared = Arc::new(Shared::default());
         let drawn = audience == Audience::Terminal && std::io::stderr().is_terminal();
         let theirs = Arc::clone(&shared);
-        let thread = thread::spawn(move || {
-            let mut display = drawn.then(Display::default);
-            while !theirs.stop.load(Relaxed) {
-                theirs.look(display.as_mut());
-                thread::park_timeout(INTERVAL);
-            }
-            theirs.look(display.as_mut());
-            if let Some(display) = display {
+        let thread = drawn.then(|| {
+            thread::spawn(move || {
+                let mut display = Display::default();
+                while !theirs.stop.load(Relaxed) {
+                    theirs.look(&mut display);
+                    thread::park_timeout(INTERVAL);
+                }
+                theirs.look(&mut display);
                 let _ = display.bars.clear();
+            })
+        });
+        Watch { shared, thread }
+    }
+
+    /// Draws a stage.
+    pub fn stage(&self, stage: &Stage<'_>) {
+        let goal = |instance: &Instance, statistic, total| {
+            Goal::Counted(instance.recorder.clone(), statistic, total)
+        };
+        self.stages(match *stage {
+            Stage::Files { directories, bytes } => {
+                vec![("make files", Goal::FileBytes(directories.to_vec(), bytes))]
+            }
+            Stage::Load { instance, rows } => vec![("load rows", goal(instance, Statistic::LoadRows, rows))],
+            Stage::Build { instance, rows } => vec![
+                ("scan rows", goal(instance, Statistic::TableScanRows, rows)),
+                ("merge rows", Goal::Merged(instance.recorder.clone(), rows)),
+            ],
+            Stage::Verify { instance, blocks } => {
+                vec![("verify blocks", goal(instance, Statistic::BlocksVerified, blocks))]
             }
         });
-        Watch { shared, thread: Some(thread) }
-    }
-
-    /// Draws the growth of files while they are made.
-    pub fn files(&self, directories: &[PathBuf], bytes: u64) {
-        self.stages(vec![("make files", Goal::FileBytes(directories.to_vec(), bytes))]);
-    }
-
-    /// Draws a load; without a number of rows where it is not known.
-    pub fn load(&self, instance: &Instance, rows: u64) {
-        self.stages(vec![("load rows", Goal::Counted(instance.recorder.clone(), Statistic::LoadRows, rows))]);
-    }
-
-    /// Draws the two halves of an index build.
-    pub fn build(&self, instance: &Instance, rows: u64) {
-        let counted = |statistic| Goal::Counted(instance.recorder.clone(), statistic, rows);
-        self.stages(vec![
-            ("scan rows", counted(Statistic::TableScanRows)),
-            ("merge rows", Goal::Merged(instance.recorder.clone(), rows)),
-        ]);
-    }
-
-    /// Draws a verification of so many blocks.
-    pub fn verify(&self, instance: &Instance, blocks: u64) {
-        self.stages(vec![(
-            "verify blocks",
-            Goal::Counted(instance.recorder.clone(), Statistic::BlocksVerified, blocks),
-        )]);
-    }
-
-    /// Counts io-wq workers anew; gives those there are.
-    #[must_use]
-    pub fn begin_counting_workers(&self) -> usize {
-        self.shared.workers_max.store(0, Relaxed);
-        self.io_wq_workers_max()
-    }
-
-    /// The most io-wq workers seen since.
-    #[must_use]
-    pub fn io_wq_workers_max(&self) -> usize {
-        self.shared.count_workers();
-        self.shared.workers_max.load(Relaxed)
     }
 
     fn stages(&self, stages: Vec<(&'static str, Goal)>) {
         let stages = stages.into_iter().map(|(label, goal)| {
             let count = |(recorder, statistic): (&Recorder, _)| recorder.snapshot().statistic(statistic);
             let base = goal.statistic().map_or(0, count);
-            Stage { label, goal, base }
+            Counted { label, goal, base }
         });
         let mut shared = self.shared.stages.lock().unwrap_or_else(PoisonError::into_inner);
         *shared = (stages.collect(), shared.1 + 1);
@@ -178,18 +155,32 @@ impl Drop for Watch {
 }
 
 impl Shared {
-    fn look(&self, display: Option<&mut Display>) {
-        self.count_workers();
-        if let Some(display) = display {
-            let stages = self.stages.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            display.draw(&stages.0, stages.1);
-        }
+    fn look(&self, display: &mut Display) {
+        let stages = self.stages.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        display.draw(&stages.0, stages.1);
+    }
+}
+
+/// Shows the stages of a run, and tells the interrupt what has to go.
+#[derive(Debug)]
+pub struct Onlooker<'a> {
+    /// Draws.
+    pub watch: &'a Watch,
+    /// Ends the program on a signal.
+    pub interrupt: &'a Interrupt,
+}
+
+impl Observer for Onlooker<'_> {
+    fn stage(&self, stage: &Stage<'_>) {
+        self.watch.stage(stage);
     }
 
-    fn count_workers(&self) {
-        // An idle worker lives for seconds, so none is missed between two looks.
-        let workers = receipt::io_wq_workers().unwrap_or(0);
-        self.workers_max.fetch_max(workers, Relaxed);
+    fn begins(&self) {
+        self.interrupt.begin();
+    }
+
+    fn made(&self, directory: &Path) {
+        self.interrupt.temporary(directory.to_path_buf());
     }
 }
 
@@ -209,7 +200,7 @@ impl Default for Display {
 }
 
 impl Display {
-    fn draw(&mut self, stages: &[Stage], generation: u64) {
+    fn draw(&mut self, stages: &[Counted], generation: u64) {
         if generation != self.generation {
             self.generation = generation;
             self.update(Drawn::end);
@@ -233,7 +224,7 @@ impl Display {
 /// A bar with what it shows.
 #[derive(Debug)]
 struct Drawn {
-    stage: Stage,
+    stage: Counted,
     bar: ProgressBar,
     /// The last look at which nothing had moved yet: rates count from there.
     begin: Nanos,
@@ -242,7 +233,7 @@ struct Drawn {
 }
 
 impl Drawn {
-    fn new(bars: &MultiProgress, stage: &Stage, now: Nanos) -> Drawn {
+    fn new(bars: &MultiProgress, stage: &Counted, now: Nanos) -> Drawn {
         let total = stage.goal.total();
         let bar = bars.add(ProgressBar::new(total)).with_style(style(total > 0)).with_prefix(stage.label);
         Drawn { stage: stage.clone(), bar, begin: now, position: 0, ended: false }

@@ -13,18 +13,19 @@ mod onlooker;
 mod stored;
 
 use crate::arguments::Calibrate;
-use crate::calendar::Moment;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
 use crate::progress::Audience;
-use crate::{bundle, database, output};
+use crate::{bundle, output};
 use onlooker::Onlooker;
 use plumb_calibrate::{
     AGREEMENT_LIMIT, Agreement, CalibrateError, Calibration, Mode, Options, calibrate, csv, leftovers,
 };
 use plumb_events::clock;
 use plumb_io::device::{self, DeviceDescription};
+use plumb_lab::calendar::Moment;
+use plumb_lab::place;
 use std::path::PathBuf;
 
 /// The command's name in paths.
@@ -40,7 +41,7 @@ const WIDTH: usize = 100;
 /// When the path will not do, an option is out of range, a request fails, or a
 /// result cannot be written.
 pub fn run(arguments: &Calibrate) -> Result<Outcome, Failure> {
-    let path = database::require_directory("--path", &arguments.path)?;
+    let path = place::require_directory("--path", &arguments.path)?;
     let device = device::describe(&path)?;
     let earlier = stored::read(&arguments.path)?;
     let bundle = bundle_directory(arguments);

@@ -6,9 +6,10 @@ use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
 use crate::output::{self, aligned};
 use crate::progress::{Audience, Watch};
-use crate::run::{blocks_in_use, is_finding};
 use crate::{database, settings};
 use plumb_engine::{EngineError, Instance, check};
+use plumb_lab::Stage;
+use plumb_lab::large_sort::{blocks_in_use, is_finding};
 
 /// Checks one table or all of them.
 ///
@@ -25,7 +26,7 @@ pub fn run(arguments: &Check) -> Result<Outcome, Failure> {
         output::print("the database has no table\n")?;
     }
     let watch = Watch::start(Audience::Terminal);
-    watch.verify(&instance, blocks_in_use(&instance));
+    watch.stage(&Stage::Verify { instance: &instance, blocks: blocks_in_use(&instance) });
     for table in &tables {
         let checked =
             check::check_table(&instance, table).map_err(|error| failure(table, error, &interrupt))?;

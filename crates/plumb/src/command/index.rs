@@ -1,16 +1,17 @@
 //! `plumb index`: an index on a table, measured like a run.
 
 use crate::arguments::Index;
-use crate::assemble::{self, Story};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
 use crate::progress::{Audience, Watch};
-use crate::{bundle, database, measure, output, run, settings, types};
+use crate::{bundle, command_line, database, output, run, settings, types};
 use plumb_engine::Instance;
 use plumb_engine::index::build::IndexSpec;
 use plumb_events::clock;
 use plumb_io::device::{self, DeviceDescription};
+use plumb_lab::assemble::{self, Story};
+use plumb_lab::{Stage, measure};
 use plumb_report::{ReportContext, summary, text};
 
 /// Builds the index.
@@ -30,12 +31,13 @@ pub fn run(arguments: &Index) -> Result<Outcome, Failure> {
     let watch = Watch::start(Audience::Terminal);
     let begin = clock::now();
     measure::make_cold(&instance);
-    watch.build(&instance, rows);
+    watch.stage(&Stage::Build { instance: &instance, rows });
     let spec = IndexSpec { name, table: arguments.table.clone(), columns };
-    let measured = measure::build(&instance, &spec, &devices, &watch)?;
+    let measured = measure::build(&instance, &spec, &devices)?;
     drop(watch);
     let story = Story {
         workload: "index",
+        command_line: &command_line::typed(),
         seed: 0,
         table: &arguments.table,
         begin,

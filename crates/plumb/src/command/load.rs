@@ -10,6 +10,7 @@ use crate::progress::{Audience, Watch};
 use crate::{settings, types};
 use plumb_engine::table::load::{self, LoadOutcome};
 use plumb_events::clock;
+use plumb_lab::Stage;
 use plumb_types::RowSource;
 use plumb_units::{Bytes, Nanos, RowCount};
 use plumb_workload::{ColumnBasis, ColumnFinding, CsvFile, CsvOptions};
@@ -32,7 +33,7 @@ pub fn run(arguments: &Load) -> Result<Outcome, Failure> {
     interrupt.begin();
     let instance = target.instance()?;
     let watch = Watch::start(Audience::Terminal);
-    watch.load(instance, source.row_count().unwrap_or(0));
+    watch.stage(&Stage::Load { instance, rows: source.row_count().unwrap_or(0) });
     let begin = clock::now();
     let loaded = load::load(instance, &arguments.table, &source)?;
     let elapsed = clock::now().saturating_sub(begin);

@@ -36,6 +36,8 @@ use plumb_units::Nanos;
 pub struct Story<'a> {
     /// The workload's name.
     pub workload: &'a str,
+    /// The command as it could be typed again.
+    pub command_line: &'a str,
     /// The seed of its rows; 0 where none were made.
     pub seed: u64,
     /// The table.

@@ -19,24 +19,10 @@ pub(super) fn header(story: &Story<'_>) -> Header {
         elapsed_ns: period.elapsed.0,
         db_time_ns: period.db_time().0,
         db_cpu_ns: period.db_cpu().0,
-        command_line: command_line(),
+        command_line: story.command_line.to_string(),
         seed: story.seed,
         settings_hash: settings::hash(&story.instance.settings),
         clock_source: host::clock_source(),
         clock_precision_ns: host::clock_precision_ns(),
     }
-}
-
-/// The command as it could be typed again.
-fn command_line() -> String {
-    let arguments = std::env::args_os().skip(1).map(|word| {
-        let word = word.to_string_lossy().into_owned();
-        let plain = |letter: char| letter.is_alphanumeric() || "-_=./,:+%@".contains(letter);
-        if !word.is_empty() && word.chars().all(plain) {
-            word
-        } else {
-            format!("'{}'", word.replace('\'', "'\\''"))
-        }
-    });
-    std::iter::once("plumb".to_string()).chain(arguments).collect::<Vec<_>>().join(" ")
 }

@@ -6,7 +6,7 @@
 //! They are taken around the build and never within it.
 
 use crate::host::{self, CpuTimes};
-use crate::progress::Watch;
+use crate::workers::WorkerCount;
 use plumb_engine::index::build::{BuildOutcome, IndexSpec, create_index};
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::{EngineError, Instance};
@@ -115,11 +115,10 @@ pub fn build(
     instance: &Instance,
     spec: &IndexSpec,
     devices: &[DeviceDescription],
-    watch: &Watch,
 ) -> Result<Measured, EngineError> {
     let cached_before = residencies(instance);
     let peak_is_of_build = receipt::reset_peak();
-    let workers_begin = watch.begin_counting_workers();
+    let workers = WorkerCount::start();
     let wall_begin = clock::wall();
     let before = Reading::take(instance, devices);
     let outcome = create_index(instance, spec)?;
@@ -130,7 +129,7 @@ pub fn build(
         begin: before.snapshot.at,
         memory: receipt::resident_memory().ok(),
         peak_is_of_build,
-        io_wq_workers: (workers_begin, watch.io_wq_workers_max()),
+        io_wq_workers: workers.end(),
         files: file_evidence(instance, &before, &after, cached_before),
         process_io: after.process_io.zip(before.process_io).map(|(later, earlier)| later.since(&earlier)),
         disks: difference(&after.disks, &before.disks),

@@ -1,0 +1,49 @@
+//! Who looks on while a run is made. The laboratory itself prints nothing.
+
+use plumb_engine::Instance;
+use std::path::{Path, PathBuf};
+
+/// What a run is about to do, with what tells how far it is.
+#[derive(Debug)]
+pub enum Stage<'a> {
+    /// Files are made in these directories, `bytes` in all.
+    Files {
+        /// Where.
+        directories: &'a [PathBuf],
+        /// Their length in all.
+        bytes: u64,
+    },
+    /// A table is loaded.
+    Load {
+        /// The database, whose statistics count the rows.
+        instance: &'a Instance,
+        /// Rows to come; 0 where that is not known.
+        rows: u64,
+    },
+    /// An index is built.
+    Build {
+        /// The database.
+        instance: &'a Instance,
+        /// Rows of the table.
+        rows: u64,
+    },
+    /// Tables and indexes are checked.
+    Verify {
+        /// The database.
+        instance: &'a Instance,
+        /// Blocks to be read.
+        blocks: u64,
+    },
+}
+
+/// Looks on, and remembers what has to go should the program be ended from outside.
+pub trait Observer {
+    /// The run has come to this.
+    fn stage(&self, stage: &Stage<'_>);
+
+    /// From now on there is something to stop in good order.
+    fn begins(&self);
+
+    /// A directory of the run's own has been made, which goes when the run ends.
+    fn made(&self, directory: &Path);
+}

@@ -1,0 +1,136 @@
+//! The directories that a run's database goes to, and whether there is room in them.
+//!
+//! A directory is named by the argument that gave it, because every refusal has to
+//! say which argument to change.
+
+use crate::LabError;
+use plumb_engine::Layout;
+use plumb_engine::instance::InitialSizes;
+use plumb_io::device::{self, DeviceDescription};
+use plumb_units::Bytes;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// Room beside the data files: control file, lock file, the file system's own blocks.
+pub const SPARE_BYTES: u64 = 16 * Bytes::M;
+
+/// The directories that the arguments of a run name.
+#[derive(Debug)]
+pub struct Places<'a> {
+    /// `--path`
+    pub home: &'a Path,
+    /// `--data-path`
+    pub users: &'a [PathBuf],
+    /// `--temp-path`
+    pub temp: &'a [PathBuf],
+    /// `--index-path`
+    pub indx: &'a [PathBuf],
+}
+
+impl Places<'_> {
+    /// Every directory with its argument, each once.
+    pub(crate) fn named(&self) -> Vec<(&'static str, &Path)> {
+        let lists = [("--data-path", self.users), ("--temp-path", self.temp), ("--index-path", self.indx)];
+        let others =
+            lists.iter().flat_map(|(name, list)| list.iter().map(move |path| (*name, path.as_path())));
+        let mut named: Vec<(&'static str, &Path)> = Vec::new();
+        for place in std::iter::once(("--path", self.home)).chain(others) {
+            if named.iter().all(|known| known.1 != place.1) {
+                named.push(place);
+            }
+        }
+        named
+    }
+
+    /// What lies under each of them.
+    ///
+    /// # Errors
+    /// When one is missing or is no directory.
+    pub fn describe(&self) -> Result<Vec<DeviceDescription>, LabError> {
+        let mut described: Vec<DeviceDescription> = Vec::new();
+        for (name, path) in self.named() {
+            require_directory(name, path)?;
+            let device = device::describe(path)?;
+            if described.iter().all(|known| known.path != device.path) {
+                described.push(device);
+            }
+        }
+        Ok(described)
+    }
+
+    /// Where the files go when each directory gets one of its own of this name.
+    pub(crate) fn layout(&self, name: &str) -> Layout {
+        // A path that cannot be made absolute is refused by whoever opens it.
+        let inside = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf()).join(name);
+        let own = |paths: &[PathBuf]| match paths {
+            [] => vec![inside(self.home)],
+            paths => paths.iter().map(|path| inside(path)).collect(),
+        };
+        Layout { home: inside(self.home), users: own(self.users), temp: own(self.temp), indx: own(self.indx) }
+    }
+
+    /// Refuses sizes that the file systems have no room for.
+    pub(crate) fn require_room(&self, sizes: &InitialSizes) -> Result<(), LabError> {
+        let mut needs: Vec<(DeviceDescription, u64)> = Vec::new();
+        for (paths, bytes) in [(self.users, sizes.users), (self.temp, sizes.temp), (self.indx, sizes.indx)] {
+            let home = [self.home.to_path_buf()];
+            let paths = if paths.is_empty() { &home[..] } else { paths };
+            for path in paths {
+                let device = device::describe(path)?;
+                let share = bytes.0.div_ceil(paths.len() as u64);
+                match needs.iter_mut().find(|(known, _)| known.mount == device.mount) {
+                    Some((_, needed)) => *needed = needed.saturating_add(share),
+                    None => needs.push((device, share.saturating_add(SPARE_BYTES))),
+                }
+            }
+        }
+        needs.iter().try_for_each(|(device, needed)| require_space(device, *needed))
+    }
+}
+
+/// Makes a directory of our own; false when it is there already.
+///
+/// # Errors
+/// When it can be neither made nor found.
+pub fn make_directory(argument: &'static str, path: &Path, directory: &Path) -> Result<bool, LabError> {
+    match fs::create_dir(directory) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && directory.is_dir() => Ok(false),
+        Err(source) => Err(LabError::MakeDirectory {
+            argument,
+            path: path.to_path_buf(),
+            name: directory.file_name().unwrap_or_default().display().to_string(),
+            source,
+        }),
+    }
+}
+
+/// The directory, absolute and without links: the control file keeps paths, and
+/// the next command may be typed elsewhere.
+///
+/// # Errors
+/// When there is no such directory.
+pub fn require_directory(argument: &'static str, path: &Path) -> Result<PathBuf, LabError> {
+    let refuse =
+        |why: &str| Err(LabError::Directory { argument, path: path.to_path_buf(), why: why.to_string() });
+    match fs::metadata(path) {
+        Ok(found) if found.is_dir() => path.canonicalize().or_else(|error| refuse(&error.to_string())),
+        Ok(_) => refuse("is a file, and a directory is expected; name the directory it is in"),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            refuse("there is no such directory; make it first, or name another one")
+        }
+        Err(error) => refuse(&format!("{error}; name a directory that this user may write to")),
+    }
+}
+
+/// Refuses a need that the file system has no room for.
+///
+/// # Errors
+/// When less is free.
+pub fn require_space(device: &DeviceDescription, needed: u64) -> Result<(), LabError> {
+    if device.space.free.0 >= needed {
+        return Ok(());
+    }
+    Err(LabError::NoRoom { path: device.path.clone(), needed: Bytes(needed), free: device.space.free })
+}

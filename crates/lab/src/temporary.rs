@@ -1,0 +1,111 @@
+//! A temporary database: it is removed when its guard is dropped, on whatever
+//! way the run ends.
+//!
+//! Everything lies under the directories that were named, in a directory of its own.
+
+use crate::observer::{Observer, Stage};
+use crate::place::{self, Places};
+use crate::{LabError, host};
+use plumb_engine::instance::{Cancel, InitialSizes};
+use plumb_engine::{Instance, Setting, Settings};
+use plumb_units::Bytes;
+use std::fs;
+use std::path::PathBuf;
+
+/// A database that lives as long as this guard.
+#[derive(Debug)]
+pub struct Temporary {
+    instance: Option<Instance>,
+    directories: Vec<PathBuf>,
+    keep: bool,
+}
+
+impl Temporary {
+    /// Makes it in new directories of its own, after looking whether there is room.
+    ///
+    /// # Errors
+    /// When there is no room, or something cannot be made; then nothing of it remains.
+    pub fn create(
+        places: &Places<'_>,
+        settings: Settings,
+        sizes: InitialSizes,
+        cancel: Cancel,
+        observer: &dyn Observer,
+    ) -> Result<Temporary, LabError> {
+        if settings.word(Setting::IoMethod) == "null" {
+            return Temporary::in_memory(places, settings, sizes, cancel, observer);
+        }
+        places.require_room(&sizes)?;
+        let name = free_name(places);
+        let mut made = Temporary { instance: None, directories: Vec::new(), keep: false };
+        for (argument, path) in places.named() {
+            let directory = path.join(&name);
+            place::make_directory(argument, path, &directory)?;
+            observer.made(&directory);
+            made.directories.push(directory);
+        }
+        observer.stage(&Stage::Files { directories: &made.directories, bytes: total(&sizes) });
+        made.instance = Some(Instance::create(&places.layout(&name), settings, sizes, cancel)?);
+        Ok(made)
+    }
+
+    /// Files in memory: nothing is made on disk, and memory is what there must be room in.
+    fn in_memory(
+        places: &Places<'_>,
+        settings: Settings,
+        sizes: InitialSizes,
+        cancel: Cancel,
+        observer: &dyn Observer,
+    ) -> Result<Temporary, LabError> {
+        let needed = total(&sizes);
+        if let Some(free) = host::available_memory().filter(|free| *free < needed) {
+            return Err(LabError::NoMemory { needed: Bytes(needed), free: Bytes(free) });
+        }
+        observer.begins();
+        let instance = Instance::create(&places.layout("plumb-run"), settings, sizes, cancel)?;
+        Ok(Temporary { instance: Some(instance), directories: Vec::new(), keep: false })
+    }
+
+    /// The database.
+    ///
+    /// # Panics
+    /// Never: it is there from [`Temporary::create`] to the drop.
+    #[must_use]
+    pub fn instance(&self) -> &Instance {
+        self.instance.as_ref().expect("there from creation to the drop")
+    }
+
+    /// Leaves the database where it is. Returns its directory.
+    pub fn keep(&mut self) -> PathBuf {
+        self.keep = true;
+        self.instance().home().to_path_buf()
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if self.keep {
+            return;
+        }
+        if let Some(instance) = self.instance.take() {
+            // The directories go below, with whatever this leaves.
+            let _ = instance.destroy();
+        }
+        for directory in &self.directories {
+            let _ = fs::remove_dir_all(directory);
+        }
+    }
+}
+
+/// `plumb-run-PID`, or with a number behind it where a run of that number left one.
+fn free_name(places: &Places<'_>) -> String {
+    let taken = |name: &String| places.named().iter().any(|(_, path)| path.join(name).exists());
+    let first = format!("plumb-run-{}", std::process::id());
+    let others = (2_u32..).map(|number| format!("{first}-{number}"));
+    std::iter::once(first.clone()).chain(others).find(|name| !taken(name)).unwrap_or(first)
+}
+
+/// Bytes of all files.
+fn total(sizes: &InitialSizes) -> u64 {
+    sizes.users.0.saturating_add(sizes.temp.0).saturating_add(sizes.indx.0)
+}

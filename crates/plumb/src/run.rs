@@ -1,0 +1,76 @@
+//! `plumb run`: a workload from nothing to its report.
+
+use crate::arguments::Run;
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::outcome::Outcome;
+use crate::progress::{Audience, Onlooker, Watch};
+use crate::{bundle, command_line, output, settings};
+use plumb_lab::large_sort::{self, NAME, Request};
+use plumb_lab::place::Places;
+use plumb_report::{ReportContext, RunState, summary, text};
+use std::path::{Path, PathBuf};
+
+/// Runs the workload.
+///
+/// # Errors
+/// When it cannot run to its end. A failed verification is no error but an outcome.
+pub fn run(arguments: &Run) -> Result<Outcome, Failure> {
+    let settings = settings::parse(&arguments.set)?;
+    let places = places(arguments);
+    let devices = places.describe()?;
+    let bundle = bundle_directory(arguments);
+    bundle.as_deref().map_or(Ok(()), bundle::require_writable)?;
+    let interrupt = Interrupt::install()?;
+    let watch = Watch::start(if arguments.json { Audience::Nobody } else { Audience::Terminal });
+    let request = Request {
+        rows: arguments.rows,
+        seed: arguments.seed,
+        settings,
+        places: &places,
+        devices: &devices,
+        command_line: &command_line::typed(),
+    };
+    let onlooker = Onlooker { watch: &watch, interrupt: &interrupt };
+    let (context, mut database) = large_sort::run(request, interrupt.cancel(), &onlooker)?;
+    drop(watch);
+    if arguments.keep {
+        interrupt.keep();
+        output::remark(&format!("the database stays in {}\n", database.keep().display()));
+    }
+    drop(database);
+    show(arguments, bundle.as_deref(), &context)?;
+    Ok(outcome(&context))
+}
+
+/// Where the bundle goes, if there is to be one.
+fn bundle_directory(arguments: &Run) -> Option<PathBuf> {
+    let default = || (!arguments.json).then(|| bundle::default_directory(NAME));
+    arguments.bundle.clone().or_else(default)
+}
+
+fn places(arguments: &Run) -> Places<'_> {
+    Places {
+        home: &arguments.path,
+        users: &arguments.data_path,
+        temp: &arguments.temp_path,
+        indx: &arguments.index_path,
+    }
+}
+
+fn show(arguments: &Run, bundle: Option<&Path>, context: &ReportContext) -> Result<(), Failure> {
+    if arguments.json {
+        output::print(&(context.to_json()? + "\n"))?;
+        return bundle.map_or(Ok(()), |directory| bundle::write(directory, context).map(|_| ()));
+    }
+    bundle::show(&(text::render(context) + "\n" + &summary::render(context)), bundle, context)
+}
+
+/// What the exit code is to say of a report.
+#[must_use]
+pub fn outcome(context: &ReportContext) -> Outcome {
+    match context.validity().state {
+        RunState::Invalid => Outcome::Invalid,
+        RunState::Valid | RunState::Unverified => Outcome::Fine,
+    }
+}
