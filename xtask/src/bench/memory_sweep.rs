@@ -197,21 +197,22 @@ fn print_steps(options: &Options, steps: &[Step]) {
         options.repeat
     );
     println!("    memory   runs  merges  passes   temp bytes   seconds                 over the next");
-    let mut rises = Vec::new();
     for (at, step) in steps.iter().enumerate() {
-        let next = steps.get(at + 1);
-        let over = next.map_or("-".to_string(), |next| ratio(step, next).show(3));
+        let over = steps.get(at + 1).map_or("-".to_string(), |next| ratio(step, next).show(3));
         println!("{}   {over}", line(step));
-        if let Some(next) = next
-            && step.seconds.iter().zip(&next.seconds).all(|(less, more)| less < more)
-        {
-            rises.push(Bytes(next.memory).to_string());
-        }
     }
+    let rises: Vec<String> = rises(steps).iter().map(|memory| Bytes(*memory).to_string()).collect();
     match rises.is_empty() {
         true => println!("monotone: no size is slower than the one before in every round"),
         false => println!("not monotone: slower than the size before in every round: {}", rises.join(", ")),
     }
+}
+
+/// Sizes that were slower than the size before in every round.
+fn rises(steps: &[Step]) -> Vec<u64> {
+    let slower =
+        |pair: &&[Step]| pair[0].seconds.iter().zip(&pair[1].seconds).all(|(less, more)| less < more);
+    steps.windows(2).filter(slower).map(|pair| pair[1].memory).collect()
 }
 
 fn line(step: &Step) -> String {
@@ -245,4 +246,24 @@ fn print_edge(options: &Options, sides: &[Step]) {
     let over = ratio(less, exact);
     let verdict = if over.median <= OVER_MOST { "reached" } else { "missed" };
     println!("one record over memory costs {} times as long (goal {OVER_MOST}: {verdict})", over.show(3));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rise_is_one_in_every_round() {
+        let step = |memory, seconds: &[f64]| Step { seconds: seconds.to_vec(), ..Step::of(memory) };
+        let noisy = [step(1, &[3.0, 3.0, 3.0]), step(2, &[3.5, 2.9, 3.5]), step(4, &[2.0, 2.0, 2.0])];
+        assert!(rises(&noisy).is_empty());
+        assert_eq!(rises(&[step(1, &[3.0, 3.0]), step(2, &[3.1, 3.2])]), [2]);
+    }
+
+    #[test]
+    fn a_ratio_is_taken_within_rounds() {
+        let step = |seconds: &[f64]| Step { seconds: seconds.to_vec(), ..Step::of(1) };
+        let spread = ratio(&step(&[2.0, 4.0, 9.0]), &step(&[1.0, 2.0, 3.0]));
+        assert_eq!((spread.least, spread.median, spread.most), (2.0, 2.0, 3.0));
+    }
 }

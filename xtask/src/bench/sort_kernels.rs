@@ -7,7 +7,7 @@ use super::{SplitMix, Spread};
 use plumb_engine::sort::area::words::WordArea;
 use plumb_engine::sort::area::{MemoryMerge, RecordSink, RecordSize, STRIPS_MAX, SortArea};
 use plumb_engine::sort::loser_tree::LoserTree;
-use plumb_engine::sort::word::{WordKey, Word};
+use plumb_engine::sort::word::{Word, WordKey};
 use plumb_events::now;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

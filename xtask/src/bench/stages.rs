@@ -35,7 +35,11 @@ use clap::Args;
 use plumb_engine::drop::drop_named;
 use plumb_engine::index::build::{IndexSpec, create_index};
 use plumb_engine::instance::{Cancel, InitialSizes};
-use plumb_engine::sort::format::{BytesKey, Format, WordKey};
+use plumb_engine::sort::codec::BytesCodec;
+use plumb_engine::sort::key::KeyBuilder;
+use plumb_engine::sort::word::{WordCodec, WordLayout};
+use plumb_engine::storage::control::IndexColumn;
+use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::table::load::load;
 use plumb_engine::{Instance, Layout, Settings};
 use plumb_events::clock::process_cpu;
@@ -64,15 +68,8 @@ pub struct Options {
 }
 
 pub(super) fn run(options: &Options) -> anyhow::Result<()> {
-    match options.keys {
-        Keys::Numbers => measure::<WordKey>(options),
-        Keys::Text => measure::<BytesKey>(options),
-    }
-}
-
-fn measure<F: Format>(options: &Options) -> anyhow::Result<()> {
     let in_memory = database(options, Some("null"))?;
-    let measured = alone_and_whole::<F>(options, &in_memory);
+    let measured = alone(options, &in_memory).and_then(|alone| Ok((alone, builds(options, &in_memory)?)));
     in_memory.destroy()?;
     let (alone, engine) = measured?;
     let on_device = database(options, None)?;
@@ -82,13 +79,25 @@ fn measure<F: Format>(options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The stages, and whole builds on the same files in memory.
-fn alone_and_whole<F: Format>(
-    options: &Options,
-    instance: &Instance,
-) -> anyhow::Result<(alone::Findings, Spread)> {
-    let alone = Alone::<F>::new(instance, options.keys)?.measure(usize::from(options.repeat))?;
-    Ok((alone, builds(options, instance)?))
+/// The stages, with the records that the index would have.
+fn alone(options: &Options, instance: &Instance) -> anyhow::Result<alone::Findings> {
+    let table = instance.catalog().table(&options.keys.table().to_uppercase())?.clone();
+    let column = |name: &&str| {
+        let position = table.schema.position(&name.to_uppercase()).context("a column of the key")?;
+        Ok(IndexColumn { position, descending: false })
+    };
+    let columns = options.keys.key().iter().map(column).collect::<anyhow::Result<Vec<IndexColumn>>>()?;
+    let repeat = usize::from(options.repeat);
+    match WordLayout::new(&columns, &table, instance.tablespace(Purpose::Users).block_size) {
+        Some(layout) if layout.fits::<u64>() => {
+            Alone::new(instance, table, WordCodec::<u64>::new(layout))?.measure(repeat)
+        }
+        Some(layout) => Alone::new(instance, table, WordCodec::<u128>::new(layout))?.measure(repeat),
+        None => {
+            let codec = BytesCodec(KeyBuilder::new(&columns, &table.schema));
+            Alone::new(instance, table, codec)?.measure(repeat)
+        }
+    }
 }
 
 /// A database with the table; `method` overrides the settings.

@@ -29,8 +29,8 @@ use crate::sort::area::RecordSize;
 use crate::sort::codec::{BytesCodec, Codec};
 use crate::sort::format::Format;
 use crate::sort::key::KeyBuilder;
-use crate::sort::word::{WordCodec, WordLayout};
 use crate::sort::plan::SortPlan;
+use crate::sort::word::{WordCodec, WordLayout};
 use crate::sort::{SortOutcome, SortServer, Sorter};
 use crate::storage::block::{self, BlockKind};
 use crate::storage::control::{Index, IndexColumn, SegmentExtent, StoredAddress, Table, listed};
@@ -318,11 +318,10 @@ impl Build<'_> {
     ) -> Result<(), EngineError> {
         let tablespace = self.instance.tablespace(Purpose::Users);
         let content = block::verify(bytes, BlockKind::Table, address, tablespace.path(address))?;
-        let mut state = C::State::default();
         for slot in 0..content.entries {
             let mut record = Vec::new();
             let row = heap::row_at(bytes, content, slot).unwrap_or(&[]);
-            self.make(codec, row, RowId::new(address, slot), &mut state, &mut record)?;
+            self.make(codec, row, RowId::new(address, slot), &mut record)?;
             records.push(record);
         }
         Ok(())
@@ -335,14 +334,12 @@ impl Build<'_> {
         codec: &C,
         row: &[u8],
         row_id: RowId,
-        state: &mut C::State,
         out: &mut Vec<u8>,
     ) -> Result<(), EngineError> {
-        codec
-            .encode(row, row_id, state, out)
+        let found = codec
+            .encode(row, row_id, out)
             .map_err(|error| EngineError::BadRow { row: row_id, why: error.to_string() })?;
         let block_size = self.instance.tablespace(Purpose::Indx).block_size.bytes();
-        let found = codec.key_length(state);
         if found > key_bytes_max(block_size) {
             let limit = key_bytes_max(block_size);
             return Err(EngineError::KeyTooLong { found, limit, block_size, row: row_id });
@@ -363,11 +360,10 @@ impl Build<'_> {
             let work = |session: &Session| {
                 let server = self.sort_server(session, operation, plan);
                 let mut sorter = Sorter::<C::Format>::new(&server)?;
-                let mut state = C::State::default();
                 let mut records = Vec::with_capacity(table_queue::BUFFER_BYTES);
                 let begin = now();
                 let visit = |row: &[u8], row_id| {
-                    self.make(codec, row, row_id, &mut state, &mut records)?;
+                    self.make(codec, row, row_id, &mut records)?;
                     if records.len() >= table_queue::BUFFER_BYTES / 4 {
                         sorter.fill(&records)?;
                         records.clear();
@@ -437,11 +433,11 @@ impl Build<'_> {
         for lane in 0..=ranges.len() {
             buffers.push(queue.empty_buffer(session, lane).map_err(|Closed| EngineError::Stopped)?);
         }
-        let (mut state, mut record) = (C::State::default(), Vec::new());
+        let mut record = Vec::new();
         let mut rows = 0;
         scan::scan(self.instance, session, operation, granules, |row, row_id| {
             record.clear();
-            self.make(codec, row, row_id, &mut state, &mut record)?;
+            self.make(codec, row, row_id, &mut record)?;
             let lane = ranges.iter().take_while(|first| C::Format::compare(first, &record).is_le()).count();
             if buffers[lane].len() + record.len() > table_queue::BUFFER_BYTES {
                 let full = std::mem::take(&mut buffers[lane]);

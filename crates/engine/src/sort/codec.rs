@@ -1,6 +1,6 @@
 //! From rows to records and from records to index entries.
 
-use super::format::{BytesKey, Format, key_of, row_of};
+use super::format::{BYTES_HEADER, BytesKey, Format, key_of, row_of};
 use super::key::KeyBuilder;
 use crate::index::block::LeafBuilder;
 use plumb_types::RowError;
@@ -25,23 +25,16 @@ pub enum CodecError {
 pub trait Codec: Debug + Sync {
     /// The form of its records.
     type Format: Format;
-    /// What one record leaves for the next.
+    /// What decoding one record leaves for the next.
     type State: Default;
 
-    /// Appends the record of a row.
+    /// Appends the record of a row and gives back the bytes that its key takes in
+    /// an index, at most. A key longer than `u16::MAX` makes no record: the caller
+    /// refuses it.
     ///
     /// # Errors
     /// When the row cannot be read, or contradicts the statistics.
-    fn encode(
-        &self,
-        row: &[u8],
-        row_id: RowId,
-        state: &mut Self::State,
-        out: &mut Vec<u8>,
-    ) -> Result<(), CodecError>;
-
-    /// Bytes that the key of the last row encoded takes in an index, at most.
-    fn key_length(&self, state: &Self::State) -> usize;
+    fn encode(&self, row: &[u8], row_id: RowId, out: &mut Vec<u8>) -> Result<usize, CodecError>;
 
     /// The record's normalised key, trimmed, and its row id.
     fn decode<'s>(&self, record: &'s [u8], state: &'s mut Self::State) -> (&'s [u8], RowId);
@@ -63,33 +56,31 @@ pub struct BytesCodec(pub KeyBuilder);
 
 impl Codec for BytesCodec {
     type Format = BytesKey;
-    /// The last key made.
-    type State = Vec<u8>;
+    type State = ();
 
     #[inline]
-    fn encode(
-        &self,
-        row: &[u8],
-        row_id: RowId,
-        key: &mut Vec<u8>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), CodecError> {
-        self.0.build(row, key)?;
-        BytesKey::append(key, row_id, out);
-        Ok(())
+    fn encode(&self, row: &[u8], row_id: RowId, out: &mut Vec<u8>) -> Result<usize, CodecError> {
+        let start = out.len();
+        out.extend_from_slice(&[0; BYTES_HEADER]);
+        self.0.append(row, out)?;
+        let length = out.len() - start - BYTES_HEADER;
+        match u16::try_from(length) {
+            Ok(short) => {
+                let header = &mut out[start..start + BYTES_HEADER];
+                header[..2].copy_from_slice(&short.to_le_bytes());
+                header[2..].copy_from_slice(&row_id.0.to_le_bytes());
+            }
+            Err(_) => out.truncate(start),
+        }
+        Ok(length)
     }
 
-    #[inline]
-    fn key_length(&self, key: &Vec<u8>) -> usize {
-        key.len()
-    }
-
-    fn decode<'s>(&self, record: &'s [u8], _: &'s mut Vec<u8>) -> (&'s [u8], RowId) {
+    fn decode<'s>(&self, record: &'s [u8], _: &'s mut ()) -> (&'s [u8], RowId) {
         (key_of(record), row_of(record))
     }
 
     #[inline]
-    fn push_leaf(&self, record: &[u8], _: &mut Vec<u8>, leaf: &mut LeafBuilder, block: &mut [u8]) -> bool {
+    fn push_leaf(&self, record: &[u8], _: &mut (), leaf: &mut LeafBuilder, block: &mut [u8]) -> bool {
         leaf.push(block, key_of(record), row_of(record))
     }
 }

@@ -113,19 +113,6 @@ pub(crate) fn row_of(record: &[u8]) -> RowId {
     RowId(u64::from_le_bytes(record[2..BYTES_HEADER].try_into().expect("eight bytes")))
 }
 
-impl BytesKey {
-    /// Appends a record.
-    #[inline]
-    pub fn append(key: &[u8], row: RowId, out: &mut Vec<u8>) {
-        // Keys longer than a block takes are refused by whoever collects records;
-        // u16 holds any that a row of 64K can make after escaping up to there.
-        let length = u16::try_from(key.len()).unwrap_or(u16::MAX);
-        out.extend_from_slice(&length.to_le_bytes());
-        out.extend_from_slice(&row.0.to_le_bytes());
-        out.extend_from_slice(&key[..length as usize]);
-    }
-}
-
 impl Format for BytesKey {
     type Area = BytesArea;
     type Packing = Packer;

@@ -57,6 +57,15 @@ impl KeyBuilder {
     /// When the row cannot be read.
     pub fn build(&self, row: &[u8], key: &mut Vec<u8>) -> Result<(), RowError> {
         key.clear();
+        self.append(row, key)
+    }
+
+    /// Appends the key of a row.
+    ///
+    /// # Errors
+    /// When the row cannot be read.
+    pub fn append(&self, row: &[u8], key: &mut Vec<u8>) -> Result<(), RowError> {
+        let first = key.len();
         for column in &self.columns {
             let start = key.len();
             match column_at(row, column.position)? {
@@ -71,14 +80,17 @@ impl KeyBuilder {
                 }
             }
         }
-        let length = key.iter().rposition(|byte| *byte != 0).map_or(0, |at| at + 1);
-        key.truncate(length);
+        while key.len() > first && key.last() == Some(&0) {
+            key.pop();
+        }
         Ok(())
     }
 }
 
 fn append(value: &[u8], text: bool, key: &mut Vec<u8>) {
-    if !text || !value.iter().any(|byte| *byte <= ESCAPE) {
+    // The least byte of all, not the first small one: without a way out of the loop
+    // it is a few vector instructions.
+    if !text || value.iter().fold(u8::MAX, |least, byte| least.min(*byte)) > ESCAPE {
         key.extend_from_slice(value);
         return;
     }

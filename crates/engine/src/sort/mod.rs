@@ -30,11 +30,11 @@ pub mod key;
 pub mod loser_tree;
 pub mod merge;
 pub mod merge_plan;
-pub mod word;
 pub mod packed;
 pub mod plan;
 pub mod run;
 pub mod tournament;
+pub mod word;
 
 use crate::parallel::servers::Operation;
 use crate::{EngineError, Instance};

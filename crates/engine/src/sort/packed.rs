@@ -31,8 +31,13 @@ const LONG_MARK: usize = 0xFF;
 /// The most by which a packed record may be longer than the record: two lengths
 /// of three bytes instead of one of two.
 pub const GROWTH_MAX: usize = 4;
+/// Two lengths of three bytes and a row id.
+const HEAD_BYTES_MAX: usize = 14;
 /// Zeros behind a rebuilt key, so that a word can be read at any of its bytes.
 const PADDING: usize = 8;
+/// Most that is copied in one piece, whatever is needed of it: a copy of a length
+/// known only at run time is a call.
+const PIECE_BYTES: usize = 32;
 /// Bytes of a symbol.
 const SYMBOL_BYTES: usize = 6;
 
@@ -56,7 +61,7 @@ pub fn shared_bytes(one: &[u8], two: &[u8]) -> usize {
 /// What a packed record has before the rest of its key.
 #[derive(Debug, Clone, Copy)]
 pub struct Head {
-    bytes: [u8; 14],
+    bytes: [u8; HEAD_BYTES_MAX],
     length: usize,
 }
 
@@ -65,7 +70,7 @@ impl Head {
     #[inline]
     #[must_use]
     pub fn new(shared: usize, rest: usize, row: RowId) -> Head {
-        let mut head = Head { bytes: [0; 14], length: 0 };
+        let mut head = Head { bytes: [0; HEAD_BYTES_MAX], length: 0 };
         head.push_length(shared);
         head.push_length(rest);
         head.bytes[head.length..head.length + 8].copy_from_slice(&row.0.to_le_bytes());
@@ -109,11 +114,16 @@ impl Packing for Packer {
     #[inline]
     fn put(&mut self, record: &[u8], room: &mut [u8]) -> Option<usize> {
         let (head, rest, shared) = self.pack(record);
-        let head = head.as_bytes();
-        let length = head.len() + rest.len();
-        let place = room.get_mut(..length)?;
-        place[..head.len()].copy_from_slice(head);
-        place[head.len()..].copy_from_slice(rest);
+        let length = head.length + rest.len();
+        if length > room.len() {
+            return None;
+        }
+        match room.first_chunk_mut::<HEAD_BYTES_MAX>() {
+            // What is too much of it is written over by the rest, or by what comes next.
+            Some(place) => *place = head.bytes,
+            None => room[..head.length].copy_from_slice(head.as_bytes()),
+        }
+        room[head.length..length].copy_from_slice(rest);
         self.bytes_saved += shared as u64;
         Some(length)
     }
@@ -142,7 +152,9 @@ impl Packer {
 pub struct Packed<'b> {
     shared: usize,
     row: RowId,
-    rest: &'b [u8],
+    /// The rest of the key and what lies behind it.
+    tail: &'b [u8],
+    rest_bytes: usize,
     /// Bytes of all of it.
     pub length: usize,
 }
@@ -156,8 +168,8 @@ impl<'b> Packed<'b> {
         let (rest, at) = length_at(bytes, at)?;
         let row = bytes.get(at..at + 8)?;
         let row = RowId(u64::from_le_bytes(row.try_into().expect("eight bytes")));
-        let rest = bytes.get(at + 8..at + 8 + rest)?;
-        Some(Packed { shared, row, rest, length: at + 8 + rest.len() })
+        let tail = &bytes[at + 8..];
+        (rest <= tail.len()).then_some(Packed { shared, row, tail, rest_bytes: rest, length: at + 8 + rest })
     }
 }
 
@@ -197,17 +209,25 @@ impl Rebuilt {
     pub fn advance(&mut self, next: Packed<'_>) -> Option<usize> {
         // Only a corrupt block says that more is shared than there was.
         let kept = next.shared.min(self.key_length);
-        let end = kept + next.rest.len();
-        let needed = BYTES_HEADER + end + PADDING;
+        let rest = &next.tail[..next.rest_bytes];
+        let end = kept + rest.len();
+        let needed = BYTES_HEADER + end + PIECE_BYTES + PADDING;
         if self.bytes.len() < needed {
             self.bytes.resize(needed.next_power_of_two(), 0);
         }
         let key = &mut self.bytes[BYTES_HEADER..];
-        let mut shared = kept + shared_bytes(&key[kept..self.key_length], next.rest);
-        if shared == self.key_length {
-            shared += next.rest[shared - kept..].iter().take_while(|byte| **byte == 0).count();
+        let mut shared = kept;
+        if kept == self.key_length || rest.first() == Some(&key[kept]) {
+            // The key before ends here, or a block has begun with a whole key.
+            shared += shared_bytes(&key[kept..self.key_length], rest);
+            if shared == self.key_length {
+                shared += rest[shared - kept..].iter().take_while(|byte| **byte == 0).count();
+            }
         }
-        key[kept..end].copy_from_slice(next.rest);
+        match next.tail.first_chunk::<PIECE_BYTES>() {
+            Some(piece) if rest.len() <= PIECE_BYTES => key[kept..kept + PIECE_BYTES].copy_from_slice(piece),
+            _ => key[kept..end].copy_from_slice(rest),
+        }
         key[end..end + PADDING].fill(0);
         self.key_length = end;
         self.bytes[..2].copy_from_slice(&(end as u16).to_le_bytes());

@@ -183,7 +183,8 @@ impl<W: Word> WordMerger<W> {
 
 impl<W: Word> Merger for WordMerger<W> {
     fn new(sources: &mut [&[u8]]) -> WordMerger<W> {
-        let heads: Vec<(W, u32)> = sources.iter_mut().zip(0..).map(|(rest, source)| Self::head(rest, source)).collect();
+        let heads: Vec<(W, u32)> =
+            sources.iter_mut().zip(0..).map(|(rest, source)| Self::head(rest, source)).collect();
         let tree = LoserTree::new(&heads, Self::less);
         let mut record = [0; 16];
         tree.winner().0.write_to(&mut record);
@@ -485,13 +486,7 @@ impl<W: Word> Codec for WordCodec<W> {
     type State = LastKey<W>;
 
     #[inline]
-    fn encode(
-        &self,
-        row: &[u8],
-        row_id: RowId,
-        _: &mut LastKey<W>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), CodecError> {
+    fn encode(&self, row: &[u8], row_id: RowId, out: &mut Vec<u8>) -> Result<usize, CodecError> {
         let rows = self.layout.row;
         let code = rows.pack(row_id);
         debug_assert!(code <= ones(rows.all), "the row {row_id} is outside the table");
@@ -506,11 +501,7 @@ impl<W: Word> Codec for WordCodec<W> {
             word = word.with(code, rows.all + column.shift);
         }
         word.append_to(out);
-        Ok(())
-    }
-
-    fn key_length(&self, _: &LastKey<W>) -> usize {
-        self.layout.columns.len() * COLUMN_BYTES_MAX
+        Ok(self.layout.columns.len() * COLUMN_BYTES_MAX)
     }
 
     fn decode<'s>(&self, record: &'s [u8], last: &'s mut LastKey<W>) -> (&'s [u8], RowId) {

@@ -76,7 +76,7 @@ pub(super) fn render(
             false => between(present, &begin, &end).map(str::to_string),
         };
         if let Some(part) = part {
-            let _ = write!(text, "{begin}{part}{end}\n");
+            let _ = writeln!(text, "{begin}{part}{end}");
         }
     }
     text.push_str(READING);

@@ -1,6 +1,5 @@
 //! Each stage of an index build alone, on files in memory and one thread.
 
-use crate::bench::dataset::Keys;
 use crate::bench::{SplitMix, Spread};
 use anyhow::Context;
 use plumb_engine::Instance;
@@ -8,22 +7,22 @@ use plumb_engine::index::block::LeafBuilder;
 use plumb_engine::parallel::servers::Operation;
 use plumb_engine::parallel::table_queue::{BUFFER_BYTES, Closed, TableQueue};
 use plumb_engine::sort::SortServer;
-use plumb_engine::sort::area::{Drain, RecordSink, SortArea};
+use plumb_engine::sort::area::{MemoryMerge, RecordSink, RecordSize, STRIPS_MAX, SortArea};
+use plumb_engine::sort::codec::Codec;
 use plumb_engine::sort::format::Format;
-use plumb_engine::sort::key::KeyBuilder;
-use plumb_engine::sort::merge_plan::{self, MergeShape};
+use plumb_engine::sort::merge;
+use plumb_engine::sort::merge_plan::MergeShape;
 use plumb_engine::sort::plan::SortPlan;
 use plumb_engine::sort::run::{Run, RunWriter};
 use plumb_engine::storage::block::{self, BlockKind};
-use plumb_engine::storage::control::{IndexColumn, Table};
+use plumb_engine::storage::control::Table;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::table::scan::{self, Granules};
 use plumb_events::clock::thread_cpu;
 use plumb_events::{Session, SessionKind};
-use plumb_units::{BlockAddress, RowId};
+use plumb_units::{BlockAddress, Bytes, RowId};
 use std::convert::Infallible;
 use std::hint::black_box;
-use std::marker::PhantomData;
 
 /// Rows whose images stay in the second-level cache.
 const HOT_ROWS: usize = 8192;
@@ -46,13 +45,13 @@ pub(super) struct Stage {
 }
 
 /// What the stages work with.
-pub(super) struct Alone<'a, F> {
+pub(super) struct Alone<'a, C> {
     instance: &'a Instance,
     session: Session,
     operation: Operation,
     plan: SortPlan,
     table: Table,
-    key: KeyBuilder,
+    codec: C,
     /// Some rows, one after the other, and where they end.
     hot_rows: Vec<u8>,
     hot_row_ends: Vec<usize>,
@@ -63,23 +62,31 @@ pub(super) struct Alone<'a, F> {
     /// Records of the first range, in the order of the scan.
     records: Vec<u8>,
     record_count: usize,
-    format: PhantomData<F>,
 }
 
-impl<'a, F: Format> Alone<'a, F> {
-    pub(super) fn new(instance: &'a Instance, keys: Keys) -> anyhow::Result<Alone<'a, F>> {
-        let table = instance.catalog().table(&keys.table().to_uppercase())?.clone();
-        let column = |name: &&str| {
-            let position = table.schema.position(&name.to_uppercase()).context("a column of the key")?;
-            Ok(IndexColumn { position, descending: false })
-        };
-        let columns = keys.key().iter().map(column).collect::<anyhow::Result<Vec<IndexColumn>>>()?;
+/// What was sorted: runs, and what stayed in memory.
+struct Sorted<'s, A> {
+    runs: Vec<Run<'s>>,
+    /// None when there are no runs.
+    shape: Option<MergeShape>,
+    area: A,
+    /// Nanoseconds a row of sorting and of writing.
+    sort: f64,
+    write: f64,
+}
+
+/// The area of a codec's records.
+type Area<C> = <<C as Codec>::Format as Format>::Area;
+
+impl<'a, C: Codec> Alone<'a, C> {
+    pub(super) fn new(instance: &'a Instance, table: Table, codec: C) -> anyhow::Result<Alone<'a, C>> {
+        let record = RecordSize::new::<Area<C>>(16);
         let mut alone = Alone {
             instance,
             session: instance.recorder.session("stages", SessionKind::Foreground),
             operation: Operation::new(instance),
-            plan: SortPlan::new(instance, 16, table.row_count)?,
-            key: KeyBuilder::new(&columns, &table.schema),
+            plan: SortPlan::new(instance, record, table.row_count)?,
+            codec,
             table,
             hot_rows: Vec::new(),
             hot_row_ends: Vec::new(),
@@ -87,7 +94,6 @@ impl<'a, F: Format> Alone<'a, F> {
             split: Vec::new(),
             records: Vec::new(),
             record_count: 0,
-            format: PhantomData,
         };
         alone.collect()?;
         Ok(alone)
@@ -95,27 +101,28 @@ impl<'a, F: Format> Alone<'a, F> {
 
     /// Takes rows and records from the table, and plans for them.
     fn collect(&mut self) -> anyhow::Result<()> {
-        let (mut rows, mut ends, mut all, mut scratch) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut rows, mut ends, mut all) = (Vec::new(), Vec::new(), Vec::new());
         let granules = Granules::new(&self.table.extents);
         scan::scan(self.instance, &self.session, &self.operation, &granules, |row, row_id| {
             if ends.len() < HOT_ROWS {
                 rows.extend_from_slice(row);
                 ends.push(rows.len());
             }
-            let made = F::make(&self.key, row, row_id, &mut scratch, &mut all);
+            let made = self.codec.encode(row, row_id, &mut all);
             debug_assert!(made.is_ok());
             Ok(())
         })?;
-        self.hot_records = records::<F>(&all).take(HOT_ROWS).collect::<Vec<&[u8]>>().concat();
+        self.hot_records = records::<C::Format>(&all).take(HOT_ROWS).collect::<Vec<&[u8]>>().concat();
         (self.hot_rows, self.hot_row_ends) = (rows, ends);
         // Every hundredth record: the table may lie in some order.
-        let mut sample: Vec<&[u8]> = records::<F>(&all).step_by(100).collect();
-        sample.sort_by(|one, two| F::compare(one, two));
+        let mut sample: Vec<&[u8]> = records::<C::Format>(&all).step_by(100).collect();
+        sample.sort_by(|one, two| C::Format::compare(one, two));
         self.split = sample.get(sample.len() / 2).context("a table without rows")?.to_vec();
-        let low: Vec<&[u8]> = records::<F>(&all).filter(|one| F::compare(one, &self.split).is_lt()).collect();
+        let low: Vec<&[u8]> =
+            records::<C::Format>(&all).filter(|one| C::Format::compare(one, &self.split).is_lt()).collect();
         (self.records, self.record_count) = (low.concat(), low.len());
-        let record_bytes = (self.records.len() / self.record_count.max(1)).max(16);
-        self.plan = SortPlan::new(self.instance, record_bytes, self.record_count as u64)?;
+        let record = RecordSize::new::<Area<C>>(self.records.len() / self.record_count.max(1));
+        self.plan = SortPlan::new(self.instance, record, self.record_count as u64)?;
         Ok(())
     }
 
@@ -126,13 +133,13 @@ impl<'a, F: Format> Alone<'a, F> {
         let mut sorted = Vec::new();
         for _ in 0..repeat {
             let server = self.server();
-            let (sort, write, runs) = self.runs(&server)?;
-            let shape = self.shape(runs.len())?;
-            let merge = self.merge(&server, runs.clone(), shape, |_| {})?;
+            let done = self.sort(&server)?;
+            let merge = self.merge(&server, &done, |_| {})?;
             if sorted.is_empty() {
-                self.merge(&server, runs, shape, |record| sorted.extend_from_slice(record))?;
+                self.merge(&server, &done, |record| sorted.extend_from_slice(record))?;
             }
-            let measured = [self.scan()?, self.make(), self.queue()?, sort, write, merge, self.leaf(&sorted)];
+            let (sort, write, leaf) = (done.sort, done.write, self.leaf(&sorted));
+            let measured = [self.scan()?, self.make(), self.queue()?, sort, write, merge, leaf];
             nanos.iter_mut().zip(measured).for_each(|(all, one)| all.push(one));
         }
         let stage = |(name, nanos)| Stage { name, nanos: Spread::of(nanos) };
@@ -167,13 +174,14 @@ impl<'a, F: Format> Alone<'a, F> {
     /// Records of rows that are in the cache, as they are after a scan.
     fn make(&self) -> f64 {
         let rounds = (self.table.row_count as usize / self.hot_row_ends.len()).max(1);
-        let (mut scratch, mut out) = (Vec::new(), Vec::new());
+        let row = RowId::new(self.table.extents[0].extent.address(0), 0);
+        let mut out = Vec::new();
         let begin = thread_cpu();
         for _ in 0..rounds {
             let mut start = 0;
             for end in &self.hot_row_ends {
                 out.clear();
-                let made = F::make(&self.key, &self.hot_rows[start..*end], RowId(1), &mut scratch, &mut out);
+                let made = self.codec.encode(&self.hot_rows[start..*end], row, &mut out);
                 debug_assert!(made.is_ok());
                 black_box(&out);
                 start = *end;
@@ -190,8 +198,8 @@ impl<'a, F: Format> Alone<'a, F> {
         let mut buffers = [0, 1].map(|lane| queue.empty_buffer(&self.session, lane).unwrap_or_default());
         let begin = thread_cpu();
         for _ in 0..rounds {
-            for record in records::<F>(&self.hot_records) {
-                let lane = usize::from(F::compare(&self.split, record).is_le());
+            for record in records::<C::Format>(&self.hot_records) {
+                let lane = usize::from(C::Format::compare(&self.split, record).is_le());
                 if buffers[lane].len() + record.len() > BUFFER_BYTES {
                     queue.send(&self.session, lane, std::mem::take(&mut buffers[lane]));
                     if let Some(full) = queue.receive(&self.session, lane).map_err(failed)? {
@@ -205,71 +213,84 @@ impl<'a, F: Format> Alone<'a, F> {
         Ok(per_row(begin, rounds * self.hot_row_ends.len()))
     }
 
-    /// Fills and empties the sort area until all rows are in runs: nanoseconds of
-    /// each, and the runs.
-    fn runs<'s>(&'s self, server: &'s SortServer<'s>) -> anyhow::Result<(f64, f64, Vec<Run<'s>>)> {
-        let record_bytes = self.plan.record_bytes;
-        let mut area = F::Area::new(self.plan.area.0 as usize, record_bytes)?;
-        let mut writer = RunWriter::<F::Packing>::new(server)?;
-        let how = match self.plan.takes_strips(area.strip_len()) {
-            true => Drain::Strips,
-            false => Drain::Merged,
-        };
-        let (mut sort, mut write) = (0.0, 0.0);
+    /// Fills the sort area, and writes runs as a sort server does: strips for which
+    /// there is no room, then so many that a merge of all runs has its buffers.
+    fn sort<'s>(&'s self, server: &'s SortServer<'s>) -> anyhow::Result<Sorted<'s, Area<C>>> {
+        let mut area = Area::<C>::new(self.plan.area.0 as usize, self.plan.strips, self.plan.record)?;
+        let mut writer = RunWriter::<<C::Format as Format>::Packing>::new(server)?;
+        let (mut sort, mut write, mut runs) = (0.0, 0.0, 0);
         let mut rest = self.records.as_slice();
-        while !rest.is_empty() {
+        loop {
             let begin = thread_cpu();
-            let taken = area.fill(rest);
+            let taken = area.fill(rest)?;
+            if taken == rest.len() {
+                area.close();
+            }
             sort += per_row(begin, self.record_count);
             rest = &rest[taken..];
-            anyhow::ensure!(taken > 0, "the sort area does not hold one record");
+            if rest.is_empty() {
+                break;
+            }
             let begin = thread_cpu();
-            area.drain(how, &mut writer)?;
+            runs += area.spill(&mut writer)?;
             write += per_row(begin, self.record_count);
         }
         let begin = thread_cpu();
+        let mut free = 0;
+        let shape = loop {
+            free += area.release_spare() as u64;
+            let shape = self.plan.one_pass(runs as usize, Bytes(free));
+            if runs == 0 || shape.is_some() {
+                break shape;
+            }
+            anyhow::ensure!(
+                !area.is_empty(),
+                "{runs} runs are too many for one merge: set a larger sort_area_size"
+            );
+            runs += area.spill(&mut writer)?;
+        };
         let (runs, _) = writer.finish()?;
-        Ok((sort, write + per_row(begin, self.record_count), runs))
+        write += per_row(begin, self.record_count);
+        Ok(Sorted { runs, shape, area, sort, write })
     }
 
-    /// The shape of one merge of all runs.
-    fn shape(&self, run_count: usize) -> anyhow::Result<MergeShape> {
-        let block_size = self.instance.tablespace(Purpose::Temp).block_size;
-        let memory = block_size.blocks_in(self.plan.area.0).0;
-        merge_plan::fits_one_pass(run_count, memory, block_size.bytes(), self.plan.chunk_blocks_max)
-            .with_context(|| {
-                format!("{run_count} runs are too many for one merge: set a larger sort_area_size")
-            })
-    }
-
-    /// Nanoseconds a row of a merge.
-    fn merge<'s>(
-        &'s self,
-        server: &'s SortServer<'s>,
-        runs: Vec<Run<'s>>,
-        shape: MergeShape,
+    /// Nanoseconds a row of the last merge.
+    fn merge(
+        &self,
+        server: &SortServer<'_>,
+        sorted: &Sorted<'_, Area<C>>,
         mut take: impl FnMut(&[u8]),
     ) -> anyhow::Result<f64> {
         let begin = thread_cpu();
-        let rows = F::merge(server, runs, shape, |record| {
-            take(black_box(record));
-            Ok(())
-        })?;
-        Ok(per_row(begin, rows as usize))
+        let mut memory = MemoryMerge::<C::Format>::new(&sorted.area);
+        if let Some(shape) = sorted.shape {
+            let take = |record: &[u8]| {
+                take(black_box(record));
+                Ok(())
+            };
+            merge::merge_with_memory::<C::Format>(server, sorted.runs.clone(), shape, memory, take)?;
+        } else {
+            while let record @ [_, ..] = memory.current() {
+                take(black_box(record));
+                memory.advance();
+            }
+        }
+        Ok(per_row(begin, self.record_count))
     }
 
     /// Entries into leaves, and their checksums.
     fn leaf(&self, sorted: &[u8]) -> f64 {
         let mut block = vec![0; self.instance.tablespace(Purpose::Indx).block_size.bytes()];
         let mut leaf = LeafBuilder::new();
+        let mut state = C::State::default();
         let (address, lsn) = (BlockAddress::default(), self.instance.next_lsn());
         let begin = thread_cpu();
-        for record in records::<F>(sorted) {
-            if !F::push_leaf(record, &mut leaf, &mut block) {
+        for record in records::<C::Format>(sorted) {
+            if !self.codec.push_leaf(record, &mut state, &mut leaf, &mut block) {
                 let content = leaf.finish(&mut block, None);
                 block::seal(&mut block, BlockKind::Leaf, address, lsn, content);
                 black_box(&block);
-                F::push_leaf(record, &mut leaf, &mut block);
+                self.codec.push_leaf(record, &mut state, &mut leaf, &mut block);
             }
         }
         per_row(begin, self.record_count)
@@ -277,8 +298,8 @@ impl<'a, F: Format> Alone<'a, F> {
 
     /// Strips from records at random, in order and in reverse.
     fn generation(&self, sorted: &[u8], repeat: usize) -> Vec<String> {
-        let random: Vec<&[u8]> = records::<F>(&self.records).take(GENERATION_ROWS).collect();
-        let ordered: Vec<&[u8]> = records::<F>(sorted).take(GENERATION_ROWS).collect();
+        let random: Vec<&[u8]> = records::<C::Format>(&self.records).take(GENERATION_ROWS).collect();
+        let ordered: Vec<&[u8]> = records::<C::Format>(sorted).take(GENERATION_ROWS).collect();
         let reversed: Vec<&[u8]> = ordered.iter().rev().copied().collect();
         let rate = |input: &[&[u8]]| {
             let bytes = input.concat();
@@ -313,15 +334,16 @@ impl<'a, F: Format> Alone<'a, F> {
                 Ok(())
             }
         }
-        let Ok(mut area) = F::Area::new(self.plan.area.0 as usize, self.plan.record_bytes) else {
-            return f64::NAN;
-        };
+        let area = Area::<C>::new(self.plan.area.0 as usize, STRIPS_MAX, self.plan.record);
+        let mut area = area.expect("memory for an area");
         let begin = thread_cpu();
         while !rest.is_empty() {
-            let taken = area.fill(rest);
-            assert!(taken > 0, "the sort area does not hold one record");
+            let taken = area.fill(rest).expect("memory for a strip");
             rest = &rest[taken..];
-            let Ok(()) = area.drain(Drain::Strips, &mut Nowhere);
+            if rest.is_empty() {
+                area.close();
+            }
+            while let Ok(1..) = area.spill(&mut Nowhere) {}
         }
         per_row(begin, rows)
     }
@@ -330,11 +352,11 @@ impl<'a, F: Format> Alone<'a, F> {
     fn wide_merge(&self, sorted: &[u8]) -> anyhow::Result<f64> {
         let mut random = SplitMix(9);
         let mut dealt: Vec<Vec<&[u8]>> = vec![Vec::new(); WIDTH];
-        for record in records::<F>(sorted).take(WIDTH_ROWS) {
+        for record in records::<C::Format>(sorted).take(WIDTH_ROWS) {
             dealt[(random.next() % WIDTH as u64) as usize].push(record);
         }
         let server = self.server();
-        let mut writer = RunWriter::<F::Packing>::new(&server)?;
+        let mut writer = RunWriter::<<C::Format as Format>::Packing>::new(&server)?;
         for run in &dealt {
             run.iter().try_for_each(|record| writer.record(record))?;
             writer.end_run()?;
@@ -345,7 +367,12 @@ impl<'a, F: Format> Alone<'a, F> {
             chunk_blocks: self.plan.chunk_blocks_max.min(16),
             buffer_count: 2 * WIDTH,
         };
-        self.merge(&server, runs, shape, |_| {})
+        let begin = thread_cpu();
+        let rows = merge::merge::<C::Format>(&server, runs, shape, |record| {
+            black_box(record);
+            Ok(())
+        })?;
+        Ok(per_row(begin, rows as usize))
     }
 }
 
@@ -362,4 +389,21 @@ fn records<F: Format>(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 fn per_row(begin: plumb_units::Nanos, rows: usize) -> f64 {
     thread_cpu().saturating_sub(begin).0 as f64 / rows.max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_engine::sort::format::BytesKey;
+    use plumb_engine::sort::word::WordKey;
+
+    #[test]
+    fn records_lie_one_after_the_other_and_a_piece_at_the_end_is_none() {
+        let words = [1u128.to_le_bytes(), 2u128.to_le_bytes()].concat();
+        assert_eq!(records::<WordKey<u128>>(&words).count(), 2);
+        assert_eq!(records::<WordKey<u128>>(&words[..31]).count(), 1);
+        let text = [&[1, 0][..], &[7; 8], b"a", &[2, 0], &[8; 8], b"bc"].concat();
+        let lengths: Vec<usize> = records::<BytesKey>(&text).map(<[u8]>::len).collect();
+        assert_eq!(lengths, [11, 12]);
+    }
 }

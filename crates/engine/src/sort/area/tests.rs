@@ -1,9 +1,9 @@
 //! An area of strips against sorting all records at once.
 
+use super::bytes::BytesArea;
+use super::words::WordArea;
 use super::*;
 use crate::sort::format::BytesKey;
-use super::words::WordArea;
-use super::bytes::BytesArea;
 use crate::sort::word::WordKey;
 use proptest::prelude::*;
 use std::convert::Infallible;
