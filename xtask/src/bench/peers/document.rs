@@ -142,6 +142,8 @@ const READING: &str = "\
   are new. plumb reads and writes past the page cache. The host of a virtual machine may still have the data
   in its own cache, for all alike. Peers that write runs through the page cache have its memory
   beside their limit, and need not wait for the disk as long as there is enough of it.
+- CPU time is that of all threads and processes of the peer; of PostgreSQL and GNU sort in ticks of 10 ms. It is
+  disturbed less than time by what else the machine does.
 - Peak memory is resident memory at most, with what program and library had before the command in the column
   beside it. Of PostgreSQL it is the whole server, shared memory counted once, read every 20 ms.
 - Rounds are interleaved: in each, all peers and settings run once, in a new random order.

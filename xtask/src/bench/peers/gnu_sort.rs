@@ -72,8 +72,9 @@ impl Peer for GnuSort {
         Ok(Run {
             seconds: finished.seconds + sync_seconds,
             sync_seconds,
-            memory_start: finished.memory.start,
-            memory_peak: finished.memory.peak,
+            cpu_seconds: finished.used.cpu_seconds,
+            memory_start: finished.used.memory_start,
+            memory_peak: finished.used.memory_peak,
             output: Bytes(bytes),
             note: String::new(),
         })

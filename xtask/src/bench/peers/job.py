@@ -6,6 +6,7 @@ the output. A failure is one line on the error output.
 
 import json
 import os
+import resource
 import sys
 import time
 
@@ -29,11 +30,17 @@ def resident(field):
     raise RuntimeError(f"no {field} in /proc/self/status")
 
 
+def cpu_seconds():
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
 def measure(work, file=None):
     """Runs work and makes file durable, where work itself does not; time and peak memory."""
     with open("/proc/self/clear_refs", "w") as refs:
         refs.write("5")
     start = resident("VmRSS")
+    cpu_begin = cpu_seconds()
     begin = time.perf_counter()
     work()
     worked = time.perf_counter()
@@ -44,6 +51,7 @@ def measure(work, file=None):
     end = time.perf_counter()
     return {
         "seconds": end - begin,
+        "cpu_seconds": cpu_seconds() - cpu_begin,
         "sync_seconds": 0 if file is None else end - worked,
         "memory_start": start,
         "memory_peak": resident("VmHWM"),

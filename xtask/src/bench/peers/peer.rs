@@ -125,6 +125,8 @@ pub(super) struct Run {
     pub(super) seconds: f64,
     /// Of these, for the sync of a file that the peer itself would not sync.
     pub(super) sync_seconds: f64,
+    /// CPU time of all its threads and processes: what a busy machine disturbs least.
+    pub(super) cpu_seconds: f64,
     pub(super) memory_start: Bytes,
     pub(super) memory_peak: Bytes,
     pub(super) output: Bytes,

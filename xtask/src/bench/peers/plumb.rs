@@ -12,6 +12,7 @@ use plumb_engine::instance::{Cancel, InitialSizes};
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::table::load::load;
 use plumb_engine::{Instance, Layout, Settings, check};
+use plumb_events::clock::process_cpu;
 use plumb_events::now;
 use plumb_io::receipt;
 use plumb_units::Bytes;
@@ -87,9 +88,11 @@ fn build(ground: &Ground, instance: &Instance) -> anyhow::Result<Run> {
     };
     anyhow::ensure!(receipt::reset_peak(), "the peak of resident memory cannot be reset here");
     let start = receipt::resident_memory()?.rss;
+    let cpu_begin = process_cpu();
     let begin = now();
     let outcome = create_index(instance, &spec)?;
     let seconds = now().saturating_sub(begin).seconds();
+    let cpu_seconds = process_cpu().saturating_sub(cpu_begin).seconds();
     let peak = receipt::resident_memory()?.peak;
     let rows = outcome.index.entry_count;
     anyhow::ensure!(rows == ground.rows.0, "wrong result: {rows} entries of {}", ground.rows.0);
@@ -97,6 +100,7 @@ fn build(ground: &Ground, instance: &Instance) -> anyhow::Result<Run> {
     Ok(Run {
         seconds,
         sync_seconds: 0.0,
+        cpu_seconds,
         memory_start: start,
         memory_peak: peak,
         output: index_bytes(instance, &outcome),

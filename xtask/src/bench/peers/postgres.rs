@@ -121,13 +121,14 @@ impl Peer for Postgres {
             "action": "index", "socket": server.socket, "memory": task.memory.0, "workers": workers,
             "data": ground.keys.job(),
         });
-        let (built, memory) = self.client.call(ground, &job, Watch::Process(server.id()))?;
+        let (built, used) = self.client.call(ground, &job, Watch::Process(server.id()))?;
         let job = json!({"action": "check", "socket": server.socket, "data": ground.keys.job()});
         let (checked, _) = self.client.call(ground, &job, Watch::Nobody)?;
         checked.check(&ground.facts)?;
         Ok(Run {
-            memory_start: memory.start,
-            memory_peak: memory.peak,
+            cpu_seconds: used.cpu_seconds,
+            memory_start: used.memory_start,
+            memory_peak: used.memory_peak,
             output: Bytes(checked.output_bytes),
             ..built.into_run()
         })
