@@ -21,8 +21,8 @@ pub use batch::RowBatch;
 pub use column_type::{ColumnType, ColumnTypeError};
 pub use date::{DATE_BYTES, DateError, DateTime, Weekday};
 pub use number::{
-    INTEGER_WORDS, Number, NumberError, NumberShape, decode_integer, decode_integer_word, decode_number,
-    encode_number, integer_word, number_to_string, parse_number, try_encode_number,
+    DigitCode, INTEGER_WORDS, Number, NumberError, NumberShape, decode_number, encode_number,
+    number_to_string, parse_number, try_encode_number,
 };
 pub use row::{ColumnWalk, Columns, RowError, column_at, columns};
 pub use schema::{Column, Schema, SchemaError};

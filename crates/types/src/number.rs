@@ -165,91 +165,115 @@ pub fn decode_number(bytes: &[u8]) -> Result<(i128, i8), NumberError> {
 /// Integers whose encoding is at most 8 bytes, which a machine word takes.
 pub const INTEGER_WORDS: std::ops::RangeInclusive<i64> = -999_999_999_999..=99_999_999_999_999;
 
-/// The value of an encoded number that is one of [`INTEGER_WORDS`]; `None` for
-/// every other number, and for most bytes that are no number.
-#[inline]
-pub fn decode_integer(bytes: &[u8]) -> Option<i64> {
-    let mut padded = [0; 8];
-    padded.get_mut(..bytes.len())?.copy_from_slice(bytes);
-    decode_integer_word(u64::from_be_bytes(padded), bytes.len())
+/// An integer of [`INTEGER_WORDS`] by its base-100 digits, 7 bits each, signed:
+/// 12345 is `1 << 14 | 23 << 7 | 45`. It orders as the integer does and takes a
+/// few more bits; but it is made of the encoded bytes, and they of it, without a
+/// multiplication or division.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DigitCode(pub i64);
+
+impl DigitCode {
+    /// The code of an encoded number that is one of [`INTEGER_WORDS`]; `None` for
+    /// every other number, and for most bytes that are no number.
+    #[inline]
+    pub fn decode(bytes: &[u8]) -> Option<DigitCode> {
+        let mut padded = [0; 8];
+        padded.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        DigitCode::decode_word(u64::from_be_bytes(padded), bytes.len())
+    }
+
+    /// As [`DigitCode::decode`], of bytes that are already a big-endian word;
+    /// whatever follows the first `length` of them, at most 8, does not matter.
+    ///
+    /// No branch depends on the count of digits, which in real data is as good as random.
+    #[inline]
+    pub fn decode_word(word: u64, length: usize) -> Option<DigitCode> {
+        let head = (word >> 56) as u32;
+        // Digits in front of the point; a larger exponent is no integer of a word.
+        let whole = head.wrapping_sub(FIRST_INTEGER).wrapping_add(1);
+        let count = (length as u32).wrapping_sub(1);
+        if !(1..=7).contains(&whole) || count > whole || count == 0 {
+            return decode_zero_or_negative(word, length);
+        }
+        let present = !(u64::MAX >> ((8 * length as u32) & 63)) | (u64::MAX * u64::from(length == 8));
+        let digits = (word & present).wrapping_sub(EACH & present) << 8;
+        Some(DigitCode(squeeze(digits >> (64 - 8 * whole)) as i64))
+    }
+
+    /// The encoding as a big-endian word with zeros behind it, and its length in bytes.
+    #[inline]
+    pub fn encode(self) -> (u64, u32) {
+        if self.0 <= 0 {
+            return encode_zero_or_negative(self);
+        }
+        let pairs = spread(self.0 as u64);
+        let (leading, trailing) = (pairs.leading_zeros() / 8, pairs.trailing_zeros() / 8);
+        let length = 1 + 8 - leading - trailing;
+        let digits = (pairs << (8 * leading)) + EACH;
+        let head = u64::from(FIRST_INTEGER + 7 - leading);
+        ((head << 56 | digits >> 8) & first_bytes(length), length)
+    }
 }
 
-/// As [`decode_integer`], of bytes that are already a big-endian word; whatever
-/// follows the first `length` of them, at most 8, does not matter.
-///
-/// No branch depends on the count of digits, which in real data is as good as random.
-#[inline]
-pub fn decode_integer_word(word: u64, length: usize) -> Option<i64> {
-    let head = (word >> 56) as u8;
-    let word = word & first_bytes(length);
-    if head < FIRST_INTEGER || length < 2 {
-        return decode_zero_or_negative(word, length);
+impl From<DigitCode> for i64 {
+    fn from(code: DigitCode) -> i64 {
+        let pairs = spread(code.0.unsigned_abs()).to_be_bytes();
+        let value = pairs.iter().fold(0, |value, pair| value * 100 + i64::from(*pair));
+        if code.0 < 0 { -value } else { value }
     }
-    // Digits in front of the point; a larger exponent is no integer of a word.
-    let whole = u32::from(head - FIRST_INTEGER) + 1;
-    if whole > 7 || length as u32 - 1 > whole {
-        return None;
-    }
-    let digits = word.wrapping_sub(EACH & first_bytes(length)) << 8;
-    Some(from_pairs(digits >> (64 - 8 * whole)) as i64)
 }
 
 /// The exponent byte of 1 to 99.
-const FIRST_INTEGER: u8 = EXPONENT_BIAS as u8;
+const FIRST_INTEGER: u32 = EXPONENT_BIAS as u32;
 /// A one in each byte.
 const EACH: u64 = 0x0101_0101_0101_0101;
 
 /// Ones in the first bytes of a big-endian word.
 #[inline]
-fn first_bytes(count: usize) -> u64 {
-    u64::MAX.checked_shl(64 - 8 * (count as u32).min(8)).unwrap_or(0)
+fn first_bytes(count: u32) -> u64 {
+    u64::MAX.checked_shl(64 - 8 * count.min(8)).unwrap_or(0)
 }
 
-/// The number that up to eight base-100 digits make, a byte each.
+/// Eight bytes of at most 7 bits without their highest bits.
 #[inline]
-fn from_pairs(pairs: u64) -> u64 {
-    let fours = (pairs >> 8 & 0x00FF_00FF_00FF_00FF) * 100 + (pairs & 0x00FF_00FF_00FF_00FF);
-    let eights = (fours >> 16 & 0x0000_FFFF_0000_FFFF) * 10_000 + (fours & 0x0000_FFFF_0000_FFFF);
-    (eights >> 32) * 100_000_000 + (eights & 0xFFFF_FFFF)
+fn squeeze(bytes: u64) -> u64 {
+    let pairs = bytes & 0x007F_007F_007F_007F | (bytes & 0x7F00_7F00_7F00_7F00) >> 1;
+    let fours = pairs & 0x0000_3FFF_0000_3FFF | (pairs & 0x3FFF_0000_3FFF_0000) >> 2;
+    fours & 0x0FFF_FFFF | (fours & 0x0FFF_FFFF_0000_0000) >> 4
 }
 
-fn decode_zero_or_negative(word: u64, length: usize) -> Option<i64> {
+/// The way back from [`squeeze`].
+#[inline]
+fn spread(bits: u64) -> u64 {
+    let fours = bits & 0x0FFF_FFFF | (bits & 0x00FF_FFFF_F000_0000) << 4;
+    let pairs = fours & 0x0000_3FFF_0000_3FFF | (fours & 0x0FFF_C000_0FFF_C000) << 2;
+    pairs & 0x007F_007F_007F_007F | (pairs & 0x3F80_3F80_3F80_3F80) << 1
+}
+
+#[cold]
+fn decode_zero_or_negative(word: u64, length: usize) -> Option<DigitCode> {
     let bytes = word.to_be_bytes();
     let (&head, digits) = bytes.get(..length)?.split_first()?;
     if head == ZERO && digits.is_empty() {
-        return Some(0);
+        return Some(DigitCode(0));
     }
     let digits = digits.strip_suffix(&[NEGATIVE_END]).filter(|digits| !digits.is_empty())?;
-    let whole = usize::from((!head).checked_sub(FIRST_INTEGER)?) + 1;
+    let whole = u32::from(!head).checked_sub(FIRST_INTEGER)? as usize + 1;
     let zeros = whole.checked_sub(digits.len()).filter(|_| whole <= 6)?;
-    let value = digits.iter().fold(0, |value, digit| value * 100 + 101 - i64::from(*digit));
-    Some(-value * 100_i64.pow(zeros as u32))
+    let code =
+        digits.iter().fold(0, |code, digit| code << 7 | i64::from(NEGATIVE_END - 1 - digit.clamp(&2, &101)));
+    Some(DigitCode(-(code << (7 * zeros))))
 }
 
-/// The encoding of one of [`INTEGER_WORDS`] as a big-endian word with zeros
-/// behind it, and its length in bytes.
-#[inline]
-pub fn integer_word(value: i64) -> (u64, u32) {
-    debug_assert!(INTEGER_WORDS.contains(&value));
-    if !(1..100_000_000).contains(&value) {
-        return long_integer_word(value);
-    }
-    let pairs = four_pairs(value as u32);
-    let leading = pairs.leading_zeros() / 8;
-    let count = 4 - leading - pairs.trailing_zeros() / 8;
-    let digits = (u64::from(pairs) << (32 + 8 * leading)) + EACH;
-    let head = u64::from(FIRST_INTEGER) + 3 - u64::from(leading);
-    ((head << 56 | digits >> 8) & first_bytes(1 + count as usize), 1 + count)
-}
-
-fn long_integer_word(value: i64) -> (u64, u32) {
-    if value == 0 {
+#[cold]
+fn encode_zero_or_negative(code: DigitCode) -> (u64, u32) {
+    if code.0 == 0 {
         return (u64::from(ZERO) << 56, 1);
     }
-    let encoded = Encoded::small(value < 0, value.unsigned_abs(), 0);
+    let encoded = Encoded::small(true, i64::from(code).unsigned_abs(), 0);
     let length = u32::from(encoded.0[0]);
     let word = u64::from_be_bytes(encoded.0[1..9].try_into().expect("eight bytes"));
-    (word & first_bytes(length as usize), length)
+    (word & first_bytes(length), length)
 }
 
 /// An encoded number that owns its bytes. Its order is that of numbers.

@@ -8,6 +8,7 @@
 
 use crate::EngineError;
 use crate::storage::tablespace::{Extent, Purpose};
+use plumb_types::DigitCode;
 use plumb_types::Schema;
 use plumb_units::{BlockAddress, BlockNumber, FileId};
 use serde::{Deserialize, Serialize};
@@ -76,8 +77,9 @@ pub struct ColumnStatistics {
     pub bytes_max: u32,
     /// How many are NULL.
     pub null_count: u64,
-    /// The least and the largest value of a NUMBER column, all of whose values
-    /// are integers of a machine word ([`plumb_types::INTEGER_WORDS`]).
+    /// The least and the largest value of a NUMBER column, all of whose values are
+    /// integers of a machine word ([`plumb_types::INTEGER_WORDS`]), as digit codes
+    /// ([`plumb_types::DigitCode`]).
     #[serde(default)]
     pub integers: Option<(i64, i64)>,
 }
@@ -105,7 +107,7 @@ impl ColumnStatistics {
         let first = self.bytes_max == 0;
         self.bytes_max = self.bytes_max.max(bytes.len() as u32);
         if number && (first || self.integers.is_some()) {
-            self.integers = plumb_types::decode_integer(bytes).map(|value| match self.integers {
+            self.integers = DigitCode::decode(bytes).map(|DigitCode(value)| match self.integers {
                 Some((least, most)) => (least.min(value), most.max(value)),
                 None => (value, value),
             });

@@ -249,17 +249,22 @@ proptest! {
     }
 }
 
-/// The word of an integer is its encoding, and reads back.
+/// The digit code of an integer reads back, as a word and as an integer.
 fn check_integer(value: i64) {
     let bytes = encoded_pair(i128::from(value), 0);
+    let code = DigitCode::decode(&bytes);
     if !INTEGER_WORDS.contains(&value) {
-        assert_eq!(decode_integer(&bytes), None, "{value}");
+        assert_eq!(code, None, "{value}");
         return;
     }
-    let (word, length) = integer_word(value);
+    let code = code.unwrap_or_else(|| panic!("{value} has no code"));
+    let (word, length) = code.encode();
     assert_eq!(&word.to_be_bytes()[..length as usize], bytes, "{value}");
     assert_eq!(word.to_be_bytes()[length as usize..], vec![0; 8 - length as usize], "{value}");
-    assert_eq!(decode_integer(&bytes), Some(value));
+    assert_eq!(i64::from(code), value);
+    // What follows the number does not matter.
+    let followed = word | if length == 8 { 0 } else { u64::MAX >> (8 * length) };
+    assert_eq!(DigitCode::decode_word(followed, length as usize), Some(code), "{value}");
 }
 
 #[test]
@@ -276,11 +281,11 @@ fn integers_of_a_word_go_there_and_back() {
 #[test]
 fn what_is_no_integer_of_a_word_is_none() {
     for text in ["0.5", "-0.5", "12.01", "1e14", "-1e12", "1e100"] {
-        assert_eq!(decode_integer(&encoded(text)), None, "{text}");
+        assert_eq!(DigitCode::decode(&encoded(text)), None, "{text}");
     }
     for bytes in [&[][..], &[0xC1], &[0x3E, 0x64], &[0x3E, 0x66], &[0x80, 2], &[0xC7, 2, 2, 2, 2, 2, 2, 2, 2]]
     {
-        assert_eq!(decode_integer(bytes), None, "{bytes:02X?}");
+        assert_eq!(DigitCode::decode(bytes), None, "{bytes:02X?}");
     }
 }
 
@@ -289,5 +294,11 @@ proptest! {
     fn any_integer_goes_there_and_back(value in -2_000_000_000_000i64..200_000_000_000_000) {
         check_integer(value);
         check_integer(value % 100_000);
+    }
+
+    #[test]
+    fn digit_codes_order_as_integers(one in -30_000i64..30_000, two in -30_000i64..30_000) {
+        let code = |value: i64| DigitCode::decode(&encoded_pair(i128::from(value), 0)).expect("small");
+        prop_assert_eq!(code(one).cmp(&code(two)), one.cmp(&two));
     }
 }

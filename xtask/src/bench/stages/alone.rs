@@ -24,7 +24,7 @@ use plumb_units::{BlockAddress, Bytes, RowId};
 use std::convert::Infallible;
 use std::hint::black_box;
 
-/// Rows whose images stay in the second-level cache.
+/// Rows whose records stay in the second-level cache.
 const HOT_ROWS: usize = 8192;
 /// Width of the merge that is measured for itself, and most rows of it.
 const WIDTH: usize = 64;
@@ -52,10 +52,7 @@ pub(super) struct Alone<'a, C> {
     plan: SortPlan,
     table: Table,
     codec: C,
-    /// Some rows, one after the other, and where they end.
-    hot_rows: Vec<u8>,
-    hot_row_ends: Vec<usize>,
-    /// Records of these rows.
+    /// Some records.
     hot_records: Vec<u8>,
     /// The first record of the second of two ranges.
     split: Vec<u8>,
@@ -88,8 +85,6 @@ impl<'a, C: Codec> Alone<'a, C> {
             plan: SortPlan::new(instance, record, table.row_count)?,
             codec,
             table,
-            hot_rows: Vec::new(),
-            hot_row_ends: Vec::new(),
             hot_records: Vec::new(),
             split: Vec::new(),
             records: Vec::new(),
@@ -101,19 +96,14 @@ impl<'a, C: Codec> Alone<'a, C> {
 
     /// Takes rows and records from the table, and plans for them.
     fn collect(&mut self) -> anyhow::Result<()> {
-        let (mut rows, mut ends, mut all) = (Vec::new(), Vec::new(), Vec::new());
+        let mut all = Vec::new();
         let granules = Granules::new(&self.table.extents);
         scan::scan(self.instance, &self.session, &self.operation, &granules, |row, row_id| {
-            if ends.len() < HOT_ROWS {
-                rows.extend_from_slice(row);
-                ends.push(rows.len());
-            }
             let made = self.codec.encode(row, row_id, &mut all);
             debug_assert!(made.is_ok());
             Ok(())
         })?;
         self.hot_records = records::<C::Format>(&all).take(HOT_ROWS).collect::<Vec<&[u8]>>().concat();
-        (self.hot_rows, self.hot_row_ends) = (rows, ends);
         // Every hundredth record: the table may lie in some order.
         let mut sample: Vec<&[u8]> = records::<C::Format>(&all).step_by(100).collect();
         sample.sort_by(|one, two| C::Format::compare(one, two));
@@ -139,7 +129,8 @@ impl<'a, C: Codec> Alone<'a, C> {
                 self.merge(&server, &done, |record| sorted.extend_from_slice(record))?;
             }
             let (sort, write, leaf) = (done.sort, done.write, self.leaf(&sorted));
-            let measured = [self.scan()?, self.make(), self.queue()?, sort, write, merge, leaf];
+            let scan = self.scan()?;
+            let measured = [scan, self.make(scan)?, self.queue()?, sort, write, merge, leaf];
             nanos.iter_mut().zip(measured).for_each(|(all, one)| all.push(one));
         }
         let stage = |(name, nanos)| Stage { name, nanos: Spread::of(nanos) };
@@ -162,38 +153,40 @@ impl<'a, C: Codec> Alone<'a, C> {
 
     /// Read, verify, walk.
     fn scan(&self) -> anyhow::Result<f64> {
+        self.scan_and(|row, _| {
+            black_box(row);
+        })
+    }
+
+    /// What making the record of each row adds to a scan. (Of rows in an array of
+    /// their own it takes up to four times as long as of rows in a block whose
+    /// checksum has just been computed.)
+    fn make(&self, scan: f64) -> anyhow::Result<f64> {
+        let mut out = Vec::with_capacity(BUFFER_BYTES);
+        let with_records = self.scan_and(|row, row_id| {
+            if out.len() > BUFFER_BYTES / 2 {
+                black_box(&mut out).clear();
+            }
+            let made = self.codec.encode(row, row_id, &mut out);
+            debug_assert!(made.is_ok());
+        })?;
+        Ok(with_records - scan)
+    }
+
+    fn scan_and(&self, mut visit: impl FnMut(&[u8], RowId)) -> anyhow::Result<f64> {
         let granules = Granules::new(&self.table.extents);
         let begin = thread_cpu();
-        scan::scan(self.instance, &self.session, &self.operation, &granules, |row, _| {
-            black_box(row);
+        scan::scan(self.instance, &self.session, &self.operation, &granules, |row, row_id| {
+            visit(row, row_id);
             Ok(())
         })?;
         Ok(per_row(begin, self.table.row_count as usize))
     }
 
-    /// Records of rows that are in the cache, as they are after a scan.
-    fn make(&self) -> f64 {
-        let rounds = (self.table.row_count as usize / self.hot_row_ends.len()).max(1);
-        let row = RowId::new(self.table.extents[0].extent.address(0), 0);
-        let mut out = Vec::new();
-        let begin = thread_cpu();
-        for _ in 0..rounds {
-            let mut start = 0;
-            for end in &self.hot_row_ends {
-                out.clear();
-                let made = self.codec.encode(&self.hot_rows[start..*end], row, &mut out);
-                debug_assert!(made.is_ok());
-                black_box(&out);
-                start = *end;
-            }
-        }
-        per_row(begin, rounds * self.hot_row_ends.len())
-    }
-
     /// Range, buffer, both ends of the queue, in one thread that never waits.
     fn queue(&self) -> anyhow::Result<f64> {
         let failed = |Closed| anyhow::anyhow!("nobody closes the queue");
-        let rounds = (self.table.row_count as usize / self.hot_row_ends.len()).max(1);
+        let rounds = (self.table.row_count as usize / HOT_ROWS).max(1);
         let queue = TableQueue::new(2, 1, 4);
         let mut buffers = [0, 1].map(|lane| queue.empty_buffer(&self.session, lane).unwrap_or_default());
         let begin = thread_cpu();
@@ -210,7 +203,7 @@ impl<'a, C: Codec> Alone<'a, C> {
                 buffers[lane].extend_from_slice(record);
             }
         }
-        Ok(per_row(begin, rounds * self.hot_row_ends.len()))
+        Ok(per_row(begin, rounds * HOT_ROWS))
     }
 
     /// Fills the sort area, and writes runs as a sort server does: strips for which

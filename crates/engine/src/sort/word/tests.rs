@@ -150,9 +150,9 @@ fn a_column_takes_the_bits_its_values_need() {
     let rows = [row(1, number(-1, 0)), row(2000, number(6, 0)), row(7, Value::Null)];
     // File 3, blocks to 60,099, and 8,168 / (3 + 4 + 2) rows in a block: 2 + 16 + 10 bits.
     let row_bits = 28;
-    assert_eq!(bits(&rows, &[0]), Some(row_bits + 11));
+    assert_eq!(bits(&rows, &[0]), Some(row_bits + 12));
     // -1 to 6 are eight values, and NULL is a ninth.
-    assert_eq!(bits(&rows, &[0, 1]), Some(row_bits + 11 + 4));
+    assert_eq!(bits(&rows, &[0, 1]), Some(row_bits + 12 + 4));
     // 0.01 is two bytes; a column without any value takes one.
     assert_eq!(bits(&rows, &[2]), Some(row_bits + 16));
     assert_eq!(bits(&rows, &[3]), Some(row_bits + 8));
