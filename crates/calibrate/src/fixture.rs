@@ -1,9 +1,16 @@
 //! Made-up results, so that what follows from results can be tested without a disk.
 
-use crate::evidence::Traffic;
+use crate::durable::Logs;
+use crate::effort::EffortMeter;
+use crate::evidence::{DeviceMeter, Traffic};
+use crate::file::{CalibrationFile, Filling};
+use crate::home::Home;
+use crate::runner::Runner;
+use crate::watch::Guard;
 use crate::{Evidence, LatencyHistogram, LoadMeasurement, Measurement, Repeat, Task, TaskResult};
 use plumb_io::device::{self, DeviceDescription};
-use plumb_units::Nanos;
+use plumb_io::{Disk, Method, MethodKind};
+use plumb_units::{Bytes, Nanos};
 use tempfile::TempDir;
 
 /// A directory beside the test program, for the system's own may be in memory, and what lies under it.
@@ -12,6 +19,26 @@ pub(crate) fn place() -> (TempDir, DeviceDescription) {
     let directory = tempfile::tempdir_in(program.parent().expect("in a directory")).expect("a directory");
     let device = device::describe(directory.path()).expect("a description");
     (directory, device)
+}
+
+/// Lends a runner with a small file and small logs under a place.
+pub(crate) fn with_runner(device: &DeviceDescription, use_it: impl FnOnce(&Runner<'_>)) {
+    let (guard, meter, effort) = (Guard::new(&()), DeviceMeter::of(device), EffortMeter::start());
+    let home = Home::create(Disk::Kernel, &device.path).expect("a home");
+    let method = Method::start(MethodKind::Threads, 8).expect("a method");
+    let filling = Filling { method: &method, seed: 1, time_max: Nanos(u64::MAX), guard: &guard };
+    let length = Bytes(16 * Bytes::M);
+    let file = CalibrationFile::create(&home, &device.direct_io, length, &filling).expect("a file");
+    let logs = Logs::create(&home, Bytes(Bytes::M), &guard).expect("logs");
+    use_it(&Runner {
+        home: &home,
+        file: &file,
+        logs: &logs,
+        meter: &meter,
+        effort: &effort,
+        guard: &guard,
+        seed: 1,
+    });
 }
 
 /// A result of one load whose repeats had these many requests in one second, each of
@@ -42,8 +69,13 @@ pub(crate) fn result(task: Task, requests: &[u64], micros: u64) -> TaskResult {
             span_ns: 1_000_000_000,
             ..Evidence::default()
         };
-        let measurement =
-            Measurement { elapsed_ns: 1_000_000_000, loads: vec![load], cpu_ns: requests * 3000, evidence };
+        let measurement = Measurement {
+            elapsed_ns: 1_000_000_000,
+            loads: vec![load],
+            cpu_ns: requests * 3000,
+            cycles: None,
+            evidence,
+        };
         result.repeats.push(Repeat { round, order: round, begin_ns: 0, measurement });
     }
     result

@@ -189,6 +189,8 @@ mod tests {
             iops: estimate(&[iops; 3]),
             mb_per_second: estimate(&[iops / 128.0; 3]),
             cpu_micros: estimate(&[cpu; 3]),
+            cycles: None,
+            note: None,
         };
         let rung = |name: &str, state| Rung { name: name.to_string(), state };
         let refused =
@@ -201,6 +203,7 @@ mod tests {
             size_small: 8192,
             size_large: Bytes::M,
             matrix_write_percent: 0,
+            matrix_large_pattern: crate::Pattern::Random,
             max_latency_ns: 10_000_000,
             file_bytes: 2 * Bytes::G,
             task_time_ns: 150_000_000,
@@ -230,6 +233,8 @@ mod tests {
                 tasks: 5,
                 bytes_per_second: 3e8,
             }],
+            cycles_refused: Some("this processor offers no cycle counter".to_string()),
+            refused: Vec::new(),
             tasks: Vec::new(),
         }
     }

@@ -4,8 +4,8 @@ use crate::calibration::calibrate_on;
 use crate::evidence::DeviceMeter;
 use crate::fixture::place;
 use crate::{
-    Advanced, Agreement, CalibrateError, Calibration, FigureKind, Mode, Options, Progress, Source, Watch,
-    calibrate, csv, leftovers,
+    Advanced, Agreement, CalibrateError, Calibration, Cells, FigureKind, Mode, Options, Progress, Source,
+    Watch, calibrate, csv, leftovers,
 };
 use plumb_io::device::DirectIoSupport;
 use plumb_io::sim::{Faults, MemoryDisk};
@@ -20,7 +20,12 @@ fn short(mode: Mode) -> Options {
         file_size: Some(Bytes(64 * Bytes::M)),
         budget: Some(Nanos(60_000_000_000)),
         duration: Some(Nanos(15_000_000)),
-        advanced: Advanced { write_percent: 0, num_small: vec![0, 1, 2], num_large: vec![0, 1] },
+        advanced: Advanced {
+            cells: Cells::Max,
+            num_small: Some(2),
+            num_large: Some(1),
+            ..Options::new(mode, 42, "").advanced
+        },
         ..Options::new(mode, 42, "2026-01-02")
     }
 }

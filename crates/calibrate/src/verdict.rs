@@ -264,7 +264,7 @@ pub(crate) fn plausibility(results: &[TaskResult], device: &DeviceDescription) -
 mod tests {
     use super::*;
     use crate::fixture::{place, result};
-    use crate::{Buffers, Load, Way};
+    use crate::{Buffers, Load, Ring, Way};
 
     fn point(pattern: Pattern, write_percent: u8, zone_bytes: Option<u64>) -> Task {
         let load = Load { pattern, request_bytes: 8192, write_percent, outstanding: 1, zone_bytes };
@@ -274,6 +274,7 @@ mod tests {
             way: Way::IoUring,
             access: Access::Direct,
             buffers: Buffers::Registered,
+            ring: Ring::default(),
         })
     }
 
