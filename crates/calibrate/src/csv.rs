@@ -156,6 +156,12 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture::{calibration, place, result};
+    use crate::plan::{Kind, cell};
+    use crate::{
+        Access, Buffers, DurableMethod, DurablePoint, Point, Ring, Setup, Space, Task, Way, verdict,
+    };
+    use plumb_units::Bytes;
 
     fn matrix() -> Matrix {
         let one = |values: &[f64]| Estimate::of(values, 0.1);
@@ -180,5 +186,32 @@ mod tests {
             [("_iops.csv", iops(&matrix)), ("_lat.csv", latency(&matrix)), ("_mbps.csv", mbps(&matrix))];
         let text: Vec<String> = files.iter().map(|(name, text)| format!("{name}\n{text}")).collect();
         insta::assert_snapshot!(text.join("\n"));
+    }
+
+    #[test]
+    fn every_task_has_its_interval_its_bytes_and_what_answered_it() {
+        let mut calibration = calibration();
+        let sizes = (Bytes(calibration.size_small), Bytes(calibration.size_large));
+        let point = |ring| Point {
+            loads: cell(sizes, Kind::READS, 4, 1),
+            threads: 1,
+            way: Way::IoUring,
+            access: Access::Direct,
+            buffers: Buffers::Registered,
+            ring,
+        };
+        let durable = |method| {
+            let access = Access::Direct;
+            Task::Durable(DurablePoint { method, access, request_bytes: 4096, space: Space::Zeroed })
+        };
+        let polled = Ring { setup: Setup::SubmissionPolling, ..Ring::default() };
+        calibration.tasks = vec![
+            result(Task::Point(point(Ring::default())), &[2302, 2300, 2310], 430),
+            result(Task::Point(point(polled)), &[2302, 1300, 2310], 430),
+            result(durable(DurableMethod::None), &[9000, 9010, 9020], 20),
+            result(durable(DurableMethod::Fdatasync), &[6000, 6010, 6020], 160),
+        ];
+        verdict::judge(&mut calibration.tasks, &place().1);
+        insta::assert_snapshot!(intervals(&calibration));
     }
 }

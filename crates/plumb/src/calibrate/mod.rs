@@ -83,12 +83,7 @@ fn measure(
     begin: Moment,
     interrupt: &Interrupt,
 ) -> Result<Calibration, Failure> {
-    let options = Options {
-        file_size: arguments.file_size,
-        max_latency: arguments.max_latency,
-        duration: arguments.duration,
-        ..Options::new(arguments.run.mode(), arguments.seed, begin.iso())
-    };
+    let options = options(arguments, begin)?;
     let others = leftovers(&device.path);
     for other in &others {
         output::remark(&format!(
@@ -103,6 +98,25 @@ fn measure(
     drop(onlooker);
     interrupt.keep();
     ended.map_err(|error| failure(&error, interrupt))
+}
+
+fn options(arguments: &Calibrate, begin: Moment) -> Result<Options, Failure> {
+    let mut options = Options {
+        file_size: arguments.file_size,
+        max_latency: arguments.max_latency,
+        duration: arguments.duration,
+        ..Options::new(arguments.run.mode(), arguments.seed, begin.iso())
+    };
+    match arguments.advanced.given() {
+        Some(option) if options.mode != Mode::Advanced => {
+            let run = options.mode.name();
+            Err(Failure::usage(format!("{option} is an option of --run advanced, and this is --run {run}")))
+        }
+        _ => {
+            arguments.advanced.apply(&mut options);
+            Ok(options)
+        }
+    }
 }
 
 fn failure(error: &CalibrateError, interrupt: &Interrupt) -> Failure {
@@ -143,7 +157,7 @@ fn files(calibration: &Calibration, record: String, prefix: &str) -> Vec<(String
         ("iops", csv::iops(&matrix)),
         ("lat", csv::latency(&matrix)),
         ("mbps", csv::mbps(&matrix)),
-        ("ci", csv::intervals(&matrix)),
+        ("ci", csv::intervals(calibration)),
         ("hist", csv::histograms(calibration)),
     ];
     let tables = tables.into_iter().map(|(kind, text)| (format!("{prefix}_{kind}.csv"), text));
