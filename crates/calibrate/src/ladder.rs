@@ -34,6 +34,7 @@ pub struct Rung {
 /// What a method came to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[allow(clippy::large_enum_variant, reason = "a dozen of them at most, and most are measured")]
 pub enum RungState {
     /// It works.
     Measured {

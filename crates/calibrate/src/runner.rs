@@ -9,7 +9,7 @@ use crate::lane::{Lane, LaneResult, Part};
 use crate::random::Random;
 use crate::team::{self, Start, Window};
 use crate::watch::Guard;
-use crate::{Access, CalibrateError, Evidence, LoadMeasurement, Measurement, Point, Task, Way};
+use crate::{Access, CalibrateError, DurablePoint, Evidence, LoadMeasurement, Measurement, Point, Task, Way};
 use plumb_events::{Recorder, SessionKind, Statistic};
 use plumb_units::{Bytes, Nanos};
 use std::ops::Range;
@@ -37,14 +37,27 @@ impl Runner<'_> {
         let random = Random::part(self.seed, order as u64);
         match task {
             Task::Point(point) => self.run_point(point, random, time),
-            Task::Durable(point) => {
-                let before = self.meter.read();
-                let mut measurement = durable::run(self, *point, random, time)?;
-                let Evidence { asked, syncs, io_wq_workers, .. } = measurement.evidence;
-                measurement.evidence = Evidence { asked, syncs, io_wq_workers, ..self.meter.since(&before) };
-                Ok(measurement)
-            }
+            Task::Durable(point) => self.run_durable(*point, random, time),
         }
+    }
+
+    /// On a thread of its own: the kernel's workers for the syncs of its ring end with
+    /// it, and are not taken for those of the point that follows.
+    fn run_durable(
+        &self,
+        point: DurablePoint,
+        random: Random,
+        time: Nanos,
+    ) -> Result<Measurement, CalibrateError> {
+        let before = self.meter.read();
+        let alone = Start::new(1, time, self.effort);
+        let write = |_: &Start<'_>| durable::run(self, point, random, time).map(Some);
+        let thread = |_| thread::Builder::new().name("log-writer".to_string()).stack_size(LANE_STACK_BYTES);
+        let mut measurements = team::run(vec![write], &alone, thread)?;
+        let Some(mut measurement) = measurements.pop() else { unreachable!("a writer that did not fail") };
+        let Evidence { asked, syncs, io_wq_workers, .. } = measurement.evidence;
+        measurement.evidence = Evidence { asked, syncs, io_wq_workers, ..self.meter.since(&before) };
+        Ok(measurement)
     }
 
     fn run_point(

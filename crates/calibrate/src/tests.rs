@@ -153,7 +153,7 @@ fn options_out_of_range_are_refused_by_name() {
 fn without_io_uring_threads_take_its_place_and_every_refusal_names_its_cure() {
     let (_directory, mut device) = place();
     device.io_uring = IoUringSupport::No { why: "forbidden".to_string(), cure: "allow it".to_string() };
-    let options = Options { duration: Some(Nanos(2_000_000)), ..short(Mode::Oltp) };
+    let options = Options { duration: Some(Nanos(2_000_000)), ..short(Mode::Quick) };
     let calibration = calibrate(&device, &options, &()).expect("a calibration");
     assert_eq!(calibration.environment.method, "threads");
     let warned =
@@ -191,7 +191,7 @@ fn disturb(directory: &Path, stop: &AtomicBool) {
         let request = Request {
             operation: Operation::Read,
             file: Arc::clone(&file),
-            offset: place % 8 << 20,
+            offset: (place % 8) << 20,
             range: 0..buffer.len(),
             buffer,
             event: Event::DirectPathRead,

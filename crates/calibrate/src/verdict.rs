@@ -252,12 +252,16 @@ pub(crate) fn plausibility(results: &[TaskResult], device: &DeviceDescription) -
         Some(share) => format!("; {share:.2} flushes a sync reached the disk"),
         None => String::new(),
     };
+    let unsettled = match result.latency_micros(0, 0.5)?.reason {
+        Some(reason) => format!("; it has not settled: {reason}"),
+        None => String::new(),
+    };
     let host = if device.virtualization.disk {
         "; the disk is virtual: what its host keeps is not seen here"
     } else {
         ""
     };
-    Some(format!("{point} takes {whole}, {part} of it the sync: {kind}{flushes}{host}"))
+    Some(format!("{point} takes {whole}, {part} of it the sync: {kind}{flushes}{unsettled}{host}"))
 }
 
 #[cfg(test)]

@@ -139,7 +139,8 @@ fn only_a_directory_is_calibrated() {
 #[test]
 fn a_read_only_mount_is_named() {
     let directory = place();
-    let mount = "mount --bind . . && cd \"$PWD\" && mount -o remount,ro,bind . && exec \"$0\" calibrate --json";
+    let mount =
+        "mount --bind . . && cd \"$PWD\" && mount -o remount,ro,bind . && exec \"$0\" calibrate --json";
     let inside = |script: &str| {
         let mut command = Command::new("unshare");
         command.args(["--mount", "sh", "-c", script, env!("CARGO_BIN_EXE_plumb")]);
