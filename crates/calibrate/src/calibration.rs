@@ -1,24 +1,26 @@
 //! A calibration: made by [`calibrate`], stored by its caller, compared later.
 
 use crate::durable::Logs;
+use crate::effort::EffortMeter;
 use crate::environment::{device_name, disk_bytes, kernel};
 use crate::estimate::REPEATS_MIN;
 use crate::evidence::DeviceMeter;
 use crate::figures::Scheme;
 use crate::file::{CalibrationFile, Filling, Flexible, Size, check_place, fitting_length};
 use crate::home::Home;
-use crate::ladder::ladder;
-use crate::plan::{LADDER_OUTSTANDING, LARGE_OUTSTANDING, Terrain, usual_buffers};
+use crate::ladder::{Step, ladder};
+use crate::plan::{Kind, LADDER_OUTSTANDING, LARGE_OUTSTANDING, Terrain, usual_buffers};
 use crate::rounds::{self, Clockwork, Rounds};
 use crate::runner::Runner;
 use crate::watch::Guard;
 use crate::{
-    Access, CalibrateError, Curve, Environment, Figure, FigureKind, Load, Matrix, Mode, Options, Pattern,
-    Plan, Point, Progress, ReadCost, Rung, Source, TaskResult, Warning, Watch, Way, verdict,
+    Access, CalibrateError, Curve, Environment, Figure, FigureKind, Files, Load, Matrix, Mode, Options,
+    Pattern, Plan, Point, Progress, ReadCost, RefusedTask, Ring, Rung, Setup, Source, TaskResult, Warning,
+    Watch, Way, matrix, verdict,
 };
 use plumb_events::now;
-use plumb_io::device::{DeviceDescription, DirectIoSupport, IoUringSupport};
-use plumb_io::{Disk, Method, MethodKind};
+use plumb_io::device::{DeviceDescription, DirectIoSupport, IoUringSupport, RingPart};
+use plumb_io::{Disk, Method, MethodKind, RingSetup};
 use plumb_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +45,9 @@ pub struct Calibration {
     pub size_large: u64,
     /// How many in a hundred requests of the matrix are writes.
     pub matrix_write_percent: u8,
+    /// The order of the large requests of the matrix.
+    #[serde(default = "random")]
+    pub matrix_large_pattern: Pattern,
     /// The mean latency that rates are limited by.
     pub max_latency_ns: u64,
 
@@ -67,8 +72,19 @@ pub struct Calibration {
     pub plausibility: Option<String>,
     /// What limits the meaning of all this.
     pub warnings: Vec<Warning>,
+    /// Why processor cycles are not counted, where they are not.
+    #[serde(default)]
+    pub cycles_refused: Option<String>,
+    /// What would have been measured, and why it was not.
+    #[serde(default)]
+    pub refused: Vec<RefusedTask>,
     /// Every task with every repeat: all of the above follows from them.
     pub tasks: Vec<TaskResult>,
+}
+
+/// The matrices of records from before this was chosen.
+const fn random() -> Pattern {
+    Pattern::Random
 }
 
 /// Measures what lies under `device.path`, a directory, with a file of its own.
@@ -114,22 +130,41 @@ pub(crate) fn calibrate_on(
     let time_max = Nanos(deadline.saturating_sub(begin).0 / FILL_PARTS);
     let filling = Filling { method: &method, seed: options.seed, time_max, guard: &guard };
     let file = CalibrationFile::create(&home, &device.direct_io, length, &filling)?;
-    let logs = Logs::create(&home, log_bytes)?;
+    let logs = Logs::create(&home, log_bytes, &guard)?;
     note_file(device, &file, size.wanted, &mut warnings);
 
     let access = if file.has_direct() { Access::Direct } else { Access::Buffered };
-    let ways = ways(device);
+    let steps = Step::workable(device);
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let durable_device = (!home.in_memory()).then_some(device);
-    let terrain =
-        Terrain { way, ways: &ways, access, processors, length: file.length(), device: durable_device };
+    let terrain = Terrain {
+        way,
+        ring: usual_ring(device),
+        steps: &steps,
+        access,
+        processors,
+        length: file.length(),
+        device: durable_device,
+    };
     let plan = Plan::of(options, &terrain);
     let task_time = options.duration.unwrap_or_else(|| plan.task_time(deadline.saturating_sub(now())));
     let clockwork = Clockwork { begin, deadline, task_time };
-    let runner = Runner { home: &home, file: &file, logs: &logs, meter, guard: &guard, seed: options.seed };
+    let effort = EffortMeter::start();
+    let runner = Runner {
+        home: &home,
+        file: &file,
+        logs: &logs,
+        meter,
+        effort: &effort,
+        guard: &guard,
+        seed: options.seed,
+    };
     let mut rounds = rounds::run(&plan, &runner, meter, watch, clockwork)?;
     verdict::judge(&mut rounds.results, device);
-    Ok(assemble(device, options, &terrain, clockwork, rounds, warnings))
+    let mut calibration = assemble(device, options, &terrain, clockwork, rounds, warnings);
+    calibration.refused = plan.refused;
+    calibration.cycles_refused = effort.refusal().map(str::to_string);
+    Ok(calibration)
 }
 
 /// The file may take this part of the time.
@@ -149,12 +184,10 @@ fn sizes(options: &Options, home: &Home) -> (Size, Bytes) {
     (Size { wanted, flexible, beside: Bytes(2 * log_bytes.0) }, log_bytes)
 }
 
-fn ways(device: &DeviceDescription) -> Vec<Way> {
-    let mut ways = vec![Way::Sync, Way::Threads];
-    if matches!(device.io_uring, IoUringSupport::Yes { .. }) {
-        ways.push(Way::IoUring);
-    }
-    ways
+/// The rings of an engine: the best that work.
+fn usual_ring(device: &DeviceDescription) -> Ring {
+    let deferred = device.io_uring.refusal(RingPart::Setup(RingSetup::Deferred)).is_none();
+    Ring { setup: if deferred { Setup::Deferred } else { Setup::Plain }, files: Files::Ordinary }
 }
 
 /// The method asked for, or the best that works.
@@ -190,7 +223,8 @@ fn assemble(
     mut warnings: Vec<Warning>,
 ) -> Calibration {
     let results = &rounds.results;
-    let like = alone(options.size_small.0, terrain.way, terrain.access);
+    let alone = |bytes| alone(bytes, terrain.way, terrain.access, terrain.ring);
+    let like = alone(options.size_small.0);
     let read_cost = ReadCost::of(results, &like);
     let scheme = Scheme {
         results,
@@ -202,9 +236,9 @@ fn assemble(
     };
     let figures = scheme.figures();
     let rungs = |bytes, outstanding| {
-        let mut point = alone(bytes, terrain.way, terrain.access);
+        let mut point = alone(bytes);
         point.loads.iter_mut().for_each(|load| load.outstanding = outstanding);
-        ladder(results, &point, device)
+        ladder(results, &point, device, terrain.processors)
     };
     note_rounds(&rounds, &figures, &mut warnings);
     Calibration {
@@ -214,7 +248,8 @@ fn assemble(
         seed: options.seed,
         size_small: options.size_small.0,
         size_large: options.size_large.0,
-        matrix_write_percent: if options.mode == Mode::Advanced { options.advanced.write_percent } else { 0 },
+        matrix_write_percent: Kind::advanced(options).write_percent,
+        matrix_large_pattern: Kind::advanced(options).pattern,
         max_latency_ns: options.max_latency.0,
         file_bytes: terrain.length.0,
         task_time_ns: clockwork.task_time.0,
@@ -225,15 +260,17 @@ fn assemble(
         figures,
         read_cost,
         warnings,
+        cycles_refused: None,
+        refused: Vec::new(),
         tasks: rounds.results,
     }
 }
 
 /// A random read alone, by the usual method.
-fn alone(request_bytes: u64, way: Way, access: Access) -> Point {
+fn alone(request_bytes: u64, way: Way, access: Access, ring: Ring) -> Point {
     let load =
         Load { pattern: Pattern::Random, request_bytes, write_percent: 0, outstanding: 1, zone_bytes: None };
-    Point { loads: vec![load], threads: 1, way, access, buffers: usual_buffers(way) }
+    Point { loads: vec![load], threads: 1, way, access, buffers: usual_buffers(way), ring }
 }
 
 fn environment(device: &DeviceDescription, options: &Options, terrain: &Terrain<'_>) -> Environment {
@@ -265,8 +302,10 @@ fn note_rounds(rounds: &Rounds, figures: &[Figure], warnings: &mut Vec<Warning>)
             bytes_per_second: rates.iter().copied().fold(0.0, f64::max),
         });
     }
+    // A sync in a ring is a worker's by nature: only points count.
     let workers = |result: &&TaskResult| {
-        result.repeats.iter().any(|repeat| repeat.measurement.evidence.io_wq_workers > 0)
+        result.point().is_some()
+            && result.repeats.iter().any(|repeat| repeat.measurement.evidence.io_wq_workers > 0)
     };
     let suspected = |result: &&TaskResult| {
         matches!(result.verdict.source, Source::PageCache | Source::HostCacheSuspected)
@@ -321,13 +360,22 @@ impl Calibration {
     /// The matrix of small and large requests.
     #[must_use]
     pub fn matrix(&self) -> Matrix {
-        let sizes = (Bytes(self.size_small), Bytes(self.size_large));
-        Matrix::of(&self.tasks, &self.like(), sizes, self.matrix_write_percent)
+        Matrix::of(&self.tasks, &self.matrix_scheme())
+    }
+
+    pub(crate) fn matrix_scheme(&self) -> matrix::Scheme {
+        matrix::Scheme {
+            like: self.like(),
+            sizes: (Bytes(self.size_small), Bytes(self.size_large)),
+            kind: Kind { write_percent: self.matrix_write_percent, pattern: self.matrix_large_pattern },
+        }
     }
 
     fn like(&self) -> Point {
         let way = self.environment.method.parse::<MethodKind>().map_or(Way::Sync, Way::from);
         let access = if self.environment.direct { Access::Direct } else { Access::Buffered };
-        alone(self.size_small, way, access)
+        // A plan begins with requests by the usual rings.
+        let ring = self.tasks.first().and_then(TaskResult::point).map_or(Ring::default(), |first| first.ring);
+        alone(self.size_small, way, access, ring)
     }
 }

@@ -4,7 +4,9 @@
 //! _iops.csv  Large/Small, 1, 2, 4      a row for each large, a column for each small; from small = 1
 //! _lat.csv   the same, mean latency of small requests in milliseconds
 //! _mbps.csv  Large/Small, 0, 1, 2      from small = 0 and large = 1
-//! _ci.csv    a line a figure: its interval, its repeats, whether it settled
+//! _ci.csv    a line a figure of every task: its interval, its repeats, whether it settled, bytes
+//!            asked for and bytes at the device in all repeats, and what answered; cells of the
+//!            matrix have their numbers of large and small requests, other tasks none
 //! _hist.csv  a line a bucket: its upper end in microseconds, its count
 //! ```
 //!
@@ -12,7 +14,7 @@
 //! reads the first three as they are.
 
 use crate::matrix::{Matrix, MatrixCell};
-use crate::{Calibration, Estimate, Interval};
+use crate::{Calibration, Estimate, Interval, Measurement, TaskResult};
 use std::fmt::Write;
 
 /// The file `_iops.csv`: small requests a second.
@@ -33,19 +35,47 @@ pub fn mbps(matrix: &Matrix) -> String {
     table(matrix, |cell| Some(format!("{:.2}", cell.mb_per_second.as_ref()?.median)))
 }
 
-/// The file `_ci.csv`: the interval of each cell.
+/// The file `_ci.csv`: the intervals of every task, and what answered it.
 #[must_use]
-pub fn intervals(matrix: &Matrix) -> String {
-    let mut text = "large,small,measure,median,low,high,interval,repeats,settled,reason\n".to_string();
-    for cell in &matrix.cells {
-        let measures = [("iops", &cell.iops), ("lat_ms", &cell.latency_ms), ("mbps", &cell.mb_per_second)];
-        for (measure, estimate) in measures {
-            if let Some(estimate) = estimate {
-                line(&mut text, &[&cell.large, &cell.small, &measure, &interval(estimate)]);
-            }
+pub fn intervals(calibration: &Calibration) -> String {
+    let mut text = "large,small,task,load,measure,median,low,high,interval,repeats,settled,reason,\
+                    asked_bytes,device_bytes,verdict,evidence\n"
+        .to_string();
+    let scheme = calibration.matrix_scheme();
+    for result in &calibration.tasks {
+        let place = scheme.place(result);
+        let (large, small) = place
+            .map_or((String::new(), String::new()), |(large, small)| (large.to_string(), small.to_string()));
+        let (asked, device) = result.bytes();
+        let device = device.map_or(String::new(), |bytes| bytes.to_string());
+        let (task, evidence) = (quoted(&result.task.to_string()), quoted(&result.verdict.reason));
+        for (load, measure, estimate) in measures(result) {
+            let interval = interval(&estimate);
+            let source = result.verdict.source.name();
+            line(
+                &mut text,
+                &[&large, &small, &task, &load, &measure, &interval, &asked, &device, &source, &evidence],
+            );
         }
     }
     text
+}
+
+/// What is known of each load of a task.
+fn measures(result: &TaskResult) -> Vec<(usize, &'static str, Estimate)> {
+    let loads = result.point().map_or(1, |point| point.loads.len());
+    let of_load = |load: usize| {
+        let latency = |measurement: &Measurement| Some(measurement.loads.get(load)?.latency.mean().millis());
+        [
+            ("iops", result.iops(load)),
+            ("lat_ms", result.estimate(latency)),
+            ("mbps", result.mb_per_second(load)),
+        ]
+        .into_iter()
+        .filter_map(move |(measure, estimate)| Some((load, measure, estimate?)))
+    };
+    let cpu = result.cpu_micros().map(|estimate| (0, "cpu_us", estimate));
+    (0..loads).flat_map(of_load).chain(cpu).collect()
 }
 
 /// The file `_hist.csv`: the latencies of every task.
@@ -126,6 +156,12 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture::{calibration, place, result};
+    use crate::plan::{Kind, cell};
+    use crate::{
+        Access, Buffers, DurableMethod, DurablePoint, Point, Ring, Setup, Space, Task, Way, verdict,
+    };
+    use plumb_units::Bytes;
 
     fn matrix() -> Matrix {
         let one = |values: &[f64]| Estimate::of(values, 0.1);
@@ -146,13 +182,36 @@ mod tests {
     #[test]
     fn files_have_the_layout_that_orion_users_read() {
         let matrix = matrix();
-        let files = [
-            ("_iops.csv", iops(&matrix)),
-            ("_lat.csv", latency(&matrix)),
-            ("_mbps.csv", mbps(&matrix)),
-            ("_ci.csv", intervals(&matrix)),
-        ];
+        let files =
+            [("_iops.csv", iops(&matrix)), ("_lat.csv", latency(&matrix)), ("_mbps.csv", mbps(&matrix))];
         let text: Vec<String> = files.iter().map(|(name, text)| format!("{name}\n{text}")).collect();
         insta::assert_snapshot!(text.join("\n"));
+    }
+
+    #[test]
+    fn every_task_has_its_interval_its_bytes_and_what_answered_it() {
+        let mut calibration = calibration();
+        let sizes = (Bytes(calibration.size_small), Bytes(calibration.size_large));
+        let point = |ring| Point {
+            loads: cell(sizes, Kind::READS, 4, 1),
+            threads: 1,
+            way: Way::IoUring,
+            access: Access::Direct,
+            buffers: Buffers::Registered,
+            ring,
+        };
+        let durable = |method| {
+            let access = Access::Direct;
+            Task::Durable(DurablePoint { method, access, request_bytes: 4096, space: Space::Zeroed })
+        };
+        let polled = Ring { setup: Setup::SubmissionPolling, ..Ring::default() };
+        calibration.tasks = vec![
+            result(Task::Point(point(Ring::default())), &[2302, 2300, 2310], 430),
+            result(Task::Point(point(polled)), &[2302, 1300, 2310], 430),
+            result(durable(DurableMethod::None), &[9000, 9010, 9020], 20),
+            result(durable(DurableMethod::Fdatasync), &[6000, 6010, 6020], 160),
+        ];
+        verdict::judge(&mut calibration.tasks, &place().1);
+        insta::assert_snapshot!(intervals(&calibration));
     }
 }

@@ -18,23 +18,22 @@
 //! The plain write is measured as a method of its own, because the cost of a flush
 //! is a difference.
 //!
-//! Limits: one log, one writer: group commit is the log writer's business. Writes
-//! linked to their sync in a ring need requests that `plumb-io` does not have.
+//! Limits: one log, one writer, one write at a time: group commit is the log writer's
+//! business.
 
 mod log;
 
 pub(crate) use log::Logs;
 
 use crate::evidence::Traffic;
-use crate::home::Home;
 use crate::lane::stamp;
 use crate::random::Random;
-use crate::watch::Guard;
+use crate::runner::Runner;
 use crate::{Access, CalibrateError, Evidence, LoadMeasurement, Measurement};
 use log::LogFile;
-use plumb_events::{Event, Recorder, SessionKind, clock, now};
-use plumb_io::Arena;
-use plumb_io::device::{DeviceDescription, DirectIoSupport};
+use plumb_events::{Recorder, SessionKind, now};
+use plumb_io::device::{DeviceDescription, DirectIoSupport, RingPart};
+use plumb_io::{Arena, RingSetup, receipt};
 use plumb_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -51,18 +50,27 @@ pub enum DurableMethod {
     Fsync,
     /// A file that is open with `O_DSYNC`.
     ODsync,
-    /// A write with `RWF_DSYNC`.
+    /// A file that is open with `O_SYNC`.
+    OSync,
+    /// A write with `RWF_DSYNC`, by pwritev2.
     RwfDsync,
+    /// The same through a ring.
+    RingRwfDsync,
+    /// A write and an fdatasync through a ring, linked: one system call for both.
+    RingLinked,
 }
 
 impl DurableMethod {
     /// Every way, the plain write first.
-    pub const ALL: [DurableMethod; 5] = [
+    pub const ALL: [DurableMethod; 8] = [
         DurableMethod::None,
         DurableMethod::Fdatasync,
         DurableMethod::Fsync,
         DurableMethod::ODsync,
+        DurableMethod::OSync,
         DurableMethod::RwfDsync,
+        DurableMethod::RingRwfDsync,
+        DurableMethod::RingLinked,
     ];
 
     /// The name, as a reader of manual pages knows it.
@@ -73,8 +81,16 @@ impl DurableMethod {
             DurableMethod::Fdatasync => "fdatasync",
             DurableMethod::Fsync => "fsync",
             DurableMethod::ODsync => "O_DSYNC",
+            DurableMethod::OSync => "O_SYNC",
             DurableMethod::RwfDsync => "RWF_DSYNC",
+            DurableMethod::RingRwfDsync => "RWF_DSYNC by ring",
+            DurableMethod::RingLinked => "linked fdatasync by ring",
         }
+    }
+
+    /// Whether it needs a ring.
+    pub(crate) const fn by_ring(self) -> bool {
+        matches!(self, DurableMethod::RingRwfDsync | DurableMethod::RingLinked)
     }
 }
 
@@ -105,6 +121,10 @@ impl DurablePoint {
     /// Why this cannot be measured on a device.
     #[must_use]
     pub fn refusal(&self, device: &DeviceDescription) -> Option<String> {
+        let ring = device.io_uring.refusal(RingPart::Setup(RingSetup::Plain));
+        if let Some((why, cure)) = ring.filter(|_| self.method.by_ring()) {
+            return Some(format!("no io_uring: {why}; {cure}"));
+        }
         if self.access == Access::Buffered {
             return None;
         }
@@ -134,33 +154,30 @@ const RAMP_PARTS: u64 = 8;
 
 /// Writes durably, one after the other, for `time`.
 pub(crate) fn run(
-    home: &Home,
-    logs: &Logs,
+    runner: &Runner<'_>,
     point: DurablePoint,
     mut random: Random,
     time: Nanos,
-    guard: &Guard<'_>,
 ) -> Result<Measurement, CalibrateError> {
-    let log = LogFile::open(home, logs, point)?;
     let recorder = Recorder::new();
     let session = recorder.session("calibration log writer", SessionKind::Foreground);
+    let mut log = LogFile::open(runner.home, runner.logs, point)?;
     let (_arena, mut buffers) = Arena::buffers(point.request_bytes as usize, 1)?;
-    let Some(buffer) = buffers.first_mut() else { unreachable!("one was asked for") };
-    random.fill(buffer);
+    let Some(mut buffer) = buffers.pop() else { unreachable!("one was asked for") };
+    random.fill(&mut buffer);
     let (mut number, mut load, mut writes) = (random.word(), LoadMeasurement::default(), 0);
-    let begin_cpu = clock::thread_cpu();
+    let effort = runner.effort.read();
     let mut at = now();
     let mut measured_from = at + Nanos(time.0 / RAMP_PARTS);
     let end = measured_from + time;
     while at < end && log.has_room(writes) {
         if writes % 64 == 0 {
-            guard.check()?;
+            runner.guard.check()?;
         }
-        stamp(buffer, &mut number);
+        stamp(&mut buffer, &mut number);
         let begin = now();
-        log.write(buffer, writes)?;
+        buffer = log.write(&session, buffer, writes)?;
         at = now();
-        session.waited(Event::DirectPathSync, begin, at);
         writes += 1;
         if begin >= measured_from {
             load.writes += 1;
@@ -170,11 +187,13 @@ pub(crate) fn run(
             measured_from = measured_from.max(at);
         }
     }
-    let cpu = clock::thread_cpu().saturating_sub(begin_cpu);
-    log.close(home)?;
+    let effort = runner.effort.read().since(effort);
+    // While the log's ring lives: its workers end with it.
+    let io_wq_workers = receipt::io_wq_workers().unwrap_or(0);
+    log.close(runner.home)?;
     let asked = Traffic { requests: writes, read_bytes: 0, write_bytes: writes * point.request_bytes };
     let syncs = if point.method == DurableMethod::None { 0 } else { writes };
-    let evidence = Evidence { asked, syncs, ..Evidence::default() };
+    let evidence = Evidence { asked, syncs, io_wq_workers, ..Evidence::default() };
     let elapsed_ns = at.saturating_sub(measured_from).0;
-    Ok(Measurement { elapsed_ns, loads: vec![load], cpu_ns: cpu.0, evidence })
+    Ok(Measurement { elapsed_ns, loads: vec![load], cpu_ns: effort.time.0, cycles: effort.cycles, evidence })
 }

@@ -53,13 +53,33 @@ pub enum CalibrateError {
         /// What it may be.
         range: String,
     },
-    /// A log file could not be reached in the way asked for.
-    #[error("cannot {operation} the log {}: {source}", path.display())]
-    Log {
-        /// What was tried, as a verb.
-        operation: &'static str,
+    /// A file is not open in the way asked for.
+    #[error("{} was opened with {asked}, but the kernel has it open with flags {found:o}; choose another --path", path.display())]
+    OpenedOtherwise {
         /// The file.
         path: PathBuf,
+        /// What was asked for.
+        asked: String,
+        /// All flags that the kernel names.
+        found: u32,
+    },
+    /// What the kernel knows of a file could not be read.
+    #[error("cannot read what the kernel knows of {}: {source}; /proc must be mounted", path.display())]
+    Receipt {
+        /// The file.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// Threads that belong together could not all be started.
+    #[error(
+        "only {started} of {wanted} threads of a measurement could be started: {source}; raise ulimit -u, or the container's limit on processes"
+    )]
+    Threads {
+        /// Those that could.
+        started: usize,
+        /// Those that it takes.
+        wanted: usize,
         /// What the kernel said.
         source: io::Error,
     },

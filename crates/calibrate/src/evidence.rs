@@ -73,6 +73,9 @@ pub struct Evidence {
     pub ring_requests: u64,
     /// Of these, with registered buffers.
     pub ring_fixed_requests: u64,
+    /// Of these, to registered files.
+    #[serde(default)]
+    pub ring_fixed_file_requests: u64,
 }
 
 impl Evidence {

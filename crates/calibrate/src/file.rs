@@ -19,7 +19,7 @@ use crate::watch::Guard;
 use crate::{Access, CalibrateError};
 use plumb_events::{Event, IoStream, Recorder, SessionKind, now};
 use plumb_io::device::{DeviceDescription, DirectIoSupport};
-use plumb_io::{Arena, DirectIo, File, Method, Operation, Request, receipt};
+use plumb_io::{Arena, DirectIo, Durability, File, Method, Operation, Request, receipt};
 use plumb_units::{Bytes, Nanos};
 use std::path::Path;
 use std::sync::Arc;
@@ -97,6 +97,9 @@ pub(crate) struct CalibrationFile {
 }
 
 impl CalibrationFile {
+    /// Its name in its home.
+    pub(crate) const NAME: &'static str = "data";
+
     /// Makes it in `home`, of `length` or as far as `time_max` allows.
     pub(crate) fn create(
         home: &Home,
@@ -104,9 +107,11 @@ impl CalibrationFile {
         length: Bytes,
         filling: &Filling<'_>,
     ) -> Result<CalibrationFile, CalibrateError> {
-        let buffered = Arc::new(home.create_file("data", DirectIo::Off)?);
+        let buffered = Arc::new(home.create_file(CalibrationFile::NAME, DirectIo::Off)?);
         let direct = match direct {
-            DirectIoSupport::Yes { .. } => Some(Arc::new(home.reopen(&buffered, DirectIo::Required)?)),
+            DirectIoSupport::Yes { .. } => {
+                Some(Arc::new(home.reopen(&buffered, DirectIo::Required, Durability::OnSync)?))
+            }
             DirectIoSupport::No { .. } => None,
         };
         let written = filling.fill(direct.as_ref().unwrap_or(&buffered), length)?;

@@ -1,9 +1,19 @@
 //! Made-up results, so that what follows from results can be tested without a disk.
 
-use crate::evidence::Traffic;
-use crate::{Evidence, LatencyHistogram, LoadMeasurement, Measurement, Repeat, Task, TaskResult};
+use crate::durable::Logs;
+use crate::effort::EffortMeter;
+use crate::evidence::{DeviceMeter, Traffic};
+use crate::file::{CalibrationFile, Filling};
+use crate::home::Home;
+use crate::runner::Runner;
+use crate::watch::Guard;
+use crate::{
+    Calibration, Environment, Estimate, Evidence, Figure, FigureKind, LatencyHistogram, LoadMeasurement,
+    Measurement, Mode, Pattern, ReadCost, Repeat, Rung, RungState, SCHEMA_VERSION, Task, TaskResult, Warning,
+};
 use plumb_io::device::{self, DeviceDescription};
-use plumb_units::Nanos;
+use plumb_io::{Disk, Method, MethodKind};
+use plumb_units::{Bytes, Nanos};
 use tempfile::TempDir;
 
 /// A directory beside the test program, for the system's own may be in memory, and what lies under it.
@@ -12,6 +22,26 @@ pub(crate) fn place() -> (TempDir, DeviceDescription) {
     let directory = tempfile::tempdir_in(program.parent().expect("in a directory")).expect("a directory");
     let device = device::describe(directory.path()).expect("a description");
     (directory, device)
+}
+
+/// Lends a runner with a small file and small logs under a place.
+pub(crate) fn with_runner(device: &DeviceDescription, use_it: impl FnOnce(&Runner<'_>)) {
+    let (guard, meter, effort) = (Guard::new(&()), DeviceMeter::of(device), EffortMeter::start());
+    let home = Home::create(Disk::Kernel, &device.path).expect("a home");
+    let method = Method::start(MethodKind::Threads, 8).expect("a method");
+    let filling = Filling { method: &method, seed: 1, time_max: Nanos(u64::MAX), guard: &guard };
+    let length = Bytes(16 * Bytes::M);
+    let file = CalibrationFile::create(&home, &device.direct_io, length, &filling).expect("a file");
+    let logs = Logs::create(&home, Bytes(Bytes::M), &guard).expect("logs");
+    use_it(&Runner {
+        home: &home,
+        file: &file,
+        logs: &logs,
+        meter: &meter,
+        effort: &effort,
+        guard: &guard,
+        seed: 1,
+    });
 }
 
 /// A result of one load whose repeats had these many requests in one second, each of
@@ -42,9 +72,85 @@ pub(crate) fn result(task: Task, requests: &[u64], micros: u64) -> TaskResult {
             span_ns: 1_000_000_000,
             ..Evidence::default()
         };
-        let measurement =
-            Measurement { elapsed_ns: 1_000_000_000, loads: vec![load], cpu_ns: requests * 3000, evidence };
+        let measurement = Measurement {
+            elapsed_ns: 1_000_000_000,
+            loads: vec![load],
+            cpu_ns: requests * 3000,
+            cycles: None,
+            evidence,
+        };
         result.repeats.push(Repeat { round, order: round, begin_ns: 0, measurement });
     }
     result
+}
+
+fn estimate(values: &[f64]) -> Estimate {
+    Estimate::of(values, 0.1).expect("there are values")
+}
+
+/// A calibration of three figures and a ladder of three rungs, without tasks.
+pub(crate) fn calibration() -> Calibration {
+    let environment = Environment {
+        device: "vda".to_string(),
+        disk_bytes: Some(256 * Bytes::G),
+        file_system: "ext4".to_string(),
+        kernel: "6.18.0".to_string(),
+        path: "/data".to_string(),
+        method: "io_uring".to_string(),
+        direct: true,
+        processors: 2,
+        virtual_disk: true,
+        date: "2026-01-02 03:04".to_string(),
+    };
+    let of = |kind, values: &[f64], at: &str| Figure { kind, estimate: estimate(values), at: at.to_string() };
+    let measured = |iops, cpu| RungState::Measured {
+        iops: estimate(&[iops; 3]),
+        mb_per_second: estimate(&[iops / 128.0; 3]),
+        cpu_micros: estimate(&[cpu; 3]),
+        cycles: None,
+        note: None,
+    };
+    let rung = |name: &str, state| Rung { name: name.to_string(), state };
+    let refused =
+        RungState::Refused { why: "the disk has no polled queues".to_string(), cure: String::new() };
+    Calibration {
+        schema_version: SCHEMA_VERSION,
+        environment,
+        mode: Mode::Quick,
+        seed: 7,
+        size_small: 8192,
+        size_large: Bytes::M,
+        matrix_write_percent: 0,
+        matrix_large_pattern: Pattern::Random,
+        max_latency_ns: 10_000_000,
+        file_bytes: 2 * Bytes::G,
+        task_time_ns: 150_000_000,
+        elapsed_ns: 26_900_000_000,
+        figures: vec![
+            of(FigureKind::SmallReadLatency, &[50.1, 50.2, 51.0], "8K random read x1"),
+            of(FigureKind::SmallReadIops, &[75_000.0; 9], "depth 64, 2 threads; 97% at 32"),
+            of(FigureKind::SequentialRead, &[1200.0, 1210.0, 1500.0], "1M sequential read x8"),
+        ],
+        ladder_small: vec![
+            rung("sync", measured(60_000.0, 5.0)),
+            rung("io_uring", measured(75_000.0, 2.9)),
+            rung("+ IOPOLL", refused),
+        ],
+        ladder_large: Vec::new(),
+        read_cost: Some(ReadCost {
+            start_micros: estimate(&[45.0; 3]),
+            mb_per_second: estimate(&[1228.8; 3]),
+            measured: Vec::new(),
+        }),
+        plausibility: Some("4K write, fdatasync, zeroed log takes 160 us, 140 us of it the sync".to_string()),
+        warnings: vec![Warning::OtherLoad {
+            busy_rounds: 2,
+            requests_per_second: 812.0,
+            tasks: 5,
+            bytes_per_second: 3e8,
+        }],
+        cycles_refused: Some("this processor offers no cycle counter".to_string()),
+        refused: Vec::new(),
+        tasks: Vec::new(),
+    }
 }

@@ -11,7 +11,7 @@
 //! finds such directories, and removes none.
 
 use crate::CalibrateError;
-use plumb_io::{Access, DirectIo, Disk, File, IoError};
+use plumb_io::{Access, DirectIo, Disk, Durability, File, IoError};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -50,6 +50,11 @@ impl Home {
         Ok(Home { disk, directory, files: Mutex::default() })
     }
 
+    /// Where a file of this name lies.
+    pub(crate) fn path_of(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+
     #[cfg(test)]
     pub(crate) fn directory(&self) -> &Path {
         &self.directory
@@ -62,16 +67,21 @@ impl Home {
 
     /// Creates a file, which must not exist (H1).
     pub(crate) fn create_file(&self, name: &str, direct: DirectIo) -> Result<File, IoError> {
-        let path = self.directory.join(name);
+        let path = self.path_of(name);
         let file = self.disk.open(&path, Access::Create, direct)?;
         self.files.lock().unwrap_or_else(PoisonError::into_inner).push(path);
         Ok(file)
     }
 
     /// Opens a file of its own once more, in another way.
-    pub(crate) fn reopen(&self, file: &File, direct: DirectIo) -> Result<File, IoError> {
+    pub(crate) fn reopen(
+        &self,
+        file: &File,
+        direct: DirectIo,
+        durability: Durability,
+    ) -> Result<File, IoError> {
         assert!(file.path().starts_with(&self.directory), "H1: only files of this home are opened");
-        self.disk.open(file.path(), Access::Write, direct)
+        self.disk.open_durable(file.path(), Access::Write, direct, durability)
     }
 
     /// Removes one of its files before the end.

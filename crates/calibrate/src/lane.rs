@@ -19,11 +19,13 @@
 //! out; each repeat of a point draws others. Each 4 KiB of a write carries a number
 //! of its own, so that no device can store two of them as one.
 
+use crate::effort::{Effort, EffortMeter};
 use crate::evidence::Traffic;
 use crate::random::Random;
+use crate::team::Window;
 use crate::watch::Guard;
-use crate::{Buffers, CalibrateError, Load, LoadMeasurement, Pattern, Way};
-use plumb_events::{Event, IoStream, Session, clock, now};
+use crate::{Buffers, CalibrateError, Files, Load, LoadMeasurement, Pattern, Point};
+use plumb_events::{Event, IoStream, Session, now};
 use plumb_io::{Arena, Channel, File, IoBuffer, Method, Operation, Request, receipt};
 use plumb_units::Nanos;
 use std::ops::Range;
@@ -52,15 +54,6 @@ pub(crate) struct Part {
     pub units: u64,
 }
 
-/// When is measured.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Window {
-    /// After the ramp.
-    pub begin: Nanos,
-    /// At the end.
-    pub end: Nanos,
-}
-
 /// What a lane came to.
 #[derive(Debug)]
 pub(crate) struct LaneResult {
@@ -68,8 +61,8 @@ pub(crate) struct LaneResult {
     pub loads: Vec<LoadMeasurement>,
     /// All requests, ramp and drain included.
     pub asked: Traffic,
-    /// Processor time from the first request to the last.
-    pub cpu: Nanos,
+    /// What the process had cost when its last request had completed.
+    pub effort: Effort,
     pub io_wq_workers: usize,
 }
 
@@ -123,7 +116,6 @@ pub(crate) struct Lane<'a> {
     file: &'a Arc<File>,
     guard: &'a Guard<'a>,
     parts: Vec<Part>,
-    cpu_clock: fn() -> Nanos,
 
     // Its state.
     channel: Channel,
@@ -141,7 +133,7 @@ impl<'a> Lane<'a> {
         file: &'a Arc<File>,
         guard: &'a Guard<'a>,
         method: &Method,
-        buffers: Buffers,
+        point: &Point,
         parts: Vec<Part>,
         mut random: Random,
     ) -> Result<Lane<'a>, CalibrateError> {
@@ -154,26 +146,24 @@ impl<'a> Lane<'a> {
             }
             arenas.push(arena);
         }
-        let registered: Vec<&Arena> = match buffers {
+        let registered: Vec<&Arena> = match point.buffers {
             Buffers::Registered => arenas.iter().collect(),
             Buffers::Ordinary => Vec::new(),
         };
+        let files: &[&Arc<File>] = match point.ring.files {
+            Files::Registered => &[file],
+            Files::Ordinary => &[],
+        };
         let loads = parts.iter().map(|part| part.load_index + 1).max().unwrap_or(0);
         Ok(Lane {
-            channel: method.channel(&registered)?,
+            channel: method.channel_to(files, &registered)?,
             places: parts.iter().map(|part| Places::draw(part, &mut random)).collect(),
             slots: Vec::with_capacity(idle.len()),
             stamp: random.word(),
-            // The pool's workers and not the lane move its bytes: only the process knows their time.
-            cpu_clock: if Way::from(method.kind()) == Way::Threads {
-                clock::process_cpu
-            } else {
-                clock::thread_cpu
-            },
             result: LaneResult {
                 loads: vec![LoadMeasurement::default(); loads],
                 asked: Traffic::default(),
-                cpu: Nanos(0),
+                effort: Effort::default(),
                 io_wq_workers: 0,
             },
             session,
@@ -185,8 +175,7 @@ impl<'a> Lane<'a> {
     }
 
     /// Keeps its requests outstanding until the window ends.
-    pub(crate) fn run(mut self, window: Window) -> Result<LaneResult, CalibrateError> {
-        let begin_cpu = (self.cpu_clock)();
+    pub(crate) fn run(mut self, window: Window, effort: &EffortMeter) -> Result<LaneResult, CalibrateError> {
         for (part, buffer) in std::mem::take(&mut self.idle) {
             let slot = Slot { part, begin: Nanos(0), operation: Operation::Read };
             self.slots.push(slot);
@@ -208,7 +197,7 @@ impl<'a> Lane<'a> {
                 looked = at;
             }
         }
-        self.result.cpu = (self.cpu_clock)().saturating_sub(begin_cpu);
+        self.result.effort = effort.read();
         // While the channel lives: its workers end with it.
         self.result.io_wq_workers = receipt::io_wq_workers().unwrap_or(0);
         Ok(self.result)
@@ -220,7 +209,7 @@ impl<'a> Lane<'a> {
         let load = &mut self.result.loads[self.parts[slot.part].load_index];
         match slot.operation {
             Operation::Read => load.reads += 1,
-            Operation::Write => load.writes += 1,
+            _ => load.writes += 1,
         }
         load.latency.add(at.saturating_sub(slot.begin));
     }
@@ -236,10 +225,10 @@ impl<'a> Lane<'a> {
                 self.result.asked.read_bytes += bytes;
                 (Event::DirectPathRead, IoStream::Probe)
             }
-            Operation::Write => {
+            _ => {
                 self.result.asked.write_bytes += bytes;
                 stamp(&mut buffer, &mut self.stamp);
-                (Event::DirectPathWrite, IoStream::DataWrites)
+                (Event::DirectPathWrite, IoStream::ProbeWrites)
             }
         };
         let request = Request {

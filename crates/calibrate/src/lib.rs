@@ -31,11 +31,13 @@ mod point;
 mod watch;
 
 mod durable;
+mod effort;
 mod file;
 mod home;
 mod lane;
 mod rounds;
 mod runner;
+mod team;
 
 mod evidence;
 mod measurement;
@@ -73,9 +75,9 @@ pub use home::leftovers;
 pub use ladder::{Rung, RungState};
 pub use matrix::{Matrix, MatrixCell};
 pub use measurement::{LoadMeasurement, Measurement, Repeat};
-pub use options::{Advanced, Mode, Options};
-pub use plan::{Plan, Task};
-pub use point::{Access, Buffers, Load, Pattern, Point, Way};
+pub use options::{Advanced, Cells, Mode, Options};
+pub use plan::{Plan, RefusedTask, Task};
+pub use point::{Access, Buffers, Files, Load, Pattern, Point, Ring, Setup, Way};
 pub use read_cost::ReadCost;
 pub use results::TaskResult;
 pub use verdict::{Source, Verdict};

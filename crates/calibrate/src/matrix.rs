@@ -1,8 +1,7 @@
 //! The small x large matrix, as ORION lays it out: a row for each number of large
 //! requests outstanding, a column for each number of small ones.
 
-use crate::plan::cell;
-use crate::results::find;
+use crate::plan::{Kind, cell};
 use crate::{Estimate, Load, Point, TaskResult};
 use plumb_units::Bytes;
 
@@ -32,25 +31,37 @@ pub struct Matrix {
     pub cells: Vec<MatrixCell>,
 }
 
+/// What the cells of a matrix have in common.
+#[derive(Debug)]
+pub(crate) struct Scheme {
+    /// The method, and all else that is no load.
+    pub like: Point,
+    /// The bytes of a small and of a large request.
+    pub sizes: (Bytes, Bytes),
+    /// What the requests are.
+    pub kind: Kind,
+}
+
+impl Scheme {
+    /// The numbers of large and small requests of the cell that a task measures, if it does.
+    pub(crate) fn place(&self, result: &TaskResult) -> Option<(usize, usize)> {
+        let point = result.point()?;
+        let count = |size: Bytes| {
+            let load = point.loads.iter().find(|load: &&Load| load.request_bytes == size.0);
+            load.map_or(0, |load| load.outstanding)
+        };
+        let (small, large) = (count(self.sizes.0), count(self.sizes.1));
+        let loads = cell(self.sizes, self.kind, small, large);
+        (*point == Point { loads, ..self.like.clone() }).then_some((large, small))
+    }
+}
+
 impl Matrix {
-    /// The cells among results that are like `like`, but for their loads.
-    pub(crate) fn of(
-        results: &[TaskResult],
-        like: &Point,
-        sizes: (Bytes, Bytes),
-        write_percent: u8,
-    ) -> Matrix {
+    /// The cells among results.
+    pub(crate) fn of(results: &[TaskResult], scheme: &Scheme) -> Matrix {
         let mut matrix = Matrix::default();
-        for result in results {
-            let Some(point) = result.point() else { continue };
-            let count = |size: Bytes| {
-                let load = point.loads.iter().find(|load: &&Load| load.request_bytes == size.0);
-                load.map_or(0, |load| load.outstanding)
-            };
-            let (small, large) = (count(sizes.0), count(sizes.1));
-            let loads = cell(sizes.0, sizes.1, write_percent, small, large);
-            let wanted = Point { loads, ..like.clone() };
-            if find(results, &wanted).is_some_and(|found| std::ptr::eq(found, result)) {
+        for result in results.iter().filter(|result| !result.repeats.is_empty()) {
+            if let Some((large, small)) = scheme.place(result) {
                 matrix.cells.push(measured(result, small, large));
             }
         }

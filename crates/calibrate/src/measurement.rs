@@ -36,8 +36,12 @@ pub struct Measurement {
     pub elapsed_ns: u64,
     /// One for each load.
     pub loads: Vec<LoadMeasurement>,
-    /// Processor time of the threads that made the requests, ramp included.
+    /// Processor time of the process, kernel threads for its rings included, from the
+    /// first request of the ramp to the last completion.
     pub cpu_ns: u64,
+    /// Processor cycles of the same; `None` where nothing counts them.
+    #[serde(default)]
+    pub cycles: Option<u64>,
     /// What the system saw of it.
     pub evidence: Evidence,
 }
@@ -61,6 +65,13 @@ impl Measurement {
     pub fn cpu_micros(&self) -> Option<f64> {
         let requests = self.evidence.asked.requests;
         (requests > 0).then(|| Nanos(self.cpu_ns).micros() / requests as f64)
+    }
+
+    /// Processor cycles a request; `None` of none, or where nothing counts them.
+    #[must_use]
+    pub fn cycles_a_request(&self) -> Option<f64> {
+        let (requests, cycles) = (self.evidence.asked.requests, self.cycles?);
+        (requests > 0).then(|| cycles as f64 / requests as f64)
     }
 }
 

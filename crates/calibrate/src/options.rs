@@ -1,6 +1,7 @@
 //! What the caller may choose, and what is chosen for it.
 
-use crate::CalibrateError;
+use crate::plan::{LARGE_COUNTS, SMALL_COUNTS};
+use crate::{CalibrateError, Pattern};
 use plumb_io::MethodKind;
 use plumb_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
@@ -82,15 +83,138 @@ impl FromStr for Mode {
     }
 }
 
+/// Which cells of the matrix of small and large requests are measured. The words are
+/// ORION's: a row has one number of large requests, a column one of small ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cells {
+    /// Small requests alone and large requests alone: the first row and the first column.
+    Basic,
+    /// Every cell.
+    Detailed,
+    /// One cell: `num_small` by `num_large`.
+    Point,
+    /// One column: `num_small`, with every number of large requests.
+    Col,
+    /// One row: `num_large`, with every number of small requests.
+    Row,
+    /// Every cell up to `num_small` by `num_large`.
+    Max,
+}
+
+impl Cells {
+    /// Every choice, the usual one first.
+    pub const ALL: [Cells; 6] =
+        [Cells::Basic, Cells::Detailed, Cells::Point, Cells::Col, Cells::Row, Cells::Max];
+
+    /// The name that `--matrix` takes.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Cells::Basic => "basic",
+            Cells::Detailed => "detailed",
+            Cells::Point => "point",
+            Cells::Col => "col",
+            Cells::Row => "row",
+            Cells::Max => "max",
+        }
+    }
+
+    const fn takes_small(self) -> bool {
+        matches!(self, Cells::Point | Cells::Col | Cells::Max)
+    }
+
+    const fn takes_large(self) -> bool {
+        matches!(self, Cells::Point | Cells::Row | Cells::Max)
+    }
+}
+
+impl FromStr for Cells {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Cells, ()> {
+        Self::ALL.into_iter().find(|cells| cells.name() == text).ok_or(())
+    }
+}
+
 /// The points of an advanced run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Advanced {
     /// How many in a hundred requests are writes.
     pub write_percent: u8,
-    /// Outstanding small requests: the columns of the matrix, 0 for none.
-    pub num_small: Vec<usize>,
-    /// Outstanding large requests: the rows of the matrix, 0 for none.
-    pub num_large: Vec<usize>,
+    /// The order of the large requests; small ones are random.
+    pub large_pattern: Pattern,
+    /// Which cells of the matrix.
+    pub cells: Cells,
+    /// Small requests outstanding: of the one column, or at most.
+    pub num_small: Option<usize>,
+    /// Large requests outstanding: of the one row, or at most.
+    pub num_large: Option<usize>,
+}
+
+impl Advanced {
+    /// The cells as numbers of small and of large requests outstanding.
+    pub(crate) fn cells(&self) -> Vec<(usize, usize)> {
+        let (small, large) = (self.num_small.unwrap_or(0), self.num_large.unwrap_or(0));
+        let product = |small: &[usize], large: &[usize]| -> Vec<(usize, usize)> {
+            large.iter().flat_map(|large| small.iter().map(|small| (*small, *large))).collect()
+        };
+        let (all_small, all_large) = (counts(&SMALL_COUNTS, None), counts(&LARGE_COUNTS, None));
+        match self.cells {
+            Cells::Basic => {
+                let mut cells = product(&all_small, &[0]);
+                cells.extend(product(&[0], &all_large));
+                cells
+            }
+            Cells::Detailed => product(&all_small, &all_large),
+            Cells::Point => vec![(small, large)],
+            Cells::Col => product(&[small], &all_large),
+            Cells::Row => product(&all_small, &[large]),
+            Cells::Max => product(&counts(&SMALL_COUNTS, Some(small)), &counts(&LARGE_COUNTS, Some(large))),
+        }
+    }
+
+    fn check(&self) -> Result<(), CalibrateError> {
+        let percent = self.write_percent;
+        refuse_unless(percent <= 100, "write", percent.to_string(), "0 to 100")?;
+        let asked = [
+            ("num_small", self.num_small, self.cells.takes_small(), "point, col and max"),
+            ("num_large", self.num_large, self.cells.takes_large(), "point, row and max"),
+        ];
+        for (option, number, taken, takers) in asked {
+            let matrix = self.cells.name();
+            match (number, taken) {
+                (Some(number), true) => {
+                    let fits = number <= OUTSTANDING_MAX;
+                    refuse_unless(fits, option, number.to_string(), "0 to 1024 outstanding requests")?;
+                }
+                (Some(number), false) => {
+                    let range = format!("the matrix {matrix} takes none; {takers} do");
+                    refuse_unless(false, option, number.to_string(), &range)?;
+                }
+                (None, true) => {
+                    let range = format!("it needs {}", option.replace('_', "-"));
+                    refuse_unless(false, "matrix", matrix.to_string(), &range)?;
+                }
+                (None, false) => {}
+            }
+        }
+        let none = self.cells().iter().all(|cell| *cell == (0, 0));
+        refuse_unless(
+            !none,
+            "num_small",
+            "0".to_string(),
+            "with no large requests there is nothing to measure",
+        )
+    }
+}
+
+/// Zero and the usual numbers: all of them, or those below `most` and `most` itself.
+fn counts(usual: &[usize], most: Option<usize>) -> Vec<usize> {
+    let below = |count: &usize| most.is_none_or(|most| *count < most);
+    let mut counts: Vec<usize> = std::iter::once(0).chain(usual.iter().copied()).filter(below).collect();
+    counts.extend(most);
+    counts
 }
 
 /// What the caller may choose.
@@ -126,7 +250,13 @@ impl Options {
     pub fn new(mode: Mode, seed: u64, date: impl Into<String>) -> Options {
         Options {
             mode,
-            advanced: Advanced { write_percent: 0, num_small: vec![0, 1, 4, 16], num_large: vec![0, 1, 4] },
+            advanced: Advanced {
+                write_percent: 0,
+                large_pattern: Pattern::Random,
+                cells: Cells::Basic,
+                num_small: None,
+                num_large: None,
+            },
             size_small: Bytes(8 * Bytes::K),
             size_large: Bytes(Bytes::M),
             file_size: None,
@@ -144,8 +274,13 @@ impl Options {
             let fits = (512..=16 * Bytes::M).contains(&bytes.0) && bytes.0.is_power_of_two();
             refuse_unless(fits, option, bytes.as_setting(), "a power of two from 512 to 16M")?;
         }
-        let ordered = self.size_small <= self.size_large;
-        refuse_unless(ordered, "size_small", self.size_small.as_setting(), "at most size_large")?;
+        let (small, large) = (self.size_small.as_setting(), self.size_large.as_setting());
+        refuse_unless(
+            self.size_small < self.size_large,
+            "size_small",
+            small,
+            &format!("less than size_large ({large})"),
+        )?;
         if let Some(bytes) = self.file_size {
             let wanted = Bytes(FILE_REQUESTS_MIN * self.size_large.0);
             let range = format!("at least {} ({FILE_REQUESTS_MIN} large requests)", wanted.as_setting());
@@ -155,20 +290,7 @@ impl Options {
             let fits = (DURATION_MIN..=DURATION_MAX).contains(&duration);
             refuse_unless(fits, "duration", duration.to_string(), "1 ms to 1 hour")?;
         }
-        let percent = self.advanced.write_percent;
-        refuse_unless(percent <= 100, "write_percent", percent.to_string(), "0 to 100")?;
-        for (option, numbers) in
-            [("num_small", &self.advanced.num_small), ("num_large", &self.advanced.num_large)]
-        {
-            let most = numbers.iter().copied().max().unwrap_or(0);
-            refuse_unless(
-                most <= OUTSTANDING_MAX,
-                option,
-                most.to_string(),
-                "0 to 1024 outstanding requests",
-            )?;
-        }
-        Ok(())
+        self.advanced.check()
     }
 }
 
@@ -181,4 +303,46 @@ const OUTSTANDING_MAX: usize = 1024;
 
 fn refuse_unless(fits: bool, option: &'static str, value: String, range: &str) -> Result<(), CalibrateError> {
     if fits { Ok(()) } else { Err(CalibrateError::Option { option, value, range: range.to_string() }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(cells: Cells, numbers: (Option<usize>, Option<usize>), expected: Result<usize, &str>) {
+        let advanced = Advanced {
+            cells,
+            num_small: numbers.0,
+            num_large: numbers.1,
+            ..Options::new(Mode::Advanced, 1, "").advanced
+        };
+        let found =
+            advanced.check().map(|()| advanced.cells().iter().filter(|cell| **cell != (0, 0)).count());
+        assert_eq!(found.map_err(|error| error.to_string()), expected.map_err(str::to_string), "{cells:?}");
+    }
+
+    #[test]
+    fn the_matrix_is_orions() {
+        check(Cells::Basic, (None, None), Ok(8 + 5));
+        check(Cells::Detailed, (None, None), Ok(9 * 6 - 1));
+        check(Cells::Point, (Some(3), Some(2)), Ok(1));
+        check(Cells::Col, (Some(3), None), Ok(6));
+        check(Cells::Row, (None, Some(0)), Ok(8));
+        check(Cells::Max, (Some(3), Some(1)), Ok(4 * 2 - 1));
+        check(Cells::Max, (Some(200), Some(0)), Ok(9));
+    }
+
+    #[test]
+    fn numbers_that_do_not_belong_to_a_matrix_are_refused() {
+        let taken = "num_large = 2 is not possible: the matrix col takes none; point, row and max do";
+        check(Cells::Col, (Some(1), Some(2)), Err(taken));
+        check(Cells::Point, (None, Some(2)), Err("matrix = point is not possible: it needs num-small"));
+        check(
+            Cells::Max,
+            (Some(2000), Some(2)),
+            Err("num_small = 2000 is not possible: 0 to 1024 outstanding requests"),
+        );
+        let nothing = "num_small = 0 is not possible: with no large requests there is nothing to measure";
+        check(Cells::Point, (Some(0), Some(0)), Err(nothing));
+    }
 }

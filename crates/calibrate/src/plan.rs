@@ -8,18 +8,24 @@
 //! large             1 and all threads     the same, + writes       quick simple dss normal
 //! matrix            -                     9 x 5, read              normal; advanced: as asked
 //! hot zone          1 point               the same                 all but advanced
-//! ladder            small                 small and large          all but advanced
-//! read cost         4 sizes               5 sizes                  all but advanced
-//! durable writes    4K, 12 kinds          512 B to 1M, 68 kinds    quick oltp normal
+//! ladder            small, 8 rungs        small and large          all but advanced
+//! read cost         5 sizes               the same                 all but advanced
+//! durable writes    4K, 14 kinds          512 B to 1M, 100 kinds   quick oltp normal
 //! ```
 //!
 //! A mode has a time budget and not a time per task: what is left after the file
 //! is made is dealt out to all tasks alike, `REPEATS_MIN` times each, and a fifth
-//! is kept for further repeats of what has not settled. Quick: 41 tasks,
-//! (27 - 4) s * 0.8 / (41 * 3) = 150 ms each; normal: about 150 tasks, 1.0 s each.
+//! is kept for further repeats of what has not settled. Quick: 48 tasks,
+//! (27 - 4) s * 0.8 / (48 * 3) = 128 ms each, 100 of them measured; normal: about 200
+//! tasks, 0.7 s each.
+//!
+//! What cannot be measured here stands beside the tasks with the reason.
 
 use crate::estimate::REPEATS_MIN;
-use crate::{Access, Buffers, DurableMethod, DurablePoint, Load, Mode, Options, Pattern, Point, Space, Way};
+use crate::ladder::Step;
+use crate::{
+    Access, Buffers, DurableMethod, DurablePoint, Load, Mode, Options, Pattern, Point, Ring, Space, Way,
+};
 use plumb_io::device::DeviceDescription;
 use plumb_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
@@ -49,8 +55,10 @@ impl fmt::Display for Task {
 pub(crate) struct Terrain<'a> {
     /// The method that all points but the ladder's use.
     pub way: Way,
-    /// The methods that work here.
-    pub ways: &'a [Way],
+    /// How its rings are made.
+    pub ring: Ring,
+    /// The rungs of the ladder that work here.
+    pub steps: &'a [Step],
     /// How the file is reached.
     pub access: Access,
     /// Processors.
@@ -66,6 +74,17 @@ pub(crate) struct Terrain<'a> {
 pub struct Plan {
     /// The tasks, each once.
     pub tasks: Vec<Task>,
+    /// What the mode would run and this device cannot do.
+    pub refused: Vec<RefusedTask>,
+}
+
+/// A task that cannot be measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefusedTask {
+    /// What was to be measured.
+    pub task: Task,
+    /// Why it cannot be, and the cure where there is one.
+    pub why: String,
 }
 
 /// What each task costs besides its measurement: threads, rings, buffers, the ramp.
@@ -83,11 +102,12 @@ const HOT_ZONE: Bytes = Bytes(32 * Bytes::M);
 
 impl Plan {
     pub(crate) fn of(options: &Options, terrain: &Terrain<'_>) -> Plan {
-        let mut plan = Plan { tasks: Vec::new() };
+        let mut plan = Plan { tasks: Vec::new(), refused: Vec::new() };
         let small = options.size_small.0;
         if options.mode == Mode::Advanced {
-            let advanced = &options.advanced;
-            plan.matrix(options, terrain, advanced.write_percent, &advanced.num_small, &advanced.num_large);
+            for (small, large) in options.advanced.cells() {
+                plan.cell(options, terrain, Kind::advanced(options), small, large);
+            }
             return plan;
         }
         // These three are in every calibration, so that any two can be compared.
@@ -103,11 +123,11 @@ impl Plan {
             plan.large(options, terrain, Pattern::Sequential, 100);
             if full {
                 plan.large(options, terrain, Pattern::Random, 100);
-                plan.matrix(options, terrain, 0, &[0], &[1, 2, 4, 8, 16]);
+                plan.matrix(options, terrain, &[0], &LARGE_COUNTS);
             }
         }
         if options.mode == Mode::Normal {
-            plan.matrix(options, terrain, 0, &[0, 1, 2, 4, 8, 16, 32, 64, 128], &[0, 1, 2, 4, 8]);
+            plan.matrix(options, terrain, &[0, 1, 2, 4, 8, 16, 32, 64, 128], &[0, 1, 2, 4, 8]);
         }
         plan.hot_zone(small, terrain);
         plan.ladder(small, LADDER_OUTSTANDING, terrain);
@@ -156,21 +176,18 @@ impl Plan {
         self.add(terrain.point(vec![load], terrain.processors.min(LARGE_OUTSTANDING)));
     }
 
-    fn matrix(
-        &mut self,
-        options: &Options,
-        terrain: &Terrain<'_>,
-        write_percent: u8,
-        small: &[usize],
-        large: &[usize],
-    ) {
+    fn matrix(&mut self, options: &Options, terrain: &Terrain<'_>, small: &[usize], large: &[usize]) {
         for large in large {
             for small in small {
-                let cell = cell(options.size_small, options.size_large, write_percent, *small, *large);
-                if !cell.is_empty() {
-                    self.add(terrain.point(cell, 1));
-                }
+                self.cell(options, terrain, Kind::READS, *small, *large);
             }
+        }
+    }
+
+    fn cell(&mut self, options: &Options, terrain: &Terrain<'_>, kind: Kind, small: usize, large: usize) {
+        let loads = cell((options.size_small, options.size_large), kind, small, large);
+        if !loads.is_empty() {
+            self.add(terrain.point(loads, 1));
         }
     }
 
@@ -183,12 +200,9 @@ impl Plan {
     }
 
     fn ladder(&mut self, request_bytes: u64, outstanding: usize, terrain: &Terrain<'_>) {
-        for (way, buffers) in LADDER {
-            if terrain.ways.contains(&way) {
-                let loads = vec![load(Pattern::Random, request_bytes, 0, outstanding)];
-                let access = terrain.access;
-                self.add(Task::Point(Point { loads, threads: 1, way, access, buffers }));
-            }
+        let like = terrain.like(vec![load(Pattern::Random, request_bytes, 0, outstanding)], 1);
+        for step in terrain.steps {
+            self.add(Task::Point(step.point(&like)));
         }
     }
 
@@ -201,17 +215,20 @@ impl Plan {
     fn durable(&mut self, terrain: &Terrain<'_>, full: bool) {
         let Some(device) = terrain.device else { return };
         let sizes: &[u64] = if full { &[512, 4096, 16 << 10, 128 << 10, 1 << 20] } else { &[4096] };
+        let methods: &[DurableMethod] = if full { &DurableMethod::ALL } else { &QUICK_DURABLE };
         for request_bytes in sizes.iter().copied() {
             for access in [Access::Direct, Access::Buffered] {
-                for method in DurableMethod::ALL {
+                for method in methods.iter().copied() {
                     let zeroed = DurablePoint { method, access, request_bytes, space: Space::Zeroed };
                     let allocated = DurablePoint { space: Space::Allocated, ..zeroed };
                     let usual = method == DurableMethod::Fdatasync;
                     for (point, wanted) in
                         [(zeroed, true), (allocated, usual || full && request_bytes == 4096)]
                     {
-                        if wanted && point.refusal(device).is_none() {
-                            self.add(Task::Durable(point));
+                        match point.refusal(device) {
+                            _ if !wanted => {}
+                            None => self.add(Task::Durable(point)),
+                            Some(why) => self.refused.push(RefusedTask { task: Task::Durable(point), why }),
                         }
                     }
                 }
@@ -220,24 +237,32 @@ impl Plan {
     }
 }
 
-/// The rungs that `plumb-io` offers, the plainest first.
-pub(crate) const LADDER: [(Way, Buffers); 4] = [
-    (Way::Sync, Buffers::Ordinary),
-    (Way::Threads, Buffers::Ordinary),
-    (Way::IoUring, Buffers::Ordinary),
-    (Way::IoUring, Buffers::Registered),
+/// The ways to a durable write that a quick run has time for.
+const QUICK_DURABLE: [DurableMethod; 6] = [
+    DurableMethod::None,
+    DurableMethod::Fdatasync,
+    DurableMethod::Fsync,
+    DurableMethod::ODsync,
+    DurableMethod::RwfDsync,
+    DurableMethod::RingLinked,
 ];
+
+/// Numbers of small requests outstanding that a matrix goes through.
+pub(crate) const SMALL_COUNTS: [usize; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
+/// Numbers of large requests outstanding.
+pub(crate) const LARGE_COUNTS: [usize; 5] = [1, 2, 4, 8, 16];
 
 /// The request sizes of the read cost curve, besides the small one.
 pub(crate) const READ_COST_BYTES: [u64; 4] = [64 << 10, 256 << 10, 512 << 10, 1 << 20];
 
 impl Terrain<'_> {
     fn point(&self, loads: Vec<Load>, threads: usize) -> Task {
-        Task::Point(Point { loads, threads, way: self.way, access: self.access, buffers: self.buffers() })
+        Task::Point(self.like(loads, threads))
     }
 
-    fn buffers(&self) -> Buffers {
-        usual_buffers(self.way)
+    fn like(&self, loads: Vec<Load>, threads: usize) -> Point {
+        let Terrain { way, access, ring, .. } = *self;
+        Point { loads, threads, way, access, buffers: usual_buffers(way), ring }
     }
 }
 
@@ -250,25 +275,48 @@ fn load(pattern: Pattern, request_bytes: u64, write_percent: u8, outstanding: us
     Load { pattern, request_bytes, write_percent, outstanding, zone_bytes: None }
 }
 
-/// The loads of a cell of the matrix: small and large, both random, without those of none.
-pub(crate) fn cell(
-    size_small: Bytes,
-    size_large: Bytes,
-    write_percent: u8,
-    small: usize,
-    large: usize,
-) -> Vec<Load> {
-    let loads = [(size_small, small), (size_large, large)].into_iter().filter(|(_, count)| *count > 0);
-    loads.map(|(size, count)| load(Pattern::Random, size.0, write_percent, count)).collect()
+/// What the requests of a matrix are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Kind {
+    /// How many in a hundred are writes.
+    pub write_percent: u8,
+    /// The order of the large ones; small ones are random.
+    pub pattern: Pattern,
+}
+
+impl Kind {
+    pub(crate) const READS: Kind = Kind { write_percent: 0, pattern: Pattern::Random };
+
+    /// Those of the options: as asked for in an advanced run, random reads in the others.
+    pub(crate) fn advanced(options: &Options) -> Kind {
+        if options.mode != Mode::Advanced {
+            return Kind::READS;
+        }
+        Kind { write_percent: options.advanced.write_percent, pattern: options.advanced.large_pattern }
+    }
+}
+
+/// The loads of a cell of the matrix, small and large, without those of none.
+pub(crate) fn cell(sizes: (Bytes, Bytes), kind: Kind, small: usize, large: usize) -> Vec<Load> {
+    let (size_small, size_large) = sizes;
+    let loads = [(Pattern::Random, size_small, small), (kind.pattern, size_large, large)];
+    loads
+        .into_iter()
+        .filter(|(_, _, count)| *count > 0)
+        .map(|(pattern, size, count)| load(pattern, size.0, kind.write_percent, count))
+        .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ladder::STEPS;
+    use crate::{Files, Setup};
 
     const TERRAIN: Terrain<'_> = Terrain {
         way: Way::IoUring,
-        ways: &[Way::Sync, Way::Threads, Way::IoUring],
+        ring: Ring { setup: Setup::Deferred, files: Files::Ordinary },
+        steps: &STEPS,
         access: Access::Direct,
         processors: 2,
         length: Bytes(2 * Bytes::G),

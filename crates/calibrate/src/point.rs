@@ -4,7 +4,7 @@
 //! compared. What it is measured for (a curve, a cell of the matrix, a rung of the
 //! ladder) is not part of it: the same point measured once serves them all.
 
-use plumb_io::MethodKind;
+use plumb_io::{IoError, Method, MethodKind, RingSetup};
 use plumb_units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -37,6 +37,57 @@ pub enum Buffers {
     Registered,
     /// Pinned for each request.
     Ordinary,
+}
+
+/// Whether the file is registered with the ring.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Files {
+    /// Looked up once, before the measurement.
+    Registered,
+    /// Looked up for each request.
+    #[default]
+    Ordinary,
+}
+
+/// How rings are set up: the set-ups of `plumb-io`, in the words of the record.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Setup {
+    /// No flags.
+    Plain,
+    /// Completions run when the thread enters the kernel.
+    Cooperative,
+    /// Completions run when the thread asks for them.
+    #[default]
+    Deferred,
+    /// A kernel thread submits.
+    SubmissionPolling,
+    /// The disk is asked instead of waited for.
+    CompletionPolling,
+}
+
+impl Setup {
+    /// The set-up of `plumb-io`.
+    #[must_use]
+    pub const fn ring(self) -> RingSetup {
+        match self {
+            Setup::Plain => RingSetup::Plain,
+            Setup::Cooperative => RingSetup::Cooperative,
+            Setup::Deferred => RingSetup::Deferred,
+            Setup::SubmissionPolling => RingSetup::SubmissionPolling,
+            Setup::CompletionPolling => RingSetup::CompletionPolling,
+        }
+    }
+}
+
+/// How the rings of a point are made; no matter where there are none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ring {
+    /// How they are set up.
+    pub setup: Setup,
+    /// Whether they know the file beforehand.
+    pub files: Files,
 }
 
 /// How requests reach the kernel.
@@ -121,9 +172,20 @@ pub struct Point {
     pub access: Access,
     /// Whether their buffers are registered.
     pub buffers: Buffers,
+    /// How their rings are made; records from before this was chosen have deferred rings.
+    #[serde(default)]
+    pub ring: Ring,
 }
 
 impl Point {
+    /// Starts the method of `plumb-io` that it asks for.
+    pub(crate) fn start(&self) -> Result<Method, IoError> {
+        match self.way {
+            Way::IoUring => Method::start_ring(self.ring.setup.ring(), self.outstanding()),
+            way => Method::start(way.kind(), self.outstanding()),
+        }
+    }
+
     /// Requests outstanding at any time, of all loads.
     #[must_use]
     pub fn outstanding(&self) -> usize {
@@ -149,8 +211,16 @@ impl fmt::Display for Point {
         if self.threads > 1 {
             write!(f, ", {} threads", self.threads)?;
         }
-        if self.way == Way::IoUring && self.buffers == Buffers::Registered {
-            write!(f, ", registered buffers")?;
+        if self.way == Way::IoUring {
+            if self.ring.setup != Setup::default() {
+                write!(f, ", {}", self.ring.setup.ring())?;
+            }
+            match (self.buffers, self.ring.files) {
+                (Buffers::Registered, Files::Registered) => write!(f, ", registered buffers and files")?,
+                (Buffers::Registered, Files::Ordinary) => write!(f, ", registered buffers")?,
+                (Buffers::Ordinary, Files::Registered) => write!(f, ", registered files")?,
+                (Buffers::Ordinary, Files::Ordinary) => {}
+            }
         }
         if self.access == Access::Buffered {
             write!(f, ", page cache")?;

@@ -1,5 +1,6 @@
 //! All repeats of one task, and the estimates that follow from them.
 
+use crate::evidence::Traffic;
 use crate::{Access, DurablePoint, Estimate, LatencyHistogram, Measurement, Point, Repeat, Task, Verdict};
 use plumb_units::{Nanos, Rate};
 use serde::{Deserialize, Serialize};
@@ -73,6 +74,21 @@ impl TaskResult {
     #[must_use]
     pub fn cpu_micros(&self) -> Option<Estimate> {
         self.estimate(Measurement::cpu_micros)
+    }
+
+    /// Processor cycles a request, where something counts them.
+    #[must_use]
+    pub fn cycles(&self) -> Option<Estimate> {
+        self.estimate(Measurement::cycles_a_request)
+    }
+
+    /// Bytes asked for and bytes that the device moved, in all repeats; no device's
+    /// where no statistics name one.
+    #[must_use]
+    pub fn bytes(&self) -> (u64, Option<u64>) {
+        let sum = |traffic: Traffic| traffic.read_bytes + traffic.write_bytes;
+        let evidence = || self.repeats.iter().map(|repeat| repeat.measurement.evidence);
+        (evidence().map(|seen| sum(seen.asked)).sum(), evidence().map(|seen| seen.device.map(sum)).sum())
     }
 
     /// All latencies of a load.

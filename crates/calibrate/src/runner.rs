@@ -1,24 +1,22 @@
 //! Runs one task once: a point on its lanes, or a durable write on a log.
 
 use crate::durable::{self, Logs};
+use crate::effort::{Effort, EffortMeter};
 use crate::evidence::{DeviceMeter, Traffic};
 use crate::file::CalibrationFile;
 use crate::home::Home;
-use crate::lane::{Lane, LaneResult, Part, Window};
+use crate::lane::{Lane, LaneResult, Part};
 use crate::random::Random;
+use crate::team::{self, Start, Window};
 use crate::watch::Guard;
-use crate::{Access, CalibrateError, Evidence, LoadMeasurement, Measurement, Point, Task, Way};
-use plumb_events::{Recorder, SessionKind, Statistic, now};
-use plumb_io::{File, Method};
+use crate::{Access, CalibrateError, DurablePoint, Evidence, LoadMeasurement, Measurement, Point, Task, Way};
+use plumb_events::{Recorder, SessionKind, Statistic};
 use plumb_units::{Bytes, Nanos};
 use std::ops::Range;
-use std::sync::{Arc, Barrier, OnceLock};
 use std::thread;
 
-/// The ramp is this part of what is measured, and at least so long.
-const RAMP_PARTS: u64 = 8;
-const RAMP_MIN: Nanos = Nanos(5_000_000);
-const RAMP_MAX: Nanos = Nanos(500_000_000);
+/// A lane keeps its buffers elsewhere.
+const LANE_STACK_BYTES: usize = 256 << 10;
 
 /// What tasks run on.
 #[derive(Debug)]
@@ -27,6 +25,7 @@ pub(crate) struct Runner<'a> {
     pub file: &'a CalibrationFile,
     pub logs: &'a Logs,
     pub meter: &'a DeviceMeter,
+    pub effort: &'a EffortMeter,
     pub guard: &'a Guard<'a>,
     pub seed: u64,
 }
@@ -38,14 +37,27 @@ impl Runner<'_> {
         let random = Random::part(self.seed, order as u64);
         match task {
             Task::Point(point) => self.run_point(point, random, time),
-            Task::Durable(point) => {
-                let before = self.meter.read();
-                let mut measurement = durable::run(self.home, self.logs, *point, random, time, self.guard)?;
-                let Evidence { asked, syncs, .. } = measurement.evidence;
-                measurement.evidence = Evidence { asked, syncs, ..self.meter.since(&before) };
-                Ok(measurement)
-            }
+            Task::Durable(point) => self.run_durable(*point, random, time),
         }
+    }
+
+    /// On a thread of its own: the kernel's workers for the syncs of its ring end with
+    /// it, and are not taken for those of the point that follows.
+    fn run_durable(
+        &self,
+        point: DurablePoint,
+        random: Random,
+        time: Nanos,
+    ) -> Result<Measurement, CalibrateError> {
+        let before = self.meter.read();
+        let alone = Start::new(1, time, self.effort);
+        let write = |_: &Start<'_>| durable::run(self, point, random, time).map(Some);
+        let thread = |_| thread::Builder::new().name("log-writer".to_string()).stack_size(LANE_STACK_BYTES);
+        let mut measurements = team::run(vec![write], &alone, thread)?;
+        let Some(mut measurement) = measurements.pop() else { unreachable!("a writer that did not fail") };
+        let Evidence { asked, syncs, io_wq_workers, .. } = measurement.evidence;
+        measurement.evidence = Evidence { asked, syncs, io_wq_workers, ..self.meter.since(&before) };
+        Ok(measurement)
     }
 
     fn run_point(
@@ -58,74 +70,32 @@ impl Runner<'_> {
             self.file.drop_cache();
         }
         let lanes = lanes(point, self.file.length());
-        let method = Method::start(point.way.kind(), point.outstanding())?;
+        let method = point.start()?;
         let recorder = Recorder::new();
-        let start = Start { barrier: Barrier::new(lanes.len()), window: OnceLock::new(), time };
+        let start = Start::new(lanes.len(), time, self.effort);
         let file = self.file.by(point.access);
+        let work = |parts: Vec<Part>| {
+            let (recorder, method, random) = (&recorder, &method, Random::seeded(random.word()));
+            move |start: &Start<'_>| {
+                let session = recorder.session("calibration lane", SessionKind::Foreground);
+                let lane = Lane::prepare(&session, file, self.guard, method, point, parts, random)?;
+                start.arrive().map(|window| Ok((window, lane.run(window, self.effort)?))).transpose()
+            }
+        };
+        let works = lanes.into_iter().map(work).collect();
+        let thread =
+            |index| thread::Builder::new().name(format!("lane-{index:03}")).stack_size(LANE_STACK_BYTES);
         let before = self.meter.read();
-        let results = thread::scope(|scope| {
-            let start_lane = |parts: Vec<Part>| {
-                let (recorder, method, start) = (&recorder, &method, &start);
-                let random = Random::seeded(random.word());
-                scope.spawn(move || self.run_lane(point, file, recorder, method, start, parts, random))
-            };
-            let threads: Vec<_> = lanes.into_iter().map(start_lane).collect();
-            threads
-                .into_iter()
-                .map(|thread| match thread.join() {
-                    Ok(result) => result,
-                    Err(panic) => std::panic::resume_unwind(panic),
-                })
-                .collect::<Vec<_>>()
-        });
+        let results = team::run(works, &start, thread)?;
         let seen = self.meter.since(&before);
-        let results = results.into_iter().collect::<Result<Vec<LaneResult>, CalibrateError>>()?;
         let snapshot = recorder.snapshot();
         let evidence = Evidence {
             ring_requests: snapshot.statistic(Statistic::RingRequests),
             ring_fixed_requests: snapshot.statistic(Statistic::RingFixedRequests),
+            ring_fixed_file_requests: snapshot.statistic(Statistic::RingFixedFileRequests),
             ..seen
         };
         Ok(together(point, &results, time, evidence))
-    }
-
-    #[allow(
-        clippy::too_many_arguments,
-        reason = "what the threads of one point share, and what each has alone"
-    )]
-    fn run_lane(
-        &self,
-        point: &Point,
-        file: &Arc<File>,
-        recorder: &Recorder,
-        method: &Method,
-        start: &Start,
-        parts: Vec<Part>,
-        random: Random,
-    ) -> Result<LaneResult, CalibrateError> {
-        let session = recorder.session("calibration lane", SessionKind::Foreground);
-        let lane = Lane::prepare(&session, file, self.guard, method, point.buffers, parts, random);
-        // A lane that cannot start must still arrive, or the others would wait for ever.
-        let window = start.together();
-        lane?.run(window)
-    }
-}
-
-/// Lets all lanes of a point begin at once.
-struct Start {
-    barrier: Barrier,
-    window: OnceLock<Window>,
-    time: Nanos,
-}
-
-impl Start {
-    fn together(&self) -> Window {
-        self.barrier.wait();
-        *self.window.get_or_init(|| {
-            let ramp = Nanos(self.time.0 / RAMP_PARTS).clamp(RAMP_MIN, RAMP_MAX);
-            let begin = now() + ramp;
-            Window { begin, end: begin + self.time }
-        })
     }
 }
 
@@ -162,26 +132,27 @@ fn stretch(units: u64, place: usize, sharing: usize) -> Range<u64> {
 }
 
 /// Puts the lanes of a point together.
-fn together(point: &Point, lanes: &[LaneResult], time: Nanos, evidence: Evidence) -> Measurement {
+fn together(point: &Point, lanes: &[(Window, LaneResult)], time: Nanos, evidence: Evidence) -> Measurement {
     let mut loads = vec![LoadMeasurement::default(); point.loads.len()];
-    let (mut asked, mut cpu, mut workers) = (Traffic::default(), Nanos(0), 0);
-    for lane in lanes {
+    let (mut asked, mut effort, mut workers) = (Traffic::default(), Effort::default(), 0);
+    for (window, lane) in lanes {
         for (load, part) in loads.iter_mut().zip(&lane.loads) {
             load.merge(part);
         }
         asked.merge(lane.asked);
         workers = workers.max(lane.io_wq_workers);
-        // The clock of a pool is the process's, and each lane has read all of it.
-        cpu = if point.way == Way::Threads { cpu.max(lane.cpu) } else { cpu + lane.cpu };
+        // Both readings are the process's: the lane that ended last has read all of it.
+        let spent = lane.effort.since(window.effort);
+        effort = if spent.time > effort.time { spent } else { effort };
     }
     let evidence = Evidence { asked, io_wq_workers: workers, ..evidence };
-    Measurement { elapsed_ns: time.0, loads, cpu_ns: cpu.0, evidence }
+    Measurement { elapsed_ns: time.0, loads, cpu_ns: effort.time.0, cycles: effort.cycles, evidence }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Buffers, Load, Pattern};
+    use crate::{Buffers, Load, Pattern, Ring};
 
     fn check(way: Way, threads: usize, outstanding: &[usize], expected: &[&[usize]]) {
         let load = |outstanding: &usize| Load {
@@ -192,7 +163,14 @@ mod tests {
             zone_bytes: None,
         };
         let loads = outstanding.iter().map(load).collect();
-        let point = Point { loads, threads, way, access: Access::Direct, buffers: Buffers::Ordinary };
+        let point = Point {
+            loads,
+            threads,
+            way,
+            access: Access::Direct,
+            buffers: Buffers::Ordinary,
+            ring: Ring::default(),
+        };
         let found: Vec<Vec<usize>> = lanes(&point, Bytes(1 << 30))
             .iter()
             .map(|lane| lane.iter().map(|part| part.outstanding).collect())

@@ -29,6 +29,9 @@ impl Calibration {
         for (size, rungs) in [(self.size_small, &self.ladder_small), (self.size_large, &self.ladder_large)] {
             lines.extend(ladder(size, rungs));
         }
+        if let Some(why) = self.cycles_refused.as_ref().filter(|_| !self.ladder_small.is_empty()) {
+            lines.extend(wrapped("  cycles are not counted: ", why));
+        }
         if let Some(plausibility) = &self.plausibility {
             lines.push(String::new());
             lines.extend(wrapped("durable?  ", plausibility));
@@ -95,7 +98,11 @@ fn interval(estimate: &Estimate) -> String {
         Interval::Range => "",
         Interval::Confidence(_) => " 95%",
     };
-    format!("[{}, {}]{bracket}", number(estimate.low), number(estimate.high))
+    range(estimate) + bracket
+}
+
+fn range(estimate: &Estimate) -> String {
+    format!("[{}, {}]", number(estimate.low), number(estimate.high))
 }
 
 /// Three figures of small numbers, thousands grouped in large ones.
@@ -111,33 +118,41 @@ fn ladder(size: u64, rungs: &[Rung]) -> Vec<String> {
     if rungs.is_empty() {
         return Vec::new();
     }
+    let counted = rungs.iter().any(|rung| matches!(rung.state, RungState::Measured { cycles: Some(_), .. }));
+    let head = format!("method, {} read", Bytes(size).as_setting());
+    let cycles = if counted { format!("{:>12}", "cycles/req") } else { String::new() };
     let mut lines = vec![
         String::new(),
         format!(
-            "{:<26}{:>9} {:>12}",
-            format!("method, {} read", Bytes(size).as_setting()),
-            "IOPS",
-            "CPU us/req"
-        ),
+            "{head:<28}{:>9}  {:<19}{:>12}  {:<14}{cycles}",
+            "IOPS", "[low, high]", "CPU us/req", "[low, high]"
+        )
+        .trim_end()
+        .to_string(),
     ];
-    let mut refused = Vec::new();
-    for rung in rungs {
-        match &rung.state {
-            RungState::Measured { iops, cpu_micros, .. } => {
+    let mut said = Vec::new();
+    for Rung { name, state } in rungs {
+        match state {
+            RungState::Measured { iops, cpu_micros, cycles, note, .. } => {
                 let mark = if iops.settled { ' ' } else { '?' };
-                lines.push(format!(
-                    "{:<26}{:>9}{mark}{:>12}",
-                    rung.name,
+                let cycles =
+                    cycles.as_ref().map_or(String::new(), |cycles| format!("{:>12}", number(cycles.median)));
+                let line = format!(
+                    "{name:<28}{:>9} {mark}{:<19}{:>12}  {:<14}{cycles}",
                     number(iops.median),
-                    number(cpu_micros.median)
-                ));
+                    range(iops),
+                    number(cpu_micros.median),
+                    range(cpu_micros),
+                );
+                lines.push(line.trim_end().to_string());
+                said.extend(note.iter().map(|note| format!("{name}: {note}")));
             }
-            RungState::Refused { why, .. } => refused.push(format!("{}: {why}", rung.name)),
+            RungState::Refused { why, .. } => said.push(format!("{name}: {why}")),
         }
     }
     // The reasons are the same for every size: said once.
     if size < Bytes::M {
-        lines.extend(refused.iter().map(|line| format!("  {line}").chars().take(WIDTH).collect::<String>()));
+        lines.extend(said.iter().map(|line| format!("  {line}").chars().take(WIDTH).collect::<String>()));
     }
     lines
 }
@@ -164,75 +179,8 @@ fn wrapped(label: &str, text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Environment, FigureKind, Mode, ReadCost, SCHEMA_VERSION, Warning};
-
-    fn estimate(values: &[f64]) -> Estimate {
-        Estimate::of(values, 0.1).expect("there are values")
-    }
-
-    fn calibration() -> Calibration {
-        let environment = Environment {
-            device: "vda".to_string(),
-            disk_bytes: Some(256 * Bytes::G),
-            file_system: "ext4".to_string(),
-            kernel: "6.18.0".to_string(),
-            path: "/data".to_string(),
-            method: "io_uring".to_string(),
-            direct: true,
-            processors: 2,
-            virtual_disk: true,
-            date: "2026-01-02 03:04".to_string(),
-        };
-        let of =
-            |kind, values: &[f64], at: &str| Figure { kind, estimate: estimate(values), at: at.to_string() };
-        let measured = |iops, cpu| RungState::Measured {
-            iops: estimate(&[iops; 3]),
-            mb_per_second: estimate(&[iops / 128.0; 3]),
-            cpu_micros: estimate(&[cpu; 3]),
-        };
-        let rung = |name: &str, state| Rung { name: name.to_string(), state };
-        let refused =
-            RungState::Refused { why: "the disk has no polled queues".to_string(), cure: String::new() };
-        Calibration {
-            schema_version: SCHEMA_VERSION,
-            environment,
-            mode: Mode::Quick,
-            seed: 7,
-            size_small: 8192,
-            size_large: Bytes::M,
-            matrix_write_percent: 0,
-            max_latency_ns: 10_000_000,
-            file_bytes: 2 * Bytes::G,
-            task_time_ns: 150_000_000,
-            elapsed_ns: 26_900_000_000,
-            figures: vec![
-                of(FigureKind::SmallReadLatency, &[50.1, 50.2, 51.0], "8K random read x1"),
-                of(FigureKind::SmallReadIops, &[75_000.0; 9], "depth 64, 2 threads; 97% at 32"),
-                of(FigureKind::SequentialRead, &[1200.0, 1210.0, 1500.0], "1M sequential read x8"),
-            ],
-            ladder_small: vec![
-                rung("sync", measured(60_000.0, 5.0)),
-                rung("io_uring", measured(75_000.0, 2.9)),
-                rung("+ IOPOLL", refused),
-            ],
-            ladder_large: Vec::new(),
-            read_cost: Some(ReadCost {
-                start_micros: estimate(&[45.0; 3]),
-                mb_per_second: estimate(&[1228.8; 3]),
-                measured: Vec::new(),
-            }),
-            plausibility: Some(
-                "4K write, fdatasync, zeroed log takes 160 us, 140 us of it the sync".to_string(),
-            ),
-            warnings: vec![Warning::OtherLoad {
-                busy_rounds: 2,
-                requests_per_second: 812.0,
-                tasks: 5,
-                bytes_per_second: 3e8,
-            }],
-            tasks: Vec::new(),
-        }
-    }
+    use crate::FigureKind;
+    use crate::fixture::calibration;
 
     #[test]
     fn a_summary_fits_a_screen() {

@@ -4,15 +4,17 @@ use crate::calibration::calibrate_on;
 use crate::evidence::DeviceMeter;
 use crate::fixture::place;
 use crate::{
-    Advanced, Agreement, CalibrateError, Calibration, FigureKind, Mode, Options, Progress, Source, Watch,
-    calibrate, csv, leftovers,
+    Advanced, Agreement, CalibrateError, Calibration, Cells, DurableMethod, FigureKind, Mode, Options,
+    Progress, RungState, Source, Task, Warning, Watch, calibrate, csv, leftovers,
 };
-use plumb_io::device::DirectIoSupport;
+use plumb_events::{Event, IoStream, Recorder, SessionKind};
+use plumb_io::device::{DirectIoSupport, IoUringSupport};
 use plumb_io::sim::{Faults, MemoryDisk};
-use plumb_io::{Disk, MethodKind};
+use plumb_io::{Arena, DirectIo, Disk, Method, MethodKind, Operation, Request};
 use plumb_units::{Bytes, Nanos};
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 /// Options for a run of a second or so, with time enough on a busy machine.
 fn short(mode: Mode) -> Options {
@@ -20,7 +22,12 @@ fn short(mode: Mode) -> Options {
         file_size: Some(Bytes(64 * Bytes::M)),
         budget: Some(Nanos(60_000_000_000)),
         duration: Some(Nanos(15_000_000)),
-        advanced: Advanced { write_percent: 0, num_small: vec![0, 1, 2], num_large: vec![0, 1] },
+        advanced: Advanced {
+            cells: Cells::Max,
+            num_small: Some(2),
+            num_large: Some(1),
+            ..Options::new(mode, 42, "").advanced
+        },
         ..Options::new(mode, 42, "2026-01-02")
     }
 }
@@ -140,6 +147,107 @@ fn options_out_of_range_are_refused_by_name() {
     let options = Options { file_size: Some(Bytes(1 << 60)), ..short(Mode::Quick) };
     let error = calibrate(&device, &options, &()).expect_err("too large");
     assert!(matches!(error, CalibrateError::NotEnoughSpace { .. }), "{error}");
+}
+
+#[test]
+fn without_io_uring_threads_take_its_place_and_every_refusal_names_its_cure() {
+    let (_directory, mut device) = place();
+    device.io_uring = IoUringSupport::No { why: "forbidden".to_string(), cure: "allow it".to_string() };
+    let options = Options { duration: Some(Nanos(2_000_000)), ..short(Mode::Quick) };
+    let calibration = calibrate(&device, &options, &()).expect("a calibration");
+    assert_eq!(calibration.environment.method, "threads");
+    let warned =
+        |warning: &Warning| matches!(warning, Warning::MethodReplaced { cure, .. } if cure == "allow it");
+    assert!(calibration.warnings.iter().any(warned), "{:?}", calibration.warnings);
+    let refused = |state: &RungState| matches!(state, RungState::Refused { cure, .. } if cure == "allow it");
+    let rungs: Vec<&str> = calibration
+        .ladder_small
+        .iter()
+        .filter(|rung| !refused(&rung.state))
+        .map(|rung| rung.name.as_str())
+        .collect();
+    assert_eq!(rungs, ["sync", "threads"]);
+    let by_ring =
+        |task: &Task| matches!(task, Task::Durable(point) if point.method == DurableMethod::RingLinked);
+    assert!(!calibration.tasks.iter().any(|result| by_ring(&result.task)));
+    let said = calibration.refused.iter().find(|refused| by_ring(&refused.task)).expect("a refusal");
+    assert_eq!(said.why, "no io_uring: forbidden; allow it");
+}
+
+/// Reads a file of its own past the page cache until it is told to stop.
+fn disturb(directory: &Path, stop: &AtomicBool) {
+    let path = directory.join("neighbour");
+    std::fs::write(&path, vec![1u8; 8 << 20]).expect("a file");
+    let file = Disk::Kernel.open(&path, plumb_io::Access::Write, DirectIo::Required).expect("the file");
+    file.sync_data().expect("durable");
+    let file = Arc::new(file);
+    let recorder = Recorder::new();
+    let session = recorder.session("neighbour", SessionKind::Foreground);
+    let mut channel = Method::start(MethodKind::Sync, 1).expect("a method").channel(&[]).expect("a channel");
+    let (_arena, mut buffers) = Arena::buffers(1 << 20, 1).expect("memory");
+    let mut place = 0;
+    while !stop.load(Relaxed) {
+        let buffer = buffers.pop().expect("a buffer");
+        let request = Request {
+            operation: Operation::Read,
+            file: Arc::clone(&file),
+            offset: (place % 8) << 20,
+            range: 0..buffer.len(),
+            buffer,
+            event: Event::DirectPathRead,
+            stream: IoStream::TableReads,
+            tag: 0,
+        };
+        channel.submit(&session, request).expect("a request");
+        buffers.push(channel.wait(&session, Event::DirectPathRead).expect("a read").buffer);
+        place += 1;
+    }
+}
+
+#[test]
+fn a_device_that_somebody_else_uses_is_marked() {
+    let (directory, device) = place();
+    if device.block.is_none() || matches!(device.direct_io, DirectIoSupport::No { .. }) {
+        println!("skipped: no statistics name the device, or nothing reaches it past the page cache");
+        return;
+    }
+    let stop = AtomicBool::new(false);
+    let calibration = std::thread::scope(|scope| {
+        scope.spawn(|| disturb(directory.path(), &stop));
+        let calibration = calibrate(&device, &short(Mode::Advanced), &());
+        stop.store(true, Relaxed);
+        calibration.expect("a calibration")
+    });
+    let marked = calibration.warnings.iter().find_map(|warning| match warning {
+        Warning::OtherLoad { busy_rounds, tasks, .. } => Some((*busy_rounds, *tasks)),
+        _ => None,
+    });
+    let (busy_rounds, tasks) = marked.expect("another load");
+    assert!(busy_rounds > 0, "seen before the rounds");
+    assert!(tasks > 0, "seen during the tasks");
+    assert!(calibration.summary().contains("warning: another load used the device: "));
+    assert!(leftovers(directory.path()).is_empty());
+}
+
+/// A version before rings could be chosen wrote these.
+#[test]
+fn a_record_of_an_earlier_version_is_read() {
+    let calibration = in_memory(&MemoryDisk::new(), &short(Mode::Advanced), &()).expect("a calibration");
+    let mut record = serde_json::to_value(&calibration).expect("plain data");
+    for key in ["matrix_large_pattern", "cycles_refused", "refused"] {
+        record.as_object_mut().expect("an object").remove(key).expect("a field");
+    }
+    for task in record["tasks"].as_array_mut().expect("tasks") {
+        task["task"]["point"].as_object_mut().expect("a point").remove("ring").expect("a field");
+        for repeat in task["repeats"].as_array_mut().expect("repeats") {
+            let measurement = repeat["measurement"].as_object_mut().expect("a measurement");
+            measurement.remove("cycles").expect("a field");
+            let evidence = measurement["evidence"].as_object_mut().expect("evidence");
+            evidence.remove("ring_fixed_file_requests").expect("a field");
+        }
+    }
+    let back: Calibration = serde_json::from_value(record).expect("an earlier record");
+    assert_eq!(back.matrix(), calibration.matrix());
 }
 
 #[test]

@@ -252,19 +252,23 @@ pub(crate) fn plausibility(results: &[TaskResult], device: &DeviceDescription) -
         Some(share) => format!("; {share:.2} flushes a sync reached the disk"),
         None => String::new(),
     };
+    let unsettled = match result.latency_micros(0, 0.5)?.reason {
+        Some(reason) => format!("; it has not settled: {reason}"),
+        None => String::new(),
+    };
     let host = if device.virtualization.disk {
         "; the disk is virtual: what its host keeps is not seen here"
     } else {
         ""
     };
-    Some(format!("{point} takes {whole}, {part} of it the sync: {kind}{flushes}{host}"))
+    Some(format!("{point} takes {whole}, {part} of it the sync: {kind}{flushes}{unsettled}{host}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fixture::{place, result};
-    use crate::{Buffers, Load, Way};
+    use crate::{Buffers, Load, Ring, Way};
 
     fn point(pattern: Pattern, write_percent: u8, zone_bytes: Option<u64>) -> Task {
         let load = Load { pattern, request_bytes: 8192, write_percent, outstanding: 1, zone_bytes };
@@ -274,6 +278,7 @@ mod tests {
             way: Way::IoUring,
             access: Access::Direct,
             buffers: Buffers::Registered,
+            ring: Ring::default(),
         })
     }
 

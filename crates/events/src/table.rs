@@ -86,6 +86,7 @@ events! {
     DirectPathWrite, "direct path write", UserIo, "Blocks of a table or index are written from private memory.";
     DirectPathWriteTemp, "direct path write temp", UserIo, "Blocks of a sort run are written from private memory.";
     DirectPathSync, "direct path sync", UserIo, "Written data files are made durable (fdatasync).";
+    LogFileParallelWrite, "log file parallel write", SystemIo, "Log records are written, and made durable.";
     DataFileInitWrite, "Data file init write", UserIo, "A new or extended data file is filled with zeros.";
     DiskFileOperations, "Disk file operations I/O", UserIo, "A file is opened, created, sized or removed.";
     LocalWriteWait, "local write wait", UserIo, "A session waits until the database writer has written its blocks.";
@@ -160,6 +161,7 @@ statistics! {
     RingEnters, "ring enters", Count, "Calls of io_uring_enter.";
     RingRequests, "ring requests", Count, "Requests that went through an io_uring.";
     RingFixedRequests, "ring requests with registered buffers", Count, "Requests through an io_uring whose buffers the kernel had pinned beforehand.";
+    RingFixedFileRequests, "ring requests with registered files", Count, "Requests through an io_uring that named a file which the kernel had looked up beforehand.";
     PoolRequests, "thread pool requests", Count, "Requests that the thread pool carried out.";
     SyncRequests, "synchronous requests", Count, "Requests that the session carried out itself, one at a time.";
     LogicalReads, "session logical reads", Count, "Blocks looked up in the buffer cache.";
@@ -248,4 +250,5 @@ streams! {
     CacheReads, "cache reads", Read, "Blocks read into the buffer cache.";
     FileInit, "file init", Write, "Zeros written when data files are made or extended.";
     Probe, "device probe", Read, "Reads that measure the device.";
+    ProbeWrites, "device probe writes", Write, "Writes that measure the device.";
 }

@@ -43,6 +43,7 @@ mod uring;
 
 pub use notes::notes;
 
+use crate::RingSetup;
 use direct::ProbeFile;
 use plumb_units::Bytes;
 use roots::Roots;
@@ -303,10 +304,8 @@ pub enum IoUringSupport {
         /// Whether a file in the directory was read through the ring; false
         /// when no probe file could be made there.
         file_read: bool,
-        /// Whether a ring may be set up for one issuer with deferred task work.
-        defer_taskrun: bool,
-        /// Whether a buffer of one page could be registered.
-        registered_buffers: bool,
+        /// The parts of it that were tried and do not work.
+        refusals: Vec<RingRefusal>,
     },
     /// It cannot be used.
     No {
@@ -315,6 +314,42 @@ pub enum IoUringSupport {
         /// What to change, in one line.
         cure: String,
     },
+}
+
+impl IoUringSupport {
+    /// Why a part of io_uring does not work, and what cures it; `None`: it works.
+    #[must_use]
+    pub fn refusal(&self, part: RingPart) -> Option<(&str, &str)> {
+        match self {
+            IoUringSupport::No { why, cure } => Some((why, cure)),
+            IoUringSupport::Yes { refusals, .. } => {
+                let found = refusals.iter().find(|refusal| refusal.part == part)?;
+                Some((&found.why, &found.cure))
+            }
+        }
+    }
+}
+
+/// A part of io_uring that may be missing where the rest works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RingPart {
+    /// Buffers that are pinned beforehand.
+    RegisteredBuffers,
+    /// Files that are looked up beforehand.
+    RegisteredFiles,
+    /// Rings of this set-up.
+    Setup(RingSetup),
+}
+
+/// A part of io_uring that was tried and does not work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RingRefusal {
+    /// Which part.
+    pub part: RingPart,
+    /// The reason, in one line.
+    pub why: String,
+    /// What to change, in one line.
+    pub cure: String,
 }
 
 /// What the kernel is and allows this process.
@@ -349,7 +384,8 @@ fn describe_under(roots: &Roots, path: &Path) -> Result<DeviceDescription, Devic
     // the page cache, and the ring reads it through the page cache.
     let direct_io = direct::support(&probe, &mount.file_system);
     let host = host::read(roots);
-    let io_uring = uring::support(roots, &host, probe.as_ref().ok().map(|probe| &probe.buffered));
+    let polled = uring::PolledRead::of(&probe, &direct_io, beneath.block.as_ref());
+    let io_uring = uring::support(roots, &host, probe.as_ref().ok().map(|probe| &probe.buffered), &polled);
     Ok(DeviceDescription {
         mount: mount.clone(),
         space,

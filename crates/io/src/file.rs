@@ -3,11 +3,17 @@
 //! A [`Disk`] decides where files live. `Disk::Kernel` is the real thing. The
 //! null device, `Disk::Memory`, keeps them in this process, so that a run
 //! costs what the engine costs: what remains is one copy per request.
+//!
+//! A write can be made durable in three places, and which of them is cheapest
+//! only a measurement tells: in the file ([`Durability`], an open flag), in the
+//! request ([`crate::Operation::WriteDurable`], [`crate::Operation::WriteAndSync`])
+//! or by a call of its own ([`File::sync_data`], [`File::sync_all`]).
 
 use crate::IoError;
 use crate::sim::{MemoryDisk, MemoryFile};
-use rustix::fs::{self, Mode, OFlags, fdatasync, fstat, ftruncate};
-use rustix::io::{Errno, pread, pwrite};
+use rustix::fs::{self, FallocateFlags, Mode, OFlags, fallocate, fdatasync, fstat, fsync, ftruncate};
+use rustix::io::{Errno, ReadWriteFlags, pread, pwrite, pwritev2};
+use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,6 +39,29 @@ pub enum Access {
     Create,
 }
 
+/// When a write to a file is durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// When the file has been synced.
+    OnSync,
+    /// When the write returns, with what is needed to read it back (`O_DSYNC`).
+    Data,
+    /// When the write returns, with all that the file system notes of it (`O_SYNC`).
+    All,
+}
+
+impl Durability {
+    /// The C names: rustix's `OFlags::DSYNC` has the bits of `O_SYNC`.
+    fn flags(self) -> OFlags {
+        let bits = match self {
+            Durability::OnSync => 0,
+            Durability::Data => libc::O_DSYNC,
+            Durability::All => libc::O_SYNC,
+        };
+        OFlags::from_bits_retain(bits.cast_unsigned())
+    }
+}
+
 /// Where files live.
 #[derive(Debug, Clone)]
 pub enum Disk {
@@ -43,14 +72,29 @@ pub enum Disk {
 }
 
 impl Disk {
-    /// Opens a file.
+    /// Opens a file whose writes are durable once it has been synced.
     ///
     /// # Errors
     /// When the file is not there (or, for `Create`, is there), may not be
     /// accessed, or direct I/O is required and refused.
     pub fn open(&self, path: &Path, access: Access, direct: DirectIo) -> Result<File, IoError> {
+        self.open_durable(path, access, direct, Durability::OnSync)
+    }
+
+    /// Opens a file and says when its writes are durable. Files in memory have no
+    /// durability to ask for.
+    ///
+    /// # Errors
+    /// As [`Disk::open`].
+    pub fn open_durable(
+        &self,
+        path: &Path,
+        access: Access,
+        direct: DirectIo,
+        durability: Durability,
+    ) -> Result<File, IoError> {
         let backing = match self {
-            Disk::Kernel => Backing::Kernel(open_kernel(path, access, direct)?),
+            Disk::Kernel => Backing::Kernel(open_kernel(path, access, direct, durability)?),
             Disk::Memory(disk) => Backing::Memory(
                 disk.open(path, access == Access::Create)
                     .map_err(|errno| IoError::operation(verb(access), path, errno))?,
@@ -76,8 +120,14 @@ fn verb(access: Access) -> &'static str {
     if access == Access::Create { "create" } else { "open" }
 }
 
-fn open_kernel(path: &Path, access: Access, direct: DirectIo) -> Result<OwnedFd, IoError> {
+fn open_kernel(
+    path: &Path,
+    access: Access,
+    direct: DirectIo,
+    durability: Durability,
+) -> Result<OwnedFd, IoError> {
     let mut flags = OFlags::CLOEXEC
+        | durability.flags()
         | match access {
             Access::Read => OFlags::RDONLY,
             Access::Write => OFlags::RDWR,
@@ -205,17 +255,50 @@ impl File {
         .map_err(|errno| IoError::operation("truncate", &self.path, errno))
     }
 
-    /// Makes what was written durable (fdatasync).
+    /// Gives the file blocks for `bytes` and at least that length (fallocate). They
+    /// read as zeros and were never written: the first write to each also changes
+    /// the file's map of blocks.
+    ///
+    /// # Errors
+    /// When the space is not there or the file system cannot allocate ahead.
+    pub fn allocate(&self, bytes: u64) -> Result<(), IoError> {
+        match &self.backing {
+            Backing::Kernel(fd) => fallocate(fd, FallocateFlags::empty(), 0, bytes),
+            Backing::Memory(file) => {
+                file.truncate(bytes.max(file.length()));
+                Ok(())
+            }
+        }
+        .map_err(|errno| IoError::operation("allocate space for", &self.path, errno))
+    }
+
+    /// Makes what was written durable, with what is needed to read it back (fdatasync).
     ///
     /// # Errors
     /// When the device reports a failed write. Never retry: the kernel may have
     /// marked the lost pages clean (Rebello et al., USENIX ATC 2020).
     pub fn sync_data(&self) -> Result<(), IoError> {
+        self.sync_data_once().map_err(|errno| IoError::operation("sync", &self.path, errno))
+    }
+
+    /// Makes what was written durable, with all that the file system notes of it (fsync).
+    ///
+    /// # Errors
+    /// As [`File::sync_data`], and never to be retried either.
+    pub fn sync_all(&self) -> Result<(), IoError> {
         match &self.backing {
-            Backing::Kernel(fd) => fdatasync(fd),
-            Backing::Memory(_) => Ok(()),
+            Backing::Kernel(fd) => fsync(fd),
+            Backing::Memory(file) => file.sync(),
         }
         .map_err(|errno| IoError::operation("sync", &self.path, errno))
+    }
+
+    /// One fdatasync.
+    pub(crate) fn sync_data_once(&self) -> Result<(), Errno> {
+        match &self.backing {
+            Backing::Kernel(fd) => fdatasync(fd),
+            Backing::Memory(file) => file.sync(),
+        }
     }
 
     /// One read system call; fewer bytes than asked for may come.
@@ -230,6 +313,14 @@ impl File {
     pub(crate) fn write_once(&self, from: &[u8], offset: u64) -> Result<usize, Errno> {
         match &self.backing {
             Backing::Kernel(fd) => pwrite(fd, from, offset),
+            Backing::Memory(file) => file.write(from, offset),
+        }
+    }
+
+    /// One write system call that returns when the bytes are durable (`RWF_DSYNC`).
+    pub(crate) fn write_durable_once(&self, from: &[u8], offset: u64) -> Result<usize, Errno> {
+        match &self.backing {
+            Backing::Kernel(fd) => pwritev2(fd, &[IoSlice::new(from)], offset, ReadWriteFlags::DSYNC),
             Backing::Memory(file) => file.write(from, offset),
         }
     }

@@ -15,8 +15,8 @@
 //! server, and needs to say what it waited for. Architecture (many requests in
 //! flight, submitted in batches) gives the factors, ring flags the per cents.
 //!
-//! Limits: Linux. Requests are at most 1 GiB. Polled rings are left to the
-//! calibrator, which probes them.
+//! Limits: Linux. Requests are at most 1 GiB. Polled rings are for who asks for them
+//! by name, after [`device`] has found that they work.
 
 mod arena;
 pub mod device;
@@ -28,8 +28,8 @@ pub mod sim;
 
 pub use arena::{Arena, HugeVec, IoBuffer, Plain};
 pub use error::IoError;
-pub use file::{Access, DirectIo, Disk, File, FileCounters};
-pub use method::{Channel, Completion, Method, MethodKind, Operation, Request};
+pub use file::{Access, DirectIo, Disk, Durability, File, FileCounters};
+pub use method::{Channel, Completion, Method, MethodKind, Operation, Request, RingSetup};
 
 #[cfg(test)]
 mod tests;

@@ -11,6 +11,7 @@
 //! did it reach the disk?  ProcessIo (asked for) against DiskStats (done)
 //! was it asynchronous?    io_wq_workers: requests that fell back to a worker
 //! was the machine free?   run_queue_delay: ready to run, and waiting
+//! what did it cost?       CycleCounter
 //! did files grow?         allocation, file_extents
 //! did memory hold?        resident_memory, reset_peak
 //! ```
@@ -26,8 +27,11 @@
 //! the readings are the caller's business. Readings cost a system call or a
 //! small file each: take them around a run, not within.
 
+mod cycles;
 #[cfg(test)]
 mod tests;
+
+pub use cycles::CycleCounter;
 
 use plumb_events::clock;
 use plumb_units::{Bytes, Nanos};

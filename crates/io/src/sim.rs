@@ -22,6 +22,8 @@ pub struct Faults {
     pub fail_read: Option<u64>,
     /// The n-th write from now, counted from 1, fails with EIO.
     pub fail_write: Option<u64>,
+    /// The n-th sync from now, counted from 1, fails with EIO.
+    pub fail_sync: Option<u64>,
     /// Every n-th transfer moves only half of what was asked for, in units of 512 bytes.
     pub short_every: Option<u64>,
     /// Every n-th call is interrupted (EINTR) before it moves a byte.
@@ -44,6 +46,7 @@ struct FaultState {
     calls: AtomicU64,
     reads: AtomicU64,
     writes: AtomicU64,
+    syncs: AtomicU64,
     written: AtomicU64,
 }
 
@@ -57,7 +60,8 @@ impl MemoryDisk {
     /// From now on, faults happen as planned.
     pub fn plan_faults(&self, faults: Faults) {
         *locked(&self.faults.plan) = faults;
-        for counter in [&self.faults.calls, &self.faults.reads, &self.faults.writes, &self.faults.written] {
+        let FaultState { calls, reads, writes, syncs, written, .. } = &*self.faults;
+        for counter in [calls, reads, writes, syncs, written] {
             counter.store(0, Relaxed);
         }
         self.faults.armed.store(true, Relaxed);
@@ -122,6 +126,13 @@ impl FaultState {
         }
         Ok(length)
     }
+
+    /// Decides the fate of a sync.
+    fn judge_sync(&self) -> Result<(), Errno> {
+        let failing = self.armed.load(Relaxed).then(|| locked(&self.plan).fail_sync).flatten();
+        let count = self.syncs.fetch_add(1, Relaxed) + 1;
+        if failing == Some(count) { Err(Errno::IO) } else { Ok(()) }
+    }
 }
 
 /// A file in memory, in chunks of 1 MiB that are locked one at a time.
@@ -178,6 +189,11 @@ impl MemoryFile {
         }
         self.length.fetch_max(end, Relaxed);
         Ok(length)
+    }
+
+    /// Memory has nothing to flush, but may be told to fail at it.
+    pub(crate) fn sync(&self) -> Result<(), Errno> {
+        self.faults.judge_sync()
     }
 
     fn grow(&self, chunk_count: usize) {

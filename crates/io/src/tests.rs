@@ -1,7 +1,11 @@
 //! Every method, direct and buffered, and the null device through one suite.
 
+use crate::device::RingPart;
 use crate::sim::{Faults, MemoryDisk};
-use crate::{Access, Arena, Channel, DirectIo, Disk, File, IoError, Method, MethodKind, Operation, Request};
+use crate::{
+    Access, Arena, Channel, DirectIo, Disk, Durability, File, IoError, Method, MethodKind, Operation,
+    Request, RingSetup, device, receipt,
+};
 use plumb_events::{Event, IoStream, Recorder, SessionKind, Statistic};
 use std::path::Path;
 use std::sync::Arc;
@@ -18,26 +22,37 @@ fn request(
     let range = 0..buffer.len();
     let (event, stream) = match operation {
         Operation::Read => (Event::DirectPathRead, IoStream::TableReads),
-        Operation::Write => (Event::DirectPathWrite, IoStream::DataWrites),
+        _ => (Event::DirectPathWrite, IoStream::DataWrites),
     };
     Request { operation, file: Arc::clone(file), offset, buffer, range, event, stream, tag }
 }
 
 /// Writes 64 blocks in reverse order with 8 in flight, reads them back and compares.
 fn round_trip(disk: &Disk, path: &Path, direct: DirectIo, kind: MethodKind) -> Result<(), IoError> {
+    round_trip_by(disk, path, direct, &Method::start(kind, 8)?, Operation::Write)
+}
+
+/// The same by a method that has been started, with a certain kind of write.
+fn round_trip_by(
+    disk: &Disk,
+    path: &Path,
+    direct: DirectIo,
+    method: &Method,
+    write: Operation,
+) -> Result<(), IoError> {
+    let kind = method.kind();
     let recorder = Recorder::new();
     let session = recorder.session("test", SessionKind::Foreground);
     let file = Arc::new(disk.open(path, Access::Create, direct)?);
-    let method = Method::start(kind, 8)?;
     let (arena, mut buffers) = Arena::buffers(BLOCK, 8)?;
-    let mut channel = method.channel(&[&arena])?;
+    let mut channel = method.channel_to(&[&file], &[&arena])?;
     for block in (0..64u64).rev() {
         let mut buffer = match buffers.pop() {
             Some(buffer) => buffer,
             None => channel.wait(&session, Event::DirectPathWrite)?.buffer,
         };
         buffer.fill(block as u8 + 1);
-        channel.submit(&session, request(&file, Operation::Write, block * BLOCK as u64, buffer, block))?;
+        channel.submit(&session, request(&file, write, block * BLOCK as u64, buffer, block))?;
     }
     while channel.outstanding() > 0 {
         buffers.push(channel.wait(&session, Event::DirectPathWrite)?.buffer);
@@ -68,6 +83,11 @@ fn round_trip(disk: &Disk, path: &Path, direct: DirectIo, kind: MethodKind) -> R
         (_, MethodKind::IoUring) => Statistic::RingRequests,
     };
     assert!(totals.statistic(carried) >= 128, "{kind} must carry the requests");
+    if carried == Statistic::RingRequests {
+        let requests = totals.statistic(carried);
+        assert_eq!(totals.statistic(Statistic::RingFixedFileRequests), requests, "the file is registered");
+        assert_eq!(totals.statistic(Statistic::RingFixedRequests), requests, "the arena is registered");
+    }
     disk.remove(path)
 }
 
@@ -96,11 +116,173 @@ fn every_method_reads_back_what_it_wrote() {
     }
 }
 
+/// Every method, and every set-up of a ring that works here.
+fn methods() -> Vec<Method> {
+    let plain = [MethodKind::Sync, MethodKind::Threads].map(|kind| Method::start(kind, 8).expect("a method"));
+    let rings = RingSetup::ALL.into_iter().filter_map(|setup| match Method::start_ring(setup, 8) {
+        // A polled ring carries no syncs and no buffered requests: it has a test of its own.
+        Ok(method) => Some(method).filter(|_| setup != RingSetup::CompletionPolling),
+        Err(error) => {
+            eprintln!("{error}: not tested");
+            None
+        }
+    });
+    plain.into_iter().chain(rings).collect()
+}
+
+#[test]
+fn every_kind_of_write_goes_by_every_method_and_set_up() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    for method in methods() {
+        for write in [Operation::Write, Operation::WriteDurable, Operation::WriteAndSync] {
+            for direct in [DirectIo::Required, DirectIo::Off] {
+                let setup = method.ring_setup().map_or("", RingSetup::name);
+                let path = directory.path().join(format!("{} {setup} {write:?} {direct:?}", method.kind()));
+                match round_trip_by(&Disk::Kernel, &path, direct, &method, write) {
+                    Err(IoError::DirectUnsupported { .. }) => eprintln!("no direct I/O here: not tested"),
+                    result => result.unwrap_or_else(|error| panic!("{}: {error}", path.display())),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_ring_of_one_request_takes_a_linked_pair() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let Ok(method) = Method::start(MethodKind::IoUring, 1) else { return };
+    let path = directory.path().join("one");
+    round_trip_by(&Disk::Kernel, &path, DirectIo::Off, &method, Operation::WriteAndSync)
+        .expect("a round trip");
+}
+
+#[test]
+fn a_set_up_is_done_or_refused_and_a_disk_that_cannot_be_polled_says_so() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let description = device::describe(directory.path()).expect("a description");
+    for setup in RingSetup::ALL {
+        let refusal = description.io_uring.refusal(RingPart::Setup(setup));
+        if setup != RingSetup::CompletionPolling {
+            let started = Method::start_ring(setup, 4);
+            assert_eq!(started.is_ok(), refusal.is_none(), "{setup}: {started:?}, {refusal:?}");
+        } else if description.block.as_ref().is_some_and(|block| block.queue.io_poll != Some(true)) {
+            let (why, cure) = refusal.expect("a refusal");
+            assert!(why.contains("queue/io_poll is 0") && cure.contains("poll_queues"), "{why}; {cure}");
+        }
+    }
+}
+
+#[test]
+fn a_file_is_open_as_durable_as_it_was_asked_for() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    for (durability, expected) in [
+        (Durability::OnSync, (false, false)),
+        (Durability::Data, (true, false)),
+        (Durability::All, (true, true)),
+    ] {
+        let path = directory.path().join(format!("{durability:?}"));
+        let file =
+            Disk::Kernel.open_durable(&path, Access::Create, DirectIo::Off, durability).expect("a new file");
+        let flags = receipt::open_flags(file.descriptor().expect("a descriptor")).expect("flags");
+        assert_eq!((flags.dsync, flags.sync), expected, "{durability:?}");
+        file.allocate(1 << 20).expect("space");
+        assert_eq!(file.length().expect("a length"), 1 << 20);
+        file.sync_all().expect("synced");
+    }
+}
+
+#[test]
+fn a_failed_sync_is_an_error_and_is_not_repeated() {
+    let disk = MemoryDisk::new();
+    let path = Path::new("log01.log");
+    let file = Disk::Memory(Arc::clone(&disk)).open(path, Access::Create, DirectIo::Off).expect("a new file");
+    let file = Arc::new(file);
+    let recorder = Recorder::new();
+    let session = recorder.session("test", SessionKind::Foreground);
+    let mut channel = Method::start(MethodKind::Sync, 1).expect("a method").channel(&[]).expect("a channel");
+    let (_arena, mut buffers) = Arena::buffers(BLOCK, 2).expect("memory");
+    disk.plan_faults(Faults { fail_sync: Some(1), ..Faults::default() });
+    let mut write = |offset: u64| {
+        let buffer = buffers.pop().expect("a buffer");
+        channel.submit(&session, request(&file, Operation::WriteAndSync, offset, buffer, 0))?;
+        channel.wait(&session, Event::LogFileParallelWrite).map(|_| ())
+    };
+    let error = write(0).expect_err("the sync fails");
+    assert_eq!(
+        error.to_string(),
+        "cannot sync log01.log: Input/output error (os error 5); \
+         the device reports an error: look at the kernel's log (dmesg)"
+    );
+    assert_eq!(disk.calls().1, 1, "the write is not repeated");
+    write(BLOCK as u64).expect("the next sync is another one");
+}
+
+#[test]
+fn a_write_that_fails_is_named_and_its_sync_is_not() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("log01.log");
+    std::fs::write(&path, b"").expect("a file");
+    let file = Arc::new(Disk::Kernel.open(&path, Access::Read, DirectIo::Off).expect("to be read"));
+    let recorder = Recorder::new();
+    let session = recorder.session("test", SessionKind::Foreground);
+    for method in methods() {
+        let (_arena, mut buffers) = Arena::buffers(BLOCK, 1).expect("memory");
+        let mut channel = method.channel(&[]).expect("a channel");
+        let buffer = buffers.pop().expect("a buffer");
+        channel.submit(&session, request(&file, Operation::WriteAndSync, 0, buffer, 0)).expect("submitted");
+        let error = channel.wait(&session, Event::LogFileParallelWrite).expect_err("open to be read only");
+        let error = error.to_string();
+        assert!(error.starts_with("write of 65536 bytes at offset 0 of "), "{}: {error}", method.kind());
+        assert!(error.contains("Bad file descriptor"), "{}: {error}", method.kind());
+    }
+}
+
+/// Forbids `io_uring_setup` to the calling thread, as a container's profile does.
+#[allow(unsafe_code)]
+fn forbid_rings() {
+    let instruction = |code: u32, k: u32, jt: u8| libc::sock_filter { code: code as u16, jt, jf: 0, k };
+    let mut program = [
+        // The number of the call; if it is io_uring_setup, EPERM; anything else is allowed.
+        instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0),
+        libc::sock_filter {
+            jf: 1,
+            ..instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, libc::SYS_io_uring_setup as u32, 0)
+        },
+        instruction(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32, 0),
+        instruction(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW, 0),
+    ];
+    let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+    // SAFETY: the program outlives the calls, which copy it, and binds this thread only.
+    let installed = unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+            && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const filter) == 0
+    };
+    assert!(installed, "{}", std::io::Error::last_os_error());
+}
+
+#[test]
+fn where_rings_are_forbidden_it_is_said_and_cured() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().to_path_buf();
+    let forbidden = std::thread::spawn(move || {
+        forbid_rings();
+        (device::describe(&path).expect("a description"), Method::start(MethodKind::IoUring, 8))
+    });
+    let (description, started) = forbidden.join().expect("no panic");
+    let (why, cure) = description.io_uring.refusal(RingPart::RegisteredFiles).expect("a refusal");
+    assert!(why.contains("a seccomp filter forbids it") && cure.contains("seccomp profile"), "{why}; {cure}");
+    let error = started.expect_err("forbidden").to_string();
+    assert!(error.contains("Operation not permitted") && error.contains("seccomp profile"), "{error}");
+}
+
 #[test]
 fn short_and_interrupted_transfers_are_carried_on() {
     let disk = MemoryDisk::new();
     disk.plan_faults(Faults { short_every: Some(3), interrupt_every: Some(5), ..Faults::default() });
-    round_trip(&Disk::Memory(disk), Path::new("short"), DirectIo::Off, MethodKind::Sync)
+    let disk = Disk::Memory(disk);
+    round_trip(&disk, Path::new("short"), DirectIo::Off, MethodKind::Sync).expect("a round trip");
+    let method = Method::start(MethodKind::Sync, 8).expect("a method");
+    round_trip_by(&disk, Path::new("synced"), DirectIo::Off, &method, Operation::WriteAndSync)
         .expect("a round trip");
 }
 

@@ -1,7 +1,7 @@
 //! The arguments of every command.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use plumb_calibrate::Mode;
+use plumb_calibrate::{Cells, Mode, Options, Pattern};
 use plumb_units::{Bytes, Nanos};
 use plumb_workload::Delimiter;
 use std::path::PathBuf;
@@ -102,7 +102,7 @@ pub enum CalibrationRun {
     Oltp,
     /// Large requests, in 3 minutes
     Dss,
-    /// A matrix of 0, 1, 4 and 16 small by 0, 1 and 4 large reads, in 5 minutes
+    /// The cells of the matrix that --matrix names, of requests as asked for, in 5 minutes
     Advanced,
 }
 
@@ -143,6 +143,9 @@ pub struct Calibrate {
     /// How long each repeat of a measurement takes [default: the time of --run is dealt out]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub duration: Option<Nanos>,
+    /// What an advanced run measures
+    #[command(flatten)]
+    pub advanced: AdvancedCalibration,
     /// What the names of the CSV files begin with
     #[arg(long, value_name = "NAME", default_value = "plumb", value_parser = parse_test_name)]
     pub test_name: String,
@@ -152,6 +155,99 @@ pub struct Calibrate {
     /// Print the calibration as JSON and nothing else; a bundle is written only if --bundle names one
     #[arg(long)]
     pub json: bool,
+}
+
+/// What `--run advanced` measures: ORION's options, under their names.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Options of --run advanced")]
+pub struct AdvancedCalibration {
+    /// How many in a hundred requests are writes [default: 0]
+    #[arg(long, value_name = "PERCENT")]
+    pub write: Option<u8>,
+    /// The order of the large requests; small ones are random [default: rand]
+    #[arg(long = "type", value_enum, value_name = "ORDER")]
+    pub order: Option<LargeOrder>,
+    /// The bytes of a small request [default: 8K]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub size_small: Option<Bytes>,
+    /// The bytes of a large request [default: 1M]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub size_large: Option<Bytes>,
+    /// Which cells of the matrix of small by large requests outstanding [default: basic]
+    #[arg(long, value_enum, value_name = "CELLS")]
+    pub matrix: Option<MatrixCells>,
+    /// Small requests outstanding: of the point, of the column, or at most
+    #[arg(long, value_name = "N")]
+    pub num_small: Option<usize>,
+    /// Large requests outstanding: of the point, of the row, or at most
+    #[arg(long, value_name = "N")]
+    pub num_large: Option<usize>,
+}
+
+/// The order of large requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LargeOrder {
+    /// At random places
+    Rand,
+    /// One after the other
+    Seq,
+}
+
+/// Which cells of the matrix are measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum MatrixCells {
+    /// Small requests alone and large requests alone
+    Basic,
+    /// All: 0 to 128 small by 0 to 16 large
+    Detailed,
+    /// One: --num-small by --num-large
+    Point,
+    /// Every number of large requests beside --num-small small ones
+    Col,
+    /// Every number of small requests beside --num-large large ones
+    Row,
+    /// All up to --num-small by --num-large
+    Max,
+}
+
+impl AdvancedCalibration {
+    /// The first option that was given, by its name.
+    #[must_use]
+    pub fn given(&self) -> Option<&'static str> {
+        let given = [
+            (self.write.is_some(), "--write"),
+            (self.order.is_some(), "--type"),
+            (self.size_small.is_some(), "--size-small"),
+            (self.size_large.is_some(), "--size-large"),
+            (self.matrix.is_some(), "--matrix"),
+            (self.num_small.is_some(), "--num-small"),
+            (self.num_large.is_some(), "--num-large"),
+        ];
+        given.into_iter().find_map(|(is, name)| is.then_some(name))
+    }
+
+    /// Puts what was given in the place of the usual.
+    pub fn apply(&self, options: &mut Options) {
+        let advanced = &mut options.advanced;
+        advanced.write_percent = self.write.unwrap_or(advanced.write_percent);
+        advanced.large_pattern = match self.order {
+            Some(LargeOrder::Seq) => Pattern::Sequential,
+            Some(LargeOrder::Rand) => Pattern::Random,
+            None => advanced.large_pattern,
+        };
+        advanced.cells = match self.matrix {
+            Some(MatrixCells::Basic) => Cells::Basic,
+            Some(MatrixCells::Detailed) => Cells::Detailed,
+            Some(MatrixCells::Point) => Cells::Point,
+            Some(MatrixCells::Col) => Cells::Col,
+            Some(MatrixCells::Row) => Cells::Row,
+            Some(MatrixCells::Max) => Cells::Max,
+            None => advanced.cells,
+        };
+        (advanced.num_small, advanced.num_large) = (self.num_small, self.num_large);
+        options.size_small = self.size_small.unwrap_or(options.size_small);
+        options.size_large = self.size_large.unwrap_or(options.size_large);
+    }
 }
 
 /// `plumb load`

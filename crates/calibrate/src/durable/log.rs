@@ -1,22 +1,23 @@
-//! The logs that durable writes go to, and the few calls that reach them.
+//! The logs that durable writes go to.
 //!
-//! `plumb-io` opens files direct or buffered and syncs them with fdatasync. A log
-//! also needs `O_DSYNC`, `RWF_DSYNC`, fsync and fallocate: this file makes those
-//! calls, by safe interfaces and on files of our own [`Home`] only. What was asked
-//! of an open is read back from the kernel before the first write.
+//! A log is opened in the way that a point asks for, and what the kernel made of that is
+//! read back before the first write. Each write goes to the next place, one at a time,
+//! through a channel of `plumb-io`: by a ring where the point names one, and by a system
+//! call of the writer's own elsewhere.
+//!
+//! Writes past the page cache must not find the log in it: the kernel would throw out a
+//! page with each of them. So the log leaves the page cache before a point begins.
 
 use super::{DurableMethod, DurablePoint, Space};
 use crate::home::Home;
+use crate::watch::Guard;
 use crate::{Access, CalibrateError};
-use plumb_io::{DirectIo, File, receipt};
+use plumb_events::{Event, IoStream, Recorder, Session, SessionKind};
+use plumb_io::{
+    Arena, Channel, DirectIo, Durability, File, IoBuffer, Method, MethodKind, Operation, Request, receipt,
+};
 use plumb_units::Bytes;
-use rustix::fs::{FallocateFlags, fallocate};
-use rustix::io::{ReadWriteFlags, pwritev2};
-use std::fs::OpenOptions;
-use std::io::{self, IoSlice};
-use std::os::fd::AsFd;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What is written with zeros at a time.
 const ZEROS_BYTES: usize = 1 << 20;
@@ -30,57 +31,90 @@ pub(crate) struct Logs {
 }
 
 impl Logs {
+    /// The zeroed log's name in its home.
+    pub(crate) const ZEROED: &'static str = "log";
+    /// The name of one that is allocated.
+    const ALLOCATED: &'static str = "log-allocated";
+
     /// No logs: nothing durable is measured.
     pub(crate) fn none() -> Logs {
         Logs { zeroed: None, bytes: Bytes(0) }
     }
 
     /// Makes the zeroed log; allocated ones, of the same length, are made when needed.
-    pub(crate) fn create(home: &Home, bytes: Bytes) -> Result<Logs, CalibrateError> {
+    pub(crate) fn create(home: &Home, bytes: Bytes, guard: &Guard<'_>) -> Result<Logs, CalibrateError> {
         if home.in_memory() {
             return Ok(Logs::none());
         }
-        let zeroed = home.create_file("log", DirectIo::Off)?;
-        let file = open(zeroed.path(), 0)?;
-        let zeros = vec![0u8; ZEROS_BYTES];
-        let mut offset = 0;
-        while offset < bytes.0 {
-            let part = (bytes.0 - offset).min(ZEROS_BYTES as u64) as usize;
-            file.write_all_at(&zeros[..part], offset)
-                .map_err(|error| failed("fill", zeroed.path(), error))?;
-            offset += part as u64;
-        }
+        let zeroed = Arc::new(home.create_file(Logs::ZEROED, DirectIo::Off)?);
+        write_zeros(&zeroed, bytes, guard)?;
         zeroed.sync_data()?;
-        Ok(Logs { zeroed: Some(zeroed), bytes })
+        // The channel is gone, and with it every other owner.
+        Ok(Logs { zeroed: Arc::into_inner(zeroed), bytes })
     }
+}
+
+fn write_zeros(file: &Arc<File>, bytes: Bytes, guard: &Guard<'_>) -> Result<(), CalibrateError> {
+    let recorder = Recorder::new();
+    let session = recorder.session("calibration log fill", SessionKind::Foreground);
+    let mut channel = Method::start(MethodKind::Sync, 1)?.channel(&[])?;
+    let (_arena, mut buffers) = Arena::buffers(ZEROS_BYTES, 1)?;
+    let mut offset = 0;
+    while let Some(buffer) = buffers.pop().filter(|_| offset < bytes.0) {
+        guard.check()?;
+        let part = (bytes.0 - offset).min(ZEROS_BYTES as u64) as usize;
+        let request = Request {
+            operation: Operation::Write,
+            file: Arc::clone(file),
+            offset,
+            buffer,
+            range: 0..part,
+            event: Event::DataFileInitWrite,
+            stream: IoStream::FileInit,
+            tag: 0,
+        };
+        channel.submit(&session, request)?;
+        buffers.push(channel.wait(&session, Event::DataFileInitWrite)?.buffer);
+        offset += part as u64;
+    }
+    Ok(())
 }
 
 /// A log that is open in the way a point asks for.
 #[derive(Debug)]
 pub(super) struct LogFile {
     point: DurablePoint,
-    path: PathBuf,
-    file: std::fs::File,
+    file: Arc<File>,
+    channel: Channel,
     /// Writes that fit.
     writes: u64,
 }
 
 impl LogFile {
     pub(super) fn open(home: &Home, logs: &Logs, point: DurablePoint) -> Result<LogFile, CalibrateError> {
-        let path = match (point.space, &logs.zeroed) {
-            (Space::Zeroed, Some(zeroed)) => zeroed.path().to_path_buf(),
-            _ => allocated(home, logs.bytes)?,
+        let allocated;
+        let log = match (point.space, &logs.zeroed) {
+            (Space::Zeroed, Some(zeroed)) => zeroed,
+            _ => {
+                allocated = allocate(home, logs.bytes)?;
+                &allocated
+            }
         };
-        let direct = if point.access == Access::Direct { libc::O_DIRECT } else { 0 };
-        let dsync = if point.method == DurableMethod::ODsync { libc::O_DSYNC } else { 0 };
-        let file = open(&path, direct | dsync)?;
-        let flags =
-            receipt::open_flags(file.as_fd()).map_err(|error| failed("read the flags of", &path, error))?;
-        if flags.direct != (direct != 0) || flags.dsync != (dsync != 0) {
-            let found = io::Error::other(format!("the kernel has it open with flags {:o}", flags.raw));
-            return Err(failed("open as asked", &path, found));
+        if let Some(descriptor) = log.descriptor() {
+            // Pages that stay cost each write its removal: seen as a wider interval.
+            let _ = receipt::drop_cache(descriptor);
         }
-        Ok(LogFile { point, path, file, writes: logs.bytes.0 / point.request_bytes })
+        let direct = if point.access == Access::Direct { DirectIo::Required } else { DirectIo::Off };
+        let durability = match point.method {
+            DurableMethod::ODsync => Durability::Data,
+            DurableMethod::OSync => Durability::All,
+            _ => Durability::OnSync,
+        };
+        let file = home.reopen(log, direct, durability)?;
+        require(&file, direct, durability)?;
+        let kind = if point.method.by_ring() { MethodKind::IoUring } else { MethodKind::Sync };
+        let channel = Method::start(kind, 1)?.channel(&[])?;
+        Ok(LogFile { point, file: Arc::new(file), channel, writes: logs.bytes.0 / point.request_bytes })
     }
 
     /// Whether one more may be written after so many: an allocated log is written once.
@@ -88,87 +122,106 @@ impl LogFile {
         self.point.space == Space::Zeroed || writes < self.writes
     }
 
-    /// Writes at the next place and returns when it is durable.
-    pub(super) fn write(&self, bytes: &[u8], number: u64) -> Result<(), CalibrateError> {
-        let offset = number % self.writes.max(1) * self.point.request_bytes;
-        let done = match self.point.method {
-            DurableMethod::None | DurableMethod::ODsync => self.file.write_all_at(bytes, offset),
-            DurableMethod::Fdatasync => {
-                self.file.write_all_at(bytes, offset).and_then(|()| self.file.sync_data())
-            }
-            DurableMethod::Fsync => self.file.write_all_at(bytes, offset).and_then(|()| self.file.sync_all()),
-            DurableMethod::RwfDsync => self.write_with_flag(bytes, offset),
+    /// Writes at the next place and returns the buffer when it is durable.
+    pub(super) fn write(
+        &mut self,
+        session: &Session,
+        buffer: IoBuffer,
+        number: u64,
+    ) -> Result<IoBuffer, CalibrateError> {
+        let request = Request {
+            operation: match self.point.method {
+                DurableMethod::RwfDsync | DurableMethod::RingRwfDsync => Operation::WriteDurable,
+                DurableMethod::RingLinked => Operation::WriteAndSync,
+                _ => Operation::Write,
+            },
+            file: Arc::clone(&self.file),
+            offset: number % self.writes.max(1) * self.point.request_bytes,
+            range: 0..buffer.len(),
+            buffer,
+            event: Event::LogFileParallelWrite,
+            stream: IoStream::ProbeWrites,
+            tag: number,
         };
-        done.map_err(|error| failed("write", &self.path, error))
-    }
-
-    fn write_with_flag(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        let written = pwritev2(&self.file, &[IoSlice::new(bytes)], offset, ReadWriteFlags::DSYNC)?;
-        if written == bytes.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
+        self.channel.submit(session, request)?;
+        let buffer = self.channel.wait(session, Event::LogFileParallelWrite)?.buffer;
+        match self.point.method {
+            DurableMethod::Fdatasync => {
+                session.wait(Event::LogFileParallelWrite, || self.file.sync_data())?;
+            }
+            DurableMethod::Fsync => session.wait(Event::LogFileParallelWrite, || self.file.sync_all())?,
+            _ => {}
+        }
+        Ok(buffer)
     }
 
     /// Removes an allocated log: its blocks are written now.
     pub(super) fn close(self, home: &Home) -> Result<(), CalibrateError> {
         if self.point.space == Space::Allocated {
-            home.remove_file(&self.path)?;
+            home.remove_file(self.file.path())?;
         }
         Ok(())
     }
 }
 
-fn allocated(home: &Home, bytes: Bytes) -> Result<PathBuf, CalibrateError> {
-    let file = home.create_file("log-allocated", DirectIo::Off)?;
-    let path = file.path().to_path_buf();
-    let Some(descriptor) = file.descriptor() else { return Ok(path) };
-    fallocate(descriptor, FallocateFlags::empty(), 0, bytes.0)
-        .map_err(|errno| failed("allocate space for", &path, errno.into()))?;
+fn allocate(home: &Home, bytes: Bytes) -> Result<File, CalibrateError> {
+    let file = home.create_file(Logs::ALLOCATED, DirectIo::Off)?;
+    file.allocate(bytes.0)?;
     // The length and the map are durable before the first write is timed.
     file.sync_data()?;
-    Ok(path)
+    Ok(file)
 }
 
-fn open(path: &Path, flags: i32) -> Result<std::fs::File, CalibrateError> {
-    OpenOptions::new()
-        .write(true)
-        .custom_flags(flags | libc::O_NOFOLLOW)
-        .open(path)
-        .map_err(|error| failed("open", path, error))
-}
-
-fn failed(operation: &'static str, path: &Path, source: io::Error) -> CalibrateError {
-    CalibrateError::Log { operation, path: path.to_path_buf(), source }
+/// Holds what the kernel says of an open file against what was asked.
+fn require(file: &File, direct: DirectIo, durability: Durability) -> Result<(), CalibrateError> {
+    let Some(descriptor) = file.descriptor() else { return Ok(()) };
+    let path = || file.path().to_path_buf();
+    let flags =
+        receipt::open_flags(descriptor).map_err(|source| CalibrateError::Receipt { path: path(), source })?;
+    let found = (flags.direct, flags.dsync, flags.sync);
+    let asked =
+        (direct == DirectIo::Required, durability != Durability::OnSync, durability == Durability::All);
+    if found == asked {
+        return Ok(());
+    }
+    let asked = [(asked.0, "O_DIRECT"), (asked.1, "O_DSYNC"), (asked.2, "O_SYNC")];
+    let names: Vec<&str> = asked.into_iter().filter_map(|(is, name)| is.then_some(name)).collect();
+    let asked = if names.is_empty() { "no flags".to_string() } else { names.join(" and ") };
+    Err(CalibrateError::OpenedOtherwise { path: path(), asked, found: flags.raw })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::run;
     use super::*;
+    use crate::fixture::{place, with_runner};
     use crate::random::Random;
-    use crate::watch::Guard;
-    use plumb_io::Disk;
     use plumb_units::Nanos;
-
-    fn check(method: DurableMethod, space: Space) {
-        let under = tempfile::tempdir().expect("a directory");
-        let home = Home::create(Disk::Kernel, under.path()).expect("a home");
-        let logs = Logs::create(&home, Bytes(Bytes::M)).expect("logs");
-        let point = DurablePoint { method, access: Access::Buffered, request_bytes: 4096, space };
-        let time = Nanos(10_000_000);
-        let found =
-            run(&home, &logs, point, Random::seeded(1), time, &Guard::new(&())).expect("a measurement");
-        assert_eq!(found.evidence.asked.write_bytes, found.evidence.asked.requests * 4096);
-        assert!(found.evidence.asked.requests > 0);
-        if space == Space::Allocated {
-            assert!(found.evidence.asked.requests <= 256, "an allocated log is written once");
-            assert!(!home.directory().join("log-allocated").exists());
-        }
-    }
 
     #[test]
     fn every_way_writes_both_logs() {
-        for method in DurableMethod::ALL {
-            check(method, Space::Zeroed);
-            check(method, Space::Allocated);
-        }
+        let (_directory, device) = place();
+        with_runner(&device, |runner| {
+            for method in DurableMethod::ALL {
+                for (space, access) in [
+                    (Space::Zeroed, Access::Buffered),
+                    (Space::Allocated, Access::Buffered),
+                    (Space::Zeroed, Access::Direct),
+                ] {
+                    let point = DurablePoint { method, access, request_bytes: 4096, space };
+                    if let Some(why) = point.refusal(&device) {
+                        println!("{point}: {why}: not tested");
+                        continue;
+                    }
+                    let found = super::super::run(runner, point, Random::seeded(1), Nanos(10_000_000))
+                        .unwrap_or_else(|error| panic!("{point}: {error}"));
+                    let asked = found.evidence.asked;
+                    assert_eq!(asked.write_bytes, asked.requests * 4096, "{point}");
+                    assert!(asked.requests > 0, "{point}");
+                    let room = runner.logs.bytes.0 / 4096;
+                    assert!(space == Space::Zeroed || asked.requests <= room, "{point} is written once");
+                    assert!(!runner.home.path_of(Logs::ALLOCATED).exists(), "{point}");
+                }
+            }
+        });
     }
 }

@@ -40,6 +40,13 @@ pub(super) struct ProbeFile {
 }
 
 impl ProbeFile {
+    /// The file past the page cache, where the kernel has opened it so.
+    pub(super) fn direct(&self) -> Option<&File> {
+        self.direct.as_ref().ok()
+    }
+}
+
+impl ProbeFile {
     /// Creates, opens twice and unlinks. The name is this process's own, so
     /// that a file somebody else has is never touched.
     pub(super) fn create(directory: &Path) -> io::Result<ProbeFile> {

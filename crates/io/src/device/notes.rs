@@ -3,7 +3,7 @@
 //! A note states what is so and what follows for a measurement. It gives no
 //! advice about settings: that is for a study to prove.
 
-use super::{BlockDevice, DeviceDescription, DirectIoSupport, IoUringSupport, Queue, WriteCache};
+use super::{BlockDevice, DeviceDescription, DirectIoSupport, IoUringSupport, Queue, RingPart, WriteCache};
 use plumb_units::Bytes;
 
 /// File systems whose files are somewhere else.
@@ -172,10 +172,12 @@ fn method_notes(description: &DeviceDescription) -> Vec<String> {
     }
     match &description.io_uring {
         IoUringSupport::No { why, cure } => notes.push(format!("no io_uring: {why}; {cure}")),
-        IoUringSupport::Yes { registered_buffers: false, .. } => {
-            notes.push("io_uring cannot register buffers: see ulimit -l".to_owned());
+        support @ IoUringSupport::Yes { .. } => {
+            let refused = support.refusal(RingPart::RegisteredBuffers);
+            notes.extend(
+                refused.map(|(why, cure)| format!("io_uring without registered buffers: {why}; {cure}")),
+            );
         }
-        IoUringSupport::Yes { .. } => {}
     }
     let host = &description.host;
     if let Some(limit) = host.memlock_soft.filter(|limit| *limit < MEMLOCK_SMALL)

@@ -1,17 +1,27 @@
 //! Does io_uring work in this process, and if not, what cures it?
 //!
 //! A ring of four entries is set up, a NOP goes through it, and the probe
-//! file is read through it. Versions are not asked: a filter, a sysctl or a
-//! limit forbids io_uring on kernels that have it, and each answers with
-//! another error. The error and the state of the process give reason and cure.
+//! file is read through it. Then each set-up and each kind of registration is
+//! tried by itself, for one may be missing where the others work. Versions are not
+//! asked: a filter, a sysctl or a limit forbids io_uring on kernels that have it,
+//! and each answers with another error. The error and the state of the process
+//! give reason and cure.
+//!
+//! Polling for completions is tried with a direct read of a block that was
+//! written, and only on a disk that has queues for it: on others the kernel answers
+//! differently from version to version, and some wait for the interrupt all the same.
 //!
 //! Every wait is bounded by [`WAIT_MAX`] where the kernel can bound it (5.11).
 
+use super::direct::ProbeFile;
 use super::host::status_field;
 use super::roots::Roots;
-use super::{Host, IoUringSupport};
+use super::{BlockDevice, DirectIoSupport, Host, IoUringSupport, RingPart, RingRefusal};
+use crate::{Arena, IoBuffer, RingSetup};
 use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, Parameters, opcode, squeue};
+use plumb_events::now;
+use plumb_units::Nanos;
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
@@ -22,6 +32,7 @@ const ENTRIES: u32 = 4;
 /// A read of one sector takes milliseconds on the slowest disk; a server that
 /// does not answer takes for ever.
 const WAIT_MAX: Timespec = Timespec::new().sec(5);
+const WAIT_MAX_NS: u64 = 5_000_000_000;
 /// What is read of the probe file, whatever its length.
 const READ_BYTES: usize = 512;
 
@@ -29,14 +40,103 @@ const SECCOMP_CURE: &str = "run the container with a seccomp profile that allows
      io_uring_enter and io_uring_register (Docker: --security-opt seccomp=PROFILE)";
 
 /// Tries io_uring, on the probe file when there is one.
-pub(super) fn support(roots: &Roots, host: &Host, probe: Option<&File>) -> IoUringSupport {
+pub(super) fn support(
+    roots: &Roots,
+    host: &Host,
+    probe: Option<&File>,
+    polled: &PolledRead<'_>,
+) -> IoUringSupport {
+    let state = ProcessState::read(roots, host);
     match attempt(probe) {
-        Ok(support) => support,
+        Ok(features) => {
+            let refusals = refusals(&state, probe, polled);
+            IoUringSupport::Yes { features, file_read: probe.is_some(), refusals }
+        }
         Err(Refusal { step, error }) => {
-            let (reason, cure) = explain(&error, &ProcessState::read(roots, host));
+            let (reason, cure) = explain(&error, &state);
             IoUringSupport::No { why: format!("{step} failed: {error}: {reason}"), cure }
         }
     }
+}
+
+/// What polling for completions is tried with.
+#[derive(Debug)]
+pub(super) enum PolledRead<'a> {
+    /// The file past the page cache, and a block of it that was written: where and how long.
+    Possible(&'a File, usize),
+    /// Why not, and what would help.
+    Impossible(String, String),
+}
+
+impl<'a> PolledRead<'a> {
+    pub(super) fn of(
+        probe: &'a io::Result<ProbeFile>,
+        direct: &DirectIoSupport,
+        block: Option<&BlockDevice>,
+    ) -> PolledRead<'a> {
+        let say = |why: &str, cure: &str| PolledRead::Impossible(why.to_owned(), cure.to_owned());
+        let file = probe.as_ref().ok().and_then(ProbeFile::direct);
+        match (block.map(|block| block.queue.io_poll), direct, file) {
+            (None, ..) => say("there is no block device to poll", "use a local disk"),
+            (Some(None | Some(false)), ..) => say(
+                "the disk has no queues that can be polled (queue/io_poll is 0)",
+                "load its driver with some: nvme.poll_queues=N, virtio_blk.num_poll_queues=N",
+            ),
+            (_, DirectIoSupport::Yes { offset_align, .. }, Some(file)) => {
+                PolledRead::Possible(file, offset_align.0 as usize)
+            }
+            _ => say("only direct I/O can be polled for", "use a file system with direct I/O"),
+        }
+    }
+}
+
+/// Every part that does not work, although a plain ring does.
+fn refusals(state: &ProcessState, probe: Option<&File>, polled: &PolledRead<'_>) -> Vec<RingRefusal> {
+    let refusal = |part, (why, cure): (String, String)| RingRefusal { part, why, cure };
+    let mut found = Vec::new();
+    let registrations = [
+        (RingPart::RegisteredBuffers, registers_a_page as fn(&IoUring) -> io::Result<()>),
+        (RingPart::RegisteredFiles, registers_a_file),
+    ];
+    for (part, register) in registrations {
+        if let Err(error) = RingSetup::Plain.build(ENTRIES).and_then(|ring| register(&ring)) {
+            let (reason, cure) = explain(&error, state);
+            found.push(refusal(part, (format!("registration failed: {error}: {reason}"), cure)));
+        }
+    }
+    for setup in [RingSetup::Cooperative, RingSetup::Deferred, RingSetup::SubmissionPolling] {
+        let tried = setup.build(ENTRIES).and_then(|mut ring| match probe {
+            Some(file) => read(&mut ring, file),
+            None => submit_one(&mut ring, &opcode::Nop::new().build()),
+        });
+        if let Err(error) = tried {
+            found.push(refusal(RingPart::Setup(setup), explain_setup(setup, &error, state)));
+        }
+    }
+    let setup = RingSetup::CompletionPolling;
+    let tried = match polled {
+        PolledRead::Impossible(why, cure) => Err((why.clone(), cure.clone())),
+        PolledRead::Possible(file, bytes) => {
+            poll_a_read(file, *bytes).map_err(|error| explain_setup(setup, &error, state))
+        }
+    };
+    found.extend(tried.err().map(|said| refusal(RingPart::Setup(setup), said)));
+    found
+}
+
+/// Reason and cure for a set-up that fails where a plain ring works.
+fn explain_setup(setup: RingSetup, error: &io::Error, state: &ProcessState) -> (String, String) {
+    let (reason, cure) = match Errno::from_io_error(error) {
+        Some(Errno::INVAL) => {
+            ("the kernel does not know it".to_owned(), format!("use a kernel of {} or later", setup.since()))
+        }
+        Some(Errno::OPNOTSUPP) => (
+            "the file system or the disk cannot do it".to_owned(),
+            "use another file system, or a disk with queues that can be polled".to_owned(),
+        ),
+        _ => explain(error, state),
+    };
+    (format!("a ring with {setup} failed: {error}: {reason}"), cure)
 }
 
 /// Which step failed and how.
@@ -45,23 +145,15 @@ struct Refusal {
     error: io::Error,
 }
 
-fn attempt(probe: Option<&File>) -> Result<IoUringSupport, Refusal> {
+/// The kernel's features, after a ring has worked.
+fn attempt(probe: Option<&File>) -> Result<Vec<&'static str>, Refusal> {
     let at = |step| move |error| Refusal { step, error };
     let mut ring = IoUring::new(ENTRIES).map_err(at("io_uring_setup"))?;
     submit_one(&mut ring, &opcode::Nop::new().build()).map_err(at("a NOP through io_uring"))?;
     if let Some(file) = probe {
         read(&mut ring, file).map_err(at("a read through io_uring"))?;
     }
-    Ok(IoUringSupport::Yes {
-        features: feature_names(ring.params()),
-        file_read: probe.is_some(),
-        defer_taskrun: IoUring::<squeue::Entry>::builder()
-            .setup_single_issuer()
-            .setup_defer_taskrun()
-            .build(ENTRIES)
-            .is_ok(),
-        registered_buffers: registers_a_page(&ring),
-    })
+    Ok(feature_names(ring.params()))
 }
 
 /// Reads the start of the file. A file shorter than the buffer is no error.
@@ -98,14 +190,46 @@ fn submit_one(ring: &mut IoUring, entry: &squeue::Entry) -> io::Result<()> {
     }
 }
 
-fn registers_a_page(ring: &IoUring) -> bool {
+/// Reads a block past the page cache by asking the disk for its completion.
+fn poll_a_read(file: &File, bytes: usize) -> io::Result<()> {
+    let mut ring = RingSetup::CompletionPolling.build(ENTRIES)?;
+    let (_arena, mut buffers) = Arena::buffers(bytes, 1).map_err(io::Error::other)?;
+    let buffer: Option<IoBuffer> = buffers.pop();
+    let address = buffer.as_ref().map_or(std::ptr::null_mut(), |buffer| buffer.as_ptr().cast_mut());
+    let entry = opcode::Read::new(Fd(file.as_raw_fd()), address, bytes as u32).offset(bytes as u64).build();
+    #[allow(unsafe_code)]
+    // SAFETY: the buffer and the file outlive the request, or the buffer is leaked below.
+    unsafe { ring.submission().push(&entry) }.map_err(|_full| io::Error::from(Errno::BUSY))?;
+    let end = now() + Nanos(WAIT_MAX_NS);
+    loop {
+        // Submits, then asks once; a ring that is polled never sleeps in the kernel.
+        let entered = ring.submit();
+        if let Some(completion) = ring.completion().next() {
+            let result = completion.result();
+            return if result < 0 { Err(io::Error::from_raw_os_error(-result)) } else { Ok(()) };
+        }
+        if let Some(error) = entered.err().or_else(|| (now() > end).then(|| Errno::TIME.into())) {
+            // The kernel may still write to the buffer: it stays leaked, once.
+            std::mem::forget(buffer);
+            return Err(error);
+        }
+    }
+}
+
+fn registers_a_page(ring: &IoUring) -> io::Result<()> {
     let mut page = vec![0u8; rustix::param::page_size()];
     let buffer = libc::iovec { iov_base: page.as_mut_ptr().cast(), iov_len: page.len() };
     #[allow(unsafe_code)]
     // SAFETY: the buffer lives until it is unregistered below, and no request
     // in between uses it.
-    let registered = unsafe { ring.submitter().register_buffers(&[buffer]) };
-    registered.is_ok() && ring.submitter().unregister_buffers().is_ok()
+    unsafe { ring.submitter().register_buffers(&[buffer]) }?;
+    ring.submitter().unregister_buffers()
+}
+
+fn registers_a_file(ring: &IoUring) -> io::Result<()> {
+    let file = File::open("/dev/null")?;
+    ring.submitter().register_files(&[file.as_raw_fd()])?;
+    ring.submitter().unregister_files()
 }
 
 fn feature_names(parameters: &Parameters) -> Vec<&'static str> {
@@ -140,7 +264,9 @@ pub(super) struct ProcessState {
 
 impl ProcessState {
     fn read(roots: &Roots, host: &Host) -> ProcessState {
-        let status = roots.proc_text("self/status").unwrap_or_default();
+        // A filter binds threads: the one that asks decides.
+        let status = roots.proc_text("thread-self/status").or_else(|| roots.proc_text("self/status"));
+        let status = status.unwrap_or_default();
         let disabled = roots.proc_text("sys/kernel/io_uring_disabled");
         ProcessState {
             disabled: disabled.and_then(|text| text.parse().ok()),

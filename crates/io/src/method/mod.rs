@@ -5,10 +5,10 @@
 //! finished one. Submissions collect until `flush` or `wait`, so a batch costs
 //! one system call. Completions may come in any order; the `tag` tells which.
 //!
-//! How: the three methods are siblings, [`sync`], [`threads`] and [`uring`]. Each
-//! moves one stretch of bytes at a time; this file does what they share:
-//! continuing short transfers, repeating EINTR and EAGAIN, naming errors and
-//! recording service times and waits.
+//! How: the three methods are siblings, [`sync`], [`threads`] and [`uring`], whose
+//! rings are set up as [`setup`] says. Each moves one stretch of bytes at a time;
+//! this file does what they share: continuing short transfers, repeating EINTR and
+//! EAGAIN, naming errors and recording service times and waits.
 //!
 //! Invariants:
 //! - C1 A buffer is with the caller or with the channel, never with both.
@@ -16,7 +16,9 @@
 //!   the kernel may still write into the buffers.
 //! - C3 `wait` names an event when nothing had arrived: it then enters the kernel
 //!   once, to submit and to wait.
+//! - C4 A sync that failed is an error, whatever it failed with: it is never repeated.
 
+mod setup;
 mod sync;
 mod threads;
 mod uring;
@@ -32,6 +34,8 @@ use std::str::FromStr;
 use std::sync::Arc;
 use threads::{Pool, PoolChannel};
 use uring::RingChannel;
+
+pub use setup::RingSetup;
 
 /// How requests reach the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,34 +80,65 @@ impl FromStr for MethodKind {
 /// A way to reach files, shared by all sessions of an instance.
 #[derive(Debug, Clone)]
 pub struct Method {
-    kind: MethodKind,
     queue_depth: usize,
-    pool: Option<Arc<Pool>>,
+    carrier: Carrier,
+}
+
+/// What carries the requests.
+#[derive(Debug, Clone)]
+enum Carrier {
+    Session,
+    Pool(Arc<Pool>),
+    Ring(RingSetup),
 }
 
 impl Method {
     /// Starts a method. `queue_depth` (1 to 4096) bounds what a channel may have
-    /// in flight, and so the threads of the pool.
+    /// in flight, and so the threads of the pool. Rings are set up in the best way
+    /// that the kernel has.
     ///
     /// # Errors
     /// When the kernel refuses a ring or threads.
     pub fn start(kind: MethodKind, queue_depth: usize) -> Result<Method, IoError> {
         assert!((1..=4096).contains(&queue_depth));
-        let pool = match kind {
-            MethodKind::Threads => Some(Arc::new(Pool::start(queue_depth.min(threads::WORKERS_MAX))?)),
-            MethodKind::IoUring => {
-                RingChannel::open(queue_depth, &[])?;
-                None
+        let carrier = match kind {
+            MethodKind::Sync => Carrier::Session,
+            MethodKind::Threads => {
+                Carrier::Pool(Arc::new(Pool::start(queue_depth.min(threads::WORKERS_MAX))?))
             }
-            MethodKind::Sync => None,
+            MethodKind::IoUring => {
+                let entries = uring::entries(queue_depth);
+                Carrier::Ring(setup::best(entries).map_err(|error| uring::refused(RingSetup::Plain, &error))?)
+            }
         };
-        Ok(Method { kind, queue_depth, pool })
+        Ok(Method { queue_depth, carrier })
+    }
+
+    /// Starts io_uring with rings that are set up as asked for, and in no other way.
+    /// Whether a disk can be polled shows with the first request.
+    ///
+    /// # Errors
+    /// When the kernel refuses such a ring.
+    pub fn start_ring(setup: RingSetup, queue_depth: usize) -> Result<Method, IoError> {
+        assert!((1..=4096).contains(&queue_depth));
+        RingChannel::open(setup, queue_depth, &[], &[])?;
+        Ok(Method { queue_depth, carrier: Carrier::Ring(setup) })
     }
 
     /// Which method this is.
     #[must_use]
     pub fn kind(&self) -> MethodKind {
-        self.kind
+        match self.carrier {
+            Carrier::Session => MethodKind::Sync,
+            Carrier::Pool(_) => MethodKind::Threads,
+            Carrier::Ring(_) => MethodKind::IoUring,
+        }
+    }
+
+    /// How its rings are set up; `None` of the other methods.
+    #[must_use]
+    pub fn ring_setup(&self) -> Option<RingSetup> {
+        if let Carrier::Ring(setup) = self.carrier { Some(setup) } else { None }
     }
 
     /// Requests a channel may have in flight.
@@ -120,10 +155,23 @@ impl Method {
     /// # Errors
     /// When the kernel refuses a ring.
     pub fn channel(&self, arenas: &[&Arena]) -> Result<Channel, IoError> {
-        let way = match (self.kind, &self.pool) {
-            (MethodKind::IoUring, _) => Way::Ring(Box::new(RingChannel::open(self.queue_depth, arenas)?)),
-            (MethodKind::Threads, Some(pool)) => Way::Pool(PoolChannel::open(pool)),
-            _ => Way::Sync,
+        self.channel_to(&[], arenas)
+    }
+
+    /// The same for requests to certain files, which a ring registers: it then need
+    /// not look up the descriptor and count a reference for each request. Requests to
+    /// other files go the ordinary way. What is registered stays open as long as the
+    /// channel.
+    ///
+    /// # Errors
+    /// As [`Method::channel`].
+    pub fn channel_to(&self, files: &[&Arc<File>], arenas: &[&Arena]) -> Result<Channel, IoError> {
+        let way = match &self.carrier {
+            Carrier::Session => Way::Sync,
+            Carrier::Pool(pool) => Way::Pool(PoolChannel::open(pool)),
+            Carrier::Ring(setup) => {
+                Way::Ring(Box::new(RingChannel::open(*setup, self.queue_depth, arenas, files)?))
+            }
         };
         Ok(Channel { way, queue_depth: self.queue_depth, in_flight: 0, ready: VecDeque::new() })
     }
@@ -136,6 +184,20 @@ pub enum Operation {
     Read,
     /// Writes the buffer to the file.
     Write,
+    /// Writes the buffer to the file and is complete when that is durable, with what
+    /// is needed to read it back (`RWF_DSYNC`).
+    WriteDurable,
+    /// Writes the buffer to the file, then makes all written to the file durable
+    /// (fdatasync). In a ring the two are linked: one enter for both.
+    WriteAndSync,
+}
+
+impl Operation {
+    /// Whether bytes go to the file.
+    #[must_use]
+    pub const fn writes(self) -> bool {
+        !matches!(self, Operation::Read)
+    }
 }
 
 /// One request for bytes.
@@ -176,9 +238,15 @@ struct Pending {
     request: Request,
     done: usize,
     begin: Nanos,
+    /// What the sync of a whole [`Operation::WriteAndSync`] came to.
+    sync: Result<(), Errno>,
 }
 
 impl Pending {
+    fn new(request: Request) -> Pending {
+        Pending { request, done: 0, begin: now(), sync: Ok(()) }
+    }
+
     /// What is left to move: where in the buffer, and where in the file.
     fn rest(&self) -> (Range<usize>, u64) {
         (self.request.range.start + self.done..self.request.range.end, self.request.offset + self.done as u64)
@@ -187,9 +255,19 @@ impl Pending {
     /// Moves the rest by one system call of the calling thread.
     fn transfer_once(&mut self) -> Result<usize, Errno> {
         let (range, offset) = self.rest();
-        match self.request.operation {
-            Operation::Read => self.request.file.read_once(&mut self.request.buffer[range], offset),
-            Operation::Write => self.request.file.write_once(&self.request.buffer[range], offset),
+        let Request { operation, file, buffer, .. } = &mut self.request;
+        match operation {
+            Operation::Read => file.read_once(&mut buffer[range], offset),
+            Operation::Write => file.write_once(&buffer[range], offset),
+            Operation::WriteDurable => file.write_durable_once(&buffer[range], offset),
+            Operation::WriteAndSync => {
+                let wanted = range.len();
+                let moved = file.write_once(&buffer[range], offset)?;
+                if moved == wanted {
+                    self.sync = file.sync_data_once();
+                }
+                Ok(moved)
+            }
         }
     }
 }
@@ -238,7 +316,7 @@ impl Channel {
         }
         // Files in memory have no descriptor that a pool or a ring would serve better.
         let in_memory = request.file.descriptor().is_none();
-        let pending = Pending { request, done: 0, begin: now() };
+        let pending = Pending::new(request);
         match &mut self.way {
             Way::Pool(pool) if !in_memory => {
                 session.count(Statistic::PoolRequests, 1);
@@ -356,8 +434,10 @@ impl Channel {
                 Ok(moved) => {
                     pending.done += moved;
                     if pending.rest().0.is_empty() {
-                        self.complete(session, pending);
-                        return Ok(());
+                        return match pending.sync {
+                            Ok(()) => self.complete(session, pending),
+                            Err(errno) => self.refuse(sync_error(&pending, errno)),
+                        };
                     }
                     // Direct I/O can go on only from an aligned place. The device's own
                     // short transfers end at one; what ends elsewhere is the file.
@@ -389,11 +469,11 @@ impl Channel {
         Ok(())
     }
 
-    fn complete(&mut self, session: &Session, pending: Pending) {
+    fn complete(&mut self, session: &Session, pending: Pending) -> Result<(), IoError> {
         let Pending { request, begin, .. } = pending;
         let end = now();
         let bytes = request.range.len() as u64;
-        let write = request.operation == Operation::Write;
+        let write = request.operation.writes();
         session.transferred(request.stream, begin, end, bytes);
         request.file.counters().add(write, bytes, end.saturating_sub(begin).0);
         self.in_flight -= 1;
@@ -402,12 +482,17 @@ impl Channel {
             buffer: request.buffer,
             range: request.range,
         }));
+        Ok(())
     }
+}
+
+fn sync_error(pending: &Pending, errno: Errno) -> IoError {
+    IoError::operation("sync", pending.request.file.path(), errno)
 }
 
 fn cut_short(pending: &Pending) -> IoError {
     let request = &pending.request;
-    if request.operation == Operation::Write {
+    if request.operation.writes() {
         return transfer_error(pending, Errno::IO);
     }
     IoError::CutShort {
@@ -421,7 +506,7 @@ fn cut_short(pending: &Pending) -> IoError {
 fn transfer_error(pending: &Pending, errno: Errno) -> IoError {
     let request = &pending.request;
     IoError::Transfer {
-        operation: if request.operation == Operation::Read { "read" } else { "write" },
+        operation: if request.operation.writes() { "write" } else { "read" },
         path: request.file.path().to_path_buf(),
         offset: request.offset,
         length: request.range.len(),

@@ -1,103 +1,165 @@
 //! io_uring: a ring of the session's own.
 //!
 //! The ring is made by the thread that uses it, with one issuer and deferred
-//! task work: completions are processed when this thread enters the kernel, and
-//! never interrupt it. Kernels before 6.1 get an ordinary ring. Arenas are
-//! registered as fixed buffers: on bare metal that halves the CPU of a 128K
+//! task work where the kernel has them ([`super::setup`]): completions are then
+//! processed when this thread enters the kernel, and never interrupt it. Arenas
+//! are registered as fixed buffers: on bare metal that halves the CPU of a 128K
 //! request and quarters that of 512K, because pages are not pinned each time.
+//! Files may be registered too, which saves a reference count a request.
 //!
 //! Entries are pushed without a system call; `enter` submits them all at once.
-//! A request that is in the ring lives in `pending`, so its buffer and its file
+//! A request that is in the ring lives in `flights`, so its buffer and its file
 //! stay until the kernel is done (invariant C2: drop waits).
+//!
+//! A write that is to be synced is two entries, linked: the kernel begins the
+//! sync when the write has moved every byte, and cancels it otherwise. Both are
+//! pushed at once, for a link ends where a submission ends. The flight is over
+//! when both have completed:
+//!
+//! ```text
+//! user data     = place of the flight * 2 + 1 if it is the sync
+//! write short   -> sync ECANCELED  -> the rest is written and synced by a new pair
+//! write whole   -> sync 0 or errno -> done, or a failed sync, which is never repeated
+//! ```
 
-use super::{Attempt, Operation, Pending};
-use crate::{Arena, IoError};
+use super::{Attempt, Operation, Pending, RingSetup};
+use crate::{Arena, File, IoError};
 use io_uring::{IoUring, opcode, squeue, types};
 use plumb_events::{Session, Statistic};
 use rustix::io::Errno;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::Path;
+use std::sync::Arc;
 
 pub(super) struct RingChannel {
     ring: IoUring,
+    setup: RingSetup,
     /// Requests in the kernel's hands, by the user data of their entries.
-    pending: Vec<Option<Pending>>,
+    flights: Vec<Option<Flight>>,
     vacant: Vec<usize>,
     /// Entries pushed since the last enter.
     unsent: usize,
-    registered: Vec<Arena>,
+    arenas: Vec<Arena>,
+    files: Vec<Arc<File>>,
+}
+
+/// A request in the kernel's hands.
+#[derive(Debug)]
+struct Flight {
+    pending: Pending,
+    /// Completions that have not come.
+    awaited: u8,
+    /// What the transfer came to; meaningless while it is awaited.
+    moved: Result<usize, Errno>,
 }
 
 impl std::fmt::Debug for RingChannel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RingChannel").field("pending", &self.pending.len()).finish_non_exhaustive()
+        f.debug_struct("RingChannel")
+            .field("setup", &self.setup)
+            .field("flights", &self.flights.len())
+            .finish_non_exhaustive()
     }
 }
 
+/// The entries of a ring for so many requests: a linked pair must fit even into the smallest.
+pub(super) fn entries(queue_depth: usize) -> u32 {
+    u32::try_from(queue_depth.next_power_of_two().max(2)).unwrap_or(4096)
+}
+
 impl RingChannel {
-    pub(super) fn open(queue_depth: usize, arenas: &[&Arena]) -> Result<RingChannel, IoError> {
-        let entries = u32::try_from(queue_depth.next_power_of_two()).unwrap_or(4096);
-        let ring = IoUring::builder()
-            .setup_single_issuer()
-            .setup_defer_taskrun()
-            .setup_coop_taskrun()
-            .build(entries)
-            .or_else(|_| IoUring::new(entries))
-            .map_err(|source| IoError::MethodUnsupported {
-                method: "io_uring",
-                why: format!("io_uring_setup failed: {source}"),
-                cure:
-                    "allow it with sysctl kernel.io_uring_disabled=0 and in the container's seccomp profile"
-                        .to_string(),
-            })?;
-        let registered = register(&ring, arenas);
-        Ok(RingChannel { ring, pending: Vec::new(), vacant: Vec::new(), unsent: 0, registered })
+    pub(super) fn open(
+        setup: RingSetup,
+        queue_depth: usize,
+        arenas: &[&Arena],
+        files: &[&Arc<File>],
+    ) -> Result<RingChannel, IoError> {
+        let ring = setup.build(entries(queue_depth)).map_err(|error| refused(setup, &error))?;
+        Ok(RingChannel {
+            arenas: register_arenas(&ring, arenas),
+            files: register_files(&ring, files),
+            ring,
+            setup,
+            flights: Vec::new(),
+            vacant: Vec::new(),
+            unsent: 0,
+        })
     }
 
     pub(super) fn push(&mut self, session: &Session, pending: Pending) -> Result<(), IoError> {
         let place = self.vacant.pop().unwrap_or_else(|| {
-            self.pending.push(None);
-            self.pending.len() - 1
+            self.flights.push(None);
+            self.flights.len() - 1
         });
-        let (entry, fixed) = self.entry(&pending);
-        self.pending[place] = Some(pending);
+        let target = self.target(&pending.request.file);
+        let transfer = self.transfer(session, &pending, &target).user_data(place as u64 * 2);
+        let synced = pending.request.operation == Operation::WriteAndSync;
+        self.flights[place] =
+            Some(Flight { pending, awaited: 1 + u8::from(synced), moved: Err(Errno::INPROGRESS) });
         session.count(Statistic::RingRequests, 1);
-        session.count(Statistic::RingFixedRequests, u64::from(fixed));
-        let entry = entry.user_data(place as u64);
-        // SAFETY: the entry points into the buffer and names the descriptor of the
-        // request just stored in `pending`, which outlives the kernel's use (C2).
+        session.count(Statistic::RingFixedFileRequests, u64::from(target.registered()));
+        let pushed = if synced {
+            let sync = opcode::Fsync::new(target.fd).flags(types::FsyncFlags::DATASYNC).build();
+            let sync = sync.flags(target.flags).user_data(place as u64 * 2 + 1);
+            self.push_entries(session, &[transfer.flags(squeue::Flags::IO_LINK), sync])
+        } else {
+            self.push_entries(session, &[transfer])
+        };
+        pushed.inspect_err(|_| {
+            // The kernel never saw this one.
+            self.flights[place] = None;
+            self.vacant.push(place);
+        })
+    }
+
+    /// Puts entries that belong together into the ring, making room if need be.
+    fn push_entries(&mut self, session: &Session, entries: &[squeue::Entry]) -> Result<(), IoError> {
+        // SAFETY: the entries point into the buffer and name the descriptor of a
+        // request that is stored in `flights`, which outlives the kernel's use (C2).
         #[allow(unsafe_code)]
-        while unsafe { self.ring.submission().push(&entry) }.is_err() {
-            if let Err(error) = self.enter(session, 0) {
-                // The kernel never saw this one.
-                self.pending[place] = None;
-                self.vacant.push(place);
-                return Err(error);
+        while unsafe { self.ring.submission().push_multiple(entries) }.is_err() {
+            self.enter(session, 0)?;
+            if self.setup == RingSetup::SubmissionPolling {
+                // The kernel's thread takes them in its own time.
+                self.ring.submitter().squeue_wait().map_err(ring_failed)?;
             }
         }
-        self.unsent += 1;
+        self.unsent += entries.len();
         Ok(())
     }
 
-    fn entry(&mut self, pending: &Pending) -> (squeue::Entry, bool) {
+    fn target(&self, file: &Arc<File>) -> Target {
+        match self.files.iter().position(|registered| Arc::ptr_eq(registered, file)) {
+            Some(index) => Target { fd: types::Fd(index as i32), flags: squeue::Flags::FIXED_FILE },
+            None => {
+                let fd = file.descriptor().expect("files in memory go another way");
+                Target { fd: types::Fd(fd.as_raw_fd()), flags: squeue::Flags::empty() }
+            }
+        }
+    }
+
+    fn transfer(&self, session: &Session, pending: &Pending, target: &Target) -> squeue::Entry {
         let request = &pending.request;
         let (range, offset) = pending.rest();
         let length = u32::try_from(range.len()).expect("requests are at most 1 GiB");
         let start = request.buffer[range].as_ptr();
-        let fd = types::Fd(request.file.descriptor().expect("files in memory go another way").as_raw_fd());
-        let fixed = self.registered.iter().position(|arena| arena.owns(&request.buffer));
+        let fixed = self.arenas.iter().position(|arena| arena.owns(&request.buffer));
+        session.count(Statistic::RingFixedRequests, u64::from(fixed.is_some()));
+        let flags = if request.operation == Operation::WriteDurable { libc::RWF_DSYNC } else { 0 };
+        let fd = target.fd;
         let entry = match (request.operation, fixed) {
             (Operation::Read, Some(index)) => {
                 opcode::ReadFixed::new(fd, start.cast_mut(), length, index as u16).offset(offset).build()
             }
-            (Operation::Write, Some(index)) => {
-                opcode::WriteFixed::new(fd, start, length, index as u16).offset(offset).build()
-            }
             (Operation::Read, None) => opcode::Read::new(fd, start.cast_mut(), length).offset(offset).build(),
-            (Operation::Write, None) => opcode::Write::new(fd, start, length).offset(offset).build(),
+            (_, Some(index)) => opcode::WriteFixed::new(fd, start, length, index as u16)
+                .offset(offset)
+                .rw_flags(flags)
+                .build(),
+            (_, None) => opcode::Write::new(fd, start, length).offset(offset).rw_flags(flags).build(),
         };
-        (entry, fixed.is_some())
+        entry.flags(target.flags)
     }
 
     /// Submits what was pushed and waits for `want` completions.
@@ -105,16 +167,16 @@ impl RingChannel {
         if self.unsent == 0 && want == 0 {
             return Ok(());
         }
-        session.count(Statistic::RingEnters, 1);
+        // A kernel thread that is awake sees the entries without being told.
+        let told =
+            want > 0 || self.setup != RingSetup::SubmissionPolling || self.ring.submission().need_wakeup();
+        session.count(Statistic::RingEnters, u64::from(told));
         match self.ring.submit_and_wait(want) {
             Ok(_) => {
                 self.unsent = 0;
                 Ok(())
             }
-            // Nothing was lost: interrupted, or the completion queue must be emptied first.
-            Err(error) if matches!(error.raw_os_error(), Some(libc::EINTR | libc::EBUSY | libc::EAGAIN)) => {
-                Ok(())
-            }
+            Err(error) if harmless(&error) => Ok(()),
             Err(error) => Err(ring_failed(error)),
         }
     }
@@ -141,12 +203,15 @@ impl RingChannel {
     /// What lies in the completion queue, without entering the kernel.
     pub(super) fn drain(&mut self, into: &mut Vec<Attempt>) {
         for entry in self.ring.completion() {
-            let place = entry.user_data() as usize;
-            let pending = self.pending[place].take().expect("a completion belongs to a request");
-            self.vacant.push(place);
-            let result =
-                usize::try_from(entry.result()).map_err(|_| Errno::from_raw_os_error(-entry.result()));
-            into.push(Attempt { pending, result });
+            let place = (entry.user_data() / 2) as usize;
+            let flight = self.flights[place].as_mut().expect("a completion belongs to a request");
+            flight.arrived(entry.user_data() % 2 == 1, entry.result());
+            if flight.awaited == 0
+                && let Some(Flight { pending, moved, .. }) = self.flights[place].take()
+            {
+                self.vacant.push(place);
+                into.push(Attempt { pending, result: moved });
+            }
         }
     }
 
@@ -162,33 +227,60 @@ impl RingChannel {
                 self.unsent = 0;
                 Ok(())
             }
-            Err(error) if matches!(error.raw_os_error(), Some(libc::EINTR | libc::EBUSY | libc::EAGAIN)) => {
-                Ok(())
-            }
+            Err(error) if harmless(&error) => Ok(()),
             Err(error) => Err(ring_failed(error)),
+        }
+    }
+}
+
+/// How an entry names its file: by descriptor, or by its place among the registered ones.
+struct Target {
+    fd: types::Fd,
+    flags: squeue::Flags,
+}
+
+impl Target {
+    fn registered(&self) -> bool {
+        self.flags.contains(squeue::Flags::FIXED_FILE)
+    }
+}
+
+impl Flight {
+    /// Takes in a completion of the transfer or of the sync linked to it.
+    fn arrived(&mut self, sync: bool, result: i32) {
+        let result = usize::try_from(result).map_err(|_| Errno::from_raw_os_error(-result));
+        self.awaited -= 1;
+        if sync {
+            self.pending.sync = result.map(|_| ());
+        } else {
+            self.moved = result;
         }
     }
 }
 
 impl Drop for RingChannel {
     fn drop(&mut self) {
-        while self.pending.iter().any(Option::is_some) {
+        let mut abandoned = Vec::new();
+        while self.flights.iter().any(Option::is_some) {
             if let Err(error) = self.ring.submit_and_wait(1)
-                && !matches!(error.raw_os_error(), Some(libc::EINTR | libc::EBUSY | libc::EAGAIN))
+                && !harmless(&error)
             {
                 // The kernel may still write into these buffers: leak them rather than free them.
-                std::mem::forget(std::mem::take(&mut self.pending));
+                std::mem::forget(std::mem::take(&mut self.flights));
                 return;
             }
-            for entry in self.ring.completion() {
-                self.pending[entry.user_data() as usize] = None;
-            }
+            self.drain(&mut abandoned);
         }
     }
 }
 
+/// Nothing was lost: interrupted, or the completion queue must be emptied first.
+fn harmless(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EINTR | libc::EBUSY | libc::EAGAIN))
+}
+
 /// Registers the arenas, all or none: a ring without them works, only slower.
-fn register(ring: &IoUring, arenas: &[&Arena]) -> Vec<Arena> {
+fn register_arenas(ring: &IoUring, arenas: &[&Arena]) -> Vec<Arena> {
     if arenas.is_empty() {
         return Vec::new();
     }
@@ -199,12 +291,42 @@ fn register(ring: &IoUring, arenas: &[&Arena]) -> Vec<Arena> {
             libc::iovec { iov_base: start.cast(), iov_len: length }
         })
         .collect();
-    // SAFETY: the mappings live as long as `registered`, which the channel keeps.
+    // SAFETY: the mappings live as long as `arenas`, which the channel keeps.
     #[allow(unsafe_code)]
     let result = unsafe { ring.submitter().register_buffers(&spans) };
     match result {
         Ok(()) => arenas.iter().map(|arena| (*arena).clone()).collect(),
         Err(_) => Vec::new(),
+    }
+}
+
+/// Registers the files, all or none. Files in memory have nothing to register.
+fn register_files(ring: &IoUring, files: &[&Arc<File>]) -> Vec<Arc<File>> {
+    let descriptors: Option<Vec<i32>> =
+        files.iter().map(|file| Some(file.descriptor()?.as_raw_fd())).collect();
+    match descriptors {
+        Some(descriptors) if !descriptors.is_empty() => match ring.submitter().register_files(&descriptors) {
+            Ok(()) => files.iter().map(|file| Arc::clone(file)).collect(),
+            Err(_) => Vec::new(),
+        },
+        _ => Vec::new(),
+    }
+}
+
+pub(super) fn refused(setup: RingSetup, error: &io::Error) -> IoError {
+    let unknown = error.raw_os_error() == Some(libc::EINVAL);
+    IoError::MethodUnsupported {
+        method: "io_uring",
+        why: match setup {
+            RingSetup::Plain => format!("io_uring_setup failed: {error}"),
+            setup => format!("io_uring_setup with {setup} failed: {error}"),
+        },
+        cure: if unknown {
+            format!("use a kernel of {} or later", setup.since())
+        } else {
+            "allow it with sysctl kernel.io_uring_disabled=0 and in the container's seccomp profile"
+                .to_string()
+        },
     }
 }
 

@@ -1,7 +1,8 @@
 //! What lies under each path, in the report's words.
 
 use super::Story;
-use plumb_io::device::{self, BlockDevice, DeviceDescription, DirectIoSupport, IoUringSupport};
+use plumb_io::RingSetup;
+use plumb_io::device::{self, BlockDevice, DeviceDescription, DirectIoSupport, IoUringSupport, RingPart};
 use plumb_report::context::{Device, DirectIo, IoUring, QueueLimits};
 use plumb_units::Bytes;
 
@@ -79,11 +80,14 @@ fn direct_io(support: &DirectIoSupport) -> DirectIo {
 
 fn io_uring(support: &IoUringSupport) -> IoUring {
     match support {
-        IoUringSupport::Yes { file_read, defer_taskrun, registered_buffers, .. } => {
+        IoUringSupport::Yes { file_read, .. } => {
+            let works = |part| support.refusal(part).is_none();
+            let deferred = works(RingPart::Setup(RingSetup::Deferred));
+            let registered = works(RingPart::RegisteredBuffers);
             let parts = [
                 (*file_read, "a file was read through a ring", "no file could be read through a ring"),
-                (*registered_buffers, "buffers can be registered", "buffers cannot be registered"),
-                (*defer_taskrun, "deferred task work", "no deferred task work"),
+                (registered, "buffers can be registered", "buffers cannot be registered"),
+                (deferred, "deferred task work", "no deferred task work"),
             ];
             let detail = parts.map(|(works, yes, no)| if works { yes } else { no }).join(", ");
             IoUring::Available { detail }

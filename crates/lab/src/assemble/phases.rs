@@ -199,10 +199,10 @@ impl BuildBytes {
     }
 }
 
-/// The streams of the profile. Reads that measure the device are no part of the
+/// The streams of the profile. Requests that measure the device are no part of the
 /// work: they are the bytes of their phase, and would set the scale for all others.
 fn drawn() -> impl Iterator<Item = &'static IoStream> {
-    IoStream::ALL.iter().filter(|stream| **stream != IoStream::Probe)
+    IoStream::ALL.iter().filter(|stream| !matches!(stream, IoStream::Probe | IoStream::ProbeWrites))
 }
 
 /// Bytes over time, in few enough buckets to be drawn.

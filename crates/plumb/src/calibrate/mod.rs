@@ -34,6 +34,8 @@ const NAME: &str = "calibrate";
 const RECORD: &str = "calibration.json";
 /// Lines of a summary are no longer than this.
 const WIDTH: usize = 100;
+/// What the further lines of a broken line begin with.
+const INDENT: &str = "    ";
 
 /// Calibrates.
 ///
@@ -83,12 +85,7 @@ fn measure(
     begin: Moment,
     interrupt: &Interrupt,
 ) -> Result<Calibration, Failure> {
-    let options = Options {
-        file_size: arguments.file_size,
-        max_latency: arguments.max_latency,
-        duration: arguments.duration,
-        ..Options::new(arguments.run.mode(), arguments.seed, begin.iso())
-    };
+    let options = options(arguments, begin)?;
     let others = leftovers(&device.path);
     for other in &others {
         output::remark(&format!(
@@ -103,6 +100,25 @@ fn measure(
     drop(onlooker);
     interrupt.keep();
     ended.map_err(|error| failure(&error, interrupt))
+}
+
+fn options(arguments: &Calibrate, begin: Moment) -> Result<Options, Failure> {
+    let mut options = Options {
+        file_size: arguments.file_size,
+        max_latency: arguments.max_latency,
+        duration: arguments.duration,
+        ..Options::new(arguments.run.mode(), arguments.seed, begin.iso())
+    };
+    match arguments.advanced.given() {
+        Some(option) if options.mode != Mode::Advanced => {
+            let run = options.mode.name();
+            Err(Failure::usage(format!("{option} is an option of --run advanced, and this is --run {run}")))
+        }
+        _ => {
+            arguments.advanced.apply(&mut options);
+            Ok(options)
+        }
+    }
 }
 
 fn failure(error: &CalibrateError, interrupt: &Interrupt) -> Failure {
@@ -143,7 +159,7 @@ fn files(calibration: &Calibration, record: String, prefix: &str) -> Vec<(String
         ("iops", csv::iops(&matrix)),
         ("lat", csv::latency(&matrix)),
         ("mbps", csv::mbps(&matrix)),
-        ("ci", csv::intervals(&matrix)),
+        ("ci", csv::intervals(calibration)),
         ("hist", csv::histograms(calibration)),
     ];
     let tables = tables.into_iter().map(|(kind, text)| (format!("{prefix}_{kind}.csv"), text));
@@ -173,28 +189,45 @@ fn compare(earlier: &Calibration, calibration: &Calibration) -> String {
         // A name that begins with blanks continues the line above it in a summary.
         let name = if kind.name().starts_with(' ') { at } else { kind.name() };
         let line = format!("  {name}: {ratio:.2} times, {}", why.as_deref().unwrap_or(""));
-        text.push_str(&(shortened(&line) + "\n"));
+        text.push_str(&(broken(&line) + "\n"));
     }
     text
 }
 
-/// At most a line of a summary, cut between two words; the record has all of it.
-fn shortened(line: &str) -> String {
-    if line.chars().count() <= WIDTH {
-        return line.to_string();
+/// Broken between two words where a line of a summary ends; further lines stand under the first's text.
+fn broken(line: &str) -> String {
+    let (mut text, mut width) = (String::new(), 0);
+    for (index, word) in line.split(' ').enumerate() {
+        let blank = usize::from(index > 0);
+        if width + blank + word.chars().count() > WIDTH && width > INDENT.len() {
+            text.push('\n');
+            text.push_str(INDENT);
+            width = INDENT.len();
+        } else if index > 0 {
+            text.push(' ');
+            width += 1;
+        }
+        text.push_str(word);
+        width += word.chars().count();
     }
-    let begin: String = line.chars().take(WIDTH - 3).collect();
-    begin.rsplit_once(' ').map_or(begin.as_str(), |(words, _)| words).to_string() + "..."
+    text
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{WIDTH, shortened};
+    use super::{INDENT, WIDTH, broken};
 
     #[test]
-    fn a_long_line_ends_between_two_words() {
-        assert_eq!(shortened("  short"), "  short");
-        assert_eq!(shortened(&"word ".repeat(30)), "word ".repeat(19).trim_end().to_string() + "...");
-        assert_eq!(shortened(&"x".repeat(WIDTH + 1)).len(), WIDTH);
+    fn a_long_line_is_broken_between_two_words() {
+        assert_eq!(broken("  short"), "  short");
+        let text = broken(&"word ".repeat(45));
+        assert_eq!(text.split_whitespace().count(), 45);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 3, "{text}");
+        assert!(lines.iter().all(|line| line.chars().count() <= WIDTH), "{text}");
+        assert!(
+            lines[1..].iter().all(|line| line.starts_with(INDENT) && !line.starts_with("     ")),
+            "{text}"
+        );
     }
 }

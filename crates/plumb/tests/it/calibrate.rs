@@ -68,6 +68,100 @@ fn json_alone_is_printed_and_an_advanced_run_takes_no_ones_place() {
 }
 
 #[test]
+fn an_advanced_run_measures_the_cells_and_requests_that_were_asked_for() {
+    let directory = place();
+    let options =
+        ["--run", "advanced", "--bundle", "b", "--test-name", "t", "--write", "30", "--type", "seq"];
+    let matrix = ["--size-small", "4K", "--matrix", "max", "--num-small", "2", "--num-large", "1"];
+    fine(directory.path(), short(&[&options[..], &matrix[..]].concat()));
+    let bundle = directory.path().join("b");
+    let record = json(&fs::read_to_string(bundle.join("calibration.json")).expect("a record"));
+    let tasks = record["tasks"].as_array().expect("tasks");
+    assert_eq!(tasks.len(), 3 * 2 - 1);
+    let loads = tasks.iter().flat_map(|task| task["task"]["point"]["loads"].as_array().expect("loads"));
+    for load in loads {
+        let large = load["request_bytes"] == 1 << 20;
+        assert!(large || load["request_bytes"] == 4096, "{load}");
+        assert_eq!(load["pattern"], if large { "sequential" } else { "random" });
+        assert_eq!(load["write_percent"], 30);
+    }
+    let table = |kind: &str| {
+        let name = names(&bundle).into_iter().find(|name| name.ends_with(kind)).expect("a table");
+        fs::read_to_string(bundle.join(name)).expect("a table")
+    };
+    assert!(table("_iops.csv").starts_with("Large/Small, 1, 2\n0, "), "{}", table("_iops.csv"));
+    assert!(table("_mbps.csv").starts_with("Large/Small, 0, 1, 2\n1, "), "{}", table("_mbps.csv"));
+    assert!(table("_ci.csv").contains("\n1,2,\"4K random 70/30 read/write x2 + 1M sequential 70/30 "));
+}
+
+#[test]
+fn advanced_options_that_mean_nothing_are_refused() {
+    let directory = place();
+    let cases: [(&[&str], &str); 6] = [
+        (&["--write", "30"], "--write is an option of --run advanced, and this is --run quick"),
+        (
+            &["--run", "dss", "--num-large", "3"],
+            "--num-large is an option of --run advanced, and this is --run dss",
+        ),
+        (&["--run", "advanced", "--write", "101"], "--write 101 is not possible: 0 to 100"),
+        (&["--run", "advanced", "--matrix", "point"], "--matrix point is not possible: it needs num-small"),
+        (
+            &["--run", "advanced", "--matrix", "col", "--num-small", "1", "--num-large", "2"],
+            "--num-large 2 is not possible: the matrix col takes none; point, row and max do",
+        ),
+        (
+            &["--run", "advanced", "--size-small", "1M"],
+            "--size-small 1M is not possible: less than size_large (1M)",
+        ),
+    ];
+    for (options, expected) in cases {
+        let (code, line) = refused(directory.path(), short(options));
+        assert_eq!((code, line.as_str()), (2, expected));
+    }
+    assert_eq!(names(directory.path()), Vec::<String>::new());
+}
+
+/// Neither a file nor a device is ever taken for a place to write to.
+#[test]
+fn only_a_directory_is_calibrated() {
+    let directory = place();
+    let file = directory.path().join("precious");
+    fs::write(&file, "precious").expect("a file");
+    for path in ["precious", "/dev/null"] {
+        let (code, line) = refused(directory.path(), ["calibrate", "--path", path]);
+        assert!(code == 1 || code == 2, "{line}");
+        assert!(line.contains("directory"), "{line}");
+    }
+    assert_eq!(fs::read_to_string(&file).expect("still there"), "precious");
+    assert_eq!(names(directory.path()), ["precious"]);
+}
+
+#[test]
+fn a_read_only_mount_is_named() {
+    let directory = place();
+    let mount =
+        "mount --bind . . && cd \"$PWD\" && mount -o remount,ro,bind . && exec \"$0\" calibrate --json";
+    let inside = |script: &str| {
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-c", script, env!("CARGO_BIN_EXE_plumb")]);
+        command.current_dir(directory.path()).stdin(Stdio::null()).output()
+    };
+    let may = "mount --bind . . && cd \"$PWD\" && mount -o remount,ro,bind .";
+    if !inside(may).is_ok_and(|output| output.status.success()) {
+        println!("skipped: nothing may be mounted here");
+        return;
+    }
+    let ended = inside(mount).expect("seen to start");
+    let stderr = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(1), "{stderr}");
+    assert!(
+        stderr.contains("is mounted read-only, and calibration needs a file of its own there"),
+        "{stderr}"
+    );
+    assert_eq!(stderr.lines().count(), 1, "{stderr}");
+}
+
+#[test]
 fn memory_is_no_storage() {
     let mounts = fs::read_to_string("/proc/mounts").expect("mounts");
     if !mounts.lines().any(|line| line.starts_with("tmpfs /dev/shm tmpfs")) {
@@ -87,7 +181,10 @@ fn a_file_that_does_not_fit_or_is_too_small_is_refused() {
     let (code, line) = refused(directory.path(), ["calibrate", "--file-size", "900T"]);
     assert_eq!(code, 1);
     assert!(line.contains(" needs 900 TB and ") && line.contains(" are free: "), "{line}");
-    assert!(line.contains("choose another --path"), "{line}");
+    assert!(
+        line.contains(": a file of ") && line.ends_with(" would fit, or choose another --path"),
+        "{line}"
+    );
     let (code, line) = refused(directory.path(), ["calibrate", "--file-size", "1M"]);
     assert_eq!(code, 2);
     assert_eq!(line, "--file-size 1M is not possible: at least 16M (16 large requests)");
