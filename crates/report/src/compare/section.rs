@@ -83,8 +83,8 @@ fn rule(pairing: Pairing) -> &'static str {
              table; `~` may be noise; intervals are those of the corrected tests, 95% or wider"
         }
         Pairing::Apart => {
-            "%Diff stands where no run of one set lies among those of the other; the sets were not interleaved, so the \
-             hour or the machine may have made it: no p"
+            "%Diff stands where no run of one set lies among those of the other, and chance alone would seldom part sets of \
+             this size so; they were not interleaved, so the hour or the machine may have made it: no p"
         }
     }
 }
@@ -270,9 +270,19 @@ fn hosts(context: &CompareContext) -> Section {
         }
         facts.rows.into_iter().map(|(name, cell)| (name, cell.text)).collect()
     };
-    Section::front("hosts", "Host Configuration Comparison")
-        .note("*: they differ")
-        .table(side_by_side(context.sides().map(facts)))
+    let [mut first, mut second] = context.sides().map(facts);
+    // Notes are long, and a device has many: only those of one side tell the two apart.
+    let is_note = |(name, _): &(String, String)| name == "Note";
+    let common =
+        first.iter().filter(|fact| is_note(fact) && second.contains(fact)).cloned().collect::<Vec<_>>();
+    first.retain(|fact| !common.contains(fact));
+    second.retain(|fact| !common.contains(fact));
+    let section = Section::front("hosts", "Host Configuration Comparison").note("*: they differ");
+    let section = match common.len() {
+        0 => section,
+        count => section.note(format!("notes on the device that hold on both sides are left out: {count}")),
+    };
+    section.table(side_by_side([first, second]))
 }
 
 fn memory(context: &CompareContext) -> Section {
