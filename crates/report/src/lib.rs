@@ -18,6 +18,7 @@
 pub mod context;
 pub mod html;
 pub mod record;
+pub mod study;
 pub mod summary;
 pub mod text;
 pub mod validity;
