@@ -23,6 +23,7 @@ pub mod summary;
 pub mod text;
 pub mod validity;
 
+mod axis;
 mod format;
 mod profile;
 mod section;
