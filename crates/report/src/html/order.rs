@@ -6,7 +6,7 @@
 
 use super::escape;
 use super::strip::percent;
-use crate::study::{OrderPlot, PlotPoint};
+use crate::study::{OrderPanel, OrderPlot, OrderPoint};
 
 /// Shapes about a point, pixels.
 const SHAPES: [&str; 6] = [
@@ -24,43 +24,58 @@ const RING: &str =
 const FAILED: &str = "M-4-4L4 4M4-4L-4 4";
 /// Colours of arms in the style sheet.
 const COLOURS: usize = 8;
+/// Heights of the first panel and of those below it, pixels.
+const HEIGHTS: [u32; 2] = [320, 200];
 /// Least pixels a run.
 const RUN_WIDTH: usize = 5;
 
 /// The figure.
 pub(super) fn figure(plot: &OrderPlot) -> String {
-    let ticks = plot
-        .ticks
-        .iter()
-        .map(|(at, name)| format!("<span style=\"bottom:{}\">{}</span>", percent(*at), escape(name)));
+    let panels = plot.panels.iter().enumerate().map(|(index, panel)| {
+        let ticks = panel.axis.ticks.iter();
+        let ticks = ticks
+            .map(|(at, name)| format!("<span style=\"bottom:{}\">{}</span>", percent(*at), escape(name)));
+        format!(
+            "<div class=\"caption\">{}</div>\n<div class=\"ticks\">{}</div>\n{}\n",
+            escape(&panel.measure),
+            ticks.collect::<String>(),
+            drawing(plot, panel, HEIGHTS[index.min(1)])
+        )
+    });
     let blocks = plot.bands.iter().map(|band| {
         let class = if band.is_counted { "" } else { " class=\"uncounted\"" };
         let (left, width) = (percent(band.from), percent(band.to - band.from));
-        format!("<span{class} style=\"left:{left};width:{width}\">{}</span>", escape(&band.name))
+        let name = escape(&band.name);
+        format!("<span{class} title=\"{name}\" style=\"left:{left};width:{width}\">{name}</span>")
     });
     format!(
-        "<figure class=\"order\">\n<figcaption>{}</figcaption>\n<div class=\"scroll\"><div class=\"order-grid\" \
-         style=\"min-width:{}px\"><div class=\"ticks\">{}</div>\n{}\n<div class=\"blocks\">{}</div></div></div>\n{}</figure>\n",
-        escape(&plot.measure),
+        "<figure class=\"order\">\n{}<div class=\"scroll\"><div class=\"order-grid\" style=\"min-width:{}px\">\n\
+         {}<div class=\"blocks\">{}</div></div></div>\n{}</figure>\n",
+        definitions(),
         80 + plot.points.len() * RUN_WIDTH,
-        ticks.collect::<String>(),
-        drawing(plot),
+        panels.collect::<String>(),
         blocks.collect::<String>(),
         legend(plot)
     )
 }
 
-fn drawing(plot: &OrderPlot) -> String {
+/// The shapes, once for all panels and the legend.
+fn definitions() -> String {
+    let shapes = SHAPES.iter().enumerate();
+    let shapes = shapes.map(|(index, shape)| format!("<path id=\"shape-{index}\" d=\"{shape}\"/>"));
+    format!(
+        "<svg class=\"definitions\" width=\"0\" height=\"0\" aria-hidden=\"true\"><defs>{}<path id=\"shape-ring\" fill-rule=\"evenodd\" d=\"{RING}\"/>\
+         <path id=\"shape-failed\" d=\"{FAILED}\"/></defs></svg>\n",
+        shapes.collect::<String>()
+    )
+}
+
+fn drawing(plot: &OrderPlot, panel: &OrderPanel, height: u32) -> String {
     let mut svg = format!(
-        "<svg class=\"runs\" width=\"100%\" height=\"320\" role=\"img\" aria-label=\"{} runs in order of execution\">\n<defs>",
+        "<svg class=\"runs\" width=\"100%\" height=\"{height}\" role=\"img\" aria-label=\"{}, {} runs in order of execution\">\n",
+        escape(&panel.measure),
         plot.points.len()
     );
-    for (index, shape) in SHAPES.iter().enumerate() {
-        svg.push_str(&format!("<path id=\"shape-{index}\" d=\"{shape}\"/>"));
-    }
-    svg.push_str(&format!(
-        "<path id=\"shape-ring\" fill-rule=\"evenodd\" d=\"{RING}\"/><path id=\"shape-failed\" d=\"{FAILED}\"/></defs>\n"
-    ));
     for (index, band) in plot.bands.iter().enumerate() {
         let class = match (band.is_counted, index % 2) {
             (false, _) => "band uncounted",
@@ -72,21 +87,29 @@ fn drawing(plot: &OrderPlot) -> String {
             "<rect class=\"{class}\" x=\"{x}\" y=\"0\" width=\"{width}\" height=\"100%\"/>"
         ));
     }
-    for (at, _) in &plot.ticks {
+    for (at, class) in
+        panel.axis.ticks.iter().map(|(at, _)| (*at, "grid")).chain(panel.axis.line.map(|at| (at, "zero")))
+    {
         let y = percent(1.0 - at);
-        svg.push_str(&format!("<line class=\"grid\" x1=\"0\" x2=\"100%\" y1=\"{y}\" y2=\"{y}\"/>"));
+        svg.push_str(&format!("<line class=\"{class}\" x1=\"0\" x2=\"100%\" y1=\"{y}\" y2=\"{y}\"/>"));
     }
     svg.push('\n');
-    svg.push_str(&reference_line(plot));
-    plot.points.iter().for_each(|point| svg.push_str(&mark(plot, point)));
+    let places = plot.points.iter().zip(panel.heights.iter().copied());
+    if panel.joins_reference {
+        svg.push_str(&reference_line(plot, places.clone()));
+    }
+    places.for_each(|(point, height)| svg.push_str(&mark(plot, point, height)));
     svg + "</svg>"
 }
 
 /// The reference's first runs that count, joined in order.
-fn reference_line(plot: &OrderPlot) -> String {
+fn reference_line<'a>(
+    plot: &OrderPlot,
+    places: impl Iterator<Item = (&'a OrderPoint, Option<f64>)>,
+) -> String {
     let reference = plot.slots.iter().find(|label| label.is_copy).map(|label| label.arm);
-    let own = plot.points.iter().filter(|point| Some(point.slot) == reference && point.is_counted);
-    let places = own.filter_map(|point| Some((point.x, point.y?))).collect::<Vec<_>>();
+    let own = places.filter(|(point, _)| Some(point.slot) == reference && point.is_counted);
+    let places = own.filter_map(|(point, height)| Some((point.x, height?))).collect::<Vec<_>>();
     let segments = places.windows(2).map(|pair| {
         let [(x1, y1), (x2, y2)] = [pair[0], pair[1]];
         format!(
@@ -100,14 +123,14 @@ fn reference_line(plot: &OrderPlot) -> String {
     segments.collect()
 }
 
-fn mark(plot: &OrderPlot, point: &PlotPoint) -> String {
-    let shape = if point.y.is_none() { "failed".to_string() } else { shape(plot, point.slot) };
+fn mark(plot: &OrderPlot, point: &OrderPoint, height: Option<f64>) -> String {
+    let shape = if height.is_none() { "failed".to_string() } else { shape(plot, point.slot) };
     let state = if point.is_counted { "" } else { " uncounted" };
     format!(
         "<use class=\"run arm-{}{state}\" href=\"#shape-{shape}\" x=\"{}\" y=\"{}\"><title>{}</title></use>\n",
         colour(plot, point.slot),
         percent(point.x),
-        percent(point.y.map_or(0.98, |y| 1.0 - y)),
+        percent(height.map_or(0.98, |y| 1.0 - y)),
         escape(&point.hint)
     )
 }

@@ -15,7 +15,7 @@ mod record;
 mod section;
 
 pub use context::{STUDY_SCHEMA_VERSION, StudyContext};
-pub(crate) use order_plot::{OrderPlot, Point as PlotPoint};
+pub(crate) use order_plot::{OrderPlot, Panel as OrderPanel, Point as OrderPoint};
 
 #[cfg(test)]
 pub(crate) mod fixture;

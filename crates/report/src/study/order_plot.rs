@@ -1,27 +1,44 @@
 //! Every run in order of execution: what sorted tables of medians hide.
 //!
 //! A run is a point: to the right as it ran later, upwards as its figure was larger (by its
-//! logarithm). Drift, a first run that pays for all, a block that something else hit, and arms
-//! that change in the middle are then seen at a glance. Blocks are bands; runs that do not count
-//! are hollow; one that gave no figure stands on the axis.
+//! logarithm). One panel shows the figures themselves; since arms may lie far apart, another shows
+//! each run against the median of its arm: there drift, a first run that pays for all, a block that
+//! something else hit, and an arm that changes in the middle are seen at a glance. Its axis is that of
+//! the runs that count; what lies beyond stands at its edge. Blocks are bands; runs that do not
+//! count are hollow; one that gave no figure stands on the axis.
 
 use super::context::{Counted, StudyContext, StudyRun};
 use crate::axis::LogAxis;
 use crate::format::{Figure, Reading};
+use crate::table::Axis;
+
+/// The panel of ratios reaches at least this far to either side of 1.
+const PANEL_MIN: f64 = 1.01;
 
 /// The plot, positions 0 to 1.
 #[derive(Debug, Clone)]
 pub(crate) struct OrderPlot {
-    /// What is plotted, with its unit.
-    pub measure: String,
+    /// The panels, one below the other.
+    pub panels: Vec<Panel>,
     /// The slots: the arms, and the reference's second run.
     pub slots: Vec<SlotLabel>,
     /// The runs in order of execution.
     pub points: Vec<Point>,
     /// The blocks, and before them the warm-up.
     pub bands: Vec<Band>,
-    /// Positions and names on the vertical axis.
-    pub ticks: Vec<(f64, String)>,
+}
+
+/// One figure of every run.
+#[derive(Debug, Clone)]
+pub(crate) struct Panel {
+    /// What is plotted, with its unit.
+    pub measure: String,
+    /// The vertical axis.
+    pub axis: Axis,
+    /// From the bottom to the top, for each point; none when the run gave no figure.
+    pub heights: Vec<Option<f64>>,
+    /// Whether the reference's runs are joined.
+    pub joins_reference: bool,
 }
 
 /// A slot in the legend.
@@ -40,8 +57,6 @@ pub(crate) struct SlotLabel {
 pub(crate) struct Point {
     /// From left to right.
     pub x: f64,
-    /// From the bottom to the top; none when the run gave no figure.
-    pub y: Option<f64>,
     /// Its slot.
     pub slot: usize,
     /// Whether it counts.
@@ -69,23 +84,44 @@ impl OrderPlot {
         if study.runs.is_empty() {
             return None;
         }
-        let axis = LogAxis::around(study.runs.iter().filter_map(|run| run.value));
         let count = study.runs.len() as f64;
         let points = study.runs.iter().enumerate().map(|(index, run)| Point {
             x: (index as f64 + 0.5) / count,
-            y: run.value.map(|value| axis.position(value)),
             slot: run.slot.min(study.arms.len()),
             is_counted: run.counted == Counted::Yes,
             hint: hint(study, run),
         });
-        let measure = &study.header.measure;
         Some(OrderPlot {
-            measure: format!("{} ({})", measure.name, measure.unit),
+            panels: vec![figures(study), against_median(study)],
             slots: slots(study),
             points: points.collect(),
             bands: bands(&study.runs),
-            ticks: axis.values(),
         })
+    }
+}
+
+/// The figures themselves.
+fn figures(study: &StudyContext) -> Panel {
+    let axis = LogAxis::around(study.runs.iter().filter_map(|run| run.value));
+    let measure = &study.header.measure;
+    Panel {
+        measure: format!("{} ({})", measure.name, measure.unit),
+        axis: Axis { ticks: axis.values(), line: None },
+        heights: study.runs.iter().map(|run| run.value.map(|value| axis.position(value))).collect(),
+        joins_reference: true,
+    }
+}
+
+/// Each run against the median of its arm.
+fn against_median(study: &StudyContext) -> Panel {
+    let ratio = |run: &StudyRun| Some(run.value? / study.arms.get(run.arm)?.median?);
+    let counted = study.runs.iter().filter(|run| run.counted == Counted::Yes);
+    let axis = LogAxis::around(counted.filter_map(ratio).chain([1.0 / PANEL_MIN, PANEL_MIN]));
+    Panel {
+        measure: "against the median of its arm".to_string(),
+        axis: axis.effects(),
+        heights: study.runs.iter().map(|run| ratio(run).map(|ratio| axis.position(ratio))).collect(),
+        joins_reference: false,
     }
 }
 

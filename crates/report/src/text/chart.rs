@@ -5,7 +5,7 @@
 //! of a line, `:` two thirds, `#` all of it. What rises above a fixed axis ends
 //! in `^`. Below the panels stand the seconds and the phases.
 
-use super::WIDTH;
+use super::{WIDTH, wrap};
 use crate::context::ProfileSeries;
 use crate::format::{Decimal, Figure, Size, grouped};
 use crate::profile::{Band, Chart, PairChart, peak_mb_per_s, tick_step};
@@ -33,7 +33,7 @@ pub(crate) fn lines(chart: &Chart) -> Vec<String> {
 /// The lines of two profiles: stream by stream, the reference above the treatment.
 pub(crate) fn pair_lines(pair: &PairChart) -> Vec<String> {
     let [reference, treatment] = &pair.sides;
-    let mut lines = vec![pair.title.clone()];
+    let mut lines = wrap(&pair.title, GUTTER + 1 + COLUMNS);
     for (before, after) in reference.chart.series.iter().zip(&treatment.chart.series) {
         for (side, series) in [(reference, before), (treatment, after)] {
             let caption = format!("{}: {}", series.name, side.name);

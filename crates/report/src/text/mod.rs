@@ -121,7 +121,7 @@ pub(crate) fn render_section(section: &Section, page: &Page) -> Vec<String> {
             lines.push(String::new());
         }
         lines.extend(match block {
-            Block::Table(table) => table::lines(table),
+            Block::Table(table) => table::lines(table, page.width),
             Block::Facts(facts) => facts::lines(facts, page.width),
             Block::Profile(chart) => chart::lines(chart),
             Block::Pair(pair) => chart::pair_lines(pair),

@@ -5,9 +5,10 @@ use super::wrap::wrap;
 use crate::section::NO_DATA;
 use crate::table::{Column, Row, RowKind, Seat, Table};
 
-/// The table's lines.
-pub(super) fn lines(table: &Table) -> Vec<String> {
-    let mut lines = Vec::from_iter(table.caption.clone());
+/// The table's lines; its caption in lines of at most so many characters.
+pub(super) fn lines(table: &Table, page_width: usize) -> Vec<String> {
+    let caption = table.caption.as_deref().map(|caption| wrap(caption, page_width));
+    let mut lines = caption.unwrap_or_default();
     if table.rows.is_empty() {
         lines.push(NO_DATA.to_string());
         return lines;

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// The runs drawn; none when nothing ran.
 pub(super) fn plot(study: &StudyContext) -> Option<Section> {
     let mut section = Section::front("runs-plot", "Every Run in Order of Execution")
-        .note("from left to right as they ran; upwards by the logarithm of the measure; runs that do not count are hollow (small letters in text)");
+        .note("from left to right as they ran; runs that do not count are hollow (small letters in text)");
     section.blocks.push(Block::Order(OrderPlot::of(study)?));
     Some(section)
 }
@@ -29,7 +29,7 @@ pub(super) fn list(study: &StudyContext) -> Section {
         Column::number("To its\nreference"),
         Column::text("Counts"),
         Column::text("Run is"),
-        Column::wrapped("Remark", 18),
+        Column::wrapped("Remark", 16),
     ]);
     let references = references(study);
     for run in &study.runs {

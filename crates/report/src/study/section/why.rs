@@ -104,7 +104,7 @@ fn difference(why: &Why) -> Table {
     let place = |ns: f64| axis.position(ns / 1e9);
     let heading = if axis.is_cut() { "seconds (the axis does not start at 0)" } else { "seconds" };
     let mut table = Table::new(vec![
-        Column::text("Part"),
+        Column::wrapped("Part", 24),
         Column::text("Wait Class"),
         Column::number("Reference\n(s)"),
         Column::number("Treatment\n(s)"),
