@@ -35,12 +35,12 @@ pub enum Command {
     Check(Check),
     /// Remove a table with its indexes, or one index
     Drop(Drop),
+    /// Compare two runs, or two arms of studies, as an AWR compare-period report does
+    Compare(Compare),
     /// List what there is: workloads, settings, wait events, statistics, or the tables of a database
     List(List),
     /// Render the reports of a bundle again from its record
     Report(Report),
-    /// Compare two runs, or two arms of studies, as an AWR compare-period report does
-    Compare(Compare),
     /// Print a generated page of the documentation
     #[command(hide = true)]
     Document(Document),
