@@ -178,6 +178,9 @@ statistics! {
     SortRows, "sorts (rows)", Count, "Rows sorted.";
     SortRuns, "sort runs", Count, "Sorted runs made from the input.";
     SortRunRows, "sort run rows written", Count, "Rows written to sort runs, intermediate merges included.";
+    SortKeyBytesShared, "sort run key bytes left out", Bytes, "Bytes of text keys that sort runs leave out, because the key before has them too.";
+    SortMatches, "sort merge matches", Count, "Comparisons of two records in merges of text keys.";
+    SortMatchesByKey, "sort merge matches by key", Count, "Such comparisons for which the codes of the records did not suffice and their keys were looked at.";
     IntermediateMerges, "sort intermediate merges", Count, "Merges of some runs into a longer run.";
     MergeRows, "sort merge rows", Count, "Rows that left a merge, intermediate or last.";
     MergeBlocksAhead, "sort merge blocks read ahead", Count, "Run blocks that had arrived before the merge asked for them.";

@@ -175,12 +175,18 @@ impl<T: Copy> HugeVec<T> {
         const { assert!(align_of::<T>() <= PAGE) };
         let bytes = capacity * size_of::<T>();
         if bytes == 0 {
-            return Ok(HugeVec { mapping: None, start: NonNull::dangling(), length: 0, capacity });
+            return Ok(HugeVec::empty());
         }
         let mapping = Mapping::new(bytes)?;
         let start = mapping.start.as_ptr().wrapping_add(mapping.used.0).cast::<T>();
         let start = NonNull::new(start).expect("inside the mapping");
         Ok(HugeVec { mapping: Some(mapping), start, length: 0, capacity })
+    }
+
+    /// A vector without room and without memory.
+    #[must_use]
+    pub const fn empty() -> HugeVec<T> {
+        HugeVec { mapping: None, start: NonNull::dangling(), length: 0, capacity: 0 }
     }
 
     /// Appends an element.
@@ -209,6 +215,12 @@ impl<T: Copy> HugeVec<T> {
         self.length += elements.len();
     }
 
+    /// Elements that still fit.
+    #[must_use]
+    pub fn room(&self) -> usize {
+        self.capacity - self.length
+    }
+
     /// Forgets all elements; the memory stays.
     pub fn clear(&mut self) {
         self.length = 0;
@@ -218,6 +230,31 @@ impl<T: Copy> HugeVec<T> {
     #[must_use]
     pub fn mapped_bytes(&self) -> usize {
         self.mapping.as_ref().map_or(0, |mapping| mapping.used.1)
+    }
+}
+
+/// Numbers: every pattern of bits is a value, and there is no padding.
+pub trait Plain: Copy + private::Sealed {}
+
+mod private {
+    pub trait Sealed {}
+    impl Sealed for u64 {}
+    impl Sealed for u128 {}
+}
+
+impl Plain for u64 {}
+impl Plain for u128 {}
+
+impl<T: Plain> HugeVec<T> {
+    /// The elements as they lie in memory, in the byte order of the machine.
+    #[inline]
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: the elements are initialised and have no padding.
+        #[allow(unsafe_code)]
+        unsafe {
+            std::slice::from_raw_parts(self.start.as_ptr().cast(), self.length * size_of::<T>())
+        }
     }
 }
 

@@ -21,10 +21,10 @@ pub use batch::RowBatch;
 pub use column_type::{ColumnType, ColumnTypeError};
 pub use date::{DATE_BYTES, DateError, DateTime, Weekday};
 pub use number::{
-    Number, NumberError, NumberShape, decode_number, encode_number, number_to_string, parse_number,
-    try_encode_number,
+    INTEGER_WORDS, Number, NumberError, NumberShape, decode_integer, decode_integer_word, decode_number,
+    encode_number, integer_word, number_to_string, parse_number, try_encode_number,
 };
-pub use row::{Columns, RowError, column_at, columns};
+pub use row::{ColumnWalk, Columns, RowError, column_at, columns};
 pub use schema::{Column, Schema, SchemaError};
 pub use source::{RowSource, SourceError};
 pub use value::{Value, ValueError};

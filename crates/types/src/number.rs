@@ -162,6 +162,96 @@ pub fn decode_number(bytes: &[u8]) -> Result<(i128, i8), NumberError> {
     }
 }
 
+/// Integers whose encoding is at most 8 bytes, which a machine word takes.
+pub const INTEGER_WORDS: std::ops::RangeInclusive<i64> = -999_999_999_999..=99_999_999_999_999;
+
+/// The value of an encoded number that is one of [`INTEGER_WORDS`]; `None` for
+/// every other number, and for most bytes that are no number.
+#[inline]
+pub fn decode_integer(bytes: &[u8]) -> Option<i64> {
+    let mut padded = [0; 8];
+    padded.get_mut(..bytes.len())?.copy_from_slice(bytes);
+    decode_integer_word(u64::from_be_bytes(padded), bytes.len())
+}
+
+/// As [`decode_integer`], of bytes that are already a big-endian word; whatever
+/// follows the first `length` of them, at most 8, does not matter.
+///
+/// No branch depends on the count of digits, which in real data is as good as random.
+#[inline]
+pub fn decode_integer_word(word: u64, length: usize) -> Option<i64> {
+    let head = (word >> 56) as u8;
+    let word = word & first_bytes(length);
+    if head < FIRST_INTEGER || length < 2 {
+        return decode_zero_or_negative(word, length);
+    }
+    // Digits in front of the point; a larger exponent is no integer of a word.
+    let whole = u32::from(head - FIRST_INTEGER) + 1;
+    if whole > 7 || length as u32 - 1 > whole {
+        return None;
+    }
+    let digits = word.wrapping_sub(EACH & first_bytes(length)) << 8;
+    Some(from_pairs(digits >> (64 - 8 * whole)) as i64)
+}
+
+/// The exponent byte of 1 to 99.
+const FIRST_INTEGER: u8 = EXPONENT_BIAS as u8;
+/// A one in each byte.
+const EACH: u64 = 0x0101_0101_0101_0101;
+
+/// Ones in the first bytes of a big-endian word.
+#[inline]
+fn first_bytes(count: usize) -> u64 {
+    u64::MAX.checked_shl(64 - 8 * (count as u32).min(8)).unwrap_or(0)
+}
+
+/// The number that up to eight base-100 digits make, a byte each.
+#[inline]
+fn from_pairs(pairs: u64) -> u64 {
+    let fours = (pairs >> 8 & 0x00FF_00FF_00FF_00FF) * 100 + (pairs & 0x00FF_00FF_00FF_00FF);
+    let eights = (fours >> 16 & 0x0000_FFFF_0000_FFFF) * 10_000 + (fours & 0x0000_FFFF_0000_FFFF);
+    (eights >> 32) * 100_000_000 + (eights & 0xFFFF_FFFF)
+}
+
+fn decode_zero_or_negative(word: u64, length: usize) -> Option<i64> {
+    let bytes = word.to_be_bytes();
+    let (&head, digits) = bytes.get(..length)?.split_first()?;
+    if head == ZERO && digits.is_empty() {
+        return Some(0);
+    }
+    let digits = digits.strip_suffix(&[NEGATIVE_END]).filter(|digits| !digits.is_empty())?;
+    let whole = usize::from((!head).checked_sub(FIRST_INTEGER)?) + 1;
+    let zeros = whole.checked_sub(digits.len()).filter(|_| whole <= 6)?;
+    let value = digits.iter().fold(0, |value, digit| value * 100 + 101 - i64::from(*digit));
+    Some(-value * 100_i64.pow(zeros as u32))
+}
+
+/// The encoding of one of [`INTEGER_WORDS`] as a big-endian word with zeros
+/// behind it, and its length in bytes.
+#[inline]
+pub fn integer_word(value: i64) -> (u64, u32) {
+    debug_assert!(INTEGER_WORDS.contains(&value));
+    if !(1..100_000_000).contains(&value) {
+        return long_integer_word(value);
+    }
+    let pairs = four_pairs(value as u32);
+    let leading = pairs.leading_zeros() / 8;
+    let count = 4 - leading - pairs.trailing_zeros() / 8;
+    let digits = (u64::from(pairs) << (32 + 8 * leading)) + EACH;
+    let head = u64::from(FIRST_INTEGER) + 3 - u64::from(leading);
+    ((head << 56 | digits >> 8) & first_bytes(1 + count as usize), 1 + count)
+}
+
+fn long_integer_word(value: i64) -> (u64, u32) {
+    if value == 0 {
+        return (u64::from(ZERO) << 56, 1);
+    }
+    let encoded = Encoded::small(value < 0, value.unsigned_abs(), 0);
+    let length = u32::from(encoded.0[0]);
+    let word = u64::from_be_bytes(encoded.0[1..9].try_into().expect("eight bytes"));
+    (word & first_bytes(length as usize), length)
+}
+
 /// An encoded number that owns its bytes. Its order is that of numbers.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Number(Box<[u8]>);
@@ -386,7 +476,6 @@ fn four_pairs(number: u32) -> u32 {
 /// into the next.
 #[inline]
 fn complement_pairs(pairs: u64, negative: bool) -> u64 {
-    const EACH: u64 = 0x0101_0101_0101_0101;
     if negative { EACH * 101 - pairs } else { pairs + EACH }
 }
 

@@ -97,6 +97,49 @@ pub fn column_at(row: &[u8], index: usize) -> Result<Option<&[u8]>, RowError> {
     value_at(row, start, end, offset, index)
 }
 
+/// Looks up columns of a row, from the first to the last, and walks over each
+/// column once.
+#[derive(Debug, Clone)]
+pub struct ColumnWalk<'a> {
+    row: &'a [u8],
+    count: usize,
+    /// The column that starts at `offset`.
+    column: usize,
+    offset: usize,
+}
+
+impl<'a> ColumnWalk<'a> {
+    /// At the first column. Fails where there is no row.
+    #[inline]
+    pub fn new(row: &'a [u8]) -> Result<ColumnWalk<'a>, RowError> {
+        match row.get(2) {
+            Some(&count) => {
+                Ok(ColumnWalk { row, count: usize::from(count), column: 0, offset: ROW_HEADER_BYTES })
+            }
+            None => Err(RowError::NoHeader { found: row.len() }),
+        }
+    }
+
+    /// The column `index`, not before the last one asked for; `None` is NULL.
+    /// Fails as [`column_at`] does.
+    ///
+    /// # Panics
+    /// When the column has been passed.
+    #[inline]
+    pub fn value(&mut self, index: usize) -> Result<Option<&'a [u8]>, RowError> {
+        assert!(index >= self.column, "columns are walked in order");
+        if index >= self.count {
+            return Err(RowError::NoSuchColumn { index, count: self.count });
+        }
+        while self.column < index {
+            self.offset = value_range(self.row, self.offset, self.column)?.1;
+            self.column += 1;
+        }
+        let (start, end) = value_range(self.row, self.offset, index)?;
+        value_at(self.row, start, end, self.offset, index)
+    }
+}
+
 /// An iterator over the columns of a row; `None` is NULL. Corrupt bytes yield
 /// an error, which is the last item; so do bytes after the last column.
 #[derive(Debug, Clone)]

@@ -38,8 +38,8 @@
 mod weights;
 
 use plumb_types::{Column, ColumnType, DATE_BYTES, DateTime, RowBatch, RowSource, Schema, SourceError};
+use rand::Rng;
 use rand::rngs::Xoshiro256PlusPlus;
-use rand::{Rng, SeedableRng};
 use std::sync::atomic::{AtomicU64, Ordering};
 use weights::{ClassDraw, PRODUCT_CLASSES, PRODUCT_COUNT, QUANTITY_MAX, STORE_CLASSES, STORE_COUNT};
 
@@ -117,7 +117,7 @@ impl SalesTable {
         batch.clear();
         let mut row = chunk.saturating_mul(CHUNK_ROWS).min(self.spec.rows);
         let end = row.saturating_add(CHUNK_ROWS).min(self.spec.rows);
-        let mut random = generator(self.spec.seed, chunk);
+        let mut random = crate::chunk_generator(self.spec.seed, chunk);
         let mut day = self.days.partition_point(|day| day.rows_end <= row);
         while row < end {
             let Day { date, rows_end } = &self.days[day];
@@ -202,14 +202,6 @@ fn days(rows: u64) -> Vec<Day> {
     }
     assert_eq!(days.last().map(|day| day.rows_end), Some(rows));
     days
-}
-
-/// The generator of a chunk. The seed is spread over the upper bits, so that
-/// the chunks of one small seed are not those of the next; seeding then mixes
-/// both into the whole state.
-fn generator(seed: u64, chunk: u64) -> Xoshiro256PlusPlus {
-    let chunk_seed = seed.wrapping_mul(0x9FB2_1C65_1E98_DF25).rotate_left(32) ^ chunk;
-    Xoshiro256PlusPlus::seed_from_u64(chunk_seed)
 }
 
 /// 1 to `max`, from the low 16 bits; no value is more likely than another by

@@ -1,10 +1,13 @@
 //! Benchmarks: what is measured, the peer or the limit it is measured against, in one run.
 
+mod dataset;
 mod events;
 mod large_sort;
+mod memory_sweep;
 mod peers;
 mod proof;
 mod sort_kernels;
+mod stages;
 
 use clap::Subcommand;
 
@@ -15,12 +18,16 @@ pub enum Bench {
     Events,
     /// The index build from end to end, against the device's sequential read.
     LargeSort(large_sort::Options),
+    /// The index build over the memory of its sort, from 1 MB to all in memory.
+    MemorySweep(memory_sweep::Options),
     /// plumb and its peers on the same rows, memory and degree; needs network access.
     Peers(peers::Options),
     /// Error rates, coverage and power of the inference, on synthetic studies.
     Proof(proof::Options),
     /// Run generation and merge alone, in memory.
     SortKernels,
+    /// CPU time of each stage of the index build, and the next bottleneck.
+    Stages(stages::Options),
 }
 
 impl Bench {
@@ -29,9 +36,11 @@ impl Bench {
         match self {
             Bench::Events => events::run(),
             Bench::LargeSort(options) => large_sort::run(&options),
+            Bench::MemorySweep(options) => memory_sweep::run(&options),
             Bench::Peers(options) => peers::run(&options),
             Bench::Proof(options) => proof::run(&options),
             Bench::SortKernels => sort_kernels::run(),
+            Bench::Stages(options) => stages::run(&options),
         }
     }
 }

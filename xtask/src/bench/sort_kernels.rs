@@ -1,48 +1,55 @@
 //! The sort without I/O: entries a second of run generation, nanoseconds a row of a merge.
 //!
-//! Peers in the same run: the standard library's unstable sort on the same
-//! records, and a binary heap for the merge.
+//! Both widths of packed records. Peers in the same run: the standard library's
+//! unstable sort on the same records, and a binary heap for the merge.
 
 use super::{SplitMix, Spread};
-use plumb_engine::sort::area::{Drain, RecordSink, SortArea};
-use plumb_engine::sort::format::{Format, WordKey};
+use plumb_engine::sort::area::words::WordArea;
+use plumb_engine::sort::area::{MemoryMerge, RecordSink, RecordSize, STRIPS_MAX, SortArea};
 use plumb_engine::sort::loser_tree::LoserTree;
+use plumb_engine::sort::word::{Word, WordKey};
 use plumb_events::now;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::convert::Infallible;
 use std::hint::black_box;
 
-const ROWS: usize = 2_000_000;
+const ROWS: usize = 4_000_000;
 const REPEATS: usize = 7;
 
 pub(super) fn run() -> anyhow::Result<()> {
-    println!("median [least .. most] of {REPEATS}; {ROWS} records of 16 bytes; one thread");
-    println!("run generation, million records a second (goal: 25 random, 150 presorted)");
-    for (name, records) in [
-        ("random", random(false)),
-        ("random, keys like (store, product)", random(true)),
-        ("presorted", sorted(random(false), false)),
-        ("reversed", sorted(random(false), true)),
+    println!("median [least .. most] of {REPEATS}; {ROWS} records; one thread");
+    bench::<u64>();
+    bench::<u128>();
+    Ok(())
+}
+
+fn bench<W: Word>() {
+    println!("{} byte records: run generation, million a second (goal: 25 random, 150 presorted)", W::BYTES);
+    for (name, words) in [
+        ("random", random::<W>(u64::MAX)),
+        ("random, keys like (store, product)", random::<W>(2000 * 16_700)),
+        ("presorted", sorted(random::<W>(u64::MAX), false)),
+        ("reversed", sorted(random::<W>(u64::MAX), true)),
     ] {
-        let strips = rate(|| fill_and_drain(&records, Drain::Strips));
-        let merged = rate(|| fill_and_drain(&records, Drain::Merged));
-        let standard = rate(|| standard_sort(&records));
+        let records = records(&words);
+        let strips = rate(|| fill_and_spill::<W>(&records));
+        let merged = rate(|| fill_and_merge::<W>(&records));
+        let standard = rate(|| standard_sort(&words));
         println!(
-            "  {name:36} strips {}  one run {}  standard sort {}",
+            "  {name:36} strips {}  in memory, merged {}  standard sort {}",
             strips.show(1),
             merged.show(1),
             standard.show(1)
         );
     }
-    println!("merge, nanoseconds a record (goal: 30 at 64-way, 60 at 1024-way)");
+    println!("{} byte records: merge, nanoseconds a record (goal: 30 at 64-way, 60 at 1024-way)", W::BYTES);
     for width in [2, 8, 64, 1024] {
-        let sources = split(width);
+        let sources = split::<W>(width);
         let tree = Spread::of(repeat(|| tree_merge(&sources)));
         let heap = Spread::of(repeat(|| heap_merge(&sources)));
         println!("  {width:5}-way   tree of losers {}   binary heap {}", tree.show(1), heap.show(1));
     }
-    Ok(())
 }
 
 fn repeat(mut work: impl FnMut()) -> Vec<f64> {
@@ -59,34 +66,26 @@ fn rate(work: impl FnMut()) -> Spread {
     Spread::of(repeat(work).into_iter().map(|nanos| 1e3 / nanos).collect())
 }
 
-fn random(like_numbers: bool) -> Vec<u8> {
+/// Keys below `keys`, and a row number behind each; as wide as the word.
+fn random<W: Word>(keys: u64) -> Vec<W> {
     let mut words = SplitMix(42);
-    let mut records = Vec::with_capacity(ROWS * 16);
-    for row in 0..ROWS as u64 {
-        let word = words.next();
-        let key = if like_numbers {
-            let (store, product) = (word % 2000, word / 2000 % 16700);
-            let digit = |value: u64| value % 100 + 1;
-            digit(store / 100) << 48
-                | digit(store) << 40
-                | digit(product / 10_000) << 16
-                | digit(product / 100) << 8
-                | digit(product)
-        } else {
-            word
-        };
-        records.extend_from_slice(&(u128::from(key) << 64 | u128::from(row)).to_le_bytes());
-    }
-    records
+    let bits = (4 * W::BYTES as u32).min(u64::BITS - 1);
+    let key = |word: u64| (word % keys) >> if keys == u64::MAX { u64::BITS - bits + 1 } else { 0 };
+    (0..ROWS as u64).map(|row| W::ZERO.with(row, 0).with(key(words.next()), bits)).collect()
 }
 
-fn sorted(records: Vec<u8>, reversed: bool) -> Vec<u8> {
-    let mut rows: Vec<&[u8]> = records.chunks_exact(16).collect();
-    rows.sort_by(|one, two| WordKey::compare(one, two));
+fn sorted<W: Word>(mut words: Vec<W>, reversed: bool) -> Vec<W> {
+    words.sort_unstable();
     if reversed {
-        rows.reverse();
+        words.reverse();
     }
-    rows.concat()
+    words
+}
+
+fn records<W: Word>(words: &[W]) -> Vec<u8> {
+    let mut records = Vec::with_capacity(words.len() * W::BYTES);
+    words.iter().for_each(|word| word.append_to(&mut records));
+    records
 }
 
 /// Takes records and does nothing with them.
@@ -105,54 +104,66 @@ impl RecordSink for Sink {
     }
 }
 
-fn fill_and_drain(records: &[u8], how: Drain) {
-    let mut area = <WordKey as Format>::Area::new(records.len(), 16).expect("memory for the records");
-    let taken = area.fill(records);
+fn filled<W: Word>(records: &[u8]) -> WordArea<W> {
+    let size = RecordSize::new::<WordArea<W>>(W::BYTES);
+    let mut area = WordArea::new(records.len(), STRIPS_MAX, size).expect("an area");
+    let taken = area.fill(records).expect("memory for the records");
     assert_eq!(taken, records.len());
-    let Ok(()) = area.drain(how, &mut Sink);
+    area.close();
+    area
 }
 
-fn standard_sort(records: &[u8]) {
-    let mut entries: Vec<u128> = records
-        .chunks_exact(16)
-        .map(|record| u128::from_le_bytes(record.try_into().unwrap_or([0; 16])))
-        .collect();
-    entries.sort_unstable();
-    black_box(&entries);
+fn fill_and_spill<W: Word>(records: &[u8]) {
+    let mut area = filled::<W>(records);
+    while let Ok(1) = area.spill(&mut Sink) {}
+}
+
+fn fill_and_merge<W: Word>(records: &[u8]) {
+    let area = filled::<W>(records);
+    let mut merged = MemoryMerge::<WordKey<W>>::new(&area);
+    while let record @ [_, ..] = merged.current() {
+        black_box(record);
+        merged.advance();
+    }
+}
+
+fn standard_sort<W: Word>(words: &[W]) {
+    let mut words = words.to_vec();
+    words.sort_unstable();
+    black_box(&words);
 }
 
 /// Sorted sources of random records.
-fn split(width: usize) -> Vec<Vec<u128>> {
-    let mut words = SplitMix(7);
+fn split<W: Word>(width: usize) -> Vec<Vec<W>> {
     let mut sources = vec![Vec::new(); width];
-    for row in 0..ROWS {
-        sources[row % width].push(u128::from(words.next()) << 64 | row as u128);
+    for (row, word) in random::<W>(u64::MAX).into_iter().enumerate() {
+        sources[row % width].push(word);
     }
     sources.iter_mut().for_each(|source| source.sort_unstable());
     sources
 }
 
-fn tree_merge(sources: &[Vec<u128>]) {
-    let less = |one: &(u128, u32), two: &(u128, u32)| one.0 < two.0;
+fn tree_merge<W: Word>(sources: &[Vec<W>]) {
+    let less = |one: &(W, u32), two: &(W, u32)| one.0 < two.0;
     let mut next = vec![1usize; sources.len()];
-    let heads: Vec<(u128, u32)> = sources.iter().zip(0..).map(|(source, index)| (source[0], index)).collect();
+    let heads: Vec<(W, u32)> = sources.iter().zip(0..).map(|(source, index)| (source[0], index)).collect();
     let mut tree = LoserTree::new(&heads, less);
     loop {
         let (record, source) = tree.winner();
-        if record == u128::MAX {
+        if record == W::MAX {
             break;
         }
         black_box(record);
         let at = &mut next[source as usize];
-        let head = sources[source as usize].get(*at).copied().unwrap_or(u128::MAX);
+        let head = sources[source as usize].get(*at).copied().unwrap_or(W::MAX);
         *at += 1;
         tree.replace(source, (head, source), less);
     }
 }
 
-fn heap_merge(sources: &[Vec<u128>]) {
+fn heap_merge<W: Word>(sources: &[Vec<W>]) {
     let mut next = vec![1usize; sources.len()];
-    let mut heap: BinaryHeap<Reverse<(u128, usize)>> =
+    let mut heap: BinaryHeap<Reverse<(W, usize)>> =
         sources.iter().enumerate().map(|(index, source)| Reverse((source[0], index))).collect();
     while let Some(Reverse((record, source))) = heap.pop() {
         black_box(record);

@@ -25,9 +25,12 @@ use crate::index::levels::{self, BranchWriter, LastLeaf, LeafWriter, Separators,
 use crate::parallel::servers::{self, Operation};
 use crate::parallel::table_queue::{self, Closed, TableQueue};
 use crate::settings::Setting;
-use crate::sort::format::{BytesKey, Format, WordKey};
+use crate::sort::area::RecordSize;
+use crate::sort::codec::{BytesCodec, Codec};
+use crate::sort::format::Format;
 use crate::sort::key::KeyBuilder;
 use crate::sort::plan::SortPlan;
+use crate::sort::word::{WordCodec, WordLayout};
 use crate::sort::{SortOutcome, SortServer, Sorter};
 use crate::storage::block::{self, BlockKind};
 use crate::storage::control::{Index, IndexColumn, SegmentExtent, StoredAddress, Table, listed};
@@ -43,6 +46,8 @@ use std::thread;
 
 /// Blocks of the table read to find the key ranges.
 const SAMPLE_BLOCKS: usize = 256;
+/// The least that a record is taken for: a packed one.
+const RECORD_BYTES_MIN: usize = 8;
 /// Buffers a lane of the table queue has for each scan server.
 const QUEUE_BUFFERS_PER_SENDER: usize = 4;
 
@@ -66,6 +71,10 @@ pub struct SortServerOutcome {
     pub area: Bytes,
     /// Memory that was really mapped for its sort area.
     pub area_mapped: Bytes,
+    /// Memory of a strip of it, and how much of that is records: what a run takes.
+    pub strip: (Bytes, Bytes),
+    /// Rows that never left memory.
+    pub memory_rows: u64,
     /// Rows it sorted.
     pub row_count: u64,
     /// Runs it made from its input; 0 when all fitted in memory.
@@ -108,14 +117,14 @@ pub struct BuildOutcome {
 /// a block is corrupt or I/O fails; nothing of the build then remains.
 pub fn create_index(instance: &Instance, spec: &IndexSpec) -> Result<BuildOutcome, EngineError> {
     let (table, columns) = resolve(instance, spec)?;
-    let key = KeyBuilder::new(&columns, &table.schema);
     let coordinator = instance.recorder.session("PX coordinator", SessionKind::Foreground);
-    let build =
-        Build { instance, spec, table: &table, columns: &columns, key: &key, lsn: instance.next_lsn() };
-    if key.fits_word(&table.column_statistics) {
-        build.run::<WordKey>(&coordinator)
-    } else {
-        build.run::<BytesKey>(&coordinator)
+    let block_size = instance.tablespace(Purpose::Users).block_size;
+    let layout = WordLayout::new(&columns, &table, block_size);
+    let build = Build { instance, spec, table: &table, columns: &columns, lsn: instance.next_lsn() };
+    match layout {
+        Some(layout) if layout.fits::<u64>() => build.run(&coordinator, &WordCodec::<u64>::new(layout)),
+        Some(layout) => build.run(&coordinator, &WordCodec::<u128>::new(layout)),
+        None => build.run(&coordinator, &BytesCodec(KeyBuilder::new(&columns, &table.schema))),
     }
 }
 
@@ -157,7 +166,6 @@ struct Build<'a> {
     spec: &'a IndexSpec,
     table: &'a Table,
     columns: &'a [IndexColumn],
-    key: &'a KeyBuilder,
     lsn: Lsn,
 }
 
@@ -170,14 +178,16 @@ struct SubIndex {
 }
 
 impl Build<'_> {
-    fn run<F: Format>(&self, coordinator: &Session) -> Result<BuildOutcome, EngineError> {
+    fn run<C: Codec>(&self, coordinator: &Session, codec: &C) -> Result<BuildOutcome, EngineError> {
         let instance = self.instance;
         let degree = instance.parallel_degree();
         let begin = now();
-        let mut sample = self.sample::<F>(coordinator)?;
-        let record_bytes = (sample.iter().map(Vec::len).sum::<usize>()).div_ceil(sample.len().max(1)).max(16);
-        let plan = SortPlan::new(instance, record_bytes, self.table.row_count / degree as u64)?;
-        sample.sort_by(|one, two| F::compare(one, two));
+        let mut sample = self.sample(coordinator, codec)?;
+        let record_bytes =
+            (sample.iter().map(Vec::len).sum::<usize>()).div_ceil(sample.len().max(1)).max(RECORD_BYTES_MIN);
+        let record = RecordSize::new::<<C::Format as Format>::Area>(record_bytes);
+        let plan = SortPlan::new(instance, record, self.table.row_count / degree as u64)?;
+        sample.sort_by(|one, two| C::Format::compare(one, two));
         let ranges = splitters(&sample, degree);
         drop(sample);
         instance.recorder.phase("sample", begin, 0);
@@ -186,9 +196,9 @@ impl Build<'_> {
             [Purpose::Temp, Purpose::Indx].map(|p| (p, instance.tablespace(p).extent_counts()));
         let operation = Operation::new(instance);
         let parts = if degree == 1 {
-            self.serial::<F>(coordinator, &operation, &plan)
+            self.serial(coordinator, &operation, &plan, codec)
         } else {
-            self.parallel::<F>(coordinator, &operation, &plan, &ranges)
+            self.parallel(coordinator, &operation, &plan, codec, &ranges)
         };
         let mut written: Vec<SegmentExtent> = parts.iter().flat_map(|part| part.tree.extents()).collect();
         let entered = operation.outcome().and_then(|()| {
@@ -213,6 +223,8 @@ impl Build<'_> {
             name: part.server.clone(),
             area,
             area_mapped: part.area_mapped,
+            strip: plan.strip(),
+            memory_rows: part.outcome.memory_rows,
             row_count: part.outcome.row_count,
             run_count: part.outcome.run_count,
             run_bytes: part.outcome.run_bytes,
@@ -259,7 +271,7 @@ impl Build<'_> {
     }
 
     /// Records of evenly spaced blocks of the table.
-    fn sample<F: Format>(&self, session: &Session) -> Result<Vec<Vec<u8>>, EngineError> {
+    fn sample<C: Codec>(&self, session: &Session, codec: &C) -> Result<Vec<Vec<u8>>, EngineError> {
         let tablespace = self.instance.tablespace(Purpose::Users);
         let blocks = sample_addresses(self.table);
         if blocks.is_empty() {
@@ -290,26 +302,26 @@ impl Build<'_> {
                 next += 1;
             }
             let completion = channel.wait(session, Event::DirectPathRead)?;
-            self.sample_block::<F>(&completion.buffer, blocks[completion.tag as usize], &mut records)?;
+            self.sample_block(codec, &completion.buffer, blocks[completion.tag as usize], &mut records)?;
             buffers.push(completion.buffer);
         }
         session.count(Statistic::SampleRows, records.len() as u64);
         Ok(records)
     }
 
-    fn sample_block<F: Format>(
+    fn sample_block<C: Codec>(
         &self,
+        codec: &C,
         bytes: &[u8],
         address: BlockAddress,
         records: &mut Vec<Vec<u8>>,
     ) -> Result<(), EngineError> {
         let tablespace = self.instance.tablespace(Purpose::Users);
         let content = block::verify(bytes, BlockKind::Table, address, tablespace.path(address))?;
-        let mut scratch = Vec::new();
         for slot in 0..content.entries {
             let mut record = Vec::new();
             let row = heap::row_at(bytes, content, slot).unwrap_or(&[]);
-            self.make::<F>(row, RowId::new(address, slot), &mut scratch, &mut record)?;
+            self.make(codec, row, RowId::new(address, slot), &mut record)?;
             records.push(record);
         }
         Ok(())
@@ -317,45 +329,41 @@ impl Build<'_> {
 
     /// Appends the record of a row.
     #[inline]
-    fn make<F: Format>(
+    fn make<C: Codec>(
         &self,
+        codec: &C,
         row: &[u8],
         row_id: RowId,
-        scratch: &mut Vec<u8>,
         out: &mut Vec<u8>,
     ) -> Result<(), EngineError> {
-        F::make(self.key, row, row_id, scratch, out)
+        let found = codec
+            .encode(row, row_id, out)
             .map_err(|error| EngineError::BadRow { row: row_id, why: error.to_string() })?;
         let block_size = self.instance.tablespace(Purpose::Indx).block_size.bytes();
-        // The scratch holds the key in the form that has no bound of its own.
-        if scratch.len() > key_bytes_max(block_size) {
-            return Err(EngineError::KeyTooLong {
-                found: scratch.len(),
-                limit: key_bytes_max(block_size),
-                block_size,
-                row: row_id,
-            });
+        if found > key_bytes_max(block_size) {
+            let limit = key_bytes_max(block_size);
+            return Err(EngineError::KeyTooLong { found, limit, block_size, row: row_id });
         }
         Ok(())
     }
 
     /// One server does everything.
-    fn serial<F: Format>(
+    fn serial<C: Codec>(
         &self,
         coordinator: &Session,
         operation: &Operation,
         plan: &SortPlan,
+        codec: &C,
     ) -> Vec<SubIndex> {
         let granules = Granules::new(&self.table.extents);
         let part = thread::scope(|scope| {
             let work = |session: &Session| {
                 let server = self.sort_server(session, operation, plan);
-                let mut sorter = Sorter::<F>::new(&server)?;
-                let mut scratch = Vec::new();
+                let mut sorter = Sorter::<C::Format>::new(&server)?;
                 let mut records = Vec::with_capacity(table_queue::BUFFER_BYTES);
                 let begin = now();
                 let visit = |row: &[u8], row_id| {
-                    self.make::<F>(row, row_id, &mut scratch, &mut records)?;
+                    self.make(codec, row, row_id, &mut records)?;
                     if records.len() >= table_queue::BUFFER_BYTES / 4 {
                         sorter.fill(&records)?;
                         records.clear();
@@ -369,7 +377,7 @@ impl Build<'_> {
                 }
                 self.instance.recorder.phase("table scan", begin, self.table.row_count);
                 sorter.fill(&records)?;
-                self.finish_part(session, sorter)
+                self.finish_part(session, codec, sorter)
             };
             let server = servers::start(scope, self.instance, operation, "serial".to_string(), work);
             servers::join(coordinator, vec![server])
@@ -378,11 +386,12 @@ impl Build<'_> {
     }
 
     /// Scan servers, the table queue, sort servers.
-    fn parallel<F: Format>(
+    fn parallel<C: Codec>(
         &self,
         coordinator: &Session,
         operation: &Operation,
         plan: &SortPlan,
+        codec: &C,
         ranges: &[Vec<u8>],
     ) -> Vec<SubIndex> {
         let degree = self.instance.parallel_degree();
@@ -392,13 +401,14 @@ impl Build<'_> {
         let parts = thread::scope(|scope| {
             let sorts = (0..degree).map(|lane| {
                 let work =
-                    move |session: &Session| self.sort_lane::<F>(session, operation, plan, queue, lane);
+                    move |session: &Session| self.sort_lane(session, operation, plan, codec, queue, lane);
                 servers::start(scope, self.instance, operation, format!("PX sort server p{lane:03}"), work)
             });
             let sorts: Vec<_> = sorts.collect();
             let scans = (0..degree).map(|number| {
-                let work =
-                    move |session: &Session| self.scan_lane::<F>(session, operation, granules, queue, ranges);
+                let work = move |session: &Session| {
+                    self.scan_lane(session, operation, codec, granules, queue, ranges)
+                };
                 servers::start(scope, self.instance, operation, format!("PX scan server p{number:03}"), work)
             });
             let scans: Vec<_> = scans.collect();
@@ -408,10 +418,11 @@ impl Build<'_> {
         parts.into_iter().flatten().collect()
     }
 
-    fn scan_lane<F: Format>(
+    fn scan_lane<C: Codec>(
         &self,
         session: &Session,
         operation: &Operation,
+        codec: &C,
         granules: &Granules<'_>,
         queue: &TableQueue,
         ranges: &[Vec<u8>],
@@ -422,12 +433,12 @@ impl Build<'_> {
         for lane in 0..=ranges.len() {
             buffers.push(queue.empty_buffer(session, lane).map_err(|Closed| EngineError::Stopped)?);
         }
-        let (mut scratch, mut record) = (Vec::new(), Vec::new());
+        let mut record = Vec::new();
         let mut rows = 0;
         scan::scan(self.instance, session, operation, granules, |row, row_id| {
             record.clear();
-            self.make::<F>(row, row_id, &mut scratch, &mut record)?;
-            let lane = ranges.iter().take_while(|first| F::compare(first, &record).is_le()).count();
+            self.make(codec, row, row_id, &mut record)?;
+            let lane = ranges.iter().take_while(|first| C::Format::compare(first, &record).is_le()).count();
             if buffers[lane].len() + record.len() > table_queue::BUFFER_BYTES {
                 let full = std::mem::take(&mut buffers[lane]);
                 queue.send(session, lane, full);
@@ -447,23 +458,24 @@ impl Build<'_> {
         Ok(())
     }
 
-    fn sort_lane<F: Format>(
+    fn sort_lane<C: Codec>(
         &self,
         session: &Session,
         operation: &Operation,
         plan: &SortPlan,
+        codec: &C,
         queue: &TableQueue,
         lane: usize,
     ) -> Result<SubIndex, EngineError> {
         let guard = queue.close_unless_done();
         let server = self.sort_server(session, operation, plan);
-        let mut sorter = Sorter::<F>::new(&server)?;
+        let mut sorter = Sorter::<C::Format>::new(&server)?;
         while let Some(buffer) = queue.receive(session, lane).map_err(|Closed| EngineError::Stopped)? {
             sorter.fill(&buffer)?;
             queue.give_back(lane, buffer);
         }
         guard.done();
-        self.finish_part(session, sorter)
+        self.finish_part(session, codec, sorter)
     }
 
     fn sort_server<'s>(
@@ -476,15 +488,16 @@ impl Build<'_> {
     }
 
     /// Merges what was sorted into the leaves of a sub-index.
-    fn finish_part<F: Format>(
+    fn finish_part<C: Codec>(
         &self,
         session: &Session,
-        sorter: Sorter<'_, F>,
+        codec: &C,
+        sorter: Sorter<'_, C::Format>,
     ) -> Result<SubIndex, EngineError> {
         let area_mapped = Bytes(sorter.area_mapped() as u64);
         let target = self.target(session);
-        let mut leaves = LeafWriter::new(&target)?;
-        let outcome = sorter.finish(|record| leaves.push::<F>(record))?;
+        let mut leaves = LeafWriter::new(&target, codec)?;
+        let outcome = sorter.finish(|record| leaves.push(record))?;
         let entries = leaves.entry_count();
         if entries != outcome.row_count {
             return Err(EngineError::Verification {

@@ -8,7 +8,7 @@
 use crate::EngineError;
 use crate::index::block::{BranchBuilder, LeafBuilder};
 use crate::instance::Access;
-use crate::sort::format::Format;
+use crate::sort::codec::Codec;
 use crate::storage::block::{BlockKind, Content};
 use crate::storage::control::SegmentExtent;
 use crate::storage::tablespace::Tablespace;
@@ -76,7 +76,10 @@ pub(super) struct LastLeaf {
 }
 
 /// Writes leaves and the branches above them.
-pub(super) struct LeafWriter<'a> {
+pub(super) struct LeafWriter<'a, C: Codec> {
+    codec: &'a C,
+    /// What decoding one record leaves for the next.
+    state: C::State,
     writer: SegmentWriter<'a>,
     leaf: LeafBuilder,
     branches: BranchWriter<'a>,
@@ -85,9 +88,11 @@ pub(super) struct LeafWriter<'a> {
     first_leaf: Option<BlockAddress>,
 }
 
-impl<'a> LeafWriter<'a> {
-    pub(super) fn new(target: &TreeTarget<'a>) -> Result<LeafWriter<'a>, EngineError> {
+impl<'a, C: Codec> LeafWriter<'a, C> {
+    pub(super) fn new(target: &TreeTarget<'a>, codec: &'a C) -> Result<LeafWriter<'a, C>, EngineError> {
         Ok(LeafWriter {
+            codec,
+            state: C::State::default(),
             writer: target.writer(BlockKind::Leaf, LEAF_BUFFERS)?,
             leaf: LeafBuilder::new(),
             branches: BranchWriter::new(target)?,
@@ -103,27 +108,26 @@ impl<'a> LeafWriter<'a> {
 
     /// Adds an entry; entries come in order.
     #[inline]
-    pub(super) fn push<F: Format>(&mut self, record: &[u8]) -> Result<(), EngineError> {
+    pub(super) fn push(&mut self, record: &[u8]) -> Result<(), EngineError> {
         self.entry_count += 1;
         if self.entry_count > 1 {
-            if F::push_leaf(record, &mut self.leaf, self.writer.block()?) {
+            if self.codec.push_leaf(record, &mut self.state, &mut self.leaf, self.writer.block()?) {
                 return Ok(());
             }
             let next = self.writer.following_address()?;
             let content = self.leaf.finish(self.writer.block()?, Some(next));
             self.writer.seal(content)?;
         }
-        self.begin_leaf::<F>(record)
+        self.begin_leaf(record)
     }
 
-    fn begin_leaf<F: Format>(&mut self, record: &[u8]) -> Result<(), EngineError> {
-        let mut word = [0; 8];
-        let (key, row) = F::parts(record, &mut word);
+    fn begin_leaf(&mut self, record: &[u8]) -> Result<(), EngineError> {
         let address = self.writer.address()?;
+        let (key, row) = self.codec.decode(record, &mut self.state);
         self.branches.push(key, row, address)?;
         self.first_leaf.get_or_insert(address);
         self.leaf_count += 1;
-        let fits = F::push_leaf(record, &mut self.leaf, self.writer.block()?);
+        let fits = self.codec.push_leaf(record, &mut self.state, &mut self.leaf, self.writer.block()?);
         assert!(fits, "an empty leaf takes any key up to key_bytes_max");
         Ok(())
     }

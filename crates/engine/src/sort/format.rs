@@ -1,41 +1,31 @@
-//! What is sorted: a key and a row id, in one of two forms.
+//! What is sorted: records, in one of several forms.
 //!
-//! A record is a stretch of bytes, the same in a queue buffer, in a run block
-//! and in a merge, so it is copied and never converted. [`WordKey`] is for
-//! keys of up to 8 bytes: 16 bytes a record, compared as one 128-bit number.
-//! [`BytesKey`] is for any key: a length, the row id, the key.
+//! A record is a stretch of bytes. [`WordKey`](super::word::WordKey) is key and
+//! row id in one machine word; [`BytesKey`] is for any key: a length, the row id,
+//! the key. In runs, and in a sort area that has sorted them, BytesKey records are
+//! packed ([`packed`](super::packed)); words are the same everywhere.
 //!
 //! ```text
-//! WordKey    row id u64 | key u64                      one little-endian 128-bit number
+//! WordKey    key and row id                            one little-endian word of 8 or 16 bytes
 //! BytesKey   key length u16 | row id u64 | key bytes   little-endian words
 //! ```
 
-use crate::index::block::LeafBuilder;
-use crate::sort::area::{BytesArea, SortArea, WordArea};
-use crate::sort::key::KeyBuilder;
-use plumb_types::RowError;
+use super::area::SortArea;
+use super::area::bytes::BytesArea;
+use super::packed::{Packed, Packer, Rebuilt};
+use super::tournament::{Matches, Tournament};
 use plumb_units::RowId;
 use std::cmp::Ordering;
 use std::fmt::Debug;
 
 /// A form of records.
 pub trait Format: Copy + Debug + Send + Sync + 'static {
-    /// What stands for a record in a tree of losers.
-    type Head: Copy + Debug;
     /// Where records are collected and sorted.
-    type Area: SortArea<Self>;
-
-    /// Appends the record of a row.
-    ///
-    /// # Errors
-    /// When the row cannot be read.
-    fn make(
-        key: &KeyBuilder,
-        row: &[u8],
-        row_id: RowId,
-        scratch: &mut Vec<u8>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), RowError>;
+    type Area: SortArea;
+    /// How they lie in the blocks of a run.
+    type Packing: Packing;
+    /// How sorted records of several sources are put in one order.
+    type Merger: Merger;
 
     /// The length of the record that `bytes` begin with. 0 when they end inside it.
     fn length(bytes: &[u8]) -> usize;
@@ -43,99 +33,64 @@ pub trait Format: Copy + Debug + Send + Sync + 'static {
     /// The order of two records: by key, then by row id.
     fn compare(one: &[u8], two: &[u8]) -> Ordering;
 
-    /// The head of a record of a source.
-    fn head(record: &[u8], source: u32) -> Self::Head;
-
-    /// A head above every record.
-    fn exhausted(source: u32) -> Self::Head;
-
-    /// The source of a head.
-    fn source(head: &Self::Head) -> u32;
-
-    /// Whether the first head's record comes first. `record` gives the record a
-    /// source is at, for heads that do not decide alone.
-    fn less<'r>(one: &Self::Head, two: &Self::Head, record: impl Fn(u32) -> &'r [u8]) -> bool;
-
-    /// The record's key, trimmed, and its row id.
-    fn parts<'r>(record: &'r [u8], word: &'r mut [u8; 8]) -> (&'r [u8], RowId);
-
-    /// Adds the record to an index leaf; `false` when the leaf is full.
-    fn push_leaf(record: &[u8], leaf: &mut LeafBuilder, block: &mut [u8]) -> bool;
+    /// Replaces `last` by the last record of the content of a run block, if there
+    /// is one. The block may be corrupt.
+    fn last_record(content: &[u8], last: &mut Vec<u8>);
 }
 
-/// Keys of up to 8 bytes.
-#[derive(Debug, Clone, Copy)]
-pub struct WordKey;
+/// A tournament between sources of sorted records, as they lie in a run or in a
+/// strip. A source is what is left of its bytes; a record that enters the
+/// tournament is taken off their front.
+pub trait Merger: Sized {
+    /// Takes the first record of each source and plays all matches.
+    ///
+    /// # Panics
+    /// When there is no source.
+    fn new(sources: &mut [&[u8]]) -> Self;
 
-/// Bytes of a [`WordKey`] record.
-pub const WORD_RECORD: usize = 16;
+    /// The smallest record; no bytes when no source has any left.
+    fn record(&self) -> &[u8];
 
-/// Key and row id of a [`WordKey`] record as one number.
-#[inline]
-pub(crate) fn wide(record: &[u8]) -> u128 {
-    u128::from_le_bytes(record.try_into().expect("sixteen bytes"))
+    /// The source it came from.
+    fn source(&self) -> usize;
+
+    /// Takes the next record of that source and plays again.
+    fn replace(&mut self, source: &mut &[u8]);
+
+    /// How the matches were decided, where somebody counts.
+    fn matches(&self) -> Matches {
+        Matches::default()
+    }
 }
 
-impl Format for WordKey {
-    /// The number and the source. No row id is all ones, so neither is a record.
-    type Head = (u128, u32);
-    type Area = WordArea;
+/// How records lie in the blocks of a run, one after the other.
+pub trait Packing: Default {
+    /// A block begins: nothing of the block before will be known.
+    fn begin_block(&mut self);
+
+    /// Puts a record at the beginning of `room` and gives back how many bytes it
+    /// takes; `None` when it does not fit, and the block ends before it.
+    fn put(&mut self, record: &[u8], room: &mut [u8]) -> Option<usize>;
+
+    /// Bytes that records needed less than they are long, since the last call.
+    fn bytes_saved(&mut self) -> u64;
+}
+
+/// Records as they are.
+#[derive(Debug, Default)]
+pub struct Unpacked;
+
+impl Packing for Unpacked {
+    fn begin_block(&mut self) {}
 
     #[inline]
-    fn make(
-        key: &KeyBuilder,
-        row: &[u8],
-        row_id: RowId,
-        _: &mut Vec<u8>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), RowError> {
-        let wide = u128::from(key.word(row)?) << 64 | u128::from(row_id.0);
-        out.extend_from_slice(&wide.to_le_bytes());
-        Ok(())
+    fn put(&mut self, record: &[u8], room: &mut [u8]) -> Option<usize> {
+        room.get_mut(..record.len())?.copy_from_slice(record);
+        Some(record.len())
     }
 
-    #[inline]
-    fn length(bytes: &[u8]) -> usize {
-        if bytes.len() < WORD_RECORD { 0 } else { WORD_RECORD }
-    }
-
-    #[inline]
-    fn compare(one: &[u8], two: &[u8]) -> Ordering {
-        wide(one).cmp(&wide(two))
-    }
-
-    #[inline]
-    fn head(record: &[u8], source: u32) -> (u128, u32) {
-        (wide(record), source)
-    }
-
-    fn exhausted(source: u32) -> (u128, u32) {
-        (u128::MAX, source)
-    }
-
-    #[inline]
-    fn source(head: &(u128, u32)) -> u32 {
-        head.1
-    }
-
-    #[inline]
-    fn less<'r>(one: &(u128, u32), two: &(u128, u32), _: impl Fn(u32) -> &'r [u8]) -> bool {
-        one.0 < two.0
-    }
-
-    #[inline]
-    fn parts<'r>(record: &'r [u8], word: &'r mut [u8; 8]) -> (&'r [u8], RowId) {
-        let wide = wide(record);
-        let key = (wide >> 64) as u64;
-        *word = key.to_be_bytes();
-        let length = 8 - (key.trailing_zeros().min(64) / 8) as usize;
-        (&word[..length], RowId(wide as u64))
-    }
-
-    #[inline]
-    fn push_leaf(record: &[u8], leaf: &mut LeafBuilder, block: &mut [u8]) -> bool {
-        let wide = wide(record);
-        leaf.push_word(block, (wide >> 64) as u64, RowId(wide as u64))
+    fn bytes_saved(&mut self) -> u64 {
+        0
     }
 }
 
@@ -158,48 +113,10 @@ pub(crate) fn row_of(record: &[u8]) -> RowId {
     RowId(u64::from_le_bytes(record[2..BYTES_HEADER].try_into().expect("eight bytes")))
 }
 
-/// The first 8 bytes of a key from `skip` on, zero-padded, big-endian.
-#[inline]
-pub(crate) fn prefix(key: &[u8], skip: usize) -> u64 {
-    let rest = key.get(skip..).unwrap_or(&[]);
-    match rest.first_chunk::<8>() {
-        Some(bytes) => u64::from_be_bytes(*bytes),
-        None => {
-            let mut bytes = [0; 8];
-            bytes[..rest.len()].copy_from_slice(rest);
-            u64::from_be_bytes(bytes)
-        }
-    }
-}
-
-/// Head of a [`BytesKey`] record: its first 8 key bytes decide most comparisons.
-#[derive(Debug, Clone, Copy)]
-pub struct PrefixHead {
-    prefix: u64,
-    source: u32,
-    exhausted: bool,
-}
-
 impl Format for BytesKey {
-    type Head = PrefixHead;
     type Area = BytesArea;
-
-    fn make(
-        key: &KeyBuilder,
-        row: &[u8],
-        row_id: RowId,
-        scratch: &mut Vec<u8>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), RowError> {
-        key.build(row, scratch)?;
-        // Keys longer than a block takes are refused by whoever collects records;
-        // u16 holds any that a row of 64K can make after escaping up to there.
-        let length = u16::try_from(scratch.len()).unwrap_or(u16::MAX);
-        out.extend_from_slice(&length.to_le_bytes());
-        out.extend_from_slice(&row_id.0.to_le_bytes());
-        out.extend_from_slice(&scratch[..length as usize]);
-        Ok(())
-    }
+    type Packing = Packer;
+    type Merger = Tournament;
 
     #[inline]
     fn length(bytes: &[u8]) -> usize {
@@ -215,37 +132,16 @@ impl Format for BytesKey {
         key_of(one).cmp(key_of(two)).then_with(|| row_of(one).cmp(&row_of(two)))
     }
 
-    fn head(record: &[u8], source: u32) -> PrefixHead {
-        PrefixHead { prefix: prefix(key_of(record), 0), source, exhausted: false }
-    }
-
-    fn exhausted(source: u32) -> PrefixHead {
-        PrefixHead { prefix: u64::MAX, source, exhausted: true }
-    }
-
-    #[inline]
-    fn source(head: &PrefixHead) -> u32 {
-        head.source
-    }
-
-    #[inline]
-    fn less<'r>(one: &PrefixHead, two: &PrefixHead, record: impl Fn(u32) -> &'r [u8]) -> bool {
-        if one.prefix != two.prefix {
-            return one.prefix < two.prefix;
+    fn last_record(content: &[u8], last: &mut Vec<u8>) {
+        let mut rebuilt = Rebuilt::default();
+        let mut rest = content;
+        while let Some(next) = Packed::first_of(rest) {
+            rebuilt.advance(next);
+            rest = &rest[next.length..];
         }
-        match (one.exhausted, two.exhausted) {
-            (false, false) => Self::compare(record(one.source), record(two.source)).is_lt(),
-            (mine, other) => !mine && other,
+        if !rebuilt.record().is_empty() {
+            last.clear();
+            last.extend_from_slice(rebuilt.record());
         }
-    }
-
-    #[inline]
-    fn parts<'r>(record: &'r [u8], _: &'r mut [u8; 8]) -> (&'r [u8], RowId) {
-        (key_of(record), row_of(record))
-    }
-
-    #[inline]
-    fn push_leaf(record: &[u8], leaf: &mut LeafBuilder, block: &mut [u8]) -> bool {
-        leaf.push(block, key_of(record), row_of(record))
     }
 }

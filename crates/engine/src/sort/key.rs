@@ -13,11 +13,10 @@
 //!   comparing with the missing bytes taken as zeros is still right, and so is
 //!   plain `memcmp` with the shorter key first.
 //!
-//! Why it pays: two NUMBER columns such as (store, product) come to at most 8
-//! bytes, a key in one machine word. The table's column statistics say beforehand
-//! whether every key fits ([`KeyBuilder::fits_word`]).
+//! This is the key as an index keeps it. Most keys of numbers and dates travel
+//! through the sort in fewer bits: [`word`](super::word).
 
-use crate::storage::control::{ColumnStatistics, IndexColumn};
+use crate::storage::control::IndexColumn;
 use plumb_types::{ColumnType, RowError, Schema, column_at};
 
 const TERMINATOR: u8 = 0x00;
@@ -52,28 +51,21 @@ impl KeyBuilder {
         KeyBuilder { columns: columns.iter().map(key_column).collect() }
     }
 
-    /// Whether no key of a table with these statistics is longer than 8 bytes.
-    #[must_use]
-    pub fn fits_word(&self, statistics: &[ColumnStatistics]) -> bool {
-        let last = self.columns.len() - 1;
-        let mut bytes = 0;
-        for (index, column) in self.columns.iter().enumerate() {
-            if column.text {
-                return false;
-            }
-            // The last terminator is cut off unless it is complemented.
-            let terminator = usize::from(index < last || column.descending);
-            bytes += statistics[column.position].bytes_max.max(1) as usize + terminator;
-        }
-        bytes <= 8
-    }
-
     /// Replaces `key` by the key of a row.
     ///
     /// # Errors
     /// When the row cannot be read.
     pub fn build(&self, row: &[u8], key: &mut Vec<u8>) -> Result<(), RowError> {
         key.clear();
+        self.append(row, key)
+    }
+
+    /// Appends the key of a row.
+    ///
+    /// # Errors
+    /// When the row cannot be read.
+    pub fn append(&self, row: &[u8], key: &mut Vec<u8>) -> Result<(), RowError> {
+        let first = key.len();
         for column in &self.columns {
             let start = key.len();
             match column_at(row, column.position)? {
@@ -88,40 +80,17 @@ impl KeyBuilder {
                 }
             }
         }
-        let length = key.iter().rposition(|byte| *byte != 0).map_or(0, |at| at + 1);
-        key.truncate(length);
-        Ok(())
-    }
-
-    /// The key of a row as a big-endian word, for keys of which
-    /// [`KeyBuilder::fits_word`] is true.
-    ///
-    /// # Errors
-    /// When the row cannot be read.
-    #[inline]
-    pub fn word(&self, row: &[u8]) -> Result<u64, RowError> {
-        let mut key = 0u64;
-        let mut shift = 64u32;
-        for column in &self.columns {
-            let (bytes, length) = match column_at(row, column.position)? {
-                None if column.descending => (0xFFFF << 48, 2),
-                None => (u64::from(NULL) << 56, 2),
-                Some(value) if column.descending => {
-                    let length = value.len() as u32 + 1;
-                    (!leading_word(row, value) & mask(length), length)
-                }
-                Some(value) => (leading_word(row, value), value.len() as u32 + 1),
-            };
-            // A shift by 64 or more drops only terminators, which are zeros.
-            key |= bytes.checked_shr(64 - shift).unwrap_or(0);
-            shift = shift.saturating_sub(length * 8);
+        while key.len() > first && key.last() == Some(&0) {
+            key.pop();
         }
-        Ok(key)
+        Ok(())
     }
 }
 
 fn append(value: &[u8], text: bool, key: &mut Vec<u8>) {
-    if !text || !value.iter().any(|byte| *byte <= ESCAPE) {
+    // The least byte of all, not the first small one: without a way out of the loop
+    // it is a few vector instructions.
+    if !text || value.iter().fold(u8::MAX, |least, byte| least.min(*byte)) > ESCAPE {
         key.extend_from_slice(value);
         return;
     }
@@ -132,32 +101,6 @@ fn append(value: &[u8], text: bool, key: &mut Vec<u8>) {
             other => key.push(other),
         }
     }
-}
-
-/// The first 8 bytes of a value, zero-padded, big-endian. The row goes on behind
-/// the value, so one load and a mask serve where a copy of a length known only
-/// at run time would call memcpy.
-#[inline]
-fn leading_word(row: &[u8], value: &[u8]) -> u64 {
-    let at = value.as_ptr().addr() - row.as_ptr().addr();
-    match row.get(at..at + 8) {
-        Some(bytes) => {
-            let word = u64::from_be_bytes(bytes.try_into().expect("eight bytes"));
-            word & mask(value.len() as u32)
-        }
-        None => {
-            let mut bytes = [0; 8];
-            let length = value.len().min(8);
-            bytes[..length].copy_from_slice(&value[..length]);
-            u64::from_be_bytes(bytes)
-        }
-    }
-}
-
-/// Ones in the first `bytes` bytes.
-#[inline]
-fn mask(bytes: u32) -> u64 {
-    u64::MAX.checked_shl(64u32.saturating_sub(bytes * 8)).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -232,28 +175,6 @@ mod tests {
             builder.build(&image(&two), &mut b).expect("a row");
             prop_assert_eq!(a.cmp(&b), expected(&columns, &one, &two), "{:02x?} {:02x?}", a, b);
             prop_assert_ne!(a.last(), Some(&0));
-        }
-
-        #[test]
-        fn a_key_that_fits_a_word_is_that_word(values in row(), descending in any::<[bool; 2]>()) {
-            let columns = [
-                IndexColumn { position: 0, descending: descending[0] },
-                IndexColumn { position: 1, descending: descending[1] },
-            ];
-            let builder = KeyBuilder::new(&columns, &schema());
-            let image = image(&values);
-            let mut key = Vec::new();
-            builder.build(&image, &mut key).expect("a row");
-            if key.len() <= 8 {
-                let mut padded = [0; 8];
-                padded[..key.len()].copy_from_slice(&key);
-                // Bytes behind the row must not matter.
-                for tail in [&[][..], &[0xAB; 16]] {
-                    let mut row = image.clone();
-                    row.extend_from_slice(tail);
-                    prop_assert_eq!(builder.word(&row).expect("a row"), u64::from_be_bytes(padded));
-                }
-            }
         }
     }
 }

@@ -12,8 +12,8 @@
 
 use crate::EngineError;
 use crate::sort::SortServer;
-use crate::sort::format::Format;
-use crate::sort::loser_tree::LoserTree;
+use crate::sort::area::MemoryMerge;
+use crate::sort::format::{Format, Merger};
 use crate::sort::merge_plan::MergeShape;
 use crate::sort::run::Run;
 use crate::storage::block::{self, BlockKind, HEADER_BYTES};
@@ -38,38 +38,109 @@ pub fn merge<F: Format>(
     shape: MergeShape,
     mut take: impl FnMut(&[u8]) -> Result<(), EngineError>,
 ) -> Result<u64, EngineError> {
-    assert!(!runs.is_empty());
-    assert!(runs.len() <= shape.width);
-    let mut reader = RunReader::<F>::new(server, runs, shape)?;
-    let mut cursors = Vec::with_capacity(reader.sources.len());
-    for source in 0..reader.sources.len() {
-        cursors.push(Cursor::default());
-        enter_next_piece(&mut reader, &mut cursors, source)?;
-    }
-    let head = |cursor: &Cursor, source: u32| match cursor.record::<F>() {
-        Some(record) => F::head(record, source),
-        None => F::exhausted(source),
-    };
-    let heads: Vec<F::Head> = cursors.iter().zip(0..).map(|(cursor, source)| head(cursor, source)).collect();
-    let mut tree =
-        LoserTree::new(&heads, |one, two| F::less(one, two, |source| cursors[source as usize].current()));
+    let mut merge = RunMerge::<F>::new(server, runs, shape)?;
     let mut rows = 0;
-    loop {
-        let source = F::source(&tree.winner());
-        let cursor = &mut cursors[source as usize];
-        let Some(record) = cursor.record::<F>() else { break };
+    while let record @ [_, ..] = merge.current() {
         take(record)?;
         rows += 1;
-        cursor.at += record.len();
-        if cursor.at == cursor.end && !cursor.enter_next_block(server)? {
-            server.operation.check()?;
-            enter_next_piece(&mut reader, &mut cursors, source as usize)?;
-        }
-        let next = head(&cursors[source as usize], source);
-        tree.replace(source, next, |one, two| F::less(one, two, |source| cursors[source as usize].current()));
+        merge.advance()?;
     }
-    server.session.count(Statistic::MergeRows, rows);
+    merge.end(rows);
     Ok(rows)
+}
+
+/// Merges runs with the strips that stayed in memory; otherwise as [`merge`].
+///
+/// # Errors
+/// As [`merge`].
+pub fn merge_with_memory<F: Format>(
+    server: &SortServer<'_>,
+    runs: Vec<Run<'_>>,
+    shape: MergeShape,
+    mut memory: MemoryMerge<'_, F>,
+    mut take: impl FnMut(&[u8]) -> Result<(), EngineError>,
+) -> Result<u64, EngineError> {
+    let mut disk = RunMerge::<F>::new(server, runs, shape)?;
+    let mut rows = 0;
+    loop {
+        let (from_disk, from_memory) = (disk.current(), memory.current());
+        rows += 1;
+        if from_memory.is_empty() || (!from_disk.is_empty() && F::compare(from_disk, from_memory).is_lt()) {
+            if from_disk.is_empty() {
+                break;
+            }
+            take(from_disk)?;
+            disk.advance()?;
+        } else {
+            take(from_memory)?;
+            memory.advance();
+        }
+    }
+    rows -= 1;
+    memory.matches().count_in(server.session);
+    disk.end(rows);
+    Ok(rows)
+}
+
+/// Runs in one order.
+struct RunMerge<'s, 't, F: Format> {
+    reader: RunReader<'s, 't, F>,
+    cursors: Vec<Cursor>,
+    merger: F::Merger,
+}
+
+impl<'s, 't, F: Format> RunMerge<'s, 't, F> {
+    fn new(
+        server: &'s SortServer<'s>,
+        runs: Vec<Run<'t>>,
+        shape: MergeShape,
+    ) -> Result<RunMerge<'s, 't, F>, EngineError> {
+        assert!(!runs.is_empty());
+        assert!(runs.len() <= shape.width);
+        let mut reader = RunReader::<F>::new(server, runs, shape)?;
+        let mut cursors = Vec::with_capacity(reader.sources.len());
+        for source in 0..reader.sources.len() {
+            cursors.push(Cursor::default());
+            enter_next_piece(&mut reader, &mut cursors, source)?;
+        }
+        let mut sources: Vec<&[u8]> = cursors.iter().map(Cursor::rest).collect();
+        let merger = F::Merger::new(&mut sources);
+        let left: Vec<usize> = sources.into_iter().map(<[u8]>::len).collect();
+        for (cursor, left) in cursors.iter_mut().zip(left) {
+            cursor.at = cursor.end - left;
+        }
+        Ok(RunMerge { reader, cursors, merger })
+    }
+
+    /// The smallest record left; no bytes at the end.
+    #[inline]
+    fn current(&self) -> &[u8] {
+        self.merger.record()
+    }
+
+    /// Goes on to the next record.
+    #[inline]
+    fn advance(&mut self) -> Result<(), EngineError> {
+        let source = self.merger.source();
+        let cursor = &mut self.cursors[source];
+        if cursor.at == cursor.end && !cursor.enter_next_block(self.reader.server)? {
+            self.reader.server.operation.check()?;
+            enter_next_piece(&mut self.reader, &mut self.cursors, source)?;
+        }
+        let cursor = &mut self.cursors[source];
+        let mut rest = cursor.rest();
+        self.merger.replace(&mut rest);
+        let left = rest.len();
+        cursor.at = cursor.end - left;
+        Ok(())
+    }
+
+    /// Counts what was done.
+    fn end(self, rows: u64) {
+        let session = self.reader.server.session;
+        session.count(Statistic::MergeRows, rows);
+        self.merger.matches().count_in(session);
+    }
 }
 
 /// Swaps the used-up piece of a source for its next one, if there is one.
@@ -93,26 +164,19 @@ struct Cursor {
     piece: Option<Piece>,
     /// Blocks of the piece that have been entered.
     entered: u32,
-    /// The current record, and the end of the current block's records, in the buffer.
+    /// What was not taken yet of the current block's records, in the buffer.
     at: usize,
     end: usize,
 }
 
 impl Cursor {
-    /// The bytes from the current record on; empty when the run is used up.
+    /// The bytes of the current block that were not taken yet.
     #[inline]
-    fn current(&self) -> &[u8] {
+    fn rest(&self) -> &[u8] {
         match &self.piece {
             Some(piece) => &piece.buffer[self.at..self.end],
             None => &[],
         }
-    }
-
-    #[inline]
-    fn record<F: Format>(&self) -> Option<&[u8]> {
-        let bytes = self.current();
-        let length = F::length(bytes);
-        if length == 0 { None } else { Some(&bytes[..length]) }
     }
 
     /// Verifies the next block of the piece; `false` when it has no more.
@@ -303,17 +367,5 @@ impl<'s, 't, F: Format> RunReader<'s, 't, F> {
 /// enters it; a corrupt one gives a useless forecast here and an error there.
 fn remember_last<F: Format>(block: &[u8], last: &mut Vec<u8>) {
     let used = block::content_of(block).used as usize;
-    let mut records = block.get(HEADER_BYTES..HEADER_BYTES + used).unwrap_or(&[]);
-    let mut record: &[u8] = &[];
-    loop {
-        let length = F::length(records);
-        if length == 0 {
-            break;
-        }
-        (record, records) = records.split_at(length);
-    }
-    if !record.is_empty() {
-        last.clear();
-        last.extend_from_slice(record);
-    }
+    F::last_record(block.get(HEADER_BYTES..HEADER_BYTES + used).unwrap_or(&[]), last);
 }

@@ -2,7 +2,8 @@
 
 use crate::probe::{self, ReadCost};
 use crate::settings::Setting;
-use crate::sort::merge_plan::{self, MergeCost};
+use crate::sort::area::{RecordSize, STRIP_BYTES_MIN, STRIPS_MAX};
+use crate::sort::merge_plan::{self, MergeCost, MergeShape};
 use crate::storage::tablespace::Purpose;
 use crate::{EngineError, Instance};
 use plumb_events::{Session, now};
@@ -34,10 +35,10 @@ pub struct SortPlan {
     pub write_buffer_count: usize,
     /// Most blocks of a read request.
     pub chunk_blocks_max: u32,
-    /// Expected bytes of a record.
-    pub record_bytes: usize,
-    /// Rows a server will probably get.
-    pub rows_expected: u64,
+    /// Expected size of a record.
+    pub record: RecordSize,
+    /// Strips of the area: each becomes a run of its own when room is needed.
+    pub strips: usize,
     block_bytes: u64,
     read_fac: Mutex<ReadFac>,
     /// Whether a merge plan depended on it.
@@ -61,11 +62,7 @@ impl SortPlan {
     ///
     /// # Errors
     /// When the sort area holds too few blocks for a merge.
-    pub fn new(
-        instance: &Instance,
-        record_bytes: usize,
-        rows_expected: u64,
-    ) -> Result<SortPlan, EngineError> {
+    pub fn new(instance: &Instance, record: RecordSize, rows_expected: u64) -> Result<SortPlan, EngineError> {
         let settings = &instance.settings;
         let tablespace = instance.tablespace(Purpose::Temp);
         let area = settings.number(Setting::SortAreaSize);
@@ -90,7 +87,7 @@ impl SortPlan {
         );
         let chunk_blocks_max = settings.number(Setting::DbFileMultiblockReadCount) as u32;
         let read_fac = settings.optional_number(Setting::SortReadFac);
-        Ok(SortPlan {
+        let mut plan = SortPlan {
             area: Bytes(buffers.area),
             direct_writes: buffers.direct,
             direct_writes_reason: buffers.reason,
@@ -98,29 +95,56 @@ impl SortPlan {
                 .min(tablespace.extent_blocks.bytes(tablespace.block_size) as usize),
             write_buffer_count: buffers.count as usize,
             chunk_blocks_max: chunk_blocks_max.min(tablespace.extent_blocks.0),
-            record_bytes,
-            rows_expected,
+            record,
+            strips: 1,
             block_bytes,
             read_fac: Mutex::new(read_fac.map_or(ReadFac::Unmeasured, ReadFac::Given)),
             read_fac_used: AtomicBool::new(false),
-        })
+        };
+        plan.strips = plan.choose_strips(rows_expected);
+        Ok(plan)
     }
 
-    /// Whether strips of so many records may be runs of their own: one merge must
-    /// then still be able to take all runs, with requests that a device serves at
-    /// its full rate.
-    #[must_use]
-    pub fn takes_strips(&self, strip_len: usize) -> bool {
-        let memory_blocks = (self.area.0 / self.block_bytes) as u32;
+    /// As many strips as have a worthwhile size and leave so few runs that one
+    /// merge takes them all, with requests that a device serves at its full rate.
+    fn choose_strips(&self, rows_expected: u64) -> usize {
         // A tenth more: key ranges from a sample are not exactly equal.
-        let runs = (self.rows_expected + self.rows_expected / 10) / strip_len as u64 + 1;
+        let rows = rows_expected + rows_expected / 10;
+        let area = self.area.0 as usize;
+        let most = (area / STRIP_BYTES_MIN).clamp(1, STRIPS_MAX);
+        let runs = |strips: usize| rows / self.record.fitting(self.strip_bytes(strips)) as u64 + 1;
+        let fits = |strips: &usize| self.one_pass(runs(*strips) as usize, self.area).is_some();
+        (1..=most).rev().find(fits).unwrap_or(1)
+    }
+
+    /// The merge of so many runs at once in this much memory, if there is one
+    /// with requests that a device serves at its full rate.
+    #[must_use]
+    pub fn one_pass(&self, runs: usize, memory: Bytes) -> Option<MergeShape> {
         merge_plan::fits_one_pass(
-            runs as usize,
-            memory_blocks,
+            runs,
+            self.memory_blocks(memory),
             self.block_bytes as usize,
             self.chunk_blocks_max,
         )
-        .is_some()
+    }
+
+    /// Blocks that this much memory holds.
+    #[must_use]
+    pub fn memory_blocks(&self, memory: Bytes) -> u32 {
+        (memory.0 / self.block_bytes) as u32
+    }
+
+    /// Memory of a strip, and how much of it is records, which a run of it has.
+    #[must_use]
+    pub fn strip(&self) -> (Bytes, Bytes) {
+        let memory = self.strip_bytes(self.strips);
+        (Bytes(memory as u64), Bytes((self.record.fitting(memory) * self.record.bytes) as u64))
+    }
+
+    fn strip_bytes(&self, strips: usize) -> usize {
+        let equal = self.area.0 as usize / strips;
+        if strips == 1 { equal } else { equal.min(self.record.strip_bytes_max) }
     }
 
     /// Memory of the write buffers of a server.
@@ -144,7 +168,7 @@ impl SortPlan {
         Ok(match &*read_fac {
             ReadFac::Given(fac) => MergeCost { read_fac: *fac as f64, again: 1.0 },
             ReadFac::Measured { fac, cost, .. } => {
-                let merging = self.block_bytes as f64 / self.record_bytes as f64 * MERGE_ROW_SECONDS;
+                let merging = self.block_bytes as f64 / self.record.bytes as f64 * MERGE_ROW_SECONDS;
                 let transfer = self.block_bytes as f64 / cost.bytes_per_second;
                 MergeCost { read_fac: *fac, again: 1.0 + merging / transfer }
             }
@@ -158,7 +182,7 @@ impl SortPlan {
         let method = &instance.access.method;
         let depth = match method.kind() {
             MethodKind::Sync => 1,
-            _ => merge_plan::read_ahead((self.area.0 / self.block_bytes) as u32).min(method.queue_depth()),
+            _ => merge_plan::read_ahead(self.memory_blocks(self.area)).min(method.queue_depth()),
         };
         let cost = probe::measure(instance, session, Purpose::Temp)?;
         let block_seconds = match depth {

@@ -1,7 +1,8 @@
 //! Sorted runs in the temporary tablespace.
 //!
-//! A run is a stretch of blocks of a temp segment: records packed from the front
-//! of each block, none split over two. The runs of a server follow one another
+//! A run is a stretch of blocks of a temp segment: records one after the other
+//! from the front of each block, none split over two, each block readable without
+//! the others ([`Packing`]). The runs of a server follow one another
 //! in one segment, so that small runs waste no extent. A segment gives its
 //! extents back when the last run in it has been merged.
 
@@ -9,6 +10,7 @@ use crate::EngineError;
 use crate::cache::{CacheWriter, CacheWriterOptions};
 use crate::sort::SortServer;
 use crate::sort::area::RecordSink;
+use crate::sort::format::Packing;
 use crate::storage::block::{BlockKind, Content, HEADER_BYTES};
 use crate::storage::control::SegmentExtent;
 use crate::storage::tablespace::{Extent, Purpose, Tablespace};
@@ -73,6 +75,8 @@ pub struct Run<'a> {
     pub first: u32,
     /// How many blocks.
     pub blocks: u32,
+    /// How many records.
+    pub rows: u64,
 }
 
 /// The two ways to disk: `sort_direct_writes`.
@@ -94,24 +98,25 @@ impl Way<'_> {
 }
 
 /// Writes runs one after the other.
-pub struct RunWriter<'a> {
+pub struct RunWriter<'a, P> {
     server: &'a SortServer<'a>,
     way: Way<'a>,
+    packing: P,
     /// Records and bytes in the block being filled.
     content: Content,
     /// Blocks sealed so far, in all runs.
     blocks: u32,
-    /// First block and number of blocks of the finished runs.
-    runs: Vec<(u32, u32)>,
+    /// First block, number of blocks and of records of the finished runs.
+    runs: Vec<(u32, u32, u64)>,
     rows: u64,
 }
 
-impl<'a> RunWriter<'a> {
+impl<'a, P: Packing> RunWriter<'a, P> {
     /// A writer with the write buffers of the plan.
     ///
     /// # Errors
     /// When buffers or a channel cannot be had.
-    pub fn new(server: &'a SortServer<'a>) -> Result<RunWriter<'a>, EngineError> {
+    pub fn new(server: &'a SortServer<'a>) -> Result<RunWriter<'a, P>, EngineError> {
         let plan = server.plan;
         let tablespace = server.instance.tablespace(Purpose::Temp);
         let way = if plan.direct_writes {
@@ -131,6 +136,7 @@ impl<'a> RunWriter<'a> {
         Ok(RunWriter {
             server,
             way,
+            packing: P::default(),
             content: Content { entries: 0, used: 0 },
             blocks: 0,
             runs: Vec::new(),
@@ -151,7 +157,7 @@ impl<'a> RunWriter<'a> {
         };
         let bytes = u64::from(self.blocks) * tablespace.block_size.bytes() as u64;
         let segment = Rc::new(TempSegment::new(self.server, extents));
-        let run = |(first, blocks)| Run { segment: Rc::clone(&segment), first, blocks };
+        let run = |(first, blocks, rows)| Run { segment: Rc::clone(&segment), first, blocks, rows };
         Ok((self.runs.into_iter().map(run).collect(), bytes))
     }
 
@@ -163,24 +169,26 @@ impl<'a> RunWriter<'a> {
             Way::Conventional(writer) => writer.seal(content)?,
         };
         self.blocks += 1;
+        self.packing.begin_block();
         Ok(())
     }
 }
 
-impl RecordSink for RunWriter<'_> {
+impl<P: Packing> RecordSink for RunWriter<'_, P> {
     type Error = EngineError;
 
     #[inline]
     fn record(&mut self, record: &[u8]) -> Result<(), EngineError> {
-        let mut block = self.way.block()?;
-        let mut start = HEADER_BYTES + self.content.used as usize;
-        if start + record.len() > block.len() {
-            self.seal()?;
-            block = self.way.block()?;
-            start = HEADER_BYTES;
-        }
-        block[start..start + record.len()].copy_from_slice(record);
-        self.content.used += record.len() as u16;
+        let start = HEADER_BYTES + self.content.used as usize;
+        let length = match self.packing.put(record, &mut self.way.block()?[start..]) {
+            Some(length) => length,
+            None => {
+                self.seal()?;
+                let room = &mut self.way.block()?[HEADER_BYTES..];
+                self.packing.put(record, room).expect("a block holds a record of the longest key")
+            }
+        };
+        self.content.used += length as u16;
         self.content.entries += 1;
         Ok(())
     }
@@ -189,11 +197,13 @@ impl RecordSink for RunWriter<'_> {
         if self.content.entries > 0 {
             self.seal()?;
         }
-        let first = self.runs.last().map_or(0, |(first, blocks)| first + blocks);
+        let first = self.runs.last().map_or(0, |(first, blocks, _)| first + blocks);
+        let rows = std::mem::take(&mut self.rows);
         if self.blocks > first {
-            self.runs.push((first, self.blocks - first));
+            self.runs.push((first, self.blocks - first, rows));
         }
-        self.server.session.count(Statistic::SortRunRows, std::mem::take(&mut self.rows));
+        self.server.session.count(Statistic::SortRunRows, rows);
+        self.server.session.count(Statistic::SortKeyBytesShared, self.packing.bytes_saved());
         Ok(())
     }
 }

@@ -76,6 +76,41 @@ pub struct ColumnStatistics {
     pub bytes_max: u32,
     /// How many are NULL.
     pub null_count: u64,
+    /// The least and the largest value of a NUMBER column, all of whose values
+    /// are integers of a machine word ([`plumb_types::INTEGER_WORDS`]).
+    #[serde(default)]
+    pub integers: Option<(i64, i64)>,
+}
+
+impl ColumnStatistics {
+    /// Takes the statistics of other rows in.
+    pub fn merge(&mut self, other: &ColumnStatistics) {
+        // Without a value a column has no bounds, and says nothing about others.
+        self.integers = match (self.bytes_max, other.bytes_max) {
+            (0, _) => other.integers,
+            (_, 0) => self.integers,
+            _ => self.integers.zip(other.integers).map(|(one, two)| (one.0.min(two.0), one.1.max(two.1))),
+        };
+        self.bytes_max = self.bytes_max.max(other.bytes_max);
+        self.null_count += other.null_count;
+    }
+
+    /// Takes a value in; `number` says whether the column is a NUMBER.
+    #[inline]
+    pub fn note(&mut self, value: Option<&[u8]>, number: bool) {
+        let Some(bytes) = value else {
+            self.null_count += 1;
+            return;
+        };
+        let first = self.bytes_max == 0;
+        self.bytes_max = self.bytes_max.max(bytes.len() as u32);
+        if number && (first || self.integers.is_some()) {
+            self.integers = plumb_types::decode_integer(bytes).map(|value| match self.integers {
+                Some((least, most)) => (least.min(value), most.max(value)),
+                None => (value, value),
+            });
+        }
+    }
 }
 
 /// A table.

@@ -17,7 +17,7 @@ use crate::storage::writer::{SegmentWriter, WriterOptions};
 use crate::table::heap::{BlockFill, row_bytes_max};
 use crate::{EngineError, Instance};
 use plumb_events::{Event, IoStream, Session, SessionKind, Statistic, now};
-use plumb_types::{RowBatch, RowSource, columns};
+use plumb_types::{Column, ColumnType, RowBatch, RowSource, columns};
 use plumb_units::{Lsn, RowId};
 use std::thread;
 
@@ -107,8 +107,7 @@ fn enter(
     let mut column_statistics = vec![ColumnStatistics::default(); source.schema().column_count()];
     for piece in pieces {
         for (total, part) in column_statistics.iter_mut().zip(&piece.columns) {
-            total.bytes_max = total.bytes_max.max(part.bytes_max);
-            total.null_count += part.null_count;
+            total.merge(part);
         }
     }
     let outcome = LoadOutcome {
@@ -159,6 +158,8 @@ fn load_piece(
         columns: vec![ColumnStatistics::default(); source.schema().column_count()],
         extents: Vec::new(),
     };
+    let number = |column: &Column| matches!(column.column_type, ColumnType::Number { .. });
+    let numbers: Vec<bool> = source.schema().columns.iter().map(number).collect();
     let mut fill = BlockFill::default();
     let mut batch = RowBatch::new();
     while source.next_batch(&mut batch).map_err(EngineError::Source)? {
@@ -173,7 +174,7 @@ fn load_piece(
                     return Err(too_long(row, tablespace.block_size));
                 }
             }
-            note_columns(row, &mut piece.columns)?;
+            note_columns(row, &numbers, &mut piece.columns)?;
             piece.row_bytes += row.len() as u64;
         }
         piece.row_count += batch.len() as u64;
@@ -193,13 +194,14 @@ fn seal(session: &Session, writer: &mut SegmentWriter<'_>, fill: &mut BlockFill)
     Ok(())
 }
 
-fn note_columns(row: &[u8], statistics: &mut [ColumnStatistics]) -> Result<(), EngineError> {
-    for (value, column) in columns(row).zip(statistics) {
+fn note_columns(
+    row: &[u8],
+    numbers: &[bool],
+    statistics: &mut [ColumnStatistics],
+) -> Result<(), EngineError> {
+    for ((value, number), column) in columns(row).zip(numbers).zip(statistics) {
         let value = value.map_err(|error| EngineError::BadRow { row: RowId(0), why: error.to_string() })?;
-        match value {
-            Some(bytes) => column.bytes_max = column.bytes_max.max(bytes.len() as u32),
-            None => column.null_count += 1,
-        }
+        column.note(value, *number);
     }
     Ok(())
 }

@@ -116,7 +116,7 @@ fn a_build_that_is_interrupted_at_any_stage_leaves_nothing() {
                 ("sort_read_fac", "5"),
             ];
             let mut instance = in_memory(&settings);
-            load(&instance, "t", &Rows::uniform(100_000, 3)).expect("loaded");
+            load(&instance, "t", &Rows::uniform(300_000, 3)).expect("loaded");
             for stage in stages {
                 // It may be done before the request comes; then it is tried again.
                 let mut attempts = (0..50).map(|_| {

@@ -83,7 +83,7 @@ impl Server {
 /// `None` where the setting's range has none.
 pub(super) fn area(story: &Story<'_>) -> Option<Bytes> {
     let Domain::Size(_, most) = Setting::SortAreaSize.row().domain else { return None };
-    let plan = SortPlan::new(story.instance, 16, 0).ok()?;
+    let plan = super::receipts::plan(story)?;
     let merged = story.measured.outcome.servers.iter().filter(|server| server.intermediate_merges > 0);
     let servers: Vec<Server> = merged.map(|server| Server::of(story, &plan, server)).collect();
     let asked = story.instance.settings.number(Setting::SortAreaSize);

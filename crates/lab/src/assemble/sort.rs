@@ -34,18 +34,24 @@ pub(super) fn sort(story: &Story<'_>) -> Sort {
     }
 }
 
-/// Bytes of the runs made from the input. Records of intermediate merges are as
-/// long as those they came from, so the share of the rows is that of the bytes.
+/// Bytes of the runs made from the input.
 pub(super) fn first_run_bytes(story: &Story<'_>) -> u64 {
-    let written: u64 = story.measured.outcome.servers.iter().map(|server| server.run_bytes).sum();
+    let written = story.measured.outcome.servers.iter().map(|server| server.run_bytes).sum();
+    first_runs_share(story, written)
+}
+
+/// Of a figure of all runs, the part of those made from the input. Records of
+/// intermediate merges are as long as those they came from, so the share of the
+/// rows is that of the bytes.
+pub(super) fn first_runs_share(story: &Story<'_>, all: u64) -> u64 {
     let spilled = story.measured.outcome.servers.iter().filter(|server| !server.optimal);
-    let rows: u64 = spilled.map(|server| server.row_count).sum();
+    let rows: u64 = spilled.map(|server| server.row_count - server.memory_rows).sum();
     let rows_written = story.measured.period.statistic(Statistic::SortRunRows);
     if rows_written == 0 {
-        return written;
+        return all;
     }
-    let share = u128::from(written) * u128::from(rows) / u128::from(rows_written);
-    u64::try_from(share).unwrap_or(u64::MAX).min(written)
+    let share = u128::from(all) * u128::from(rows) / u128::from(rows_written);
+    u64::try_from(share).unwrap_or(u64::MAX).min(all)
 }
 
 fn server(outcome: &SortServerOutcome) -> SortServer {

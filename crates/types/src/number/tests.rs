@@ -248,3 +248,46 @@ proptest! {
         let _ = parse_number(text, &mut Vec::new());
     }
 }
+
+/// The word of an integer is its encoding, and reads back.
+fn check_integer(value: i64) {
+    let bytes = encoded_pair(i128::from(value), 0);
+    if !INTEGER_WORDS.contains(&value) {
+        assert_eq!(decode_integer(&bytes), None, "{value}");
+        return;
+    }
+    let (word, length) = integer_word(value);
+    assert_eq!(&word.to_be_bytes()[..length as usize], bytes, "{value}");
+    assert_eq!(word.to_be_bytes()[length as usize..], vec![0; 8 - length as usize], "{value}");
+    assert_eq!(decode_integer(&bytes), Some(value));
+}
+
+#[test]
+fn integers_of_a_word_go_there_and_back() {
+    for power in 0..17 {
+        let ten = 10i64.pow(power);
+        for value in [ten - 1, ten, ten + 1] {
+            check_integer(value);
+            check_integer(-value);
+        }
+    }
+}
+
+#[test]
+fn what_is_no_integer_of_a_word_is_none() {
+    for text in ["0.5", "-0.5", "12.01", "1e14", "-1e12", "1e100"] {
+        assert_eq!(decode_integer(&encoded(text)), None, "{text}");
+    }
+    for bytes in [&[][..], &[0xC1], &[0x3E, 0x64], &[0x3E, 0x66], &[0x80, 2], &[0xC7, 2, 2, 2, 2, 2, 2, 2, 2]]
+    {
+        assert_eq!(decode_integer(bytes), None, "{bytes:02X?}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_integer_goes_there_and_back(value in -2_000_000_000_000i64..200_000_000_000_000) {
+        check_integer(value);
+        check_integer(value % 100_000);
+    }
+}

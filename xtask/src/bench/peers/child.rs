@@ -6,6 +6,9 @@
 //! ended is killed with its group. What a child prints goes to files, which
 //! need no threads to empty them.
 //!
+//! CPU time is that of the watched process, its children, and what they waited for,
+//! in ticks of the kernel, read at the same time as memory.
+//!
 //! Memory is what the kernel shows of the watched process and its children
 //! every [`SAMPLE_NANOS`]: private memory of all of them, and once what they
 //! share. For one process alone it is its own high-water mark, which no
@@ -55,11 +58,14 @@ impl Stop {
     }
 }
 
-/// Physical memory of a tree of processes.
+/// What a tree of processes used while it was watched.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Memory {
-    pub(super) start: Bytes,
-    pub(super) peak: Bytes,
+pub(super) struct Used {
+    /// Physical memory when the watch began, and at most.
+    pub(super) memory_start: Bytes,
+    pub(super) memory_peak: Bytes,
+    /// CPU time, up to the last look.
+    pub(super) cpu_seconds: f64,
 }
 
 /// What a child that ended well left behind.
@@ -68,7 +74,7 @@ pub(super) struct Finished {
     pub(super) seconds: f64,
     pub(super) output: String,
     /// Of the watched process; zero where none was.
-    pub(super) memory: Memory,
+    pub(super) used: Used,
 }
 
 /// Whose memory to read while waiting.
@@ -120,15 +126,18 @@ impl Child {
             Watch::Itself => Some(self.id()),
             Watch::Process(id) => Some(id),
         };
-        let mut memory = Memory::default();
+        let mut used = Used::default();
+        let mut cpu_begin = None;
         let mut sampled = Nanos(0);
         let status = loop {
             if let Some(id) = watched
                 && now().saturating_sub(sampled).0 >= SAMPLE_NANOS
             {
                 let present = tree_memory(id);
-                memory.start = if memory.start.0 == 0 { present } else { memory.start };
-                memory.peak = memory.peak.max(present);
+                used.memory_start = if used.memory_start.0 == 0 { present } else { used.memory_start };
+                used.memory_peak = used.memory_peak.max(present);
+                let cpu = tree_cpu_seconds(id);
+                used.cpu_seconds = used.cpu_seconds.max(cpu - *cpu_begin.get_or_insert(cpu));
                 sampled = now();
             }
             if let Some(status) = self.process.try_wait()? {
@@ -145,7 +154,7 @@ impl Child {
         if !status.success() {
             bail!("{}", last_line(&self.errors).unwrap_or_else(|| status.to_string()));
         }
-        Ok(Finished { seconds, output: fs::read_to_string(&self.output).unwrap_or_default(), memory })
+        Ok(Finished { seconds, output: fs::read_to_string(&self.output).unwrap_or_default(), used })
     }
 
     /// Fails when it has ended, with the last line it wrote.
@@ -192,6 +201,37 @@ fn last_line(path: &Path) -> Option<String> {
     text.lines().rev().find(|line| !line.trim().is_empty()).map(|line| line.trim().to_string())
 }
 
+/// CPU time of a process, its descendants, and those of them that have ended.
+fn tree_cpu_seconds(id: u32) -> f64 {
+    let ticks: u64 = tree(id).iter().map(|id| cpu_ticks(&read_proc(*id, "stat"))).sum();
+    ticks as f64 / rustix::param::clock_ticks_per_second() as f64
+}
+
+/// utime, stime, and those of children that were waited for: fields 14 to 17 of
+/// `/proc/PID/stat`, counted behind the name, which may hold anything.
+fn cpu_ticks(stat: &str) -> u64 {
+    let behind_name = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+    let fields = behind_name.split_ascii_whitespace().skip(11).take(4);
+    fields.filter_map(|field| field.parse::<u64>().ok()).sum()
+}
+
+/// A process and its descendants.
+fn tree(id: u32) -> Vec<u32> {
+    let mut found = vec![id];
+    let mut next = 0;
+    while let Some(id) = found.get(next) {
+        let children = read_proc(*id, &format!("task/{id}/children"));
+        found.extend(children.split_ascii_whitespace().filter_map(|id| id.parse::<u32>().ok()));
+        next += 1;
+    }
+    found
+}
+
+/// Empty where the process has ended.
+fn read_proc(id: u32, file: &str) -> String {
+    fs::read_to_string(format!("/proc/{id}/{file}")).unwrap_or_default()
+}
+
 /// Memory of one process as `/proc/PID/status` shows it, in bytes.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Status {
@@ -222,15 +262,9 @@ impl Status {
 
 /// Memory of a process and its descendants now; of one without any, its peak.
 fn tree_memory(id: u32) -> Bytes {
-    let mut found = Vec::new();
-    let mut next = vec![id];
-    while let Some(id) = next.pop() {
-        // A process that ends between listing and reading holds no memory.
-        let Ok(text) = fs::read_to_string(format!("/proc/{id}/status")) else { continue };
-        found.push(Status::parse(&text));
-        let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
-        next.extend(children.split_ascii_whitespace().filter_map(|id| id.parse::<u32>().ok()));
-    }
+    let texts = tree(id).into_iter().map(|id| read_proc(id, "status"));
+    // A process that ends between listing and reading holds no memory.
+    let found: Vec<Status> = texts.filter(|text| !text.is_empty()).map(|text| Status::parse(&text)).collect();
     Bytes(sum_memory(&found))
 }
 
@@ -257,6 +291,13 @@ mod tests {
         assert_eq!(sum_memory(&[one]), 900 << 10);
         assert_eq!(sum_memory(&[Status::parse(text), Status::parse(text)]), (10 + 10 + 30 + 20) << 10);
         assert_eq!(sum_memory(&[]), 0);
+    }
+
+    #[test]
+    fn cpu_time_is_that_of_a_process_and_of_children_it_waited_for() {
+        let stat = "7 (a) b) S 1 7 7 0 -1 4194560 100 200 0 0 11 22 33 44 20 0 1 0 5 6 7";
+        assert_eq!(cpu_ticks(stat), 110);
+        assert_eq!(cpu_ticks(""), 0);
     }
 
     #[test]

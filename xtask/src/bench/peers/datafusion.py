@@ -1,21 +1,20 @@
-"""DataFusion: writes the sales as Parquet, sorts them from Parquet into Parquet."""
+"""DataFusion: writes the rows as Parquet, sorts them from Parquet into Parquet."""
 
 import datafusion
 import pyarrow
 import pyarrow.csv
 import pyarrow.parquet
 
-INTEGER, AMOUNT = pyarrow.int32(), pyarrow.decimal128(38, 2)
-COLUMNS = {
-    "sales_date": pyarrow.date32(), "store_id": INTEGER, "prod_id": INTEGER,
-    "regular_qty": INTEGER, "regular_amt": AMOUNT, "discount_qty": INTEGER,
-    "discount_amt": AMOUNT, "promo_qty": INTEGER, "promo_amt": AMOUNT,
+TYPES = {
+    "date": pyarrow.date32(), "integer": pyarrow.int32(), "amount": pyarrow.decimal128(38, 2),
+    "text": pyarrow.string(),
 }
+COLUMNS = {name: TYPES[kind] for name, kind in data["columns"]}
 # A block of the CSV file becomes a row group, about a million rows.
 BLOCK_BYTES = 48 << 20
 
 directory = job["directory"]
-source = os.path.join(directory, "sales.parquet")
+source = os.path.join(directory, "rows.parquet")
 
 
 def load():
@@ -47,9 +46,9 @@ def sort():
     config = config.set("datafusion.execution.sort_spill_reservation_bytes", str(reserved))
     config = config.set("datafusion.execution.parquet.compression", "snappy")
     context = datafusion.SessionContext(config, runtime)
-    context.register_parquet("sales", source)
+    context.register_parquet(table, source)
     statement = (
-        "COPY (SELECT store_id, prod_id, row_id FROM sales ORDER BY store_id, prod_id) "
+        f"COPY (SELECT {key}, row_id FROM {table} ORDER BY {key}) "
         f"TO '{output}' STORED AS PARQUET"
     )
     measured = measure(lambda: context.sql(statement).collect(), output)

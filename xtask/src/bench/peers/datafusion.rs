@@ -23,7 +23,7 @@ impl Peer for DataFusion {
     }
 
     fn form(&self) -> &'static str {
-        "Parquet file; int32, date32, decimal128(38,2), a column of row numbers"
+        "Parquet file; int32, date32, decimal128(38,2), string, a column of row numbers"
     }
 
     fn memory(&self) -> &'static str {

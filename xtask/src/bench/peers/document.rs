@@ -3,6 +3,7 @@
 use super::Options;
 use super::peer::{Ground, Peer};
 use super::table::{self, Record, Row};
+use crate::bench::dataset::Keys;
 use plumb_events::clock::wall;
 use plumb_io::device;
 use plumb_units::Bytes;
@@ -51,38 +52,83 @@ pub(super) struct Findings {
     pub(super) records: Vec<Record>,
 }
 
-/// The whole document.
-pub(super) fn render(options: &Options, findings: &Findings, peers: &[Box<dyn Peer>]) -> String {
-    let mut text = String::from("# plumb beside its peers\n\n");
-    let _ = writeln!(
-        text,
-        "Made by `cargo xtask bench peers` on {}: {} rows of the sales table, an index on (store_id, prod_id) \
-         or the peer's nearest to it, degree {}, {} rounds. Do not edit: repeat.\n",
-        date(wall().as_secs()),
-        options.rows,
-        options.degree,
-        options.repeat
-    );
-    let _ = writeln!(text, "## Machine\n\n{}", findings.machine.show());
-    for limit in &options.memory {
-        let rows = table::rows(&findings.records, *limit);
-        let _ = writeln!(text, "## At {limit} of sort memory\n\n{}", table::show(&rows));
-        let _ = writeln!(text, "Median seconds:\n\n```text\n{}```\n", bars(&rows));
+/// What the document begins with.
+const INTRODUCTION: &str = "\
+# plumb beside its peers
+
+Made by `cargo xtask bench peers`, a part for each kind of keys. Do not edit: repeat.
+
+";
+
+/// The whole document: the part of these keys anew, the parts of others as
+/// they are in `present`.
+pub(super) fn render(
+    options: &Options,
+    findings: &Findings,
+    peers: &[Box<dyn Peer>],
+    present: &str,
+) -> String {
+    let mut text = String::from(INTRODUCTION);
+    for keys in [Keys::Numbers, Keys::Text] {
+        let (begin, end) = marks(keys);
+        let part = match keys == options.keys {
+            true => Some(part(options, findings)),
+            false => between(present, &begin, &end).map(str::to_string),
+        };
+        if let Some(part) = part {
+            let _ = writeln!(text, "{begin}{part}{end}");
+        }
     }
     text.push_str(READING);
     let _ = writeln!(text, "## How each is set up\n\n{}", set_up(peers));
-    let _ = writeln!(text, "## Every setting that ran\n\n{}", every_setting(&findings.records));
+    text.push_str(NEEDS);
+    text
+}
+
+/// Lines that a part lies between; they do not show where Markdown is rendered.
+fn marks(keys: Keys) -> (String, String) {
+    (format!("<!-- keys of {} -->\n", keys.name()), format!("<!-- end of keys of {} -->\n", keys.name()))
+}
+
+fn between<'t>(text: &'t str, begin: &str, end: &str) -> Option<&'t str> {
+    let (_, rest) = text.split_once(begin)?;
+    Some(rest.split_once(end)?.0)
+}
+
+/// The part of one kind of keys.
+fn part(options: &Options, findings: &Findings) -> String {
+    let mut text = format!(
+        "## {}\n\nMade on {}: {} rows of {}, or the peer's nearest to it; degree {}, {} rounds.\n\n",
+        options.keys.title(),
+        date(wall().as_secs()),
+        options.rows,
+        options.keys.describe(),
+        options.degree,
+        options.repeat
+    );
+    let _ = writeln!(text, "{}", findings.machine.show());
+    for limit in &options.memory {
+        let rows = table::rows(&findings.records, *limit);
+        let _ = writeln!(text, "### At {limit} of sort memory\n\n{}", table::show(&rows));
+        let _ = writeln!(text, "Median seconds:\n\n```text\n{}```\n", bars(&rows));
+    }
+    let _ = writeln!(text, "### Every setting that ran\n\n{}", every_setting(&findings.records));
     let _ = writeln!(
         text,
-        "## How to repeat it\n\n```sh\n{}\n```\n\nIt fetches the peers with npm and pip into the target \
-         directory (`target/peers`, half a gigabyte), which stays; it needs python3 with venv, npm, GNU \
-         sort and about {} of disk, which is free again in the end. As root it runs PostgreSQL as the user nobody, who must be \
-         able to reach the directory.",
-        command(options),
-        Bytes(options.rows.0 * 500)
+        "To repeat it, with about {} of disk, which is free again in the end:\n\n```sh\n{}\n```",
+        Bytes(options.rows.0 * 500),
+        command(options)
     );
     text
 }
+
+const NEEDS: &str = "\
+## What it needs
+
+It fetches the peers with npm and pip into the target directory (`target/peers`, half a gigabyte), which stays;
+it needs python3 with venv, npm and GNU sort. As root it runs PostgreSQL as the user nobody, who must be
+able to reach the directory.
+";
 
 const READING: &str = "\
 ## How to read it
@@ -96,6 +142,8 @@ const READING: &str = "\
   are new. plumb reads and writes past the page cache. The host of a virtual machine may still have the data
   in its own cache, for all alike. Peers that write runs through the page cache have its memory
   beside their limit, and need not wait for the disk as long as there is enough of it.
+- CPU time is that of all threads and processes of the peer; of PostgreSQL and GNU sort in ticks of 10 ms. It is
+  disturbed less than time by what else the machine does.
 - Peak memory is resident memory at most, with what program and library had before the command in the column
   beside it. Of PostgreSQL it is the whole server, shared memory counted once, read every 20 ms.
 - Rounds are interleaved: in each, all peers and settings run once, in a new random order.
@@ -141,7 +189,8 @@ fn every_setting(records: &[Record]) -> String {
 fn command(options: &Options) -> String {
     let limits: Vec<String> = options.memory.iter().map(|limit| limit.as_setting()).collect();
     format!(
-        "cargo xtask bench peers --rows {} --memory {} --degree {} --repeat {} --seed {} --document docs/peers.md",
+        "cargo xtask bench peers --keys {} --rows {} --memory {} --degree {} --repeat {} --seed {} --document docs/peers.md",
+        options.keys.name(),
         options.rows.0,
         limits.join(","),
         options.degree,
@@ -205,6 +254,13 @@ fn date(seconds: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_part_keeps_what_others_wrote() {
+        let (begin, end) = marks(Keys::Text);
+        assert_eq!(between(&format!("before{begin}part{end}after"), &begin, &end), Some("part"));
+        assert_eq!(between("no part", &begin, &end), None);
+    }
 
     #[test]
     fn dates_are_those_of_the_calendar() {

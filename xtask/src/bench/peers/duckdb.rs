@@ -22,7 +22,7 @@ impl Peer for DuckDb {
     }
 
     fn form(&self) -> &'static str {
-        "native table; INTEGER, DATE, DECIMAL(38,2)"
+        "native table; INTEGER, DATE, DECIMAL(38,2), VARCHAR"
     }
 
     fn memory(&self) -> &'static str {

@@ -2,7 +2,8 @@
 
 use super::child::{Child, Watch};
 use super::peer::{Ground, KeyFacts, Peer, RUN_TIME_MAX, Reach, Run, Task, drop_caches};
-use super::sales_text;
+use super::rows_text;
+use crate::bench::dataset::{self, Keys};
 use anyhow::Context;
 use plumb_events::now;
 use plumb_units::Bytes;
@@ -24,7 +25,7 @@ impl Peer for GnuSort {
     }
 
     fn form(&self) -> &'static str {
-        "text file of the keys and row numbers alone, zeros in front: it scans no other columns"
+        "text file of the keys and row numbers alone, zeros in front of numbers: it scans no other columns"
     }
 
     fn memory(&self) -> &'static str {
@@ -36,7 +37,7 @@ impl Peer for GnuSort {
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let version = version(&text).context("this sort is not GNU sort")?;
         let path = ground.room(self.name())?.join(INPUT);
-        let facts = sales_text::write_keys(&path, ground.rows, ground.seed, &ground.stop)?;
+        let facts = rows_text::write_keys(&path, ground.text_rows(), &ground.stop)?;
         ground.facts.check(facts)?;
         Ok(version)
     }
@@ -66,13 +67,14 @@ impl Peer for GnuSort {
         File::open(&output)?.sync_all()?;
         let sync_seconds = now().saturating_sub(begin).seconds();
         let bytes = fs::metadata(&output)?.len();
-        ground.facts.check(verify(&output, sales_text::row_digits(ground.rows))?)?;
+        ground.facts.check(verify(&output, ground.keys, rows_text::row_digits(ground.rows))?)?;
         fs::remove_file(output)?;
         Ok(Run {
             seconds: finished.seconds + sync_seconds,
             sync_seconds,
-            memory_start: finished.memory.start,
-            memory_peak: finished.memory.peak,
+            cpu_seconds: finished.used.cpu_seconds,
+            memory_start: finished.used.memory_start,
+            memory_peak: finished.used.memory_peak,
             output: Bytes(bytes),
             note: String::new(),
         })
@@ -87,9 +89,8 @@ fn version(text: &str) -> Option<String> {
 
 /// Counts the lines of a sorted file, adds up their keys, and holds each
 /// against the one before.
-fn verify(path: &Path, row_digits: usize) -> anyhow::Result<KeyFacts> {
+fn verify(path: &Path, keys: Keys, row_digits: usize) -> anyhow::Result<KeyFacts> {
     let mut lines = BufReader::with_capacity(1 << 20, File::open(path)?);
-    let length = sales_text::STORE_DIGITS + sales_text::PRODUCT_DIGITS + row_digits + 3;
     let mut facts = KeyFacts::default();
     let (mut last, mut line) = (Vec::new(), Vec::new());
     loop {
@@ -97,16 +98,29 @@ fn verify(path: &Path, row_digits: usize) -> anyhow::Result<KeyFacts> {
         if lines.read_until(b'\n', &mut line)? == 0 {
             return Ok(facts);
         }
-        anyhow::ensure!(line.len() == length, "wrong result: line {} has another form", facts.rows + 1);
+        let form = || format!("wrong result: line {} has another form", facts.rows + 1);
+        let key = key_of_line(&line, row_digits).with_context(form)?;
+        let weight = weight(key, keys).with_context(form)?;
         anyhow::ensure!(last <= line, "wrong result: line {} is out of order", facts.rows + 1);
-        let number = |digits: &[u8]| digits.iter().fold(0, |n, digit| n * 10 + u64::from(digit & 15));
-        let product = sales_text::STORE_DIGITS + 1;
-        facts.add(
-            number(&line[..sales_text::STORE_DIGITS]),
-            number(&line[product..product + sales_text::PRODUCT_DIGITS]),
-        );
+        facts.add(weight);
         std::mem::swap(&mut last, &mut line);
     }
+}
+
+/// What stands before the tab, the row number and the end of the line.
+fn key_of_line(line: &[u8], row_digits: usize) -> Option<&[u8]> {
+    let key_end = line.len().checked_sub(row_digits + 2)?;
+    (line[key_end] == b'\t' && line.last() == Some(&b'\n')).then(|| &line[..key_end])
+}
+
+fn weight(key: &[u8], keys: Keys) -> Option<u64> {
+    if keys == Keys::Text {
+        return Some(dataset::text_weight(key));
+    }
+    let (store, product) = key.split_at_checked(rows_text::STORE_DIGITS)?;
+    let number = |digits: &[u8]| digits.iter().fold(0, |n, digit| n * 10 + u64::from(digit & 15));
+    let shaped = product.len() == rows_text::PRODUCT_DIGITS + 1 && product[0] == b'\t';
+    shaped.then(|| dataset::number_weight(number(store), number(&product[1..])))
 }
 
 #[cfg(test)]
@@ -125,12 +139,15 @@ mod tests {
         let path = std::env::temp_dir().join(format!("plumb-sorted-test-{}", std::process::id()));
         let verified = |text: &str| {
             fs::write(&path, text).expect("written");
-            verify(&path, 1)
+            verify(&path, Keys::Numbers, 1)
         };
         let facts = verified("0001\t00002\t0\n0002\t00001\t1\n").expect("in order");
         assert_eq!(facts, KeyFacts { rows: 2, key_sum: 3_000_003 });
         assert!(verified("0002\t00001\t1\n0001\t00002\t0\n").is_err());
         assert!(verified("1\t2\t0\n").is_err());
+        fs::write(&path, "/abcde\t0\n/abcde\t1\n").expect("written");
+        let facts = verify(&path, Keys::Text, 1).expect("in order");
+        assert_eq!(facts, KeyFacts { rows: 2, key_sum: 2 * dataset::text_weight(b"/abcde") });
         fs::remove_file(&path).expect("removed");
     }
 }

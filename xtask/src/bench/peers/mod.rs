@@ -1,8 +1,8 @@
 //! Side by side in one run: plumb and what others sort and index with.
 //!
-//! What it does: gives everybody the same sales rows, the same memory and the
-//! same degree, and measures the index on (store_id, prod_id), or a sorted
-//! copy where a peer has no such index, cold, several times.
+//! What it does: gives everybody the same rows ([`Keys`]), the same memory and
+//! the same degree, and measures the index on their key, or a sorted copy where
+//! a peer has no such index, cold, several times.
 //!
 //! How:
 //!
@@ -35,11 +35,12 @@ mod peer;
 mod plumb;
 mod postgres;
 mod python;
-mod sales_text;
+mod rows_text;
 mod sqlite;
 mod table;
 
 use super::SplitMix;
+use super::dataset::Keys;
 use anyhow::Context;
 use child::Stop;
 use clap::Args;
@@ -53,7 +54,10 @@ use table::{Record, STANDARD};
 /// Whom to compare, on what, and how often.
 #[derive(Debug, Args)]
 pub struct Options {
-    /// Rows of the sales table.
+    /// Keys: of two numbers (the sales), or text with long shared beginnings (page views).
+    #[arg(long, value_enum, default_value_t = Keys::Numbers)]
+    keys: Keys,
+    /// Rows of the table.
     #[arg(long, default_value = "10M")]
     rows: RowCount,
     /// Memory limits, each a table.
@@ -74,7 +78,7 @@ pub struct Options {
     /// Only these peers (PostgreSQL, DuckDB, SQLite, "GNU sort", DataFusion), and plumb.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
-    /// Also writes the results there, as docs/peers.md.
+    /// Also writes the results there, as docs/peers.md; the part of other keys stays.
     #[arg(long)]
     document: Option<PathBuf>,
 }
@@ -84,18 +88,25 @@ pub(super) fn run(options: &Options) -> anyhow::Result<()> {
     let stop = Stop::on_signals()?;
     let room = Room::create(&options.path)?;
     let mut ground = ground(options, &room, stop)?;
-    ground.facts = sales_text::write_csv(&ground.csv, ground.rows, ground.seed, &ground.stop)?;
+    ground.facts = rows_text::write_csv(&ground.csv, ground.text_rows(), &ground.stop)?;
     let mut records = prepare(&mut peers, &ground, &options.memory)?;
     fs::remove_file(&ground.csv)?;
     let machine = Machine::describe(&ground);
     rounds(&mut peers, &ground, &mut records, options)?;
     println!("\n{}", machine.show());
     for limit in &options.memory {
-        println!("{} rows, {limit}, degree {}, {} rounds", options.rows, options.degree, options.repeat);
+        println!(
+            "keys of {}: {} rows, {limit}, degree {}, {} rounds",
+            options.keys.name(),
+            options.rows,
+            options.degree,
+            options.repeat
+        );
         println!("{}", table::show(&table::rows(&records, *limit)));
     }
     if let Some(path) = &options.document {
-        let text = document::render(options, &Findings { machine, records }, &peers);
+        let present = fs::read_to_string(path).unwrap_or_default();
+        let text = document::render(options, &Findings { machine, records }, &peers, &present);
         fs::write(path, text).with_context(|| format!("writing {}", path.display()))?;
     }
     Ok(())
@@ -131,10 +142,11 @@ fn ground(options: &Options, room: &Room, stop: Stop) -> anyhow::Result<Ground> 
         directory: room.0.clone(),
         packages: packages.canonicalize()?,
         stop,
+        keys: options.keys,
         rows: options.rows,
         seed: options.seed,
         degree: usize::from(options.degree),
-        csv: room.0.join("sales.csv"),
+        csv: room.0.join("rows.csv"),
         facts: KeyFacts::default(),
     })
 }

@@ -1,6 +1,8 @@
 //! What a peer is: it loads the rows in its own best form, and does tasks.
 
 use super::child::Stop;
+use super::rows_text::Rows;
+use crate::bench::dataset::Keys;
 use plumb_units::{Bytes, RowCount};
 use std::fs::{self, File};
 use std::os::fd::AsFd;
@@ -9,9 +11,6 @@ use std::time::Duration;
 
 /// The longest that a load or a run may take.
 pub(super) const RUN_TIME_MAX: Duration = Duration::from_secs(3600);
-
-/// A store and a product are the key `store * KEY_FACTOR + product` in sums.
-pub(super) const KEY_FACTOR: u64 = 1_000_000;
 
 /// Somebody who sorts.
 pub(super) trait Peer {
@@ -42,6 +41,7 @@ pub(super) struct Ground {
     /// Holds what was fetched, and stays.
     pub(super) packages: PathBuf,
     pub(super) stop: Stop,
+    pub(super) keys: Keys,
     pub(super) rows: RowCount,
     pub(super) seed: u64,
     pub(super) degree: usize,
@@ -61,6 +61,11 @@ impl Ground {
         shown.split_whitespace().collect::<Vec<&str>>().join(" ")
     }
 
+    /// The rows, for who writes them as text.
+    pub(super) fn text_rows(&self) -> Rows {
+        Rows { keys: self.keys, count: self.rows, seed: self.seed }
+    }
+
     /// A directory of its own for a peer.
     pub(super) fn room(&self, name: &str) -> anyhow::Result<PathBuf> {
         let room = self.directory.join(name);
@@ -69,7 +74,7 @@ impl Ground {
     }
 }
 
-/// Number and sum of the keys.
+/// Number of the keys and sum of their weights.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct KeyFacts {
     pub(super) rows: u64,
@@ -77,9 +82,9 @@ pub(super) struct KeyFacts {
 }
 
 impl KeyFacts {
-    pub(super) fn add(&mut self, store: u64, product: u64) {
+    pub(super) fn add(&mut self, weight: u64) {
         self.rows += 1;
-        self.key_sum += store * KEY_FACTOR + product;
+        self.key_sum += weight;
     }
 
     /// Fails where a result has other keys.
@@ -120,6 +125,8 @@ pub(super) struct Run {
     pub(super) seconds: f64,
     /// Of these, for the sync of a file that the peer itself would not sync.
     pub(super) sync_seconds: f64,
+    /// CPU time of all its threads and processes: what a busy machine disturbs least.
+    pub(super) cpu_seconds: f64,
     pub(super) memory_start: Bytes,
     pub(super) memory_peak: Bytes,
     pub(super) output: Bytes,

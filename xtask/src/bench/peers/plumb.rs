@@ -12,17 +12,14 @@ use plumb_engine::instance::{Cancel, InitialSizes};
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::table::load::load;
 use plumb_engine::{Instance, Layout, Settings, check};
+use plumb_events::clock::process_cpu;
 use plumb_events::now;
 use plumb_io::receipt;
 use plumb_units::Bytes;
-use plumb_workload::{SalesSpec, SalesTable};
 use std::path::PathBuf;
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
-
-const TABLE: &str = "SALES";
-const INDEX: &str = "SALES_STORE_PROD";
 
 /// plumb as a peer of the others.
 #[derive(Debug, Default)]
@@ -34,7 +31,7 @@ impl Peer for Plumb {
     }
 
     fn form(&self) -> &'static str {
-        "table of row images in blocks of 8K; NUMBER and DATE; direct I/O"
+        "table of row images in blocks of 8K; NUMBER, DATE, VARCHAR2; direct I/O"
     }
 
     fn memory(&self) -> &'static str {
@@ -43,17 +40,15 @@ impl Peer for Plumb {
 
     fn prepare(&mut self, ground: &Ground) -> anyhow::Result<String> {
         let slack = 64 * Bytes::M;
-        let sizes = InitialSizes {
-            users: Bytes(ground.rows.0 * 48 + slack),
-            temp: Bytes(ground.rows.0 * 20 + slack),
-            indx: Bytes(ground.rows.0 * 22 + slack),
-        };
+        let (users, temp, indx) = ground.keys.row_bytes();
+        let sized = |row_bytes: u64| Bytes(ground.rows.0 * row_bytes + slack);
+        let sizes = InitialSizes { users: sized(users), temp: sized(temp), indx: sized(indx) };
         let home = home(ground);
         let settings = settings(ground, Bytes(64 * Bytes::M))?;
-        let source = SalesTable::new(SalesSpec { rows: ground.rows.0, seed: ground.seed });
+        let (keys, rows, seed) = (ground.keys, ground.rows, ground.seed);
         interruptible(ground, |cancel| {
             let instance = Instance::create(&Layout::in_one(home), settings, sizes, cancel)?;
-            load(&instance, TABLE, &source)?;
+            load(&instance, &keys.table().to_uppercase(), keys.source(rows, seed).as_ref())?;
             Ok(())
         })?;
         Ok(format!("{}{}", env!("CARGO_PKG_VERSION"), revision()))
@@ -78,7 +73,7 @@ impl Peer for Plumb {
             let instance = Instance::open(&home, settings, cancel)?;
             let built = build(ground, &instance);
             // A build that failed has left no index.
-            let _ = drop_named(&instance, INDEX);
+            let _ = drop_named(&instance, &ground.keys.index().to_uppercase());
             built
         })
     }
@@ -86,24 +81,26 @@ impl Peer for Plumb {
 
 /// Builds, measures and checks.
 fn build(ground: &Ground, instance: &Instance) -> anyhow::Result<Run> {
-    let column = |name: &str| (name.to_string(), false);
     let spec = IndexSpec {
-        name: INDEX.to_string(),
-        table: TABLE.to_string(),
-        columns: vec![column("STORE_ID"), column("PROD_ID")],
+        name: ground.keys.index().to_uppercase(),
+        table: ground.keys.table().to_uppercase(),
+        columns: ground.keys.key().iter().map(|name| (name.to_uppercase(), false)).collect(),
     };
     anyhow::ensure!(receipt::reset_peak(), "the peak of resident memory cannot be reset here");
     let start = receipt::resident_memory()?.rss;
+    let cpu_begin = process_cpu();
     let begin = now();
     let outcome = create_index(instance, &spec)?;
     let seconds = now().saturating_sub(begin).seconds();
+    let cpu_seconds = process_cpu().saturating_sub(cpu_begin).seconds();
     let peak = receipt::resident_memory()?.peak;
     let rows = outcome.index.entry_count;
     anyhow::ensure!(rows == ground.rows.0, "wrong result: {rows} entries of {}", ground.rows.0);
-    check::check_table(instance, TABLE)?;
+    check::check_table(instance, &spec.table)?;
     Ok(Run {
         seconds,
         sync_seconds: 0.0,
+        cpu_seconds,
         memory_start: start,
         memory_peak: peak,
         output: index_bytes(instance, &outcome),

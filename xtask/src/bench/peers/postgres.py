@@ -2,7 +2,11 @@
 
 import psycopg
 
-INTEGER, AMOUNT = "integer NOT NULL", "numeric(38,2) NOT NULL"
+TYPES = {
+    "date": "date NOT NULL", "integer": "integer NOT NULL", "amount": "numeric(38,2) NOT NULL",
+    # The cluster has the C locale, and so has every column of text.
+    "text": "text NOT NULL",
+}
 
 connection = psycopg.connect(host=job["socket"], user="postgres", dbname="postgres", autocommit=True)
 
@@ -10,15 +14,11 @@ connection = psycopg.connect(host=job["socket"], user="postgres", dbname="postgr
 def load():
     with connection.transaction():
         # In the transaction that made the table a copy needs no log.
-        connection.execute(
-            f"""CREATE TABLE sales (sales_date date NOT NULL, store_id {INTEGER}, prod_id {INTEGER},
-            regular_qty {INTEGER}, regular_amt {AMOUNT}, discount_qty {INTEGER}, discount_amt {AMOUNT},
-            promo_qty {INTEGER}, promo_amt {AMOUNT})"""
-        )
-        connection.execute(f"COPY sales FROM '{job['csv']}' (FORMAT csv)")
+        connection.execute(f"CREATE TABLE {table} ({columns(TYPES)})")
+        connection.execute(f"COPY {table} FROM '{job['csv']}' (FORMAT csv)")
     # As many workers as are allowed, whatever table size and memory suggest.
-    connection.execute(f"ALTER TABLE sales SET (parallel_workers = {max(job['degree'] - 1, 1)})")
-    connection.execute("VACUUM (FREEZE, ANALYZE) sales")
+    connection.execute(f"ALTER TABLE {table} SET (parallel_workers = {max(job['degree'] - 1, 1)})")
+    connection.execute(f"VACUUM (FREEZE, ANALYZE) {table}")
     connection.execute("CREATE EXTENSION amcheck")
     connection.execute("CHECKPOINT")
     answer({"version": connection.execute("SHOW server_version").fetchone()[0]})
@@ -28,12 +28,12 @@ def index():
     connection.execute(f"SET maintenance_work_mem = '{job['memory'] // 1024}kB'")
     connection.execute(f"SET max_parallel_maintenance_workers = {job['workers']}")
     # Of a run that was ended before its check.
-    connection.execute("DROP INDEX IF EXISTS sales_store_prod")
+    connection.execute(f"DROP INDEX IF EXISTS {index_name}")
     notices = []
     connection.add_notice_handler(lambda notice: notices.append(notice.message_primary))
     connection.execute("SET client_min_messages = debug1")
     begin = time.perf_counter()
-    connection.execute("CREATE INDEX sales_store_prod ON sales (store_id, prod_id)")
+    connection.execute(f"CREATE INDEX {index_name} ON {table} ({key})")
     seconds = time.perf_counter() - begin
     parallel = any("building index" in notice and "parallel workers" in notice for notice in notices)
     if parallel != (job["workers"] > 0):
@@ -43,17 +43,18 @@ def index():
 
 def check():
     """Order by amcheck, entries by a scan of the index alone; then drops it."""
-    connection.execute("SELECT bt_index_check('sales_store_prod')")
+    connection.execute(f"SELECT bt_index_check('{index_name}')")
     connection.execute("SET enable_seqscan = off")
     connection.execute("SET enable_bitmapscan = off")
-    query = f"SELECT count(*), sum(store_id::bigint * {job['key_factor']} + prod_id) FROM sales"
-    query += " WHERE store_id >= 0"
+    weights = weight("ascii(right({}, 1))", "ascii(left(right({}, 5), 1))")
+    least = "0" if data["keys"] == "numbers" else "''"
+    query = f"SELECT count(*), sum({weights}) FROM {table} WHERE {data['key'][0]} >= {least}"
     plan = "".join(line[0] for line in connection.execute("EXPLAIN " + query))
     if "Index Only Scan" not in plan:
         raise RuntimeError("the check does not read the index")
     rows, key_sum = connection.execute(query).fetchone()
-    size = connection.execute("SELECT pg_relation_size('sales_store_prod')").fetchone()[0]
-    connection.execute("DROP INDEX sales_store_prod")
+    size = connection.execute(f"SELECT pg_relation_size('{index_name}')").fetchone()[0]
+    connection.execute(f"DROP INDEX {index_name}")
     answer({"rows": rows, "key_sum": int(key_sum), "ordered": True, "output_bytes": size})
 
 

@@ -14,7 +14,7 @@
 
 use super::child::{Child, Watch};
 use super::packages;
-use super::peer::{Ground, KEY_FACTOR, Peer, Reach, Run, Task, drop_caches};
+use super::peer::{Ground, Peer, Reach, Run, Task, drop_caches};
 use super::python::Script;
 use anyhow::Context;
 use plumb_units::Bytes;
@@ -66,7 +66,7 @@ impl Peer for Postgres {
     }
 
     fn form(&self) -> &'static str {
-        "ordinary table, loaded by COPY, vacuumed, checkpointed; integer, date, numeric(38,2)"
+        "ordinary table, loaded by COPY, vacuumed, checkpointed; integer, date, numeric(38,2), text; C collation"
     }
 
     fn memory(&self) -> &'static str {
@@ -88,6 +88,7 @@ impl Peer for Postgres {
         let server = Server::start(&self.programs, ground)?;
         let job = json!({
             "action": "load", "socket": server.socket, "csv": ground.csv, "degree": ground.degree,
+            "data": ground.keys.job(),
         });
         let (answer, _) = self.client.call(ground, &job, Watch::Nobody)?;
         Ok(answer.version.split_whitespace().next().unwrap_or_default().to_string())
@@ -118,14 +119,16 @@ impl Peer for Postgres {
         drop_caches(&ground.room("postgres")?)?;
         let job = json!({
             "action": "index", "socket": server.socket, "memory": task.memory.0, "workers": workers,
+            "data": ground.keys.job(),
         });
-        let (built, memory) = self.client.call(ground, &job, Watch::Process(server.id()))?;
-        let job = json!({"action": "check", "socket": server.socket, "key_factor": KEY_FACTOR});
+        let (built, used) = self.client.call(ground, &job, Watch::Process(server.id()))?;
+        let job = json!({"action": "check", "socket": server.socket, "data": ground.keys.job()});
         let (checked, _) = self.client.call(ground, &job, Watch::Nobody)?;
         checked.check(&ground.facts)?;
         Ok(Run {
-            memory_start: memory.start,
-            memory_peak: memory.peak,
+            cpu_seconds: used.cpu_seconds,
+            memory_start: used.memory_start,
+            memory_peak: used.memory_peak,
             output: Bytes(checked.output_bytes),
             ..built.into_run()
         })

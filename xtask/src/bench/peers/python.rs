@@ -4,9 +4,9 @@
 //! measures itself, from its command on: what the interpreter and the library
 //! take to start is no part of the time, and the peak of memory is reset first.
 
-use super::child::{Child, Memory, Watch};
+use super::child::{Child, Used, Watch};
 use super::packages;
-use super::peer::{Ground, KEY_FACTOR, KeyFacts, RUN_TIME_MAX, Run, Task};
+use super::peer::{Ground, KeyFacts, RUN_TIME_MAX, Run, Task};
 use anyhow::Context;
 use plumb_units::Bytes;
 use serde::Deserialize;
@@ -32,6 +32,7 @@ pub(super) struct Answer {
     pub(super) version: String,
     pub(super) seconds: f64,
     sync_seconds: f64,
+    cpu_seconds: f64,
     memory_start: u64,
     memory_peak: u64,
     pub(super) output_bytes: u64,
@@ -60,6 +61,7 @@ impl Answer {
         Run {
             seconds: self.seconds,
             sync_seconds: self.sync_seconds,
+            cpu_seconds: self.cpu_seconds,
             memory_start: Bytes(self.memory_start),
             memory_peak: Bytes(self.memory_peak),
             output: Bytes(self.output_bytes),
@@ -83,7 +85,10 @@ impl Script {
     pub(super) fn load(&mut self, ground: &Ground) -> anyhow::Result<String> {
         self.fetch(ground)?;
         let room = ground.room(self.name)?;
-        let job = json!({"action": "load", "directory": room, "csv": ground.csv, "degree": ground.degree});
+        let job = json!({
+            "action": "load", "directory": room, "csv": ground.csv, "degree": ground.degree,
+            "data": ground.keys.job(),
+        });
         Ok(self.call(ground, &job, Watch::Nobody)?.0.version)
     }
 
@@ -94,7 +99,7 @@ impl Script {
         super::peer::drop_caches(&room)?;
         let job = json!({
             "action": task.action, "directory": room, "degree": ground.degree, "memory": task.memory.0,
-            "key_factor": KEY_FACTOR,
+            "data": ground.keys.job(),
         });
         let answered = self.call(ground, &job, Watch::Nobody);
         remove(&room, leftovers);
@@ -104,19 +109,14 @@ impl Script {
     }
 
     /// Hands the script a job and waits for its answer.
-    pub(super) fn call(
-        &self,
-        ground: &Ground,
-        job: &Value,
-        watch: Watch,
-    ) -> anyhow::Result<(Answer, Memory)> {
+    pub(super) fn call(&self, ground: &Ground, job: &Value, watch: Watch) -> anyhow::Result<(Answer, Used)> {
         let interpreter = self.interpreter.as_ref().context("its packages were not fetched")?;
         let mut command = Command::new(interpreter);
         // Isolated: no variable and no file of the user changes what is imported.
         command.args(["-I", "-c", &self.text, &job.to_string()]);
         let child = Child::start(command, self.name, &ground.directory)?;
         let finished = child.finish(&ground.stop, RUN_TIME_MAX, watch)?;
-        Ok((Answer::parse(&finished.output)?, finished.memory))
+        Ok((Answer::parse(&finished.output)?, finished.used))
     }
 }
 

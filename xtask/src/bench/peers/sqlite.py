@@ -1,12 +1,14 @@
-"""SQLite: loads the sales, makes the index with worker threads."""
+"""SQLite: loads the rows, makes the index with worker threads."""
 
 import apsw
 import csv
 
-INTEGER, AMOUNT = "INTEGER NOT NULL", "NUMERIC NOT NULL"
+TYPES = {
+    "date": "TEXT NOT NULL", "integer": "INTEGER NOT NULL", "amount": "NUMERIC NOT NULL", "text": "TEXT NOT NULL",
+}
 
 directory = job["directory"]
-path = os.path.join(directory, "sales.db")
+path = os.path.join(directory, "rows.db")
 os.environ["SQLITE_TMPDIR"] = directory
 connection = apsw.Connection(path)
 
@@ -14,13 +16,10 @@ connection = apsw.Connection(path)
 def load():
     for pragma in ("page_size = 8192", "journal_mode = OFF", "synchronous = OFF"):
         connection.execute(f"PRAGMA {pragma}")
-    connection.execute(
-        f"""CREATE TABLE sales (sales_date TEXT NOT NULL, store_id {INTEGER}, prod_id {INTEGER},
-        regular_qty {INTEGER}, regular_amt {AMOUNT}, discount_qty {INTEGER}, discount_amt {AMOUNT},
-        promo_qty {INTEGER}, promo_amt {AMOUNT})"""
-    )
+    connection.execute(f"CREATE TABLE {table} ({columns(TYPES)})")
     with open(job["csv"], newline="") as file, connection:
-        connection.executemany("INSERT INTO sales VALUES (?,?,?,?,?,?,?,?,?)", csv.reader(file))
+        places = ",".join("?" * len(data["columns"]))
+        connection.executemany(f"INSERT INTO {table} VALUES ({places})", csv.reader(file))
     answer({"version": apsw.sqlite_lib_version()})
 
 
@@ -34,13 +33,14 @@ def index():
     granted = connection.execute("PRAGMA threads").fetchone()[0]
     before = connection.execute("PRAGMA page_count").fetchone()[0]
     free = connection.execute("PRAGMA freelist_count").fetchone()[0]
-    measured = measure(lambda: connection.execute("CREATE INDEX sales_store_prod ON sales (store_id, prod_id)"))
+    measured = measure(lambda: connection.execute(f"CREATE INDEX {index_name} ON {table} ({key})"))
     pages = connection.execute("PRAGMA page_count").fetchone()[0] - before
     pages += free - connection.execute("PRAGMA freelist_count").fetchone()[0]
+    weights = weight("unicode(substr({}, -1))", "unicode(substr({}, -5, 1))")
     rows, key_sum = connection.execute(
-        f"SELECT count(*), sum(store_id * {job['key_factor']} + prod_id) FROM sales INDEXED BY sales_store_prod"
+        f"SELECT count(*), sum({weights}) FROM {table} INDEXED BY {index_name}"
     ).fetchone()
-    connection.execute("DROP INDEX sales_store_prod")
+    connection.execute(f"DROP INDEX {index_name}")
     note = "" if granted == workers else f"{granted} worker threads granted"
     answer(measured, {"rows": rows, "key_sum": key_sum, "output_bytes": pages * 8192, "note": note})
 

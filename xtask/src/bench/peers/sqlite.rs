@@ -20,7 +20,7 @@ impl Peer for Sqlite {
     }
 
     fn form(&self) -> &'static str {
-        "table in a database file of 8K pages; INTEGER, NUMERIC, dates as text"
+        "table in a database file of 8K pages; INTEGER, NUMERIC, TEXT, dates as text"
     }
 
     fn memory(&self) -> &'static str {

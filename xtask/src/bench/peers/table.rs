@@ -50,6 +50,7 @@ pub(super) struct Row {
     produces: String,
     pub(super) seconds: Option<Spread>,
     ratio: Option<Spread>,
+    cpu_seconds: f64,
     memory_start: Bytes,
     memory_peak: Bytes,
     output: Bytes,
@@ -68,6 +69,7 @@ pub(super) fn rows(records: &[Record], limit: Bytes) -> Vec<Row> {
             produces: record.task.as_ref().map_or(String::new(), |task| task.produces.to_string()),
             seconds: record.seconds(),
             ratio: standard.and_then(|standard| ratio(record, standard)),
+            cpu_seconds: median_cpu(record),
             memory_start: median_bytes(record, |run| run.memory_start),
             memory_peak: record.runs.iter().map(|(_, run)| run.memory_peak).max().unwrap_or_default(),
             output: median_bytes(record, |run| run.output),
@@ -136,6 +138,11 @@ fn ratio(record: &Record, standard: &Record) -> Option<Spread> {
     Some(Spread { median, ..range })
 }
 
+fn median_cpu(record: &Record) -> f64 {
+    let seconds: Vec<f64> = record.runs.iter().map(|(_, run)| run.cpu_seconds).collect();
+    if seconds.is_empty() { 0.0 } else { Spread::of(seconds).median }
+}
+
 fn median_bytes(record: &Record, value: impl Fn(&Run) -> Bytes) -> Bytes {
     let mut values: Vec<Bytes> = record.runs.iter().map(|(_, run)| value(run)).collect();
     values.sort();
@@ -169,7 +176,7 @@ pub(super) fn shorten(text: &str) -> String {
     }
 }
 
-const HEAD: [&str; 11] = [
+const HEAD: [&str; 12] = [
     "peer",
     "version",
     "setting",
@@ -177,6 +184,7 @@ const HEAD: [&str; 11] = [
     "median s",
     "least .. most",
     "ratio to plumb [range]",
+    "CPU s",
     "peak MB",
     "before MB",
     "output MB",
@@ -197,6 +205,7 @@ pub(super) fn show(rows: &[Row]) -> String {
             spread(row.seconds.map(|seconds| format!("{:.3}", seconds.median))),
             spread(row.seconds.map(|seconds| format!("{:.3} .. {:.3}", seconds.least, seconds.most))),
             spread(row.ratio.map(|ratio| ratio.show(2))),
+            present(format!("{:.2}", row.cpu_seconds)),
             mb(row.memory_peak),
             mb(row.memory_start),
             mb(row.output),

@@ -16,7 +16,7 @@ mod flight;
 mod io;
 mod sort;
 
-pub(super) use sort::given_cost;
+pub(super) use sort::{given_cost, plan};
 
 use super::{Story, memory};
 use crate::settings;

@@ -1,10 +1,11 @@
 //! The sort: its memory, its way to the disk, its servers.
 
 use super::super::Story;
-use super::super::sort::first_run_bytes;
+use super::super::sort::{first_run_bytes, first_runs_share};
 use super::{Finding, counted};
 use plumb_engine::Setting;
 use plumb_engine::index::build::SortServerOutcome;
+use plumb_engine::sort::area::RecordSize;
 use plumb_engine::sort::merge_plan::{self, MergeCost, MergeShape};
 use plumb_engine::sort::plan::SortPlan;
 use plumb_engine::storage::tablespace::Purpose;
@@ -12,11 +13,9 @@ use plumb_events::{IoStream, Statistic};
 use plumb_units::{Bytes, RowCount};
 
 /// The record that a plan is worked out for; area and buffers do not depend on it.
-const RECORD_BYTES: usize = 16;
-/// What an area may lose to the size of a record.
-const AREA_SLACK: u64 = 4 * Bytes::K;
-/// The records of the shortest strips.
-const STRIP_RECORDS_MIN: u64 = 16 * 1024;
+const RECORD: RecordSize = RecordSize { bytes: 16, entry_bytes: 0, strip_bytes_max: usize::MAX };
+/// What an area may lose to the size of a record and to equal strips.
+const AREA_SLACK: u64 = 16 * Bytes::K;
 /// Requests from which a mean size is judged.
 const REQUESTS_MIN: u64 = 16;
 /// Why a setting of the spill has no effect.
@@ -36,8 +35,8 @@ pub(super) fn spilled(story: &Story<'_>) -> bool {
 }
 
 /// The plan that the settings make, worked out anew.
-pub(super) fn plan(story: &Story<'_>) -> Option<SortPlan> {
-    SortPlan::new(story.instance, RECORD_BYTES, 0).ok()
+pub(in crate::assemble) fn plan(story: &Story<'_>) -> Option<SortPlan> {
+    SortPlan::new(story.instance, RECORD, 0).ok()
 }
 
 /// The memory that the areas mapped, and the runs that came out of them.
@@ -50,20 +49,24 @@ pub(super) fn area(story: &Story<'_>) -> Option<Finding> {
     let from_area = asked - plan.area.0;
     let memory =
         format!("areas of {} mapped and {} of write buffers out of them", Bytes(most), Bytes(from_area));
-    let fits = most + from_area <= asked && least + from_area + AREA_SLACK >= asked;
+    let runs: u64 = servers(story).iter().map(|server| server.run_count).sum();
+    // Memory is taken as records come: what fitted need not have taken all.
+    let fits = most + from_area <= asked && (runs == 0 || least + from_area + AREA_SLACK >= asked);
     let count = |kind| RowCount(story.measured.period.statistic(kind));
     let sorts = format!(
         "sorts: {} in memory, {} on disk",
         count(Statistic::SortsMemory),
         count(Statistic::SortsDisk)
     );
-    let runs: u64 = servers(story).iter().map(|server| server.run_count).sum();
     if runs == 0 {
         return Some(Finding::that(fits, format!("{memory}; {sorts}")));
     }
-    let mean = first_run_bytes(story) / runs;
-    let largest = plan.area.0 + plan.area.0 / 16 + 64 * Bytes::K;
-    let smallest = smallest_run(story, &plan);
+    // What neighbouring keys share is not written.
+    let saved = story.measured.period.statistic(Statistic::SortKeyBytesShared);
+    let mean = (first_run_bytes(story) + first_runs_share(story, saved)) / runs;
+    let largest = servers(story).iter().map(|server| server.strip.0.0).max()?;
+    let largest = largest + largest / 16 + 64 * Bytes::K;
+    let smallest = smallest_run(story);
     let evidence = format!(
         "{memory}; {} of {} on average, where such an area makes runs of {} to {}, the smaller ones where one merge takes \
          them all; {sorts}",
@@ -75,18 +78,15 @@ pub(super) fn area(story: &Story<'_>) -> Option<Finding> {
     Some(Finding::that(fits && mean <= largest && mean >= smallest, evidence))
 }
 
-/// The least mean of the runs of a working area: half of a sorted strip, or a
-/// quarter of an area that is smaller than that. Records with long keys share the
-/// area with entries of 16 bytes and their strips are shorter, and every server's
-/// last run is what was left over.
-fn smallest_run(story: &Story<'_>, plan: &SortPlan) -> u64 {
-    let rows: u64 = servers(story).iter().map(|server| server.row_count).sum();
+/// The least mean of the runs of a working area: half the records of a strip. A
+/// strip closes early when records are longer than the sample said, and every
+/// server's last run is what was left over.
+fn smallest_run(story: &Story<'_>) -> u64 {
     let runs: u64 = servers(story).iter().map(|server| server.run_count).sum();
-    let spilled = servers(story).iter().filter(|server| server.run_count > 0).count() as u64;
-    let record = first_run_bytes(story) / rows.max(1);
-    let full = (STRIP_RECORDS_MIN * record / 2).min(plan.area.0 / 4);
+    let spilled = servers(story).iter().filter(|server| server.run_count > 0);
+    let strip = spilled.clone().map(|server| server.strip.1.0).min().unwrap_or(0);
     // One left-over run a server may be as small as it likes.
-    full * runs.saturating_sub(spilled) / runs.max(1)
+    strip / 2 * runs.saturating_sub(spilled.count() as u64) / runs.max(1)
 }
 
 /// Who wrote the runs.

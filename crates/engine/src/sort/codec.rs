@@ -1,0 +1,86 @@
+//! From rows to records and from records to index entries.
+
+use super::format::{BYTES_HEADER, BytesKey, Format, key_of, row_of};
+use super::key::KeyBuilder;
+use crate::index::block::LeafBuilder;
+use plumb_types::RowError;
+use plumb_units::RowId;
+use std::fmt::Debug;
+
+/// Why a row makes no record.
+#[derive(Debug, thiserror::Error)]
+pub enum CodecError {
+    /// Its bytes are no row.
+    #[error(transparent)]
+    Row(#[from] RowError),
+    /// A value is not one that the statistics of its column allow.
+    #[error("column {column} has a value outside the table's statistics; load the table again")]
+    Statistics {
+        /// The column, the first being 0.
+        column: usize,
+    },
+}
+
+/// Makes the records of an index, and index entries of them.
+pub trait Codec: Debug + Sync {
+    /// The form of its records.
+    type Format: Format;
+    /// What decoding one record leaves for the next.
+    type State: Default;
+
+    /// Appends the record of a row and gives back the bytes that its key takes in
+    /// an index, at most. A key longer than `u16::MAX` makes no record: the caller
+    /// refuses it.
+    ///
+    /// # Errors
+    /// When the row cannot be read, or contradicts the statistics.
+    fn encode(&self, row: &[u8], row_id: RowId, out: &mut Vec<u8>) -> Result<usize, CodecError>;
+
+    /// The record's normalised key, trimmed, and its row id.
+    fn decode<'s>(&self, record: &'s [u8], state: &'s mut Self::State) -> (&'s [u8], RowId);
+
+    /// Adds the record to an index leaf; `false` when the leaf is full. Records
+    /// come in order.
+    fn push_leaf(
+        &self,
+        record: &[u8],
+        state: &mut Self::State,
+        leaf: &mut LeafBuilder,
+        block: &mut [u8],
+    ) -> bool;
+}
+
+/// Makes [`BytesKey`] records: any key.
+#[derive(Debug)]
+pub struct BytesCodec(pub KeyBuilder);
+
+impl Codec for BytesCodec {
+    type Format = BytesKey;
+    type State = ();
+
+    #[inline]
+    fn encode(&self, row: &[u8], row_id: RowId, out: &mut Vec<u8>) -> Result<usize, CodecError> {
+        let start = out.len();
+        out.extend_from_slice(&[0; BYTES_HEADER]);
+        self.0.append(row, out)?;
+        let length = out.len() - start - BYTES_HEADER;
+        match u16::try_from(length) {
+            Ok(short) => {
+                let header = &mut out[start..start + BYTES_HEADER];
+                header[..2].copy_from_slice(&short.to_le_bytes());
+                header[2..].copy_from_slice(&row_id.0.to_le_bytes());
+            }
+            Err(_) => out.truncate(start),
+        }
+        Ok(length)
+    }
+
+    fn decode<'s>(&self, record: &'s [u8], _: &'s mut ()) -> (&'s [u8], RowId) {
+        (key_of(record), row_of(record))
+    }
+
+    #[inline]
+    fn push_leaf(&self, record: &[u8], _: &mut (), leaf: &mut LeafBuilder, block: &mut [u8]) -> bool {
+        leaf.push(block, key_of(record), row_of(record))
+    }
+}

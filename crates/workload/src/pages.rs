@@ -1,0 +1,243 @@
+//! PAGE_VIEWS: requests for pages of web sites, the table with long text keys.
+//!
+//! One row for a request: day, page, status and bytes sent. The page is what an
+//! index is built on: 5 to 60 characters, an address (`https://www.velora.com/
+//! docs/api/page-117.html`) or a path of a file (`/srv/data/velora/log/2031.gz`).
+//! Such keys are hard on a sort: the first bytes tell nothing, neighbours in
+//! order share most of theirs, and popular pages repeat.
+//!
+//! How rows are made: a site, a directory of it and a page in the directory are
+//! drawn one after the other, each with frequencies near those of Zipf's law
+//! ([`rank`]). A site's name, its scheme and its directories follow from its
+//! number, so a site looks alike in all its rows. Seven rows of eight have an
+//! address, one a path. A page that would be longer than 60 characters ends at
+//! its directory.
+//!
+//! Rows are made in chunks of 8,192, as those of the sales are, and are the same
+//! for any number of threads. All draws are of integers, so no library and no
+//! processor changes the table; a test pins the first chunk.
+//!
+//! What it is not: a crawl. Real addresses have longer tails and odder
+//! characters; the lengths here are bounded by what the comparison asks for.
+
+use plumb_types::{Column, ColumnType, DateTime, RowBatch, RowSource, Schema, SourceError};
+use rand::Rng;
+use rand::rngs::Xoshiro256PlusPlus;
+use std::fmt::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Longest page, in characters and bytes.
+pub const PAGE_BYTES_MAX: usize = 60;
+
+/// Rows made at a time.
+const CHUNK_ROWS: u64 = 8192;
+/// Sites, directories of a site and pages of a directory, as powers of two.
+const SITES_LOG2: u32 = 12;
+const DIRECTORIES_LOG2: u32 = 7;
+const PAGES_LOG2: u32 = 16;
+/// Days that the views are spread over, in order of the rows.
+const DAYS: u64 = 30;
+
+const SYLLABLES: [&str; 16] =
+    ["ve", "lo", "ra", "mi", "tan", "ko", "ser", "di", "pan", "el", "no", "gri", "sta", "bu", "fi", "mer"];
+const DOMAINS: [&str; 8] = ["com", "org", "net", "com", "de", "co.uk", "io", "com"];
+const SECTIONS: [&str; 8] = ["docs", "blog", "shop", "news", "wiki", "api", "media", "forum"];
+const TOPICS: [&str; 16] = [
+    "reference",
+    "archive",
+    "products",
+    "guide",
+    "images",
+    "2024",
+    "2025",
+    "users",
+    "tags",
+    "release",
+    "tutorial",
+    "topics",
+    "en",
+    "category",
+    "static",
+    "search",
+];
+const PLACES: [&str; 4] = ["/srv/data", "/var/log", "/usr/share/doc", "/home"];
+
+/// Which table of page views: same values, same rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PagesSpec {
+    /// Number of rows.
+    pub rows: u64,
+    /// Which sample of the views; any number will do.
+    pub seed: u64,
+}
+
+/// The page views as a source of rows.
+#[derive(Debug)]
+pub struct PagesTable {
+    spec: PagesSpec,
+    schema: Schema,
+    days: Vec<DateTime>,
+    next_chunk: AtomicU64,
+}
+
+impl PagesTable {
+    /// The table of a specification. Rows are made when asked for.
+    pub fn new(spec: PagesSpec) -> Self {
+        let day = |day| DateTime::date(2025, 6, day).expect("June has 30 days");
+        PagesTable {
+            spec,
+            schema: schema(),
+            days: (1..=DAYS as u8).map(day).collect(),
+            next_chunk: AtomicU64::new(0),
+        }
+    }
+
+    /// How many chunks of rows there are.
+    pub fn chunk_count(&self) -> u64 {
+        self.spec.rows.div_ceil(CHUNK_ROWS)
+    }
+
+    /// Clears `batch` and fills it with the rows of a chunk, 0 to
+    /// [`chunk_count`](Self::chunk_count); none at and after that.
+    pub fn fill_chunk(&self, chunk: u64, batch: &mut RowBatch) {
+        batch.clear();
+        let first = chunk.saturating_mul(CHUNK_ROWS).min(self.spec.rows);
+        let end = first.saturating_add(CHUNK_ROWS).min(self.spec.rows);
+        let mut random = crate::chunk_generator(self.spec.seed, chunk);
+        let mut page = String::with_capacity(2 * PAGE_BYTES_MAX);
+        for row in first..end {
+            let day = u128::from(row) * u128::from(DAYS) / u128::from(self.spec.rows);
+            push_page(&mut random, &mut page);
+            let lanes = random.next_u64();
+            let status = if lanes & 31 == 0 { 404 } else { 200 };
+            batch.begin_row(4);
+            batch.push_date(&self.days[day as usize]);
+            batch.push_text(&page);
+            batch.push_number(status, 0);
+            batch.push_number(i128::from(1 + (lanes >> 44)), 0);
+            batch.end_row();
+        }
+    }
+}
+
+impl RowSource for PagesTable {
+    fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    fn row_count_hint(&self) -> Option<u64> {
+        Some(self.spec.rows)
+    }
+
+    /// Never fails.
+    fn next_batch(&self, batch: &mut RowBatch) -> Result<bool, SourceError> {
+        // Relaxed: the number is all that callers share.
+        let chunk = self.next_chunk.fetch_add(1, Ordering::Relaxed);
+        self.fill_chunk(chunk, batch);
+        Ok(!batch.is_empty())
+    }
+}
+
+fn schema() -> Schema {
+    let columns = [
+        ("VIEW_DATE", ColumnType::Date),
+        ("PAGE", ColumnType::Text { max_bytes: PAGE_BYTES_MAX as u32 }),
+        ("STATUS", ColumnType::NUMBER),
+        ("BYTES", ColumnType::NUMBER),
+    ];
+    Schema {
+        columns: columns.into_iter().map(|(name, column_type)| Column::required(name, column_type)).collect(),
+    }
+}
+
+/// Replaces `page` by the next one drawn.
+fn push_page(random: &mut Xoshiro256PlusPlus, page: &mut String) {
+    page.clear();
+    let site = rank(random.next_u64(), SITES_LOG2);
+    let directory = rank(random.next_u64(), DIRECTORIES_LOG2);
+    let lanes = random.next_u64();
+    if lanes & 7 == 0 {
+        push_place(site, page);
+    } else {
+        push_host(site, page);
+    }
+    push_directory(site, directory, page);
+    let directory_end = page.len();
+    let number = rank(random.next_u64(), PAGES_LOG2);
+    // Writing to memory cannot fail.
+    let _ = match mix(site << 16 | directory) & 3 {
+        0 => write!(page, "/page-{number}.html"),
+        1 => write!(page, "/item?id={}", 100_000 + number),
+        2 => write!(page, "/{:x}", mix(number) >> 32),
+        _ => write!(page, "/{number}"),
+    };
+    if page.len() > PAGE_BYTES_MAX {
+        page.truncate(directory_end.min(PAGE_BYTES_MAX));
+    }
+}
+
+/// A scheme and a host, the same for all rows of a site.
+fn push_host(site: u64, page: &mut String) {
+    let traits = mix(site);
+    page.push_str(if traits & 7 == 0 { "http://" } else { "https://" });
+    if traits & 8 != 0 {
+        page.push_str("www.");
+    }
+    push_name(site, page);
+    page.push('.');
+    page.push_str(DOMAINS[(traits >> 8) as usize % DOMAINS.len()]);
+}
+
+/// A directory in a file system.
+fn push_place(site: u64, page: &mut String) {
+    let traits = mix(site ^ 0x5A5A);
+    // One site in sixteen has its files at the root: the shortest keys.
+    if traits & 15 != 0 {
+        page.push_str(PLACES[(traits >> 8) as usize % PLACES.len()]);
+    }
+    page.push('/');
+    push_name(site, page);
+}
+
+fn push_name(site: u64, page: &mut String) {
+    let traits = mix(site ^ 0xA5A5);
+    for syllable in 0..2 + (traits & 3) {
+        page.push_str(SYLLABLES[(traits >> (8 + 4 * syllable)) as usize % SYLLABLES.len()]);
+    }
+}
+
+/// None, one or two levels; the popular ones are high up.
+fn push_directory(site: u64, directory: u64, page: &mut String) {
+    if directory == 0 {
+        return;
+    }
+    let traits = mix(site << 8 | directory);
+    page.push('/');
+    page.push_str(SECTIONS[traits as usize % SECTIONS.len()]);
+    if directory > 7 {
+        page.push('/');
+        page.push_str(TOPICS[(traits >> 8) as usize % TOPICS.len()]);
+    }
+}
+
+/// A rank from 0 to below 2^`log2`: first the power of two that rank + 1 has,
+/// all alike, then a number of that many bits, all alike. Rank r so comes with
+/// a frequency within a factor of two of 1 / (r + 1): Zipf's law in steps,
+/// without logarithms, which libraries round differently.
+#[inline]
+fn rank(random: u64, log2: u32) -> u64 {
+    let power = ((random >> 32) * u64::from(log2)) >> 32;
+    (1 << power) - 1 + ((random & 0xFFFF_FFFF) << power >> 32)
+}
+
+/// The finalizer of splitmix64: neighbours get unrelated values.
+#[inline]
+fn mix(number: u64) -> u64 {
+    let mut hash = number.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    hash = (hash ^ (hash >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    hash = (hash ^ (hash >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    hash ^ (hash >> 31)
+}
+
+#[cfg(test)]
+mod tests;

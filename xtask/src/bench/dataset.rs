@@ -1,0 +1,201 @@
+//! What is sorted: which table, its columns, and the key of the index.
+//!
+//! A table is described once, here, and handed to each peer as it is: scripts
+//! get it in their job and translate the kinds of columns into their own types.
+//!
+//! Results are checked by the number of rows and the sum of a weight of their
+//! keys, which every peer can compute: of two numbers it is
+//! `store * KEY_FACTOR + product`, of a text its length, its last character and
+//! the fifth from the end.
+
+use clap::ValueEnum;
+use plumb_types::{RowError, RowSource, column_at, decode_number};
+use plumb_units::RowCount;
+use plumb_workload::{PAGE_BYTES_MAX, PagesSpec, PagesTable, SalesSpec, SalesTable};
+use serde_json::{Value, json};
+
+/// A store and a product are the key `store * KEY_FACTOR + product` in sums.
+pub(in crate::bench) const KEY_FACTOR: u64 = 1_000_000;
+/// Factors of the last character of a text and of the fifth from its end.
+pub(in crate::bench) const LAST_FACTOR: u64 = 1_000;
+/// As [`LAST_FACTOR`].
+pub(in crate::bench) const FIFTH_FACTOR: u64 = 1_000_000;
+
+/// Which keys are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(in crate::bench) enum Keys {
+    /// Two numbers, which come to at most 8 bytes: the sales by store and product.
+    Numbers,
+    /// Text of 5 to 60 characters with long shared beginnings: views of web pages.
+    Text,
+}
+
+/// What a column holds; each peer has a type for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Date,
+    Integer,
+    Amount,
+    Text,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Date => "date",
+            Kind::Integer => "integer",
+            Kind::Amount => "amount",
+            Kind::Text => "text",
+        }
+    }
+}
+
+impl Keys {
+    /// As the command line has it.
+    pub(in crate::bench) fn name(self) -> &'static str {
+        match self {
+            Keys::Numbers => "numbers",
+            Keys::Text => "text",
+        }
+    }
+
+    /// The heading of its part of the document.
+    pub(in crate::bench) fn title(self) -> &'static str {
+        match self {
+            Keys::Numbers => "Keys of two numbers",
+            Keys::Text => "Text keys",
+        }
+    }
+
+    /// What is sorted by what.
+    pub(in crate::bench) fn describe(self) -> String {
+        match self {
+            Keys::Numbers => "the sales table, an index on (store_id, prod_id)".to_string(),
+            Keys::Text => format!(
+                "page views, an index on page: addresses and paths of up to {PAGE_BYTES_MAX} characters, \
+                 compared by their bytes (the C collation)"
+            ),
+        }
+    }
+
+    pub(in crate::bench) fn table(self) -> &'static str {
+        match self {
+            Keys::Numbers => "sales",
+            Keys::Text => "page_views",
+        }
+    }
+
+    pub(in crate::bench) fn index(self) -> &'static str {
+        match self {
+            Keys::Numbers => "sales_store_prod",
+            Keys::Text => "page_views_page",
+        }
+    }
+
+    /// Columns of the key, in order.
+    pub(in crate::bench) fn key(self) -> &'static [&'static str] {
+        match self {
+            Keys::Numbers => &["store_id", "prod_id"],
+            Keys::Text => &["page"],
+        }
+    }
+
+    fn columns(self) -> &'static [(&'static str, Kind)] {
+        match self {
+            Keys::Numbers => &[
+                ("sales_date", Kind::Date),
+                ("store_id", Kind::Integer),
+                ("prod_id", Kind::Integer),
+                ("regular_qty", Kind::Integer),
+                ("regular_amt", Kind::Amount),
+                ("discount_qty", Kind::Integer),
+                ("discount_amt", Kind::Amount),
+                ("promo_qty", Kind::Integer),
+                ("promo_amt", Kind::Amount),
+            ],
+            Keys::Text => &[
+                ("view_date", Kind::Date),
+                ("page", Kind::Text),
+                ("status", Kind::Integer),
+                ("bytes", Kind::Integer),
+            ],
+        }
+    }
+
+    /// Bytes that a row takes in a table, in runs and in an index of plumb, at most.
+    pub(in crate::bench) fn row_bytes(self) -> (u64, u64, u64) {
+        match self {
+            Keys::Numbers => (48, 20, 22),
+            Keys::Text => (80, 60, 60),
+        }
+    }
+
+    /// The rows.
+    pub(in crate::bench) fn source(self, rows: RowCount, seed: u64) -> Box<dyn RowSource> {
+        match self {
+            Keys::Numbers => Box::new(SalesTable::new(SalesSpec { rows: rows.0, seed })),
+            Keys::Text => Box::new(PagesTable::new(PagesSpec { rows: rows.0, seed })),
+        }
+    }
+
+    /// For scripts.
+    pub(in crate::bench) fn job(self) -> Value {
+        let columns: Vec<(&str, &str)> =
+            self.columns().iter().map(|(name, kind)| (*name, kind.name())).collect();
+        json!({
+            "keys": self.name(), "table": self.table(), "index": self.index(), "key": self.key(),
+            "columns": columns, "key_factor": KEY_FACTOR, "last_factor": LAST_FACTOR,
+            "fifth_factor": FIFTH_FACTOR,
+        })
+    }
+
+    /// What the key of a row weighs.
+    pub(in crate::bench) fn weight(self, row: &[u8]) -> Result<u64, RowError> {
+        Ok(match self {
+            Keys::Numbers => {
+                let number = |column| -> Result<u64, RowError> {
+                    let stored = column_at(row, column)?.unwrap_or(&[]);
+                    Ok(decode_number(stored).map_or(0, |(unscaled, _)| unscaled as u64))
+                };
+                number_weight(number(1)?, number(2)?)
+            }
+            Keys::Text => text_weight(column_at(row, 1)?.unwrap_or(&[])),
+        })
+    }
+}
+
+/// The weight of a key of two numbers.
+pub(in crate::bench) fn number_weight(store: u64, product: u64) -> u64 {
+    store * KEY_FACTOR + product
+}
+
+/// The weight of a text of single-byte characters.
+pub(in crate::bench) fn text_weight(text: &[u8]) -> u64 {
+    let from_end = |count: usize| text.len().checked_sub(count).map_or(0, |at| u64::from(text[at]));
+    text.len() as u64 + from_end(1) * LAST_FACTOR + from_end(5) * FIFTH_FACTOR
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_weighs_its_length_its_last_and_its_fifth_character_from_the_end() {
+        assert_eq!(text_weight(b"/abcde"), 6 + 1_000 * 101 + 1_000_000 * 97);
+        assert_eq!(text_weight(b"ab"), 2 + 1_000 * 98);
+    }
+
+    #[test]
+    fn the_description_is_that_of_the_table() {
+        for keys in [Keys::Numbers, Keys::Text] {
+            let source = keys.source(RowCount(1), 1);
+            let described: Vec<String> = keys.columns().iter().map(|(name, _)| name.to_uppercase()).collect();
+            let named: Vec<&str> =
+                source.schema().columns.iter().map(|column| column.name.as_str()).collect();
+            assert_eq!(described, named);
+            assert!(
+                keys.key().iter().all(|column| source.schema().position(&column.to_uppercase()).is_some())
+            );
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! What each stage of an index build costs: CPU time a row, and what it adds up to.
+//!
+//! What it does: runs every stage alone, on one thread, over the rows and with
+//! the memory of a real build, and reads the CPU clock of the thread around it;
+//! then builds the whole index and prints what the stages do not explain.
+//!
+//! How: the stages run on files in memory (`io_method=null`), where a request is a
+//! copy, so their time is the engine's. The difference between a build on such
+//! files and one on the device is what the kernel takes for the I/O. The stages
+//! after the table queue see what one sort server sees: the rows of the lowest key
+//! range, in the order of the scan.
+//!
+//! ```text
+//! scan        verify blocks, walk rows (and copy the table from the files in memory)
+//! key         make a record of each row
+//! queue       find the range, put into a buffer, hand over
+//! run sort    take records into the sort area, sort its strips
+//! run write   empty the area: merge its strips if they are no runs, make and seal blocks
+//! merge       all runs, from their blocks
+//! leaf        put entries into leaves, seal them
+//! the rest    whole build less these: clearing memory, submitting requests, waking up, branches
+//! ```
+//!
+//! Limits: a stage alone has the caches for itself. Cycles are time by the clock
+//! rate that the kernel shows; a virtual machine has no counter of its own. On a
+//! machine that does other work as well, only orders of magnitude hold.
+
+mod alone;
+
+use super::Spread;
+use super::dataset::Keys;
+use alone::Alone;
+use anyhow::Context;
+use clap::Args;
+use plumb_engine::drop::drop_named;
+use plumb_engine::index::build::{IndexSpec, create_index};
+use plumb_engine::instance::{Cancel, InitialSizes};
+use plumb_engine::sort::codec::BytesCodec;
+use plumb_engine::sort::key::KeyBuilder;
+use plumb_engine::sort::word::{WordCodec, WordLayout};
+use plumb_engine::storage::control::IndexColumn;
+use plumb_engine::storage::tablespace::Purpose;
+use plumb_engine::table::load::load;
+use plumb_engine::{Instance, Layout, Settings};
+use plumb_events::clock::process_cpu;
+use plumb_units::{Bytes, RowCount};
+use std::fs;
+use std::path::PathBuf;
+
+/// What to build, and how often.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// Keys: of two numbers, or text.
+    #[arg(long, value_enum, default_value_t = Keys::Numbers)]
+    keys: Keys,
+    /// Rows of the table.
+    #[arg(long, default_value = "10M")]
+    rows: RowCount,
+    /// Where the temporary database goes.
+    #[arg(long, default_value = ".")]
+    path: PathBuf,
+    /// Repetitions of each stage and of the build; medians are printed.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
+    repeat: u16,
+    /// Settings, as name=value; the default is 32M of sort area, degree 2.
+    #[arg(long = "set")]
+    set: Vec<String>,
+}
+
+pub(super) fn run(options: &Options) -> anyhow::Result<()> {
+    let in_memory = database(options, Some("null"))?;
+    let measured = alone(options, &in_memory).and_then(|alone| Ok((alone, builds(options, &in_memory)?)));
+    in_memory.destroy()?;
+    let (alone, engine) = measured?;
+    let on_device = database(options, None)?;
+    let built = builds(options, &on_device);
+    on_device.destroy()?;
+    report(options, &alone, engine, built?);
+    Ok(())
+}
+
+/// The stages, with the records that the index would have.
+fn alone(options: &Options, instance: &Instance) -> anyhow::Result<alone::Findings> {
+    let table = instance.catalog().table(&options.keys.table().to_uppercase())?.clone();
+    let column = |name: &&str| {
+        let position = table.schema.position(&name.to_uppercase()).context("a column of the key")?;
+        Ok(IndexColumn { position, descending: false })
+    };
+    let columns = options.keys.key().iter().map(column).collect::<anyhow::Result<Vec<IndexColumn>>>()?;
+    let repeat = usize::from(options.repeat);
+    match WordLayout::new(&columns, &table, instance.tablespace(Purpose::Users).block_size) {
+        Some(layout) if layout.fits::<u64>() => {
+            Alone::new(instance, table, WordCodec::<u64>::new(layout))?.measure(repeat)
+        }
+        Some(layout) => Alone::new(instance, table, WordCodec::<u128>::new(layout))?.measure(repeat),
+        None => {
+            let codec = BytesCodec(KeyBuilder::new(&columns, &table.schema));
+            Alone::new(instance, table, codec)?.measure(repeat)
+        }
+    }
+}
+
+/// A database with the table; `method` overrides the settings.
+fn database(options: &Options, method: Option<&str>) -> anyhow::Result<Instance> {
+    let mut settings = Settings::default();
+    for (name, value) in [("sort_area_size", "32M"), ("parallel_degree", "2")] {
+        settings.set(name, value, "bench")?;
+    }
+    for set in &options.set {
+        let (name, value) = set.split_once('=').context("--set takes name=value")?;
+        settings.set(name, value, "--set")?;
+    }
+    if let Some(method) = method {
+        settings.set("io_method", method, "bench")?;
+    }
+    let (users, temp, indx) = options.keys.row_bytes();
+    let sized = |row_bytes: u64| Bytes(options.rows.0 * row_bytes + 64 * Bytes::M);
+    // Twice the runs: those of the merge that is measured alone.
+    let sizes = InitialSizes { users: sized(users), temp: sized(2 * temp), indx: sized(indx) };
+    let home = options.path.join(format!("plumb-stages-{}", std::process::id()));
+    let instance = Instance::create(&Layout::in_one(home), settings, sizes, Cancel::default())?;
+    let source = options.keys.source(options.rows, 1);
+    if let Err(error) = load(&instance, &options.keys.table().to_uppercase(), source.as_ref()) {
+        instance.destroy()?;
+        return Err(error.into());
+    }
+    Ok(instance)
+}
+
+/// CPU nanoseconds a row of whole builds.
+fn builds(options: &Options, instance: &Instance) -> anyhow::Result<Spread> {
+    let spec = IndexSpec {
+        name: options.keys.index().to_uppercase(),
+        table: options.keys.table().to_uppercase(),
+        columns: options.keys.key().iter().map(|name| (name.to_uppercase(), false)).collect(),
+    };
+    let mut nanos = Vec::new();
+    for _ in 0..options.repeat {
+        let begin = process_cpu();
+        create_index(instance, &spec)?;
+        nanos.push(process_cpu().saturating_sub(begin).0 as f64 / options.rows.0 as f64);
+        drop_named(instance, &spec.name)?;
+    }
+    Ok(Spread::of(nanos))
+}
+
+/// Prints the stages, what is left of the build, and what is largest.
+fn report(options: &Options, alone: &alone::Findings, engine: Spread, built: Spread) {
+    let gigahertz = clock_rate();
+    let explained: f64 = alone.stages.iter().map(|stage| stage.nanos.median).sum();
+    let mut lines: Vec<(String, String, f64)> = alone
+        .stages
+        .iter()
+        .map(|stage| (stage.name.to_string(), stage.nanos.show(1), stage.nanos.median))
+        .collect();
+    let rest = engine.median - explained;
+    lines.push(("the rest".to_string(), format!("{rest:.1}"), rest));
+    let input_output = built.median - engine.median;
+    lines.push(("I/O".to_string(), format!("{input_output:.1}"), input_output));
+    lines.push(("whole build".to_string(), built.show(1), built.median));
+    println!(
+        "keys of {}, {} rows; CPU nanoseconds a row, median [least .. most] of {}; cycles by a clock of {gigahertz:.2} GHz",
+        options.keys.name(),
+        options.rows,
+        options.repeat
+    );
+    for (name, nanos, median) in &lines {
+        let share = 100.0 * median / built.median;
+        println!("  {name:12} {nanos:>24} ns {:>7.0} cycles {share:>6.1}%", median * gigahertz);
+    }
+    for line in &alone.lines {
+        println!("{line}");
+    }
+    let largest = lines[..lines.len() - 1].iter().max_by(|one, two| one.2.total_cmp(&two.2));
+    if let Some((name, _, median)) = largest {
+        println!("next bottleneck: {name}, {:.0}% of the build's CPU", 100.0 * median / built.median);
+    }
+}
+
+/// The clock rate that the kernel shows, in GHz; 1 where it shows none.
+fn clock_rate() -> f64 {
+    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let rate = text.lines().find_map(|line| line.strip_prefix("cpu MHz")?.split_once(':'));
+    rate.and_then(|(_, rate)| rate.trim().parse::<f64>().ok()).map_or(1.0, |megahertz| megahertz / 1e3)
+}
