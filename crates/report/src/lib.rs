@@ -15,13 +15,16 @@
 //! What it is not: it knows no engine and no table of events, opens no file,
 //! reads no clock and prints nothing.
 
+pub mod compare;
 pub mod context;
 pub mod html;
 pub mod record;
+pub mod study;
 pub mod summary;
 pub mod text;
 pub mod validity;
 
+mod axis;
 mod format;
 mod profile;
 mod section;

@@ -3,10 +3,12 @@
 //! - `large_sort`: the workload under many settings: verified, receipts held.
 //! - `own_data`: load, index, check, drop of CSV files.
 //! - `calibrate`: short calibrations, what they leave behind and what they refuse.
+//! - `compare`: two runs, two arms of a study, and what does not compare.
 //! - `faults`: bad input, damage, two processes, no room, Ctrl-C.
 //! - `texts`: help, lists and every error message, as snapshots.
 
 mod calibrate;
+mod compare;
 mod faults;
 mod large_sort;
 mod own_data;
