@@ -38,6 +38,7 @@ mod lane;
 mod rounds;
 mod runner;
 mod team;
+mod workbench;
 
 mod evidence;
 mod measurement;
@@ -83,6 +84,7 @@ pub use results::TaskResult;
 pub use verdict::{Source, Verdict};
 pub use warning::Warning;
 pub use watch::{Progress, Watch};
+pub use workbench::Workbench;
 
 #[cfg(test)]
 mod fixture;

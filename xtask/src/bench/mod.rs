@@ -1,8 +1,10 @@
 //! Benchmarks: what is measured, the peer or the limit it is measured against, in one run.
 
+mod calibrate;
 mod dataset;
 mod events;
 mod large_sort;
+mod machine;
 mod memory_sweep;
 mod peers;
 mod proof;
@@ -14,6 +16,8 @@ use clap::Subcommand;
 /// What to measure.
 #[derive(Debug, Subcommand)]
 pub enum Bench {
+    /// plumb's measuring and fio's at the same points of the same file; needs fio.
+    Calibrate(calibrate::Options),
     /// What recording a wait costs.
     Events,
     /// The index build from end to end, against the device's sequential read.
@@ -34,6 +38,7 @@ impl Bench {
     /// Measures and prints.
     pub fn run(self) -> anyhow::Result<()> {
         match self {
+            Bench::Calibrate(options) => calibrate::run(&options),
             Bench::Events => events::run(),
             Bench::LargeSort(options) => large_sort::run(&options),
             Bench::MemorySweep(options) => memory_sweep::run(&options),

@@ -41,10 +41,11 @@ mod table;
 
 use super::SplitMix;
 use super::dataset::Keys;
+use super::machine::Machine;
 use anyhow::Context;
 use child::Stop;
 use clap::Args;
-use document::{Findings, Machine};
+use document::Findings;
 use peer::{Ground, KeyFacts, Peer};
 use plumb_units::{Bytes, RowCount};
 use std::fs;
@@ -91,7 +92,7 @@ pub(super) fn run(options: &Options) -> anyhow::Result<()> {
     ground.facts = rows_text::write_csv(&ground.csv, ground.text_rows(), &ground.stop)?;
     let mut records = prepare(&mut peers, &ground, &options.memory)?;
     fs::remove_file(&ground.csv)?;
-    let machine = Machine::describe(&ground);
+    let machine = Machine::describe(&ground.directory);
     rounds(&mut peers, &ground, &mut records, options)?;
     println!("\n{}", machine.show());
     for limit in &options.memory {

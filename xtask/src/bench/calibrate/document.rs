@@ -1,0 +1,204 @@
+//! The table, and docs/calibrate.md around it.
+
+use super::super::machine::{Machine, date};
+use super::Options;
+use super::fio::{self, Fio};
+use super::point::{Comparison, Outcome};
+use plumb_calibrate::Task;
+use plumb_events::clock::wall;
+use plumb_proof::permutation::{self, Interval, Statistic};
+use plumb_proof::signed_rank;
+use std::fmt::Write as _;
+
+/// plumb's rate is to be at least so much of fio's.
+const RATE_GOAL: f64 = 0.97;
+/// Its processor time a request is to be at most so much of fio's.
+const CPU_GOAL: f64 = 1.0;
+/// The error that intervals are allowed.
+const ALPHA: f64 = 0.05;
+
+/// Which side of a goal is the good one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Goal {
+    AtLeast,
+    AtMost,
+}
+
+/// A ratio of plumb to fio, paired by round.
+#[derive(Debug, Clone, Copy)]
+struct Ratio {
+    estimate: f64,
+    interval: Interval,
+}
+
+impl Ratio {
+    fn of(rounds: &[(Outcome, Outcome)], value: fn(&Outcome) -> f64) -> Ratio {
+        let logs: Vec<f64> = rounds.iter().map(|(plumb, fio)| (value(plumb) / value(fio)).ln()).collect();
+        let interval = permutation::interval(&logs, ALPHA, Statistic::SignedRank, 0);
+        Ratio {
+            estimate: signed_rank::estimate(&logs).exp(),
+            interval: Interval { low: interval.low.exp(), high: interval.high.exp() },
+        }
+    }
+
+    fn show(&self) -> String {
+        let Ratio { estimate, interval } = self;
+        if interval.high.is_finite() {
+            format!("{estimate:.3} [{:.3}, {:.3}]", interval.low, interval.high)
+        } else {
+            format!("{estimate:.3} (too few rounds for an interval)")
+        }
+    }
+
+    /// Whether the goal is reached, and whether the interval leaves no doubt.
+    fn verdict(&self, goal: Goal, limit: f64) -> &'static str {
+        let good = |value: f64| match goal {
+            Goal::AtLeast => value >= limit,
+            Goal::AtMost => value <= limit,
+        };
+        match (good(self.estimate), good(self.interval.low), good(self.interval.high)) {
+            (true, true, true) => "reached",
+            (true, ..) => "reached, not beyond doubt",
+            (false, false, false) => "missed",
+            (false, ..) => "missed, not beyond doubt",
+        }
+    }
+}
+
+/// A row a point.
+pub(super) fn table(comparisons: &[Comparison]) -> String {
+    let mut text = String::from(
+        "| point | plumb | fio | plumb / fio [95%] | at least 0.97 | CPU us/request: plumb | fio | plumb / fio [95%] | no more CPU | io-wq |\n\
+         |---|---|---|---|---|---|---|---|---|---|\n",
+    );
+    for comparison in comparisons.iter().filter(|comparison| !comparison.rounds.is_empty()) {
+        let rounds = &comparison.rounds;
+        let (rate, cpu) =
+            (Ratio::of(rounds, |found| found.iops), Ratio::of(rounds, |found| found.cpu_micros));
+        let (plumb, fio): (Vec<Outcome>, Vec<Outcome>) = rounds.iter().copied().unzip();
+        let workers = plumb.iter().map(|found| found.io_wq_workers).max().unwrap_or(0);
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} | {} | {:.2} | {:.2} | {} | {} | {workers} |",
+            name(&comparison.task),
+            comparison.stated(median(&plumb, |found| found.iops)),
+            comparison.stated(median(&fio, |found| found.iops)),
+            rate.show(),
+            rate.verdict(Goal::AtLeast, RATE_GOAL),
+            median(&plumb, |found| found.cpu_micros),
+            median(&fio, |found| found.cpu_micros),
+            cpu.show(),
+            cpu.verdict(Goal::AtMost, CPU_GOAL),
+        );
+    }
+    text
+}
+
+/// The task without what all of them have in common.
+fn name(task: &Task) -> String {
+    match task {
+        Task::Point(point) => point.single().map_or_else(|| point.to_string(), ToString::to_string),
+        Task::Durable(point) => format!("{}K write + fdatasync", point.request_bytes >> 10),
+    }
+}
+
+fn median(outcomes: &[Outcome], value: fn(&Outcome) -> f64) -> f64 {
+    super::super::Spread::of(outcomes.iter().map(value).collect()).median
+}
+
+/// The whole document.
+pub(super) fn render(options: &Options, machine: &Machine, fio: &Fio, comparisons: &[Comparison]) -> String {
+    let Options { seconds, repeat, file_size, .. } = options;
+    let mut text = String::from("# plumb's measuring beside fio's\n\n");
+    let _ = writeln!(
+        text,
+        "Made by `cargo xtask bench calibrate` on {}: {} of {seconds} s each, file of {}, {}. Do not edit: repeat.\n",
+        date(wall().as_secs()),
+        if *repeat == 1 { "1 round".to_string() } else { format!("{repeat} rounds") },
+        file_size.as_setting(),
+        fio.version(),
+    );
+    let _ = writeln!(text, "## Machine\n\n{}", machine.show());
+    let _ = writeln!(text, "## Results\n\n{}", table(comparisons));
+    text.push_str(READING);
+    let _ = writeln!(text, "## What fio was asked\n\n```text\n{}```\n", asked(comparisons));
+    let _ = writeln!(text, "## Each round\n\n```text\n{}```\n", rounds(comparisons));
+    let _ = writeln!(
+        text,
+        "## How to repeat it\n\n```sh\ncargo xtask bench calibrate --seconds {seconds} --repeat {repeat} --file-size {} --seed {} --document docs/calibrate.md\n```",
+        file_size.as_setting(),
+        options.seed
+    );
+    text
+}
+
+const READING: &str = "\
+## How to read it
+
+- Rates and processor times are medians over the rounds. The ratio is the Hodges-Lehmann estimate of the ratios within
+  rounds, its interval that of the exact signed-rank test at 95%; it is not the quotient of the medians beside it.
+- Each round takes the points in a new random order, and the two tools of a point one right after the other,
+  a coin deciding which is first. Both read and write the same file (the same log), which was written once before.
+- Both use O_DIRECT and one thread or process. The points go through io_uring with registered buffers, the durable
+  writes by pwrite and fdatasync. Both take the time of every request and keep a histogram.
+- Processor time is user and system time: of plumb's thread over its requests, ramp and drain included; of fio's job, from
+  the shares and the run time that it reports.
+- io-wq: the most kernel threads that plumb's ring fell back to in any round; 0 is as it should be. fio does not say.
+- \"not beyond doubt\": the interval lies on both sides of the goal.
+
+";
+
+fn asked(comparisons: &[Comparison]) -> String {
+    comparisons.iter().fold(String::new(), |text, comparison| {
+        let own = match &comparison.task {
+            Task::Point(point) => point.single().map_or(Vec::new(), fio::of_load),
+            Task::Durable(point) => fio::of_log(point),
+        };
+        text + &fio::common().join(" ") + " " + &own.join(" ") + "\n"
+    })
+}
+
+/// What was measured, so that everything above can be computed again.
+fn rounds(comparisons: &[Comparison]) -> String {
+    let mut text = String::from(
+        "point                      round   plumb IOPS     fio IOPS   plumb CPU us   fio CPU us\n",
+    );
+    for comparison in comparisons {
+        for (round, (plumb, fio)) in comparison.rounds.iter().enumerate() {
+            let _ = writeln!(
+                text,
+                "{:<26} {:>5} {:>12.1} {:>12.1} {:>14.3} {:>12.3}",
+                name(&comparison.task),
+                round + 1,
+                plumb.iops,
+                fio.iops,
+                plumb.cpu_micros,
+                fio.cpu_micros
+            );
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ratio(values: &[f64]) -> Ratio {
+        let one = |iops: f64| Outcome { iops, cpu_micros: 1.0, io_wq_workers: 0 };
+        let rounds: Vec<(Outcome, Outcome)> = values.iter().map(|value| (one(*value), one(1.0))).collect();
+        Ratio::of(&rounds, |found| found.iops)
+    }
+
+    #[test]
+    fn a_goal_is_reached_or_missed_and_doubt_is_said() {
+        let clear = ratio(&[1.01, 1.0, 0.99, 1.02, 1.0, 1.01, 0.99, 1.0]);
+        assert_eq!(clear.verdict(Goal::AtLeast, 0.97), "reached");
+        assert_eq!(clear.verdict(Goal::AtMost, 0.97), "missed");
+        assert_eq!(clear.verdict(Goal::AtMost, 1.0 + 1e-9), "reached, not beyond doubt");
+        assert_eq!(ratio(&[0.5; 8]).verdict(Goal::AtLeast, 0.97), "missed");
+        let few = ratio(&[0.5; 3]);
+        assert_eq!(few.verdict(Goal::AtLeast, 0.97), "missed, not beyond doubt");
+        assert_eq!(few.show(), "0.500 (too few rounds for an interval)");
+    }
+}

@@ -1,0 +1,106 @@
+//! plumb's measuring beside fio's, at the same points of the same file.
+//!
+//! What it does: shows whether the laboratory costs anything. A calibrator that is
+//! slower than the tool everybody trusts measures itself.
+//!
+//! How: a file of random bytes and a log of zeros are made once, by the code that
+//! calibrations use (`plumb_calibrate::Workbench`). A round measures each point by both
+//! tools, the points in a new random order, the two tools of a point one right after the
+//! other in an order that a coin decides. The ratio is taken within the round; its
+//! interval is that of the signed-rank test over the rounds (`plumb-proof`).
+//!
+//! Like with like: both use the same method (io_uring, or pwrite and fdatasync for the
+//! log), O_DIRECT, request size, depth, one thread or process, time and ramp; both take
+//! the time of every request; both register their buffers with the ring; neither keeps a map of
+//! the blocks it has visited. Processor time is that of the thread, or of fio's job
+//! process, over its requests.
+//!
+//! Limits: needs fio (a Debian package) and a path on a disk; no part of the tests. A
+//! machine that does other work meanwhile widens the intervals, and both tools pay for it.
+
+mod document;
+mod fio;
+mod point;
+mod round;
+
+use super::machine::Machine;
+use anyhow::Context;
+use clap::Args;
+use fio::Fio;
+use plumb_calibrate::{Watch, Workbench};
+use plumb_io::device;
+use plumb_units::{Bytes, Nanos};
+use point::Comparison;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// Where, how long and how often.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// Where the file goes, removed in the end.
+    #[arg(long, default_value = ".")]
+    path: PathBuf,
+    /// How long each measurement takes, seconds, without its ramp of an eighth.
+    #[arg(long, default_value_t = 2.0)]
+    seconds: f64,
+    /// Rounds; six are the fewest that give an interval of 95%.
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
+    repeat: u16,
+    /// Length of the file.
+    #[arg(long, default_value = "2G")]
+    file_size: Bytes,
+    /// Seed of the data, of the places and of the order.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Also writes the results there, as docs/calibrate.md.
+    #[arg(long)]
+    document: Option<PathBuf>,
+}
+
+/// Length of the log that durable writes go to.
+const LOG: Bytes = Bytes(256 * Bytes::M);
+
+pub(super) fn run(options: &Options) -> anyhow::Result<()> {
+    anyhow::ensure!(options.seconds >= 0.1, "--seconds {}: at least 0.1", options.seconds);
+    let fio = Fio::find()?;
+    let stop = Stop::on_signals()?;
+    let device = device::describe(&options.path)?;
+    point::require(&device)?;
+    let machine = Machine::describe(&device.path);
+    println!("{}{}\n", machine.show(), fio.version());
+    let bench = Workbench::create(&device, options.file_size, LOG, options.seed, &stop)?;
+    let time = Nanos((options.seconds * 1e9) as u64);
+    let mut comparisons = Comparison::all();
+    for round in 0..options.repeat {
+        round::run(&mut comparisons, &bench, &fio, time, (options.seed, round))?;
+        eprintln!("round {} of {} done", round + 1, options.repeat);
+    }
+    drop(bench);
+    println!("{}", document::table(&comparisons));
+    if let Some(path) = &options.document {
+        let text = document::render(options, &machine, &fio, &comparisons);
+        fs::write(path, text).with_context(|| format!("writing {}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// Whether somebody asked the benchmark to end.
+struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    fn on_signals() -> anyhow::Result<Stop> {
+        let flag = Arc::new(AtomicBool::new(false));
+        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+            signal_hook::flag::register(signal, Arc::clone(&flag))?;
+        }
+        Ok(Stop(flag))
+    }
+}
+
+impl Watch for Stop {
+    fn cancelled(&self) -> bool {
+        self.0.load(Relaxed)
+    }
+}

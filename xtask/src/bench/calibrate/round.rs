@@ -1,0 +1,42 @@
+//! One round: each point by both tools, in an order of its own.
+
+use super::fio::Fio;
+use super::point::{Comparison, Outcome};
+use plumb_calibrate::{Task, Workbench};
+use plumb_proof::random::Generator;
+use plumb_units::Nanos;
+
+/// Measures every point once by plumb and once by fio.
+pub(super) fn run(
+    comparisons: &mut [Comparison],
+    bench: &Workbench<'_>,
+    fio: &Fio,
+    time: Nanos,
+    (seed, round): (u64, u16),
+) -> anyhow::Result<()> {
+    let mut random = Generator::of_part(seed, u64::from(round));
+    let mut order: Vec<usize> = (0..comparisons.len()).collect();
+    random.shuffle(&mut order);
+    for index in order {
+        let comparison = &mut comparisons[index];
+        let task = &comparison.task;
+        let pair = if random.below(2) == 0 {
+            let first = plumb(task, bench, time)?;
+            (first, fio.measure(task, bench, time)?)
+        } else {
+            let first = fio.measure(task, bench, time)?;
+            (plumb(task, bench, time)?, first)
+        };
+        comparison.rounds.push(pair);
+    }
+    Ok(())
+}
+
+fn plumb(task: &Task, bench: &Workbench<'_>, time: Nanos) -> anyhow::Result<Outcome> {
+    let measured = bench.measure(task, time)?;
+    Ok(Outcome {
+        iops: measured.iops(0),
+        cpu_micros: measured.cpu_micros().unwrap_or(f64::NAN),
+        io_wq_workers: measured.evidence.io_wq_workers,
+    })
+}
