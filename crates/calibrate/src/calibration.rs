@@ -2,7 +2,7 @@
 
 use crate::durable::Logs;
 use crate::effort::EffortMeter;
-use crate::environment::{device_name, disk_bytes, kernel};
+use crate::environment::{device_name, disk_bytes, disk_model, file_system_id, kernel};
 use crate::estimate::REPEATS_MIN;
 use crate::evidence::DeviceMeter;
 use crate::figures::Scheme;
@@ -279,6 +279,9 @@ fn environment(device: &DeviceDescription, options: &Options, terrain: &Terrain<
         disk_bytes: disk_bytes(device),
         file_system: device.mount.file_system.clone(),
         kernel: kernel(device),
+        mount: Some(device.mount.mount_point.display().to_string()),
+        file_system_id: Some(file_system_id(device)),
+        disk_model: disk_model(device),
         path: device.path.display().to_string(),
         method: terrain.way.kind().name().to_string(),
         direct: terrain.access == Access::Direct,
@@ -369,6 +372,14 @@ impl Calibration {
             sizes: (Bytes(self.size_small), Bytes(self.size_large)),
             kind: Kind { write_percent: self.matrix_write_percent, pattern: self.matrix_large_pattern },
         }
+    }
+
+    /// Whether a point was measured as most are, and not as a rung of a ladder.
+    #[must_use]
+    pub fn is_usual(&self, point: &Point) -> bool {
+        let like = self.like();
+        let asked = |of: &Point| (of.way, of.access, of.buffers, of.ring);
+        asked(point) == asked(&like)
     }
 
     fn like(&self) -> Point {

@@ -16,6 +16,15 @@ pub struct Environment {
     pub file_system: String,
     /// The release of the kernel.
     pub kernel: String,
+    /// Where the file system is mounted; `None` in records from before it was kept.
+    #[serde(default)]
+    pub mount: Option<String>,
+    /// What the file system calls itself; `None` in records from before it was kept.
+    #[serde(default)]
+    pub file_system_id: Option<String>,
+    /// Maker and model of the disk, where it tells them.
+    #[serde(default)]
+    pub disk_model: Option<String>,
 
     // How and where it was measured.
     /// The path, absolute.
@@ -37,10 +46,21 @@ impl Environment {
     #[must_use]
     pub fn differences(&self, device: &DeviceDescription) -> Vec<String> {
         let size = |bytes: Option<u64>| bytes.map_or("unknown".to_string(), |bytes| bytes.to_string());
+        // What an older record does not say, it does not deny.
+        let known = |then: &Option<String>, now: String| then.clone().unwrap_or_else(|| now.clone());
+        let mount = device.mount.mount_point.display().to_string();
+        let model = disk_model(device).unwrap_or_else(|| "unknown".to_string());
         let pairs = [
             ("device", self.device.clone(), device_name(device)),
             ("disk size", size(self.disk_bytes), size(disk_bytes(device))),
             ("file system", self.file_system.clone(), device.mount.file_system.clone()),
+            ("mount", known(&self.mount, mount.clone()), mount),
+            (
+                "file system's identity",
+                known(&self.file_system_id, file_system_id(device)),
+                file_system_id(device),
+            ),
+            ("disk", known(&self.disk_model, model.clone()), model),
             ("kernel", self.kernel.clone(), kernel(device)),
         ];
         let different = pairs.into_iter().filter(|(_, then, now)| then != now);
@@ -54,6 +74,16 @@ pub(crate) fn device_name(device: &DeviceDescription) -> String {
 
 pub(crate) fn disk_bytes(device: &DeviceDescription) -> Option<u64> {
     device.block.as_ref()?.disk_size.map(|bytes| bytes.0)
+}
+
+pub(crate) fn file_system_id(device: &DeviceDescription) -> String {
+    format!("{:x}", device.space.id)
+}
+
+pub(crate) fn disk_model(device: &DeviceDescription) -> Option<String> {
+    let block = device.block.as_ref()?;
+    let words: Vec<&str> = [&block.vendor, &block.model].into_iter().flatten().map(String::as_str).collect();
+    (!words.is_empty()).then(|| words.join(" "))
 }
 
 pub(crate) fn kernel(device: &DeviceDescription) -> String {

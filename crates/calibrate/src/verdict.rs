@@ -138,6 +138,16 @@ impl Moved {
     }
 }
 
+impl TaskResult {
+    /// Bytes that a device moved as a share of those asked for, of reads where there
+    /// were some and otherwise of writes; `None` where nobody counts them.
+    #[must_use]
+    pub fn device_share(&self) -> Option<f64> {
+        let moved = Moved::by(self)?;
+        moved.read_share.or(moved.write_share)
+    }
+}
+
 /// A small part of the file against the whole of it.
 fn hot_zone(results: &[TaskResult], result: &TaskResult, point: &Point) -> Option<String> {
     let mut whole = point.clone();

@@ -171,6 +171,9 @@ pub struct Space {
     pub block_size: Bytes,
     /// Whether the mount is read-only.
     pub read_only: bool,
+    /// What the file system calls itself (`f_fsid`): from its UUID on ext4 and btrfs,
+    /// the number of its device on xfs.
+    pub id: u64,
 }
 
 /// A block device and the disk at the bottom of it.
@@ -407,5 +410,6 @@ fn space(path: &Path) -> Result<Space, DeviceError> {
         total: Bytes(stat.f_blocks.saturating_mul(stat.f_frsize)),
         block_size: Bytes(stat.f_bsize),
         read_only: stat.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY),
+        id: stat.f_fsid,
     })
 }

@@ -40,6 +40,27 @@ impl Moment {
         }
     }
 
+    /// What [`Self::iso`] wrote.
+    #[must_use]
+    pub fn parse(iso: &str) -> Option<Moment> {
+        let number = |from: usize, to: usize| iso.get(from..to)?.parse::<u64>().ok();
+        let clock = number(11, 13)? * 3_600 + number(14, 16)? * 60 + number(17, 19)?;
+        let moment = Moment { year: number(0, 4)?, month: number(5, 7)?, day: number(8, 10)?, second: clock };
+        // What is no date comes back as another one.
+        (Moment::of(moment.since_epoch()) == moment && moment.iso() == iso).then_some(moment)
+    }
+
+    /// The time since 1970-01-01 00:00:00 UTC; none before it.
+    #[must_use]
+    pub fn since_epoch(self) -> Duration {
+        let year = self.year.saturating_sub(u64::from(self.month <= 2));
+        let (era, year_of_era) = (year / 400, year % 400);
+        let day_of_year = (153 * ((self.month + 9) % 12) + 2) / 5 + self.day.saturating_sub(1);
+        let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+        let days = (era * DAYS_PER_ERA + day_of_era).saturating_sub(DAYS_TO_EPOCH);
+        Duration::from_secs(days * SECONDS_PER_DAY + self.second)
+    }
+
     /// `2026-11-20T21:04:05Z`
     #[must_use]
     pub fn iso(self) -> String {
@@ -85,5 +106,17 @@ mod tests {
         }
         assert_eq!(Moment::of(Duration::from_secs(951_782_399)).compact(), "20000228-235959");
         assert_eq!(Moment::of(Duration::from_secs(951_782_399)).minute(), "20000228_2359");
+    }
+
+    #[test]
+    fn what_was_written_is_read_and_what_is_no_date_is_not() {
+        for seconds in [0, 951_782_399, 951_782_400, 1_767_225_599, 1_795_208_645, 4_107_542_400] {
+            let moment = Moment::of(Duration::from_secs(seconds));
+            assert_eq!(moment.since_epoch().as_secs(), seconds);
+            assert_eq!(Moment::parse(&moment.iso()), Some(moment));
+        }
+        for no_date in ["", "2026-02-30T00:00:00Z", "2026-13-01T00:00:00Z", "2026-01-01 00:00:00Z", "today"] {
+            assert_eq!(Moment::parse(no_date), None, "{no_date}");
+        }
     }
 }

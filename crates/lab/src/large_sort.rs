@@ -5,16 +5,19 @@ use crate::assemble::{self, Story};
 use crate::measure::{self, Measured};
 use crate::observer::{Observer, Stage};
 use crate::place::Places;
-use crate::{LabError, Temporary, sizing};
+use crate::{LabError, Temporary, sizing, stored};
 use plumb_engine::check::{self, CheckLine};
 use plumb_engine::index::build::IndexSpec;
 use plumb_engine::instance::Cancel;
 use plumb_engine::table::load;
 use plumb_engine::{EngineError, Instance, Settings};
 use plumb_events::clock;
+use plumb_io::Disk;
 use plumb_io::device::DeviceDescription;
 use plumb_report::ReportContext;
+use plumb_report::context::DeviceLimits;
 use plumb_workload::{SalesSpec, SalesTable};
+use std::path::Path;
 
 /// The workload's name, in titles and paths.
 pub const NAME: &str = "large-sort";
@@ -59,6 +62,7 @@ pub fn run(
     let begin = clock::now();
     load(instance, rows, seed, observer)?;
     let calibrated = assemble::calibrate(instance)?;
+    let limits = limits(instance, places, devices);
     let measured = build_index(instance, devices, rows, observer)?;
     let checks = verify(instance, observer)?;
     let context = assemble::context(&Story {
@@ -72,9 +76,28 @@ pub fn run(
         measured: &measured,
         checks: &checks,
         calibrated: calibrated.as_ref(),
+        limits: limits.as_ref(),
         files_presized: true,
     });
     Ok((context, database))
+}
+
+/// What the device under the tables can do, by what is stored under the paths of the run.
+fn limits(instance: &Instance, places: &Places<'_>, devices: &[DeviceDescription]) -> Option<DeviceLimits> {
+    if matches!(instance.access.disk, Disk::Memory(_)) {
+        return None;
+    }
+    let tables = places.tables();
+    let under = |path: &&Path| {
+        let path = path.canonicalize().ok()?;
+        devices.iter().find(|device| device.path == path)
+    };
+    let devices: Vec<&DeviceDescription> = tables.iter().filter_map(under).collect();
+    let mut paths = tables.clone();
+    if !paths.contains(&places.home) {
+        paths.push(places.home);
+    }
+    stored::limits(&paths, &devices)
 }
 
 /// Loads the table.

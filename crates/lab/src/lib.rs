@@ -16,6 +16,7 @@ mod observer;
 pub mod place;
 pub mod settings;
 mod sizing;
+pub mod stored;
 mod temporary;
 mod workers;
 

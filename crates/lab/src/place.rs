@@ -43,6 +43,15 @@ impl Places<'_> {
         named
     }
 
+    /// Where the tables go.
+    #[must_use]
+    pub fn tables(&self) -> Vec<&Path> {
+        match self.users {
+            [] => vec![self.home],
+            users => users.iter().map(PathBuf::as_path).collect(),
+        }
+    }
+
     /// What lies under each of them.
     ///
     /// # Errors

@@ -4,6 +4,7 @@ use plumb_engine::EngineError;
 use plumb_io::IoError;
 use plumb_io::device::DeviceError;
 use plumb_lab::LabError;
+use plumb_lab::stored::StoredError;
 use plumb_report::RecordError;
 use plumb_workload::CsvError;
 
@@ -46,6 +47,12 @@ impl Failure {
             }
         }
         Failure::usage(format!("{}; `plumb help` shows the usage", parts.join("; ")))
+    }
+}
+
+impl From<StoredError> for Failure {
+    fn from(error: StoredError) -> Failure {
+        Failure::run(error.to_string())
     }
 }
 

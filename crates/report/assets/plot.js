@@ -29,8 +29,11 @@
     .filter(function (band) { return band.start < xMax && band.end > band.start; })
     .sort(function (one, two) { return one.start - two.start; });
   const calibration = context.calibration;
-  const limit = calibration && calibration.sequential_read_bytes_per_s
-    ? calibration.sequential_read_bytes_per_s / MB : null;
+  const stored = context.limits && context.limits.state === "calibrated" ? context.limits : null;
+  const several = new Set(context.devices.map(function (device) { return device.device; })).size > 1;
+  const read = (stored && stored.sequential_read_bytes_per_s)
+    || (calibration && calibration.sequential_read_bytes_per_s);
+  const limit = read && !several ? read / MB : null;
   let plot = null;
 
   function colour(name) {

@@ -25,6 +25,10 @@ pub struct ReportContext {
     pub devices: Vec<Device>,
     /// The device's own limits, measured in the same run.
     pub calibration: Option<Calibration>,
+    /// What a calibration found that the device under the tables can do, or why there is
+    /// none; missing where there is no device.
+    #[serde(default)]
+    pub limits: Option<DeviceLimits>,
     /// What was verified about the result.
     pub checks: Vec<Check>,
     /// Evidence that each setting took effect.
@@ -199,6 +203,70 @@ pub enum IoUring {
     },
 }
 
+/// What the device under the tables can do, by a calibration made before.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum DeviceLimits {
+    /// There is one that holds for it.
+    Calibrated(StoredCalibration),
+    /// There is none.
+    NotCalibrated {
+        /// Why none that was found holds.
+        reason: String,
+        /// What to do.
+        cure: String,
+    },
+}
+
+/// A calibration made before, and where it came from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StoredCalibration {
+    /// The file it was read from.
+    pub source: String,
+    /// When it was made, ISO 8601.
+    pub date: String,
+    /// How long before the run that was, seconds; none where the date tells nothing.
+    pub age_s: Option<u64>,
+    /// What it measured: `quick`, `normal` and so on.
+    pub mode: String,
+    /// Sequential read, bytes a second, by one thread or by all, whichever was more.
+    pub sequential_read_bytes_per_s: Option<f64>,
+    /// Sequential write, bytes a second, by one thread or by all, whichever was more.
+    pub sequential_write_bytes_per_s: Option<f64>,
+    /// Its main figures.
+    pub figures: Vec<LimitFigure>,
+}
+
+/// A figure of a calibration, from repeats.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LimitFigure {
+    /// Its name, such as `sequential_read`.
+    pub name: String,
+    /// The median, in `unit`.
+    pub value: f64,
+    /// The lower end of its interval.
+    pub low: f64,
+    /// The upper end of its interval.
+    pub high: f64,
+    /// The unit.
+    pub unit: String,
+    /// Whether its repeats agreed.
+    pub settled: bool,
+    /// The point it was found at.
+    pub at: String,
+}
+
+impl ReportContext {
+    /// The calibration that rates are held against.
+    #[must_use]
+    pub fn calibrated(&self) -> Option<&StoredCalibration> {
+        match self.limits.as_ref()? {
+            DeviceLimits::Calibrated(stored) => Some(stored),
+            DeviceLimits::NotCalibrated { .. } => None,
+        }
+    }
+}
+
 /// The device's own limits, measured in the same run as the workload.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
@@ -291,6 +359,9 @@ pub struct Phase {
     pub rows: u64,
     /// Bytes that the phase read and wrote.
     pub bytes: u64,
+    /// Which way they went, where all went the same; missing in records from before this was kept.
+    #[serde(default)]
+    pub direction: Option<IoDirection>,
 }
 
 /// Memory that was declared, and memory that was used.

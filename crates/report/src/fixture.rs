@@ -19,6 +19,7 @@ pub(crate) fn large_sort() -> ReportContext {
         header: header(db_time_ns, db_cpu_ns),
         devices: vec![device()],
         calibration: Some(calibration()),
+        limits: Some(limits()),
         checks: checks(),
         receipts: receipts(),
         findings: findings(),
@@ -51,6 +52,7 @@ pub(crate) fn empty() -> ReportContext {
     ReportContext {
         devices: Vec::new(),
         calibration: None,
+        limits: None,
         checks: Vec::new(),
         receipts: Vec::new(),
         findings: Vec::new(),
@@ -99,7 +101,7 @@ fn header(db_time_ns: u64, db_cpu_ns: u64) -> Header {
     }
 }
 
-fn device() -> Device {
+pub(crate) fn device() -> Device {
     Device {
         path: "/u02/oradata".to_string(),
         filesystem: "xfs".to_string(),
@@ -126,6 +128,31 @@ fn device() -> Device {
         io_method_reason: "the probe read 8 blocks through the ring, none by a worker thread".to_string(),
         notes: vec!["requests above 256 KiB are split by the block layer".to_string()],
     }
+}
+
+fn limits() -> DeviceLimits {
+    let figure = |name: &str, value: f64, unit: &str, settled, at: &str| LimitFigure {
+        name: name.to_string(),
+        value,
+        low: value - 4.25,
+        high: value + 6.5,
+        unit: unit.to_string(),
+        settled,
+        at: at.to_string(),
+    };
+    DeviceLimits::Calibrated(StoredCalibration {
+        source: "/u02/oradata/plumb-calibration.json".to_string(),
+        date: "2025-11-17T08:00:00Z".to_string(),
+        age_s: Some(306_245),
+        mode: "normal".to_string(),
+        sequential_read_bytes_per_s: Some((2_512 * MB) as f64 / 10.0),
+        sequential_write_bytes_per_s: Some((2_478 * MB) as f64 / 10.0),
+        figures: vec![
+            figure("small_read_latency", 486.0, "us", true, "8K random read x1"),
+            figure("sequential_read_all", 251.25, "MB/s", true, "1M sequential read x8, 4 threads"),
+            figure("sequential_write_all", 247.75, "MB/s", false, "1M sequential write x8, 4 threads"),
+        ],
+    })
 }
 
 fn calibration() -> Calibration {
@@ -220,6 +247,11 @@ fn phases() -> Vec<Phase> {
         end_ns: end * MS,
         rows: 10_000_000,
         bytes: megabytes * MB,
+        direction: match name {
+            "generate and load" => Some(IoDirection::Write),
+            "verify" => Some(IoDirection::Read),
+            _ => None,
+        },
     };
     vec![
         phase("generate and load", "load", 0, 12_500, 1_180),

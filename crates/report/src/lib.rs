@@ -15,6 +15,7 @@
 //! What it is not: it knows no engine and no table of events, opens no file,
 //! reads no clock and prints nothing.
 
+pub mod calibration;
 pub mod compare;
 pub mod context;
 pub mod html;
@@ -26,6 +27,7 @@ pub mod validity;
 
 mod axis;
 mod format;
+mod plot;
 mod profile;
 mod section;
 mod table;

@@ -148,12 +148,23 @@ pub(crate) fn peak_mb_per_s(series: &ProfileSeries, bucket_s: f64) -> f64 {
     largest as f64 / Bytes::M as f64 / bucket_s
 }
 
-/// The device's sequential limit, MB/s; none when it was not calibrated.
+/// The device's sequential limit, MB/s: that of a calibration where one holds, otherwise
+/// what the run itself measured. None where files lie on several devices: no limit
+/// is that of all.
 pub(crate) fn limit_mb_per_s(context: &ReportContext, direction: IoDirection) -> Option<f64> {
-    let calibration = context.calibration.as_ref()?;
+    let mut devices = context.devices.iter().map(|device| &device.device);
+    if devices.next().is_some_and(|first| devices.any(|other| other != first)) {
+        return None;
+    }
+    let stored = context.calibrated();
+    let measured = context.calibration.as_ref();
     let bytes_per_s = match direction {
-        IoDirection::Read => calibration.sequential_read_bytes_per_s,
-        IoDirection::Write => calibration.sequential_write_bytes_per_s,
+        IoDirection::Read => stored
+            .and_then(|stored| stored.sequential_read_bytes_per_s)
+            .or_else(|| measured?.sequential_read_bytes_per_s),
+        IoDirection::Write => stored
+            .and_then(|stored| stored.sequential_write_bytes_per_s)
+            .or_else(|| measured?.sequential_write_bytes_per_s),
     };
     bytes_per_s.map(|rate| rate / Bytes::M as f64)
 }

@@ -5,7 +5,7 @@
 //! characters; it says nothing that the report does not.
 
 use crate::ReportContext;
-use crate::context::{LimitShare, Phase};
+use crate::context::{IoDirection, LimitShare, Phase};
 use crate::format::{Average, Count, Figure, PerSecond, Percent, Seconds, Size, Throughput};
 use crate::section;
 
@@ -29,14 +29,15 @@ fn named(context: &ReportContext) -> Vec<(String, String)> {
     let line = |name: &str, value: String| (name.to_string(), value);
     let figures = section::headline(context).into_iter().map(|figure| {
         let aside = if figure.aside.is_empty() { String::new() } else { format!(", {}", figure.aside) };
-        line(figure.name, figure.value + &aside)
+        line(&figure.name, figure.value + &aside)
     });
     let mut lines = figures.collect::<Vec<_>>();
     let device = context.devices.first();
     lines.extend(device.map(|device| line("Path", section::device_line(device))));
     lines.push(line("Limit", limit(context)));
+    lines.extend(context.limits.as_ref().map(|limits| line("Device", section::limits_in_one_line(limits))));
     let phases = longest(&context.phases).into_iter();
-    lines.extend(phases.map(|phase| line(&phase.name, progress(phase))));
+    lines.extend(phases.map(|phase| line(&phase.name, progress(context, phase))));
     lines.push(line("Top events", events(context)));
     let rest = section::unaccounted(context).map(|share| share.figure());
     lines.extend(rest.map(|rest| line("Unaccounted", format!("{rest}% of all sessions' time"))));
@@ -78,7 +79,7 @@ fn longest(phases: &[Phase]) -> Vec<&Phase> {
     longest
 }
 
-fn progress(phase: &Phase) -> String {
+fn progress(context: &ReportContext, phase: &Phase) -> String {
     let elapsed_ns = phase.end_ns.saturating_sub(phase.start_ns);
     let mut parts = vec![format!("{} s", Seconds(elapsed_ns).figure())];
     if phase.rows > 0 {
@@ -87,7 +88,13 @@ fn progress(phase: &Phase) -> String {
     }
     if phase.bytes > 0 {
         let rate = Throughput { bytes: phase.bytes, elapsed_ns }.figure();
-        parts.push(format!("{} ({rate} MB/s)", Size(phase.bytes).figure()));
+        let share = section::phase_share(context, phase).filter(|_| context.calibrated().is_some());
+        let way = match phase.direction {
+            Some(IoDirection::Write) => "write",
+            _ => "read",
+        };
+        let share = share.map(|share| format!(", {}% of the device's {way}", share.figure()));
+        parts.push(format!("{} ({rate} MB/s{})", Size(phase.bytes).figure(), share.unwrap_or_default()));
     }
     parts.join(", ")
 }

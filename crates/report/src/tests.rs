@@ -1,6 +1,6 @@
 //! The reports of fixed contexts, as snapshots; and what no snapshot shows.
 
-use crate::context::{Held, Receipt};
+use crate::context::{DeviceLimits, Held, Receipt};
 use crate::fixture::{empty, large_sort};
 use crate::section::sections;
 use crate::{RecordError, ReportContext, RunState, html, summary, text};
@@ -75,6 +75,26 @@ fn summary_fits_a_terminal() {
     assert!((10..=15).contains(&count), "{count} lines");
     insta::assert_snapshot!(summary);
     insta::assert_snapshot!("summary_of_an_invalid_run", summary::render(&invalid()));
+}
+
+#[test]
+fn a_run_without_a_calibration_asks_for_one_in_one_line() {
+    let mut context = large_sort();
+    context.limits = Some(DeviceLimits::NotCalibrated {
+        reason: "/u02/oradata/plumb-calibration.json does not hold: kernel: calibrated on 6.1, this is 6.12"
+            .to_string(),
+        cure: "plumb calibrate --path /u02/oradata makes one".to_string(),
+    });
+    let section = sections(&context).into_iter().find(|section| section.id == "calibration");
+    let section = text::render_section(&section.expect("a section"), &text::Page::of_run(&context));
+    let summary = summary::render(&context);
+    let asked = summary.lines().filter(|line| line.contains("plumb calibrate"));
+    insta::assert_snapshot!(format!("{}\n{}", section[..6].join("\n"), asked.collect::<Vec<_>>().join("\n")));
+    // Files on several devices have no limit in common.
+    let mut other = context.devices[0].clone();
+    other.device = "nvme2n1".to_string();
+    context.devices.push(other);
+    assert!(!summary::render(&context).contains("of the device's)"));
 }
 
 #[test]

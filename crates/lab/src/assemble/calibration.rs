@@ -7,7 +7,7 @@ use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::{EngineError, Instance, probe};
 use plumb_events::{IoStream, SessionKind, clock};
 use plumb_io::Disk;
-use plumb_report::context::{Calibration, LimitShare};
+use plumb_report::context::{Calibration, DeviceLimits, LimitShare};
 use plumb_units::Bytes;
 
 /// How much is read to find the sequential rate.
@@ -45,34 +45,71 @@ pub fn calibrate(instance: &Instance) -> Result<Option<Calibrated>, EngineError>
     }))
 }
 
+/// What was measured in this run, and what the run reached of the device's limits.
 pub(super) fn calibration(story: &Story<'_>) -> Option<Calibration> {
-    let calibrated = story.calibrated?;
+    let shares = shares(story);
+    let calibrated = story.calibrated;
+    if calibrated.is_none() && shares.is_empty() {
+        return None;
+    }
     let block_bytes = story.instance.tablespace(Purpose::Users).block_size.bytes() as u64;
     let first_file = story.instance.tablespace(Purpose::Users).files.first();
     let directory = first_file.and_then(|file| file.file.path().parent()).unwrap_or(story.instance.home());
     Some(Calibration {
         path: directory.display().to_string(),
-        sequential_read_bytes_per_s: Some(calibrated.sequential_read),
+        sequential_read_bytes_per_s: calibrated.map(|found| found.sequential_read),
         sequential_write_bytes_per_s: None,
-        random_read_8k_ns: (block_bytes == RECORD_BLOCK_BYTES).then_some(calibrated.block_read_ns),
-        shares: shares(story, calibrated.sequential_read),
+        random_read_8k_ns: calibrated
+            .filter(|_| block_bytes == RECORD_BLOCK_BYTES)
+            .map(|found| found.block_read_ns),
+        shares,
     })
 }
 
-/// Streams of the build that read sequentially, against the sequential limit.
-fn shares(story: &Story<'_>, limit: f64) -> Vec<LimitShare> {
+/// Streams of the build against the device's sequential limits: those of a calibration
+/// that holds for it, otherwise the raw read of the same run.
+fn shares(story: &Story<'_>) -> Vec<LimitShare> {
+    let stored = match story.limits {
+        Some(DeviceLimits::Calibrated(stored)) => Some(stored),
+        _ => None,
+    };
+    let (read, write) = match stored {
+        Some(stored) => (
+            stored.sequential_read_bytes_per_s.map(|rate| ("the device's sequential read", rate)),
+            stored.sequential_write_bytes_per_s.map(|rate| ("the device's sequential write", rate)),
+        ),
+        None => (story.calibrated.map(|found| ("the raw sequential read", found.sequential_read)), None),
+    };
     let timeline = Timeline::of(story);
     let reached = [
-        ("table reads of the scan", timeline.rate_of_scan()),
-        ("temp reads of the merges", timeline.rate_in_build(IoStream::TempReads)),
+        ("table reads of the scan", Purpose::Users, timeline.rate_of_scan(), read),
+        ("temp reads of the merges", Purpose::Temp, timeline.rate_in_build(IoStream::TempReads), read),
+        ("temp writes of the runs", Purpose::Temp, timeline.rate_in_build(IoStream::TempWrites), write),
+        ("index writes", Purpose::Indx, timeline.rate_in_build(IoStream::IndexWrites), write),
     ];
-    let share = |(what, rate): (&str, Option<f64>)| {
+    let share = |(what, purpose, rate, limit): (&str, Purpose, Option<f64>, Option<(&str, f64)>)| {
+        let (name, limit) = limit.filter(|_| is_beside_the_tables(story, purpose))?;
         Some(LimitShare {
             what: what.to_string(),
             reached_bytes_per_s: rate?,
-            limit: "the raw sequential read".to_string(),
+            limit: name.to_string(),
             limit_bytes_per_s: limit,
         })
     };
     reached.into_iter().filter_map(share).collect()
+}
+
+/// Whether the files of a tablespace lie on the file system of the tables, whose limits are known.
+fn is_beside_the_tables(story: &Story<'_>, purpose: Purpose) -> bool {
+    let mount = |purpose: Purpose| {
+        let files = &story.instance.tablespace(purpose).files;
+        let mounts = files.iter().map(|file| {
+            // The innermost directory that was described.
+            let under = story.devices.iter().filter(|device| file.file.path().starts_with(&device.path));
+            under.max_by_key(|device| device.path.as_os_str().len()).map(|device| &device.mount)
+        });
+        mounts.collect::<Vec<_>>()
+    };
+    let tables = mount(Purpose::Users);
+    mount(purpose).iter().all(|mount| tables.iter().all(|table| table == mount))
 }

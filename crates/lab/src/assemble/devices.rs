@@ -12,11 +12,17 @@ pub(super) fn devices(story: &Story<'_>) -> Vec<Device> {
 
 fn device_of(story: &Story<'_>, description: &DeviceDescription) -> Device {
     let access = &story.instance.access;
+    let method = if story.in_memory() { "null".to_string() } else { access.method.kind().to_string() };
+    let mut device = device(description, &method, &access.method_reason);
+    device.notes.push(access.direct_reason.clone());
+    device
+}
+
+/// What lies under a path that was reached by an I/O method, and why by that one.
+#[must_use]
+pub fn device(description: &DeviceDescription, method: &str, method_reason: &str) -> Device {
     let block = description.block.as_ref();
     let queue = block.map(|block| block.upper_queue.as_ref().unwrap_or(&block.queue));
-    let method = if story.in_memory() { "null".to_string() } else { access.method.kind().to_string() };
-    let mut notes = device::notes(description);
-    notes.push(access.direct_reason.clone());
     Device {
         path: description.path.display().to_string(),
         filesystem: description.mount.file_system.clone(),
@@ -35,9 +41,9 @@ fn device_of(story: &Story<'_>, description: &DeviceDescription) -> Device {
         queue: block.map(limits).unwrap_or_default(),
         direct_io: direct_io(&description.direct_io),
         io_uring: io_uring(&description.io_uring),
-        io_method: method,
-        io_method_reason: access.method_reason.clone(),
-        notes,
+        io_method: method.to_string(),
+        io_method_reason: method_reason.to_string(),
+        notes: device::notes(description),
     }
 }
 

@@ -21,6 +21,7 @@ mod settings;
 mod sort;
 
 pub use calibration::{Calibrated, calibrate};
+pub use devices::device;
 
 use crate::measure::Measured;
 use phases::Timeline;
@@ -28,7 +29,7 @@ use plumb_engine::check::CheckLine;
 use plumb_engine::{EngineError, Instance};
 use plumb_io::device::DeviceDescription;
 use plumb_report::ReportContext;
-use plumb_report::context::{Check, SCHEMA_VERSION};
+use plumb_report::context::{Check, DeviceLimits, SCHEMA_VERSION};
 use plumb_units::Nanos;
 
 /// What a report is made of.
@@ -54,6 +55,9 @@ pub struct Story<'a> {
     pub checks: &'a Result<Vec<CheckLine>, EngineError>,
     /// The device's limits, where they were measured.
     pub calibrated: Option<&'a Calibrated>,
+    /// What the device under the tables can do, or why that is not known; `None` where
+    /// there is no device.
+    pub limits: Option<&'a DeviceLimits>,
     /// Whether the files were made large enough beforehand, so that growth is an error of the run.
     pub files_presized: bool,
 }
@@ -75,6 +79,7 @@ pub fn context(story: &Story<'_>) -> ReportContext {
         header: header::header(story),
         devices: devices::devices(story),
         calibration: calibration::calibration(story),
+        limits: story.limits.cloned(),
         checks: checks(story),
         receipts: receipts::receipts(story),
         findings: Vec::new(),

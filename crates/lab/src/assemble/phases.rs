@@ -125,8 +125,18 @@ pub(super) fn phases(story: &Story<'_>, timeline: &Timeline) -> Vec<Phase> {
             let streams = outside_the_build(span.name).iter();
             streams.map(|stream| timeline.bytes(*stream, span.begin, span.end)).sum()
         }),
+        direction: direction(span.name),
     };
     spans.iter().map(phase).collect()
+}
+
+/// Which way a phase's bytes go, where all go the same.
+fn direction(name: &str) -> Option<IoDirection> {
+    match name {
+        "load" | RUN_GENERATION | JOIN => Some(IoDirection::Write),
+        INTERMEDIATE_MERGES | MERGE_AND_INDEX => None,
+        _ => Some(IoDirection::Read),
+    }
 }
 
 /// What a phase is part of.

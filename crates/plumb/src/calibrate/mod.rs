@@ -3,14 +3,15 @@
 //! ```text
 //! PATH/plumb-calibration.json    the newest calibration: what later ones are compared with
 //! BUNDLE/calibration.json        the same
+//! BUNDLE/report.html             the same with its curves, for a browser
 //! BUNDLE/NAME_20261120_2104_*    iops, lat, mbps, ci and hist .csv, as ORION lays them out
 //! ```
 //!
 //! What can be refused is refused before anything is measured; the summary is
 //! printed before a file is written, whatever becomes of that.
 
+mod context;
 mod onlooker;
-mod stored;
 
 use crate::arguments::Calibrate;
 use crate::failure::Failure;
@@ -25,13 +26,15 @@ use plumb_calibrate::{
 use plumb_events::clock;
 use plumb_io::device::{self, DeviceDescription};
 use plumb_lab::calendar::Moment;
-use plumb_lab::place;
+use plumb_lab::{place, stored};
 use std::path::PathBuf;
 
 /// The command's name in paths.
 const NAME: &str = "calibrate";
 /// The calibration's file in a bundle.
 const RECORD: &str = "calibration.json";
+/// Its report.
+const REPORT: &str = "report.html";
 /// Lines of a summary are no longer than this.
 const WIDTH: usize = 100;
 /// What the further lines of a broken line begin with.
@@ -64,7 +67,7 @@ pub fn run(arguments: &Calibrate) -> Result<Outcome, Failure> {
     }
     // One that fails does not keep the other from being written.
     let (stored, bundled) =
-        (store(arguments, &calibration, &record), keep(bundle, &calibration, record, &prefix));
+        (store(arguments, &calibration, &record), keep(bundle, &calibration, &device, record, &prefix));
     let paths: String =
         bundled?.iter().chain(&stored?).map(|path| format!("  {}\n", path.display())).collect();
     if !arguments.json {
@@ -137,23 +140,28 @@ fn store(arguments: &Calibrate, calibration: &Calibration, record: &str) -> Resu
     if calibration.mode == Mode::Advanced {
         return Ok(None);
     }
-    stored::write(&arguments.path, record).map(Some)
+    Ok(Some(stored::write(&arguments.path, record)?))
 }
 
 /// Writes the bundle, if there is to be one; gives the paths, those of the tables as one.
 fn keep(
     bundle: Option<PathBuf>,
     calibration: &Calibration,
+    device: &DeviceDescription,
     record: String,
     prefix: &str,
 ) -> Result<Vec<PathBuf>, Failure> {
     let Some(directory) = bundle else { return Ok(Vec::new()) };
-    bundle::write_files(&directory, &files(calibration, record, prefix))?;
-    Ok(vec![directory.join(RECORD), directory.join(format!("{prefix}_{{iops,lat,mbps,ci,hist}}.csv"))])
+    let page = plumb_report::calibration::render(&context::context(calibration, device));
+    let mut all = vec![(REPORT.to_string(), page), (RECORD.to_string(), record)];
+    all.extend(tables(calibration, prefix));
+    bundle::write_files(&directory, &all)?;
+    let tables = format!("{prefix}_{{iops,lat,mbps,ci,hist}}.csv");
+    Ok([REPORT, RECORD, &tables].map(|name| directory.join(name)).to_vec())
 }
 
-/// The files of a bundle: name and text.
-fn files(calibration: &Calibration, record: String, prefix: &str) -> Vec<(String, String)> {
+/// The CSV files of a bundle: name and text.
+fn tables(calibration: &Calibration, prefix: &str) -> Vec<(String, String)> {
     let matrix = calibration.matrix();
     let tables = [
         ("iops", csv::iops(&matrix)),
@@ -162,8 +170,7 @@ fn files(calibration: &Calibration, record: String, prefix: &str) -> Vec<(String
         ("ci", csv::intervals(calibration)),
         ("hist", csv::histograms(calibration)),
     ];
-    let tables = tables.into_iter().map(|(kind, text)| (format!("{prefix}_{kind}.csv"), text));
-    std::iter::once((RECORD.to_string(), record)).chain(tables).collect()
+    tables.into_iter().map(|(kind, text)| (format!("{prefix}_{kind}.csv"), text)).collect()
 }
 
 /// Whether an earlier calibration asked the same of the same device.

@@ -8,10 +8,11 @@ use crate::progress::{Audience, Watch};
 use crate::{bundle, command_line, database, output, run, settings, types};
 use plumb_engine::Instance;
 use plumb_engine::index::build::IndexSpec;
+use plumb_engine::storage::tablespace::Purpose;
 use plumb_events::clock;
 use plumb_io::device::{self, DeviceDescription};
 use plumb_lab::assemble::{self, Story};
-use plumb_lab::{Stage, measure};
+use plumb_lab::{Stage, measure, stored};
 use plumb_report::{ReportContext, summary, text};
 
 /// Builds the index.
@@ -28,6 +29,7 @@ pub fn run(arguments: &Index) -> Result<Outcome, Failure> {
     let name = arguments.name.clone().unwrap_or_else(|| types::index_name(&arguments.table, &columns));
     let rows = instance.catalog().table(&arguments.table)?.row_count;
     let devices = devices(&instance)?;
+    let limits = stored::limits(&[&arguments.path], &under_tables(&instance, &devices));
     let watch = Watch::start(Audience::Terminal);
     let begin = clock::now();
     measure::make_cold(&instance);
@@ -46,6 +48,7 @@ pub fn run(arguments: &Index) -> Result<Outcome, Failure> {
         measured: &measured,
         checks: &Ok(Vec::new()),
         calibrated: None,
+        limits: limits.as_ref(),
         files_presized: false,
     };
     let context = assemble::context(&story);
@@ -60,6 +63,21 @@ pub fn run(arguments: &Index) -> Result<Outcome, Failure> {
 fn verdict(index: &str, table: &str, context: &ReportContext) -> String {
     let state = context.validity().state.word();
     format!("index {index}: {state}; run `plumb check {table}` to verify it\n")
+}
+
+/// Those of the devices that have files of tables.
+fn under_tables<'a>(instance: &Instance, devices: &'a [DeviceDescription]) -> Vec<&'a DeviceDescription> {
+    let files = &instance.tablespace(Purpose::Users).files;
+    let has_one = |device: &&DeviceDescription| {
+        files.iter().any(|file| {
+            file.file
+                .path()
+                .parent()
+                .and_then(|path| path.canonicalize().ok())
+                .is_some_and(|path| path == device.path)
+        })
+    };
+    devices.iter().filter(has_one).collect()
 }
 
 /// What lies under the data files.

@@ -39,6 +39,9 @@ fn a_quick_calibration_is_printed_bundled_and_stored() {
     let bundled = fs::read_to_string(directory.path().join("b/calibration.json")).expect("a record");
     assert_eq!(stored, bundled);
     assert_eq!(json(&stored)["mode"], "quick");
+    let page = fs::read_to_string(directory.path().join("b/report.html")).expect("a report");
+    assert!(page.contains("<svg") && page.ends_with("</html>\n"), "no page with curves");
+    assert!(printed.contains("  b/report.html\n"), "{printed}");
     let files = names(&directory.path().join("b"));
     let tables: Vec<&str> = files.iter().filter_map(|name| name.strip_prefix("night_")).collect();
     let kinds: Vec<&str> = tables.iter().map(|name| name.rsplit('_').next().unwrap_or(name)).collect();
@@ -273,4 +276,45 @@ fn wait_for_home(directory: &Path) {
         sleep(Duration::from_millis(20));
         waited_ms += 20;
     }
+}
+
+/// The limits in the record of a small run here, and what its summary says of them.
+fn limits_of_a_run(directory: &Path) -> (serde_json::Value, String) {
+    let arguments = ["run", "large-sort", "--rows", "20000", "--bundle", "run"];
+    let printed = fine(directory, arguments);
+    let line = printed.lines().rfind(|line| line.starts_with("  Device ")).expect("a line in the summary");
+    let record = fs::read_to_string(directory.join("run/record.json")).expect("a record");
+    (json(&record)["limits"].clone(), line.trim_start_matches("  Device").trim().to_string())
+}
+
+#[test]
+fn a_run_states_rates_as_shares_of_the_calibration_that_holds_or_asks_for_one() {
+    let directory = place();
+    let (limits, line) = limits_of_a_run(directory.path());
+    assert_eq!(limits["state"], "not_calibrated");
+    let path = directory.path().canonicalize().expect("a path");
+    let cure = format!("plumb calibrate --path {} makes one", path.display());
+    assert_eq!(line, format!("not calibrated: no calibration is stored there; {cure}"));
+
+    fine(directory.path(), ["calibrate", "--file-size", "64M", "--duration", "20ms", "--bundle", "b"]);
+    let (limits, line) = limits_of_a_run(directory.path());
+    assert_eq!(limits["state"], "calibrated", "{limits}");
+    let source = path.join("plumb-calibration.json");
+    assert_eq!(limits["source"], source.display().to_string());
+    assert!(limits["age_s"].as_u64().is_some_and(|age| age < 600), "{limits}");
+    assert!(limits["sequential_read_bytes_per_s"].as_f64().is_some_and(|rate| rate > 0.0), "{limits}");
+    assert!(line.starts_with("calibrated 20") && line.contains(" before this run): /"), "{line}");
+    let record = fs::read_to_string(directory.path().join("run/record.json")).expect("a record");
+    let share = &json(&record)["calibration"]["shares"][0];
+    assert_eq!(share["limit"], "the device's sequential read", "{share}");
+    assert_eq!(share["limit_bytes_per_s"], limits["sequential_read_bytes_per_s"]);
+
+    let stored = fs::read_to_string(&source).expect("a calibration");
+    let mut other = json(&stored);
+    other["environment"]["device"] = "sdz9".into();
+    fs::write(&source, other.to_string()).expect("another device's");
+    let (limits, line) = limits_of_a_run(directory.path());
+    assert_eq!(limits["state"], "not_calibrated");
+    let expected = "plumb-calibration.json does not hold: device: calibrated on sdz9, this is ";
+    assert!(line.contains(expected) && line.ends_with(&cure), "{line}");
 }

@@ -3,18 +3,19 @@
 use super::context::CompareContext;
 use super::section::sections;
 use super::text::{title, verdict_line, warnings};
-use crate::html::{document, escape, page};
+use crate::html::{Page, body_under, escape, page};
 use crate::study::verdict::exit_code;
 
 /// The whole file.
 #[must_use]
 pub fn render(context: &CompareContext) -> String {
-    document(&title(context), &body(context), context, "")
+    let json = serde_json::to_string(context).unwrap_or_else(|_| "null".to_string());
+    page(&Page { title: &title(context), body: &body(context), json: &json, styles: &[], scripts: &[] })
 }
 
 /// What the page shows, without styles and scripts.
 pub(crate) fn body(context: &CompareContext) -> String {
-    page(&masthead(context), &sections(context), &footer(context))
+    body_under(&masthead(context), &sections(context), &footer(context))
 }
 
 fn masthead(context: &CompareContext) -> String {
@@ -37,8 +38,7 @@ fn masthead(context: &CompareContext) -> String {
 fn footer(context: &CompareContext) -> String {
     let version = context.second.runs.first().map_or("", |run| run.header.plumb_version.as_str());
     format!(
-        "<footer>plumb {}, comparison schema {}. The records of all runs are embedded in this file as JSON.</footer>\n",
-        escape(version),
-        context.schema_version
+        "plumb {}, comparison schema {}. The records of all runs are embedded in this file as JSON.",
+        version, context.schema_version
     )
 }

@@ -2,8 +2,8 @@
 
 use super::Section;
 use crate::ReportContext;
-use crate::context::{Calibration, Device, DirectIo, IoUring, LimitShare};
-use crate::format::{Duration, Figure, Megabytes, Percent};
+use crate::context::{Calibration, Device, DeviceLimits, DirectIo, IoUring, LimitShare, StoredCalibration};
+use crate::format::{Duration, Figure, Megabytes, Percent, Total};
 use crate::table::{Cell, Column, Facts, Table, Tone};
 
 /// The devices under the paths that the work used.
@@ -90,33 +90,107 @@ fn io_uring(io_uring: &IoUring) -> Cell {
 
 /// The device's limits and what the run reached of them.
 pub(super) fn calibration(context: &ReportContext) -> Option<Section> {
-    let note = "measured in this run, on the path below; MB is 2^20 bytes";
-    context.calibration.as_ref().map(|calibration| calibration_noted(calibration, note))
-}
-
-fn calibration_noted(calibration: &Calibration, note: &str) -> Section {
-    let section = Section::front("calibration", "I/O Calibration").note(note).facts(limits(calibration));
-    if calibration.shares.is_empty() { section } else { section.table(shares(&calibration.shares)) }
+    let mut section = Section::front("calibration", "I/O Calibration");
+    let measured = context.calibration.as_ref();
+    if measured.is_none() && context.limits.is_none() {
+        return None;
+    }
+    if let Some(limits) = &context.limits {
+        section = section.note(limits_in_one_line(limits));
+    }
+    let probed = measured.filter(|measured| measured.sequential_read_bytes_per_s.is_some());
+    if let Some(measured) = probed {
+        section =
+            section.note("measured in this run: on its path, with reads of its own files; MB is 2^20 bytes");
+        let facts = measured_limits(measured, context.calibrated());
+        section = section.facts(facts);
+    }
+    if let Some(stored) = context.calibrated() {
+        section = section.table(figures(stored));
+    }
+    let shares = measured.map(|measured| measured.shares.as_slice()).unwrap_or_default();
+    Some(if shares.is_empty() { section } else { section.table(self::shares(shares)) })
 }
 
 /// What lies under the paths of many runs, and its limits.
 pub(crate) fn devices_of(found: &[Device], calibration: Option<&Calibration>) -> Vec<Section> {
-    let note = "of the path below; MB is 2^20 bytes";
-    let calibration = calibration.map(|calibration| calibration_noted(calibration, note));
-    std::iter::once(devices(found)).chain(calibration).collect()
+    let limits = calibration.map(|calibration| {
+        let section =
+            Section::front("calibration", "I/O Calibration").note("of the path below; MB is 2^20 bytes");
+        let section = section.facts(measured_limits(calibration, None));
+        if calibration.shares.is_empty() { section } else { section.table(shares(&calibration.shares)) }
+    });
+    std::iter::once(devices(found)).chain(limits).collect()
 }
 
-fn limits(calibration: &Calibration) -> Facts {
+/// Which calibration rates are held against, or the request for one.
+pub(crate) fn limits_in_one_line(limits: &DeviceLimits) -> String {
+    match limits {
+        DeviceLimits::Calibrated(stored) => {
+            let age = stored.age_s.map(|seconds| format!(", {} before this run", age(seconds)));
+            let (date, mode) = (&stored.date, &stored.mode);
+            format!("calibrated {date} ({mode}{}): {}", age.unwrap_or_default(), stored.source)
+        }
+        DeviceLimits::NotCalibrated { reason, cure } => format!("not calibrated: {reason}; {cure}"),
+    }
+}
+
+/// A time in the largest unit of which it has two.
+fn age(seconds: u64) -> String {
+    match seconds {
+        seconds if seconds >= 2 * 86_400 => format!("{} days", seconds / 86_400),
+        seconds if seconds >= 2 * 3_600 => format!("{} hours", seconds / 3_600),
+        seconds if seconds >= 2 * 60 => format!("{} minutes", seconds / 60),
+        seconds => format!("{seconds} s"),
+    }
+}
+
+fn measured_limits(calibration: &Calibration, stored: Option<&StoredCalibration>) -> Facts {
     let mut facts = Facts::default();
-    let throughput = |bytes_per_s: Option<f64>| {
-        bytes_per_s.map(|rate| format!("{} MB/s", Megabytes(rate).figure())).unwrap_or_default()
+    // Its share of the calibrated rate tells whether the device is still what it was.
+    let throughput = |bytes_per_s: Option<f64>, calibrated: Option<f64>| {
+        let share = |rate| calibrated.map(|whole| Percent { part: rate, whole }.figure());
+        let share =
+            |rate| share(rate).map(|share| format!(", {share}% of the calibrated")).unwrap_or_default();
+        bytes_per_s
+            .map(|rate| format!("{} MB/s{}", Megabytes(rate).figure(), share(rate)))
+            .unwrap_or_default()
     };
+    let read = stored.and_then(|stored| stored.sequential_read_bytes_per_s);
+    let write = stored.and_then(|stored| stored.sequential_write_bytes_per_s);
     facts.add("Path", &calibration.path);
-    facts.add("Sequential Read", throughput(calibration.sequential_read_bytes_per_s));
-    facts.add("Sequential Write", throughput(calibration.sequential_write_bytes_per_s));
+    facts.add("Sequential Read", throughput(calibration.sequential_read_bytes_per_s, read));
+    facts.add("Sequential Write", throughput(calibration.sequential_write_bytes_per_s, write));
     let latency = calibration.random_read_8k_ns.map(Duration);
     facts.add("Random 8K Read", Cell::of(latency));
     facts
+}
+
+/// What the calibration found.
+fn figures(stored: &StoredCalibration) -> Table {
+    let mut table = Table::new(vec![
+        Column::text("Calibrated figure"),
+        Column::number("Median"),
+        Column::text("Unit"),
+        Column::number("Low"),
+        Column::number("High"),
+        Column::text("Settled"),
+        Column::wrapped("Found at", 44),
+    ])
+    .with_caption("The device's limits as calibrated");
+    for figure in &stored.figures {
+        let tone = if figure.settled { Tone::Plain } else { Tone::Open };
+        table.row(vec![
+            Cell::from(figure.name.replace('_', " ")),
+            Cell::of(Total(figure.value)),
+            Cell::from(&figure.unit),
+            Cell::of(Total(figure.low)),
+            Cell::of(Total(figure.high)),
+            Cell::from(figure.settled.figure()).with_tone(tone),
+            Cell::from(&figure.at),
+        ]);
+    }
+    table
 }
 
 fn shares(shares: &[LimitShare]) -> Table {

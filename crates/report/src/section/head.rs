@@ -24,7 +24,7 @@ pub(crate) fn masthead(context: &ReportContext) -> Masthead {
 #[derive(Debug, Clone)]
 pub(crate) struct Headline {
     /// Its name.
-    pub name: &'static str,
+    pub name: String,
     /// Its value with the unit.
     pub value: String,
     /// What it is measured against.
@@ -37,7 +37,7 @@ pub(crate) fn headline(context: &ReportContext) -> Vec<Headline> {
     let sessions = Percent::of(header.db_time_ns, header.elapsed_ns);
     let mut figures = vec![
         Headline {
-            name: "Elapsed",
+            name: "Elapsed".to_string(),
             value: format!("{} s", Seconds(header.elapsed_ns).figure()),
             aside: match header.host.cpus {
                 1 => "on 1 CPU".to_string(),
@@ -45,14 +45,14 @@ pub(crate) fn headline(context: &ReportContext) -> Vec<Headline> {
             },
         },
         Headline {
-            name: "DB Time",
+            name: "DB Time".to_string(),
             value: format!("{} s", Seconds(header.db_time_ns).figure()),
             aside: sessions.share().map_or_else(String::new, |share| {
                 format!("{} average active sessions", Decimal(share).figure())
             }),
         },
         Headline {
-            name: "DB CPU",
+            name: "DB CPU".to_string(),
             value: format!("{} s", Seconds(header.db_cpu_ns).figure()),
             aside: match Percent::of(header.db_cpu_ns, header.db_time_ns).figure() {
                 share if share.is_empty() => share,
@@ -63,7 +63,7 @@ pub(crate) fn headline(context: &ReportContext) -> Vec<Headline> {
     if let Some(peak) = context.memory.peak_rss_bytes {
         let declared = context.memory.areas.iter().map(|area| area.bytes).sum();
         figures.push(Headline {
-            name: "Peak memory",
+            name: "Peak memory".to_string(),
             value: Size(peak).figure(),
             aside: format!("{} declared", Size(declared).figure()),
         });

@@ -2,7 +2,7 @@
 
 use super::{Block, Section};
 use crate::ReportContext;
-use crate::context::{IoFunction, IoTally, Phase};
+use crate::context::{IoDirection, IoFunction, IoTally, Phase};
 use crate::format::{Average, Count, Decimal, Figure, PerSecond, Percent, Seconds, Size, Throughput};
 use crate::profile::{Chart, limit_mb_per_s, peak_mb_per_s};
 use crate::table::{Cell, Column, RowKind, Table};
@@ -23,14 +23,15 @@ pub(super) fn profile(context: &ReportContext) -> Option<Section> {
         section = section.note(
             "streams cover the whole run, that is all phases below; the other sections cover the measured operation alone",
         );
-        if context.calibration.is_some() {
-            section = section.note("% of device: of its sequential read or write as calibrated");
+        if limit_mb_per_s(context, IoDirection::Read).is_some() {
+            let by = if context.calibrated().is_some() { "as calibrated" } else { "as measured in this run" };
+            section = section.note(format!("% of device: of its sequential read or write {by}"));
         }
         let table = series(context, &chart);
         section.blocks.push(Block::Profile(chart));
         section = section.table(table);
     }
-    Some(if context.phases.is_empty() { section } else { section.table(phases(&context.phases)) })
+    Some(if context.phases.is_empty() { section } else { section.table(phases(context)) })
 }
 
 fn series(context: &ReportContext, chart: &Chart) -> Table {
@@ -62,7 +63,7 @@ fn series(context: &ReportContext, chart: &Chart) -> Table {
     table
 }
 
-fn phases(phases: &[Phase]) -> Table {
+fn phases(context: &ReportContext) -> Table {
     let mut table = Table::new(vec![
         Column::text("Phase"),
         Column::text("Operation"),
@@ -73,9 +74,10 @@ fn phases(phases: &[Phase]) -> Table {
         Column::number("Rows/s"),
         Column::number("Data"),
         Column::number("MB/s"),
+        Column::number("% of\ndevice"),
     ])
     .with_caption("Phases");
-    for phase in phases {
+    for phase in &context.phases {
         let elapsed_ns = phase.end_ns.saturating_sub(phase.start_ns);
         let rows_per_s = PerSecond { total: phase.rows as f64, elapsed_ns }.rate();
         table.row(vec![
@@ -88,9 +90,17 @@ fn phases(phases: &[Phase]) -> Table {
             Cell::of(Count(rows_per_s.round() as u64)),
             Cell::of(Size(phase.bytes)),
             Cell::of(Throughput { bytes: phase.bytes, elapsed_ns }),
+            Cell::of(phase_share(context, phase)),
         ]);
     }
     table
+}
+
+/// What a phase that moved bytes one way reached of the device's limit that way.
+pub(crate) fn phase_share(context: &ReportContext, phase: &Phase) -> Option<Percent> {
+    let whole = limit_mb_per_s(context, phase.direction?)?;
+    let elapsed = Nanos(phase.end_ns.saturating_sub(phase.start_ns));
+    (elapsed.0 > 0).then(|| Percent { part: Bytes(phase.bytes).per(elapsed).mb_per_second(), whole })
 }
 
 /// Requests and bytes by the function that asked for them.

@@ -24,14 +24,16 @@ mod settings;
 mod sort;
 mod time;
 
-pub(crate) use device::{devices_of, facts as device_facts, in_one_line as device_line};
+pub(crate) use device::{devices_of, facts as device_facts, in_one_line as device_line, limits_in_one_line};
 pub(crate) use events::{TopEvent, top_events};
 pub(crate) use head::{Headline, Masthead, headline, masthead};
+pub(crate) use io::phase_share;
 pub(crate) use result::findings_table;
 pub(crate) use settings::settings as settings_section;
 pub(crate) use time::unaccounted;
 
 use crate::ReportContext;
+use crate::plot::{Bars, Plot};
 use crate::profile::{Chart, PairChart};
 use crate::study::OrderPlot;
 use crate::table::{Facts, Table};
@@ -61,6 +63,17 @@ pub(crate) enum Block {
     Pair(PairChart),
     /// Every run of a study in order of execution.
     Order(OrderPlot),
+    /// Curves and bars, side by side where there is room.
+    Drawings(Vec<Drawing>),
+}
+
+/// What a page draws and a text leaves to its tables.
+#[derive(Debug, Clone)]
+pub(crate) enum Drawing {
+    /// Curves.
+    Plot(Plot),
+    /// Bars.
+    Bars(Bars),
 }
 
 /// A section.
@@ -100,6 +113,11 @@ impl Section {
 
     pub(crate) fn facts(mut self, facts: Facts) -> Section {
         self.blocks.push(Block::Facts(facts));
+        self
+    }
+
+    pub(crate) fn drawings(mut self, drawings: Vec<Drawing>) -> Section {
+        self.blocks.push(Block::Drawings(drawings));
         self
     }
 }

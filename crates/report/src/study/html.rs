@@ -8,7 +8,7 @@ use super::section::{assignments, gain, sections};
 use super::text::title;
 use super::verdict::exit_code;
 use crate::format::{Count, Figure, Seconds, Share};
-use crate::html::{document, escape, headline, page};
+use crate::html::{Page, STUDY_STYLE, UPLOT_SCRIPT, UPLOT_STYLE, body_under, escape, headline, page};
 use crate::section::Headline;
 
 const STUDY_SCRIPT: &str = include_str!("../../assets/study.js");
@@ -16,12 +16,20 @@ const STUDY_SCRIPT: &str = include_str!("../../assets/study.js");
 /// The whole file.
 #[must_use]
 pub fn render(study: &StudyContext) -> String {
-    document(&title(study), &body(study), study, STUDY_SCRIPT)
+    // Without its JSON the page still shows every table, and the plots' failure to read it is recorded.
+    let json = serde_json::to_string(study).unwrap_or_else(|_| "null".to_string());
+    page(&Page {
+        title: &title(study),
+        body: &body(study),
+        json: &json,
+        styles: &[UPLOT_STYLE, STUDY_STYLE],
+        scripts: &[UPLOT_SCRIPT, STUDY_SCRIPT],
+    })
 }
 
 /// What the page shows, without styles and scripts.
 pub(crate) fn body(study: &StudyContext) -> String {
-    page(&masthead(study), &sections(study), &footer(study))
+    body_under(&masthead(study), &sections(study), &footer(study))
 }
 
 fn masthead(study: &StudyContext) -> String {
@@ -57,24 +65,28 @@ fn figures(study: &StudyContext) -> Vec<Headline> {
     let counted = study.runs.iter().filter(|run| run.counted == super::context::Counted::Yes).count();
     let mut figures = vec![
         Headline {
-            name: "Blocks used",
+            name: "Blocks used".to_string(),
             value: Count(design.blocks_used).figure(),
             aside: format!("{} planned, {} marked", design.blocks_planned, design.blocks_marked.len()),
         },
-        Headline { name: "Arms", value: study.arms.len().to_string(), aside: design.kind.clone() },
         Headline {
-            name: "Runs counted",
+            name: "Arms".to_string(),
+            value: study.arms.len().to_string(),
+            aside: design.kind.clone(),
+        },
+        Headline {
+            name: "Runs counted".to_string(),
             value: counted.to_string(),
             aside: format!("of {} that ran", study.runs.len()),
         },
     ];
     figures.extend(study.floor.as_ref().map(|floor| Headline {
-        name: "Smallest effect",
+        name: "Smallest effect".to_string(),
         value: Share(floor.smallest_effect).figure(),
         aside: "found with 80% power".to_string(),
     }));
     figures.push(Headline {
-        name: "Elapsed",
+        name: "Elapsed".to_string(),
         value: format!("{} s", Seconds(header.elapsed_ns).figure()),
         aside: header.host.name.clone(),
     });
@@ -83,9 +95,8 @@ fn figures(study: &StudyContext) -> Vec<Headline> {
 
 fn footer(study: &StudyContext) -> String {
     format!(
-        "<footer>plumb {}, study schema {}. What this report was made from is embedded in this file as JSON. \
-         Plots by uPlot (MIT licence, Leon Sorokin).</footer>\n",
-        escape(&study.header.plumb_version),
-        study.schema_version
+        "plumb {}, study schema {}. What this report was made from is embedded in this file as JSON. \
+         Plots by uPlot (MIT licence, Leon Sorokin).",
+        study.header.plumb_version, study.schema_version
     )
 }

@@ -5,7 +5,7 @@
 
 use super::hostile;
 use crate::fixture::{empty, large_sort};
-use crate::html;
+use crate::{calibration, html};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -57,5 +57,17 @@ fn a_browser_draws_the_profile_and_no_script_fails() {
     }
     let dom = dom(&browser, "run-empty.html", &html::render(&empty()));
     assert!(!dom.contains("<canvas"), "nothing was recorded, and something is drawn");
+    assert!(!dom.contains("data-errors="), "a script failed: {}", &dom[..400]);
+}
+
+#[test]
+fn a_browser_shows_a_calibration_and_no_script_fails() {
+    let Some(browser) = browser() else {
+        println!("skipped: no {NAMES:?} in PATH");
+        return;
+    };
+    let dom = dom(&browser, "calibration.html", &calibration::render(&calibration::fixture::normal()));
+    assert_eq!(dom.matches("<svg").count(), 6, "two curves, three groups of bars, the read cost");
+    assert!(dom.contains("</footer>"), "the page ends before its end");
     assert!(!dom.contains("data-errors="), "a script failed: {}", &dom[..400]);
 }

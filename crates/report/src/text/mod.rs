@@ -116,7 +116,9 @@ pub(crate) fn render_section(section: &Section, page: &Page) -> Vec<String> {
     if section.blocks.is_empty() {
         lines.push(section::NO_DATA.to_string());
     }
-    for (index, block) in section.blocks.iter().enumerate() {
+    // What is drawn has its figures in tables.
+    let blocks = section.blocks.iter().filter(|block| !matches!(block, Block::Drawings(_)));
+    for (index, block) in blocks.enumerate() {
         if index > 0 {
             lines.push(String::new());
         }
@@ -126,6 +128,7 @@ pub(crate) fn render_section(section: &Section, page: &Page) -> Vec<String> {
             Block::Profile(chart) => chart::lines(chart),
             Block::Pair(pair) => chart::pair_lines(pair),
             Block::Order(plot) => order::lines(plot),
+            Block::Drawings(_) => Vec::new(),
         });
     }
     if section.setting == Setting::Detail {
