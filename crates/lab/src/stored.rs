@@ -256,7 +256,8 @@ mod tests {
 
     #[test]
     fn what_differs_is_named_and_nothing_is_used() {
-        let cases: [(fn(&mut Calibration), &str); 5] = [
+        type Change = fn(&mut Calibration);
+        let cases: [(Change, &str); 5] = [
             (|of| of.environment.device = "sdz9".to_string(), "device: calibrated on sdz9, this is "),
             (|of| of.environment.file_system = "zfs".to_string(), "file system: calibrated on zfs, this is "),
             (|of| of.environment.kernel = "2.6.32".to_string(), "kernel: calibrated on 2.6.32, this is "),

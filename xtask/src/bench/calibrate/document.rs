@@ -68,8 +68,8 @@ impl Ratio {
 /// A row a point.
 pub(super) fn table(comparisons: &[Comparison]) -> String {
     let mut text = String::from(
-        "| point | plumb | fio | plumb / fio [95%] | at least 0.97 | CPU us/request: plumb | fio | plumb / fio [95%] | no more CPU | io-wq |\n\
-         |---|---|---|---|---|---|---|---|---|---|\n",
+        "| point | plumb | fio | plumb / fio [95%] | at least 0.97 | CPU us/request: plumb | fio | plumb / fio [95%] | no more CPU | io-wq | quiet |\n\
+         |---|---|---|---|---|---|---|---|---|---|---|\n",
     );
     for comparison in comparisons.iter().filter(|comparison| !comparison.rounds.is_empty()) {
         let rounds = &comparison.rounds;
@@ -79,7 +79,7 @@ pub(super) fn table(comparisons: &[Comparison]) -> String {
         let workers = plumb.iter().map(|found| found.io_wq_workers).max().unwrap_or(0);
         let _ = writeln!(
             text,
-            "| {} | {} | {} | {} | {} | {:.2} | {:.2} | {} | {} | {workers} |",
+            "| {} | {} | {} | {} | {} | {:.2} | {:.2} | {} | {} | {workers} | {} of {} |",
             name(&comparison.task),
             comparison.stated(median(&plumb, |found| found.iops)),
             comparison.stated(median(&fio, |found| found.iops)),
@@ -89,6 +89,8 @@ pub(super) fn table(comparisons: &[Comparison]) -> String {
             median(&fio, |found| found.cpu_micros),
             cpu.show(),
             cpu.verdict(Goal::AtMost, CPU_GOAL),
+            comparison.quiet,
+            rounds.len(),
         );
     }
     text
@@ -125,9 +127,10 @@ pub(super) fn render(options: &Options, machine: &Machine, fio: &Fio, comparison
     let _ = writeln!(text, "## Each round\n\n```text\n{}```\n", rounds(comparisons));
     let _ = writeln!(
         text,
-        "## How to repeat it\n\n```sh\ncargo xtask bench calibrate --seconds {seconds} --repeat {repeat} --file-size {} --seed {} --document docs/calibrate.md\n```",
+        "## How to repeat it\n\n```sh\ncargo xtask bench calibrate --seconds {seconds} --repeat {repeat} --file-size {} --seed {} --ring {} --document docs/calibrate.md\n```",
         file_size.as_setting(),
-        options.seed
+        options.seed,
+        format!("{:?}", options.ring).to_lowercase()
     );
     text
 }
@@ -144,6 +147,8 @@ const READING: &str = "\
 - Processor time is user and system time: of plumb's thread over its requests, ramp and drain included; of fio's job, from
   the shares and the run time that it reports.
 - io-wq: the most kernel threads that plumb's ring fell back to in any round; 0 is as it should be. fio does not say.
+- quiet: rounds of the point before which others used less than a tenth of the processors; beside others' work both
+  tools are slower, and the ratio is of two moments that were not alike.
 - \"not beyond doubt\": the interval lies on both sides of the goal.
 
 ";

@@ -16,11 +16,13 @@
 //! process, over its requests.
 //!
 //! Limits: needs fio (a Debian package) and a path on a disk; no part of the tests. A
-//! machine that does other work meanwhile widens the intervals, and both tools pay for it.
+//! machine that does other work meanwhile widens the intervals, and both tools pay for
+//! it; before each pair the bench waits for a quiet moment, and says how many it had.
 
 mod document;
 mod fio;
 mod point;
+mod quiet;
 mod round;
 
 use super::machine::Machine;
@@ -30,7 +32,7 @@ use fio::Fio;
 use plumb_calibrate::{Watch, Workbench};
 use plumb_io::device;
 use plumb_units::{Bytes, Nanos};
-use point::Comparison;
+use point::{Comparison, RingChoice};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -48,6 +50,12 @@ pub struct Options {
     /// Rounds; six are the fewest that give an interval of 95%.
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
     repeat: u16,
+    /// How long to wait before each pair for others to leave the processors alone, seconds at most.
+    #[arg(long, default_value_t = 10.0)]
+    wait: f64,
+    /// How plumb's rings are set up: the calibrator's own way is deferred; fio's is plain or cooperative.
+    #[arg(long, value_enum, default_value = "deferred")]
+    ring: RingChoice,
     /// Length of the file.
     #[arg(long, default_value = "2G")]
     file_size: Bytes,
@@ -72,9 +80,14 @@ pub(super) fn run(options: &Options) -> anyhow::Result<()> {
     println!("{}{}\n", machine.show(), fio.version());
     let bench = Workbench::create(&device, options.file_size, LOG, options.seed, &stop)?;
     let time = Nanos((options.seconds * 1e9) as u64);
-    let mut comparisons = Comparison::all();
+    let mut comparisons = Comparison::all(options.ring);
+    let times = round::Times { each: time, wait: Nanos((options.wait.max(0.0) * 1e9) as u64) };
     for round in 0..options.repeat {
-        round::run(&mut comparisons, &bench, &fio, time, (options.seed, round))?;
+        match round::run(&mut comparisons, &bench, &fio, times, (options.seed, round)) {
+            // What was measured until then counts.
+            Err(_) if stop.cancelled() && round > 0 => break,
+            ended => ended?,
+        }
         eprintln!("round {} of {} done", round + 1, options.repeat);
     }
     drop(bench);

@@ -2,10 +2,28 @@
 
 use anyhow::ensure;
 use plumb_calibrate::{
-    Access, Buffers, DurableMethod, DurablePoint, Load, Pattern, Point, Ring, Space, Task, Way,
+    Access, Buffers, DurableMethod, DurablePoint, Load, Pattern, Point, Ring, Setup, Space, Task, Way,
 };
 use plumb_io::device::{DeviceDescription, DirectIoSupport, IoUringSupport};
 use plumb_units::Bytes;
+
+/// A set-up of rings that any thread may be given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum RingChoice {
+    Plain,
+    Cooperative,
+    Deferred,
+}
+
+impl RingChoice {
+    fn setup(self) -> Setup {
+        match self {
+            RingChoice::Plain => Setup::Plain,
+            RingChoice::Cooperative => Setup::Cooperative,
+            RingChoice::Deferred => Setup::Deferred,
+        }
+    }
+}
 
 /// What a tool came to in one round.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,11 +42,14 @@ pub(super) struct Comparison {
     pub(super) task: Task,
     /// plumb and fio, a pair a round.
     pub(super) rounds: Vec<(Outcome, Outcome)>,
+    /// Rounds that began in a quiet moment.
+    pub(super) quiet: usize,
 }
 
 impl Comparison {
     /// The points, each without rounds.
-    pub(super) fn all() -> Vec<Comparison> {
+    pub(super) fn all(ring: RingChoice) -> Vec<Comparison> {
+        let point = |pattern, bytes, percent, depth| point(pattern, bytes, percent, depth, ring);
         let (small, large) = (8 * Bytes::K, Bytes::M);
         let tasks = [
             point(Pattern::Random, small, 0, 1),
@@ -42,7 +63,7 @@ impl Comparison {
                 space: Space::Zeroed,
             }),
         ];
-        tasks.into_iter().map(|task| Comparison { task, rounds: Vec::new() }).collect()
+        tasks.into_iter().map(|task| Comparison { task, rounds: Vec::new(), quiet: 0 }).collect()
     }
 
     /// A rate as this point's is stated: MB/s of large requests, otherwise requests a second.
@@ -54,7 +75,13 @@ impl Comparison {
     }
 }
 
-fn point(pattern: Pattern, request_bytes: u64, write_percent: u8, outstanding: usize) -> Task {
+fn point(
+    pattern: Pattern,
+    request_bytes: u64,
+    write_percent: u8,
+    outstanding: usize,
+    ring: RingChoice,
+) -> Task {
     let load = Load { pattern, request_bytes, write_percent, outstanding, zone_bytes: None };
     Task::Point(Point {
         loads: vec![load],
@@ -62,7 +89,7 @@ fn point(pattern: Pattern, request_bytes: u64, write_percent: u8, outstanding: u
         way: Way::IoUring,
         access: Access::Direct,
         buffers: Buffers::Registered,
-        ring: Ring::default(),
+        ring: Ring { setup: ring.setup(), ..Ring::default() },
     })
 }
 

@@ -2,16 +2,26 @@
 
 use super::fio::Fio;
 use super::point::{Comparison, Outcome};
+use super::quiet::{self, Moment};
 use plumb_calibrate::{Task, Workbench};
 use plumb_proof::random::Generator;
 use plumb_units::Nanos;
+
+/// How long things take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Times {
+    /// Each measurement.
+    pub(super) each: Nanos,
+    /// The wait before a pair, at most.
+    pub(super) wait: Nanos,
+}
 
 /// Measures every point once by plumb and once by fio.
 pub(super) fn run(
     comparisons: &mut [Comparison],
     bench: &Workbench<'_>,
     fio: &Fio,
-    time: Nanos,
+    times: Times,
     (seed, round): (u64, u16),
 ) -> anyhow::Result<()> {
     let mut random = Generator::of_part(seed, u64::from(round));
@@ -20,6 +30,8 @@ pub(super) fn run(
     for index in order {
         let comparison = &mut comparisons[index];
         let task = &comparison.task;
+        let moment = quiet::wait(times.wait);
+        let time = times.each;
         let pair = if random.below(2) == 0 {
             let first = plumb(task, bench, time)?;
             (first, fio.measure(task, bench, time)?)
@@ -28,6 +40,7 @@ pub(super) fn run(
             (plumb(task, bench, time)?, first)
         };
         comparison.rounds.push(pair);
+        comparison.quiet += usize::from(moment == Moment::Quiet);
     }
     Ok(())
 }
