@@ -145,9 +145,6 @@ pub struct Calibrate {
     /// How long each repeat of a measurement takes [default: the time of --run is dealt out]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub duration: Option<Nanos>,
-    /// What an advanced run measures
-    #[command(flatten)]
-    pub advanced: AdvancedCalibration,
     /// What the names of the CSV files begin with
     #[arg(long, value_name = "NAME", default_value = "plumb", value_parser = parse_test_name)]
     pub test_name: String,
@@ -157,6 +154,9 @@ pub struct Calibrate {
     /// Print the calibration as JSON and nothing else; a bundle is written only if --bundle names one
     #[arg(long)]
     pub json: bool,
+    /// What an advanced run measures
+    #[command(flatten)]
+    pub advanced: AdvancedCalibration,
 }
 
 /// What `--run advanced` measures: ORION's options, under their names.
