@@ -49,7 +49,7 @@ const SAMPLE_BLOCKS: usize = 256;
 /// The least that a record is taken for: a packed one.
 const RECORD_BYTES_MIN: usize = 8;
 /// Buffers a lane of the table queue has for each scan server.
-const QUEUE_BUFFERS_PER_SENDER: usize = 4;
+const QUEUE_BUFFERS_PER_SENDER: usize = 16;
 
 /// Which index to build.
 #[derive(Debug, Clone)]

@@ -28,8 +28,12 @@ use super::tournament::Matches;
 use plumb_io::IoError;
 use std::fmt::Debug;
 
-/// Most strips of an area.
+/// Most strips of an area, unless they would be larger than [`STRIP_BYTES_LARGE`].
 pub const STRIPS_MAX: usize = 16;
+
+/// A strip that is sorted in about 8 ms: about as long as the buffers of a table
+/// queue last, so that scan servers need not stand.
+pub const STRIP_BYTES_LARGE: usize = 4 * 1024 * 1024;
 
 /// The smallest strip worth having beside others: its requests, when it is read
 /// back as a run, are then still large.
