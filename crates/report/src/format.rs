@@ -50,6 +50,16 @@ impl Figure for SignedSeconds {
     }
 }
 
+/// Nanoseconds of either sign printed as seconds with three decimals.
+#[derive(Clone, Copy)]
+pub(crate) struct SignedMillis(pub i64);
+
+impl Figure for SignedMillis {
+    fn figure(&self) -> String {
+        grouped(self.0 as f64 / 1e9, 3)
+    }
+}
+
 /// A duration with its unit, as in `160 us`.
 #[derive(Clone, Copy)]
 pub(crate) struct Duration(pub u64);
@@ -205,6 +215,123 @@ impl Figure for Throughput {
     }
 }
 
+/// A ratio printed as the change that it is, always with a sign, with digits enough for a reader
+/// to tell it from none: `-62.3%`, `+0.43%`.
+#[derive(Clone, Copy)]
+pub(crate) struct Change(pub f64);
+
+impl Change {
+    /// With one decimal whatever its size, for columns of changes that are read together.
+    pub(crate) fn coarse(self) -> String {
+        let shown = grouped((self.0 - 1.0) * 100.0, 1);
+        if shown.starts_with('-') || shown == "0.0" { format!("{shown}%") } else { format!("+{shown}%") }
+    }
+
+    fn decimals(self) -> usize {
+        match ((self.0 - 1.0) * 100.0).abs() {
+            0.0 => 1,
+            size if size >= 0.995 => 1,
+            size if size >= 0.0995 => 2,
+            _ => 3,
+        }
+    }
+}
+
+impl Figure for Change {
+    fn figure(&self) -> String {
+        let percent = (self.0 - 1.0) * 100.0;
+        let shown = grouped(percent, self.decimals());
+        let sign =
+            if percent > 0.0 && shown.bytes().any(|byte| (b'1'..=b'9').contains(&byte)) { "+" } else { "" };
+        format!("{sign}{shown}%")
+    }
+}
+
+/// An interval of ratios as changes: `[-64.0, -60.1]`; an open end is `..`.
+#[derive(Clone, Copy)]
+pub(crate) struct Ends {
+    /// The lower end.
+    pub low: Option<f64>,
+    /// The upper end.
+    pub high: Option<f64>,
+}
+
+impl Figure for Ends {
+    fn figure(&self) -> String {
+        let end = |ratio: Option<f64>| {
+            ratio.map_or("..".to_string(), |ratio| Change(ratio).figure().trim_end_matches('%').to_string())
+        };
+        format!("[{}, {}]", end(self.low), end(self.high))
+    }
+}
+
+/// A share of 1 as a percentage: 0.02 is `2%`, 0.0043 is `0.43%`.
+#[derive(Clone, Copy)]
+pub(crate) struct Share(pub f64);
+
+impl Figure for Share {
+    fn figure(&self) -> String {
+        let percent = self.0 * 100.0;
+        let decimals = match percent.abs() {
+            size if size >= 9.95 || size == 0.0 => 1,
+            size if size >= 0.0995 => 2,
+            _ => 3,
+        };
+        let shown = grouped(percent, decimals);
+        let shown = shown.trim_end_matches('0').trim_end_matches('.');
+        format!("{shown}%")
+    }
+}
+
+/// The probability of a chance as extreme.
+#[derive(Clone, Copy)]
+pub(crate) struct Probability(pub f64);
+
+impl Figure for Probability {
+    fn figure(&self) -> String {
+        if self.0 < 0.000_05 { "<.0001".to_string() } else { format!("{:.4}", self.0) }
+    }
+}
+
+/// A value of any unit, with four digits at least and three decimals at most.
+#[derive(Clone, Copy)]
+pub(crate) struct Reading(pub f64);
+
+impl Reading {
+    /// Without zeros that say nothing, for the ticks of an axis.
+    pub(crate) fn short(self) -> String {
+        let shown = self.figure();
+        if shown.contains('.') {
+            shown.trim_end_matches('0').trim_end_matches('.').to_string()
+        } else {
+            shown
+        }
+    }
+}
+
+impl Figure for Reading {
+    fn figure(&self) -> String {
+        let decimals = match self.0.abs() {
+            size if size >= 1000.0 => 0,
+            size if size >= 100.0 => 1,
+            size if size >= 10.0 => 2,
+            _ => 3,
+        };
+        grouped(self.0, decimals)
+    }
+}
+
+/// Seconds as a published table prints them: minutes:seconds, `45:50`.
+#[derive(Clone, Copy)]
+pub(crate) struct MinutesSeconds(pub f64);
+
+impl Figure for MinutesSeconds {
+    fn figure(&self) -> String {
+        let seconds = self.0.round().max(0.0) as u64;
+        format!("{}:{:02}", seconds / 60, seconds % 60)
+    }
+}
+
 /// A yes or a no.
 impl Figure for bool {
     fn figure(&self) -> String {
@@ -246,6 +373,19 @@ mod tests {
             (SparsePercent(Percent::of(3, 3)).figure(), "100.0"),
             (Throughput { bytes: 3 << 20, elapsed_ns: 2_000_000_000 }.figure(), "1.5"),
             (Some(Count(1000)).figure(), "1,000"),
+            (Change(0.377).figure(), "-62.3%"),
+            (Change(1.0043).figure(), "+0.43%"),
+            (Change(1.0).figure(), "0.0%"),
+            (Change(14.0).figure(), "+1,300.0%"),
+            (Ends { low: Some(0.36), high: None }.figure(), "[-64.0, ..]"),
+            (Share(0.02).figure(), "2%"),
+            (Share(0.0043).figure(), "0.43%"),
+            (Share(0.125).figure(), "12.5%"),
+            (Probability(0.000_976).figure(), "0.0010"),
+            (Probability(0.000_001).figure(), "<.0001"),
+            (Reading(0.8425).figure(), "0.843"),
+            (Reading(20.0).short(), "20"),
+            (MinutesSeconds(2750.0).figure(), "45:50"),
             (None::<Count>.figure(), ""),
         ];
         for (shown, expected) in shown {

@@ -18,10 +18,12 @@
 pub mod context;
 pub mod html;
 pub mod record;
+pub mod study;
 pub mod summary;
 pub mod text;
 pub mod validity;
 
+mod axis;
 mod format;
 mod profile;
 mod section;

@@ -1,4 +1,4 @@
-//! The I/O profile's axes and bands, the same for text and HTML.
+//! The axes and bands of I/O profiles, the same for text and HTML: of one run, or of two on the same axes.
 //!
 //! Axes are fixed by the context, so that two reports can be laid side by side;
 //! where it leaves them open, time ends with the run and the vertical axis with
@@ -6,6 +6,7 @@
 //! when that is near enough to be worth seeing.
 
 use crate::context::{IoDirection, ProfileSeries, ReportContext};
+use crate::study::context::{ProfilePair, RunProfile};
 use plumb_units::{Bytes, Nanos};
 
 /// The profile with its axes resolved.
@@ -75,6 +76,70 @@ impl Chart {
         });
         bytes.sum::<f64>() / Bytes::M as f64 / (to_s - from_s)
     }
+}
+
+/// The profiles of two runs on the same axes.
+#[derive(Debug, Clone)]
+pub(crate) struct PairChart {
+    /// The place of its data in the embedded context: the index of the claim.
+    pub claim: usize,
+    /// What is compared.
+    pub title: String,
+    /// The reference, then the treatment; both have the same series in the same order.
+    pub sides: [Side; 2],
+}
+
+/// One run of a pair.
+#[derive(Debug, Clone)]
+pub(crate) struct Side {
+    /// The arm and the number of the run.
+    pub name: String,
+    /// Its profile.
+    pub chart: Chart,
+}
+
+impl PairChart {
+    /// The chart of a pair; none when nothing was recorded over time.
+    pub(crate) fn of(claim: usize, title: String, pair: &ProfilePair) -> Option<PairChart> {
+        let runs = [&pair.reference, &pair.treatment];
+        let mut names: Vec<(&str, IoDirection)> = Vec::new();
+        let moving = |series: &&ProfileSeries| series.bytes.iter().any(|bytes| *bytes > 0);
+        for series in runs.iter().flat_map(|run| run.profile.series.iter().filter(moving)) {
+            if !names.iter().any(|(name, _)| *name == series.name) {
+                names.push((&series.name, series.direction));
+            }
+        }
+        if names.is_empty() || runs.iter().any(|run| run.profile.bucket_ns == 0) {
+            return None;
+        }
+        let peak = runs.iter().flat_map(|run| {
+            let bucket_s = Nanos(run.profile.bucket_ns).seconds();
+            run.profile.series.iter().map(move |series| peak_mb_per_s(series, bucket_s))
+        });
+        let y_max_mb_per_s = round_ceiling(peak.fold(0.0, f64::max), &AXIS_ENDS);
+        let x_max_s = runs.iter().map(|run| Nanos(run.elapsed_ns).seconds()).fold(0.0, f64::max);
+        let side = |run: &RunProfile| Side {
+            name: format!("{} (run {})", run.arm, run.run),
+            chart: Chart {
+                x_max_s: x_max_s.max(Nanos(run.profile.bucket_ns).seconds()),
+                y_max_mb_per_s,
+                bucket_s: Nanos(run.profile.bucket_ns).seconds(),
+                series: names.iter().map(|name| series_of(run, *name)).collect(),
+                bands: Vec::new(),
+            },
+        };
+        Some(PairChart { claim, title, sides: [side(&pair.reference), side(&pair.treatment)] })
+    }
+}
+
+/// A run's series of a name; an empty one when it has none.
+fn series_of(run: &RunProfile, (name, direction): (&str, IoDirection)) -> ProfileSeries {
+    let mut known = run.profile.series.iter();
+    known.find(|series| series.name == name).cloned().unwrap_or(ProfileSeries {
+        name: name.to_string(),
+        direction,
+        bytes: Vec::new(),
+    })
 }
 
 /// The largest bucket of a series, MB/s.

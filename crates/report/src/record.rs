@@ -6,6 +6,7 @@
 use crate::ReportContext;
 use crate::context::SCHEMA_VERSION;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use std::fmt;
 
 /// Why a record could not be read.
@@ -64,11 +65,16 @@ impl ReportContext {
     /// # Errors
     /// When it is no record, or one of another version.
     pub fn from_json(text: &str) -> Result<ReportContext, RecordError> {
-        let versioned: Versioned = serde_json::from_str(text).map_err(RecordError::Json)?;
-        if versioned.schema_version != SCHEMA_VERSION {
-            let found = versioned.schema_version;
-            return Err(RecordError::Version { found, expected: SCHEMA_VERSION });
-        }
-        serde_json::from_str(text).map_err(RecordError::Json)
+        read_version(text, SCHEMA_VERSION)
     }
+}
+
+/// Reads what carries a version, which must be the expected one.
+pub(crate) fn read_version<T: DeserializeOwned>(text: &str, expected: u32) -> Result<T, RecordError> {
+    let versioned: Versioned = serde_json::from_str(text).map_err(RecordError::Json)?;
+    let found = versioned.schema_version;
+    if found != expected {
+        return Err(RecordError::Version { found, expected });
+    }
+    serde_json::from_str(text).map_err(RecordError::Json)
 }

@@ -3,7 +3,8 @@
 //! A column has a title of one or more lines and says how its cells sit; a cell
 //! is its printed text, with what HTML may add to it: a share that becomes a
 //! bar behind the number, a tone that becomes a colour. Text ignores both, so
-//! nothing may be said by them alone.
+//! nothing may be said by them alone. A column may have an axis on which its cells
+//! draw an interval or a bar; text sets these in characters.
 
 use crate::format::Figure;
 
@@ -16,6 +17,51 @@ pub(crate) enum Seat {
     Wrapped(usize),
     /// Right, on one line.
     Number,
+    /// Drawn on the column's axis; so many characters wide in text.
+    Drawn(usize),
+}
+
+/// The axis of a column whose cells are drawn; positions are 0 at its left end and 1 at its right.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Axis {
+    /// Positions and what they stand for, from left to right, apart enough for their labels.
+    pub ticks: Vec<(f64, String)>,
+    /// Where nothing happens: a line through all rows.
+    pub line: Option<f64>,
+}
+
+/// What a cell draws on its column's axis.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Drawing {
+    /// An estimate within its interval; an end that lies off the axis is open.
+    Interval {
+        /// The lower end; none lies off the axis.
+        low: Option<f64>,
+        /// The estimate.
+        at: f64,
+        /// The upper end; none lies off the axis.
+        high: Option<f64>,
+    },
+    /// A bar between two positions.
+    Bar {
+        /// Where it starts.
+        from: f64,
+        /// Where it ends.
+        to: f64,
+        /// What it stands for.
+        kind: BarKind,
+    },
+}
+
+/// What a bar stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BarKind {
+    /// A whole.
+    Total,
+    /// What adds to it.
+    More,
+    /// What takes from it.
+    Less,
 }
 
 /// A column.
@@ -25,22 +71,29 @@ pub(crate) struct Column {
     pub title: String,
     /// How its cells sit.
     pub seat: Seat,
+    /// The axis, when its cells are drawn.
+    pub axis: Option<Axis>,
 }
 
 impl Column {
     /// Names and other words.
     pub(crate) fn text(title: impl Into<String>) -> Column {
-        Column { title: title.into(), seat: Seat::Text }
+        Column { title: title.into(), seat: Seat::Text, axis: None }
     }
 
     /// Sentences and paths.
     pub(crate) fn wrapped(title: impl Into<String>, width: usize) -> Column {
-        Column { title: title.into(), seat: Seat::Wrapped(width) }
+        Column { title: title.into(), seat: Seat::Wrapped(width), axis: None }
     }
 
     /// Figures.
     pub(crate) fn number(title: impl Into<String>) -> Column {
-        Column { title: title.into(), seat: Seat::Number }
+        Column { title: title.into(), seat: Seat::Number, axis: None }
+    }
+
+    /// Drawings on an axis, in text so many characters wide.
+    pub(crate) fn drawn(title: impl Into<String>, width: usize, axis: Axis) -> Column {
+        Column { title: title.into(), seat: Seat::Drawn(width), axis: Some(axis) }
     }
 }
 
@@ -67,9 +120,16 @@ pub(crate) struct Cell {
     pub share: Option<f64>,
     /// Its colour.
     pub tone: Tone,
+    /// What it draws, in a column that has an axis.
+    pub drawing: Option<Drawing>,
 }
 
 impl Cell {
+    /// A drawing; none draws nothing but the axis' line.
+    pub(crate) fn drawn(drawing: Option<Drawing>) -> Cell {
+        Cell { drawing, ..Cell::default() }
+    }
+
     /// A printed quantity.
     pub(crate) fn of(figure: impl Figure) -> Cell {
         Cell::from(figure.figure())

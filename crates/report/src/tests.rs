@@ -5,7 +5,7 @@ use crate::fixture::{empty, large_sort};
 use crate::section::sections;
 use crate::{RecordError, ReportContext, RunState, html, summary, text};
 
-mod browser;
+pub(crate) mod browser;
 
 /// A context whose texts hold whatever markup would break on.
 fn hostile() -> ReportContext {
@@ -36,7 +36,7 @@ fn invalid() -> ReportContext {
 fn text_sections_read_like_an_awr_report() {
     let context = large_sort();
     for section in sections(&context) {
-        let lines = text::render_section(&section, &context);
+        let lines = text::render_section(&section, &text::Page::of_run(&context));
         let lines = lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>();
         insta::assert_snapshot!(format!("text_{}", section.id), lines.join("\n"));
     }
@@ -145,7 +145,7 @@ fn a_rate_above_a_fixed_axis_is_cut_and_marked() {
     context.io_profile.y_max_mb_per_s = Some(100.0);
     context.io_profile.x_max_s = Some(60.0);
     let section = sections(&context).into_iter().find(|section| section.id == "io-profile");
-    let lines = text::render_section(&section.unwrap(), &context);
+    let lines = text::render_section(&section.unwrap(), &text::Page::of_run(&context));
     insta::assert_snapshot!(lines[..33].join("\n"));
 }
 #[test]

@@ -5,9 +5,11 @@
 //! nobody looked at the result.
 
 use crate::context::{Held, ReportContext};
+use serde::{Deserialize, Serialize};
 
 /// The state that heads every report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum RunState {
     /// Nothing failed, and the result was checked.
     Valid,

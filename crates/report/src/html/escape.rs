@@ -1,7 +1,7 @@
 //! Text that may hold anything, made safe for the place where it stands.
 
 /// For element content and quoted attributes.
-pub(super) fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {

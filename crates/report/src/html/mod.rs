@@ -9,26 +9,38 @@
 //! shown in characters.
 
 mod escape;
+mod order;
+mod pair;
+mod strip;
 mod table;
 
 use crate::ReportContext;
 use crate::profile::Chart;
-use crate::section::{self, Block, Section, Setting};
+use crate::section::{self, Block, Headline, Section, Setting};
 use crate::text;
 use crate::validity::RunState;
-use escape::{escape, json_in_script};
+use escape::json_in_script;
+use serde::Serialize;
+
+pub(crate) use escape::escape;
 
 const UPLOT_SCRIPT: &str = include_str!("../../assets/uPlot.iife.min.js");
 const UPLOT_STYLE: &str = include_str!("../../assets/uPlot.min.css");
 const REPORT_STYLE: &str = include_str!("../../assets/report.css");
+/// Drawings, the order of runs, pairs of profiles.
+const STUDY_STYLE: &str = include_str!("../../assets/study.css");
 const ERRORS_SCRIPT: &str = include_str!("../../assets/errors.js");
 const PLOT_SCRIPT: &str = include_str!("../../assets/plot.js");
 
 /// The whole file.
 #[must_use]
 pub fn render(context: &ReportContext) -> String {
-    let title = escape(&context.header.title);
-    let body = body(context);
+    document(&context.header.title, &body(context), context, PLOT_SCRIPT)
+}
+
+/// A page: its title, what it shows, the context it was made from, and the script that plots it.
+pub(crate) fn document(title: &str, body: &str, context: &impl Serialize, plot_script: &str) -> String {
+    let title = escape(title);
     // Without its JSON the page still shows every table, and the plot's failure to read it is recorded.
     let json = serde_json::to_string(context).unwrap_or_else(|_| "null".to_string());
     let json = json_in_script(&json);
@@ -39,22 +51,27 @@ pub fn render(context: &ReportContext) -> String {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n\
          <script>{ERRORS_SCRIPT}</script>\n<style>{UPLOT_STYLE}</style>\n\
-         <style>{REPORT_STYLE}</style>\n</head>\n<body>\n{body}\
+         <style>{REPORT_STYLE}{STUDY_STYLE}</style>\n</head>\n<body>\n{body}\
          <script type=\"application/json\" id=\"context\">{json}</script>\n\
-         <script>{UPLOT_SCRIPT}</script>\n<script>{PLOT_SCRIPT}</script>\n</body>\n</html>\n"
+         <script>{UPLOT_SCRIPT}</script>\n<script>{plot_script}</script>\n</body>\n</html>\n"
     )
 }
 
 /// What the page shows, without styles and scripts.
 pub(crate) fn body(context: &ReportContext) -> String {
     let sections = section::sections(context);
-    let mut html = contents(&sections);
+    page(&masthead(context), &sections, &footer(context))
+}
+
+/// Contents, masthead, sections and footer.
+pub(crate) fn page(masthead: &str, sections: &[Section], footer: &str) -> String {
+    let mut html = contents(sections);
     html.push_str("<main>\n");
-    html.push_str(&masthead(context));
-    for section in &sections {
+    html.push_str(masthead);
+    for section in sections {
         html.push_str(&render_section(section));
     }
-    html.push_str(&footer(context));
+    html.push_str(footer);
     html.push_str("</main>\n");
     html
 }
@@ -87,8 +104,15 @@ fn masthead(context: &ReportContext) -> String {
         let reasons = validity.reasons.iter().map(|reason| format!("<li>{}</li>", escape(reason)));
         html.push_str(&format!("\n<ul>{}</ul>", reasons.collect::<String>()));
     }
-    html.push_str("</div>\n<dl class=\"headline\">\n");
-    for figure in section::headline(context) {
+    html.push_str("</div>\n");
+    html.push_str(&headline(&section::headline(context)));
+    html + "</header>\n"
+}
+
+/// The figures to read first.
+pub(crate) fn headline(figures: &[Headline]) -> String {
+    let mut html = "<dl class=\"headline\">\n".to_string();
+    for figure in figures {
         html.push_str(&format!(
             "<div><dt>{}</dt><dd>{}</dd><dd class=\"aside\">{}</dd></div>\n",
             figure.name,
@@ -96,7 +120,7 @@ fn masthead(context: &ReportContext) -> String {
             escape(&figure.aside)
         ));
     }
-    html + "</dl>\n</header>\n"
+    html + "</dl>\n"
 }
 
 /// One section.
@@ -119,6 +143,8 @@ pub(crate) fn render_section(section: &Section) -> String {
             Block::Table(table) => table::table(table),
             Block::Facts(facts) => table::facts(facts),
             Block::Profile(chart) => plot(chart),
+            Block::Pair(pair) => pair::figure(pair),
+            Block::Order(plot) => order::figure(plot),
         });
     }
     html + "</section>\n"

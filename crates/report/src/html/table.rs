@@ -1,6 +1,7 @@
 //! Tables and facts as HTML tables, each in a container that scrolls.
 
 use super::escape::escape;
+use super::strip;
 use crate::section::NO_DATA;
 use crate::table::{Cell, Column, Facts, Row, RowKind, Seat, Table, Tone};
 
@@ -12,6 +13,7 @@ pub(super) fn table(table: &Table) -> String {
     }
     let header = table.columns.iter().map(|column| {
         let title = column.title.lines().map(escape).collect::<Vec<_>>().join("<br>");
+        let title = title + &column.axis.as_ref().map(strip::axis).unwrap_or_default();
         format!("<th scope=\"col\"{}>{title}</th>", class(&[seat(column)]))
     });
     let mut html = format!(
@@ -60,7 +62,11 @@ fn row(row: &Row, columns: &[Column]) -> String {
     let cells = row.cells.iter().zip(columns).map(|(cell, column)| {
         let bar = if cell.share.is_some() { "bar" } else { "" };
         let class = class(&[seat(column), tone(cell), bar]);
-        format!("<td{class}{}>{}</td>", share(cell), escape(&cell.text))
+        let content = match &column.axis {
+            Some(axis) => strip::drawing(cell.drawing, Some(axis)),
+            None => escape(&cell.text),
+        };
+        format!("<td{class}{}>{content}</td>", share(cell))
     });
     format!("<tr{}>{}</tr>\n", class(&[kind]), cells.collect::<String>())
 }
@@ -74,6 +80,7 @@ fn seat(column: &Column) -> &'static str {
         Seat::Text => "",
         Seat::Wrapped(_) => "wrapped",
         Seat::Number => "number",
+        Seat::Drawn(_) => "drawn",
     }
 }
 

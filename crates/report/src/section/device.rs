@@ -6,10 +6,10 @@ use crate::context::{Calibration, Device, DirectIo, IoUring, LimitShare};
 use crate::format::{Duration, Figure, Megabytes, Percent};
 use crate::table::{Cell, Column, Facts, Table, Tone};
 
-/// The devices under the paths that the run used.
-pub(super) fn devices(context: &ReportContext) -> Section {
+/// The devices under the paths that the work used.
+pub(super) fn devices(devices: &[Device]) -> Section {
     let section = Section::front("device", "What Lies Under the Path");
-    context.devices.iter().fold(section, |section, device| section.facts(facts(device)))
+    devices.iter().fold(section, |section, device| section.facts(facts(device)))
 }
 
 fn facts(device: &Device) -> Facts {
@@ -89,11 +89,20 @@ fn io_uring(io_uring: &IoUring) -> Cell {
 
 /// The device's limits and what the run reached of them.
 pub(super) fn calibration(context: &ReportContext) -> Option<Section> {
-    let calibration = context.calibration.as_ref()?;
-    let section = Section::front("calibration", "I/O Calibration")
-        .note("measured in this run, on the path below; MB is 2^20 bytes")
-        .facts(limits(calibration));
-    Some(if calibration.shares.is_empty() { section } else { section.table(shares(&calibration.shares)) })
+    let note = "measured in this run, on the path below; MB is 2^20 bytes";
+    context.calibration.as_ref().map(|calibration| calibration_noted(calibration, note))
+}
+
+fn calibration_noted(calibration: &Calibration, note: &str) -> Section {
+    let section = Section::front("calibration", "I/O Calibration").note(note).facts(limits(calibration));
+    if calibration.shares.is_empty() { section } else { section.table(shares(&calibration.shares)) }
+}
+
+/// What lies under the paths of many runs, and its limits.
+pub(crate) fn devices_of(found: &[Device], calibration: Option<&Calibration>) -> Vec<Section> {
+    let note = "of the path below; MB is 2^20 bytes";
+    let calibration = calibration.map(|calibration| calibration_noted(calibration, note));
+    std::iter::once(devices(found)).chain(calibration).collect()
 }
 
 fn limits(calibration: &Calibration) -> Facts {

@@ -8,8 +8,9 @@
 //! without its limit, and the verification with the receipts, since no time
 //! means anything without them.
 //!
-//! A section is notes and blocks; a block is a table, a list of facts or the
-//! I/O profile. How these look is the renderers' business.
+//! A section is notes and blocks; a block is a table, a list of facts or a
+//! chart. How these look is the renderers' business. The reports of studies and of
+//! comparisons declare sections of the same kind (`study/section`, `compare/section`).
 
 mod activity;
 mod device;
@@ -23,13 +24,16 @@ mod settings;
 mod sort;
 mod time;
 
-pub(crate) use device::in_one_line as device_line;
+pub(crate) use device::{devices_of, in_one_line as device_line};
 pub(crate) use events::top_events;
-pub(crate) use head::{Masthead, headline, masthead};
+pub(crate) use head::{Headline, Masthead, headline, masthead};
+pub(crate) use result::findings_table;
+pub(crate) use settings::settings as settings_section;
 pub(crate) use time::unaccounted;
 
 use crate::ReportContext;
-use crate::profile::Chart;
+use crate::profile::{Chart, PairChart};
+use crate::study::OrderPlot;
 use crate::table::{Facts, Table};
 
 /// What stands in place of a table without rows.
@@ -53,6 +57,10 @@ pub(crate) enum Block {
     Facts(Facts),
     /// The I/O profile.
     Profile(Chart),
+    /// The I/O profiles of two runs on the same axes.
+    Pair(PairChart),
+    /// Every run of a study in order of execution.
+    Order(OrderPlot),
 }
 
 /// A section.
@@ -71,26 +79,26 @@ pub(crate) struct Section {
 }
 
 impl Section {
-    fn front(id: &'static str, title: impl Into<String>) -> Section {
+    pub(crate) fn front(id: &'static str, title: impl Into<String>) -> Section {
         let title = title.into();
         Section { id, title, setting: Setting::Front, notes: Vec::new(), blocks: Vec::new() }
     }
 
-    fn detail(id: &'static str, title: impl Into<String>) -> Section {
+    pub(crate) fn detail(id: &'static str, title: impl Into<String>) -> Section {
         Section { setting: Setting::Detail, ..Section::front(id, title) }
     }
 
-    fn note(mut self, note: impl Into<String>) -> Section {
+    pub(crate) fn note(mut self, note: impl Into<String>) -> Section {
         self.notes.push(note.into());
         self
     }
 
-    fn table(mut self, table: Table) -> Section {
+    pub(crate) fn table(mut self, table: Table) -> Section {
         self.blocks.push(Block::Table(table));
         self
     }
 
-    fn facts(mut self, facts: Facts) -> Section {
+    pub(crate) fn facts(mut self, facts: Facts) -> Section {
         self.blocks.push(Block::Facts(facts));
         self
     }
@@ -99,7 +107,7 @@ impl Section {
 /// All sections of a report.
 pub(crate) fn sections(context: &ReportContext) -> Vec<Section> {
     let mut sections = vec![head::run(context)];
-    sections.push(device::devices(context));
+    sections.push(device::devices(&context.devices));
     sections.extend(device::calibration(context));
     sections.push(result::verification(context));
     sections.push(result::receipts(context));
@@ -118,6 +126,6 @@ pub(crate) fn sections(context: &ReportContext) -> Vec<Section> {
     sections.push(io::functions(context));
     sections.push(io::files(context));
     sections.extend(sort::sort(context));
-    sections.push(settings::settings(context));
+    sections.push(settings::settings(&context.settings, "init.ora Parameters", settings::DESCRIPTION_WIDTH));
     sections
 }

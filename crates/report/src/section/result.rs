@@ -2,7 +2,7 @@
 
 use super::Section;
 use crate::ReportContext;
-use crate::context::Held;
+use crate::context::{Finding, Held};
 use crate::format::Seconds;
 use crate::table::{Cell, Column, Table, Tone};
 
@@ -57,13 +57,18 @@ pub(super) fn findings(context: &ReportContext) -> Option<Section> {
     if context.findings.is_empty() {
         return None;
     }
+    Some(Section::front("findings", "Findings").table(findings_table(&context.findings, [38, 44, 42])))
+}
+
+/// Findings with their evidence and advice, these columns so wide.
+pub(crate) fn findings_table(findings: &[Finding], widths: [usize; 3]) -> Table {
     let mut table = Table::new(vec![
         Column::number("#"),
-        Column::wrapped("Finding", 38),
-        Column::wrapped("Evidence", 44),
-        Column::wrapped("Advice", 42),
+        Column::wrapped("Finding", widths[0]),
+        Column::wrapped("Evidence", widths[1]),
+        Column::wrapped("Advice", widths[2]),
     ]);
-    for (index, finding) in context.findings.iter().enumerate() {
+    for (index, finding) in findings.iter().enumerate() {
         table.row(vec![
             Cell::from((index + 1).to_string()),
             Cell::from(&finding.what),
@@ -71,5 +76,5 @@ pub(super) fn findings(context: &ReportContext) -> Option<Section> {
             Cell::from(&finding.advice),
         ]);
     }
-    Some(Section::front("findings", "Findings").table(table))
+    table
 }

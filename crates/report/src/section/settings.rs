@@ -1,18 +1,21 @@
 //! The settings as the run had them, those that someone chose first.
 
 use super::Section;
-use crate::ReportContext;
+use crate::context::Setting;
 use crate::table::{Cell, Column, RowKind, Table};
 
+/// How wide descriptions are in a run's report.
+pub(super) const DESCRIPTION_WIDTH: usize = 50;
+
 /// Every setting; defaults after those that were set.
-pub(super) fn settings(context: &ReportContext) -> Section {
+pub(crate) fn settings(settings: &[Setting], title: &str, description_width: usize) -> Section {
     let mut table = Table::new(vec![
         Column::text("Parameter Name"),
         Column::wrapped("Value", 24),
         Column::wrapped("Set by", 20),
-        Column::wrapped("Description", 50),
+        Column::wrapped("Description", description_width),
     ]);
-    let mut settings = context.settings.iter().collect::<Vec<_>>();
+    let mut settings = settings.iter().collect::<Vec<_>>();
     // Stable: each half keeps the order in which the settings were given.
     settings.sort_by_key(|setting| setting.is_default);
     for setting in settings {
@@ -28,7 +31,5 @@ pub(super) fn settings(context: &ReportContext) -> Section {
         ];
         table.push(kind, cells);
     }
-    Section::detail("settings", "init.ora Parameters")
-        .note("those that were set first, then the defaults")
-        .table(table)
+    Section::detail("settings", title).note("those that were set first, then the defaults").table(table)
 }

@@ -1,17 +1,17 @@
 //! The page in a real browser: uPlot draws, and no script fails.
 //!
 //! Skipped, and said so, where there is none; `PLUMB_REQUIRE_BROWSER=1` makes
-//! its absence a failure.
+//! its absence a failure. `PLUMB_PAGES=DIR` keeps the pages there, to be looked at.
 
 use super::hostile;
 use crate::fixture::{empty, large_sort};
-use crate::{ReportContext, html};
+use crate::html;
 use std::path::PathBuf;
 use std::process::Command;
 
-const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+pub(crate) const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
-fn browser() -> Option<PathBuf> {
+pub(crate) fn browser() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let folders = std::env::split_paths(&path).collect::<Vec<_>>();
     let candidates = NAMES.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
@@ -22,10 +22,14 @@ fn browser() -> Option<PathBuf> {
 }
 
 /// The document after its scripts ran.
-fn dom(browser: &PathBuf, context: &ReportContext) -> String {
+pub(crate) fn dom(browser: &PathBuf, name: &str, html: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("report.html");
-    std::fs::write(&page, html::render(context)).unwrap();
+    std::fs::write(&page, html).unwrap();
+    if let Some(kept) = std::env::var_os("PLUMB_PAGES") {
+        std::fs::create_dir_all(&kept).unwrap();
+        std::fs::write(PathBuf::from(kept).join(name), html).unwrap();
+    }
     let output = Command::new(browser)
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"])
         .args(["--no-first-run", "--disable-background-networking", "--disable-component-update"])
@@ -45,13 +49,13 @@ fn a_browser_draws_the_profile_and_no_script_fails() {
         println!("skipped: no {NAMES:?} in PATH");
         return;
     };
-    for context in [large_sort(), hostile()] {
-        let dom = dom(&browser, &context);
+    for (name, context) in [("run.html", large_sort()), ("run-hostile.html", hostile())] {
+        let dom = dom(&browser, name, &html::render(&context));
         assert!(dom.contains("data-plot=\"drawn\""), "the plot was not drawn");
         assert!(dom.contains("<canvas"), "there is no canvas");
         assert!(!dom.contains("data-errors="), "a script failed: {}", &dom[..400]);
     }
-    let dom = dom(&browser, &empty());
+    let dom = dom(&browser, "run-empty.html", &html::render(&empty()));
     assert!(!dom.contains("<canvas"), "nothing was recorded, and something is drawn");
     assert!(!dom.contains("data-errors="), "a script failed: {}", &dom[..400]);
 }

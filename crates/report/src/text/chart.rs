@@ -5,13 +5,15 @@
 //! of a line, `:` two thirds, `#` all of it. What rises above a fixed axis ends
 //! in `^`. Below the panels stand the seconds and the phases.
 
-use super::WIDTH;
+use super::{WIDTH, wrap};
 use crate::context::ProfileSeries;
 use crate::format::{Decimal, Figure, Size, grouped};
-use crate::profile::{Band, Chart, peak_mb_per_s, tick_step};
+use crate::profile::{Band, Chart, PairChart, peak_mb_per_s, tick_step};
 
 const COLUMNS: usize = 100;
 const LINES: usize = 5;
+/// Lines of a panel that has a sibling to be compared with.
+const PAIR_LINES: usize = 3;
 /// The longest name of a phase: one that starts at the axis' end still fits the page.
 const NAME_MAX: usize = WIDTH - GUTTER - COLUMNS - 1;
 /// Characters left of the axis.
@@ -21,27 +23,43 @@ const GUTTER: usize = 9;
 pub(crate) fn lines(chart: &Chart) -> Vec<String> {
     let mut lines = Vec::new();
     for series in &chart.series {
-        lines.extend(panel(chart, series));
+        lines.extend(panel(chart, series, &series.name, LINES));
     }
-    lines.push(seconds(chart));
+    lines.push(seconds(chart, WIDTH));
     lines.extend(phases(chart));
     lines
 }
 
-fn panel(chart: &Chart, series: &ProfileSeries) -> Vec<String> {
+/// The lines of two profiles: stream by stream, the reference above the treatment.
+pub(crate) fn pair_lines(pair: &PairChart) -> Vec<String> {
+    let [reference, treatment] = &pair.sides;
+    let mut lines = wrap(&pair.title, GUTTER + 1 + COLUMNS);
+    for (before, after) in reference.chart.series.iter().zip(&treatment.chart.series) {
+        for (side, series) in [(reference, before), (treatment, after)] {
+            let caption = format!("{}: {}", series.name, side.name);
+            lines.extend(panel(&side.chart, series, &caption, PAIR_LINES));
+        }
+    }
+    lines.push(seconds(&reference.chart, GUTTER + 1 + COLUMNS));
+    lines
+}
+
+fn panel(chart: &Chart, series: &ProfileSeries, caption: &str, height: usize) -> Vec<String> {
     let total = Size(series.bytes.iter().sum()).figure();
     let peak = Decimal(peak_mb_per_s(series, chart.bucket_s)).figure();
-    let mut lines = vec![format!("{:GUTTER$} {}  {total}, peak {peak} MB/s", "", series.name)];
+    let figures = format!("  {total}, peak {peak} MB/s");
+    let caption = caption.chars().take(COLUMNS - figures.chars().count()).collect::<String>();
+    let mut lines = vec![format!("{:GUTTER$} {caption}{figures}", "")];
     let column_s = chart.x_max_s / COLUMNS as f64;
     let heights = (0..COLUMNS).map(|column| {
         let from_s = column as f64 * column_s;
         let rate = chart.rate_mb_per_s(series, from_s, from_s + column_s);
-        rate / chart.y_max_mb_per_s * LINES as f64
+        rate / chart.y_max_mb_per_s * height as f64
     });
     let heights = heights.collect::<Vec<_>>();
-    for line in (0..LINES).rev() {
-        let label = if line == LINES - 1 { axis_end(chart.y_max_mb_per_s) } else { String::new() };
-        let marks = heights.iter().map(|height| mark(*height, line)).collect::<String>();
+    for line in (0..height).rev() {
+        let label = if line == height - 1 { axis_end(chart.y_max_mb_per_s) } else { String::new() };
+        let marks = heights.iter().map(|filled| mark(*filled, line, height)).collect::<String>();
         lines.push(format!("{label:>GUTTER$}|{marks}"));
     }
     lines.push(format!("{:>GUTTER$}+{}", "0", ruler(chart)));
@@ -54,10 +72,10 @@ fn axis_end(value: f64) -> String {
 }
 
 /// What a column of some height shows on a line, the lowest being 0.
-fn mark(height: f64, line: usize) -> char {
+fn mark(height: f64, line: usize, lines: usize) -> char {
     let filled = height - line as f64;
     match filled {
-        filled if line == LINES - 1 && filled > 1.001 => '^',
+        filled if line == lines - 1 && filled > 1.001 => '^',
         filled if filled > 5.0 / 6.0 => '#',
         filled if filled > 0.5 => ':',
         // A stream that moves at all is seen to move.
@@ -87,15 +105,16 @@ fn ruler(chart: &Chart) -> String {
     (1..=COLUMNS).map(mark).collect()
 }
 
-fn seconds(chart: &Chart) -> String {
+/// The names of the ticks, in a line of at most so many characters.
+fn seconds(chart: &Chart, width: usize) -> String {
     let decimals = if tick_step(chart.x_max_s) < 1.0 { 1 } else { 0 };
     let mut line = " ".repeat(GUTTER);
     for (column, at_s) in ticks(chart) {
         let label = grouped(at_s, decimals);
-        let start = (GUTTER + column).max(line.len());
+        let start = (GUTTER + column).min(width - label.len()).max(line.len());
         line = format!("{line:<start$}{label}");
     }
-    line + " s"
+    if line.len() + 2 <= width { line + " s" } else { line }
 }
 
 /// The phases below the time axis; one that overlaps another starts a new line.

@@ -1,12 +1,14 @@
 //! A table under a dashed ruler, its columns as wide as what stands in them.
 
+use super::strip;
 use super::wrap::wrap;
 use crate::section::NO_DATA;
 use crate::table::{Column, Row, RowKind, Seat, Table};
 
-/// The table's lines.
-pub(super) fn lines(table: &Table) -> Vec<String> {
-    let mut lines = Vec::from_iter(table.caption.clone());
+/// The table's lines; its caption in lines of at most so many characters.
+pub(super) fn lines(table: &Table, page_width: usize) -> Vec<String> {
+    let caption = table.caption.as_deref().map(|caption| wrap(caption, page_width));
+    let mut lines = caption.unwrap_or_default();
     if table.rows.is_empty() {
         lines.push(NO_DATA.to_string());
         return lines;
@@ -36,6 +38,7 @@ fn broken(row: &Row, columns: &[Column]) -> Vec<Vec<String>> {
     let broken = cells.map(|(cell, column)| match column.seat {
         Seat::Wrapped(width) => wrap(&cell.text, width),
         Seat::Text | Seat::Number => vec![cell.text.clone()],
+        Seat::Drawn(width) => vec![strip::drawing(cell.drawing, column.axis.as_ref(), width)],
     });
     broken.collect()
 }
@@ -44,7 +47,7 @@ fn widths(columns: &[Column], rows: &[Vec<Vec<String>>]) -> Vec<usize> {
     let width = |(index, column): (usize, &Column)| {
         let cells = rows.iter().filter_map(|row| row.get(index)).flatten();
         let cells = cells.map(|line| line.chars().count());
-        let titles = column.title.lines().map(|line| line.chars().count());
+        let titles = titles(column).into_iter().map(|line| line.chars().count());
         cells.chain(titles).max().unwrap_or(0)
     };
     columns.iter().enumerate().map(width).collect()
@@ -52,21 +55,31 @@ fn widths(columns: &[Column], rows: &[Vec<Vec<String>>]) -> Vec<usize> {
 
 /// The titles' lines, the last ones next to the ruler.
 fn header(columns: &[Column], widths: &[usize]) -> Vec<String> {
-    let height = columns.iter().map(|column| column.title.lines().count()).max().unwrap_or(0);
+    let titles = columns.iter().map(titles).collect::<Vec<_>>();
+    let height = titles.iter().map(Vec::len).max().unwrap_or(0);
     let line = |index: usize| {
-        let texts = columns.iter().map(|column| {
-            let skipped = height - column.title.lines().count();
-            index.checked_sub(skipped).and_then(|at| column.title.lines().nth(at)).unwrap_or("")
+        let texts = titles.iter().map(|lines| {
+            let skipped = height - lines.len();
+            index.checked_sub(skipped).and_then(|at| lines.get(at)).map_or("", String::as_str)
         });
         set(texts, columns, widths)
     };
     (0..height).map(line).collect()
 }
 
+/// A title's lines; those of an axis end with its ticks.
+fn titles(column: &Column) -> Vec<String> {
+    let mut lines = column.title.lines().map(str::to_string).collect::<Vec<_>>();
+    if let (Some(axis), Seat::Drawn(width)) = (&column.axis, column.seat) {
+        lines.push(strip::ticks(axis, width));
+    }
+    lines
+}
+
 fn set<'a>(texts: impl Iterator<Item = &'a str>, columns: &[Column], widths: &[usize]) -> String {
     let cells = texts.zip(columns).zip(widths).map(|((text, column), width)| match column.seat {
         Seat::Number => format!("{text:>width$}"),
-        Seat::Text | Seat::Wrapped(_) => format!("{text:<width$}"),
+        Seat::Text | Seat::Wrapped(_) | Seat::Drawn(_) => format!("{text:<width$}"),
     });
     cells.collect::<Vec<_>>().join(" ")
 }

@@ -1,0 +1,206 @@
+//! Axes for drawings: where a value lies between 0 and 1, and which values are named.
+//!
+//! Ratios and times are laid out by their logarithm: twice and half are then equally far from no
+//! effect, and equal ratios equally far from each other. Sums (a difference and its parts) are
+//! laid out linearly, since only there lengths add up.
+
+use crate::format::{Change, Figure, Reading};
+use crate::profile::tick_step;
+use crate::study::context::Effect;
+use crate::table::Axis;
+
+/// A logarithmic axis.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct LogAxis {
+    low: f64,
+    high: f64,
+}
+
+/// Least room between two ticks, as a share of the axis.
+const TICK_ROOM: f64 = 0.13;
+/// The narrowest axis of effects reaches this far to either side of no effect.
+const EFFECT_MIN: f64 = 0.02;
+/// An interval may widen the axis to this many times the distance of the estimates, on the logarithm.
+const INTERVAL_SHARE: f64 = 1.0;
+
+impl LogAxis {
+    /// Around the values, with a little room; around 1 when there are none above 0.
+    pub(crate) fn around(values: impl IntoIterator<Item = f64>) -> LogAxis {
+        let logs = values.into_iter().filter(|value| *value > 0.0 && value.is_finite()).map(f64::ln);
+        let (low, high) =
+            logs.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), log| (low.min(log), high.max(log)));
+        let (low, high) = if low <= high { (low, high) } else { (0.0, 0.0) };
+        let room = (0.06 * (high - low)).max(0.005);
+        LogAxis { low: (low - room).exp(), high: (high + room).exp() }
+    }
+
+    /// Around no effect, all estimates, and their intervals as long as these do not dwarf the estimates.
+    pub(crate) fn of_effects<'a>(effects: impl Iterator<Item = &'a Effect> + Clone) -> LogAxis {
+        let usable = |ratio: f64| (ratio > 0.0 && ratio.is_finite()).then(|| ratio.ln());
+        let estimates = effects.clone().filter_map(|effect| usable(effect.ratio));
+        let floor = (1.0 + EFFECT_MIN).ln();
+        let (least, most) =
+            estimates.fold((-floor, floor), |(least, most), log| (least.min(log), most.max(log)));
+        let reach = INTERVAL_SHARE * (most - least);
+        let ends = effects.flat_map(|effect| [effect.low, effect.high]).flatten().filter_map(usable);
+        let (low, high) = ends.fold((least, most), |(low, high), log| {
+            (low.min(log.max(least - reach)), high.max(log.min(most + reach)))
+        });
+        LogAxis::around([low.exp(), high.exp()])
+    }
+
+    /// The position of a value, 0 to 1.
+    pub(crate) fn position(self, value: f64) -> f64 {
+        if value <= 0.0 {
+            return 0.0;
+        }
+        ((value / self.low).ln() / (self.high / self.low).ln()).clamp(0.0, 1.0)
+    }
+
+    /// The position of an interval's end; none when it lies off the axis.
+    pub(crate) fn end(self, end: Option<f64>) -> Option<f64> {
+        end.filter(|end| (self.low..=self.high).contains(end)).map(|end| self.position(end))
+    }
+
+    /// The axis of a column of effects: ticks in per cent of change, the line at none.
+    pub(crate) fn effects(self) -> Axis {
+        let ratios = round_values(self.low, self.high, |step| 1.0 + step);
+        let ticks = self.thinned(&ratios, 1.0, |ratio| {
+            if (ratio - 1.0).abs() < 1e-9 { "0".to_string() } else { whole(Change(ratio).figure()) }
+        });
+        Axis { ticks, line: Some(self.position(1.0)) }
+    }
+
+    /// Positions and names of round values.
+    pub(crate) fn values(self) -> Vec<(f64, String)> {
+        let values = round_values(self.low, self.high, |step| step);
+        let middle = values.get(values.len() / 2).copied().unwrap_or(1.0);
+        self.thinned(&values, middle, |value| Reading(value).short())
+    }
+
+    /// The ticks that have room, going outwards from one.
+    fn thinned(self, values: &[f64], from: f64, name: impl Fn(f64) -> String) -> Vec<(f64, String)> {
+        let mut kept: Vec<f64> = Vec::new();
+        let (mut lower, mut upper): (Vec<f64>, Vec<f64>) =
+            values.iter().copied().partition(|value| *value < from);
+        lower.reverse();
+        for side in [&mut upper, &mut lower] {
+            for value in side.drain(..) {
+                let at = self.position(value);
+                if kept.iter().all(|other| (self.position(*other) - at).abs() >= TICK_ROOM) {
+                    kept.push(value);
+                }
+            }
+        }
+        kept.sort_by(f64::total_cmp);
+        kept.into_iter().map(|value| (self.position(value), name(value))).collect()
+    }
+}
+
+/// Round values between two bounds: steps of one size where they lie close, 1-2-5 where they do not.
+/// `of` turns a multiple of the step into a value and is strictly rising.
+fn round_values(low: f64, high: f64, of: impl Fn(f64) -> f64) -> Vec<f64> {
+    if high / low >= 4.0 {
+        let powers = (low.log10().floor() as i32)..=(high.log10().ceil() as i32);
+        let digits = powers.flat_map(|power| [1.0, 2.0, 5.0].map(|digit: f64| digit * 10f64.powi(power)));
+        return digits.filter(|value| (low..=high).contains(value)).collect();
+    }
+    let step = tick_step((high - low) * 2.0);
+    let zero = of(0.0);
+    let first = ((low - zero) / step).ceil() as i64;
+    let last = ((high - zero) / step).floor() as i64;
+    (first..=last).map(|index| of(index as f64 * step)).collect()
+}
+
+/// `-50.0%` as `-50%`.
+fn whole(percent: String) -> String {
+    percent.replace(".0%", "%")
+}
+
+/// A linear axis from a value to another.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct LinearAxis {
+    low: f64,
+    high: f64,
+}
+
+impl LinearAxis {
+    /// Over the values; from 0, unless they all lie so close together that nothing would be seen.
+    pub(crate) fn over(values: &[f64]) -> LinearAxis {
+        let high = values.iter().copied().fold(0.0, f64::max);
+        let low = values.iter().copied().fold(high, f64::min);
+        let spread = high - low;
+        let low =
+            if low > 0.0 && spread < 0.25 * high { (low - 2.0 * spread).max(0.0) } else { low.min(0.0) };
+        let room = 0.03 * (high - low).max(f64::MIN_POSITIVE);
+        LinearAxis { low, high: high + room }
+    }
+
+    /// The position of a value, 0 to 1.
+    pub(crate) fn position(self, value: f64) -> f64 {
+        ((value - self.low) / (self.high - self.low)).clamp(0.0, 1.0)
+    }
+
+    /// Whether it starts above 0.
+    pub(crate) fn is_cut(self) -> bool {
+        self.low > 0.0
+    }
+
+    /// The axis of a column of bars.
+    pub(crate) fn bars(self) -> Axis {
+        let step = tick_step((self.high - self.low) * 2.0);
+        let first = (self.low / step).ceil() as i64;
+        let last = (self.high / step).floor() as i64;
+        let values = (first..=last).map(|index| index as f64 * step);
+        Axis {
+            ticks: values.map(|value| (self.position(value), Reading(value).short())).collect(),
+            line: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(axis: Axis) -> Vec<String> {
+        axis.ticks.into_iter().map(|(_, name)| name).collect()
+    }
+
+    fn effect(low: f64, ratio: f64, high: f64) -> Effect {
+        Effect { ratio, low: Some(low), high: Some(high), confidence: 0.95 }
+    }
+
+    #[test]
+    fn no_effect_is_named_and_lies_between_the_ends() {
+        for effects in [vec![effect(0.35, 0.38, 0.4)], vec![effect(0.99, 1.001, 1.01)], vec![]] {
+            let axis = LogAxis::of_effects(effects.iter());
+            let shown = axis.effects();
+            let line = shown.line.unwrap();
+            assert!((0.05..=0.95).contains(&line), "{effects:?}: {line}");
+            assert!(names(shown).contains(&"0".to_string()), "{effects:?}");
+        }
+    }
+
+    #[test]
+    fn an_endless_interval_does_not_squeeze_the_estimates() {
+        let wide = Effect { ratio: 0.9, low: Some(1e-9), high: None, confidence: 0.95 };
+        let axis = LogAxis::of_effects([&wide, &effect(0.85, 0.9, 0.95)].into_iter());
+        assert!(axis.position(0.95) - axis.position(0.85) > 0.2);
+        assert_eq!((axis.end(wide.low), axis.end(wide.high)), (None, None));
+    }
+
+    #[test]
+    fn ticks_are_round() {
+        assert_eq!(names(LogAxis::of_effects([effect(0.34, 0.36, 0.39)].iter()).effects())[0], "-60%");
+        let values = LogAxis::around([0.9, 1.3]).values();
+        assert_eq!(values.first().map(|(_, name)| name.as_str()), Some("0.9"));
+        let wide = LogAxis::around([0.1, 30.0]).values();
+        assert_eq!(
+            wide.iter().map(|(_, name)| name.as_str()).collect::<Vec<_>>(),
+            ["0.2", "0.5", "2", "5", "20"]
+        );
+        assert_eq!(names(LinearAxis::over(&[1.0, 2.0]).bars()), ["0", "0.5", "1", "1.5", "2"]);
+        assert!(LinearAxis::over(&[10.0, 10.5]).is_cut());
+    }
+}

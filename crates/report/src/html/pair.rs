@@ -1,0 +1,25 @@
+//! The I/O profiles of two runs: one panel a stream, both runs in each, all on the same axes.
+//!
+//! A script draws the panels with uPlot from the embedded context; without scripts the profiles
+//! stand in characters.
+
+use super::escape;
+use crate::profile::PairChart;
+use crate::text;
+
+/// The figure, for the script to fill.
+pub(super) fn figure(pair: &PairChart) -> String {
+    let [reference, treatment] = &pair.sides;
+    let characters = escape(&text::pair_lines(pair)[1..].join("\n"));
+    format!(
+        "<figure class=\"pair\" data-claim=\"{}\" data-x-max=\"{}\" data-y-max=\"{}\">\n<h3>{}</h3>\n\
+         <ul class=\"legend\"><li><i class=\"side-0\"></i>{}</li><li><i class=\"side-1\"></i>{}</li></ul>\n\
+         <div class=\"panels\"></div>\n<noscript><pre>{characters}</pre></noscript></figure>\n",
+        pair.claim,
+        reference.chart.x_max_s,
+        reference.chart.y_max_mb_per_s,
+        escape(&pair.title),
+        escape(&reference.name),
+        escape(&treatment.name)
+    )
+}

@@ -1,0 +1,78 @@
+//! Every run of a study in order of execution, in characters.
+//!
+//! A column is one run, or several where there are more runs than columns; a letter is an arm
+//! (`A` the first), a small letter a run that does not count, `*` several runs in one place. A run
+//! without a figure is `!` on the axis. Below stand the blocks.
+
+use crate::study::{OrderPanel, OrderPlot};
+
+/// Characters left of the axis.
+const GUTTER: usize = 9;
+/// The widest plot.
+const COLUMNS_MAX: usize = 100;
+/// The height of a panel.
+const LINES: usize = 12;
+
+/// The plot's lines.
+pub(crate) fn lines(plot: &OrderPlot) -> Vec<String> {
+    let columns = plot.points.len().min(COLUMNS_MAX);
+    let mut lines = Vec::new();
+    for panel in &plot.panels {
+        lines.extend(panel_lines(plot, panel, columns));
+    }
+    lines.push(format!("{:>GUTTER$} {}", "block", blocks(plot, columns)));
+    lines.extend(legend(plot));
+    lines
+}
+
+fn panel_lines(plot: &OrderPlot, panel: &OrderPanel, columns: usize) -> Vec<String> {
+    let column_of = |x: f64| ((x * columns as f64) as usize).min(columns - 1);
+    let line_of = |y: f64| ((y * LINES as f64) as usize).min(LINES - 1);
+    let mut grid = vec![vec![' '; columns]; LINES + 1];
+    for (point, height) in plot.points.iter().zip(&panel.heights) {
+        let (line, letter) = match height {
+            Some(y) => (line_of(*y) + 1, letter(plot, point.slot, point.is_counted)),
+            None => (0, '!'),
+        };
+        if let Some(place) = grid.get_mut(line).and_then(|row| row.get_mut(column_of(point.x))) {
+            *place = if *place == ' ' { letter } else { '*' };
+        }
+    }
+    let mut shown = vec![format!("{:GUTTER$} {}", "", panel.measure)];
+    for line in (1..=LINES).rev() {
+        let tick = panel.axis.ticks.iter().find(|(at, _)| line_of(*at) + 1 == line);
+        let label = tick.map_or("", |(_, name)| name.as_str());
+        let row = grid.get(line).map(|row| row.iter().collect::<String>()).unwrap_or_default();
+        shown.push(format!("{label:>GUTTER$}|{row}"));
+    }
+    let axis = grid.first().map(|row| row.iter().map(|mark| if *mark == ' ' { '-' } else { *mark }));
+    shown.push(format!("{:>GUTTER$}+{}", "", axis.into_iter().flatten().collect::<String>()));
+    shown
+}
+
+/// The letter of a slot; beyond `Z` there is only `#`.
+fn letter(plot: &OrderPlot, slot: usize, is_counted: bool) -> char {
+    let arm = plot.slots.get(slot).map_or(slot, |label| label.arm);
+    let letter = u8::try_from(arm).ok().filter(|arm| *arm < 26).map_or('#', |arm| char::from(b'A' + arm));
+    if is_counted { letter } else { letter.to_ascii_lowercase() }
+}
+
+/// Where each block begins; one whose name has no room is left out.
+fn blocks(plot: &OrderPlot, columns: usize) -> String {
+    let mut line = String::new();
+    for band in &plot.bands {
+        let start = (band.from * columns as f64).round() as usize;
+        let width = ((band.to * columns as f64).round() as usize).saturating_sub(start);
+        let name = if band.name == "warm-up" && width < 8 { "|w" } else { &format!("|{}", band.name) };
+        let used = line.chars().count();
+        if used <= start && name.chars().count() <= width.max(2) {
+            line = format!("{line:<start$}{name}");
+        }
+    }
+    line
+}
+
+fn legend(plot: &OrderPlot) -> Vec<String> {
+    let arms = plot.slots.iter().enumerate().filter(|(_, label)| !label.is_copy);
+    arms.map(|(slot, label)| format!("{:GUTTER$} {} {}", "", letter(plot, slot, true), label.name)).collect()
+}
