@@ -11,11 +11,16 @@ pub(super) fn devices(story: &Story<'_>) -> Vec<Device> {
 
 fn device_of(story: &Story<'_>, description: &DeviceDescription) -> Device {
     let access = &story.instance.access;
+    let method = if story.in_memory() { "null".to_string() } else { access.method.kind().to_string() };
+    let mut device = device(description);
+    device.notes.push(access.direct_reason.clone());
+    Device { io_method: method, io_method_reason: access.method_reason.clone(), ..device }
+}
+
+/// What lies under a path, whatever method is used on it.
+pub fn device(description: &DeviceDescription) -> Device {
     let block = description.block.as_ref();
     let queue = block.map(|block| block.upper_queue.as_ref().unwrap_or(&block.queue));
-    let method = if story.in_memory() { "null".to_string() } else { access.method.kind().to_string() };
-    let mut notes = device::notes(description);
-    notes.push(access.direct_reason.clone());
     Device {
         path: description.path.display().to_string(),
         filesystem: description.mount.file_system.clone(),
@@ -34,9 +39,9 @@ fn device_of(story: &Story<'_>, description: &DeviceDescription) -> Device {
         queue: block.map(limits).unwrap_or_default(),
         direct_io: direct_io(&description.direct_io),
         io_uring: io_uring(&description.io_uring),
-        io_method: method,
-        io_method_reason: access.method_reason.clone(),
-        notes,
+        io_method: String::new(),
+        io_method_reason: String::new(),
+        notes: device::notes(description),
     }
 }
 

@@ -21,6 +21,7 @@ mod settings;
 mod sort;
 
 pub use calibration::{Calibrated, calibrate};
+pub use devices::device;
 
 use crate::measure::Measured;
 use phases::Timeline;
