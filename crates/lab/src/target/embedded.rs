@@ -33,6 +33,7 @@ use plumb_report::context::Device;
 use plumb_units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -42,6 +43,8 @@ use std::{fs, thread};
 pub const COMMAND: &str = "study-run";
 /// How often a run is asked whether it has ended.
 const INTERVAL: Duration = Duration::from_millis(5);
+/// How long after a run the study itself may learn of the signal that ended both.
+const SIGNAL_PATIENCE: Duration = Duration::from_millis(50);
 
 /// The engine's settings and measures.
 #[derive(Debug, Clone, Copy)]
@@ -322,6 +325,9 @@ fn watch(mut child: Child, request: &str, cancel: &Cancel) -> Result<ReportConte
     drop(input);
     let (output, errors) = (output.join().unwrap_or_default(), errors.join().unwrap_or_default());
     // A signal from the terminal reaches the run too, and maybe before the study.
+    if status.signal().is_some() {
+        thread::sleep(SIGNAL_PATIENCE);
+    }
     if cancel.check().is_err() {
         return Err(RunError::Interrupted);
     }
