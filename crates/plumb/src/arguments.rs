@@ -40,6 +40,8 @@ pub enum Command {
     Check(Check),
     /// Remove a table with its indexes, or one index
     Drop(Drop),
+    /// Compare two runs, or two arms of studies, as an AWR compare-period report does
+    Compare(Compare),
     /// List what there is: workloads, settings, wait events, statistics, or the tables of a database
     List(List),
     /// Render the reports of a bundle again from its record
@@ -319,6 +321,21 @@ pub struct List {
 pub struct Report {
     /// The bundle of a run or a study: its directory, or a run's record.json
     pub bundle: PathBuf,
+}
+
+/// `plumb compare`
+#[derive(Debug, Args)]
+pub struct Compare {
+    /// The first: a bundle of `plumb run`, its record.json, or BUNDLE:ARM of a study, ARM a name or a number
+    pub first: String,
+    /// The second, in the same form; two arms of one study are compared block by block
+    pub second: String,
+    /// Write the comparison as one HTML file, too
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Print the comparison as JSON and nothing else
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// The generated pages.

@@ -256,6 +256,14 @@ pub(crate) struct Ends {
     pub high: Option<f64>,
 }
 
+impl Ends {
+    /// As ratios, with three decimals.
+    pub(crate) fn ratios(self) -> String {
+        let end = |ratio: Option<f64>| ratio.map_or("..".to_string(), |ratio| grouped(ratio, 3));
+        format!("[{}, {}]", end(self.low), end(self.high))
+    }
+}
+
 impl Figure for Ends {
     fn figure(&self) -> String {
         let end = |ratio: Option<f64>| {

@@ -15,6 +15,7 @@
 //! What it is not: it knows no engine and no table of events, opens no file,
 //! reads no clock and prints nothing.
 
+pub mod compare;
 pub mod context;
 pub mod html;
 pub mod record;

@@ -4,10 +4,12 @@
 //! - `own_data`: load, index, check, drop of CSV files.
 //! - `calibrate`: short calibrations, what they leave behind and what they refuse.
 //! - `study`: studies, their bundles, their end by force, treatments that do nothing.
+//! - `compare`: two runs, two arms of a study, and what does not compare.
 //! - `faults`: bad input, damage, two processes, no room, Ctrl-C.
 //! - `texts`: help, lists and every error message, as snapshots.
 
 mod calibrate;
+mod compare;
 mod faults;
 mod large_sort;
 mod own_data;

@@ -12,7 +12,8 @@ pub(super) fn devices(devices: &[Device]) -> Section {
     devices.iter().fold(section, |section, device| section.facts(facts(device)))
 }
 
-fn facts(device: &Device) -> Facts {
+/// A device, fact by fact.
+pub(crate) fn facts(device: &Device) -> Facts {
     let mut facts = Facts { caption: Some(device.path.clone()), ..Facts::default() };
     facts.add("File System", joined(&[device.filesystem.clone(), device.mount_options.clone()]));
     facts.add("Device", joined(&[device.device.clone(), device.model.clone().unwrap_or_default()]));

@@ -24,8 +24,8 @@ mod settings;
 mod sort;
 mod time;
 
-pub(crate) use device::{devices_of, in_one_line as device_line};
-pub(crate) use events::top_events;
+pub(crate) use device::{devices_of, facts as device_facts, in_one_line as device_line};
+pub(crate) use events::{TopEvent, top_events};
 pub(crate) use head::{Headline, Masthead, headline, masthead};
 pub(crate) use result::findings_table;
 pub(crate) use settings::settings as settings_section;

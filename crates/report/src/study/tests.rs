@@ -137,6 +137,28 @@ fn a_study_survives_being_written_and_read() {
 }
 
 #[test]
+fn the_context_is_documented() {
+    /// Every field's name, those of nested values too.
+    fn names(value: &serde_json::Value, found: &mut std::collections::BTreeSet<String>) {
+        match value {
+            serde_json::Value::Object(fields) => fields.iter().for_each(|(name, value)| {
+                found.insert(name.clone());
+                names(value, found);
+            }),
+            serde_json::Value::Array(values) => values.iter().for_each(|value| names(value, found)),
+            _ => {}
+        }
+    }
+    // What a study shares with a run is described where runs are.
+    let documented =
+        concat!(include_str!("../../../../docs/study.md"), include_str!("../../../../docs/record.md"));
+    let mut fields = std::collections::BTreeSet::new();
+    names(&serde_json::to_value(troubled()).unwrap(), &mut fields);
+    fields.retain(|name| !documented.contains(&format!("`{name}`")));
+    assert!(fields.is_empty(), "docs/study.md does not describe {fields:?}");
+}
+
+#[test]
 fn a_browser_draws_both_profiles_and_no_script_fails() {
     let Some(browser) = browser::browser() else {
         println!("skipped: no {:?} in PATH", browser::NAMES);

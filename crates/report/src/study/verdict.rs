@@ -30,12 +30,12 @@ impl StudyContext {
         self.verdict().map_or(exit_code::PROVED, |verdict| verdict.exit_code)
     }
 
-    /// How many claims say what, in one line: `4 of 6 claims proved: 3 hold, 1 refuted, 2 open`.
+    /// How many claims say what, in one line: `4 of 6 claims decided: 3 held, 1 refuted, 2 open`.
     #[must_use]
     pub fn tally(&self) -> String {
         let proved = self.claims.iter().filter(|claim| claim.verdict.exit_code == exit_code::PROVED).count();
         let count = |bearing| self.claims.iter().filter(|claim| claim.bearing == bearing).count();
-        let parts = [(Bearing::Holds, "hold"), (Bearing::Refuted, "refuted"), (Bearing::Open, "open")];
+        let parts = [(Bearing::Holds, "held"), (Bearing::Refuted, "refuted"), (Bearing::Open, "open")];
         let parts = parts.map(|(bearing, word)| format!("{} {word}", count(bearing)));
         let interrupted = match self.header.state {
             StudyState::Finished => "",
