@@ -566,6 +566,7 @@ fn resolve_method(
     settings: &Settings,
     described: &[DeviceDescription],
 ) -> Result<(MethodKind, String), EngineError> {
+    settings.require_consistent()?;
     let options = settings.word(Setting::FilesystemioOptions);
     let asked = settings.word(Setting::IoMethod);
     let asynchronous = matches!(options, "asynch" | "setall");
@@ -574,19 +575,9 @@ fn resolve_method(
         IoUringSupport::Yes { .. } => None,
     });
     match (asked, asynchronous) {
-        ("auto", false) | ("sync", false) => {
+        (_, false) => {
             Ok((MethodKind::Sync, format!("filesystemio_options={options}: one request at a time")))
         }
-        (_, false) => Err(EngineError::Contradiction {
-            first: format!("io_method={asked}"),
-            second: format!("filesystemio_options={options}"),
-            why: "that option means one request at a time; set filesystemio_options to asynch or setall, or io_method to sync or auto".to_string(),
-        }),
-        ("sync", true) if settings.is_explicit(Setting::FilesystemioOptions) => Err(EngineError::Contradiction {
-            first: "io_method=sync".to_string(),
-            second: format!("filesystemio_options={options}"),
-            why: "sync is one request at a time; set filesystemio_options to none or directio, or io_method to auto".to_string(),
-        }),
         ("sync", true) => Ok((MethodKind::Sync, "io_method=sync was asked for".to_string())),
         ("threads", true) => Ok((MethodKind::Threads, "io_method=threads was asked for".to_string())),
         ("io_uring", true) => match io_uring {
@@ -594,9 +585,10 @@ fn resolve_method(
             None => Ok((MethodKind::IoUring, "io_method=io_uring was asked for, and works".to_string())),
         },
         _ => Ok(match io_uring {
-            Some((why, cure)) => {
-                (MethodKind::Threads, format!("the next best, because io_uring does not work here: {why}; {cure}"))
-            }
+            Some((why, cure)) => (
+                MethodKind::Threads,
+                format!("the next best, because io_uring does not work here: {why}; {cure}"),
+            ),
             None => (MethodKind::IoUring, "the best, and a probe found it working here".to_string()),
         }),
     }

@@ -179,6 +179,31 @@ impl Settings {
         self.origin(setting).is_some()
     }
 
+    /// Refuses values that contradict each other on every machine.
+    ///
+    /// # Errors
+    /// When two settings do, with the cure.
+    pub fn require_consistent(&self) -> Result<(), EngineError> {
+        let options = self.word(Setting::FilesystemioOptions);
+        let asked = self.word(Setting::IoMethod);
+        let asynchronous = matches!(options, "asynch" | "setall");
+        let why = match (asked, asynchronous) {
+            ("threads" | "io_uring", false) => {
+                "that option means one request at a time; set filesystemio_options to asynch or setall, or io_method to \
+                 sync or auto"
+            }
+            ("sync", true) if self.is_explicit(Setting::FilesystemioOptions) => {
+                "sync is one request at a time; set filesystemio_options to none or directio, or io_method to auto"
+            }
+            _ => return Ok(()),
+        };
+        Err(EngineError::Contradiction {
+            first: format!("io_method={asked}"),
+            second: format!("filesystemio_options={options}"),
+            why: why.to_string(),
+        })
+    }
+
     /// Every setting with its value, one a line: what names a configuration.
     #[must_use]
     pub fn canonical(&self) -> String {

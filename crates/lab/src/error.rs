@@ -1,9 +1,10 @@
 //! Why a run could not be made. One line each; what the data turned out to be is no
 //! error but a finding of the run.
 
+use crate::study::StudyError;
 use plumb_engine::EngineError;
 use plumb_io::device::DeviceError;
-use plumb_units::Bytes;
+use plumb_units::{Bytes, Nanos, RowCount};
 use std::io;
 use std::path::PathBuf;
 
@@ -65,5 +66,100 @@ pub enum LabError {
         needed: Bytes,
         /// What is available.
         free: Bytes,
+    },
+    /// A study file that cannot be run.
+    #[error(transparent)]
+    Study(#[from] StudyError),
+    /// A study whose design cannot be.
+    #[error("study {study}: {why}")]
+    Plan {
+        /// Its name.
+        study: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// A budget in which nothing could be learnt.
+    #[error(
+        "--budget {:.1} s is too small for one block: its {runs} runs of {rows} rows take {:.1} s at least; give it more, \
+         or use fewer --rows",
+        budget.seconds(),
+        needed.seconds()
+    )]
+    Budget {
+        /// The budget.
+        budget: Nanos,
+        /// Runs of a block.
+        runs: usize,
+        /// Rows of a run.
+        rows: RowCount,
+        /// What a block takes at least.
+        needed: Nanos,
+    },
+    /// A directory for a new bundle that has something in it.
+    #[error(
+        "--bundle {}: there is something in it; name a new directory, or go on with its study by \
+         `plumb study --resume {}`",
+        path.display(),
+        path.display()
+    )]
+    BundleOccupied {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A bundle that another program writes.
+    #[error("{}: its study is running; wait until it ends, or stop it first", path.display())]
+    BundleInUse {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A file of a bundle cannot be written.
+    #[error(
+        "cannot write {}: {source}; what the bundle holds already is whole: make room or rights, and go on by \
+         `plumb study --resume`",
+        path.display()
+    )]
+    BundleWrite {
+        /// The file.
+        path: PathBuf,
+        /// What the kernel answered.
+        source: io::Error,
+    },
+    /// A file of a bundle cannot be read.
+    #[error("cannot read {}: {why}", path.display())]
+    BundleRead {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        why: String,
+    },
+    /// A file of a bundle is not the one that was written.
+    #[error("{} is not as it was written: {why}", path.display())]
+    Tampered {
+        /// The file.
+        path: PathBuf,
+        /// What shows it.
+        why: String,
+    },
+    /// A study that cannot go on here.
+    #[error("cannot resume {}: {why}; begin a new study instead", path.display())]
+    Resume {
+        /// The bundle.
+        path: PathBuf,
+        /// What is different.
+        why: String,
+    },
+    /// A value that is no JSON.
+    #[error("this cannot be written as JSON: {source}")]
+    Json {
+        /// What the serialiser says.
+        source: serde_json::Error,
+    },
+    /// The program cannot be run again for a run of its own.
+    #[error("cannot start {} for a run: {source}", program.display())]
+    Child {
+        /// The program.
+        program: PathBuf,
+        /// What the kernel answered.
+        source: io::Error,
     },
 }

@@ -4,7 +4,7 @@
 use crate::assemble::{self, Story};
 use crate::measure::{self, Measured};
 use crate::observer::{Observer, Stage};
-use crate::place::Places;
+use crate::place::{self, Places};
 use crate::{LabError, Temporary, sizing, stored};
 use plumb_engine::check::{self, CheckLine};
 use plumb_engine::index::build::IndexSpec;
@@ -22,9 +22,9 @@ use std::path::Path;
 /// The workload's name, in titles and paths.
 pub const NAME: &str = "large-sort";
 /// The sales table.
-const TABLE: &str = "SALES";
+pub(crate) const TABLE: &str = "SALES";
 /// The index that the workload builds.
-const INDEX: &str = "SALES_STORE_PROD";
+pub(crate) const INDEX: &str = "SALES_STORE_PROD";
 /// Its key.
 const KEY: [&str; 2] = ["STORE_ID", "PROD_ID"];
 
@@ -57,7 +57,8 @@ pub fn run(
 ) -> Result<(ReportContext, Temporary), LabError> {
     let Request { rows, seed, settings, places, devices, command_line } = request;
     let sizes = sizing::sizes(rows, &settings);
-    let database = Temporary::create(places, settings, sizes, cancel, observer)?;
+    let name = place::free_name(places, "plumb-run");
+    let database = Temporary::create(places, &name, settings, sizes, cancel, observer)?;
     let instance = database.instance();
     let begin = clock::now();
     load(instance, rows, seed, observer)?;
@@ -83,7 +84,11 @@ pub fn run(
 }
 
 /// What the device under the tables can do, by what is stored under the paths of the run.
-fn limits(instance: &Instance, places: &Places<'_>, devices: &[DeviceDescription]) -> Option<DeviceLimits> {
+pub(crate) fn limits(
+    instance: &Instance,
+    places: &Places<'_>,
+    devices: &[DeviceDescription],
+) -> Option<DeviceLimits> {
     if matches!(instance.access.disk, Disk::Memory(_)) {
         return None;
     }

@@ -1,6 +1,7 @@
 //! Who looks on while a run is made. The laboratory itself prints nothing.
 
 use plumb_engine::Instance;
+use plumb_units::Nanos;
 use std::path::{Path, PathBuf};
 
 /// What a run is about to do, with what tells how far it is.
@@ -33,6 +34,21 @@ pub enum Stage<'a> {
         instance: &'a Instance,
         /// Blocks to be read.
         blocks: u64,
+    },
+    /// A run of a study begins.
+    Study {
+        /// Runs before it.
+        done: u64,
+        /// Runs of the whole plan.
+        runs: u64,
+        /// Its block; 0 warms up.
+        block: usize,
+        /// Blocks of the plan.
+        blocks: usize,
+        /// Its arm.
+        arm: &'a str,
+        /// How long the study will last at most; none before that can be told.
+        left: Option<Nanos>,
     },
 }
 

@@ -143,3 +143,13 @@ pub fn require_space(device: &DeviceDescription, needed: u64) -> Result<(), LabE
     }
     Err(LabError::NoRoom { path: device.path.clone(), needed: Bytes(needed), free: device.space.free })
 }
+
+/// A name for directories in these places that none has yet: `STEM-PID`, or with a number behind
+/// it where another process of that number left one.
+#[must_use]
+pub fn free_name(places: &Places<'_>, stem: &str) -> String {
+    let taken = |name: &String| places.named().iter().any(|(_, path)| path.join(name).exists());
+    let first = format!("{stem}-{}", std::process::id());
+    let others = (2_u32..).map(|number| format!("{first}-{number}"));
+    std::iter::once(first.clone()).chain(others).find(|name| !taken(name)).unwrap_or(first)
+}

@@ -21,12 +21,13 @@ pub struct Temporary {
 }
 
 impl Temporary {
-    /// Makes it in new directories of its own, after looking whether there is room.
+    /// Makes it in new directories of this name, one in each place, after looking whether there is room.
     ///
     /// # Errors
     /// When there is no room, or something cannot be made; then nothing of it remains.
     pub fn create(
         places: &Places<'_>,
+        name: &str,
         settings: Settings,
         sizes: InitialSizes,
         cancel: Cancel,
@@ -36,16 +37,15 @@ impl Temporary {
             return Temporary::in_memory(places, settings, sizes, cancel, observer);
         }
         places.require_room(&sizes)?;
-        let name = free_name(places);
         let mut made = Temporary { instance: None, directories: Vec::new(), keep: false };
         for (argument, path) in places.named() {
-            let directory = path.join(&name);
+            let directory = path.join(name);
             place::make_directory(argument, path, &directory)?;
             observer.made(&directory);
             made.directories.push(directory);
         }
         observer.stage(&Stage::Files { directories: &made.directories, bytes: total(&sizes) });
-        made.instance = Some(Instance::create(&places.layout(&name), settings, sizes, cancel)?);
+        made.instance = Some(Instance::create(&places.layout(name), settings, sizes, cancel)?);
         Ok(made)
     }
 
@@ -69,10 +69,17 @@ impl Temporary {
     /// The database.
     ///
     /// # Panics
-    /// Never: it is there from [`Temporary::create`] to the drop.
+    /// After [`Temporary::close`].
     #[must_use]
     pub fn instance(&self) -> &Instance {
-        self.instance.as_ref().expect("there from creation to the drop")
+        self.instance.as_ref().expect("there until it is closed")
+    }
+
+    /// Closes the database; its files stay until this is dropped. Returns its directory.
+    pub fn close(&mut self) -> PathBuf {
+        let home = self.instance().home().to_path_buf();
+        self.instance = None;
+        home
     }
 
     /// Leaves the database where it is. Returns its directory.
@@ -95,14 +102,6 @@ impl Drop for Temporary {
             let _ = fs::remove_dir_all(directory);
         }
     }
-}
-
-/// `plumb-run-PID`, or with a number behind it where a run of that number left one.
-fn free_name(places: &Places<'_>) -> String {
-    let taken = |name: &String| places.named().iter().any(|(_, path)| path.join(name).exists());
-    let first = format!("plumb-run-{}", std::process::id());
-    let others = (2_u32..).map(|number| format!("{first}-{number}"));
-    std::iter::once(first.clone()).chain(others).find(|name| !taken(name)).unwrap_or(first)
 }
 
 /// Bytes of all files.

@@ -12,7 +12,8 @@ use std::path::PathBuf;
     name = "plumb",
     version,
     after_help = "Exit codes: 0 fine; 1 an error of the run; 2 wrong usage; 5 a receipt contradicts its setting or a \
-                  verification failed.\nWithout a command, plumb says what to try."
+                  verification failed.\nA study exits with its worst verdict: 0 proved, 3 not proved, 4 unstable, 5 \
+                  invalid, 6 impossible.\nWithout a command, plumb says what to try."
 )]
 pub struct Arguments {
     /// What to do.
@@ -25,6 +26,10 @@ pub struct Arguments {
 pub enum Command {
     /// Run a workload in a temporary database, verify its result, and report where the time went
     Run(Run),
+    /// Turn settings in a designed experiment, and give a verdict on each claim
+    Study(Study),
+    /// Recompute every number and verdict of a study's bundle from its raw records
+    Verify(Verify),
     /// Measure what the storage under a path can do, with a file of its own
     Calibrate(Calibrate),
     /// Load a CSV file into a new table of the database PATH/plumb.db, which is made at first use
@@ -41,6 +46,9 @@ pub enum Command {
     List(List),
     /// Render the reports of a bundle again from its record
     Report(Report),
+    /// Make one run of a study, as standard input asks
+    #[command(hide = true)]
+    StudyRun,
     /// Print a generated page of the documentation
     #[command(hide = true)]
     Document(Document),
@@ -89,6 +97,57 @@ pub struct Run {
     /// Keep the database instead of removing it
     #[arg(long)]
     pub keep: bool,
+}
+
+/// `plumb study`
+#[derive(Debug, Args)]
+pub struct Study {
+    /// Its name, which `plumb list studies` shows, or a study file
+    #[arg(value_name = "NAME|FILE.toml", required_unless_present = "resume")]
+    pub study: Option<String>,
+    /// Where the temporary databases go, in directories of their own [default: .]
+    #[arg(long, value_name = "DIR")]
+    pub path: Option<PathBuf>,
+    /// Rows of the table instead of the study's; K, M and G are powers of 1000
+    #[arg(long, value_parser = parse_rows)]
+    pub rows: Option<u64>,
+    /// Blocks instead of the study's: every arm runs once a block, the reference twice
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub blocks: Option<u16>,
+    /// Stop before a block that would not end within this time: a number with s, m or h
+    #[arg(long, value_name = "TIME", value_parser = parse_budget)]
+    pub budget: Option<Nanos>,
+    /// When to stop
+    #[arg(long, value_enum)]
+    pub until: Option<Until>,
+    /// Seed of the order of runs [default: from the clock]
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// Where the raw records and the reports go [default: plumb-reports/study-NAME-DATE-TIME]
+    #[arg(long, value_name = "DIR")]
+    pub bundle: Option<PathBuf>,
+    /// Go on with the study of a bundle: this one, or that of --bundle
+    #[arg(long, value_name = "BUNDLE", num_args = 0..=1)]
+    pub resume: Option<Option<PathBuf>>,
+    /// Print the analysis as JSON and nothing else
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// When a study stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Until {
+    /// After all planned blocks
+    Blocks,
+    /// As soon as every claim is decided, which costs some power at equal length
+    Decided,
+}
+
+/// `plumb verify`
+#[derive(Debug, Args)]
+pub struct Verify {
+    /// The directory of a study's bundle
+    pub bundle: PathBuf,
 }
 
 /// What a calibration measures.
@@ -330,6 +389,8 @@ pub struct Drop {
 pub enum Listing {
     /// What `plumb run` takes
     Workloads,
+    /// What `plumb study` takes
+    Studies,
     /// What --set takes, with ranges and defaults
     Settings,
     /// Wait events with their classes
@@ -354,7 +415,7 @@ pub struct List {
 /// `plumb report`
 #[derive(Debug, Args)]
 pub struct Report {
-    /// A bundle's directory, or its record.json
+    /// The bundle of a run or a study: its directory, or a run's record.json
     pub bundle: PathBuf,
 }
 
@@ -418,6 +479,18 @@ fn parse_time(text: &str) -> Result<Nanos, String> {
         Some(nanos) if nanos < TIMES.0 || nanos > TIMES.1 => Err("expected 1us to 3600s".to_string()),
         Some(nanos) => Ok(Nanos(nanos.round() as u64)),
     }
+}
+
+fn parse_budget(text: &str) -> Result<Nanos, String> {
+    let units = [("s", 1.0), ("m", 60.0), ("h", 3600.0)];
+    let parts = units.into_iter().find_map(|(unit, scale)| Some((text.strip_suffix(unit)?, scale)));
+    let plain = |number: &str| number.chars().all(|letter| letter.is_ascii_digit() || letter == '.');
+    let seconds = parts.filter(|(number, _)| plain(number)).and_then(|(number, scale)| {
+        let number: f64 = number.parse().ok()?;
+        Some(number * scale).filter(|seconds| (1.0..=7.0 * 86_400.0).contains(seconds))
+    });
+    let expected = "expected 1s to 168h: a number with s, m or h after it, as in 10m";
+    seconds.map(|seconds| Nanos((seconds * 1e9) as u64)).ok_or_else(|| expected.to_string())
 }
 
 /// It becomes a part of names of files.

@@ -72,6 +72,10 @@ impl From<LabError> for Failure {
     fn from(error: LabError) -> Failure {
         match error {
             LabError::Engine(error) => Failure::from(error),
+            LabError::Study(_) | LabError::Plan { .. } | LabError::Budget { .. } => {
+                Failure::usage(error.to_string())
+            }
+            LabError::Tampered { .. } => Failure { message: error.to_string(), code: OF_VERIFICATION },
             other => Failure::run(other.to_string()),
         }
     }

@@ -48,6 +48,8 @@ struct Shared {
     /// Whether what was begun only reads.
     reads_only: AtomicBool,
     temporary: Mutex<Vec<PathBuf>>,
+    /// What is said of the interruption instead.
+    message: Mutex<Option<String>>,
 }
 
 impl Interrupt {
@@ -93,10 +95,18 @@ impl Interrupt {
     /// What is said of an interrupted command.
     #[must_use]
     pub fn message(&self) -> String {
+        if let Some(message) = self.0.message.lock().unwrap_or_else(PoisonError::into_inner).clone() {
+            return message;
+        }
         if self.0.reads_only.load(SeqCst) {
             return NOTHING_CHANGED.to_string();
         }
         EngineError::Interrupted.to_string()
+    }
+
+    /// What is to be said when this command is interrupted.
+    pub fn say(&self, message: String) {
+        *self.0.message.lock().unwrap_or_else(PoisonError::into_inner) = Some(message);
     }
 
     /// A directory to be removed should the engine not stop in time.

@@ -2,7 +2,8 @@
 //!
 //! Every command ends in an [`Outcome`] or a [`Failure`]; a failure is one
 //! line on stderr. Exit codes: 0 fine, 1 an error of the run, 2 wrong usage,
-//! 5 when a receipt contradicts its setting or a verification failed.
+//! 5 when a receipt contradicts its setting or a verification failed; a study's is
+//! that of its worst verdict.
 
 mod arguments;
 mod bundle;
@@ -68,6 +69,9 @@ fn dispatch(arguments: Arguments) -> Result<Outcome, Failure> {
     match arguments.command {
         None => output::print(welcome::TEXT).map(|()| Outcome::Fine),
         Some(Command::Run(run)) => run::run(&run),
+        Some(Command::Study(study)) => command::study::run(&study),
+        Some(Command::StudyRun) => command::study_run::run(),
+        Some(Command::Verify(verify)) => command::verify::run(&verify),
         Some(Command::Calibrate(calibrate)) => calibrate::run(&calibrate),
         Some(Command::Load(load)) => command::load::run(&load),
         Some(Command::Index(index)) => command::index::run(&index),

@@ -7,6 +7,8 @@ pub enum Outcome {
     Fine,
     /// A receipt contradicts its setting, or a verification failed.
     Invalid,
+    /// The worst verdict of a study's claims, by its exit code.
+    Judged(u8),
 }
 
 impl Outcome {
@@ -16,6 +18,7 @@ impl Outcome {
         match self {
             Outcome::Fine => 0,
             Outcome::Invalid => 5,
+            Outcome::Judged(code) => code,
         }
     }
 }

@@ -41,13 +41,15 @@ pub enum Goal {
     /// Rows that leave merges; how many there will be is known until a sort finds
     /// that it needs intermediate merges.
     Merged(Recorder, u64),
+    /// So many of so many, and what is said of it.
+    Stated(u64, u64, String),
 }
 
 impl Goal {
     /// What it counts, and what is to be expected.
     fn statistic(&self) -> Option<(&Recorder, Statistic)> {
         match self {
-            Goal::FileBytes(..) => None,
+            Goal::FileBytes(..) | Goal::Stated(..) => None,
             Goal::Counted(recorder, statistic, _) => Some((recorder, *statistic)),
             Goal::Merged(recorder, _) => Some((recorder, Statistic::MergeRows)),
         }
@@ -56,7 +58,10 @@ impl Goal {
     /// How many there will be; 0 when that is not known.
     fn total(&self) -> u64 {
         match self {
-            Goal::FileBytes(_, total) | Goal::Counted(.., total) | Goal::Merged(_, total) => *total,
+            Goal::FileBytes(_, total)
+            | Goal::Counted(.., total)
+            | Goal::Merged(_, total)
+            | Goal::Stated(_, total, _) => *total,
         }
     }
 
@@ -64,7 +69,7 @@ impl Goal {
     fn shown(&self, quantity: u64) -> String {
         match self {
             Goal::FileBytes(..) => Bytes(quantity).to_string(),
-            Goal::Counted(..) | Goal::Merged(..) => RowCount(quantity).to_string(),
+            Goal::Counted(..) | Goal::Merged(..) | Goal::Stated(..) => RowCount(quantity).to_string(),
         }
     }
 }
@@ -126,6 +131,13 @@ impl Watch {
                 ("scan rows", goal(instance, Statistic::TableScanRows, rows)),
                 ("merge rows", Goal::Merged(instance.recorder.clone(), rows)),
             ],
+            Stage::Study { done, runs, block, blocks, arm, left } => {
+                let block =
+                    if block == 0 { "warm-up".to_string() } else { format!("block {block} of {blocks}") };
+                let left =
+                    left.map_or(String::new(), |left| format!("  at most {:.0} s left", left.seconds()));
+                vec![("study", Goal::Stated(done, runs, format!("{block}  {arm}{left}")))]
+            }
             Stage::Verify { instance, blocks } => {
                 vec![("verify blocks", goal(instance, Statistic::BlocksVerified, blocks))]
             }
@@ -243,6 +255,7 @@ impl Drawn {
         let goal = &self.stage.goal;
         let found = match (goal, snapshot) {
             (Goal::FileBytes(directories, _), _) => bytes_in(directories),
+            (Goal::Stated(done, ..), _) => *done,
             (_, Some(snapshot)) => goal.statistic().map_or(0, |(_, kind)| snapshot.statistic(kind)),
             (_, None) => 0,
         };
@@ -278,6 +291,11 @@ impl Drawn {
 
     fn show(&self, now: Nanos, merges: u64) {
         let goal = &self.stage.goal;
+        if let Goal::Stated(done, total, text) = goal {
+            self.bar.set_position(*done);
+            self.bar.set_message(format!("{done} of {total} runs  {text}"));
+            return;
+        }
         let (position, total) = (self.position, goal.total());
         let elapsed = now.saturating_sub(self.begin);
         let rate = position as f64 / elapsed.seconds().max(0.001);

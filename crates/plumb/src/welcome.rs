@@ -10,7 +10,7 @@ it loads a table by direct path, builds an index by a parallel disk sort, and
 verifies it. Every wait is named and timed, every setting leaves a receipt,
 and the report reads like an AWR report.
 
-Three commands to try:
+Four commands to try:
 
   plumb run large-sort
       Load 2 million sales, build an index on them, verify it, report. Under
@@ -18,6 +18,10 @@ Three commands to try:
 
   plumb run large-sort --rows 10M --set filesystemio_options=none
       The same work through the page cache: compare the two reports.
+
+  plumb study large-sort
+      Whether asynchronous I/O and direct writes make it faster on this disk,
+      by a designed experiment with a verdict per claim. One to two minutes.
 
   plumb load FILE.csv --table T && plumb index T COLUMN,COLUMN && plumb check T
       Your own data, in a database ./plumb.db that stays.

@@ -119,6 +119,19 @@ impl Change {
     }
 }
 
+/// Per block, the mean logarithm of the arms on one side less that of the arms on the other.
+/// Both sides have as many arms, so that the noise of the difference is fair.
+pub fn contrast(seen: &Observations, to: &[usize], from: &[usize]) -> Result<Vec<f64>, ProofError> {
+    if to.len() != from.len() || to.is_empty() {
+        let (found, needed) = (to.len().min(from.len()), to.len().max(from.len()).max(1));
+        return Err(ProofError::TooFew { what: "arms on one side of a comparison", found, needed });
+    }
+    to.iter().chain(from).try_for_each(|arm| seen.known(*arm))?;
+    let mean =
+        |block: &[f64], arms: &[usize]| arms.iter().map(|arm| block[*arm]).sum::<f64>() / arms.len() as f64;
+    Ok(seen.logs.iter().map(|block| mean(block, to) - mean(block, from)).collect())
+}
+
 /// Per block, the effect of a change averaged over all other factors.
 pub fn main_effect(design: &Design, seen: &Observations, change: Change) -> Result<Vec<f64>, ProofError> {
     change.check(design)?;
@@ -183,6 +196,11 @@ mod tests {
         for d in seen.log_ratios(3, 0).unwrap() {
             assert!((percent(d) + 50.0).abs() < 1e-9);
         }
+        assert_eq!(contrast(&seen, &[3], &[0]).unwrap(), seen.log_ratios(3, 0).unwrap());
+        let averaged = contrast(&seen, &[2, 3], &[0, 1]).unwrap();
+        assert_eq!(averaged, main_effect(&design, &seen, asynch).unwrap());
+        assert!(contrast(&seen, &[2, 3], &[0]).is_err());
+        assert!(contrast(&seen, &[9], &[0]).is_err());
         assert!(main_effect(&design, &seen, Change { factor: 2, from: 0, to: 1 }).is_err());
         assert!(main_effect(&design, &seen, Change { factor: 1, from: 0, to: 2 }).is_err());
         assert!((log_ratio(percent(0.3)) - 0.3).abs() < 1e-12);

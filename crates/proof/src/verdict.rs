@@ -67,7 +67,8 @@ pub enum Verdict {
     },
     /// Not enough evidence either way.
     NotProved {
-        /// Smallest effect this study would have found with 80% power, in per cent.
+        /// Smallest effect this study would have found with 80% power, in per cent; NaN where
+        /// no two blocks tell the noise.
         floor: f64,
         /// Blocks still to run, unless no sensible number would do.
         more_blocks: Option<usize>,
@@ -125,7 +126,11 @@ impl fmt::Display for Verdict {
             }
             Self::Equal { within } => write!(out, "{label} within +-{}%", Trimmed(*within)),
             Self::NotProved { floor, more_blocks } => {
-                write!(out, "{label}: floor {}%, ", Figure(*floor))?;
+                if floor.is_finite() {
+                    write!(out, "{label}: floor {}%, ", Figure(*floor))?;
+                } else {
+                    write!(out, "{label}: floor unknown, ")?;
+                }
                 match more_blocks {
                     Some(1) => out.write_str("about 1 more block needed"),
                     Some(blocks) => write!(out, "about {blocks} more blocks needed"),
@@ -322,12 +327,19 @@ fn not_proved(evidence: &Evidence<'_>, reasons: &mut Vec<String>) -> Verdict {
     let Difference { estimate, adjusted_p, level, blocks, .. } = evidence.difference;
     let floor = evidence.floor.smallest_effect(blocks, level, 0.8);
     reasons.push(format!("adjusted p = {adjusted_p:.3}, effect {:+.1}%", percent(estimate)));
+    if evidence.floor.blocks < 2 {
+        // One pair has no spread: what is known is how few blocks could prove anything.
+        let more_blocks = Some(blocks_needed(level, 1).saturating_sub(blocks).max(1));
+        return Verdict::NotProved { floor: f64::NAN, more_blocks };
+    }
     let total = |effect: f64| {
         let goal = Goal { effect, deviation: evidence.floor.deviation, alpha: level, power: 0.8 };
         noise::blocks_for(&goal, evidence.seed)
     };
-    // Enough for the effect sought, and it was not found: then for one as small as what was seen.
-    let needed = Some(total(evidence.effect_sought)).filter(|needed| *needed > blocks);
+    // A larger effect than the one sought takes fewer blocks. Enough for the effect sought, and it
+    // was not found: then for one as small as what was seen.
+    let larger = Some(estimate).filter(|seen| seen.abs() > evidence.effect_sought.abs()).map(total);
+    let needed = larger.into_iter().chain([total(evidence.effect_sought)]).find(|needed| *needed > blocks);
     let needed = needed.unwrap_or_else(|| total(estimate));
     let more_blocks = (needed < noise::BLOCKS_MAX).then(|| needed.saturating_sub(blocks).max(1));
     Verdict::NotProved { floor: percent(floor), more_blocks }
@@ -444,6 +456,13 @@ mod tests {
         let judgement = judge(&few);
         assert_eq!(judgement.verdict.exit_code(), 3);
         assert!(judgement.reasons[0].contains("6 is the fewest"), "{judgement:?}");
+    }
+
+    #[test]
+    fn one_block_tells_no_noise() {
+        let mut one = evidence(-0.5, 1.0);
+        (one.difference.blocks, one.floor.blocks) = (1, 1);
+        assert_eq!(judge(&one).verdict.to_string(), "NOT PROVED: floor unknown, about 5 more blocks needed");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use plumb_events::{IoStream, SessionKind, clock};
 use plumb_io::Disk;
 use plumb_report::context::{Calibration, DeviceLimits, LimitShare};
 use plumb_units::Bytes;
+use serde::{Deserialize, Serialize};
 
 /// How much is read to find the sequential rate.
 const SEQUENTIAL_BYTES: Bytes = Bytes(256 * Bytes::M);
@@ -16,7 +17,7 @@ const SEQUENTIAL_BYTES: Bytes = Bytes(256 * Bytes::M);
 const RECORD_BLOCK_BYTES: u64 = 8 * Bytes::K;
 
 /// What was measured.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Calibrated {
     /// Bytes a second of large reads, many in flight.
     pub sequential_read: f64,

@@ -76,6 +76,14 @@ pub fn run(arguments: &Calibrate) -> Result<Outcome, Failure> {
     Ok(Outcome::Fine)
 }
 
+/// The newest calibration of a path, if it has one that this version reads.
+///
+/// # Errors
+/// When what bears its name is something else.
+pub fn stored(path: &std::path::Path) -> Result<Option<Calibration>, Failure> {
+    Ok(stored::read(path)?)
+}
+
 /// Where the bundle goes, if there is to be one.
 fn bundle_directory(arguments: &Calibrate) -> Option<PathBuf> {
     let default = || (!arguments.json).then(|| bundle::default_directory(NAME));

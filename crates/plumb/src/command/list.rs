@@ -9,6 +9,9 @@ use crate::{database, document};
 use clap::ValueEnum;
 use plumb_engine::Settings;
 use plumb_engine::storage::control::{Catalog, Index};
+use plumb_lab::LabError;
+use plumb_lab::study::catalog;
+use plumb_lab::target::embedded::ENGINE;
 use plumb_units::{Bytes, RowCount};
 
 /// Prints the list.
@@ -18,6 +21,7 @@ use plumb_units::{Bytes, RowCount};
 pub fn run(arguments: &List) -> Result<Outcome, Failure> {
     let text = match arguments.what {
         Listing::Workloads => workloads(),
+        Listing::Studies => studies()?,
         Listing::Settings => document::settings_list(),
         Listing::Events => document::events_list(),
         Listing::Statistics => document::statistics_list(),
@@ -43,6 +47,16 @@ fn workloads() -> String {
     aligned(
         &std::iter::once(head).chain(Workload::value_variants().iter().filter_map(row)).collect::<Vec<_>>(),
     )
+}
+
+fn studies() -> Result<String, Failure> {
+    let mut rows = vec![["STUDY", "ARMS", "BLOCKS", "ROWS", "ASKS"].map(String::from).to_vec()];
+    for study in catalog::all(&ENGINE).map_err(LabError::from)? {
+        let arms: usize = study.factors.iter().map(|factor| factor.levels.len()).product();
+        let (blocks, size) = (study.blocks.to_string(), RowCount(study.rows).to_string());
+        rows.push(vec![study.name, arms.to_string(), blocks, size, study.title]);
+    }
+    Ok(aligned(&rows))
 }
 
 fn tables(catalog: &Catalog) -> String {

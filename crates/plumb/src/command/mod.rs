@@ -1,4 +1,4 @@
-//! The commands for one's own data.
+//! The commands, one a file, but for runs and calibrations.
 
 pub mod check;
 pub mod drop;
@@ -6,3 +6,6 @@ pub mod index;
 pub mod list;
 pub mod load;
 pub mod report;
+pub mod study;
+pub mod study_run;
+pub mod verify;

@@ -1,6 +1,7 @@
 //! `plumb report`: the reports of a bundle, rendered again.
 
 use crate::arguments::Report;
+use crate::command::study;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::{bundle, output, run};
@@ -11,6 +12,9 @@ use plumb_report::summary;
 /// # Errors
 /// When the bundle has no record that this program can read, or a report cannot be written.
 pub fn run(arguments: &Report) -> Result<Outcome, Failure> {
+    if arguments.bundle.join(plumb_lab::bundle::STUDY).exists() {
+        return study::rebuild(&arguments.bundle);
+    }
     let (directory, context) = bundle::read(&arguments.bundle)?;
     let files = bundle::write_reports(&directory, &context)?;
     let mut shown = summary::render(&context);

@@ -3,6 +3,7 @@
 //! - `large_sort`: the workload under many settings: verified, receipts held.
 //! - `own_data`: load, index, check, drop of CSV files.
 //! - `calibrate`: short calibrations, what they leave behind and what they refuse.
+//! - `study`: studies, their bundles, their end by force, treatments that do nothing.
 //! - `compare`: two runs, two arms of a study, and what does not compare.
 //! - `faults`: bad input, damage, two processes, no room, Ctrl-C.
 //! - `texts`: help, lists and every error message, as snapshots.
@@ -13,4 +14,5 @@ mod faults;
 mod large_sort;
 mod own_data;
 mod program;
+mod study;
 mod texts;

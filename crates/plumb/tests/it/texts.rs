@@ -22,6 +22,8 @@ fn nothing_asked_says_what_to_try() {
 fn help_is_plain_and_complete() {
     printed!("help", "--help");
     printed!("help_run", "run", "--help");
+    printed!("help_study", "study", "--help");
+    printed!("help_verify", "verify", "--help");
     printed!("help_calibrate", "calibrate", "--help");
     printed!("help_load", "load", "--help");
     printed!("help_index", "index", "--help");
@@ -35,6 +37,7 @@ fn help_is_plain_and_complete() {
 #[test]
 fn lists_come_from_the_tables() {
     printed!("list_workloads", "list", "workloads");
+    printed!("list_studies", "list", "studies");
     printed!("list_settings", "list", "settings");
     printed!("list_events", "list", "events");
     printed!("list_statistics", "list", "statistics");

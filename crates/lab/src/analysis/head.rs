@@ -1,0 +1,200 @@
+//! What was asked and how it ran: header, factors, arms, design and the list of runs.
+
+use super::seen::{Seen, fault};
+use crate::bundle::{Ended, RunRecord, Stop};
+use crate::calendar::Moment;
+use crate::plan::Until;
+use crate::study::{Assignment, WORKLOAD};
+use crate::target;
+use plumb_proof::design::Order;
+use plumb_report::context::{Calibration, Setting};
+use plumb_report::study::context as report;
+use plumb_report::study::context::{
+    Arm, Better, Counted, Design, Factor, Level, Measure, StudyHeader, StudyRun, StudyState,
+};
+use plumb_units::RowCount;
+use std::time::Duration;
+
+/// What happens between two runs.
+const SETTLING: &str = "the data files are made durable and dropped from the page cache, and the block device is waited for \
+                        until nothing moves on it, for 2 s at most";
+
+/// A measure as reports have it.
+pub(super) fn measure(measure: &target::Measure) -> Measure {
+    Measure { name: measure.title(), unit: measure.unit().to_string(), better: Better::Lower }
+}
+
+pub(super) fn header(seen: &Seen<'_>) -> StudyHeader {
+    let contents = seen.contents;
+    let (study, environment) = (&contents.plan.study, &contents.environment);
+    let ended =
+        |run: &RunRecord| run.start_ns + run.record.as_ref().map_or(0, |record| record.header.elapsed_ns);
+    let last = contents.runs.iter().map(ended).max().unwrap_or(0);
+    let elapsed_ns = contents.end.map_or(last, |end| end.end_ns);
+    let stopped = |end: &crate::bundle::EndFile| end.stop == Stop::Interrupted;
+    StudyHeader {
+        name: study.name.clone(),
+        title: study.title.clone(),
+        question: study.question.clone(),
+        source: study.source.clone(),
+        workload: format!("{WORKLOAD}, {} rows", RowCount(study.rows)),
+        target: environment.target.clone(),
+        measure: measure(&study.measure),
+        state: match contents.end.as_ref().is_none_or(stopped) {
+            true => StudyState::Interrupted,
+            false => StudyState::Finished,
+        },
+        plumb_version: environment.plumb_version.clone(),
+        git_revision: environment.git_revision.clone(),
+        host: environment.host.clone(),
+        begin_time: environment.begin_time.clone(),
+        end_time: Moment::of(Duration::from_nanos(environment.begin_ns + elapsed_ns)).iso(),
+        elapsed_ns,
+        command_line: environment.command_line.clone(),
+        study_hash: study.hash(),
+    }
+}
+
+fn assignment(set: &Assignment) -> report::Assignment {
+    report::Assignment { name: set.name.clone(), value: set.value.clone() }
+}
+
+pub(super) fn factors(seen: &Seen<'_>) -> Vec<Factor> {
+    let plan = &seen.contents.plan;
+    let reference = &plan.design.arms[plan.schedule.reference];
+    let level = |level: &crate::study::Level| Level {
+        label: level.label.clone(),
+        settings: level.settings.iter().map(assignment).collect(),
+    };
+    let factor = |(factor, reference): (&crate::study::Factor, &usize)| Factor {
+        name: factor.name.clone(),
+        levels: factor.levels.iter().map(level).collect(),
+        reference: *reference,
+    };
+    plan.study.factors.iter().zip(reference).map(factor).collect()
+}
+
+pub(super) fn arms(seen: &Seen<'_>) -> Vec<Arm> {
+    let plan = &seen.contents.plan;
+    let arm = |(arm, levels): (usize, &Vec<usize>)| {
+        let mut values: Vec<f64> =
+            seen.records(&[arm]).iter().map(|(_, record)| plan.study.measure.value(record)).collect();
+        values.sort_unstable_by(f64::total_cmp);
+        let middle = values.len() / 2;
+        let median = match values.len() {
+            0 => None,
+            odd if odd % 2 == 1 => Some(values[middle]),
+            _ => Some(f64::midpoint(values[middle - 1], values[middle])),
+        };
+        let (least, most) = (values.first().copied(), values.last().copied());
+        Arm { name: plan.arm_name(arm), levels: levels.clone(), median, least, most }
+    };
+    plan.design.arms.iter().enumerate().map(arm).collect()
+}
+
+pub(super) fn design(seen: &Seen<'_>) -> Design {
+    let plan = &seen.contents.plan;
+    let study = &plan.study;
+    let names = |word: &Vec<usize>| {
+        word.iter().map(|factor| study.factors[*factor].name.as_str()).collect::<Vec<_>>().join(" x ")
+    };
+    let confounded = plan.design.defining_words.iter().map(|word| {
+        format!("{} is constant: each part of it looks like the product of the others", names(word))
+    });
+    Design {
+        kind: plan.design.resolution().map_or_else(
+            || "full factorial".to_string(),
+            |resolution| format!("regular fraction, resolution {resolution}"),
+        ),
+        confounded: confounded.collect(),
+        reference_arm: plan.schedule.reference,
+        order: match study.order {
+            Order::Shuffled => "every order of a block equally likely".to_string(),
+            Order::Williams => "Williams: every slot follows every other equally often".to_string(),
+        },
+        seed: plan.schedule.seed,
+        stopping: stopping(seen),
+        blocks_planned: study.blocks as u64,
+        blocks_used: seen.blocks.len() as u64,
+        blocks_marked: seen.marked.clone(),
+        warm_up_runs: seen.contents.runs.iter().filter(|run| run.block.is_none()).count() as u64,
+        settling: SETTLING.to_string(),
+        alpha: study.alpha,
+        effect_sought: study.sought,
+    }
+}
+
+/// When it was to stop, and why it did if that was another reason.
+fn stopping(seen: &Seen<'_>) -> String {
+    let plan = &seen.contents.plan;
+    let rule = match plan.until {
+        Until::Blocks => format!("after {} blocks", plan.study.blocks),
+        Until::Decided => format!("when every claim is decided, at most {} blocks", plan.study.blocks),
+    };
+    let why = match seen.contents.end.map(|end| end.stop) {
+        Some(Stop::Planned | Stop::Decided) => return rule,
+        Some(Stop::Budget) => "another block would not have fitted the budget",
+        Some(Stop::Failures) => "three blocks failed",
+        Some(Stop::Interrupted) => "it was stopped from outside",
+        None => "it has not ended",
+    };
+    format!("{rule}; {why}")
+}
+
+pub(super) fn runs(seen: &Seen<'_>) -> Vec<StudyRun> {
+    let measure = &seen.contents.plan.study.measure;
+    let row = |run: &RunRecord| {
+        let record = run.record.as_ref();
+        let validity = record.map(plumb_report::ReportContext::validity);
+        StudyRun {
+            number: run.number,
+            block: run.block,
+            position: run.position,
+            slot: run.slot,
+            arm: run.arm_index,
+            start_ns: run.start_ns,
+            elapsed_ns: record.map(|record| record.header.elapsed_ns),
+            value: record.map(|record| measure.value(record)),
+            counted: counted(seen, run),
+            validity: validity.as_ref().map(|validity| validity.state),
+            basis: match (&run.ended, validity) {
+                (Ended::Failed { reason }, _) => reason.clone(),
+                (Ended::Finished, validity) => validity.map_or(String::new(), |validity| validity.basis),
+            },
+        }
+    };
+    seen.contents.runs.iter().map(row).collect()
+}
+
+fn counted(seen: &Seen<'_>, run: &RunRecord) -> Counted {
+    if run.block.is_none() {
+        return Counted::WarmUp;
+    }
+    if seen.counts(run) {
+        return Counted::Yes;
+    }
+    let block = seen.marked.iter().find(|marked| run.block == Some(marked.block));
+    let of_block = || block.map_or("its block is not used", |marked| marked.reason.as_str()).to_string();
+    Counted::No { reason: fault(run).unwrap_or_else(of_block) }
+}
+
+/// The device's limits, with the shares of the run that reached most of them.
+pub(super) fn calibration(seen: &Seen<'_>) -> Option<Calibration> {
+    let found = seen.contents.runs.iter().filter_map(|run| run.record.as_ref()?.calibration.clone());
+    let most = |calibration: &Calibration| {
+        let shares =
+            calibration.shares.iter().map(|share| share.reached_bytes_per_s / share.limit_bytes_per_s);
+        shares.fold(0.0, f64::max)
+    };
+    found.max_by(|one, two| most(one).total_cmp(&most(two)))
+}
+
+/// The settings that all arms share.
+pub(super) fn settings(seen: &Seen<'_>) -> Vec<Setting> {
+    let factors = &seen.contents.plan.study.factors;
+    let levels = || factors.iter().flat_map(|factor| &factor.levels);
+    let varied = |name: &str| levels().any(|level| level.settings.iter().any(|set| set.name == name));
+    let first = seen.contents.runs.iter().find_map(|run| run.record.as_ref());
+    let settings = first.map(|record| record.settings.iter()).into_iter().flatten();
+    settings.filter(|setting| !varied(&setting.name)).cloned().collect()
+}

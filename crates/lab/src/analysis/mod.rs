@@ -1,0 +1,72 @@
+//! From raw records to verdicts: a pure function of a bundle's contents.
+//!
+//! ```text
+//! runs ──[seen]──> complete blocks ──> figures ──[claims]──> p, Holm, interval ──┐
+//!        │                                 ├──[stability]──> order, changes, A/A ─┼─> judge
+//!        └──[doubts]──> receipts, verification, page cache, physical bounds ──────┘
+//! proved ──[why]──> CPU, waits and the rest of the elapsed difference
+//! ```
+//!
+//! All inference is `proof`'s; what is decided here is what it is fed with. Nothing is random but by the
+//! study's seed, no clock is read and no file: the same bundle gives the same bytes, which is what
+//! `plumb verify` relies on.
+
+mod advice;
+mod claims;
+mod doubts;
+mod effects;
+mod head;
+mod published;
+mod seen;
+mod stability;
+mod why;
+
+use crate::bundle::Contents;
+use plumb_report::study::context::{STUDY_SCHEMA_VERSION, StudyContext};
+use seen::Seen;
+use stability::Stability;
+
+/// The confidence of intervals that no claim is judged by.
+const CONFIDENCE: f64 = 0.95;
+
+/// Everything that a study's report says.
+#[must_use]
+pub fn analyse(contents: &Contents) -> StudyContext {
+    let seen = Seen::of(contents);
+    let stability = Stability::of(&seen);
+    let tested = claims::test(&seen);
+    let claims = claims::claims(&seen, &stability, &tested);
+    let recommendation = advice::recommendation(&seen);
+    StudyContext {
+        schema_version: STUDY_SCHEMA_VERSION,
+        header: head::header(&seen),
+        factors: head::factors(&seen),
+        arms: head::arms(&seen),
+        design: head::design(&seen),
+        main_effects: effects::main_effects(&seen),
+        interactions: effects::interactions(&seen),
+        published: published::table(&seen),
+        floor: stability.floor(&seen),
+        order: stability.order_test(&seen),
+        changes: stability.changes(&seen),
+        runs: head::runs(&seen),
+        findings: advice::findings(&seen, &claims, recommendation.as_ref()),
+        not_tested: advice::not_tested(&seen),
+        recommendation,
+        claims,
+        devices: contents.environment.devices.clone(),
+        calibration: head::calibration(&seen),
+        settings: head::settings(&seen),
+    }
+}
+
+/// Whether every claim is decided, so that a study that was to stop then may.
+#[must_use]
+pub fn decided(contents: &Contents) -> bool {
+    let seen = Seen::of(contents);
+    let tested = claims::test(&seen);
+    seen.contents.plan.study.claims.iter().zip(&tested).all(|(claim, tested)| {
+        let doubted = !doubts::contradictions(&seen, claim).is_empty();
+        doubted || tested.as_ref().is_ok_and(|tested| tested.decided(seen.contents.plan.study.alpha))
+    })
+}

@@ -1,0 +1,84 @@
+//! The runs that count: those of complete blocks whose runs all finished and verified.
+//!
+//! The block is the unit. One run that crashed, or whose result was wrong, takes its block
+//! with it: without it the others have lost what they are compared with, and which run of a block
+//! fails may depend on the treatment.
+
+use crate::bundle::{Contents, Ended, RunRecord};
+use crate::target::Measure;
+use plumb_proof::ProofError;
+use plumb_proof::effect::Observations;
+use plumb_report::ReportContext;
+use plumb_report::study::context::MarkedBlock;
+
+/// A bundle's contents with the blocks that are used.
+pub(super) struct Seen<'a> {
+    pub(super) contents: &'a Contents,
+    /// The blocks used, from 1, each with its runs by slot.
+    pub(super) blocks: Vec<(u64, Vec<&'a RunRecord>)>,
+    /// The others.
+    pub(super) marked: Vec<MarkedBlock>,
+}
+
+impl<'a> Seen<'a> {
+    pub(super) fn of(contents: &'a Contents) -> Seen<'a> {
+        let mut seen = Seen { contents, blocks: Vec::new(), marked: Vec::new() };
+        let begun = contents.runs.iter().filter_map(|run| run.block).max().unwrap_or(0);
+        for block in 1..=begun {
+            match block_of(contents, block) {
+                Ok(runs) => seen.blocks.push((block, runs)),
+                Err(reason) => seen.marked.push(MarkedBlock { block, reason }),
+            }
+        }
+        seen
+    }
+
+    /// The figures of the used blocks by slot.
+    pub(super) fn observations(&self, measure: &Measure) -> Result<Observations, ProofError> {
+        let value = |run: &&RunRecord| run.record.as_ref().map_or(0.0, |record| measure.value(record));
+        let rows: Vec<Vec<f64>> =
+            self.blocks.iter().map(|(_, runs)| runs.iter().map(value).collect()).collect();
+        Observations::new(self.contents.plan.schedule.slots(), &rows)
+    }
+
+    /// The slots of the used blocks in order of execution.
+    pub(super) fn orders(&self) -> Vec<Vec<usize>> {
+        let order = |(block, _): &(u64, Vec<_>)| {
+            self.contents.plan.schedule.block(usize::try_from(*block).unwrap_or(usize::MAX))
+        };
+        self.blocks.iter().map(order).collect()
+    }
+
+    /// The records that count of some arms, with their runs.
+    pub(super) fn records(&self, arms: &[usize]) -> Vec<(&'a RunRecord, &'a ReportContext)> {
+        let runs = self.blocks.iter().flat_map(|(_, runs)| runs.iter().copied());
+        let ours = runs.filter(|run| arms.contains(&run.arm_index));
+        ours.filter_map(|run| Some((run, run.record.as_ref()?))).collect()
+    }
+
+    /// Whether a run's block is used.
+    pub(super) fn counts(&self, run: &RunRecord) -> bool {
+        self.blocks.iter().any(|(block, _)| run.block == Some(*block))
+    }
+}
+
+/// Why a run does not count by itself, if it does not.
+pub(super) fn fault(run: &RunRecord) -> Option<String> {
+    if let Ended::Failed { reason } = &run.ended {
+        return Some(reason.clone());
+    }
+    let failed = run.record.as_ref()?.checks.iter().find(|check| !check.passed)?;
+    Some(format!("verification failed: {}: {}", failed.name, failed.detail))
+}
+
+/// The runs of a block by slot, or why it is not used.
+fn block_of(contents: &Contents, block: u64) -> Result<Vec<&RunRecord>, String> {
+    let runs: Vec<&RunRecord> = contents.runs.iter().filter(|run| run.block == Some(block)).collect();
+    if let Some((run, why)) = runs.iter().find_map(|run| Some((run, fault(run)?))) {
+        return Err(format!("run {} ({}): {why}", run.number, run.arm));
+    }
+    let slots = contents.plan.schedule.slots();
+    let by_slot: Option<Vec<&RunRecord>> =
+        (0..slots).map(|slot| runs.iter().copied().find(|run| run.slot == slot)).collect();
+    by_slot.ok_or_else(|| format!("{} of its {slots} runs were made", runs.len()))
+}

@@ -1,0 +1,120 @@
+//! Whether the machine held still: noise of the reference against itself, order of execution, changes.
+
+use super::CONFIDENCE;
+use super::seen::Seen;
+use plumb_proof::change_point::{self, Search};
+use plumb_proof::effect::Observations;
+use plumb_proof::noise::Floor;
+use plumb_proof::order::{self, OrderReport};
+use plumb_proof::permutation::{self, Statistic};
+use plumb_report::study::context::{ChangePoint, Effect, NoiseFloor, OrderShift, OrderTest};
+
+/// Blocks below which neither noise nor order can be told.
+const BLOCKS_MIN: usize = 2;
+/// The power that a smallest effect is stated for.
+const POWER: f64 = 0.8;
+
+/// What was found, on the study's own measure.
+pub(super) struct Stability {
+    observations: Option<Observations>,
+    pub(super) order: Option<OrderReport>,
+}
+
+impl Stability {
+    pub(super) fn of(seen: &Seen<'_>) -> Stability {
+        let plan = &seen.contents.plan;
+        let observations = seen.observations(&plan.study.measure).ok();
+        let observations = observations.filter(|found| found.blocks() >= BLOCKS_MIN);
+        let order = observations.as_ref().map(|found| order::test(found, &seen.orders(), plan.schedule.seed));
+        Stability { observations, order }
+    }
+
+    /// The noise floor of the report.
+    pub(super) fn floor(&self, seen: &Seen<'_>) -> Option<NoiseFloor> {
+        let plan = &seen.contents.plan;
+        let observations = self.observations.as_ref()?;
+        let floor = reference_floor(seen, observations);
+        let (first, again) = (plan.schedule.reference, plan.schedule.reference_again());
+        let ratios = observations.log_ratios(again, first).ok()?;
+        let level = plan.study.alpha / plan.study.claims.len().max(1) as f64;
+        Some(NoiseFloor {
+            deviation: floor.deviation,
+            robust_deviation: floor.robust_deviation,
+            blocks: floor.blocks as u64,
+            within: floor.within,
+            between: floor.between,
+            aa: Some(effect_of(&ratios, 1.0 - CONFIDENCE, plan.schedule.seed)),
+            aa_p: Some(permutation::test(&ratios, 0.0, Statistic::SignedRank, plan.schedule.seed).p),
+            smallest_effect: floor.smallest_effect(observations.blocks(), level, POWER).exp_m1(),
+        })
+    }
+
+    /// The order test of the report.
+    pub(super) fn order_test(&self, seen: &Seen<'_>) -> Option<OrderTest> {
+        let plan = &seen.contents.plan;
+        let order = self.order.as_ref()?;
+        let again = plan.schedule.reference_again();
+        let slot = |slot: usize| match plan.arm_name(plan.schedule.arm_of(slot)) {
+            name if slot == again => format!("{name} (again)"),
+            name => name,
+        };
+        let shift = |name: String, shift: f64| OrderShift { name, ratio: shift.exp() };
+        Some(OrderTest {
+            position_p: order.position_p,
+            positions: order.positions.iter().map(|at| shift((at.index + 1).to_string(), at.shift)).collect(),
+            carry_over_p: order.carry_over_p,
+            predecessors: order.predecessors.iter().map(|at| shift(slot(at.index), at.shift)).collect(),
+            drift_p: order.drift_p,
+            drift_per_block: order.drift_per_block.exp(),
+        })
+    }
+
+    /// Changes of level: of the reference's own figures, and of every other arm's ratio to it.
+    pub(super) fn changes(&self, seen: &Seen<'_>) -> Vec<ChangePoint> {
+        let plan = &seen.contents.plan;
+        let Some(observations) = &self.observations else { return Vec::new() };
+        let search = Search::usual(plan.schedule.seed);
+        let mut changes = Vec::new();
+        for arm in 0..plan.schedule.arms {
+            let (series, name) = if arm == plan.schedule.reference {
+                (observations.series(arm), "its own figures")
+            } else {
+                (observations.log_ratios(arm, plan.schedule.reference), "its ratio to the reference")
+            };
+            let found = series.map(|series| change_point::find(&series, &search)).unwrap_or_default();
+            changes.extend(found.into_iter().map(|change| ChangePoint {
+                arm: plan.arm_name(arm),
+                series: name.to_string(),
+                block: seen.blocks.get(change.index).map_or(0, |(block, _)| *block),
+                ratio: change.shift.exp(),
+                p: change.p,
+            }));
+        }
+        changes
+    }
+}
+
+/// The noise of the reference's two runs; of unknown size below two blocks.
+pub(super) fn reference_floor(seen: &Seen<'_>, observations: &Observations) -> Floor {
+    let schedule = &seen.contents.plan.schedule;
+    let series = |slot| observations.series(slot).unwrap_or_default();
+    Floor::of(&series(schedule.reference), &series(schedule.reference_again()))
+}
+
+/// An effect as reports have it, from log-ratios.
+pub(super) fn effect_of(differences: &[f64], level: f64, seed: u64) -> Effect {
+    let estimate = permutation::test(differences, 0.0, Statistic::SignedRank, seed).estimate;
+    let interval = permutation::interval(differences, level, Statistic::SignedRank, seed);
+    effect(estimate, interval, level)
+}
+
+/// The same from its parts; an open end is none.
+pub(super) fn effect(estimate: f64, interval: permutation::Interval, level: f64) -> Effect {
+    let end = |log: f64| log.is_finite().then(|| log.exp());
+    Effect {
+        ratio: estimate.exp(),
+        low: end(interval.low),
+        high: end(interval.high),
+        confidence: 1.0 - level,
+    }
+}

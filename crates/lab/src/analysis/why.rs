@@ -1,0 +1,143 @@
+//! Where a difference comes from: the elapsed time as the sum of its parts.
+//!
+//! A parallel build has several sessions at work at once, so their CPU and waits add up to more than
+//! the elapsed time. Each part of the time in which foreground sessions were not idle (CPU, every wait
+//! event, time ready to run without a processor, what is unaccounted) is divided by how many of them were active on
+//! average:
+//!
+//! ```text
+//! active sessions = sum of (elapsed - idle) over foreground sessions / elapsed
+//! part of elapsed = part / active sessions            the parts sum to the elapsed time
+//! ```
+//!
+//! Why not by the degree: servers of the scan end early and those of the sort wait for them, so that there
+//! is no number of lanes by which the parts would add up. Why not by all sessions, idle ones too: the coordinator
+//! waits for its servers all the time, and would take a share of every difference.
+//!
+//! A part of an arm is the mean over its counted runs; averages are linear, so that the sum stays exact. What
+//! rounding to nanoseconds leaves is with the unaccounted part, which the report derives.
+
+use super::seen::Seen;
+use crate::bundle::RunRecord;
+use crate::study::Claim;
+use plumb_report::ReportContext;
+use plumb_report::context::SessionKind;
+use plumb_report::study::context::{ArmPair, ProfilePair, RunProfile, Why, WhyPart};
+use std::collections::BTreeMap;
+
+/// The name of the CPU part, as reports have it.
+const CPU: &str = "DB CPU";
+/// The name of the time without a processor.
+const RUN_QUEUE: &str = "run queue";
+/// How the parts came about.
+const BASIS: &str = "each part of the time in which foreground sessions were not idle, divided by the average number of \
+                     them that was active; means over the counted runs";
+
+/// Parts by name: wait class and nanoseconds of the elapsed time.
+type Parts = BTreeMap<String, (String, f64)>;
+
+/// The decomposition of a claim's difference; none without a run that counts.
+pub(super) fn why(seen: &Seen<'_>, claim: &Claim) -> Option<Why> {
+    let plan = &seen.contents.plan;
+    let sides = claim.sides(&plan.design);
+    let name = |arms: &[usize], level: usize| match arms {
+        [arm] => plan.arm_name(*arm),
+        _ => {
+            let factor = &plan.study.factors[claim.change.factor];
+            format!("{}={}", factor.name, factor.levels[level].label)
+        }
+    };
+    let (reference_elapsed, reference) = mean_parts(&seen.records(&sides.from))?;
+    let (treatment_elapsed, treatment) = mean_parts(&seen.records(&sides.to))?;
+    let names = reference.keys().chain(treatment.keys()).collect::<std::collections::BTreeSet<_>>();
+    let part = |name: &String| {
+        let class = reference.get(name).or(treatment.get(name)).map_or("", |(class, _)| class.as_str());
+        let nanos = |parts: &Parts| parts.get(name).map_or(0, |(_, nanos)| nanos.round() as u64);
+        WhyPart {
+            name: name.clone(),
+            wait_class: class.to_string(),
+            reference_ns: nanos(&reference),
+            treatment_ns: nanos(&treatment),
+        }
+    };
+    Some(Why {
+        basis: BASIS.to_string(),
+        reference: name(&sides.from, claim.change.from),
+        treatment: name(&sides.to, claim.change.to),
+        reference_elapsed_ns: reference_elapsed.round() as u64,
+        treatment_elapsed_ns: treatment_elapsed.round() as u64,
+        parts: names.into_iter().map(part).collect(),
+    })
+}
+
+/// The mean elapsed time of some runs, and the means of its parts.
+fn mean_parts(runs: &[(&RunRecord, &ReportContext)]) -> Option<(f64, Parts)> {
+    if runs.is_empty() {
+        return None;
+    }
+    let count = runs.len() as f64;
+    let (mut elapsed, mut sum) = (0.0, Parts::new());
+    for (_, record) in runs {
+        elapsed += record.header.elapsed_ns as f64 / count;
+        for (name, class, nanos) in parts(record) {
+            sum.entry(name).or_insert((class, 0.0)).1 += nanos / count;
+        }
+    }
+    Some((elapsed, sum))
+}
+
+/// The parts of one run's elapsed time, without the unaccounted one.
+fn parts(record: &ReportContext) -> Vec<(String, String, f64)> {
+    let foreground = || record.sessions.iter().filter(|session| session.kind == SessionKind::Foreground);
+    let busy: f64 = foreground().map(|session| session.elapsed_ns as f64 - session.idle_ns as f64).sum();
+    if busy <= 0.0 {
+        return Vec::new();
+    }
+    let scale = record.header.elapsed_ns as f64 / busy;
+    let cpu: u64 = foreground().map(|session| session.cpu_ns).sum();
+    let queued: u64 = foreground().filter_map(|session| session.run_queue_ns).sum();
+    let own = [(CPU, cpu), (RUN_QUEUE, queued)].map(|(name, nanos)| (name.to_string(), String::new(), nanos));
+    let waits = record.foreground_events.iter().filter(|event| !event.is_idle());
+    let waits = waits.map(|event| (event.event.clone(), event.wait_class.clone(), event.time_ns));
+    own.into_iter().chain(waits).map(|(name, class, nanos)| (name, class, nanos as f64 * scale)).collect()
+}
+
+/// The I/O profiles of a typical run of either arm.
+pub(super) fn profiles(seen: &Seen<'_>, pair: ArmPair) -> Option<ProfilePair> {
+    Some(ProfilePair { reference: typical(seen, pair.reference)?, treatment: typical(seen, pair.treatment)? })
+}
+
+/// The run whose elapsed time is the arm's median, the lower of the two in the middle.
+fn typical(seen: &Seen<'_>, arm: usize) -> Option<RunProfile> {
+    let mut records = seen.records(&[arm]);
+    records.sort_by_key(|(run, record)| (record.header.elapsed_ns, run.number));
+    let (run, record) = records.get(records.len().checked_sub(1)? / 2)?;
+    Some(RunProfile {
+        arm: run.arm.clone(),
+        run: run.number,
+        elapsed_ns: record.header.elapsed_ns,
+        profile: record.io_profile.clone(),
+        phases: record.phases.clone(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn the_parts_and_what_the_sessions_leave_unaccounted_sum_to_the_elapsed_time() {
+        for record in [fixture::record(1_000_000_000, 3), fixture::record(70_000_003, 1)] {
+            let foreground = record.sessions.iter().filter(|session| session.kind == SessionKind::Foreground);
+            let (mut busy, mut rest) = (0.0, 0.0);
+            for session in foreground {
+                busy += session.elapsed_ns as f64 - session.idle_ns as f64;
+                rest += session.unaccounted_ns() as f64;
+            }
+            let sum: f64 = parts(&record).iter().map(|(_, _, nanos)| nanos).sum();
+            let whole = sum + rest * record.header.elapsed_ns as f64 / busy;
+            assert!((whole - record.header.elapsed_ns as f64).abs() < 1.0, "{whole}");
+        }
+    }
+}

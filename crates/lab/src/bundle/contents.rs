@@ -1,0 +1,86 @@
+//! What a bundle says, read back: the study, where and in what order it ran, and the raw records.
+
+use super::record::{self, EndFile, Environment, OrderFile, RunRecord};
+use super::{END, ENVIRONMENT, Manifest, ORDER, RUNS, STUDY};
+use crate::LabError;
+use crate::plan::{Plan, PlanOptions};
+use crate::study;
+use crate::target::Vocabulary;
+use serde::de::DeserializeOwned;
+use sha2::{Digest, Sha256};
+use std::path::Path;
+
+/// Bytes of a hash that tell two studies under one path apart.
+const ID_BYTES: usize = 5;
+
+/// Everything that an analysis rests on.
+#[derive(Debug, Clone)]
+pub struct Contents {
+    /// The study with its order.
+    pub plan: Plan,
+    /// Where it ran.
+    pub environment: Environment,
+    /// The runs in order of execution.
+    pub runs: Vec<RunRecord>,
+    /// How it ended; none while it runs, or when it was killed.
+    pub end: Option<EndFile>,
+}
+
+impl Contents {
+    /// A short name for this study of all studies: of the study and the time it began.
+    #[must_use]
+    pub fn id(&self) -> String {
+        let text = format!("{} {}", self.plan.study.hash(), self.environment.begin_ns);
+        Sha256::digest(text).iter().take(ID_BYTES).map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Reads a bundle, every file of it against its checksum.
+    ///
+    /// # Errors
+    /// When a file is missing or has changed, or is not what it should be.
+    pub fn read(directory: &Path, vocabulary: &dyn Vocabulary) -> Result<(Manifest, Contents), LabError> {
+        let manifest = Manifest::read(directory)?;
+        let shown = directory.join(STUDY).display().to_string();
+        let study = study::parse(&shown, &manifest.text(directory, STUDY)?, vocabulary)?;
+        let environment: Environment = parsed(directory, &manifest, ENVIRONMENT)?;
+        let order: OrderFile = parsed(directory, &manifest, ORDER)?;
+        let plan = Plan::new(study, PlanOptions::default(), order.until, order.seed)?;
+        if OrderFile::of(&plan) != order {
+            let why = "its order is not the one that study and seed give".to_string();
+            return Err(LabError::Tampered { path: directory.join(ORDER), why });
+        }
+        let names = manifest.names().filter(|name| name.starts_with(RUNS));
+        let runs = names.map(|name| record::read(&directory.join(name), &manifest.text(directory, name)?));
+        let mut runs: Vec<RunRecord> = runs.collect::<Result<_, _>>()?;
+        runs.sort_by_key(|run| run.number);
+        runs.iter().try_for_each(|run| fits(&plan, run, directory))?;
+        let end = manifest.lists(END).then(|| parsed(directory, &manifest, END)).transpose()?;
+        Ok((manifest, Contents { plan, environment, runs, end }))
+    }
+}
+
+/// A run has its place in the plan.
+fn fits(plan: &Plan, run: &RunRecord, directory: &Path) -> Result<(), LabError> {
+    let planned = match (run.block, run.position) {
+        // The run that warms up a resumed study is of the reference.
+        (None, 0) => run.arm_index == plan.schedule.reference,
+        (block, position) => {
+            let block = usize::try_from(block.unwrap_or(0)).unwrap_or(usize::MAX);
+            let cells = if block <= plan.study.blocks { plan.block(block) } else { Vec::new() };
+            let found = cells.into_iter().find(|cell| cell.position as u64 == position);
+            found.is_some_and(|cell| (cell.slot, cell.arm) == (run.slot, run.arm_index))
+        }
+    };
+    let named = run.arm_index < plan.design.arms.len() && plan.arm_name(run.arm_index) == run.arm;
+    if planned && named {
+        return Ok(());
+    }
+    let path = directory.join(super::record_name(run.number));
+    Err(LabError::Tampered { path, why: "the order has no such run at this place".to_string() })
+}
+
+fn parsed<T: DeserializeOwned>(directory: &Path, manifest: &Manifest, name: &str) -> Result<T, LabError> {
+    let text = manifest.text(directory, name)?;
+    serde_json::from_str(&text)
+        .map_err(|error| LabError::BundleRead { path: directory.join(name), why: error.to_string() })
+}

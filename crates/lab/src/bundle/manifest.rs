@@ -1,0 +1,122 @@
+//! The checksums of a bundle's files, as `sha256sum` prints and checks them.
+
+use super::{LOCK, RUNS};
+use crate::LabError;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+/// Its file.
+pub const MANIFEST: &str = "manifest.sha256";
+/// Hexadecimal digits of a checksum.
+const DIGITS: usize = 64;
+
+/// Names and checksums.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Manifest(BTreeMap<String, String>);
+
+impl Manifest {
+    /// Lists a file with the checksum of its text.
+    pub fn list(&mut self, name: &str, text: &str) {
+        self.0.insert(name.to_string(), checksum(text.as_bytes()));
+    }
+
+    /// Lists a file no longer.
+    pub fn strike(&mut self, name: &str) {
+        self.0.remove(name);
+    }
+
+    /// The names, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    /// Whether a file is listed.
+    #[must_use]
+    pub fn lists(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
+    /// As it is written: checksum, two blanks, name.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        self.0.iter().map(|(name, sum)| format!("{sum}  {name}\n")).collect()
+    }
+
+    /// Reads a bundle's manifest.
+    ///
+    /// # Errors
+    /// When there is none, or it is not of this form to the byte.
+    pub fn read(directory: &Path) -> Result<Manifest, LabError> {
+        let path = directory.join(MANIFEST);
+        let text = fs::read_to_string(&path).map_err(|source| LabError::BundleRead {
+            path: path.clone(),
+            why: format!("{source}; name the directory of a study's bundle"),
+        })?;
+        let entry = |line: &str| {
+            let (sum, name) = line.split_once("  ")?;
+            let hexadecimal = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+            let whole = sum.len() == DIGITS && sum.bytes().all(hexadecimal);
+            let inside =
+                !name.is_empty() && !name.starts_with('/') && !name.split('/').any(|part| part == "..");
+            (whole && inside).then(|| (name.to_string(), sum.to_string()))
+        };
+        let entries: Option<BTreeMap<String, String>> = text.lines().map(entry).collect();
+        let manifest = entries.map(Manifest).filter(|manifest| manifest.to_text() == text);
+        manifest.ok_or_else(|| LabError::Tampered {
+            path,
+            why: "it is no list of checksums as this program writes it".to_string(),
+        })
+    }
+
+    /// The text of a listed file, if it is the one that was written.
+    ///
+    /// # Errors
+    /// When it is missing or has changed.
+    pub fn text(&self, directory: &Path, name: &str) -> Result<String, LabError> {
+        let path = directory.join(name);
+        let expected = self.0.get(name).ok_or_else(|| LabError::Tampered {
+            path: path.clone(),
+            why: format!("{MANIFEST} does not list it"),
+        })?;
+        let bytes = fs::read(&path).map_err(|source| LabError::Tampered {
+            path: path.clone(),
+            why: format!("{MANIFEST} lists it, and it cannot be read: {source}"),
+        })?;
+        let found = checksum(&bytes);
+        if found != *expected {
+            let why =
+                format!("its SHA-256 is {}..., and {MANIFEST} has {}...", &found[..12], &expected[..12]);
+            return Err(LabError::Tampered { path, why });
+        }
+        String::from_utf8(bytes)
+            .map_err(|_| LabError::Tampered { path: directory.join(name), why: "it is no text".to_string() })
+    }
+}
+
+/// Files of a bundle that its manifest does not list, the lock apart.
+///
+/// # Errors
+/// When a directory cannot be read.
+pub fn unlisted(directory: &Path, manifest: &Manifest) -> Result<Vec<String>, LabError> {
+    let mut found = Vec::new();
+    for (inside, prefix) in
+        [(directory.to_path_buf(), String::new()), (directory.join(RUNS), format!("{RUNS}/"))]
+    {
+        let entries = fs::read_dir(&inside)
+            .map_err(|source| LabError::BundleRead { path: inside.clone(), why: source.to_string() })?;
+        for entry in entries.flatten().filter(|entry| entry.path().is_file()) {
+            let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
+            if !manifest.lists(&name) && name != MANIFEST && name != LOCK {
+                found.push(name);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn checksum(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}

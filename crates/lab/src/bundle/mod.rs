@@ -1,0 +1,237 @@
+//! A bundle: the directory that keeps a study, written as the study goes.
+//!
+//! ```text
+//! study.toml          the study, with everything spelled out
+//! environment.json    where it ran, and by which program
+//! order.json          seed and order
+//! runs/0001.json ...  one raw record a run, in order of execution
+//! end.json            why and when it ended
+//! analysis.json       what follows from the above; report.txt and report.html show it
+//! manifest.sha256     checksums of all of them, as sha256sum prints them
+//! ```
+//!
+//! A file is written beside its name, made durable and renamed, and the manifest is replaced
+//! behind it: whenever the program dies, the manifest lists only whole files. What it does not
+//! list is an unfinished rest, which a resuming study removes. While a study runs it holds a lock file,
+//! so that no second program goes on with it.
+//!
+//! Why not one file for all: a run is kept the moment it ends, and a reader may look at any of
+//! them with any tool. `docs/bundle.md` has the fields.
+
+mod contents;
+mod manifest;
+mod record;
+
+pub use contents::Contents;
+pub use manifest::{MANIFEST, Manifest, unlisted};
+pub use record::{EndFile, Ended, Environment, LimitFigure, OrderFile, RunRecord, Settled, Stop};
+
+use crate::LabError;
+use crate::plan::Plan;
+use crate::target::Vocabulary;
+use serde::Serialize;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// The study.
+pub const STUDY: &str = "study.toml";
+/// Where it ran.
+pub const ENVIRONMENT: &str = "environment.json";
+/// Seed and order.
+pub const ORDER: &str = "order.json";
+/// The directory of the raw records.
+pub const RUNS: &str = "runs";
+/// Why and when it ended.
+pub const END: &str = "end.json";
+/// What follows from them.
+pub const ANALYSIS: &str = "analysis.json";
+/// The reports.
+pub const REPORTS: [&str; 2] = ["report.txt", "report.html"];
+/// Held while a study runs.
+const LOCK: &str = "lock";
+
+/// A bundle that is being written.
+#[derive(Debug)]
+pub struct Bundle {
+    directory: PathBuf,
+    manifest: Manifest,
+    contents: Contents,
+    /// Held as long as it is open.
+    _lock: File,
+}
+
+impl Bundle {
+    /// Begins a new one; the directory is made, and must be empty if it is there.
+    ///
+    /// # Errors
+    /// When something is in it, or it cannot be written.
+    pub fn create(directory: &Path, plan: &Plan, environment: Environment) -> Result<Bundle, LabError> {
+        let occupied = fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_some());
+        if occupied {
+            return Err(LabError::BundleOccupied { path: directory.to_path_buf() });
+        }
+        let cannot = |source| LabError::BundleWrite { path: directory.to_path_buf(), source };
+        fs::create_dir_all(directory.join(RUNS)).map_err(cannot)?;
+        let lock = lock(directory)?;
+        let mut bundle = Bundle {
+            directory: directory.to_path_buf(),
+            manifest: Manifest::default(),
+            contents: Contents { plan: plan.clone(), environment, runs: Vec::new(), end: None },
+            _lock: lock,
+        };
+        bundle.write(STUDY, &plan.study.to_toml())?;
+        let environment = json(&bundle.contents.environment)?;
+        bundle.write(ENVIRONMENT, &environment)?;
+        bundle.write(ORDER, &json(&OrderFile::of(plan))?)?;
+        Ok(bundle)
+    }
+
+    /// Opens one to write into it.
+    ///
+    /// # Errors
+    /// When another program has it open, or a file is not the one that was written.
+    pub fn open(directory: &Path, vocabulary: &dyn Vocabulary) -> Result<Bundle, LabError> {
+        // Before a lock file is left in a directory that is no bundle.
+        Manifest::read(directory)?;
+        let lock = lock(directory)?;
+        let (manifest, contents) = Contents::read(directory, vocabulary)?;
+        Ok(Bundle { directory: directory.to_path_buf(), manifest, contents, _lock: lock })
+    }
+
+    /// Opens one to go on with its study; removes what that left unfinished when it was killed.
+    ///
+    /// # Errors
+    /// As [`Bundle::open`], or when the rest cannot be removed.
+    pub fn resume(directory: &Path, vocabulary: &dyn Vocabulary) -> Result<Bundle, LabError> {
+        let bundle = Bundle::open(directory, vocabulary)?;
+        for stray in unlisted(directory, &bundle.manifest)? {
+            let path = directory.join(stray);
+            fs::remove_file(&path).map_err(|source| LabError::BundleWrite { path, source })?;
+        }
+        Ok(bundle)
+    }
+
+    /// Removes a bundle that holds no run: its study could not begin.
+    pub fn discard(self) {
+        let names: Vec<PathBuf> = self.manifest.names().map(|name| self.directory.join(name)).collect();
+        let rest = [self.directory.join(MANIFEST), self.directory.join(LOCK)];
+        for file in names.iter().chain(&rest) {
+            let _ = fs::remove_file(file);
+        }
+        // A directory that others use too is not empty and stays.
+        let _ = fs::remove_dir(self.directory.join(RUNS)).and_then(|()| fs::remove_dir(&self.directory));
+    }
+
+    /// The directory.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// What is in it.
+    #[must_use]
+    pub fn contents(&self) -> &Contents {
+        &self.contents
+    }
+
+    /// Keeps a run.
+    ///
+    /// # Errors
+    /// When it cannot be written; what was kept before is intact.
+    pub fn add(&mut self, run: &RunRecord) -> Result<(), LabError> {
+        let text = json(run)?;
+        let name = record_name(run.number);
+        self.write(&name, &text)?;
+        // What is analysed is what was written, to the last digit.
+        self.contents.runs.push(record::read(&self.directory.join(name), &text)?);
+        Ok(())
+    }
+
+    /// Notes how the study ended.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn end(&mut self, end: EndFile) -> Result<(), LabError> {
+        self.contents.end = Some(end);
+        self.write(END, &json(&end)?)
+    }
+
+    /// Removes what an earlier end of the study said: it goes on, and that no longer follows from its records.
+    ///
+    /// # Errors
+    /// When the manifest cannot be written.
+    pub fn go_on(&mut self) -> Result<(), LabError> {
+        self.contents.end = None;
+        let said: Vec<&str> =
+            [END, ANALYSIS].into_iter().chain(REPORTS).filter(|name| self.manifest.lists(name)).collect();
+        if said.is_empty() {
+            return Ok(());
+        }
+        said.iter().for_each(|name| self.manifest.strike(name));
+        replace(&self.directory.join(MANIFEST), &self.manifest.to_text())?;
+        said.iter().try_for_each(|name| {
+            let path = self.directory.join(name);
+            fs::remove_file(&path).map_err(|source| LabError::BundleWrite { path, source })
+        })
+    }
+
+    /// Writes a file, whole or not at all, and lists it.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write(&mut self, name: &str, text: &str) -> Result<(), LabError> {
+        replace(&self.directory.join(name), text)?;
+        self.manifest.list(name, text);
+        replace(&self.directory.join(MANIFEST), &self.manifest.to_text())
+    }
+}
+
+impl Drop for Bundle {
+    fn drop(&mut self) {
+        // A lock file that stays is harmless, but nobody has to wonder about it.
+        let _ = fs::remove_file(self.directory.join(LOCK));
+    }
+}
+
+/// The file of a run.
+#[must_use]
+pub fn record_name(number: u64) -> String {
+    format!("{RUNS}/{number:04}.json")
+}
+
+/// A value as a file has it.
+///
+/// # Errors
+/// When it is no JSON.
+pub fn json<T: Serialize>(value: &T) -> Result<String, LabError> {
+    let text = serde_json::to_string_pretty(value).map_err(|source| LabError::Json { source })?;
+    Ok(text + "\n")
+}
+
+fn lock(directory: &Path) -> Result<File, LabError> {
+    let path = directory.join(LOCK);
+    let cannot = |source| LabError::BundleWrite { path: path.clone(), source };
+    let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(cannot)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(fs::TryLockError::WouldBlock) => Err(LabError::BundleInUse { path: directory.to_path_buf() }),
+        Err(fs::TryLockError::Error(source)) => Err(cannot(source)),
+    }
+}
+
+/// Puts a text in the place of a file: written beside it, made durable, renamed.
+fn replace(path: &Path, text: &str) -> Result<(), LabError> {
+    let fresh = path.with_extension("unfinished");
+    let write = || -> io::Result<()> {
+        let mut file = File::create(&fresh)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&fresh, path)?;
+        File::open(path.parent().unwrap_or(path))?.sync_all()
+    };
+    write().map_err(|source| {
+        let _ = fs::remove_file(&fresh);
+        LabError::BundleWrite { path: path.to_path_buf(), source }
+    })
+}

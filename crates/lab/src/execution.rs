@@ -1,0 +1,204 @@
+//! Runs a study: block by block, each run settled before and kept after.
+//!
+//! ```text
+//! for each block:   stop? ──> for each cell of its order:  settle ──> run ──> bundle
+//! ```
+//!
+//! A block whose run fails is left: it could not be used, and the time is better spent on another.
+//! Three failed blocks end the study, since what fails again and again is the experiment. A study that is resumed
+//! warms up with one run of the reference, because its databases are new.
+
+use crate::LabError;
+use crate::analysis;
+use crate::bundle::{Bundle, EndFile, Ended, RunRecord, Stop};
+use crate::observer::{Observer, Stage};
+use crate::plan::{Cell, Plan, Until};
+use crate::target::{Preparation, RunError, Target};
+use plumb_engine::instance::Cancel;
+use plumb_events::clock;
+use plumb_units::Nanos;
+use std::collections::BTreeSet;
+
+/// Failed blocks that end a study.
+const FAILED_BLOCKS_MAX: usize = 3;
+
+/// Runs what is left of a study's plan; says why it stopped, in the bundle too. A study that has ended by
+/// its own rule stays as it is.
+///
+/// # Errors
+/// When the target cannot be prepared, or the bundle cannot be written; what it holds is whole.
+pub fn execute(
+    bundle: &mut Bundle,
+    target: &mut dyn Target,
+    budget: Option<Nanos>,
+    cancel: &Cancel,
+    observer: &dyn Observer,
+) -> Result<Stop, LabError> {
+    let plan = bundle.contents().plan.clone();
+    // To go on after a look at the figures would be another experiment, and a budget knows nothing of them.
+    let over = |stop: &Stop| matches!(stop, Stop::Planned | Stop::Decided | Stop::Failures);
+    if let Some(stop) = bundle.contents().end.map(|end| end.stop).filter(over) {
+        return Ok(stop);
+    }
+    bundle.go_on()?;
+    let begin = clock::now();
+    let arms: Vec<_> = (0..plan.design.arms.len()).map(|arm| plan.arm_settings(arm)).collect();
+    let name = format!("plumb-study-{}", bundle.contents().id());
+    target.prepare(&Preparation {
+        arms: &arms,
+        rows: plan.study.rows,
+        data_seed: plan.study.data_seed,
+        name: &name,
+    })?;
+    let stop =
+        Execution { plan: &plan, bundle, target, cancel, observer, budget, begin, blocks_timed: Vec::new() }
+            .blocks()?;
+    let end_ns = since_begin(bundle);
+    bundle.end(EndFile { stop, end_ns })?;
+    Ok(stop)
+}
+
+/// Nanoseconds from the study's begin by the wall clock, which goes on while a study is interrupted.
+fn since_begin(bundle: &Bundle) -> u64 {
+    let now = u64::try_from(clock::wall().as_nanos()).unwrap_or(u64::MAX);
+    now.saturating_sub(bundle.contents().environment.begin_ns)
+}
+
+struct Execution<'a> {
+    plan: &'a Plan,
+    bundle: &'a mut Bundle,
+    target: &'a mut dyn Target,
+    cancel: &'a Cancel,
+    observer: &'a dyn Observer,
+    budget: Option<Nanos>,
+    begin: Nanos,
+    /// How long the blocks took that ran whole in this session.
+    blocks_timed: Vec<Nanos>,
+}
+
+impl Execution<'_> {
+    fn blocks(&mut self) -> Result<Stop, LabError> {
+        let begun = self.bundle.contents().runs.iter().filter(|run| run.block.is_some()).count();
+        if begun > 0 && self.left() > 0 {
+            let again = Cell {
+                block: 0,
+                position: 0,
+                slot: self.plan.schedule.reference,
+                arm: self.plan.schedule.reference,
+            };
+            if self.run(again)?.is_none() {
+                return Ok(Stop::Interrupted);
+            }
+        }
+        for block in 0..=self.plan.study.blocks {
+            if let Some(stop) = self.stop_before(block) {
+                return Ok(stop);
+            }
+            let begin = clock::now();
+            let mut ran = 0;
+            for cell in self.plan.block(block) {
+                if self.is_done(cell) || self.failed_blocks().contains(&(block as u64)) {
+                    continue;
+                }
+                if self.run(cell)?.is_none() {
+                    return Ok(Stop::Interrupted);
+                }
+                ran += 1;
+            }
+            if ran == self.plan.schedule.slots() {
+                self.blocks_timed.push(clock::now().saturating_sub(begin));
+            }
+        }
+        Ok(if self.is_decided() { Stop::Decided } else { Stop::Planned })
+    }
+
+    /// Blocks that are not whole yet.
+    fn left(&self) -> usize {
+        let failed = self.failed_blocks();
+        let whole = |block: &usize| self.plan.block(*block).into_iter().all(|cell| self.is_done(cell));
+        (1..=self.plan.study.blocks)
+            .filter(|block| !failed.contains(&(*block as u64)) && !whole(block))
+            .count()
+    }
+
+    fn is_done(&self, cell: Cell) -> bool {
+        let block = (cell.block > 0).then_some(cell.block as u64);
+        let runs = &self.bundle.contents().runs;
+        runs.iter().any(|run| run.block == block && run.position == cell.position as u64)
+    }
+
+    /// Blocks that cannot be used; 0 is the warm-up.
+    fn failed_blocks(&self) -> BTreeSet<u64> {
+        let failed = |run: &&RunRecord| {
+            let wrong =
+                run.record.as_ref().is_some_and(|record| record.checks.iter().any(|check| !check.passed));
+            run.ended != Ended::Finished || wrong
+        };
+        self.bundle.contents().runs.iter().filter(failed).map(|run| run.block.unwrap_or(0)).collect()
+    }
+
+    fn is_decided(&self) -> bool {
+        self.plan.until == Until::Decided && analysis::decided(self.bundle.contents())
+    }
+
+    fn stop_before(&self, block: usize) -> Option<Stop> {
+        if self.failed_blocks().len() >= FAILED_BLOCKS_MAX {
+            return Some(Stop::Failures);
+        }
+        if block == 0 || self.plan.block(block).into_iter().all(|cell| self.is_done(cell)) {
+            return None;
+        }
+        if self.is_decided() {
+            return Some(Stop::Decided);
+        }
+        let longest = self.blocks_timed.iter().max().copied().unwrap_or(Nanos(0));
+        let spent = clock::now().saturating_sub(self.begin);
+        self.budget.filter(|budget| spent + longest > *budget).map(|_| Stop::Budget)
+    }
+
+    /// Makes one run and keeps it; none when the study is to stop.
+    fn run(&mut self, cell: Cell) -> Result<Option<()>, LabError> {
+        if self.cancel.check().is_err() {
+            return Ok(None);
+        }
+        let arm = self.plan.arm_name(cell.arm);
+        self.show(cell, &arm);
+        let settled = self.target.settle();
+        let start_ns = since_begin(self.bundle);
+        let (ended, record) = match self.target.run(&self.plan.arm_settings(cell.arm), self.cancel) {
+            Ok(record) => (Ended::Finished, Some(record)),
+            Err(RunError::Interrupted) => return Ok(None),
+            Err(RunError::Failed(reason)) => (Ended::Failed { reason }, None),
+        };
+        let number = self.bundle.contents().runs.last().map_or(1, |run| run.number + 1);
+        self.bundle.add(&RunRecord {
+            number,
+            arm,
+            arm_index: cell.arm,
+            block: (cell.block > 0).then_some(cell.block as u64),
+            position: cell.position as u64,
+            slot: cell.slot,
+            start_ns,
+            settled,
+            ended,
+            record,
+        })?;
+        Ok(Some(()))
+    }
+
+    fn show(&self, cell: Cell, arm: &str) {
+        let slots = self.plan.schedule.slots();
+        let runs = (self.plan.study.blocks + 1) * slots;
+        let done = cell.block * slots + cell.position.saturating_sub(1);
+        let spent = clock::now().saturating_sub(self.begin);
+        let made = self.blocks_timed.len() * slots;
+        // From the first whole block on something can be said of the rest.
+        let left = (made > 0).then(|| {
+            let timed: u64 = self.blocks_timed.iter().map(|block| block.0).sum();
+            let planned = Nanos(timed / made as u64 * (runs - done) as u64);
+            self.budget.map_or(planned, |budget| planned.min(budget.saturating_sub(spent)))
+        });
+        let (blocks, block) = (self.plan.study.blocks, cell.block);
+        self.observer.stage(&Stage::Study { done: done as u64, runs: runs as u64, block, blocks, arm, left });
+    }
+}

@@ -1,0 +1,168 @@
+//! Records, environments and a target of made-up figures, for tests of everything behind a run.
+
+use crate::LabError;
+use crate::bundle::{Environment, Settled};
+use crate::study::Assignment;
+use crate::target::{Preparation, RunError, Target};
+use plumb_engine::instance::Cancel;
+use plumb_report::ReportContext;
+use plumb_report::context::*;
+
+/// A record of a build that took so long with so many servers: each half CPU, a quarter
+/// waits, some of the run queue, the rest unaccounted; and a coordinator that waited for them.
+pub fn record(elapsed_ns: u64, servers: u64) -> ReportContext {
+    let session = |name: String, cpu_ns, wait_ns, idle_ns, run_queue_ns| SessionTime {
+        name,
+        role: "PX sort server".to_string(),
+        kind: SessionKind::Foreground,
+        elapsed_ns,
+        cpu_ns,
+        wait_ns,
+        idle_ns,
+        run_queue_ns: Some(run_queue_ns),
+    };
+    let mut sessions: Vec<SessionTime> = (0..servers)
+        .map(|server| session(format!("p{server:03}"), elapsed_ns / 2, elapsed_ns / 4, 0, elapsed_ns / 100))
+        .collect();
+    sessions.push(session("coordinator".to_string(), 1_000, 0, elapsed_ns - 2_000, 0));
+    let wait = |event: &str, class: &str, time_ns| WaitEvent {
+        event: event.to_string(),
+        wait_class: class.to_string(),
+        waits: 10,
+        timeouts: 0,
+        time_ns,
+        max_ns: time_ns / 5,
+        histogram: Vec::new(),
+    };
+    let waited = servers * (elapsed_ns / 4);
+    ReportContext {
+        schema_version: SCHEMA_VERSION,
+        header: header(elapsed_ns, servers * (elapsed_ns / 2) + 1_000, waited),
+        devices: Vec::new(),
+        calibration: None,
+        limits: None,
+        checks: vec![Check {
+            name: "keys in order".to_string(),
+            passed: true,
+            detail: "all".to_string(),
+            elapsed_ns: 5,
+        }],
+        receipts: Vec::new(),
+        findings: Vec::new(),
+        phases: Vec::new(),
+        memory: Memory::default(),
+        load_profile: Vec::new(),
+        host_cpu: None,
+        foreground_events: vec![
+            wait("direct path read", "User I/O", waited / 3),
+            wait("direct path write temp", "User I/O", waited - waited / 3),
+            wait("PX Deq: Execute Reply", IDLE_CLASS, elapsed_ns - 2_000),
+        ],
+        background_events: Vec::new(),
+        sessions,
+        statistics: vec![Statistic {
+            name: "physical read bytes".to_string(),
+            total: 1 << 30,
+            unit: StatisticUnit::Bytes,
+        }],
+        io_functions: Vec::new(),
+        io_files: Vec::new(),
+        io_profile: IoProfile { bucket_ns: 0, y_max_mb_per_s: None, x_max_s: None, series: Vec::new() },
+        sort: None,
+        settings: Vec::new(),
+    }
+}
+
+fn header(elapsed_ns: u64, db_cpu_ns: u64, waited: u64) -> Header {
+    Header {
+        title: "PLUMB REPORT  Workload: large-sort".to_string(),
+        workload: "large-sort".to_string(),
+        plumb_version: "0.1.0".to_string(),
+        git_revision: None,
+        host: host(),
+        begin_time: "2026-01-01T00:00:00Z".to_string(),
+        end_time: "2026-01-01T00:00:01Z".to_string(),
+        elapsed_ns,
+        db_time_ns: db_cpu_ns + waited,
+        db_cpu_ns,
+        command_line: "plumb run large-sort".to_string(),
+        seed: 1996,
+        settings_hash: String::new(),
+        clock_source: None,
+        clock_precision_ns: None,
+    }
+}
+
+fn host() -> Host {
+    Host {
+        name: "vm".to_string(),
+        cpus: 8,
+        cpu_model: "model".to_string(),
+        memory_bytes: 1 << 33,
+        kernel: "Linux".to_string(),
+    }
+}
+
+/// Where nothing ran.
+pub fn environment() -> Environment {
+    Environment {
+        plumb_version: env!("CARGO_PKG_VERSION").to_string(),
+        git_revision: None,
+        target: "made-up figures".to_string(),
+        host: host(),
+        devices: Vec::new(),
+        calibration_date: None,
+        limits: Vec::new(),
+        settings: Vec::new(),
+        begin_ns: 1_767_225_600_000_000_000,
+        begin_time: "2026-01-01T00:00:00Z".to_string(),
+        command_line: "plumb study".to_string(),
+    }
+}
+
+/// What a made-up run gives, by the number of runs before it and its settings.
+pub type Script = Box<dyn FnMut(usize, &[Assignment]) -> Result<ReportContext, RunError>>;
+
+/// A target that does no work.
+pub struct Scripted {
+    /// What its runs give.
+    pub script: Script,
+    /// Runs made.
+    pub runs: usize,
+    /// What lies before each run.
+    pub settled: Settled,
+}
+
+impl Scripted {
+    /// A target whose files are not in the page cache.
+    pub fn new(
+        script: impl FnMut(usize, &[Assignment]) -> Result<ReportContext, RunError> + 'static,
+    ) -> Scripted {
+        let settled = Settled { waited_ns: 1, idle: true, resident_pages: 0, total_pages: 100 };
+        Scripted { script: Box::new(script), runs: 0, settled }
+    }
+}
+
+impl Target for Scripted {
+    fn environment(&mut self) -> Result<Environment, LabError> {
+        Ok(environment())
+    }
+
+    fn prepare(&mut self, _: &Preparation<'_>) -> Result<(), LabError> {
+        Ok(())
+    }
+
+    fn settle(&mut self) -> Settled {
+        self.settled
+    }
+
+    fn run(&mut self, settings: &[Assignment], _: &Cancel) -> Result<ReportContext, RunError> {
+        self.runs += 1;
+        (self.script)(self.runs - 1, settings)
+    }
+}
+
+/// A receipt of a setting.
+pub fn receipt(setting: &str, held: Held, evidence: &str) -> Receipt {
+    Receipt { setting: setting.to_string(), asked: "asked".to_string(), evidence: evidence.to_string(), held }
+}

@@ -1,0 +1,187 @@
+//! What a study will run, and in what order: a function of the study, the seed and nothing else.
+//!
+//! ```text
+//! block 0    warm-up: recorded, not counted      R  T2 T1 R'
+//! block 1..  every arm once, the reference twice  T2 R  T1 R'    drawn from (seed, block)
+//! ```
+//!
+//! When it stops is planned too: after so many blocks, or, when it was asked to stop as soon as
+//! everything is decided, at the latest after so many, with the error of every look paid for
+//! beforehand (`proof::sequential`). A budget of time ends it before a block that would not fit; time does
+//! not know what the figures say, so that needs no correction.
+
+use crate::LabError;
+use crate::study::{Assignment, Study};
+use crate::target::{SettingFacts, Vocabulary};
+use plumb_proof::design::{Design, Schedule};
+use plumb_proof::permutation::blocks_needed;
+use plumb_units::{Nanos, RowCount};
+use serde::{Deserialize, Serialize};
+
+/// Rows a second that no machine this program knows sorts, indexes and verifies: what a budget is refused by
+/// before anything has been measured.
+const ROWS_PER_SECOND_MAX: f64 = 20e6;
+/// The least that a run takes: a process, an opened database, a settled device.
+const RUN_SECONDS_MIN: f64 = 0.1;
+
+/// When a study stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Until {
+    /// After the planned blocks.
+    Blocks,
+    /// When every claim is decided, at the latest after the planned blocks.
+    Decided,
+}
+
+/// What the command line may change of a study's plan.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PlanOptions {
+    /// Rows instead of the file's.
+    pub rows: Option<u64>,
+    /// Blocks instead of the file's.
+    pub blocks: Option<usize>,
+}
+
+/// One run to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cell {
+    /// The block; 0 warms up.
+    pub block: usize,
+    /// Its place in the block, from 1.
+    pub position: usize,
+    /// Its slot; the one beyond the arms is the reference's second run.
+    pub slot: usize,
+    /// Its arm.
+    pub arm: usize,
+}
+
+/// A study with its arms and its order.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The study, with whatever the command line changed.
+    pub study: Study,
+    /// Its arms, as levels of its factors.
+    pub design: Design,
+    /// The order.
+    pub schedule: Schedule,
+    /// When it stops.
+    pub until: Until,
+}
+
+impl Plan {
+    /// Plans a study.
+    ///
+    /// # Errors
+    /// When its design cannot be.
+    pub fn new(mut study: Study, options: PlanOptions, until: Until, seed: u64) -> Result<Plan, LabError> {
+        study.rows = options.rows.unwrap_or(study.rows);
+        study.blocks = options.blocks.unwrap_or(study.blocks);
+        let design = study
+            .design()
+            .map_err(|error| LabError::Plan { study: study.name.clone(), why: error.to_string() })?;
+        // The first level of every factor is its reference, and no generator is asked what it makes of that.
+        let first = vec![0; study.factors.len()];
+        let reference = design.arms.iter().position(|levels| *levels == first).unwrap_or(0);
+        let schedule = Schedule { arms: design.arms.len(), reference, seed, order: study.order };
+        Ok(Plan { study, design, schedule, until })
+    }
+
+    /// The name of an arm.
+    #[must_use]
+    pub fn arm_name(&self, arm: usize) -> String {
+        self.study.arm_name(&self.design.arms[arm])
+    }
+
+    /// The settings of an arm.
+    #[must_use]
+    pub fn arm_settings(&self, arm: usize) -> Vec<Assignment> {
+        self.study.arm_settings(&self.design.arms[arm])
+    }
+
+    /// The runs of a block in order of execution.
+    #[must_use]
+    pub fn block(&self, block: usize) -> Vec<Cell> {
+        let slots = self.schedule.block(block);
+        let cell = |(index, slot)| Cell { block, position: index + 1, slot, arm: self.schedule.arm_of(slot) };
+        slots.into_iter().enumerate().map(cell).collect()
+    }
+
+    /// Refuses a budget in which not even one block can run.
+    ///
+    /// # Errors
+    /// With what one block takes at least.
+    pub fn require_room(&self, budget: Option<Nanos>) -> Result<(), LabError> {
+        let Some(budget) = budget else { return Ok(()) };
+        let run = (self.study.rows as f64 / ROWS_PER_SECOND_MAX).max(RUN_SECONDS_MIN);
+        let needed = Nanos((run * self.schedule.slots() as f64 * 1e9) as u64);
+        if budget >= needed {
+            return Ok(());
+        }
+        Err(LabError::Budget { budget, runs: self.schedule.slots(), rows: RowCount(self.study.rows), needed })
+    }
+
+    /// What is known of the settings that the study gives.
+    #[must_use]
+    pub fn setting_facts(&self, vocabulary: &dyn Vocabulary) -> Vec<SettingFacts> {
+        let levels = self.study.factors.iter().flat_map(|factor| &factor.levels);
+        let given = self.study.settings.iter().chain(levels.flat_map(|level| &level.settings));
+        let mut facts: Vec<SettingFacts> =
+            given.filter_map(|set| Some(vocabulary.setting(&set.name, &set.value, "").ok()?.0)).collect();
+        facts.sort_by(|one, two| one.name.cmp(&two.name));
+        facts.dedup();
+        facts
+    }
+
+    /// The fewest blocks with which the first claim of all can be proved.
+    #[must_use]
+    pub fn blocks_needed(&self) -> usize {
+        blocks_needed(self.study.alpha, self.study.claims.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study::catalog;
+    use crate::target::embedded::ENGINE;
+
+    fn plan(seed: u64) -> Plan {
+        let study = catalog::find("large-sort", &ENGINE)
+            .expect("a study that is well formed")
+            .expect("the study is there");
+        Plan::new(study, PlanOptions::default(), Until::Blocks, seed).expect("a design")
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_order_and_another_seed_another() {
+        let order = |seed| (0..8).flat_map(|block| plan(seed).block(block)).collect::<Vec<Cell>>();
+        assert_eq!(order(7), order(7));
+        assert_ne!(order(7), order(8));
+    }
+
+    #[test]
+    fn every_block_has_each_arm_once_and_the_reference_twice() {
+        let plan = plan(3);
+        for block in 0..12 {
+            let mut arms: Vec<usize> = plan.block(block).iter().map(|cell| cell.arm).collect();
+            arms.sort_unstable();
+            let mut expected: Vec<usize> = (0..plan.schedule.arms).chain([plan.schedule.reference]).collect();
+            expected.sort_unstable();
+            assert_eq!(arms, expected);
+        }
+        assert_eq!(
+            plan.arm_name(plan.schedule.reference),
+            plan.study.arm_name(&vec![0; plan.study.factors.len()])
+        );
+    }
+
+    #[test]
+    fn a_budget_below_one_block_is_refused() {
+        let plan = plan(1);
+        assert!(plan.require_room(None).is_ok());
+        assert!(plan.require_room(Some(Nanos(600_000_000_000))).is_ok());
+        let refused = plan.require_room(Some(Nanos(50_000_000))).expect_err("less than a run");
+        assert!(refused.to_string().starts_with("--budget "), "{refused}");
+    }
+}

@@ -1,0 +1,78 @@
+//! Between two runs: so that one does not pay for another.
+//!
+//! What a run wrote is made durable and taken out of the page cache, file by file; then the block
+//! devices are watched until nothing moves on them. Others may use the same device for as long as they like, so
+//! the wait has a bound, and whether it was reached is kept with the run.
+
+use crate::bundle::Settled;
+use plumb_events::clock;
+use plumb_io::receipt::{self, DiskStats};
+use plumb_units::{Bytes, Nanos};
+use std::fs::{self, File};
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+/// How often the devices are looked at.
+const INTERVAL: Duration = Duration::from_millis(20);
+/// Looks in a row at which nothing moved: a device is then at rest.
+const LOOKS: u32 = 3;
+/// What may move between two looks at a device that is at rest: a log that is written now and then.
+const REST_BYTES: Bytes = Bytes(256 * Bytes::K);
+/// How long a busy device is waited for.
+const BOUND: Nanos = Nanos(2_000_000_000);
+
+/// Settles the files in these directories and the block devices of these names.
+#[must_use]
+pub fn settle(directories: &[PathBuf], devices: &[String]) -> Settled {
+    let begin = clock::now();
+    let (resident_pages, total_pages) = drop_cached(directories);
+    let idle = wait_until_idle(devices, begin);
+    Settled { waited_ns: clock::now().saturating_sub(begin).0, idle, resident_pages, total_pages }
+}
+
+/// Drops the files' pages from the page cache: those that stayed, and all there are.
+fn drop_cached(directories: &[PathBuf]) -> (u64, u64) {
+    let entries = directories.iter().filter_map(|directory| fs::read_dir(directory).ok()).flatten().flatten();
+    let files = entries.filter(|entry| entry.path().extension().is_some_and(|ending| ending == "dbf"));
+    let dropped = files.filter_map(|file| receipt::drop_cache(File::open(file.path()).ok()?.as_fd()).ok());
+    dropped.fold((0, 0), |(resident, total), file| (resident + file.resident_pages, total + file.total_pages))
+}
+
+fn wait_until_idle(devices: &[String], begin: Nanos) -> bool {
+    let moved =
+        |stats: &[DiskStats]| stats.iter().map(|disk| disk.reads.bytes + disk.writes.bytes).sum::<Bytes>();
+    let read =
+        || -> Vec<DiskStats> { devices.iter().filter_map(|name| DiskStats::read(name).ok()).collect() };
+    let (mut before, mut quiet) = (moved(&read()), 0);
+    while quiet < LOOKS {
+        if clock::now().saturating_sub(begin) > BOUND {
+            return false;
+        }
+        thread::sleep(INTERVAL);
+        let stats = read();
+        let now = moved(&stats);
+        let at_rest =
+            stats.iter().all(|disk| disk.in_flight == 0) && now.0.saturating_sub(before.0) <= REST_BYTES.0;
+        quiet = if at_rest { quiet + 1 } else { 0 };
+        before = now;
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::settle;
+
+    #[test]
+    fn without_a_device_there_is_nothing_to_wait_for_and_files_are_counted() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        std::fs::write(directory.path().join("users01.dbf"), vec![7; 100_000]).expect("a file");
+        std::fs::write(directory.path().join("control"), "other").expect("a file");
+        let settled = settle(&[directory.path().to_path_buf()], &[]);
+        assert!(settled.idle);
+        assert_eq!(settled.total_pages, 100_000_u64.div_ceil(4096));
+        assert!(settled.resident_pages <= settled.total_pages);
+    }
+}

@@ -1,0 +1,125 @@
+//! A study: a question, what is varied, and the claims that were written before the run.
+//!
+//! ```text
+//! file.toml ──[file]──> Study ──[plan]──> arms in random order within blocks
+//! ```
+//!
+//! A [`Study`] is checked: every setting is known and in range, every level is named
+//! once, every claim compares arms that exist. Its text form ([`Study::to_toml`]) has everything
+//! spelled out, whatever was left to a default or given on the command line, and reads back as the
+//! same study; it is what a bundle keeps and what names a study by its hash.
+
+pub mod catalog;
+mod claim;
+mod factor;
+mod file;
+mod published;
+mod text;
+
+pub use claim::{Change, Claim, Expectation};
+pub use factor::{Assignment, Factor, Level};
+pub use file::{StudyError, parse};
+pub use published::{Published, PublishedRow, minutes};
+
+use crate::target::Measure;
+use plumb_proof::ProofError;
+use plumb_proof::design::{self, Design, Order};
+
+/// The only workload so far.
+pub const WORKLOAD: &str = crate::large_sort::NAME;
+
+/// A figure that no machine can exceed, stated by the study's author.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bound {
+    /// A statistic of the run's record.
+    pub statistic: String,
+    /// Its largest possible value a second, in the statistic's unit.
+    pub per_second_max: f64,
+    /// Why nothing is faster.
+    pub reason: String,
+}
+
+/// A factor of a fraction whose levels follow from those of others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Generator {
+    /// The factor, which comes behind all free ones.
+    pub factor: usize,
+    /// The free factors whose product it is.
+    pub product: Vec<usize>,
+}
+
+/// A checked study.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Study {
+    /// Its name, in titles and paths.
+    pub name: String,
+    /// One line.
+    pub title: String,
+    /// What is asked.
+    pub question: String,
+    /// Whose conclusions the claims are; empty when they are the study's own.
+    pub source: String,
+    /// Rows of the table.
+    pub rows: u64,
+    /// Seed of the rows.
+    pub data_seed: u64,
+    /// Blocks to be run.
+    pub blocks: usize,
+    /// What runs are compared by, unless a claim names another.
+    pub measure: Measure,
+    /// The smallest effect worth finding, a share.
+    pub sought: f64,
+    /// The error allowed to the whole study, a share.
+    pub alpha: f64,
+    /// How the order within a block is drawn.
+    pub order: Order,
+    /// Settings that all arms share.
+    pub settings: Vec<Assignment>,
+    /// What is varied; the first level of each is the reference.
+    pub factors: Vec<Factor>,
+    /// Factors that follow from others; none in a full design.
+    pub generators: Vec<Generator>,
+    /// What is claimed.
+    pub claims: Vec<Claim>,
+    /// Stated physical bounds.
+    pub bounds: Vec<Bound>,
+    /// The source's table.
+    pub published: Option<Published>,
+}
+
+impl Study {
+    /// The arms that its factors make.
+    ///
+    /// # Errors
+    /// When there are too many, or the generators make no design.
+    pub fn design(&self) -> Result<Design, ProofError> {
+        let factor = |factor: &Factor| design::Factor {
+            name: factor.name.clone(),
+            levels: factor.levels.iter().map(|level| level.label.clone()).collect(),
+        };
+        let factors = self.factors.iter().map(factor).collect();
+        if self.generators.is_empty() {
+            return Design::full(factors);
+        }
+        let products: Vec<Vec<usize>> =
+            self.generators.iter().map(|generator| generator.product.clone()).collect();
+        Design::fraction(factors, &products)
+    }
+
+    /// The name of the combination of these levels, such as `async=TRUE area=1M`.
+    #[must_use]
+    pub fn arm_name(&self, levels: &[usize]) -> String {
+        let named = self.factors.iter().zip(levels);
+        named
+            .map(|(factor, level)| format!("{}={}", factor.name, factor.levels[*level].label))
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+
+    /// The settings of the combination of these levels, those that all arms share first.
+    #[must_use]
+    pub fn arm_settings(&self, levels: &[usize]) -> Vec<Assignment> {
+        let own = self.factors.iter().zip(levels).flat_map(|(factor, level)| &factor.levels[*level].settings);
+        self.settings.iter().chain(own).cloned().collect()
+    }
+}

@@ -1,0 +1,389 @@
+//! The embedded engine as a target.
+//!
+//! Databases lie under the study's path, one for each set of settings that are fixed when a
+//! database is made; an arm's run opens its database with all of its settings, builds the
+//! index, verifies it, and drops it again. The table is never written after its load.
+//!
+//! Each run is a process of its own: this program with a hidden command, given a [`Request`] on its
+//! standard input. So a crash is one failed run and not the end of the study; the peak of its memory
+//! is its own; its layout in memory is drawn anew each time, which is known to decide some per cent
+//! (Mytkowicz et al. 2009); and what the kernel counts for a process it counts for this
+//! run. It costs the start of a process and the opening of a database, some milliseconds outside what is
+//! timed. Why not a fork: the parent has threads. Why not in this process: none of the above.
+//!
+//! The input stays open as long as the study lives. A run whose input ends has lost its study and
+//! stops at once.
+
+use super::{Figure, Measure, creation_settings, creation_settings_of};
+use super::{Preparation, RunError, SettingFacts, TakesEffect, Target, Vocabulary};
+use crate::assemble::{self, Calibrated, Story};
+use crate::bundle::{Environment, LimitFigure, Settled};
+use crate::calendar::Moment;
+use crate::observer::{Observer, Stage};
+use crate::place::Places;
+use crate::study::Assignment;
+use crate::{LabError, Temporary, host, large_sort, settings, settle, sizing};
+use plumb_calibrate::Calibration;
+use plumb_engine::instance::{Cancel, InitialSizes};
+use plumb_engine::{EngineError, Instance, Setting, Settings, drop as dropping};
+use plumb_events::{Event, Statistic, Unit, clock};
+use plumb_io::device::DeviceDescription;
+use plumb_report::ReportContext;
+use plumb_units::Bytes;
+use serde::{Deserialize, Serialize};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+use std::{fs, thread};
+
+/// The hidden command that makes one run.
+pub const COMMAND: &str = "study-run";
+/// How often a run is asked whether it has ended.
+const INTERVAL: Duration = Duration::from_millis(5);
+/// How long after a run the study itself may learn of the signal that ended both.
+const SIGNAL_PATIENCE: Duration = Duration::from_millis(50);
+
+/// The engine's settings and measures.
+#[derive(Debug, Clone, Copy)]
+pub struct Engine;
+
+/// The one there is.
+pub const ENGINE: Engine = Engine;
+
+impl Vocabulary for Engine {
+    fn setting(&self, name: &str, value: &str, origin: &str) -> Result<(SettingFacts, String), String> {
+        let mut set = Settings::default();
+        set.set(name, value, origin).map_err(|error| error.to_string())?;
+        let known = Setting::ALL.iter().find(|setting| setting.row().name.eq_ignore_ascii_case(name));
+        let setting = *known.ok_or_else(|| format!("{origin}: there is no setting {name}"))?;
+        let value = settings::shown(&set, setting);
+        if setting == Setting::IoMethod && value == "null" {
+            return Err(format!(
+                "{origin}: io_method=null keeps the files in memory, and a study's runs are processes of their own; it \
+                 takes auto, sync, threads or io_uring"
+            ));
+        }
+        let row = setting.row();
+        let takes_effect = if row.group == "storage" { TakesEffect::Creation } else { TakesEffect::Run };
+        Ok((SettingFacts { name: row.name.to_string(), takes_effect, about_io: row.group == "io" }, value))
+    }
+
+    fn consistent(&self, settings: &[Assignment]) -> Result<(), String> {
+        given(settings).and_then(|settings| settings.require_consistent()).map_err(|error| error.to_string())
+    }
+
+    fn measure(&self, name: &str) -> Option<Measure> {
+        let event = || Event::ALL.iter().find(|event| event.name() == name);
+        let statistic = || Statistic::ALL.iter().find(|statistic| statistic.name() == name);
+        let figure = match name {
+            "elapsed" => Figure::Elapsed,
+            "db time" => Figure::DbTime,
+            "db cpu" => Figure::DbCpu,
+            _ => match (event(), statistic()) {
+                (Some(event), _) => Figure::Event(event.name().to_string()),
+                (None, Some(statistic)) if statistic.unit() == Unit::Bytes => Figure::Bytes(name.to_string()),
+                (None, Some(_)) => Figure::Count(name.to_string()),
+                (None, None) => return None,
+            },
+        };
+        Some(Measure { name: name.to_string(), figure })
+    }
+}
+
+/// Settings with these set over the defaults.
+fn given(assignments: &[Assignment]) -> Result<Settings, EngineError> {
+    let mut settings = Settings::default();
+    assignments.iter().try_for_each(|set| settings.set(&set.name, &set.value, "study"))?;
+    Ok(settings)
+}
+
+/// What a run is asked to do.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Request {
+    home: PathBuf,
+    path: PathBuf,
+    settings: Vec<Assignment>,
+    rows: u64,
+    data_seed: u64,
+    calibrated: Option<Calibrated>,
+    command_line: String,
+}
+
+/// A loaded database.
+#[derive(Debug)]
+struct Database {
+    /// What it was made with.
+    fixed: Vec<Assignment>,
+    home: PathBuf,
+    calibrated: Option<Calibrated>,
+    /// Removes it.
+    _files: Temporary,
+}
+
+/// Who is told of the databases that are made.
+struct Silent;
+
+impl Observer for Silent {
+    fn stage(&self, _: &Stage<'_>) {}
+    fn begins(&self) {}
+    fn made(&self, _: &Path) {}
+}
+
+/// The embedded engine under a path.
+pub struct Embedded<'a> {
+    path: PathBuf,
+    /// This program.
+    program: PathBuf,
+    command_line: String,
+    calibration: Option<Calibration>,
+    device: DeviceDescription,
+    observer: &'a dyn Observer,
+    cancel: Cancel,
+    databases: Vec<Database>,
+    size: (u64, u64),
+}
+
+impl<'a> Embedded<'a> {
+    /// The engine under `path`; runs are made by `program`.
+    ///
+    /// # Errors
+    /// When there is no such directory, or what lies under it cannot be told.
+    pub fn new(
+        path: &Path,
+        program: PathBuf,
+        command_line: String,
+        calibration: Option<Calibration>,
+        cancel: Cancel,
+        observer: &'a dyn Observer,
+    ) -> Result<Embedded<'a>, LabError> {
+        let described = places(path).describe()?;
+        let device = described.into_iter().next().ok_or_else(|| LabError::Directory {
+            argument: "--path",
+            path: path.to_path_buf(),
+            why: "nothing is known of it".to_string(),
+        })?;
+        // One that was made on another device is no limit of this one.
+        let calibration = calibration.filter(|calibration| calibration.matches(&device));
+        let (databases, size) = (Vec::new(), (0, 0));
+        Ok(Embedded {
+            path: device.path.clone(),
+            program,
+            command_line,
+            calibration,
+            device,
+            observer,
+            cancel,
+            databases,
+            size,
+        })
+    }
+
+    fn database(&self, settings: &[Assignment]) -> Option<&Database> {
+        let fixed = creation_settings_of(settings, &ENGINE);
+        self.databases.iter().find(|database| database.fixed == fixed)
+    }
+
+    fn create(&self, name: &str, fixed: Vec<Assignment>, sizes: InitialSizes) -> Result<Database, LabError> {
+        let (rows, seed) = self.size;
+        let settings = given(&fixed)?;
+        let places = places(&self.path);
+        let cancel = self.cancel.clone();
+        let mut files = Temporary::create(&places, name, settings, sizes, cancel, self.observer)?;
+        large_sort::load(files.instance(), rows, seed, self.observer)?;
+        let calibrated = assemble::calibrate(files.instance())?;
+        let home = files.close();
+        Ok(Database { fixed, home, calibrated, _files: files })
+    }
+
+    fn request(&self, database: &Database, settings: &[Assignment]) -> Request {
+        let (rows, data_seed) = self.size;
+        let set: String = settings.iter().map(|set| format!(" --set {}={}", set.name, set.value)).collect();
+        let command_line = format!(
+            "plumb run {} --rows {rows} --seed {data_seed} --path {}{set}",
+            large_sort::NAME,
+            self.path.display()
+        );
+        Request {
+            home: database.home.clone(),
+            path: self.path.clone(),
+            settings: settings.to_vec(),
+            rows,
+            data_seed,
+            calibrated: database.calibrated,
+            command_line,
+        }
+    }
+}
+
+fn places(path: &Path) -> Places<'_> {
+    Places { home: path, users: &[], temp: &[], indx: &[] }
+}
+
+impl Target for Embedded<'_> {
+    fn environment(&mut self) -> Result<Environment, LabError> {
+        let begin = clock::wall();
+        let calibration = self.calibration.as_ref();
+        let figures = calibration.map(|found| found.figures.iter()).into_iter().flatten();
+        let limit = |figure: &plumb_calibrate::Figure| LimitFigure {
+            name: figure.kind.name().trim().to_string(),
+            unit: figure.kind.unit().to_string(),
+            median: figure.estimate.median,
+            high: figure.estimate.high,
+        };
+        Ok(Environment {
+            plumb_version: env!("CARGO_PKG_VERSION").to_string(),
+            git_revision: option_env!("PLUMB_REVISION").map(str::to_string),
+            target: "the embedded engine".to_string(),
+            host: host::describe(),
+            devices: vec![assemble::device(
+                &self.device,
+                "by arm",
+                "the settings of each arm decide it; its runs' records say which",
+            )],
+            calibration_date: calibration.map(|found| found.environment.date.clone()),
+            limits: figures.map(limit).collect(),
+            settings: Vec::new(),
+            begin_ns: u64::try_from(begin.as_nanos()).unwrap_or(u64::MAX),
+            begin_time: Moment::of(begin).iso(),
+            command_line: self.command_line.clone(),
+        })
+    }
+
+    fn prepare(&mut self, preparation: &Preparation<'_>) -> Result<(), LabError> {
+        self.size = (preparation.rows, preparation.data_seed);
+        for (number, fixed) in creation_settings(preparation.arms, &ENGINE).into_iter().enumerate() {
+            let name = format!("{}-{}", preparation.name, number + 1);
+            // What a killed study left; the bundle's lock says that it is dead.
+            let _ = fs::remove_dir_all(self.path.join(&name));
+            let arms = preparation.arms.iter().filter(|arm| creation_settings_of(arm, &ENGINE) == fixed);
+            let sizes = arms.map(|arm| Ok(sizing::sizes(preparation.rows, &given(arm)?)));
+            let sizes = largest(&sizes.collect::<Result<Vec<_>, EngineError>>()?);
+            let database = self.create(&name, fixed, sizes)?;
+            self.databases.push(database);
+        }
+        Ok(())
+    }
+
+    fn settle(&mut self) -> Settled {
+        let directories: Vec<PathBuf> = self.databases.iter().map(|database| database.home.clone()).collect();
+        let device = self.device.block.as_ref().map(|block| block.name.clone());
+        settle::settle(&directories, device.as_slice())
+    }
+
+    fn run(&mut self, settings: &[Assignment], cancel: &Cancel) -> Result<ReportContext, RunError> {
+        let Some(database) = self.database(settings) else {
+            return Err(RunError::Failed("no database was made with its settings".to_string()));
+        };
+        let request = serde_json::to_string(&self.request(database, settings))
+            .map_err(|error| RunError::Failed(error.to_string()))?;
+        let mut command = Command::new(&self.program);
+        command.arg(COMMAND).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().map_err(|source| {
+            RunError::Failed(LabError::Child { program: self.program.clone(), source }.to_string())
+        })?;
+        watch(child, &request, cancel)
+    }
+}
+
+/// The largest of each.
+fn largest(sizes: &[InitialSizes]) -> InitialSizes {
+    let most = |of: fn(&InitialSizes) -> Bytes| sizes.iter().map(of).max().unwrap_or(Bytes(0));
+    InitialSizes { users: most(|s| s.users), temp: most(|s| s.temp), indx: most(|s| s.indx) }
+}
+
+/// Waits for a run; kills it when the study is to stop.
+fn watch(mut child: Child, request: &str, cancel: &Cancel) -> Result<ReportContext, RunError> {
+    let mut input = child.stdin.take();
+    // A run that has died already says so by its status.
+    let _ =
+        input.as_mut().map(|input| input.write_all(request.as_bytes()).and_then(|()| input.write_all(b"\n")));
+    let reading = |from: Option<Box<dyn Read + Send>>| {
+        thread::spawn(move || {
+            let mut text = String::new();
+            let _ = from.map(|mut from| from.read_to_string(&mut text));
+            text
+        })
+    };
+    let output = reading(child.stdout.take().map(|pipe| Box::new(pipe) as _));
+    let errors = reading(child.stderr.take().map(|pipe| Box::new(pipe) as _));
+    let status = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break status,
+            Ok(None) if cancel.check().is_err() => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(RunError::Interrupted);
+            }
+            Ok(None) => thread::sleep(INTERVAL),
+            Err(error) => return Err(RunError::Failed(format!("the run's process was lost: {error}"))),
+        }
+    };
+    drop(input);
+    let (output, errors) = (output.join().unwrap_or_default(), errors.join().unwrap_or_default());
+    // A signal from the terminal reaches the run too, and maybe before the study.
+    if status.signal().is_some() {
+        thread::sleep(SIGNAL_PATIENCE);
+    }
+    if cancel.check().is_err() {
+        return Err(RunError::Interrupted);
+    }
+    if !status.success() {
+        let said = errors.lines().last().unwrap_or("it said nothing").trim_start_matches("plumb: ");
+        return Err(RunError::Failed(format!("the run's process ended with {status}: {said}")));
+    }
+    ReportContext::from_json(&output).map_err(|error| RunError::Failed(error.to_string()))
+}
+
+/// The run's side: reads a request from standard input, makes the run, and gives its record as JSON. Ends
+/// the process when the input ends.
+///
+/// # Errors
+/// When the request cannot be read, or the run does not come to its end.
+pub fn serve(input: impl Read + Send + 'static) -> Result<String, LabError> {
+    let mut input = BufReader::new(input);
+    let mut line = String::new();
+    input.read_line(&mut line).map_err(|source| LabError::Json { source: serde_json::Error::io(source) })?;
+    let request: Request = serde_json::from_str(&line).map_err(|source| LabError::Json { source })?;
+    thread::spawn(move || {
+        let mut rest = Vec::new();
+        let _ = input.read_to_end(&mut rest);
+        // What is half made owns no space and goes with the study's directory.
+        std::process::exit(1);
+    });
+    let record = execute(&request)?;
+    serde_json::to_string(&record).map_err(|source| LabError::Json { source })
+}
+
+fn execute(request: &Request) -> Result<ReportContext, LabError> {
+    let devices = places(&request.path).describe()?;
+    let instance = Instance::open(&request.home, given(&request.settings)?, Cancel::default())?;
+    drop_index(&instance)?;
+    let begin = clock::now();
+    let measured = large_sort::build_index(&instance, &devices, request.rows, &Silent)?;
+    let checks = large_sort::verify(&instance, &Silent)?;
+    let limits = large_sort::limits(&instance, &places(&request.path), &devices);
+    let context = assemble::context(&Story {
+        workload: large_sort::NAME,
+        command_line: &request.command_line,
+        seed: request.data_seed,
+        table: large_sort::TABLE,
+        begin,
+        instance: &instance,
+        devices: &devices,
+        measured: &measured,
+        checks: &checks,
+        calibrated: request.calibrated.as_ref(),
+        limits: limits.as_ref(),
+        files_presized: true,
+    });
+    drop_index(&instance)?;
+    Ok(context)
+}
+
+/// Drops the index, if there is one: a run that died before its end leaves one.
+fn drop_index(instance: &Instance) -> Result<(), EngineError> {
+    let exists = instance.catalog().indexes.iter().any(|index| index.name == large_sort::INDEX);
+    if exists { dropping::drop_named(instance, large_sort::INDEX).map(|_| ()) } else { Ok(()) }
+}

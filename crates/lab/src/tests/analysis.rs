@@ -1,0 +1,334 @@
+//! Verdicts of studies whose truth is known.
+
+use super::{Noise, plan};
+use crate::analysis::{analyse, decided};
+use crate::bundle::{Contents, EndFile, Ended, LimitFigure, RunRecord, Settled, Stop};
+use crate::fixture;
+use crate::plan::{Plan, PlanOptions, Until};
+use crate::study::parse;
+use crate::target::embedded::ENGINE;
+use plumb_report::ReportContext;
+use plumb_report::context::{Held, IoFunction, IoTally, Receipt, Setting};
+use plumb_report::study::StudyContext;
+use plumb_report::study::context::Bearing;
+
+/// How a made-up machine answers to the settings.
+struct Machine {
+    /// Ratio of direct writes.
+    direct: f64,
+    /// Ratio of the larger area.
+    area: f64,
+    /// Ratio of both beyond the product.
+    both: f64,
+    /// Standard deviation of a run.
+    noise: f64,
+    receipts: fn() -> Vec<Receipt>,
+    settled: Settled,
+}
+
+fn held() -> Vec<Receipt> {
+    ["sort_direct_writes", "sort_area_size"].map(|name| fixture::receipt(name, Held::Held, "seen")).to_vec()
+}
+
+const COLD: Settled = Settled { waited_ns: 1, idle: true, resident_pages: 0, total_pages: 100 };
+
+/// A machine on which nothing matters.
+fn flat() -> Machine {
+    Machine { direct: 1.0, area: 1.0, both: 1.0, noise: 0.01, receipts: held, settled: COLD }
+}
+
+/// Runs a plan in memory; `record` gives a run's record by its number, from 0, and its arm's settings.
+fn contents(
+    plan: &Plan,
+    settled: Settled,
+    mut record: impl FnMut(usize, &[String]) -> ReportContext,
+) -> Contents {
+    let mut environment = fixture::environment();
+    environment.settings = plan.setting_facts(&ENGINE);
+    let mut contents = Contents { plan: plan.clone(), environment, runs: Vec::new(), end: None };
+    for block in 0..=plan.study.blocks {
+        for cell in plan.block(block) {
+            let values: Vec<String> = plan.arm_settings(cell.arm).into_iter().map(|set| set.value).collect();
+            let number = contents.runs.len();
+            contents.runs.push(RunRecord {
+                number: number as u64 + 1,
+                arm: plan.arm_name(cell.arm),
+                arm_index: cell.arm,
+                block: (block > 0).then_some(block as u64),
+                position: cell.position as u64,
+                slot: cell.slot,
+                start_ns: number as u64,
+                settled,
+                ended: Ended::Finished,
+                record: Some(record(number, &values)),
+            });
+        }
+        if plan.until == Until::Decided && block > 0 && decided(&contents) {
+            contents.end = Some(EndFile { stop: Stop::Decided, end_ns: 1 });
+            return contents;
+        }
+    }
+    contents.end = Some(EndFile { stop: Stop::Planned, end_ns: 1 });
+    contents
+}
+
+/// A record of so many seconds with receipts that hold.
+fn lasting(seconds: f64) -> ReportContext {
+    let mut record = fixture::record((seconds * 1e9) as u64, 2);
+    record.receipts = held();
+    record
+}
+
+fn planned(text: &str, blocks: usize, until: Until) -> Plan {
+    let study = parse("made-up.toml", text, &ENGINE).expect("well formed");
+    Plan::new(study, PlanOptions { blocks: Some(blocks), rows: None }, until, 1).expect("a design")
+}
+
+fn study(machine: &Machine, seed: u64) -> StudyContext {
+    let mut noise = Noise::new(seed);
+    let contents = contents(&plan(seed), machine.settled, |_, values| {
+        let has = |value: &str| values.iter().any(|set| set == value);
+        let (direct, area) = (has("true"), has("2M"));
+        let mut seconds = (machine.noise * noise.normal()).exp();
+        seconds *= if direct { machine.direct } else { 1.0 };
+        seconds *= if area { machine.area } else { 1.0 };
+        seconds *= if direct && area { machine.both } else { 1.0 };
+        let mut record = lasting(seconds);
+        record.receipts = (machine.receipts)();
+        record
+    });
+    analyse(&contents)
+}
+
+fn lines(context: &StudyContext) -> Vec<&str> {
+    context.claims.iter().map(|claim| claim.verdict.label.as_str()).collect()
+}
+
+#[test]
+fn effects_that_are_there_are_proved_with_their_size() {
+    let context = study(&Machine { direct: 0.7, ..flat() }, 1);
+    assert_eq!(lines(&context), ["PROVED faster", "PROVED EQUAL", "PROVED EQUAL"]);
+    let effect = context.claims[0].effect.expect("an effect");
+    assert!((effect.ratio - 0.7).abs() < 0.01, "{effect:?}");
+    assert!(effect.low < Some(0.7) && effect.high > Some(0.69), "{effect:?}");
+    assert!(context.claims.iter().all(|claim| claim.bearing == Bearing::Holds));
+    assert_eq!(context.exit_code(), 0);
+    let best = context.recommendation.expect("an arm is better");
+    assert!(context.arms[best.arm].name.starts_with("direct=TRUE"));
+    let direct = context.main_effects.iter().find(|effect| effect.factor == "direct").expect("a main effect");
+    assert!((direct.effect.ratio - 0.7).abs() < 0.01);
+}
+
+#[test]
+fn an_interaction_is_told_from_its_main_effects() {
+    let context = study(&Machine { direct: 0.7, area: 0.8, both: 1.25, ..flat() }, 2);
+    assert_eq!(lines(&context), ["PROVED faster", "PROVED faster", "PROVED slower"]);
+    assert_eq!(context.claims[2].bearing, Bearing::Refuted);
+    let effect = context.claims[2].effect.expect("an effect");
+    assert!((effect.ratio - 1.25).abs() < 0.03, "{effect:?}");
+}
+
+#[test]
+fn nothing_is_proved_where_nothing_is() {
+    let proved = (0..60).filter(|seed| {
+        let context = study(&Machine { noise: 0.05, ..flat() }, 100 + seed);
+        context.claims.iter().any(|claim| {
+            claim.verdict.label.starts_with("PROVED f") || claim.verdict.label.starts_with("PROVED s")
+        })
+    });
+    // 5% of 60 studies is 3; 8 or more by chance once in a hundred such tests.
+    let proved = proved.count();
+    assert!(proved < 8, "{proved} of 60 studies");
+}
+
+#[test]
+fn a_claim_of_much_is_refuted_by_little() {
+    let context = study(&Machine { direct: 0.97, noise: 0.003, ..flat() }, 3);
+    assert_eq!(context.claims[0].verdict.label, "PROVED faster");
+    assert_eq!(context.claims[0].bearing, Bearing::Refuted, "at least 10% was claimed");
+}
+
+#[test]
+fn a_contradicted_receipt_makes_the_claims_of_its_arms_invalid() {
+    let receipts = || {
+        let mut receipts = held();
+        receipts.push(fixture::receipt(
+            "filesystemio_options",
+            Held::Contradicted,
+            "0 of 6 files are direct",
+        ));
+        receipts
+    };
+    let context = study(&Machine { direct: 0.5, receipts, ..flat() }, 4);
+    assert_eq!(lines(&context), ["INVALID"; 3]);
+    assert_eq!(context.exit_code(), 5);
+    assert!(
+        context.claims[0].verdict.line.contains("0 of 6 files are direct"),
+        "{}",
+        context.claims[0].verdict.line
+    );
+    assert!(context.recommendation.is_none());
+}
+
+#[test]
+fn a_treatment_without_a_receipt_is_never_proved() {
+    let receipts = || {
+        vec![
+            fixture::receipt(
+                "sort_direct_writes",
+                Held::NotChecked,
+                "the sort fitted in memory: this setting had no effect",
+            ),
+            fixture::receipt("sort_area_size", Held::Held, "seen"),
+        ]
+    };
+    let context = study(&Machine { direct: 0.5, receipts, ..flat() }, 5);
+    assert_eq!(lines(&context), ["INVALID", "PROVED EQUAL", "INVALID"]);
+    assert_eq!(
+        context.claims[0].verdict.line,
+        "INVALID: nothing shows that sort_direct_writes took effect: the sort fitted in memory: this setting had no effect"
+    );
+}
+
+#[test]
+fn the_page_cache_matters_to_treatments_of_the_io_path_alone() {
+    let settled = Settled { resident_pages: 50, ..COLD };
+    let context = study(&Machine { direct: 0.5, settled, ..flat() }, 6);
+    assert_eq!(
+        context.claims[0].verdict.label, "PROVED faster",
+        "a setting of the sort is not of the I/O path"
+    );
+}
+
+#[test]
+fn the_difference_is_the_sum_of_its_parts() {
+    let context = study(&Machine { direct: 0.6, ..flat() }, 7);
+    let why = context.claims[0].why.as_ref().expect("proved, so explained");
+    let sum = |of: fn(&plumb_report::study::context::WhyPart) -> u64| why.parts.iter().map(of).sum::<u64>();
+    for (elapsed, parts) in [
+        (why.reference_elapsed_ns, sum(|part| part.reference_ns)),
+        (why.treatment_elapsed_ns, sum(|part| part.treatment_ns)),
+    ] {
+        // The fixture leaves 24% of the elapsed time unaccounted, and of that alone the parts are short.
+        let rest = elapsed as f64 - parts as f64;
+        assert!((rest / elapsed as f64 - 0.24).abs() < 1e-3, "{parts} of {elapsed}");
+    }
+    assert!(why.parts.iter().all(|part| part.wait_class != "Idle"));
+}
+
+#[test]
+fn figures_that_cannot_be_are_impossible() {
+    let bound =
+        "\n[[bound]]\nstatistic = \"physical read bytes\"\nper_second_max = \"512M\"\nreason = \"the bus\"\n";
+    let plan = planned(&(super::STUDY.to_string() + bound), 10, Until::Blocks);
+    let context = analyse(&contents(&plan, COLD, |_, _| lasting(1.0)));
+    assert_eq!(lines(&context), ["IMPOSSIBLE"; 3]);
+    assert!(context.claims[0].verdict.line.ends_with("the bus"), "{}", context.claims[0].verdict.line);
+    assert_eq!(context.exit_code(), 6);
+}
+
+#[test]
+fn more_processor_time_than_processors_is_impossible() {
+    // Twenty servers on eight processors, each half of its time on one.
+    let context = analyse(&contents(&plan(1), COLD, |_, _| fixture::record(1_000_000_000, 20)));
+    let line = &context.claims[0].verdict.line;
+    assert!(
+        line.starts_with("IMPOSSIBLE: run ") && line.ends_with("10.00 s of CPU in 1.00 s on 8 processors"),
+        "{line}"
+    );
+}
+
+#[test]
+fn more_requests_on_their_way_than_were_let_out_are_impossible() {
+    let context = analyse(&contents(&plan(1), COLD, |_, _| {
+        let mut record = lasting(1.0);
+        let tally = |time_ns| IoTally { requests: 10, bytes: 10, time_ns };
+        record.io_functions.push(IoFunction {
+            function: "temp reads".to_string(),
+            reads: tally(97_000_000_000),
+            writes: tally(0),
+        });
+        record.settings.push(Setting {
+            name: "io_queue_depth".to_string(),
+            value: "32".to_string(),
+            is_default: true,
+            source: String::new(),
+            description: String::new(),
+        });
+        record
+    }));
+    let line = &context.claims[0].verdict.line;
+    assert!(
+        line.ends_with("97 requests on their way on average, and 3 sessions may have 96 at once"),
+        "{line}"
+    );
+}
+
+#[test]
+fn a_rate_beyond_the_calibration_is_impossible() {
+    let mut contents = contents(&plan(1), COLD, |_, _| {
+        let mut record = lasting(1.0);
+        record.receipts.push(Receipt {
+            asked: "setall".to_string(),
+            ..fixture::receipt("filesystemio_options", Held::Held, "direct")
+        });
+        record
+    });
+    let limit = |high| LimitFigure {
+        name: "large sequential read".to_string(),
+        unit: "MB/s".to_string(),
+        median: high,
+        high,
+    };
+    contents.environment.limits = vec![limit(700.0)];
+    assert_ne!(
+        analyse(&contents).claims[0].verdict.label,
+        "IMPOSSIBLE",
+        "1 GB/s is within half as much again"
+    );
+    contents.environment.limits = vec![limit(600.0)];
+    let context = analyse(&contents);
+    let line = &context.claims[0].verdict.line;
+    assert!(
+        line.contains("physical read bytes at 1.00 GB/s, and the device gave at most 600 MB/s"),
+        "{line}"
+    );
+}
+
+#[test]
+fn an_effect_that_changes_during_the_study_is_unstable() {
+    let mut noise = Noise::new(3);
+    let context = analyse(&contents(&planned(super::STUDY, 40, Until::Blocks), COLD, |run, values| {
+        let late = run > 100 && values.iter().any(|value| value == "true");
+        lasting((0.01 * noise.normal()).exp() * if late { 1.3 } else { 1.0 })
+    }));
+    assert_eq!(context.claims[0].verdict.label, "UNSTABLE", "{}", context.claims[0].verdict.line);
+    assert!(!context.changes.is_empty());
+}
+
+#[test]
+fn too_few_blocks_prove_nothing() {
+    let context = analyse(&contents(&planned(super::STUDY, 5, Until::Blocks), COLD, |run, values| {
+        let direct = values.iter().any(|value| value == "true");
+        lasting(if direct { 0.001 } else { 1.0 } + run as f64 / 1e6)
+    }));
+    assert_eq!(context.claims[0].verdict.label, "NOT PROVED");
+    assert!(
+        context.claims[0].reasons[0].contains("5 blocks cannot reach"),
+        "{:?}",
+        context.claims[0].reasons
+    );
+}
+
+#[test]
+fn a_study_that_may_stop_early_does_and_says_so() {
+    let mut noise = Noise::new(8);
+    let contents = contents(&planned(super::STUDY, 40, Until::Decided), COLD, |_, values| {
+        let direct = values.iter().any(|value| value == "true");
+        lasting((0.01 * noise.normal()).exp() * if direct { 0.7 } else { 1.0 })
+    });
+    let context = analyse(&contents);
+    assert_eq!(lines(&context), ["PROVED faster", "PROVED EQUAL", "PROVED EQUAL"]);
+    assert!(context.design.blocks_used < 25, "{} blocks", context.design.blocks_used);
+    assert_eq!(context.design.stopping, "when every claim is decided, at most 40 blocks");
+}

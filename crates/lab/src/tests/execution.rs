@@ -1,0 +1,219 @@
+//! Order, failures, resuming, bundles that were changed.
+
+use super::{bundle, plan, run};
+use crate::bundle::{Bundle, Ended, MANIFEST, Stop, record_name};
+use crate::fixture::{self, Scripted};
+use crate::report::publish;
+use crate::study::Assignment;
+use crate::target::RunError;
+use crate::target::embedded::ENGINE;
+use crate::verify::verify;
+use plumb_report::context::{Held, Receipt};
+use std::fs;
+use std::path::Path;
+
+const SECOND: u64 = 1_000_000_000;
+
+/// Receipts that hold for what is varied.
+fn receipts() -> Vec<Receipt> {
+    ["sort_direct_writes", "sort_area_size"].map(|name| fixture::receipt(name, Held::Held, "seen")).to_vec()
+}
+
+fn steady() -> Scripted {
+    Scripted::new(|run, _: &[Assignment]| {
+        let mut record = fixture::record(SECOND + run as u64 * 1_000, 2);
+        record.receipts = receipts();
+        Ok(record)
+    })
+}
+
+/// The arms in order of execution.
+fn arms(bundle: &Bundle) -> Vec<String> {
+    bundle.contents().runs.iter().map(|run| run.arm.clone()).collect()
+}
+
+#[test]
+fn the_same_seed_runs_in_the_same_order() {
+    let order = |seed| {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let mut bundle = bundle(directory.path(), &plan(seed));
+        assert_eq!(run(&mut bundle, &mut steady()).expect("it runs"), Stop::Planned);
+        assert_eq!(
+            bundle.contents().runs.len(),
+            11 * 5,
+            "a warm-up block and ten more of four arms and the reference"
+        );
+        arms(&bundle)
+    };
+    assert_eq!(order(4), order(4));
+    assert_ne!(order(4), order(5));
+}
+
+#[test]
+fn a_failing_run_marks_its_block_and_three_failed_blocks_end_the_study() {
+    for (failures, stop, used) in [(vec![7], Stop::Planned, 9), (vec![7, 12, 20], Stop::Failures, 1)] {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let mut bundle = bundle(directory.path(), &plan(1));
+        let failing = failures.clone();
+        let mut target = Scripted::new(move |run, _: &[Assignment]| match failing.contains(&run) {
+            true => Err(RunError::Failed("signal 11".to_string())),
+            false => Ok(fixture::record(SECOND, 2)),
+        });
+        assert_eq!(run(&mut bundle, &mut target).expect("it runs"), stop, "{failures:?}");
+        let context = publish(&mut bundle).expect("it is written");
+        assert_eq!(context.design.blocks_used, used, "{failures:?}");
+        let marked = &context.design.blocks_marked;
+        assert!(marked[0].reason.contains("signal 11"), "{marked:?}");
+        let failed = bundle.contents().runs.iter().filter(|run| run.ended != Ended::Finished).count();
+        assert_eq!(failed, failures.len(), "a failed run is kept");
+    }
+}
+
+#[test]
+fn a_wrong_result_marks_its_block_and_makes_its_claims_invalid() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let plan = plan(1);
+    let mut bundle = bundle(directory.path(), &plan);
+    // In the third block, the arm that only the second and third claim rest on.
+    let wrong = plan.block(0).len() + plan.block(1).len() + plan.block(2).len();
+    let place = plan
+        .block(3)
+        .iter()
+        .position(|cell| plan.arm_name(cell.arm) == "direct=TRUE area=2M")
+        .expect("an arm");
+    let mut target = Scripted::new(move |run, _: &[Assignment]| {
+        let mut record = fixture::record(SECOND, 2);
+        record.receipts = receipts();
+        record.checks[0].passed = run != wrong + place;
+        Ok(record)
+    });
+    run(&mut bundle, &mut target).expect("it runs");
+    let context = publish(&mut bundle).expect("it is written");
+    assert_eq!(context.design.blocks_marked.len(), 1);
+    assert_eq!(context.design.blocks_marked[0].block, 3);
+    let codes: Vec<u8> = context.claims.iter().map(|claim| claim.verdict.exit_code).collect();
+    assert_ne!(codes[0], 5, "{}", context.claims[0].verdict.line);
+    assert_eq!(codes[1..], [5, 5]);
+    assert!(context.claims[1].verdict.line.contains("verification failed: keys in order"));
+}
+
+#[test]
+fn an_interrupted_study_goes_on_where_it_stopped() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let whole = tempfile::tempdir().expect("a temporary directory");
+    let mut once = bundle(whole.path(), &plan(9));
+    run(&mut once, &mut steady()).expect("it runs");
+
+    let mut first = bundle(directory.path(), &plan(9));
+    let mut stopped = Scripted::new(|run, _: &[Assignment]| match run {
+        18 => Err(RunError::Interrupted),
+        _ => Ok(fixture::record(SECOND, 2)),
+    });
+    assert_eq!(run(&mut first, &mut stopped).expect("it stops"), Stop::Interrupted);
+    publish(&mut first).expect("it is written");
+    drop(first);
+    // What a study leaves that is killed within a write.
+    fs::write(directory.path().join("runs/0019.unfinished"), "{").expect("a file");
+
+    let mut second = Bundle::resume(directory.path(), &ENGINE).expect("it is whole");
+    assert!(!directory.path().join("runs/0019.unfinished").exists());
+    second.go_on().expect("it is written");
+    assert!(!directory.path().join("analysis.json").exists(), "what was said then does not hold now");
+    assert!(verify(directory.path(), &ENGINE).expect("the rest is whole").context.is_none());
+    assert_eq!(run(&mut second, &mut steady()).expect("it runs"), Stop::Planned);
+    publish(&mut second).expect("it is written");
+    let planned: Vec<String> =
+        second.contents().runs.iter().filter(|run| run.position > 0).map(|run| run.arm.clone()).collect();
+    assert_eq!(planned, arms(&once), "the order is that of an uninterrupted study");
+    let again = second.contents().runs.iter().filter(|run| run.position == 0).count();
+    assert_eq!(again, 1, "and one run warmed the new databases up");
+    drop(second);
+    verify(directory.path(), &ENGINE).expect("it verifies");
+}
+
+#[test]
+fn a_study_that_ended_stays_as_it_is() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let mut bundle = bundle(directory.path(), &plan(2));
+    run(&mut bundle, &mut steady()).expect("it runs");
+    let mut again = steady();
+    assert_eq!(run(&mut bundle, &mut again).expect("it has ended"), Stop::Planned);
+    assert_eq!(again.runs, 0);
+}
+
+#[test]
+fn a_running_study_is_not_resumed() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let bundle = bundle(directory.path(), &plan(2));
+    let refused = Bundle::resume(directory.path(), &ENGINE).expect_err("it is open");
+    assert!(
+        refused.to_string().ends_with("its study is running; wait until it ends, or stop it first"),
+        "{refused}"
+    );
+    drop(bundle);
+    Bundle::resume(directory.path(), &ENGINE).expect("it is free");
+}
+
+#[test]
+fn a_bundle_is_not_put_where_something_is() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    fs::write(directory.path().join("mine"), "kept").expect("a file");
+    let refused = Bundle::create(directory.path(), &plan(2), fixture::environment()).expect_err("occupied");
+    assert!(refused.to_string().contains("there is something in it"), "{refused}");
+    assert_eq!(fs::read_to_string(directory.path().join("mine")).expect("a file"), "kept");
+}
+
+/// Every file of a bundle.
+fn files(directory: &Path) -> Vec<String> {
+    let manifest = fs::read_to_string(directory.join(MANIFEST)).expect("a manifest");
+    let listed = manifest.lines().map(|line| line.split_once("  ").expect("two columns").1.to_string());
+    listed.chain([MANIFEST.to_string()]).collect()
+}
+
+#[test]
+fn one_changed_byte_of_any_file_is_found_and_the_file_named() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let mut bundle = bundle(directory.path(), &plan(3));
+    run(&mut bundle, &mut steady()).expect("it runs");
+    publish(&mut bundle).expect("it is written");
+    drop(bundle);
+    let verified = verify(directory.path(), &ENGINE).expect("it is as it was written");
+    assert_eq!((verified.runs, verified.context.expect("an analysis").claims.len()), (55, 3));
+    let mut seed = super::Noise::new(11);
+    for name in files(directory.path()) {
+        let path = directory.path().join(&name);
+        let whole = fs::read(&path).expect("a file");
+        let mut changed = whole.clone();
+        let at = (seed.next() * whole.len() as f64) as usize;
+        changed[at] ^= 1;
+        fs::write(&path, &changed).expect("a file");
+        let refused = verify(directory.path(), &ENGINE).expect_err("a byte has changed").to_string();
+        let names_it = refused.contains(&name) || name == MANIFEST;
+        assert!(names_it && refused.contains("is not as it was written"), "{name} at byte {at}: {refused}");
+        fs::write(&path, &whole).expect("a file");
+    }
+    fs::remove_file(directory.path().join(record_name(3))).expect("a file");
+    let refused = verify(directory.path(), &ENGINE).expect_err("a file is missing").to_string();
+    assert!(refused.contains("runs/0003.json"), "{refused}");
+}
+
+#[test]
+fn an_analysis_that_does_not_follow_from_the_records_is_found_though_its_checksum_is_right() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let mut bundle = bundle(directory.path(), &plan(3));
+    run(&mut bundle, &mut steady()).expect("it runs");
+    publish(&mut bundle).expect("it is written");
+    let text = fs::read_to_string(directory.path().join("report.txt")).expect("a report");
+    bundle
+        .write(
+            "report.txt",
+            &text.replacen("NOT PROVED", "PROVED faster", 1).replacen("PROVED EQUAL", "PROVED", 1),
+        )
+        .expect("a file");
+    drop(bundle);
+    let refused = verify(directory.path(), &ENGINE).expect_err("forged").to_string();
+    assert!(
+        refused.ends_with("report.txt is not as it was written: it does not follow from the raw records"),
+        "{refused}"
+    );
+}

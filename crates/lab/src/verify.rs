@@ -1,0 +1,60 @@
+//! Recomputes a bundle: every file against its checksum, every number and verdict against the raw records.
+//!
+//! The analysis is a pure function of study, environment, order and records, so that it is compared to the
+//! byte. A bundle that another version of this program wrote may round or word something otherwise;
+//! then what differs is the program, and the message says so.
+
+use crate::LabError;
+use crate::bundle::{ANALYSIS, Contents, Manifest, unlisted};
+use crate::report::{self, Derived};
+use crate::target::Vocabulary;
+use plumb_report::study::StudyContext;
+use std::path::Path;
+
+/// What was verified.
+#[derive(Debug)]
+pub struct Verified {
+    /// Files that are as they were written.
+    pub files: usize,
+    /// Raw records among them.
+    pub runs: usize,
+    /// What follows from them; none when the study has not come to an analysis.
+    pub context: Option<StudyContext>,
+}
+
+/// Verifies a bundle.
+///
+/// # Errors
+/// The first file that is not as it was written, or does not follow from the raw records.
+pub fn verify(directory: &Path, vocabulary: &dyn Vocabulary) -> Result<Verified, LabError> {
+    let manifest = Manifest::read(directory)?;
+    for name in manifest.names() {
+        manifest.text(directory, name)?;
+    }
+    if let Some(stray) = unlisted(directory, &manifest)?.first() {
+        let why = "the manifest does not list it: it was added, or left by a study that was killed, which \
+                   `plumb study --resume` mends";
+        return Err(LabError::Tampered { path: directory.join(stray), why: why.to_string() });
+    }
+    let (_, contents) = Contents::read(directory, vocabulary)?;
+    let context = manifest.lists(ANALYSIS).then(|| recompute(directory, &manifest, &contents)).transpose()?;
+    Ok(Verified { files: manifest.names().count(), runs: contents.runs.len(), context })
+}
+
+fn recompute(directory: &Path, manifest: &Manifest, contents: &Contents) -> Result<StudyContext, LabError> {
+    let Derived { context, files } = report::derive(contents)?;
+    for (name, expected) in files {
+        if manifest.text(directory, name)? != expected {
+            let theirs = &contents.environment.plumb_version;
+            let ours = env!("CARGO_PKG_VERSION");
+            let version = if theirs == ours {
+                String::new()
+            } else {
+                format!(" (written by version {theirs}, this is {ours})")
+            };
+            let why = format!("it does not follow from the raw records{version}");
+            return Err(LabError::Tampered { path: directory.join(name), why });
+        }
+    }
+    Ok(context)
+}

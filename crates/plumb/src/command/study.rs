@@ -1,0 +1,196 @@
+//! `plumb study`: a designed experiment, from its file to its verdicts.
+
+use crate::arguments::{self, Study};
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::outcome::Outcome;
+use crate::progress::{Audience, Onlooker, Watch};
+use crate::{bundle, calibrate, command_line, output};
+use plumb_events::clock;
+use plumb_lab::LabError;
+use plumb_lab::bundle::{Bundle, REPORTS, Stop};
+use plumb_lab::plan::{Plan, PlanOptions, Until};
+use plumb_lab::study::{self, catalog};
+use plumb_lab::target::Target;
+use plumb_lab::target::embedded::{ENGINE, Embedded};
+use plumb_lab::{execution, report};
+use plumb_report::study::{StudyContext, summary, text};
+use std::path::{Path, PathBuf};
+
+/// Runs a study, or goes on with one.
+///
+/// # Errors
+/// When it cannot begin or a file cannot be written. A verdict of any kind is an outcome.
+pub fn run(arguments: &Study) -> Result<Outcome, Failure> {
+    let resumed = resumed(arguments)?;
+    let plan = match &resumed {
+        Some(directory) => the_same(arguments, directory)?,
+        None => plan(arguments, None)?,
+    };
+    plan.require_room(arguments.budget)?;
+    let directory = directory(arguments, resumed.as_deref(), &plan);
+    if resumed.is_none() {
+        bundle::require_writable(&directory)?;
+    }
+    let path = path(arguments, resumed.as_deref())?;
+    let calibration = calibrate::stored(&path)?;
+    let program = std::env::current_exe()
+        .map_err(|error| Failure::run(format!("cannot tell which program this is: {error}")))?;
+    let interrupt = Interrupt::install()?;
+    let audience = if arguments.json { Audience::Nobody } else { Audience::Terminal };
+    let watch = Watch::start(audience);
+    let onlooker = Onlooker { watch: &watch, interrupt: &interrupt };
+    let mut target =
+        Embedded::new(&path, program, command_line::typed(), calibration, interrupt.cancel(), &onlooker)?;
+    let mut bundle = open(&mut target, plan, &directory, resumed.is_some())?;
+    interrupt.say(format!("interrupted; `plumb study --resume {}` goes on", directory.display()));
+    let ended =
+        execution::execute(&mut bundle, &mut target, arguments.budget, &interrupt.cancel(), &onlooker);
+    drop(target);
+    drop(watch);
+    let stop = match ended {
+        Ok(stop) => stop,
+        Err(error) => {
+            if bundle.contents().runs.is_empty() {
+                bundle.discard();
+            }
+            return Err(error.into());
+        }
+    };
+    let context = report::publish(&mut bundle)?;
+    drop(bundle);
+    if stop == Stop::Interrupted {
+        return Err(Failure::run(interrupt.message()));
+    }
+    show(arguments, &directory, &context)?;
+    Ok(Outcome::Judged(context.exit_code()))
+}
+
+/// The bundle to go on with.
+fn resumed(arguments: &Study) -> Result<Option<PathBuf>, Failure> {
+    match (&arguments.resume, &arguments.bundle) {
+        (None, _) => Ok(None),
+        (Some(Some(directory)), None) | (Some(None), Some(directory)) => Ok(Some(directory.clone())),
+        (Some(Some(one)), Some(two)) if one == two => Ok(Some(one.clone())),
+        (Some(Some(_)), Some(_)) => Err(Failure::usage("--resume and --bundle name two bundles; name one")),
+        (Some(None), None) => Err(Failure::usage(
+            "--resume: which study? name its bundle, as in --resume plumb-reports/study-large-sort-20261120-210405",
+        )),
+    }
+}
+
+/// The study that a name or a file means.
+fn find(name: &str) -> Result<study::Study, Failure> {
+    let file = Path::new(name);
+    let is_file = name.ends_with(".toml") || name.contains('/') || file.is_file();
+    if is_file {
+        let text = std::fs::read_to_string(file)
+            .map_err(|error| Failure::run(format!("cannot read the study {name}: {error}")))?;
+        return Ok(study::parse(name, &text, &ENGINE).map_err(LabError::from)?);
+    }
+    catalog::find(name, &ENGINE).map_err(LabError::from)?.ok_or_else(|| {
+        Failure::usage(format!(
+            "there is no study {name:?}; `plumb list studies` shows them, and a study of your own is a file NAME.toml"
+        ))
+    })
+}
+
+/// The plan that the arguments ask for; what they leave open is that of an earlier one.
+fn plan(arguments: &Study, earlier: Option<&Plan>) -> Result<Plan, Failure> {
+    let name = arguments.study.as_deref().unwrap_or_default();
+    let options = PlanOptions {
+        rows: arguments.rows.or(earlier.map(|plan| plan.study.rows)),
+        blocks: arguments.blocks.map(usize::from).or(earlier.map(|plan| plan.study.blocks)),
+    };
+    let until = match arguments.until {
+        Some(arguments::Until::Blocks) => Until::Blocks,
+        Some(arguments::Until::Decided) => Until::Decided,
+        None => earlier.map_or(Until::Blocks, |plan| plan.until),
+    };
+    // A seed that can be typed again.
+    let from_clock = || clock::wall().as_nanos() as u64 % 1_000_000_000;
+    let seed = arguments.seed.or(earlier.map(|plan| plan.schedule.seed)).unwrap_or_else(from_clock);
+    Ok(Plan::new(find(name)?, options, until, seed)?)
+}
+
+/// The plan of a bundle; refuses arguments that ask for another.
+fn the_same(arguments: &Study, directory: &Path) -> Result<Plan, Failure> {
+    let (_, contents) = plumb_lab::bundle::Contents::read(directory, &ENGINE)?;
+    let kept = contents.plan;
+    let refuse = |why: String| Failure::from(LabError::Resume { path: directory.to_path_buf(), why });
+    if arguments.study.is_some() {
+        let asked = plan(arguments, Some(&kept))?;
+        if asked.study.hash() != kept.study.hash() {
+            return Err(refuse(format!("its study {} is not the one that is asked for", kept.study.name)));
+        }
+    }
+    let changed = [
+        ("--rows", arguments.rows.is_some_and(|rows| rows != kept.study.rows)),
+        ("--blocks", arguments.blocks.is_some_and(|blocks| usize::from(blocks) != kept.study.blocks)),
+        ("--seed", arguments.seed.is_some_and(|seed| seed != kept.schedule.seed)),
+        (
+            "--until",
+            arguments
+                .until
+                .is_some_and(|until| (until == arguments::Until::Decided) != (kept.until == Until::Decided)),
+        ),
+    ];
+    match changed.iter().find(|(_, changed)| *changed) {
+        Some((argument, _)) => Err(refuse(format!("{argument} was another when it began"))),
+        None => Ok(kept),
+    }
+}
+
+fn directory(arguments: &Study, resumed: Option<&Path>, plan: &Plan) -> PathBuf {
+    let named = resumed.map(Path::to_path_buf).or_else(|| arguments.bundle.clone());
+    named.unwrap_or_else(|| bundle::default_directory(&format!("study-{}", plan.study.name)))
+}
+
+/// Where the databases go: a study that is resumed has its place.
+fn path(arguments: &Study, resumed: Option<&Path>) -> Result<PathBuf, Failure> {
+    if let Some(path) = &arguments.path {
+        return Ok(path.clone());
+    }
+    let Some(directory) = resumed else { return Ok(PathBuf::from(".")) };
+    let (_, contents) = plumb_lab::bundle::Contents::read(directory, &ENGINE)?;
+    let device = contents.environment.devices.first();
+    Ok(device.map_or_else(|| PathBuf::from("."), |device| PathBuf::from(&device.path)))
+}
+
+/// A new bundle, or the one to go on with if nothing that matters has changed.
+fn open(target: &mut dyn Target, plan: Plan, directory: &Path, resumed: bool) -> Result<Bundle, Failure> {
+    let mut environment = target.environment()?;
+    environment.settings = plan.setting_facts(&ENGINE);
+    if !resumed {
+        return Ok(Bundle::create(directory, &plan, environment)?);
+    }
+    let bundle = Bundle::resume(directory, &ENGINE)?;
+    match bundle.contents().environment.differences(&environment).first() {
+        None => Ok(bundle),
+        Some(why) => Err(LabError::Resume { path: directory.to_path_buf(), why: why.clone() }.into()),
+    }
+}
+
+fn show(arguments: &Study, directory: &Path, context: &StudyContext) -> Result<(), Failure> {
+    if arguments.json {
+        return output::print(&plumb_lab::bundle::json(context)?);
+    }
+    output::print(&(text::render(context) + "\n" + &summary::render(context) + &paths(directory)))
+}
+
+/// The reports' paths, a line each.
+fn paths(directory: &Path) -> String {
+    REPORTS.iter().map(|name| format!("  {}\n", directory.join(name).display())).collect()
+}
+
+/// Rebuilds the reports of a bundle.
+///
+/// # Errors
+/// When a raw record is not as it was written, or a report cannot be written.
+pub fn rebuild(directory: &Path) -> Result<Outcome, Failure> {
+    let mut bundle = Bundle::open(directory, &ENGINE)?;
+    let context = report::publish(&mut bundle)?;
+    drop(bundle);
+    output::print(&(summary::render(&context) + &paths(directory)))?;
+    Ok(Outcome::Judged(context.exit_code()))
+}

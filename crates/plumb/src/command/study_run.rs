@@ -1,0 +1,15 @@
+//! The hidden command that makes one run of a study in a process of its own.
+
+use crate::failure::Failure;
+use crate::outcome::Outcome;
+use crate::output;
+use plumb_lab::target::embedded;
+
+/// Makes the run that standard input asks for, and prints its record.
+///
+/// # Errors
+/// When it does not come to its end.
+pub fn run() -> Result<Outcome, Failure> {
+    output::print(&embedded::serve(std::io::stdin())?)?;
+    Ok(Outcome::Fine)
+}

@@ -1,0 +1,28 @@
+//! `plumb verify`: does a bundle say what its raw records say?
+
+use crate::arguments::Verify;
+use crate::failure::Failure;
+use crate::outcome::Outcome;
+use crate::output;
+use plumb_lab::target::embedded::ENGINE;
+use plumb_lab::verify;
+
+/// Verifies a study's bundle.
+///
+/// # Errors
+/// The first file that is not as it was written, or does not follow from the raw records: exit code 5.
+pub fn run(arguments: &Verify) -> Result<Outcome, Failure> {
+    let verified = verify::verify(&arguments.bundle, &ENGINE)?;
+    let claims = verified.context.as_ref().map(|context| context.claims.len());
+    let follows = claims.map_or("it has not come to an analysis yet".to_string(), |claims| {
+        let claims = if claims == 1 { "1 claim".to_string() } else { format!("{claims} claims") };
+        format!("every number and verdict of {claims} follows from the raw records")
+    });
+    output::print(&format!(
+        "{}: {} files as they were written, {} runs; {follows}\n",
+        arguments.bundle.display(),
+        verified.files,
+        verified.runs
+    ))?;
+    Ok(Outcome::Fine)
+}

@@ -1,0 +1,276 @@
+//! Studies of small tables on the real engine: their bundles, their end by force, and treatments
+//! that do nothing, none of which may be PROVED.
+//!
+//! They lie in memory where there is a file system for that: no device has to come to rest between two runs.
+
+use crate::program::{command, fine, names, plumb, refused};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// A directory in memory, or on disk where there is none.
+fn place() -> TempDir {
+    let memory = Path::new("/dev/shm");
+    let made = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+    made.expect("a temporary directory")
+}
+
+/// Whether direct I/O is refused there.
+fn in_memory(directory: &Path) -> bool {
+    let record = fine(directory, ["run", "large-sort", "--rows", "1000", "--json"]);
+    let record: Value = serde_json::from_str(&record).expect("a record");
+    record["devices"][0]["filesystem"] == "tmpfs"
+}
+
+/// A study of one setting: writes its file.
+fn write_study(directory: &Path, fixed: &str, setting: &str, levels: [&str; 2]) {
+    let [from, to] = levels;
+    let text = format!(
+        r#"name = "small"
+title = "A small study"
+question = "Does it run?"
+workload = "large-sort"
+rows = 20000
+blocks = 6
+
+[settings]
+{fixed}
+
+[[factor]]
+name = "treated"
+setting = "{setting}"
+levels = ["{from}", "{to}"]
+
+[[claim]]
+name = "treated"
+text = "It matters."
+factor = "treated"
+from = "{from}"
+to = "{to}"
+expect = "differs"
+"#
+    );
+    fs::write(directory.join("small.toml"), text).expect("a file");
+}
+
+/// Runs the study that was written; gives the exit code and the analysis.
+fn study(directory: &Path, more: &[&str]) -> (i32, Value) {
+    let arguments = ["study", "small.toml", "--bundle", "kept", "--json"].iter().chain(more);
+    let ended = plumb(directory, arguments);
+    let analysis =
+        serde_json::from_str(&ended.stdout).unwrap_or_else(|_| panic!("{}{}", ended.stdout, ended.stderr));
+    (ended.code.expect("it ends by itself"), analysis)
+}
+
+/// The only claim's verdict line; it is not PROVED.
+#[track_caller]
+fn not_proved(code: i32, analysis: &Value) -> String {
+    let verdict = &analysis["claims"][0]["verdict"];
+    let line = verdict["line"].as_str().expect("a line").to_string();
+    assert!(code == 3 || code == 5, "{line}");
+    assert!(!line.starts_with("PROVED"), "{line}");
+    line
+}
+
+const SPILLS: &str = "sort_area_size = \"64K\"\nparallel_degree = 1";
+
+#[test]
+fn a_study_leaves_a_bundle_that_verifies_and_nothing_else() {
+    let directory = place();
+    let here = directory.path();
+    write_study(here, "parallel_degree = 1", "sort_area_size", ["64K", "256K"]);
+    let (code, analysis) = study(here, &["--seed", "7", "--blocks", "2"]);
+    assert_eq!(code, 3, "two blocks prove nothing");
+    assert_eq!(analysis["design"]["blocks_used"], 2);
+    assert_eq!(names(here), ["kept", "small.toml"], "the databases are removed");
+    let expected = [
+        "analysis.json",
+        "end.json",
+        "environment.json",
+        "manifest.sha256",
+        "order.json",
+        "report.html",
+        "report.txt",
+        "runs",
+        "study.toml",
+    ];
+    assert_eq!(names(&here.join("kept")), expected);
+    assert_eq!(
+        names(&here.join("kept/runs")).len(),
+        9,
+        "a warm-up block and two more of two arms and the reference"
+    );
+    let said = fine(here, ["verify", "kept"]);
+    assert_eq!(
+        said,
+        "kept: 16 files as they were written, 9 runs; every number and verdict of 1 claim follows from the raw records\n"
+    );
+    let report = fs::read_to_string(here.join("kept/report.txt")).expect("a report");
+    assert_eq!(plumb(here, ["report", "kept"]).code, Some(3));
+    assert_eq!(fs::read_to_string(here.join("kept/report.txt")).expect("a report"), report);
+
+    let record = here.join("kept/runs/0004.json");
+    let text = fs::read_to_string(&record).expect("a record");
+    fs::write(&record, text.replacen("\"elapsed_ns\": ", "\"elapsed_ns\": 1", 1)).expect("a file");
+    let ended = plumb(here, ["verify", "kept"]);
+    assert_eq!(ended.code, Some(5));
+    assert!(
+        ended.stderr.starts_with("plumb: kept/runs/0004.json is not as it was written: "),
+        "{}",
+        ended.stderr
+    );
+}
+
+/// The arms of a bundle's runs that are part of its order.
+fn arms(bundle: &Path) -> Vec<(Value, Value, Value)> {
+    let records = names(&bundle.join("runs")).into_iter().map(|name| {
+        let text = fs::read_to_string(bundle.join("runs").join(name)).expect("a record");
+        serde_json::from_str::<Value>(&text).expect("JSON")
+    });
+    let planned = records.filter(|record| record["position"] != 0);
+    planned
+        .map(|record| (record["block"].clone(), record["position"].clone(), record["arm"].clone()))
+        .collect()
+}
+
+#[test]
+fn a_killed_study_goes_on_with_the_same_order() {
+    let (directory, other) = (place(), place());
+    for place in [&directory, &other] {
+        write_study(place.path(), "parallel_degree = 1", "sort_area_size", ["64K", "256K"]);
+    }
+    let here = directory.path();
+    let begin = ["study", "small.toml", "--bundle", "kept", "--seed", "11", "--blocks", "4"];
+    let mut child =
+        command(here).args(begin).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+    while !here.join("kept/runs/0005.json").exists() {
+        assert!(child.try_wait().expect("a child").is_none(), "it ended before it could be killed");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    child.kill().expect("kill -9");
+    child.wait().expect("a child");
+    let left = |names: Vec<String>| names.into_iter().filter(|name| name.starts_with("plumb-study-")).count();
+    assert_eq!(left(names(here)), 1, "a killed study cannot remove its database");
+
+    let ended = plumb(here, ["study", "--resume", "kept", "--seed", "12"]);
+    assert_eq!(ended.code, Some(1));
+    assert_eq!(
+        ended.stderr,
+        "plumb: cannot resume kept: --seed was another when it began; begin a new study instead\n"
+    );
+    write_study(here, SPILLS, "scan_read_ahead", ["1", "16"]);
+    let ended = plumb(here, ["study", "small.toml", "--resume", "kept"]);
+    let expected = "plumb: cannot resume kept: its study small is not the one that is asked for; begin a new study instead\n";
+    assert_eq!(ended.stderr, expected);
+
+    let ended = plumb(here, ["study", "--resume", "kept"]);
+    assert!([Some(0), Some(3), Some(4)].contains(&ended.code), "{}", ended.stderr);
+    fine(here, ["verify", "kept"]);
+    assert_eq!(left(names(here)), 0, "the one that goes on removes what was left");
+    let whole = ["study", "small.toml", "--bundle", "kept", "--seed", "11", "--blocks", "4", "--json"];
+    plumb(other.path(), whole);
+    assert_eq!(arms(&here.join("kept")), arms(&other.path().join("kept")));
+}
+
+#[test]
+fn direct_io_on_a_file_system_without_it_is_invalid() {
+    let directory = place();
+    if !in_memory(directory.path()) {
+        println!("skipped: /dev/shm is no tmpfs");
+        return;
+    }
+    write_study(directory.path(), SPILLS, "filesystemio_options", ["none", "directio"]);
+    let (code, analysis) = study(directory.path(), &[]);
+    let line = not_proved(code, &analysis);
+    assert!(line.starts_with("INVALID: no block came to its end: run "), "{line}");
+    assert!(line.contains("direct"), "{line}");
+    assert_eq!(analysis["design"]["stopping"], "after 6 blocks; three blocks failed");
+    fine(directory.path(), ["verify", "kept"]);
+}
+
+#[test]
+fn requests_that_the_page_cache_answers_say_nothing_about_reading_ahead() {
+    let directory = place();
+    if !in_memory(directory.path()) {
+        println!("skipped: /dev/shm is no tmpfs");
+        return;
+    }
+    let fixed = format!("{SPILLS}\nfilesystemio_options = \"asynch\"");
+    write_study(directory.path(), &fixed, "scan_read_ahead", ["1", "16"]);
+    let (code, analysis) = study(directory.path(), &[]);
+    let line = not_proved(code, &analysis);
+    assert!(
+        line.starts_with("INVALID: the page cache kept ") || line.starts_with("INVALID: nothing shows "),
+        "{line}"
+    );
+}
+
+#[test]
+fn io_uring_that_is_refused_is_invalid() {
+    let directory = place();
+    let record = fine(directory.path(), ["run", "large-sort", "--rows", "1000", "--json"]);
+    let record: Value = serde_json::from_str(&record).expect("a record");
+    if record["devices"][0]["io_uring"]["state"] == "available" {
+        println!("skipped: io_uring works here");
+        return;
+    }
+    let fixed = format!("{SPILLS}\nfilesystemio_options = \"asynch\"");
+    write_study(directory.path(), &fixed, "io_method", ["threads", "io_uring"]);
+    let (code, analysis) = study(directory.path(), &[]);
+    let line = not_proved(code, &analysis);
+    assert!(line.starts_with("INVALID: no block came to its end: ") && line.contains("io_uring"), "{line}");
+}
+
+#[test]
+fn settings_of_the_spill_say_nothing_of_a_sort_that_fits() {
+    for (setting, levels) in [("sort_direct_writes", ["false", "true"]), ("sort_write_buffers", ["2", "8"])] {
+        let directory = place();
+        write_study(directory.path(), "sort_area_size = \"16M\"", setting, levels);
+        let (code, analysis) = study(directory.path(), &["--rows", "1000"]);
+        let line = not_proved(code, &analysis);
+        assert!(line.starts_with(&format!("INVALID: nothing shows that {setting} took effect: ")), "{line}");
+        assert_eq!(code, 5);
+    }
+}
+
+#[test]
+fn what_cannot_begin_leaves_nothing() {
+    let directory = place();
+    let here = directory.path();
+    write_study(here, SPILLS, "sort_area_size", ["64K", "128K"]);
+    fs::create_dir(here.join("full")).expect("a directory");
+    fs::write(here.join("full/mine"), "kept").expect("a file");
+    fs::create_dir(here.join("empty")).expect("a directory");
+    let mut said = String::new();
+    for arguments in [
+        &["study", "small.toml"][..],
+        &["study", "large-sorts"],
+        &["study", "missing.toml"],
+        &["study"],
+        &["study", "--resume"],
+        &["study", "--resume", "empty"],
+        &["study", "large-sort", "--budget", "1s", "--rows", "1G"],
+        &["study", "large-sort", "--budget", "10"],
+        &["study", "large-sort", "--blocks", "0"],
+        &["study", "large-sort", "--until", "tired"],
+        &["study", "large-sort", "--rows", "0"],
+        &["study", "large-sort", "--bundle", "full"],
+        &["study", "large-sort", "--path", "missing"],
+        &["verify", "empty"],
+    ] {
+        let (code, line) = refused(here, arguments);
+        let place = here.canonicalize().expect("it is there").display().to_string();
+        said.push_str(&format!(
+            "$ plumb {}\nplumb: {}\n[{code}]\n\n",
+            arguments.join(" "),
+            line.replace(&place, "DIR")
+        ));
+    }
+    assert_eq!(names(here), ["empty", "full", "small.toml"]);
+    assert_eq!(names(&here.join("full")), ["mine"]);
+    assert_eq!(names(&here.join("empty")), Vec::<String>::new());
+    insta::assert_snapshot!(said);
+}
