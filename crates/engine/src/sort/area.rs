@@ -35,6 +35,14 @@ pub const STRIPS_MAX: usize = 16;
 /// queue last, so that scan servers need not stand.
 pub const STRIP_BYTES_LARGE: usize = 4 * 1024 * 1024;
 
+/// An area has at least so many, if they can have [`STRIP_BYTES_MIN`]: with one, the
+/// disk stands while it is sorted and the processor while it is written.
+pub const STRIPS_FEW: usize = 3;
+
+/// Beyond so few, a strip has at least this size: smaller ones make the merge wider
+/// and spill no more finely than matters.
+pub const STRIP_BYTES_GOOD: usize = 1024 * 1024;
+
 /// The smallest strip worth having beside others: its requests, when it is read
 /// back as a run, are then still large.
 pub const STRIP_BYTES_MIN: usize = 512 * 1024;

@@ -2,7 +2,9 @@
 
 use crate::probe::{self, ReadCost};
 use crate::settings::Setting;
-use crate::sort::area::{RecordSize, STRIP_BYTES_LARGE, STRIP_BYTES_MIN, STRIPS_MAX};
+use crate::sort::area::{
+    RecordSize, STRIP_BYTES_GOOD, STRIP_BYTES_LARGE, STRIP_BYTES_MIN, STRIPS_FEW, STRIPS_MAX,
+};
 use crate::sort::merge_plan::{self, MergeCost, MergeShape};
 use crate::storage::tablespace::Purpose;
 use crate::{EngineError, Instance};
@@ -111,7 +113,8 @@ impl SortPlan {
         // A tenth more: key ranges from a sample are not exactly equal.
         let rows = rows_expected + rows_expected / 10;
         let area = self.area.0 as usize;
-        let most = (area / STRIP_BYTES_MIN).clamp(1, STRIPS_MAX.max(area / STRIP_BYTES_LARGE));
+        let most = (area / STRIP_BYTES_GOOD).max(STRIPS_FEW).min(area / STRIP_BYTES_MIN);
+        let most = most.clamp(1, STRIPS_MAX.max(area / STRIP_BYTES_LARGE));
         let runs = |strips: usize| rows / self.record.fitting(self.strip_bytes(strips)) as u64 + 1;
         let fits = |strips: &usize| self.one_pass(runs(*strips) as usize, self.area).is_some();
         (1..=most).rev().find(fits).unwrap_or(1)
