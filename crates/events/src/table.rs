@@ -91,6 +91,7 @@ events! {
     DiskFileOperations, "Disk file operations I/O", UserIo, "A file is opened, created, sized or removed.";
     LocalWriteWait, "local write wait", UserIo, "A session waits until the database writer has written its blocks.";
     ControlFileParallelWrite, "control file parallel write", SystemIo, "The control file is replaced.";
+    DbFileAsyncIoSubmit, "db file async I/O submit", SystemIo, "The kernel kept a submission for a millisecond or longer before it took the requests: the device's queue is full, or a neighbour holds it.";
     DbFileParallelWrite, "db file parallel write", SystemIo, "The database writer waits for a batch of block writes.";
     FreeBufferWaits, "free buffer waits", Configuration, "A session finds no free buffer in the cache and posts the database writer.";
     EnqHwContention, "enq: HW - contention", Configuration, "A session waits while another one extends a data file.";

@@ -25,7 +25,8 @@
 use super::{Attempt, Operation, Pending, RingSetup};
 use crate::{Arena, File, IoError};
 use io_uring::{IoUring, opcode, squeue, types};
-use plumb_events::{Session, Statistic};
+use plumb_events::{Event, Session, Statistic, now};
+use plumb_units::Nanos;
 use rustix::io::Errno;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -171,7 +172,13 @@ impl RingChannel {
         let told =
             want > 0 || self.setup != RingSetup::SubmissionPolling || self.ring.submission().need_wakeup();
         session.count(Statistic::RingEnters, u64::from(told));
-        match self.ring.submit_and_wait(want) {
+        // To wait for completions is the caller's wait, which has a name already.
+        let begin = (want == 0).then(now);
+        let entered = self.ring.submit_and_wait(want);
+        if let Some(begin) = begin {
+            note_stall(session, begin);
+        }
+        match entered {
             Ok(_) => {
                 self.unsent = 0;
                 Ok(())
@@ -193,7 +200,10 @@ impl RingChannel {
             } else {
                 // Deferred task work runs only inside an enter that asks for events.
                 session.count(Statistic::RingEnters, 1);
-                self.peek()?;
+                let begin = now();
+                let peeked = self.peek();
+                note_stall(session, begin);
+                peeked?;
             }
         }
         self.drain(into);
@@ -230,6 +240,18 @@ impl RingChannel {
             Err(error) if harmless(&error) => Ok(()),
             Err(error) => Err(ring_failed(error)),
         }
+    }
+}
+
+/// A submission does not wait as a rule; it costs microseconds of CPU time, which
+/// are no wait. One that takes this long has slept.
+const STALL: Nanos = Nanos(1_000_000);
+
+/// Names the time that a submission stood in the kernel.
+fn note_stall(session: &Session, begin: Nanos) {
+    let end = now();
+    if end.saturating_sub(begin) >= STALL {
+        session.waited(Event::DbFileAsyncIoSubmit, begin, end);
     }
 }
 
@@ -332,4 +354,22 @@ pub(super) fn refused(setup: RingSetup, error: &io::Error) -> IoError {
 
 fn ring_failed(error: io::Error) -> IoError {
     IoError::operation("enter the ring for", Path::new("io_uring"), error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_events::{Recorder, SessionKind};
+
+    #[test]
+    fn a_submission_that_stands_has_a_name_and_a_short_one_is_no_wait() {
+        let recorder = Recorder::new();
+        let session = recorder.session("writer", SessionKind::Foreground);
+        let before = recorder.snapshot();
+        note_stall(&session, now());
+        note_stall(&session, now().saturating_sub(Nanos(3_000_000)));
+        let waits = recorder.snapshot().since(&before).event(Event::DbFileAsyncIoSubmit, SessionKind::Foreground);
+        assert_eq!(waits.count, 1);
+        assert!(waits.time >= Nanos(3_000_000));
+    }
 }
