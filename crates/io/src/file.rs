@@ -6,7 +6,7 @@
 
 use crate::IoError;
 use crate::sim::{MemoryDisk, MemoryFile};
-use rustix::fs::{self, Mode, OFlags, fdatasync, fstat, ftruncate};
+use rustix::fs::{self, FallocateFlags, Mode, OFlags, RenameFlags, fallocate, fdatasync, fstat, ftruncate};
 use rustix::io::{Errno, pread, pwrite};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -69,6 +69,31 @@ impl Disk {
             Disk::Memory(disk) => disk.remove(path),
         }
         .map_err(|errno| IoError::operation("remove", path, errno))
+    }
+
+    /// Gives a file another name in the same file system.
+    ///
+    /// # Errors
+    /// When it is not there, or something of the new name is.
+    pub fn rename(&self, from: &Path, to: &Path) -> Result<(), IoError> {
+        match self {
+            Disk::Kernel => fs::renameat_with(fs::CWD, from, fs::CWD, to, RenameFlags::NOREPLACE),
+            Disk::Memory(disk) => disk.rename(from, to),
+        }
+        .map_err(|errno| IoError::operation("make", to, errno))
+    }
+
+    /// Makes the names in a directory durable.
+    ///
+    /// # Errors
+    /// When the device reports a failed write.
+    pub fn sync_directory(&self, path: &Path) -> Result<(), IoError> {
+        match self {
+            Disk::Kernel => fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())
+                .and_then(fs::fsync)
+                .map_err(|errno| IoError::operation("sync", path, errno)),
+            Disk::Memory(_) => Ok(()),
+        }
     }
 }
 
@@ -203,6 +228,22 @@ impl File {
             }
         }
         .map_err(|errno| IoError::operation("truncate", &self.path, errno))
+    }
+
+    /// Makes the file `bytes` long and takes the space for it, which reads as zeros
+    /// and is not written. Where the file system cannot, the file is only made as long.
+    ///
+    /// # Errors
+    /// When there is not so much space, or the kernel refuses.
+    pub fn allocate(&self, bytes: u64) -> Result<(), IoError> {
+        match &self.backing {
+            Backing::Kernel(fd) => match fallocate(fd, FallocateFlags::empty(), 0, bytes) {
+                Err(Errno::OPNOTSUPP | Errno::NOSYS) => ftruncate(fd, bytes),
+                allocated => allocated,
+            },
+            Backing::Memory(file) => file.allocate(bytes),
+        }
+        .map_err(|errno| IoError::operation("take the space for", &self.path, errno))
     }
 
     /// Makes what was written durable (fdatasync).

@@ -134,6 +134,9 @@ impl Method {
 pub enum Operation {
     /// Fills the buffer from the file.
     Read,
+    /// Fills the buffer as far as the file goes; the completion's range says how
+    /// far that was. For files whose length is no multiple of a block.
+    ReadAtMost,
     /// Writes the buffer to the file.
     Write,
 }
@@ -188,7 +191,9 @@ impl Pending {
     fn transfer_once(&mut self) -> Result<usize, Errno> {
         let (range, offset) = self.rest();
         match self.request.operation {
-            Operation::Read => self.request.file.read_once(&mut self.request.buffer[range], offset),
+            Operation::Read | Operation::ReadAtMost => {
+                self.request.file.read_once(&mut self.request.buffer[range], offset)
+            }
             Operation::Write => self.request.file.write_once(&self.request.buffer[range], offset),
         }
     }
@@ -351,18 +356,24 @@ impl Channel {
         let mut attempt = attempt;
         loop {
             let Attempt { mut pending, result } = attempt;
+            let may_end = pending.request.operation == Operation::ReadAtMost;
             match result {
+                Ok(0) if may_end => {
+                    self.complete(session, pending);
+                    return Ok(());
+                }
                 Ok(0) => return self.refuse(cut_short(&pending)),
                 Ok(moved) => {
                     pending.done += moved;
-                    if pending.rest().0.is_empty() {
-                        self.complete(session, pending);
-                        return Ok(());
-                    }
                     // Direct I/O can go on only from an aligned place. The device's own
                     // short transfers end at one; what ends elsewhere is the file.
                     let direct = pending.request.file.direct() == DirectIo::Required;
-                    if direct && !pending.done.is_multiple_of(512) {
+                    let file_ended = direct && !pending.done.is_multiple_of(512);
+                    if pending.rest().0.is_empty() || (file_ended && may_end) {
+                        self.complete(session, pending);
+                        return Ok(());
+                    }
+                    if file_ended {
                         return self.refuse(cut_short(&pending));
                     }
                     session.count(Statistic::RequestsContinued, 1);
@@ -390,9 +401,9 @@ impl Channel {
     }
 
     fn complete(&mut self, session: &Session, pending: Pending) {
-        let Pending { request, begin, .. } = pending;
+        let Pending { request, done, begin } = pending;
         let end = now();
-        let bytes = request.range.len() as u64;
+        let bytes = done as u64;
         let write = request.operation == Operation::Write;
         session.transferred(request.stream, begin, end, bytes);
         request.file.counters().add(write, bytes, end.saturating_sub(begin).0);
@@ -400,7 +411,7 @@ impl Channel {
         self.ready.push_back(Ok(Completion {
             tag: request.tag,
             buffer: request.buffer,
-            range: request.range,
+            range: request.range.start..request.range.start + done,
         }));
     }
 }
@@ -421,7 +432,7 @@ fn cut_short(pending: &Pending) -> IoError {
 fn transfer_error(pending: &Pending, errno: Errno) -> IoError {
     let request = &pending.request;
     IoError::Transfer {
-        operation: if request.operation == Operation::Read { "read" } else { "write" },
+        operation: if request.operation == Operation::Write { "write" } else { "read" },
         path: request.file.path().to_path_buf(),
         offset: request.offset,
         length: request.range.len(),

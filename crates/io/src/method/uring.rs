@@ -88,13 +88,15 @@ impl RingChannel {
         let fd = types::Fd(request.file.descriptor().expect("files in memory go another way").as_raw_fd());
         let fixed = self.registered.iter().position(|arena| arena.owns(&request.buffer));
         let entry = match (request.operation, fixed) {
-            (Operation::Read, Some(index)) => {
+            (Operation::Read | Operation::ReadAtMost, Some(index)) => {
                 opcode::ReadFixed::new(fd, start.cast_mut(), length, index as u16).offset(offset).build()
             }
             (Operation::Write, Some(index)) => {
                 opcode::WriteFixed::new(fd, start, length, index as u16).offset(offset).build()
             }
-            (Operation::Read, None) => opcode::Read::new(fd, start.cast_mut(), length).offset(offset).build(),
+            (Operation::Read | Operation::ReadAtMost, None) => {
+                opcode::Read::new(fd, start.cast_mut(), length).offset(offset).build()
+            }
             (Operation::Write, None) => opcode::Write::new(fd, start, length).offset(offset).build(),
         };
         (entry, fixed.is_some())
