@@ -229,6 +229,12 @@ impl Channel {
         self.in_flight + self.ready.len()
     }
 
+    /// Whether a request can be handed over without waiting for another one to end.
+    #[must_use]
+    pub fn has_room(&self) -> bool {
+        self.in_flight < self.queue_depth
+    }
+
     /// Hands over a request. The synchronous method carries it out at once;
     /// the others take it along with the next `flush` or `wait`. When the queue
     /// is full the session first waits for a place.
