@@ -274,7 +274,10 @@ impl<const BYTES: usize, const KEY: usize> FileSort<'_, BYTES, KEY> {
         queue: &Mutex<MergeQueue>,
     ) -> Result<IntermediateMerges, EngineError> {
         let mut done = IntermediateMerges::default();
-        while let Some(inputs) = locked(queue).take(shape.width) {
+        loop {
+            // A statement of its own: the lock is not held while the runs are merged.
+            let taken = locked(queue).take(shape.width);
+            let Some(inputs) = taken else { return Ok(done) };
             let runs = inputs.into_iter().map(|sampled| sampled.run).collect();
             let mut writer = SampledRunWriter::<BYTES, KEY>::new(server, self.plan.sample_interval)?;
             done.rows += merge::merge::<FixedRecord<BYTES, KEY>>(server, runs, shape, |record| {
@@ -287,7 +290,6 @@ impl<const BYTES: usize, const KEY: usize> FileSort<'_, BYTES, KEY> {
             server.session.count(Statistic::IntermediateMerges, 1);
             locked(queue).give_back(merged);
         }
-        Ok(done)
     }
 
     /// The last merge; gives back how many records each server put in order.
