@@ -82,6 +82,20 @@ pub enum EngineError {
         /// Its name.
         name: String,
     },
+    /// A file is there already where one is to be made.
+    #[error("{} exists already: choose another name, or remove it first", path.display())]
+    FileExists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file is not one of records of one length.
+    #[error("{} cannot be read as records: {why}", path.display())]
+    RecordFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
     /// There is no thing of that name.
     #[error("there is no {kind} {name} in this database; it has {known}")]
     Missing {

@@ -258,6 +258,11 @@ impl Instance {
         &self.tablespaces[purpose as usize]
     }
 
+    /// The tablespaces, for what outlives a borrow of the instance.
+    pub(crate) fn share_tablespaces(&self) -> Arc<Vec<Tablespace>> {
+        Arc::clone(&self.tablespaces)
+    }
+
     /// All tablespaces.
     #[must_use]
     pub fn tablespaces(&self) -> &[Tablespace] {

@@ -17,6 +17,7 @@ pub mod settings;
 pub mod storage;
 
 pub mod cache;
+pub mod file_sort;
 pub mod index;
 pub mod parallel;
 pub mod sort;

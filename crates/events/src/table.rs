@@ -85,6 +85,8 @@ events! {
     DirectPathReadTemp, "direct path read temp", UserIo, "Blocks of a sort run are read into private memory.";
     DirectPathWrite, "direct path write", UserIo, "Blocks of a table or index are written from private memory.";
     DirectPathWriteTemp, "direct path write temp", UserIo, "Blocks of a sort run are written from private memory.";
+    ExternalTableRead, "external table read", UserIo, "Records of a plain file are read into private memory.";
+    ExternalTableWrite, "external table write", UserIo, "Records are written to a plain file from private memory.";
     DirectPathSync, "direct path sync", UserIo, "Written data files are made durable (fdatasync).";
     LogFileParallelWrite, "log file parallel write", SystemIo, "Log records are written, and made durable.";
     DataFileInitWrite, "Data file init write", UserIo, "A new or extended data file is filled with zeros.";
@@ -249,6 +251,8 @@ streams! {
     DataWrites, "data writes", Write, "Table blocks written by loads.";
     IndexReads, "index reads", Read, "Index blocks read.";
     CacheReads, "cache reads", Read, "Blocks read into the buffer cache.";
+    FileReads, "file reads", Read, "Records of plain files read.";
+    FileWrites, "file writes", Write, "Records written to plain files.";
     FileInit, "file init", Write, "Zeros written when data files are made or extended.";
     Probe, "device probe", Read, "Reads that measure the device.";
     ProbeWrites, "device probe writes", Write, "Writes that measure the device.";

@@ -11,7 +11,9 @@
 
 use crate::IoError;
 use crate::sim::{MemoryDisk, MemoryFile};
-use rustix::fs::{self, FallocateFlags, Mode, OFlags, fallocate, fdatasync, fstat, fsync, ftruncate};
+use rustix::fs::{
+    self, FallocateFlags, Mode, OFlags, RenameFlags, fallocate, fdatasync, fstat, fsync, ftruncate,
+};
 use rustix::io::{Errno, ReadWriteFlags, pread, pwrite, pwritev2};
 use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -113,6 +115,31 @@ impl Disk {
             Disk::Memory(disk) => disk.remove(path),
         }
         .map_err(|errno| IoError::operation("remove", path, errno))
+    }
+
+    /// Gives a file another name in the same file system.
+    ///
+    /// # Errors
+    /// When it is not there, or something of the new name is.
+    pub fn rename(&self, from: &Path, to: &Path) -> Result<(), IoError> {
+        match self {
+            Disk::Kernel => fs::renameat_with(fs::CWD, from, fs::CWD, to, RenameFlags::NOREPLACE),
+            Disk::Memory(disk) => disk.rename(from, to),
+        }
+        .map_err(|errno| IoError::operation("make", to, errno))
+    }
+
+    /// Makes the names in a directory durable.
+    ///
+    /// # Errors
+    /// When the device reports a failed write.
+    pub fn sync_directory(&self, path: &Path) -> Result<(), IoError> {
+        match self {
+            Disk::Kernel => fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())
+                .and_then(fs::fsync)
+                .map_err(|errno| IoError::operation("sync", path, errno)),
+            Disk::Memory(_) => Ok(()),
+        }
     }
 }
 
@@ -264,10 +291,7 @@ impl File {
     pub fn allocate(&self, bytes: u64) -> Result<(), IoError> {
         match &self.backing {
             Backing::Kernel(fd) => fallocate(fd, FallocateFlags::empty(), 0, bytes),
-            Backing::Memory(file) => {
-                file.truncate(bytes.max(file.length()));
-                Ok(())
-            }
+            Backing::Memory(file) => file.allocate(bytes),
         }
         .map_err(|errno| IoError::operation("allocate space for", &self.path, errno))
     }

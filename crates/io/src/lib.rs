@@ -26,7 +26,7 @@ mod method;
 pub mod receipt;
 pub mod sim;
 
-pub use arena::{Arena, HugeVec, IoBuffer, Plain};
+pub use arena::{Arena, HugeVec, IoBuffer, Plain, prefetch};
 pub use error::IoError;
 pub use file::{Access, DirectIo, Disk, Durability, File, FileCounters};
 pub use method::{Channel, Completion, Method, MethodKind, Operation, Request, RingSetup};

@@ -96,6 +96,16 @@ impl MemoryDisk {
     pub(crate) fn remove(&self, path: &Path) -> Result<(), Errno> {
         locked(&self.files).remove(path).map(|_| ()).ok_or(Errno::NOENT)
     }
+
+    pub(crate) fn rename(&self, from: &Path, to: &Path) -> Result<(), Errno> {
+        let mut files = locked(&self.files);
+        if files.contains_key(to) {
+            return Err(Errno::EXIST);
+        }
+        let file = files.remove(from).ok_or(Errno::NOENT)?;
+        files.insert(to.to_path_buf(), file);
+        Ok(())
+    }
 }
 
 impl FaultState {
@@ -154,6 +164,17 @@ impl MemoryFile {
 
     pub(crate) fn truncate(&self, bytes: u64) {
         self.length.store(bytes, Relaxed);
+    }
+
+    /// Space is taken when it is written to; what the quota leaves must hold it.
+    pub(crate) fn allocate(&self, bytes: u64) -> Result<(), Errno> {
+        let plan = locked(&self.faults.plan);
+        let armed = self.faults.armed.load(Relaxed);
+        if armed && plan.capacity.is_some_and(|most| self.faults.written.load(Relaxed) + bytes > most) {
+            return Err(Errno::NOSPC);
+        }
+        self.length.fetch_max(bytes, Relaxed);
+        Ok(())
     }
 
     pub(crate) fn read(&self, into: &mut [u8], offset: u64) -> Result<usize, Errno> {

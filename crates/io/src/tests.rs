@@ -21,7 +21,7 @@ fn request(
 ) -> Request {
     let range = 0..buffer.len();
     let (event, stream) = match operation {
-        Operation::Read => (Event::DirectPathRead, IoStream::TableReads),
+        Operation::Read | Operation::ReadAtMost => (Event::DirectPathRead, IoStream::TableReads),
         _ => (Event::DirectPathWrite, IoStream::DataWrites),
     };
     Request { operation, file: Arc::clone(file), offset, buffer, range, event, stream, tag }
@@ -373,5 +373,53 @@ fn a_file_that_ends_between_blocks_is_cut_short_and_no_endless_read() {
         channel.submit(&session, request(&Arc::new(file), Operation::Read, 0, buffer, 0)).expect("submitted");
         let error = channel.wait(&session, Event::DirectPathRead).expect_err("the file is short");
         assert!(error.to_string().contains("was cut short: it ends at byte 8292"), "{kind}: {error}");
+    }
+}
+
+#[test]
+fn a_read_at_most_ends_with_the_file() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let recorder = Recorder::new();
+    let session = recorder.session("test", SessionKind::Foreground);
+    for length in [0usize, 100, 512, 4_096, 8_192 + 100, BLOCK, BLOCK + 1] {
+        let path = directory.path().join(length.to_string());
+        std::fs::write(&path, vec![1u8; length]).expect("a small file");
+        for direct in [DirectIo::Off, DirectIo::Required] {
+            let Ok(file) = Disk::Kernel.open(&path, Access::Read, direct).map(Arc::new) else { continue };
+            for kind in MethodKind::ALL.into_iter().filter(|kind| works_here(*kind)) {
+                let mut channel =
+                    Method::start(kind, 2).expect("the method").channel(&[]).expect("a channel");
+                for offset in [0, 4_096] {
+                    let (_arena, mut buffers) = Arena::buffers(BLOCK, 1).expect("memory");
+                    let buffer = buffers.pop().expect("one buffer");
+                    let request = request(&file, Operation::ReadAtMost, offset as u64, buffer, 0);
+                    channel.submit(&session, request).expect("submitted");
+                    let done = channel.wait(&session, Event::DirectPathRead).expect("no error");
+                    assert_eq!(
+                        done.range,
+                        0..length.saturating_sub(offset).min(BLOCK),
+                        "{kind} {direct:?} {length}"
+                    );
+                    assert!(done.buffer[done.range].iter().all(|byte| *byte == 1));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_file_gets_its_final_name_only_where_nothing_has_it() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let disks = [(Disk::Kernel, directory.path()), (Disk::Memory(MemoryDisk::new()), Path::new("/nowhere"))];
+    for (disk, home) in disks {
+        let (one, two) = (home.join("one"), home.join("two"));
+        let file = disk.open(&one, Access::Create, DirectIo::Off).expect("a new file");
+        file.allocate(10_000).expect("room");
+        assert_eq!(file.length().expect("its length"), 10_000);
+        disk.rename(&one, &two).expect("renamed");
+        disk.open(&one, Access::Create, DirectIo::Off).expect("the old name is free again");
+        let error = disk.rename(&one, &two).expect_err("the name is taken").to_string();
+        assert!(error.starts_with(&format!("cannot make {}: File exists", two.display())), "{error}");
+        disk.sync_directory(home).expect("synced");
     }
 }

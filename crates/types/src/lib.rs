@@ -26,7 +26,7 @@ pub use number::{
 };
 pub use row::{ColumnWalk, Columns, RowError, column_at, columns};
 pub use schema::{Column, Schema, SchemaError};
-pub use source::{RowSource, SourceError};
+pub use source::{RecordSource, RowSource, SourceError};
 pub use value::{Value, ValueError};
 
 /// Most columns a row can have: its column count is one byte.

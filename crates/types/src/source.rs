@@ -22,3 +22,17 @@ pub trait RowSource: Sync {
     /// gets it; callers after it may be told that no rows are left.
     fn next_batch(&self, batch: &mut RowBatch) -> Result<bool, SourceError>;
 }
+
+/// Records of one length, each made from its number alone, so that any number of
+/// threads can make any part of them.
+pub trait RecordSource: Sync {
+    /// Bytes of each record.
+    fn record_bytes(&self) -> usize;
+
+    /// How many records there are.
+    fn record_count(&self) -> u64;
+
+    /// Fills `out`, a whole number of records long, with the records from number
+    /// `first` on.
+    fn fill(&self, first: u64, out: &mut [u8]);
+}

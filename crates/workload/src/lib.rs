@@ -2,9 +2,11 @@
 //!
 //! Three sources of rows: [`SalesTable`] makes the sales of a chain of stores and
 //! [`PagesTable`] views of web pages, each from a seed; [`CsvFile`] reads the
-//! user's own. None knows where its rows will be kept.
+//! user's own. None knows where its rows will be kept. [`gensort`] makes the records
+//! of the sort benchmarks.
 
 mod csv_file;
+pub mod gensort;
 mod pages;
 mod sales;
 

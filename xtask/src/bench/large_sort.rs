@@ -138,7 +138,7 @@ fn spec() -> IndexSpec {
 }
 
 fn declared(outcome: &BuildOutcome) -> u64 {
-    outcome.memory.iter().map(|(_, bytes)| bytes.0).sum()
+    outcome.sort.memory.iter().map(|(_, bytes)| bytes.0).sum()
 }
 
 /// Seconds of reading so many bytes of the table's files, with the requests of a

@@ -153,7 +153,7 @@ fn edge(options: &Options, home: &Path, most: u64) -> anyhow::Result<u64> {
 }
 
 fn fits(outcome: &BuildOutcome) -> bool {
-    outcome.servers.iter().all(|server| server.optimal)
+    outcome.sort.servers.iter().all(|server| server.optimal)
 }
 
 fn build(options: &Options, home: &Path, step: &mut Step, on_top: bool) -> anyhow::Result<()> {
@@ -216,8 +216,8 @@ fn rises(steps: &[Step]) -> Vec<u64> {
 }
 
 fn line(step: &Step) -> String {
-    let servers = step.outcome.iter().flat_map(|outcome| &outcome.servers);
-    let sum = |value: fn(&plumb_engine::index::build::SortServerOutcome) -> u64| {
+    let servers = step.outcome.iter().flat_map(|outcome| &outcome.sort.servers);
+    let sum = |value: fn(&plumb_engine::sort::summary::SortServerSummary) -> u64| {
         servers.clone().map(value).sum::<u64>()
     };
     let (runs, merges, bytes) = (sum(|s| s.run_count), sum(|s| s.intermediate_merges), sum(|s| s.run_bytes));

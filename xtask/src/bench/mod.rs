@@ -8,6 +8,7 @@ mod machine;
 mod memory_sweep;
 mod peers;
 mod proof;
+mod record_sort;
 mod sort_kernels;
 mod stages;
 
@@ -28,6 +29,8 @@ pub enum Bench {
     Peers(peers::Options),
     /// Error rates, coverage and power of the inference, on synthetic studies.
     Proof(proof::Options),
+    /// Sorting a file of 100-byte records.
+    RecordSort(record_sort::Options),
     /// Run generation and merge alone, in memory.
     SortKernels,
     /// CPU time of each stage of the index build, and the next bottleneck.
@@ -44,6 +47,7 @@ impl Bench {
             Bench::MemorySweep(options) => memory_sweep::run(&options),
             Bench::Peers(options) => peers::run(&options),
             Bench::Proof(options) => proof::run(&options),
+            Bench::RecordSort(options) => record_sort::run(&options),
             Bench::SortKernels => sort_kernels::run(),
             Bench::Stages(options) => stages::run(&options),
         }

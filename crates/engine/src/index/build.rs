@@ -27,9 +27,10 @@ use crate::parallel::table_queue::{self, Closed, TableQueue};
 use crate::settings::Setting;
 use crate::sort::area::RecordSize;
 use crate::sort::codec::{BytesCodec, Codec};
-use crate::sort::format::Format;
+use crate::sort::format::{Format, RunFormat};
 use crate::sort::key::KeyBuilder;
 use crate::sort::plan::SortPlan;
+use crate::sort::summary::{SortServerSummary, SortSummary};
 use crate::sort::word::{WordCodec, WordLayout};
 use crate::sort::{SortOutcome, SortServer, Sorter};
 use crate::storage::block::{self, BlockKind};
@@ -62,52 +63,13 @@ pub struct IndexSpec {
     pub columns: Vec<(String, bool)>,
 }
 
-/// How one sort server worked.
-#[derive(Debug, Clone)]
-pub struct SortServerOutcome {
-    /// Its session's name.
-    pub name: String,
-    /// Memory it was given for runs and merges.
-    pub area: Bytes,
-    /// Memory that was really mapped for its sort area.
-    pub area_mapped: Bytes,
-    /// Memory of a strip of it, and how much of that is records: what a run takes.
-    pub strip: (Bytes, Bytes),
-    /// Rows that never left memory.
-    pub memory_rows: u64,
-    /// Rows it sorted.
-    pub row_count: u64,
-    /// Runs it made from its input; 0 when all fitted in memory.
-    pub run_count: u64,
-    /// Bytes of runs it wrote, intermediate merges included.
-    pub run_bytes: u64,
-    /// Merges of some runs into a longer one before the last merge.
-    pub intermediate_merges: u64,
-    /// Times that a row was read back, at most.
-    pub merge_passes: u64,
-    /// Runs merged at once by the widest merge.
-    pub merge_width: u64,
-    /// Whether all fitted in memory.
-    pub optimal: bool,
-}
-
 /// What a build did.
 #[derive(Debug, Clone)]
 pub struct BuildOutcome {
     /// The index as entered in the catalog.
     pub index: Index,
-    /// One entry a sort server.
-    pub servers: Vec<SortServerOutcome>,
-    /// The read cost ratio used to plan merges.
-    pub sort_read_fac: u64,
-    /// Where it came from: measured, with the figures, or given.
-    pub sort_read_fac_source: String,
-    /// Whether the sort wrote its runs itself.
-    pub direct_writes: bool,
-    /// Why.
-    pub direct_writes_reason: String,
-    /// Memory planned before the first row, by purpose.
-    pub memory: Vec<(String, Bytes)>,
+    /// What the sort servers did.
+    pub sort: SortSummary,
 }
 
 /// Builds an index by a parallel disk sort.
@@ -219,7 +181,7 @@ impl Build<'_> {
 
     fn outcome(&self, index: Index, parts: &[SubIndex], plan: &SortPlan, degree: usize) -> BuildOutcome {
         let area = Bytes(self.instance.settings.number(Setting::SortAreaSize));
-        let server = |part: &SubIndex| SortServerOutcome {
+        let server = |part: &SubIndex| SortServerSummary {
             name: part.server.clone(),
             area,
             area_mapped: part.area_mapped,
@@ -233,16 +195,8 @@ impl Build<'_> {
             merge_width: part.outcome.merge_width,
             optimal: part.outcome.run_count == 0,
         };
-        let (sort_read_fac, sort_read_fac_source) = plan.read_fac_used();
-        BuildOutcome {
-            index,
-            servers: parts.iter().map(server).collect(),
-            sort_read_fac,
-            sort_read_fac_source,
-            direct_writes: plan.direct_writes,
-            direct_writes_reason: plan.direct_writes_reason.clone(),
-            memory: self.memory(plan, degree),
-        }
+        let servers = parts.iter().map(server).collect();
+        BuildOutcome { index, sort: SortSummary::new(plan, servers, self.memory(plan, degree)) }
     }
 
     /// The memory planned before the first row.

@@ -8,7 +8,7 @@ use crate::{EngineError, Instance};
 use plumb_events::{Event, Session, SessionKind};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
-use std::thread::{Scope, ScopedJoinHandle};
+use std::thread::{self, Scope, ScopedJoinHandle};
 
 /// What every server of an operation looks at between two pieces of work.
 #[derive(Debug)]
@@ -67,6 +67,31 @@ pub fn start<'scope, 'env, T: Send + 'scope>(
         let session = instance.recorder.session(name, SessionKind::Foreground);
         work(&session).map_err(|error| operation.fail(error)).ok()
     })
+}
+
+/// Has a set of `count` servers do the same work, each with its number, and waits
+/// for all of them.
+///
+/// # Errors
+/// The first failure of a server; the others have then stopped.
+pub fn run_set<T: Send>(
+    instance: &Instance,
+    coordinator: &Session,
+    (name, count): (&str, usize),
+    work: impl Fn(&Session, &Operation, usize) -> Result<T, EngineError> + Sync,
+) -> Result<Vec<T>, EngineError> {
+    let operation = Operation::new(instance);
+    let results = thread::scope(|scope| {
+        let begin = |number: usize| {
+            let (work, operation) = (&work, &operation);
+            let work = move |session: &Session| work(session, operation, number);
+            start(scope, instance, operation, format!("PX {name} server p{number:03}"), work)
+        };
+        let started = (0..count).map(begin).collect();
+        join(coordinator, started)
+    });
+    operation.outcome()?;
+    Ok(results.into_iter().map(|result| result.expect("no server failed")).collect())
 }
 
 /// Waits for servers; a panic of one goes on in the coordinator.

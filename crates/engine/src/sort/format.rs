@@ -18,10 +18,8 @@ use plumb_units::RowId;
 use std::cmp::Ordering;
 use std::fmt::Debug;
 
-/// A form of records.
-pub trait Format: Copy + Debug + Send + Sync + 'static {
-    /// Where records are collected and sorted.
-    type Area: SortArea;
+/// A form of records, as runs and merges know it.
+pub trait RunFormat: Copy + Debug + Send + Sync + 'static {
     /// How they lie in the blocks of a run.
     type Packing: Packing;
     /// How sorted records of several sources are put in one order.
@@ -30,12 +28,18 @@ pub trait Format: Copy + Debug + Send + Sync + 'static {
     /// The length of the record that `bytes` begin with. 0 when they end inside it.
     fn length(bytes: &[u8]) -> usize;
 
-    /// The order of two records: by key, then by row id.
+    /// The order of two records: by key, then by row id where they have one.
     fn compare(one: &[u8], two: &[u8]) -> Ordering;
 
     /// Replaces `last` by the last record of the content of a run block, if there
     /// is one. The block may be corrupt.
     fn last_record(content: &[u8], last: &mut Vec<u8>);
+}
+
+/// A form of records with memory to sort them in.
+pub trait Format: RunFormat {
+    /// Where records are collected and sorted.
+    type Area: SortArea;
 }
 
 /// A tournament between sources of sorted records, as they lie in a run or in a
@@ -115,6 +119,9 @@ pub(crate) fn row_of(record: &[u8]) -> RowId {
 
 impl Format for BytesKey {
     type Area = BytesArea;
+}
+
+impl RunFormat for BytesKey {
     type Packing = Packer;
     type Merger = Tournament;
 

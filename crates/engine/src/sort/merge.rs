@@ -13,7 +13,7 @@
 use crate::EngineError;
 use crate::sort::SortServer;
 use crate::sort::area::MemoryMerge;
-use crate::sort::format::{Format, Merger};
+use crate::sort::format::{Format, Merger, RunFormat};
 use crate::sort::merge_plan::MergeShape;
 use crate::sort::run::Run;
 use crate::storage::block::{self, BlockKind, HEADER_BYTES};
@@ -32,9 +32,9 @@ const AHEAD_MAX: usize = 3;
 ///
 /// # Errors
 /// When a block is corrupt, a read fails, the operation stops, or `take` fails.
-pub fn merge<F: Format>(
+pub fn merge<F: RunFormat>(
     server: &SortServer<'_>,
-    runs: Vec<Run<'_>>,
+    runs: Vec<Run>,
     shape: MergeShape,
     mut take: impl FnMut(&[u8]) -> Result<(), EngineError>,
 ) -> Result<u64, EngineError> {
@@ -55,7 +55,7 @@ pub fn merge<F: Format>(
 /// As [`merge`].
 pub fn merge_with_memory<F: Format>(
     server: &SortServer<'_>,
-    runs: Vec<Run<'_>>,
+    runs: Vec<Run>,
     shape: MergeShape,
     mut memory: MemoryMerge<'_, F>,
     mut take: impl FnMut(&[u8]) -> Result<(), EngineError>,
@@ -83,18 +83,18 @@ pub fn merge_with_memory<F: Format>(
 }
 
 /// Runs in one order.
-struct RunMerge<'s, 't, F: Format> {
-    reader: RunReader<'s, 't, F>,
+struct RunMerge<'s, F: RunFormat> {
+    reader: RunReader<'s, F>,
     cursors: Vec<Cursor>,
     merger: F::Merger,
 }
 
-impl<'s, 't, F: Format> RunMerge<'s, 't, F> {
+impl<'s, F: RunFormat> RunMerge<'s, F> {
     fn new(
         server: &'s SortServer<'s>,
-        runs: Vec<Run<'t>>,
+        runs: Vec<Run>,
         shape: MergeShape,
-    ) -> Result<RunMerge<'s, 't, F>, EngineError> {
+    ) -> Result<RunMerge<'s, F>, EngineError> {
         assert!(!runs.is_empty());
         assert!(runs.len() <= shape.width);
         let mut reader = RunReader::<F>::new(server, runs, shape)?;
@@ -144,8 +144,8 @@ impl<'s, 't, F: Format> RunMerge<'s, 't, F> {
 }
 
 /// Swaps the used-up piece of a source for its next one, if there is one.
-fn enter_next_piece<F: Format>(
-    reader: &mut RunReader<'_, '_, F>,
+fn enter_next_piece<F: RunFormat>(
+    reader: &mut RunReader<'_, F>,
     cursors: &mut [Cursor],
     source: usize,
 ) -> Result<(), EngineError> {
@@ -193,9 +193,11 @@ impl Cursor {
         let block = &piece.buffer[start..start + block_bytes];
         let content = block::verify(block, BlockKind::Temp, address, tablespace.path(address))?;
         server.session.count(Statistic::BlocksVerified, 1);
+        let records = start + HEADER_BYTES;
+        self.at = records + if self.entered == 0 { piece.skip as usize } else { 0 };
         self.entered += 1;
-        self.at = start + HEADER_BYTES;
-        self.end = self.at + content.used as usize;
+        let cut = piece.until.filter(|_| self.entered == piece.blocks);
+        self.end = records + cut.map_or(content.used as usize, |until| until as usize);
         Ok(true)
     }
 }
@@ -206,11 +208,14 @@ struct Piece {
     buffer: IoBuffer,
     first: BlockAddress,
     blocks: u32,
+    /// As those of the run, in the piece that has its first or last block.
+    skip: u32,
+    until: Option<u32>,
 }
 
 /// A run being read.
-struct Source<'t> {
-    run: Run<'t>,
+struct Source {
+    run: Run,
     /// The next block to ask for, counted through the segment.
     next: u32,
     /// The request in flight: its first block and how many.
@@ -220,31 +225,31 @@ struct Source<'t> {
     last_record: Vec<u8>,
 }
 
-impl Source<'_> {
+impl Source {
     fn has_unread(&self) -> bool {
         self.next < self.run.first + self.run.blocks
     }
 }
 
 /// Reads the runs of one merge.
-struct RunReader<'s, 't, F> {
+struct RunReader<'s, F> {
     server: &'s SortServer<'s>,
     tablespace: &'s Tablespace,
     channel: Channel,
     free: Vec<IoBuffer>,
-    sources: Vec<Source<'t>>,
+    sources: Vec<Source>,
     chunk_blocks: u32,
     /// Pieces a run may have waiting.
     ready_max: usize,
     format: PhantomData<F>,
 }
 
-impl<'s, 't, F: Format> RunReader<'s, 't, F> {
+impl<'s, F: RunFormat> RunReader<'s, F> {
     fn new(
         server: &'s SortServer<'s>,
-        runs: Vec<Run<'t>>,
+        runs: Vec<Run>,
         shape: MergeShape,
-    ) -> Result<RunReader<'s, 't, F>, EngineError> {
+    ) -> Result<RunReader<'s, F>, EngineError> {
         let tablespace = server.instance.tablespace(Purpose::Temp);
         // Fewer runs than the shape has room for: the rest would lie idle.
         let buffer_count = shape.buffer_count.min(runs.len() * (1 + AHEAD_MAX));
@@ -252,7 +257,7 @@ impl<'s, 't, F: Format> RunReader<'s, 't, F> {
             Arena::buffers(shape.chunk_blocks as usize * tablespace.block_size.bytes(), buffer_count)?;
         let channel = server.instance.access.method.channel(&[&arena])?;
         let ready_max = (buffer_count / runs.len()).clamp(1, AHEAD_MAX);
-        let source = |run: Run<'t>| Source {
+        let source = |run: Run| Source {
             next: run.first,
             run,
             in_flight: None,
@@ -305,7 +310,11 @@ impl<'s, 't, F: Format> RunReader<'s, 't, F> {
     fn take_in(&mut self, completion: plumb_io::Completion) {
         let source = &mut self.sources[completion.tag as usize];
         let (first, blocks) = source.in_flight.take().expect("M1: one request a run");
-        let piece = Piece { buffer: completion.buffer, first, blocks };
+        let run = &source.run;
+        // One request a run: the piece that arrives ends where the next one begins.
+        let skip = if source.next - blocks == run.first { run.skip } else { 0 };
+        let until = run.until.filter(|_| !source.has_unread());
+        let piece = Piece { buffer: completion.buffer, first, blocks, skip, until };
         let block_bytes = self.tablespace.block_size.bytes();
         let start = (blocks as usize - 1) * block_bytes;
         remember_last::<F>(&piece.buffer[start..start + block_bytes], &mut source.last_record);
@@ -316,7 +325,7 @@ impl<'s, 't, F: Format> RunReader<'s, 't, F> {
     fn read_ahead(&mut self) -> Result<(), EngineError> {
         let mut submitted = false;
         while !self.free.is_empty() {
-            let wants = |source: &Source<'_>| {
+            let wants = |source: &Source| {
                 source.has_unread() && source.in_flight.is_none() && source.ready.len() < self.ready_max
             };
             let neediest =
@@ -365,7 +374,7 @@ impl<'s, 't, F: Format> RunReader<'s, 't, F> {
 
 /// Copies the last record of a block. The block is verified only when the merge
 /// enters it; a corrupt one gives a useless forecast here and an error there.
-fn remember_last<F: Format>(block: &[u8], last: &mut Vec<u8>) {
+fn remember_last<F: RunFormat>(block: &[u8], last: &mut Vec<u8>) {
     let used = block::content_of(block).used as usize;
     F::last_record(block.get(HEADER_BYTES..HEADER_BYTES + used).unwrap_or(&[]), last);
 }

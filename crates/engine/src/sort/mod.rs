@@ -33,6 +33,7 @@ pub mod merge_plan;
 pub mod packed;
 pub mod plan;
 pub mod run;
+pub mod summary;
 pub mod tournament;
 pub mod word;
 
@@ -236,11 +237,11 @@ impl<'a, F: Format> Sorter<'a, F> {
 
 /// Merges some runs into longer ones until one merge can take the rest; gives
 /// them back with the shape of that merge.
-fn reduce<'a, F: Format>(
-    server: &'a SortServer<'a>,
-    runs: Vec<Run<'a>>,
+fn reduce<F: Format>(
+    server: &SortServer<'_>,
+    runs: Vec<Run>,
     outcome: &mut SortOutcome,
-) -> Result<(Vec<Run<'a>>, MergeShape), EngineError> {
+) -> Result<(Vec<Run>, MergeShape), EngineError> {
     let plan = server.plan;
     let costs = plan.merge_cost(server.instance, server.session)?;
     let shape = merge_plan::plan(runs.len(), plan.memory_blocks(plan.area), plan.chunk_blocks_max, costs);
@@ -252,7 +253,7 @@ fn reduce<'a, F: Format>(
     let begin = now();
     let mut merged_rows = 0;
     while let take @ 1.. = merge_plan::next_merge(queue.len(), shape.width) {
-        let inputs: Vec<Run<'a>> = queue.drain(..take).collect();
+        let inputs: Vec<Run> = queue.drain(..take).collect();
         let mut writer = RunWriter::<F::Packing>::new(server)?;
         merged_rows += merge::merge::<F>(server, inputs, shape, |record| writer.record(record))?;
         writer.end_run()?;

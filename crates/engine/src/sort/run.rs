@@ -6,32 +6,30 @@
 //! in one segment, so that small runs waste no extent. A segment gives its
 //! extents back when the last run in it has been merged.
 
-use crate::EngineError;
 use crate::cache::{CacheWriter, CacheWriterOptions};
 use crate::sort::SortServer;
 use crate::sort::area::RecordSink;
 use crate::sort::format::Packing;
 use crate::storage::block::{BlockKind, Content, HEADER_BYTES};
 use crate::storage::control::SegmentExtent;
-use crate::storage::tablespace::{Extent, Purpose, Tablespace};
+use crate::storage::tablespace::{Purpose, Tablespace};
 use crate::storage::writer::{SegmentWriter, WriterOptions};
+use crate::{EngineError, Instance};
 use plumb_events::{Event, IoStream, Statistic};
 use plumb_units::{BlockAddress, BlockNumber};
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// The extents that hold runs.
 #[derive(Debug)]
-pub struct TempSegment<'a> {
-    server: &'a SortServer<'a>,
-    tablespace: &'a Tablespace,
+pub struct TempSegment {
+    tablespaces: Arc<Vec<Tablespace>>,
     extents: Vec<SegmentExtent>,
     /// The number of the first block of each extent, counted through the segment.
     starts: Vec<u32>,
 }
 
-impl<'a> TempSegment<'a> {
-    fn new(server: &'a SortServer<'a>, extents: Vec<SegmentExtent>) -> TempSegment<'a> {
-        let tablespace = server.instance.tablespace(Purpose::Temp);
+impl TempSegment {
+    fn new(instance: &Instance, extents: Vec<SegmentExtent>) -> TempSegment {
         let starts = extents
             .iter()
             .scan(0, |sum, extent| {
@@ -40,7 +38,7 @@ impl<'a> TempSegment<'a> {
                 Some(start)
             })
             .collect();
-        TempSegment { server, tablespace, extents, starts }
+        TempSegment { tablespaces: instance.share_tablespaces(), extents, starts }
     }
 
     /// Where block number `index` of the segment is, and how many blocks follow
@@ -55,28 +53,28 @@ impl<'a> TempSegment<'a> {
     }
 }
 
-impl Drop for TempSegment<'_> {
+impl Drop for TempSegment {
     fn drop(&mut self) {
-        let extents: Vec<Extent> = self.extents.iter().map(|extent| extent.extent).collect();
-        if !self.server.plan.direct_writes {
-            // The next owner of these blocks must not find ours in the cache.
-            self.server.instance.cache().discard(self.server.session, extents.iter().copied());
-        }
-        self.tablespace.release(extents);
+        let temp = &self.tablespaces[Purpose::Temp as usize];
+        temp.release(self.extents.iter().map(|extent| extent.extent));
     }
 }
 
-/// A sorted run on disk.
+/// A sorted run on disk, or a part of one.
 #[derive(Debug, Clone)]
-pub struct Run<'a> {
+pub struct Run {
     /// Where its blocks are.
-    pub segment: Rc<TempSegment<'a>>,
+    pub segment: Arc<TempSegment>,
     /// Its first block, counted through the segment.
     pub first: u32,
     /// How many blocks.
     pub blocks: u32,
     /// How many records.
     pub rows: u64,
+    /// Bytes of records of the first block that belong to the part before this one.
+    pub skip: u32,
+    /// Where its records end in the last block; `None` where that block's do.
+    pub until: Option<u32>,
 }
 
 /// The two ways to disk: `sort_direct_writes`.
@@ -149,16 +147,26 @@ impl<'a, P: Packing> RunWriter<'a, P> {
     ///
     /// # Errors
     /// When a write failed.
-    pub fn finish(self) -> Result<(Vec<Run<'a>>, u64), EngineError> {
-        let tablespace = self.server.instance.tablespace(Purpose::Temp);
-        let extents = match self.way {
-            Way::Direct(writer) => writer.finish()?,
-            Way::Conventional(writer) => writer.finish()?,
+    pub fn finish(self) -> Result<(Vec<Run>, u64), EngineError> {
+        let SortServer { instance, session, .. } = *self.server;
+        let tablespace = instance.tablespace(Purpose::Temp);
+        let segment = match self.way {
+            Way::Direct(writer) => TempSegment::new(instance, writer.finish()?),
+            Way::Conventional(writer) => {
+                let segment = TempSegment::new(instance, writer.finish()?);
+                // Runs are read past the cache, and the next owner of these blocks must
+                // not find ours in it.
+                instance.cache().discard(session, segment.extents.iter().map(|extent| extent.extent));
+                segment
+            }
         };
         let bytes = u64::from(self.blocks) * tablespace.block_size.bytes() as u64;
-        let segment = Rc::new(TempSegment::new(self.server, extents));
-        let run = |(first, blocks, rows)| Run { segment: Rc::clone(&segment), first, blocks, rows };
-        Ok((self.runs.into_iter().map(run).collect(), bytes))
+        let segment = Arc::new(segment);
+        let whole = |(first, blocks, rows)| {
+            let segment = Arc::clone(&segment);
+            Run { segment, first, blocks, rows, skip: 0, until: None }
+        };
+        Ok((self.runs.into_iter().map(whole).collect(), bytes))
     }
 
     fn seal(&mut self) -> Result<(), EngineError> {

@@ -207,7 +207,7 @@ fn candidate(record: &mut Rebuilt, source: u32, next: Option<Packed<'_>>) -> Can
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sort::format::{BytesKey, Format, Packing};
+    use crate::sort::format::{BytesKey, Packing, RunFormat};
     use crate::sort::packed::Packer;
     use proptest::prelude::*;
 

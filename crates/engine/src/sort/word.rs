@@ -34,7 +34,7 @@
 
 use super::area::words::WordArea;
 use super::codec::{Codec, CodecError};
-use super::format::{Format, Merger, Unpacked};
+use super::format::{Format, Merger, RunFormat, Unpacked};
 use super::loser_tree::LoserTree;
 use crate::index::block::LeafBuilder;
 use crate::storage::block::HEADER_BYTES;
@@ -137,6 +137,9 @@ pub struct WordKey<W>(PhantomData<W>);
 
 impl<W: Word> Format for WordKey<W> {
     type Area = WordArea<W>;
+}
+
+impl<W: Word> RunFormat for WordKey<W> {
     type Packing = Unpacked;
     type Merger = WordMerger<W>;
 

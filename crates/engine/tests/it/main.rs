@@ -6,6 +6,7 @@
 //! - `sort_spills`: how much memory makes how many passes; balance; temp space.
 //! - `conventional`: sorts and scans that go through the buffer cache.
 //! - `faults`: files in memory that fail on purpose, at every place in turn.
+//! - `file_sort`: files of records, their sorts and their judgement.
 //! - `corruption`: closed databases whose bytes were changed on disk.
 //! - `catalog`: what is there, what is refused, what is left behind.
 //! - `errors_text`: the exact words of errors that users meet.
@@ -22,6 +23,7 @@ mod conventional;
 mod corruption;
 mod errors_text;
 mod faults;
+mod file_sort;
 mod sort_model;
 mod sort_spills;
 mod support;

@@ -17,7 +17,7 @@ fn check(rows: &Rows, settings: &[(&str, &str)]) -> (BuildOutcome, Period) {
     let period = instance.recorder.snapshot().since(&before);
     assert_green(&instance, "t");
     assert_no_space_leaks(&instance);
-    assert_eq!(outcome.servers.iter().map(|server| server.row_count).sum::<u64>(), ROWS);
+    assert_eq!(outcome.sort.servers.iter().map(|server| server.row_count).sum::<u64>(), ROWS);
     assert_eq!(period.statistic(Statistic::SortRows), ROWS);
     (outcome, period)
 }
@@ -29,13 +29,16 @@ fn a_sort_area_of_64k_merges_several_times() {
         for degree in ["1", "2"] {
             let settings = [&settings[..], &[("parallel_degree", degree)]].concat();
             let (outcome, period) = check(&Rows::uniform(ROWS, SEED), &settings);
-            let servers = outcome.servers.len() as u64;
+            let servers = outcome.sort.servers.len() as u64;
             assert_eq!(period.statistic(Statistic::SortsMultiPass), servers, "{settings:?}");
             assert_eq!(period.statistic(Statistic::SortsOnePass), 0);
             let merges = period.statistic(Statistic::IntermediateMerges);
             assert!(merges > 0);
-            assert_eq!(merges, outcome.servers.iter().map(|server| server.intermediate_merges).sum::<u64>());
-            for server in &outcome.servers {
+            assert_eq!(
+                merges,
+                outcome.sort.servers.iter().map(|server| server.intermediate_merges).sum::<u64>()
+            );
+            for server in &outcome.sort.servers {
                 assert!(server.merge_passes > 1 && !server.optimal, "{server:?}");
                 assert!(server.merge_width <= 6, "8 blocks, a quarter of them to read ahead: {server:?}");
             }
@@ -52,7 +55,7 @@ fn merges_once(area: &str) -> u64 {
     assert_eq!(period.statistic(Statistic::SortsOnePass), 1);
     assert_eq!(period.statistic(Statistic::SortsMultiPass), 0);
     assert_eq!(period.statistic(Statistic::IntermediateMerges), 0);
-    let server = &outcome.servers[0];
+    let server = &outcome.sort.servers[0];
     assert_eq!((server.merge_passes, server.intermediate_merges, server.optimal), (1, 0, false));
     assert!(server.run_count >= 1 && server.merge_width == server.run_count, "{server:?}");
     let written = period.statistic(Statistic::PhysicalWritesDirectTemp) * 8192;
@@ -86,8 +89,8 @@ fn a_sort_area_of_64m_writes_no_runs() {
             assert_eq!(period.statistic(Statistic::PhysicalWritesFromCache), 0);
             assert_eq!(period.statistic(Statistic::SortRunRows), 0);
             assert_eq!(period.statistic(Statistic::SortsDisk), 0);
-            assert_eq!(period.statistic(Statistic::SortsMemory), outcome.servers.len() as u64);
-            assert!(outcome.servers.iter().all(|server| server.optimal && server.run_bytes == 0));
+            assert_eq!(period.statistic(Statistic::SortsMemory), outcome.sort.servers.len() as u64);
+            assert!(outcome.sort.servers.iter().all(|server| server.optimal && server.run_bytes == 0));
         }
     }
 }
@@ -96,14 +99,18 @@ fn a_sort_area_of_64m_writes_no_runs() {
 fn a_given_sort_read_fac_is_used_and_a_measured_one_says_so() {
     let rows = Rows::uniform(ROWS, SEED);
     let (outcome, _) = check(&rows, &[("sort_area_size", "64K"), ("sort_read_fac", "42")]);
-    assert_eq!((outcome.sort_read_fac, outcome.sort_read_fac_source.as_str()), (42, "given"));
+    assert_eq!((outcome.sort.sort_read_fac, outcome.sort.sort_read_fac_source.as_str()), (42, "given"));
     let (outcome, _) = check(&rows, &[("sort_area_size", "64K")]);
-    assert!(outcome.sort_read_fac >= 1);
-    assert!(outcome.sort_read_fac_source.starts_with("measured with "), "{}", outcome.sort_read_fac_source);
+    assert!(outcome.sort.sort_read_fac >= 1);
+    assert!(
+        outcome.sort.sort_read_fac_source.starts_with("measured with "),
+        "{}",
+        outcome.sort.sort_read_fac_source
+    );
     let (outcome, _) = check(&rows, &[("sort_area_size", "64M")]);
-    assert_eq!(outcome.sort_read_fac, 0);
+    assert_eq!(outcome.sort.sort_read_fac, 0);
     assert_eq!(
-        outcome.sort_read_fac_source,
+        outcome.sort.sort_read_fac_source,
         "not needed: one pass takes all runs with requests at the device's full rate"
     );
 }
@@ -112,8 +119,8 @@ fn a_given_sort_read_fac_is_used_and_a_measured_one_says_so() {
 fn check_balance(rows: &Rows) {
     for (degree, servers) in [("2", 2), ("4", 4)] {
         let (outcome, _) = check(rows, &[("sort_area_size", "1M"), ("parallel_degree", degree)]);
-        assert_eq!(outcome.servers.len(), servers);
-        let most = outcome.servers.iter().map(|server| server.row_count).max().expect("servers");
+        assert_eq!(outcome.sort.servers.len(), servers);
+        let most = outcome.sort.servers.iter().map(|server| server.row_count).max().expect("servers");
         let ratio = most as f64 * servers as f64 / ROWS as f64;
         assert!(ratio <= 1.05, "seed {SEED}, degree {degree}: {ratio:.3}");
     }

@@ -182,6 +182,9 @@ impl Method {
 pub enum Operation {
     /// Fills the buffer from the file.
     Read,
+    /// Fills the buffer as far as the file goes; the completion's range says how
+    /// far that was. For files whose length is no multiple of a block.
+    ReadAtMost,
     /// Writes the buffer to the file.
     Write,
     /// Writes the buffer to the file and is complete when that is durable, with what
@@ -196,7 +199,7 @@ impl Operation {
     /// Whether bytes go to the file.
     #[must_use]
     pub const fn writes(self) -> bool {
-        !matches!(self, Operation::Read)
+        !matches!(self, Operation::Read | Operation::ReadAtMost)
     }
 }
 
@@ -257,7 +260,7 @@ impl Pending {
         let (range, offset) = self.rest();
         let Request { operation, file, buffer, .. } = &mut self.request;
         match operation {
-            Operation::Read => file.read_once(&mut buffer[range], offset),
+            Operation::Read | Operation::ReadAtMost => file.read_once(&mut buffer[range], offset),
             Operation::Write => file.write_once(&buffer[range], offset),
             Operation::WriteDurable => file.write_durable_once(&buffer[range], offset),
             Operation::WriteAndSync => {
@@ -300,6 +303,12 @@ impl Channel {
     #[must_use]
     pub fn outstanding(&self) -> usize {
         self.in_flight + self.ready.len()
+    }
+
+    /// Whether a request can be handed over without waiting for another one to end.
+    #[must_use]
+    pub fn has_room(&self) -> bool {
+        self.in_flight < self.queue_depth
     }
 
     /// Hands over a request. The synchronous method carries it out at once;
@@ -429,20 +438,27 @@ impl Channel {
         let mut attempt = attempt;
         loop {
             let Attempt { mut pending, result } = attempt;
+            let may_end = pending.request.operation == Operation::ReadAtMost;
             match result {
+                Ok(0) if may_end => {
+                    self.complete(session, pending);
+                    return Ok(());
+                }
                 Ok(0) => return self.refuse(cut_short(&pending)),
                 Ok(moved) => {
                     pending.done += moved;
-                    if pending.rest().0.is_empty() {
-                        return match pending.sync {
-                            Ok(()) => self.complete(session, pending),
-                            Err(errno) => self.refuse(sync_error(&pending, errno)),
-                        };
-                    }
                     // Direct I/O can go on only from an aligned place. The device's own
                     // short transfers end at one; what ends elsewhere is the file.
                     let direct = pending.request.file.direct() == DirectIo::Required;
-                    if direct && !pending.done.is_multiple_of(512) {
+                    let file_ended = direct && !pending.done.is_multiple_of(512);
+                    if pending.rest().0.is_empty() || (file_ended && may_end) {
+                        if let Err(errno) = pending.sync {
+                            return self.refuse(sync_error(&pending, errno));
+                        }
+                        self.complete(session, pending);
+                        return Ok(());
+                    }
+                    if file_ended {
                         return self.refuse(cut_short(&pending));
                     }
                     session.count(Statistic::RequestsContinued, 1);
@@ -469,10 +485,10 @@ impl Channel {
         Ok(())
     }
 
-    fn complete(&mut self, session: &Session, pending: Pending) -> Result<(), IoError> {
-        let Pending { request, begin, .. } = pending;
+    fn complete(&mut self, session: &Session, pending: Pending) {
+        let Pending { request, begin, done, .. } = pending;
         let end = now();
-        let bytes = request.range.len() as u64;
+        let bytes = done as u64;
         let write = request.operation.writes();
         session.transferred(request.stream, begin, end, bytes);
         request.file.counters().add(write, bytes, end.saturating_sub(begin).0);
@@ -480,9 +496,8 @@ impl Channel {
         self.ready.push_back(Ok(Completion {
             tag: request.tag,
             buffer: request.buffer,
-            range: request.range,
+            range: request.range.start..request.range.start + done,
         }));
-        Ok(())
     }
 }
 

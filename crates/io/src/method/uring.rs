@@ -150,10 +150,12 @@ impl RingChannel {
         let flags = if request.operation == Operation::WriteDurable { libc::RWF_DSYNC } else { 0 };
         let fd = target.fd;
         let entry = match (request.operation, fixed) {
-            (Operation::Read, Some(index)) => {
+            (Operation::Read | Operation::ReadAtMost, Some(index)) => {
                 opcode::ReadFixed::new(fd, start.cast_mut(), length, index as u16).offset(offset).build()
             }
-            (Operation::Read, None) => opcode::Read::new(fd, start.cast_mut(), length).offset(offset).build(),
+            (Operation::Read | Operation::ReadAtMost, None) => {
+                opcode::Read::new(fd, start.cast_mut(), length).offset(offset).build()
+            }
             (_, Some(index)) => opcode::WriteFixed::new(fd, start, length, index as u16)
                 .offset(offset)
                 .rw_flags(flags)
@@ -368,8 +370,7 @@ mod tests {
         let before = recorder.snapshot();
         note_stall(&session, now());
         note_stall(&session, now().saturating_sub(Nanos(3_000_000)));
-        let waits =
-            recorder.snapshot().since(&before).event(Event::DbFileAsyncIoSubmit, SessionKind::Foreground);
+        let waits = recorder.snapshot().since(&before).event(Event::DbFileAsyncIoSubmit, SessionKind::Foreground);
         assert_eq!(waits.count, 1);
         assert!(waits.time >= Nanos(3_000_000));
     }

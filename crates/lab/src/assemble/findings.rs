@@ -226,7 +226,7 @@ fn workers(story: &Story<'_>, _: &ReportContext) -> Option<Finding> {
 }
 
 fn skew(story: &Story<'_>, _: &ReportContext) -> Option<Finding> {
-    let servers = &story.measured.outcome.servers;
+    let servers = &story.measured.outcome.sort.servers;
     let rows: u64 = servers.iter().map(|server| server.row_count).sum();
     let most = servers.iter().map(|server| server.row_count).max()?;
     let ratio = most as f64 * servers.len() as f64 / rows.max(1) as f64;

@@ -10,7 +10,7 @@ const OVERHEAD_BYTES: u64 = 64 * Bytes::M;
 
 pub(super) fn memory(story: &Story<'_>) -> Memory {
     let area = |(name, bytes): &(String, Bytes)| MemoryArea { name: name.clone(), bytes: bytes.0 };
-    let mut areas: Vec<MemoryArea> = story.measured.outcome.memory.iter().map(area).collect();
+    let mut areas: Vec<MemoryArea> = story.measured.outcome.sort.memory.iter().map(area).collect();
     if story.in_memory() {
         let files = story.instance.tablespaces().iter().map(|tablespace| tablespace.size()).sum::<Bytes>();
         areas.push(MemoryArea { name: "Files (io_method=null)".to_string(), bytes: files.0 });

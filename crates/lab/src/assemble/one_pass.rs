@@ -14,10 +14,10 @@
 use super::Story;
 use super::receipts::given_cost;
 use plumb_engine::Setting;
-use plumb_engine::index::build::SortServerOutcome;
 use plumb_engine::settings::Domain;
 use plumb_engine::sort::merge_plan;
 use plumb_engine::sort::plan::SortPlan;
+use plumb_engine::sort::summary::SortServerSummary;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_units::{BlockSize, Bytes};
 
@@ -42,7 +42,7 @@ struct Server {
 }
 
 impl Server {
-    fn of(story: &Story<'_>, plan: &SortPlan, server: &SortServerOutcome) -> Server {
+    fn of(story: &Story<'_>, plan: &SortPlan, server: &SortServerSummary) -> Server {
         let settings = &story.instance.settings;
         let held = server.row_count / server.run_count.max(1);
         let from_area = settings.word(Setting::SortDirectWrites) == "auto";
@@ -84,7 +84,7 @@ impl Server {
 pub(super) fn area(story: &Story<'_>) -> Option<Bytes> {
     let Domain::Size(_, most) = Setting::SortAreaSize.row().domain else { return None };
     let plan = super::receipts::plan(story)?;
-    let merged = story.measured.outcome.servers.iter().filter(|server| server.intermediate_merges > 0);
+    let merged = story.measured.outcome.sort.servers.iter().filter(|server| server.intermediate_merges > 0);
     let servers: Vec<Server> = merged.map(|server| Server::of(story, &plan, server)).collect();
     let asked = story.instance.settings.number(Setting::SortAreaSize);
     smallest(asked, most, |area| servers.iter().all(|server| server.fits(area))).map(Bytes)

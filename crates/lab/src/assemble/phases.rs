@@ -181,7 +181,7 @@ impl BuildBytes {
         let (sample, join) = (by_coordinator(IoStream::TableReads), by_coordinator(IoStream::IndexWrites));
         let (written, read) = (total(IoStream::TempWrites), total(IoStream::TempReads));
         // Without intermediate merges all runs are first runs, and each is read once.
-        let merged = story.measured.outcome.servers.iter().any(|server| server.intermediate_merges > 0);
+        let merged = story.measured.outcome.sort.servers.iter().any(|server| server.intermediate_merges > 0);
         let first_runs = if merged { first_run_bytes(story).min(written) } else { written };
         let read_last = if merged { first_run_bytes(story).min(read) } else { read };
         BuildBytes {

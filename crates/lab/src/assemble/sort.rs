@@ -2,16 +2,16 @@
 
 use super::Story;
 use plumb_engine::Setting;
-use plumb_engine::index::build::SortServerOutcome;
+use plumb_engine::sort::summary::SortServerSummary;
 use plumb_events::Statistic;
 use plumb_report::context::{Sort, SortServer};
 
 pub(super) fn sort(story: &Story<'_>) -> Sort {
     let outcome = &story.measured.outcome;
-    let servers = &outcome.servers;
-    let total = |part: fn(&SortServerOutcome) -> u64| servers.iter().map(part).sum::<u64>();
-    let most = |part: fn(&SortServerOutcome) -> u64| servers.iter().map(part).max().unwrap_or(0);
-    let spilled = |server: &&SortServerOutcome| !server.optimal;
+    let servers = &outcome.sort.servers;
+    let total = |part: fn(&SortServerSummary) -> u64| servers.iter().map(part).sum::<u64>();
+    let most = |part: fn(&SortServerSummary) -> u64| servers.iter().map(part).max().unwrap_or(0);
+    let spilled = |server: &&SortServerSummary| !server.optimal;
     let passes = |least: fn(u64) -> bool| {
         servers.iter().filter(spilled).filter(|server| least(server.merge_passes)).count() as u64
     };
@@ -25,18 +25,18 @@ pub(super) fn sort(story: &Story<'_>) -> Sort {
         merge_passes: most(|server| server.merge_passes),
         merge_width: most(|server| server.merge_width),
         intermediate_merges: total(|server| server.intermediate_merges),
-        sort_read_fac: outcome.sort_read_fac,
-        sort_read_fac_source: outcome.sort_read_fac_source.clone(),
+        sort_read_fac: outcome.sort.sort_read_fac,
+        sort_read_fac_source: outcome.sort.sort_read_fac_source.clone(),
         sort_direct_writes: story.instance.settings.word(Setting::SortDirectWrites).to_string(),
-        direct_writes_used: outcome.direct_writes,
-        direct_writes_reason: outcome.direct_writes_reason.clone(),
+        direct_writes_used: outcome.sort.direct_writes,
+        direct_writes_reason: outcome.sort.direct_writes_reason.clone(),
         servers: servers.iter().map(server).collect(),
     }
 }
 
 /// Bytes of the runs made from the input.
 pub(super) fn first_run_bytes(story: &Story<'_>) -> u64 {
-    let written = story.measured.outcome.servers.iter().map(|server| server.run_bytes).sum();
+    let written = story.measured.outcome.sort.servers.iter().map(|server| server.run_bytes).sum();
     first_runs_share(story, written)
 }
 
@@ -44,7 +44,7 @@ pub(super) fn first_run_bytes(story: &Story<'_>) -> u64 {
 /// intermediate merges are as long as those they came from, so the share of the
 /// rows is that of the bytes.
 pub(super) fn first_runs_share(story: &Story<'_>, all: u64) -> u64 {
-    let spilled = story.measured.outcome.servers.iter().filter(|server| !server.optimal);
+    let spilled = story.measured.outcome.sort.servers.iter().filter(|server| !server.optimal);
     let rows: u64 = spilled.map(|server| server.row_count - server.memory_rows).sum();
     let rows_written = story.measured.period.statistic(Statistic::SortRunRows);
     if rows_written == 0 {
@@ -54,7 +54,7 @@ pub(super) fn first_runs_share(story: &Story<'_>, all: u64) -> u64 {
     u64::try_from(share).unwrap_or(u64::MAX).min(all)
 }
 
-fn server(outcome: &SortServerOutcome) -> SortServer {
+fn server(outcome: &SortServerSummary) -> SortServer {
     SortServer {
         name: outcome.name.clone(),
         area_bytes: outcome.area.0,

@@ -104,7 +104,7 @@ fn build(ground: &Ground, instance: &Instance) -> anyhow::Result<Run> {
         memory_start: start,
         memory_peak: peak,
         output: index_bytes(instance, &outcome),
-        note: format!("{} planned", outcome.memory.iter().map(|(_, bytes)| *bytes).sum::<Bytes>()),
+        note: format!("{} planned", outcome.sort.memory.iter().map(|(_, bytes)| *bytes).sum::<Bytes>()),
     })
 }
 

@@ -9,7 +9,7 @@ use plumb_engine::parallel::table_queue::{BUFFER_BYTES, Closed, TableQueue};
 use plumb_engine::sort::SortServer;
 use plumb_engine::sort::area::{MemoryMerge, RecordSink, RecordSize, STRIPS_MAX, SortArea};
 use plumb_engine::sort::codec::Codec;
-use plumb_engine::sort::format::Format;
+use plumb_engine::sort::format::{Format, RunFormat};
 use plumb_engine::sort::merge;
 use plumb_engine::sort::merge_plan::MergeShape;
 use plumb_engine::sort::plan::SortPlan;
@@ -62,8 +62,8 @@ pub(super) struct Alone<'a, C> {
 }
 
 /// What was sorted: runs, and what stayed in memory.
-struct Sorted<'s, A> {
-    runs: Vec<Run<'s>>,
+struct Sorted<A> {
+    runs: Vec<Run>,
     /// None when there are no runs.
     shape: Option<MergeShape>,
     area: A,
@@ -208,9 +208,9 @@ impl<'a, C: Codec> Alone<'a, C> {
 
     /// Fills the sort area, and writes runs as a sort server does: strips for which
     /// there is no room, then so many that a merge of all runs has its buffers.
-    fn sort<'s>(&'s self, server: &'s SortServer<'s>) -> anyhow::Result<Sorted<'s, Area<C>>> {
+    fn sort(&self, server: &SortServer<'_>) -> anyhow::Result<Sorted<Area<C>>> {
         let mut area = Area::<C>::new(self.plan.area.0 as usize, self.plan.strips, self.plan.record)?;
-        let mut writer = RunWriter::<<C::Format as Format>::Packing>::new(server)?;
+        let mut writer = RunWriter::<<C::Format as RunFormat>::Packing>::new(server)?;
         let (mut sort, mut write, mut runs) = (0.0, 0.0, 0);
         let mut rest = self.records.as_slice();
         loop {
@@ -251,7 +251,7 @@ impl<'a, C: Codec> Alone<'a, C> {
     fn merge(
         &self,
         server: &SortServer<'_>,
-        sorted: &Sorted<'_, Area<C>>,
+        sorted: &Sorted<Area<C>>,
         mut take: impl FnMut(&[u8]),
     ) -> anyhow::Result<f64> {
         let begin = thread_cpu();
@@ -349,7 +349,7 @@ impl<'a, C: Codec> Alone<'a, C> {
             dealt[(random.next() % WIDTH as u64) as usize].push(record);
         }
         let server = self.server();
-        let mut writer = RunWriter::<<C::Format as Format>::Packing>::new(&server)?;
+        let mut writer = RunWriter::<<C::Format as RunFormat>::Packing>::new(&server)?;
         for run in &dealt {
             run.iter().try_for_each(|record| writer.record(record))?;
             writer.end_run()?;

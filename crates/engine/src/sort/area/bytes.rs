@@ -26,7 +26,7 @@
 //! keys that a merge is at, one a strip, are beside the area.
 
 use super::{InputOrder, MemoryMerge, RecordSink, RecordSize, SortArea};
-use crate::sort::format::{BYTES_HEADER, BytesKey, Format, row_of};
+use crate::sort::format::{BYTES_HEADER, BytesKey, RunFormat, row_of};
 use crate::sort::packed::{self, GROWTH_MAX, Head, Packed, Rebuilt};
 use plumb_io::{HugeVec, IoError};
 use std::ops::Range;

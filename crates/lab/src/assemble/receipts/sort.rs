@@ -4,10 +4,10 @@ use super::super::Story;
 use super::super::sort::{first_run_bytes, first_runs_share};
 use super::{Finding, counted};
 use plumb_engine::Setting;
-use plumb_engine::index::build::SortServerOutcome;
 use plumb_engine::sort::area::RecordSize;
 use plumb_engine::sort::merge_plan::{self, MergeCost, MergeShape};
 use plumb_engine::sort::plan::SortPlan;
+use plumb_engine::sort::summary::SortServerSummary;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_events::{IoStream, Statistic};
 use plumb_units::{Bytes, RowCount};
@@ -21,8 +21,8 @@ const REQUESTS_MIN: u64 = 16;
 /// Why a setting of the spill has no effect.
 const IN_MEMORY: &str = "the sort fitted in memory: this setting had no effect";
 
-fn servers<'a>(story: &'a Story<'_>) -> &'a [SortServerOutcome] {
-    &story.measured.outcome.servers
+fn servers<'a>(story: &'a Story<'_>) -> &'a [SortServerSummary] {
+    &story.measured.outcome.sort.servers
 }
 
 fn in_memory(story: &Story<'_>) -> bool {
@@ -104,12 +104,12 @@ pub(super) fn direct_writes(story: &Story<'_>) -> Option<Finding> {
         counted(direct, "run block"),
         RowCount(cached),
         counted(batches, "batch"),
-        outcome.direct_writes_reason
+        outcome.sort.direct_writes_reason
     );
     let asked = match story.instance.settings.word(Setting::SortDirectWrites) {
         "true" => true,
         "false" => false,
-        _ => outcome.direct_writes,
+        _ => outcome.sort.direct_writes,
     };
     // Runs that still fit the cache need not be written by anybody.
     Some(match asked {
@@ -128,7 +128,7 @@ pub(super) fn write_buffer_size(story: &Story<'_>) -> Option<Finding> {
         return settings.is_explicit(Setting::SortWriteBufferSize).then(|| Finding::not_checked(IN_MEMORY));
     }
     let writes = story.measured.period.stream(IoStream::TempWrites);
-    if !story.measured.outcome.direct_writes || writes.count == 0 {
+    if !story.measured.outcome.sort.direct_writes || writes.count == 0 {
         let explicit = settings.is_explicit(Setting::SortWriteBufferSize);
         return explicit
             .then(|| Finding::not_checked("runs went through the buffer cache: this setting had no effect"));
@@ -160,8 +160,8 @@ pub(super) fn read_fac(story: &Story<'_>) -> Option<Finding> {
     if in_memory(story) {
         return Some(Finding::not_checked(IN_MEMORY));
     }
-    if outcome.sort_read_fac == 0 {
-        let why = format!("no merge plan depended on it: {}", outcome.sort_read_fac_source);
+    if outcome.sort.sort_read_fac == 0 {
+        let why = format!("no merge plan depended on it: {}", outcome.sort.sort_read_fac_source);
         return Some(Finding::not_checked(why));
     }
     let plan = plan(story)?;
@@ -196,7 +196,7 @@ impl Merge {
     fn that_depended(
         story: &Story<'_>,
         plan: &SortPlan,
-        server: &SortServerOutcome,
+        server: &SortServerSummary,
         fac: u64,
     ) -> Option<Merge> {
         let block = story.instance.tablespace(Purpose::Temp).block_size;

@@ -1,0 +1,191 @@
+//! Reads a file of records: chunk by chunk, several requests ahead, past the page
+//! cache where that works.
+//!
+//! A chunk is a multiple of a block and of a record, so every request is aligned
+//! and no record is split over two. Servers take the chunks of a file in turn:
+//! together they read it in one pass from front to end, and a slow one takes fewer.
+
+use crate::file_sort::{BLOCK_BYTES, RECORD_FILE_HINT};
+use crate::instance::Access;
+use crate::{EngineError, Instance};
+use plumb_events::{Event, IoStream, Session};
+use plumb_io::{Arena, Channel, File, IoBuffer, Operation, Request};
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// The least a chunk can be: whole blocks and whole records.
+#[must_use]
+pub(super) const fn chunk_bytes_min(record_bytes: usize) -> usize {
+    let (mut a, mut b) = (BLOCK_BYTES, record_bytes);
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    BLOCK_BYTES / a * record_bytes
+}
+
+/// An open file of records, and which of its chunks have been taken.
+#[derive(Debug)]
+pub(super) struct RecordFile {
+    file: Arc<File>,
+    pub record_bytes: usize,
+    pub record_count: u64,
+    pub chunk_bytes: usize,
+    next_chunk: AtomicU64,
+}
+
+impl RecordFile {
+    /// Opens a file that must consist of whole records.
+    pub fn open(
+        instance: &Instance,
+        session: &Session,
+        path: &Path,
+        (record_bytes, chunk_bytes): (usize, usize),
+    ) -> Result<RecordFile, EngineError> {
+        assert!(chunk_bytes.is_multiple_of(chunk_bytes_min(record_bytes)));
+        let Access { disk, direct, .. } = &instance.access;
+        let file =
+            session.wait(Event::DiskFileOperations, || disk.open(path, plumb_io::Access::Read, *direct))?;
+        let length = file.length()?;
+        let left_over = length % record_bytes as u64;
+        if left_over != 0 {
+            return Err(EngineError::RecordFile {
+                path: path.to_path_buf(),
+                why: format!(
+                    "its {length} bytes are no whole number of records of {record_bytes} bytes, {left_over} are left over; {RECORD_FILE_HINT}"
+                ),
+            });
+        }
+        Ok(RecordFile {
+            file: Arc::new(file),
+            record_bytes,
+            record_count: length / record_bytes as u64,
+            chunk_bytes,
+            next_chunk: AtomicU64::new(0),
+        })
+    }
+
+    fn length(&self) -> u64 {
+        self.record_count * self.record_bytes as u64
+    }
+}
+
+/// The records of a chunk.
+#[derive(Debug)]
+pub(super) struct Chunk {
+    pub buffer: IoBuffer,
+    /// Bytes of the buffer that are records.
+    pub bytes: usize,
+    /// The number of the first one in the file.
+    pub first: u64,
+}
+
+impl Chunk {
+    pub fn records(&self) -> &[u8] {
+        &self.buffer[..self.bytes]
+    }
+}
+
+/// One server's reads of a file.
+pub(super) struct RecordReader<'a> {
+    session: &'a Session,
+    source: &'a RecordFile,
+    channel: Channel,
+    free: Vec<IoBuffer>,
+    /// Chunks asked for and not yet handed out, in order.
+    expected: VecDeque<Expected>,
+    next_tag: u64,
+}
+
+struct Expected {
+    offset: u64,
+    bytes: usize,
+    arrived: Option<IoBuffer>,
+}
+
+impl<'a> RecordReader<'a> {
+    /// A reader with so many buffers of a chunk each.
+    pub fn new(
+        session: &'a Session,
+        access: &Access,
+        source: &'a RecordFile,
+        buffer_count: usize,
+    ) -> Result<RecordReader<'a>, EngineError> {
+        let (arena, free) = Arena::buffers(source.chunk_bytes, buffer_count)?;
+        let channel = access.method.channel(&[&arena])?;
+        Ok(RecordReader { session, source, channel, free, expected: VecDeque::new(), next_tag: 0 })
+    }
+
+    /// The next chunk of this server; `None` when the servers have taken all.
+    pub fn next(&mut self) -> Result<Option<Chunk>, EngineError> {
+        self.read_ahead()?;
+        while self.expected.front().is_some_and(|front| front.arrived.is_none()) {
+            let completion = self.channel.wait(self.session, Event::ExternalTableRead)?;
+            let oldest = self.next_tag - self.expected.len() as u64;
+            let asked = &mut self.expected[(completion.tag - oldest) as usize];
+            if completion.range.len() != asked.bytes {
+                return Err(self.changed());
+            }
+            asked.arrived = Some(completion.buffer);
+        }
+        let Some(Expected { offset, bytes, arrived }) = self.expected.pop_front() else { return Ok(None) };
+        let buffer = arrived.expect("waited for above");
+        Ok(Some(Chunk { buffer, bytes, first: offset / self.source.record_bytes as u64 }))
+    }
+
+    /// Takes a buffer back and, where that lets a read begin, begins it.
+    pub fn recycle(&mut self, buffers: impl IntoIterator<Item = IoBuffer>) -> Result<(), EngineError> {
+        self.free.extend(buffers);
+        self.read_ahead()
+    }
+
+    fn read_ahead(&mut self) -> Result<(), EngineError> {
+        let chunk_bytes = self.source.chunk_bytes as u64;
+        let chunk_count = self.source.length().div_ceil(chunk_bytes);
+        let mut submitted = false;
+        // Within the queue's depth, so that handing over a request never waits.
+        while !self.free.is_empty() && self.channel.has_room() {
+            let chunk = self.source.next_chunk.fetch_add(1, Relaxed);
+            if chunk >= chunk_count {
+                break;
+            }
+            let offset = chunk * chunk_bytes;
+            let bytes = (self.source.length() - offset).min(chunk_bytes) as usize;
+            let buffer = self.free.pop().expect("seen above");
+            let request = Request {
+                // The end of the file need not be the end of a block.
+                operation: if bytes < self.source.chunk_bytes {
+                    Operation::ReadAtMost
+                } else {
+                    Operation::Read
+                },
+                file: Arc::clone(&self.source.file),
+                offset,
+                range: 0..buffer.len(),
+                buffer,
+                event: Event::ExternalTableRead,
+                stream: IoStream::FileReads,
+                tag: self.next_tag,
+            };
+            self.next_tag += 1;
+            self.expected.push_back(Expected { offset, bytes, arrived: None });
+            self.channel.submit(self.session, request)?;
+            submitted = true;
+        }
+        if submitted {
+            self.channel.flush(self.session)?;
+        }
+        Ok(())
+    }
+
+    fn changed(&self) -> EngineError {
+        EngineError::RecordFile {
+            path: self.source.file.path().to_path_buf(),
+            why: format!(
+                "it was {} bytes long and has changed while it was read; nobody else may write to it meanwhile",
+                self.source.length()
+            ),
+        }
+    }
+}

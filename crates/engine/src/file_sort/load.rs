@@ -1,0 +1,91 @@
+//! A load: chunks of records as they were read, and the order they belong in.
+//!
+//! Records stay in the buffers that the device wrote them to. What is sorted is an
+//! entry of 16 bytes each, the key and the record's place; a record is moved once,
+//! from its read buffer to the run's write buffer. That move is a gather: each
+//! record is in another place than the one before, so its cache lines are asked for
+//! some records ahead.
+
+use crate::EngineError;
+use crate::file_sort::input::Chunk;
+use crate::file_sort::record::FixedRecord;
+use crate::sort::area::RecordSink;
+use plumb_io::{HugeVec, IoBuffer, prefetch};
+
+/// Records whose lines are on their way while one is moved: about as long as a
+/// line takes from memory, in moves.
+const GATHER_AHEAD: usize = 12;
+
+/// Bits of a record's place that number it within its chunk; the others number the
+/// chunk within the load.
+const RECORD_BITS: u32 = 16;
+
+/// Bytes of memory that a record takes besides its own.
+pub(super) const ENTRY_BYTES: usize = size_of::<u128>();
+
+/// Records that are about to become a run.
+#[derive(Debug)]
+pub(super) struct Load<const BYTES: usize, const KEY: usize> {
+    chunks: Vec<Chunk>,
+    /// Key and place of every record.
+    entries: HugeVec<u128>,
+}
+
+impl<const BYTES: usize, const KEY: usize> Load<BYTES, KEY> {
+    /// An empty load with room for so many chunks of so many records.
+    pub fn new(chunk_count: usize, chunk_records: usize) -> Result<Load<BYTES, KEY>, EngineError> {
+        assert!(chunk_records <= 1 << RECORD_BITS);
+        assert!(chunk_count <= 1 << (32 - RECORD_BITS));
+        Ok(Load {
+            chunks: Vec::with_capacity(chunk_count),
+            entries: HugeVec::with_capacity(chunk_count * chunk_records)?,
+        })
+    }
+
+    pub fn chunk_count(&self) -> usize {
+        self.chunks.len()
+    }
+
+    pub fn record_count(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub fn mapped_bytes(&self) -> usize {
+        self.entries.mapped_bytes()
+    }
+
+    /// Adds a chunk.
+    pub fn add(&mut self, chunk: Chunk) {
+        let number = (self.chunks.len() as u32) << RECORD_BITS;
+        for (record, place) in FixedRecord::<BYTES, KEY>::records(chunk.records()).iter().zip(number..) {
+            self.entries.push(FixedRecord::<BYTES, KEY>::key(record) | u128::from(place));
+        }
+        self.chunks.push(chunk);
+    }
+
+    /// Hands the records to `sink` in order, those of one key in the order they were
+    /// read in, and gives the buffers back. The load is empty then.
+    pub fn drain<S: RecordSink<Error = EngineError>>(
+        &mut self,
+        sink: &mut S,
+    ) -> Result<Vec<IoBuffer>, EngineError> {
+        self.entries.sort_unstable();
+        let place = |entry: &u128| {
+            let place = *entry as u32;
+            let chunk = &self.chunks[(place >> RECORD_BITS) as usize];
+            (&chunk.buffer, (place & ((1 << RECORD_BITS) - 1)) as usize * BYTES)
+        };
+        for (index, entry) in self.entries.iter().enumerate() {
+            if let Some(later) = self.entries.get(index + GATHER_AHEAD) {
+                let (buffer, at) = place(later);
+                (0..BYTES).step_by(64).for_each(|line| prefetch(buffer, at + line));
+                prefetch(buffer, at + BYTES - 1);
+            }
+            let (buffer, at) = place(entry);
+            sink.record(&buffer[at..at + BYTES])?;
+        }
+        sink.end_run()?;
+        self.entries.clear();
+        Ok(self.chunks.drain(..).map(|chunk| chunk.buffer).collect())
+    }
+}

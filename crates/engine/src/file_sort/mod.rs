@@ -1,0 +1,402 @@
+//! Sorts a file of records of one length into another file.
+//!
+//! What it does: [`sort_file`] reads a plain file of records with the key at their
+//! front, and writes a plain file of the same records in the order of their keys,
+//! in a memory that is fixed beforehand and may be any part of the file.
+//! [`create`] makes an input, [`validate`] judges an output as valsort does.
+//!
+//! How, with two servers:
+//!
+//! ```text
+//!              chunks in turn            runs of both           shares of the keys
+//!   input ──┬── load, sort, write ── runs ──┐        ┌── merge ── write ──┬── output
+//!           └── load, sort, write ── runs ──┴─divide─┴── merge ── write ──┘
+//! ```
+//!
+//! Each server reads chunks of the input ([`input`]) until it has a load, sorts the
+//! keys, and writes the records as a run ([`load`], [`runs`]), while the next load is
+//! being read. Then the merge is divided: equal shares of all records, each a range
+//! of keys ([`ranges`]). A server merges its share out of every run, whoever wrote
+//! it, and writes it to its place in the output ([`output`]): as records have one
+//! length, the number of records before a share says where that is.
+//!
+//! Why not by the table queue, as an index is built: it moves every record from a
+//! scan server's buffer to a sort server's once more. For 16 bytes that is cheap;
+//! for 100 it costs about as much as sorting them. Here a record is moved twice in
+//! all: from its read buffer into a run, and from a run into the output.
+//!
+//! Loads are as small as one merge of all runs with large requests allows: what is
+//! sorted then lies in the caches, and reading never waits long for sorting. A
+//! longer load makes fewer and longer runs, and is used when memory is short.
+//!
+//! Cost on paper, a record of 100 bytes: 400 bytes through the device, two of these
+//! reads; 10 ns to take its key, 30 to sort it, 30 to move it and 5 for checksums
+//! into the run, 50 to merge and move it. With 1.5 GB/s that is 270 ns of device
+//! beside 65 ns of each of two processors: the device decides.
+//!
+//! Limits: keys of up to 11 bytes. A file that would fit in memory is written as
+//! runs all the same. Disk space besides the input: the runs, with their block
+//! headers 1.02 times the input, and the output; twice the runs where memory is so
+//! short that there are intermediate merges.
+
+pub mod create;
+mod input;
+mod load;
+mod output;
+mod plan;
+mod ranges;
+pub mod record;
+mod runs;
+pub mod validate;
+
+use crate::parallel::servers::{self, Operation};
+use crate::sort::merge_plan::{self, MergeShape};
+use crate::sort::summary::{SortServerSummary, SortSummary};
+use crate::sort::{SortServer, merge};
+use crate::storage::tablespace::Purpose;
+use crate::{EngineError, Instance};
+use input::{RecordFile, RecordReader};
+use load::Load;
+use output::{Fragment, OutputFile, OutputWriter};
+use plan::FilePlan;
+use plumb_events::{Session, SessionKind, Statistic, now};
+use plumb_units::Bytes;
+use record::FixedRecord;
+use runs::{SampledRun, SampledRunWriter, records_per_block};
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What direct writes, and the reads of all devices, are aligned to.
+const BLOCK_BYTES: usize = 4096;
+/// The cure for a file that is none of records.
+const RECORD_FILE_HINT: &str = "it was cut short, or has records of another length";
+
+/// What to sort.
+#[derive(Debug, Clone)]
+pub struct FileSortSpec {
+    /// A file of records.
+    pub input: PathBuf,
+    /// Where the sorted file goes; nothing may be there.
+    pub output: PathBuf,
+}
+
+/// How it went.
+#[derive(Debug, Clone)]
+pub struct FileSortOutcome {
+    /// Records sorted.
+    pub record_count: u64,
+    /// Records that each merge server put in order.
+    pub share_counts: Vec<u64>,
+    /// Bytes of runs on disk when there were most.
+    pub run_bytes: Bytes,
+    /// What the sort servers did.
+    pub sort: SortSummary,
+}
+
+/// Sorts a file of records by their first `KEY` bytes.
+///
+/// # Errors
+/// When the input is no file of such records or changes, the output exists, the
+/// memory is too small for a merge, or I/O fails; nothing of the sort then remains.
+pub fn sort_file<const BYTES: usize, const KEY: usize>(
+    instance: &Instance,
+    spec: &FileSortSpec,
+) -> Result<FileSortOutcome, EngineError> {
+    let coordinator = instance.recorder.session("PX coordinator", SessionKind::Foreground);
+    let temp = instance.tablespace(Purpose::Temp);
+    let extent_counts = temp.extent_counts();
+    let sorted = FileSort::<BYTES, KEY>::run(instance, &coordinator, spec);
+    if sorted.is_err() {
+        // The error to report is the sort's.
+        let _ = temp.cut_back(&extent_counts);
+    }
+    sorted
+}
+
+/// A sort under way.
+struct FileSort<'a, const BYTES: usize, const KEY: usize> {
+    instance: &'a Instance,
+    plan: FilePlan,
+    lsn: plumb_units::Lsn,
+}
+
+impl<const BYTES: usize, const KEY: usize> FileSort<'_, BYTES, KEY> {
+    fn run(
+        instance: &Instance,
+        coordinator: &Session,
+        spec: &FileSortSpec,
+    ) -> Result<FileSortOutcome, EngineError> {
+        let chunk_bytes = plan::chunk_bytes(instance, BYTES)?;
+        let input = RecordFile::open(instance, coordinator, &spec.input, (BYTES, chunk_bytes))?;
+        let plan = FilePlan::new(instance, &input)?;
+        let bytes = input.record_count * BYTES as u64;
+        let output = OutputFile::create(instance, coordinator, &spec.output, bytes)?;
+        let sort = FileSort::<BYTES, KEY> { instance, plan, lsn: instance.next_lsn() };
+
+        let (runs, mut summaries) = sort.make_runs(coordinator, &input)?;
+        let run_bytes = Bytes(summaries.iter().map(|server| server.run_bytes).sum());
+        let (runs, shape) = sort.reduce(coordinator, runs, &mut summaries)?;
+        let share_counts = sort.merge(coordinator, &runs, shape, &output)?;
+        let merged: u64 = share_counts.iter().sum();
+        if merged != input.record_count {
+            return Err(EngineError::Verification {
+                what: format!("records that came out of the sort of {}", spec.input.display()),
+                found: merged.to_string(),
+                expected: input.record_count.to_string(),
+            });
+        }
+        output.finish(coordinator)?;
+        let memory = sort.plan.memory(instance);
+        let sort = SortSummary::new(&sort.plan.sort, summaries, memory);
+        Ok(FileSortOutcome { record_count: merged, share_counts, run_bytes, sort })
+    }
+
+    fn degree(&self) -> usize {
+        self.instance.parallel_degree()
+    }
+
+    /// A set of servers, each with its session and its number.
+    fn run_set<T: Send>(
+        &self,
+        coordinator: &Session,
+        (name, count): (&str, usize),
+        work: impl Fn(&SortServer<'_>, usize) -> Result<T, EngineError> + Sync,
+    ) -> Result<Vec<T>, EngineError> {
+        let (instance, plan, lsn) = (self.instance, &self.plan.sort, self.lsn);
+        servers::run_set(instance, coordinator, (name, count), |session, operation, number| {
+            work(&SortServer { instance, session, operation, plan, lsn }, number)
+        })
+    }
+
+    fn make_runs(
+        &self,
+        coordinator: &Session,
+        input: &RecordFile,
+    ) -> Result<(Vec<SampledRun>, Vec<SortServerSummary>), EngineError> {
+        let made = self.run_set(coordinator, ("sort", self.degree()), |server, _| {
+            self.make_runs_of_server(server, input)
+        })?;
+        let mut runs = Vec::new();
+        let mut summaries = Vec::new();
+        for (of_server, summary) in made {
+            runs.extend(of_server);
+            summaries.push(summary);
+        }
+        Ok((runs, summaries))
+    }
+
+    fn make_runs_of_server(
+        &self,
+        server: &SortServer<'_>,
+        input: &RecordFile,
+    ) -> Result<(Vec<SampledRun>, SortServerSummary), EngineError> {
+        let SortServer { instance, session, operation, .. } = *server;
+        let begin = now();
+        let plan = &self.plan;
+        let mut reader = RecordReader::new(session, &instance.access, input, plan.buffer_count())?;
+        let mut load = Load::<BYTES, KEY>::new(plan.load_chunks, input.chunk_bytes / BYTES)?;
+        let mut writer = SampledRunWriter::<BYTES, KEY>::new(server, plan.sample_interval)?;
+        let mapped = load.mapped_bytes() + plan.buffer_count() * input.chunk_bytes;
+        let mut row_count = 0;
+        while let Some(chunk) = reader.next()? {
+            operation.check()?;
+            load.add(chunk);
+            if load.chunk_count() == plan.load_chunks {
+                row_count += load.record_count() as u64;
+                reader.recycle(load.drain(&mut writer)?)?;
+            }
+        }
+        row_count += load.record_count() as u64;
+        load.drain(&mut writer)?;
+        let (runs, run_bytes) = writer.finish()?;
+        session.count(Statistic::SortRows, row_count);
+        session.count(Statistic::SortRuns, runs.len() as u64);
+        session.count(Statistic::SortsDisk, u64::from(!runs.is_empty()));
+        instance.recorder.phase("run generation", begin, row_count);
+        let summary = SortServerSummary {
+            name: session.name().to_string(),
+            area: Bytes(instance.settings.number(crate::Setting::SortAreaSize)),
+            area_mapped: Bytes(mapped as u64),
+            strip: plan.load(input),
+            memory_rows: 0,
+            row_count,
+            run_count: runs.len() as u64,
+            run_bytes,
+            intermediate_merges: 0,
+            merge_passes: 0,
+            merge_width: 0,
+            optimal: false,
+        };
+        Ok((runs, summary))
+    }
+
+    /// Merges runs into longer ones, as many servers at a time as there are, until
+    /// one merge can take the rest; gives them back with its shape.
+    fn reduce(
+        &self,
+        coordinator: &Session,
+        runs: Vec<SampledRun>,
+        summaries: &mut [SortServerSummary],
+    ) -> Result<(Vec<SampledRun>, MergeShape), EngineError> {
+        let (instance, run_count) = (self.instance, runs.len());
+        let shape = self.plan.merge_shape(instance, coordinator, run_count)?;
+        let passes = u64::from(merge_plan::passes(run_count, shape.width));
+        let multipass = Statistic::SortsMultiPass;
+        let statistic = if passes > 1 { multipass } else { Statistic::SortsOnePass };
+        coordinator.count(statistic, u64::from(run_count > 0));
+        let begin = now();
+        let queue = Mutex::new(MergeQueue { runs: runs.into(), under_way: 0 });
+        let mut merged_rows = 0;
+        if passes > 1 {
+            let merges = self.run_set(coordinator, ("merge", self.degree()), |server, number| {
+                Ok((number, self.intermediate_merges(server, shape, &queue)?))
+            })?;
+            for (number, merges) in merges {
+                summaries[number].intermediate_merges = merges.count;
+                summaries[number].run_bytes += merges.bytes;
+                merged_rows += merges.rows;
+            }
+            instance.recorder.phase("intermediate merges", begin, merged_rows);
+        }
+        let runs: Vec<SampledRun> = queue.into_inner().unwrap_or_else(PoisonError::into_inner).runs.into();
+        for summary in summaries {
+            summary.merge_passes = passes;
+            summary.merge_width = if passes > 1 { shape.width } else { run_count } as u64;
+        }
+        Ok((runs, shape))
+    }
+
+    fn intermediate_merges(
+        &self,
+        server: &SortServer<'_>,
+        shape: MergeShape,
+        queue: &Mutex<MergeQueue>,
+    ) -> Result<IntermediateMerges, EngineError> {
+        let mut done = IntermediateMerges::default();
+        loop {
+            // A statement of its own: the lock is not held while the runs are merged.
+            let taken = locked(queue).take(shape.width);
+            let Some(inputs) = taken else { return Ok(done) };
+            let runs = inputs.into_iter().map(|sampled| sampled.run).collect();
+            let mut writer = SampledRunWriter::<BYTES, KEY>::new(server, self.plan.sample_interval)?;
+            done.rows += merge::merge::<FixedRecord<BYTES, KEY>>(server, runs, shape, |record| {
+                crate::sort::area::RecordSink::record(&mut writer, record)
+            })?;
+            crate::sort::area::RecordSink::end_run(&mut writer)?;
+            let (merged, bytes) = writer.finish()?;
+            done.bytes += bytes;
+            done.count += 1;
+            server.session.count(Statistic::IntermediateMerges, 1);
+            locked(queue).give_back(merged);
+        }
+    }
+
+    /// The last merge; gives back how many records each server put in order.
+    fn merge(
+        &self,
+        coordinator: &Session,
+        runs: &[SampledRun],
+        shape: MergeShape,
+        output: &OutputFile<'_>,
+    ) -> Result<Vec<u64>, EngineError> {
+        let begin = now();
+        let shares = self.divide(coordinator, runs)?;
+        self.instance.recorder.phase("division of the merge", begin, 0);
+        let counts: Vec<u64> = shares
+            .iter()
+            .map(|share| share.iter().map(|records| records.end - records.start).sum())
+            .collect();
+        let begins: Vec<u64> = (0..counts.len()).map(|share| counts[..share].iter().sum()).collect();
+        let temp = self.instance.tablespace(Purpose::Temp);
+        let per_block = records_per_block(temp.block_size, BYTES);
+        let merged = self.run_set(coordinator, ("merge", shares.len()), |server, share| {
+            let ranges = runs.iter().zip(&shares[share]);
+            let parts = ranges.filter_map(|(run, records)| run.part(records.clone(), per_block, BYTES));
+            self.merge_share(server, parts.collect(), shape, (output, begins[share], counts[share]))
+        })?;
+        let begin = now();
+        output.patch(coordinator, merged.into_iter().flatten().collect())?;
+        self.instance.recorder.phase("join", begin, 0);
+        Ok(counts)
+    }
+
+    fn divide(
+        &self,
+        session: &Session,
+        runs: &[SampledRun],
+    ) -> Result<Vec<Vec<std::ops::Range<u64>>>, EngineError> {
+        let operation = Operation::new(self.instance);
+        let instance = self.instance;
+        let server =
+            SortServer { instance, session, operation: &operation, plan: &self.plan.sort, lsn: self.lsn };
+        ranges::divide::<BYTES, KEY>(&server, runs, self.plan.sample_interval, self.degree())
+    }
+
+    fn merge_share(
+        &self,
+        server: &SortServer<'_>,
+        parts: Vec<crate::sort::run::Run>,
+        shape: MergeShape,
+        (output, first, expected): (&OutputFile<'_>, u64, u64),
+    ) -> Result<Vec<Fragment>, EngineError> {
+        if parts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let begin = now();
+        let offset = first * BYTES as u64;
+        let mut writer = OutputWriter::new(output, server.session, offset, self.plan.output_buffers)?;
+        let rows = merge::merge::<FixedRecord<BYTES, KEY>>(server, parts, shape, |record| {
+            // A length that the compiler knows.
+            let record: &[u8; BYTES] = record.try_into().expect("a whole record");
+            writer.push(record)
+        })?;
+        if rows != expected {
+            return Err(EngineError::Verification {
+                what: format!("records merged by {}", server.session.name()),
+                found: rows.to_string(),
+                expected: expected.to_string(),
+            });
+        }
+        let fragments = writer.finish()?;
+        self.instance.recorder.phase("merge and write", begin, rows);
+        Ok(fragments)
+    }
+}
+
+/// Runs that wait to be merged, and how many merges are under way.
+struct MergeQueue {
+    runs: VecDeque<SampledRun>,
+    under_way: usize,
+}
+
+impl MergeQueue {
+    /// The runs of the next intermediate merge; `None` when the caller has nothing
+    /// to merge: whoever has a merge under way looks again after it.
+    fn take(&mut self, width: usize) -> Option<Vec<SampledRun>> {
+        let take = merge_plan::next_merge(self.runs.len() + self.under_way, width).min(self.runs.len());
+        if take < 2 {
+            return None;
+        }
+        self.under_way += 1;
+        Some(self.runs.drain(..take).collect())
+    }
+
+    fn give_back(&mut self, merged: Vec<SampledRun>) {
+        self.runs.extend(merged);
+        self.under_way -= 1;
+    }
+}
+
+/// Held for moments only: it has no event.
+fn locked(queue: &Mutex<MergeQueue>) -> MutexGuard<'_, MergeQueue> {
+    queue.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a server's intermediate merges came to.
+#[derive(Debug, Default)]
+struct IntermediateMerges {
+    count: u64,
+    rows: u64,
+    bytes: u64,
+}

@@ -1,0 +1,244 @@
+//! The sorted file: written by several servers, each from its own place on.
+//!
+//! Until it is complete and durable it has another name, so nobody takes a part of
+//! it for the whole; what fails removes it. Its space is taken before the first
+//! record is read: a disk that is too small is known at once.
+//!
+//! Direct writes are whole blocks, and a server's share begins and ends inside one.
+//! Each server keeps the bytes before its first block boundary and those behind its
+//! last; the coordinator puts these fragments together ([`OutputFile::patch`]).
+
+use crate::file_sort::BLOCK_BYTES;
+use crate::{EngineError, Instance};
+use plumb_events::{Event, IoStream, Session};
+use plumb_io::{Arena, Channel, File, IoBuffer, Operation, Request};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A file that is being made.
+#[derive(Debug)]
+pub(super) struct OutputFile<'i> {
+    instance: &'i Instance,
+    file: Arc<File>,
+    unfinished: PathBuf,
+    path: PathBuf,
+    bytes: u64,
+    finished: bool,
+}
+
+impl<'i> OutputFile<'i> {
+    /// Makes a file of so many bytes under another name than its own.
+    pub fn create(
+        instance: &'i Instance,
+        session: &Session,
+        path: &Path,
+        bytes: u64,
+    ) -> Result<OutputFile<'i>, EngineError> {
+        let disk = &instance.access.disk;
+        let taken = session.wait(Event::DiskFileOperations, || {
+            disk.open(path, plumb_io::Access::Read, plumb_io::DirectIo::Off)
+        });
+        if taken.is_ok() {
+            return Err(EngineError::FileExists { path: path.to_path_buf() });
+        }
+        let mut name = path.as_os_str().to_owned();
+        name.push(".unfinished");
+        let unfinished = PathBuf::from(name);
+        let open = || disk.open(&unfinished, plumb_io::Access::Create, instance.access.direct);
+        let file = Arc::new(session.wait(Event::DiskFileOperations, open)?);
+        let output =
+            OutputFile { instance, file, unfinished, path: path.to_path_buf(), bytes, finished: false };
+        if bytes > 0 {
+            let whole_blocks = bytes.next_multiple_of(BLOCK_BYTES as u64);
+            session.wait(Event::DiskFileOperations, || output.file.allocate(whole_blocks))?;
+        }
+        Ok(output)
+    }
+
+    /// Writes the blocks that fragments of several writers share; they must fill
+    /// these blocks, but for what lies behind the end of the file.
+    pub fn patch(&self, session: &Session, fragments: Vec<Fragment>) -> Result<(), EngineError> {
+        let mut blocks: BTreeMap<u64, (usize, [u8; BLOCK_BYTES])> = BTreeMap::new();
+        for Fragment { offset, bytes } in &fragments {
+            for (offset, byte) in (*offset..).zip(bytes) {
+                let block = offset / BLOCK_BYTES as u64;
+                let (filled, content) = blocks.entry(block).or_insert((0, [0; BLOCK_BYTES]));
+                content[(offset % BLOCK_BYTES as u64) as usize] = *byte;
+                *filled += 1;
+            }
+        }
+        if blocks.is_empty() {
+            return Ok(());
+        }
+        let (arena, mut buffers) = Arena::buffers(BLOCK_BYTES, 1)?;
+        let mut channel = self.instance.access.method.channel(&[&arena])?;
+        for (block, (filled, content)) in blocks {
+            let offset = block * BLOCK_BYTES as u64;
+            assert_eq!(
+                filled as u64,
+                (self.bytes - offset).min(BLOCK_BYTES as u64),
+                "fragments fill a block"
+            );
+            let mut buffer = buffers.pop().expect("one buffer, not in flight");
+            buffer.copy_from_slice(&content);
+            channel.submit(session, write_request(&self.file, offset, buffer, BLOCK_BYTES))?;
+            buffers.push(channel.wait(session, Event::ExternalTableWrite)?.buffer);
+        }
+        Ok(())
+    }
+
+    /// Makes the file durable and gives it its name.
+    pub fn finish(mut self, session: &Session) -> Result<(), EngineError> {
+        let disk = &self.instance.access.disk;
+        session.wait(Event::DiskFileOperations, || self.file.truncate(self.bytes))?;
+        session.wait(Event::DirectPathSync, || self.file.sync_data())?;
+        session.wait(Event::DiskFileOperations, || disk.rename(&self.unfinished, &self.path))?;
+        self.finished = true;
+        if let Some(directory) = self.path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
+            session.wait(Event::DirectPathSync, || disk.sync_directory(directory))?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for OutputFile<'_> {
+    fn drop(&mut self) {
+        if !self.finished {
+            // The error to report is the one that led here.
+            let _ = self.instance.access.disk.remove(&self.unfinished);
+        }
+    }
+}
+
+/// Bytes of a block that is shared with another writer.
+#[derive(Debug)]
+pub(super) struct Fragment {
+    offset: u64,
+    bytes: Vec<u8>,
+}
+
+/// Writes a stretch of the file in order.
+pub(super) struct OutputWriter<'a> {
+    session: &'a Session,
+    file: &'a Arc<File>,
+    channel: Channel,
+    free: Vec<IoBuffer>,
+    current: IoBuffer,
+    /// Bytes of `current` that are filled.
+    filled: usize,
+    /// Where in the file `current` goes.
+    offset: u64,
+    head: Fragment,
+    /// Bytes that `head` still takes.
+    head_room: usize,
+}
+
+impl<'a> OutputWriter<'a> {
+    /// A writer from byte `offset` on, with so many buffers of so many bytes.
+    pub fn new(
+        output: &'a OutputFile<'_>,
+        session: &'a Session,
+        offset: u64,
+        (buffer_bytes, buffer_count): (usize, usize),
+    ) -> Result<OutputWriter<'a>, EngineError> {
+        assert!(buffer_bytes.is_multiple_of(BLOCK_BYTES));
+        let (arena, mut free) = Arena::buffers(buffer_bytes, buffer_count)?;
+        let channel = output.instance.access.method.channel(&[&arena])?;
+        let aligned = offset.next_multiple_of(BLOCK_BYTES as u64);
+        Ok(OutputWriter {
+            session,
+            file: &output.file,
+            channel,
+            current: free.pop().expect("one buffer at least"),
+            free,
+            filled: 0,
+            offset: aligned,
+            head: Fragment { offset, bytes: Vec::new() },
+            head_room: (aligned - offset) as usize,
+        })
+    }
+
+    /// Appends bytes.
+    #[inline]
+    pub fn push(&mut self, bytes: &[u8]) -> Result<(), EngineError> {
+        let end = self.filled + bytes.len();
+        if self.head_room == 0 && end < self.current.len() {
+            self.current[self.filled..end].copy_from_slice(bytes);
+            self.filled = end;
+            return Ok(());
+        }
+        self.push_across(bytes)
+    }
+
+    /// The rare cases: into the head, or over the end of a buffer.
+    #[cold]
+    fn push_across(&mut self, bytes: &[u8]) -> Result<(), EngineError> {
+        let (head, mut rest) = bytes.split_at(self.head_room.min(bytes.len()));
+        self.head.bytes.extend_from_slice(head);
+        self.head_room -= head.len();
+        while !rest.is_empty() {
+            let part = rest.len().min(self.current.len() - self.filled);
+            self.current[self.filled..self.filled + part].copy_from_slice(&rest[..part]);
+            self.filled += part;
+            rest = &rest[part..];
+            if self.filled == self.current.len() {
+                self.send()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until all whole blocks are written; gives back the rest.
+    pub fn finish(mut self) -> Result<Vec<Fragment>, EngineError> {
+        let whole = self.filled / BLOCK_BYTES * BLOCK_BYTES;
+        let tail =
+            Fragment { offset: self.offset + whole as u64, bytes: self.current[whole..self.filled].to_vec() };
+        if whole > 0 {
+            self.filled = whole;
+            self.send()?;
+        }
+        while self.channel.outstanding() > 0 {
+            self.channel.wait(self.session, Event::ExternalTableWrite)?;
+        }
+        let head = std::mem::replace(&mut self.head, Fragment { offset: 0, bytes: Vec::new() });
+        Ok(vec![head, tail])
+    }
+
+    /// Sends what is filled and goes on with another buffer.
+    fn send(&mut self) -> Result<(), EngineError> {
+        let next = match self.free.pop() {
+            Some(buffer) => buffer,
+            None if self.channel.outstanding() > 0 => {
+                self.channel.wait(self.session, Event::ExternalTableWrite)?.buffer
+            }
+            None => unreachable!("a writer has two buffers at least"),
+        };
+        let full = std::mem::replace(&mut self.current, next);
+        self.channel.submit(self.session, write_request(self.file, self.offset, full, self.filled))?;
+        self.channel.flush(self.session)?;
+        self.offset += self.filled as u64;
+        self.filled = 0;
+        Ok(())
+    }
+}
+
+impl Drop for OutputWriter<'_> {
+    /// A file that is about to be removed is not written to any more.
+    fn drop(&mut self) {
+        self.channel.abandon(self.session, Event::ExternalTableWrite);
+    }
+}
+
+fn write_request(file: &Arc<File>, offset: u64, buffer: IoBuffer, bytes: usize) -> Request {
+    Request {
+        operation: Operation::Write,
+        file: Arc::clone(file),
+        offset,
+        buffer,
+        range: 0..bytes,
+        event: Event::ExternalTableWrite,
+        stream: IoStream::FileWrites,
+        tag: 0,
+    }
+}

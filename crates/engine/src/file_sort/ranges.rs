@@ -1,0 +1,225 @@
+//! Divides a merge of all runs between servers, in equal shares of their records.
+//!
+//! The records of all runs are in one order: by key, then by run, then by place in
+//! the run. So a key that half of the records share is divided, too. From the
+//! samples of the runs follow the records that begin each share but the first, and
+//! from those, for every run, how many of its records come before: the samples on
+//! both sides narrow that to a few blocks, which are read and looked at.
+//!
+//! Shares differ by what lies between two samples of a run: with so many runs that
+//! the samples are few, by some per cent at most, otherwise by next to nothing.
+
+use crate::EngineError;
+use crate::file_sort::record::FixedRecord;
+use crate::file_sort::runs::{SampledRun, records_per_block};
+use crate::sort::SortServer;
+use crate::storage::block::{self, BlockKind, HEADER_BYTES};
+use crate::storage::tablespace::{Purpose, Tablespace};
+use plumb_events::{Event, IoStream, Statistic};
+use plumb_io::{Arena, Operation, Request};
+use plumb_units::{BlockAddress, BlockNumber};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Blocks of a request, at most.
+const REQUEST_BLOCKS_MAX: u64 = 16;
+/// Requests in flight.
+const REQUESTS: usize = 16;
+
+/// The place of a record in the order of all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Position {
+    key: u128,
+    run: usize,
+    record: u64,
+}
+
+/// For every share, and in it for every run, the records that belong to it.
+pub(super) fn divide<const BYTES: usize, const KEY: usize>(
+    server: &SortServer<'_>,
+    runs: &[SampledRun],
+    interval: u64,
+    share_count: usize,
+) -> Result<Vec<Vec<Range<u64>>>, EngineError> {
+    let mut begins = vec![0; runs.len()];
+    let mut shares = Vec::new();
+    for splitter in splitters(runs, interval, share_count) {
+        let ends = locate::<BYTES, KEY>(server, runs, interval, splitter)?;
+        shares.push(ranges(&begins, &ends));
+        begins = ends;
+    }
+    let all: Vec<u64> = runs.iter().map(|run| run.run.rows).collect();
+    shares.push(ranges(&begins, &all));
+    Ok(shares)
+}
+
+fn ranges(begins: &[u64], ends: &[u64]) -> Vec<Range<u64>> {
+    begins.iter().zip(ends).map(|(begin, end)| *begin..*end).collect()
+}
+
+/// The first records of all shares but the first. Fewer where samples are fewer.
+fn splitters(runs: &[SampledRun], interval: u64, share_count: usize) -> Vec<Position> {
+    let of_run = |(run, sampled): (usize, &SampledRun)| {
+        let keys = sampled.keys.iter().zip((0..).step_by(interval as usize));
+        keys.map(move |(key, record)| Position { key: *key, run, record }).collect::<Vec<_>>()
+    };
+    let mut positions: Vec<Position> = runs.iter().enumerate().flat_map(of_run).collect();
+    positions.sort_unstable();
+    // Sample number n stands for the records from it on, so the m-th share of s
+    // begins where m/s of the samples have been.
+    let begin = |share: usize| positions.get(share * positions.len() / share_count).copied();
+    (1..share_count).filter_map(begin).collect()
+}
+
+/// How many records of each run come before the splitter.
+fn locate<const BYTES: usize, const KEY: usize>(
+    server: &SortServer<'_>,
+    runs: &[SampledRun],
+    interval: u64,
+    splitter: Position,
+) -> Result<Vec<u64>, EngineError> {
+    let mut before = Vec::with_capacity(runs.len());
+    let mut open = Vec::new();
+    for (run, sampled) in runs.iter().enumerate() {
+        let sample_is_before = |sample: usize| {
+            Position { key: sampled.keys[sample], run, record: sample as u64 * interval } < splitter
+        };
+        let samples = partition_point(sampled.keys.len(), sample_is_before) as u64;
+        if run == splitter.run || samples == 0 {
+            before.push(if samples == 0 { 0 } else { splitter.record });
+            continue;
+        }
+        // The last of these samples is before the splitter, the next one is not.
+        let known = (samples - 1) * interval + 1;
+        before.push(known);
+        open.push((run, known..(samples * interval).min(sampled.run.rows)));
+    }
+    let mut reader = BlockCounter::<BYTES, KEY> { server, runs, splitter };
+    reader.count(&open, &mut before)?;
+    Ok(before)
+}
+
+fn partition_point(count: usize, is_before: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (0, count);
+    while low < high {
+        let middle = low.midpoint(high);
+        if is_before(middle) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}
+
+/// Reads blocks of runs and counts records before a splitter.
+struct BlockCounter<'a, const BYTES: usize, const KEY: usize> {
+    server: &'a SortServer<'a>,
+    runs: &'a [SampledRun],
+    splitter: Position,
+}
+
+/// Adjacent blocks to be looked at.
+struct Piece {
+    run: usize,
+    /// The first block, counted from the run's first.
+    block: u64,
+    blocks: u32,
+    address: BlockAddress,
+    records: Range<u64>,
+}
+
+impl<const BYTES: usize, const KEY: usize> BlockCounter<'_, BYTES, KEY> {
+    /// Adds, for each run, those of the given records that come before the splitter.
+    fn count(&mut self, open: &[(usize, Range<u64>)], before: &mut [u64]) -> Result<(), EngineError> {
+        let SortServer { instance, session, .. } = *self.server;
+        let temp = instance.tablespace(Purpose::Temp);
+        let per_block = records_per_block(temp.block_size, BYTES);
+        let mut pieces: Vec<Piece> =
+            open.iter().flat_map(|(run, records)| self.pieces(*run, records.clone(), per_block)).collect();
+        if pieces.is_empty() {
+            return Ok(());
+        }
+        let buffer_count = REQUESTS.min(pieces.len());
+        let (arena, mut free) =
+            Arena::buffers(REQUEST_BLOCKS_MAX as usize * temp.block_size.bytes(), buffer_count)?;
+        let mut channel = instance.access.method.channel(&[&arena])?;
+        let mut asked: Vec<Piece> = Vec::new();
+        while !pieces.is_empty() || channel.outstanding() > 0 {
+            self.server.operation.check()?;
+            while let Some(buffer) = free.pop() {
+                let Some(piece) = pieces.pop() else { break };
+                session.count(Statistic::PhysicalReadBlocks, u64::from(piece.blocks));
+                session.count(Statistic::PhysicalReadsDirect, u64::from(piece.blocks));
+                session.count(Statistic::PhysicalReadsDirectTemp, u64::from(piece.blocks));
+                let request = Request {
+                    operation: Operation::Read,
+                    file: Arc::clone(&temp.file(piece.address.file).file),
+                    offset: piece.address.block.byte_offset(temp.block_size),
+                    buffer,
+                    range: 0..piece.blocks as usize * temp.block_size.bytes(),
+                    event: Event::DirectPathReadTemp,
+                    stream: IoStream::TempReads,
+                    tag: asked.len() as u64,
+                };
+                asked.push(piece);
+                channel.submit(session, request)?;
+            }
+            if channel.outstanding() == 0 {
+                break;
+            }
+            let completion = channel.wait(session, Event::DirectPathReadTemp)?;
+            let piece = &asked[completion.tag as usize];
+            before[piece.run] += self.before_in(piece, &completion.buffer, (temp, per_block))?;
+            free.push(completion.buffer);
+        }
+        Ok(())
+    }
+
+    /// The blocks of these records of a run, cut where they are not adjacent.
+    fn pieces(&self, run: usize, records: Range<u64>, per_block: u64) -> Vec<Piece> {
+        let sorted = &self.runs[run].run;
+        let mut pieces = Vec::new();
+        if records.is_empty() {
+            return pieces;
+        }
+        let mut block = records.start / per_block;
+        let end = (records.end - 1) / per_block + 1;
+        while block < end {
+            let (address, adjacent) = sorted.segment.locate(sorted.first + block as u32);
+            let blocks = (end - block).min(u64::from(adjacent)).min(REQUEST_BLOCKS_MAX) as u32;
+            pieces.push(Piece { run, block, blocks, address, records: records.clone() });
+            block += u64::from(blocks);
+        }
+        pieces
+    }
+
+    fn before_in(
+        &self,
+        piece: &Piece,
+        bytes: &[u8],
+        (temp, per_block): (&Tablespace, u64),
+    ) -> Result<u64, EngineError> {
+        let mut before = 0;
+        for (index, block) in (0..piece.blocks).zip(bytes.chunks_exact(temp.block_size.bytes())) {
+            let address =
+                BlockAddress { file: piece.address.file, block: BlockNumber(piece.address.block.0 + index) };
+            let content = block::verify(block, BlockKind::Temp, address, temp.path(address))?;
+            self.server.session.count(Statistic::BlocksVerified, 1);
+            let records = FixedRecord::<BYTES, KEY>::records(
+                &block[HEADER_BYTES..HEADER_BYTES + content.used as usize],
+            );
+            let first = (piece.block + u64::from(index)) * per_block;
+            before += records
+                .iter()
+                .zip(first..)
+                .filter(|(_, number)| piece.records.contains(number))
+                .take_while(|(record, number)| {
+                    let key = FixedRecord::<BYTES, KEY>::key(record);
+                    Position { key, run: piece.run, record: *number } < self.splitter
+                })
+                .count() as u64;
+        }
+        Ok(before)
+    }
+}
