@@ -219,7 +219,7 @@ impl<'a> Lane<'a> {
         let slot = self.slots[slot];
         let load = &mut self.result.loads[self.parts[slot.part].load_index];
         match slot.operation {
-            Operation::Read => load.reads += 1,
+            Operation::Read | Operation::ReadAtMost => load.reads += 1,
             Operation::Write => load.writes += 1,
         }
         load.latency.add(at.saturating_sub(slot.begin));
@@ -232,7 +232,7 @@ impl<'a> Lane<'a> {
         self.slots[slot] = Slot { part, begin: at, operation };
         self.result.asked.requests += 1;
         let (event, stream) = match operation {
-            Operation::Read => {
+            Operation::Read | Operation::ReadAtMost => {
                 self.result.asked.read_bytes += bytes;
                 (Event::DirectPathRead, IoStream::Probe)
             }

@@ -14,6 +14,7 @@ pub mod large_sort;
 pub mod measure;
 mod observer;
 pub mod place;
+pub mod record_sort;
 pub mod settings;
 mod sizing;
 mod temporary;
