@@ -208,7 +208,7 @@ impl<'a> Lane<'a> {
         let slot = self.slots[slot];
         let load = &mut self.result.loads[self.parts[slot.part].load_index];
         match slot.operation {
-            Operation::Read => load.reads += 1,
+            Operation::Read | Operation::ReadAtMost => load.reads += 1,
             _ => load.writes += 1,
         }
         load.latency.add(at.saturating_sub(slot.begin));
@@ -221,7 +221,7 @@ impl<'a> Lane<'a> {
         self.slots[slot] = Slot { part, begin: at, operation };
         self.result.asked.requests += 1;
         let (event, stream) = match operation {
-            Operation::Read => {
+            Operation::Read | Operation::ReadAtMost => {
                 self.result.asked.read_bytes += bytes;
                 (Event::DirectPathRead, IoStream::Probe)
             }

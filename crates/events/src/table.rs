@@ -171,7 +171,7 @@ statistics! {
     CacheHits, "buffer cache hits", Count, "Blocks found in the buffer cache.";
     FreeBufferRequested, "free buffer requested", Count, "Free buffers asked of the buffer cache.";
     DbwrBatches, "DBWR write batches", Count, "Batches the database writer submitted.";
-    TableScanRows, "table scan rows gotten", Count, "Rows that table scans passed on.";
+    TableScanRows, "table scan rows gotten", Count, "Rows that scans of tables and of files passed on.";
     TableScanBlocks, "table scan blocks gotten", Count, "Blocks that table scans read.";
     SampleRows, "table queue sample rows", Count, "Rows read to find the key ranges of the sort servers.";
     QueueRows, "table queue rows", Count, "Rows sent through a table queue.";
@@ -193,7 +193,7 @@ statistics! {
     IndexEntries, "index entries", Count, "Entries written to index leaves.";
     IndexLeafBlocks, "index leaf blocks", Count, "Leaf blocks written.";
     IndexBranchBlocks, "index branch blocks", Count, "Branch blocks written.";
-    LoadRows, "direct load rows", Count, "Rows loaded by direct path.";
+    LoadRows, "direct load rows", Count, "Rows loaded by direct path, or written to a file of records.";
     LoadBlocks, "direct load blocks", Count, "Table blocks formatted by direct path loads.";
     BlocksVerified, "block checksums verified", Count, "Blocks whose address and checksum were checked.";
     RowsFetchedByRowId, "table fetch by rowid", Count, "Rows fetched by their address.";

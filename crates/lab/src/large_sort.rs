@@ -9,6 +9,7 @@ use crate::{LabError, Temporary, sizing, stored};
 use plumb_engine::check::{self, CheckLine};
 use plumb_engine::index::build::IndexSpec;
 use plumb_engine::instance::Cancel;
+use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::table::load;
 use plumb_engine::{EngineError, Instance, Settings};
 use plumb_events::clock;
@@ -62,7 +63,7 @@ pub fn run(
     let instance = database.instance();
     let begin = clock::now();
     load(instance, rows, seed, observer)?;
-    let calibrated = assemble::calibrate(instance)?;
+    let calibrated = assemble::calibrate(instance, Purpose::Users)?;
     let limits = limits(instance, places, devices);
     let measured = build_index(instance, devices, rows, observer)?;
     let checks = verify(instance, observer)?;

@@ -28,6 +28,7 @@ pub mod measure;
 mod observer;
 pub mod place;
 pub mod plan;
+pub mod record_sort;
 pub mod report;
 pub mod settings;
 mod settle;

@@ -1,4 +1,4 @@
-//! A measured index build: readings before it, the build, readings after it.
+//! A measured index build or sort of a file: readings before it, the work, readings after it.
 //!
 //! The readings come from outside the code that is measured: the recorder's
 //! snapshots, what the kernel counts for this process and for the block
@@ -7,15 +7,19 @@
 
 use crate::host::{self, CpuTimes};
 use crate::workers::WorkerCount;
-use plumb_engine::index::build::{BuildOutcome, IndexSpec, create_index};
+use plumb_engine::file_sort::{FileSortOutcome, FileSortSpec, sort_file};
+use plumb_engine::index::build::{IndexSpec, create_index};
+use plumb_engine::instance::Access;
+use plumb_engine::sort::summary::SortSummary;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::{EngineError, Instance};
 use plumb_events::{Period, Snapshot, clock};
+use plumb_io::File;
 use plumb_io::device::DeviceDescription;
 use plumb_io::receipt::{self, DiskStats, OpenFlags, ProcessIo, Residency, ResidentMemory};
 use plumb_units::{Bytes, Nanos};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Requests, bytes and nanoseconds of service time.
@@ -25,7 +29,7 @@ pub type Transfers = (u64, u64, u64);
 #[derive(Debug)]
 pub struct Measured {
     /// What the engine says it did.
-    pub outcome: BuildOutcome,
+    pub outcome: Done,
     /// What its sessions recorded.
     pub period: Period,
     /// Wall-clock time at the begin and the end.
@@ -48,11 +52,43 @@ pub struct Measured {
     pub peak_is_of_build: bool,
 }
 
-/// What was seen of a data file.
+/// What the engine says it did.
+#[derive(Debug)]
+pub struct Done {
+    /// The name of the index that was built; none where a file was sorted.
+    pub index: Option<String>,
+    /// The sort.
+    pub sort: SortSummary,
+}
+
+/// What a file is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// A data file of a tablespace.
+    Data(Purpose),
+    /// The file that was sorted.
+    Input,
+    /// The sorted file.
+    Output,
+}
+
+impl Role {
+    /// As reports print it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Role::Data(purpose) => purpose.name(),
+            Role::Input => "(input)",
+            Role::Output => "(output)",
+        }
+    }
+}
+
+/// What was seen of a file.
 #[derive(Debug)]
 pub struct FileEvidence {
-    /// Its tablespace.
-    pub purpose: Purpose,
+    /// What it is for.
+    pub role: Role,
     /// Its path.
     pub path: PathBuf,
     /// Reads during the build.
@@ -116,13 +152,70 @@ pub fn build(
     spec: &IndexSpec,
     devices: &[DeviceDescription],
 ) -> Result<Measured, EngineError> {
+    measured(instance, devices, || {
+        let built = create_index(instance, spec)?;
+        Ok((Done { index: Some(built.index.name), sort: built.sort }, Vec::new()))
+    })
+}
+
+/// Sorts a file of records, which is not in the page cache, between two readings.
+///
+/// # Errors
+/// As the sort fails.
+pub fn sort<const BYTES: usize, const KEY: usize>(
+    instance: &Instance,
+    spec: &FileSortSpec,
+    devices: &[DeviceDescription],
+) -> Result<(Measured, FileSortOutcome), EngineError> {
+    let Access { disk, direct, .. } = &instance.access;
+    let input = disk.open(&spec.input, plumb_io::Access::Read, *direct)?;
+    if let Some(descriptor) = input.descriptor() {
+        let _ = receipt::drop_cache(descriptor);
+    }
+    let cached_before = residency(&input);
+    let mut outcome = None;
+    let measured = measured(instance, devices, || {
+        let sorted = sort_file::<BYTES, KEY>(instance, spec)?;
+        let nothing = residency(&sorted.output).map(|pages| Residency { resident_pages: 0, ..pages });
+        let files = vec![
+            plain_file(Role::Input, &spec.input, &sorted.input, cached_before),
+            plain_file(Role::Output, &spec.output, &sorted.output, nothing),
+        ];
+        let done = Done { index: None, sort: sorted.sort.clone() };
+        outcome = Some(sorted);
+        Ok((done, files))
+    })?;
+    Ok((measured, outcome.expect("the sort has succeeded")))
+}
+
+/// What was seen of a file that was opened for the work.
+fn plain_file(role: Role, path: &Path, file: &File, cached_before: Option<Residency>) -> FileEvidence {
+    FileEvidence {
+        role,
+        path: path.to_path_buf(),
+        reads: file.counters().reads(),
+        writes: file.counters().writes(),
+        flags: file.descriptor().and_then(|descriptor| receipt::open_flags(descriptor).ok()),
+        cached_before,
+        cached_after: residency(file),
+    }
+}
+
+/// Does work between two readings.
+fn measured(
+    instance: &Instance,
+    devices: &[DeviceDescription],
+    work: impl FnOnce() -> Result<(Done, Vec<FileEvidence>), EngineError>,
+) -> Result<Measured, EngineError> {
     let cached_before = residencies(instance);
     let peak_is_of_build = receipt::reset_peak();
     let workers = WorkerCount::start();
     let wall_begin = clock::wall();
     let before = Reading::take(instance, devices);
-    let outcome = create_index(instance, spec)?;
+    let (outcome, plain) = work()?;
     let after = Reading::take(instance, devices);
+    let mut files = file_evidence(instance, &before, &after, cached_before);
+    files.extend(plain);
     Ok(Measured {
         outcome,
         wall: (wall_begin, clock::wall()),
@@ -130,7 +223,7 @@ pub fn build(
         memory: receipt::resident_memory().ok(),
         peak_is_of_build,
         io_wq_workers: workers.end(),
-        files: file_evidence(instance, &before, &after, cached_before),
+        files,
         process_io: after.process_io.zip(before.process_io).map(|(later, earlier)| later.since(&earlier)),
         disks: difference(&after.disks, &before.disks),
         host_cpu: after
@@ -151,12 +244,11 @@ fn difference(
 
 fn residencies(instance: &Instance) -> Vec<Option<Residency>> {
     let files = instance.tablespaces().iter().flat_map(|tablespace| &tablespace.files);
-    files
-        .map(|file| {
-            let length = file.file.length().ok()?;
-            receipt::residency(file.file.descriptor()?, Bytes(length)).ok()
-        })
-        .collect()
+    files.map(|file| residency(&file.file)).collect()
+}
+
+fn residency(file: &File) -> Option<Residency> {
+    receipt::residency(file.descriptor()?, Bytes(file.length().ok()?)).ok()
 }
 
 fn file_evidence(
@@ -166,8 +258,8 @@ fn file_evidence(
     cached_before: Vec<Option<Residency>>,
 ) -> Vec<FileEvidence> {
     let files = instance.tablespaces().iter().flat_map(|tablespace| {
-        let purpose = tablespace.purpose;
-        tablespace.files.iter().map(move |file| (purpose, file))
+        let role = Role::Data(tablespace.purpose);
+        tablespace.files.iter().map(move |file| (role, file))
     });
     let grown = |later: Transfers, earlier: Transfers| {
         (later.0 - earlier.0, later.1 - earlier.1, later.2 - earlier.2)
@@ -175,8 +267,8 @@ fn file_evidence(
     let counted = before.files.iter().zip(&after.files);
     let cached = cached_before.into_iter().zip(residencies(instance));
     let rows = files.zip(counted).zip(cached);
-    rows.map(|(((purpose, file), (earlier, later)), (cached_before, cached_after))| FileEvidence {
-        purpose,
+    rows.map(|(((role, file), (earlier, later)), (cached_before, cached_after))| FileEvidence {
+        role,
         path: file.file.path().to_path_buf(),
         reads: grown(later.0, earlier.0),
         writes: grown(later.1, earlier.1),

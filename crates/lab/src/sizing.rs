@@ -30,20 +30,27 @@ pub fn sizes(rows: u64, settings: &Settings) -> InitialSizes {
     };
     InitialSizes {
         users: blocks(SALES_ROW_BYTES),
-        temp: temp(rows, settings),
+        temp: temp(rows, SORT_RECORD_BYTES, settings),
         indx: blocks(INDEX_ENTRY_BYTES),
     }
+}
+
+/// The first sizes of the tablespaces for a sort of a file of so many records of
+/// so many bytes: runs are all that lies in them.
+#[must_use]
+pub fn of_records(count: u64, record_bytes: u64, settings: &Settings) -> InitialSizes {
+    InitialSizes { users: Bytes(0), temp: temp(count, record_bytes, settings), indx: Bytes(0) }
 }
 
 /// The whole input once as runs, and once more while intermediate merges have
 /// written longer runs and not yet given back what they read. A server's runs
 /// follow one another without loss; the result of an intermediate merge of two
 /// runs or more ends inside an extent of its own.
-fn temp(rows: u64, settings: &Settings) -> Bytes {
+fn temp(rows: u64, record_bytes: u64, settings: &Settings) -> Bytes {
     let degree = degree(settings);
     let extent = extent_bytes(settings);
     let slack = extent * (2 * degree + settings.number(Setting::DataFiles));
-    let records = rows.saturating_mul(SORT_RECORD_BYTES);
+    let records = rows.saturating_mul(record_bytes);
     let bytes = records.saturating_add(records / 16);
     // Write buffers may come out of the area.
     let area = settings.number(Setting::SortAreaSize) * 4 / 5;

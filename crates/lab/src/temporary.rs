@@ -33,10 +33,33 @@ impl Temporary {
         cancel: Cancel,
         observer: &dyn Observer,
     ) -> Result<Temporary, LabError> {
+        let nothing = InitialSizes { users: Bytes(0), temp: Bytes(0), indx: Bytes(0) };
+        Temporary::with_files_beside(places, name, settings, (sizes, nothing), cancel, observer)
+    }
+
+    /// The same, with room left for files of the run's own in the directories of
+    /// these tablespaces.
+    ///
+    /// # Errors
+    /// As [`create`](Temporary::create).
+    pub fn with_files_beside(
+        places: &Places<'_>,
+        name: &str,
+        settings: Settings,
+        (sizes, beside): (InitialSizes, InitialSizes),
+        cancel: Cancel,
+        observer: &dyn Observer,
+    ) -> Result<Temporary, LabError> {
+        let all = |one: Bytes, two: Bytes| Bytes(one.0.saturating_add(two.0));
+        let room = InitialSizes {
+            users: all(sizes.users, beside.users),
+            temp: all(sizes.temp, beside.temp),
+            indx: all(sizes.indx, beside.indx),
+        };
         if settings.word(Setting::IoMethod) == "null" {
-            return Temporary::in_memory(places, settings, sizes, cancel, observer);
+            return Temporary::in_memory(places, settings, (sizes, total(&room)), cancel, observer);
         }
-        places.require_room(&sizes)?;
+        places.require_room(&room)?;
         let mut made = Temporary { instance: None, directories: Vec::new(), keep: false };
         for (argument, path) in places.named() {
             let directory = path.join(name);
@@ -53,11 +76,10 @@ impl Temporary {
     fn in_memory(
         places: &Places<'_>,
         settings: Settings,
-        sizes: InitialSizes,
+        (sizes, needed): (InitialSizes, u64),
         cancel: Cancel,
         observer: &dyn Observer,
     ) -> Result<Temporary, LabError> {
-        let needed = total(&sizes);
         if let Some(free) = host::available_memory().filter(|free| *free < needed) {
             return Err(LabError::NoMemory { needed: Bytes(needed), free: Bytes(free) });
         }

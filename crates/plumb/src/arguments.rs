@@ -59,6 +59,8 @@ pub enum Command {
 pub enum Workload {
     /// Load the sales table, build an index on it that does not fit its sort areas, verify it
     LargeSort,
+    /// Sort a file of 100-byte records with 10-byte keys into another file, judge it as valsort does
+    RecordSort,
 }
 
 /// `plumb run`
@@ -67,9 +69,12 @@ pub struct Run {
     /// Which workload
     #[arg(value_enum)]
     pub workload: Workload,
-    /// Rows of the sales table; K, M and G are powers of 1000
+    /// Rows of the table, or records of the file; K, M and G are powers of 1000
     #[arg(long, default_value = "2M", value_parser = parse_rows)]
     pub rows: u64,
+    /// Instead of rows: bytes of the file of records, as 10G; K, M and G are powers of 1024
+    #[arg(long, value_name = "BYTES", conflicts_with = "rows", value_parser = parse_bytes)]
+    pub size: Option<Bytes>,
     /// Where the temporary database goes, in a directory of its own
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub path: PathBuf,
@@ -88,7 +93,7 @@ pub struct Run {
     /// Seed of the generated rows: the same seed, the same rows
     #[arg(long, default_value_t = 1996)]
     pub seed: u64,
-    /// Where report.txt, report.html and record.json go [default: plumb-reports/large-sort-DATE-TIME]
+    /// Where report.txt, report.html and record.json go [default: plumb-reports/WORKLOAD-DATE-TIME]
     #[arg(long, value_name = "DIR")]
     pub bundle: Option<PathBuf>,
     /// Print the record as JSON and nothing else; a bundle is written only if --bundle names one

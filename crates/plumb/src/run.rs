@@ -1,13 +1,14 @@
 //! `plumb run`: a workload from nothing to its report.
 
-use crate::arguments::Run;
+use crate::arguments::{Run, Workload};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
 use crate::progress::{Audience, Onlooker, Watch};
 use crate::{bundle, command_line, output, settings};
-use plumb_lab::large_sort::{self, NAME, Request};
+use plumb_lab::large_sort::{self, Request};
 use plumb_lab::place::Places;
+use plumb_lab::record_sort;
 use plumb_report::{ReportContext, RunState, summary, text};
 use std::path::{Path, PathBuf};
 
@@ -24,7 +25,7 @@ pub fn run(arguments: &Run) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::install()?;
     let watch = Watch::start(if arguments.json { Audience::Nobody } else { Audience::Terminal });
     let request = Request {
-        rows: arguments.rows,
+        rows: rows(arguments)?,
         seed: arguments.seed,
         settings,
         places: &places,
@@ -32,7 +33,11 @@ pub fn run(arguments: &Run) -> Result<Outcome, Failure> {
         command_line: &command_line::typed(),
     };
     let onlooker = Onlooker { watch: &watch, interrupt: &interrupt };
-    let (context, mut database) = large_sort::run(request, interrupt.cancel(), &onlooker)?;
+    let workload = match arguments.workload {
+        Workload::LargeSort => large_sort::run,
+        Workload::RecordSort => record_sort::run,
+    };
+    let (context, mut database) = workload(request, interrupt.cancel(), &onlooker)?;
     drop(watch);
     if arguments.keep {
         interrupt.keep();
@@ -45,8 +50,29 @@ pub fn run(arguments: &Run) -> Result<Outcome, Failure> {
 
 /// Where the bundle goes, if there is to be one.
 fn bundle_directory(arguments: &Run) -> Option<PathBuf> {
-    let default = || (!arguments.json).then(|| bundle::default_directory(NAME));
+    let name = match arguments.workload {
+        Workload::LargeSort => large_sort::NAME,
+        Workload::RecordSort => record_sort::NAME,
+    };
+    let default = || (!arguments.json).then(|| bundle::default_directory(name));
     arguments.bundle.clone().or_else(default)
+}
+
+/// How many rows or records.
+fn rows(arguments: &Run) -> Result<u64, Failure> {
+    match (arguments.workload, arguments.size) {
+        (_, None) => Ok(arguments.rows),
+        (Workload::RecordSort, Some(bytes)) if bytes.0 >= record_sort::BYTES => {
+            Ok(bytes.0 / record_sort::BYTES)
+        }
+        (Workload::RecordSort, Some(bytes)) => Err(Failure::usage(format!(
+            "--size: {bytes} is less than one record of {} bytes",
+            record_sort::BYTES
+        ))),
+        (Workload::LargeSort, Some(_)) => Err(Failure::usage(
+            "--size: the size of the sales table follows from --rows; use that".to_string(),
+        )),
+    }
 }
 
 fn places(arguments: &Run) -> Places<'_> {

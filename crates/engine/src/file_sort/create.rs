@@ -5,7 +5,7 @@ use crate::file_sort::input::chunk_bytes_min;
 use crate::file_sort::output::{Fragment, OutputFile, OutputWriter};
 use crate::parallel::servers::{self, Operation};
 use crate::{EngineError, Instance};
-use plumb_events::{Session, SessionKind, now};
+use plumb_events::{Session, SessionKind, Statistic, now};
 use plumb_types::RecordSource;
 use std::path::Path;
 
@@ -51,6 +51,7 @@ fn write_stretch(
         let part = &mut records[..count as usize * record_bytes];
         source.fill(record, part);
         writer.push(part)?;
+        session.count(Statistic::LoadRows, count);
         record += count;
     }
     writer.finish()

@@ -66,6 +66,11 @@ impl RecordFile {
         })
     }
 
+    /// The file itself.
+    pub fn file(&self) -> &Arc<File> {
+        &self.file
+    }
+
     fn length(&self) -> u64 {
         self.record_count * self.record_bytes as u64
     }

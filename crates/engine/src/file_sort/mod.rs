@@ -60,12 +60,13 @@ use load::Load;
 use output::{Fragment, OutputFile, OutputWriter};
 use plan::FilePlan;
 use plumb_events::{Session, SessionKind, Statistic, now};
+use plumb_io::File;
 use plumb_units::Bytes;
 use record::FixedRecord;
 use runs::{SampledRun, SampledRunWriter, records_per_block};
 use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What direct writes, and the reads of all devices, are aligned to.
 const BLOCK_BYTES: usize = 4096;
@@ -92,6 +93,10 @@ pub struct FileSortOutcome {
     pub run_bytes: Bytes,
     /// What the sort servers did.
     pub sort: SortSummary,
+    /// The input, still open.
+    pub input: Arc<File>,
+    /// The output, still open.
+    pub output: Arc<File>,
 }
 
 /// Sorts a file of records by their first `KEY` bytes.
@@ -146,10 +151,11 @@ impl<const BYTES: usize, const KEY: usize> FileSort<'_, BYTES, KEY> {
                 expected: input.record_count.to_string(),
             });
         }
-        output.finish(coordinator)?;
+        let written = output.finish(coordinator)?;
         let memory = sort.plan.memory(instance);
         let sort = SortSummary::new(&sort.plan.sort, summaries, memory);
-        Ok(FileSortOutcome { record_count: merged, share_counts, run_bytes, sort })
+        let input = Arc::clone(input.file());
+        Ok(FileSortOutcome { record_count: merged, share_counts, run_bytes, sort, input, output: written })
     }
 
     fn degree(&self) -> usize {
@@ -201,6 +207,7 @@ impl<const BYTES: usize, const KEY: usize> FileSort<'_, BYTES, KEY> {
         let mut row_count = 0;
         while let Some(chunk) = reader.next()? {
             operation.check()?;
+            session.count(Statistic::TableScanRows, (chunk.bytes / BYTES) as u64);
             load.add(chunk);
             if load.chunk_count() == plan.load_chunks {
                 row_count += load.record_count() as u64;

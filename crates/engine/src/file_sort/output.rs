@@ -88,8 +88,8 @@ impl<'i> OutputFile<'i> {
         Ok(())
     }
 
-    /// Makes the file durable and gives it its name.
-    pub fn finish(mut self, session: &Session) -> Result<(), EngineError> {
+    /// Makes the file durable and gives it its name; it stays open.
+    pub fn finish(mut self, session: &Session) -> Result<Arc<File>, EngineError> {
         let disk = &self.instance.access.disk;
         session.wait(Event::DiskFileOperations, || self.file.truncate(self.bytes))?;
         session.wait(Event::DirectPathSync, || self.file.sync_data())?;
@@ -98,7 +98,7 @@ impl<'i> OutputFile<'i> {
         if let Some(directory) = self.path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
             session.wait(Event::DirectPathSync, || disk.sync_directory(directory))?;
         }
-        Ok(())
+        Ok(Arc::clone(&self.file))
     }
 }
 

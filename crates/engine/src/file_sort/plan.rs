@@ -23,7 +23,7 @@ const CHUNK_BYTES_MAX: usize = 512 * 1024;
 /// keeps a device busy.
 const LOAD_BYTES_MIN: usize = 8 << 20;
 /// Buffers of the output.
-const OUTPUT_BUFFERS: usize = 4;
+const OUTPUT_BUFFERS: usize = 8;
 /// The largest of them, and which part of the area each may take.
 const OUTPUT_BYTES_MAX: usize = 512 * 1024;
 const OUTPUT_PART: usize = 32;

@@ -370,7 +370,8 @@ mod tests {
         let before = recorder.snapshot();
         note_stall(&session, now());
         note_stall(&session, now().saturating_sub(Nanos(3_000_000)));
-        let waits = recorder.snapshot().since(&before).event(Event::DbFileAsyncIoSubmit, SessionKind::Foreground);
+        let waits =
+            recorder.snapshot().since(&before).event(Event::DbFileAsyncIoSubmit, SessionKind::Foreground);
         assert_eq!(waits.count, 1);
         assert!(waits.time >= Nanos(3_000_000));
     }

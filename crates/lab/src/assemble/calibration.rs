@@ -25,20 +25,20 @@ pub struct Calibrated {
     pub block_read_ns: u64,
 }
 
-/// Measures the device under the tables with reads of their own files; `None`
+/// Measures the device under a tablespace with reads of its own files; `None`
 /// for files in memory, which have no device.
 ///
 /// # Errors
 /// When a read fails.
-pub fn calibrate(instance: &Instance) -> Result<Option<Calibrated>, EngineError> {
+pub fn calibrate(instance: &Instance, purpose: Purpose) -> Result<Option<Calibrated>, EngineError> {
     if matches!(instance.access.disk, Disk::Memory(_)) {
         return Ok(None);
     }
     measure::make_cold(instance);
     let begin = clock::now();
     let session = instance.recorder.session("device probe", SessionKind::Foreground);
-    let sequential = probe::sequential_read(instance, &session, Purpose::Users, SEQUENTIAL_BYTES.0)?;
-    let cost = probe::measure(instance, &session, Purpose::Users)?;
+    let sequential = probe::sequential_read(instance, &session, purpose, SEQUENTIAL_BYTES.0)?;
+    let cost = probe::measure(instance, &session, purpose)?;
     instance.recorder.phase(PROBE, begin, 0);
     Ok(Some(Calibrated {
         sequential_read: sequential,
@@ -84,6 +84,7 @@ fn shares(story: &Story<'_>) -> Vec<LimitShare> {
     let timeline = Timeline::of(story);
     let reached = [
         ("table reads of the scan", Purpose::Users, timeline.rate_of_scan(), read),
+        ("file reads of run generation", Purpose::Users, timeline.rate_in_build(IoStream::FileReads), read),
         ("temp reads of the merges", Purpose::Temp, timeline.rate_in_build(IoStream::TempReads), read),
         ("temp writes of the runs", Purpose::Temp, timeline.rate_in_build(IoStream::TempWrites), write),
         ("index writes", Purpose::Indx, timeline.rate_in_build(IoStream::IndexWrites), write),

@@ -57,7 +57,7 @@ fn files_grew(story: &Story<'_>, _: &ReportContext) -> Option<Finding> {
         if story.files_presized {
             "the files were made too small for this run: its times include writing zeros".to_string()
         } else {
-            let index = &story.measured.outcome.index.name;
+            let index = story.measured.outcome.index.as_deref().unwrap_or("INDEX");
             format!("`plumb drop {index}` and build it again: the files are large enough now")
         },
     )
@@ -80,7 +80,7 @@ fn not_direct(story: &Story<'_>, _: &ReportContext) -> Option<Finding> {
 fn cache_below(story: &Story<'_>, _: &ReportContext) -> Option<Finding> {
     let limit = story.calibrated?.sequential_read;
     let timeline = Timeline::of(story);
-    let streams = [IoStream::TempWrites, IoStream::IndexWrites];
+    let streams = [IoStream::TempWrites, IoStream::IndexWrites, IoStream::FileWrites];
     let (stream, rate) = streams
         .into_iter()
         .filter_map(|stream| Some((stream, timeline.rate_in_build(stream)?)))

@@ -20,7 +20,7 @@ pub(super) fn functions(story: &Story<'_>) -> Vec<IoFunction> {
 
 pub(super) fn files(story: &Story<'_>) -> Vec<IoFile> {
     let row = |file: &FileEvidence| IoFile {
-        tablespace: file.purpose.name().to_string(),
+        tablespace: file.role.name().to_string(),
         path: file.path.display().to_string(),
         reads: tally(file.reads),
         writes: tally(file.writes),

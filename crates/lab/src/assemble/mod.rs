@@ -113,7 +113,10 @@ fn checks(story: &Story<'_>) -> Vec<Check> {
             lines.iter().map(check).collect()
         }
         Err(error) => vec![Check {
-            name: format!("table {} and its indexes", story.table),
+            name: match story.measured.outcome.index {
+                Some(_) => format!("table {} and its indexes", story.table),
+                None => "the sorted file".to_string(),
+            },
             passed: false,
             detail: error.to_string(),
             elapsed_ns: 0,

@@ -21,9 +21,21 @@ const READ_COST: &str = "probe of read cost";
 const INTERMEDIATE_MERGES: &str = "intermediate merges";
 const MERGE_AND_INDEX: &str = "merge and index";
 const JOIN: &str = "join";
+// Those of a sort of a file.
+const DIVISION: &str = "division of the merge";
+const MERGE_AND_WRITE: &str = "merge and write";
 /// All of them.
-const BUILD: [&str; 7] =
-    [SAMPLE, TABLE_SCAN, RUN_GENERATION, READ_COST, INTERMEDIATE_MERGES, MERGE_AND_INDEX, JOIN];
+const BUILD: [&str; 9] = [
+    SAMPLE,
+    TABLE_SCAN,
+    RUN_GENERATION,
+    READ_COST,
+    INTERMEDIATE_MERGES,
+    MERGE_AND_INDEX,
+    DIVISION,
+    MERGE_AND_WRITE,
+    JOIN,
+];
 /// The phase in which the device was calibrated.
 pub(super) const PROBE: &str = "device probe";
 /// The session that reads the sample and joins the parts.
@@ -117,7 +129,7 @@ pub(super) fn phases(story: &Story<'_>, timeline: &Timeline) -> Vec<Phase> {
     let moved = BuildBytes::of(story);
     let phase = |span: &PhaseSpan| Phase {
         name: span.name.to_string(),
-        operation: operation(span.name).to_string(),
+        operation: operation(story, span.name).to_string(),
         start_ns: span.begin.saturating_sub(timeline.zero).0,
         end_ns: span.end.saturating_sub(timeline.zero).0,
         rows: span.rows,
@@ -140,10 +152,11 @@ fn direction(name: &str) -> Option<IoDirection> {
 }
 
 /// What a phase is part of.
-fn operation(name: &str) -> &'static str {
+fn operation(story: &Story<'_>, name: &str) -> &'static str {
     match name {
         "load" => "load",
         PROBE => "calibration",
+        name if BUILD.contains(&name) && story.measured.outcome.index.is_none() => "file sort",
         name if BUILD.contains(&name) => "index build",
         _ => "verify",
     }
@@ -152,9 +165,9 @@ fn operation(name: &str) -> &'static str {
 /// The streams of a phase that is no part of the build.
 fn outside_the_build(name: &str) -> &'static [IoStream] {
     match name {
-        "load" => &[IoStream::DataWrites, IoStream::FileInit],
+        "load" => &[IoStream::DataWrites, IoStream::FileInit, IoStream::FileWrites],
         PROBE => &[IoStream::Probe],
-        _ => &[IoStream::TableReads, IoStream::IndexReads, IoStream::CacheReads],
+        _ => &[IoStream::TableReads, IoStream::IndexReads, IoStream::CacheReads, IoStream::FileReads],
     }
 }
 
@@ -167,6 +180,7 @@ struct BuildBytes {
     read_cost: u64,
     intermediate: u64,
     last_merge: u64,
+    division: u64,
     join: u64,
 }
 
@@ -178,8 +192,11 @@ impl BuildBytes {
         let by_coordinator = |stream: IoStream| {
             coordinators().map(|session| session.streams[stream as usize].bytes).sum::<u64>()
         };
-        let (sample, join) = (by_coordinator(IoStream::TableReads), by_coordinator(IoStream::IndexWrites));
-        let (written, read) = (total(IoStream::TempWrites), total(IoStream::TempReads));
+        let sample = by_coordinator(IoStream::TableReads);
+        let join = by_coordinator(IoStream::IndexWrites) + by_coordinator(IoStream::FileWrites);
+        let division = by_coordinator(IoStream::TempReads);
+        let results = total(IoStream::IndexWrites) + total(IoStream::FileWrites);
+        let (written, read) = (total(IoStream::TempWrites), total(IoStream::TempReads) - division);
         // Without intermediate merges all runs are first runs, and each is read once.
         let merged = story.measured.outcome.sort.servers.iter().any(|server| server.intermediate_merges > 0);
         let first_runs = if merged { first_run_bytes(story).min(written) } else { written };
@@ -187,10 +204,11 @@ impl BuildBytes {
         BuildBytes {
             sample,
             scan: total(IoStream::TableReads) - sample + total(IoStream::CacheReads),
-            first_runs,
+            first_runs: first_runs + total(IoStream::FileReads),
             read_cost: total(IoStream::Probe),
             intermediate: (written - first_runs) + (read - read_last),
-            last_merge: read_last + (total(IoStream::IndexWrites) - join),
+            last_merge: read_last + (results - join),
+            division,
             join,
         }
     }
@@ -202,7 +220,8 @@ impl BuildBytes {
             RUN_GENERATION => self.first_runs,
             READ_COST => self.read_cost,
             INTERMEDIATE_MERGES => self.intermediate,
-            MERGE_AND_INDEX => self.last_merge,
+            MERGE_AND_INDEX | MERGE_AND_WRITE => self.last_merge,
+            DIVISION => self.division,
             JOIN => self.join,
             _ => return None,
         })

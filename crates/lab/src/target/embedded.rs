@@ -25,6 +25,7 @@ use crate::study::Assignment;
 use crate::{LabError, Temporary, host, large_sort, settings, settle, sizing};
 use plumb_calibrate::Calibration;
 use plumb_engine::instance::{Cancel, InitialSizes};
+use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::{EngineError, Instance, Setting, Settings, drop as dropping};
 use plumb_events::{Event, Statistic, Unit, clock};
 use plumb_io::device::DeviceDescription;
@@ -192,7 +193,7 @@ impl<'a> Embedded<'a> {
         let cancel = self.cancel.clone();
         let mut files = Temporary::create(&places, name, settings, sizes, cancel, self.observer)?;
         large_sort::load(files.instance(), rows, seed, self.observer)?;
-        let calibrated = assemble::calibrate(files.instance())?;
+        let calibrated = assemble::calibrate(files.instance(), Purpose::Users)?;
         let home = files.close();
         Ok(Database { fixed, home, calibrated, _files: files })
     }

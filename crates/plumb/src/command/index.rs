@@ -55,7 +55,11 @@ pub fn run(arguments: &Index) -> Result<Outcome, Failure> {
     let mut shown = if arguments.report { text::render(&context) + "\n" } else { String::new() };
     shown.push_str(&summary::render(&context));
     bundle::show(&shown, arguments.bundle.as_deref(), &context)?;
-    output::print(&verdict(&measured.outcome.index.name, &arguments.table, &context))?;
+    output::print(&verdict(
+        measured.outcome.index.as_deref().unwrap_or_default(),
+        &arguments.table,
+        &context,
+    ))?;
     Ok(run::outcome(&context))
 }
 

@@ -2,6 +2,7 @@
 
 use super::super::Story;
 use super::{Finding, counted};
+use crate::measure::Role;
 use plumb_engine::Setting;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_events::Statistic;
@@ -59,7 +60,7 @@ pub(super) fn striping(story: &Story<'_>) -> Option<Finding> {
         .measured
         .files
         .iter()
-        .filter(|file| file.purpose == Purpose::Users)
+        .filter(|file| file.role == Role::Data(Purpose::Users))
         .map(|file| file.reads.1)
         .collect();
     let shown =

@@ -36,9 +36,17 @@ const SYNCHRONOUS_MAX: f64 = 1.01;
 const TOLERANCE: f64 = 1.02;
 
 /// The streams whose requests may overlap, with the waits for them.
-const STREAMS: [IoStream; 4] =
-    [IoStream::TableReads, IoStream::TempWrites, IoStream::TempReads, IoStream::IndexWrites];
-const WAITS: [Event; 5] = [
+const STREAMS: [IoStream; 6] = [
+    IoStream::TableReads,
+    IoStream::TempWrites,
+    IoStream::TempReads,
+    IoStream::IndexWrites,
+    IoStream::FileReads,
+    IoStream::FileWrites,
+];
+const WAITS: [Event; 7] = [
+    Event::ExternalTableRead,
+    Event::ExternalTableWrite,
     Event::DirectPathRead,
     Event::DirectPathReadTemp,
     Event::DirectPathWrite,

@@ -32,10 +32,9 @@ pub(super) fn open_flags(story: &Story<'_>) -> Option<Finding> {
     let files = &story.measured.files;
     let known: Vec<bool> = files.iter().filter_map(|file| Some(file.flags?.direct)).collect();
     let direct = known.iter().filter(|direct| **direct).count();
-    let evidence =
-        format!("/proc/self/fdinfo: O_DIRECT in the flags of {direct} of {} data files", files.len());
+    let evidence = format!("/proc/self/fdinfo: O_DIRECT in the flags of {direct} of {} files", files.len());
     if known.len() < files.len() {
-        return Some(Finding::not_checked("/proc/self/fdinfo does not tell the flags of the data files"));
+        return Some(Finding::not_checked("/proc/self/fdinfo does not tell the flags of the files"));
     }
     if asked_direct(story) && !is_direct(story) && direct == 0 {
         // A default that cannot be met here is replaced, and not silently.
