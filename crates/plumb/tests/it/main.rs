@@ -1,6 +1,7 @@
 //! Runs the built program as its users do, on small data in a directory of its own.
 //!
 //! - `large_sort`: the workload under many settings: verified, receipts held.
+//! - `record_sort`: files of records, the same.
 //! - `own_data`: load, index, check, drop of CSV files.
 //! - `calibrate`: short calibrations, what they leave behind and what they refuse.
 //! - `faults`: bad input, damage, two processes, no room, Ctrl-C.
@@ -11,4 +12,5 @@ mod faults;
 mod large_sort;
 mod own_data;
 mod program;
+mod record_sort;
 mod texts;
