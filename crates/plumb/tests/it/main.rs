@@ -1,6 +1,7 @@
 //! Runs the built program as its users do, on small data in a directory of its own.
 //!
 //! - `large_sort`: the workload under many settings: verified, receipts held.
+//! - `record_sort`: files of records, the same.
 //! - `own_data`: load, index, check, drop of CSV files.
 //! - `calibrate`: short calibrations, what they leave behind and what they refuse.
 //! - `study`: studies, their bundles, their end by force, treatments that do nothing.
@@ -14,5 +15,6 @@ mod faults;
 mod large_sort;
 mod own_data;
 mod program;
+mod record_sort;
 mod study;
 mod texts;

@@ -36,11 +36,11 @@ const LEAVE_NANOS: u64 = 30_000_000_000;
 
 /// Whether somebody asked the benchmark to end.
 #[derive(Debug, Clone)]
-pub(super) struct Stop(Arc<AtomicBool>);
+pub(in crate::bench) struct Stop(Arc<AtomicBool>);
 
 impl Stop {
     /// Set by Ctrl-C and by a request to terminate.
-    pub(super) fn on_signals() -> anyhow::Result<Stop> {
+    pub(in crate::bench) fn on_signals() -> anyhow::Result<Stop> {
         let flag = Arc::new(AtomicBool::new(false));
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
             signal_hook::flag::register(signal, Arc::clone(&flag))?;
@@ -48,11 +48,11 @@ impl Stop {
         Ok(Stop(flag))
     }
 
-    pub(super) fn requested(&self) -> bool {
+    pub(in crate::bench) fn requested(&self) -> bool {
         self.0.load(Relaxed)
     }
 
-    pub(super) fn check(&self) -> anyhow::Result<()> {
+    pub(in crate::bench) fn check(&self) -> anyhow::Result<()> {
         anyhow::ensure!(!self.requested(), "interrupted");
         Ok(())
     }

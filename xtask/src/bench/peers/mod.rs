@@ -35,6 +35,7 @@ mod peer;
 mod plumb;
 mod postgres;
 mod python;
+pub(super) mod records;
 mod rows_text;
 mod sqlite;
 mod table;
@@ -43,10 +44,11 @@ use super::SplitMix;
 use super::dataset::Keys;
 use super::machine::Machine;
 use anyhow::Context;
-use child::Stop;
+pub(super) use child::Stop;
 use clap::Args;
 use document::Findings;
 use peer::{Ground, KeyFacts, Peer};
+pub(super) use plumb::interruptible;
 use plumb_units::{Bytes, RowCount};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -214,10 +216,16 @@ fn rounds(
 }
 
 /// The directory of a comparison, removed when this is dropped.
-struct Room(PathBuf);
+pub(super) struct Room(PathBuf);
 
 impl Room {
-    fn create(path: &Path) -> anyhow::Result<Room> {
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Makes it.
+    pub(super) fn create(path: &Path) -> anyhow::Result<Room> {
         let path = path.canonicalize().with_context(|| format!("--path {}", path.display()))?;
         let room = path.join(format!("plumb-peers-{}", std::process::id()));
         fs::create_dir(&room).with_context(|| format!("creating {}", room.display()))?;

@@ -120,17 +120,17 @@ pub(super) struct Task {
 
 /// One run of a task.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Run {
+pub(in crate::bench) struct Run {
     /// From the command until the result is durable.
-    pub(super) seconds: f64,
+    pub(in crate::bench) seconds: f64,
     /// Of these, for the sync of a file that the peer itself would not sync.
-    pub(super) sync_seconds: f64,
+    pub(in crate::bench) sync_seconds: f64,
     /// CPU time of all its threads and processes: what a busy machine disturbs least.
-    pub(super) cpu_seconds: f64,
-    pub(super) memory_start: Bytes,
-    pub(super) memory_peak: Bytes,
-    pub(super) output: Bytes,
-    pub(super) note: String,
+    pub(in crate::bench) cpu_seconds: f64,
+    pub(in crate::bench) memory_start: Bytes,
+    pub(in crate::bench) memory_peak: Bytes,
+    pub(in crate::bench) output: Bytes,
+    pub(in crate::bench) note: String,
 }
 
 /// Writes back and drops the page cache of all files below a directory.

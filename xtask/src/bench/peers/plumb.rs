@@ -4,6 +4,7 @@
 //! of all servers together are the memory limit; scan, queue and write buffers
 //! come on top and are in the peak of resident memory, as is this program.
 
+use super::child::Stop;
 use super::peer::{Ground, Peer, Reach, Run, Task, drop_caches};
 use anyhow::Context;
 use plumb_engine::drop::drop_named;
@@ -46,7 +47,7 @@ impl Peer for Plumb {
         let home = home(ground);
         let settings = settings(ground, Bytes(64 * Bytes::M))?;
         let (keys, rows, seed) = (ground.keys, ground.rows, ground.seed);
-        interruptible(ground, |cancel| {
+        interruptible(&ground.stop, |cancel| {
             let instance = Instance::create(&Layout::in_one(home), settings, sizes, cancel)?;
             load(&instance, &keys.table().to_uppercase(), keys.source(rows, seed).as_ref())?;
             Ok(())
@@ -69,7 +70,7 @@ impl Peer for Plumb {
         let home = home(ground);
         drop_caches(&home)?;
         let settings = settings(ground, task.memory)?;
-        interruptible(ground, |cancel| {
+        interruptible(&ground.stop, |cancel| {
             let instance = Instance::open(&home, settings, cancel)?;
             let built = build(ground, &instance);
             // A build that failed has left no index.
@@ -127,8 +128,8 @@ fn settings(ground: &Ground, memory: Bytes) -> anyhow::Result<Settings> {
 }
 
 /// Does work in a thread of its own while this one looks for a request to stop.
-fn interruptible<T: Send>(
-    ground: &Ground,
+pub(in crate::bench) fn interruptible<T: Send>(
+    stop: &Stop,
     work: impl FnOnce(Cancel) -> anyhow::Result<T> + Send,
 ) -> anyhow::Result<T> {
     let cancel = Cancel::default();
@@ -136,7 +137,7 @@ fn interruptible<T: Send>(
     thread::scope(|scope| {
         let worker = scope.spawn(move || work(given));
         while !worker.is_finished() {
-            if ground.stop.requested() {
+            if stop.requested() {
                 cancel.request();
             }
             thread::sleep(Duration::from_millis(5));

@@ -121,7 +121,7 @@ impl Script {
 }
 
 /// Removes the results of a run, also those of one that failed half-way.
-fn remove(room: &Path, leftovers: &[&str]) {
+pub(super) fn remove(room: &Path, leftovers: &[&str]) {
     for name in leftovers {
         let path = room.join(name);
         let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
