@@ -10,6 +10,7 @@ mod peers;
 mod proof;
 mod sort_kernels;
 mod stages;
+mod studies;
 
 use clap::Subcommand;
 
@@ -32,6 +33,8 @@ pub enum Bench {
     SortKernels,
     /// CPU time of each stage of the index build, and the next bottleneck.
     Stages(stages::Options),
+    /// What the laboratory says of real studies whose truth is known: A/A, and an injected delay.
+    Studies(studies::Options),
 }
 
 impl Bench {
@@ -46,6 +49,7 @@ impl Bench {
             Bench::Proof(options) => proof::run(&options),
             Bench::SortKernels => sort_kernels::run(),
             Bench::Stages(options) => stages::run(&options),
+            Bench::Studies(options) => studies::run(&options),
         }
     }
 }
