@@ -19,7 +19,7 @@ use plumb_events::{Event, Recorder, Session, SessionKind};
 use plumb_io::device::{self, DeviceDescription, DirectIoSupport, IoUringSupport};
 use plumb_io::sim::MemoryDisk;
 use plumb_io::{DirectIo, Disk, IoError, Method, MethodKind};
-use plumb_units::{BlockCount, BlockSize, Bytes, FileId, Lsn};
+use plumb_units::{BlockCount, BlockSize, Bytes, FileId, Lsn, Nanos};
 use std::fs;
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -516,10 +516,11 @@ fn resolve_access<'a>(
     settings: &Settings,
     directories: impl Iterator<Item = &'a PathBuf>,
 ) -> Result<Access, EngineError> {
+    let delay = Nanos(settings.number(Setting::DebugRequestDelay));
     if settings.word(Setting::IoMethod) == "null" {
         return Ok(Access {
             disk: Disk::Memory(MemoryDisk::new()),
-            method: Method::start(MethodKind::Sync, 1)?,
+            method: Method::start(MethodKind::Sync, 1)?.delayed(delay),
             direct: DirectIo::Off,
             method_reason: "null: files are kept in memory, so the run costs what the engine costs"
                 .to_string(),
@@ -540,7 +541,7 @@ fn resolve_access<'a>(
     let (direct, direct_reason) = resolve_direct(settings, &described)?;
     let (kind, method_reason) = resolve_method(settings, &described)?;
     let queue_depth = settings.number(Setting::IoQueueDepth) as usize;
-    let method = Method::start(kind, queue_depth)?;
+    let method = Method::start(kind, queue_depth)?.delayed(delay);
     Ok(Access { disk: Disk::Kernel, method, direct, method_reason, direct_reason })
 }
 

@@ -3,10 +3,16 @@
 //! From a row follow parsing, `plumb list settings`, docs/settings.md and the
 //! report's parameter section. A value is checked when it is set; what several
 //! settings imply together is checked once, when the instance starts.
+//!
+//! Those of the group `debug` are for tests of the program itself: no list shows them, and a
+//! record has them only where they were set.
 
 use crate::EngineError;
 use plumb_units::{BlockSize, Bytes, parse_count, parse_size};
 use std::fmt::Write as _;
+
+/// The group of the settings that no list shows.
+const HIDDEN_GROUP: &str = "debug";
 
 /// How a setting's value is written, and which values it takes.
 #[derive(Debug, Clone, Copy)]
@@ -38,6 +44,14 @@ pub struct SettingRow {
     pub default: &'static str,
     /// One line of help.
     pub help: &'static str,
+}
+
+impl SettingRow {
+    /// Whether lists leave it out: it is for tests of the program itself.
+    #[must_use]
+    pub fn is_hidden(&self) -> bool {
+        self.group == HIDDEN_GROUP
+    }
 }
 
 macro_rules! settings {
@@ -85,6 +99,7 @@ settings! {
     SortWriteBufferSize sort_write_buffer_size "sort" Size(32 * K, 4 * M), "256K", "Size of each of them, a multiple of the block size.";
     SortReadFac sort_read_fac "sort" AutoOrCount(1, 100_000), "auto", "Cost of reading one block over the cost of each further block of the same request; auto measures it on this device.";
     ParallelDegree parallel_degree "parallel" AutoOrCount(1, 64), "auto", "Servers in each set; 1 is the serial path without a table queue; auto is the number of processors.";
+    DebugRequestDelay debug_request_delay "debug" Count(0, 1_000_000_000), "0", "Nanoseconds that a session sleeps before each request, on average, within the request's wait.";
 }
 
 /// Where a value came from, for messages and the report.
@@ -179,6 +194,14 @@ impl Settings {
         self.origin(setting).is_some()
     }
 
+    /// The settings that a record has: all that lists show, and hidden ones that were set.
+    pub fn recorded(&self) -> impl Iterator<Item = Setting> {
+        Setting::ALL
+            .iter()
+            .copied()
+            .filter(|setting| !setting.row().is_hidden() || self.is_explicit(*setting))
+    }
+
     /// Refuses values that contradict each other on every machine.
     ///
     /// # Errors
@@ -204,12 +227,12 @@ impl Settings {
         })
     }
 
-    /// Every setting with its value, one a line: what names a configuration.
+    /// Every setting of a record with its value, one a line: what names a configuration.
     #[must_use]
     pub fn canonical(&self) -> String {
         let mut text = String::new();
-        for setting in Setting::ALL {
-            let _ = writeln!(text, "{}={}", setting.row().name, self.word(*setting));
+        for setting in self.recorded() {
+            let _ = writeln!(text, "{}={}", setting.row().name, self.word(setting));
         }
         text
     }
@@ -303,6 +326,14 @@ mod tests {
             refused("sort_area_sise", "1M"),
             "--set: there is no setting sort_area_sise (did you mean sort_area_size?); `plumb list settings` shows them all"
         );
+    }
+
+    #[test]
+    fn a_hidden_setting_is_recorded_only_where_it_was_set() {
+        let mut settings = Settings::default();
+        assert!(!settings.canonical().contains("debug"));
+        settings.set("debug_request_delay", "7", "--set").expect("in range");
+        assert!(settings.canonical().ends_with("debug_request_delay=7\n"));
     }
 
     #[test]

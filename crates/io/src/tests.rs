@@ -99,6 +99,38 @@ fn works_here(kind: MethodKind) -> bool {
     works
 }
 
+/// Bounds from below: how much longer a sleep takes is up to the kernel.
+#[test]
+fn a_delay_is_in_the_waits_and_in_the_service_times_of_every_method() {
+    const DELAY: u64 = 200_000;
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    for kind in MethodKind::ALL.into_iter().filter(|kind| works_here(*kind)) {
+        let file = Arc::new(
+            Disk::Kernel
+                .open(&directory.path().join(kind.name()), Access::Create, DirectIo::Off)
+                .expect("a file"),
+        );
+        let method = Method::start(kind, 8).expect("a method").delayed(plumb_units::Nanos(DELAY));
+        let recorder = Recorder::new();
+        let session = recorder.session("test", SessionKind::Foreground);
+        let before = recorder.snapshot();
+        let (_arena, buffers) = Arena::buffers(BLOCK, 8).expect("an arena");
+        let mut channel = method.channel(&[]).expect("a channel");
+        for (block, buffer) in (0..8_u64).zip(buffers) {
+            let write = request(&file, Operation::Write, block * BLOCK as u64, buffer, block);
+            channel.submit(&session, write).expect("submitted");
+        }
+        while channel.outstanding() > 0 {
+            channel.wait(&session, Event::DirectPathWrite).expect("written");
+        }
+        let waited =
+            recorder.snapshot().since(&before).event(Event::DirectPathWrite, SessionKind::Foreground).time;
+        assert!(waited.0 >= 8 * DELAY, "{kind}: {waited}");
+        let (requests, _, service) = file.counters().writes();
+        assert!(requests == 8 && service >= 8 * DELAY, "{kind}: {service}");
+    }
+}
+
 #[test]
 fn every_method_reads_back_what_it_wrote() {
     let directory = tempfile::tempdir().expect("a temporary directory");

@@ -17,12 +17,12 @@ pub fn shown(settings: &Settings, setting: Setting) -> String {
     }
 }
 
-/// A hash over all settings: equal hashes are equal configurations. FNV-1a, 64 bits.
+/// A hash over the settings that a record has: equal hashes are equal configurations. FNV-1a, 64 bits.
 #[must_use]
 pub fn hash(settings: &Settings) -> String {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for setting in Setting::ALL {
-        let line = format!("{}={}\n", setting.row().name, shown(settings, *setting));
+    for setting in settings.recorded() {
+        let line = format!("{}={}\n", setting.row().name, shown(settings, setting));
         for byte in line.bytes() {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }

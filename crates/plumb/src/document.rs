@@ -15,11 +15,16 @@ pub fn render(page: Page) -> String {
     }
 }
 
+/// The settings that are for everybody.
+fn shown_settings() -> impl Iterator<Item = &'static Setting> {
+    Setting::ALL.iter().filter(|setting| !setting.row().is_hidden())
+}
+
 /// The settings in columns.
 #[must_use]
 pub fn settings_list() -> String {
     let head = ["NAME", "GROUP", "DEFAULT", "TAKES", "HELP"].map(String::from).to_vec();
-    let rows = Setting::ALL.iter().map(|setting| {
+    let rows = shown_settings().map(|setting| {
         let row = setting.row();
         let takes = describe(row.domain);
         [row.name, row.group, row.default, takes.as_str(), row.help].map(String::from).to_vec()
@@ -62,7 +67,7 @@ fn settings_page() -> String {
          This page is generated from the table in `crates/engine/src/settings.rs`.\n",
     );
     let mut group = "";
-    for setting in Setting::ALL {
+    for setting in shown_settings() {
         let row = setting.row();
         if row.group != group {
             group = row.group;

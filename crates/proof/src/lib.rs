@@ -34,6 +34,7 @@ pub mod multiple;
 pub mod noise;
 pub mod order;
 pub mod permutation;
+pub mod proportion;
 pub mod random;
 pub mod sequential;
 pub mod signed_rank;

@@ -11,6 +11,7 @@ mod proof;
 mod record_sort;
 mod sort_kernels;
 mod stages;
+mod studies;
 
 use clap::Subcommand;
 
@@ -35,6 +36,8 @@ pub enum Bench {
     SortKernels,
     /// CPU time of each stage of the index build, and the next bottleneck.
     Stages(stages::Options),
+    /// What the laboratory says of real studies whose truth is known: A/A, and an injected delay.
+    Studies(studies::Options),
 }
 
 impl Bench {
@@ -50,6 +53,7 @@ impl Bench {
             Bench::RecordSort(options) => record_sort::run(&options),
             Bench::SortKernels => sort_kernels::run(),
             Bench::Stages(options) => stages::run(&options),
+            Bench::Studies(options) => studies::run(&options),
         }
     }
 }

@@ -18,12 +18,14 @@
 //!   once, to submit and to wait.
 //! - C4 A sync that failed is an error, whatever it failed with: it is never repeated.
 
+mod delay;
 mod setup;
 mod sync;
 mod threads;
 mod uring;
 
 use crate::{Arena, DirectIo, File, IoBuffer, IoError};
+use delay::Delay;
 use plumb_events::{Event, IoStream, Session, Statistic, now};
 use plumb_units::Nanos;
 use rustix::io::Errno;
@@ -82,6 +84,8 @@ impl FromStr for MethodKind {
 pub struct Method {
     queue_depth: usize,
     carrier: Carrier,
+    /// Put before every request.
+    delay: Nanos,
 }
 
 /// What carries the requests.
@@ -111,7 +115,7 @@ impl Method {
                 Carrier::Ring(setup::best(entries).map_err(|error| uring::refused(RingSetup::Plain, &error))?)
             }
         };
-        Ok(Method { queue_depth, carrier })
+        Ok(Method { queue_depth, carrier, delay: Nanos(0) })
     }
 
     /// Starts io_uring with rings that are set up as asked for, and in no other way.
@@ -122,7 +126,14 @@ impl Method {
     pub fn start_ring(setup: RingSetup, queue_depth: usize) -> Result<Method, IoError> {
         assert!((1..=4096).contains(&queue_depth));
         RingChannel::open(setup, queue_depth, &[], &[])?;
-        Ok(Method { queue_depth, carrier: Carrier::Ring(setup) })
+        Ok(Method { queue_depth, carrier: Carrier::Ring(setup), delay: Nanos(0) })
+    }
+
+    /// The same with so much delay put before every request, on average: an effect of known size, which an
+    /// experiment has to find.
+    #[must_use]
+    pub fn delayed(self, delay: Nanos) -> Method {
+        Method { delay, ..self }
     }
 
     /// Which method this is.
@@ -173,7 +184,8 @@ impl Method {
                 Way::Ring(Box::new(RingChannel::open(*setup, self.queue_depth, arenas, files)?))
             }
         };
-        Ok(Channel { way, queue_depth: self.queue_depth, in_flight: 0, ready: VecDeque::new() })
+        let delay = Delay::of(self.delay);
+        Ok(Channel { way, delay, queue_depth: self.queue_depth, in_flight: 0, ready: VecDeque::new() })
     }
 }
 
@@ -293,6 +305,7 @@ enum Way {
 #[derive(Debug)]
 pub struct Channel {
     way: Way,
+    delay: Option<Delay>,
     queue_depth: usize,
     in_flight: usize,
     ready: VecDeque<Result<Completion, IoError>>,
@@ -326,6 +339,13 @@ impl Channel {
         // Files in memory have no descriptor that a pool or a ring would serve better.
         let in_memory = request.file.descriptor().is_none();
         let pending = Pending::new(request);
+        if let Some(delay) = &mut self.delay {
+            delay.pass();
+            // A request that is carried out at once is waited for from its begin.
+            if !in_memory && !matches!(self.way, Way::Sync) {
+                session.waited(pending.request.event, pending.begin, now());
+            }
+        }
         match &mut self.way {
             Way::Pool(pool) if !in_memory => {
                 session.count(Statistic::PoolRequests, 1);

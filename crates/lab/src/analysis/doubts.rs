@@ -66,6 +66,10 @@ fn contradicted(seen: &Seen<'_>, arms: &[usize]) -> Vec<String> {
 fn without_effect(seen: &Seen<'_>, arms: &[usize], change: Change) -> Option<String> {
     let factor = &seen.contents.plan.study.factors[change.factor];
     let settings = factor.differing(change.from, change.to);
+    // Levels that set the same are compared to see the noise: there is nothing to be shown.
+    if settings.is_empty() {
+        return None;
+    }
     let records = seen.records(arms);
     let receipts = || {
         let all = records.iter().flat_map(|(_, record)| &record.receipts);

@@ -8,13 +8,14 @@ use plumb_events::{Event, IoStream, SessionKind, Statistic};
 use plumb_io::DirectIo;
 use plumb_report::ReportContext;
 use plumb_report::context::Finding;
-use plumb_units::{Bytes, Rate, RowCount};
+use plumb_units::{Bytes, Nanos, Rate, RowCount};
 
 /// A rule; `None` when it sees nothing.
 type Rule = fn(&Story<'_>, &ReportContext) -> Option<Finding>;
 
 /// The rules; what casts doubt on the run comes first.
 const RULES: &[Rule] = &[
+    delayed,
     files_grew,
     not_direct,
     cache_below,
@@ -43,6 +44,19 @@ fn finding(
 
 fn percent(part: u64, whole: u64) -> f64 {
     part as f64 * 100.0 / whole.max(1) as f64
+}
+
+/// A run whose requests were held back says nothing of a device, and must not pass for one.
+fn delayed(story: &Story<'_>, _: &ReportContext) -> Option<Finding> {
+    let each = story.instance.settings.number(Setting::DebugRequestDelay);
+    if each == 0 {
+        return None;
+    }
+    finding(
+        "A delay was injected into every request: the times are not the engine's",
+        format!("debug_request_delay: {} before each, on average", Nanos(each)),
+        "it is for tests of the laboratory; leave it out to measure",
+    )
 }
 
 fn files_grew(story: &Story<'_>, _: &ReportContext) -> Option<Finding> {

@@ -1,4 +1,4 @@
-//! Every setting as the run had it.
+//! The settings as the run had them.
 
 use super::Story;
 use crate::settings;
@@ -7,12 +7,12 @@ use plumb_report::context;
 
 pub(super) fn settings(story: &Story<'_>) -> Vec<context::Setting> {
     let set = &story.instance.settings;
-    let row = |setting: &Setting| context::Setting {
+    let row = |setting: Setting| context::Setting {
         name: setting.row().name.to_string(),
-        value: settings::shown(set, *setting),
-        is_default: !set.is_explicit(*setting),
-        source: set.origin(*setting).unwrap_or_default().to_string(),
+        value: settings::shown(set, setting),
+        is_default: !set.is_explicit(setting),
+        source: set.origin(setting).unwrap_or_default().to_string(),
         description: setting.row().help.to_string(),
     };
-    Setting::ALL.iter().map(row).collect()
+    set.recorded().map(row).collect()
 }

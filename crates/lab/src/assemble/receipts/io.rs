@@ -7,7 +7,7 @@ use plumb_engine::Setting;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_events::{Event, IoStream, SessionTotals, Statistic};
 use plumb_io::{DirectIo, MethodKind};
-use plumb_units::{Bytes, RowCount};
+use plumb_units::{Bytes, Nanos, RowCount};
 
 /// Below this the program's own files are too large a part of what the kernel counts.
 const BYTES_TO_JUDGE: u64 = 16 * Bytes::M;
@@ -242,4 +242,31 @@ pub(super) fn serial_direct_read(story: &Story<'_>) -> Option<Finding> {
         "true" => Finding::that(direct >= blocks * block && scattered == 0, evidence),
         _ => Finding::that(direct == 0 && logical >= blocks, evidence),
     })
+}
+
+/// The service time of all requests has the delay of each.
+pub(super) fn request_delay(story: &Story<'_>) -> Option<Finding> {
+    let settings = &story.instance.settings;
+    let each = settings.number(Setting::DebugRequestDelay);
+    if !settings.is_explicit(Setting::DebugRequestDelay) {
+        return None;
+    }
+    if each == 0 {
+        return Some(Finding::not_checked("nothing was put before a request"));
+    }
+    let transfers = || story.measured.files.iter().flat_map(|file| [file.reads, file.writes]);
+    let requests: u64 = transfers().map(|(requests, _, _)| requests).sum();
+    let service: u64 = transfers().map(|(_, _, nanos)| nanos).sum();
+    if requests == 0 {
+        return Some(Finding::not_checked("no request was made"));
+    }
+    let delay = requests.saturating_mul(each);
+    let evidence = format!(
+        "{} to the files took {} in all, and {} before each are {}",
+        counted(requests, "request"),
+        Nanos(service),
+        Nanos(each),
+        Nanos(delay)
+    );
+    Some(Finding::that(service >= delay, evidence))
 }

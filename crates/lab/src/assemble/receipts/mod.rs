@@ -77,6 +77,7 @@ const RULES: &[(Setting, Rule)] = &[
     (Setting::SortWriteBufferSize, sort::write_buffer_size),
     (Setting::SortReadFac, sort::read_fac),
     (Setting::ParallelDegree, sort::degree),
+    (Setting::DebugRequestDelay, io::request_delay),
 ];
 
 /// All receipts.

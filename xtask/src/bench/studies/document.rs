@@ -1,0 +1,55 @@
+//! The part of docs/proof.md that this bench writes: what it printed, where and how.
+
+use super::Options;
+use super::delayed::Delayed;
+use super::same::Same;
+use crate::bench::machine::{Machine, date};
+use plumb_events::clock::wall;
+use plumb_units::RowCount;
+
+/// Lines that the part lies between; they do not show where Markdown is rendered.
+const BEGIN: &str = "<!-- studies on the real engine -->\n";
+const END: &str = "<!-- end of studies on the real engine -->\n";
+
+/// The part, without its marks.
+pub(super) fn part(options: &Options, machine: &Machine, same: &Same, delayed: &Delayed) -> String {
+    format!(
+        "## On the real engine\n\n\
+         Made on {} by `{}`, and not edited: repeat it.\n\n{}\n\
+         A/A studies of two arms that set the same, {} rows, the reference twice in each block. Whatever they prove is\n\
+         false. The last column is what the exact test would give, whose p takes few values at so few blocks; intervals are\n\
+         those of Clopper and Pearson (1934).\n\n```text\n{}```\n\n\
+         A delay put before every request of one arm (`debug_request_delay`, a setting that no list shows and that a\n\
+         record names among its findings), of a size that a pilot study of 12 blocks found to make the run 5% longer.\n\n\
+         ```text\n{}```\n",
+        date(wall().as_secs()),
+        options.command(),
+        machine.show(),
+        RowCount(options.rows),
+        same.show(),
+        delayed.show()
+    )
+}
+
+/// The document with the part in the place of the one it has, or at its end.
+pub(super) fn replaced(present: &str, part: &str) -> String {
+    let (before, after) = match present.split_once(BEGIN) {
+        Some((before, rest)) => (before, rest.split_once(END).map_or("", |(_, after)| after)),
+        None => (present, ""),
+    };
+    let gap = if before.is_empty() || before.ends_with("\n\n") { "" } else { "\n" };
+    format!("{before}{gap}{BEGIN}{part}{END}{after}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_part_takes_the_place_of_the_one_before_it() {
+        let first = replaced("# Proof\n", "one\n");
+        assert_eq!(first, format!("# Proof\n\n{BEGIN}one\n{END}"));
+        let more = first + "\nafter\n";
+        assert_eq!(replaced(&more, "two\n"), format!("# Proof\n\n{BEGIN}two\n{END}\nafter\n"));
+    }
+}

@@ -1,0 +1,109 @@
+//! One study after another through `plumb_lab`, with the program that is built beside this one.
+
+use anyhow::Context;
+use plumb_engine::instance::Cancel;
+use plumb_lab::bundle::{Bundle, Stop};
+use plumb_lab::plan::{Plan, PlanOptions, Until};
+use plumb_lab::target::Target;
+use plumb_lab::target::embedded::{ENGINE, Embedded};
+use plumb_lab::{Observer, Stage, execution, report, study};
+use plumb_report::study::StudyContext;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use std::fs;
+use std::io::{IsTerminal, Write, stderr};
+use std::path::{Path, PathBuf};
+
+/// Where studies are made, one after another.
+pub(super) struct Laboratory {
+    program: PathBuf,
+    room: Room,
+    cancel: Cancel,
+}
+
+impl Laboratory {
+    /// Makes room under a path.
+    ///
+    /// # Errors
+    /// When the program has not been built, or no directory can be made there.
+    pub(super) fn open(path: &Path) -> anyhow::Result<Laboratory> {
+        let program = std::env::current_exe()?.with_file_name("plumb");
+        anyhow::ensure!(
+            program.is_file(),
+            "{}: there is no such program, and the studies' runs are its; build it first: cargo build --release",
+            program.display()
+        );
+        let cancel = Cancel::default();
+        let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
+        let stop = cancel.clone();
+        std::thread::spawn(move || signals.forever().for_each(|_| stop.request()));
+        Ok(Laboratory { program, room: Room::create(path)?, cancel })
+    }
+
+    /// Makes a study to its end and judges it; its bundle is removed.
+    ///
+    /// # Errors
+    /// When it is not well formed, cannot be made, or was interrupted.
+    pub(super) fn study(&self, text: &str, seed: u64, label: &str) -> anyhow::Result<StudyContext> {
+        let study = study::parse("study", text, &ENGINE)?;
+        let plan = Plan::new(study, PlanOptions::default(), Until::Blocks, seed)?;
+        let progress = Progress { label, terminal: stderr().is_terminal() };
+        let (cancel, command) = (self.cancel.clone(), "cargo xtask bench studies".to_string());
+        let program = self.program.clone();
+        let mut target = Embedded::new(&self.room.0, program, command, None, cancel, &progress)?;
+        let mut environment = target.environment()?;
+        environment.settings = plan.setting_facts(&ENGINE);
+        let directory = self.room.0.join("bundle");
+        let mut bundle = Bundle::create(&directory, &plan, environment)?;
+        let stop = execution::execute(&mut bundle, &mut target, None, &self.cancel, &progress)?;
+        anyhow::ensure!(stop != Stop::Interrupted, "interrupted: nothing remains");
+        let context = report::publish(&mut bundle)?;
+        drop(bundle);
+        fs::remove_dir_all(&directory).with_context(|| format!("removing {}", directory.display()))?;
+        anyhow::ensure!(
+            stop == Stop::Planned,
+            "{label} ended early: {}",
+            context.design.blocks_marked.first().map_or("no reason is known", |block| block.reason.as_str())
+        );
+        Ok(context)
+    }
+}
+
+/// One line on a terminal that says how far the studies are.
+struct Progress<'a> {
+    label: &'a str,
+    terminal: bool,
+}
+
+impl Observer for Progress<'_> {
+    fn stage(&self, stage: &Stage<'_>) {
+        if let (true, Stage::Study { done, runs, .. }) = (self.terminal, stage) {
+            let end = if done + 1 == *runs { "\r\x1b[K" } else { "" };
+            // A line that cannot be shown is not missed.
+            let _ = write!(stderr(), "\r{}: run {} of {runs}  {end}", self.label, done + 1);
+        }
+    }
+
+    fn begins(&self) {}
+
+    fn made(&self, _: &Path) {}
+}
+
+/// The directory of databases and bundles, removed when this is dropped.
+struct Room(PathBuf);
+
+impl Room {
+    fn create(path: &Path) -> anyhow::Result<Room> {
+        let path = path.canonicalize().with_context(|| format!("--path {}", path.display()))?;
+        let room = path.join(format!("plumb-studies-{}", std::process::id()));
+        fs::create_dir(&room).with_context(|| format!("creating {}", room.display()))?;
+        Ok(Room(room))
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(&self.0) {
+            eprintln!("{} is left behind: {error}", self.0.display());
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Studies on the real engine: what the laboratory says where the truth is known.
+//!
+//! What it does: `bench proof` feeds the inference with synthetic figures; this one has the
+//! laboratory make real studies, end to end, of which the answer is known beforehand. Many compare
+//! an arm with itself (A/A): whatever they prove is false. One slows every request of one arm
+//! by a known delay: that has to be found.
+//!
+//! How: a study is a text, as a user's would be; `plumb_lab` plans, runs, keeps and judges it, each
+//! run a process of the program that is beside this one. The delay is `debug_request_delay`, sized by a
+//! pilot study so that the elapsed time grows by 5%, and the number of blocks by the pilot's noise.
+//!
+//! Why small tables: forty studies have a thousand runs. A run of 100K rows lasts some ten milliseconds, so
+//! that the noise is larger than that of a long run, and the tests are no easier for it.
+//!
+//! Limits: the two comparisons of an A/A study share the reference's first run, so that they are not independent
+//! of each other; each alone is. Forty studies tell 5% from 20%, and not from 3%: the interval says so.
+
+mod delayed;
+mod document;
+mod laboratory;
+mod same;
+
+use super::machine::Machine;
+use anyhow::Context;
+use clap::Args;
+use laboratory::Laboratory;
+use plumb_units::RowCount;
+use std::fs;
+use std::path::PathBuf;
+
+/// How many studies, of what size, and where.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// A/A studies.
+    #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    studies: u16,
+    /// Blocks of each; six are the fewest that can prove anything.
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(2..=100))]
+    blocks: u16,
+    /// Rows of the table.
+    #[arg(long, default_value = "100K", value_parser = plumb_units::parse_count)]
+    rows: u64,
+    /// Where databases and bundles go, removed in the end.
+    #[arg(long, default_value = ".")]
+    path: PathBuf,
+    /// Seed of the orders.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Also writes the results there, in a part of its own.
+    #[arg(long)]
+    document: Option<PathBuf>,
+}
+
+pub(super) fn run(options: &Options) -> anyhow::Result<()> {
+    let laboratory = Laboratory::open(&options.path)?;
+    let machine = Machine::describe(&options.path);
+    println!("{}", machine.show());
+    let same = same::run(options, &laboratory)?;
+    println!("{}", same.show());
+    let delayed = delayed::run(options, &laboratory)?;
+    println!("{}", delayed.show());
+    if let Some(path) = &options.document {
+        let present = fs::read_to_string(path).unwrap_or_default();
+        let part = document::part(options, &machine, &same, &delayed);
+        fs::write(path, document::replaced(&present, &part))
+            .with_context(|| format!("writing {}", path.display()))?;
+    }
+    Ok(())
+}
+
+impl Options {
+    /// As it could be typed again.
+    fn command(&self) -> String {
+        format!(
+            "cargo xtask bench studies --studies {} --blocks {} --rows {} --seed {}",
+            self.studies,
+            self.blocks,
+            RowCount(self.rows),
+            self.seed
+        )
+    }
+}
