@@ -72,7 +72,7 @@ struct Execution<'a> {
     observer: &'a dyn Observer,
     budget: Option<Nanos>,
     begin: Nanos,
-    /// How long the blocks took that ran whole in this session.
+    /// How long the blocks took that ran whole since the program started.
     blocks_timed: Vec<Nanos>,
 }
 
