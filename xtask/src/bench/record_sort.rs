@@ -11,8 +11,7 @@
 //!
 //! CPU of a stage is that of the sessions that did it, from their own clocks.
 
-use super::peers::records::DuckRecords;
-use super::peers::{Room, Stop, interruptible};
+use super::peers::{DuckRecords, Room, Stop, interruptible};
 use super::{SplitMix, Spread};
 use anyhow::Context;
 use clap::Args;

@@ -29,10 +29,16 @@
 //! sorted then lies in the caches, and reading never waits long for sorting. A
 //! longer load makes fewer and longer runs, and is used when memory is short.
 //!
-//! Cost on paper, a record of 100 bytes: 400 bytes through the device, two of these
-//! reads; 10 ns to take its key, 30 to sort it, 30 to move it and 5 for checksums
-//! into the run, 50 to merge and move it. With 1.5 GB/s that is 270 ns of device
-//! beside 65 ns of each of two processors: the device decides.
+//! Cost on paper, a record of 100 bytes: 400 bytes through the device; 10 ns to take
+//! its key, 30 to sort it, 30 to move it and 5 for checksums into the run, 50 to merge
+//! and move it. Measured, 10 GiB in 512 MiB, 345 runs: 83 ns of CPU for the run, 89
+//! for merge and output, on two processors 86 ns of the 160 to 210 that a record
+//! takes; the rest is waiting for the device, for writes above all.
+//!
+//! What else was measured: with 4 write buffers of 256K in place of 16 of 512K a
+//! server waits six times as long for its runs, because a load leaves the processor
+//! faster than a device takes it. An output whose space was not taken beforehand is
+//! no faster and says too late that the disk is full.
 //!
 //! Limits: keys of up to 11 bytes. A file that would fit in memory is written as
 //! runs all the same. Disk space besides the input: the runs, with their block

@@ -153,10 +153,10 @@ mod tests {
             proptest::collection::vec(proptest::array::uniform16(0u8..4), 0..30), 1..20,
         )) {
             let mut sources = sources;
-            sources.iter_mut().for_each(|source| source.sort_by_key(|record| Small::key(record)));
+            sources.iter_mut().for_each(|source| source.sort_by_key(Small::key));
             let mut expected = sources.concat();
             // Stable: of equal keys the first source's come first.
-            expected.sort_by_key(|record| Small::key(record));
+            expected.sort_by_key(Small::key);
             let bytes: Vec<Vec<u8>> = sources.iter().map(|source| source.concat()).collect();
             let mut rest: Vec<&[u8]> = bytes.iter().map(Vec::as_slice).collect();
             let mut merger = RecordMerger::<16, 3>::new(&mut rest);
