@@ -22,8 +22,9 @@
 //!
 //! Why not by the table queue, as an index is built: it moves every record from a
 //! scan server's buffer to a sort server's once more. For 16 bytes that is cheap;
-//! for 100 it costs about as much as sorting them. Here a record is moved twice in
-//! all: from its read buffer into a run, and from a run into the output.
+//! for 100 it costs about as much as sorting them. Here a record is moved three
+//! times: from its read buffer into a run, from there into the merge's place for its
+//! source, and into the output.
 //!
 //! Loads are as small as one merge of all runs with large requests allows: what is
 //! sorted then lies in the caches, and reading never waits long for sorting. A
@@ -35,9 +36,9 @@
 //! for merge and output, on two processors 86 ns of the 160 to 210 that a record
 //! takes; the rest is waiting for the device, for writes above all.
 //!
-//! What else was measured: with 4 write buffers of 256K in place of 16 of 512K a
-//! server waits six times as long for its runs, because a load leaves the processor
-//! faster than a device takes it. An output whose space was not taken beforehand is
+//! What else was measured: with 4 write buffers of 256K and 32 requests in flight, in
+//! place of 16 of 512K and 128, a server waits five times as long for its runs,
+//! because a load leaves the processor faster than a device takes it. An output whose space was not taken beforehand is
 //! no faster and says too late that the disk is full.
 //!
 //! Limits: keys of up to 11 bytes. A file that would fit in memory is written as
