@@ -195,7 +195,7 @@ impl DigitCode {
         if !(1..=7).contains(&whole) || count > whole || count == 0 {
             return decode_zero_or_negative(word, length);
         }
-        let present = !(u64::MAX >> ((8 * length as u32) & 63)) | (u64::MAX * u64::from(length == 8));
+        let present = first_bytes(length as u32);
         let digits = (word & present).wrapping_sub(EACH & present) << 8;
         Some(DigitCode(squeeze(digits >> (64 - 8 * whole)) as i64))
     }
