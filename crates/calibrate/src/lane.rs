@@ -15,6 +15,11 @@
 //! the next. Completions that arrived together get times some microseconds apart,
 //! the time it takes to handle those before them, as in any tool with one thread.
 //!
+//! Requests are handed to the kernel four at a time. All that came together in one
+//! system call costs the least CPU time, but then the first of them waits for the
+//! last, and the device for both: at 32 outstanding that was 5% of the reads a
+//! second. One by one costs 10% to 25% more CPU time and is no faster than four.
+//!
 //! Places are drawn 65,536 at a time and used again in the same order when they run
 //! out; each repeat of a point draws others. Each 4 KiB of a write carries a number
 //! of its own, so that no device can store two of them as one.
@@ -33,6 +38,8 @@ use std::sync::Arc;
 
 /// Places drawn beforehand: 256 KiB of them, and a file of 512 MiB in blocks of 8K.
 const PLACES: usize = 1 << 16;
+/// Requests that are handed to the kernel in one system call, at most.
+const TOGETHER: usize = 4;
 /// What carries a number of its own.
 const STAMPED_BYTES: usize = 4096;
 /// How often somebody may ask to stop.
@@ -122,6 +129,7 @@ pub(crate) struct Lane<'a> {
     idle: Vec<(usize, IoBuffer)>,
     places: Vec<Places>,
     slots: Vec<Slot>,
+    unsent: usize,
     stamp: u64,
     result: LaneResult,
 }
@@ -159,6 +167,7 @@ impl<'a> Lane<'a> {
             channel: method.channel_to(files, &registered)?,
             places: parts.iter().map(|part| Places::draw(part, &mut random)).collect(),
             slots: Vec::with_capacity(idle.len()),
+            unsent: 0,
             stamp: random.word(),
             result: LaneResult {
                 loads: vec![LoadMeasurement::default(); loads],
@@ -241,7 +250,14 @@ impl<'a> Lane<'a> {
             stream,
             tag: slot as u64,
         };
-        Ok(self.channel.submit(self.session, request)?)
+        self.channel.submit(self.session, request)?;
+        self.unsent += 1;
+        // Fewer than that are all waited for together: the wait hands them over.
+        if self.unsent >= TOGETHER && self.slots.len() > TOGETHER {
+            self.channel.flush(self.session)?;
+            self.unsent = 0;
+        }
+        Ok(())
     }
 }
 

@@ -88,6 +88,15 @@ pub enum EngineError {
         /// The file.
         path: PathBuf,
     },
+    /// A file of that name is being made, or was when its maker was killed.
+    #[error(
+        "{} is the output of a sort that is under way, or was killed: wait for its end, or remove it",
+        path.display()
+    )]
+    Unfinished {
+        /// The file.
+        path: PathBuf,
+    },
     /// A file is not one of records of one length.
     #[error("{} cannot be read as records: {why}", path.display())]
     RecordFile {

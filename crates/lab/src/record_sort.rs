@@ -16,7 +16,7 @@ use plumb_engine::file_sort::create::create;
 use plumb_engine::file_sort::validate::{RecordSummary, validate};
 use plumb_engine::instance::{Cancel, InitialSizes};
 use plumb_engine::storage::tablespace::Purpose;
-use plumb_engine::{EngineError, Instance};
+use plumb_engine::{EngineError, Instance, Setting, Settings};
 use plumb_events::clock;
 use plumb_report::ReportContext;
 use plumb_units::{Bytes, Nanos, RowCount};
@@ -29,6 +29,28 @@ pub const NAME: &str = "record-sort";
 /// Bytes of a record.
 pub const BYTES: u64 = RECORD_BYTES as u64;
 
+/// Write buffers that take in a load at once: with few of them a server that has
+/// sorted its load stands until the device has taken most of it.
+const WRITE_BUFFERS_MAX: u64 = 16;
+/// Bytes of each.
+const WRITE_BUFFER_BYTES: u64 = 512 * Bytes::K;
+
+/// Sets what suits records where nobody asked for another value: as many large write
+/// buffers as the tenth of the sort area holds that they may take.
+///
+/// # Errors
+/// Never, as long as the values are in the settings' ranges.
+pub fn suit(settings: &mut Settings) -> Result<(), EngineError> {
+    let asked = [Setting::SortWriteBuffers, Setting::SortWriteBufferSize];
+    let room = settings.number(Setting::SortAreaSize) / 10 / WRITE_BUFFER_BYTES;
+    let count = room.min(WRITE_BUFFERS_MAX);
+    if count <= settings.number(asked[0]) || asked.iter().any(|setting| settings.is_explicit(*setting)) {
+        return Ok(());
+    }
+    settings.set("sort_write_buffers", &count.to_string(), NAME)?;
+    settings.set("sort_write_buffer_size", &Bytes(WRITE_BUFFER_BYTES).as_setting(), NAME)
+}
+
 /// Runs the workload from nothing to the context of its report. All files are
 /// removed with the guard. The records have no seed: they are gensort's first.
 ///
@@ -39,7 +61,8 @@ pub fn run(
     cancel: Cancel,
     observer: &dyn Observer,
 ) -> Result<(ReportContext, Temporary), LabError> {
-    let Request { rows, settings, places, devices, command_line, .. } = request;
+    let Request { rows, mut settings, places, devices, command_line, .. } = request;
+    suit(&mut settings)?;
     let sizes = sizing::of_records(rows, BYTES, &settings);
     let file = Bytes(rows.saturating_mul(BYTES));
     let beside = InitialSizes { users: file, temp: Bytes(0), indx: file };
@@ -129,4 +152,27 @@ fn verify(instance: &Instance, spec: &FileSortSpec) -> Result<Vec<CheckLine>, En
             Nanos(0),
         ),
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn suited(set: &[(&str, &str)]) -> (u64, u64) {
+        let mut settings = Settings::default();
+        for (name, value) in set {
+            settings.set(name, value, "test").expect("a setting");
+        }
+        suit(&mut settings).expect("in range");
+        (settings.number(Setting::SortWriteBuffers), settings.number(Setting::SortWriteBufferSize))
+    }
+
+    #[test]
+    fn write_buffers_follow_the_area_and_what_was_asked_for_stays() {
+        let (large, usual) = (512 * Bytes::K, (4, 256 * Bytes::K));
+        assert_eq!(suited(&[("sort_area_size", "244M")]), (16, large));
+        assert_eq!(suited(&[("sort_area_size", "32M")]), (6, large));
+        assert_eq!(suited(&[("sort_area_size", "16M")]), usual);
+        assert_eq!(suited(&[("sort_area_size", "244M"), ("sort_write_buffers", "4")]), usual);
+    }
 }

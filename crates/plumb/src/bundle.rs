@@ -13,7 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The record's file.
-const RECORD: &str = "record.json";
+pub const RECORD: &str = "record.json";
 
 /// Where a workload's bundle goes when nobody says.
 #[must_use]
@@ -95,16 +95,23 @@ pub fn write_reports(directory: &Path, context: &ReportContext) -> Result<Vec<Pa
 /// When there is none, or it cannot be understood.
 pub fn read(bundle: &Path) -> Result<(PathBuf, ReportContext), Failure> {
     let record = if bundle.is_dir() { bundle.join(RECORD) } else { bundle.to_path_buf() };
-    let text = fs::read_to_string(&record).map_err(|error| {
-        Failure::run(format!(
-            "cannot read {}: {error}; name a bundle's directory or its {RECORD}",
-            record.display()
-        ))
-    })?;
-    let context = ReportContext::from_json(&text)
+    let context = ReportContext::from_json(&read_file(&record)?)
         .map_err(|error| Failure::run(format!("{}: {error}", record.display())))?;
     let directory = record.parent().map_or_else(PathBuf::new, Path::to_path_buf);
     Ok((directory, context))
+}
+
+/// The text of a file of a bundle.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn read_file(file: &Path) -> Result<String, Failure> {
+    fs::read_to_string(file).map_err(|error| {
+        Failure::run(format!(
+            "cannot read {}: {error}; name a bundle's directory or its {RECORD}",
+            file.display()
+        ))
+    })
 }
 
 fn write_file(directory: &Path, name: &str, text: &str) -> Result<PathBuf, Failure> {

@@ -55,8 +55,6 @@ pub struct Options {
 const OVERHEAD: u64 = 24 * Bytes::M;
 /// Servers.
 const DEGREE: u64 = 2;
-/// Enough write buffers that a load leaves the processor at once.
-const WRITES: [(&str, &str); 2] = [("sort_write_buffers", "16"), ("sort_write_buffer_size", "512K")];
 
 /// A sort of ours.
 struct Round {
@@ -88,13 +86,11 @@ fn settings(options: &Options) -> anyhow::Result<Settings> {
     settings.set("sort_area_size", &Bytes(area.max(Bytes::K)).as_setting(), "--memory")?;
     settings.set("parallel_degree", &DEGREE.to_string(), "--memory")?;
     settings.set("db_cache_size", "1M", "--memory")?;
-    for (name, value) in WRITES {
-        settings.set(name, value, "bench")?;
-    }
     for set in &options.set {
         let (name, value) = set.split_once('=').context("--set takes name=value")?;
         settings.set(name, value, "--set")?;
     }
+    plumb_lab::record_sort::suit(&mut settings)?;
     Ok(settings)
 }
 

@@ -36,15 +36,19 @@ impl<'i> OutputFile<'i> {
         bytes: u64,
     ) -> Result<OutputFile<'i>, EngineError> {
         let disk = &instance.access.disk;
-        let taken = session.wait(Event::DiskFileOperations, || {
-            disk.open(path, plumb_io::Access::Read, plumb_io::DirectIo::Off)
-        });
-        if taken.is_ok() {
+        let taken = |path: &Path| {
+            let open = || disk.open(path, plumb_io::Access::Read, plumb_io::DirectIo::Off);
+            session.wait(Event::DiskFileOperations, open).is_ok()
+        };
+        if taken(path) {
             return Err(EngineError::FileExists { path: path.to_path_buf() });
         }
         let mut name = path.as_os_str().to_owned();
         name.push(".unfinished");
         let unfinished = PathBuf::from(name);
+        if taken(&unfinished) {
+            return Err(EngineError::Unfinished { path: unfinished });
+        }
         let open = || disk.open(&unfinished, plumb_io::Access::Create, instance.access.direct);
         let file = Arc::new(session.wait(Event::DiskFileOperations, open)?);
         let output =

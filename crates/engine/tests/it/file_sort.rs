@@ -347,6 +347,13 @@ fn an_error_says_what_was_found_and_what_to_do() {
     fs::write(&spec.input, vec![7; 1_000]).expect("a small file");
     let taken = FileSortSpec { output: spec.input.clone(), ..spec.clone() };
     refused(&enough, &taken, "DIR/in.dat exists already: choose another name, or remove it first");
+    let left = home.path().join("out.dat.unfinished");
+    assert_eq!(spec.output.with_extension("dat.unfinished"), left);
+    fs::write(&left, "left by one that was killed").expect("a small file");
+    let error = sort_file::<RECORD_BYTES, KEY_BYTES>(&enough, &spec).expect_err("refused").to_string();
+    let expected = "is the output of a sort that is under way, or was killed: wait for its end, or remove it";
+    assert_eq!(error, format!("{} {expected}", left.display()));
+    fs::remove_file(&left).expect("not removed by the one that was refused");
     sort_file::<RECORD_BYTES, KEY_BYTES>(&enough, &spec).expect("240K are enough");
 }
 

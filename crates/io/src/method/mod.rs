@@ -185,7 +185,7 @@ impl Method {
             }
         };
         let delay = Delay::of(self.delay);
-        Ok(Channel { way, delay, queue_depth: self.queue_depth, in_flight: 0, ready: VecDeque::new() })
+        Ok(Channel { way, delay, queue_depth: self.queue_depth, in_flight: 0, ready: VecDeque::new(), attempts: Vec::new() })
     }
 }
 
@@ -309,6 +309,8 @@ pub struct Channel {
     queue_depth: usize,
     in_flight: usize,
     ready: VecDeque<Result<Completion, IoError>>,
+    /// Empty between calls: memory that is used again.
+    attempts: Vec<Attempt>,
 }
 
 impl Channel {
@@ -427,9 +429,9 @@ impl Channel {
     fn harvest(&mut self, session: &Session) -> Result<(), IoError> {
         match &mut self.way {
             Way::Ring(ring) => {
-                let mut attempts = Vec::new();
+                let mut attempts = std::mem::take(&mut self.attempts);
                 ring.drain(&mut attempts);
-                attempts.into_iter().try_for_each(|attempt| self.settle(session, attempt))
+                self.settle_all(session, attempts)
             }
             _ => self.collect(session, None),
         }
@@ -438,7 +440,7 @@ impl Channel {
     /// Takes in what has arrived; with an event, waits until something has.
     fn collect(&mut self, session: &Session, event: Option<Event>) -> Result<(), IoError> {
         let begin = now();
-        let mut attempts = Vec::new();
+        let mut attempts = std::mem::take(&mut self.attempts);
         match &mut self.way {
             Way::Sync => {}
             Way::Pool(pool) => pool.collect(event.is_some(), &mut attempts),
@@ -447,10 +449,17 @@ impl Channel {
         if let Some(event) = event {
             session.waited(event, begin, now());
         }
-        for attempt in attempts {
-            self.settle(session, attempt)?;
+        self.settle_all(session, attempts)
+    }
+
+    /// Settles all of them, an error or not, and keeps their memory for the next ones.
+    fn settle_all(&mut self, session: &Session, mut attempts: Vec<Attempt>) -> Result<(), IoError> {
+        let mut settled = Ok(());
+        for attempt in attempts.drain(..) {
+            settled = settled.and(self.settle(session, attempt));
         }
-        Ok(())
+        self.attempts = attempts;
+        settled
     }
 
     /// Decides what follows from an attempt: a completion, an error, or another attempt.

@@ -2,7 +2,8 @@
 //!
 //! A study that stops as soon as it may is tested by the walk that pays for every look
 //! (`proof::sequential`), one of fixed length by the signed-rank test. Holm's procedure runs over all claims
-//! of the study, those that are invalid too: what was claimed is counted, not what turned out well.
+//! of the study, those that are invalid too: what was claimed is counted, not what turned out well. Once more
+//! over those that claim equality: their tests are against another hypothesis, and they may be wrong too.
 
 use super::doubts;
 use super::seen::Seen;
@@ -56,8 +57,9 @@ pub(super) fn test(seen: &Seen<'_>) -> Vec<Result<Tested, String>> {
     let p_values: Vec<f64> =
         differences.iter().map(|found| found.as_ref().map_or(1.0, |(found, _)| p(seen, found))).collect();
     let steps = multiple::holm(&p_values, plan.study.alpha);
-    let rows = plan.study.claims.iter().zip(differences).zip(p_values.iter().zip(steps));
-    rows.map(|((claim, found), (p, step))| {
+    let equalities = equalities(seen, &differences);
+    let rows = differences.into_iter().zip(equalities).zip(p_values.iter().zip(steps));
+    rows.map(|((found, equivalence), (p, step))| {
         let (differences, floor) = found?;
         let seed = plan.schedule.seed;
         Ok(Tested {
@@ -65,7 +67,7 @@ pub(super) fn test(seen: &Seen<'_>) -> Vec<Result<Tested, String>> {
             p: *p,
             step,
             interval: interval(seen, &differences, step.level),
-            equivalence: equal(seen, claim, &differences),
+            equivalence,
             floor,
             differences,
         })
@@ -118,17 +120,50 @@ fn interval(seen: &Seen<'_>, differences: &[f64], level: f64) -> Interval {
     }
 }
 
-fn equal(seen: &Seen<'_>, claim: &Claim, differences: &[f64]) -> Option<Equivalence> {
-    let plan = &seen.contents.plan;
-    let Expectation::Equal { within } = claim.expects else { return None };
-    let (margin, alpha) = (within / 100.0, plan.study.alpha);
+/// The tests of the claims that expect equality, corrected for their number: a family
+/// of their own, for where a difference is wrongly proved no equality can be, and the
+/// other way round.
+fn equalities(
+    seen: &Seen<'_>,
+    differences: &[Result<(Vec<f64>, Floor), String>],
+) -> Vec<Option<Equivalence>> {
+    let study = &seen.contents.plan.study;
+    let claimed: Vec<(usize, f64)> = (0..study.claims.len())
+        .filter_map(|claim| Some((claim, margin(study.claims[claim].expects)?)))
+        .collect();
+    let level = study.alpha / claimed.len().max(1) as f64;
+    let test = |(claim, margin): &(usize, f64)| {
+        let (differences, _) = differences[*claim].as_ref().ok()?;
+        Some(equal(seen, differences, *margin, level))
+    };
+    let tested: Vec<Option<Equivalence>> = claimed.iter().map(test).collect();
+    let p_values: Vec<f64> = tested.iter().map(|test| test.map_or(1.0, |test| test.p)).collect();
+    let steps = multiple::holm(&p_values, study.alpha);
+    let mut all = vec![None; study.claims.len()];
+    for ((test, step), (claim, _)) in tested.into_iter().zip(steps).zip(claimed) {
+        all[claim] = test.map(|test| Equivalence { p: step.adjusted_p, ..test });
+    }
+    all
+}
+
+/// The margin of an equality, as a share.
+fn margin(expects: Expectation) -> Option<f64> {
+    match expects {
+        Expectation::Equal { within } => Some(within / 100.0),
+        _ => None,
+    }
+}
+
+/// One test; in a study that ends when it is decided, at this level.
+fn equal(seen: &Seen<'_>, differences: &[f64], margin: f64, level: f64) -> Equivalence {
     let Some(spending) = spending(seen) else {
-        return Some(equivalence::test(differences, margin, Statistic::SignedRank, plan.schedule.seed));
+        let seed = seen.contents.plan.schedule.seed;
+        return equivalence::test(differences, margin, Statistic::SignedRank, seed);
     };
     // The walk says whether both margins were rejected at this level, and no more.
-    let proved = sequential::equivalent_since(differences, margin, alpha, spending).is_some();
-    let p = if proved { alpha } else { 1.0 };
-    Some(Equivalence { margin, p_lower: p, p_upper: p, p })
+    let proved = sequential::equivalent_since(differences, margin, level, spending).is_some();
+    let p = if proved { level } else { 1.0 };
+    Equivalence { margin, p_lower: p, p_upper: p, p }
 }
 
 /// The claims of the report.

@@ -132,6 +132,28 @@ fn an_interrupted_study_goes_on_where_it_stopped() {
 }
 
 #[test]
+fn a_full_disk_keeps_what_finished_and_the_study_goes_on_when_there_is_room() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let mut first = bundle(directory.path(), &plan(9));
+    // Every write to this device fails for want of space.
+    std::os::unix::fs::symlink("/dev/full", directory.path().join("runs/0012.unfinished")).expect("a link");
+    let error = run(&mut first, &mut steady()).expect_err("the disk is full").to_string();
+    assert!(error.contains("runs/0012.json") && error.contains("No space left on device"), "{error}");
+    assert!(!directory.path().join("runs/0012.unfinished").exists());
+    drop(first);
+    verify(directory.path(), &ENGINE).expect("what finished is whole");
+
+    let mut second = Bundle::resume(directory.path(), &ENGINE).expect("it is whole");
+    let kept = second.contents().runs.len();
+    assert_eq!(kept, 11, "of twelve runs the last found no room");
+    second.go_on().expect("there is room");
+    assert_eq!(run(&mut second, &mut steady()).expect("it runs"), Stop::Planned);
+    publish(&mut second).expect("it is written");
+    drop(second);
+    verify(directory.path(), &ENGINE).expect("it verifies");
+}
+
+#[test]
 fn a_study_that_ended_stays_as_it_is() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let mut bundle = bundle(directory.path(), &plan(2));

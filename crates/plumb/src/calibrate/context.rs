@@ -32,6 +32,7 @@ pub fn context(calibration: &Calibration, device: &DeviceDescription) -> Calibra
     let environment = &calibration.environment;
     let reason = "what the points were measured by; other methods stand in the ladder";
     CalibrationContext {
+        schema_version: report::CALIBRATION_SCHEMA_VERSION,
         header: header(calibration),
         device: assemble::device(device, &environment.method, reason),
         figures: figures(&calibration.figures),

@@ -3,6 +3,7 @@
 //! ```text
 //! PATH/plumb-calibration.json    the newest calibration: what later ones are compared with
 //! BUNDLE/calibration.json        the same
+//! BUNDLE/record.json             what its report says, the device and the host described
 //! BUNDLE/report.html             the same with its curves, for a browser
 //! BUNDLE/NAME_20261120_2104_*    iops, lat, mbps, ci and hist .csv, as ORION lays them out
 //! ```
@@ -27,12 +28,13 @@ use plumb_events::clock;
 use plumb_io::device::{self, DeviceDescription};
 use plumb_lab::calendar::Moment;
 use plumb_lab::{place, stored};
-use std::path::PathBuf;
+use plumb_report::calibration::CalibrationContext;
+use std::path::{Path, PathBuf};
 
 /// The command's name in paths.
 const NAME: &str = "calibrate";
 /// The calibration's file in a bundle.
-const RECORD: &str = "calibration.json";
+pub const CALIBRATION: &str = "calibration.json";
 /// Its report.
 const REPORT: &str = "report.html";
 /// Lines of a summary are no longer than this.
@@ -68,8 +70,11 @@ pub fn run(arguments: &Calibrate) -> Result<Outcome, Failure> {
     // One that fails does not keep the other from being written.
     let (stored, bundled) =
         (store(arguments, &calibration, &record), keep(bundle, &calibration, &device, record, &prefix));
-    let paths: String =
-        bundled?.iter().chain(&stored?).map(|path| format!("  {}\n", path.display())).collect();
+    let beside = bundled?.map(|report| {
+        format!("  {} with {CALIBRATION} and {prefix}_{{iops,lat,mbps,ci,hist}}.csv\n", report.display())
+    });
+    let stored = stored?.map(|path| format!("  {}\n", path.display()));
+    let paths: String = beside.into_iter().chain(stored).collect();
     if !arguments.json {
         output::print(&paths)?;
     }
@@ -80,8 +85,29 @@ pub fn run(arguments: &Calibrate) -> Result<Outcome, Failure> {
 ///
 /// # Errors
 /// When what bears its name is something else.
-pub fn stored(path: &std::path::Path) -> Result<Option<Calibration>, Failure> {
+pub fn stored(path: &Path) -> Result<Option<Calibration>, Failure> {
     Ok(stored::read(path)?)
+}
+
+/// Renders the report of a bundle again, and prints the summary.
+///
+/// # Errors
+/// When a file of it is missing or of another version, or the report cannot be written.
+pub fn rebuild(directory: &Path) -> Result<Outcome, Failure> {
+    let file = directory.join(CALIBRATION);
+    let calibration: Calibration = serde_json::from_str(&bundle::read_file(&file)?).map_err(|error| {
+        Failure::run(format!(
+            "{}: is no calibration that this program reads ({error}): use the release that wrote it",
+            file.display()
+        ))
+    })?;
+    let record = directory.join(bundle::RECORD);
+    let context = CalibrationContext::from_json(&bundle::read_file(&record)?)
+        .map_err(|error| Failure::run(format!("{}: {error}", record.display())))?;
+    let page = plumb_report::calibration::render(&context);
+    bundle::write_files(directory, &[(REPORT.to_string(), page)])?;
+    output::print(&format!("{}\n  {}\n", calibration.summary(), directory.join(REPORT).display()))?;
+    Ok(Outcome::Fine)
 }
 
 /// Where the bundle goes, if there is to be one.
@@ -151,21 +177,25 @@ fn store(arguments: &Calibrate, calibration: &Calibration, record: &str) -> Resu
     Ok(Some(stored::write(&arguments.path, record)?))
 }
 
-/// Writes the bundle, if there is to be one; gives the paths, those of the tables as one.
+/// Writes the bundle, if there is to be one; gives the path of its report.
 fn keep(
     bundle: Option<PathBuf>,
     calibration: &Calibration,
     device: &DeviceDescription,
     record: String,
     prefix: &str,
-) -> Result<Vec<PathBuf>, Failure> {
-    let Some(directory) = bundle else { return Ok(Vec::new()) };
-    let page = plumb_report::calibration::render(&context::context(calibration, device));
-    let mut all = vec![(REPORT.to_string(), page), (RECORD.to_string(), record)];
+) -> Result<Option<PathBuf>, Failure> {
+    let Some(directory) = bundle else { return Ok(None) };
+    let context = context::context(calibration, device);
+    let page = plumb_report::calibration::render(&context);
+    let mut all = vec![
+        (REPORT.to_string(), page),
+        (CALIBRATION.to_string(), record),
+        (bundle::RECORD.to_string(), context.to_json()?),
+    ];
     all.extend(tables(calibration, prefix));
     bundle::write_files(&directory, &all)?;
-    let tables = format!("{prefix}_{{iops,lat,mbps,ci,hist}}.csv");
-    Ok([REPORT, RECORD, &tables].map(|name| directory.join(name)).to_vec())
+    Ok(Some(directory.join(REPORT)))
 }
 
 /// The CSV files of a bundle: name and text.

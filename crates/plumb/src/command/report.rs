@@ -1,6 +1,7 @@
-//! `plumb report`: the reports of a bundle, rendered again.
+//! `plumb report`: the reports of a bundle of a run, a study or a calibration, rendered again.
 
 use crate::arguments::Report;
+use crate::calibrate;
 use crate::command::study;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
@@ -14,6 +15,9 @@ use plumb_report::summary;
 pub fn run(arguments: &Report) -> Result<Outcome, Failure> {
     if arguments.bundle.join(plumb_lab::bundle::STUDY).exists() {
         return study::rebuild(&arguments.bundle);
+    }
+    if arguments.bundle.join(calibrate::CALIBRATION).exists() {
+        return calibrate::rebuild(&arguments.bundle);
     }
     let (directory, context) = bundle::read(&arguments.bundle)?;
     let files = bundle::write_reports(&directory, &context)?;

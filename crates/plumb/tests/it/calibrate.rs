@@ -41,7 +41,11 @@ fn a_quick_calibration_is_printed_bundled_and_stored() {
     assert_eq!(json(&stored)["mode"], "quick");
     let page = fs::read_to_string(directory.path().join("b/report.html")).expect("a report");
     assert!(page.contains("<svg") && page.ends_with("</html>\n"), "no page with curves");
-    assert!(printed.contains("  b/report.html\n"), "{printed}");
+    assert!(printed.contains("  b/report.html with calibration.json and night_"), "{printed}");
+    fs::remove_file(directory.path().join("b/report.html")).expect("removed");
+    let shown = fine(directory.path(), ["report", "b"]);
+    assert!(shown.ends_with("\n\n  b/report.html\n") && printed.starts_with(shown.split("\n\n").next().unwrap()));
+    assert_eq!(fs::read_to_string(directory.path().join("b/report.html")).expect("a report"), page);
     let files = names(&directory.path().join("b"));
     let tables: Vec<&str> = files.iter().filter_map(|name| name.strip_prefix("night_")).collect();
     let kinds: Vec<&str> = tables.iter().map(|name| name.rsplit('_').next().unwrap_or(name)).collect();

@@ -7,9 +7,14 @@
 use crate::context::{Device, Host};
 use serde::{Deserialize, Serialize};
 
+/// The version of [`CalibrationContext`]; a field's new meaning is a new version.
+pub const CALIBRATION_SCHEMA_VERSION: u32 = 1;
+
 /// Everything one calibration's report says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CalibrationContext {
+    /// [`CALIBRATION_SCHEMA_VERSION`].
+    pub schema_version: u32,
     /// What was measured, how, where and when.
     pub header: CalibrationHeader,
     /// What lies under the path.

@@ -30,6 +30,7 @@ fn shaky(median: f64) -> Estimate {
 /// The calibration.
 pub(crate) fn normal() -> CalibrationContext {
     CalibrationContext {
+        schema_version: CALIBRATION_SCHEMA_VERSION,
         header: header(),
         device: crate::fixture::device(),
         figures: figures(),

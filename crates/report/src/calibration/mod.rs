@@ -13,13 +13,32 @@ mod section;
 mod verdict;
 
 pub use context::{
-    CalibrationContext, CalibrationHeader, Curve, CurvePoint, DurableWrite, Estimate, Ladder,
+    CALIBRATION_SCHEMA_VERSION, CalibrationContext, CalibrationHeader, Curve, CurvePoint, DurableWrite, Estimate, Ladder,
     LatencyPercentiles, LoadMatrix, MainFigure, MatrixCell, MeasuredPoint, ReadCost, ReadTime, RefusedPoint,
     Rung, Source, Transfer,
 };
 pub use verdict::{CalibrationVerdict, Confidence};
 
 use crate::html;
+use crate::record::{self, RecordError};
+
+impl CalibrationContext {
+    /// The context as JSON, indented.
+    ///
+    /// # Errors
+    /// When it cannot be written as JSON.
+    pub fn to_json(&self) -> Result<String, RecordError> {
+        serde_json::to_string_pretty(self).map_err(RecordError::Json)
+    }
+
+    /// Reads a context.
+    ///
+    /// # Errors
+    /// When it is none, or one of another version.
+    pub fn from_json(text: &str) -> Result<CalibrationContext, RecordError> {
+        record::read_version(text, CALIBRATION_SCHEMA_VERSION)
+    }
+}
 
 /// The whole file.
 #[must_use]

@@ -42,10 +42,13 @@ fn html_of(context: &CalibrationContext) -> String {
 
 #[test]
 fn a_context_survives_being_written_and_read() {
-    let json = serde_json::to_string(&normal()).expect("plain data");
-    let back: CalibrationContext = serde_json::from_str(&json).expect("its own form");
+    let json = normal().to_json().expect("plain data");
+    let back = CalibrationContext::from_json(&json).expect("its own form");
     // The last digit of a number may change on the way; what the page shows may not.
     assert_eq!(html_of(&back), html_of(&normal()));
+    let later = CalibrationContext { schema_version: super::CALIBRATION_SCHEMA_VERSION + 1, ..normal() };
+    let error = CalibrationContext::from_json(&later.to_json().expect("plain data")).expect_err("refused");
+    assert!(error.to_string().contains("use the release that wrote it"), "{error}");
 }
 
 #[test]

@@ -81,7 +81,7 @@ fn arguments(task: &Task, bench: &Workbench<'_>, time: Nanos) -> Vec<String> {
 
 /// What all points have. No map of visited blocks, no file of its own, one process.
 pub(super) fn common() -> Vec<String> {
-    let options = "--name=plumb --allow_file_create=0 --direct=1 --norandommap=1 --time_based \
+    let options = "--name=plumb --allow_file_create=0 --direct=1 --norandommap=1 --randrepeat=0 --time_based \
                    --output-format=json";
     options.split_whitespace().map(str::to_string).collect()
 }

@@ -26,7 +26,7 @@ const PILOT_DELAY: Nanos = Nanos(100_000);
 /// Blocks of the pilot: the noise is then known within a fifth or so.
 const PILOT_BLOCKS: usize = 12;
 /// The most that a study of this bench takes.
-const BLOCKS_MAX: usize = 40;
+const BLOCKS_MAX: usize = 60;
 const ALPHA: f64 = 0.05;
 const POWER: f64 = 0.95;
 /// Parts of the difference that are shown.
@@ -106,7 +106,7 @@ from = 0
 to = {}
 expect = "slower"
 "#,
-        options.rows, delay.0, delay.0
+        options.delayed_rows, delay.0, delay.0
     )
 }
 

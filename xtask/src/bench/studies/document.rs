@@ -20,13 +20,15 @@ pub(super) fn part(options: &Options, machine: &Machine, same: &Same, delayed: &
          false. The last column is what the exact test would give, whose p takes few values at so few blocks; intervals are\n\
          those of Clopper and Pearson (1934).\n\n```text\n{}```\n\n\
          A delay put before every request of one arm (`debug_request_delay`, a setting that no list shows and that a\n\
-         record names among its findings), of a size that a pilot study of 12 blocks found to make the run 5% longer.\n\n\
+         record names among its findings), in a table of {} rows,\n\
+         of a size that a pilot study of 12 blocks found to make the run 5% longer.\n\n\
          ```text\n{}```\n",
         date(wall().as_secs()),
         options.command(),
         machine.show(),
         RowCount(options.rows),
         same.show(),
+        RowCount(options.delayed_rows),
         delayed.show()
     )
 }
