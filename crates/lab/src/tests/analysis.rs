@@ -120,6 +120,16 @@ fn effects_that_are_there_are_proved_with_their_size() {
 }
 
 #[test]
+fn equalities_pay_for_their_number() {
+    let context = study(&Machine { noise: 0.003, ..flat() }, 1);
+    assert_eq!(lines(&context)[1..], ["PROVED EQUAL", "PROVED EQUAL"]);
+    // All ten blocks are inside both margins, which has a chance of 2^-10; of two claims, twice that.
+    for claim in &context.claims[1..] {
+        assert!(claim.reasons.iter().any(|reason| reason.ends_with("p = 0.0020")), "{:?}", claim.reasons);
+    }
+}
+
+#[test]
 fn an_interaction_is_told_from_its_main_effects() {
     let context = study(&Machine { direct: 0.7, area: 0.8, both: 1.25, ..flat() }, 2);
     assert_eq!(lines(&context), ["PROVED faster", "PROVED faster", "PROVED slower"]);
