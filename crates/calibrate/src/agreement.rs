@@ -16,7 +16,31 @@ pub struct Agreement {
     /// Whether they are within [`AGREEMENT_LIMIT`].
     pub agrees: bool,
     /// Where they are not: what is known of it.
-    pub why: Option<String>,
+    pub why: Option<Disagreement>,
+}
+
+/// Why a figure of two calibrations is not the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Disagreement {
+    /// Both had settled.
+    DeviceChanged,
+    /// The best was found at another depth or by another number of threads.
+    FoundElsewhere,
+    /// One of the two had not settled: its record has the reason.
+    Unsettled,
+}
+
+impl Disagreement {
+    /// In words.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Disagreement::DeviceChanged => "both had settled, the device has changed in between",
+            Disagreement::FoundElsewhere => "both had settled, at other points",
+            Disagreement::Unsettled => "one of the two had not settled",
+        }
+    }
 }
 
 impl Calibration {
@@ -27,11 +51,10 @@ impl Calibration {
             let theirs = other.figures.iter().find(|figure| figure.kind == mine.kind)?;
             let ratio = theirs.estimate.median / mine.estimate.median;
             let agrees = (ratio - 1.0).abs() <= AGREEMENT_LIMIT;
-            let why = || match (&mine.estimate.reason, &theirs.estimate.reason) {
-                (Some(reason), _) => format!("the first had not settled: {reason}"),
-                (None, Some(reason)) => format!("the second had not settled: {reason}"),
-                (None, None) if mine.at != theirs.at => format!("found at {} and at {}", mine.at, theirs.at),
-                (None, None) => "both had settled: the device has changed in between".to_string(),
+            let why = || match (mine.estimate.settled && theirs.estimate.settled, mine.at == theirs.at) {
+                (false, _) => Disagreement::Unsettled,
+                (true, false) => Disagreement::FoundElsewhere,
+                (true, true) => Disagreement::DeviceChanged,
             };
             Some(Agreement { kind: mine.kind, ratio, agrees, why: (!agrees).then(why) })
         });

@@ -62,7 +62,7 @@ mod results;
 mod summary;
 mod warning;
 
-pub use agreement::{AGREEMENT_LIMIT, Agreement};
+pub use agreement::{AGREEMENT_LIMIT, Agreement, Disagreement};
 pub use calibration::{Calibration, SCHEMA_VERSION, calibrate};
 pub use curve::{Curve, CurvePoint};
 pub use durable::{DurableMethod, DurablePoint, Space};

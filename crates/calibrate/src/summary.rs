@@ -180,8 +180,8 @@ fn wrapped(label: &str, text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::FigureKind;
     use crate::fixture::calibration;
+    use crate::{Disagreement, FigureKind};
 
     #[test]
     fn a_summary_fits_a_screen() {
@@ -206,8 +206,9 @@ mod tests {
         }
         let found = first.agreement(&second);
         assert!(found.iter().all(|agreement| !agreement.agrees));
-        let why = |index: usize| found[index].why.as_deref().unwrap_or_default();
-        assert_eq!(why(0), "both had settled: the device has changed in between");
-        assert_eq!(why(2), "the first had not settled: range of 3 repeats is 25% wide (limit 10%)");
+        assert_eq!(found[0].why, Some(Disagreement::DeviceChanged));
+        assert_eq!(found[2].why, Some(Disagreement::Unsettled));
+        second.figures[0].at = "elsewhere".to_string();
+        assert_eq!(first.agreement(&second)[0].why, Some(Disagreement::FoundElsewhere));
     }
 }

@@ -185,7 +185,14 @@ impl Method {
             }
         };
         let delay = Delay::of(self.delay);
-        Ok(Channel { way, delay, queue_depth: self.queue_depth, in_flight: 0, ready: VecDeque::new(), attempts: Vec::new() })
+        Ok(Channel {
+            way,
+            delay,
+            queue_depth: self.queue_depth,
+            in_flight: 0,
+            ready: VecDeque::new(),
+            attempts: Vec::new(),
+        })
     }
 }
 

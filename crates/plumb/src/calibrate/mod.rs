@@ -22,7 +22,8 @@ use crate::progress::Audience;
 use crate::{bundle, output};
 use onlooker::Onlooker;
 use plumb_calibrate::{
-    AGREEMENT_LIMIT, Agreement, CalibrateError, Calibration, Mode, Options, calibrate, csv, leftovers,
+    AGREEMENT_LIMIT, Agreement, CalibrateError, Calibration, Disagreement, Mode, Options, calibrate, csv,
+    leftovers,
 };
 use plumb_events::clock;
 use plumb_io::device::{self, DeviceDescription};
@@ -229,12 +230,20 @@ fn compare(earlier: &Calibration, calibration: &Calibration) -> String {
         compared.len(),
         AGREEMENT_LIMIT * 1e2
     );
-    for Agreement { kind, ratio, why, .. } in compared.iter().filter(|figure| !figure.agrees) {
-        let at = calibration.figure(*kind).map_or("", |figure| figure.at.as_str());
-        // A name that begins with blanks continues the line above it in a summary.
-        let name = if kind.name().starts_with(' ') { at } else { kind.name() };
-        let line = format!("  {name}: {ratio:.2} times, {}", why.as_deref().unwrap_or(""));
-        text.push_str(&(broken(&line) + "\n"));
+    let mut reasons: Vec<Disagreement> = compared.iter().filter_map(|figure| figure.why).collect();
+    reasons.sort_unstable();
+    reasons.dedup();
+    for reason in reasons {
+        let of_reason = compared.iter().filter(|figure| figure.why == Some(reason));
+        let ratios: Vec<String> = of_reason
+            .map(|Agreement { kind, ratio, .. }| {
+                let at = calibration.figure(*kind).map_or("", |figure| figure.at.as_str());
+                // A name that begins with blanks continues the line above it in a summary.
+                let name = if kind.name().starts_with(' ') { at } else { kind.name() };
+                format!("{name} {ratio:.2} times")
+            })
+            .collect();
+        text.push_str(&(broken(&format!("  {}: {}", reason.name(), ratios.join("; "))) + "\n"));
     }
     text
 }

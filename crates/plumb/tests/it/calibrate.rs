@@ -44,7 +44,9 @@ fn a_quick_calibration_is_printed_bundled_and_stored() {
     assert!(printed.contains("  b/report.html with calibration.json and night_"), "{printed}");
     fs::remove_file(directory.path().join("b/report.html")).expect("removed");
     let shown = fine(directory.path(), ["report", "b"]);
-    assert!(shown.ends_with("\n\n  b/report.html\n") && printed.starts_with(shown.split("\n\n").next().unwrap()));
+    assert!(
+        shown.ends_with("\n\n  b/report.html\n") && printed.starts_with(shown.split("\n\n").next().unwrap())
+    );
     assert_eq!(fs::read_to_string(directory.path().join("b/report.html")).expect("a report"), page);
     let files = names(&directory.path().join("b"));
     let tables: Vec<&str> = files.iter().filter_map(|name| name.strip_prefix("night_")).collect();

@@ -13,9 +13,9 @@ mod section;
 mod verdict;
 
 pub use context::{
-    CALIBRATION_SCHEMA_VERSION, CalibrationContext, CalibrationHeader, Curve, CurvePoint, DurableWrite, Estimate, Ladder,
-    LatencyPercentiles, LoadMatrix, MainFigure, MatrixCell, MeasuredPoint, ReadCost, ReadTime, RefusedPoint,
-    Rung, Source, Transfer,
+    CALIBRATION_SCHEMA_VERSION, CalibrationContext, CalibrationHeader, Curve, CurvePoint, DurableWrite,
+    Estimate, Ladder, LatencyPercentiles, LoadMatrix, MainFigure, MatrixCell, MeasuredPoint, ReadCost,
+    ReadTime, RefusedPoint, Rung, Source, Transfer,
 };
 pub use verdict::{CalibrationVerdict, Confidence};
 
