@@ -215,6 +215,12 @@ impl<T: Copy> HugeVec<T> {
         self.length += elements.len();
     }
 
+    /// Elements that fit in all.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
     /// Elements that still fit.
     #[must_use]
     pub fn room(&self) -> usize {
@@ -230,6 +236,31 @@ impl<T: Copy> HugeVec<T> {
     #[must_use]
     pub fn mapped_bytes(&self) -> usize {
         self.mapping.as_ref().map_or(0, |mapping| mapping.used.1)
+    }
+}
+
+impl HugeVec<u8> {
+    /// The bytes behind the last one, as many as there is room for: whatever was
+    /// there before, zeros at first. What [`grow`](HugeVec::grow) takes in counts.
+    #[inline]
+    #[must_use]
+    pub fn room_mut(&mut self) -> &mut [u8] {
+        // SAFETY: the mapping holds `capacity` bytes, initialised (zero pages), and the
+        // borrow is exclusive.
+        #[allow(unsafe_code)]
+        unsafe {
+            std::slice::from_raw_parts_mut(self.start.as_ptr().add(self.length), self.capacity - self.length)
+        }
+    }
+
+    /// Takes in so many bytes of the room as they are.
+    ///
+    /// # Panics
+    /// When there is less room.
+    #[inline]
+    pub fn grow(&mut self, bytes: usize) {
+        assert!(bytes <= self.room(), "a vector of fixed capacity is full");
+        self.length += bytes;
     }
 }
 

@@ -109,7 +109,7 @@ fn filled<W: Word>(records: &[u8]) -> WordArea<W> {
     let mut area = WordArea::new(records.len(), STRIPS_MAX, size).expect("an area");
     let taken = area.fill(records).expect("memory for the records");
     assert_eq!(taken, records.len());
-    area.close();
+    area.close().expect("memory");
     area
 }
 
@@ -120,7 +120,7 @@ fn fill_and_spill<W: Word>(records: &[u8]) {
 
 fn fill_and_merge<W: Word>(records: &[u8]) {
     let area = filled::<W>(records);
-    let mut merged = MemoryMerge::<WordKey<W>>::new(&area);
+    let mut merged = MemoryMerge::<WordKey<W>>::new(area.sources());
     while let record @ [_, ..] = merged.current() {
         black_box(record);
         merged.advance();

@@ -294,9 +294,10 @@ impl<const BYTES: usize, const KEY: usize> FileSort<'_, BYTES, KEY> {
             let Some(inputs) = taken else { return Ok(done) };
             let runs = inputs.into_iter().map(|sampled| sampled.run).collect();
             let mut writer = SampledRunWriter::<BYTES, KEY>::new(server, self.plan.sample_interval)?;
-            done.rows += merge::merge::<FixedRecord<BYTES, KEY>>(server, runs, shape, |record| {
-                crate::sort::area::RecordSink::record(&mut writer, record)
-            })?;
+            done.rows +=
+                merge::merge::<FixedRecord<BYTES, KEY>>(server, runs, shape, Vec::new(), |record| {
+                    crate::sort::area::RecordSink::record(&mut writer, record)
+                })?;
             crate::sort::area::RecordSink::end_run(&mut writer)?;
             let (merged, bytes) = writer.finish()?;
             done.bytes += bytes;
@@ -360,7 +361,7 @@ impl<const BYTES: usize, const KEY: usize> FileSort<'_, BYTES, KEY> {
         let begin = now();
         let offset = first * BYTES as u64;
         let mut writer = OutputWriter::new(output, server.session, offset, self.plan.output_buffers)?;
-        let rows = merge::merge::<FixedRecord<BYTES, KEY>>(server, parts, shape, |record| {
+        let rows = merge::merge::<FixedRecord<BYTES, KEY>>(server, parts, shape, Vec::new(), |record| {
             // A length that the compiler knows.
             let record: &[u8; BYTES] = record.try_into().expect("a whole record");
             writer.push(record)

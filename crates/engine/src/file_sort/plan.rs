@@ -84,7 +84,7 @@ fn load_memory(chunks: usize, chunk_bytes: usize, record_bytes: usize) -> usize 
 }
 
 fn record_size(bytes: usize) -> RecordSize {
-    RecordSize { bytes, entry_bytes: ENTRY_BYTES, strip_bytes_max: usize::MAX }
+    RecordSize { bytes, entry_bytes: ENTRY_BYTES }
 }
 
 impl FilePlan {

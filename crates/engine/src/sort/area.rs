@@ -9,7 +9,6 @@
 //! When all strips are full one of them becomes a run and is filled again. What
 //! is still in memory at the end stays there and is merged with the runs: an
 //! input a little larger than the area costs little more than one that fits.
-//! (Strips of packed text records lie in one piece of memory and leave it together.)
 //!
 //! How many strips: with ever larger strips the standard library's sort costs 1
 //! to 1.5 ns a record more for each doubling (64K numbers of 64 bits 12.6 ns a
@@ -23,9 +22,9 @@
 pub mod bytes;
 pub mod words;
 
-use super::format::{Format, Merger};
+use super::format::{Merger, RunFormat};
 use super::tournament::Matches;
-use plumb_io::IoError;
+use plumb_io::{HugeVec, IoError};
 use std::fmt::Debug;
 
 /// Most strips of an area, unless they would be larger than [`STRIP_BYTES_LARGE`].
@@ -52,20 +51,18 @@ pub const STRIP_BYTES_MIN: usize = 512 * 1024;
 pub struct RecordSize {
     /// Bytes of the record, in memory and in a run; the mean where they differ.
     pub bytes: usize,
-    /// Bytes of memory beside it: what is sorted in its stead.
+    /// Bytes of memory beside it while it is sorted: what is sorted in its stead.
     pub entry_bytes: usize,
-    /// The largest strip that such records are sorted in, if there are several.
-    pub strip_bytes_max: usize,
 }
 
 impl RecordSize {
     /// Of records of so many bytes that are sorted in an area of this kind.
     #[must_use]
     pub fn new<A: SortArea>(bytes: usize) -> RecordSize {
-        RecordSize { bytes, entry_bytes: A::ENTRY_BYTES, strip_bytes_max: A::STRIP_BYTES_MAX }
+        RecordSize { bytes, entry_bytes: A::ENTRY_BYTES }
     }
 
-    /// Records that fit so much memory; at least one.
+    /// Records that fit so much memory while they are sorted; at least one.
     #[must_use]
     pub fn fitting(self, bytes: usize) -> usize {
         (bytes / (self.bytes + self.entry_bytes)).max(1)
@@ -76,8 +73,6 @@ impl RecordSize {
 pub trait SortArea: Sized + Send + Debug {
     /// Bytes of memory beside a record while it is sorted.
     const ENTRY_BYTES: usize;
-    /// The largest strip of an area that has several.
-    const STRIP_BYTES_MAX: usize;
 
     /// An area of `bytes` in so many strips, for records of this size.
     ///
@@ -93,10 +88,13 @@ pub trait SortArea: Sized + Send + Debug {
     fn fill(&mut self, records: &[u8]) -> Result<usize, IoError>;
 
     /// Sorts what has not been sorted yet.
-    fn close(&mut self);
+    ///
+    /// # Errors
+    /// When the kernel has no memory.
+    fn close(&mut self) -> Result<(), IoError>;
 
-    /// Makes room: hands the oldest strip to `sink` as a run, or all of them where
-    /// their memory is one; gives back how many runs, 0 when nothing is sorted yet.
+    /// Makes room: hands the oldest strip to `sink` as a run; gives back how many
+    /// runs, 0 when nothing is sorted yet.
     ///
     /// # Errors
     /// When the sink fails.
@@ -118,6 +116,58 @@ pub trait SortArea: Sized + Send + Debug {
 
     /// What is sorted: the bytes of each sequence in order.
     fn sources(&self) -> Vec<&[u8]>;
+}
+
+/// The memory of strips: taken as records come, and used again.
+#[derive(Debug)]
+struct StripPool<T: Copy> {
+    /// Empty, with memory.
+    spare: Vec<HugeVec<T>>,
+    /// Strips that may still be made.
+    unmade: usize,
+    strip_bytes: usize,
+    mapped_bytes: usize,
+}
+
+impl<T: Copy> StripPool<T> {
+    fn new(bytes: usize, strips: usize) -> StripPool<T> {
+        assert!(strips > 0);
+        StripPool { spare: Vec::new(), unmade: strips, strip_bytes: bytes / strips, mapped_bytes: 0 }
+    }
+
+    /// An empty strip; none when all are in use.
+    fn take(&mut self) -> Result<Option<HugeVec<T>>, IoError> {
+        if let Some(strip) = self.spare.pop() {
+            return Ok(Some(strip));
+        }
+        if self.unmade == 0 {
+            return Ok(None);
+        }
+        let strip = HugeVec::with_capacity(self.strip_bytes / size_of::<T>())?;
+        self.unmade -= 1;
+        self.mapped_bytes += strip.mapped_bytes();
+        Ok(Some(strip))
+    }
+
+    fn give_back(&mut self, mut strip: HugeVec<T>) {
+        strip.clear();
+        self.spare.push(strip);
+    }
+
+    /// Bytes of the strips that may still be taken.
+    fn room(&self) -> usize {
+        (self.spare.len() + self.unmade) * self.strip_bytes
+    }
+
+    /// Gives the memory of empty strips back to the system: how many bytes.
+    fn release(&mut self) -> usize {
+        self.spare.drain(..).count() * self.strip_bytes
+    }
+
+    /// Bytes mapped at most.
+    fn mapped_bytes(&self) -> usize {
+        self.mapped_bytes
+    }
 }
 
 /// Takes sorted records.
@@ -150,17 +200,18 @@ impl InputOrder {
     const UNKNOWN: InputOrder = InputOrder { ascending: true, descending: true };
 }
 
-/// What is sorted in an area, in one order.
-pub struct MemoryMerge<'a, F: Format> {
+/// What is sorted in memory, in one order.
+pub struct MemoryMerge<'a, F: RunFormat> {
     rest: Vec<&'a [u8]>,
     /// None when there is nothing.
     merger: Option<F::Merger>,
 }
 
-impl<'a, F: Format> MemoryMerge<'a, F> {
-    /// The records of an area that is closed.
-    pub fn new(area: &'a F::Area) -> MemoryMerge<'a, F> {
-        let mut rest = area.sources();
+impl<'a, F: RunFormat> MemoryMerge<'a, F> {
+    /// The records of these sources, each in order.
+    #[must_use]
+    pub fn new(sources: Vec<&'a [u8]>) -> MemoryMerge<'a, F> {
+        let mut rest = sources;
         let merger = (!rest.is_empty()).then(|| F::Merger::new(&mut rest));
         MemoryMerge { rest, merger }
     }

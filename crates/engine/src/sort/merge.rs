@@ -3,7 +3,8 @@
 //! Each run has one buffer that is being merged. The spare buffers read ahead
 //! for the runs whose last buffered record is smallest, because those run out
 //! first. A block is verified when the merge enters it, while it is on its way
-//! into the cache anyhow.
+//! into the cache anyhow. Strips that are still in the sort area take part as
+//! runs do, without being read.
 //!
 //! Invariants:
 //! - M1 A run has at most one request in flight, so its pieces arrive in order.
@@ -12,8 +13,7 @@
 
 use crate::EngineError;
 use crate::sort::SortServer;
-use crate::sort::area::MemoryMerge;
-use crate::sort::format::{Format, Merger, RunFormat};
+use crate::sort::format::{Merger, RunFormat};
 use crate::sort::merge_plan::MergeShape;
 use crate::sort::run::Run;
 use crate::storage::block::{self, BlockKind, HEADER_BYTES};
@@ -28,7 +28,9 @@ use std::sync::Arc;
 /// Most pieces read ahead for a run: enough to keep a device busy with two runs.
 const AHEAD_MAX: usize = 3;
 
-/// Merges runs and hands their records out in order; gives back how many.
+/// Merges runs, and strips that stayed in memory, and hands their records out in
+/// order; gives back how many. One tournament has them all: a second one for the
+/// strips and a comparison of the two winners cost 4 ns a record more.
 ///
 /// # Errors
 /// When a block is corrupt, a read fails, the operation stops, or `take` fails.
@@ -36,9 +38,10 @@ pub fn merge<F: RunFormat>(
     server: &SortServer<'_>,
     runs: Vec<Run>,
     shape: MergeShape,
+    strips: Vec<&[u8]>,
     mut take: impl FnMut(&[u8]) -> Result<(), EngineError>,
 ) -> Result<u64, EngineError> {
-    let mut merge = RunMerge::<F>::new(server, runs, shape)?;
+    let mut merge = RunMerge::<F>::new(server, runs, shape, strips)?;
     let mut rows = 0;
     while let record @ [_, ..] = merge.current() {
         take(record)?;
@@ -49,43 +52,11 @@ pub fn merge<F: RunFormat>(
     Ok(rows)
 }
 
-/// Merges runs with the strips that stayed in memory; otherwise as [`merge`].
-///
-/// # Errors
-/// As [`merge`].
-pub fn merge_with_memory<F: Format>(
-    server: &SortServer<'_>,
-    runs: Vec<Run>,
-    shape: MergeShape,
-    mut memory: MemoryMerge<'_, F>,
-    mut take: impl FnMut(&[u8]) -> Result<(), EngineError>,
-) -> Result<u64, EngineError> {
-    let mut disk = RunMerge::<F>::new(server, runs, shape)?;
-    let mut rows = 0;
-    loop {
-        let (from_disk, from_memory) = (disk.current(), memory.current());
-        rows += 1;
-        if from_memory.is_empty() || (!from_disk.is_empty() && F::compare(from_disk, from_memory).is_lt()) {
-            if from_disk.is_empty() {
-                break;
-            }
-            take(from_disk)?;
-            disk.advance()?;
-        } else {
-            take(from_memory)?;
-            memory.advance();
-        }
-    }
-    rows -= 1;
-    memory.matches().count_in(server.session);
-    disk.end(rows);
-    Ok(rows)
-}
-
-/// Runs in one order.
+/// Runs and strips in one order.
 struct RunMerge<'s, F: RunFormat> {
     reader: RunReader<'s, F>,
-    cursors: Vec<Cursor>,
+    /// Of the runs, then of the strips.
+    cursors: Vec<Cursor<'s>>,
     merger: F::Merger,
 }
 
@@ -94,15 +65,17 @@ impl<'s, F: RunFormat> RunMerge<'s, F> {
         server: &'s SortServer<'s>,
         runs: Vec<Run>,
         shape: MergeShape,
+        strips: Vec<&'s [u8]>,
     ) -> Result<RunMerge<'s, F>, EngineError> {
         assert!(!runs.is_empty());
         assert!(runs.len() <= shape.width);
         let mut reader = RunReader::<F>::new(server, runs, shape)?;
-        let mut cursors = Vec::with_capacity(reader.sources.len());
+        let mut cursors = Vec::with_capacity(reader.sources.len() + strips.len());
         for source in 0..reader.sources.len() {
             cursors.push(Cursor::default());
             enter_next_piece(&mut reader, &mut cursors, source)?;
         }
+        cursors.extend(strips.into_iter().map(Cursor::of_strip));
         let mut sources: Vec<&[u8]> = cursors.iter().map(Cursor::rest).collect();
         let merger = F::Merger::new(&mut sources);
         let left: Vec<usize> = sources.into_iter().map(<[u8]>::len).collect();
@@ -143,47 +116,75 @@ impl<'s, F: RunFormat> RunMerge<'s, F> {
     }
 }
 
-/// Swaps the used-up piece of a source for its next one, if there is one.
+/// Swaps the used-up piece of a run for its next one, if there is one. A strip has
+/// no other.
 fn enter_next_piece<F: RunFormat>(
     reader: &mut RunReader<'_, F>,
-    cursors: &mut [Cursor],
+    cursors: &mut [Cursor<'_>],
     source: usize,
 ) -> Result<(), EngineError> {
-    let used_up = cursors[source].piece.take();
-    cursors[source] = Cursor { piece: reader.next_piece(source, used_up)?, ..Cursor::default() };
-    if cursors[source].piece.is_some() {
+    if source >= reader.sources.len() {
+        return Ok(());
+    }
+    let used_up = match std::mem::take(&mut cursors[source]).place {
+        Place::Piece(piece) => Some(piece),
+        Place::Strip(_) => None,
+    };
+    if let Some(piece) = reader.next_piece(source, used_up)? {
+        cursors[source].place = Place::Piece(piece);
         let entered = cursors[source].enter_next_block(reader.server)?;
         assert!(entered, "a piece has at least one block");
     }
     Ok(())
 }
 
-/// Where a merge is in one run.
+/// Where a merge is in one source.
 #[derive(Debug, Default)]
-struct Cursor {
-    piece: Option<Piece>,
+struct Cursor<'m> {
+    place: Place<'m>,
     /// Blocks of the piece that have been entered.
     entered: u32,
-    /// What was not taken yet of the current block's records, in the buffer.
+    /// What was not taken yet of the strip, or of the current block's records, in
+    /// the buffer.
     at: usize,
     end: usize,
 }
 
-impl Cursor {
-    /// The bytes of the current block that were not taken yet.
+/// Where records are.
+#[derive(Debug)]
+enum Place<'m> {
+    /// A piece of a run.
+    Piece(Piece),
+    /// A strip of the sort area.
+    Strip(&'m [u8]),
+}
+
+impl Default for Place<'_> {
+    fn default() -> Self {
+        Place::Strip(&[])
+    }
+}
+
+impl<'m> Cursor<'m> {
+    fn of_strip(strip: &'m [u8]) -> Cursor<'m> {
+        Cursor { place: Place::Strip(strip), entered: 0, at: 0, end: strip.len() }
+    }
+
+    /// The bytes of the strip, or of the current block, that were not taken yet.
     #[inline]
     fn rest(&self) -> &[u8] {
-        match &self.piece {
-            Some(piece) => &piece.buffer[self.at..self.end],
-            None => &[],
-        }
+        let bytes: &[u8] = match &self.place {
+            Place::Piece(piece) => &piece.buffer,
+            Place::Strip(strip) => strip,
+        };
+        &bytes[self.at..self.end]
     }
 
     /// Verifies the next block of the piece; `false` when it has no more.
     fn enter_next_block(&mut self, server: &SortServer<'_>) -> Result<bool, EngineError> {
         let tablespace = server.instance.tablespace(Purpose::Temp);
         let block_bytes = tablespace.block_size.bytes();
-        let Some(piece) = &self.piece else { return Ok(false) };
+        let Place::Piece(piece) = &self.place else { return Ok(false) };
         if self.entered == piece.blocks {
             return Ok(false);
         }

@@ -151,7 +151,7 @@ impl<'a, F: Format> Sorter<'a, F> {
         mut self,
         take: impl FnMut(&[u8]) -> Result<(), EngineError>,
     ) -> Result<SortOutcome, EngineError> {
-        self.area.close();
+        self.area.close()?;
         if self.writer.is_none() { self.finish_in_memory(take) } else { self.finish_on_disk(take) }
     }
 
@@ -164,7 +164,7 @@ impl<'a, F: Format> Sorter<'a, F> {
         self.generated();
         self.server.session.count(Statistic::SortsMemory, 1);
         let begin = now();
-        let mut merged = MemoryMerge::<F>::new(&self.area);
+        let mut merged = MemoryMerge::<F>::new(self.area.sources());
         while let record @ [_, ..] = merged.current() {
             take(record)?;
             merged.advance();
@@ -197,8 +197,7 @@ impl<'a, F: Format> Sorter<'a, F> {
         };
         self.outcome.merge_width = self.outcome.merge_width.max(runs.len() as u64);
         let begin = now();
-        let memory = MemoryMerge::new(&self.area);
-        let rows = merge::merge_with_memory::<F>(self.server, runs, shape, memory, take)?;
+        let rows = merge::merge::<F>(self.server, runs, shape, self.area.sources(), take)?;
         self.server.instance.recorder.phase("merge and index", begin, rows);
         if rows != self.outcome.row_count {
             return Err(EngineError::Verification {
@@ -255,7 +254,7 @@ fn reduce<F: Format>(
     while let take @ 1.. = merge_plan::next_merge(queue.len(), shape.width) {
         let inputs: Vec<Run> = queue.drain(..take).collect();
         let mut writer = RunWriter::<F::Packing>::new(server)?;
-        merged_rows += merge::merge::<F>(server, inputs, shape, |record| writer.record(record))?;
+        merged_rows += merge::merge::<F>(server, inputs, shape, Vec::new(), |record| writer.record(record))?;
         writer.end_run()?;
         let (merged, bytes) = writer.finish()?;
         queue.extend(merged);

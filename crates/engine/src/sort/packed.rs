@@ -63,6 +63,7 @@ pub fn shared_bytes(one: &[u8], two: &[u8]) -> usize {
 pub struct Head {
     bytes: [u8; HEAD_BYTES_MAX],
     length: usize,
+    rest_bytes: usize,
 }
 
 impl Head {
@@ -70,7 +71,7 @@ impl Head {
     #[inline]
     #[must_use]
     pub fn new(shared: usize, rest: usize, row: RowId) -> Head {
-        let mut head = Head { bytes: [0; HEAD_BYTES_MAX], length: 0 };
+        let mut head = Head { bytes: [0; HEAD_BYTES_MAX], length: 0, rest_bytes: rest };
         head.push_length(shared);
         head.push_length(rest);
         head.bytes[head.length..head.length + 8].copy_from_slice(&row.0.to_le_bytes());
@@ -96,6 +97,28 @@ impl Head {
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
     }
+
+    /// Puts the record at the beginning of `room` and gives back how many bytes it
+    /// takes; `None` when it does not fit. `tail` begins with the rest of the key;
+    /// what may be read behind it makes the copy one of fixed size.
+    #[inline]
+    pub fn put(&self, tail: &[u8], room: &mut [u8]) -> Option<usize> {
+        let length = self.length + self.rest_bytes;
+        if length > room.len() {
+            return None;
+        }
+        // What is too much of either is written over by what comes next.
+        match room.first_chunk_mut::<HEAD_BYTES_MAX>() {
+            Some(place) => *place = self.bytes,
+            None => room[..self.length].copy_from_slice(self.as_bytes()),
+        }
+        let place = &mut room[self.length..];
+        match (tail.first_chunk::<PIECE_BYTES>(), place.first_chunk_mut::<PIECE_BYTES>()) {
+            (Some(piece), Some(place)) if self.rest_bytes <= PIECE_BYTES => *place = *piece,
+            _ => place[..self.rest_bytes].copy_from_slice(&tail[..self.rest_bytes]),
+        }
+        Some(length)
+    }
 }
 
 /// Packs records that come in order.
@@ -114,16 +137,7 @@ impl Packing for Packer {
     #[inline]
     fn put(&mut self, record: &[u8], room: &mut [u8]) -> Option<usize> {
         let (head, rest, shared) = self.pack(record);
-        let length = head.length + rest.len();
-        if length > room.len() {
-            return None;
-        }
-        match room.first_chunk_mut::<HEAD_BYTES_MAX>() {
-            // What is too much of it is written over by the rest, or by what comes next.
-            Some(place) => *place = head.bytes,
-            None => room[..head.length].copy_from_slice(head.as_bytes()),
-        }
-        room[head.length..length].copy_from_slice(rest);
+        let length = head.put(rest, room)?;
         self.bytes_saved += shared as u64;
         Some(length)
     }

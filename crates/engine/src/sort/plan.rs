@@ -115,7 +115,7 @@ impl SortPlan {
         let area = self.area.0 as usize;
         let most = (area / STRIP_BYTES_GOOD).max(STRIPS_FEW).min(area / STRIP_BYTES_MIN);
         let most = most.clamp(1, STRIPS_MAX.max(area / STRIP_BYTES_LARGE));
-        let runs = |strips: usize| rows / self.record.fitting(self.strip_bytes(strips)) as u64 + 1;
+        let runs = |strips: usize| rows * self.record.bytes as u64 / (area / strips) as u64 + 1;
         let fits = |strips: &usize| self.one_pass(runs(*strips) as usize, self.area).is_some();
         (1..=most).rev().find(fits).unwrap_or(1)
     }
@@ -141,13 +141,8 @@ impl SortPlan {
     /// Memory of a strip, and how much of it is records, which a run of it has.
     #[must_use]
     pub fn strip(&self) -> (Bytes, Bytes) {
-        let memory = self.strip_bytes(self.strips);
-        (Bytes(memory as u64), Bytes((self.record.fitting(memory) * self.record.bytes) as u64))
-    }
-
-    fn strip_bytes(&self, strips: usize) -> usize {
-        let equal = self.area.0 as usize / strips;
-        if strips == 1 { equal } else { equal.min(self.record.strip_bytes_max) }
+        let memory = self.area.0 / self.strips as u64;
+        (Bytes(memory), Bytes(memory / self.record.bytes as u64 * self.record.bytes as u64))
     }
 
     /// Memory of the write buffers of a server.

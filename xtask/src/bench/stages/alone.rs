@@ -217,7 +217,7 @@ impl<'a, C: Codec> Alone<'a, C> {
             let begin = thread_cpu();
             let taken = area.fill(rest)?;
             if taken == rest.len() {
-                area.close();
+                area.close()?;
             }
             sort += per_row(begin, self.record_count);
             rest = &rest[taken..];
@@ -232,8 +232,11 @@ impl<'a, C: Codec> Alone<'a, C> {
         let mut free = 0;
         let shape = loop {
             free += area.release_spare() as u64;
+            if runs == 0 {
+                break None;
+            }
             let shape = self.plan.one_pass(runs as usize, Bytes(free));
-            if runs == 0 || shape.is_some() {
+            if shape.is_some() {
                 break shape;
             }
             anyhow::ensure!(
@@ -255,14 +258,15 @@ impl<'a, C: Codec> Alone<'a, C> {
         mut take: impl FnMut(&[u8]),
     ) -> anyhow::Result<f64> {
         let begin = thread_cpu();
-        let mut memory = MemoryMerge::<C::Format>::new(&sorted.area);
         if let Some(shape) = sorted.shape {
             let take = |record: &[u8]| {
                 take(black_box(record));
                 Ok(())
             };
-            merge::merge_with_memory::<C::Format>(server, sorted.runs.clone(), shape, memory, take)?;
+            let strips = sorted.area.sources();
+            merge::merge::<C::Format>(server, sorted.runs.clone(), shape, strips, take)?;
         } else {
+            let mut memory = MemoryMerge::<C::Format>::new(sorted.area.sources());
             while let record @ [_, ..] = memory.current() {
                 take(black_box(record));
                 memory.advance();
@@ -334,7 +338,7 @@ impl<'a, C: Codec> Alone<'a, C> {
             let taken = area.fill(rest).expect("memory for a strip");
             rest = &rest[taken..];
             if rest.is_empty() {
-                area.close();
+                area.close().expect("memory for a strip");
             }
             while let Ok(1..) = area.spill(&mut Nowhere) {}
         }
@@ -361,7 +365,7 @@ impl<'a, C: Codec> Alone<'a, C> {
             buffer_count: 2 * WIDTH,
         };
         let begin = thread_cpu();
-        let rows = merge::merge::<C::Format>(&server, runs, shape, |record| {
+        let rows = merge::merge::<C::Format>(&server, runs, shape, Vec::new(), |record| {
             black_box(record);
             Ok(())
         })?;

@@ -1,40 +1,54 @@
-//! The area of keys of any length: a strip being filled, and packed strips.
+//! The area of keys of any length: a batch in the cache, and strips of mini-runs.
 //!
-//! What it does: records collect in a strip that the second-level cache holds.
-//! When it is full it is sorted and packed ([`packed`](crate::sort::packed)): each
-//! key without the bytes that the key before has too. The strip is then empty
-//! again. An area of addresses holds two to three times as many rows that way,
-//! so there are fewer runs; and what is merged is read from front to back, where
-//! sorted references into a heap would miss the cache at every record.
+//! What it does: records collect in a batch that the second-level cache holds.
+//! When it is full it is sorted and becomes a mini-run of the strip being filled,
+//! packed ([`packed`](crate::sort::packed)): each key without the bytes that the
+//! key before has too. The batch is then empty again. An area of addresses holds
+//! two to three times as many rows that way, so there are fewer runs; and what is
+//! merged is read from front to back, where sorted references into a heap would
+//! miss the cache at every record. A strip becomes a run by a merge of its
+//! mini-runs; those that do not overlap, as of input in some order, just follow
+//! one another.
 //!
 //! ```text
-//! | strip: records as they came | entries | packed strips, one after the other    free |
+//! | batch: records as they came | entries |    | mini-run | mini-run | mini-ru    a strip
+//!                                              | n | mini-run |  free              the next one
 //! ```
 //!
-//! How a strip is sorted: an entry of 16 bytes for each record holds 8 bytes of
+//! How a batch is sorted: an entry of 16 bytes for each record holds 8 bytes of
 //! its key, as a number, and its place. Entries are sorted by these bytes, then
 //! each group with equal bytes by the 8 after them, until groups have few members
 //! or one key, which leaves the row ids. Bytes that all keys of a group share are
-//! skipped, so `https://www.` costs a look each and no comparison.
+//! skipped, so `https://www.` costs a look each and no comparison. While records
+//! come in order, or in reverse, the comparison that finds this out also says
+//! what a key shares with its neighbour, and the batch is packed as it lies.
 //!
 //! What was tried and lost: sorting groups of equal prefixes by comparing their
 //! keys. Four fifths of all addresses begin with the same 8 bytes, so most of the
 //! sort was then calls of memcmp, 14 for each record.
 //!
-//! Limits: the split between strip and entries follows the expected length of
+//! Limits: the split between batch and entries follows the expected length of
 //! records. A wrong guess leaves part of one unused; it never takes more. The
-//! keys that a merge is at, one a strip, are beside the area.
+//! keys that a merge is at, one a mini-run, are beside the area.
 
-use super::{InputOrder, MemoryMerge, RecordSink, RecordSize, SortArea};
-use crate::sort::format::{BYTES_HEADER, BytesKey, RunFormat, row_of};
-use crate::sort::packed::{self, GROWTH_MAX, Head, Packed, Rebuilt};
-use plumb_io::{HugeVec, IoError};
+use super::{InputOrder, MemoryMerge, RecordSink, RecordSize, SortArea, StripPool};
+use crate::sort::format::{BYTES_HEADER, BytesKey, RunFormat, key_of, row_of};
+use crate::sort::packed::{self, GROWTH_MAX, Head};
+use plumb_io::{HugeVec, IoError, prefetch};
+use std::cmp::Ordering;
+use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Most bytes of a strip with its entries: half of a second-level cache of 2 MiB.
-const STRIP_BYTES: usize = 1 << 20;
-/// The least part of an area that is kept for packed strips, as 1 - 1 / this.
-const STRIP_SHARE: usize = 4;
+/// Most bytes of a batch with its entries: half of a second-level cache of 2 MiB.
+const BATCH_BYTES_MAX: usize = 1 << 20;
+/// The least part of an area that is kept for strips, as 1 - 1 / this.
+const BATCH_SHARE: usize = 4;
+/// What is looked at and then copied in one go: it has the longest record, and is
+/// still in a cache the second time.
+const INPUT_BYTES: usize = 1 << 17;
+/// How far ahead of a look at a record memory is asked for: input comes from another
+/// processor, and a third of the time went into waiting for it.
+const AHEAD_BYTES: usize = 1024;
 /// Groups of so many records are sorted by comparing their keys.
 const SMALL_GROUP: usize = 8;
 /// Bytes of a prefix.
@@ -43,180 +57,324 @@ const PREFIX_BYTES: usize = 8;
 /// Area of [`BytesKey`] records.
 #[derive(Debug)]
 pub struct BytesArea {
-    strip: HugeVec<u8>,
-    strip_bytes: usize,
-    entries: HugeVec<Entry>,
-    entry_count_max: usize,
-    order: InputOrder,
-    packed: HugeVec<u8>,
-    packed_bytes: usize,
-    /// Where each packed strip lies.
-    strips: Vec<Range<usize>>,
-    /// Records in the packed strips.
-    packed_count: usize,
-    /// Whether a full area becomes one run; else each packed strip does.
-    one_run: bool,
+    batch: Batch,
+    /// The oldest first.
+    full: VecDeque<Strip>,
+    filling: Option<Strip>,
+    pool: StripPool<u8>,
 }
 
-/// Stands for a record of the strip.
+/// Mini-runs, one after the other.
+#[derive(Debug)]
+struct Strip {
+    packed: HugeVec<u8>,
+    mini_runs: Vec<MiniRun>,
+    row_count: usize,
+}
+
+/// Sorted records of a batch.
+#[derive(Debug)]
+pub(super) struct MiniRun {
+    /// Where it lies in its strip.
+    pub(super) place: Range<usize>,
+    pub(super) first: Vec<u8>,
+    pub(super) last: Vec<u8>,
+}
+
+/// Packed bytes for which there is room.
+#[derive(Debug, Clone, Copy)]
+struct Room {
+    /// In the strip being filled.
+    here: usize,
+    /// In the strips after it.
+    beyond: usize,
+}
+
+impl SortArea for BytesArea {
+    const ENTRY_BYTES: usize = size_of::<Entry>();
+
+    fn new(bytes: usize, strips: usize, record: RecordSize) -> Result<BytesArea, IoError> {
+        // A mini-run is not longer than a strip, so it lies in two of them at most.
+        let batch_bytes = BATCH_BYTES_MAX.min(bytes / BATCH_SHARE.max(strips + 1));
+        let batch = Batch::new(batch_bytes, record)?;
+        let pool = StripPool::new(bytes.saturating_sub(batch.bytes_max()), strips);
+        Ok(BytesArea { batch, full: VecDeque::new(), filling: None, pool })
+    }
+
+    fn fill(&mut self, records: &[u8]) -> Result<usize, IoError> {
+        let mut taken = 0;
+        loop {
+            if self.filling.is_none() {
+                self.filling = self.pool.take()?.map(Strip::new);
+            }
+            let room = self.room();
+            if !self.begins_batch(room) {
+                return Ok(taken);
+            }
+            let end = records.len().min(taken + INPUT_BYTES);
+            match self.batch.take(&records[taken..end], room) {
+                0 if end == taken || self.batch.entries.is_empty() => return Ok(taken),
+                0 => self.close()?,
+                bytes => taken += bytes,
+            }
+        }
+    }
+
+    /// Sorts the batch and packs it behind what there is.
+    fn close(&mut self) -> Result<(), IoError> {
+        if self.batch.entries.is_empty() {
+            return Ok(());
+        }
+        let shared_known = self.batch.sort();
+        let records = &*self.batch.records;
+        let mut strip = self.filling.take().expect("records were taken for which strips have room");
+        let mut first = 0;
+        let mut start = strip.packed.len();
+        let mut last: &[u8] = &[];
+        for (number, entry) in self.batch.entries.iter().enumerate() {
+            let key = entry.key(records);
+            let shared = if shared_known { entry.prefix as usize } else { packed::shared_bytes(last, key) };
+            if !strip.append(entry, records, shared) {
+                strip.end_mini_run(start, records, &self.batch.entries[first..number]);
+                let next = self.pool.take()?.expect("records were taken for which strips have room");
+                self.full.push_back(std::mem::replace(&mut strip, Strip::new(next)));
+                (first, start) = (number, 0);
+                assert!(strip.append(entry, records, 0), "a strip holds a mini-run");
+            }
+            last = key;
+        }
+        strip.end_mini_run(start, records, &self.batch.entries[first..]);
+        self.filling = Some(strip);
+        self.batch.clear();
+        Ok(())
+    }
+
+    fn spill<S: RecordSink>(&mut self, sink: &mut S) -> Result<u64, S::Error> {
+        let Some(mut strip) = self.full.pop_front().or_else(|| self.filling.take()) else { return Ok(0) };
+        strip.mini_runs.sort_by(|one, two| BytesKey::compare(&one.first, &two.first));
+        let mut rest = strip.mini_runs.as_slice();
+        while !rest.is_empty() {
+            let (group, after) = rest.split_at(MiniRun::overlapping(rest));
+            rest = after;
+            let sources = group.iter().map(|mini_run| &strip.packed[mini_run.place.clone()]).collect();
+            let mut merge = MemoryMerge::<BytesKey>::new(sources);
+            while let record @ [_, ..] = merge.current() {
+                sink.record(record)?;
+                merge.advance();
+            }
+        }
+        sink.end_run()?;
+        self.pool.give_back(strip.packed);
+        Ok(u64::from(strip.row_count > 0))
+    }
+
+    fn release_spare(&mut self) -> usize {
+        self.pool.release() + self.batch.release()
+    }
+
+    fn len(&self) -> usize {
+        self.batch.entries.len() + self.strips().map(|strip| strip.row_count).sum::<usize>()
+    }
+
+    fn mapped_bytes(&self) -> usize {
+        self.batch.mapped_bytes + self.pool.mapped_bytes()
+    }
+
+    fn sources(&self) -> Vec<&[u8]> {
+        self.strips().flat_map(Strip::sources).collect()
+    }
+}
+
+impl BytesArea {
+    fn strips(&self) -> impl Iterator<Item = &Strip> {
+        self.full.iter().chain(&self.filling)
+    }
+
+    fn room(&self) -> Room {
+        Room { here: self.filling.as_ref().map_or(0, |strip| strip.packed.room()), beyond: self.pool.room() }
+    }
+
+    /// Whether a batch that is empty is worth its beginning: the mini-runs that fit
+    /// what is left at the end of an area are shorter and shorter.
+    fn begins_batch(&self, room: Room) -> bool {
+        self.is_empty()
+            || !self.batch.entries.is_empty()
+            || room.here + room.beyond >= self.batch.bytes_max() / 2
+    }
+}
+
+impl MiniRun {
+    /// How many from the front on overlap, of mini-runs in the order of their first
+    /// records: what comes after them is not before any of theirs.
+    pub(super) fn overlapping(mini_runs: &[MiniRun]) -> usize {
+        let Some(mut last) = mini_runs.first().map(|first| &first.last) else { return 0 };
+        for (number, mini_run) in mini_runs.iter().enumerate().skip(1) {
+            if BytesKey::compare(last, &mini_run.first).is_le() {
+                return number;
+            }
+            if BytesKey::compare(last, &mini_run.last).is_lt() {
+                last = &mini_run.last;
+            }
+        }
+        mini_runs.len()
+    }
+}
+
+impl Strip {
+    fn new(memory: HugeVec<u8>) -> Strip {
+        Strip { packed: memory, mini_runs: Vec::new(), row_count: 0 }
+    }
+
+    fn sources(&self) -> impl Iterator<Item = &[u8]> {
+        self.mini_runs.iter().map(|mini_run| &self.packed[mini_run.place.clone()])
+    }
+
+    /// The records of these entries have been packed from `start` on.
+    fn end_mini_run(&mut self, start: usize, records: &[u8], entries: &[Entry]) {
+        let ends = entries.first().zip(entries.last());
+        let ends = ends.map(|(first, last)| (first.record(records).to_vec(), last.record(records).to_vec()));
+        let place = start..self.packed.len();
+        self.mini_runs.extend(ends.map(|(first, last)| MiniRun { place, first, last }));
+        self.row_count += entries.len();
+    }
+
+    /// Packs a record behind the last one; `false` when it does not fit.
+    #[inline]
+    fn append(&mut self, entry: &Entry, records: &[u8], shared: usize) -> bool {
+        let row = row_of(&records[entry.at as usize..]);
+        let rest_bytes = entry.key_bytes as usize - shared;
+        let tail = &records[entry.at as usize + BYTES_HEADER + shared..];
+        let Some(length) = Head::new(shared, rest_bytes, row).put(tail, self.packed.room_mut()) else {
+            return false;
+        };
+        self.packed.grow(length);
+        true
+    }
+}
+
+/// Records as they came.
+#[derive(Debug)]
+struct Batch {
+    records: HugeVec<u8>,
+    entries: HugeVec<Entry>,
+    /// Bytes of the longest record.
+    longest: usize,
+    order: InputOrder,
+    mapped_bytes: usize,
+}
+
+/// Stands for a record of the batch.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
-    /// Bytes of its key, or its row id where the key is no longer in question.
+    /// While records come in order: bytes that its key shares with the record before.
+    /// In the sort: bytes of its key, or its row id where the key is no longer in
+    /// question.
     prefix: u64,
     /// Where the record starts.
     at: u32,
     key_bytes: u32,
 }
 
-impl SortArea for BytesArea {
-    const ENTRY_BYTES: usize = size_of::<Entry>();
-    const STRIP_BYTES_MAX: usize = STRIP_BYTES;
-
-    /// Strips are cut by the cache, not by the area: `strips` of one means that a
-    /// full area is to become one run.
-    fn new(bytes: usize, strips: usize, record: RecordSize) -> Result<BytesArea, IoError> {
-        let strip_and_entries = STRIP_BYTES.min(bytes / STRIP_SHARE);
-        let entry_count_max = record.fitting(strip_and_entries);
-        let entry_bytes = entry_count_max * size_of::<Entry>();
-        let strip_bytes = strip_and_entries.saturating_sub(entry_bytes);
-        let packed_bytes = bytes.saturating_sub(entry_bytes + strip_bytes);
-        Ok(BytesArea {
-            strip: HugeVec::with_capacity(strip_bytes)?,
-            strip_bytes,
-            entries: HugeVec::with_capacity(entry_count_max)?,
-            entry_count_max,
-            order: InputOrder::UNKNOWN,
-            packed: HugeVec::with_capacity(packed_bytes)?,
-            packed_bytes,
-            strips: Vec::new(),
-            packed_count: 0,
-            one_run: strips == 1,
-        })
+impl Batch {
+    fn new(bytes: usize, record: RecordSize) -> Result<Batch, IoError> {
+        let count_max = record.fitting(bytes);
+        let entries = HugeVec::with_capacity(count_max)?;
+        let records = HugeVec::with_capacity(bytes.saturating_sub(count_max * size_of::<Entry>()))?;
+        let mapped_bytes = records.mapped_bytes() + entries.mapped_bytes();
+        Ok(Batch { records, entries, longest: 0, order: InputOrder::UNKNOWN, mapped_bytes })
     }
 
-    fn fill(&mut self, records: &[u8]) -> Result<usize, IoError> {
+    fn bytes_max(&self) -> usize {
+        self.records.capacity() + self.entries.capacity() * size_of::<Entry>()
+    }
+
+    /// Takes records from the front as long as there is room for them, here and,
+    /// packed, in the strips; gives back how many bytes.
+    fn take(&mut self, input: &[u8], room: Room) -> usize {
+        let start = self.records.len();
         let mut taken = 0;
+        let mut last = self.entries.last().map(|last| last.record(&self.records));
         loop {
-            let rest = &records[taken..];
+            let rest = &input[taken..];
             let length = BytesKey::length(rest);
-            if length == 0 {
-                return Ok(taken);
+            if length == 0 || !self.fits(taken + length, length, room) {
+                break;
             }
-            if !self.strip_takes(length) {
-                self.close();
-                if !self.begins_strip(length) {
-                    return Ok(taken);
-                }
+            prefetch(rest, AHEAD_BYTES);
+            let record = &rest[..length];
+            let mut shared = 0;
+            if let Some(last) = last
+                && (self.order.ascending || self.order.descending)
+            {
+                shared = packed::shared_bytes(key_of(last), key_of(record));
+                let order = compare_from(shared, last, record);
+                self.order.ascending &= order.is_le();
+                self.order.descending &= order.is_ge();
             }
-            self.push(&rest[..length]);
+            let at = (start + taken) as u32;
+            self.entries.push(Entry { prefix: shared as u64, at, key_bytes: (length - BYTES_HEADER) as u32 });
+            self.longest = self.longest.max(length);
+            last = Some(record);
             taken += length;
         }
+        self.records.extend_from_slice(&input[..taken]);
+        taken
     }
 
-    fn spill<S: RecordSink>(&mut self, sink: &mut S) -> Result<u64, S::Error> {
-        let runs = if self.one_run { self.strips.len().min(1) } else { self.strips.len() };
-        if self.one_run {
-            let mut merge = MemoryMerge::<BytesKey>::new(self);
-            while let record @ [_, ..] = merge.current() {
-                sink.record(record)?;
-                merge.advance();
+    /// Whether another record of this length fits, with `more` bytes of records that
+    /// the batch does not have yet, whatever they share. Where a mini-run goes on in
+    /// another strip, less than the longest record is lost.
+    #[inline]
+    fn fits(&self, more: usize, length: usize, room: Room) -> bool {
+        let count = self.entries.len() + 1;
+        let bytes = self.records.len() + more;
+        let lost = if room.beyond > 0 { self.longest.max(length) } else { 0 };
+        more <= self.records.room()
+            && count <= self.entries.capacity()
+            && bytes + count * GROWTH_MAX + lost <= room.here + room.beyond
+    }
+
+    /// Puts the entries in order. Whether each then says how many bytes its key
+    /// shares with the one before.
+    fn sort(&mut self) -> bool {
+        match self.order {
+            InputOrder { ascending: true, .. } => true,
+            InputOrder { descending: true, .. } => {
+                self.entries.reverse();
+                let mut before = 0;
+                self.entries.iter_mut().for_each(|entry| std::mem::swap(&mut entry.prefix, &mut before));
+                true
             }
-            sink.end_run()?;
-        } else {
-            for strip in self.sources() {
-                pass_on(strip, sink)?;
-                sink.end_run()?;
+            _ => {
+                sort_entries(&self.records, &mut self.entries, 0);
+                false
             }
         }
-        self.packed.clear();
-        self.strips.clear();
-        self.packed_count = 0;
-        Ok(runs as u64)
     }
 
-    fn release_spare(&mut self) -> usize {
-        if self.len() > 0 {
+    fn clear(&mut self) {
+        self.records.clear();
+        self.entries.clear();
+        self.longest = 0;
+        self.order = InputOrder::UNKNOWN;
+    }
+
+    /// Gives the memory back to the system if there are no records in it: how much.
+    fn release(&mut self) -> usize {
+        if !self.entries.is_empty() {
             return 0;
         }
-        let room = |vector: &HugeVec<u8>| vector.room();
-        let bytes = room(&self.packed) + room(&self.strip) + self.entries.room() * size_of::<Entry>();
-        (self.packed, self.strip, self.entries) = (HugeVec::empty(), HugeVec::empty(), HugeVec::empty());
+        let bytes = self.bytes_max();
+        (self.records, self.entries) = (HugeVec::empty(), HugeVec::empty());
         bytes
-    }
-
-    fn len(&self) -> usize {
-        self.packed_count + self.entries.len()
-    }
-
-    fn mapped_bytes(&self) -> usize {
-        self.entries.mapped_bytes() + self.strip.mapped_bytes() + self.packed.mapped_bytes()
-    }
-
-    fn sources(&self) -> Vec<&[u8]> {
-        self.strips.iter().map(|strip| &self.packed[strip.clone()]).collect()
-    }
-
-    /// Sorts the strip and packs it behind the others.
-    fn close(&mut self) {
-        if self.entries.is_empty() {
-            return;
-        }
-        match self.order {
-            InputOrder { ascending: true, .. } => {}
-            InputOrder { descending: true, .. } => self.entries.reverse(),
-            _ => sort_entries(&self.strip, &mut self.entries, 0),
-        }
-        let start = self.packed.len();
-        let mut last: &[u8] = &[];
-        for entry in self.entries.iter() {
-            let key = entry.key(&self.strip);
-            let shared = packed::shared_bytes(last, key);
-            let head = Head::new(shared, key.len() - shared, row_of(entry.record(&self.strip)));
-            self.packed.extend_from_slice(head.as_bytes());
-            self.packed.extend_from_slice(&key[shared..]);
-            last = key;
-        }
-        self.strips.push(start..self.packed.len());
-        self.packed_count += self.entries.len();
-        self.entries.clear();
-        self.strip.clear();
-        self.order = InputOrder::UNKNOWN;
     }
 }
 
-impl BytesArea {
-    /// Whether the strip has room for a record, and so the packed strips for the
-    /// strip, whatever its records share.
-    #[inline]
-    fn strip_takes(&self, length: usize) -> bool {
-        let count = self.entries.len() + 1;
-        let bytes = self.strip.len() + length;
-        count <= self.entry_count_max
-            && bytes <= self.strip_bytes
-            && self.packed.len() + bytes + count * GROWTH_MAX <= self.packed_bytes
-    }
-
-    /// Whether a new strip is worth its beginning with such a record: the strips
-    /// that fit what is left at the end of an area are shorter and shorter.
-    fn begins_strip(&self, length: usize) -> bool {
-        let left = self.packed_bytes - self.packed.len();
-        let worth = self.strips.is_empty() || left >= self.strip_bytes / 2;
-        worth && self.strip_takes(length)
-    }
-
-    #[inline]
-    fn push(&mut self, record: &[u8]) {
-        if (self.order.ascending || self.order.descending)
-            && let Some(last) = self.entries.last()
-        {
-            let order = BytesKey::compare(&self.strip[last.at as usize..], record);
-            self.order.ascending &= order.is_le();
-            self.order.descending &= order.is_ge();
-        }
-        let at = self.strip.len() as u32;
-        self.entries.push(Entry { prefix: 0, at, key_bytes: (record.len() - BYTES_HEADER) as u32 });
-        self.strip.extend_from_slice(record);
-    }
+/// The order of two records whose keys share so many bytes and no more.
+#[inline]
+fn compare_from(shared: usize, one: &[u8], two: &[u8]) -> Ordering {
+    let next = |record| key_of(record).get(shared).copied();
+    next(one).cmp(&next(two)).then_with(|| row_of(one).cmp(&row_of(two)))
 }
 
 impl Entry {
@@ -282,13 +440,4 @@ fn sort_entries(strip: &[u8], entries: &mut [Entry], mut skip: usize) {
             sort_entries(strip, group, skip + PREFIX_BYTES);
         }
     }
-}
-
-fn pass_on<S: RecordSink>(mut strip: &[u8], sink: &mut S) -> Result<(), S::Error> {
-    let mut record = Rebuilt::default();
-    while let Some(next) = Packed::take_from(&mut strip) {
-        record.advance(next);
-        sink.record(record.record())?;
-    }
-    Ok(())
 }

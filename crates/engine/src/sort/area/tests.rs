@@ -3,7 +3,7 @@
 use super::bytes::BytesArea;
 use super::words::WordArea;
 use super::*;
-use crate::sort::format::BytesKey;
+use crate::sort::format::{BytesKey, Format};
 use crate::sort::word::WordKey;
 use proptest::prelude::*;
 use std::convert::Infallible;
@@ -59,9 +59,9 @@ fn sort_all<F: Format>(bytes: usize, strips: usize, records: &[Vec<u8>]) -> (Vec
         }
         let Ok(1..) = area.spill(&mut spilled) else { panic!("a full area has a full strip") };
     }
-    area.close();
+    area.close().expect("memory");
     assert_eq!(area.len() + spilled.records.len(), records.len());
-    let mut merged = MemoryMerge::<F>::new(&area);
+    let mut merged = MemoryMerge::<F>::new(area.sources());
     let mut kept = Vec::new();
     while let record @ [_, ..] = merged.current() {
         kept.push(record.to_vec());
@@ -120,12 +120,45 @@ fn what_is_a_little_too_much_spills_one_strip() {
 }
 
 #[test]
+fn of_texts_too_one_strip_is_spilled() {
+    let mix = |i: u64| i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
+    let records: Vec<Vec<u8>> =
+        (0..20_000).map(|i| bytes_record(format!("https://www.a.org/{:08}", mix(i)).as_bytes(), i)).collect();
+    let (strips, mut fewest) = (8, usize::MAX);
+    for bytes in (200_000..600_000).step_by(20_000) {
+        let (spilled, kept) = sort_all::<BytesKey>(bytes, strips, &records);
+        assert_eq!(spilled.len() + kept.len(), records.len());
+        if !spilled.is_empty() {
+            fewest = fewest.min(spilled.len());
+        }
+    }
+    assert!(fewest <= records.len() / strips, "{fewest} of {} spilled", records.len());
+}
+
+#[test]
+fn mini_runs_that_do_not_overlap_are_not_merged() {
+    let overlapping = |mini_runs: &[(&[u8], &[u8])]| {
+        let mini_run = |(first, last): &(&[u8], &[u8])| bytes::MiniRun {
+            place: 0..0,
+            first: bytes_record(first, 1),
+            last: bytes_record(last, 1),
+        };
+        bytes::MiniRun::overlapping(&mini_runs.iter().map(mini_run).collect::<Vec<_>>())
+    };
+    assert_eq!(overlapping(&[]), 0);
+    assert_eq!(overlapping(&[(b"a", b"c"), (b"d", b"e")]), 1);
+    assert_eq!(overlapping(&[(b"a", b"c"), (b"c", b"e")]), 1);
+    assert_eq!(overlapping(&[(b"a", b"z"), (b"b", b"c"), (b"d", b"e")]), 3, "the first one overlaps all");
+    assert_eq!(overlapping(&[(b"a", b"c"), (b"b", b"d"), (b"e", b"f")]), 2);
+}
+
+#[test]
 fn memory_is_taken_as_records_come_and_given_back_strip_by_strip() {
     let mut area = WordArea::<u64>::new(16 << 20, 16, RecordSize::new::<WordArea<u64>>(8)).expect("memory");
     assert_eq!(area.mapped_bytes(), 0);
     assert_eq!(area.fill(&vec![1; 3 << 20]).expect("memory"), 3 << 20);
     assert!((3 << 20..=5 << 20).contains(&area.mapped_bytes()), "{}", area.mapped_bytes());
-    area.close();
+    area.close().expect("memory");
     let Ok(1) = area.spill(&mut Collector::<WordKey<u64>>::new()) else { panic!("a full strip") };
     assert_eq!(area.release_spare(), 1 << 20);
     assert_eq!(area.len(), 2 << 17);

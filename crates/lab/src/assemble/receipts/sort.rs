@@ -13,7 +13,7 @@ use plumb_events::{IoStream, Statistic};
 use plumb_units::{Bytes, RowCount};
 
 /// The record that a plan is worked out for; area and buffers do not depend on it.
-const RECORD: RecordSize = RecordSize { bytes: 16, entry_bytes: 0, strip_bytes_max: usize::MAX };
+const RECORD: RecordSize = RecordSize { bytes: 16, entry_bytes: 0 };
 /// What an area may lose to the size of a record and to equal strips.
 const AREA_SLACK: u64 = 16 * Bytes::K;
 /// Requests from which a mean size is judged.
