@@ -110,14 +110,18 @@ fn median(outcomes: &[Outcome], value: fn(&Outcome) -> f64) -> f64 {
 
 /// The whole document.
 pub(super) fn render(options: &Options, machine: &Machine, fio: &Fio, comparisons: &[Comparison]) -> String {
-    let Options { seconds, repeat, file_size, .. } = options;
+    let Options { seconds, repeat, file_size, processor, .. } = options;
     let mut text = String::from("# plumb's measuring beside fio's\n\n");
     let _ = writeln!(
         text,
-        "Made by `cargo xtask bench calibrate` on {}: {} of {seconds} s each, file of {}, {}. Do not edit: repeat.\n",
+        "Made by `cargo xtask bench calibrate` on {}: {} of {seconds} s each, file of {}, {}, {}. Do not edit: repeat.\n",
         date(wall().as_secs()),
         if *repeat == 1 { "1 round".to_string() } else { format!("{repeat} rounds") },
         file_size.as_setting(),
+        match processor {
+            Some(processor) => format!("both tools held on processor {processor}"),
+            None => "neither tool held on a processor".to_string(),
+        },
         fio.version(),
     );
     let _ = writeln!(text, "## Machine\n\n{}", machine.show());
@@ -127,10 +131,11 @@ pub(super) fn render(options: &Options, machine: &Machine, fio: &Fio, comparison
     let _ = writeln!(text, "## Each round\n\n```text\n{}```\n", rounds(comparisons));
     let _ = writeln!(
         text,
-        "## How to repeat it\n\n```sh\ncargo xtask bench calibrate --seconds {seconds} --repeat {repeat} --file-size {} --seed {} --ring {} --document docs/calibrate.md\n```",
+        "## How to repeat it\n\n```sh\ncargo xtask bench calibrate --seconds {seconds} --repeat {repeat} --file-size {} --seed {} --ring {}{} --document docs/calibrate.md\n```",
         file_size.as_setting(),
         options.seed,
-        format!("{:?}", options.ring).to_lowercase()
+        format!("{:?}", options.ring).to_lowercase(),
+        processor.map_or(String::new(), |processor| format!(" --processor {processor}")),
     );
     text
 }
@@ -151,8 +156,8 @@ const READING: &str = "\
   tools are slower, and the ratio is of two moments that were not alike.
 - \"not beyond doubt\": the interval lies on both sides of the goal.
 - One request at a time depends on where the thread happens to run: a disk with one queue interrupts one processor, and
-  a thread on the other has to be woken from there. fio held on either by `taskset` made 13,000 reads a second on the
-  one and 8,300 on the other. Neither tool is held anywhere, so the intervals of that point are wide.
+  a thread on the other has to be woken from there. fio held on either made 13,000 reads a second on the one and 8,300
+  on the other. Where neither tool is held, each draws its luck in each round, and the intervals of that point are wide.
 
 ";
 

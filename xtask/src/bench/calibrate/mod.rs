@@ -17,8 +17,8 @@
 //!
 //! One request at a time depends on where the thread happens to run: a disk with one queue
 //! interrupts one processor, and a thread on another one has to be woken from there. fio held
-//! on either processor by `taskset` made 13,000 reads a second on the one and 8,300 on the
-//! other. Neither tool is held anywhere, so the intervals of that point are the widest.
+//! on either processor made 13,000 reads a second on the one and 8,300 on the other. So
+//! `--processor` holds both tools on one; otherwise each draws its luck in each round.
 //!
 //! Limits: needs fio (a Debian package) and a path on a disk; no part of the tests. A
 //! machine that does other work meanwhile widens the intervals, and both tools pay for
@@ -38,6 +38,7 @@ use plumb_calibrate::{Watch, Workbench};
 use plumb_io::device;
 use plumb_units::{Bytes, Nanos};
 use point::{Comparison, RingChoice};
+use rustix::thread::{CpuSet, sched_setaffinity};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -61,6 +62,9 @@ pub struct Options {
     /// How plumb's rings are set up: the calibrator's own way is deferred; fio's is plain or cooperative.
     #[arg(long, value_enum, default_value = "deferred")]
     ring: RingChoice,
+    /// Holds both tools on this processor; otherwise they run where the kernel puts them.
+    #[arg(long)]
+    processor: Option<usize>,
     /// Length of the file.
     #[arg(long, default_value = "2G")]
     file_size: Bytes,
@@ -77,6 +81,9 @@ const LOG: Bytes = Bytes(256 * Bytes::M);
 
 pub(super) fn run(options: &Options) -> anyhow::Result<()> {
     anyhow::ensure!(options.seconds >= 0.1, "--seconds {}: at least 0.1", options.seconds);
+    if let Some(processor) = options.processor {
+        hold_on(processor)?;
+    }
     let fio = Fio::find()?;
     let stop = Stop::on_signals()?;
     let device = device::describe(&options.path)?;
@@ -102,6 +109,16 @@ pub(super) fn run(options: &Options) -> anyhow::Result<()> {
         fs::write(path, text).with_context(|| format!("writing {}", path.display()))?;
     }
     Ok(())
+}
+
+/// Holds this thread on one processor, and with it the threads and processes that it
+/// will start.
+fn hold_on(processor: usize) -> anyhow::Result<()> {
+    let mut processors = CpuSet::new();
+    anyhow::ensure!(processor < CpuSet::MAX_CPU, "--processor {processor}: less than {}", CpuSet::MAX_CPU);
+    processors.set(processor);
+    sched_setaffinity(None, &processors)
+        .with_context(|| format!("--processor {processor}: this process may not run there"))
 }
 
 /// Whether somebody asked the benchmark to end.
