@@ -29,8 +29,7 @@ use std::sync::Arc;
 const AHEAD_MAX: usize = 3;
 
 /// Merges runs, and strips that stayed in memory, and hands their records out in
-/// order; gives back how many. One tournament has them all: a second one for the
-/// strips and a comparison of the two winners cost 4 ns a record more.
+/// order; gives back how many. One tournament has them all.
 ///
 /// # Errors
 /// When a block is corrupt, a read fails, the operation stops, or `take` fails.

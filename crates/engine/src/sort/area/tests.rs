@@ -95,8 +95,8 @@ proptest! {
 
     #[test]
     fn texts_come_out_in_order_and_complete(
-        keys in proptest::collection::vec(("(www[.])?[ab]{0,12}", 0u64..5), 0..300),
-        bytes in 200usize..8192, strips in 1usize..4,
+        keys in proptest::collection::vec((prop_oneof![9 => "(www[.])?[ab]{0,12}", 1 => "a{200,600}"], 0u64..5), 0..300),
+        bytes in 8192usize..32768, strips in 1usize..5,
     ) {
         let records = keys.iter().map(|(key, row)| bytes_record(key.as_bytes(), *row));
         check::<BytesKey>(bytes, strips, records.collect());
