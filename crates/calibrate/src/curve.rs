@@ -75,8 +75,9 @@ fn curve_point(result: &TaskResult, like: &Point, write_percent: u8) -> Option<C
     let (load, wanted) = (point.single()?, like.single()?);
     let mut same = *wanted;
     (same.outstanding, same.write_percent) = (load.outstanding, write_percent);
-    let alike = point.way == like.way && point.access == like.access && point.buffers == like.buffers;
-    if *load != same || !alike {
+    // The steps of the method ladder ask for the same of other rings.
+    let how = |point: &Point| (point.way, point.access, point.buffers, point.ring);
+    if *load != same || how(point) != how(like) {
         return None;
     }
     let percentile = |quantile| result.latency_micros(0, quantile);

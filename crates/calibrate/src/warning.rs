@@ -73,7 +73,7 @@ impl fmt::Display for Warning {
                     write!(f, "up to {requests_per_second:.0} requests/s before {busy_rounds} rounds; ")?;
                 }
                 let rate = Rate(*bytes_per_second);
-                write!(f, "up to {rate} during {tasks} tasks; repeat it on an idle device")
+                write!(f, "up to {rate} during {}; repeat it on an idle device", counted(*tasks, "task"))
             }
             Warning::MethodReplaced { by, why, cure } => {
                 write!(f, "io_uring does not work here, {by} took its place: {why}; {cure}")
@@ -90,17 +90,31 @@ impl fmt::Display for Warning {
             Warning::RingWorkers { tasks } => {
                 write!(
                     f,
-                    "during {tasks} tasks ring requests fell back to kernel threads (io-wq), which costs processor time"
+                    "during {} ring requests fell back to kernel threads (io-wq), which costs processor time",
+                    counted(*tasks, "task")
                 )
             }
             Warning::TimeRanOut { tasks } => {
-                write!(f, "time ran out: {tasks} tasks have fewer than 3 repeats; allow more time")
+                write!(
+                    f,
+                    "time ran out: fewer than 3 repeats of {}; allow more time",
+                    counted(*tasks, "task")
+                )
             }
             Warning::NotSettled { figures } => {
                 let example = figures.first().map_or("", String::as_str);
-                write!(f, "{} figures have not settled, among them {example}", figures.len())
+                match figures.len() {
+                    1 => write!(f, "1 figure has not settled: {example}"),
+                    several => write!(f, "{several} figures have not settled, among them {example}"),
+                }
             }
-            Warning::Cached { tasks, example } => write!(f, "{tasks} tasks may show a cache: {example}"),
+            Warning::Cached { tasks, example } => {
+                write!(f, "a cache may have answered {}: {example}", counted(*tasks, "task"))
+            }
         }
     }
+}
+
+fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }

@@ -95,6 +95,24 @@ pub enum LabError {
         /// What a block takes at least.
         needed: Nanos,
     },
+    /// A budget that the warm-up block used up.
+    #[error(
+        "--budget {:.1} s was spent before a block that counts: the {runs} runs of the warm-up took {:.1} s, and a block takes \
+         as long again; go on with --resume and a --budget of {:.0} s or more, or use fewer --rows",
+        budget.seconds(),
+        spent.seconds(),
+        needed.seconds().ceil()
+    )]
+    BudgetSpent {
+        /// The budget.
+        budget: Nanos,
+        /// Runs of a block.
+        runs: usize,
+        /// What the warm-up took.
+        spent: Nanos,
+        /// What both take.
+        needed: Nanos,
+    },
     /// A directory for a new bundle that has something in it.
     #[error(
         "--bundle {}: there is something in it; name a new directory, or go on with its study by \

@@ -53,6 +53,9 @@ pub fn execute(
     let stop =
         Execution { plan: &plan, bundle, target, cancel, observer, budget, begin, blocks_timed: Vec::new() }
             .blocks()?;
+    if let (Stop::Budget, Some(budget)) = (stop, budget) {
+        require_block(bundle, &plan, budget, begin)?;
+    }
     let end_ns = since_begin(bundle);
     bundle.end(EndFile { stop, end_ns })?;
     Ok(stop)
@@ -62,6 +65,18 @@ pub fn execute(
 fn since_begin(bundle: &Bundle) -> u64 {
     let now = u64::try_from(clock::wall().as_nanos()).unwrap_or(u64::MAX);
     now.saturating_sub(bundle.contents().environment.begin_ns)
+}
+
+/// Refuses to end a study whose budget was spent before a block that counts.
+fn require_block(bundle: &Bundle, plan: &Plan, budget: Nanos, begin: Nanos) -> Result<(), LabError> {
+    let slots = plan.schedule.slots();
+    let whole =
+        |block: u64| bundle.contents().runs.iter().filter(|run| run.block == Some(block)).count() == slots;
+    if (1..=plan.study.blocks as u64).any(whole) {
+        return Ok(());
+    }
+    let spent = clock::now().saturating_sub(begin);
+    Err(LabError::BudgetSpent { budget, runs: slots, spent, needed: Nanos(2 * spent.0) })
 }
 
 struct Execution<'a> {

@@ -138,6 +138,13 @@ impl Plan {
     pub fn blocks_needed(&self) -> usize {
         blocks_needed(self.study.alpha, self.study.claims.len())
     }
+
+    /// The fewest blocks with which an arm can be recommended: the comparisons of all arms with the reference
+    /// hold together.
+    #[must_use]
+    pub fn blocks_to_recommend(&self) -> usize {
+        blocks_needed(self.study.alpha, self.schedule.arms - 1)
+    }
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use crate::study::{Study, parse};
 use crate::target::Target;
 use crate::target::embedded::ENGINE;
 use plumb_engine::instance::Cancel;
+use plumb_units::Nanos;
 use std::path::Path;
 
 /// Two factors, a claim of each kind.
@@ -90,7 +91,15 @@ pub fn bundle(directory: &Path, plan: &Plan) -> Bundle {
 
 /// Runs a plan to its end.
 pub fn run(bundle: &mut Bundle, target: &mut Scripted) -> Result<Stop, LabError> {
-    execute(bundle, target as &mut dyn Target, None, &Cancel::default(), &Nobody)
+    run_within(bundle, target, None)
+}
+
+pub fn run_within(
+    bundle: &mut Bundle,
+    target: &mut Scripted,
+    budget: Option<Nanos>,
+) -> Result<Stop, LabError> {
+    execute(bundle, target as &mut dyn Target, budget, &Cancel::default(), &Nobody)
 }
 
 /// Numbers between 0 and 1 from a seed (splitmix64), for noise.

@@ -309,8 +309,9 @@ fn difference(evidence: &Evidence<'_>, reasons: &mut Vec<String>) -> Option<Verd
         return None;
     }
     reasons.push(format!(
-        "adjusted p = {adjusted_p:.4} over {} claims and {blocks} blocks, interval clear of no effect",
-        evidence.claims
+        "adjusted p = {adjusted_p:.4} over {} claim{} and {blocks} blocks, interval clear of no effect",
+        evidence.claims,
+        if evidence.claims == 1 { "" } else { "s" }
     ));
     let ends = [percent(interval.low), percent(interval.high)].map(f64::abs);
     let change =

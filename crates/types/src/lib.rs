@@ -21,7 +21,7 @@ pub use batch::RowBatch;
 pub use column_type::{ColumnType, ColumnTypeError};
 pub use date::{DATE_BYTES, DateError, DateTime, Weekday};
 pub use number::{
-    DigitCode, INTEGER_WORDS, Number, NumberError, NumberShape, decode_number, encode_number,
+    DigitCode, INTEGER_WORDS, Number, NumberError, NumberShape, decode_number, encode_number, first_bytes,
     number_to_string, parse_number, try_encode_number,
 };
 pub use row::{ColumnWalk, Columns, RowError, column_at, columns};

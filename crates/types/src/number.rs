@@ -228,9 +228,10 @@ const FIRST_INTEGER: u32 = EXPONENT_BIAS as u32;
 /// A one in each byte.
 const EACH: u64 = 0x0101_0101_0101_0101;
 
-/// Ones in the first bytes of a big-endian word.
+/// Ones in the first bytes of a big-endian word, at most 8 of them.
 #[inline]
-fn first_bytes(count: u32) -> u64 {
+#[must_use]
+pub fn first_bytes(count: u32) -> u64 {
     u64::MAX.checked_shl(64 - 8 * count.min(8)).unwrap_or(0)
 }
 

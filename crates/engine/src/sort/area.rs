@@ -1,7 +1,7 @@
 //! The sort area: records collected in a fixed amount of memory and sorted there.
 //!
 //! The area is cut into strips of equal size, each with memory of its own. A
-//! strip is sorted the moment it is full, so sorting is spread over the input;
+//! strip (of text, each batch of it) is sorted the moment it is full, so sorting is spread over the input;
 //! sorting all of a large area at once would leave the scan's reads standing, and
 //! the processor idle afterwards until the disk has caught up. How records lie in
 //! a strip and are sorted is the business of their form: [`words`], [`bytes`].
@@ -100,7 +100,7 @@ pub trait SortArea: Sized + Send + Debug {
     /// When the sink fails.
     fn spill<S: RecordSink>(&mut self, sink: &mut S) -> Result<u64, S::Error>;
 
-    /// Gives the memory that spills have emptied back to the system: how many bytes.
+    /// Gives the memory that has no records in it, now that no more will come, back to the system: how many bytes.
     fn release_spare(&mut self) -> usize;
 
     /// Records in the area.

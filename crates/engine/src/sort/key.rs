@@ -5,10 +5,12 @@
 //!
 //! - after each column a terminator `00`, so that a value that is a prefix of
 //!   another sorts first whatever column follows. Stored NUMBERs and DATEs have
-//!   no zero byte; in text `00` becomes `01 01` and `01` becomes `01 02`.
-//! - NULL is `FF`, above every value; NULLs come last, descending or not.
-//! - a descending column has its bytes and its terminator complemented, and
-//!   NULL is `FF FF`. (An empty text is NULL, so no complemented value is `FF`.)
+//!   no zero byte behind their first; in text `00` becomes `01 01` and `01`
+//!   becomes `01 02`.
+//! - a descending column has its bytes and its terminator complemented.
+//! - NULL is `FF FF`, above every value, complemented or not: a NUMBER from 1e124
+//!   on begins with `FF` too, but its digits are less. NULLs come last, descending
+//!   or not. (An empty text is NULL, so no complemented value is `FF`.)
 //! - trailing zero bytes are cut off. The encoding is prefix-free before, so
 //!   comparing with the missing bytes taken as zeros is still right, and so is
 //!   plain `memcmp` with the shorter key first.
@@ -20,7 +22,7 @@ use crate::storage::control::IndexColumn;
 use plumb_types::{ColumnType, RowError, Schema, column_at};
 
 const TERMINATOR: u8 = 0x00;
-const NULL: u8 = 0xFF;
+const NULL: [u8; 2] = [0xFF; 2];
 const ESCAPE: u8 = 0x01;
 
 /// Makes the keys of an index from rows.
@@ -69,8 +71,7 @@ impl KeyBuilder {
         for column in &self.columns {
             let start = key.len();
             match column_at(row, column.position)? {
-                None if column.descending => key.extend_from_slice(&[NULL, NULL]),
-                None => key.extend_from_slice(&[NULL, TERMINATOR]),
+                None => key.extend_from_slice(&NULL),
                 Some(value) => {
                     append(value, column.text, key);
                     key.push(TERMINATOR);
@@ -123,6 +124,8 @@ mod tests {
         prop_oneof![
             1 => Just(Value::Null),
             8 => (-200_000i128..200_000, 0i8..3).prop_map(|(n, s)| Value::Number(Number::new(n, s).expect("small"))),
+            // The first byte of 1e124 and more is FF, that of their negatives 00.
+            2 => (-99i128..=99, -124i8..=-122).prop_map(|(n, s)| Value::Number(Number::new(n, s).expect("large"))),
         ]
     }
 

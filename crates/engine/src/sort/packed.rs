@@ -107,7 +107,7 @@ impl Head {
         if length > room.len() {
             return None;
         }
-        // What is too much of either is written over by what comes next.
+        // What is too much of either is written over by what comes next, if anything does.
         match room.first_chunk_mut::<HEAD_BYTES_MAX>() {
             Some(place) => *place = self.bytes,
             None => room[..self.length].copy_from_slice(self.as_bytes()),

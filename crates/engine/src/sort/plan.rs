@@ -80,7 +80,17 @@ impl SortPlan {
             });
         }
         let count = settings.number(Setting::SortWriteBuffers);
-        let size = settings.number(Setting::SortWriteBufferSize).next_multiple_of(block_bytes);
+        let size = settings.number(Setting::SortWriteBufferSize);
+        if !size.is_multiple_of(block_bytes) {
+            return Err(EngineError::Contradiction {
+                first: format!("sort_write_buffer_size={}", Bytes(size).as_setting()),
+                second: format!("db_block_size={}", tablespace.block_size),
+                why: format!(
+                    "a write buffer holds whole blocks; set a multiple of {}",
+                    Bytes(block_bytes).as_setting()
+                ),
+            });
+        }
         let buffers = write_buffers(
             settings.word(Setting::SortDirectWrites),
             area,

@@ -41,7 +41,7 @@ use crate::storage::block::HEADER_BYTES;
 use crate::storage::control::{ColumnStatistics, IndexColumn, Table};
 use plumb_io::Plain;
 use plumb_types::row::ROW_HEADER_BYTES;
-use plumb_types::{ColumnType, ColumnWalk, DigitCode};
+use plumb_types::{ColumnType, ColumnWalk, DigitCode, first_bytes};
 use plumb_units::{BlockAddress, BlockNumber, BlockSize, FileId, RowId};
 use std::cmp::Ordering;
 use std::fmt::Debug;
@@ -51,6 +51,8 @@ use std::marker::PhantomData;
 const COLUMNS_MAX: usize = 16;
 /// Bytes of a column in a normalised key: a word and a terminator.
 const COLUMN_BYTES_MAX: usize = 9;
+/// NULL in a normalised key, the second byte as its terminator.
+const NULL_WORD: u64 = 0xFFFF << 48;
 /// A key buffer: all columns, and room to write a whole word at the end.
 const KEY_BYTES: usize = COLUMNS_MAX * COLUMN_BYTES_MAX + 8;
 
@@ -278,8 +280,8 @@ impl WordLayout {
         let bits = key_bits + row.all;
         let mut walk = packed.clone();
         walk.sort_by_key(|column| column.position);
-        // The last terminator is cut off unless it is complemented.
-        let cut_off = packed.last().is_some_and(|last| !last.descending);
+        // The last terminator is cut off unless it is complemented; that of a NULL never is.
+        let cut_off = packed.last().is_some_and(|last| !last.descending && last.key_bytes_max() > 2);
         let key_bytes = packed.iter().map(WordColumn::key_bytes_max).sum::<u32>() - u32::from(cut_off);
         let short = key_bytes <= 8;
         (bits < u128::BITS).then_some(WordLayout { columns: packed, walk, row, bits, short })
@@ -364,7 +366,7 @@ impl WordColumn {
     fn unpack(&self, code: u64) -> (u64, u32) {
         let raw = if self.descending { self.top.wrapping_sub(code) } else { code };
         let (word, length) = match self.values {
-            _ if self.is_null(code) => return (if self.descending { 0xFFFF << 48 } else { 0xFF << 56 }, 1),
+            _ if self.is_null(code) => return (NULL_WORD, 1),
             Values::Integers(least) => DigitCode(least + raw as i64).encode(),
             Values::Bytes(_) => {
                 let word = raw << (64 - self.bits);
@@ -374,7 +376,7 @@ impl WordColumn {
         (if self.descending { !word & first_bytes(length + 1) } else { word }, length)
     }
 
-    /// No stored value begins with FF, complemented or not.
+    /// No stored value is FF in all its bytes, complemented or not.
     #[inline]
     fn is_null(&self, code: u64) -> bool {
         match self.values {
@@ -387,12 +389,6 @@ impl WordColumn {
     fn code<W: Word>(&self, key: W) -> u64 {
         key.bits(self.shift, self.bits)
     }
-}
-
-/// Ones in the first bytes of a big-endian word.
-#[inline]
-fn first_bytes(count: u32) -> u64 {
-    u64::MAX.checked_shl(64 - 8 * count.min(8)).unwrap_or(0)
 }
 
 /// The first 8 bytes of a value as a big-endian word, and whatever follows it in
@@ -485,7 +481,7 @@ struct Part {
 impl<W: Word> Default for LastKey<W> {
     fn default() -> LastKey<W> {
         // No column has a code of 64 ones but NULL in a column of eight bytes.
-        let part = Part { code: u64::MAX, word: 0xFF << 56, length: 1 };
+        let part = Part { code: u64::MAX, word: NULL_WORD, length: 1 };
         LastKey { key: W::MAX, parts: [part; COLUMNS_MAX], word: 0, bytes: [0; KEY_BYTES], length: 0 }
     }
 }
@@ -591,8 +587,9 @@ impl<W: Word> WordCodec<W> {
             let length = part.length as usize;
             last.bytes[end..end + 8].copy_from_slice(&part.word.to_be_bytes());
             // Trailing zeros are cut off: only terminators are zero.
-            last.length = end + length + usize::from(column.descending);
-            if column.descending {
+            let ones = column.descending || part.word == NULL_WORD;
+            last.length = end + length + usize::from(ones);
+            if ones {
                 last.bytes[end + length] = 0xFF;
             }
             end += length + 1;

@@ -116,12 +116,18 @@ fn busy(seen: &Seen<'_>) -> Option<Finding> {
 
 fn use_these(seen: &Seen<'_>, recommendation: Option<&Recommendation>) -> Option<Finding> {
     let Some(found) = recommendation else {
-        return (!seen.blocks.is_empty()).then(|| {
-            finding(
+        let (blocks, needed) = (seen.blocks.len(), seen.contents.plan.blocks_to_recommend());
+        return (blocks > 0).then(|| match blocks < needed {
+            true => finding(
+                "Too few blocks to recommend an arm",
+                format!("{blocks} blocks; all comparisons with the reference together take {needed}"),
+                format!("study again with --blocks {needed} or more"),
+            ),
+            false => finding(
                 "No arm is better than the reference beyond doubt",
-                format!("{} blocks, all comparisons together", seen.blocks.len()),
+                format!("{blocks} blocks, all comparisons together"),
                 "keep the settings of the reference",
-            )
+            ),
         });
     };
     let varied: Vec<String> =

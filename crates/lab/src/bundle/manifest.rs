@@ -52,7 +52,10 @@ impl Manifest {
         let path = directory.join(MANIFEST);
         let text = fs::read_to_string(&path).map_err(|source| LabError::BundleRead {
             path: path.clone(),
-            why: format!("{source}; name the directory of a study's bundle"),
+            why: format!(
+                "{source}; name the directory of a study's bundle; those of runs and \
+                 calibrations have no checksums"
+            ),
         })?;
         let entry = |line: &str| {
             let (sum, name) = line.split_once("  ")?;

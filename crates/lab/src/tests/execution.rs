@@ -1,6 +1,6 @@
 //! Order, failures, resuming, bundles that were changed.
 
-use super::{bundle, plan, run};
+use super::{bundle, plan, run, run_within};
 use crate::bundle::{Bundle, Ended, MANIFEST, Stop, record_name};
 use crate::fixture::{self, Scripted};
 use crate::report::publish;
@@ -9,6 +9,7 @@ use crate::target::RunError;
 use crate::target::embedded::ENGINE;
 use crate::verify::verify;
 use plumb_report::context::{Held, Receipt};
+use plumb_units::Nanos;
 use std::fs;
 use std::path::Path;
 
@@ -47,6 +48,17 @@ fn the_same_seed_runs_in_the_same_order() {
     };
     assert_eq!(order(4), order(4));
     assert_ne!(order(4), order(5));
+}
+
+#[test]
+fn a_budget_that_the_warm_up_used_up_is_an_error_and_the_study_goes_on_with_more() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let mut bundle = bundle(directory.path(), &plan(1));
+    let spent = run_within(&mut bundle, &mut steady(), Some(Nanos(1))).expect_err("nothing counts");
+    let text = spent.to_string();
+    assert!(text.contains("before a block that counts: the 5 runs of the warm-up took"), "{text}");
+    assert!(bundle.contents().end.is_none(), "it has not ended");
+    assert_eq!(run(&mut bundle, &mut steady()).expect("it goes on"), Stop::Planned);
 }
 
 #[test]

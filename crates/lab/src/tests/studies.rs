@@ -17,6 +17,12 @@ fn each_is_well_formed_reads_back_as_it_is_written_and_can_prove_its_claims() {
             "{} has too few blocks to prove anything",
             plan.study.name
         );
+        assert!(
+            plan.study.blocks >= plan.blocks_to_recommend(),
+            "{} has too few blocks to recommend an arm: {} are needed",
+            plan.study.name,
+            plan.blocks_to_recommend()
+        );
     }
 }
 

@@ -6,6 +6,7 @@
 //! order, compares. A block in which either run did not finish or failed verification is left out, and
 //! the report says so.
 
+use crate::calibrate::CALIBRATION;
 use crate::failure::Failure;
 use plumb_report::ReportContext;
 use plumb_report::compare::{Pairing, Period};
@@ -154,6 +155,12 @@ impl Side {
             return Err(Failure::usage(format!(
                 "{named} is the bundle of a study; name an arm, as in {named}:1; its arms are {}",
                 listed(&arms)
+            )));
+        }
+        if path.join(CALIBRATION).exists() {
+            return Err(Failure::usage(format!(
+                "{named} is the bundle of a calibration; name those of runs, or of arms of a study: a new calibration \
+                 compares itself with the one before it"
             )));
         }
         let record = if path.is_dir() { path.join(RECORD) } else { path.to_path_buf() };

@@ -50,6 +50,28 @@ fn a_csv_file_is_loaded_indexed_and_checked() {
     assert_eq!(names(directory.path()), ["plumb.db", "shops.csv"]);
 }
 
+/// Packed, an area has several times the bytes of its memory: its receipts must not take that for another area.
+#[test]
+fn texts_that_share_most_of_their_bytes_leave_receipts_that_hold() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let mut text = String::from("address\n");
+    for row in 0..60_000_u64 {
+        let mixed = row.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 44;
+        let _ = writeln!(text, "https://www.example.org/a/rather/long/path/{mixed:07}");
+    }
+    write(directory.path(), "pages.csv", &text);
+    fine(directory.path(), ["load", "pages.csv", "--table", "pages"]);
+    for area in ["sort_area_size=64K", "sort_area_size=512K"] {
+        let arguments =
+            ["index", "pages", "address", "--set", area, "--set", "parallel_degree=1", "--report"];
+        let built = fine(directory.path(), arguments);
+        let words = built.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(" unpacked, where such an area makes runs of "), "{built}");
+        fine(directory.path(), ["check", "pages"]);
+        fine(directory.path(), ["drop", "pages_address_ix"]);
+    }
+}
+
 #[test]
 fn what_was_found_about_the_columns_is_shown() {
     let directory = tempfile::tempdir().expect("a temporary directory");

@@ -69,7 +69,7 @@ pub(crate) fn normal() -> CalibrationContext {
             why: "direct writes here are multiples of 4K".to_string(),
         }],
         other_load: None,
-        warnings: vec!["3 tasks may show a cache: 8K random write x32, io_uring".to_string()],
+        warnings: vec!["a cache may have answered 3 tasks: 8K random write x32, io_uring".to_string()],
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn body(study: &StudyContext) -> String {
 }
 
 fn masthead(study: &StudyContext) -> String {
-    let verdict = study.verdict().map_or("no claim", |verdict| verdict.label.as_str());
+    let verdict = study.headline();
     let class = match study.exit_code() {
         exit_code::PROVED => "valid",
         exit_code::NOT_PROVED => "unverified",

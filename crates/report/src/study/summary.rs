@@ -28,7 +28,7 @@ const CLAIMS_MAX: usize = LINES - OTHER_LINES;
 #[must_use]
 pub fn render(study: &StudyContext) -> String {
     let header = &study.header;
-    let verdict = study.verdict().map_or("no claim", |verdict| verdict.label.as_str());
+    let verdict = study.headline();
     let mut lines = vec![format!("{} on {}: {verdict} ({})", header.name, header.host.name, study.tally())];
     lines.extend(claims(study));
     let named = named(study);
@@ -70,7 +70,7 @@ fn named(study: &StudyContext) -> Vec<(&'static str, String)> {
             lines.extend(names.zip(settings).take(SETTINGS_LINES_MAX));
             lines.push(("Gain", format!("{} against {}", gain(recommendation), recommendation.against)));
         }
-        None => lines.push(("Use", "the reference's settings: nothing was proved better".to_string())),
+        None => lines.push(("Use", "nothing else: no arm was proved better than the reference".to_string())),
     }
     let floor = study.floor.as_ref().map(|floor| {
         format!(

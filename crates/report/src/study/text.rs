@@ -26,7 +26,7 @@ pub(crate) fn page(study: &StudyContext) -> Page {
 /// The title, and below it the study's verdict.
 fn masthead(study: &StudyContext) -> Vec<String> {
     let mut lines = wrap(&title(study), WIDTH);
-    let verdict = study.verdict().map_or("no claim", |verdict| verdict.label.as_str());
+    let verdict = study.headline();
     let loud = study.exit_code() > exit_code::UNSTABLE;
     let verdict = if loud { format!("*** {verdict} ***") } else { verdict.to_string() };
     lines.extend(hanging("Study: ", &format!("{verdict}   {}", study.tally()), WIDTH));

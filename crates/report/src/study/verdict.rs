@@ -30,10 +30,17 @@ impl StudyContext {
         self.verdict().map_or(exit_code::PROVED, |verdict| verdict.exit_code)
     }
 
-    /// How many claims say what, in one line: `4 of 6 claims decided: 3 held, 1 refuted, 2 open`.
+    /// The verdict in a word: the worst one's label. Several claims that are proved differently are just PROVED.
+    #[must_use]
+    pub fn headline(&self) -> &str {
+        let Some(verdict) = self.verdict() else { return "no claim" };
+        let alike = self.claims.iter().all(|claim| claim.verdict.label == verdict.label);
+        if verdict.exit_code == exit_code::PROVED && !alike { "PROVED" } else { &verdict.label }
+    }
+
+    /// What the verdicts mean for the claims, in one line: `6 claims: 3 held, 1 refuted, 2 open`.
     #[must_use]
     pub fn tally(&self) -> String {
-        let proved = self.claims.iter().filter(|claim| claim.verdict.exit_code == exit_code::PROVED).count();
         let count = |bearing| self.claims.iter().filter(|claim| claim.bearing == bearing).count();
         let parts = [(Bearing::Holds, "held"), (Bearing::Refuted, "refuted"), (Bearing::Open, "open")];
         let parts = parts.map(|(bearing, word)| format!("{} {word}", count(bearing)));
@@ -41,7 +48,8 @@ impl StudyContext {
             StudyState::Finished => "",
             StudyState::Interrupted => "; the study was interrupted",
         };
-        format!("{proved} of {} claims decided: {}{interrupted}", self.claims.len(), parts.join(", "))
+        let claims = if self.claims.len() == 1 { "claim" } else { "claims" };
+        format!("{} {claims}: {}{interrupted}", self.claims.len(), parts.join(", "))
     }
 
     /// An arm's name; its number where the context has no such arm.

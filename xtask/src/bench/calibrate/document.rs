@@ -159,8 +159,8 @@ const READING: &str = "\
   a thread on the other has to be woken from there. fio held on either made 13,000 reads a second on the one and 8,300
   on the other. Where neither tool is held, each draws its luck in each round, and the intervals of that point are wide.
 - fio's main process wakes a hundred times a second beside its job, and a thread of the bench does the same beside
-  plumb. It matters where a processor is idle between two requests: a loop of pwrite and fdatasync in C, alone on a
-  processor, took 49 us of its time a write, and 36 us with such a sleeper there.
+  plumb. It matters where a processor is idle between two requests: the kernel then stops its tick and starts it again,
+  which costs a request at a time a quarter of its processor time.
 
 ";
 

@@ -8,7 +8,7 @@ use plumb_proof::random::Generator;
 use plumb_units::Nanos;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 /// How long things take.
@@ -64,7 +64,10 @@ fn plumb(task: &Task, bench: &Workbench<'_>, time: Nanos) -> anyhow::Result<Outc
 /// kernel stops its clock tick and starts it again at a cost that is booked on the
 /// request: a loop of pwrite and fdatasync in C takes 49 us of processor time a write alone,
 /// and 36 us with such a sleeper on its processor.
-struct Company(Arc<AtomicBool>);
+struct Company {
+    over: Arc<AtomicBool>,
+    sleeper: Option<JoinHandle<()>>,
+}
 
 /// The sleep of fio's main process while a job runs.
 const COMPANY_SLEEP: Duration = Duration::from_millis(10);
@@ -73,17 +76,19 @@ impl Company {
     fn new() -> Company {
         let over = Arc::new(AtomicBool::new(false));
         let theirs = Arc::clone(&over);
-        thread::spawn(move || {
+        let sleeper = thread::spawn(move || {
             while !theirs.load(Relaxed) {
                 thread::sleep(COMPANY_SLEEP);
             }
         });
-        Company(over)
+        Company { over, sleeper: Some(sleeper) }
     }
 }
 
 impl Drop for Company {
     fn drop(&mut self) {
-        self.0.store(true, Relaxed);
+        self.over.store(true, Relaxed);
+        // It must not wake in fio's turn.
+        let _ = self.sleeper.take().map(JoinHandle::join);
     }
 }

@@ -28,8 +28,9 @@
 //! sort was then calls of memcmp, 14 for each record.
 //!
 //! Limits: the split between batch and entries follows the expected length of
-//! records. A wrong guess leaves part of one unused; it never takes more. The
-//! keys that a merge is at, one a mini-run, are beside the area.
+//! records. A wrong guess leaves part of one unused; it never takes more. Beside
+//! the area are the first and the last record of each mini-run, and the keys that
+//! a merge is at, one a mini-run.
 
 use super::{InputOrder, MemoryMerge, RecordSink, RecordSize, SortArea, StripPool};
 use crate::sort::format::{BYTES_HEADER, BytesKey, RunFormat, key_of, row_of};
@@ -150,6 +151,10 @@ impl SortArea for BytesArea {
     }
 
     fn spill<S: RecordSink>(&mut self, sink: &mut S) -> Result<u64, S::Error> {
+        debug_assert!(
+            self.batch.entries.is_empty(),
+            "fill packs a batch before it says that the area is full"
+        );
         let Some(mut strip) = self.full.pop_front().or_else(|| self.filling.take()) else { return Ok(0) };
         strip.mini_runs.sort_by(|one, two| BytesKey::compare(&one.first, &two.first));
         let mut rest = strip.mini_runs.as_slice();
@@ -277,7 +282,8 @@ struct Entry {
 
 impl Batch {
     fn new(bytes: usize, record: RecordSize) -> Result<Batch, IoError> {
-        let count_max = record.fitting(bytes);
+        // However short records are, one of the longest key that a block holds fits the smallest area.
+        let count_max = record.fitting(bytes).min(bytes / 2 / size_of::<Entry>()).max(1);
         let entries = HugeVec::with_capacity(count_max)?;
         let records = HugeVec::with_capacity(bytes.saturating_sub(count_max * size_of::<Entry>()))?;
         let mapped_bytes = records.mapped_bytes() + entries.mapped_bytes();
@@ -379,54 +385,54 @@ fn compare_from(shared: usize, one: &[u8], two: &[u8]) -> Ordering {
 
 impl Entry {
     #[inline]
-    fn record<'s>(&self, strip: &'s [u8]) -> &'s [u8] {
-        &strip[self.at as usize..][..BYTES_HEADER + self.key_bytes as usize]
+    fn record<'s>(&self, records: &'s [u8]) -> &'s [u8] {
+        &records[self.at as usize..][..BYTES_HEADER + self.key_bytes as usize]
     }
 
     #[inline]
-    fn key<'s>(&self, strip: &'s [u8]) -> &'s [u8] {
-        &self.record(strip)[BYTES_HEADER..]
+    fn key<'s>(&self, records: &'s [u8]) -> &'s [u8] {
+        &self.record(records)[BYTES_HEADER..]
     }
 
     /// 8 bytes of its key from `skip` on, followed by zeros, as a number. What
-    /// follows the key in the strip is read with it and masked.
+    /// follows the key in the batch is read with it and masked.
     #[inline]
-    fn prefix_at(&self, strip: &[u8], skip: usize) -> u64 {
+    fn prefix_at(&self, records: &[u8], skip: usize) -> u64 {
         let left = (self.key_bytes as usize).saturating_sub(skip);
         if left == 0 {
             return 0;
         }
         let at = self.at as usize + BYTES_HEADER + skip;
-        match strip[at..].first_chunk::<PREFIX_BYTES>() {
+        match records[at..].first_chunk::<PREFIX_BYTES>() {
             Some(word) if left >= PREFIX_BYTES => u64::from_be_bytes(*word),
             Some(word) => u64::from_be_bytes(*word) & !(u64::MAX >> (8 * left)),
             None => (0..left.min(PREFIX_BYTES))
-                .fold(0, |prefix, byte| prefix | u64::from(strip[at + byte]) << (56 - 8 * byte)),
+                .fold(0, |prefix, byte| prefix | u64::from(records[at + byte]) << (56 - 8 * byte)),
         }
     }
 }
 
 /// Sorts entries whose keys have their first `skip` bytes in common, zeros after
 /// shorter ones included.
-fn sort_entries(strip: &[u8], entries: &mut [Entry], mut skip: usize) {
+fn sort_entries(records: &[u8], entries: &mut [Entry], mut skip: usize) {
     if entries.len() <= SMALL_GROUP {
-        let tail = |entry: &Entry| entry.key(strip).get(skip..).unwrap_or(&[]);
-        let row = |entry: &Entry| row_of(entry.record(strip));
+        let tail = |entry: &Entry| entry.key(records).get(skip..).unwrap_or(&[]);
+        let row = |entry: &Entry| row_of(entry.record(records));
         return entries
             .sort_unstable_by(|one, two| tail(one).cmp(tail(two)).then_with(|| row(one).cmp(&row(two))));
     }
     loop {
-        let first = entries[0].prefix_at(strip, skip);
+        let first = entries[0].prefix_at(records, skip);
         let (mut differing, mut longest) = (0, 0);
         for entry in entries.iter_mut() {
-            entry.prefix = entry.prefix_at(strip, skip);
+            entry.prefix = entry.prefix_at(records, skip);
             differing |= entry.prefix ^ first;
             longest = longest.max(entry.key_bytes as usize);
         }
         let shared = differing.leading_zeros() as usize / 8;
         if shared == PREFIX_BYTES && longest <= skip + PREFIX_BYTES {
             // Keys end in no zero byte: they are one and the same.
-            entries.iter_mut().for_each(|entry| entry.prefix = row_of(entry.record(strip)).0);
+            entries.iter_mut().for_each(|entry| entry.prefix = row_of(entry.record(records)).0);
             return entries.sort_unstable_by_key(|entry| entry.prefix);
         }
         if shared < PREFIX_BYTES / 2 {
@@ -437,7 +443,7 @@ fn sort_entries(strip: &[u8], entries: &mut [Entry], mut skip: usize) {
     entries.sort_unstable_by_key(|entry| entry.prefix);
     for group in entries.chunk_by_mut(|one, two| one.prefix == two.prefix) {
         if group.len() > 1 {
-            sort_entries(strip, group, skip + PREFIX_BYTES);
+            sort_entries(records, group, skip + PREFIX_BYTES);
         }
     }
 }

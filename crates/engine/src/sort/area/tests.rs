@@ -94,6 +94,15 @@ proptest! {
     }
 
     #[test]
+    fn of_small_areas_too(
+        keys in proptest::collection::vec(("(www[.])?[ab]{0,12}", 0u64..5), 0..300),
+        bytes in 200usize..8192, strips in 1usize..4,
+    ) {
+        let records = keys.iter().map(|(key, row)| bytes_record(key.as_bytes(), *row));
+        check::<BytesKey>(bytes, strips, records.collect());
+    }
+
+    #[test]
     fn texts_come_out_in_order_and_complete(
         keys in proptest::collection::vec((prop_oneof![9 => "(www[.])?[ab]{0,12}", 1 => "a{200,600}"], 0u64..5), 0..300),
         bytes in 8192usize..32768, strips in 1usize..5,
@@ -101,6 +110,34 @@ proptest! {
         let records = keys.iter().map(|(key, row)| bytes_record(key.as_bytes(), *row));
         check::<BytesKey>(bytes, strips, records.collect());
     }
+}
+
+#[test]
+fn the_longest_keys_fit_and_go_on_in_the_next_strip() {
+    let longest = usize::from(u16::MAX);
+    let key = |i: usize| [vec![b'k'; longest - 1 - i % 300], vec![b'a' + (i * 7 % 26) as u8]].concat();
+    let records: Vec<Vec<u8>> = (0..60).map(|i| bytes_record(&key(i), i as u64)).collect();
+    for strips in 1..5 {
+        check::<BytesKey>(2 << 20, strips, records.clone());
+    }
+}
+
+#[test]
+fn the_smallest_area_holds_the_longest_key_of_a_block() {
+    // Four blocks of 16K, short records, and a key of half a block.
+    let mut records: Vec<Vec<u8>> = (0..3000).map(|i| bytes_record(b"k", i)).collect();
+    records.push(bytes_record(&[b'l'; 8011], 1));
+    let mut area = BytesArea::new(64 << 10, 1, RecordSize::new::<BytesArea>(12)).expect("memory");
+    let mut rest: &[u8] = &records.concat();
+    let mut spilled = Collector::<BytesKey>::new();
+    loop {
+        rest = &rest[area.fill(rest).expect("memory")..];
+        if rest.is_empty() {
+            break;
+        }
+        let Ok(1..) = area.spill(&mut spilled) else { panic!("one record does not fit") };
+    }
+    assert_eq!(area.len() + spilled.records.len(), records.len());
 }
 
 #[test]

@@ -68,21 +68,30 @@ pub(super) fn area(story: &Story<'_>) -> Option<Finding> {
     if runs == 0 {
         return Some(Finding::that(fits, format!("{memory}; {sorts}")));
     }
-    // What neighbouring keys share is not written.
-    let saved = story.measured.period.statistic(Statistic::SortKeyBytesShared);
-    let mean = (first_run_bytes(story) + first_runs_share(story, saved)) / runs;
-    let largest = servers(story).iter().map(|server| server.strip.0.0).max()?;
-    let largest = largest + largest / 16 + 64 * Bytes::K;
-    let smallest = smallest_run(story);
+    // What neighbouring keys share is neither in a strip nor written, so the largest run is one of packed
+    // records. The smallest is one of records as they came.
+    let shared = story.measured.period.statistic(Statistic::SortKeyBytesShared);
+    let written = first_run_bytes(story) / runs;
+    let unpacked = written + first_runs_share(story, shared) / runs;
+    let strip = servers(story).iter().map(|server| server.strip.0.0).max()?;
+    let (largest, smallest) = (largest_run(strip, shared > 0), smallest_run(story));
+    let packed = if shared > 0 { format!(", {} unpacked", Bytes(unpacked)) } else { String::new() };
     let evidence = format!(
-        "{memory}; {} of {} on average, where such an area makes runs of {} to {}, the smaller ones where one merge takes \
-         them all; {sorts}",
+        "{memory}; {} of {} on average{packed}, where such an area makes runs of {} to {}, the smaller ones where one merge \
+         takes them all; {sorts}",
         counted(runs, "run"),
-        Bytes(mean),
+        Bytes(written),
         Bytes(smallest),
         Bytes(largest),
     );
-    Some(Finding::that(fits && mean <= largest && mean >= smallest, evidence))
+    Some(Finding::that(fits && written <= largest && unpacked >= smallest, evidence))
+}
+
+/// The largest mean of the runs of a working area: a strip, with the headers of its blocks. A block of packed
+/// records begins with a whole key, which may take half of it.
+fn largest_run(strip: u64, packed: bool) -> u64 {
+    let blocks = strip + strip / 16 + 64 * Bytes::K;
+    if packed { 2 * blocks } else { blocks }
 }
 
 /// The least mean of the runs of a working area: half the records of a strip. A

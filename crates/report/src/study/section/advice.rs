@@ -10,7 +10,7 @@ pub(super) fn advice(study: &StudyContext) -> Section {
     let mut facts = Facts::default();
     match &study.recommendation {
         Some(recommendation) => recommend(study, recommendation, &mut facts),
-        None => facts.add("Use", "the reference's settings: nothing was proved better"),
+        None => facts.add("Use", "nothing else: no arm was proved better than the reference"),
     }
     for gap in &study.not_tested {
         facts.add("Not tested", gap);
