@@ -13,15 +13,14 @@
 //!
 //! With `parallel_degree=1` one server scans, sorts and writes, without a queue.
 //!
-//! Branches: each sort server writes the branches right above its leaves along
-//! with them ([`levels`](super::levels)); what is left for the join is one
-//! separator a branch block. 100 million rows in 8K blocks make 225,000 leaves
-//! and 700 such branches.
+//! Branches: each sort server writes those above its leaves along with them
+//! ([`levels`](super::levels)); what is left for the join is one block of each.
+//! 100 million rows in 8K blocks make 225,000 leaves and 700 branches.
 //!
 //! The index enters the control file last, after its blocks are durable.
 
 use crate::index::block::key_bytes_max;
-use crate::index::levels::{self, BranchWriter, LastLeaf, LeafWriter, Separators, TreeTarget, WrittenTree};
+use crate::index::levels::{self, BranchWriter, LastLeaf, LeafWriter, TreeTarget, WrittenTree};
 use crate::parallel::servers::{self, Operation};
 use crate::parallel::table_queue::{self, Closed, TableQueue};
 use crate::settings::Setting;
@@ -488,27 +487,18 @@ impl Build<'_> {
             let next = pair[1].first_leaf.expect("a filled part has a leaf");
             self.link(session, tablespace, last, next)?;
         }
-        let mut level = Separators::default();
-        for tree in &filled {
-            level.append(&tree.above);
-        }
-        // Each part has written the branches right above its leaves.
-        let mut height = if level.is_empty() { 0 } else { 2 };
         let mut branches: Vec<SegmentExtent> =
             filled.iter().flat_map(|tree| tree.branches.iter().copied()).collect();
-        while level.len() > 1 {
-            let mut writer = BranchWriter::new(&target)?;
-            for index in 0..level.len() {
-                let (key, row, child) = level.get(index);
-                writer.push(key, row, child)?;
-            }
-            let (extents, above) = writer.finish()?;
-            // The caller gives them back if what follows fails.
-            written.extend(&extents);
-            branches.extend(extents);
-            level = above;
-            height += 1;
+        let tops = || filled.iter().filter_map(|tree| tree.top.as_ref());
+        let highest = tops().map(|top| top.height).max().unwrap_or(0);
+        let mut writer = BranchWriter::new(&target, highest.saturating_sub(1))?;
+        for top in tops() {
+            writer.adopt(top.clone())?;
         }
+        let (extents, root) = writer.finish_root()?;
+        // The caller gives them back if what follows fails.
+        written.extend(&extents);
+        branches.extend(extents);
         let entry_count: u64 = parts.iter().map(|part| part.outcome.row_count).sum();
         self.instance.recorder.phase("join", begin, 0);
         if entry_count != self.table.row_count {
@@ -523,8 +513,8 @@ impl Build<'_> {
             table: self.table.name.clone(),
             columns: self.columns.to_vec(),
             entry_count,
-            root: (!level.is_empty()).then(|| StoredAddress::from(level.child(0))),
-            height,
+            root: root.map(|(address, _)| StoredAddress::from(address)),
+            height: root.map_or(0, |(_, height)| height),
             leaves: filled.iter().flat_map(|tree| tree.leaves.iter().copied()).collect(),
             branches,
         })

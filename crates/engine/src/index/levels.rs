@@ -1,12 +1,22 @@
-//! The levels of a B-tree, written bottom-up and in order.
+//! The levels of a B-tree, written bottom-up and in order, all at once.
 //!
-//! Leaves come from sorted records, and the branches right above them are written
-//! along the way, so that what stays in memory is one separator for each branch
-//! block, not for each leaf: with keys of 2,000 bytes, four to a block, a quarter;
-//! with short keys a few hundredths of a per cent.
+//! ```text
+//! level 3               [ open ]              one block of each level is being filled:
+//! level 2      [written][ open ]              when it is full it is written, and its
+//! level 1   [written][written][ open ]        first entry goes to the level above
+//! leaves  [written][written][written][ open ]
+//! ```
+//! So a tree of any size needs the memory of one block a level. A level higher
+//! than the one below exists once that has filled a block, so the highest level
+//! of a key range is always one open block. The ranges are joined by the entries
+//! of those blocks, packed into new ones: no more blocks, and hardly ever one
+//! level more, than if one server had written it all.
+//!
+//! All branches of a range share a writer. Their order on disk is that in which
+//! they filled up; searches and checks follow addresses, so it does not matter.
 
 use crate::EngineError;
-use crate::index::block::{BranchBuilder, LeafBuilder};
+use crate::index::block::{BranchBuilder, BranchView, LeafBuilder, Separator};
 use crate::instance::Access;
 use crate::sort::codec::Codec;
 use crate::storage::block::{BlockKind, Content};
@@ -16,7 +26,7 @@ use crate::storage::writer::{SegmentWriter, WriterOptions};
 use plumb_events::{Event, IoStream, Session, Statistic};
 use plumb_units::{BlockAddress, Lsn, RowId};
 
-/// Write buffers of the leaves, and of the branches above them.
+/// Write buffers of the leaves, and of all branches above them.
 const LEAF_BUFFERS: (usize, usize) = (256 * 1024, 4);
 const BRANCH_BUFFERS: (usize, usize) = (64 * 1024, 2);
 /// Bytes of all of them.
@@ -49,14 +59,14 @@ impl<'a> TreeTarget<'a> {
     }
 }
 
-/// The two lowest levels of one key range.
+/// The tree of one key range, but for its highest block.
 #[derive(Default)]
 pub(super) struct WrittenTree {
     pub(super) leaf_count: u64,
     pub(super) leaves: Vec<SegmentExtent>,
     pub(super) branches: Vec<SegmentExtent>,
-    /// One separator for each of those branches.
-    pub(super) above: Separators,
+    /// The highest branch, not written yet; a tree with a leaf has one.
+    pub(super) top: Option<Top>,
     pub(super) first_leaf: Option<BlockAddress>,
     pub(super) last_leaf: Option<LastLeaf>,
 }
@@ -95,7 +105,7 @@ impl<'a, C: Codec> LeafWriter<'a, C> {
             state: C::State::default(),
             writer: target.writer(BlockKind::Leaf, LEAF_BUFFERS)?,
             leaf: LeafBuilder::new(),
-            branches: BranchWriter::new(target)?,
+            branches: BranchWriter::new(target, 1)?,
             entry_count: 0,
             leaf_count: 0,
             first_leaf: None,
@@ -143,99 +153,165 @@ impl<'a, C: Codec> LeafWriter<'a, C> {
         // Whichever part fails, the writer of the other still owns its extents and
         // gives them back: after the drain the last step cannot fail.
         self.writer.drain()?;
-        let (branches, above) = self.branches.finish()?;
+        let (branches, top) = self.branches.finish()?;
         let leaves = self.writer.finish()?;
         Ok(WrittenTree {
             leaf_count: self.leaf_count,
             leaves,
             branches,
-            above,
+            top,
             first_leaf: self.first_leaf,
             last_leaf: Some(LastLeaf { address, content, block }),
         })
     }
 }
 
-/// Writes one level of branches.
+/// A branch block that takes no more entries.
+#[derive(Clone)]
+struct ClosedBranch {
+    block: Vec<u8>,
+    content: Content,
+}
+
+impl ClosedBranch {
+    fn entries(&self) -> impl Iterator<Item = Separator<'_>> {
+        let view = BranchView::new(&self.block, self.content).expect("a branch is closed with entries");
+        view.entries().map(|entry| entry.expect("entries read as they were written"))
+    }
+
+    fn first(&self) -> Separator<'_> {
+        self.entries().next().expect("a branch is closed with entries")
+    }
+}
+
+/// The highest branch of a key range.
+#[derive(Clone)]
+pub(super) struct Top {
+    branch: ClosedBranch,
+    /// Levels of the tree below and with it; a leaf is 1.
+    pub(super) height: u32,
+}
+
+/// A branch block being filled.
+struct OpenBranch {
+    builder: BranchBuilder,
+    block: Vec<u8>,
+}
+
+impl OpenBranch {
+    fn new(block_bytes: usize) -> OpenBranch {
+        OpenBranch { builder: BranchBuilder::new(), block: vec![0; block_bytes] }
+    }
+
+    /// `false` when it does not fit.
+    fn push(&mut self, key: &[u8], row: RowId, child: BlockAddress) -> bool {
+        self.builder.push(&mut self.block, key, row, child)
+    }
+
+    fn close(mut self) -> ClosedBranch {
+        let content = self.builder.finish(&mut self.block);
+        ClosedBranch { block: self.block, content }
+    }
+}
+
+/// Writes the branches above the blocks it is given, all levels of them.
 pub(super) struct BranchWriter<'a> {
     session: &'a Session,
     writer: SegmentWriter<'a>,
-    builder: BranchBuilder,
-    above: Separators,
+    block_bytes: usize,
+    /// Height of the blocks it is given.
+    below: u32,
+    /// One block of each level, the lowest first.
+    open: Vec<OpenBranch>,
 }
 
 impl<'a> BranchWriter<'a> {
-    pub(super) fn new(target: &TreeTarget<'a>) -> Result<BranchWriter<'a>, EngineError> {
+    /// A writer of the branches above blocks of height `below`.
+    pub(super) fn new(target: &TreeTarget<'a>, below: u32) -> Result<BranchWriter<'a>, EngineError> {
         Ok(BranchWriter {
             session: target.session,
             writer: target.writer(BlockKind::Branch, BRANCH_BUFFERS)?,
-            builder: BranchBuilder::new(),
-            above: Separators::default(),
+            block_bytes: target.tablespace.block_size.bytes(),
+            below,
+            open: Vec::new(),
         })
     }
 
     /// Adds a block of the level below, by its first entry.
     pub(super) fn push(&mut self, key: &[u8], row: RowId, child: BlockAddress) -> Result<(), EngineError> {
-        if self.builder.entry_count() > 0 {
-            if self.builder.push(self.writer.block()?, key, row, child) {
-                return Ok(());
-            }
-            let content = self.builder.finish(self.writer.block()?);
-            self.writer.seal(content)?;
+        self.push_at(0, key, row, child)
+    }
+
+    /// Adds the tree below another writer's top, brought to the height this writer builds on.
+    pub(super) fn adopt(&mut self, mut top: Top) -> Result<(), EngineError> {
+        while top.height <= self.below {
+            let address = self.write(&top.branch)?;
+            let mut alone = OpenBranch::new(self.block_bytes);
+            let first = top.branch.first();
+            assert!(alone.push(first.first.key, first.first.row, address), "an empty branch takes any key");
+            top = Top { branch: alone.close(), height: top.height + 1 };
         }
-        self.above.push(key, row, self.writer.address()?);
-        let fits = self.builder.push(self.writer.block()?, key, row, child);
+        top.branch.entries().try_for_each(|entry| self.push(entry.first.key, entry.first.row, entry.child))
+    }
+
+    fn push_at(
+        &mut self,
+        level: usize,
+        key: &[u8],
+        row: RowId,
+        child: BlockAddress,
+    ) -> Result<(), EngineError> {
+        if level == self.open.len() {
+            self.open.push(OpenBranch::new(self.block_bytes));
+        }
+        if self.open[level].push(key, row, child) {
+            return Ok(());
+        }
+        self.raise(level)?;
+        let fits = self.open[level].push(key, row, child);
         assert!(fits, "key_bytes_max leaves room for two separators in a branch");
         Ok(())
     }
 
-    /// Writes what is left; gives back the blocks and what the next level refers to.
-    pub(super) fn finish(mut self) -> Result<(Vec<SegmentExtent>, Separators), EngineError> {
-        if self.builder.entry_count() > 0 {
-            let content = self.builder.finish(self.writer.block()?);
-            self.writer.seal(content)?;
+    /// Writes the open block of a level, adds it to the level above and opens the next.
+    fn raise(&mut self, level: usize) -> Result<(), EngineError> {
+        let full = std::mem::replace(&mut self.open[level], OpenBranch::new(self.block_bytes)).close();
+        let address = self.write(&full)?;
+        let first = full.first().first;
+        self.push_at(level + 1, first.key, first.row, address)
+    }
+
+    fn write(&mut self, branch: &ClosedBranch) -> Result<BlockAddress, EngineError> {
+        self.writer.block()?.copy_from_slice(&branch.block);
+        self.session.count(Statistic::IndexBranchBlocks, 1);
+        self.writer.seal(branch.content)
+    }
+
+    /// Writes every level but the highest; gives back the blocks, and that one.
+    pub(super) fn finish(mut self) -> Result<(Vec<SegmentExtent>, Option<Top>), EngineError> {
+        let top = self.close_levels()?;
+        Ok((self.writer.finish()?, top))
+    }
+
+    /// Writes every level; gives back the blocks, and address and height of the root.
+    pub(super) fn finish_root(
+        mut self,
+    ) -> Result<(Vec<SegmentExtent>, Option<(BlockAddress, u32)>), EngineError> {
+        let root = match self.close_levels()? {
+            Some(top) => Some((self.write(&top.branch)?, top.height)),
+            None => None,
+        };
+        Ok((self.writer.finish()?, root))
+    }
+
+    fn close_levels(&mut self) -> Result<Option<Top>, EngineError> {
+        let mut level = 0;
+        // The highest level may fill up, and another rise above it, on the way.
+        while level + 1 < self.open.len() {
+            self.raise(level)?;
+            level += 1;
         }
-        self.session.count(Statistic::IndexBranchBlocks, self.above.len() as u64);
-        Ok((self.writer.finish()?, self.above))
-    }
-}
-
-/// First entry and address of each block of a level, packed.
-#[derive(Default)]
-pub(super) struct Separators {
-    keys: Vec<u8>,
-    entries: Vec<(u32, RowId, BlockAddress)>,
-}
-
-impl Separators {
-    fn push(&mut self, key: &[u8], row: RowId, child: BlockAddress) {
-        self.keys.extend_from_slice(key);
-        let end = u32::try_from(self.keys.len()).expect("separators of one level stay below 4 GiB");
-        self.entries.push((end, row, child));
-    }
-
-    pub(super) fn append(&mut self, other: &Separators) {
-        for index in 0..other.len() {
-            let (key, row, child) = other.get(index);
-            self.push(key, row, child);
-        }
-    }
-
-    pub(super) fn get(&self, index: usize) -> (&[u8], RowId, BlockAddress) {
-        let (end, row, child) = self.entries[index];
-        let start = if index == 0 { 0 } else { self.entries[index - 1].0 };
-        (&self.keys[start as usize..end as usize], row, child)
-    }
-
-    pub(super) fn child(&self, index: usize) -> BlockAddress {
-        self.entries[index].2
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        let height = self.below + self.open.len() as u32;
+        Ok(self.open.pop().map(|open| Top { branch: open.close(), height }))
     }
 }

@@ -77,6 +77,29 @@ fn the_longest_keys_are_indexed_in_every_block_size() {
 }
 
 #[test]
+fn key_ranges_of_different_heights_are_joined() {
+    let limit = key_bytes_max(2048);
+    // The lower half has the longest keys, the upper half short ones.
+    let row = |row: i64| {
+        let key = if row < 200 { format!("{row:0>limit$}") } else { format!("x{row:04}") };
+        vec![number(row), Value::Text(key)]
+    };
+    let rows: Vec<Vec<Value>> = (0..400).map(|at| row(at * 37 % 400)).collect();
+    for degree in ["1", "2", "5"] {
+        let instance = in_memory(&[
+            ("db_block_size", "2K"),
+            ("sort_area_size", "256K"),
+            ("sort_read_fac", "5"),
+            ("parallel_degree", degree),
+        ]);
+        load(&instance, "t", &Rows::of_values(keyed_schema(), &rows)).expect("loaded");
+        let index = build_on(&instance, ("i", "t"), &[("t", false)]).expect("built").index;
+        assert!(index.height >= 7, "degree {degree}: {index:?}");
+        check_table(&instance, "t").expect("green");
+    }
+}
+
+#[test]
 fn a_table_index_or_column_that_is_not_there() {
     let instance = in_memory(&[]);
     let on = |table, column: &str| build_on(&instance, ("i", table), &[(column, false)]);
