@@ -136,11 +136,12 @@ impl Settings {
                 near: nearest(name),
             });
         };
-        let value = value.trim().to_ascii_lowercase();
+        let asked = value.trim();
+        let value = asked.to_ascii_lowercase();
         check(setting.row(), &value).map_err(|expected| EngineError::Setting {
             origin: origin.to_string(),
             name: setting.row().name.to_string(),
-            value: value.clone(),
+            value: asked.to_string(),
             expected,
         })?;
         self.values[*setting as usize] = (value, Origin::Set(origin.to_string()));
@@ -270,10 +271,15 @@ fn check(row: &SettingRow, value: &str) -> Result<(), String> {
     if in_range { Ok(()) } else { Err(format!("it takes {}", describe(row.domain))) }
 }
 
+/// The shortest name that a part of was given, or else the one with the fewest letters wrong.
 fn nearest(name: &str) -> Option<&'static str> {
+    let name = name.to_ascii_lowercase();
+    let names = || Setting::ALL.iter().map(|setting| setting.row().name);
+    let whole =
+        names().filter(|other| name.len() >= 3 && other.contains(&name)).min_by_key(|other| other.len());
     let distance = |other: &str| edit_distance(name.as_bytes(), other.as_bytes());
-    let best = Setting::ALL.iter().map(|setting| setting.row().name).min_by_key(|other| distance(other))?;
-    (distance(best) <= 4).then_some(best)
+    let alike = || names().min_by_key(|other| distance(other)).filter(|best| distance(best) <= 4);
+    whole.or_else(alike)
 }
 
 /// Levenshtein's distance, by rows.
@@ -312,7 +318,7 @@ mod tests {
     fn what_is_refused_names_setting_value_range_and_place() {
         assert_eq!(
             refused("sort_area_size", "1K"),
-            "--set: sort_area_size = 1k is out of range: it takes a size from 64K to 1T"
+            "--set: sort_area_size = 1K is out of range: it takes a size from 64K to 1T"
         );
         assert_eq!(
             refused("io_method", "aio"),
@@ -320,7 +326,11 @@ mod tests {
         );
         assert_eq!(
             refused("sort_area", "1M"),
-            "--set: there is no setting sort_area; `plumb list settings` shows them all"
+            "--set: there is no setting sort_area (did you mean sort_area_size?); `plumb list settings` shows them all"
+        );
+        assert_eq!(
+            refused("foo", "1"),
+            "--set: there is no setting foo; `plumb list settings` shows them all"
         );
         assert_eq!(
             refused("sort_area_sise", "1M"),

@@ -70,10 +70,10 @@ pub struct Run {
     #[arg(value_enum)]
     pub workload: Workload,
     /// Rows of the table, or records of the file; K, M and G are powers of 1000
-    #[arg(long, default_value = "2M", value_parser = parse_rows)]
+    #[arg(long, default_value = "2M", value_parser = parse_rows, allow_hyphen_values = true)]
     pub rows: u64,
     /// Instead of rows: bytes of the file of records, as 10G; K, M and G are powers of 1024
-    #[arg(long, value_name = "BYTES", conflicts_with = "rows", value_parser = parse_bytes)]
+    #[arg(long, value_name = "BYTES", conflicts_with = "rows", value_parser = parse_bytes, allow_hyphen_values = true)]
     pub size: Option<Bytes>,
     /// Where the temporary database goes, in a directory of its own
     #[arg(long, value_name = "DIR", default_value = ".")]
@@ -114,13 +114,13 @@ pub struct Study {
     #[arg(long, value_name = "DIR")]
     pub path: Option<PathBuf>,
     /// Rows of the table instead of the study's; K, M and G are powers of 1000
-    #[arg(long, value_parser = parse_rows)]
+    #[arg(long, value_parser = parse_rows, allow_hyphen_values = true)]
     pub rows: Option<u64>,
     /// Blocks instead of the study's: every arm runs once a block, the reference twice
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000), allow_hyphen_values = true)]
     pub blocks: Option<u16>,
     /// Stop before a block that would not end within this time: a number with s, m or h
-    #[arg(long, value_name = "TIME", value_parser = parse_budget)]
+    #[arg(long, value_name = "TIME", value_parser = parse_budget, allow_hyphen_values = true)]
     pub budget: Option<Nanos>,
     /// When to stop
     #[arg(long, value_enum)]
@@ -198,16 +198,16 @@ pub struct Calibrate {
     #[arg(long, value_enum, default_value = "quick")]
     pub run: CalibrationRun,
     /// The mean latency within which the most small reads a second are looked for: a number with us, ms or s
-    #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = parse_time)]
+    #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = parse_time, allow_hyphen_values = true)]
     pub max_latency: Nanos,
     /// Seed of the order of measurements, the places of requests and the data
     #[arg(long, default_value_t = 1996)]
     pub seed: u64,
     /// Length of the file [default: 2G for quick and 16G for the others, or half of what is free]
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, allow_hyphen_values = true)]
     pub file_size: Option<Bytes>,
     /// How long each repeat of a measurement takes [default: the time of --run is dealt out]
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time, allow_hyphen_values = true)]
     pub duration: Option<Nanos>,
     /// What the names of the CSV files begin with
     #[arg(long, value_name = "NAME", default_value = "plumb", value_parser = parse_test_name)]
@@ -234,10 +234,10 @@ pub struct AdvancedCalibration {
     #[arg(long = "type", value_enum, value_name = "ORDER")]
     pub order: Option<LargeOrder>,
     /// The bytes of a small request [default: 8K]
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, allow_hyphen_values = true)]
     pub size_small: Option<Bytes>,
     /// The bytes of a large request [default: 1M]
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, allow_hyphen_values = true)]
     pub size_large: Option<Bytes>,
     /// Which cells of the matrix of small by large requests outstanding [default: basic]
     #[arg(long, value_enum, value_name = "CELLS")]

@@ -47,10 +47,14 @@ pub fn parse_columns(text: &str) -> Result<Vec<(String, bool)>, Failure> {
     Ok(columns)
 }
 
-/// The name of an index that was given none: `SALES_STORE_ID_PROD_ID_IX`.
+/// The name of an index that was given none: `SALES_STORE_ID_PROD_ID_IX`, and with a column that
+/// descends `SALES_STORE_ID_DESC_IX`.
 #[must_use]
 pub fn index_name(table: &str, columns: &[(String, bool)]) -> String {
-    let words = std::iter::once(table).chain(columns.iter().map(|(name, _)| name.as_str()));
+    let words =
+        std::iter::once(table).chain(columns.iter().flat_map(|(name, descending)| {
+            std::iter::once(name.as_str()).chain(descending.then_some("DESC"))
+        }));
     let plain = |word: &str| {
         let letters = word.chars().map(|letter| if letter.is_alphanumeric() { letter } else { '_' });
         letters.collect::<String>().to_uppercase()
@@ -98,6 +102,6 @@ mod tests {
         let expected = [("store_id", false), ("prod_id", true), ("a,b", false), ("unit price", false)];
         assert_eq!(columns, expected.map(|(name, descending)| (name.to_string(), descending)));
         assert!(parse_columns("a,,b").is_err());
-        assert_eq!(index_name("t", &columns), "T_STORE_ID_PROD_ID_A_B_UNIT_PRICE_IX");
+        assert_eq!(index_name("t", &columns), "T_STORE_ID_PROD_ID_DESC_A_B_UNIT_PRICE_IX");
     }
 }

@@ -375,6 +375,20 @@ pub struct Memory {
     pub peak_rss_bytes: Option<u64>,
 }
 
+impl Memory {
+    /// All areas, bytes.
+    #[must_use]
+    pub fn declared_bytes(&self) -> u64 {
+        self.areas.iter().map(|area| area.bytes).sum()
+    }
+
+    /// What the peak may come to: the areas and the program itself, bytes.
+    #[must_use]
+    pub fn budget_bytes(&self) -> u64 {
+        self.declared_bytes() + self.overhead_bytes.unwrap_or(0)
+    }
+}
+
 /// One part of the memory budget.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MemoryArea {

@@ -167,7 +167,7 @@ fn settings_out_of_range_or_unknown() {
     refused(
         "db_block_size",
         "3K",
-        "--set: db_block_size = 3k is out of range: it takes one of 2K, 4K, 8K, 16K, 32K",
+        "--set: db_block_size = 3K is out of range: it takes one of 2K, 4K, 8K, 16K, 32K",
     );
     refused(
         "parallel_degree",
@@ -183,7 +183,7 @@ fn settings_out_of_range_or_unknown() {
     refused(
         "db_cache_size",
         "512K",
-        "--set: db_cache_size = 512k is out of range: it takes a size from 1M to 1T",
+        "--set: db_cache_size = 512K is out of range: it takes a size from 1M to 1T",
     );
     refused(
         "sort_area_sizes",

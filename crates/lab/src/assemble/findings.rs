@@ -256,8 +256,7 @@ fn skew(story: &Story<'_>, _: &ReportContext) -> Option<Finding> {
 
 fn memory_exceeded(_: &Story<'_>, context: &ReportContext) -> Option<Finding> {
     let memory = &context.memory;
-    let declared: u64 = memory.areas.iter().map(|area| area.bytes).sum();
-    let budget = declared + memory.overhead_bytes.unwrap_or(0);
+    let budget = memory.budget_bytes();
     let peak = memory.peak_rss_bytes.filter(|peak| *peak > budget)?;
     finding(
         "More memory was used than was declared",

@@ -166,11 +166,21 @@ pub(crate) fn headline(figures: &[Headline]) -> String {
         html.push_str(&format!(
             "<div><dt>{}</dt><dd>{}</dd><dd class=\"aside\">{}</dd></div>\n",
             escape(&figure.name),
-            escape(&figure.value),
+            with_small_unit(&figure.value),
             escape(&figure.aside)
         ));
     }
     html + "</dl>\n"
+}
+
+/// A figure whose unit stands beside it, smaller; any other text as it is.
+fn with_small_unit(value: &str) -> String {
+    match value.split_once(' ') {
+        Some((figure, unit)) if figure.starts_with(|c: char| c.is_ascii_digit()) && !unit.contains(' ') => {
+            format!("{} <small>{}</small>", escape(figure), escape(unit))
+        }
+        _ => escape(value),
+    }
 }
 
 /// One section.

@@ -61,12 +61,9 @@ pub(crate) fn headline(context: &ReportContext) -> Vec<Headline> {
         },
     ];
     if let Some(peak) = context.memory.peak_rss_bytes {
-        let declared = context.memory.areas.iter().map(|area| area.bytes).sum();
-        figures.push(Headline {
-            name: "Peak memory".to_string(),
-            value: Size(peak).figure(),
-            aside: format!("{} declared", Size(declared).figure()),
-        });
+        let [declared, budget] = [context.memory.declared_bytes(), context.memory.budget_bytes()].map(Size);
+        let aside = format!("{} declared, budget {}", declared.figure(), budget.figure());
+        figures.push(Headline { name: "Peak memory".to_string(), value: Size(peak).figure(), aside });
     }
     figures
 }

@@ -2,7 +2,7 @@
 
 use super::Section;
 use crate::ReportContext;
-use crate::context::{HostCpu, Memory};
+use crate::context::HostCpu;
 use crate::format::{Count, Figure, PerSecond, Percent, Seconds, Size, Total, grouped};
 use crate::table::{Cell, Column, RowKind, Table, Tone};
 
@@ -14,24 +14,20 @@ pub(super) fn cache_sizes(context: &ReportContext) -> Section {
         table.row(vec![Cell::from(&area.name), Cell::of(Size(area.bytes))]);
     }
     if !memory.areas.is_empty() {
-        let declared = Cell::of(Size(declared_bytes(memory)));
+        let declared = Cell::of(Size(memory.declared_bytes()));
         table.push(RowKind::Total, vec![Cell::from("Declared"), declared]);
     }
     if let Some(overhead) = memory.overhead_bytes {
         table.row(vec![Cell::from("Stated overhead"), Cell::of(Size(overhead))]);
     }
     if let Some(peak) = memory.peak_rss_bytes {
-        let budget = declared_bytes(memory) + memory.overhead_bytes.unwrap_or(0);
+        let budget = memory.budget_bytes();
         let tone = if peak > budget { Tone::Bad } else { Tone::Good };
         table.row(vec![Cell::from("Peak resident set"), Cell::of(Size(peak)).with_tone(tone)]);
         let section = Section::front("memory", "Cache Sizes");
         return section.note(peak_against_budget(peak, budget)).table(table);
     }
     Section::front("memory", "Cache Sizes").table(table)
-}
-
-fn declared_bytes(memory: &Memory) -> u64 {
-    memory.areas.iter().map(|area| area.bytes).sum()
 }
 
 fn peak_against_budget(peak: u64, budget: u64) -> String {

@@ -111,12 +111,12 @@ pub(super) fn receipts(story: &Story<'_>) -> Vec<Receipt> {
 /// The largest resident set against what was declared, with the stated overhead.
 fn memory_budget(story: &Story<'_>) -> Receipt {
     let memory = memory::memory(story);
-    let declared: u64 = memory.areas.iter().map(|area| area.bytes).sum();
+    let declared = memory.declared_bytes();
     let overhead = memory.overhead_bytes.unwrap_or(0);
     let finding = match memory.peak_rss_bytes {
         None => Finding::not_checked("the kernel does not tell the peak of the build alone"),
         Some(peak) => Finding::that(
-            peak <= declared + overhead,
+            peak <= memory.budget_bytes(),
             format!(
                 "/proc/self/status: the peak resident set is {}; {} are declared and {} stated beside them",
                 Bytes(peak),
