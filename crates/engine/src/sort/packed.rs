@@ -31,8 +31,6 @@ const LONG_MARK: usize = 0xFF;
 /// The most by which a packed record may be longer than the record: two lengths
 /// of three bytes instead of one of two.
 pub const GROWTH_MAX: usize = 4;
-/// Two lengths of three bytes and a row id.
-const HEAD_BYTES_MAX: usize = 14;
 /// Zeros behind a rebuilt key, so that a word can be read at any of its bytes.
 const PADDING: usize = 8;
 /// Most that is copied in one piece, whatever is needed of it: a copy of a length
@@ -47,21 +45,43 @@ const SYMBOL_BYTES: usize = 6;
 pub fn shared_bytes(one: &[u8], two: &[u8]) -> usize {
     let length = one.len().min(two.len());
     let (one, two) = (&one[..length], &two[..length]);
-    let mut shared = 0;
-    while let (Some(a), Some(b)) = (one[shared..].first_chunk::<8>(), two[shared..].first_chunk::<8>()) {
-        let differing = u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b);
+    let Some(last) = length.checked_sub(8) else {
+        return one.iter().zip(two).take_while(|(a, b)| a == b).count();
+    };
+    let mut at = 0;
+    loop {
+        let differing = word_at(one, at) ^ word_at(two, at);
         if differing != 0 {
-            return shared + differing.trailing_zeros() as usize / 8;
+            return at + differing.trailing_zeros() as usize / 8;
         }
-        shared += 8;
+        if at == last {
+            return length;
+        }
+        // The last word overlaps the one before: what was equal there is equal here.
+        at = last.min(at + 8);
     }
-    shared + one[shared..].iter().zip(&two[shared..]).take_while(|(a, b)| a == b).count()
+}
+
+#[inline]
+fn word_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(*bytes[at..].first_chunk().expect("a word is asked for inside the bytes"))
+}
+
+/// Copies a piece as words. Copied as bytes the compiler makes one call of a copy of
+/// any length out of this copy and the one that stands beside it for longer rests.
+#[inline]
+fn copy_piece(piece: &[u8; PIECE_BYTES], place: &mut [u8; PIECE_BYTES]) {
+    for (from, to) in piece.as_chunks::<16>().0.iter().zip(place.as_chunks_mut::<16>().0) {
+        *to = u128::from_ne_bytes(*from).to_ne_bytes();
+    }
 }
 
 /// What a packed record has before the rest of its key.
 #[derive(Debug, Clone, Copy)]
 pub struct Head {
-    bytes: [u8; HEAD_BYTES_MAX],
+    /// As it is stored, the first byte lowest: put together in a register, as bytes
+    /// stored one by one are not there yet when the whole is read back.
+    bytes: u128,
     length: usize,
     rest_bytes: usize,
 }
@@ -71,31 +91,26 @@ impl Head {
     #[inline]
     #[must_use]
     pub fn new(shared: usize, rest: usize, row: RowId) -> Head {
-        let mut head = Head { bytes: [0; HEAD_BYTES_MAX], length: 0, rest_bytes: rest };
+        let mut head = Head { bytes: 0, length: 0, rest_bytes: rest };
         head.push_length(shared);
         head.push_length(rest);
-        head.bytes[head.length..head.length + 8].copy_from_slice(&row.0.to_le_bytes());
-        head.length += 8;
+        head.push(u128::from(row.0), 8);
         head
     }
 
     #[inline]
     fn push_length(&mut self, length: usize) {
         if length < LONG_MARK {
-            self.bytes[self.length] = length as u8;
-            self.length += 1;
+            self.push(length as u128, 1);
         } else {
-            self.bytes[self.length] = LONG_MARK as u8;
-            self.bytes[self.length + 1..self.length + 3].copy_from_slice(&(length as u16).to_le_bytes());
-            self.length += 3;
+            self.push((LONG_MARK | length << 8) as u128, 3);
         }
     }
 
-    /// As it is stored.
     #[inline]
-    #[must_use]
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.bytes[..self.length]
+    fn push(&mut self, bytes: u128, length: usize) {
+        self.bytes |= bytes << (8 * self.length);
+        self.length += length;
     }
 
     /// Puts the record at the beginning of `room` and gives back how many bytes it
@@ -108,13 +123,14 @@ impl Head {
             return None;
         }
         // What is too much of either is written over by what comes next, if anything does.
-        match room.first_chunk_mut::<HEAD_BYTES_MAX>() {
-            Some(place) => *place = self.bytes,
-            None => room[..self.length].copy_from_slice(self.as_bytes()),
+        let head = self.bytes.to_le_bytes();
+        match room.first_chunk_mut::<16>() {
+            Some(place) => *place = head,
+            None => room[..self.length].copy_from_slice(&head[..self.length]),
         }
         let place = &mut room[self.length..];
         match (tail.first_chunk::<PIECE_BYTES>(), place.first_chunk_mut::<PIECE_BYTES>()) {
-            (Some(piece), Some(place)) if self.rest_bytes <= PIECE_BYTES => *place = *piece,
+            (Some(piece), Some(place)) if self.rest_bytes <= PIECE_BYTES => copy_piece(piece, place),
             _ => place[..self.rest_bytes].copy_from_slice(&tail[..self.rest_bytes]),
         }
         Some(length)
@@ -136,28 +152,18 @@ impl Packing for Packer {
 
     #[inline]
     fn put(&mut self, record: &[u8], room: &mut [u8]) -> Option<usize> {
-        let (head, rest, shared) = self.pack(record);
-        let length = head.put(rest, room)?;
+        let key = key_of(record);
+        let shared = shared_bytes(&self.last, key);
+        let rest = &key[shared..];
+        let length = Head::new(shared, rest.len(), row_of(record)).put(rest, room)?;
+        self.last.truncate(shared);
+        self.last.extend_from_slice(rest);
         self.bytes_saved += shared as u64;
         Some(length)
     }
 
     fn bytes_saved(&mut self) -> u64 {
         std::mem::take(&mut self.bytes_saved)
-    }
-}
-
-impl Packer {
-    /// The next record, packed: its head and the rest of its key, and how many
-    /// bytes of the key are left out.
-    #[inline]
-    pub fn pack<'r>(&mut self, record: &'r [u8]) -> (Head, &'r [u8], usize) {
-        let key = key_of(record);
-        let shared = shared_bytes(&self.last, key);
-        let rest = &key[shared..];
-        self.last.truncate(shared);
-        self.last.extend_from_slice(rest);
-        (Head::new(shared, rest.len(), row_of(record)), rest, shared)
     }
 }
 
@@ -239,7 +245,10 @@ impl Rebuilt {
             }
         }
         match next.tail.first_chunk::<PIECE_BYTES>() {
-            Some(piece) if rest.len() <= PIECE_BYTES => key[kept..kept + PIECE_BYTES].copy_from_slice(piece),
+            Some(piece) if rest.len() <= PIECE_BYTES => {
+                let place = key[kept..].first_chunk_mut().expect("there is room for a piece behind a key");
+                copy_piece(piece, place);
+            }
             _ => key[kept..end].copy_from_slice(rest),
         }
         key[end..end + PADDING].fill(0);
@@ -282,6 +291,15 @@ impl Rebuilt {
         let word = self.bytes[BYTES_HEADER + at..].first_chunk::<8>()?;
         Some(u64::from_be_bytes(*word) >> 16)
     }
+}
+
+/// The record as a packer packs it after those before.
+#[cfg(test)]
+pub(crate) fn packed_by(packer: &mut Packer, record: &[u8]) -> Vec<u8> {
+    let mut room = vec![0; record.len() + GROWTH_MAX];
+    let length = packer.put(record, &mut room).expect("no record grows by more");
+    room.truncate(length);
+    room
 }
 
 #[cfg(test)]
@@ -330,11 +348,7 @@ mod tests {
                     packer.begin_block();
                 }
                 let record = record(key, row as u64);
-                let (head, rest, shared) = packer.pack(&record);
-                prop_assert_eq!(shared + rest.len(), key.len());
-                bytes.extend_from_slice(head.as_bytes());
-                bytes.extend_from_slice(rest);
-                prop_assert!(head.as_bytes().len() + rest.len() <= record.len() + GROWTH_MAX);
+                bytes.extend(packed_by(&mut packer, &record));
             }
             let mut rebuilt = Rebuilt::default();
             let mut rest = bytes.as_slice();
@@ -356,13 +370,11 @@ mod tests {
     fn symbols_are_the_key_followed_by_zeros() {
         let mut rebuilt = Rebuilt::default();
         let long = record(b"abcdefghijklmnopq", 1);
-        let (head, rest, _) = Packer::default().pack(&long);
-        let packed = [head.as_bytes(), rest].concat();
+        let packed = packed_by(&mut Packer::default(), &long);
         rebuilt.advance(Packed::first_of(&packed).expect("a record"));
         assert_eq!(rebuilt.symbol(0), Some(0x6162_6364_6566));
         let short = record(b"abcdefgh", 2);
-        let (head, rest, _) = Packer::default().pack(&short);
-        let packed = [head.as_bytes(), rest].concat();
+        let packed = packed_by(&mut Packer::default(), &short);
         rebuilt.advance(Packed::first_of(&packed).expect("a record"));
         assert_eq!(rebuilt.symbol(1), Some(0x6768_0000_0000));
         assert_eq!(rebuilt.symbol(2), None);

@@ -213,7 +213,7 @@ fn candidate(record: &mut Rebuilt, source: u32, next: Option<Packed<'_>>) -> Can
 mod tests {
     use super::*;
     use crate::sort::format::{BytesKey, Packing, RunFormat};
-    use crate::sort::packed::Packer;
+    use crate::sort::packed::{Packer, packed_by};
     use proptest::prelude::*;
 
     fn key() -> impl Strategy<Value = Vec<u8>> {
@@ -231,9 +231,7 @@ mod tests {
             if at % 7 == 0 {
                 packer.begin_block();
             }
-            let (head, rest, _) = packer.pack(record);
-            bytes.extend_from_slice(head.as_bytes());
-            bytes.extend_from_slice(rest);
+            bytes.extend(packed_by(&mut packer, record));
         }
         bytes
     }

@@ -110,6 +110,24 @@ proptest! {
         let records = keys.iter().map(|(key, row)| bytes_record(key.as_bytes(), *row));
         check::<BytesKey>(bytes, strips, records.collect());
     }
+
+    #[test]
+    fn texts_in_order_but_for_a_few(
+        mut keys in proptest::collection::vec((prop_oneof![9 => "www[.][a-d]{0,6}", 1 => "a{200,600}"], 0u64..5), 0..900),
+        strangers in proptest::collection::vec((any::<prop::sample::Index>(), "[ax]{1,9}"), 0..4),
+        reversed: bool, bytes in 8192usize..32768, strips in 1usize..5,
+    ) {
+        keys.sort();
+        if reversed {
+            // Rows of one key come in the order of the table all the same.
+            keys.sort_by(|one, two| two.0.cmp(&one.0).then_with(|| one.1.cmp(&two.1)));
+        }
+        for (place, key) in strangers {
+            keys.insert(place.index(keys.len() + 1), (key, 9));
+        }
+        let records = keys.iter().map(|(key, row)| bytes_record(key.as_bytes(), *row));
+        check::<BytesKey>(bytes, strips, records.collect());
+    }
 }
 
 #[test]
@@ -146,6 +164,15 @@ fn input_in_order_or_reverse_stays_right() {
     let down: Vec<Vec<u8>> = up.iter().rev().cloned().collect();
     assert_eq!(sort_all::<BytesKey>(8192, 1, &up).1, up);
     assert_eq!(sort_all::<BytesKey>(8192, 3, &down).1, up);
+}
+
+#[test]
+fn input_in_order_is_one_mini_run_a_strip() {
+    let up: Vec<Vec<u8>> = (0..20_000u32).map(|i| bytes_record(format!("{i:06}").as_bytes(), 1)).collect();
+    let mut area = BytesArea::new(1 << 20, 4, RecordSize::new::<BytesArea>(16)).expect("memory");
+    let input = up.concat();
+    assert_eq!(area.fill(&input).expect("memory"), input.len());
+    assert!((2..=4).contains(&area.sources().len()), "{} sources", area.sources().len());
 }
 
 #[test]
