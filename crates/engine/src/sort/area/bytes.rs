@@ -432,10 +432,7 @@ impl Batch {
         match self.order {
             InputOrder { ascending: true, .. } => true,
             InputOrder { descending: true, .. } => {
-                self.entries.reverse();
-                let mut before = 0;
-                self.entries.iter_mut().for_each(|entry| std::mem::swap(&mut entry.prefix, &mut before));
-                sort_rows_of_keys(&self.records, &mut self.entries);
+                reverse(&self.records, &mut self.entries);
                 true
             }
             _ => {
@@ -499,16 +496,33 @@ impl Entry {
     }
 }
 
-/// Puts neighbours that have one key in the order of their rows. An entry's `prefix`
-/// is the number of bytes that its key shares with the one before.
-fn sort_rows_of_keys(records: &[u8], entries: &mut [Entry]) {
-    let same_key =
-        |one: &Entry, two: &Entry| two.key_bytes == one.key_bytes && two.prefix == u64::from(two.key_bytes);
-    for group in entries.chunk_by_mut(same_key).filter(|group| group.len() > 1) {
-        let shared = group[0].prefix;
-        group.sort_unstable_by_key(|entry| row_of(entry.record(records)));
-        group[1..].iter_mut().for_each(|entry| entry.prefix = u64::from(entry.key_bytes));
-        group[0].prefix = shared;
+/// Turns a batch in reverse around, but for rows of one key, which come in order.
+/// Afterwards too an entry says what its key shares with the one before.
+fn reverse(records: &[u8], entries: &mut [Entry]) {
+    entries.reverse();
+    let (mut first, mut before) = (0, 0);
+    for at in 0..entries.len() {
+        let entry = &mut entries[at];
+        std::mem::swap(&mut entry.prefix, &mut before);
+        let key_bytes = entry.key_bytes;
+        let same_key =
+            entry.prefix == u64::from(key_bytes) && at > first && entries[at - 1].key_bytes == key_bytes;
+        if !same_key {
+            sort_rows(records, &mut entries[first..at]);
+            first = at;
+        }
+    }
+    sort_rows(records, &mut entries[first..]);
+}
+
+/// Sorts entries of one key by their rows.
+#[inline]
+fn sort_rows(records: &[u8], entries: &mut [Entry]) {
+    if let [first, _, ..] = entries {
+        let (shared, same) = (first.prefix, u64::from(first.key_bytes));
+        entries.sort_unstable_by_key(|entry| row_of(entry.record(records)));
+        entries.iter_mut().for_each(|entry| entry.prefix = same);
+        entries[0].prefix = shared;
     }
 }
 
