@@ -7,6 +7,8 @@
 //! mapping alive; it is unmapped when the last one is dropped.
 
 use crate::IoError;
+use plumb_events::now;
+use plumb_units::Nanos;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
@@ -157,6 +159,8 @@ pub struct HugeVec<T: Copy> {
     start: NonNull<T>,
     length: usize,
     capacity: usize,
+    /// Bytes from the start for which the system has supplied memory, as far as is known.
+    supplied: usize,
 }
 
 // SAFETY: it owns its elements as Vec<T> does.
@@ -180,13 +184,28 @@ impl<T: Copy> HugeVec<T> {
         let mapping = Mapping::new(bytes)?;
         let start = mapping.start.as_ptr().wrapping_add(mapping.used.0).cast::<T>();
         let start = NonNull::new(start).expect("inside the mapping");
-        Ok(HugeVec { mapping: Some(mapping), start, length: 0, capacity })
+        Ok(HugeVec { mapping: Some(mapping), start, length: 0, capacity, supplied: 0 })
     }
 
     /// A vector without room and without memory.
     #[must_use]
     pub const fn empty() -> HugeVec<T> {
-        HugeVec { mapping: None, start: NonNull::dangling(), length: 0, capacity: 0 }
+        HugeVec { mapping: None, start: NonNull::dangling(), length: 0, capacity: 0, supplied: 0 }
+    }
+
+    /// Has the system supply memory for so many more elements, a huge page at a time,
+    /// and gives back how long that took; nothing where it has. Without it memory
+    /// is supplied as it is touched, at the same cost, and nobody knows how much.
+    pub fn supply(&mut self, more: usize) -> Nanos {
+        let needed = (self.length + more).min(self.capacity) * size_of::<T>();
+        if needed <= self.supplied {
+            return Nanos(0);
+        }
+        let until = needed.next_multiple_of(HUGE_PAGE).min(self.mapped_bytes().next_multiple_of(PAGE));
+        let begin = now();
+        populate(self.start.as_ptr().cast::<u8>().wrapping_add(self.supplied), until - self.supplied);
+        self.supplied = until;
+        now().saturating_sub(begin)
     }
 
     /// Appends an element.
@@ -318,6 +337,13 @@ fn advise_huge(start: *mut u8, length: usize) {
     // SAFETY: the range is mapped by the caller; the advice changes no byte.
     #[allow(unsafe_code)]
     let _ = unsafe { madvise(start.cast(), length, Advice::LinuxHugepage) };
+}
+
+/// Asks for memory behind addresses; a kernel before 5.14 refuses and supplies it as it is touched.
+fn populate(start: *mut u8, length: usize) {
+    // SAFETY: the range lies inside a mapping of the caller's; no byte changes.
+    #[allow(unsafe_code)]
+    let _ = unsafe { madvise(start.cast(), length, Advice::LinuxPopulateWrite) };
 }
 
 /// Asks for the cache line of a byte, so that it is there when it is looked at a

@@ -36,10 +36,9 @@ impl<const BYTES: usize, const KEY: usize> Load<BYTES, KEY> {
     pub fn new(chunk_count: usize, chunk_records: usize) -> Result<Load<BYTES, KEY>, EngineError> {
         assert!(chunk_records <= 1 << RECORD_BITS);
         assert!(chunk_count <= 1 << (32 - RECORD_BITS));
-        Ok(Load {
-            chunks: Vec::with_capacity(chunk_count),
-            entries: HugeVec::with_capacity(chunk_count * chunk_records)?,
-        })
+        let mut entries = HugeVec::with_capacity(chunk_count * chunk_records)?;
+        entries.supply(entries.capacity());
+        Ok(Load { chunks: Vec::with_capacity(chunk_count), entries })
     }
 
     pub fn chunk_count(&self) -> usize {

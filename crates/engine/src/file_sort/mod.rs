@@ -209,6 +209,8 @@ impl<const BYTES: usize, const KEY: usize> FileSort<'_, BYTES, KEY> {
         let plan = &self.plan;
         let mut reader = RecordReader::new(session, &instance.access, input, plan.buffer_count())?;
         let mut load = Load::<BYTES, KEY>::new(plan.load_chunks, input.chunk_bytes / BYTES)?;
+        // The reader's buffers were supplied when they were registered.
+        let area_mapping = now().saturating_sub(begin);
         let mut writer = SampledRunWriter::<BYTES, KEY>::new(server, plan.sample_interval)?;
         let mapped = load.mapped_bytes() + plan.buffer_count() * input.chunk_bytes;
         let mut row_count = 0;
@@ -232,6 +234,7 @@ impl<const BYTES: usize, const KEY: usize> FileSort<'_, BYTES, KEY> {
             name: session.name().to_string(),
             area: Bytes(instance.settings.number(crate::Setting::SortAreaSize)),
             area_mapped: Bytes(mapped as u64),
+            area_mapping,
             strip: plan.load(input),
             memory_rows: 0,
             row_count,

@@ -24,7 +24,7 @@ use crate::index::levels::{self, BranchWriter, LastLeaf, LeafWriter, TreeTarget,
 use crate::parallel::servers::{self, Operation};
 use crate::parallel::table_queue::{self, Closed, TableQueue};
 use crate::settings::Setting;
-use crate::sort::area::RecordSize;
+use crate::sort::area::{Mapped, RecordSize};
 use crate::sort::codec::{BytesCodec, Codec};
 use crate::sort::format::{Format, RunFormat};
 use crate::sort::key::KeyBuilder;
@@ -134,7 +134,7 @@ struct Build<'a> {
 struct SubIndex {
     outcome: SortOutcome,
     server: String,
-    area_mapped: Bytes,
+    area_mapped: Mapped,
     tree: WrittenTree,
 }
 
@@ -183,7 +183,8 @@ impl Build<'_> {
         let server = |part: &SubIndex| SortServerSummary {
             name: part.server.clone(),
             area,
-            area_mapped: part.area_mapped,
+            area_mapped: Bytes(part.area_mapped.bytes as u64),
+            area_mapping: part.area_mapped.time,
             strip: plan.strip(),
             memory_rows: part.outcome.memory_rows,
             row_count: part.outcome.row_count,
@@ -447,7 +448,7 @@ impl Build<'_> {
         codec: &C,
         sorter: Sorter<'_, C::Format>,
     ) -> Result<SubIndex, EngineError> {
-        let area_mapped = Bytes(sorter.area_mapped() as u64);
+        let area_mapped = sorter.area_mapped();
         let target = self.target(session);
         let mut leaves = LeafWriter::new(&target, codec)?;
         let outcome = sorter.finish(|record| leaves.push(record))?;

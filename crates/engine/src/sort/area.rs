@@ -25,6 +25,7 @@ pub mod words;
 use super::format::{Merger, RunFormat};
 use super::tournament::Matches;
 use plumb_io::{HugeVec, IoError};
+use plumb_units::Nanos;
 use std::fmt::Debug;
 
 /// Most strips of an area, unless they would be larger than [`STRIP_BYTES_LARGE`].
@@ -69,6 +70,15 @@ impl RecordSize {
     }
 }
 
+/// Memory that was mapped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Mapped {
+    /// How much.
+    pub bytes: usize,
+    /// How long the system took to supply it.
+    pub time: Nanos,
+}
+
 /// Memory in which records are collected and sorted.
 pub trait SortArea: Sized + Send + Debug {
     /// Bytes of memory beside a record while it is sorted.
@@ -111,8 +121,8 @@ pub trait SortArea: Sized + Send + Debug {
         self.len() == 0
     }
 
-    /// Bytes of memory that the area has mapped at most.
-    fn mapped_bytes(&self) -> usize;
+    /// Memory that the area has had at most.
+    fn mapped(&self) -> Mapped;
 
     /// What is sorted: the bytes of each sequence in order.
     fn sources(&self) -> Vec<&[u8]>;
@@ -126,13 +136,18 @@ struct StripPool<T: Copy> {
     /// Strips that may still be made.
     unmade: usize,
     strip_bytes: usize,
-    mapped_bytes: usize,
+    mapped: Mapped,
 }
 
 impl<T: Copy> StripPool<T> {
     fn new(bytes: usize, strips: usize) -> StripPool<T> {
         assert!(strips > 0);
-        StripPool { spare: Vec::new(), unmade: strips, strip_bytes: bytes / strips, mapped_bytes: 0 }
+        StripPool {
+            spare: Vec::new(),
+            unmade: strips,
+            strip_bytes: bytes / strips,
+            mapped: Mapped::default(),
+        }
     }
 
     /// An empty strip; none when all are in use.
@@ -145,7 +160,7 @@ impl<T: Copy> StripPool<T> {
         }
         let strip = HugeVec::with_capacity(self.strip_bytes / size_of::<T>())?;
         self.unmade -= 1;
-        self.mapped_bytes += strip.mapped_bytes();
+        self.mapped.bytes += strip.mapped_bytes();
         Ok(Some(strip))
     }
 
@@ -164,9 +179,15 @@ impl<T: Copy> StripPool<T> {
         self.spare.drain(..).count() * self.strip_bytes
     }
 
-    /// Bytes mapped at most.
-    fn mapped_bytes(&self) -> usize {
-        self.mapped_bytes
+    /// Has the system supply memory for what a strip is about to take.
+    #[inline]
+    fn supply(&mut self, strip: &mut HugeVec<T>, more: usize) {
+        self.mapped.time += strip.supply(more);
+    }
+
+    /// All that was ever mapped.
+    fn mapped(&self) -> Mapped {
+        self.mapped
     }
 }
 

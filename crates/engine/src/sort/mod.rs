@@ -39,7 +39,7 @@ pub mod word;
 
 use crate::parallel::servers::Operation;
 use crate::{EngineError, Instance};
-use area::{MemoryMerge, RecordSink, SortArea};
+use area::{Mapped, MemoryMerge, RecordSink, SortArea};
 use format::Format;
 use merge_plan::MergeShape;
 use plan::SortPlan;
@@ -103,10 +103,10 @@ impl<'a, F: Format> Sorter<'a, F> {
         Ok(Sorter { server, area, writer: None, outcome: SortOutcome::default(), begin: now() })
     }
 
-    /// Bytes of memory that its area has mapped.
+    /// Memory that its area has had.
     #[must_use]
-    pub fn area_mapped(&self) -> usize {
-        self.area.mapped_bytes()
+    pub fn area_mapped(&self) -> Mapped {
+        self.area.mapped()
     }
 
     /// Adds whole records.

@@ -1,7 +1,7 @@
 //! What a sort did, for whoever reports it.
 
 use crate::sort::plan::SortPlan;
-use plumb_units::Bytes;
+use plumb_units::{Bytes, Nanos};
 
 /// How one sort server worked.
 #[derive(Debug, Clone)]
@@ -12,6 +12,8 @@ pub struct SortServerSummary {
     pub area: Bytes,
     /// Memory that was really mapped for its sort area.
     pub area_mapped: Bytes,
+    /// How long the system took to supply that memory, as far as was seen.
+    pub area_mapping: Nanos,
     /// Memory of a strip of it, and how much of that is records: what a run takes.
     pub strip: (Bytes, Bytes),
     /// Rows that never left memory.

@@ -21,6 +21,7 @@ const RULES: &[Rule] = &[
     cache_below,
     unaccounted,
     stolen,
+    first_touch,
     free_buffers,
     intermediate_merges,
     fitted_in_memory,
@@ -139,6 +140,24 @@ fn stolen(_: &Story<'_>, context: &ReportContext) -> Option<Finding> {
         "The hypervisor gave CPU time to others",
         format!("{share:.0}% of the host's CPU time was stolen"),
         "repeat the run at a quieter time before comparing it with another",
+    )
+}
+
+/// A system that gives free memory back to its host waits for it when it is touched again.
+fn first_touch(story: &Story<'_>, context: &ReportContext) -> Option<Finding> {
+    let servers = &story.measured.outcome.sort.servers;
+    let time = Nanos(servers.iter().map(|server| server.area_mapping.0).sum());
+    let share = percent(time.0, context.header.db_cpu_ns);
+    if share < 5.0 {
+        return None;
+    }
+    let mapped: Bytes = servers.iter().map(|server| server.area_mapped).sum();
+    let rate = Rate(mapped.0 as f64 / time.seconds());
+    finding(
+        "The system was slow to supply the memory of the sort",
+        format!("sort areas of {mapped} took {time}, {share:.0}% of the CPU time: {rate}"),
+        "memory that is touched for the first time costs this on machines that give free memory back to a host: \
+         less sort memory costs less of it",
     )
 }
 

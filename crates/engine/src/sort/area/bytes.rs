@@ -35,7 +35,7 @@
 //! the area are the first and the last record of each mini-run, and the keys that
 //! a merge is at, one a mini-run.
 
-use super::{InputOrder, MemoryMerge, RecordSink, RecordSize, SortArea, StripPool};
+use super::{InputOrder, Mapped, MemoryMerge, RecordSink, RecordSize, SortArea, StripPool};
 use crate::sort::format::{BYTES_HEADER, BytesKey, RunFormat, key_of, row_of};
 use crate::sort::packed::{self, GROWTH_MAX, Head, Packed, Rebuilt};
 use plumb_io::{HugeVec, IoError, prefetch};
@@ -138,6 +138,7 @@ impl SortArea for BytesArea {
         let shared_known = self.batch.sort();
         let records = &*self.batch.records;
         let mut strip = self.filling.take().expect("records were taken for which strips have room");
+        self.pool.supply(&mut strip.packed, records.len());
         let mut first = 0;
         let mut start = strip.packed.len();
         let mut last: &[u8] = &[];
@@ -198,8 +199,9 @@ impl SortArea for BytesArea {
         self.batch.entries.len() + self.strips().map(|strip| strip.row_count).sum::<usize>()
     }
 
-    fn mapped_bytes(&self) -> usize {
-        self.batch.mapped_bytes + self.pool.mapped_bytes()
+    fn mapped(&self) -> Mapped {
+        let strips = self.pool.mapped();
+        Mapped { bytes: self.batch.mapped_bytes + strips.bytes, ..strips }
     }
 
     fn sources(&self) -> Vec<&[u8]> {
@@ -216,6 +218,7 @@ impl BytesArea {
     /// are in order: how many bytes were taken.
     fn take_in_order(&mut self, records: &[u8]) -> Result<usize, IoError> {
         let (Some(before), Some(strip)) = (&self.in_order, &mut self.filling) else { return Ok(0) };
+        self.pool.supply(&mut strip.packed, records.len());
         let (mut last, mut taken) = (before.as_slice(), 0);
         let mut in_order = true;
         loop {

@@ -69,7 +69,7 @@ fn sort_all<F: Format>(bytes: usize, strips: usize, records: &[Vec<u8>]) -> (Vec
     }
     assert_eq!(kept.len(), area.len());
     assert!(kept.is_sorted_by(|a, b| F::compare(a, b).is_le()));
-    assert!(area.mapped_bytes() <= strips * (bytes / strips).next_multiple_of(4096) * 2);
+    assert!(area.mapped().bytes <= strips * (bytes / strips).next_multiple_of(4096) * 2);
     (spilled.records, kept)
 }
 
@@ -219,9 +219,9 @@ fn mini_runs_that_do_not_overlap_are_not_merged() {
 #[test]
 fn memory_is_taken_as_records_come_and_given_back_strip_by_strip() {
     let mut area = WordArea::<u64>::new(16 << 20, 16, RecordSize::new::<WordArea<u64>>(8)).expect("memory");
-    assert_eq!(area.mapped_bytes(), 0);
+    assert_eq!(area.mapped().bytes, 0);
     assert_eq!(area.fill(&vec![1; 3 << 20]).expect("memory"), 3 << 20);
-    assert!((3 << 20..=5 << 20).contains(&area.mapped_bytes()), "{}", area.mapped_bytes());
+    assert!((3 << 20..=5 << 20).contains(&area.mapped().bytes), "{}", area.mapped().bytes);
     area.close().expect("memory");
     let Ok(1) = area.spill(&mut Collector::<WordKey<u64>>::new()) else { panic!("a full strip") };
     assert_eq!(area.release_spare(), 1 << 20);

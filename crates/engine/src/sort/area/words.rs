@@ -4,7 +4,7 @@
 //! again, or be given back, without the others. Sorting is the standard library's
 //! unstable sort: no branch depends on the data, and no second buffer is needed.
 
-use super::{InputOrder, RecordSink, RecordSize, SortArea, StripPool};
+use super::{InputOrder, Mapped, RecordSink, RecordSize, SortArea, StripPool};
 use crate::sort::word::Word;
 use plumb_io::{HugeVec, IoError};
 use std::collections::VecDeque;
@@ -38,6 +38,7 @@ impl<W: Word> SortArea for WordArea<W> {
             }
             let Some(strip) = &mut self.filling else { break };
             let end = records.len().min(taken + strip.room() * W::BYTES);
+            self.pool.supply(strip, (end - taken) / W::BYTES);
             append(strip, &mut self.order, &records[taken..end]);
             taken = end;
             if strip.room() == 0 {
@@ -74,8 +75,8 @@ impl<W: Word> SortArea for WordArea<W> {
         self.full.iter().chain(&self.filling).map(|strip| strip.len()).sum()
     }
 
-    fn mapped_bytes(&self) -> usize {
-        self.pool.mapped_bytes()
+    fn mapped(&self) -> Mapped {
+        self.pool.mapped()
     }
 
     fn sources(&self) -> Vec<&[u8]> {
