@@ -20,17 +20,15 @@
 //! What it is not: a crawl. Real addresses have longer tails and odder
 //! characters; the lengths here are bounded by what the comparison asks for.
 
+use crate::chunks::Chunks;
 use plumb_types::{Column, ColumnType, DateTime, RowBatch, RowSource, Schema, SourceError};
 use rand::Rng;
 use rand::rngs::Xoshiro256PlusPlus;
 use std::fmt::Write;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Longest page, in characters and bytes.
 pub const PAGE_BYTES_MAX: usize = 60;
 
-/// Rows made at a time.
-const CHUNK_ROWS: u64 = 8192;
 /// Sites, directories of a site and pages of a directory, as powers of two.
 const SITES_LOG2: u32 = 12;
 const DIRECTORIES_LOG2: u32 = 7;
@@ -77,7 +75,7 @@ pub struct PagesTable {
     spec: PagesSpec,
     schema: Schema,
     days: Vec<DateTime>,
-    next_chunk: AtomicU64,
+    chunks: Chunks,
 }
 
 impl PagesTable {
@@ -88,24 +86,16 @@ impl PagesTable {
             spec,
             schema: schema(),
             days: (1..=DAYS as u8).map(day).collect(),
-            next_chunk: AtomicU64::new(0),
+            chunks: Chunks::new(spec.rows, spec.seed),
         }
     }
 
-    /// How many chunks of rows there are.
-    pub fn chunk_count(&self) -> u64 {
-        self.spec.rows.div_ceil(CHUNK_ROWS)
-    }
-
-    /// Clears `batch` and fills it with the rows of a chunk, 0 to
-    /// [`chunk_count`](Self::chunk_count); none at and after that.
-    pub fn fill_chunk(&self, chunk: u64, batch: &mut RowBatch) {
+    /// Clears `batch` and fills it with the rows of a chunk; none behind the last.
+    fn fill_chunk(&self, chunk: u64, batch: &mut RowBatch) {
         batch.clear();
-        let first = chunk.saturating_mul(CHUNK_ROWS).min(self.spec.rows);
-        let end = first.saturating_add(CHUNK_ROWS).min(self.spec.rows);
-        let mut random = crate::chunk_generator(self.spec.seed, chunk);
+        let mut random = self.chunks.generator(chunk);
         let mut page = String::with_capacity(2 * PAGE_BYTES_MAX);
-        for row in first..end {
+        for row in self.chunks.rows(chunk) {
             let day = u128::from(row) * u128::from(DAYS) / u128::from(self.spec.rows);
             push_page(&mut random, &mut page);
             let lanes = random.next_u64();
@@ -131,9 +121,7 @@ impl RowSource for PagesTable {
 
     /// Never fails.
     fn next_batch(&self, batch: &mut RowBatch) -> Result<bool, SourceError> {
-        // Relaxed: the number is all that callers share.
-        let chunk = self.next_chunk.fetch_add(1, Ordering::Relaxed);
-        self.fill_chunk(chunk, batch);
+        self.fill_chunk(self.chunks.take(), batch);
         Ok(!batch.is_empty())
     }
 }

@@ -37,10 +37,11 @@
 
 mod weights;
 
+use crate::chunks::Chunks;
 use plumb_types::{Column, ColumnType, DATE_BYTES, DateTime, RowBatch, RowSource, Schema, SourceError};
 use rand::Rng;
 use rand::rngs::Xoshiro256PlusPlus;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::ops::Range;
 use weights::{ClassDraw, PRODUCT_CLASSES, PRODUCT_COUNT, QUANTITY_MAX, STORE_CLASSES, STORE_COUNT};
 
 /// Rows of the table in the source: 1% of the combinations of 30 days, 2,000
@@ -48,9 +49,6 @@ use weights::{ClassDraw, PRODUCT_CLASSES, PRODUCT_COUNT, QUANTITY_MAX, STORE_CLA
 pub const SALES_ROWS_OF_SOURCE: u64 =
     weights::DAY_COUNT as u64 * STORE_COUNT as u64 * PRODUCT_COUNT as u64 / 100;
 const _: () = assert!(SALES_ROWS_OF_SOURCE == 10_020_000);
-
-/// Rows made at a time, about 350 KB of them.
-const CHUNK_ROWS: u64 = 8192;
 
 /// Which table of sales: same values, same rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +69,7 @@ pub struct SalesTable {
     products: ClassDraw,
     /// Regular price in cents of the product with this index (its id less 1).
     prices: Vec<u32>,
-    next_chunk: AtomicU64,
+    chunks: Chunks,
 }
 
 /// A day and the rows up to its end.
@@ -92,32 +90,15 @@ impl SalesTable {
             stores: ClassDraw::new(&STORE_CLASSES, STORE_COUNT),
             products: ClassDraw::new(&PRODUCT_CLASSES, PRODUCT_COUNT),
             prices: (0..PRODUCT_COUNT).map(weights::price_cents).collect(),
-            next_chunk: AtomicU64::new(0),
+            chunks: Chunks::new(spec.rows, spec.seed),
         }
     }
 
-    /// What it was made of.
-    pub fn spec(&self) -> SalesSpec {
-        self.spec
-    }
-
-    /// Hands out all rows again from the first.
-    pub fn restart(&self) {
-        self.next_chunk.store(0, Ordering::Relaxed);
-    }
-
-    /// How many chunks of rows there are.
-    pub fn chunk_count(&self) -> u64 {
-        self.spec.rows.div_ceil(CHUNK_ROWS)
-    }
-
-    /// Clears `batch` and fills it with the rows of a chunk, 0 to
-    /// [`chunk_count`](Self::chunk_count); none at and after that.
-    pub fn fill_chunk(&self, chunk: u64, batch: &mut RowBatch) {
+    /// Clears `batch` and fills it with the rows of a chunk; none behind the last.
+    fn fill_chunk(&self, chunk: u64, batch: &mut RowBatch) {
         batch.clear();
-        let mut row = chunk.saturating_mul(CHUNK_ROWS).min(self.spec.rows);
-        let end = row.saturating_add(CHUNK_ROWS).min(self.spec.rows);
-        let mut random = crate::chunk_generator(self.spec.seed, chunk);
+        let Range { start: mut row, end } = self.chunks.rows(chunk);
+        let mut random = self.chunks.generator(chunk);
         let mut day = self.days.partition_point(|day| day.rows_end <= row);
         while row < end {
             let Day { date, rows_end } = &self.days[day];
@@ -164,9 +145,7 @@ impl RowSource for SalesTable {
 
     /// Never fails.
     fn next_batch(&self, batch: &mut RowBatch) -> Result<bool, SourceError> {
-        // Relaxed: the number is all that callers share.
-        let chunk = self.next_chunk.fetch_add(1, Ordering::Relaxed);
-        self.fill_chunk(chunk, batch);
+        self.fill_chunk(self.chunks.take(), batch);
         Ok(!batch.is_empty())
     }
 }

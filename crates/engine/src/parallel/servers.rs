@@ -63,10 +63,13 @@ pub fn start<'scope, 'env, T: Send + 'scope>(
     name: String,
     work: impl FnOnce(&Session) -> Result<T, EngineError> + Send + 'scope,
 ) -> ScopedJoinHandle<'scope, Option<T>> {
-    scope.spawn(move || {
+    // A thread's name has 15 bytes: PX scan p000, as tools that list threads show it.
+    let thread = thread::Builder::new().name(name.replace(" server", ""));
+    let work = move || {
         let session = instance.recorder.session(name, SessionKind::Foreground);
         work(&session).map_err(|error| operation.fail(error)).ok()
-    })
+    };
+    thread.spawn_scoped(scope, work).expect("the system starts a thread")
 }
 
 /// Has a set of `count` servers do the same work, each with its number, and waits

@@ -180,7 +180,12 @@ impl RingChannel {
         if let Some(begin) = begin {
             note_stall(session, begin);
         }
-        match entered {
+        self.entered(entered)
+    }
+
+    /// What came of an enter: all is sent, unless it was interrupted and is repeated.
+    fn entered(&mut self, result: io::Result<usize>) -> Result<(), IoError> {
+        match result {
             Ok(_) => {
                 self.unsent = 0;
                 Ok(())
@@ -234,14 +239,7 @@ impl RingChannel {
         // SAFETY: no argument is passed; the entries are those pushed above.
         #[allow(unsafe_code)]
         let entered = unsafe { self.ring.submitter().enter::<libc::sigset_t>(unsent, 0, GETEVENTS, None) };
-        match entered {
-            Ok(_) => {
-                self.unsent = 0;
-                Ok(())
-            }
-            Err(error) if harmless(&error) => Ok(()),
-            Err(error) => Err(ring_failed(error)),
-        }
+        self.entered(entered)
     }
 }
 

@@ -79,7 +79,7 @@ fn ranks_reach_from_the_first_to_the_last() {
     assert_eq!(rank(0, 4), 0);
     assert_eq!(rank(u64::MAX, 4), 14);
     let mut seen = [0u32; 15];
-    let mut random = crate::chunk_generator(1, 1);
+    let mut random = Chunks::new(0, 1).generator(1);
     (0..40_000).for_each(|_| seen[rank(random.next_u64(), 4) as usize] += 1);
     assert!((9_000..11_000).contains(&seen[0]), "{seen:?}");
     assert!((1_000..1_600).contains(&seen[7]), "{seen:?}");
