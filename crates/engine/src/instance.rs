@@ -11,6 +11,7 @@
 
 use crate::EngineError;
 use crate::cache::{BufferCache, CacheOptions};
+use crate::probe::MergeReads;
 use crate::settings::{Setting, Settings};
 use crate::storage::control::{Catalog, FileEntry, TablespaceEntry};
 use crate::storage::datafile::DataFile;
@@ -121,6 +122,8 @@ pub struct Instance {
     /// Stops its writers when the instance is dropped.
     cache: BufferCache,
     catalog: Mutex<Catalog>,
+    /// What was measured for the plans of merges.
+    pub(crate) merge_reads: Mutex<Option<MergeReads>>,
     /// Holds the lock as long as it is open; `None` for files in memory.
     _lock: Option<fs::File>,
 }
@@ -193,6 +196,7 @@ impl Instance {
             tablespaces,
             cache,
             catalog: Mutex::new(catalog),
+            merge_reads: Mutex::new(None),
             _lock: lock,
         })
     }
@@ -242,6 +246,7 @@ impl Instance {
             tablespaces,
             cache,
             catalog: Mutex::new(catalog),
+            merge_reads: Mutex::new(None),
             _lock: Some(lock),
         })
     }
@@ -287,6 +292,11 @@ impl Instance {
         self.catalog.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether the catalog has a table or an index of this name, in capitals.
+    pub(crate) fn has_segment(&self, name: &str) -> bool {
+        self.catalog().segments().any(|segment| segment == name)
+    }
+
     /// A number for an operation that is about to write blocks.
     pub fn next_lsn(&self) -> Lsn {
         let mut catalog = self.catalog();
@@ -298,7 +308,8 @@ impl Instance {
     /// load or a build becomes part of the database.
     ///
     /// # Errors
-    /// When the control file cannot be written; the catalog is then as before.
+    /// When the control file cannot be written; the catalog is then as before. Or when the new one
+    /// stands and is not durable: the catalog is then changed.
     pub fn change_catalog(
         &self,
         session: &Session,
@@ -308,7 +319,15 @@ impl Instance {
         let mut changed = catalog.clone();
         change(&mut changed);
         if matches!(self.access.disk, Disk::Kernel) {
-            session.wait(Event::ControlFileParallelWrite, || changed.write(&self.home))?;
+            let written = session.wait(Event::ControlFileParallelWrite, || changed.write(&self.home));
+            if let Err(error) = written {
+                // The new control file may stand although its directory could not be synced: what it
+                // refers to is then no longer the caller's to take back.
+                if Catalog::read(&self.home).is_ok_and(|found| found.segments().eq(changed.segments())) {
+                    *catalog = changed;
+                }
+                return Err(error);
+            }
         }
         *catalog = changed;
         Ok(())

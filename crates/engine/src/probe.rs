@@ -57,6 +57,33 @@ pub struct ReadCost {
     pub block_read_seconds: f64,
 }
 
+/// What the plan of a merge goes by.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MergeReads {
+    /// The cost of reads one at a time.
+    pub cost: ReadCost,
+    /// Reads of single blocks that a merge has in flight.
+    pub depth: usize,
+    /// Seconds that one of them then takes.
+    pub block_seconds: f64,
+}
+
+impl MergeReads {
+    /// Measures them on the files of the temporary tablespace.
+    pub(crate) fn measure(
+        instance: &Instance,
+        session: &Session,
+        depth: usize,
+    ) -> Result<MergeReads, EngineError> {
+        let cost = measure(instance, session, Purpose::Temp)?;
+        let block_seconds = match depth {
+            1 => cost.block_read_seconds,
+            _ => overlapped_block_read(instance, session, Purpose::Temp, depth)?,
+        };
+        Ok(MergeReads { cost, depth, block_seconds })
+    }
+}
+
 impl ReadCost {
     /// SORT_READ_FAC: the cost of reading one block over the cost of each further
     /// block of the same request, (seek + latency + transfer) / transfer, that is

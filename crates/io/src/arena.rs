@@ -29,7 +29,8 @@ struct Mapping {
     used: (usize, usize),
 }
 
-// SAFETY: the mapping is plain memory; all access goes through IoBuffers, which never overlap.
+// SAFETY: the mapping is plain memory; all access goes through IoBuffers, which never overlap, or
+// through the one HugeVec that owns it.
 #[allow(unsafe_code)]
 unsafe impl Send for Mapping {}
 // SAFETY: as above; a shared Mapping gives no access to its bytes.
@@ -313,7 +314,8 @@ impl<T: Copy> Deref for HugeVec<T> {
 
     #[inline]
     fn deref(&self) -> &[T] {
-        // SAFETY: the first `length` elements were written by extend_from_slice.
+        // SAFETY: the first `length` elements were written by extend_from_slice, or are bytes, zero or
+        // written through room_mut, that grow took in.
         #[allow(unsafe_code)]
         unsafe {
             std::slice::from_raw_parts(self.start.as_ptr(), self.length)

@@ -22,6 +22,8 @@ pub struct Faults {
     pub fail_read: Option<u64>,
     /// The n-th write from now, counted from 1, fails with EIO.
     pub fail_write: Option<u64>,
+    /// The n-th write from now, counted from 1, succeeds and changes nothing.
+    pub lose_write: Option<u64>,
     /// The n-th sync from now, counted from 1, fails with EIO.
     pub fail_sync: Option<u64>,
     /// Every n-th transfer moves only half of what was asked for, in units of 512 bytes.
@@ -108,11 +110,19 @@ impl MemoryDisk {
     }
 }
 
+/// What becomes of a call that gives no error.
+enum Fate {
+    /// It may move so many bytes.
+    Moves(usize),
+    /// It says that it moved so many, and moves none.
+    Lost(usize),
+}
+
 impl FaultState {
-    /// Decides the fate of a call: an error, or how many bytes it may move.
-    fn judge(&self, write: bool, length: usize) -> Result<usize, Errno> {
+    /// Decides the fate of a call.
+    fn judge(&self, write: bool, length: usize) -> Result<Fate, Errno> {
         if !self.armed.load(Relaxed) {
-            return Ok(length);
+            return Ok(Fate::Moves(length));
         }
         let plan = locked(&self.plan);
         let call = self.calls.fetch_add(1, Relaxed) + 1;
@@ -122,8 +132,12 @@ impl FaultState {
         }
         let (counter, failing) =
             if write { (&self.writes, plan.fail_write) } else { (&self.reads, plan.fail_read) };
-        if failing == Some(counter.fetch_add(1, Relaxed) + 1) {
+        let number = Some(counter.fetch_add(1, Relaxed) + 1);
+        if failing == number {
             return Err(Errno::IO);
+        }
+        if write && plan.lose_write == number {
+            return Ok(Fate::Lost(length));
         }
         if write
             && let Some(capacity) = plan.capacity
@@ -132,9 +146,9 @@ impl FaultState {
             return Err(Errno::NOSPC);
         }
         if every(plan.short_every) && length > 512 {
-            return Ok((length / 2).next_multiple_of(512).min(length - 512));
+            return Ok(Fate::Moves((length / 2).next_multiple_of(512).min(length - 512)));
         }
-        Ok(length)
+        Ok(Fate::Moves(length))
     }
 
     /// Decides the fate of a sync.
@@ -178,7 +192,7 @@ impl MemoryFile {
     }
 
     pub(crate) fn read(&self, into: &mut [u8], offset: u64) -> Result<usize, Errno> {
-        let allowed = self.faults.judge(false, into.len())?;
+        let (Fate::Moves(allowed) | Fate::Lost(allowed)) = self.faults.judge(false, into.len())?;
         let left = self.length().saturating_sub(offset);
         let length = allowed.min(usize::try_from(left).unwrap_or(usize::MAX));
         let chunks = self.chunks.read().unwrap_or_else(PoisonError::into_inner);
@@ -197,7 +211,10 @@ impl MemoryFile {
     }
 
     pub(crate) fn write(&self, from: &[u8], offset: u64) -> Result<usize, Errno> {
-        let length = self.faults.judge(true, from.len())?;
+        let length = match self.faults.judge(true, from.len())? {
+            Fate::Moves(length) => length,
+            Fate::Lost(length) => return Ok(length),
+        };
         let end = offset + length as u64;
         self.grow(end.div_ceil(CHUNK as u64) as usize);
         let chunks = self.chunks.read().unwrap_or_else(PoisonError::into_inner);

@@ -19,7 +19,8 @@
 //! Limits: shuffling assumes that order carries nothing else; in an autocorrelated series it
 //! finds changes that are only long waves. Feed it the log-ratios to the reference to ask
 //! whether an *effect* changed, the arm's own series to ask whether the arm did; the first is
-//! free of the machine's drift.
+//! free of the machine's drift. In a short series the sharpest step there is has a p above that
+//! threshold: [`Search::values_needed`], 14 as a rule.
 
 use crate::random::Generator;
 use crate::summary::{doubled_ranks, median};
@@ -41,9 +42,23 @@ pub struct Search {
 }
 
 impl Search {
-    /// p = 0.001, 5%, with just enough shuffles to reach that p.
+    /// p = 0.001, 5%, with twice the shuffles that reach that p.
     pub fn usual(seed: u64) -> Self {
         Self { p: 0.001, shift: 1.05f64.ln(), draws: 1_999, seed }
+    }
+
+    /// The fewest values in which a change can be found: those of which one half above the other
+    /// has a p that counts. Of C(n, n/2) ways to choose the upper half two are as sharp, where
+    /// the halves are not equal four.
+    #[must_use]
+    pub fn values_needed(&self) -> usize {
+        let sharpest = |values: usize| {
+            let ways: f64 = (1..=values / 2).map(|i| (values - values / 2 + i) as f64 / i as f64).product();
+            if values.is_multiple_of(2) { 2.0 / ways } else { 4.0 / ways }
+        };
+        (2 * SEGMENT_MIN..)
+            .find(|values| sharpest(*values) <= self.p)
+            .expect("the share falls with every value")
     }
 }
 
@@ -118,6 +133,17 @@ mod tests {
     fn noise(seed: u64, count: usize) -> Vec<f64> {
         let mut generator = Generator::new(seed);
         (0..count).map(|_| 0.02 * generator.normal()).collect()
+    }
+
+    #[test]
+    fn a_change_takes_as_many_values_as_its_p_asks_for() {
+        let search = Search { draws: 19_999, ..Search::usual(1) };
+        assert_eq!(search.values_needed(), 14);
+        let step = |values: usize| {
+            (0..values).map(move |i| if i < values / 2 { 0.0 } else { 1.0 } + i as f64 * 1e-6)
+        };
+        assert!(find(&step(13).collect::<Vec<f64>>(), &search).is_empty());
+        assert_eq!(find(&step(14).collect::<Vec<f64>>(), &search).len(), 1);
     }
 
     #[test]

@@ -13,7 +13,8 @@
 //! 2008; Strassburger, Bretz 2008). So there are two levels a claim:
 //! - `level`: the level at which the step-down tested the claim. Its interval
 //!   excludes 0 exactly when the claim is proved, so the printed line never contradicts
-//!   itself. Jointly they guarantee no false exclusion of 0 (that is Holm's theorem), and
+//!   itself; but for ties among the differences, where a p may pass and the interval, a closed
+//!   one, end at 0: such a claim is not proved. Jointly they guarantee no false exclusion of 0 (that is Holm's theorem), and
 //!   each alone covers with 1 - level.
 //! - `simultaneous_level`: alpha / m, at which all m intervals cover together.
 

@@ -1,6 +1,8 @@
 //! Does the order of execution matter? Position in the block, the run before, drift.
 //!
-//! The randomised order that protects the effects also makes these tests exact. If
+//! The randomised order that protects the effects also makes these tests exact, where orders
+//! were drawn as they are redrawn here: each block shuffled by itself. Of Williams squares, and
+//! where blocks were left out, p is an approximation. If
 //! no run depends on when it ran or on what ran before, the same figures would have come
 //! out in any order; so orders are drawn anew within every block, and the statistic
 //! of the order that really ran is placed among those of the redrawn ones

@@ -246,7 +246,8 @@ pub fn crossing(differences: &[f64], shift: f64, level: f64, spending: Spending)
 pub fn interval(differences: &[f64], level: f64, spending: Spending) -> Interval {
     let least = differences.iter().copied().fold(f64::INFINITY, f64::min);
     let most = differences.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let margin = (most - least).max(f64::MIN_POSITIVE);
+    // Where all differences are one the ends lie beside it, far enough to be other numbers.
+    let margin = (most - least).max(1e-9 * least.abs().max(most.abs())).max(f64::MIN_POSITIVE);
     let left = |shift: f64| matches!(crossing(differences, shift, level, spending), Some(c) if c.side == Side::Above);
     let right = |shift: f64| matches!(crossing(differences, shift, level, spending), Some(c) if c.side == Side::Below);
     if differences.is_empty() {

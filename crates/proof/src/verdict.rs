@@ -134,7 +134,7 @@ impl fmt::Display for Verdict {
                 match more_blocks {
                     Some(1) => out.write_str("about 1 more block needed"),
                     Some(blocks) => write!(out, "about {blocks} more blocks needed"),
-                    None => write!(out, "more than {} more blocks needed", noise::BLOCKS_MAX),
+                    None => write!(out, "more than {} blocks needed", noise::BLOCKS_MAX),
                 }
             }
             Self::Unstable { reason } | Self::Invalid { reason } | Self::Impossible { reason } => {
@@ -247,8 +247,8 @@ pub fn judge(evidence: &Evidence<'_>) -> Judgement {
     let verdict = physical(evidence, &mut reasons)
         .or_else(|| receipts(evidence, &mut reasons))
         .or_else(|| stability(evidence, &mut reasons))
-        .or_else(|| too_few(evidence, &mut reasons))
         .or_else(|| equality(evidence, &mut reasons))
+        .or_else(|| too_few(evidence, &mut reasons))
         .or_else(|| difference(evidence, &mut reasons))
         .unwrap_or_else(|| not_proved(evidence, &mut reasons));
     Judgement { verdict, reasons }
@@ -328,6 +328,9 @@ fn not_proved(evidence: &Evidence<'_>, reasons: &mut Vec<String>) -> Verdict {
     let Difference { estimate, adjusted_p, level, blocks, .. } = evidence.difference;
     let floor = evidence.floor.smallest_effect(blocks, level, 0.8);
     reasons.push(format!("adjusted p = {adjusted_p:.3}, effect {:+.1}%", percent(estimate)));
+    if adjusted_p <= evidence.alpha && evidence.difference.interval.contains(0.0) {
+        reasons.push("blocks with equal differences leave no effect at the end of the interval".to_string());
+    }
     if evidence.floor.blocks < 2 {
         // One pair has no spread: what is known is how few blocks could prove anything.
         let more_blocks = Some(blocks_needed(level, 1).saturating_sub(blocks).max(1));
@@ -380,7 +383,7 @@ mod tests {
         0 PROVED EQUAL within +-0.5%
         3 NOT PROVED: floor 1.2%, about 14 more blocks needed
         3 NOT PROVED: floor 1.2%, about 1 more block needed
-        3 NOT PROVED: floor 30.0%, more than 2000 more blocks needed
+        3 NOT PROVED: floor 30.0%, more than 2000 blocks needed
         4 UNSTABLE: direct changes by +8.0% at block 9 (p = 0.0005)
         5 INVALID: direct I/O asked for, 0 of 412 requests were direct
         6 IMPOSSIBLE: 4.1 GB/s read, the device gives 2.0 GB/s
@@ -457,6 +460,24 @@ mod tests {
         let judgement = judge(&few);
         assert_eq!(judgement.verdict.exit_code(), 3);
         assert!(judgement.reasons[0].contains("6 is the fewest"), "{judgement:?}");
+    }
+
+    #[test]
+    fn an_equality_has_a_minimum_of_its_own() {
+        let flat = [0.001, -0.001, 0.002, -0.002, 0.0015];
+        let equivalence = Some(equivalence::test(&flat, 0.02, Statistic::SignedRank, 0));
+        let mut five = Evidence { equivalence, ..evidence(0.0, 1.0) };
+        five.difference.blocks = flat.len();
+        assert_eq!(judge(&five).verdict.to_string(), "PROVED EQUAL within +-2%");
+    }
+
+    #[test]
+    fn a_p_that_passes_beside_an_interval_that_does_not_is_explained() {
+        let mut tied = evidence(-0.05, 0.039);
+        tied.difference.interval = Interval { low: -0.1, high: 0.0 };
+        let judgement = judge(&tied);
+        assert_eq!(judgement.verdict.exit_code(), 3);
+        assert!(judgement.reasons.iter().any(|reason| reason.contains("equal differences")), "{judgement:?}");
     }
 
     #[test]

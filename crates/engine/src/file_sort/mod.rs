@@ -38,8 +38,8 @@
 //!
 //! What else was measured: with 4 write buffers of 256K and 32 requests in flight, in
 //! place of 16 of 512K and 128, a server waits five times as long for its runs,
-//! because a load leaves the processor faster than a device takes it. An output whose space was not taken beforehand is
-//! no faster and says too late that the disk is full.
+//! because a load leaves the processor faster than a device takes it. An output whose
+//! space was not taken beforehand is no faster and says too late that the disk is full.
 //!
 //! Limits: keys of up to 11 bytes. A file that would fit in memory is written as
 //! runs all the same. Disk space besides the input: the runs, with their block
@@ -57,6 +57,7 @@ mod runs;
 pub mod validate;
 
 use crate::parallel::servers::{self, Operation};
+use crate::sort::area::RecordSink;
 use crate::sort::merge_plan::{self, MergeShape};
 use crate::sort::summary::{SortServerSummary, SortSummary};
 use crate::sort::{SortServer, merge};
@@ -96,7 +97,7 @@ pub struct FileSortOutcome {
     pub record_count: u64,
     /// Records that each merge server put in order.
     pub share_counts: Vec<u64>,
-    /// Bytes of runs on disk when there were most.
+    /// Bytes of the runs made from the input. Intermediate merges hold up to as many again for a while.
     pub run_bytes: Bytes,
     /// What the sort servers did.
     pub sort: SortSummary,
@@ -110,7 +111,8 @@ pub struct FileSortOutcome {
 ///
 /// # Errors
 /// When the input is no file of such records or changes, the output exists, the
-/// memory is too small for a merge, or I/O fails; nothing of the sort then remains.
+/// memory is too small for a merge, or I/O fails; nothing of the sort then remains,
+/// but for an output that is whole and whose directory alone could not be synced.
 pub fn sort_file<const BYTES: usize, const KEY: usize>(
     instance: &Instance,
     spec: &FileSortSpec,
@@ -208,9 +210,9 @@ impl<const BYTES: usize, const KEY: usize> FileSort<'_, BYTES, KEY> {
         let begin = now();
         let plan = &self.plan;
         let mut reader = RecordReader::new(session, &instance.access, input, plan.buffer_count())?;
+        let supplying = now();
         let mut load = Load::<BYTES, KEY>::new(plan.load_chunks, input.chunk_bytes / BYTES)?;
-        // The reader's buffers were supplied when they were registered.
-        let area_mapping = now().saturating_sub(begin);
+        let area_mapping = now().saturating_sub(supplying);
         let mut writer = SampledRunWriter::<BYTES, KEY>::new(server, plan.sample_interval)?;
         let mapped = load.mapped_bytes() + plan.buffer_count() * input.chunk_bytes;
         let mut row_count = 0;
@@ -299,9 +301,9 @@ impl<const BYTES: usize, const KEY: usize> FileSort<'_, BYTES, KEY> {
             let mut writer = SampledRunWriter::<BYTES, KEY>::new(server, self.plan.sample_interval)?;
             done.rows +=
                 merge::merge::<FixedRecord<BYTES, KEY>>(server, runs, shape, Vec::new(), |record| {
-                    crate::sort::area::RecordSink::record(&mut writer, record)
+                    writer.record(record)
                 })?;
-            crate::sort::area::RecordSink::end_run(&mut writer)?;
+            writer.end_run()?;
             let (merged, bytes) = writer.finish()?;
             done.bytes += bytes;
             done.count += 1;

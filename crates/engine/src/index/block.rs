@@ -123,17 +123,14 @@ impl LeafBuilder {
 
     /// Completes the block, but for header and checksum, and starts anew.
     pub fn finish(&mut self, block: &mut [u8], next: Option<BlockAddress>) -> Content {
-        let next = next.unwrap_or_default();
-        block[HEADER_BYTES..HEADER_BYTES + 2].copy_from_slice(&next.file.0.to_le_bytes());
-        block[HEADER_BYTES + 2..HEADER_BYTES + 4].fill(0);
-        block[HEADER_BYTES + 4..HEADER_BYTES + 8].copy_from_slice(&next.block.0.to_le_bytes());
+        set_next(block, next.unwrap_or_default());
         let content = self.area.close(block);
         *self = LeafBuilder::new();
         content
     }
 }
 
-/// Sets the next leaf of a finished leaf; it must be sealed again.
+/// Sets the next leaf of a leaf; one that was finished must be sealed again.
 pub fn set_next(block: &mut [u8], next: BlockAddress) {
     block[HEADER_BYTES..HEADER_BYTES + 2].copy_from_slice(&next.file.0.to_le_bytes());
     block[HEADER_BYTES + 2..HEADER_BYTES + 4].fill(0);

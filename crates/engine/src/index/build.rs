@@ -24,7 +24,7 @@ use crate::index::levels::{self, BranchWriter, LastLeaf, LeafWriter, TreeTarget,
 use crate::parallel::servers::{self, Operation};
 use crate::parallel::table_queue::{self, Closed, TableQueue};
 use crate::settings::Setting;
-use crate::sort::area::{Mapped, RecordSize};
+use crate::sort::area::RecordSize;
 use crate::sort::codec::{BytesCodec, Codec};
 use crate::sort::format::{Format, RunFormat};
 use crate::sort::key::KeyBuilder;
@@ -134,7 +134,6 @@ struct Build<'a> {
 struct SubIndex {
     outcome: SortOutcome,
     server: String,
-    area_mapped: Mapped,
     tree: WrittenTree,
 }
 
@@ -168,7 +167,7 @@ impl Build<'_> {
             instance.change_catalog(coordinator, |catalog| catalog.indexes.push(joined.clone()))?;
             Ok(joined)
         });
-        if entered.is_err() {
+        if entered.is_err() && !instance.has_segment(&self.spec.name.to_uppercase()) {
             instance.tablespace(Purpose::Indx).release(written.iter().map(|extent| extent.extent));
             for (purpose, counts) in extent_counts {
                 // The error to report is the build's.
@@ -183,8 +182,8 @@ impl Build<'_> {
         let server = |part: &SubIndex| SortServerSummary {
             name: part.server.clone(),
             area,
-            area_mapped: Bytes(part.area_mapped.bytes as u64),
-            area_mapping: part.area_mapped.time,
+            area_mapped: Bytes(part.outcome.area.bytes as u64),
+            area_mapping: part.outcome.area.time,
             strip: plan.strip(),
             memory_rows: part.outcome.memory_rows,
             row_count: part.outcome.row_count,
@@ -448,7 +447,6 @@ impl Build<'_> {
         codec: &C,
         sorter: Sorter<'_, C::Format>,
     ) -> Result<SubIndex, EngineError> {
-        let area_mapped = sorter.area_mapped();
         let target = self.target(session);
         let mut leaves = LeafWriter::new(&target, codec)?;
         let outcome = sorter.finish(|record| leaves.push(record))?;
@@ -463,7 +461,7 @@ impl Build<'_> {
         let tree = leaves.finish()?;
         session.count(Statistic::IndexEntries, entries);
         session.count(Statistic::IndexLeafBlocks, tree.leaf_count);
-        Ok(SubIndex { outcome, server: session.name().to_string(), area_mapped, tree })
+        Ok(SubIndex { outcome, server: session.name().to_string(), tree })
     }
 
     fn target<'t>(&'t self, session: &'t Session) -> TreeTarget<'t> {
@@ -546,6 +544,8 @@ impl Build<'_> {
             tag: 0,
         };
         channel.submit(session, request)?;
+        session.count(Statistic::PhysicalWriteBlocks, 1);
+        session.count(Statistic::PhysicalWritesDirect, 1);
         channel.wait(session, Event::DirectPathWrite)?;
         Ok(())
     }

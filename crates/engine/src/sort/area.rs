@@ -1,9 +1,9 @@
 //! The sort area: records collected in a fixed amount of memory and sorted there.
 //!
 //! The area is cut into strips of equal size, each with memory of its own. A
-//! strip (of text, each batch of it) is sorted the moment it is full, so sorting is spread over the input;
-//! sorting all of a large area at once would leave the scan's reads standing, and
-//! the processor idle afterwards until the disk has caught up. How records lie in
+//! strip (of text, each batch of it) is sorted the moment it is full, so sorting is
+//! spread over the input; sorting all of a large area at once would leave the scan's
+//! reads standing, and the processor idle afterwards until the disk has caught up. How records lie in
 //! a strip and are sorted is the business of their form: [`words`], [`bytes`].
 //!
 //! When all strips are full one of them becomes a run and is filled again. What
@@ -13,8 +13,8 @@
 //! How many strips: with ever larger strips the standard library's sort costs 1
 //! to 1.5 ns a record more for each doubling (64K numbers of 64 bits 12.6 ns a
 //! record, 256K 15.4, 4M 19.7), a level of the merge 2 to 2.5 ns; so strips are
-//! large, and sixteen of them: enough to spill finely and to leave the disk no
-//! long gap. Sorting by distribution before it was measured again with these
+//! large, and as a rule sixteen of them: enough to spill finely and to leave the disk no
+//! long gap. An area above 64 MB has more, so that none takes long to sort. Sorting by distribution before it was measured again with these
 //! sizes: least significant digits first loses at every size (13 to 30 ns), one
 //! pass by the highest bits wins 2 ns in strips of 64K to 256K, and is not worth
 //! the second buffer it needs.

@@ -21,6 +21,7 @@ use crate::storage::tablespace::{Purpose, Tablespace};
 use plumb_events::{Event, IoStream, Statistic};
 use plumb_io::{Arena, Channel, IoBuffer, Operation, Request};
 use plumb_units::{BlockAddress, BlockNumber};
+use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -192,6 +193,8 @@ impl<'m> Cursor<'m> {
         let start = self.entered as usize * block_bytes;
         let block = &piece.buffer[start..start + block_bytes];
         let content = block::verify(block, BlockKind::Temp, address, tablespace.path(address))?;
+        // A block of an earlier sort at the same place is a whole one: its own write was lost.
+        block::require_lsn(block, server.lsn, address, tablespace.path(address))?;
         server.session.count(Statistic::BlocksVerified, 1);
         let records = start + HEADER_BYTES;
         self.at = records + if self.entered == 0 { piece.skip as usize } else { 0 };
@@ -331,8 +334,7 @@ impl<'s, F: RunFormat> RunReader<'s, F> {
             let neediest =
                 (0..self.sources.len()).filter(|index| wants(&self.sources[*index])).min_by(|one, two| {
                     let (one, two) = (&self.sources[*one], &self.sources[*two]);
-                    let order = || F::compare(&one.last_record, &two.last_record);
-                    one.ready.len().cmp(&two.ready.len()).then_with(order)
+                    one.ready.len().cmp(&two.ready.len()).then_with(|| runs_out_first::<F>(one, two))
                 });
             let Some(source) = neediest else { break };
             self.request(source)?;
@@ -369,6 +371,15 @@ impl<'s, F: RunFormat> RunReader<'s, F> {
         };
         self.channel.submit(session, request)?;
         Ok(())
+    }
+}
+
+/// Which of two runs, by the last record that has arrived of each. Of a run whose block
+/// is corrupt nothing may be known: it comes first, and ends the merge with its error.
+fn runs_out_first<F: RunFormat>(one: &Source, two: &Source) -> Ordering {
+    match (one.last_record.is_empty(), two.last_record.is_empty()) {
+        (false, false) => F::compare(&one.last_record, &two.last_record),
+        (one_unknown, two_unknown) => two_unknown.cmp(&one_unknown),
     }
 }
 

@@ -80,6 +80,8 @@ pub struct SortOutcome {
     pub merge_passes: u64,
     /// Runs merged by the widest merge.
     pub merge_width: u64,
+    /// Memory that the area has had.
+    pub area: Mapped,
 }
 
 /// Sorts records.
@@ -101,12 +103,6 @@ impl<'a, F: Format> Sorter<'a, F> {
         let plan = server.plan;
         let area = F::Area::new(plan.area.0 as usize, plan.strips, plan.record)?;
         Ok(Sorter { server, area, writer: None, outcome: SortOutcome::default(), begin: now() })
-    }
-
-    /// Memory that its area has had.
-    #[must_use]
-    pub fn area_mapped(&self) -> Mapped {
-        self.area.mapped()
     }
 
     /// Adds whole records.
@@ -152,6 +148,7 @@ impl<'a, F: Format> Sorter<'a, F> {
         take: impl FnMut(&[u8]) -> Result<(), EngineError>,
     ) -> Result<SortOutcome, EngineError> {
         self.area.close()?;
+        self.outcome.area = self.area.mapped();
         if self.writer.is_none() { self.finish_in_memory(take) } else { self.finish_on_disk(take) }
     }
 

@@ -28,8 +28,9 @@ use plumb_units::RowId;
 
 /// A length that is no length: two bytes with the true one follow.
 const LONG_MARK: usize = 0xFF;
-/// The most by which a packed record may be longer than the record: two lengths
-/// of three bytes instead of one of two.
+/// More than the most by which a packed record may be longer than the record, which is 2
+/// (a length of three bytes for what is not shared, beside one of one). What is too much
+/// makes up for a byte less that the end of a strip may lose.
 pub const GROWTH_MAX: usize = 4;
 /// Zeros behind a rebuilt key, so that a word can be read at any of its bytes.
 const PADDING: usize = 8;
@@ -191,9 +192,7 @@ impl<'b> Packed<'b> {
         let tail = &bytes[at + 8..];
         (rest <= tail.len()).then_some(Packed { shared, row, tail, rest_bytes: rest, length: at + 8 + rest })
     }
-}
 
-impl<'b> Packed<'b> {
     /// Takes the first record off what is left of a source.
     #[inline]
     pub fn take_from(rest: &mut &'b [u8]) -> Option<Packed<'b>> {

@@ -1,6 +1,6 @@
 //! What a sort is given before its first row: memory, write path, read cost.
 
-use crate::probe::{self, ReadCost};
+use crate::probe::MergeReads;
 use crate::settings::Setting;
 use crate::sort::area::{
     RecordSize, STRIP_BYTES_GOOD, STRIP_BYTES_LARGE, STRIP_BYTES_MIN, STRIPS_FEW, STRIPS_MAX,
@@ -54,8 +54,7 @@ enum ReadFac {
     Unmeasured,
     Measured {
         fac: f64,
-        cost: ReadCost,
-        depth: usize,
+        reads: MergeReads,
     },
 }
 
@@ -148,7 +147,8 @@ impl SortPlan {
         (memory.0 / self.block_bytes) as u32
     }
 
-    /// Memory of a strip, and how much of it is records, which a run of it has.
+    /// Memory of a strip, and how much of it is records, which a run of it has. Text has a batch
+    /// beside its strips and is packed in them: there both are what was planned, not what a run has.
     #[must_use]
     pub fn strip(&self) -> (Bytes, Bytes) {
         let memory = self.area.0 / self.strips as u64;
@@ -175,31 +175,53 @@ impl SortPlan {
         }
         Ok(match &*read_fac {
             ReadFac::Given(fac) => MergeCost { read_fac: *fac as f64, again: 1.0 },
-            ReadFac::Measured { fac, cost, .. } => {
+            ReadFac::Measured { fac, reads } => {
                 let merging = self.block_bytes as f64 / self.record.bytes as f64 * MERGE_ROW_SECONDS;
-                let transfer = self.block_bytes as f64 / cost.bytes_per_second;
+                let transfer = self.block_bytes as f64 / reads.cost.bytes_per_second;
                 MergeCost { read_fac: *fac, again: 1.0 + merging / transfer }
             }
             ReadFac::Unmeasured => unreachable!("measured above"),
         })
     }
 
-    /// Measures with as many reads in flight as a merge of single blocks has.
+    /// Measures the read cost before a sort asks for it, so that none pays for it while it is
+    /// timed: which sorts ask depends on their settings, and the measurement would pass for
+    /// the effect of a setting.
+    ///
+    /// # Errors
+    /// When the device cannot be read.
+    pub fn learn_read_cost(&self, instance: &Instance, session: &Session) -> Result<(), EngineError> {
+        if instance.settings.optional_number(Setting::SortReadFac).is_none() {
+            let reads = MergeReads::measure(instance, session, self.merge_depth(instance))?;
+            *instance.merge_reads.lock().unwrap_or_else(PoisonError::into_inner) = Some(reads);
+        }
+        Ok(())
+    }
+
+    /// What is known of the device, or else measured now.
     fn measure(&self, instance: &Instance, session: &Session) -> Result<ReadFac, EngineError> {
-        let begin = now();
+        let depth = self.merge_depth(instance);
+        let mut known = instance.merge_reads.lock().unwrap_or_else(PoisonError::into_inner);
+        let reads = match known.filter(|reads| reads.depth == depth) {
+            Some(reads) => reads,
+            None => {
+                let begin = now();
+                let reads = MergeReads::measure(instance, session, depth)?;
+                instance.recorder.phase("probe of read cost", begin, 0);
+                *known.insert(reads)
+            }
+        };
+        let block_size = instance.tablespace(Purpose::Temp).block_size;
+        Ok(ReadFac::Measured { fac: reads.cost.read_fac_of(block_size, reads.block_seconds), reads })
+    }
+
+    /// As many reads as a merge of single blocks has in flight.
+    fn merge_depth(&self, instance: &Instance) -> usize {
         let method = &instance.access.method;
-        let depth = match method.kind() {
+        match method.kind() {
             MethodKind::Sync => 1,
             _ => merge_plan::read_ahead(self.memory_blocks(self.area)).min(method.queue_depth()),
-        };
-        let cost = probe::measure(instance, session, Purpose::Temp)?;
-        let block_seconds = match depth {
-            1 => cost.block_read_seconds,
-            _ => probe::overlapped_block_read(instance, session, Purpose::Temp, depth)?,
-        };
-        let fac = cost.read_fac_of(instance.tablespace(Purpose::Temp).block_size, block_seconds);
-        instance.recorder.phase("probe of read cost", begin, 0);
-        Ok(ReadFac::Measured { fac, cost, depth })
+        }
     }
 
     /// The ratio used and where it came from, for the report; 0 when no merge
@@ -212,7 +234,7 @@ impl SortPlan {
             ReadFac::Given(fac) if used => (*fac, "given".to_string()),
             ReadFac::Given(fac) => (0, format!("{fac} was given and not needed: {why_not}")),
             ReadFac::Unmeasured => (0, format!("not needed: {why_not}")),
-            ReadFac::Measured { fac, cost, depth } => (
+            ReadFac::Measured { fac, reads: MergeReads { cost, depth, .. } } => (
                 fac.round() as u64,
                 format!(
                     "measured with {depth} reads in flight; one at a time {} to start a read, then {}",

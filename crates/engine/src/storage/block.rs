@@ -103,6 +103,24 @@ pub fn verify(
     Err(explain(block, kind, address, path))
 }
 
+/// Checks which operation wrote a block that has been verified.
+///
+/// # Errors
+/// When it was another one: the write that should have replaced the block was lost.
+pub fn require_lsn(block: &[u8], lsn: Lsn, address: BlockAddress, path: &Path) -> Result<(), EngineError> {
+    let found = Lsn(u64::from_le_bytes(block[16..24].try_into().expect("eight bytes")));
+    if found == lsn {
+        return Ok(());
+    }
+    Err(EngineError::CorruptBlock {
+        path: path.to_path_buf(),
+        address,
+        what: "operation",
+        found: format!("number {}, an earlier one", found.0),
+        expected: format!("number {}", lsn.0),
+    })
+}
+
 /// What the header of a block that has been verified says of its content.
 #[inline]
 #[must_use]

@@ -220,7 +220,8 @@ impl Catalog {
     /// Replaces the control file of a database, durably.
     ///
     /// # Errors
-    /// When it cannot be written; the old one then still stands.
+    /// When it cannot be written; the old one then still stands. Or when its directory cannot be
+    /// synced: the new one stands, but may not after a power cut.
     pub fn write(&self, home: &Path) -> Result<(), EngineError> {
         let path = home.join(FILE_NAME);
         let document = serde_json::to_string(self).expect("a catalog has only string keys");
@@ -231,6 +232,12 @@ impl Catalog {
             let _ = fs::remove_file(&beside);
             EngineError::ControlFile { path, why: format!("cannot be written: {error}") }
         })
+    }
+
+    /// The names of all tables and indexes.
+    pub(crate) fn segments(&self) -> impl Iterator<Item = &String> {
+        let tables = self.tables.iter().map(|table| &table.name);
+        tables.chain(self.indexes.iter().map(|index| &index.name))
     }
 
     /// The table of that name, in any letter case.

@@ -80,12 +80,6 @@ impl<'a> SegmentWriter<'a> {
         })
     }
 
-    /// Bytes of the buffers.
-    #[must_use]
-    pub fn buffer_memory(&self) -> usize {
-        self.options.buffer_bytes * self.options.buffer_count
-    }
-
     /// The block to format next: all of it, header included. Its old content is
     /// undefined. Stays the same until `seal`.
     ///

@@ -74,8 +74,8 @@ pub fn load(instance: &Instance, table: &str, source: &dyn RowSource) -> Result<
     let entered = operation
         .outcome()
         .and_then(|()| instance.sync(&coordinator, Purpose::Users))
-        .and_then(|()| enter(instance, &coordinator, name, source, &pieces, &extents));
-    if entered.is_err() {
+        .and_then(|()| enter(instance, &coordinator, name.clone(), source, &pieces, &extents));
+    if entered.is_err() && !instance.has_segment(&name) {
         tablespace.release(extents.iter().map(|extent| extent.extent));
         // The error to report is the load's.
         let _ = tablespace.cut_back(&extent_counts);

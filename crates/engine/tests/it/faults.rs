@@ -10,6 +10,7 @@ use crate::support::{
     Rows, assert_green, assert_no_space_leaks, build, build_on, in_memory, index_rows, load, memory_disk,
     within,
 };
+use plumb_engine::check::check_table;
 use plumb_engine::drop::drop_named;
 use plumb_engine::{EngineError, Instance};
 use plumb_io::sim::Faults;
@@ -128,6 +129,42 @@ fn assert_names_the_place(error: &EngineError, failing: Failing, what: &str) {
     for part in [verb, " bytes at offset ", " of /in/memory/", ".dbf failed: Input/output error"] {
         assert!(text.contains(part), "{what}: {part:?} is not in {text}");
     }
+}
+
+/// A write that the disk loses without a word: a block of zeros, or what was there before.
+#[test]
+fn a_lost_write_of_a_build_is_found_by_the_merge_or_by_the_check() {
+    within(120, || {
+        // One file, so that a second build writes where the first one did.
+        let settings = [("parallel_degree", "1"), ("sort_direct_writes", "true"), ("data_files", "1")];
+        let counted = instance_for(Work::Build, &settings);
+        memory_disk(&counted).plan_faults(Faults::default());
+        run(Work::Build, &counted).expect("nothing fails yet");
+        let (_, writes) = memory_disk(&counted).calls();
+        let (mut merges, mut checks, mut earlier) = (0, 0, 0);
+        for place in 1..=writes {
+            let instance = instance_for(Work::Build, &settings);
+            if place % 2 == 0 {
+                // What was there before is then the block of an earlier build, sound in itself.
+                run(Work::Build, &instance).expect("nothing fails yet");
+                drop_named(&instance, "i").expect("dropped");
+            }
+            memory_disk(&instance).plan_faults(Faults { lose_write: Some(place), ..Faults::default() });
+            let built = run(Work::Build, &instance);
+            memory_disk(&instance).plan_faults(Faults::default());
+            match built {
+                Err(error) => {
+                    merges += 1;
+                    earlier += u64::from(error.to_string().contains("an earlier one"));
+                    assert!(matches!(error, EngineError::CorruptBlock { .. }), "write {place}: {error}");
+                }
+                // Zeros that a new file has anyway may be lost, and so may a block that the
+                // earlier build wrote alike.
+                Ok(()) => checks += u64::from(check_table(&instance, "t").is_err()),
+            }
+        }
+        assert!(merges > 0 && checks > 0 && earlier > 0, "{merges} {checks} {earlier} of {writes}");
+    });
 }
 
 #[test]

@@ -4,11 +4,12 @@
 //! themselves flatters it, so its interval is one of all arms' that hold together (each at the study's error over
 //! their number); it is recommended only where that interval is clear of no effect.
 
+use super::doubts::contradicted;
 use super::seen::Seen;
 use super::stability::effect_of;
 use crate::bundle::Settled;
 use plumb_proof::permutation::{self, Statistic};
-use plumb_report::context::{Finding, Held};
+use plumb_report::context::Finding;
 use plumb_report::study::context::{Assignment, Bearing, Claim, Recommendation};
 use plumb_units::RowCount;
 
@@ -16,9 +17,11 @@ use plumb_units::RowCount;
 const BUSY_SHARE: f64 = 0.2;
 /// p below which the reference is said to differ from itself.
 const SELF_P: f64 = 0.01;
+/// The exit code of NOT PROVED; what is worse speaks against the data.
+const NOT_PROVED: u8 = 3;
 
 /// The settings to use; none when no arm is better than the reference beyond doubt.
-pub(super) fn recommendation(seen: &Seen<'_>) -> Option<Recommendation> {
+pub(super) fn recommendation(seen: &Seen<'_>, claims: &[Claim]) -> Option<Recommendation> {
     let plan = &seen.contents.plan;
     let observations = seen.observations(&plan.study.measure).ok()?;
     let (reference, seed) = (plan.schedule.reference, plan.schedule.seed);
@@ -26,12 +29,13 @@ pub(super) fn recommendation(seen: &Seen<'_>) -> Option<Recommendation> {
     let ratios = |arm: &usize| observations.log_ratios(*arm, reference).unwrap_or_default();
     let estimate = |arm: &usize| permutation::test(&ratios(arm), 0.0, Statistic::SignedRank, seed).estimate;
     let best = *others.iter().min_by(|one, two| estimate(one).total_cmp(&estimate(two)))?;
-    let gain = effect_of(&ratios(&best), plan.study.alpha / others.len() as f64, seed);
+    let gain = effect_of(seen, &ratios(&best), plan.study.alpha / others.len() as f64);
+    // What is UNSTABLE, INVALID or IMPOSSIBLE about a claim is so about its arms.
     let doubted = |arm: usize| {
-        let records = seen.records(&[arm]);
-        records
-            .iter()
-            .any(|(_, record)| record.receipts.iter().any(|receipt| receipt.held == Held::Contradicted))
+        let about = plan.study.claims.iter().zip(claims);
+        let mut about = about.filter(|(claim, _)| claim.all_arms(&plan.design).contains(&arm));
+        about.any(|(_, judged)| judged.verdict.exit_code > NOT_PROVED)
+            || !contradicted(seen, &[arm]).is_empty()
     };
     if gain.high.is_none_or(|high| high >= 1.0) || doubted(best) || doubted(reference) {
         return None;
@@ -211,16 +215,20 @@ fn critical(seen: &Seen<'_>) -> Option<Finding> {
 }
 
 fn undecided(claims: &[Claim]) -> Option<Finding> {
-    let open: Vec<&Claim> = claims.iter().filter(|claim| claim.verdict.exit_code == 3).collect();
-    let most = open.iter().filter_map(|claim| claim.blocks_needed).max()?;
+    let open: Vec<&Claim> = claims.iter().filter(|claim| claim.verdict.exit_code == NOT_PROVED).collect();
+    let first = open.first()?;
     let names: Vec<&str> = open.iter().map(|claim| claim.name.as_str()).collect();
+    let needed = open.iter().filter_map(|claim| claim.blocks_needed);
+    let beyond = open.iter().filter(|claim| claim.blocks_needed.is_none()).count();
+    let some = needed.max().map(|most| {
+        let them = if beyond == 0 { "them" } else { "those that blocks can decide" };
+        let blocks = first.blocks + most;
+        format!("a new study of about {blocks} blocks would decide {them}, if the noise stays as it is")
+    });
     Some(finding(
         format!("{} of {} claims are not decided", open.len(), claims.len()),
         names.join(", "),
-        format!(
-            "a new study of about {} blocks would decide them, if the noise stays as it is",
-            open[0].blocks + most
-        ),
+        some.unwrap_or_else(|| "no number of blocks that is planned for would decide them".to_string()),
     ))
 }
 

@@ -9,7 +9,6 @@ use super::doubts;
 use super::seen::Seen;
 use super::stability::{Stability, effect, reference_floor};
 use super::why;
-use crate::plan::Until;
 use crate::study::{Claim, Expectation};
 use crate::target::Measure;
 use plumb_proof::change_point::{self, Search};
@@ -18,7 +17,7 @@ use plumb_proof::equivalence::{self, Equivalence};
 use plumb_proof::multiple::{self, Step};
 use plumb_proof::noise::Floor;
 use plumb_proof::permutation::{self, Interval, Statistic};
-use plumb_proof::sequential::{self, Monitor, Spending};
+use plumb_proof::sequential::{self, Monitor};
 use plumb_proof::verdict::{ArmChange, Better, Change, Difference, Evidence, Judgement, Verdict, judge};
 use plumb_report::study::context::{self as report, ArmPair, Bearing};
 
@@ -66,7 +65,7 @@ pub(super) fn test(seen: &Seen<'_>) -> Vec<Result<Tested, String>> {
             estimate: permutation::test(&differences, 0.0, Statistic::SignedRank, seed).estimate,
             p: *p,
             step,
-            interval: interval(seen, &differences, step.level),
+            interval: seen.interval(&differences, step.level),
             equivalence,
             floor,
             differences,
@@ -93,14 +92,9 @@ fn differences(seen: &Seen<'_>, claim: &Claim) -> Result<(Vec<f64>, Floor), Stri
     Ok((found, floor))
 }
 
-fn spending(seen: &Seen<'_>) -> Option<Spending> {
-    let plan = &seen.contents.plan;
-    (plan.until == Until::Decided).then_some(Spending::Planned { blocks: plan.study.blocks })
-}
-
 fn p(seen: &Seen<'_>, differences: &[f64]) -> f64 {
     let plan = &seen.contents.plan;
-    let Some(spending) = spending(seen) else {
+    let Some(spending) = seen.spending() else {
         return permutation::test(differences, 0.0, Statistic::SignedRank, plan.schedule.seed).p;
     };
     let levels = multiple::levels(plan.study.alpha, plan.study.claims.len());
@@ -109,15 +103,6 @@ fn p(seen: &Seen<'_>, differences: &[f64]) -> f64 {
         monitor.push(*difference);
     });
     monitor.p()
-}
-
-fn interval(seen: &Seen<'_>, differences: &[f64], level: f64) -> Interval {
-    match spending(seen) {
-        Some(spending) => sequential::interval(differences, level, spending),
-        None => {
-            permutation::interval(differences, level, Statistic::SignedRank, seen.contents.plan.schedule.seed)
-        }
-    }
 }
 
 /// The tests of the claims that expect equality, corrected for their number: a family
@@ -156,7 +141,7 @@ fn margin(expects: Expectation) -> Option<f64> {
 
 /// One test; in a study that ends when it is decided, at this level.
 fn equal(seen: &Seen<'_>, differences: &[f64], margin: f64, level: f64) -> Equivalence {
-    let Some(spending) = spending(seen) else {
+    let Some(spending) = seen.spending() else {
         let seed = seen.contents.plan.schedule.seed;
         return equivalence::test(differences, margin, Statistic::SignedRank, seed);
     };
@@ -237,9 +222,12 @@ fn verdict(
     let tested = match tested {
         Ok(tested) => tested,
         Err(why) => {
+            let verdict = match contradictions.first() {
+                Some(reason) => Verdict::Invalid { reason: reason.clone() },
+                None => Verdict::NotProved { floor: f64::NAN, more_blocks: None },
+            };
             contradictions.push(why.clone());
-            let reason = contradictions[0].clone();
-            return Judgement { verdict: Verdict::Invalid { reason }, reasons: contradictions };
+            return Judgement { verdict, reasons: contradictions };
         }
     };
     let seed = seen.contents.plan.schedule.seed;

@@ -48,7 +48,7 @@ fn faults(seen: &Seen<'_>, arms: &[usize]) -> Vec<String> {
     found
 }
 
-fn contradicted(seen: &Seen<'_>, arms: &[usize]) -> Vec<String> {
+pub(super) fn contradicted(seen: &Seen<'_>, arms: &[usize]) -> Vec<String> {
     let records = seen.records(arms);
     let reasons = records.iter().flat_map(|(run, record)| {
         let contradicted = record.receipts.iter().filter(|receipt| receipt.held == Held::Contradicted);

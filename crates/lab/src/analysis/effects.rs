@@ -24,7 +24,7 @@ fn observed(seen: &Seen<'_>) -> Option<Observations> {
 fn tested(seen: &Seen<'_>, differences: &[f64]) -> (Effect, f64) {
     let seed = seen.contents.plan.schedule.seed;
     let p = permutation::test(differences, 0.0, Statistic::SignedRank, seed).p;
-    (effect_of(differences, 1.0 - CONFIDENCE, seed), p)
+    (effect_of(seen, differences, 1.0 - CONFIDENCE), p)
 }
 
 pub(super) fn main_effects(seen: &Seen<'_>) -> Vec<MainEffect> {

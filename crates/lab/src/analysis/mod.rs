@@ -22,6 +22,7 @@ mod stability;
 mod why;
 
 use crate::bundle::Contents;
+use plumb_proof::change_point::Search;
 use plumb_report::study::context::{STUDY_SCHEMA_VERSION, StudyContext};
 use seen::Seen;
 use stability::Stability;
@@ -36,7 +37,7 @@ pub fn analyse(contents: &Contents) -> StudyContext {
     let stability = Stability::of(&seen);
     let tested = claims::test(&seen);
     let claims = claims::claims(&seen, &stability, &tested);
-    let recommendation = advice::recommendation(&seen);
+    let recommendation = advice::recommendation(&seen, &claims);
     StudyContext {
         schema_version: STUDY_SCHEMA_VERSION,
         header: head::header(&seen),
@@ -49,6 +50,7 @@ pub fn analyse(contents: &Contents) -> StudyContext {
         floor: stability.floor(&seen),
         order: stability.order_test(&seen),
         changes: stability.changes(&seen),
+        changes_need_blocks: Search::usual(0).values_needed() as u64,
         runs: head::runs(&seen),
         findings: advice::findings(&seen, &claims, recommendation.as_ref()),
         not_tested: advice::not_tested(&seen),

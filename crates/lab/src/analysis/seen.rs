@@ -5,9 +5,12 @@
 //! fails may depend on the treatment.
 
 use crate::bundle::{Contents, Ended, RunRecord};
+use crate::plan::Until;
 use crate::target::Measure;
 use plumb_proof::ProofError;
 use plumb_proof::effect::Observations;
+use plumb_proof::permutation::{self, Interval, Statistic};
+use plumb_proof::sequential::{self, Spending};
 use plumb_report::ReportContext;
 use plumb_report::study::context::MarkedBlock;
 
@@ -54,6 +57,24 @@ impl<'a> Seen<'a> {
         let runs = self.blocks.iter().flat_map(|(_, runs)| runs.iter().copied());
         let ours = runs.filter(|run| arms.contains(&run.arm_index));
         ours.filter_map(|run| Some((run, run.record.as_ref()?))).collect()
+    }
+
+    /// How the error is spread over looks, in a study that ends when it is decided.
+    pub(super) fn spending(&self) -> Option<Spending> {
+        let plan = &self.contents.plan;
+        (plan.until == Until::Decided).then_some(Spending::Planned { blocks: plan.study.blocks })
+    }
+
+    /// The interval of an effect; where the study ends when it is decided, one that holds at whatever
+    /// block it ended.
+    pub(super) fn interval(&self, differences: &[f64], level: f64) -> Interval {
+        match self.spending() {
+            Some(spending) => sequential::interval(differences, level, spending),
+            None => {
+                let seed = self.contents.plan.schedule.seed;
+                permutation::interval(differences, level, Statistic::SignedRank, seed)
+            }
+        }
     }
 
     /// Whether a run's block is used.

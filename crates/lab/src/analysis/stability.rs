@@ -43,7 +43,7 @@ impl Stability {
             blocks: floor.blocks as u64,
             within: floor.within,
             between: floor.between,
-            aa: Some(effect_of(&ratios, 1.0 - CONFIDENCE, plan.schedule.seed)),
+            aa: Some(effect_of(seen, &ratios, 1.0 - CONFIDENCE)),
             aa_p: Some(permutation::test(&ratios, 0.0, Statistic::SignedRank, plan.schedule.seed).p),
             smallest_effect: floor.smallest_effect(observations.blocks(), level, POWER).exp_m1(),
         })
@@ -102,10 +102,10 @@ pub(super) fn reference_floor(seen: &Seen<'_>, observations: &Observations) -> F
 }
 
 /// An effect as reports have it, from log-ratios.
-pub(super) fn effect_of(differences: &[f64], level: f64, seed: u64) -> Effect {
+pub(super) fn effect_of(seen: &Seen<'_>, differences: &[f64], level: f64) -> Effect {
+    let seed = seen.contents.plan.schedule.seed;
     let estimate = permutation::test(differences, 0.0, Statistic::SignedRank, seed).estimate;
-    let interval = permutation::interval(differences, level, Statistic::SignedRank, seed);
-    effect(estimate, interval, level)
+    effect(estimate, seen.interval(differences, level), level)
 }
 
 /// The same from its parts; an open end is none.

@@ -152,10 +152,9 @@ fn first_touch(story: &Story<'_>, context: &ReportContext) -> Option<Finding> {
         return None;
     }
     let mapped: Bytes = servers.iter().map(|server| server.area_mapped).sum();
-    let rate = Rate(mapped.0 as f64 / time.seconds());
     finding(
         "The system was slow to supply the memory of the sort",
-        format!("sort areas of {mapped} took {time}, {share:.0}% of the CPU time: {rate}"),
+        format!("sort areas of {mapped} took {time}, {share:.0}% of the CPU time"),
         "memory that is touched for the first time costs this on machines that give free memory back to a host: \
          less sort memory costs less of it",
     )
@@ -269,7 +268,12 @@ fn skew(story: &Story<'_>, _: &ReportContext) -> Option<Finding> {
     finding(
         "The sort servers were not equally busy",
         format!("the busiest sorted {ratio:.1} times its share of the rows"),
-        "the key ranges come from a sample: skew within one key value cannot be split",
+        match story.measured.outcome.index {
+            Some(_) => "the key ranges come from a sample of the table's blocks, which missed it this time",
+            None => {
+                "servers take the next piece of the file as they finish one: look for what held one of them up"
+            }
+        },
     )
 }
 

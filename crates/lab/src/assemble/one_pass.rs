@@ -1,8 +1,8 @@
 //! The smallest sort area whose runs one merge can take.
 //!
 //! How many runs an area makes follows from this build: a server that needed
-//! intermediate merges wrote each full area as a run, so its rows over its runs
-//! are what an area holds at least. A larger area holds more in proportion, and
+//! intermediate merges wrote each full strip as a run (as a rule its area is one
+//! strip then), so its rows over its runs are what a strip holds at least. A larger area holds more in proportion, and
 //! whether one merge takes its runs is the merge plan's own answer. The area is
 //! found by doubling, then by bisection.
 //!
@@ -48,7 +48,7 @@ impl Server {
         let from_area = settings.word(Setting::SortDirectWrites) == "auto";
         Server {
             rows: server.row_count + server.row_count / 50,
-            row_bytes: plan.area.0 as f64 / held.max(1) as f64,
+            row_bytes: server.strip.0.0 as f64 / held.max(1) as f64,
             block: story.instance.tablespace(Purpose::Temp).block_size,
             chunk_blocks_max: plan.chunk_blocks_max,
             read_fac: settings.optional_number(Setting::SortReadFac).map(|fac| fac as f64),

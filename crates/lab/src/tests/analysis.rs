@@ -231,10 +231,13 @@ fn figures_that_cannot_be_are_impossible() {
     let bound =
         "\n[[bound]]\nstatistic = \"physical read bytes\"\nper_second_max = \"512M\"\nreason = \"the bus\"\n";
     let plan = planned(&(super::STUDY.to_string() + bound), 10, Until::Blocks);
-    let context = analyse(&contents(&plan, COLD, |_, _| lasting(1.0)));
+    let context = analyse(&contents(&plan, COLD, |_, values| {
+        lasting(if values.iter().any(|value| value == "true") { 0.5 } else { 1.0 })
+    }));
     assert_eq!(lines(&context), ["IMPOSSIBLE"; 3]);
     assert!(context.claims[0].verdict.line.ends_with("the bus"), "{}", context.claims[0].verdict.line);
     assert_eq!(context.exit_code(), 6);
+    assert!(context.recommendation.is_none());
 }
 
 #[test]
@@ -325,6 +328,31 @@ fn too_few_blocks_prove_nothing() {
     assert_eq!(context.claims[0].verdict.label, "NOT PROVED");
     assert!(
         context.claims[0].reasons[0].contains("5 blocks cannot reach"),
+        "{:?}",
+        context.claims[0].reasons
+    );
+}
+
+#[test]
+fn a_study_of_equalities_that_stops_early_has_its_verdict() {
+    // One claim of equality, decided by the fifth block, where no difference could be.
+    let one: String = super::STUDY.split_inclusive("\n[[claim]]").take(1).collect();
+    let claim = "\nname = \"same\"\ntext = \"It is the same.\"\nfactor = \"area\"\nfrom = \"1M\"\nto = \"2M\"\nexpect = \"equal within 5%\"\n";
+    let contents = contents(&planned(&(one + claim), 9, Until::Decided), COLD, |number, _| {
+        lasting(1.0 + 0.001 * (number % 7) as f64)
+    });
+    let context = analyse(&contents);
+    assert_eq!(lines(&context), ["PROVED EQUAL"]);
+    assert!(context.design.blocks_used < 9, "{} blocks", context.design.blocks_used);
+}
+
+#[test]
+fn a_figure_of_nothing_is_no_contradiction() {
+    let text = super::STUDY.replacen("name = ", "statistic = \"free buffer waits\"\nname = ", 1);
+    let context = analyse(&contents(&planned(&text, 8, Until::Blocks), COLD, |_, _| lasting(1.0)));
+    assert_eq!(lines(&context), ["NOT PROVED"; 3]);
+    assert!(
+        context.claims[0].reasons.iter().any(|reason| reason.contains('0')),
         "{:?}",
         context.claims[0].reasons
     );

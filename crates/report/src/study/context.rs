@@ -44,6 +44,9 @@ pub struct StudyContext {
     pub order: Option<OrderTest>,
     /// Changes of level within an arm.
     pub changes: Vec<ChangePoint>,
+    /// The fewest used blocks in which a change can be found; 0 in studies from before this was kept.
+    #[serde(default)]
+    pub changes_need_blocks: u64,
     /// Every run in order of execution, warm-ups and failed ones too.
     pub runs: Vec<StudyRun>,
     /// The settings to use; none when nothing was proved better than the reference.

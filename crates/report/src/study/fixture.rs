@@ -31,6 +31,7 @@ pub(crate) fn parallel_sort() -> StudyContext {
         floor: Some(floor()),
         order: Some(order()),
         changes: Vec::new(),
+        changes_need_blocks: 14,
         runs,
         recommendation: Some(recommendation()),
         findings: vec![Finding {

@@ -16,7 +16,7 @@ mod flight;
 mod io;
 mod sort;
 
-pub(super) use sort::{given_cost, plan};
+pub(super) use sort::{given_cost, plan, plan_of};
 
 use super::{Story, memory};
 use crate::settings;

@@ -3,12 +3,12 @@
 use super::super::Story;
 use super::super::sort::{first_run_bytes, first_runs_share};
 use super::{Finding, counted};
-use plumb_engine::Setting;
 use plumb_engine::sort::area::RecordSize;
 use plumb_engine::sort::merge_plan::{self, MergeCost, MergeShape};
 use plumb_engine::sort::plan::SortPlan;
 use plumb_engine::sort::summary::SortServerSummary;
 use plumb_engine::storage::tablespace::Purpose;
+use plumb_engine::{EngineError, Instance, Setting};
 use plumb_events::{IoStream, Statistic};
 use plumb_units::{Bytes, RowCount};
 
@@ -38,7 +38,12 @@ pub(super) fn spilled(story: &Story<'_>) -> bool {
 
 /// The plan that the settings make, worked out anew.
 pub(in crate::assemble) fn plan(story: &Story<'_>) -> Option<SortPlan> {
-    SortPlan::new(story.instance, RECORD, 0).ok()
+    plan_of(story.instance).ok()
+}
+
+/// The plan that an instance's settings make.
+pub(in crate::assemble) fn plan_of(instance: &Instance) -> Result<SortPlan, EngineError> {
+    SortPlan::new(instance, RECORD, 0)
 }
 
 /// The memory that the areas mapped, and the runs that came out of them.

@@ -64,7 +64,12 @@ pub(super) fn order(study: &StudyContext) -> Section {
             .table(shifts(order)),
     };
     if study.changes.is_empty() {
-        return section.note("no arm changes its level during the study");
+        return match study.changes_need_blocks {
+            needed if study.design.blocks_used < needed => section.note(format!(
+                "changes of level within an arm: not tested, they take {needed} blocks to show"
+            )),
+            _ => section.note("no arm changes its level during the study"),
+        };
     }
     let mut table = Table::new(vec![
         Column::wrapped("Arm", 40),
