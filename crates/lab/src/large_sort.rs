@@ -128,6 +128,7 @@ pub fn build_index(
 ) -> Result<Measured, EngineError> {
     let columns = KEY.map(|name| (name.to_string(), false)).to_vec();
     let spec = IndexSpec { name: INDEX.to_string(), table: TABLE.to_string(), columns };
+    assemble::learn_read_cost(instance)?;
     measure::make_cold(instance);
     observer.stage(&Stage::Build { instance, rows });
     measure::build(instance, &spec, devices)

@@ -139,11 +139,17 @@ impl Plan {
         blocks_needed(self.study.alpha, self.study.claims.len())
     }
 
-    /// The fewest blocks with which an arm can be recommended: the comparisons of all arms with the reference
-    /// hold together.
+    /// The comparisons among which the best arm's is one: those of all arms with the reference hold
+    /// together, and none is held to less than the first claim that is proved.
+    #[must_use]
+    pub fn comparisons(&self) -> usize {
+        (self.schedule.arms - 1).max(self.study.claims.len())
+    }
+
+    /// The fewest blocks with which an arm can be recommended.
     #[must_use]
     pub fn blocks_to_recommend(&self) -> usize {
-        blocks_needed(self.study.alpha, self.schedule.arms - 1)
+        blocks_needed(self.study.alpha, self.comparisons())
     }
 }
 

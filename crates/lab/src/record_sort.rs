@@ -78,6 +78,8 @@ pub fn run(
     create(instance, &spec.input, &GensortRecords { count: rows, form: RecordForm::Binary })?;
     let calibrated = assemble::calibrate(instance, Purpose::Temp)?;
     let limits = large_sort::limits(instance, places, devices);
+    assemble::learn_read_cost(instance)?;
+    measure::make_cold(instance);
     observer.stage(&Stage::Build { instance, rows });
     let (measured, _) = measure::sort::<RECORD_BYTES, KEY_BYTES>(instance, &spec, devices)?;
     observer.stage(&Stage::Verify { instance, blocks: 0 });

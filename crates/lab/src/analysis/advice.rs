@@ -2,7 +2,8 @@
 //!
 //! The arm to use is the one with the smallest figures. Choosing the best of several by the figures
 //! themselves flatters it, so its interval is one of all arms' that hold together (each at the study's error over
-//! their number); it is recommended only where that interval is clear of no effect.
+//! their number, or that of the claims where there are more); it is recommended only where that interval is clear
+//! of no effect, and no claim about it is worse than not proved.
 
 use super::doubts::contradicted;
 use super::seen::Seen;
@@ -29,7 +30,7 @@ pub(super) fn recommendation(seen: &Seen<'_>, claims: &[Claim]) -> Option<Recomm
     let ratios = |arm: &usize| observations.log_ratios(*arm, reference).unwrap_or_default();
     let estimate = |arm: &usize| permutation::test(&ratios(arm), 0.0, Statistic::SignedRank, seed).estimate;
     let best = *others.iter().min_by(|one, two| estimate(one).total_cmp(&estimate(two)))?;
-    let gain = effect_of(seen, &ratios(&best), plan.study.alpha / others.len() as f64);
+    let gain = effect_of(seen, &ratios(&best), plan.study.alpha / plan.comparisons() as f64);
     // What is UNSTABLE, INVALID or IMPOSSIBLE about a claim is so about its arms.
     let doubted = |arm: usize| {
         let about = plan.study.claims.iter().zip(claims);
@@ -52,10 +53,10 @@ pub(super) fn recommendation(seen: &Seen<'_>, claims: &[Claim]) -> Option<Recomm
         against: plan.arm_name(reference),
         gain,
         evidence: format!(
-            "the fastest of {} arms over {} blocks; the interval is one of all {} comparisons that hold together",
+            "the fastest of {} arms over {} blocks; the interval is one of {} that hold together",
             plan.schedule.arms,
             seen.blocks.len(),
-            others.len()
+            plan.comparisons()
         ),
     })
 }

@@ -25,8 +25,8 @@ pub struct Calibrated {
     pub block_read_ns: u64,
 }
 
-/// Measures the device under a tablespace with reads of its own files, and what the plan of a
-/// merge may ask for; `None` for files in memory, which have no device.
+/// Measures the device under a tablespace with reads of its own files; `None`
+/// for files in memory, which have no device.
 ///
 /// # Errors
 /// When a read fails.
@@ -39,12 +39,21 @@ pub fn calibrate(instance: &Instance, purpose: Purpose) -> Result<Option<Calibra
     let session = instance.recorder.session("device probe", SessionKind::Foreground);
     let sequential = probe::sequential_read(instance, &session, purpose, SEQUENTIAL_BYTES.0)?;
     let cost = probe::measure(instance, &session, purpose)?;
-    super::receipts::plan_of(instance)?.learn_read_cost(instance, &session)?;
     instance.recorder.phase(PROBE, begin, 0);
     Ok(Some(Calibrated {
         sequential_read: sequential,
         block_read_ns: (cost.block_read_seconds * 1e9) as u64,
     }))
+}
+
+/// Measures what the plan of a merge may ask for, so that no build does while it is timed: which
+/// of a study's arms ask depends on their settings.
+///
+/// # Errors
+/// When a read fails.
+pub fn learn_read_cost(instance: &Instance) -> Result<(), EngineError> {
+    let session = instance.recorder.session("device probe", SessionKind::Foreground);
+    super::receipts::plan_of(instance)?.learn_read_cost(instance, &session)
 }
 
 /// What was measured in this run, and what the run reached of the device's limits.

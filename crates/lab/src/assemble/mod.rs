@@ -20,7 +20,7 @@ mod sessions;
 mod settings;
 mod sort;
 
-pub use calibration::{Calibrated, calibrate};
+pub use calibration::{Calibrated, calibrate, learn_read_cost};
 pub use devices::device;
 
 use crate::measure::Measured;
