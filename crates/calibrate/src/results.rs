@@ -128,13 +128,24 @@ impl TaskResult {
         if access == Access::Direct { self.repeats.iter().filter(disturbed).count() } else { 0 }
     }
 
-    /// The estimate of any figure that each repeat gives.
+    /// The estimate of any figure that each repeat gives. Where somebody else used the device during
+    /// half of them or more, the median may be theirs: it has not settled, however little it scatters.
     #[must_use]
     pub fn estimate(&self, figure: impl Fn(&Measurement) -> Option<f64>) -> Option<Estimate> {
         let values: Vec<f64> = self.repeats.iter().filter_map(|repeat| figure(&repeat.measurement)).collect();
         let mut estimate = Estimate::of(&values, SETTLED_LIMIT)?;
-        if let (Some(reason), disturbed @ 1..) = (&mut estimate.reason, self.disturbed_repeats()) {
-            reason.push_str(&format!(", with another load during {disturbed} of them"));
+        let disturbed = self.disturbed_repeats();
+        match &mut estimate.reason {
+            Some(reason) if disturbed > 0 => {
+                reason.push_str(&format!(", with another load during {disturbed} of them"));
+            }
+            None if 2 * disturbed >= estimate.repeats && disturbed > 0 => {
+                let repeats = estimate.repeats;
+                estimate.reason =
+                    Some(format!("another load used the device during {disturbed} of {repeats} repeats"));
+                estimate.settled = false;
+            }
+            _ => {}
         }
         Some(estimate)
     }

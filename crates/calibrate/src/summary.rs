@@ -2,6 +2,7 @@
 //!
 //! What it leaves out, the reasons of doubts above all, stands in the report.
 
+use crate::plan::{LADDER_OUTSTANDING, LARGE_OUTSTANDING};
 use crate::{Calibration, Estimate, Figure, Interval, Rung, RungState};
 use plumb_units::{Bytes, Nanos, RowCount};
 
@@ -28,8 +29,10 @@ impl Calibration {
                 area.as_setting()
             ));
         }
-        for (size, rungs) in [(self.size_small, &self.ladder_small), (self.size_large, &self.ladder_large)] {
-            lines.extend(ladder(size, rungs));
+        let small = (self.size_small, LADDER_OUTSTANDING, &self.ladder_small);
+        let large = (self.size_large, LARGE_OUTSTANDING, &self.ladder_large);
+        for (size, outstanding, rungs) in [small, large] {
+            lines.extend(ladder(size, outstanding, rungs));
         }
         if let Some(plausibility) = &self.plausibility {
             lines.push(String::new());
@@ -115,12 +118,12 @@ fn number(value: f64) -> String {
     }
 }
 
-fn ladder(size: u64, rungs: &[Rung]) -> Vec<String> {
+fn ladder(size: u64, outstanding: usize, rungs: &[Rung]) -> Vec<String> {
     if rungs.is_empty() {
         return Vec::new();
     }
     let counted = rungs.iter().any(|rung| matches!(rung.state, RungState::Measured { cycles: Some(_), .. }));
-    let head = format!("method, {} read", Bytes(size).as_setting());
+    let head = format!("method, {} read x{outstanding}", Bytes(size).as_setting());
     let cycles = if counted { format!("{:>12}", "cycles/req") } else { String::new() };
     let mut lines = vec![
         String::new(),

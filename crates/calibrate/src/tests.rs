@@ -225,6 +225,12 @@ fn a_device_that_somebody_else_uses_is_marked() {
     let (busy_rounds, tasks) = marked.expect("another load");
     assert!(busy_rounds > 0, "seen before the rounds");
     assert!(tasks > 0, "seen during the tasks");
+    let beside =
+        calibration.tasks.iter().filter_map(|task| task.iops(0)).filter_map(|estimate| estimate.reason);
+    assert!(
+        beside.into_iter().any(|reason| reason.contains("another load")),
+        "and no figure of them has settled"
+    );
     assert!(calibration.summary().contains("warning: another load used the device: "));
     assert!(leftovers(directory.path()).is_empty());
 }

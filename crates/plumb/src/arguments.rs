@@ -420,7 +420,7 @@ pub struct List {
 /// `plumb report`
 #[derive(Debug, Args)]
 pub struct Report {
-    /// The bundle of a run or a study: its directory, or a run's record.json
+    /// The bundle of a run, a study or a calibration: its directory, or a run's record.json
     pub bundle: PathBuf,
 }
 

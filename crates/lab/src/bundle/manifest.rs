@@ -1,6 +1,6 @@
 //! The checksums of a bundle's files, as `sha256sum` prints and checks them.
 
-use super::{LOCK, RUNS};
+use super::{LOCK, ORDER, RUNS};
 use crate::LabError;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -50,6 +50,9 @@ impl Manifest {
     /// When there is none, or it is not of this form to the byte.
     pub fn read(directory: &Path) -> Result<Manifest, LabError> {
         let path = directory.join(MANIFEST);
+        if !path.exists() && directory.join(ORDER).is_file() {
+            return Err(LabError::Tampered { path, why: "it is gone".to_string() });
+        }
         let text = fs::read_to_string(&path).map_err(|source| LabError::BundleRead {
             path: path.clone(),
             why: format!(
@@ -98,7 +101,7 @@ impl Manifest {
     }
 }
 
-/// Files of a bundle that its manifest does not list, the lock apart.
+/// Files and directories of a bundle that its manifest does not list, the lock apart.
 ///
 /// # Errors
 /// When a directory cannot be read.
@@ -109,9 +112,11 @@ pub fn unlisted(directory: &Path, manifest: &Manifest) -> Result<Vec<String>, La
     {
         let entries = fs::read_dir(&inside)
             .map_err(|source| LabError::BundleRead { path: inside.clone(), why: source.to_string() })?;
-        for entry in entries.flatten().filter(|entry| entry.path().is_file()) {
+        for entry in entries.flatten() {
             let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
-            if !manifest.lists(&name) && name != MANIFEST && name != LOCK {
+            if entry.path().is_dir() {
+                found.extend((name != RUNS).then(|| format!("{name}/")));
+            } else if !manifest.lists(&name) && name != MANIFEST && name != LOCK {
                 found.push(name);
             }
         }

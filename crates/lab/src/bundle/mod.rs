@@ -105,7 +105,8 @@ impl Bundle {
     /// As [`Bundle::open`], or when the rest cannot be removed.
     pub fn resume(directory: &Path, vocabulary: &dyn Vocabulary) -> Result<Bundle, LabError> {
         let bundle = Bundle::open(directory, vocabulary)?;
-        for stray in unlisted(directory, &bundle.manifest)? {
+        // A directory is nothing that a study left.
+        for stray in unlisted(directory, &bundle.manifest)?.into_iter().filter(|name| !name.ends_with('/')) {
             let path = directory.join(stray);
             fs::remove_file(&path).map_err(|source| LabError::BundleWrite { path, source })?;
         }

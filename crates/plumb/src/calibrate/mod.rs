@@ -54,6 +54,12 @@ pub fn run(arguments: &Calibrate) -> Result<Outcome, Failure> {
     let earlier = stored::read(&arguments.path)?;
     let bundle = bundle_directory(arguments);
     bundle.as_deref().map_or(Ok(()), bundle::require_writable)?;
+    if let Some(directory) = bundle.as_deref().filter(|directory| directory.join(CALIBRATION).exists()) {
+        let directory = directory.display();
+        return Err(Failure::usage(format!(
+            "--bundle {directory} holds a calibration already; name another directory"
+        )));
+    }
     let interrupt = Interrupt::install()?;
     let begin = Moment::of(clock::wall());
     let prefix = format!("{}_{}", arguments.test_name, begin.minute());

@@ -12,7 +12,12 @@ pub(in crate::calibration) fn headline(context: &CalibrationContext) -> Vec<Head
     let of = |figure: &MainFigure| Headline {
         name: figure.name.trim().to_string(),
         value: format!("{} {}", number(figure.estimate.median), figure.unit),
-        aside: format!("[{}, {}]", number(figure.estimate.low), number(figure.estimate.high)),
+        aside: format!(
+            "{}[{}, {}]",
+            if figure.estimate.unsettled.is_none() { "" } else { "? " },
+            number(figure.estimate.low),
+            number(figure.estimate.high)
+        ),
     };
     first.map(of).collect()
 }

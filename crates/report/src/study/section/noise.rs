@@ -59,7 +59,7 @@ pub(super) fn order(study: &StudyContext) -> Section {
     let mut section = match &study.order {
         None => section.note("not tested: too few blocks"),
         Some(order) => section
-            .note("p of \"this does not matter\", against orders drawn anew; random order balances position and drift, not carry-over")
+            .note("p of \"this does not matter\", against orders drawn anew; 0.01 and less speaks; random order balances position and drift, not carry-over")
             .table(tests(order))
             .table(shifts(order)),
     };
