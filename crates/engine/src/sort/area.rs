@@ -3,8 +3,9 @@
 //! The area is cut into strips of equal size, each with memory of its own. A
 //! strip (of text, each batch of it) is sorted the moment it is full, so sorting is
 //! spread over the input; sorting all of a large area at once would leave the scan's
-//! reads standing, and the processor idle afterwards until the disk has caught up. How records lie in
-//! a strip and are sorted is the business of their form: [`words`], [`bytes`].
+//! reads standing, and the processor idle afterwards until the disk has caught up.
+//! How records lie in a strip and are sorted is the business of their form:
+//! [`words`], [`bytes`].
 //!
 //! When all strips are full one of them becomes a run and is filled again. What
 //! is still in memory at the end stays there and is merged with the runs: an
@@ -14,10 +15,10 @@
 //! to 1.5 ns a record more for each doubling (64K numbers of 64 bits 12.6 ns a
 //! record, 256K 15.4, 4M 19.7), a level of the merge 2 to 2.5 ns; so strips are
 //! large, and as a rule sixteen of them: enough to spill finely and to leave the disk no
-//! long gap. An area above 64 MB has more, so that none takes long to sort. Sorting by distribution before it was measured again with these
-//! sizes: least significant digits first loses at every size (13 to 30 ns), one
-//! pass by the highest bits wins 2 ns in strips of 64K to 256K, and is not worth
-//! the second buffer it needs.
+//! long gap. An area above 64 MB has more, so that none takes long to sort. Sorting
+//! by distribution before it was measured again with these sizes: least significant
+//! digits first loses at every size (13 to 30 ns), one pass by the highest bits wins
+//! 2 ns in strips of 64K to 256K, and is not worth the second buffer it needs.
 
 pub mod bytes;
 pub mod words;
@@ -110,7 +111,8 @@ pub trait SortArea: Sized + Send + Debug {
     /// When the sink fails.
     fn spill<S: RecordSink>(&mut self, sink: &mut S) -> Result<u64, S::Error>;
 
-    /// Gives the memory that has no records in it, now that no more will come, back to the system: how many bytes.
+    /// Gives the memory that has no records in it, now that no more will come, back to
+    /// the system: how many bytes.
     fn release_spare(&mut self) -> usize;
 
     /// Records in the area.

@@ -50,7 +50,7 @@ pub struct SortPlan {
 #[derive(Debug, Clone)]
 enum ReadFac {
     Given(u64),
-    /// Measured when a merge plan first depends on it.
+    /// Taken from what the instance has learnt, or measured, when a merge plan first depends on it.
     Unmeasured,
     Measured {
         fac: f64,
@@ -162,7 +162,7 @@ impl SortPlan {
     }
 
     /// The costs of a merge; the device is measured now if sort_read_fac was not
-    /// given and is not known yet. A given ratio comes without a rate, so merging
+    /// given and the instance has not learnt it. A given ratio comes without a rate, so merging
     /// again then counts as the write alone.
     ///
     /// # Errors

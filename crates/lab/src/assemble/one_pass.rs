@@ -2,9 +2,9 @@
 //!
 //! How many runs an area makes follows from this build: a server that needed
 //! intermediate merges wrote each full strip as a run (as a rule its area is one
-//! strip then), so its rows over its runs are what a strip holds at least. A larger area holds more in proportion, and
-//! whether one merge takes its runs is the merge plan's own answer. The area is
-//! found by doubling, then by bisection.
+//! strip then), so its rows over its runs are what a strip holds at least. A larger
+//! area holds more in proportion, and whether one merge takes its runs is the merge
+//! plan's own answer. The area is found by doubling, then by bisection.
 //!
 //! Limits: the last run is counted as a full one, and some rows more are assumed
 //! than there were, so what is found is a little more than the least. A read cost
