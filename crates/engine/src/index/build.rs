@@ -512,8 +512,8 @@ impl Build<'_> {
             table: self.table.name.clone(),
             columns: self.columns.to_vec(),
             entry_count,
-            root: root.map(|(address, _)| StoredAddress::from(address)),
-            height: root.map_or(0, |(_, height)| height),
+            root: root.map(|root| StoredAddress::from(root.address)),
+            height: root.map_or(0, |root| root.height),
             leaves: filled.iter().flat_map(|tree| tree.leaves.iter().copied()).collect(),
             branches,
         })

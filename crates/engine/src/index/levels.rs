@@ -192,6 +192,14 @@ pub(super) struct Top {
     pub(super) height: u32,
 }
 
+/// Where a search begins.
+#[derive(Clone, Copy)]
+pub(super) struct Root {
+    pub(super) address: BlockAddress,
+    /// Levels of the tree, leaves included.
+    pub(super) height: u32,
+}
+
 /// A branch block being filled.
 struct OpenBranch {
     builder: BranchBuilder,
@@ -293,12 +301,10 @@ impl<'a> BranchWriter<'a> {
         Ok((self.writer.finish()?, top))
     }
 
-    /// Writes every level; gives back the blocks, and address and height of the root.
-    pub(super) fn finish_root(
-        mut self,
-    ) -> Result<(Vec<SegmentExtent>, Option<(BlockAddress, u32)>), EngineError> {
+    /// Writes every level; gives back the blocks, and the root.
+    pub(super) fn finish_root(mut self) -> Result<(Vec<SegmentExtent>, Option<Root>), EngineError> {
         let root = match self.close_levels()? {
-            Some(top) => Some((self.write(&top.branch)?, top.height)),
+            Some(top) => Some(Root { address: self.write(&top.branch)?, height: top.height }),
             None => None,
         };
         Ok((self.writer.finish()?, root))
