@@ -89,7 +89,7 @@ fn hint(source: &io::Error, path: &Path) -> String {
         }
         Some(libc::EINVAL) => "; direct I/O needs offsets, lengths and buffers aligned to the device's block: try filesystemio_options=asynch".to_string(),
         Some(libc::EOPNOTSUPP) => "; the kernel, the file system or the device cannot do it in this way: choose another method or --path".to_string(),
-        Some(libc::EACCES | libc::EPERM) => "; give this user the right to write there or choose another --path".to_string(),
+        Some(libc::EACCES | libc::EPERM) => "; give this user the right to read and write there, or choose another --path".to_string(),
         Some(libc::EROFS) => "; the file system is mounted read-only: choose another --path".to_string(),
         Some(libc::ENOENT) => "; it does not exist: check the spelling or create it first".to_string(),
         Some(libc::EMFILE) => "; raise the limit on open files (ulimit -n)".to_string(),

@@ -28,7 +28,7 @@ pub mod sim;
 
 pub use arena::{Arena, HugeVec, IoBuffer, Plain, prefetch};
 pub use error::IoError;
-pub use file::{Access, DirectIo, Disk, Durability, File, FileCounters};
+pub use file::{Access, DirectIo, Disk, Durability, File, FileCounters, Lock, random_id};
 pub use method::{Channel, Completion, Method, MethodKind, Operation, Request, RingSetup};
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! Estimates lean to the large side: a file that is too large costs seconds of
 //! zeros before the run, one that is too small makes the run invalid.
 
-use plumb_engine::instance::InitialSizes;
+use plumb_engine::instance::{InitialSizes, extent_bytes};
 use plumb_engine::storage::block::HEADER_BYTES;
 use plumb_engine::{Setting, Settings};
 use plumb_units::Bytes;
@@ -62,10 +62,6 @@ fn temp(rows: u64, record_bytes: u64, settings: &Settings) -> Bytes {
         return Bytes(bytes.saturating_add(slack));
     }
     Bytes(bytes.saturating_mul(2).saturating_add(slack).saturating_add(runs / MERGE_WIDTH_MIN * extent))
-}
-
-fn extent_bytes(settings: &Settings) -> u64 {
-    settings.number(Setting::ExtentSize).max(8 * settings.number(Setting::DbBlockSize)).next_power_of_two()
 }
 
 fn degree(settings: &Settings) -> u64 {

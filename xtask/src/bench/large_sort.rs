@@ -152,8 +152,8 @@ fn raw_read(instance: &Instance, bytes: u64) -> anyhow::Result<f64> {
 /// Seconds of reading and verifying every block and walking its rows.
 fn scan_alone(instance: &Instance) -> anyhow::Result<f64> {
     let begin = now();
-    let extents = instance.catalog().table("SALES")?.extents.clone();
-    let granules = Granules::new(&extents);
+    let table = instance.catalog().table("SALES")?.clone();
+    let granules = Granules::new(&table);
     let coordinator = instance.recorder.session("coordinator", SessionKind::Foreground);
     let operation = Operation::new(instance);
     thread::scope(|scope| {

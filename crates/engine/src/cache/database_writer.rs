@@ -101,7 +101,7 @@ impl<'a> DatabaseWriter<'a> {
                 self.take_in(batch, requests)?;
             }
             let buffer = self.staging.pop().expect("a completion gives one back");
-            let request = self.request(&mut batch[blocks.clone()], buffer, tag as u64);
+            let request = self.request(&mut batch[blocks.clone()], buffer, tag as u64)?;
             self.channel.submit(self.session, request)?;
         }
         Ok(())
@@ -133,7 +133,12 @@ impl<'a> DatabaseWriter<'a> {
     }
 
     /// Copies adjacent blocks to the buffer; their frames are no longer pinned then.
-    fn request(&self, blocks: &mut [DirtyBlock], mut buffer: IoBuffer, tag: u64) -> Request {
+    fn request(
+        &self,
+        blocks: &mut [DirtyBlock],
+        mut buffer: IoBuffer,
+        tag: u64,
+    ) -> Result<Request, EngineError> {
         let block_size = self.shared.block_size;
         let range = 0..blocks.len() * block_size.bytes();
         let (first, purpose) = (blocks[0].address, blocks[0].purpose);
@@ -141,9 +146,9 @@ impl<'a> DatabaseWriter<'a> {
             let bytes = block.bytes.take().expect("each block is copied once");
             target.copy_from_slice(&bytes);
         }
-        Request {
+        Ok(Request {
             operation: Operation::Write,
-            file: Arc::clone(&self.shared.tablespace(purpose).file(first.file).file),
+            file: Arc::clone(&self.shared.tablespace(purpose).file(first.file)?.file),
             offset: first.block.byte_offset(block_size),
             buffer,
             range,
@@ -154,7 +159,7 @@ impl<'a> DatabaseWriter<'a> {
                 Purpose::Indx => IoStream::IndexWrites,
             },
             tag,
-        }
+        })
     }
 }
 

@@ -14,7 +14,7 @@
 //! once, and its caller goes on from there.
 
 use super::buffer_cache::{Claim, OwnedFrame, Patience, PinnedBlock, Shared};
-use crate::storage::block::{self, BlockKind};
+use crate::storage::block::{self, Expected};
 use crate::storage::tablespace::Purpose;
 use crate::{EngineError, Instance};
 use plumb_events::{Event, IoStream, Session, Statistic};
@@ -61,16 +61,16 @@ impl<'a> CacheReader<'a> {
         &mut self,
         purpose: Purpose,
         address: BlockAddress,
-        kind: BlockKind,
+        expected: Expected,
     ) -> Result<PinnedBlock, EngineError> {
         self.session.count(Statistic::LogicalReads, 1);
         match self.shared.claim(self.session, purpose, address, Patience::Wait)? {
             Claim::Hit(pinned) => {
                 self.session.count(Statistic::CacheHits, 1);
-                self.check_kind(&pinned, purpose, kind)?;
+                self.check_header(&pinned, purpose, expected)?;
                 Ok(pinned)
             }
-            Claim::Miss(frame) => self.read_single(frame, purpose, address, kind),
+            Claim::Miss(frame) => self.read_single(frame, purpose, address, expected),
             Claim::Unavailable => unreachable!("the session waits"),
         }
     }
@@ -89,7 +89,7 @@ impl<'a> CacheReader<'a> {
         purpose: Purpose,
         first: BlockAddress,
         count: u32,
-        kind: BlockKind,
+        expected: Expected,
     ) -> Result<Vec<PinnedBlock>, EngineError> {
         assert!(count > 0);
         let mut claims: Vec<Claim<'a>> = Vec::new();
@@ -113,14 +113,14 @@ impl<'a> CacheReader<'a> {
         for (index, claim) in claims.into_iter().enumerate() {
             pinned.push(match claim {
                 Claim::Hit(block) => {
-                    self.check_kind(&block, purpose, kind)?;
+                    self.check_header(&block, purpose, expected)?;
                     block
                 }
                 Claim::Miss(mut frame) => {
                     let bytes = self.shared.block_size.bytes();
                     let staging = self.several.as_deref().expect("just read into");
                     let read = &staging[(index - from) * bytes..(index + 1 - from) * bytes];
-                    self.verify(read, purpose, plus(first, index as u32), kind)?;
+                    self.verify(read, purpose, plus(first, index as u32), expected)?;
                     frame.bytes_mut().copy_from_slice(read);
                     frame.arrived(TOUCH_SCANNED)
                 }
@@ -135,7 +135,7 @@ impl<'a> CacheReader<'a> {
         mut frame: OwnedFrame<'a>,
         purpose: Purpose,
         address: BlockAddress,
-        kind: BlockKind,
+        expected: Expected,
     ) -> Result<PinnedBlock, EngineError> {
         let bytes = self.shared.block_size.bytes();
         let buffer = match self.single.take() {
@@ -145,7 +145,7 @@ impl<'a> CacheReader<'a> {
         let buffer = self.transfer(Event::DbFileSequentialRead, purpose, address, (buffer, bytes))?;
         let buffer = self.single.insert(buffer);
         frame.bytes_mut().copy_from_slice(buffer);
-        self.verify(frame.bytes_mut(), purpose, address, kind)?;
+        self.verify(frame.bytes_mut(), purpose, address, expected)?;
         Ok(frame.arrived(TOUCH_SINGLE))
     }
 
@@ -177,7 +177,7 @@ impl<'a> CacheReader<'a> {
         self.next_tag += 1;
         let request = Request {
             operation: Operation::Read,
-            file: Arc::clone(&self.shared.tablespace(purpose).file(first.file).file),
+            file: Arc::clone(&self.shared.tablespace(purpose).file(first.file)?.file),
             offset: first.block.byte_offset(block_size),
             buffer,
             range: 0..bytes,
@@ -197,16 +197,21 @@ impl<'a> CacheReader<'a> {
         bytes: &[u8],
         purpose: Purpose,
         address: BlockAddress,
-        kind: BlockKind,
+        expected: Expected,
     ) -> Result<(), EngineError> {
         self.session.count(Statistic::BlocksVerified, 1);
-        block::verify(bytes, kind, address, self.shared.tablespace(purpose).path(address)).map(|_| ())
+        block::verify(bytes, expected, address, self.shared.tablespace(purpose).path(address)).map(|_| ())
     }
 
-    /// A block in the cache was checked when it came; it may have come as another kind.
+    /// A block in the cache was checked when it came; it may have come for another segment.
     #[inline]
-    fn check_kind(&self, block: &PinnedBlock, purpose: Purpose, kind: BlockKind) -> Result<(), EngineError> {
-        if block[4] == kind as u8 { Ok(()) } else { self.verify(block, purpose, block.address(), kind) }
+    fn check_header(
+        &self,
+        block: &PinnedBlock,
+        purpose: Purpose,
+        expected: Expected,
+    ) -> Result<(), EngineError> {
+        if expected.matches(block) { Ok(()) } else { self.verify(block, purpose, block.address(), expected) }
     }
 }
 

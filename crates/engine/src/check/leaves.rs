@@ -29,7 +29,7 @@ pub(super) struct LeafFacts {
 pub(super) fn segment(index: &Index) -> Segment<'_> {
     Segment {
         purpose: Purpose::Indx,
-        kind: BlockKind::Leaf,
+        expected: index.expected(BlockKind::Leaf),
         stream: IoStream::IndexReads,
         extents: &index.leaves,
     }

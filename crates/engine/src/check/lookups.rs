@@ -9,7 +9,7 @@ use crate::cache::CacheReader;
 use crate::index::block::{Entry, LeafView};
 use crate::index::btree::{BTree, content_of};
 use crate::sort::key::KeyBuilder;
-use crate::storage::block::{BlockKind, Content};
+use crate::storage::block::{Content, Expected};
 use crate::storage::tablespace::Purpose;
 use crate::table::heap;
 use plumb_events::{Session, Statistic};
@@ -32,7 +32,7 @@ const SEED: u64 = 0x9E37_79B9_7F4A_7C15;
 pub(super) fn try_some(checked: &Checked<'_>, session: &Session) -> Result<String, EngineError> {
     let blocks = RefCell::new(CacheReader::new(session, checked.instance)?);
     let tree = BTree::new(checked.index, checked.instance.tablespace(Purpose::Indx), &blocks);
-    let fetch = Fetch { session, blocks: &blocks, key: checked.key };
+    let fetch = Fetch { session, blocks: &blocks, key: checked.key, table: checked.rows.expected };
     let map = &checked.rows.map;
     let mut random = SEED;
     let (mut key, mut other) = (Vec::new(), Vec::new());
@@ -107,12 +107,13 @@ struct Fetch<'a> {
     session: &'a Session,
     blocks: &'a RefCell<CacheReader<'a>>,
     key: &'a KeyBuilder,
+    table: Expected,
 }
 
 impl Fetch<'_> {
     /// The key of a row of the table.
     fn key_of(&self, row: RowId, key: &mut Vec<u8>) -> Result<(), EngineError> {
-        let block = self.blocks.borrow_mut().get(Purpose::Users, row.address(), BlockKind::Table)?;
+        let block = self.blocks.borrow_mut().get(Purpose::Users, row.address(), self.table)?;
         self.session.count(Statistic::RowsFetchedByRowId, 1);
         let bad = |why: String| EngineError::BadRow { row, why };
         let image = heap::row_at(&block, content_of(&block), row.slot());
@@ -140,7 +141,7 @@ impl Checked<'_> {
 pub(super) fn explain_difference(checked: &Checked<'_>, session: &Session, bucket: usize) -> EngineError {
     let compare = || {
         let blocks = RefCell::new(CacheReader::new(session, checked.instance)?);
-        let fetch = Fetch { session, blocks: &blocks, key: checked.key };
+        let fetch = Fetch { session, blocks: &blocks, key: checked.key, table: checked.rows.expected };
         let mut comparer = Comparer { checked, fetch, bucket, key: Vec::new() };
         let cancel = || checked.instance.cancel.check();
         leaves::segment(checked.index).read(

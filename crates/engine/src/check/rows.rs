@@ -3,7 +3,7 @@
 use super::hash::{Sums, entry_hash};
 use super::segment::{Inspector, Place, Segment, block_numbers, check_extents};
 use crate::sort::key::KeyBuilder;
-use crate::storage::block::{BlockKind, Content};
+use crate::storage::block::{Content, Expected};
 use crate::storage::control::{SegmentExtent, Table};
 use crate::storage::tablespace::Purpose;
 use crate::table::heap;
@@ -16,6 +16,8 @@ use std::sync::atomic::{AtomicU16, AtomicU64, Ordering::Relaxed};
 /// What the pass found.
 pub(super) struct RowFacts {
     pub(super) map: RowMap,
+    /// What a block of the table must be.
+    pub(super) expected: Expected,
     /// For each index, of its keys.
     pub(super) sums: Vec<Sums>,
     pub(super) elapsed: Nanos,
@@ -34,7 +36,7 @@ pub(super) fn read(
     let counts: Vec<AtomicU16> = (0..block_count).map(|_| AtomicU16::new(0)).collect();
     let segment = Segment {
         purpose: Purpose::Users,
-        kind: BlockKind::Table,
+        expected: table.expected(),
         stream: IoStream::TableReads,
         extents: &table.extents,
     };
@@ -59,7 +61,7 @@ pub(super) fn read(
             expected: format!("{}, as the catalog says", RowCount(table.row_count)),
         });
     }
-    Ok(RowFacts { map, sums, elapsed: now().saturating_sub(begin) })
+    Ok(RowFacts { map, expected: table.expected(), sums, elapsed: now().saturating_sub(begin) })
 }
 
 struct RowInspector<'a> {

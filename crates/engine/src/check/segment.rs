@@ -1,7 +1,7 @@
 //! Blocks of a segment, read by several servers, an extent at a time.
 
 use crate::parallel::servers::{self, Operation};
-use crate::storage::block::{BlockKind, Content};
+use crate::storage::block::{Content, Expected};
 use crate::storage::control::SegmentExtent;
 use crate::storage::reader::{ReaderOptions, SegmentReader};
 use crate::storage::tablespace::Purpose;
@@ -17,7 +17,7 @@ use std::thread;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Segment<'a> {
     pub(super) purpose: Purpose,
-    pub(super) kind: BlockKind,
+    pub(super) expected: Expected,
     pub(super) stream: IoStream,
     pub(super) extents: &'a [SegmentExtent],
 }
@@ -78,7 +78,7 @@ impl Segment<'_> {
         let tablespace = instance.tablespace(self.purpose);
         let options = scan::reader_options(instance);
         let chunk_blocks = options.chunk_blocks.min(tablespace.extent_blocks.0);
-        let options = ReaderOptions { kind: self.kind, stream: self.stream, chunk_blocks, ..options };
+        let options = ReaderOptions { stream: self.stream, chunk_blocks, ..options };
         let mut reader = SegmentReader::new(session, &instance.access, tablespace, options)?;
         // Extents asked for, with how many blocks of them have come out.
         let mut asked: VecDeque<(usize, u32)> = VecDeque::new();
@@ -92,7 +92,7 @@ impl Segment<'_> {
             let Some(chunk) = reader.next(&mut pieces)? else { return Ok(()) };
             check()?;
             let (extent, index) = asked.front_mut().expect("a chunk is of an extent that was asked for");
-            for block in chunk.blocks(tablespace, self.kind) {
+            for block in chunk.blocks(tablespace, self.expected) {
                 let (address, content, block) = block?;
                 inspector.block(Place { extent: *extent, index: *index, address }, content, block)?;
                 *index += 1;

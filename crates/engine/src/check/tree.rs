@@ -8,6 +8,7 @@ use crate::cache::CacheReader;
 use crate::index::block::{BranchView, Entry, LayoutError, LeafView};
 use crate::index::btree::{BlockGetter, content_of, foreign_address};
 use crate::storage::block::BlockKind;
+use crate::storage::control::Index;
 use crate::storage::tablespace::{Purpose, Tablespace};
 use plumb_events::Session;
 use plumb_units::BlockAddress;
@@ -24,7 +25,7 @@ pub(super) fn walk(checked: &Checked<'_>, session: &Session, leaves: &LeafFacts)
     let addresses =
         index.leaves.iter().flat_map(|extent| (0..extent.used).map(|at| extent.extent.address(at)));
     let mut walk = Walk {
-        name: &index.name,
+        index,
         tablespace: instance.tablespace(Purpose::Indx),
         blocks: &blocks,
         leaves: addresses,
@@ -56,7 +57,7 @@ pub(super) fn walk(checked: &Checked<'_>, session: &Session, leaves: &LeafFacts)
 }
 
 struct Walk<'a, G, L> {
-    name: &'a str,
+    index: &'a Index,
     tablespace: &'a Tablespace,
     blocks: &'a G,
     /// The leaves that have not come up yet, with the hash of their first entry.
@@ -87,7 +88,7 @@ impl<G: BlockGetter, L: Iterator<Item = BlockAddress>> Walk<'_, G, L> {
                 expected,
             ));
         }
-        let block = self.blocks.get(address, BlockKind::Branch)?;
+        let block = self.blocks.get(address, self.index.expected(BlockKind::Branch))?;
         let corrupt =
             |error: LayoutError, tablespace: &Tablespace| error.at(tablespace.path(address), address);
         let view =
@@ -121,7 +122,7 @@ impl<G: BlockGetter, L: Iterator<Item = BlockAddress>> Walk<'_, G, L> {
         let hash = self.firsts.next().map(|hash| hash.load(Relaxed));
         match first {
             Some(first) if hash != Some(entry_hash(first.key, first.row)) => {
-                let block = self.blocks.get(address, BlockKind::Leaf)?;
+                let block = self.blocks.get(address, self.index.expected(BlockKind::Leaf))?;
                 let view = LeafView::new(&block, content_of(&block)).and_then(|view| view.entry(0));
                 let in_leaf = view.map_err(|error| error.at(self.tablespace.path(address), address))?;
                 Err(self.wrong_separator(address, first, in_leaf))
@@ -138,6 +139,6 @@ impl<G: BlockGetter, L: Iterator<Item = BlockAddress>> Walk<'_, G, L> {
 
     #[cold]
     fn wrong(&self, what: String, found: String, expected: String) -> EngineError {
-        EngineError::Verification { what: format!("index {}: {what}", self.name), found, expected }
+        EngineError::Verification { what: format!("index {}: {what}", self.index.name), found, expected }
     }
 }

@@ -146,7 +146,7 @@ impl<const BYTES: usize, const KEY: usize> FileSort<'_, BYTES, KEY> {
         let plan = FilePlan::new(instance, &input)?;
         let bytes = input.record_count * BYTES as u64;
         let output = OutputFile::create(instance, coordinator, &spec.output, bytes)?;
-        let sort = FileSort::<BYTES, KEY> { instance, plan, lsn: instance.next_lsn() };
+        let sort = FileSort::<BYTES, KEY> { instance, plan, lsn: instance.next_lsn(coordinator)? };
 
         let (runs, mut summaries) = sort.make_runs(coordinator, &input)?;
         let run_bytes = Bytes(summaries.iter().map(|server| server.run_bytes).sum());

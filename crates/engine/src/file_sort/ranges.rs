@@ -13,7 +13,7 @@ use crate::EngineError;
 use crate::file_sort::record::FixedRecord;
 use crate::file_sort::runs::{SampledRun, records_per_block};
 use crate::sort::SortServer;
-use crate::storage::block::{self, BlockKind, HEADER_BYTES};
+use crate::storage::block::{self, HEADER_BYTES};
 use crate::storage::tablespace::{Purpose, Tablespace};
 use plumb_events::{Event, IoStream, Statistic};
 use plumb_io::{Arena, Operation, Request};
@@ -154,7 +154,7 @@ impl<const BYTES: usize, const KEY: usize> BlockCounter<'_, BYTES, KEY> {
                 session.count(Statistic::PhysicalReadsDirectTemp, u64::from(piece.blocks));
                 let request = Request {
                     operation: Operation::Read,
-                    file: Arc::clone(&temp.file(piece.address.file).file),
+                    file: Arc::clone(&temp.file(piece.address.file)?.file),
                     offset: piece.address.block.byte_offset(temp.block_size),
                     buffer,
                     range: 0..piece.blocks as usize * temp.block_size.bytes(),
@@ -204,7 +204,7 @@ impl<const BYTES: usize, const KEY: usize> BlockCounter<'_, BYTES, KEY> {
         for (index, block) in (0..piece.blocks).zip(bytes.chunks_exact(temp.block_size.bytes())) {
             let address =
                 BlockAddress { file: piece.address.file, block: BlockNumber(piece.address.block.0 + index) };
-            let content = block::verify(block, BlockKind::Temp, address, temp.path(address))?;
+            let content = block::verify(block, self.server.written(), address, temp.path(address))?;
             self.server.session.count(Statistic::BlocksVerified, 1);
             let records = FixedRecord::<BYTES, KEY>::records(
                 &block[HEADER_BYTES..HEADER_BYTES + content.used as usize],

@@ -32,8 +32,8 @@ use crate::sort::plan::SortPlan;
 use crate::sort::summary::{SortServerSummary, SortSummary};
 use crate::sort::word::{WordCodec, WordLayout};
 use crate::sort::{SortOutcome, SortServer, Sorter};
-use crate::storage::block::{self, BlockKind};
-use crate::storage::control::{Index, IndexColumn, SegmentExtent, StoredAddress, Table, listed};
+use crate::storage::block::{self, BlockKind, LsnRange};
+use crate::storage::control::{Index, IndexColumn, SegmentExtent, StoredAddress, Table, listed, stored_name};
 use crate::storage::tablespace::{Purpose, Tablespace};
 use crate::table::heap;
 use crate::table::scan::{self, Granules};
@@ -81,7 +81,7 @@ pub fn create_index(instance: &Instance, spec: &IndexSpec) -> Result<BuildOutcom
     let coordinator = instance.recorder.session("PX coordinator", SessionKind::Foreground);
     let block_size = instance.tablespace(Purpose::Users).block_size;
     let layout = WordLayout::new(&columns, &table, block_size);
-    let build = Build { instance, spec, table: &table, columns: &columns, lsn: instance.next_lsn() };
+    let build = Build { instance, spec, table: &table, columns: &columns, lsn: instance.next_lsn(&coordinator)? };
     match layout {
         Some(layout) if layout.fits::<u64>() => build.run(&coordinator, &WordCodec::<u64>::new(layout)),
         Some(layout) => build.run(&coordinator, &WordCodec::<u128>::new(layout)),
@@ -93,15 +93,7 @@ pub fn create_index(instance: &Instance, spec: &IndexSpec) -> Result<BuildOutcom
 fn resolve(instance: &Instance, spec: &IndexSpec) -> Result<(Table, Vec<IndexColumn>), EngineError> {
     let catalog = instance.catalog();
     let table = catalog.table(&spec.table)?.clone();
-    let name = spec.name.to_uppercase();
-    for (kind, taken) in [
-        ("index", catalog.indexes.iter().any(|index| index.name == name)),
-        ("table", catalog.tables.iter().any(|table| table.name == name)),
-    ] {
-        if taken {
-            return Err(EngineError::Exists { kind, name });
-        }
-    }
+    catalog.require_free(&spec.name)?;
     let column = |(name, descending): &(String, bool)| match table.schema.position(name) {
         Some(position) => Ok(IndexColumn { position, descending: *descending }),
         None => Err(EngineError::Missing {
@@ -167,7 +159,7 @@ impl Build<'_> {
             instance.change_catalog(coordinator, |catalog| catalog.indexes.push(joined.clone()))?;
             Ok(joined)
         });
-        if entered.is_err() && !instance.has_segment(&self.spec.name.to_uppercase()) {
+        if entered.is_err() && !instance.has_segment(&self.spec.name) {
             instance.tablespace(Purpose::Indx).release(written.iter().map(|extent| extent.extent));
             for (purpose, counts) in extent_counts {
                 // The error to report is the build's.
@@ -241,7 +233,7 @@ impl Build<'_> {
             {
                 let request = Request {
                     operation: Transfer::Read,
-                    file: Arc::clone(&tablespace.file(blocks[next].file).file),
+                    file: Arc::clone(&tablespace.file(blocks[next].file)?.file),
                     offset: blocks[next].block.byte_offset(tablespace.block_size),
                     range: 0..buffer.len(),
                     buffer,
@@ -270,7 +262,7 @@ impl Build<'_> {
         records: &mut Vec<Vec<u8>>,
     ) -> Result<(), EngineError> {
         let tablespace = self.instance.tablespace(Purpose::Users);
-        let content = block::verify(bytes, BlockKind::Table, address, tablespace.path(address))?;
+        let content = block::verify(bytes, self.table.expected(), address, tablespace.path(address))?;
         for slot in 0..content.entries {
             let mut record = Vec::new();
             let row = heap::row_at(bytes, content, slot).unwrap_or(&[]);
@@ -308,7 +300,7 @@ impl Build<'_> {
         plan: &SortPlan,
         codec: &C,
     ) -> Vec<SubIndex> {
-        let granules = Granules::new(&self.table.extents);
+        let granules = Granules::new(self.table);
         let part = thread::scope(|scope| {
             let work = |session: &Session| {
                 let server = self.sort_server(session, operation, plan);
@@ -348,7 +340,7 @@ impl Build<'_> {
         ranges: &[Vec<u8>],
     ) -> Vec<SubIndex> {
         let degree = self.instance.parallel_degree();
-        let granules = Granules::new(&self.table.extents);
+        let granules = Granules::new(self.table);
         let queue = TableQueue::new(degree, degree, degree * QUEUE_BUFFERS_PER_SENDER);
         let (granules, queue) = (&granules, &queue);
         let parts = thread::scope(|scope| {
@@ -502,13 +494,13 @@ impl Build<'_> {
         self.instance.recorder.phase("join", begin, 0);
         if entry_count != self.table.row_count {
             return Err(EngineError::Verification {
-                what: format!("entries of index {}", self.spec.name.to_uppercase()),
+                what: format!("entries of index {}", stored_name(&self.spec.name)),
                 found: entry_count.to_string(),
                 expected: format!("{}, one for each row", self.table.row_count),
             });
         }
         Ok(Index {
-            name: self.spec.name.to_uppercase(),
+            name: stored_name(&self.spec.name),
             table: self.table.name.clone(),
             columns: self.columns.to_vec(),
             entry_count,
@@ -516,6 +508,7 @@ impl Build<'_> {
             height: root.map_or(0, |root| root.height),
             leaves: filled.iter().flat_map(|tree| tree.leaves.iter().copied()).collect(),
             branches,
+            lsns: LsnRange::only(self.lsn),
         })
     }
 
@@ -535,7 +528,7 @@ impl Build<'_> {
         let mut channel = self.instance.access.method.channel(&[])?;
         let request = Request {
             operation: Transfer::Write,
-            file: Arc::clone(&tablespace.file(leaf.address.file).file),
+            file: Arc::clone(&tablespace.file(leaf.address.file)?.file),
             offset: leaf.address.block.byte_offset(tablespace.block_size),
             range: 0..buffer.len(),
             buffer,

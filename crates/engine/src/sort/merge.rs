@@ -16,7 +16,7 @@ use crate::sort::SortServer;
 use crate::sort::format::{Merger, RunFormat};
 use crate::sort::merge_plan::MergeShape;
 use crate::sort::run::Run;
-use crate::storage::block::{self, BlockKind, HEADER_BYTES};
+use crate::storage::block::{self, HEADER_BYTES};
 use crate::storage::tablespace::{Purpose, Tablespace};
 use plumb_events::{Event, IoStream, Statistic};
 use plumb_io::{Arena, Channel, IoBuffer, Operation, Request};
@@ -192,9 +192,7 @@ impl<'m> Cursor<'m> {
             BlockAddress { file: piece.first.file, block: BlockNumber(piece.first.block.0 + self.entered) };
         let start = self.entered as usize * block_bytes;
         let block = &piece.buffer[start..start + block_bytes];
-        let content = block::verify(block, BlockKind::Temp, address, tablespace.path(address))?;
-        // A block of an earlier sort at the same place is a whole one: its own write was lost.
-        block::require_lsn(block, server.lsn, address, tablespace.path(address))?;
+        let content = block::verify(block, server.written(), address, tablespace.path(address))?;
         server.session.count(Statistic::BlocksVerified, 1);
         let records = start + HEADER_BYTES;
         self.at = records + if self.entered == 0 { piece.skip as usize } else { 0 };
@@ -361,7 +359,7 @@ impl<'s, F: RunFormat> RunReader<'s, F> {
         session.count(Statistic::PhysicalReadsDirectTemp, u64::from(blocks));
         let request = Request {
             operation: Operation::Read,
-            file: Arc::clone(&self.tablespace.file(first.file).file),
+            file: Arc::clone(&self.tablespace.file(first.file)?.file),
             offset: first.block.byte_offset(block_size),
             buffer: self.free.pop().expect("M2: a buffer is free for it"),
             range: 0..blocks as usize * block_size.bytes(),

@@ -38,6 +38,7 @@ pub mod tournament;
 pub mod word;
 
 use crate::parallel::servers::Operation;
+use crate::storage::block::{BlockKind, Expected, LsnRange};
 use crate::{EngineError, Instance};
 use area::{Mapped, MemoryMerge, RecordSink, SortArea};
 use format::Format;
@@ -61,6 +62,15 @@ pub struct SortServer<'a> {
     pub plan: &'a SortPlan,
     /// The operation's number, for block headers.
     pub lsn: Lsn,
+}
+
+impl SortServer<'_> {
+    /// What a block of its runs must be: one of an earlier sort at the same place is whole, and its own write was lost.
+    #[inline]
+    #[must_use]
+    pub fn written(&self) -> Expected {
+        Expected { kind: BlockKind::Temp, lsns: LsnRange::only(self.lsn) }
+    }
 }
 
 /// How a sort went.

@@ -15,6 +15,7 @@
 pub mod block;
 pub mod control;
 pub mod datafile;
+pub mod header;
 pub mod reader;
 pub mod tablespace;
 pub mod writer;

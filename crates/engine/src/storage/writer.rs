@@ -222,7 +222,7 @@ impl<'a> SegmentWriter<'a> {
         let first = self.last_extent().address(self.used - self.sealed);
         let request = Request {
             operation: Operation::Write,
-            file: Arc::clone(&self.tablespace.file(first.file).file),
+            file: Arc::clone(&self.tablespace.file(first.file)?.file),
             offset: first.block.byte_offset(block_size),
             buffer,
             range: 0..self.sealed as usize * block_size.bytes(),

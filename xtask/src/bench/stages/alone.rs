@@ -20,7 +20,7 @@ use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::table::scan::{self, Granules};
 use plumb_events::clock::thread_cpu;
 use plumb_events::{Session, SessionKind};
-use plumb_units::{BlockAddress, Bytes, RowId};
+use plumb_units::{BlockAddress, Bytes, Lsn, RowId};
 use std::convert::Infallible;
 use std::hint::black_box;
 
@@ -48,6 +48,7 @@ pub(super) struct Stage {
 pub(super) struct Alone<'a, C> {
     instance: &'a Instance,
     session: Session,
+    lsn: Lsn,
     operation: Operation,
     plan: SortPlan,
     table: Table,
@@ -78,9 +79,11 @@ type Area<C> = <<C as Codec>::Format as Format>::Area;
 impl<'a, C: Codec> Alone<'a, C> {
     pub(super) fn new(instance: &'a Instance, table: Table, codec: C) -> anyhow::Result<Alone<'a, C>> {
         let record = RecordSize::new::<Area<C>>(16);
+        let session = instance.recorder.session("stages", SessionKind::Foreground);
         let mut alone = Alone {
             instance,
-            session: instance.recorder.session("stages", SessionKind::Foreground),
+            lsn: instance.next_lsn(&session)?,
+            session,
             operation: Operation::new(instance),
             plan: SortPlan::new(instance, record, table.row_count)?,
             codec,
@@ -97,7 +100,7 @@ impl<'a, C: Codec> Alone<'a, C> {
     /// Takes rows and records from the table, and plans for them.
     fn collect(&mut self) -> anyhow::Result<()> {
         let mut all = Vec::new();
-        let granules = Granules::new(&self.table.extents);
+        let granules = Granules::new(&self.table);
         scan::scan(self.instance, &self.session, &self.operation, &granules, |row, row_id| {
             let made = self.codec.encode(row, row_id, &mut all);
             debug_assert!(made.is_ok());
@@ -147,7 +150,7 @@ impl<'a, C: Codec> Alone<'a, C> {
             session: &self.session,
             operation: &self.operation,
             plan: &self.plan,
-            lsn: self.instance.next_lsn(),
+            lsn: self.lsn,
         }
     }
 
@@ -174,7 +177,7 @@ impl<'a, C: Codec> Alone<'a, C> {
     }
 
     fn scan_and(&self, mut visit: impl FnMut(&[u8], RowId)) -> anyhow::Result<f64> {
-        let granules = Granules::new(&self.table.extents);
+        let granules = Granules::new(&self.table);
         let begin = thread_cpu();
         scan::scan(self.instance, &self.session, &self.operation, &granules, |row, row_id| {
             visit(row, row_id);
@@ -280,7 +283,7 @@ impl<'a, C: Codec> Alone<'a, C> {
         let mut block = vec![0; self.instance.tablespace(Purpose::Indx).block_size.bytes()];
         let mut leaf = LeafBuilder::new();
         let mut state = C::State::default();
-        let (address, lsn) = (BlockAddress::default(), self.instance.next_lsn());
+        let (address, lsn) = (BlockAddress::default(), self.lsn);
         let begin = thread_cpu();
         for record in records::<C::Format>(sorted) {
             if !self.codec.push_leaf(record, &mut state, &mut leaf, &mut block) {

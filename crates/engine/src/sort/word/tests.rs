@@ -61,6 +61,7 @@ fn table(images: &[Vec<u8>]) -> Table {
         row_bytes: 0,
         column_statistics,
         extents: vec![crate::storage::control::SegmentExtent { extent, used: 60_000 }],
+        lsns: crate::storage::block::LsnRange::ANY,
     }
 }
 
