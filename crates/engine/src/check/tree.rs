@@ -1,19 +1,54 @@
 //! The walk over an index's branches: every leaf, in order, behind its separator.
 
+use super::damage::Damage;
 use super::hash::entry_hash;
 use super::leaves::LeafFacts;
+use super::segment::{Inspector, Place, Segment};
 use super::{Checked, entry_text};
 use crate::EngineError;
 use crate::cache::CacheReader;
 use crate::index::block::{BranchView, Entry, LayoutError, LeafView};
 use crate::index::btree::{BlockGetter, content_of, foreign_address};
-use crate::storage::block::BlockKind;
+use crate::storage::block::{BlockKind, Content};
 use crate::storage::control::Index;
 use crate::storage::tablespace::{Purpose, Tablespace};
-use plumb_events::Session;
+use plumb_events::{IoStream, Session};
 use plumb_units::BlockAddress;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Looks at every branch by itself, in the order of the disk: to count those that are damaged, where the tree cannot be
+/// walked.
+pub(super) fn look_at_branches(
+    checked: &Checked<'_>,
+    session: &Session,
+    damage: &Damage,
+) -> Result<(), EngineError> {
+    let index = checked.index;
+    let segment = Segment {
+        purpose: Purpose::Indx,
+        expected: index.expected(BlockKind::Branch),
+        stream: IoStream::IndexReads,
+        extents: &index.branches,
+    };
+    let tablespace = checked.instance.tablespace(Purpose::Indx);
+    segment.inspect(checked.instance, session, damage, || BranchInspector(tablespace)).map(|_| ())
+}
+
+struct BranchInspector<'a>(&'a Tablespace);
+
+impl Inspector for BranchInspector<'_> {
+    fn block(
+        &mut self,
+        _: Place,
+        (address, content): (BlockAddress, Content),
+        block: &[u8],
+    ) -> Result<(), EngineError> {
+        let entries = BranchView::new(block, content).map(|view| view.entries());
+        let sound = entries.and_then(|mut entries| entries.try_for_each(|entry| entry.map(|_| ())));
+        sound.map_err(|error| error.at(self.0.path(address), address))
+    }
+}
 
 /// Walks the tree from its root and gives the number of its branch blocks.
 pub(super) fn walk(checked: &Checked<'_>, session: &Session, leaves: &LeafFacts) -> Result<u64, EngineError> {

@@ -300,14 +300,14 @@ impl Tablespace {
         self.cut_back(&first)
     }
 
-    /// The extents that lie in files that cannot be used, with why.
+    /// The extents that lie in files that cannot be used, with their number and why.
     pub(crate) fn unusable_among<'a>(
         &'a self,
         extents: &'a [SegmentExtent],
-    ) -> impl Iterator<Item = (&'a UnusableFile, &'a SegmentExtent)> {
-        extents.iter().filter_map(|extent| {
+    ) -> impl Iterator<Item = (usize, (&'a UnusableFile, &'a SegmentExtent))> {
+        extents.iter().enumerate().filter_map(|(number, extent)| {
             let file = self.unusable.iter().find(|file| file.id.0 == extent.extent.file)?;
-            Some((file, extent))
+            Some((number, (file, extent)))
         })
     }
 
