@@ -273,8 +273,7 @@ impl Checked<'_> {
         let name = &self.index.name;
         let found = RowCount(leaves.entry_count).to_string();
         if leaves.entry_count != row_count {
-            let missing =
-                leaves.seen.first_clear(row_count).and_then(|ordinal| map.row_id(ordinal));
+            let missing = leaves.seen.first_clear(row_count).and_then(|ordinal| map.row_id(ordinal));
             let missing =
                 missing.map_or(String::new(), |row| format!(", with no entry for the row at {row}"));
             return differs(format!("index {name}: entries = rows"), found + &missing, row_count);

@@ -87,6 +87,12 @@ pub enum EngineError {
         /// The one that can be read.
         expected: u32,
     },
+    /// There is no control file.
+    #[error("there is no database in {}: check the spelling, or make one with `plumb load`", home.display())]
+    NoDatabase {
+        /// The directory.
+        home: PathBuf,
+    },
     /// There are data files, and nothing says what is in them.
     #[error("{} has no control file, but there is {}: restore control.json from a copy, or move the data files away to start anew", home.display(), file.display())]
     NoControlFile {
@@ -127,7 +133,9 @@ pub enum EngineError {
     #[error(transparent)]
     Unusable(std::sync::Arc<EngineError>),
     /// No file of a tablespace can grow.
-    #[error("tablespace {tablespace} is full: its {files} data files have as many blocks as can be numbered (2^32); create the database with more data_files or a larger db_block_size")]
+    #[error(
+        "tablespace {tablespace} is full: its {files} data files have as many blocks as can be numbered (2^32); create the database with more data_files or a larger db_block_size"
+    )]
     Full {
         /// Its name.
         tablespace: &'static str,

@@ -312,7 +312,9 @@ fn a_block_is_read_once_and_then_found() {
         assert_eq!(period.event(Event::DbFileSequentialRead, SessionKind::Foreground).count, 1);
         assert_eq!(period.stream(IoStream::CacheReads).count, 1);
 
-        let error = reader.get(Purpose::Users, addresses[3], Expected { kind: BlockKind::Leaf, ..READ }).expect_err("another kind");
+        let error = reader
+            .get(Purpose::Users, addresses[3], Expected { kind: BlockKind::Leaf, ..READ })
+            .expect_err("another kind");
         assert!(error.to_string().contains("kind: found temp, expected index leaf"), "{error}");
         instance.cache().check();
     });

@@ -83,7 +83,10 @@ impl Segment<'_> {
         &self,
         (instance, session): (&Instance, &Session),
         taken: &AtomicUsize,
-        (check, note): (&dyn Fn() -> Result<(), EngineError>, &dyn Fn(Place, EngineError) -> Result<(), EngineError>),
+        (check, note): (
+            &dyn Fn() -> Result<(), EngineError>,
+            &dyn Fn(Place, EngineError) -> Result<(), EngineError>,
+        ),
         inspector: &mut dyn Inspector,
     ) -> Result<(), EngineError> {
         let tablespace = instance.tablespace(self.purpose);
@@ -107,8 +110,8 @@ impl Segment<'_> {
             let (extent, index) = asked.front_mut().expect("a chunk is of an extent that was asked for");
             for block in chunk.blocks(tablespace, self.expected) {
                 let place = Place { extent: *extent, index: *index };
-                let looked_at =
-                    block.and_then(|(address, content, block)| inspector.block(place, (address, content), block));
+                let looked_at = block
+                    .and_then(|(address, content, block)| inspector.block(place, (address, content), block));
                 looked_at.or_else(|error| note(place, error))?;
                 *index += 1;
             }

@@ -81,7 +81,8 @@ pub fn create_index(instance: &Instance, spec: &IndexSpec) -> Result<BuildOutcom
     let coordinator = instance.recorder.session("PX coordinator", SessionKind::Foreground);
     let block_size = instance.tablespace(Purpose::Users).block_size;
     let layout = WordLayout::new(&columns, &table, block_size);
-    let build = Build { instance, spec, table: &table, columns: &columns, lsn: instance.next_lsn(&coordinator)? };
+    let build =
+        Build { instance, spec, table: &table, columns: &columns, lsn: instance.next_lsn(&coordinator)? };
     match layout {
         Some(layout) if layout.fits::<u64>() => build.run(&coordinator, &WordCodec::<u64>::new(layout)),
         Some(layout) => build.run(&coordinator, &WordCodec::<u128>::new(layout)),

@@ -20,7 +20,7 @@ use crate::storage::header::{DatabaseId, FileHeader};
 use crate::storage::tablespace::{Purpose, Tablespace};
 use plumb_events::{Event, Recorder, Session, SessionKind};
 use plumb_io::{Disk, IoError, Lock, random_id};
-use plumb_units::{BlockSize, BlockCount, Bytes, FileId, Lsn};
+use plumb_units::{BlockCount, BlockSize, Bytes, FileId, Lsn};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -131,7 +131,8 @@ impl Instance {
         drop(session);
         made.keep();
         let mode = plumb_io::Access::Create;
-        let opened = Opened { home: layout.home.clone(), mode, lock, catalog, tablespaces, next_lsn: CREATION.0 + 1 };
+        let opened =
+            Opened { home: layout.home.clone(), mode, lock, catalog, tablespaces, next_lsn: CREATION.0 + 1 };
         Ok(Instance::new((settings, access, recorder, cancel), opened))
     }
 }
@@ -197,9 +198,18 @@ fn plan(
         let directory = directory.canonicalize().unwrap_or_else(|_| directory.clone());
         let path = directory.join(format!("{}{:02}.dbf", purpose.name().to_lowercase(), number + 1));
         let path = path.strip_prefix(home).map_or(path.clone(), Path::to_path_buf);
-        files.push(FileEntry { id: (purpose as u64 * file_count + number + 1) as u16, path, bytes: file_bytes });
+        files.push(FileEntry {
+            id: (purpose as u64 * file_count + number + 1) as u16,
+            path,
+            bytes: file_bytes,
+        });
     }
-    Ok(TablespaceEntry { purpose, block_size: block_size.bytes() as u64, extent_blocks: extent_blocks.0, files })
+    Ok(TablespaceEntry {
+        purpose,
+        block_size: block_size.bytes() as u64,
+        extent_blocks: extent_blocks.0,
+        files,
+    })
 }
 
 /// Bytes of an extent: a power of two, and eight blocks at least.
@@ -297,4 +307,3 @@ impl Drop for Made {
         }
     }
 }
-

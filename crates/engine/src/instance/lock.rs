@@ -23,7 +23,8 @@ impl HomeLock {
         let path = home.join(LOCK_FILE);
         let fail = |source| IoError::Operation { operation: "lock", path: path.clone(), source };
         let writes = lock == Lock::Exclusive;
-        let opened = fs::OpenOptions::new().read(true).write(writes).create(writes).truncate(false).open(&path);
+        let opened =
+            fs::OpenOptions::new().read(true).write(writes).create(writes).truncate(false).open(&path);
         let mut file = match opened {
             Err(error) if !writes && error.kind() == ErrorKind::NotFound => return Ok(None),
             opened => opened.map_err(fail)?,

@@ -55,12 +55,14 @@ fn open_as(mode: Mode, home: &Path, settings: Settings, cancel: Cancel) -> Resul
     let lock = HomeLock::take(home, if mode == Mode::Read { Lock::Shared } else { Lock::Exclusive })?;
     let mut catalog = Catalog::read(home)?;
     if !catalog.is_open() {
-        let holder = "the process that makes it".to_string();
-        return Err(EngineError::InUse { what: "database", path: home.to_path_buf(), holder });
+        // Whoever made it is dead, and what it left is not a reader's to remove.
+        return Err(EngineError::NoDatabase { home: home.to_path_buf() });
     }
     let files: Vec<PathBuf> = catalog.data_files(home).collect();
     let access = match mode {
-        Mode::Read => access::resolve_to_read(&settings, files.iter().find(|file| file.exists()).map(PathBuf::as_path))?,
+        Mode::Read => {
+            access::resolve_to_read(&settings, files.iter().find(|file| file.exists()).map(PathBuf::as_path))?
+        }
         _ => {
             let directories: Vec<PathBuf> =
                 files.iter().filter_map(|file| file.parent().map(Path::to_path_buf)).collect();
@@ -69,9 +71,18 @@ fn open_as(mode: Mode, home: &Path, settings: Settings, cancel: Cancel) -> Resul
     };
     let recorder = Recorder::new();
     let session = recorder.session("open database", SessionKind::Foreground);
-    let opening = Opening { mode, home, canonical: canonical(home)?, session: &session, access: &access, catalog: &catalog };
-    let tablespaces = catalog.tablespaces.iter().map(|entry| opening.tablespace(entry)).collect::<Result<Vec<_>, _>>()?;
-    claim(&catalog, &tablespaces).map_err(|why| EngineError::ControlFile { path: home.join(FILE_NAME), why })?;
+    let opening = Opening {
+        mode,
+        home,
+        canonical: canonical(home)?,
+        session: &session,
+        access: &access,
+        catalog: &catalog,
+    };
+    let tablespaces =
+        catalog.tablespaces.iter().map(|entry| opening.tablespace(entry)).collect::<Result<Vec<_>, _>>()?;
+    claim(&catalog, &tablespaces)
+        .map_err(|why| EngineError::ControlFile { path: home.join(FILE_NAME), why })?;
     let next_lsn = catalog.lsn_ceiling;
     if mode == Mode::Write {
         catalog.raise_lsn_ceiling();
@@ -159,7 +170,9 @@ impl Opening<'_> {
         header: &FileHeader,
         named: Option<PathBuf>,
     ) -> Result<DataFile, EngineError> {
-        let Some(original) = named.filter(|named| header.home.as_ref() != Some(named)) else { return Ok(file) };
+        let Some(original) = named.filter(|named| header.home.as_ref() != Some(named)) else {
+            return Ok(file);
+        };
         // What cannot be read is not known to be gone.
         let is_there = match Catalog::find(&original) {
             Ok(found) => found.is_some_and(|found| found.database == header.database),

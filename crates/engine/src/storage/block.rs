@@ -237,7 +237,8 @@ mod tests {
 
     #[test]
     fn a_sealed_block_is_accepted_where_it_belongs() {
-        let content = verify(&sealed(), written_by(BlockKind::Table, 9), HERE, Path::new("x")).expect("right");
+        let content =
+            verify(&sealed(), written_by(BlockKind::Table, 9), HERE, Path::new("x")).expect("right");
         assert_eq!(content, Content { entries: 12, used: 2000 });
     }
 
@@ -248,7 +249,10 @@ mod tests {
             for flip in [1u8, 0x80, 0xFF] {
                 let mut bad = good.clone();
                 bad[at] ^= flip;
-                assert!(verify(&bad, written_by(BlockKind::Table, 9), HERE, Path::new("x")).is_err(), "byte {at}");
+                assert!(
+                    verify(&bad, written_by(BlockKind::Table, 9), HERE, Path::new("x")).is_err(),
+                    "byte {at}"
+                );
             }
         }
     }

@@ -291,8 +291,7 @@ impl Catalog {
     /// What a killed creation has made, if this is its control file and lies in `home`: data files, but not those
     /// outside the home when it is a copy of the one they were made for.
     pub(crate) fn half_made(&self, home: &Path) -> impl Iterator<Item = PathBuf> {
-        let original =
-            matches!(&self.state, State::Creating { home: made } if Path::new(made) == home);
+        let original = matches!(&self.state, State::Creating { home: made } if Path::new(made) == home);
         self.data_files(home).filter(move |file| original || file.starts_with(home))
     }
 
@@ -301,12 +300,7 @@ impl Catalog {
     /// # Errors
     /// When it is missing, cannot be read, is damaged, or of another version.
     pub fn read(home: &Path) -> Result<Catalog, EngineError> {
-        let missing = || IoError::Operation {
-            operation: "open",
-            path: home.join(FILE_NAME),
-            source: ErrorKind::NotFound.into(),
-        };
-        Catalog::find(home)?.ok_or_else(|| missing().into())
+        Catalog::find(home)?.ok_or_else(|| EngineError::NoDatabase { home: home.to_path_buf() })
     }
 
     /// The same; `None` when there is no control file.

@@ -72,12 +72,15 @@ impl DataFile {
         mode: plumb_io::Access,
     ) -> Result<(DataFile, Option<PathBuf>), EngineError> {
         let wrong = |why: String| EngineError::DataFile { path: path.to_path_buf(), why };
-        let data_file = DataFile::reach(session, access, path, (header, bytes), mode).map_err(|error| match error {
-            EngineError::Io(IoError::Operation { source, .. }) if source.kind() == ErrorKind::NotFound => {
-                wrong("it is missing".to_string())
-            }
-            error => error,
-        })?;
+        let data_file =
+            DataFile::reach(session, access, path, (header, bytes), mode).map_err(|error| match error {
+                EngineError::Io(IoError::Operation { source, .. })
+                    if source.kind() == ErrorKind::NotFound =>
+                {
+                    wrong("it is missing".to_string())
+                }
+                error => error,
+            })?;
         let found = data_file.file.length()?;
         if found < needed {
             return Err(wrong(format!("it was cut short: it ends at byte {found}, expected {needed} bytes")));
@@ -137,7 +140,8 @@ impl DataFile {
     /// # Errors
     /// When the device reports a failed write: what was written is lost.
     pub fn sync(&self, session: &Session) -> Result<(), EngineError> {
-        let sync = || if self.grown.swap(false, Relaxed) { self.file.sync_all() } else { self.file.sync_data() };
+        let sync =
+            || if self.grown.swap(false, Relaxed) { self.file.sync_all() } else { self.file.sync_data() };
         Ok(session.wait(Event::DirectPathSync, sync)?)
     }
 

@@ -91,7 +91,9 @@ impl FileHeader {
             return Err(EngineError::Contradiction {
                 first: format!("db_block_size={}", self.block_size.bytes()),
                 second: format!("a home of {} bytes", home.len()),
-                why: format!("data files outside the home keep its path, up to {room} bytes of it; choose a shorter --path or a larger db_block_size"),
+                why: format!(
+                    "data files outside the home keep its path, up to {room} bytes of it; choose a shorter --path or a larger db_block_size"
+                ),
             });
         }
         block.fill(0);
@@ -130,17 +132,18 @@ impl FileHeader {
             differs("bytes in a block", size.to_string(), self.block_size.bytes().to_string())?;
         }
         let header = Expected { kind: BlockKind::FileHeader, lsns: LsnRange::ANY };
-        let found = block::address_of(block);
-        // A file of another database may well have another number: say the former.
-        let named = if block[24..32] == MAGIC { found } else { self.address() };
-        block::verify(block, header, named, path)?;
+        let verified = block::verify(block, header, self.address(), path);
+        let whole =
+            matches!(verified, Ok(_) | Err(EngineError::CorruptBlock { what: "its own address", .. }));
         let database = u128::from_le_bytes(block[32..48].try_into().expect("sixteen bytes"));
-        if database != self.database.0 {
+        // A file of another database may well have another number: say the former.
+        if whole && database != self.database.0 {
             let (found, expected) = (DatabaseId(database), self.database);
             return Err(EngineError::OtherDatabase { path: path.to_path_buf(), found, expected });
         }
-        differs("its number", found.to_string(), self.address().to_string())?;
-        let purpose = |byte: u8| Purpose::ALL.get(usize::from(byte).wrapping_sub(1)).map_or("none", |p| p.name());
+        verified?;
+        let purpose =
+            |byte: u8| Purpose::ALL.get(usize::from(byte).wrapping_sub(1)).map_or("none", |p| p.name());
         differs("its tablespace", purpose(block[56]).to_string(), self.purpose.name().to_string())?;
         differs("blocks in an extent", number(52).to_string(), self.extent_blocks.0.to_string())?;
         let length = usize::from(u16::from_le_bytes([block[58], block[59]])).min(block.len() - HOME);
@@ -179,9 +182,18 @@ mod tests {
             FileHeader { database: DatabaseId(1), ..header() },
             "belongs to database 0000000000000000000000000000abcd, expected 00000000000000000000000000000001",
         );
-        check(FileHeader { file: FileId(4), ..header() }, "its number: found file 3 block 0, expected file 4 block 0");
-        check(FileHeader { purpose: Purpose::Users, ..header() }, "its tablespace: found INDX, expected USERS");
-        check(FileHeader { extent_blocks: BlockCount(64), ..header() }, "blocks in an extent: found 128, expected 64");
+        check(
+            FileHeader { file: FileId(4), ..header() },
+            "its own address: found file 3 block 0, expected file 4 block 0",
+        );
+        check(
+            FileHeader { purpose: Purpose::Users, ..header() },
+            "its tablespace: found INDX, expected USERS",
+        );
+        check(
+            FileHeader { extent_blocks: BlockCount(64), ..header() },
+            "blocks in an extent: found 128, expected 64",
+        );
         let larger = FileHeader { block_size: BlockSize::new(8192).expect("a block size"), ..header() };
         block.resize(8192, 0);
         let error = larger.verify(&block, path).expect_err("another size").to_string();

@@ -153,7 +153,8 @@ impl Tablespace {
     /// The path of a block's file, for messages.
     #[must_use]
     pub fn path(&self, address: BlockAddress) -> &Path {
-        let unusable = || self.unusable.iter().find(|file| file.id == address.file).map(|file| file.path.as_path());
+        let unusable =
+            || self.unusable.iter().find(|file| file.id == address.file).map(|file| file.path.as_path());
         let file = self.files.iter().find(|file| file.id == address.file).map(|file| file.file.path());
         file.or_else(unusable).expect("an extent's file belongs to its tablespace")
     }

@@ -18,7 +18,8 @@ pub fn run(arguments: &Drop) -> Result<Outcome, Failure> {
     interrupt.begin();
     let dropped = drop_named(&instance, &arguments.name)?;
     let table = dropped.table.iter().map(|name| format!("table {name}"));
-    let names: Vec<String> = table.chain(dropped.indexes.iter().map(|name| format!("index {name}"))).collect();
+    let names: Vec<String> =
+        table.chain(dropped.indexes.iter().map(|name| format!("index {name}"))).collect();
     output::print(&format!("dropped {}\n", names.join(", ")))?;
     Ok(Outcome::Fine)
 }
