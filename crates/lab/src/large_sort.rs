@@ -145,18 +145,9 @@ pub fn verify(
 ) -> Result<Result<Vec<CheckLine>, EngineError>, EngineError> {
     observer.stage(&Stage::Verify { instance, blocks: blocks_in_use(instance) });
     match check::check_table(instance, TABLE) {
-        Err(error) if !is_finding(&error) => Err(error),
+        Err(error) if !error.is_damage() => Err(error),
         checked => Ok(checked),
     }
-}
-
-/// Whether an error of a check says something about the data.
-#[must_use]
-pub fn is_finding(error: &EngineError) -> bool {
-    matches!(
-        error,
-        EngineError::Verification { .. } | EngineError::CorruptBlock { .. } | EngineError::BadRow { .. }
-    )
 }
 
 /// Blocks of all tables and indexes: what a check reads, and the table once more for its keys.

@@ -6,7 +6,7 @@
 //! tables and of the indexes.
 
 use crate::assemble::{self, Story};
-use crate::large_sort::{Request, is_finding};
+use crate::large_sort::Request;
 use crate::measure;
 use crate::observer::{Observer, Stage};
 use crate::{LabError, Temporary, large_sort, place, sizing};
@@ -84,7 +84,7 @@ pub fn run(
     let (measured, _) = measure::sort::<RECORD_BYTES, KEY_BYTES>(instance, &spec, devices)?;
     observer.stage(&Stage::Verify { instance, blocks: 0 });
     let checks = match verify(instance, &spec) {
-        Err(error) if !is_finding(&error) => return Err(error.into()),
+        Err(error) if !error.is_damage() => return Err(error.into()),
         checked => checked,
     };
     let context = assemble::context(&Story {

@@ -30,6 +30,11 @@ impl Failure {
         Failure { message: message.into(), code: OF_RUN }
     }
 
+    /// Something in the data is wrong.
+    pub fn finding(message: impl Into<String>) -> Failure {
+        Failure { message: message.into(), code: OF_VERIFICATION }
+    }
+
     /// Wrong usage.
     pub fn usage(message: impl Into<String>) -> Failure {
         Failure { message: message.into(), code: OF_USAGE }
