@@ -33,6 +33,9 @@ pub(super) struct Place {
     pub(super) index: u32,
 }
 
+/// Takes what is wrong with a block; what it gives back ends the pass.
+pub(super) type Note<'a> = &'a dyn Fn(Place, EngineError) -> Result<(), EngineError>;
+
 /// Looks at blocks: all those of some extents, extent by extent, in order.
 pub(super) trait Inspector {
     fn block(
@@ -83,10 +86,7 @@ impl Segment<'_> {
         &self,
         (instance, session): (&Instance, &Session),
         taken: &AtomicUsize,
-        (check, note): (
-            &dyn Fn() -> Result<(), EngineError>,
-            &dyn Fn(Place, EngineError) -> Result<(), EngineError>,
-        ),
+        (check, note): (&dyn Fn() -> Result<(), EngineError>, Note<'_>),
         inspector: &mut dyn Inspector,
     ) -> Result<(), EngineError> {
         let tablespace = instance.tablespace(self.purpose);

@@ -402,3 +402,16 @@ pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
 fn checksum(text: &str) -> u32 {
     crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, text.as_bytes()) as u32
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stored_name_is_looked_up_as_itself() {
+        for letter in (0..=u32::from(char::MAX)).filter_map(char::from_u32) {
+            let stored = stored_name(&letter.to_string());
+            assert_eq!(stored_name(&stored), stored, "{letter:?}");
+        }
+    }
+}

@@ -333,3 +333,67 @@ impl Space {
         found
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::header::{DatabaseId, FileHeader};
+    use plumb_events::{Recorder, SessionKind};
+    use plumb_io::sim::MemoryDisk;
+    use plumb_io::{DirectIo, Disk, Method, MethodKind};
+    use plumb_units::Lsn;
+
+    /// Block numbers wrapped: the extents behind the last one were those at the front of the file.
+    #[test]
+    fn a_file_ends_to_grow_before_its_blocks_cannot_be_numbered() {
+        let session = Recorder::new().session("test", SessionKind::Foreground);
+        let access = Access {
+            disk: Disk::Memory(MemoryDisk::new()),
+            method: Method::start(MethodKind::Sync, 1).expect("it is always there"),
+            direct: DirectIo::Off,
+            method_reason: String::new(),
+            direct_reason: String::new(),
+        };
+        let block_size = BlockSize::new(2048).expect("a block size");
+        let extent_blocks = BlockCount(64 << 20 >> 11);
+        let file = |number: u16| {
+            let file = FileId(number);
+            let (database, purpose) = (DatabaseId(1), Purpose::Users);
+            let header = FileHeader {
+                database,
+                file,
+                block_size,
+                extent_blocks,
+                purpose,
+                created: Lsn(1),
+                home: None,
+            };
+            let path = format!("/null/{number}");
+            let of = (&header, 2048);
+            let made = DataFile::create(&session, &access, &Cancel::default(), Path::new(&path), of);
+            let made = made.expect("made");
+            // As long as a file may be and longer; in memory only what is written takes space.
+            made.file.allocate((1 << 32) * 2048 + (64 << 20)).expect("it is only said to be so long");
+            made
+        };
+        let files = (vec![file(1), file(2)], Vec::new());
+        let tablespace = Tablespace::new(Purpose::Users, block_size, extent_blocks, files).expect("opened");
+        let mut last = 0;
+        let error = loop {
+            match tablespace.allocate(&session, &access) {
+                Ok(extent) => last = u64::from(extent.block) + u64::from(extent.blocks),
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(
+            last,
+            (1 << 32) - u64::from(extent_blocks.0),
+            "the last block's number is behind no other"
+        );
+        assert_eq!(
+            error.to_string(),
+            "tablespace USERS is full: its 2 data files have as many blocks as can be numbered (2^32); create the \
+             database with more data_files or a larger db_block_size"
+        );
+    }
+}
