@@ -268,6 +268,7 @@ impl EngineError {
                     | EngineError::DataFile { .. }
                     | EngineError::OtherDatabase { .. }
                     | EngineError::ControlFile { .. }
+                    | EngineError::NoControlFile { .. }
                     | EngineError::Io(IoError::CutShort { .. })
             ),
         }

@@ -142,19 +142,16 @@ impl Instance {
 /// # Errors
 /// When the control file is damaged or there are data files without one, or somebody is making one.
 pub fn stands(home: &Path) -> Result<bool, EngineError> {
-    let Some(catalog) = Catalog::find(home)? else {
-        return match stray_data_file(home) {
-            Some(file) => Err(EngineError::NoControlFile { home: home.to_path_buf(), file }),
-            None => Ok(false),
-        };
-    };
-    if catalog.is_open() {
-        return Ok(true);
+    let stands = |found: &Option<Catalog>| found.as_ref().is_some_and(Catalog::is_open);
+    let found = Catalog::find(home)?;
+    if found.is_none() || stands(&found) {
+        return Ok(found.is_some());
     }
     let _lock = HomeLock::take(home, Lock::Exclusive)?;
     // Its maker may have come to an end since.
-    let Some(catalog) = Catalog::find(home)?.filter(|catalog| !catalog.is_open()) else {
-        return Ok(Catalog::find(home)?.is_some());
+    let found = Catalog::find(home)?;
+    let Some(catalog) = found.as_ref().filter(|catalog| !catalog.is_open()) else {
+        return Ok(stands(&found));
     };
     let files: Vec<PathBuf> = catalog.half_made(&canonical(home)?).collect();
     // Its own list goes last.
@@ -162,11 +159,6 @@ pub fn stands(home: &Path) -> Result<bool, EngineError> {
         Disk::Kernel.remove(&file)?;
     }
     Ok(false)
-}
-
-fn stray_data_file(home: &Path) -> Option<PathBuf> {
-    let mut paths = fs::read_dir(home).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
-    paths.find(|path| path.extension().is_some_and(|extension| extension == "dbf"))
 }
 
 /// A directory's path without links, as it is compared.

@@ -306,14 +306,17 @@ impl Catalog {
     /// The same; `None` when there is no control file.
     ///
     /// # Errors
-    /// When it cannot be read, is damaged, or of another version.
+    /// When it cannot be read, is damaged, or of another version; or when it is gone, and data files are there.
     pub fn find(home: &Path) -> Result<Option<Catalog>, EngineError> {
         let path = home.join(FILE_NAME);
         let refuse = |why: String| EngineError::ControlFile { path: path.clone(), why };
         let bytes = match fs::read(&path) {
             Ok(bytes) => bytes,
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-                return Ok(None);
+                return match stray_data_file(home) {
+                    Some(file) => Err(EngineError::NoControlFile { home: home.to_path_buf(), file }),
+                    None => Ok(None),
+                };
             }
             Err(source) => return Err(IoError::Operation { operation: "read", path, source }.into()),
         };
@@ -397,6 +400,11 @@ impl Catalog {
 pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.collect();
     if names.is_empty() { "none".to_string() } else { names.join(", ") }
+}
+
+fn stray_data_file(home: &Path) -> Option<PathBuf> {
+    let mut paths = fs::read_dir(home).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+    paths.find(|path| path.extension().is_some_and(|extension| extension == "dbf"))
 }
 
 fn checksum(text: &str) -> u32 {

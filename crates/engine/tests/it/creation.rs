@@ -158,8 +158,13 @@ fn data_files_without_a_control_file_are_not_removed() {
     let control = fs::read(home.join("control.json")).expect("a control file");
     fs::remove_file(home.join("control.json")).expect("lost");
     let before = names(&home);
+    let read = || Instance::open_to_read(&home, settings(&[]), Cancel::default());
     let expected = format!("{} has no control file, but there is {}/", home.display(), home.display());
-    for error in [open_in(&home).expect_err("lost"), try_create_in(&home, &[]).expect_err("not over them")] {
+    for error in [
+        read().expect_err("lost"),
+        open_in(&home).expect_err("lost"),
+        try_create_in(&home, &[]).expect_err("not over them"),
+    ] {
         assert!(error.to_string().starts_with(&expected), "{error}");
         assert!(
             error.to_string().contains("restore control.json from a copy, or move the data files away"),
