@@ -32,16 +32,17 @@
 
 mod block;
 mod direct;
-mod host;
+pub(crate) mod host;
 mod mount;
 mod notes;
 mod queue;
-mod roots;
+pub(crate) mod roots;
 #[cfg(test)]
 mod tests;
 mod uring;
 
 pub use notes::notes;
+pub(crate) use uring::explain_ring;
 
 use crate::RingSetup;
 use direct::ProbeFile;

@@ -123,7 +123,11 @@ impl Disk {
     /// When it is not there, or something of the new name is.
     pub fn rename(&self, from: &Path, to: &Path) -> Result<(), IoError> {
         match self {
-            Disk::Kernel => fs::renameat_with(fs::CWD, from, fs::CWD, to, RenameFlags::NOREPLACE),
+            Disk::Kernel => match fs::renameat_with(fs::CWD, from, fs::CWD, to, RenameFlags::NOREPLACE) {
+                // Network file systems, and kernels before 3.15.
+                Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => rename_by_link(from, to),
+                renamed => renamed,
+            },
             Disk::Memory(disk) => disk.rename(from, to),
         }
         .map_err(|errno| IoError::operation("make", to, errno))
@@ -141,6 +145,25 @@ impl Disk {
             Disk::Memory(_) => Ok(()),
         }
     }
+}
+
+/// A rename that replaces nothing, where the kernel has none: a second name, and then not the first any more. A
+/// crash between the two leaves both.
+fn rename_by_link(from: &Path, to: &Path) -> Result<(), Errno> {
+    match fs::link(from, to) {
+        Ok(()) => fs::unlink(from),
+        Err(Errno::PERM | Errno::NOSYS | Errno::OPNOTSUPP) => rename_over_own(from, to),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// The same where files have one name: onto an empty file that this call has made.
+fn rename_over_own(from: &Path, to: &Path) -> Result<(), Errno> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    drop(fs::open(to, flags, Mode::from_raw_mode(0o640))?);
+    fs::rename(from, to).inspect_err(|_| {
+        let _ = fs::unlink(to);
+    })
 }
 
 fn verb(access: Access) -> &'static str {
@@ -346,6 +369,31 @@ impl File {
         match &self.backing {
             Backing::Kernel(fd) => pwritev2(fd, &[IoSlice::new(from)], offset, ReadWriteFlags::DSYNC),
             Backing::Memory(file) => file.write(from, offset),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_the_kernel_has_no_such_rename_nothing_is_replaced_either() {
+        for rename in [rename_by_link, rename_over_own] {
+            let directory = tempfile::tempdir().expect("a directory");
+            let [from, to] = ["from", "to"].map(|name| directory.path().join(name));
+            std::fs::write(&from, "new").expect("a file");
+            std::fs::write(&to, "old").expect("a file");
+            assert_eq!(rename(&from, &to), Err(Errno::EXIST));
+            assert_eq!(std::fs::read_to_string(&to).expect("there"), "old");
+            std::fs::remove_file(&to).expect("removed");
+            assert_eq!(rename(&from, &to), Ok(()));
+            assert_eq!(std::fs::read_to_string(&to).expect("there"), "new");
+            assert!(!from.exists());
+            assert!(rename(&from, &to).is_err());
+            std::fs::remove_file(&to).expect("removed");
+            assert_eq!(rename(&from, &to), Err(Errno::NOENT));
+            assert!(!to.exists(), "nothing is left of what failed");
         }
     }
 }

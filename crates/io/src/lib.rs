@@ -3,8 +3,9 @@
 //! What it does: a [`File`] is opened direct or buffered; a [`Channel`] carries
 //! [`Request`]s to it by one of three methods (plain system calls, a thread
 //! pool, an io_uring of its own) behind one interface; buffers come from an
-//! aligned [`Arena`]. [`device`] says what lies under a path, [`receipt`] brings
-//! evidence from outside the code that set a flag.
+//! aligned [`Arena`]. [`device`] says what lies under a path, [`limits`] what the
+//! system gives this process, [`receipt`] brings evidence from outside the code
+//! that set a flag.
 //!
 //! How: a request owns its buffer from submission to completion, so no two
 //! parties ever see the same bytes and the interface is safe. Each thread has
@@ -22,6 +23,7 @@ mod arena;
 pub mod device;
 mod error;
 mod file;
+pub mod limits;
 mod method;
 pub mod receipt;
 pub mod sim;

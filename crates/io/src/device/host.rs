@@ -8,7 +8,7 @@ use plumb_units::Bytes;
 const CAP_IPC_LOCK: u32 = 14;
 
 /// Reads it.
-pub(super) fn read(roots: &Roots) -> Host {
+pub(crate) fn read(roots: &Roots) -> Host {
     let status = roots.proc_text("self/status").unwrap_or_default();
     let huge_pages = roots.sys_text("kernel/mm/transparent_hugepage/enabled");
     Host {
@@ -23,6 +23,6 @@ pub(super) fn read(roots: &Roots) -> Host {
 }
 
 /// The value of a field in the text of `/proc/self/status`.
-pub(super) fn status_field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
+pub(crate) fn status_field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
     status.lines().find_map(|line| Some(line.strip_prefix(name)?.strip_prefix(':')?.trim()))
 }

@@ -276,6 +276,12 @@ impl ProcessState {
     }
 }
 
+/// Reason and cure for an error of io_uring in this process.
+pub(crate) fn explain_ring(error: &io::Error) -> (String, String) {
+    let roots = Roots::real();
+    explain(error, &ProcessState::read(&roots, &super::host::read(&roots)))
+}
+
 /// Reason and cure for an error of io_uring.
 pub(super) fn explain(error: &io::Error, state: &ProcessState) -> (String, String) {
     let say = |reason: &str, cure: &str| (reason.to_owned(), cure.to_owned());

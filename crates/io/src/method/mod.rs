@@ -6,7 +6,7 @@
 //! one system call. Completions may come in any order; the `tag` tells which.
 //!
 //! How: the three methods are siblings, [`sync`], [`threads`] and [`uring`], whose
-//! rings are set up as [`setup`] says. Each moves one stretch of bytes at a time;
+//! rings are set up as [`setup`] says; [`ladder`] takes the best that can be had. Each moves one stretch of bytes at a time;
 //! this file does what they share: continuing short transfers, repeating EINTR and
 //! EAGAIN, naming errors and recording service times and waits.
 //!
@@ -19,13 +19,17 @@
 //! - C4 A sync that failed is an error, whatever it failed with: it is never repeated.
 
 mod delay;
+mod ladder;
 mod setup;
 mod sync;
 mod threads;
 mod uring;
 
+use crate::error::noted;
+use crate::limits::{Quota, Quotas};
 use crate::{Arena, DirectIo, File, IoBuffer, IoError};
 use delay::Delay;
+use ladder::Ladder;
 use plumb_events::{Event, IoStream, Session, Statistic, now};
 use plumb_units::Nanos;
 use rustix::io::Errno;
@@ -35,7 +39,7 @@ use std::ops::Range;
 use std::str::FromStr;
 use std::sync::Arc;
 use threads::{Pool, PoolChannel};
-use uring::RingChannel;
+use uring::{RingChannel, Size};
 
 pub use setup::RingSetup;
 
@@ -93,7 +97,8 @@ pub struct Method {
 enum Carrier {
     Session,
     Pool(Arc<Pool>),
-    Ring(RingSetup),
+    Ring(RingSetup, Quota),
+    Ladder(Arc<Ladder>),
 }
 
 impl Method {
@@ -102,20 +107,32 @@ impl Method {
     /// that the kernel has.
     ///
     /// # Errors
-    /// When the kernel refuses a ring or threads.
+    /// When the kernel refuses a ring or threads, with the limit that was hit.
     pub fn start(kind: MethodKind, queue_depth: usize) -> Result<Method, IoError> {
-        assert!((1..=4096).contains(&queue_depth));
+        Method::start_within(kind, queue_depth, &Quotas::default())
+    }
+
+    /// The same with limits of our own.
+    ///
+    /// # Errors
+    /// As [`Method::start`], and where such a limit is hit.
+    pub fn start_within(kind: MethodKind, queue_depth: usize, quotas: &Quotas) -> Result<Method, IoError> {
         let carrier = match kind {
             MethodKind::Sync => Carrier::Session,
-            MethodKind::Threads => {
-                Carrier::Pool(Arc::new(Pool::start(queue_depth.min(threads::WORKERS_MAX))?))
-            }
+            MethodKind::Threads => Carrier::Pool(Arc::new(Pool::start(queue_depth, &quotas.threads)?)),
             MethodKind::IoUring => {
-                let entries = uring::entries(queue_depth);
-                Carrier::Ring(setup::best(entries).map_err(|error| uring::refused(RingSetup::Plain, &error))?)
+                let setup = setup::best(uring::entries(queue_depth)).unwrap_or(RingSetup::Plain);
+                return Method::of_rings(setup, queue_depth, &quotas.rings);
             }
         };
-        Ok(Method { queue_depth, carrier, delay: Nanos(0) })
+        Ok(Method::of(carrier, queue_depth))
+    }
+
+    /// Starts the best of the methods from `kind` down. Each channel then gets the best that can be had, and
+    /// [`Method::replaced`] says where that is less. Nothing is refused.
+    #[must_use]
+    pub fn best_of(kind: MethodKind, queue_depth: usize, quotas: &Quotas) -> Method {
+        Method::of(Carrier::Ladder(Arc::new(Ladder::new(kind, queue_depth, quotas))), queue_depth)
     }
 
     /// Starts io_uring with rings that are set up as asked for, and in no other way.
@@ -124,9 +141,18 @@ impl Method {
     /// # Errors
     /// When the kernel refuses such a ring.
     pub fn start_ring(setup: RingSetup, queue_depth: usize) -> Result<Method, IoError> {
+        Method::of_rings(setup, queue_depth, &Quota::default())
+    }
+
+    fn of_rings(setup: RingSetup, queue_depth: usize, quota: &Quota) -> Result<Method, IoError> {
+        let method = Method::of(Carrier::Ring(setup, quota.clone()), queue_depth);
+        method.channel(&[])?;
+        Ok(method)
+    }
+
+    fn of(carrier: Carrier, queue_depth: usize) -> Method {
         assert!((1..=4096).contains(&queue_depth));
-        RingChannel::open(setup, queue_depth, &[], &[])?;
-        Ok(Method { queue_depth, carrier: Carrier::Ring(setup), delay: Nanos(0) })
+        Method { queue_depth, carrier, delay: Nanos(0) }
     }
 
     /// The same with so much delay put before every request, on average: an effect of known size, which an
@@ -139,17 +165,37 @@ impl Method {
     /// Which method this is.
     #[must_use]
     pub fn kind(&self) -> MethodKind {
-        match self.carrier {
+        match &self.carrier {
             Carrier::Session => MethodKind::Sync,
             Carrier::Pool(_) => MethodKind::Threads,
-            Carrier::Ring(_) => MethodKind::IoUring,
+            Carrier::Ring(..) => MethodKind::IoUring,
+            Carrier::Ladder(ladder) => ladder.kind(),
+        }
+    }
+
+    /// What channels got instead of the best, and why; nothing where all had it, or none may have another.
+    #[must_use]
+    pub fn replaced(&self) -> Option<String> {
+        if let Carrier::Ladder(ladder) = &self.carrier { ladder.said() } else { None }
+    }
+
+    /// Whether a channel may have gone this way.
+    #[must_use]
+    pub fn goes_by(&self, kind: MethodKind) -> bool {
+        match &self.carrier {
+            Carrier::Ladder(ladder) => ladder.used(kind),
+            _ => self.kind() == kind,
         }
     }
 
     /// How its rings are set up; `None` of the other methods.
     #[must_use]
     pub fn ring_setup(&self) -> Option<RingSetup> {
-        if let Carrier::Ring(setup) = self.carrier { Some(setup) } else { None }
+        match &self.carrier {
+            Carrier::Ring(setup, ..) => Some(*setup),
+            Carrier::Ladder(ladder) => ladder.setup(),
+            _ => None,
+        }
     }
 
     /// Requests a channel may have in flight.
@@ -164,7 +210,7 @@ impl Method {
     /// statistics show it.
     ///
     /// # Errors
-    /// When the kernel refuses a ring.
+    /// When the kernel refuses a ring that was asked for by name, with the limit that was hit.
     pub fn channel(&self, arenas: &[&Arena]) -> Result<Channel, IoError> {
         self.channel_to(&[], arenas)
     }
@@ -180,9 +226,16 @@ impl Method {
         let way = match &self.carrier {
             Carrier::Session => Way::Sync,
             Carrier::Pool(pool) => Way::Pool(PoolChannel::open(pool)),
-            Carrier::Ring(setup) => {
-                Way::Ring(Box::new(RingChannel::open(*setup, self.queue_depth, arenas, files)?))
+            Carrier::Ring(setup, quota) => {
+                let open = |size| {
+                    let shape = (*setup, self.queue_depth, size);
+                    RingChannel::open(shape, arenas, files, quota)
+                };
+                // A smaller ring of the same kind is what was asked for; of two refusals the first is told.
+                let ring = open(Size::Whole).or_else(|error| open(Size::Small).map_err(|_| error))?;
+                Way::Ring(Box::new(ring))
             }
+            Carrier::Ladder(ladder) => ladder.open(files, arenas),
         };
         let delay = Delay::of(self.delay);
         Ok(Channel {
@@ -561,6 +614,6 @@ fn transfer_error(pending: &Pending, errno: Errno) -> IoError {
         path: request.file.path().to_path_buf(),
         offset: request.offset,
         length: request.range.len(),
-        source: errno.into(),
+        source: noted(errno.into(), request.file.path()),
     }
 }

@@ -72,7 +72,15 @@ impl RingSetup {
 
     /// Makes a ring of its kind.
     pub(crate) fn build(self, entries: u32) -> io::Result<IoUring> {
+        self.build_with(entries, 2 * entries)
+    }
+
+    /// The same with room for so many completions; by itself the kernel makes room for two an entry.
+    pub(crate) fn build_with(self, entries: u32, completions: u32) -> io::Result<IoUring> {
         let mut builder = IoUring::builder();
+        if completions != 2 * entries {
+            builder.setup_cqsize(completions);
+        }
         match self {
             RingSetup::Plain => &mut builder,
             RingSetup::Cooperative => builder.setup_coop_taskrun().setup_taskrun_flag(),
