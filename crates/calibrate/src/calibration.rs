@@ -20,7 +20,7 @@ use crate::{
 };
 use plumb_events::now;
 use plumb_io::device::{DeviceDescription, DirectIoSupport, IoUringSupport, RingPart};
-use plumb_io::{Disk, Method, MethodKind, RingSetup};
+use plumb_io::{Disk, IoError, Method, MethodKind, RingSetup};
 use plumb_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
@@ -114,6 +114,7 @@ pub(crate) fn calibrate_on(
     let (begin, guard) = (now(), Guard::new(watch));
     let deadline = begin + options.budget.unwrap_or(options.mode.budget());
     let mut warnings = Vec::new();
+    let device = &with_rings_that_can_be_had(device, options);
     let way = way(device, options, &mut warnings);
     let home = Home::create(disk, &device.path)?;
     let (size, log_bytes) = sizes(options, &home);
@@ -167,6 +168,8 @@ pub(crate) fn calibrate_on(
     Ok(calibration)
 }
 
+/// Requests outstanding at the deepest points.
+const DEEPEST: usize = 256;
 /// The file may take this part of the time.
 const FILL_PARTS: u64 = 7;
 /// Requests in flight while the file is filled.
@@ -201,6 +204,24 @@ fn way(device: &DeviceDescription, options: &Options, warnings: &mut Vec<Warning
             Way::Threads
         }
     }
+}
+
+/// The same device, without io_uring where a limit of the process stands against the rings of its deepest points:
+/// a point must not fail for it in the middle. Rings asked for by name are tried when they are due.
+fn with_rings_that_can_be_had(device: &DeviceDescription, options: &Options) -> DeviceDescription {
+    let mut device = device.clone();
+    let rings = || {
+        let method = Method::start_ring(Setup::default().ring(), DEEPEST)?;
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        (0..threads).map(|_| method.channel(&[])).collect::<Result<Vec<_>, _>>()
+    };
+    if matches!(device.io_uring, IoUringSupport::Yes { .. })
+        && options.method.is_none()
+        && let Err(IoError::MethodUnsupported { why, cure, .. }) = rings()
+    {
+        device.io_uring = IoUringSupport::No { why, cure };
+    }
+    device
 }
 
 fn note_file(device: &DeviceDescription, file: &CalibrationFile, wanted: Bytes, warnings: &mut Vec<Warning>) {

@@ -71,18 +71,6 @@ pub enum CalibrateError {
         /// What the kernel said.
         source: io::Error,
     },
-    /// Threads that belong together could not all be started.
-    #[error(
-        "only {started} of {wanted} threads of a measurement could be started: {source}; raise ulimit -u, or the container's limit on processes"
-    )]
-    Threads {
-        /// Those that could.
-        started: usize,
-        /// Those that it takes.
-        wanted: usize,
-        /// What the kernel said.
-        source: io::Error,
-    },
     /// A request failed.
     #[error(transparent)]
     Io(#[from] IoError),

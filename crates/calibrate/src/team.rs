@@ -17,6 +17,7 @@
 use crate::CalibrateError;
 use crate::effort::{Effort, EffortMeter};
 use plumb_events::now;
+use plumb_io::{IoError, limits};
 use plumb_units::Nanos;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -130,7 +131,9 @@ pub(crate) fn run<T: Send>(
                 Ok(thread) => threads.push(thread),
                 Err(source) => {
                     start.call_off();
-                    failure = Some(CalibrateError::Threads { started, wanted, source });
+                    let what = format!("the {wanted} threads of a measurement, but only {started}");
+                    let limit = limits::threads(wanted - started);
+                    failure = Some(IoError::Threads { what, source, limit }.into());
                     break;
                 }
             }
@@ -187,7 +190,7 @@ mod tests {
     #[test]
     fn nobody_waits_for_a_thread_that_cannot_be_started() {
         let error = check(|| Ok(()), usize::MAX / 2).expect_err("no such stack");
-        assert!(error.starts_with("only 1 of 3 threads of a measurement could be started: "), "{error}");
+        assert!(error.starts_with("cannot start the 3 threads of a measurement, but only 1: "), "{error}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use plumb_io::IoError;
 use plumb_types::SourceError;
-use plumb_units::{BlockAddress, RowId};
+use plumb_units::{BlockAddress, Bytes, RowId};
 use std::path::PathBuf;
 use thiserror::Error;
 
@@ -57,6 +57,22 @@ pub enum EngineError {
         second: String,
         /// Why, and what to do.
         why: String,
+    },
+    /// More memory than there is.
+    #[error(
+        "the settings ask for {sum} of memory ({parts}), and there are {total} ({source_name}): lower {asked}"
+    )]
+    Memory {
+        /// All that may be taken.
+        sum: Bytes,
+        /// What it consists of.
+        parts: String,
+        /// What there is.
+        total: Bytes,
+        /// What says so.
+        source_name: &'static str,
+        /// The settings that were asked for by name, with where.
+        asked: String,
     },
     /// Another process has the database open.
     #[error("database {} is in use by process {holder}: wait until it ends, or choose another --path", path.display())]

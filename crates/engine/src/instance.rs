@@ -1,15 +1,13 @@
 //! An instance: an open database with its settings, files and recorder.
 //!
-//! The start resolves what `auto` and `setall` mean on this machine, once, and
-//! keeps the answer with its reason: which I/O method, direct or not. What
-//! somebody asked for by name is done or refused, never replaced; a default is
-//! replaced by the next best, and the reason says so.
+//! The start resolves what `auto` and `setall` mean on this machine, once ([`access`]).
 //!
 //! A database lies in one home directory (control file, lock file), its data
 //! files there or in directories of their own. A process holds the lock file
 //! while the instance lives.
 
 use crate::EngineError;
+use crate::access;
 use crate::cache::{BufferCache, CacheOptions};
 use crate::probe::MergeReads;
 use crate::settings::{Setting, Settings};
@@ -17,15 +15,15 @@ use crate::storage::control::{Catalog, FileEntry, TablespaceEntry};
 use crate::storage::datafile::DataFile;
 use crate::storage::tablespace::{Extent, Purpose, Tablespace};
 use plumb_events::{Event, Recorder, Session, SessionKind};
-use plumb_io::device::{self, DeviceDescription, DirectIoSupport, IoUringSupport};
-use plumb_io::sim::MemoryDisk;
-use plumb_io::{DirectIo, Disk, IoError, Method, MethodKind};
-use plumb_units::{BlockCount, BlockSize, Bytes, FileId, Lsn, Nanos};
+use plumb_io::{Disk, IoError};
+use plumb_units::{BlockCount, BlockSize, Bytes, FileId, Lsn};
 use std::fs;
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+pub use crate::access::Access;
 
 const LOCK_FILE: &str = "lock";
 
@@ -71,21 +69,6 @@ pub struct InitialSizes {
     pub temp: Bytes,
     /// For indexes.
     pub indx: Bytes,
-}
-
-/// The way to the files: what all sessions share.
-#[derive(Debug, Clone)]
-pub struct Access {
-    /// In the file system, or in memory.
-    pub disk: Disk,
-    /// Sync, threads or io_uring.
-    pub method: Method,
-    /// Past the page cache or through it.
-    pub direct: DirectIo,
-    /// Why this method.
-    pub method_reason: String,
-    /// Why direct, or why not.
-    pub direct_reason: String,
 }
 
 /// A request to stop, seen by every server between two pieces of work.
@@ -140,7 +123,7 @@ impl Instance {
         sizes: InitialSizes,
         cancel: Cancel,
     ) -> Result<Instance, EngineError> {
-        let access = resolve_access(&settings, layout.all())?;
+        let access = access::resolve(&settings, settings.block_size(), layout.all())?;
         let in_memory = matches!(access.disk, Disk::Memory(_));
         if !in_memory && layout.home.join(crate::storage::control::FILE_NAME).exists() {
             return Err(EngineError::Exists { kind: "database", name: layout.home.display().to_string() });
@@ -218,7 +201,9 @@ impl Instance {
             .flat_map(|entry| &entry.files)
             .filter_map(|file| file.path.parent().map(Path::to_path_buf))
             .collect();
-        let access = resolve_access(&settings, directories.iter())?;
+        let block_size = catalog.tablespaces.first().and_then(|entry| BlockSize::new(entry.block_size));
+        let block_size = block_size.unwrap_or(settings.block_size());
+        let access = access::resolve(&settings, block_size, directories.iter())?;
         let recorder = Recorder::new();
         let session = recorder.session("open database", SessionKind::Foreground);
         let mut tablespaces = Vec::new();
@@ -336,8 +321,7 @@ impl Instance {
     /// Servers in each set of a parallel operation.
     #[must_use]
     pub fn parallel_degree(&self) -> usize {
-        let processors = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as u64;
-        self.settings.optional_number(Setting::ParallelDegree).unwrap_or_else(processors) as usize
+        self.access.servers.degree
     }
 
     /// Makes the files of a tablespace durable.
@@ -528,93 +512,4 @@ fn owned_extents(
     let leaves = catalog.indexes.iter().map(|index| (Purpose::Indx, index.leaves.as_slice()));
     let branches = catalog.indexes.iter().map(|index| (Purpose::Indx, index.branches.as_slice()));
     tables.chain(leaves).chain(branches)
-}
-
-/// Decides the I/O method and direct I/O for files in these directories.
-fn resolve_access<'a>(
-    settings: &Settings,
-    directories: impl Iterator<Item = &'a PathBuf>,
-) -> Result<Access, EngineError> {
-    let delay = Nanos(settings.number(Setting::DebugRequestDelay));
-    if settings.word(Setting::IoMethod) == "null" {
-        return Ok(Access {
-            disk: Disk::Memory(MemoryDisk::new()),
-            method: Method::start(MethodKind::Sync, 1)?.delayed(delay),
-            direct: DirectIo::Off,
-            method_reason: "null: files are kept in memory, so the run costs what the engine costs"
-                .to_string(),
-            direct_reason: "files in memory have no page cache to bypass".to_string(),
-        });
-    }
-    let mut described: Vec<DeviceDescription> = Vec::new();
-    for directory in directories {
-        let existing = directory.ancestors().find(|path| path.is_dir()).unwrap_or(Path::new("."));
-        if !described.iter().any(|known| known.path == existing) {
-            described.push(device::describe(existing).map_err(|error| IoError::Operation {
-                operation: "examine",
-                path: existing.to_path_buf(),
-                source: std::io::Error::other(error),
-            })?);
-        }
-    }
-    let (direct, direct_reason) = resolve_direct(settings, &described)?;
-    let (kind, method_reason) = resolve_method(settings, &described)?;
-    let queue_depth = settings.number(Setting::IoQueueDepth) as usize;
-    let method = Method::start(kind, queue_depth)?.delayed(delay);
-    Ok(Access { disk: Disk::Kernel, method, direct, method_reason, direct_reason })
-}
-
-fn resolve_direct(
-    settings: &Settings,
-    described: &[DeviceDescription],
-) -> Result<(DirectIo, String), EngineError> {
-    let options = settings.word(Setting::FilesystemioOptions);
-    if !matches!(options, "directio" | "setall") {
-        return Ok((DirectIo::Off, format!("filesystemio_options={options}: through the page cache")));
-    }
-    let refusal = described.iter().find_map(|device| match &device.direct_io {
-        DirectIoSupport::No { why } => Some((device.path.clone(), why.clone())),
-        DirectIoSupport::Yes { .. } => None,
-    });
-    match refusal {
-        None => Ok((DirectIo::Required, format!("filesystemio_options={options}: O_DIRECT works here"))),
-        Some((path, why)) if settings.is_explicit(Setting::FilesystemioOptions) => {
-            Err(IoError::DirectUnsupported { path, why }.into())
-        }
-        Some((path, why)) => {
-            Ok((DirectIo::Off, format!("buffered, because {} cannot do direct I/O: {why}", path.display())))
-        }
-    }
-}
-
-fn resolve_method(
-    settings: &Settings,
-    described: &[DeviceDescription],
-) -> Result<(MethodKind, String), EngineError> {
-    settings.require_consistent()?;
-    let options = settings.word(Setting::FilesystemioOptions);
-    let asked = settings.word(Setting::IoMethod);
-    let asynchronous = matches!(options, "asynch" | "setall");
-    let io_uring = described.iter().find_map(|device| match &device.io_uring {
-        IoUringSupport::No { why, cure } => Some((why.clone(), cure.clone())),
-        IoUringSupport::Yes { .. } => None,
-    });
-    match (asked, asynchronous) {
-        (_, false) => {
-            Ok((MethodKind::Sync, format!("filesystemio_options={options}: one request at a time")))
-        }
-        ("sync", true) => Ok((MethodKind::Sync, "io_method=sync was asked for".to_string())),
-        ("threads", true) => Ok((MethodKind::Threads, "io_method=threads was asked for".to_string())),
-        ("io_uring", true) => match io_uring {
-            Some((why, cure)) => Err(IoError::MethodUnsupported { method: "io_uring", why, cure }.into()),
-            None => Ok((MethodKind::IoUring, "io_method=io_uring was asked for, and works".to_string())),
-        },
-        _ => Ok(match io_uring {
-            Some((why, cure)) => (
-                MethodKind::Threads,
-                format!("the next best, because io_uring does not work here: {why}; {cure}"),
-            ),
-            None => (MethodKind::IoUring, "the best, and a probe found it working here".to_string()),
-        }),
-    }
 }

@@ -8,6 +8,7 @@
 //! The engine never prints, and reads the clock only through `plumb-events`.
 //! Nothing waits without naming an event.
 
+pub mod access;
 pub mod check;
 pub mod drop;
 mod error;

@@ -3,11 +3,12 @@
 //!
 //! Everything lies under the directories that were named, in a directory of its own.
 
+use crate::LabError;
 use crate::observer::{Observer, Stage};
 use crate::place::{self, Places};
-use crate::{LabError, host};
 use plumb_engine::instance::{Cancel, InitialSizes};
 use plumb_engine::{Instance, Setting, Settings};
+use plumb_io::limits;
 use plumb_units::Bytes;
 use std::fs;
 use std::path::PathBuf;
@@ -80,8 +81,8 @@ impl Temporary {
         cancel: Cancel,
         observer: &dyn Observer,
     ) -> Result<Temporary, LabError> {
-        if let Some(free) = host::available_memory().filter(|free| *free < needed) {
-            return Err(LabError::NoMemory { needed: Bytes(needed), free: Bytes(free) });
+        if let Some(memory) = limits::memory().filter(|memory| memory.available.0 < needed) {
+            return Err(LabError::NoMemory { needed: Bytes(needed), free: memory.available });
         }
         observer.begins();
         let instance = Instance::create(&places.layout("plumb-run"), settings, sizes, cancel)?;

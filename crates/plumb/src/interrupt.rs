@@ -14,6 +14,7 @@ use crate::failure::Failure;
 use crate::output;
 use plumb_engine::EngineError;
 use plumb_engine::instance::Cancel;
+use plumb_io::IoError;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::path::PathBuf;
@@ -62,7 +63,7 @@ impl Interrupt {
         let mut signals = Signals::new([SIGINT, SIGTERM])
             .map_err(|error| Failure::run(format!("cannot catch signals: {error}")))?;
         let shared = interrupt.clone();
-        thread::spawn(move || {
+        let listen = move || {
             let mut first = true;
             for signal in signals.forever() {
                 if !first {
@@ -71,7 +72,9 @@ impl Interrupt {
                 first = false;
                 shared.stop();
             }
-        });
+        };
+        let listening = thread::Builder::new().name("signals".to_string()).spawn(listen);
+        listening.map_err(|source| IoError::thread("the thread that takes signals", source))?;
         Ok(interrupt)
     }
 
@@ -131,7 +134,7 @@ impl Interrupt {
         }
         self.0.cancel.request();
         let shared = self.clone();
-        thread::spawn(move || {
+        let watchdog = move || {
             thread::sleep(PATIENCE);
             if !claim_end() {
                 return;
@@ -142,6 +145,8 @@ impl Interrupt {
             }
             output::complain(&shared.message());
             process::exit(1);
-        });
+        };
+        // Without a watchdog the engine has as long as it takes.
+        let _ = thread::Builder::new().name("watchdog".to_string()).spawn(watchdog);
     }
 }

@@ -103,17 +103,17 @@ impl Watch {
         let shared = Arc::new(Shared::default());
         let drawn = audience == Audience::Terminal && std::io::stderr().is_terminal();
         let theirs = Arc::clone(&shared);
-        let thread = drawn.then(|| {
-            thread::spawn(move || {
-                let mut display = Display::default();
-                while !theirs.stop.load(Relaxed) {
-                    theirs.look(&mut display);
-                    thread::park_timeout(INTERVAL);
-                }
+        let draw = move || {
+            let mut display = Display::default();
+            while !theirs.stop.load(Relaxed) {
                 theirs.look(&mut display);
-                let _ = display.bars.clear();
-            })
-        });
+                thread::park_timeout(INTERVAL);
+            }
+            theirs.look(&mut display);
+            let _ = display.bars.clear();
+        };
+        // Where no thread can be started nothing is drawn.
+        let thread = drawn.then(|| thread::Builder::new().spawn(draw).ok()).flatten();
         Watch { shared, thread }
     }
 

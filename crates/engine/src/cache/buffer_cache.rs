@@ -17,10 +17,10 @@ use crate::instance::Access;
 use crate::settings::{Setting, Settings};
 use crate::storage::tablespace::{Extent, Purpose, Tablespace};
 use plumb_events::{Event, Recorder, Session, Statistic, now};
+use plumb_io::limits::Quota;
 use plumb_io::{Arena, IoBuffer, IoError, Method};
 use plumb_units::{BlockAddress, BlockSize, Nanos};
 use std::ops::Deref;
-use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -80,6 +80,7 @@ pub(super) struct Shared {
     pub(super) options: CacheOptions,
     pub(super) block_size: BlockSize,
     pub(super) method: Method,
+    writer_threads: Quota,
     pub(super) tablespaces: Arc<Vec<Tablespace>>,
     pub(super) recorder: Recorder,
     // The frames and who waits for what.
@@ -233,6 +234,7 @@ impl BufferCache {
             options,
             block_size,
             method: access.method.clone(),
+            writer_threads: access.servers.threads.clone(),
             tablespaces,
             recorder,
             state: Mutex::default(),
@@ -296,17 +298,17 @@ impl BufferCache {
             let name = database_writer::name(number);
             let shared = Arc::clone(&self.shared);
             self.shared.lock().writers_alive += 1;
-            let started = thread::Builder::new()
-                .name(name.clone())
-                .spawn(move || database_writer::run(&shared, number))
-                .map_err(|source| IoError::Operation {
-                    operation: "start the database writer",
-                    path: PathBuf::from(name),
-                    source,
-                });
+            let started = self.shared.writer_threads.thread().and_then(|share| {
+                let run = move || {
+                    let _share = share;
+                    database_writer::run(&shared, number);
+                };
+                thread::Builder::new().name(name.clone()).spawn(run)
+            });
             match started {
                 Ok(thread) => threads.push(thread),
-                Err(error) => {
+                Err(source) => {
+                    let error = IoError::thread(format!("database writer {name}"), source);
                     let mut state = self.shared.lock();
                     state.writers_alive -= 1;
                     // Fewer writers than asked for would falsify a measurement.

@@ -22,7 +22,7 @@
 use crate::index::block::key_bytes_max;
 use crate::index::levels::{self, BranchWriter, LastLeaf, LeafWriter, TreeTarget, WrittenTree};
 use crate::parallel::servers::{self, Operation};
-use crate::parallel::table_queue::{self, Closed, TableQueue};
+use crate::parallel::table_queue::{self, CloseGuard, Closed, TableQueue};
 use crate::settings::Setting;
 use crate::sort::area::RecordSize;
 use crate::sort::codec::{BytesCodec, Codec};
@@ -48,8 +48,6 @@ use std::thread;
 const SAMPLE_BLOCKS: usize = 256;
 /// The least that a record is taken for: a packed one.
 const RECORD_BYTES_MIN: usize = 8;
-/// Buffers a lane of the table queue has for each scan server.
-const QUEUE_BUFFERS_PER_SENDER: usize = 16;
 
 /// Which index to build.
 #[derive(Debug, Clone)]
@@ -217,8 +215,7 @@ impl Build<'_> {
         memory.push(("scan buffers".to_string(), all(options.chunk_blocks as usize * block * scan_buffers)));
         memory.push(("index write buffers".to_string(), all(levels::BUFFER_MEMORY)));
         if degree > 1 {
-            let queue = table_queue::BUFFER_BYTES * (degree * QUEUE_BUFFERS_PER_SENDER);
-            memory.push(("table queue".to_string(), all(queue)));
+            memory.push(("table queue".to_string(), Bytes(table_queue::memory(degree as u64))));
         }
         memory
     }
@@ -349,18 +346,23 @@ impl Build<'_> {
     ) -> Vec<SubIndex> {
         let degree = self.instance.parallel_degree();
         let granules = Granules::new(&self.table.extents);
-        let queue = TableQueue::new(degree, degree, degree * QUEUE_BUFFERS_PER_SENDER);
+        let queue = TableQueue::new(degree, degree, degree * table_queue::BUFFERS_PER_SENDER);
         let (granules, queue) = (&granules, &queue);
         let parts = thread::scope(|scope| {
+            // Made here, not by the servers: one that cannot start lets nobody wait for it.
+            let guard = || queue.close_unless_done();
             let sorts = (0..degree).map(|lane| {
-                let work =
-                    move |session: &Session| self.sort_lane(session, operation, plan, codec, queue, lane);
+                let guard = guard();
+                let work = move |session: &Session| {
+                    self.sort_lane(session, operation, plan, codec, (queue, lane, guard))
+                };
                 servers::start(scope, self.instance, operation, format!("PX sort server p{lane:03}"), work)
             });
             let sorts: Vec<_> = sorts.collect();
             let scans = (0..degree).map(|number| {
+                let guard = guard();
                 let work = move |session: &Session| {
-                    self.scan_lane(session, operation, codec, granules, queue, ranges)
+                    self.scan_lane(session, operation, codec, granules, (queue, guard), ranges)
                 };
                 servers::start(scope, self.instance, operation, format!("PX scan server p{number:03}"), work)
             });
@@ -377,10 +379,9 @@ impl Build<'_> {
         operation: &Operation,
         codec: &C,
         granules: &Granules<'_>,
-        queue: &TableQueue,
+        (queue, guard): (&TableQueue, CloseGuard<'_>),
         ranges: &[Vec<u8>],
     ) -> Result<(), EngineError> {
-        let guard = queue.close_unless_done();
         let begin = now();
         let mut buffers = Vec::new();
         for lane in 0..=ranges.len() {
@@ -417,10 +418,8 @@ impl Build<'_> {
         operation: &Operation,
         plan: &SortPlan,
         codec: &C,
-        queue: &TableQueue,
-        lane: usize,
+        (queue, lane, guard): (&TableQueue, usize, CloseGuard<'_>),
     ) -> Result<SubIndex, EngineError> {
-        let guard = queue.close_unless_done();
         let server = self.sort_server(session, operation, plan);
         let mut sorter = Sorter::<C::Format>::new(&server)?;
         while let Some(buffer) = queue.receive(session, lane).map_err(|Closed| EngineError::Stopped)? {

@@ -16,6 +16,15 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 /// Bytes of a buffer.
 pub const BUFFER_BYTES: usize = 64 * 1024;
 
+/// Buffers a lane has for each of its senders.
+pub const BUFFERS_PER_SENDER: usize = 16;
+
+/// Bytes of the queue between two sets of so many servers, at most.
+#[must_use]
+pub const fn memory(degree: u64) -> u64 {
+    degree * degree * (BUFFERS_PER_SENDER * BUFFER_BYTES) as u64
+}
+
 /// The queue between two sets of servers.
 #[derive(Debug)]
 pub struct TableQueue {

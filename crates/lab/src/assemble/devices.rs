@@ -13,7 +13,7 @@ pub(super) fn devices(story: &Story<'_>) -> Vec<Device> {
 fn device_of(story: &Story<'_>, description: &DeviceDescription) -> Device {
     let access = &story.instance.access;
     let method = if story.in_memory() { "null".to_string() } else { access.method.kind().to_string() };
-    let mut device = device(description, &method, &access.method_reason);
+    let mut device = device(description, &method, &access.method_reason());
     device.notes.push(access.direct_reason.clone());
     device
 }

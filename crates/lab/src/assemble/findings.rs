@@ -5,7 +5,7 @@ use super::{Story, one_pass};
 use crate::settings;
 use plumb_engine::Setting;
 use plumb_events::{Event, IoStream, SessionKind, Statistic};
-use plumb_io::DirectIo;
+use plumb_io::{DirectIo, MethodKind};
 use plumb_report::ReportContext;
 use plumb_report::context::Finding;
 use plumb_units::{Bytes, Nanos, Rate, RowCount};
@@ -18,6 +18,9 @@ const RULES: &[Rule] = &[
     delayed,
     files_grew,
     not_direct,
+    method_replaced,
+    fewer_servers,
+    memory_scarce,
     cache_below,
     unaccounted,
     stolen,
@@ -88,6 +91,36 @@ fn not_direct(story: &Story<'_>, _: &ReportContext) -> Option<Finding> {
         "I/O went through the page cache although direct I/O is the default",
         story.instance.access.direct_reason.clone(),
         "put the files on a file system with direct I/O to measure a device",
+    )
+}
+
+/// Sessions of one run that went different ways; a ring that registered no buffers is one all the same.
+fn method_replaced(story: &Story<'_>, _: &ReportContext) -> Option<Finding> {
+    let method = &story.instance.access.method;
+    let said = method.replaced()?;
+    if MethodKind::ALL.into_iter().filter(|kind| method.goes_by(*kind)).count() < 2 {
+        return None;
+    }
+    finding(
+        "Some sessions did not get the best I/O method",
+        said,
+        "raise the limit, or name an io_method that all sessions can have, before comparing runs",
+    )
+}
+
+fn fewer_servers(story: &Story<'_>, _: &ReportContext) -> Option<Finding> {
+    finding(
+        "Fewer servers were started than there are processors",
+        story.instance.access.servers.reason.clone()?,
+        "raise the limit, or set the parallel_degree that it allows, before comparing runs",
+    )
+}
+
+fn memory_scarce(story: &Story<'_>, _: &ReportContext) -> Option<Finding> {
+    finding(
+        "The settings allow more memory than was available",
+        story.instance.access.memory_warning.clone()?,
+        "a machine that swaps measures its swap: lower sort_area_size, db_cache_size or parallel_degree",
     )
 }
 

@@ -24,20 +24,23 @@ use crate::place::Places;
 use crate::study::Assignment;
 use crate::{LabError, Temporary, host, large_sort, settings, settle, sizing};
 use plumb_calibrate::Calibration;
+use plumb_engine::access::memory;
 use plumb_engine::instance::{Cancel, InitialSizes};
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::{EngineError, Instance, Setting, Settings, drop as dropping};
 use plumb_events::{Event, Statistic, Unit, clock};
+use plumb_io::IoError;
 use plumb_io::device::DeviceDescription;
 use plumb_report::ReportContext;
 use plumb_units::Bytes;
 use serde::{Deserialize, Serialize};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::fs;
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
-use std::{fs, thread};
 
 /// The hidden command that makes one run.
 pub const COMMAND: &str = "study-run";
@@ -259,7 +262,11 @@ impl Target for Embedded<'_> {
             // What a killed study left; the bundle's lock says that it is dead.
             let _ = fs::remove_dir_all(self.path.join(&name));
             let arms = preparation.arms.iter().filter(|arm| creation_settings_of(arm, &ENGINE) == fixed);
-            let sizes = arms.map(|arm| Ok(sizing::sizes(preparation.rows, &given(arm)?)));
+            let sizes = arms.map(|arm| {
+                let settings = given(arm)?;
+                memory::require(&settings, settings.block_size())?;
+                Ok(sizing::sizes(preparation.rows, &settings))
+            });
             let sizes = largest(&sizes.collect::<Result<Vec<_>, EngineError>>()?);
             let database = self.create(&name, fixed, sizes)?;
             self.databases.push(database);
@@ -300,15 +307,13 @@ fn watch(mut child: Child, request: &str, cancel: &Cancel) -> Result<ReportConte
     // A run that has died already says so by its status.
     let _ =
         input.as_mut().map(|input| input.write_all(request.as_bytes()).and_then(|()| input.write_all(b"\n")));
-    let reading = |from: Option<Box<dyn Read + Send>>| {
-        thread::spawn(move || {
-            let mut text = String::new();
-            let _ = from.map(|mut from| from.read_to_string(&mut text));
-            text
-        })
-    };
-    let output = reading(child.stdout.take().map(|pipe| Box::new(pipe) as _));
-    let errors = reading(child.stderr.take().map(|pipe| Box::new(pipe) as _));
+    let started = reading(child.stdout.take())
+        .and_then(|output| Ok((output, reading(child.stderr.take())?)))
+        .map_err(|source| RunError::Failed(IoError::thread("the readers of a run", source).to_string()));
+    let (output, errors) = started.inspect_err(|_| {
+        let _ = child.kill();
+        let _ = child.wait();
+    })?;
     let status = loop {
         match child.try_wait() {
             Ok(Some(status)) => break status,
@@ -337,6 +342,15 @@ fn watch(mut child: Child, request: &str, cancel: &Cancel) -> Result<ReportConte
     ReportContext::from_json(&output).map_err(|error| RunError::Failed(error.to_string()))
 }
 
+/// Takes in a pipe to its end, on a thread of its own.
+fn reading(from: Option<impl Read + Send + 'static>) -> io::Result<JoinHandle<String>> {
+    thread::Builder::new().spawn(move || {
+        let mut text = String::new();
+        let _ = from.map(|mut from| from.read_to_string(&mut text));
+        text
+    })
+}
+
 /// The run's side: reads a request from standard input, makes the run, and gives its record as JSON. Ends
 /// the process when the input ends.
 ///
@@ -347,12 +361,14 @@ pub fn serve(input: impl Read + Send + 'static) -> Result<String, LabError> {
     let mut line = String::new();
     input.read_line(&mut line).map_err(|source| LabError::Json { source: serde_json::Error::io(source) })?;
     let request: Request = serde_json::from_str(&line).map_err(|source| LabError::Json { source })?;
-    thread::spawn(move || {
+    let watch = move || {
         let mut rest = Vec::new();
         let _ = input.read_to_end(&mut rest);
         // What is half made owns no space and goes with the study's directory.
         std::process::exit(1);
-    });
+    };
+    let watching = thread::Builder::new().spawn(watch);
+    watching.map_err(|source| EngineError::from(IoError::thread("the watch over the study", source)))?;
     let record = execute(&request)?;
     serde_json::to_string(&record).map_err(|source| LabError::Json { source })
 }

@@ -105,9 +105,12 @@ pub(super) fn overlap(story: &Story<'_>) -> Option<Finding> {
     let asynchronous = method.kind() != MethodKind::Sync;
     let options = story.instance.settings.word(Setting::FilesystemioOptions);
     if asynchronous != matches!(options, "asynch" | "setall") {
-        return Some(Finding::not_checked(format!("{evidence}; {}", story.instance.access.method_reason)));
+        return Some(Finding::not_checked(format!("{evidence}; {}", story.instance.access.method_reason())));
     }
     Some(match asynchronous {
+        true if method.goes_by(MethodKind::Sync) => {
+            Finding::not_checked(format!("{evidence}; {}", story.instance.access.method_reason()))
+        }
         true if method.queue_depth() == 1 => Finding::not_checked(format!("{evidence}; io_queue_depth is 1")),
         true => Finding::that(total.ratio() > ASYNCHRONOUS_MIN, evidence),
         false => Finding::that(most <= SYNCHRONOUS_MAX, evidence),

@@ -2,7 +2,7 @@
 
 use super::super::Story;
 use super::super::sort::{first_run_bytes, first_runs_share};
-use super::{Finding, counted};
+use super::{BEYOND_MEMORY, Finding, beyond_memory, counted};
 use plumb_engine::sort::area::RecordSize;
 use plumb_engine::sort::merge_plan::{self, MergeCost, MergeShape};
 use plumb_engine::sort::plan::SortPlan;
@@ -50,6 +50,9 @@ pub(in crate::assemble) fn plan_of(instance: &Instance) -> Result<SortPlan, Engi
 pub(super) fn area(story: &Story<'_>) -> Option<Finding> {
     let plan = plan(story)?;
     let asked = story.instance.settings.number(Setting::SortAreaSize);
+    if beyond_memory(asked) {
+        return Some(Finding::not_checked(BEYOND_MEMORY));
+    }
     let mapped = || servers(story).iter().map(|server| server.area_mapped.0);
     let (least, most) = (mapped().min()?, mapped().max()?);
     // The write buffers come out of the area with auto, and on top of it with true.
