@@ -7,12 +7,14 @@
 //! - `study`: studies, their bundles, their end by force, treatments that do nothing.
 //! - `compare`: two runs, two arms of a study, and what does not compare.
 //! - `faults`: bad input, damage, two processes, no room, Ctrl-C.
+//! - `limits`: fewer threads, rings and less memory than asked for.
 //! - `texts`: help, lists and every error message, as snapshots.
 
 mod calibrate;
 mod compare;
 mod faults;
 mod large_sort;
+mod limits;
 mod own_data;
 mod program;
 mod record_sort;
