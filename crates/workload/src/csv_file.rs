@@ -15,12 +15,14 @@
 //!   such lines are passed over and counted.
 //! - NULL is the empty field, quoted or not (Oracle does not tell the empty
 //!   text from NULL), and whatever else the options name, such as `NA`.
-//! - A column is NUMBER where all its values are numbers that a NUMBER keeps
-//!   exactly, DATE where all are ISO dates, otherwise VARCHAR2 of its longest
-//!   value; without any value, VARCHAR2(1). Blanks around a number or a date
-//!   do not matter. `007` is not taken for a number: postal codes and article
-//!   numbers would lose their zeros. Why a column became text is kept, with
-//!   the first line at fault.
+//! - A column is NUMBER where all its values are numbers that come back as they
+//!   are written, by one way to write numbers: the shortest (`10`, `2.5`), with
+//!   a digit behind the point at least (`10.0`, `2.5`), or with as many digits
+//!   there everywhere (`10.00`, `2.50`). So `007`, `+49`, `1E5` and a `1.10`
+//!   beside `1.9` stay text ([`inference`] says why). It is DATE where all are
+//!   ISO dates, otherwise VARCHAR2 of its longest value; without any value,
+//!   VARCHAR2(1). Blanks around a number or a date do not matter. Why a column
+//!   became text is kept, with the first line at fault.
 //! - Names are trimmed. A missing name becomes `column_3` by its place; one
 //!   already used gets `_2`, `_3`, ... appended. Both are common in exports
 //!   and harmless, so neither is an error.
