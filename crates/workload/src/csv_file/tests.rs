@@ -502,6 +502,35 @@ fn rows_come_in_batches_once_and_again_after_a_restart() {
     std::fs::write(given.path(), "id\n1\n").unwrap();
     assert_eq!(
         given.text(file.restart().unwrap_err()),
-        "rows.csv has other columns than when it was opened; open it again"
+        "rows.csv was changed while it was read: it is read twice, and found 1 columns, expected 2 as before; load it \
+         again when nothing writes to it"
     );
+}
+
+#[test]
+fn a_file_that_changes_between_its_passes_is_refused() {
+    let rows = |count: u32| (0..count).map(|id| format!("{id},name of {id}\n")).collect::<String>();
+    let text = format!("id,name\n{}", rows(60_000));
+    let half = format!("id,name\n{}", rows(30_000));
+    // Same length and, as far as anybody can tell, same time.
+    let other = text.replace("name of 59999", "NAME of 59999");
+    let cases = [
+        (half.as_bytes(), " bytes (CRC-32 "),
+        (&text.as_bytes()[..text.len() / 2 + 3], "was changed while it was read: "),
+        (format!("{text}60000,late\n").as_bytes(), " bytes (CRC-32 "),
+        (other.as_bytes(), " bytes (CRC-32 "),
+    ]
+    .map(|(now, expected)| (now.to_vec(), expected));
+    for (now, expected) in cases {
+        let given = Given::new(text.as_bytes());
+        let modified = given.path().metadata().unwrap().modified().unwrap();
+        let file = given.open(CsvOptions::default()).unwrap();
+        std::fs::write(given.path(), &now).unwrap();
+        if now.len() == text.len() {
+            std::fs::File::options().write(true).open(given.path()).unwrap().set_modified(modified).unwrap();
+        }
+        let error = given.text(shown(&file).expect_err("it is another file now"));
+        assert!(error.contains(expected), "{error}");
+        assert!(error.ends_with("; load it again when nothing writes to it"), "{error}");
+    }
 }
