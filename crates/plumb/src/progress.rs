@@ -11,7 +11,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plumb_engine::Instance;
 use plumb_events::{Recorder, Snapshot, Statistic, clock};
 use plumb_lab::{Observer, Stage};
-use plumb_units::{Bytes, Nanos, RowCount};
+use plumb_units::{Bytes, Nanos, RowCount, visible};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -136,7 +136,7 @@ impl Watch {
                     if block == 0 { "warm-up".to_string() } else { format!("block {block} of {blocks}") };
                 let left =
                     left.map_or(String::new(), |left| format!("  at most {:.0} s left", left.seconds()));
-                vec![("study", Goal::Stated(done, runs, format!("{block}  {arm}{left}")))]
+                vec![("study", Goal::Stated(done, runs, format!("{block}  {}{left}", visible(arm))))]
             }
             Stage::Verify { instance, blocks } => {
                 vec![("verify blocks", goal(instance, Statistic::BlocksVerified, blocks))]

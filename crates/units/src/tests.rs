@@ -55,3 +55,11 @@ fn row_ids_keep_their_parts_and_their_order() {
     assert!(at(1, 2, 9) < at(1, 3, 0));
     assert!(at(1, u32::MAX, 0) < at(2, 0, 0));
 }
+
+#[test]
+fn control_characters_are_shown_and_not_obeyed() {
+    assert_eq!(visible("Zürich 東京"), "Zürich 東京");
+    assert_eq!(visible("a\x1b[31mb\n\u{9b}\x7f"), "a\\u001b[31mb\\u000a\\u009b\\u007f");
+    assert_eq!(visible_lines("a\tb\r\n\x07"), "a\tb\\u000d\n\\u0007");
+    assert_eq!(visible(&visible("\x1b")), visible("\x1b"), "twice is once");
+}

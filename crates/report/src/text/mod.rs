@@ -3,7 +3,7 @@
 //! Walks the sections and sets each block: titles of the first page underlined
 //! with tildes, those behind it with the run's name beside them and closed by a
 //! ruler; notes after an arrow; tables under dashed rulers. Lines carry no
-//! trailing blanks, so that reports can be compared with diff.
+//! trailing blanks, so that reports can be compared with diff, and no control characters.
 
 mod chart;
 mod facts;
@@ -18,6 +18,7 @@ pub(crate) use wrap::wrap;
 use crate::ReportContext;
 use crate::section::{self, Block, Masthead, Section, Setting};
 use crate::validity::RunState;
+use plumb_units::visible;
 
 /// The longest line of a run's report.
 pub(crate) const WIDTH: usize = 132;
@@ -63,7 +64,7 @@ pub(crate) fn document(masthead: Vec<String>, sections: &[Section], page: &Page)
     lines.push("End of Report".to_string());
     let mut text = String::new();
     for line in lines {
-        text.push_str(line.trim_end());
+        text.push_str(&visible(line.trim_end()));
         text.push('\n');
     }
     text
