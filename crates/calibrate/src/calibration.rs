@@ -21,7 +21,7 @@ use crate::{
 use plumb_events::now;
 use plumb_io::device::{DeviceDescription, DirectIoSupport, IoUringSupport, RingPart};
 use plumb_io::{Disk, Method, MethodKind, RingSetup};
-use plumb_units::{Bytes, Nanos};
+use plumb_units::{Bytes, Nanos, path_text};
 use serde::{Deserialize, Serialize};
 
 /// The version of the record; it grows when a field changes its meaning or goes.
@@ -282,7 +282,7 @@ fn environment(device: &DeviceDescription, options: &Options, terrain: &Terrain<
         mount: Some(device.mount.mount_point.display().to_string()),
         file_system_id: Some(file_system_id(device)),
         disk_model: disk_model(device),
-        path: device.path.display().to_string(),
+        path: path_text(&device.path),
         method: terrain.way.kind().name().to_string(),
         direct: terrain.access == Access::Direct,
         processors: terrain.processors,

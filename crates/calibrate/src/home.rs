@@ -7,10 +7,11 @@
 //!   removed. The directory is removed only when it is empty: what somebody else
 //!   put there stays.
 //!
-//! Limits: a process that is killed leaves its directory behind; [`leftovers`]
-//! finds such directories, and removes none.
+//! Limits: a process that is killed leaves its directory behind, with a mark of its own in it;
+//! [`leftovers`] finds the directories of calibrations, and removes none.
 
 use crate::CalibrateError;
+use plumb_io::owner::Owner;
 use plumb_io::{Access, DirectIo, Disk, Durability, File, IoError};
 use std::fs;
 use std::io;
@@ -39,6 +40,8 @@ pub(crate) struct Home {
     disk: Disk,
     directory: PathBuf,
     files: Mutex<Vec<PathBuf>>,
+    /// Tells the directory from that of a killed process (H1).
+    owner: Option<Owner>,
 }
 
 impl Home {
@@ -47,7 +50,13 @@ impl Home {
             Disk::Kernel => new_directory(under)?,
             Disk::Memory(_) => under.join(PREFIX),
         };
-        Ok(Home { disk, directory, files: Mutex::default() })
+        let mut home = Home { disk, directory, files: Mutex::default(), owner: None };
+        if !home.in_memory() {
+            let owner = Owner::of_directory(&home.directory);
+            let refused = |source| CalibrateError::Directory { path: under.to_path_buf(), source };
+            home.owner = Some(owner.map_err(refused)?);
+        }
+        Ok(home)
     }
 
     /// Where a file of this name lies.
@@ -101,6 +110,7 @@ impl Drop for Home {
             let _ = self.disk.remove(&path);
         }
         if !self.in_memory() {
+            self.owner = None;
             let _ = fs::remove_dir(&self.directory);
         }
     }

@@ -90,8 +90,10 @@ pub enum EngineError {
     },
     /// A file of that name is being made, or was when its maker was killed.
     #[error(
-        "{} is the output of a sort that is under way, or was killed: wait for its end, or remove it",
-        path.display()
+        "{} is the output of a sort that is under way, or was killed: wait for its end, or remove it; \
+         `plumb clean --path {}` removes what a killed one left",
+        path.display(),
+        path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(std::path::Path::new(".")).display()
     )]
     Unfinished {
         /// The file.

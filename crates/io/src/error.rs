@@ -93,7 +93,22 @@ fn hint(source: &io::Error, path: &Path) -> String {
         Some(libc::EROFS) => "; the file system is mounted read-only: choose another --path".to_string(),
         Some(libc::ENOENT) => "; it does not exist: check the spelling or create it first".to_string(),
         Some(libc::EMFILE) => "; raise the limit on open files (ulimit -n)".to_string(),
+        Some(libc::EFBIG) => hint_of_limits(source),
         Some(libc::EIO) => "; the device reports an error: look at the kernel's log (dmesg)".to_string(),
         _ => String::new(),
+    }
+}
+
+/// What to do about a file that grew past a limit, as the end of a sentence; empty for other errors.
+#[must_use]
+pub fn hint_of_limits(source: &io::Error) -> String {
+    if source.raw_os_error() != Some(libc::EFBIG) {
+        return String::new();
+    }
+    match rustix::process::getrlimit(rustix::process::Resource::Fsize).current {
+        Some(limit) => format!(
+            "; this process may make no file longer than {limit} bytes (RLIMIT_FSIZE): raise the limit (ulimit -f)"
+        ),
+        None => "; the file system takes no file of that length: choose another --path".to_string(),
     }
 }

@@ -4,7 +4,7 @@
 //! [`Request`]s to it by one of three methods (plain system calls, a thread
 //! pool, an io_uring of its own) behind one interface; buffers come from an
 //! aligned [`Arena`]. [`device`] says what lies under a path, [`receipt`] brings
-//! evidence from outside the code that set a flag.
+//! evidence from outside the code that set a flag, [`owner`] marks what has to go again.
 //!
 //! How: a request owns its buffer from submission to completion, so no two
 //! parties ever see the same bytes and the interface is safe. Each thread has
@@ -23,11 +23,12 @@ pub mod device;
 mod error;
 mod file;
 mod method;
+pub mod owner;
 pub mod receipt;
 pub mod sim;
 
 pub use arena::{Arena, HugeVec, IoBuffer, Plain, prefetch};
-pub use error::IoError;
+pub use error::{IoError, hint_of_limits};
 pub use file::{Access, DirectIo, Disk, Durability, File, FileCounters};
 pub use method::{Channel, Completion, Method, MethodKind, Operation, Request, RingSetup};
 

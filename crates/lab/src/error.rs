@@ -113,28 +113,58 @@ pub enum LabError {
         /// What both take.
         needed: Nanos,
     },
-    /// A directory for a new bundle that has something in it.
+    /// A directory for a new bundle that has something in it, or a file for a report that is there.
     #[error(
-        "--bundle {}: there is something in it; name a new directory, or go on with its study by \
-         `plumb study --resume {}`",
+        "{}: there is something in it, and nothing is written over: name a new {}{}",
         path.display(),
-        path.display()
+        if path.is_dir() { "directory" } else { "file" },
+        if *resumable { format!(", or go on with its study by `plumb study --resume {}`", path.display()) } else { String::new() }
     )]
     BundleOccupied {
-        /// The directory.
+        /// The directory or file.
         path: PathBuf,
+        /// Whether it is a study's.
+        resumable: bool,
     },
     /// A bundle that another program writes.
-    #[error("{}: its study is running; wait until it ends, or stop it first", path.display())]
+    #[error(
+        "{} is being written by another process: wait until its run or study ends, or stop it first",
+        path.display()
+    )]
     BundleInUse {
         /// The directory.
         path: PathBuf,
     },
+    /// A place for a bundle or a report within the bundle of a study.
+    #[error(
+        "{} lies in the bundle of a study, {}, which `plumb verify` would refuse from then on; name a place outside it",
+        path.display(),
+        study.display()
+    )]
+    BundleInside {
+        /// The place.
+        path: PathBuf,
+        /// The directory of the study's bundle.
+        study: PathBuf,
+    },
+    /// Reports of a run that cannot be written.
+    #[error(
+        "cannot write reports to {}: {source}{}; name a directory that this user may write to with --bundle",
+        path.display(),
+        plumb_io::hint_of_limits(source)
+    )]
+    Reports {
+        /// The directory or file.
+        path: PathBuf,
+        /// What the kernel answered.
+        source: io::Error,
+    },
     /// A file of a bundle cannot be written.
     #[error(
-        "cannot write {}: {source}; what the bundle holds already is whole: make room or rights, and go on by \
+        "cannot write {}: {source}{}; what the bundle holds already is whole: make room or rights, and go on by \
          `plumb study --resume`",
-        path.display()
+        path.display(),
+        plumb_io::hint_of_limits(source)
     )]
     BundleWrite {
         /// The file.

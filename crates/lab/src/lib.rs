@@ -26,6 +26,7 @@ pub mod host;
 pub mod large_sort;
 pub mod measure;
 mod observer;
+pub mod orphans;
 pub mod place;
 pub mod plan;
 pub mod record_sort;

@@ -86,7 +86,8 @@ pub fn plan(seed: u64) -> Plan {
 pub fn bundle(directory: &Path, plan: &Plan) -> Bundle {
     let mut environment = fixture::environment();
     environment.settings = plan.setting_facts(&ENGINE);
-    Bundle::create(directory, plan, environment).expect("a bundle can be written")
+    let claim = Claim::named(directory).expect("an empty directory");
+    Bundle::create(claim, plan, environment).expect("a bundle can be written")
 }
 
 /// Runs a plan to its end.

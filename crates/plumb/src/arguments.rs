@@ -4,7 +4,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use plumb_calibrate::{Cells, Mode, Options, Pattern};
 use plumb_units::{Bytes, Nanos};
 use plumb_workload::Delimiter;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Find out what a database's I/O path can do, which settings make it faster, and whether the evidence proves it.
 #[derive(Debug, Parser)]
@@ -40,6 +40,8 @@ pub enum Command {
     Check(Check),
     /// Remove a table with its indexes, or one index
     Drop(Drop),
+    /// Remove what killed runs, studies and calibrations left under a path
+    Clean(Clean),
     /// Compare two runs, or two arms of studies, as an AWR compare-period report does
     Compare(Compare),
     /// List what there is: workloads, settings, wait events, statistics, or the tables of a database
@@ -52,6 +54,27 @@ pub enum Command {
     /// Print a generated page of the documentation
     #[command(hide = true)]
     Document(Document),
+}
+
+impl Command {
+    /// The directory in which a command makes what has to go again, or works on what is there. A study that is
+    /// resumed removes what it left by itself.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Command::Run(run) => Some(&run.path),
+            Command::Study(study) if study.resume.is_none() => {
+                Some(study.path.as_deref().unwrap_or(Path::new(".")))
+            }
+            Command::Calibrate(calibrate) => Some(&calibrate.path),
+            Command::Load(load) => Some(&load.path),
+            Command::Index(index) => Some(&index.path),
+            Command::Check(check) => Some(&check.path),
+            Command::Drop(drop) => Some(&drop.path),
+            Command::List(List { what: Listing::Tables, path }) => Some(path),
+            _ => None,
+        }
+    }
 }
 
 /// The workloads.
@@ -387,6 +410,17 @@ pub struct Drop {
     /// The directory in which the database plumb.db lies
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub path: PathBuf,
+}
+
+/// `plumb clean`
+#[derive(Debug, Args)]
+pub struct Clean {
+    /// The directory under which they ran; its plumb-reports is looked through too
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub path: PathBuf,
+    /// Only list it
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 /// What can be listed.

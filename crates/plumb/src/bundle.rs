@@ -1,13 +1,16 @@
 //! A bundle: the directory that keeps a run's record and its reports.
 //!
-//! Whether it can be made is tried before the run, because a run may take hours
-//! and its report must not be lost for a missing right; the trial leaves nothing
-//! behind. Should the bundle fail all the same, the text report is printed first.
+//! It is claimed before the run ([`Claim`]), because a run may take hours and its report must neither be
+//! lost for a missing right nor replace another one; a claim that comes to nothing leaves nothing. Should
+//! the bundle fail all the same, the text report is printed first.
 
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
 use crate::output;
 use plumb_events::clock;
+use plumb_lab::bundle::{Claim, refused};
 use plumb_lab::calendar::Moment;
+use plumb_lab::orphans::REPORTS;
 use plumb_report::{ReportContext, html, text};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,42 +18,33 @@ use std::path::{Path, PathBuf};
 /// The record's file.
 pub const RECORD: &str = "record.json";
 
-/// Where a workload's bundle goes when nobody says.
-#[must_use]
-pub fn default_directory(workload: &str) -> PathBuf {
-    Path::new("plumb-reports").join(format!("{workload}-{}", Moment::of(clock::wall()).compact()))
-}
-
-/// Refuses a directory that cannot be made or written to, and leaves everything as it was.
+/// Claims the directory that was named, or else one in `plumb-reports` of this name and the time, if
+/// there is to be one. An interruption removes it as long as it is empty.
 ///
 /// # Errors
-/// When the bundle could not be written there.
-pub fn require_writable(directory: &Path) -> Result<(), Failure> {
-    let missing: Vec<&Path> =
-        directory.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists()).collect();
-    let trial = directory.join(format!("plumb-trial-{}", std::process::id()));
-    let tried = fs::create_dir_all(directory).and_then(|()| fs::write(&trial, ""));
-    let _ = fs::remove_file(&trial);
-    for made in missing {
-        // One that somebody else has begun to use is not empty and stays.
-        let _ = fs::remove_dir(made);
-    }
-    tried.map_err(|error| cannot_write(directory, &error))
-}
-
-fn cannot_write(directory: &Path, error: &std::io::Error) -> Failure {
-    Failure::run(format!(
-        "cannot write reports to {}: {error}; name a directory that this user may write to with --bundle",
-        directory.display()
-    ))
+/// When the bundle could not be written there, or something would be written over.
+pub fn claim(
+    named: Option<&Path>,
+    default: Option<&str>,
+    interrupt: &Interrupt,
+) -> Result<Option<Claim>, Failure> {
+    let claim = match (named, default) {
+        (Some(directory), _) => Claim::named(directory)?,
+        (None, Some(name)) => {
+            let name = format!("{name}-{}", Moment::of(clock::wall()).compact());
+            Claim::fresh(Path::new(REPORTS), &name)?
+        }
+        (None, None) => return Ok(None),
+    };
+    interrupt.claimed(&claim);
+    Ok(Some(claim))
 }
 
 /// Writes record and reports; returns the paths of the files.
 ///
 /// # Errors
-/// When the directory or a file cannot be written.
+/// When a file cannot be written.
 pub fn write(directory: &Path, context: &ReportContext) -> Result<Vec<PathBuf>, Failure> {
-    fs::create_dir_all(directory).map_err(|error| cannot_write(directory, &error))?;
     let mut files = vec![write_file(directory, RECORD, &context.to_json()?)?];
     files.extend(write_reports(directory, context)?);
     Ok(files)
@@ -59,9 +53,8 @@ pub fn write(directory: &Path, context: &ReportContext) -> Result<Vec<PathBuf>, 
 /// Writes files of any names to a bundle.
 ///
 /// # Errors
-/// When the directory or a file cannot be written.
+/// When a file cannot be written.
 pub fn write_files(directory: &Path, files: &[(String, String)]) -> Result<(), Failure> {
-    fs::create_dir_all(directory).map_err(|error| cannot_write(directory, &error))?;
     files.iter().try_for_each(|(name, text)| write_file(directory, name, text).map(|_| ()))
 }
 
@@ -70,9 +63,9 @@ pub fn write_files(directory: &Path, files: &[(String, String)]) -> Result<(), F
 ///
 /// # Errors
 /// When the bundle or standard output cannot be written.
-pub fn show(shown: &str, directory: Option<&Path>, context: &ReportContext) -> Result<(), Failure> {
+pub fn show(shown: &str, claim: Option<&Claim>, context: &ReportContext) -> Result<(), Failure> {
     output::print(shown)?;
-    let files = directory.map(|directory| write(directory, context)).transpose()?;
+    let files = claim.map(|claim| write(claim.directory(), context)).transpose()?;
     let paths = files.unwrap_or_default().into_iter().map(|file| format!("  {}\n", file.display()));
     output::print(&paths.collect::<String>())
 }
@@ -116,6 +109,6 @@ pub fn read_file(file: &Path) -> Result<String, Failure> {
 
 fn write_file(directory: &Path, name: &str, text: &str) -> Result<PathBuf, Failure> {
     let path = directory.join(name);
-    fs::write(&path, text).map_err(|error| cannot_write(&path, &error))?;
+    fs::write(&path, text).map_err(|error| refused(&path, error))?;
     Ok(path)
 }

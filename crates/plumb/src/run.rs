@@ -6,11 +6,11 @@ use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
 use crate::progress::{Audience, Onlooker, Watch};
 use crate::{bundle, command_line, output, settings};
+use plumb_lab::bundle::Claim;
 use plumb_lab::large_sort::{self, Request};
 use plumb_lab::place::Places;
 use plumb_lab::record_sort;
 use plumb_report::{ReportContext, RunState, summary, text};
-use std::path::{Path, PathBuf};
 
 /// Runs the workload.
 ///
@@ -20,9 +20,8 @@ pub fn run(arguments: &Run) -> Result<Outcome, Failure> {
     let settings = settings::parse(&arguments.set)?;
     let places = places(arguments);
     let devices = places.describe()?;
-    let bundle = bundle_directory(arguments);
-    bundle.as_deref().map_or(Ok(()), bundle::require_writable)?;
     let interrupt = Interrupt::install()?;
+    let bundle = bundle::claim(arguments.bundle.as_deref(), default_name(arguments), &interrupt)?;
     let watch = Watch::start(if arguments.json { Audience::Nobody } else { Audience::Terminal });
     let request = Request {
         rows: rows(arguments)?,
@@ -44,18 +43,17 @@ pub fn run(arguments: &Run) -> Result<Outcome, Failure> {
         output::remark(&format!("the database stays in {}\n", database.keep().display()));
     }
     drop(database);
-    show(arguments, bundle.as_deref(), &context)?;
+    show(arguments, bundle.as_ref(), &context)?;
     Ok(outcome(&context))
 }
 
-/// Where the bundle goes, if there is to be one.
-fn bundle_directory(arguments: &Run) -> Option<PathBuf> {
+/// What the name of a bundle begins with that goes where nobody said, if there is to be one.
+fn default_name(arguments: &Run) -> Option<&'static str> {
     let name = match arguments.workload {
         Workload::LargeSort => large_sort::NAME,
         Workload::RecordSort => record_sort::NAME,
     };
-    let default = || (!arguments.json).then(|| bundle::default_directory(name));
-    arguments.bundle.clone().or_else(default)
+    (!arguments.json).then_some(name)
 }
 
 /// How many rows or records.
@@ -84,10 +82,10 @@ fn places(arguments: &Run) -> Places<'_> {
     }
 }
 
-fn show(arguments: &Run, bundle: Option<&Path>, context: &ReportContext) -> Result<(), Failure> {
+fn show(arguments: &Run, bundle: Option<&Claim>, context: &ReportContext) -> Result<(), Failure> {
     if arguments.json {
         output::print(&(context.to_json()? + "\n"))?;
-        return bundle.map_or(Ok(()), |directory| bundle::write(directory, context).map(|_| ()));
+        return bundle.map_or(Ok(()), |claim| bundle::write(claim.directory(), context).map(|_| ()));
     }
     bundle::show(&(text::render(context) + "\n" + &summary::render(context)), bundle, context)
 }

@@ -11,7 +11,8 @@
 use crate::file_sort::BLOCK_BYTES;
 use crate::{EngineError, Instance};
 use plumb_events::{Event, IoStream, Session};
-use plumb_io::{Arena, Channel, File, IoBuffer, Operation, Request};
+use plumb_io::owner::Owner;
+use plumb_io::{Arena, Channel, Disk, File, IoBuffer, IoError, Operation, Request};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,6 +26,8 @@ pub(super) struct OutputFile<'i> {
     path: PathBuf,
     bytes: u64,
     finished: bool,
+    /// Tells the file of a killed sort from this one.
+    _owner: Option<Owner>,
 }
 
 impl<'i> OutputFile<'i> {
@@ -49,10 +52,19 @@ impl<'i> OutputFile<'i> {
         if taken(&unfinished) {
             return Err(EngineError::Unfinished { path: unfinished });
         }
+        let marked = || match disk {
+            Disk::Kernel => Owner::of_file(&unfinished).map(Some),
+            Disk::Memory(_) => Ok(None),
+        };
+        let owner = session.wait(Event::DiskFileOperations, marked).map_err(|source| IoError::Operation {
+            operation: "create",
+            path: unfinished.clone(),
+            source,
+        })?;
         let open = || disk.open(&unfinished, plumb_io::Access::Create, instance.access.direct);
         let file = Arc::new(session.wait(Event::DiskFileOperations, open)?);
-        let output =
-            OutputFile { instance, file, unfinished, path: path.to_path_buf(), bytes, finished: false };
+        let path = path.to_path_buf();
+        let output = OutputFile { instance, file, unfinished, path, bytes, finished: false, _owner: owner };
         if bytes > 0 {
             let whole_blocks = bytes.next_multiple_of(BLOCK_BYTES as u64);
             session.wait(Event::DiskFileOperations, || output.file.allocate(whole_blocks))?;

@@ -54,6 +54,7 @@ pub struct FileEntry {
     /// Its number.
     pub id: u16,
     /// Where it is.
+    #[serde(with = "super::path_text")]
     pub path: PathBuf,
     /// Its least length in bytes; it may have grown since.
     pub bytes: u64,

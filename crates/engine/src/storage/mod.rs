@@ -15,6 +15,7 @@
 pub mod block;
 pub mod control;
 pub mod datafile;
+mod path_text;
 pub mod reader;
 pub mod tablespace;
 pub mod writer;

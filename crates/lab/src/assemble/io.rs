@@ -4,6 +4,7 @@ use super::Story;
 use crate::measure::{FileEvidence, Transfers};
 use plumb_events::{Direction, IoStream};
 use plumb_report::context::{IoFile, IoFunction, IoTally};
+use plumb_units::path_text;
 
 pub(super) fn functions(story: &Story<'_>) -> Vec<IoFunction> {
     let row = |stream: &IoStream| {
@@ -21,7 +22,7 @@ pub(super) fn functions(story: &Story<'_>) -> Vec<IoFunction> {
 pub(super) fn files(story: &Story<'_>) -> Vec<IoFile> {
     let row = |file: &FileEvidence| IoFile {
         tablespace: file.role.name().to_string(),
-        path: file.path.display().to_string(),
+        path: path_text(&file.path),
         reads: tally(file.reads),
         writes: tally(file.writes),
     };

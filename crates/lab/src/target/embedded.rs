@@ -30,7 +30,7 @@ use plumb_engine::{EngineError, Instance, Setting, Settings, drop as dropping};
 use plumb_events::{Event, Statistic, Unit, clock};
 use plumb_io::device::DeviceDescription;
 use plumb_report::ReportContext;
-use plumb_units::Bytes;
+use plumb_units::{Bytes, path_of_text, path_text};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
@@ -103,8 +103,9 @@ fn given(assignments: &[Assignment]) -> Result<Settings, EngineError> {
 /// What a run is asked to do.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Request {
-    home: PathBuf,
-    path: PathBuf,
+    /// Paths as [`path_text`] has them.
+    home: String,
+    path: String,
     settings: Vec<Assignment>,
     rows: u64,
     data_seed: u64,
@@ -207,8 +208,8 @@ impl<'a> Embedded<'a> {
             self.path.display()
         );
         Request {
-            home: database.home.clone(),
-            path: self.path.clone(),
+            home: path_text(&database.home),
+            path: path_text(&self.path),
             settings: settings.to_vec(),
             rows,
             data_seed,
@@ -358,13 +359,14 @@ pub fn serve(input: impl Read + Send + 'static) -> Result<String, LabError> {
 }
 
 fn execute(request: &Request) -> Result<ReportContext, LabError> {
-    let devices = places(&request.path).describe()?;
-    let instance = Instance::open(&request.home, given(&request.settings)?, Cancel::default())?;
+    let (home, path) = (path_of_text(&request.home), path_of_text(&request.path));
+    let devices = places(&path).describe()?;
+    let instance = Instance::open(&home, given(&request.settings)?, Cancel::default())?;
     drop_index(&instance)?;
     let begin = clock::now();
     let measured = large_sort::build_index(&instance, &devices, request.rows, &Silent)?;
     let checks = large_sort::verify(&instance, &Silent)?;
-    let limits = large_sort::limits(&instance, &places(&request.path), &devices);
+    let limits = large_sort::limits(&instance, &places(&path), &devices);
     let context = assemble::context(&Story {
         workload: large_sort::NAME,
         command_line: &request.command_line,

@@ -181,7 +181,9 @@ fn a_running_study_is_not_resumed() {
     let bundle = bundle(directory.path(), &plan(2));
     let refused = Bundle::resume(directory.path(), &ENGINE).expect_err("it is open");
     assert!(
-        refused.to_string().ends_with("its study is running; wait until it ends, or stop it first"),
+        refused
+            .to_string()
+            .contains(" is being written by another process: wait until its run or study ends"),
         "{refused}"
     );
     drop(bundle);
@@ -192,7 +194,7 @@ fn a_running_study_is_not_resumed() {
 fn a_bundle_is_not_put_where_something_is() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     fs::write(directory.path().join("mine"), "kept").expect("a file");
-    let refused = Bundle::create(directory.path(), &plan(2), fixture::environment()).expect_err("occupied");
+    let refused = Claim::named(directory.path()).expect_err("occupied");
     assert!(refused.to_string().contains("there is something in it"), "{refused}");
     assert_eq!(fs::read_to_string(directory.path().join("mine")).expect("a file"), "kept");
 }

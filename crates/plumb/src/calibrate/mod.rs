@@ -27,6 +27,7 @@ use plumb_calibrate::{
 };
 use plumb_events::clock;
 use plumb_io::device::{self, DeviceDescription};
+use plumb_lab::bundle::Claim;
 use plumb_lab::calendar::Moment;
 use plumb_lab::{place, stored};
 use plumb_report::calibration::CalibrationContext;
@@ -52,15 +53,9 @@ pub fn run(arguments: &Calibrate) -> Result<Outcome, Failure> {
     let path = place::require_directory("--path", &arguments.path)?;
     let device = device::describe(&path)?;
     let earlier = stored::read(&arguments.path)?;
-    let bundle = bundle_directory(arguments);
-    bundle.as_deref().map_or(Ok(()), bundle::require_writable)?;
-    if let Some(directory) = bundle.as_deref().filter(|directory| directory.join(CALIBRATION).exists()) {
-        let directory = directory.display();
-        return Err(Failure::usage(format!(
-            "--bundle {directory} holds a calibration already; name another directory"
-        )));
-    }
     let interrupt = Interrupt::install()?;
+    let default = (!arguments.json).then_some(NAME);
+    let bundle = bundle::claim(arguments.bundle.as_deref(), default, &interrupt)?;
     let begin = Moment::of(clock::wall());
     let prefix = format!("{}_{}", arguments.test_name, begin.minute());
     let calibration = measure(arguments, &device, begin, &interrupt)?;
@@ -75,8 +70,10 @@ pub fn run(arguments: &Calibrate) -> Result<Outcome, Failure> {
         output::print(&(calibration.summary() + &comparison + "\n"))?;
     }
     // One that fails does not keep the other from being written.
-    let (stored, bundled) =
-        (store(arguments, &calibration, &record), keep(bundle, &calibration, &device, record, &prefix));
+    let (stored, bundled) = (
+        store(arguments, &calibration, &record),
+        keep(bundle.as_ref(), &calibration, &device, record, &prefix),
+    );
     let beside = bundled?.map(|report| {
         format!("  {} with {CALIBRATION} and {prefix}_{{iops,lat,mbps,ci,hist}}.csv\n", report.display())
     });
@@ -117,12 +114,6 @@ pub fn rebuild(directory: &Path) -> Result<Outcome, Failure> {
     Ok(Outcome::Fine)
 }
 
-/// Where the bundle goes, if there is to be one.
-fn bundle_directory(arguments: &Calibrate) -> Option<PathBuf> {
-    let default = || (!arguments.json).then(|| bundle::default_directory(NAME));
-    arguments.bundle.clone().or_else(default)
-}
-
 fn measure(
     arguments: &Calibrate,
     device: &DeviceDescription,
@@ -131,12 +122,6 @@ fn measure(
 ) -> Result<Calibration, Failure> {
     let options = options(arguments, begin)?;
     let others = leftovers(&device.path);
-    for other in &others {
-        output::remark(&format!(
-            "{} is of another calibration: if none is running, it was killed and the directory can be removed\n",
-            other.display()
-        ));
-    }
     let audience = if arguments.json { Audience::Nobody } else { Audience::Terminal };
     interrupt.begin();
     let onlooker = Onlooker::new(audience, &device.path, others, interrupt);
@@ -186,13 +171,13 @@ fn store(arguments: &Calibrate, calibration: &Calibration, record: &str) -> Resu
 
 /// Writes the bundle, if there is to be one; gives the path of its report.
 fn keep(
-    bundle: Option<PathBuf>,
+    bundle: Option<&Claim>,
     calibration: &Calibration,
     device: &DeviceDescription,
     record: String,
     prefix: &str,
 ) -> Result<Option<PathBuf>, Failure> {
-    let Some(directory) = bundle else { return Ok(None) };
+    let Some(directory) = bundle.map(Claim::directory) else { return Ok(None) };
     let context = context::context(calibration, device);
     let page = plumb_report::calibration::render(&context);
     let mut all = vec![
@@ -201,7 +186,7 @@ fn keep(
         (bundle::RECORD.to_string(), context.to_json()?),
     ];
     all.extend(tables(calibration, prefix));
-    bundle::write_files(&directory, &all)?;
+    bundle::write_files(directory, &all)?;
     Ok(Some(directory.join(REPORT)))
 }
 

@@ -22,8 +22,8 @@ use plumb_report::{ReportContext, summary, text};
 pub fn run(arguments: &Index) -> Result<Outcome, Failure> {
     let settings = settings::parse_for_files(&arguments.set)?;
     let columns = types::parse_columns(&arguments.columns.join(" "))?;
-    arguments.bundle.as_deref().map_or(Ok(()), bundle::require_writable)?;
     let interrupt = Interrupt::install()?;
+    let bundle = bundle::claim(arguments.bundle.as_deref(), None, &interrupt)?;
     let instance = database::open(&arguments.path, settings, &interrupt)?;
     interrupt.begin();
     let name = arguments.name.clone().unwrap_or_else(|| types::index_name(&arguments.table, &columns));
@@ -54,7 +54,7 @@ pub fn run(arguments: &Index) -> Result<Outcome, Failure> {
     let context = assemble::context(&story);
     let mut shown = if arguments.report { text::render(&context) + "\n" } else { String::new() };
     shown.push_str(&summary::render(&context));
-    bundle::show(&shown, arguments.bundle.as_deref(), &context)?;
+    bundle::show(&shown, bundle.as_ref(), &context)?;
     output::print(&verdict(
         measured.outcome.index.as_deref().unwrap_or_default(),
         &arguments.table,

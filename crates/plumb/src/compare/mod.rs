@@ -10,10 +10,10 @@ use crate::arguments::Compare;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::output;
+use plumb_lab::bundle;
 use plumb_report::RunState;
 use plumb_report::compare::{COMPARE_SCHEMA_VERSION, CompareContext, html, text};
 use side::Sides;
-use std::fs;
 
 /// Compares them.
 ///
@@ -23,9 +23,7 @@ pub fn run(arguments: &Compare) -> Result<Outcome, Failure> {
     let sides = Sides::read(&arguments.first, &arguments.second)?;
     let context = context(sides);
     if let Some(path) = &arguments.html {
-        fs::write(path, html::render(&context)).map_err(|error| {
-            Failure::run(format!("cannot write {}: {error}; name a file in a directory that this user may write to with --html", path.display()))
-        })?;
+        bundle::write_new(path, &html::render(&context))?;
     }
     if arguments.json {
         let json = serde_json::to_string_pretty(&context)

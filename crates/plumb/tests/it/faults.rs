@@ -1,6 +1,7 @@
 //! Bad input, damage, two processes, no room, Ctrl-C: one line, the right exit
 //! code, nothing half-made left behind, nothing that was there lost.
 
+use crate::bundles::wait_for;
 use crate::program::{as_nobody, command, fine, names, plumb, refused};
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -228,12 +229,17 @@ fn a_bundle_that_cannot_be_made_is_found_before_the_run() {
 #[test]
 fn a_report_is_printed_although_its_bundle_cannot_be_written() {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    fs::create_dir_all(directory.path().join("b/record.json")).expect("a directory where a file goes");
-    let ended = plumb(directory.path(), ["run", "large-sort", "--rows", "1000", "--bundle", "b"]);
-    assert_eq!(ended.code, Some(1));
-    assert!(ended.stdout.contains("End of Report"), "{}", ended.stdout);
-    assert!(ended.stdout.contains("large-sort on "), "{}", ended.stdout);
-    assert!(ended.stderr.starts_with("plumb: cannot write reports to b/record.json: "), "{}", ended.stderr);
+    let mut run = command(directory.path());
+    run.args(["run", "large-sort", "--rows", "200K", "--bundle", "b"]);
+    let child = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+    wait_for(&directory.path().join("b/plumb-owner"));
+    fs::create_dir(directory.path().join("b/record.json")).expect("a directory where a file goes");
+    let ended = child.wait_with_output().expect("a child");
+    let (stdout, stderr) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
+    assert_eq!(ended.status.code(), Some(1));
+    assert!(stdout.contains("End of Report"), "{stdout}");
+    assert!(stdout.contains("large-sort on "), "{stdout}");
+    assert!(stderr.starts_with("plumb: cannot write reports to b/record.json: "), "{stderr}");
 }
 
 #[test]
