@@ -1,5 +1,5 @@
 //! What killed processes left: the directories of runs, studies and calibrations, the output of a
-//! sort of records, and directories that were claimed for a bundle and hold nothing yet.
+//! sort of records, and directories that were reserved for a bundle and hold nothing yet.
 //!
 //! An orphan is known by the mark of a dead process ([`owner`]) in it or beside it, never by its name
 //! alone: what a living process uses, what was kept (its mark went) and what somebody else made are none.

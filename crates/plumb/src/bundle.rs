@@ -1,14 +1,14 @@
 //! A bundle: the directory that keeps a run's record and its reports.
 //!
-//! It is claimed before the run ([`Claim`]), because a run may take hours and its report must neither be
-//! lost for a missing right nor replace another one; a claim that comes to nothing leaves nothing. Should
+//! It is reserved before the run ([`Reservation`]), because a run may take hours and its report must neither be
+//! lost for a missing right nor replace another one; a reservation that comes to nothing leaves nothing. Should
 //! the bundle fail all the same, the text report is printed first.
 
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output;
 use plumb_events::clock;
-use plumb_lab::bundle::{Claim, refused};
+use plumb_lab::bundle::{Reservation, refused};
 use plumb_lab::calendar::Moment;
 use plumb_lab::orphans::REPORTS;
 use plumb_report::{ReportContext, html, text};
@@ -18,26 +18,26 @@ use std::path::{Path, PathBuf};
 /// The record's file.
 pub const RECORD: &str = "record.json";
 
-/// Claims the directory that was named, or else one in `plumb-reports` of this name and the time, if
+/// Reserves the directory that was named, or else one in `plumb-reports` of this name and the time, if
 /// there is to be one. An interruption removes it as long as it is empty.
 ///
 /// # Errors
 /// When the bundle could not be written there, or something would be written over.
-pub fn claim(
+pub fn reserve(
     named: Option<&Path>,
     default: Option<&str>,
     interrupt: &Interrupt,
-) -> Result<Option<Claim>, Failure> {
-    let claim = match (named, default) {
-        (Some(directory), _) => Claim::named(directory)?,
+) -> Result<Option<Reservation>, Failure> {
+    let reservation = match (named, default) {
+        (Some(directory), _) => Reservation::named(directory)?,
         (None, Some(name)) => {
             let name = format!("{name}-{}", Moment::of(clock::wall()).compact());
-            Claim::fresh(Path::new(REPORTS), &name)?
+            Reservation::fresh(Path::new(REPORTS), &name)?
         }
         (None, None) => return Ok(None),
     };
-    interrupt.claimed(&claim);
-    Ok(Some(claim))
+    interrupt.reserved(&reservation);
+    Ok(Some(reservation))
 }
 
 /// Writes record and reports; returns the paths of the files.
@@ -63,9 +63,9 @@ pub fn write_files(directory: &Path, files: &[(String, String)]) -> Result<(), F
 ///
 /// # Errors
 /// When the bundle or standard output cannot be written.
-pub fn show(shown: &str, claim: Option<&Claim>, context: &ReportContext) -> Result<(), Failure> {
+pub fn show(shown: &str, reservation: Option<&Reservation>, context: &ReportContext) -> Result<(), Failure> {
     output::print(shown)?;
-    let files = claim.map(|claim| write(claim.directory(), context)).transpose()?;
+    let files = reservation.map(|reservation| write(reservation.directory(), context)).transpose()?;
     let paths = files.unwrap_or_default().into_iter().map(|file| format!("  {}\n", file.display()));
     output::print(&paths.collect::<String>())
 }

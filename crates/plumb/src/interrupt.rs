@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::output;
 use plumb_engine::EngineError;
 use plumb_engine::instance::Cancel;
-use plumb_lab::bundle::Claim;
+use plumb_lab::bundle::Reservation;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use std::path::PathBuf;
@@ -64,7 +64,7 @@ struct Shared {
     reads_only: AtomicBool,
     temporary: Mutex<Vec<PathBuf>>,
     /// Marks and directories of bundles, which go if nothing was written to them.
-    claimed: Mutex<Vec<PathBuf>>,
+    reserved: Mutex<Vec<PathBuf>>,
     /// What is said of the interruption instead.
     message: Mutex<Option<String>>,
 }
@@ -135,9 +135,9 @@ impl Interrupt {
         self.directories().push(directory);
     }
 
-    /// A directory was claimed for a bundle: it goes should nothing be written to it.
-    pub fn claimed(&self, claim: &Claim) {
-        self.0.claimed.lock().unwrap_or_else(PoisonError::into_inner).extend(claim.traces());
+    /// A directory was reserved for a bundle: it goes should nothing be written to it.
+    pub fn reserved(&self, reservation: &Reservation) {
+        self.0.reserved.lock().unwrap_or_else(PoisonError::into_inner).extend(reservation.traces());
     }
 
     /// What was temporary is to stay.
@@ -149,9 +149,9 @@ impl Interrupt {
         self.0.temporary.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Removes what was claimed, as the claims would when they are dropped.
+    /// Removes what was reserved, as the reservations would when they are dropped.
     fn release(&self) {
-        for path in self.0.claimed.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        for path in self.0.reserved.lock().unwrap_or_else(PoisonError::into_inner).iter() {
             let _ = fs::remove_file(path).or_else(|_| fs::remove_dir(path));
         }
     }

@@ -6,7 +6,7 @@ use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
 use crate::progress::{Audience, Onlooker, Watch};
 use crate::{bundle, command_line, output, settings};
-use plumb_lab::bundle::Claim;
+use plumb_lab::bundle::Reservation;
 use plumb_lab::large_sort::{self, Request};
 use plumb_lab::place::Places;
 use plumb_lab::record_sort;
@@ -21,7 +21,7 @@ pub fn run(arguments: &Run) -> Result<Outcome, Failure> {
     let places = places(arguments);
     let devices = places.describe()?;
     let interrupt = Interrupt::install()?;
-    let bundle = bundle::claim(arguments.bundle.as_deref(), default_name(arguments), &interrupt)?;
+    let bundle = bundle::reserve(arguments.bundle.as_deref(), default_name(arguments), &interrupt)?;
     let watch = Watch::start(if arguments.json { Audience::Nobody } else { Audience::Terminal });
     let request = Request {
         rows: rows(arguments)?,
@@ -82,10 +82,11 @@ fn places(arguments: &Run) -> Places<'_> {
     }
 }
 
-fn show(arguments: &Run, bundle: Option<&Claim>, context: &ReportContext) -> Result<(), Failure> {
+fn show(arguments: &Run, bundle: Option<&Reservation>, context: &ReportContext) -> Result<(), Failure> {
     if arguments.json {
         output::print(&(context.to_json()? + "\n"))?;
-        return bundle.map_or(Ok(()), |claim| bundle::write(claim.directory(), context).map(|_| ()));
+        return bundle
+            .map_or(Ok(()), |reservation| bundle::write(reservation.directory(), context).map(|_| ()));
     }
     bundle::show(&(text::render(context) + "\n" + &summary::render(context)), bundle, context)
 }

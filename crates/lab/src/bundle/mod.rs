@@ -13,20 +13,20 @@
 //! A file is written beside its name, made durable and renamed, and the manifest is replaced
 //! behind it: whenever the program dies, the manifest lists only whole files. What it does not
 //! list is an unfinished rest, which a resuming study removes. While a study runs it holds the directory's
-//! mark ([`Claim`]), so that no second program goes on with it.
+//! mark ([`Reservation`]), so that no second program goes on with it.
 //!
 //! Why not one file for all: a run is kept the moment it ends, and a reader may look at any of
 //! them with any tool. `docs/bundle.md` has the fields.
 
-mod claim;
 mod contents;
 mod manifest;
 mod record;
+mod reservation;
 
-pub use claim::{Claim, refused, write_new};
 pub use contents::Contents;
 pub use manifest::{MANIFEST, Manifest, unlisted};
 pub use record::{EndFile, Ended, Environment, LimitFigure, OrderFile, RunRecord, Settled, Stop};
+pub use reservation::{Reservation, refused, write_new};
 
 use crate::LabError;
 use crate::plan::Plan;
@@ -57,23 +57,27 @@ pub struct Bundle {
     manifest: Manifest,
     contents: Contents,
     /// Held as long as it is open.
-    claim: Claim,
+    reservation: Reservation,
 }
 
 impl Bundle {
-    /// Begins a new one in a directory that was claimed for it.
+    /// Begins a new one in a directory that was reserved for it.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn create(claim: Claim, plan: &Plan, environment: Environment) -> Result<Bundle, LabError> {
-        let directory = claim.directory().to_path_buf();
+    pub fn create(
+        reservation: Reservation,
+        plan: &Plan,
+        environment: Environment,
+    ) -> Result<Bundle, LabError> {
+        let directory = reservation.directory().to_path_buf();
         let runs = directory.join(RUNS);
         fs::create_dir(&runs).map_err(|source| LabError::BundleWrite { path: runs, source })?;
         let mut bundle = Bundle {
             directory,
             manifest: Manifest::default(),
             contents: Contents { plan: plan.clone(), environment, runs: Vec::new(), end: None },
-            claim,
+            reservation,
         };
         bundle.write(STUDY, &plan.study.to_toml())?;
         let environment = json(&bundle.contents.environment)?;
@@ -89,9 +93,9 @@ impl Bundle {
     pub fn open(directory: &Path, vocabulary: &dyn Vocabulary) -> Result<Bundle, LabError> {
         // Before a mark is left in a directory that is no bundle.
         Manifest::read(directory)?;
-        let claim = Claim::existing(directory)?;
+        let reservation = Reservation::existing(directory)?;
         let (manifest, contents) = Contents::read(directory, vocabulary)?;
-        Ok(Bundle { directory: directory.to_path_buf(), manifest, contents, claim })
+        Ok(Bundle { directory: directory.to_path_buf(), manifest, contents, reservation })
     }
 
     /// Opens one to go on with its study; removes what that left unfinished when it was killed.
@@ -114,7 +118,7 @@ impl Bundle {
         for file in names.iter().chain([&self.directory.join(MANIFEST)]) {
             let _ = fs::remove_file(file);
         }
-        // The directory goes with the claim, unless others use it too.
+        // The directory goes with the reservation, unless others use it too.
         let _ = fs::remove_dir(self.directory.join(RUNS));
     }
 
@@ -126,8 +130,8 @@ impl Bundle {
 
     /// What keeps others from writing to it.
     #[must_use]
-    pub fn claim(&self) -> &Claim {
-        &self.claim
+    pub fn reservation(&self) -> &Reservation {
+        &self.reservation
     }
 
     /// What is in it.

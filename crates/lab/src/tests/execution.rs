@@ -1,7 +1,7 @@
 //! Order, failures, resuming, bundles that were changed.
 
 use super::{bundle, plan, run, run_within};
-use crate::bundle::{Bundle, Ended, MANIFEST, Stop, record_name};
+use crate::bundle::{Bundle, Ended, MANIFEST, Reservation, Stop, record_name};
 use crate::fixture::{self, Scripted};
 use crate::report::publish;
 use crate::study::Assignment;
@@ -194,7 +194,7 @@ fn a_running_study_is_not_resumed() {
 fn a_bundle_is_not_put_where_something_is() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     fs::write(directory.path().join("mine"), "kept").expect("a file");
-    let refused = Claim::named(directory.path()).expect_err("occupied");
+    let refused = Reservation::named(directory.path()).expect_err("occupied");
     assert!(refused.to_string().contains("there is something in it"), "{refused}");
     assert_eq!(fs::read_to_string(directory.path().join("mine")).expect("a file"), "kept");
 }

@@ -27,7 +27,7 @@ use plumb_calibrate::{
 };
 use plumb_events::clock;
 use plumb_io::device::{self, DeviceDescription};
-use plumb_lab::bundle::Claim;
+use plumb_lab::bundle::Reservation;
 use plumb_lab::calendar::Moment;
 use plumb_lab::{place, stored};
 use plumb_report::calibration::CalibrationContext;
@@ -55,7 +55,7 @@ pub fn run(arguments: &Calibrate) -> Result<Outcome, Failure> {
     let earlier = stored::read(&arguments.path)?;
     let interrupt = Interrupt::install()?;
     let default = (!arguments.json).then_some(NAME);
-    let bundle = bundle::claim(arguments.bundle.as_deref(), default, &interrupt)?;
+    let bundle = bundle::reserve(arguments.bundle.as_deref(), default, &interrupt)?;
     let begin = Moment::of(clock::wall());
     let prefix = format!("{}_{}", arguments.test_name, begin.minute());
     let calibration = measure(arguments, &device, begin, &interrupt)?;
@@ -171,13 +171,13 @@ fn store(arguments: &Calibrate, calibration: &Calibration, record: &str) -> Resu
 
 /// Writes the bundle, if there is to be one; gives the path of its report.
 fn keep(
-    bundle: Option<&Claim>,
+    bundle: Option<&Reservation>,
     calibration: &Calibration,
     device: &DeviceDescription,
     record: String,
     prefix: &str,
 ) -> Result<Option<PathBuf>, Failure> {
-    let Some(directory) = bundle.map(Claim::directory) else { return Ok(None) };
+    let Some(directory) = bundle.map(Reservation::directory) else { return Ok(None) };
     let context = context::context(calibration, device);
     let page = plumb_report::calibration::render(&context);
     let mut all = vec![

@@ -23,7 +23,7 @@ pub fn run(arguments: &Index) -> Result<Outcome, Failure> {
     let settings = settings::parse_for_files(&arguments.set)?;
     let columns = types::parse_columns(&arguments.columns.join(" "))?;
     let interrupt = Interrupt::install()?;
-    let bundle = bundle::claim(arguments.bundle.as_deref(), None, &interrupt)?;
+    let bundle = bundle::reserve(arguments.bundle.as_deref(), None, &interrupt)?;
     let instance = database::open(&arguments.path, settings, &interrupt)?;
     interrupt.begin();
     let name = arguments.name.clone().unwrap_or_else(|| types::index_name(&arguments.table, &columns));

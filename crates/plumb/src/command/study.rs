@@ -30,11 +30,11 @@ pub fn run(arguments: &Study) -> Result<Outcome, Failure> {
     };
     plan.require_room(arguments.budget)?;
     let interrupt = Interrupt::install()?;
-    let claim = match resumed {
+    let reserved = match resumed {
         Some(_) => None,
         None => {
             let name = format!("study-{}", plan.study.name);
-            bundle::claim(arguments.bundle.as_deref(), Some(&name), &interrupt)?
+            bundle::reserve(arguments.bundle.as_deref(), Some(&name), &interrupt)?
         }
     };
     let path = path(arguments, resumed.as_deref())?;
@@ -46,11 +46,11 @@ pub fn run(arguments: &Study) -> Result<Outcome, Failure> {
     let onlooker = Onlooker { watch: &watch, interrupt: &interrupt };
     let mut target =
         Embedded::new(&path, program, command_line::typed(), calibration, interrupt.cancel(), &onlooker)?;
-    let mut bundle = match claim {
-        Some(claim) => Bundle::create(claim, &plan, environment(&mut target, &plan)?)?,
+    let mut bundle = match reserved {
+        Some(reserved) => Bundle::create(reserved, &plan, environment(&mut target, &plan)?)?,
         None => go_on(&mut target, &plan, &resumed.unwrap_or_default())?,
     };
-    interrupt.claimed(bundle.claim());
+    interrupt.reserved(bundle.reservation());
     let directory = bundle.directory().to_path_buf();
     interrupt.say(format!("interrupted; `plumb study --resume {}` goes on", directory.display()));
     let ended =

@@ -1,5 +1,5 @@
 //! Bundles are never written over: not by name, not by a second run at the same time, not inside a study's;
-//! and what was claimed for one and came to nothing goes again.
+//! and what was reserved for one and came to nothing goes again.
 
 use crate::faults::end_of;
 use crate::program::{command, fine, names, plumb, refused};
@@ -79,7 +79,7 @@ fn nothing_is_written_into_the_bundle_of_a_study() {
 }
 
 #[test]
-fn what_was_claimed_goes_when_the_run_fails_or_is_interrupted() {
+fn what_was_reserved_goes_when_the_run_fails_or_is_interrupted() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let here = directory.path();
     for bundle in [&[][..], &["--bundle", "a/b"]] {

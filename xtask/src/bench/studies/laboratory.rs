@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use plumb_engine::instance::Cancel;
-use plumb_lab::bundle::{Bundle, Claim, Stop};
+use plumb_lab::bundle::{Bundle, Reservation, Stop};
 use plumb_lab::plan::{Plan, PlanOptions, Until};
 use plumb_lab::target::Target;
 use plumb_lab::target::embedded::{ENGINE, Embedded};
@@ -53,7 +53,7 @@ impl Laboratory {
         let mut environment = target.environment()?;
         environment.settings = plan.setting_facts(&ENGINE);
         let directory = self.room.0.join("bundle");
-        let mut bundle = Bundle::create(Claim::named(&directory)?, &plan, environment)?;
+        let mut bundle = Bundle::create(Reservation::named(&directory)?, &plan, environment)?;
         let stop = execution::execute(&mut bundle, &mut target, None, &self.cancel, &progress)?;
         anyhow::ensure!(stop != Stop::Interrupted, "interrupted: nothing remains");
         let context = report::publish(&mut bundle)?;

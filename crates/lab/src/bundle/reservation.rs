@@ -1,7 +1,7 @@
-//! A directory for a new bundle: claimed before the run, by one process, and never one that holds anything.
+//! A directory for a new bundle: reserved before the run, by one process, and never one that holds anything.
 //!
 //! A run may take hours, and its report must neither be lost for a missing right nor replace another one.
-//! So the directory is made and marked as this process's ([`Owner`]) before the run; when the claim is
+//! So the directory is made and marked as this process's ([`Owner`]) before the run; when the reservation is
 //! dropped the mark goes, and with it the directory, if nothing was written to it, and the directories
 //! around it that were made for it. Two processes never share one: a mark has one owner, and a directory
 //! of a default name is made by exactly one of them, the others take `-2`, `-3` and on.
@@ -18,7 +18,7 @@ const NAMES_MAX: usize = 10_000;
 
 /// A directory for a bundle that nobody else writes to.
 #[derive(Debug)]
-pub struct Claim {
+pub struct Reservation {
     directory: PathBuf,
     /// Held as long as this is.
     owner: Option<Owner>,
@@ -26,39 +26,40 @@ pub struct Claim {
     made: Vec<PathBuf>,
 }
 
-impl Claim {
+impl Reservation {
     /// The directory that somebody named: a new one, or an empty one.
     ///
     /// # Errors
     /// When something is in it, another process has it, it lies in the bundle of a study, or cannot be made.
-    pub fn named(directory: &Path) -> Result<Claim, LabError> {
+    pub fn named(directory: &Path) -> Result<Reservation, LabError> {
         require_outside(directory)?;
         require_empty(directory)?;
-        let mut claim = Claim { directory: directory.to_path_buf(), owner: None, made: Vec::new() };
-        claim.make(directory).map_err(|source| refused(directory, source))?;
-        claim.owner = Some(own(directory)?);
+        let mut reservation =
+            Reservation { directory: directory.to_path_buf(), owner: None, made: Vec::new() };
+        reservation.make(directory).map_err(|source| refused(directory, source))?;
+        reservation.owner = Some(own(directory)?);
         // It may have been filled while it was nobody's.
         require_empty(directory)?;
-        Ok(claim)
+        Ok(reservation)
     }
 
     /// A new directory of this name, or of the name with a number behind it.
     ///
     /// # Errors
     /// When it lies in the bundle of a study, or cannot be made.
-    pub fn fresh(parent: &Path, name: &str) -> Result<Claim, LabError> {
+    pub fn fresh(parent: &Path, name: &str) -> Result<Reservation, LabError> {
         let first = parent.join(name);
         require_outside(&first)?;
         let numbered = (2..NAMES_MAX).map(|number| parent.join(format!("{name}-{number}")));
-        let mut claim = Claim { directory: first.clone(), owner: None, made: Vec::new() };
+        let mut reservation = Reservation { directory: first.clone(), owner: None, made: Vec::new() };
         for directory in std::iter::once(first.clone()).chain(numbered) {
-            claim.make(parent).map_err(|source| refused(&directory, source))?;
+            reservation.make(parent).map_err(|source| refused(&directory, source))?;
             match fs::create_dir(&directory) {
                 Ok(()) => {
-                    claim.made.insert(0, directory.clone());
-                    claim.owner = Some(own(&directory)?);
-                    claim.directory = directory;
-                    return Ok(claim);
+                    reservation.made.insert(0, directory.clone());
+                    reservation.owner = Some(own(&directory)?);
+                    reservation.directory = directory;
+                    return Ok(reservation);
                 }
                 // Not found: somebody else has just removed the directory around it, as we would an empty one.
                 Err(error) if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) => {}
@@ -69,8 +70,8 @@ impl Claim {
     }
 
     /// A bundle that is there already, to be written to.
-    pub(super) fn existing(directory: &Path) -> Result<Claim, LabError> {
-        Ok(Claim { directory: directory.to_path_buf(), owner: Some(own(directory)?), made: Vec::new() })
+    pub(super) fn existing(directory: &Path) -> Result<Reservation, LabError> {
+        Ok(Reservation { directory: directory.to_path_buf(), owner: Some(own(directory)?), made: Vec::new() })
     }
 
     /// The directory.
@@ -79,7 +80,7 @@ impl Claim {
         &self.directory
     }
 
-    /// What goes when the claim is dropped, in this order: the mark, and directories that are empty.
+    /// What goes when the reservation is dropped, in this order: the mark, and directories that are empty.
     #[must_use]
     pub fn traces(&self) -> Vec<PathBuf> {
         let mark = self.owner.iter().map(|owner| owner.mark().to_path_buf());
@@ -96,7 +97,7 @@ impl Claim {
     }
 }
 
-impl Drop for Claim {
+impl Drop for Reservation {
     fn drop(&mut self) {
         self.owner = None;
         for directory in &self.made {
@@ -170,11 +171,11 @@ mod tests {
         let under = tempfile::tempdir().expect("a directory");
         let parent = under.path().join("reports");
         let taken = std::thread::scope(|scope| {
-            let take = || Claim::fresh(&parent, "run").expect("a claim");
+            let take = || Reservation::fresh(&parent, "run").expect("reserved");
             let threads: Vec<_> = (0..8).map(|_| scope.spawn(take)).collect();
-            threads.into_iter().map(|thread| thread.join().expect("a claim")).collect::<Vec<_>>()
+            threads.into_iter().map(|thread| thread.join().expect("reserved")).collect::<Vec<_>>()
         });
-        let mut found: Vec<&Path> = taken.iter().map(Claim::directory).collect();
+        let mut found: Vec<&Path> = taken.iter().map(Reservation::directory).collect();
         found.sort();
         found.dedup();
         assert_eq!(found.len(), 8);
@@ -186,23 +187,23 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_anything_or_is_claimed_is_refused_and_left_as_it_was() {
+    fn what_holds_anything_or_is_reserved_is_refused_and_left_as_it_was() {
         let under = tempfile::tempdir().expect("a directory");
         let there = under.path().join("there");
         fs::create_dir(&there).expect("a directory");
-        let claim = Claim::named(&there).expect("it is empty");
-        let error = Claim::named(&there).expect_err("claimed").to_string();
+        let reservation = Reservation::named(&there).expect("it is empty");
+        let error = Reservation::named(&there).expect_err("reserved").to_string();
         assert!(error.contains(" is being written by another process"), "{error}");
-        drop(claim);
+        drop(reservation);
         assert_eq!(names(under.path()), ["there"], "it was there before");
         fs::write(there.join("record.json"), "{}").expect("a file");
-        let error = Claim::named(&there).expect_err("occupied").to_string();
+        let error = Reservation::named(&there).expect_err("occupied").to_string();
         assert!(
             error.ends_with("there is something in it, and nothing is written over: name a new directory"),
             "{error}"
         );
         assert_eq!(names(&there), ["record.json"]);
-        drop(Claim::named(&under.path().join("a/b/c")).expect("new"));
+        drop(Reservation::named(&under.path().join("a/b/c")).expect("new"));
         assert_eq!(names(under.path()), ["there"], "what was made goes again");
     }
 
@@ -213,9 +214,9 @@ mod tests {
         fs::create_dir_all(study.join("runs")).expect("a directory");
         [MANIFEST, ORDER].iter().for_each(|name| fs::write(study.join(name), "").expect("a file"));
         for inside in ["mine", "runs/mine/deeper"] {
-            let error = Claim::named(&study.join(inside)).expect_err("inside").to_string();
+            let error = Reservation::named(&study.join(inside)).expect_err("inside").to_string();
             assert!(error.contains("lies in the bundle of a study"), "{error}");
-            Claim::fresh(&study.join(inside), "run").expect_err("inside");
+            Reservation::fresh(&study.join(inside), "run").expect_err("inside");
         }
         write_new(&study.join("page.html"), "").expect_err("inside");
         assert_eq!(names(&study), [MANIFEST, ORDER, "runs"]);
