@@ -160,7 +160,7 @@ pub(crate) fn run(
     time: Nanos,
 ) -> Result<Measurement, CalibrateError> {
     let recorder = Recorder::new();
-    let session = recorder.session("calibration log writer", SessionKind::Foreground);
+    let session = recorder.session("calibration log writer", SessionKind::Probe);
     let mut log = LogFile::open(runner.home, runner.logs, point)?;
     let (_arena, mut buffers) = Arena::buffers(point.request_bytes as usize, 1)?;
     let Some(mut buffer) = buffers.pop() else { unreachable!("one was asked for") };

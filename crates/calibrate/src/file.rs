@@ -160,7 +160,7 @@ pub(crate) struct Filling<'a> {
 impl Filling<'_> {
     fn fill(&self, file: &Arc<File>, length: Bytes) -> Result<Bytes, CalibrateError> {
         let recorder = Recorder::new();
-        let session = recorder.session("calibration fill", SessionKind::Foreground);
+        let session = recorder.session("calibration fill", SessionKind::Probe);
         let depth = FILL_DEPTH.min(self.method.queue_depth());
         let (arena, mut buffers) = Arena::buffers(FILL_BYTES as usize, depth)?;
         let mut channel = self.method.channel(&[&arena])?;

@@ -77,7 +77,7 @@ impl Runner<'_> {
         let work = |parts: Vec<Part>| {
             let (recorder, method, random) = (&recorder, &method, Random::seeded(random.word()));
             move |start: &Start<'_>| {
-                let session = recorder.session("calibration lane", SessionKind::Foreground);
+                let session = recorder.session("calibration lane", SessionKind::Probe);
                 let lane = Lane::prepare(&session, file, self.guard, method, point, parts, random)?;
                 start.arrive().map(|window| Ok((window, lane.run(window, self.effort)?))).transpose()
             }

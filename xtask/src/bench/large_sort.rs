@@ -144,7 +144,7 @@ fn declared(outcome: &BuildOutcome) -> u64 {
 /// Seconds of reading so many bytes of the table's files, with the requests of a
 /// scan and nothing behind.
 fn raw_read(instance: &Instance, bytes: u64) -> anyhow::Result<f64> {
-    let session = instance.recorder.session("raw read", SessionKind::Foreground);
+    let session = instance.recorder.session("raw read", SessionKind::Probe);
     let rate = probe::sequential_read(instance, &session, Purpose::Users, bytes)?;
     Ok(bytes as f64 / rate)
 }

@@ -56,7 +56,7 @@ impl Logs {
 
 fn write_zeros(file: &Arc<File>, bytes: Bytes, guard: &Guard<'_>) -> Result<(), CalibrateError> {
     let recorder = Recorder::new();
-    let session = recorder.session("calibration log fill", SessionKind::Foreground);
+    let session = recorder.session("calibration log fill", SessionKind::Probe);
     let mut channel = Method::start(MethodKind::Sync, 1)?.channel(&[])?;
     let (_arena, mut buffers) = Arena::buffers(ZEROS_BYTES, 1)?;
     let mut offset = 0;

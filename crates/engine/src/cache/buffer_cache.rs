@@ -438,14 +438,14 @@ impl Shared {
     pub(super) fn drain(&self, session: &Session, writer: u32) -> Result<(), EngineError> {
         let mut state = self.lock();
         if state.frames.unwritten(writer) > 0 && state.failure.is_none() {
-            let begin = now();
+            let begin = session.begin_wait();
             state.draining += 1;
             self.work.notify_all();
             while state.frames.unwritten(writer) > 0 && state.failure.is_none() {
                 state = wait(&self.written, state, LOOK_AGAIN);
             }
             state.draining -= 1;
-            session.waited(Event::LocalWriteWait, begin, now());
+            session.end_wait(Event::LocalWriteWait, begin);
         }
         state.check()
     }
@@ -480,8 +480,8 @@ impl Shared {
         if taken.is_some() || patience == Patience::Never {
             return Ok((state, taken));
         }
-        let begin = now();
-        let mut hopeless_since = begin;
+        let begin = session.begin_wait();
+        let mut hopeless_since = begin.at();
         state.waiting_freed += 1;
         let result = loop {
             self.post(&state);
@@ -506,7 +506,7 @@ impl Shared {
             }
         };
         state.waiting_freed -= 1;
-        session.waited(Event::FreeBufferWaits, begin, now());
+        session.end_wait(Event::FreeBufferWaits, begin);
         Ok((state, result?))
     }
 
@@ -532,11 +532,11 @@ impl Shared {
                     state = self.wait_arrived(session, Event::BufferBusyWaits, state);
                 }
                 Usage::Writing if state.writers_alive > 0 => {
-                    let begin = now();
+                    let begin = session.begin_wait();
                     state.forgetting += 1;
                     state = wait(&self.written, state, LOOK_AGAIN);
                     state.forgetting -= 1;
-                    session.waited(Event::LocalWriteWait, begin, now());
+                    session.end_wait(Event::LocalWriteWait, begin);
                 }
                 // A frame that is Writing when no writer is left was in a batch that failed.
                 Usage::Clean | Usage::Dirty | Usage::Writing | Usage::Free => {
@@ -554,11 +554,11 @@ impl Shared {
         event: Event,
         mut state: MutexGuard<'g, State>,
     ) -> MutexGuard<'g, State> {
-        let begin = now();
+        let begin = session.begin_wait();
         state.waiting_arrived += 1;
         state = wait(&self.arrived, state, LOOK_AGAIN);
         state.waiting_arrived -= 1;
-        session.waited(event, begin, now());
+        session.end_wait(event, begin);
         state
     }
 

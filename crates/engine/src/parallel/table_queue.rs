@@ -3,13 +3,13 @@
 //! One lane per sort server, bounded by a fixed number of buffers, which travel
 //! to and fro: a scan server takes an empty one (`PX Deq Credit: send blkd` when
 //! there is none), fills it, and puts it into the lane; the sort server empties
-//! it and gives it back. Memory is lanes x buffers x 64K, and a slow sort server
-//! slows its senders instead of growing.
+//! it and gives it back (`PX Deq: Table Q Normal` when none is filled). Memory is
+//! lanes x buffers x 64K, and a slow sort server slows its senders instead of growing.
 //!
 //! A buffer holds 4,096 records of 16 bytes, so the lock, the wake-up and the
 //! clock reads are paid once in thousands of rows: under 1 ns a row.
 
-use plumb_events::{Event, Session, Statistic, now};
+use plumb_events::{Event, Session, Statistic};
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -82,11 +82,12 @@ impl TableQueue {
                 state.unmade -= 1;
                 break Ok(Vec::with_capacity(BUFFER_BYTES));
             }
-            begin.get_or_insert_with(now);
+            begin.get_or_insert_with(|| session.begin_wait());
             state = lane.emptied.wait(state).unwrap_or_else(PoisonError::into_inner);
         };
+        drop(state);
         if let Some(begin) = begin {
-            session.waited(Event::PxDeqCreditSendBlkd, begin, now());
+            session.end_wait(Event::PxDeqCreditSendBlkd, begin);
         }
         buffer
     }
@@ -117,11 +118,12 @@ impl TableQueue {
             if state.senders == 0 {
                 break Ok(None);
             }
-            begin.get_or_insert_with(now);
+            begin.get_or_insert_with(|| session.begin_wait());
             state = lane.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
         };
+        drop(state);
         if let Some(begin) = begin {
-            session.waited(Event::PxDeqExecutionMsg, begin, now());
+            session.end_wait(Event::PxDeqTableQNormal, begin);
         }
         buffer
     }

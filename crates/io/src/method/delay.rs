@@ -26,13 +26,15 @@ impl Delay {
         (each > Nanos(0)).then_some(Delay { each, owed: 0 })
     }
 
-    /// Lets one request's share pass, on average.
-    pub(super) fn pass(&mut self) {
+    /// Lets one request's share pass, on average. Gives how long it slept.
+    pub(super) fn pass(&mut self) -> Nanos {
         self.owed += i128::from(self.each.0);
-        let Ok(owed) = u64::try_from(self.owed) else { return };
+        let Ok(owed) = u64::try_from(self.owed) else { return Nanos(0) };
         let begin = now();
         thread::sleep(Duration::from_nanos(owed));
-        self.owed -= i128::from(now().saturating_sub(begin).0);
+        let slept = now().saturating_sub(begin);
+        self.owed -= i128::from(slept.0);
+        slept
     }
 }
 

@@ -10,6 +10,12 @@
 //! this file does what they share: continuing short transfers, repeating EINTR and
 //! EAGAIN, naming errors and recording service times and waits.
 //!
+//! The service time of a request begins when it is handed to the kernel and not when it
+//! was queued: with the call of `sync` and of a thread of the pool, with the enter of a ring.
+//! A call's end is exact. A ring's completion is *seen*: at the next enter, which
+//! looks for completions whatever it was for, so a session that computes between two enters
+//! makes its device look slower by that long at most.
+//!
 //! Invariants:
 //! - C1 A buffer is with the caller or with the channel, never with both.
 //! - C2 A channel that is dropped first waits for everything in flight, because
@@ -26,7 +32,7 @@ mod uring;
 
 use crate::{Arena, DirectIo, File, IoBuffer, IoError};
 use delay::Delay;
-use plumb_events::{Event, IoStream, Session, Statistic, now};
+use plumb_events::{Event, IoStream, RequestTimes, Session, Statistic, now};
 use plumb_units::Nanos;
 use rustix::io::Errno;
 use std::collections::VecDeque;
@@ -259,14 +265,29 @@ pub struct Completion {
 struct Pending {
     request: Request,
     done: usize,
-    begin: Nanos,
+    /// When it left the session's hands, and when it was first handed to the kernel.
+    left: Option<Nanos>,
+    begin: Option<Nanos>,
+    /// The delay that was put before it, which is to pass for the device's.
+    delay: Nanos,
     /// What the sync of a whole [`Operation::WriteAndSync`] came to.
     sync: Result<(), Errno>,
 }
 
 impl Pending {
     fn new(request: Request) -> Pending {
-        Pending { request, done: 0, begin: now(), sync: Ok(()) }
+        Pending { request, done: 0, left: None, begin: None, delay: Nanos(0), sync: Ok(()) }
+    }
+
+    /// It leaves the session's hands: the first time counts.
+    fn leaves(&mut self, at: Nanos) {
+        self.left.get_or_insert(at);
+    }
+
+    /// It is handed to the kernel: the first time counts.
+    fn begins(&mut self, at: Nanos) {
+        self.leaves(at);
+        self.begin.get_or_insert(at);
     }
 
     /// What is left to move: where in the buffer, and where in the file.
@@ -299,6 +320,8 @@ impl Pending {
 struct Attempt {
     pending: Pending,
     result: Result<usize, Errno>,
+    /// When it was over, or seen to be.
+    end: Nanos,
 }
 
 #[derive(Debug)]
@@ -347,13 +370,15 @@ impl Channel {
         }
         // Files in memory have no descriptor that a pool or a ring would serve better.
         let in_memory = request.file.descriptor().is_none();
-        let pending = Pending::new(request);
+        let at_once = in_memory || matches!(self.way, Way::Sync);
+        let mut pending = Pending::new(request);
+        let event = pending.request.event;
+        let wait = (at_once || self.delay.is_some()).then(|| session.begin_wait());
         if let Some(delay) = &mut self.delay {
-            delay.pass();
-            // A request that is carried out at once is waited for from its begin.
-            if !in_memory && !matches!(self.way, Way::Sync) {
-                session.waited(pending.request.event, pending.begin, now());
-            }
+            pending.delay = delay.pass();
+        }
+        if let Some(wait) = wait.filter(|_| !at_once) {
+            session.end_wait(event, wait);
         }
         match &mut self.way {
             Way::Pool(pool) if !in_memory => {
@@ -368,11 +393,12 @@ impl Channel {
             _ => {
                 self.in_flight += 1;
                 session.count(Statistic::SyncRequests, 1);
-                let event = pending.request.event;
-                let begin = pending.begin;
                 let attempt = sync::attempt(pending);
-                self.settle(session, attempt)?;
-                session.waited(event, begin, now());
+                let end = attempt.end;
+                self.settle(session, attempt, end)?;
+                if let Some(wait) = wait {
+                    session.end_wait(event, wait);
+                }
             }
         }
         Ok(())
@@ -446,15 +472,15 @@ impl Channel {
 
     /// Takes in what has arrived; with an event, waits until something has.
     fn collect(&mut self, session: &Session, event: Option<Event>) -> Result<(), IoError> {
-        let begin = now();
+        let wait = event.map(|event| (event, session.begin_wait()));
         let mut attempts = std::mem::take(&mut self.attempts);
         match &mut self.way {
             Way::Sync => {}
             Way::Pool(pool) => pool.collect(event.is_some(), &mut attempts),
             Way::Ring(ring) => ring.collect(session, event.is_some(), &mut attempts)?,
         }
-        if let Some(event) = event {
-            session.waited(event, begin, now());
+        if let Some((event, begin)) = wait {
+            session.end_wait(event, begin);
         }
         self.settle_all(session, attempts)
     }
@@ -462,22 +488,23 @@ impl Channel {
     /// Settles all of them, an error or not, and keeps their memory for the next ones.
     fn settle_all(&mut self, session: &Session, mut attempts: Vec<Attempt>) -> Result<(), IoError> {
         let mut settled = Ok(());
+        let taken_in = if attempts.is_empty() { Nanos(0) } else { now() };
         for attempt in attempts.drain(..) {
-            settled = settled.and(self.settle(session, attempt));
+            settled = settled.and(self.settle(session, attempt, taken_in));
         }
         self.attempts = attempts;
         settled
     }
 
     /// Decides what follows from an attempt: a completion, an error, or another attempt.
-    fn settle(&mut self, session: &Session, attempt: Attempt) -> Result<(), IoError> {
+    fn settle(&mut self, session: &Session, attempt: Attempt, taken_in: Nanos) -> Result<(), IoError> {
         let mut attempt = attempt;
         loop {
-            let Attempt { mut pending, result } = attempt;
+            let Attempt { mut pending, result, end } = attempt;
             let may_end = pending.request.operation == Operation::ReadAtMost;
             match result {
                 Ok(0) if may_end => {
-                    self.complete(session, pending);
+                    self.complete(session, pending, (end, taken_in));
                     return Ok(());
                 }
                 Ok(0) => return self.refuse(cut_short(&pending)),
@@ -491,7 +518,7 @@ impl Channel {
                         if let Err(errno) = pending.sync {
                             return self.refuse(sync_error(&pending, errno));
                         }
-                        self.complete(session, pending);
+                        self.complete(session, pending, (end, taken_in));
                         return Ok(());
                     }
                     if file_ended {
@@ -521,12 +548,14 @@ impl Channel {
         Ok(())
     }
 
-    fn complete(&mut self, session: &Session, pending: Pending) {
-        let Pending { request, begin, done, .. } = pending;
-        let end = now();
+    fn complete(&mut self, session: &Session, pending: Pending, (end, taken_in): (Nanos, Nanos)) {
+        let Pending { request, begin, left, delay, done, .. } = pending;
+        let since = |at: Option<Nanos>| at.unwrap_or(end).saturating_sub(delay);
+        let (begin, taken_in) = (since(begin), taken_in.max(end));
         let bytes = done as u64;
         let write = request.operation.writes();
-        session.transferred(request.stream, begin, end, bytes);
+        let times = RequestTimes { handed_over: since(left), begin, end, taken_in };
+        session.transferred(request.stream, times, bytes);
         request.file.counters().add(write, bytes, end.saturating_sub(begin).0);
         self.in_flight -= 1;
         self.ready.push_back(Ok(Completion {

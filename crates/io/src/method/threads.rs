@@ -8,6 +8,7 @@
 
 use super::{Attempt, Pending, sync};
 use crate::IoError;
+use plumb_events::now;
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -115,7 +116,8 @@ impl PoolChannel {
         PoolChannel { pool: Arc::clone(pool), arrivals: Arc::default(), away: 0 }
     }
 
-    pub(super) fn submit(&mut self, pending: Pending) {
+    pub(super) fn submit(&mut self, mut pending: Pending) {
+        pending.leaves(now());
         self.away += 1;
         let queue = &self.pool.queue;
         locked(&queue.jobs).waiting.push_back((pending, Arc::clone(&self.arrivals)));

@@ -39,8 +39,11 @@ pub(super) struct RingChannel {
     /// Requests in the kernel's hands, by the user data of their entries.
     flights: Vec<Option<Flight>>,
     vacant: Vec<usize>,
-    /// Entries pushed since the last enter.
+    /// Entries pushed since the last enter, and the places of their requests.
     unsent: usize,
+    unsent_flights: Vec<usize>,
+    /// Seen to be complete, and not yet taken in.
+    seen: Vec<Attempt>,
     arenas: Vec<Arena>,
     files: Vec<Arc<File>>,
 }
@@ -85,14 +88,20 @@ impl RingChannel {
             flights: Vec::new(),
             vacant: Vec::new(),
             unsent: 0,
+            unsent_flights: Vec::new(),
+            seen: Vec::new(),
         })
     }
 
-    pub(super) fn push(&mut self, session: &Session, pending: Pending) -> Result<(), IoError> {
+    pub(super) fn push(&mut self, session: &Session, mut pending: Pending) -> Result<(), IoError> {
         let place = self.vacant.pop().unwrap_or_else(|| {
             self.flights.push(None);
             self.flights.len() - 1
         });
+        if self.setup == RingSetup::SubmissionPolling {
+            // The kernel's thread takes it from memory.
+            pending.begins(now());
+        }
         let target = self.target(&pending.request.file);
         let transfer = self.transfer(session, &pending, &target).user_data(place as u64 * 2);
         let synced = pending.request.operation == Operation::WriteAndSync;
@@ -107,11 +116,15 @@ impl RingChannel {
         } else {
             self.push_entries(session, &[transfer])
         };
-        pushed.inspect_err(|_| {
-            // The kernel never saw this one.
-            self.flights[place] = None;
-            self.vacant.push(place);
-        })
+        match pushed {
+            Ok(()) => self.unsent_flights.push(place),
+            Err(_) => {
+                // The kernel never saw this one.
+                self.flights[place] = None;
+                self.vacant.push(place);
+            }
+        }
+        pushed
     }
 
     /// Puts entries that belong together into the ring, making room if need be.
@@ -170,24 +183,38 @@ impl RingChannel {
         if self.unsent == 0 && want == 0 {
             return Ok(());
         }
+        self.enter_kernel(session, want)
+    }
+
+    /// Submits what was pushed, if anything, and sees what has been completed.
+    fn enter_kernel(&mut self, session: &Session, want: usize) -> Result<(), IoError> {
         // A kernel thread that is awake sees the entries without being told.
         let told =
             want > 0 || self.setup != RingSetup::SubmissionPolling || self.ring.submission().need_wakeup();
         session.count(Statistic::RingEnters, u64::from(told));
-        // To wait for completions is the caller's wait, which has a name already.
-        let begin = (want == 0).then(now);
-        let entered = self.ring.submit_and_wait(want);
-        if let Some(begin) = begin {
-            note_stall(session, begin);
+        let begin = now();
+        let entered = match self.setup {
+            RingSetup::Plain | RingSetup::Cooperative | RingSetup::Deferred if want == 0 => self.peek(),
+            _ => self.ring.submit_and_wait(want),
+        };
+        let end = now();
+        if want == 0 {
+            // To wait for completions is the caller's wait, which has a name already.
+            note_stall(session, begin, end);
         }
-        self.entered(entered)
+        self.entered(entered, begin)?;
+        self.see(end);
+        Ok(())
     }
 
     /// What came of an enter: all is sent, unless it was interrupted and is repeated.
-    fn entered(&mut self, result: io::Result<usize>) -> Result<(), IoError> {
+    fn entered(&mut self, result: io::Result<usize>, begin: Nanos) -> Result<(), IoError> {
         match result {
             Ok(_) => {
                 self.unsent = 0;
+                for place in self.unsent_flights.drain(..) {
+                    self.flights[place].as_mut().expect("a request that was pushed").pending.begins(begin);
+                }
                 Ok(())
             }
             Err(error) if harmless(&error) => Ok(()),
@@ -201,24 +228,23 @@ impl RingChannel {
         wait: bool,
         into: &mut Vec<Attempt>,
     ) -> Result<(), IoError> {
-        if self.ring.completion().is_empty() {
-            if wait {
-                self.enter(session, 1)?;
-            } else {
-                // Deferred task work runs only inside an enter that asks for events.
-                session.count(Statistic::RingEnters, 1);
-                let begin = now();
-                let peeked = self.peek();
-                note_stall(session, begin);
-                peeked?;
-            }
+        if self.seen.is_empty() && self.ring.completion().is_empty() {
+            self.enter_kernel(session, usize::from(wait))?;
         }
         self.drain(into);
         Ok(())
     }
 
-    /// What lies in the completion queue, without entering the kernel.
+    /// What has been completed, without entering the kernel.
     pub(super) fn drain(&mut self, into: &mut Vec<Attempt>) {
+        if !self.ring.completion().is_empty() {
+            self.see(now());
+        }
+        into.append(&mut self.seen);
+    }
+
+    /// Takes what lies in the completion queue at `at`.
+    fn see(&mut self, at: Nanos) {
         for entry in self.ring.completion() {
             let place = (entry.user_data() / 2) as usize;
             let flight = self.flights[place].as_mut().expect("a completion belongs to a request");
@@ -227,19 +253,21 @@ impl RingChannel {
                 && let Some(Flight { pending, moved, .. }) = self.flights[place].take()
             {
                 self.vacant.push(place);
-                into.push(Attempt { pending, result: moved });
+                self.seen.push(Attempt { pending, result: moved, end: at });
             }
         }
     }
 
-    /// Submits and runs deferred completions without waiting.
-    fn peek(&mut self) -> Result<(), IoError> {
+    /// Submits without waiting, and has the kernel run deferred completions: it does so
+    /// only in an enter that asks for events.
+    fn peek(&mut self) -> io::Result<usize> {
         const GETEVENTS: u32 = 1;
         let unsent = u32::try_from(self.ring.submission().len()).unwrap_or(0);
         // SAFETY: no argument is passed; the entries are those pushed above.
         #[allow(unsafe_code)]
-        let entered = unsafe { self.ring.submitter().enter::<libc::sigset_t>(unsent, 0, GETEVENTS, None) };
-        self.entered(entered)
+        unsafe {
+            self.ring.submitter().enter::<libc::sigset_t>(unsent, 0, GETEVENTS, None)
+        }
     }
 }
 
@@ -248,8 +276,7 @@ impl RingChannel {
 const STALL: Nanos = Nanos(1_000_000);
 
 /// Names the time that a submission stood in the kernel.
-fn note_stall(session: &Session, begin: Nanos) {
-    let end = now();
+fn note_stall(session: &Session, begin: Nanos, end: Nanos) {
     if end.saturating_sub(begin) >= STALL {
         session.waited(Event::DbFileAsyncIoSubmit, begin, end);
     }
@@ -366,8 +393,8 @@ mod tests {
         let recorder = Recorder::new();
         let session = recorder.session("writer", SessionKind::Foreground);
         let before = recorder.snapshot();
-        note_stall(&session, now());
-        note_stall(&session, now().saturating_sub(Nanos(3_000_000)));
+        note_stall(&session, Nanos(5_000_000), Nanos(5_900_000));
+        note_stall(&session, Nanos(5_000_000), Nanos(8_000_000));
         let waits =
             recorder.snapshot().since(&before).event(Event::DbFileAsyncIoSubmit, SessionKind::Foreground);
         assert_eq!(waits.count, 1);

@@ -36,7 +36,7 @@ pub fn calibrate(instance: &Instance, purpose: Purpose) -> Result<Option<Calibra
     }
     measure::make_cold(instance);
     let begin = clock::now();
-    let session = instance.recorder.session("device probe", SessionKind::Foreground);
+    let session = instance.recorder.session("device probe", SessionKind::Probe);
     let sequential = probe::sequential_read(instance, &session, purpose, SEQUENTIAL_BYTES.0)?;
     let cost = probe::measure(instance, &session, purpose)?;
     instance.recorder.phase(PROBE, begin, 0);
@@ -52,7 +52,7 @@ pub fn calibrate(instance: &Instance, purpose: Purpose) -> Result<Option<Calibra
 /// # Errors
 /// When a read fails.
 pub fn learn_read_cost(instance: &Instance) -> Result<(), EngineError> {
-    let session = instance.recorder.session("device probe", SessionKind::Foreground);
+    let session = instance.recorder.session("device probe", SessionKind::Probe);
     super::receipts::plan_of(instance)?.learn_read_cost(instance, &session)
 }
 
