@@ -13,7 +13,7 @@
 //! no lock prefix and no sharing. A wait costs two clock reads (about 20 ns
 //! each from the vDSO) and six such updates, together below 60 ns
 //! (`cargo xtask bench events`). How much of a wait is CPU is read beside it where
-//! the wait is long enough to pay for that ([`mod@recorder`]).
+//! the wait is long enough to pay for that (`recorder`).
 //!
 //! Why not a trace of every wait: ten million of them are gigabytes; the log2
 //! histogram keeps the shape in 32 words. Why not thread-locals: a session is

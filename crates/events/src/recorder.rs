@@ -308,6 +308,12 @@ impl SessionTotals {
             .sum()
     }
 
+    /// CPU time it used, inside waits too.
+    #[must_use]
+    pub fn cpu_used(&self) -> Nanos {
+        self.cpu + self.wait_cpu
+    }
+
     /// What neither CPU nor a wait explains: elapsed - CPU - waits.
     #[must_use]
     pub fn unaccounted(&self) -> Nanos {

@@ -169,10 +169,7 @@ fn a_session_on_a_thread_that_lived_before_it_counts_its_own_cpu_only() {
     let recorder = Recorder::new();
     let session = recorder.session("late", SessionKind::Foreground);
     spin(Nanos(5_000_000));
-    let cpu = || {
-        let late = &recorder.snapshot().sessions[0];
-        late.cpu + late.wait_cpu
-    };
+    let cpu = || recorder.snapshot().sessions[0].cpu_used();
     let of_another_thread = thread::scope(|scope| scope.spawn(cpu).join().expect("a snapshot"));
     assert!(of_another_thread < BEFORE, "alive, seen from another thread: {of_another_thread}");
     let alive = cpu();

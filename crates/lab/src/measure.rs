@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Requests, bytes and nanoseconds of service time.
+/// Requests, bytes and nanoseconds of service time, as `io` records them.
 pub type Transfers = (u64, u64, u64);
 
 /// What an index build did, and what was seen of it from outside.

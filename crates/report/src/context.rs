@@ -12,7 +12,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The version of the record written by this crate; it grows when a field changes its meaning or goes.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// Everything one run's report says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -55,6 +55,10 @@ pub struct ReportContext {
     pub io_functions: Vec<IoFunction>,
     /// Requests and bytes by data file.
     pub io_files: Vec<IoFile>,
+    /// The block devices under the paths, as the kernel counts for all processes.
+    pub io_devices: Vec<IoDevice>,
+    /// What the times of `io_functions` and `io_files` end with.
+    pub completion: Completion,
     /// Bytes over time.
     pub io_profile: IoProfile,
     /// The sort, when the workload has one.
@@ -82,9 +86,9 @@ pub struct Header {
     pub end_time: String,
     /// Wall-clock time of the run, nanoseconds.
     pub elapsed_ns: u64,
-    /// CPU and non-idle waits summed over foreground sessions, nanoseconds.
+    /// CPU outside waits and non-idle waits summed over foreground sessions, nanoseconds.
     pub db_time_ns: u64,
-    /// The CPU part of the DB time, nanoseconds.
+    /// The CPU part of the DB time, nanoseconds: that outside waits.
     pub db_cpu_ns: u64,
     /// The command as it was typed.
     pub command_line: String,
@@ -441,8 +445,6 @@ pub struct WaitEvent {
     pub wait_class: String,
     /// Waits, a count.
     pub waits: u64,
-    /// Waits that ended by a timeout, a count.
-    pub timeouts: u64,
     /// Time waited, nanoseconds.
     pub time_ns: u64,
     /// The longest wait, nanoseconds.
@@ -480,8 +482,10 @@ pub struct SessionTime {
     pub kind: SessionKind,
     /// From its start to its end, nanoseconds.
     pub elapsed_ns: u64,
-    /// CPU time of its thread, nanoseconds.
+    /// CPU time that it used outside waits, nanoseconds.
     pub cpu_ns: u64,
+    /// CPU time that it used inside waits and that is a part of them, nanoseconds.
+    pub wait_cpu_ns: u64,
     /// Time in waits that are not idle, nanoseconds.
     pub wait_ns: u64,
     /// Time in idle waits, nanoseconds.
@@ -492,7 +496,7 @@ pub struct SessionTime {
 
 impl SessionTime {
     /// Elapsed time that is neither CPU, nor a wait, nor the run queue, nanoseconds.
-    /// Negative when CPU was used inside waits.
+    /// Below zero by no more than the CPU inside waits is mistaken, which is read around some of them.
     #[must_use]
     pub fn unaccounted_ns(&self) -> i64 {
         let parts = [self.cpu_ns, self.wait_ns, self.idle_ns, self.run_queue_ns.unwrap_or(0)];
@@ -531,8 +535,29 @@ pub struct IoTally {
     pub requests: u64,
     /// Bytes moved.
     pub bytes: u64,
-    /// Service time summed over requests, from submission to completion, nanoseconds.
+    /// Service time summed over requests, nanoseconds: from the hand-over to the kernel to the [`Completion`].
     pub time_ns: u64,
+}
+
+/// When a request counts as complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Completion {
+    /// When the system call that moved it returned.
+    Exact,
+    /// When its session saw it in a ring's completion queue, which may be long after.
+    Seen,
+}
+
+/// The I/O of one block device during the run, by all processes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IoDevice {
+    /// The kernel's name of the disk or partition.
+    pub device: String,
+    /// Reads, after the kernel has split and merged them; their time is that in the block layer and the device.
+    pub reads: IoTally,
+    /// Writes, the same.
+    pub writes: IoTally,
 }
 
 /// The I/O of one function (a stream, such as `Direct Reads temp`).

@@ -41,6 +41,12 @@ pub(crate) fn large_sort() -> ReportContext {
         statistics: statistics(),
         io_functions: io_functions(),
         io_files: io_files(),
+        io_devices: vec![IoDevice {
+            device: "nvme0n1".to_string(),
+            reads: tally(10_604, 2_991, 38_200),
+            writes: tally(4_990, 1_812, 12_480),
+        }],
+        completion: Completion::Seen,
         io_profile: io_profile(),
         sort: Some(sort()),
         settings: settings(),
@@ -66,6 +72,8 @@ pub(crate) fn empty() -> ReportContext {
         statistics: Vec::new(),
         io_functions: Vec::new(),
         io_files: Vec::new(),
+        io_devices: Vec::new(),
+        completion: Completion::Exact,
         io_profile: IoProfile { bucket_ns: 0, y_max_mb_per_s: None, x_max_s: None, series: Vec::new() },
         sort: None,
         settings: Vec::new(),
@@ -297,7 +305,6 @@ fn event(event: &str, wait_class: &str, waits: u64, ms: u64, centre: usize) -> W
         event: event.to_string(),
         wait_class: wait_class.to_string(),
         waits,
-        timeouts: 0,
         time_ns: ms * MS,
         max_ns: (1_000 << (centre + 2)) * 9 / 10,
         histogram: bell(waits, centre),
@@ -323,7 +330,7 @@ fn foreground_events() -> Vec<WaitEvent> {
         event("free buffer waits", "Configuration", 212, 470, 12),
         event("log file sync", "Commit", 101, 310, 12),
         event("Disk file operations I/O", "User I/O", 18, 90, 13),
-        WaitEvent { timeouts: 9, ..event("PX Deq: Execute Reply", IDLE_CLASS, 98, 9_800, 17) },
+        event("PX Deq: Execute Reply", IDLE_CLASS, 98, 9_800, 17),
         event("PX Deq: Table Q Normal", IDLE_CLASS, 5_204, 4_420, 10),
     ]
 }
@@ -333,7 +340,7 @@ fn background_events() -> Vec<WaitEvent> {
         event("db file parallel write", "System I/O", 1_180, 8_410, 13),
         event("db file async I/O submit", "System I/O", 1_180, 180, 8),
         event("log file parallel write", "System I/O", 104, 310, 12),
-        WaitEvent { timeouts: 7, ..event("rdbms ipc message", IDLE_CLASS, 31, 20_010, 20) },
+        event("rdbms ipc message", IDLE_CLASS, 31, 20_010, 20),
     ]
 }
 
@@ -345,6 +352,7 @@ fn sessions() -> Vec<SessionTime> {
         kind,
         elapsed_ns: elapsed * MS,
         cpu_ns: cpu * MS,
+        wait_cpu_ns: wait / 20 * MS,
         wait_ns: wait * MS,
         idle_ns: idle * MS,
         run_queue_ns: Some(queue * MS),

@@ -213,7 +213,9 @@ impl RingChannel {
             Ok(_) => {
                 self.unsent = 0;
                 for place in self.unsent_flights.drain(..) {
-                    self.flights[place].as_mut().expect("a request that was pushed").pending.begins(begin);
+                    if let Some(flight) = &mut self.flights[place] {
+                        flight.pending.begins(begin);
+                    }
                 }
                 Ok(())
             }

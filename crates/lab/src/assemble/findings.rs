@@ -7,7 +7,7 @@ use plumb_engine::Setting;
 use plumb_events::{Event, IoStream, SessionKind, Statistic};
 use plumb_io::DirectIo;
 use plumb_report::ReportContext;
-use plumb_report::context::Finding;
+use plumb_report::context::{self, Finding};
 use plumb_units::{Bytes, Nanos, Rate, RowCount};
 
 /// A rule; `None` when it sees nothing.
@@ -218,8 +218,11 @@ fn fitted_in_memory(story: &Story<'_>, context: &ReportContext) -> Option<Findin
 
 /// What bounds the build: the processors, or the device's sequential read.
 fn bound(_: &Story<'_>, context: &ReportContext) -> Option<Finding> {
-    let header = &context.header;
-    let cpu = percent(header.db_cpu_ns, header.db_time_ns);
+    // What waits use is the processors' time too: a buffered read is a copy.
+    let foreground =
+        context.sessions.iter().filter(|session| session.kind == context::SessionKind::Foreground);
+    let used = foreground.map(|session| session.cpu_ns + session.wait_cpu_ns).sum();
+    let cpu = percent(used, context.header.db_time_ns);
     let shares = context.calibration.iter().flat_map(|found| &found.shares);
     let reached = shares
         .filter(|share| share.limit_bytes_per_s > 0.0)

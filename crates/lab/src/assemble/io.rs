@@ -3,7 +3,9 @@
 use super::Story;
 use crate::measure::{FileEvidence, Transfers};
 use plumb_events::{Direction, IoStream};
-use plumb_report::context::{IoFile, IoFunction, IoTally};
+use plumb_io::MethodKind;
+use plumb_io::receipt::RequestCounts;
+use plumb_report::context::{Completion, IoDevice, IoFile, IoFunction, IoTally};
 
 pub(super) fn functions(story: &Story<'_>) -> Vec<IoFunction> {
     let row = |stream: &IoStream| {
@@ -26,6 +28,28 @@ pub(super) fn files(story: &Story<'_>) -> Vec<IoFile> {
         writes: tally(file.writes),
     };
     story.measured.files.iter().map(row).collect()
+}
+
+/// The block devices that did something during the build.
+pub(super) fn devices(story: &Story<'_>) -> Vec<IoDevice> {
+    let tally = |counts: &RequestCounts| tally((counts.completed, counts.bytes.0, counts.time.0));
+    let disks =
+        story.measured.disks.iter().filter(|(_, disk)| disk.reads.completed + disk.writes.completed > 0);
+    disks
+        .map(|(name, disk)| IoDevice {
+            device: name.clone(),
+            reads: tally(&disk.reads),
+            writes: tally(&disk.writes),
+        })
+        .collect()
+}
+
+/// Only a ring lets a completion lie until its session looks.
+pub(super) fn completion(story: &Story<'_>) -> Completion {
+    match story.instance.access.method.kind() {
+        MethodKind::IoUring if !story.in_memory() => Completion::Seen,
+        _ => Completion::Exact,
+    }
 }
 
 fn tally((requests, bytes, time_ns): Transfers) -> IoTally {

@@ -93,6 +93,8 @@ pub fn context(story: &Story<'_>) -> ReportContext {
         statistics: load_profile::statistics(story),
         io_functions: io::functions(story),
         io_files: io::files(story),
+        io_devices: io::devices(story),
+        completion: io::completion(story),
         io_profile: phases::profile(&timeline),
         sort: Some(sort::sort(story)),
         settings: settings::settings(story),

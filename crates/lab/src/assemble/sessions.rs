@@ -15,10 +15,11 @@ fn session_time(session: &SessionTotals) -> SessionTime {
         role,
         kind: match session.kind {
             SessionKind::Foreground => context::SessionKind::Foreground,
-            SessionKind::Background => context::SessionKind::Background,
+            SessionKind::Background | SessionKind::Probe => context::SessionKind::Background,
         },
         elapsed_ns: session.elapsed.0,
         cpu_ns: session.cpu.0,
+        wait_cpu_ns: session.wait_cpu.0,
         wait_ns: session.waits(false).0,
         idle_ns: session.waits(true).0,
         // The kernel counts the run queue inside waits too: a session that is woken

@@ -69,7 +69,7 @@ pub enum Group {
     Event,
     /// Counters; totals.
     Statistic,
-    /// Mean service time of a request by function and direction; nanoseconds.
+    /// Mean time of a request by function and direction, as `IoTally::time_ns` has it; nanoseconds.
     Io,
 }
 

@@ -445,6 +445,6 @@ fn io(context: &CompareContext) -> Section {
         table.row(cells);
     }
     Section::detail("io", "IOStat by Function")
-        .note("%Diff, interval and p are those of the mean service time of a request")
+        .note("Avg Time ends with a request's completion, with io_uring when that was seen; %Diff, interval and p are those of it")
         .table(table)
 }

@@ -78,7 +78,6 @@ pub(super) fn wait_classes(context: &ReportContext) -> Section {
     let mut table = Table::new(vec![
         Column::text("Wait Class"),
         Column::number("Waits"),
-        Column::number("%Time\n-outs"),
         Column::number("Total Wait\nTime (s)"),
         Column::number("Avg\nwait"),
         Column::number("% DB\ntime"),
@@ -86,7 +85,6 @@ pub(super) fn wait_classes(context: &ReportContext) -> Section {
     table.rows = class_rows(context);
     Section::detail("wait-classes", "Foreground Wait Class")
         .note("ordered by wait time desc, waits desc")
-        .note("%Timeouts: value of 0 indicates value was < .5%. Value of null is truly 0")
         .note(format!(
             "Captured Time accounts for {}% of Total DB time {} (s)",
             captured_share.figure(),
@@ -100,11 +98,10 @@ pub(super) fn wait_classes(context: &ReportContext) -> Section {
         .table(table)
 }
 
-/// Waits, timeouts and time of a class.
+/// Waits and time of a class.
 #[derive(Default)]
 struct ClassTotal {
     waits: Option<u64>,
-    timeouts: u64,
     time_ns: u64,
 }
 
@@ -114,7 +111,6 @@ fn class_rows(context: &ReportContext) -> Vec<Row> {
     for event in context.foreground_events.iter().filter(|event| !event.is_idle()) {
         let class = classes.entry(event.wait_class.as_str()).or_default();
         *class.waits.get_or_insert(0) += event.waits;
-        class.timeouts += event.timeouts;
         class.time_ns += event.time_ns;
     }
     let mut classes = classes.into_iter().collect::<Vec<_>>();
@@ -127,7 +123,6 @@ fn class_rows(context: &ReportContext) -> Vec<Row> {
             cells: vec![
                 Cell::from(class),
                 Cell::of(total.waits.map(Count)),
-                timeouts(total.timeouts, total.waits.unwrap_or(0)),
                 Cell::of(Seconds(total.time_ns)),
                 Cell::of(total.waits.map(count)),
                 Cell::of(share).with_share(share.share()),
@@ -142,7 +137,6 @@ pub(super) fn foreground(context: &ReportContext) -> Section {
     let base = ("% DB\ntime", context.header.db_time_ns);
     Section::detail("foreground-events", "Foreground Wait Events")
         .note("ordered by wait time desc, waits desc (idle events last)")
-        .note("%Timeouts: value of 0 indicates value was < .5%. Value of null is truly 0")
         .table(event_table(&context.foreground_events, base))
 }
 
@@ -160,7 +154,6 @@ fn event_table(events: &[WaitEvent], (share_title, base_ns): (&str, u64)) -> Tab
     let mut table = Table::new(vec![
         Column::text("Event"),
         Column::number("Waits"),
-        Column::number("%Time\n-outs"),
         Column::number("Total Wait\nTime (s)"),
         Column::number("Avg\nwait"),
         Column::number("Max\nwait"),
@@ -174,7 +167,6 @@ fn event_table(events: &[WaitEvent], (share_title, base_ns): (&str, u64)) -> Tab
         let cells = vec![
             Cell::from(&event.event),
             Cell::of(Count(event.waits)),
-            timeouts(event.timeouts, event.waits),
             Cell::of(Seconds(event.time_ns)),
             Cell::of(Average { total_ns: event.time_ns, count: event.waits }),
             Cell::of((event.max_ns > 0).then_some(Average { total_ns: event.max_ns, count: 1 })),
@@ -195,10 +187,4 @@ pub(super) fn ordered(events: &[WaitEvent]) -> Vec<&WaitEvent> {
         idle.then(size).then(left.event.cmp(&right.event))
     });
     ordered
-}
-
-/// The share of waits that timed out as AWR prints it: blank when there were none, whole otherwise.
-fn timeouts(timeouts: u64, waits: u64) -> Cell {
-    let share = Percent::of(timeouts, waits).share().filter(|share| *share > 0.0);
-    Cell::from(share.map_or_else(String::new, |share| format!("{:.0}", share * 100.0)))
 }

@@ -2,7 +2,7 @@
 
 use super::{Block, Section};
 use crate::ReportContext;
-use crate::context::{IoDirection, IoFunction, IoTally, Phase};
+use crate::context::{Completion, IoDirection, IoFunction, IoTally, Phase};
 use crate::format::{Average, Count, Decimal, Figure, PerSecond, Percent, Seconds, Size, Throughput};
 use crate::profile::{Chart, limit_mb_per_s, peak_mb_per_s};
 use crate::table::{Cell, Column, RowKind, Table};
@@ -108,18 +108,22 @@ pub(super) fn functions(context: &ReportContext) -> Section {
     let mut functions = context.io_functions.iter().collect::<Vec<_>>();
     functions.retain(|row| row.reads.requests + row.writes.requests > 0);
     functions.sort_by_key(|row| std::cmp::Reverse(row.reads.bytes + row.writes.bytes));
+    let [read_time, write_time] = match context.completion {
+        Completion::Exact => ["Avg\nread time", "Avg\nwrite time"],
+        Completion::Seen => ["Avg read\nseen after", "Avg write\nseen after"],
+    };
     let mut table = Table::new(vec![
         Column::text("Function Name"),
         Column::number("Reads:\nReqs"),
         Column::number("Reads:\nData"),
         Column::number("Reads:\nMB/s"),
         Column::number("Avg\nread size"),
-        Column::number("Avg\nread time"),
+        Column::number(read_time),
         Column::number("Writes:\nReqs"),
         Column::number("Writes:\nData"),
         Column::number("Writes:\nMB/s"),
         Column::number("Avg\nwrite size"),
-        Column::number("Avg\nwrite time"),
+        Column::number(write_time),
     ]);
     let elapsed_ns = context.header.elapsed_ns;
     for row in &functions {
@@ -133,11 +137,29 @@ pub(super) fn functions(context: &ReportContext) -> Section {
         };
         table.push(RowKind::Total, function_cells(&total, elapsed_ns));
     }
-    Section::detail("io-functions", "IOStat by Function summary")
+    for device in &context.io_devices {
+        let function = format!("{}, all processes", device.device);
+        let row = IoFunction { function, reads: device.reads, writes: device.writes };
+        table.push(RowKind::Quiet, function_cells(&row, elapsed_ns));
+    }
+    let section = Section::detail("io-functions", "IOStat by Function summary")
         .note("'Data' columns suffixed with K,M,G,T are in multiples of 1024")
-        .note("MB/s over the whole run; times from submission to completion of a request")
-        .note("ordered by (Data Read + Write) desc")
-        .table(table)
+        .note("MB/s over the whole run; ordered by (Data Read + Write) desc")
+        .note(match context.completion {
+            Completion::Exact => "Times: of the system call that moved a request, exact",
+            Completion::Seen => {
+                "Seen after: from the enter that handed a request to the kernel until its session saw the completion, \
+                 which includes what the session did meanwhile"
+            }
+        });
+    let section = match context.io_devices.is_empty() {
+        true => section,
+        false => section.note(
+            "Last lines: the device's own time as the kernel counts it (/sys/class/block/DEV/stat), requests as it \
+             split and merged them",
+        ),
+    };
+    section.table(table)
 }
 
 fn function_cells(row: &IoFunction, elapsed_ns: u64) -> Vec<Cell> {
@@ -172,16 +194,20 @@ fn average_size(tally: IoTally) -> Option<Size> {
 pub(super) fn files(context: &ReportContext) -> Section {
     let mut files = context.io_files.iter().collect::<Vec<_>>();
     files.sort_by_key(|file| (&file.tablespace, &file.path));
+    let [read_time, write_time] = match context.completion {
+        Completion::Exact => ["Av\nRd time", "Av\nWrt time"],
+        Completion::Seen => ["Av Rd\nseen after", "Av Wrt\nseen after"],
+    };
     let mut table = Table::new(vec![
         Column::text("Tablespace"),
         Column::wrapped("Filename", 36),
         Column::number("Reads"),
         Column::number("Av\nRds/s"),
-        Column::number("Av\nRd time"),
+        Column::number(read_time),
         Column::number("Av\nRd size"),
         Column::number("Writes"),
         Column::number("Av\nWrts/s"),
-        Column::number("Av\nWrt time"),
+        Column::number(write_time),
         Column::number("Av\nWrt size"),
     ]);
     let elapsed_ns = context.header.elapsed_ns;

@@ -1,8 +1,8 @@
 //! Time adds up: each session's elapsed time as CPU, waits and a rest.
 //!
 //! The rest is printed, not spread over the others, and marked when it passes
-//! a twentieth of the elapsed time: then something is not measured, or CPU is
-//! used inside waits (a negative rest).
+//! a twentieth of the elapsed time: then something is not measured. CPU that is
+//! used inside waits is a part of them and stands beside them.
 
 use super::Section;
 use crate::ReportContext;
@@ -28,7 +28,7 @@ pub(super) fn time_model(context: &ReportContext) -> Section {
     let section = Section::detail("time-model", "Time Model Statistics")
         .note("Elapsed = CPU + waits + idle waits + run queue + unaccounted, by session, in seconds")
         .note("Run queue: ready to run without a CPU, outside waits, as the kernel counts it")
-        .note("Unaccounted below zero: CPU was used inside waits and is in both");
+        .note("CPU is that outside waits, in user and kernel mode; the CPU inside waits is a part of waits and idle waits");
     let section = match marked {
         0 => section,
         _ => section.note(format!(
@@ -52,6 +52,7 @@ fn columns() -> Vec<Column> {
         Column::number("%"),
         Column::number("Idle"),
         Column::number("%"),
+        Column::number("CPU in\nwaits"),
         Column::number("Run\nqueue"),
         Column::number("%"),
         Column::number("Unac-\ncounted"),
@@ -82,6 +83,7 @@ fn cells(session: &SessionTime) -> Vec<Cell> {
         share(session.wait_ns),
         Cell::of(Seconds(session.idle_ns)),
         share(session.idle_ns),
+        Cell::of(Seconds(session.wait_cpu_ns)),
         Cell::of(session.run_queue_ns.map(Seconds)),
         Cell::of(session.run_queue_ns.map(of_elapsed)),
         Cell::of(SignedSeconds(rest)).with_tone(tone),
@@ -103,6 +105,7 @@ fn total(context: &ReportContext) -> SessionTime {
         kind: SessionKind::Foreground,
         elapsed_ns: sum(|session| session.elapsed_ns),
         cpu_ns: sum(|session| session.cpu_ns),
+        wait_cpu_ns: sum(|session| session.wait_cpu_ns),
         wait_ns: sum(|session| session.wait_ns),
         idle_ns: sum(|session| session.idle_ns),
         run_queue_ns: knows_queue.then(|| sum(|session| session.run_queue_ns.unwrap_or(0))),
