@@ -83,6 +83,12 @@ pub enum CalibrateError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// A text is no record, or one of another version.
+    #[error("this is no calibration that this program reads ({why}): use the release that wrote it")]
+    Unreadable {
+        /// What is wrong with it.
+        why: String,
+    },
     /// A request failed.
     #[error(transparent)]
     Io(#[from] IoError),

@@ -15,18 +15,21 @@ use rustix::fs::{
     self, FallocateFlags, Mode, OFlags, RenameFlags, fallocate, fdatasync, fstat, fsync, ftruncate,
 };
 use rustix::io::{Errno, ReadWriteFlags, pread, pwrite, pwritev2};
+use serde::{Deserialize, Serialize};
 use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Whether the page cache is bypassed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Whether the page cache is bypassed; records say `direct` or `buffered`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DirectIo {
     /// Direct, or an error.
+    #[serde(rename = "direct")]
     Required,
     /// Through the page cache.
+    #[serde(rename = "buffered")]
     Off,
 }
 

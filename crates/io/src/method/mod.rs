@@ -29,6 +29,7 @@ use delay::Delay;
 use plumb_events::{Event, IoStream, Session, Statistic, now};
 use plumb_units::Nanos;
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::fmt;
 use std::ops::Range;
@@ -40,7 +41,8 @@ use uring::RingChannel;
 pub use setup::RingSetup;
 
 /// How requests reach the kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum MethodKind {
     /// pread and pwrite by the session itself.
     Sync,

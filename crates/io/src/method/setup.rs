@@ -15,11 +15,13 @@
 //! are for who asks for them by name; none is replaced by another.
 
 use io_uring::IoUring;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io;
 
 /// How a ring is set up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum RingSetup {
     /// No flags: every kernel that has io_uring.
     Plain,

@@ -2,10 +2,11 @@
 
 use crate::command_line;
 use plumb_calibrate::{
-    Access, Calibration, CurvePoint, Estimate, Figure, FigureKind, Interval, Load, Pattern, RefusedTask,
-    Rung, RungState, Source, TaskResult, Warning, Way,
+    AnswerSource, Calibration, CurvePoint, Estimate, Figure, FigureKind, Interval, Load, Pattern,
+    RefusedTask, Rung, RungState, TaskResult, Warning,
 };
 use plumb_io::device::DeviceDescription;
+use plumb_io::{DirectIo, MethodKind};
 use plumb_lab::{assemble, host};
 use plumb_report::calibration as report;
 use plumb_report::calibration::CalibrationContext;
@@ -34,7 +35,7 @@ pub fn context(calibration: &Calibration, device: &DeviceDescription) -> Calibra
     CalibrationContext {
         schema_version: report::CALIBRATION_SCHEMA_VERSION,
         header: header(calibration),
-        device: assemble::device(device, &environment.method, reason),
+        device: assemble::device(device, environment.method.name(), reason),
         figures: figures(&calibration.figures),
         curves: curves(calibration),
         transfers: transfers(calibration),
@@ -61,7 +62,7 @@ fn header(calibration: &Calibration) -> report::CalibrationHeader {
         command_line: command_line::typed(),
         mode: calibration.mode.to_string(),
         seed: calibration.seed,
-        method: environment.method.clone(),
+        method: environment.method.name().to_string(),
         direct: environment.direct,
         file_bytes: calibration.file_bytes,
         small_bytes: calibration.size_small,
@@ -198,11 +199,11 @@ fn durable(result: &TaskResult) -> Option<report::DurableWrite> {
     Some(report::DurableWrite {
         request_bytes: point.request_bytes,
         method: point.method.name().to_string(),
-        direct: point.access == Access::Direct,
+        direct: point.direct_io == DirectIo::Required,
         zeroed: point.space == plumb_calibrate::Space::Zeroed,
         p50_us: estimate(&result.latency_micros(0, 0.5)?),
         p99_us: estimate(&result.latency_micros(0, 0.99)?),
-        source: source(result.verdict.source),
+        source: source(result.answer.source),
     })
 }
 
@@ -214,7 +215,7 @@ fn ladders(calibration: &Calibration) -> Vec<report::Ladder> {
     let ladder = |(bytes, rungs): (u64, &Vec<Rung>)| {
         // The first rung is a system call of each of many threads: no other point is.
         let load = calibration.tasks.iter().filter_map(|result| {
-            let point = result.point().filter(|point| point.way == Way::Sync)?;
+            let point = result.point().filter(|point| point.method == MethodKind::Sync)?;
             point.single().filter(|load| load.request_bytes == bytes)
         });
         let requests = load.map(ToString::to_string).next();
@@ -265,19 +266,19 @@ fn read_cost(calibration: &Calibration) -> Option<report::ReadCost> {
 
 fn measured_point(result: &TaskResult) -> Option<report::MeasuredPoint> {
     let access = match (result.point(), result.durable()) {
-        (Some(point), _) => point.access,
-        (None, durable) => durable?.access,
+        (Some(point), _) => point.direct_io,
+        (None, durable) => durable?.direct_io,
     };
     Some(report::MeasuredPoint {
         what: result.task.to_string(),
-        direct: access == Access::Direct,
+        direct: access == DirectIo::Required,
         iops: estimate(&result.iops(0)?),
         p50_us: result.latency_micros(0, 0.5)?.median,
         p99_us: result.latency_micros(0, 0.99)?.median,
         cpu_us: result.cpu_micros().map(|cpu| cpu.median),
         device_share: result.device_share(),
-        source: source(result.verdict.source),
-        reason: result.verdict.reason.clone(),
+        source: source(result.answer.source),
+        reason: result.answer.reason.clone(),
     })
 }
 
@@ -285,11 +286,11 @@ fn refused(refused: &RefusedTask) -> report::RefusedPoint {
     report::RefusedPoint { what: refused.task.to_string(), why: refused.why.clone() }
 }
 
-fn source(source: Source) -> report::Source {
+fn source(source: AnswerSource) -> report::Source {
     match source {
-        Source::Device => report::Source::Device,
-        Source::PageCache => report::Source::PageCache,
-        Source::HostCacheSuspected => report::Source::HostCacheSuspected,
-        Source::Unknown => report::Source::Unknown,
+        AnswerSource::Device => report::Source::Device,
+        AnswerSource::PageCache => report::Source::PageCache,
+        AnswerSource::HostCacheSuspected => report::Source::HostCacheSuspected,
+        AnswerSource::Unknown => report::Source::Unknown,
     }
 }

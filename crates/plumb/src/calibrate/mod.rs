@@ -12,7 +12,7 @@
 //! printed before a file is written, whatever becomes of that.
 
 mod context;
-mod onlooker;
+mod progress_display;
 
 use crate::arguments::Calibrate;
 use crate::failure::Failure;
@@ -20,7 +20,6 @@ use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
 use crate::progress::Audience;
 use crate::{bundle, output};
-use onlooker::Onlooker;
 use plumb_calibrate::{
     AGREEMENT_LIMIT, Agreement, CalibrateError, Calibration, Disagreement, Mode, Options, calibrate, csv,
     leftovers,
@@ -30,6 +29,7 @@ use plumb_io::device::{self, DeviceDescription};
 use plumb_lab::calendar::Moment;
 use plumb_lab::{place, stored};
 use plumb_report::calibration::CalibrationContext;
+use progress_display::ProgressDisplay;
 use std::path::{Path, PathBuf};
 
 /// The command's name in paths.
@@ -139,9 +139,9 @@ fn measure(
     }
     let audience = if arguments.json { Audience::Nobody } else { Audience::Terminal };
     interrupt.begin();
-    let onlooker = Onlooker::new(audience, &device.path, others, interrupt);
-    let ended = calibrate(device, &options, &onlooker);
-    drop(onlooker);
+    let display = ProgressDisplay::new(audience, &device.path, others, interrupt);
+    let ended = calibrate(device, &options, &display);
+    drop(display);
     interrupt.keep();
     ended.map_err(|error| failure(&error, interrupt))
 }

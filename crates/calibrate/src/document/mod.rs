@@ -1,0 +1,3 @@
+//! The report of a calibration.
+
+mod summary;
