@@ -332,7 +332,7 @@ mod tests {
 
     #[test]
     fn no_task_stands_in_a_plan_twice() {
-        for mode in Mode::ALL {
+        for mode in Mode::ALL.iter().copied() {
             let tasks = plan(mode).tasks;
             for (index, task) in tasks.iter().enumerate() {
                 assert!(!tasks[..index].contains(task), "{mode}: {task}");
@@ -342,7 +342,7 @@ mod tests {
 
     #[test]
     fn times_fit_the_budget() {
-        for mode in Mode::ALL {
+        for mode in Mode::ALL.iter().copied() {
             let (plan, budget) = (plan(mode), mode.budget());
             let each = plan.task_time(budget);
             let all = (each.0 / 8 * 9 + OVERHEAD.0) * (plan.tasks.len() * REPEATS_MIN) as u64;

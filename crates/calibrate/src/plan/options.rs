@@ -6,44 +6,60 @@ use plumb_io::MethodKind;
 use plumb_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::str::FromStr;
 
-/// What is measured, and how long it may take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Mode {
-    /// The main figures, within 30 seconds.
-    Quick,
-    /// Small requests alone, then large requests alone.
-    Simple,
-    /// The whole matrix of small and large, and everything else.
-    Normal,
-    /// Small requests and durable writes.
-    Oltp,
-    /// Large requests.
-    Dss,
-    /// The points that [`Advanced`] names.
-    Advanced,
+/// An enum of choices: a variant, its name and its help a row.
+macro_rules! choices {
+    ($(#[$doc:meta])* $choice:ident { $($variant:ident, $name:literal, $help:literal;)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum $choice { $(#[doc = $help] $variant),* }
+
+        impl $choice {
+            /// Every choice.
+            pub const ALL: &'static [$choice] = &[$($choice::$variant),*];
+
+            /// The name that the command line takes.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $($choice::$variant => $name),* }
+            }
+
+            /// What it means, in a line.
+            #[must_use]
+            pub const fn help(self) -> &'static str {
+                match self { $($choice::$variant => $help),* }
+            }
+        }
+    };
+}
+
+choices! {
+    /// What is measured, and how long it may take.
+    Mode {
+        Quick, "quick", "The main figures, in 30 seconds";
+        Simple, "simple", "Small requests alone and large requests alone, in 2 minutes";
+        Normal, "normal", "Everything, with the matrix of small and large requests together, in 10 minutes";
+        Oltp, "oltp", "Small requests and durable writes, in 3 minutes";
+        Dss, "dss", "Large requests, in 3 minutes";
+        Advanced, "advanced", "The cells of the matrix that --matrix names, of requests as asked for, in 5 minutes";
+    }
+}
+
+choices! {
+    /// Which cells of the matrix of small and large requests are measured. The words are
+    /// ORION's: a row has one number of large requests, a column one of small ones.
+    Cells {
+        Basic, "basic", "Small requests alone and large requests alone";
+        Detailed, "detailed", "All: 0 to 128 small by 0 to 16 large";
+        Point, "point", "One: --num-small by --num-large";
+        Col, "col", "Every number of large requests beside --num-small small ones";
+        Row, "row", "Every number of small requests beside --num-large large ones";
+        Max, "max", "All up to --num-small by --num-large";
+    }
 }
 
 impl Mode {
-    /// Every mode, the shortest first.
-    pub const ALL: [Mode; 6] =
-        [Mode::Quick, Mode::Simple, Mode::Oltp, Mode::Dss, Mode::Advanced, Mode::Normal];
-
-    /// The name that `--run` takes.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Mode::Quick => "quick",
-            Mode::Simple => "simple",
-            Mode::Normal => "normal",
-            Mode::Oltp => "oltp",
-            Mode::Dss => "dss",
-            Mode::Advanced => "advanced",
-        }
-    }
-
     /// How long it may take in all. The documented limits are 30 seconds for quick
     /// and 10 minutes for normal; what is missing here is for starting and ending.
     #[must_use]
@@ -75,65 +91,13 @@ impl fmt::Display for Mode {
     }
 }
 
-impl FromStr for Mode {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Mode, ()> {
-        Self::ALL.into_iter().find(|mode| mode.name() == text).ok_or(())
-    }
-}
-
-/// Which cells of the matrix of small and large requests are measured. The words are
-/// ORION's: a row has one number of large requests, a column one of small ones.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Cells {
-    /// Small requests alone and large requests alone: the first row and the first column.
-    Basic,
-    /// Every cell.
-    Detailed,
-    /// One cell: `num_small` by `num_large`.
-    Point,
-    /// One column: `num_small`, with every number of large requests.
-    Col,
-    /// One row: `num_large`, with every number of small requests.
-    Row,
-    /// Every cell up to `num_small` by `num_large`.
-    Max,
-}
-
 impl Cells {
-    /// Every choice, the usual one first.
-    pub const ALL: [Cells; 6] =
-        [Cells::Basic, Cells::Detailed, Cells::Point, Cells::Col, Cells::Row, Cells::Max];
-
-    /// The name that `--matrix` takes.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Cells::Basic => "basic",
-            Cells::Detailed => "detailed",
-            Cells::Point => "point",
-            Cells::Col => "col",
-            Cells::Row => "row",
-            Cells::Max => "max",
-        }
-    }
-
     const fn takes_small(self) -> bool {
         matches!(self, Cells::Point | Cells::Col | Cells::Max)
     }
 
     const fn takes_large(self) -> bool {
         matches!(self, Cells::Point | Cells::Row | Cells::Max)
-    }
-}
-
-impl FromStr for Cells {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Cells, ()> {
-        Self::ALL.into_iter().find(|cells| cells.name() == text).ok_or(())
     }
 }
 

@@ -151,7 +151,7 @@ fn options(arguments: &Calibrate, begin: Moment) -> Result<Options, Failure> {
         file_size: arguments.file_size,
         max_latency: arguments.max_latency,
         duration: arguments.duration,
-        ..Options::new(arguments.run.mode(), arguments.seed, begin.iso())
+        ..Options::new(arguments.run, arguments.seed, begin.iso())
     };
     match arguments.advanced.given() {
         Some(option) if options.mode != Mode::Advanced => {
