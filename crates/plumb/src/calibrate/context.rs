@@ -6,9 +6,9 @@ use plumb_calibrate::{
     Rung, RungState, Source, TaskResult, Warning, Way,
 };
 use plumb_io::device::DeviceDescription;
+use plumb_lab::document::calibration as report;
+use plumb_lab::document::calibration::CalibrationContext;
 use plumb_lab::{assemble, host};
-use plumb_report::calibration as report;
-use plumb_report::calibration::CalibrationContext;
 use plumb_units::Bytes;
 
 /// Requests of at least so many bytes are counted in MB a second.
