@@ -1,6 +1,7 @@
 //! Why a run could not be made. One line each; what the data turned out to be is no
 //! error but a finding of the run.
 
+use crate::record::RecordError;
 use crate::study::StudyError;
 use plumb_engine::EngineError;
 use plumb_io::device::DeviceError;
@@ -148,6 +149,28 @@ pub enum LabError {
         /// The file.
         path: PathBuf,
         /// Why not.
+        why: String,
+    },
+    /// The record of a run that this program does not read.
+    #[error("{}: {source}", path.display())]
+    Record {
+        /// Its file.
+        path: PathBuf,
+        /// What it says of itself.
+        source: RecordError,
+    },
+    /// Two sets of runs that do not compare.
+    #[error("{why}")]
+    Sides {
+        /// Why not, and what to name instead.
+        why: String,
+    },
+    /// A bundle without a run that compares.
+    #[error("{}: {why}", path.display())]
+    NoRuns {
+        /// The bundle.
+        path: PathBuf,
+        /// What is missing.
         why: String,
     },
     /// A file of a bundle is not the one that was written.

@@ -2,15 +2,15 @@
 
 use crate::LabError;
 use crate::bundle::{Environment, Settled};
+use crate::record::Record;
+use crate::record::*;
 use crate::study::Assignment;
 use crate::target::{Preparation, RunError, Target};
 use plumb_engine::instance::Cancel;
-use plumb_report::ReportContext;
-use plumb_report::context::*;
 
 /// A record of a build that took so long with so many servers: each half CPU, a quarter
 /// waits, some of the run queue, the rest unaccounted; and a coordinator that waited for them.
-pub fn record(elapsed_ns: u64, servers: u64) -> ReportContext {
+pub fn record(elapsed_ns: u64, servers: u64) -> Record {
     let session = |name: String, cpu_ns, wait_ns, idle_ns, run_queue_ns| SessionTime {
         name,
         role: "PX sort server".to_string(),
@@ -35,7 +35,7 @@ pub fn record(elapsed_ns: u64, servers: u64) -> ReportContext {
         histogram: Vec::new(),
     };
     let waited = servers * (elapsed_ns / 4);
-    ReportContext {
+    Record {
         schema_version: SCHEMA_VERSION,
         header: header(elapsed_ns, servers * (elapsed_ns / 2) + 1_000, waited),
         devices: Vec::new(),
@@ -121,7 +121,7 @@ pub fn environment() -> Environment {
 }
 
 /// What a made-up run gives, by the number of runs before it and its settings.
-pub type Script = Box<dyn FnMut(usize, &[Assignment]) -> Result<ReportContext, RunError>>;
+pub type Script = Box<dyn FnMut(usize, &[Assignment]) -> Result<Record, RunError>>;
 
 /// A target that does no work.
 pub struct Scripted {
@@ -135,9 +135,7 @@ pub struct Scripted {
 
 impl Scripted {
     /// A target whose files are not in the page cache.
-    pub fn new(
-        script: impl FnMut(usize, &[Assignment]) -> Result<ReportContext, RunError> + 'static,
-    ) -> Scripted {
+    pub fn new(script: impl FnMut(usize, &[Assignment]) -> Result<Record, RunError> + 'static) -> Scripted {
         let settled = Settled { waited_ns: 1, idle: true, resident_pages: 0, total_pages: 100 };
         Scripted { script: Box::new(script), runs: 0, settled }
     }
@@ -156,7 +154,7 @@ impl Target for Scripted {
         self.settled
     }
 
-    fn run(&mut self, settings: &[Assignment], _: &Cancel) -> Result<ReportContext, RunError> {
+    fn run(&mut self, settings: &[Assignment], _: &Cancel) -> Result<Record, RunError> {
         self.runs += 1;
         (self.script)(self.runs - 1, settings)
     }

@@ -5,6 +5,8 @@ use crate::assemble::{self, Story};
 use crate::measure::{self, Measured};
 use crate::observer::{Observer, Stage};
 use crate::place::{self, Places};
+use crate::record::DeviceLimits;
+use crate::record::Record;
 use crate::{LabError, Temporary, sizing, stored};
 use plumb_engine::check::{self, CheckLine};
 use plumb_engine::index::build::IndexSpec;
@@ -15,8 +17,6 @@ use plumb_engine::{EngineError, Instance, Settings};
 use plumb_events::clock;
 use plumb_io::Disk;
 use plumb_io::device::DeviceDescription;
-use plumb_report::ReportContext;
-use plumb_report::context::DeviceLimits;
 use plumb_workload::{SalesSpec, SalesTable};
 use std::path::Path;
 
@@ -55,7 +55,7 @@ pub fn run(
     request: Request<'_>,
     cancel: Cancel,
     observer: &dyn Observer,
-) -> Result<(ReportContext, Temporary), LabError> {
+) -> Result<(Record, Temporary), LabError> {
     let Request { rows, seed, settings, places, devices, command_line } = request;
     let sizes = sizing::sizes(rows, &settings);
     let name = place::free_name(places, "plumb-run");

@@ -14,10 +14,10 @@
 //! several.
 
 use crate::calendar::Moment;
+use crate::record::{DeviceLimits, LimitFigure, StoredCalibration};
 use plumb_calibrate::{Calibration, FigureKind};
 use plumb_events::clock;
 use plumb_io::device::{DeviceDescription, DirectIoSupport};
-use plumb_report::context::{DeviceLimits, LimitFigure, StoredCalibration};
 use plumb_units::Bytes;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};

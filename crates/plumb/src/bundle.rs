@@ -8,12 +8,11 @@ use crate::failure::Failure;
 use crate::output;
 use plumb_events::clock;
 use plumb_lab::calendar::Moment;
-use plumb_report::{ReportContext, html, text};
+use plumb_lab::record::{FILE, Record};
+use plumb_lab::report::rendered;
+use plumb_report::Document;
 use std::fs;
 use std::path::{Path, PathBuf};
-
-/// The record's file.
-pub const RECORD: &str = "record.json";
 
 /// Where a workload's bundle goes when nobody says.
 #[must_use]
@@ -45,24 +44,28 @@ fn cannot_write(directory: &Path, error: &std::io::Error) -> Failure {
     ))
 }
 
-/// Writes record and reports; returns the paths of the files.
+/// A run's record and its reports as files: name and text.
 ///
 /// # Errors
-/// When the directory or a file cannot be written.
-pub fn write(directory: &Path, context: &ReportContext) -> Result<Vec<PathBuf>, Failure> {
-    fs::create_dir_all(directory).map_err(|error| cannot_write(directory, &error))?;
-    let mut files = vec![write_file(directory, RECORD, &context.to_json()?)?];
-    files.extend(write_reports(directory, context)?);
-    Ok(files)
+/// When the record is no JSON.
+pub fn of_run(record: &Record, document: &Document) -> Result<Vec<(String, String)>, Failure> {
+    let reports = rendered(document).map(|(name, text)| (name.to_string(), text));
+    Ok([(FILE.to_string(), record.to_json()?)].into_iter().chain(reports).collect())
 }
 
-/// Writes files of any names to a bundle.
+/// Writes files to a bundle; returns their paths.
 ///
 /// # Errors
 /// When the directory or a file cannot be written.
-pub fn write_files(directory: &Path, files: &[(String, String)]) -> Result<(), Failure> {
+pub fn write(directory: &Path, files: &[(impl AsRef<str>, String)]) -> Result<Vec<PathBuf>, Failure> {
     fs::create_dir_all(directory).map_err(|error| cannot_write(directory, &error))?;
-    files.iter().try_for_each(|(name, text)| write_file(directory, name, text).map(|_| ()))
+    files.iter().map(|(name, text)| write_file(directory, name.as_ref(), text)).collect()
+}
+
+/// Paths as they are printed, a line each.
+#[must_use]
+pub fn listed(files: &[PathBuf]) -> String {
+    files.iter().map(|file| format!("  {}\n", file.display())).collect()
 }
 
 /// Prints `shown`, and below it the paths of the bundle's files when there is to
@@ -70,48 +73,15 @@ pub fn write_files(directory: &Path, files: &[(String, String)]) -> Result<(), F
 ///
 /// # Errors
 /// When the bundle or standard output cannot be written.
-pub fn show(shown: &str, directory: Option<&Path>, context: &ReportContext) -> Result<(), Failure> {
+pub fn show(
+    shown: &str,
+    directory: Option<&Path>,
+    record: &Record,
+    document: &Document,
+) -> Result<(), Failure> {
     output::print(shown)?;
-    let files = directory.map(|directory| write(directory, context)).transpose()?;
-    let paths = files.unwrap_or_default().into_iter().map(|file| format!("  {}\n", file.display()));
-    output::print(&paths.collect::<String>())
-}
-
-/// Writes the two reports; returns their paths.
-///
-/// # Errors
-/// When a file cannot be written.
-pub fn write_reports(directory: &Path, context: &ReportContext) -> Result<Vec<PathBuf>, Failure> {
-    Ok(vec![
-        write_file(directory, "report.txt", &text::render(context))?,
-        write_file(directory, "report.html", &html::render(context))?,
-    ])
-}
-
-/// Reads the record of a bundle, named by its directory or by the record's file.
-/// Returns the directory too.
-///
-/// # Errors
-/// When there is none, or it cannot be understood.
-pub fn read(bundle: &Path) -> Result<(PathBuf, ReportContext), Failure> {
-    let record = if bundle.is_dir() { bundle.join(RECORD) } else { bundle.to_path_buf() };
-    let context = ReportContext::from_json(&read_file(&record)?)
-        .map_err(|error| Failure::run(format!("{}: {error}", record.display())))?;
-    let directory = record.parent().map_or_else(PathBuf::new, Path::to_path_buf);
-    Ok((directory, context))
-}
-
-/// The text of a file of a bundle.
-///
-/// # Errors
-/// When it cannot be read.
-pub fn read_file(file: &Path) -> Result<String, Failure> {
-    fs::read_to_string(file).map_err(|error| {
-        Failure::run(format!(
-            "cannot read {}: {error}; name a bundle's directory or its {RECORD}",
-            file.display()
-        ))
-    })
+    let Some(directory) = directory else { return Ok(()) };
+    output::print(&listed(&write(directory, &of_run(record, document)?)?))
 }
 
 fn write_file(directory: &Path, name: &str, text: &str) -> Result<PathBuf, Failure> {

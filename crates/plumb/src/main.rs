@@ -10,7 +10,6 @@ mod bundle;
 mod calibrate;
 mod command;
 mod command_line;
-mod compare;
 mod database;
 mod document;
 mod failure;
@@ -79,7 +78,7 @@ fn dispatch(arguments: Arguments) -> Result<Outcome, Failure> {
         Some(Command::Drop(drop)) => command::drop::run(&drop),
         Some(Command::List(list)) => command::list::run(&list),
         Some(Command::Report(report)) => command::report::run(&report),
-        Some(Command::Compare(compare)) => compare::run(&compare),
+        Some(Command::Compare(compare)) => command::compare::run(&compare),
         Some(Command::Document(page)) => output::print(&document::render(page.page)).map(|()| Outcome::Fine),
     }
 }

@@ -8,8 +8,9 @@ use crate::progress::{Audience, Onlooker, Watch};
 use crate::{bundle, command_line, output, settings};
 use plumb_lab::large_sort::{self, Request};
 use plumb_lab::place::Places;
-use plumb_lab::record_sort;
-use plumb_report::{ReportContext, RunState, summary, text};
+use plumb_lab::record::{Record, RunState};
+use plumb_lab::{document, record_sort};
+use plumb_report::{summary, text};
 use std::path::{Path, PathBuf};
 
 /// Runs the workload.
@@ -84,17 +85,20 @@ fn places(arguments: &Run) -> Places<'_> {
     }
 }
 
-fn show(arguments: &Run, bundle: Option<&Path>, context: &ReportContext) -> Result<(), Failure> {
+fn show(arguments: &Run, bundle: Option<&Path>, context: &Record) -> Result<(), Failure> {
+    let document = document::run::document(context);
     if arguments.json {
         output::print(&(context.to_json()? + "\n"))?;
-        return bundle.map_or(Ok(()), |directory| bundle::write(directory, context).map(|_| ()));
+        let Some(directory) = bundle else { return Ok(()) };
+        return bundle::write(directory, &bundle::of_run(context, &document)?).map(|_| ());
     }
-    bundle::show(&(text::render(context) + "\n" + &summary::render(context)), bundle, context)
+    let shown = text::render(&document) + "\n" + &summary::render(&document);
+    bundle::show(&shown, bundle, context, &document)
 }
 
 /// What the exit code is to say of a report.
 #[must_use]
-pub fn outcome(context: &ReportContext) -> Outcome {
+pub fn outcome(context: &Record) -> Outcome {
     match context.validity().state {
         RunState::Invalid => Outcome::Invalid,
         RunState::Valid | RunState::Unverified => Outcome::Fine,

@@ -8,10 +8,10 @@
 use super::doubts::contradicted;
 use super::seen::Seen;
 use super::stability::effect_of;
+use crate::analysis::result::{Assignment, Bearing, Claim, Recommendation};
 use crate::bundle::Settled;
+use crate::record::Finding;
 use plumb_proof::permutation::{self, Statistic};
-use plumb_report::context::Finding;
-use plumb_report::study::context::{Assignment, Bearing, Claim, Recommendation};
 use plumb_units::RowCount;
 
 /// A share of runs that began on a busy device, above which it is said.

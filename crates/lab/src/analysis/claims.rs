@@ -9,6 +9,7 @@ use super::doubts;
 use super::seen::Seen;
 use super::stability::{Stability, effect, reference_floor};
 use super::why;
+use crate::analysis::result::{self as report, ArmPair, Bearing};
 use crate::study::{Claim, Expectation};
 use crate::target::Measure;
 use plumb_proof::change_point::{self, Search};
@@ -19,7 +20,6 @@ use plumb_proof::noise::Floor;
 use plumb_proof::permutation::{self, Interval, Statistic};
 use plumb_proof::sequential::{self, Monitor};
 use plumb_proof::verdict::{ArmChange, Better, Change, Difference, Evidence, Judgement, Verdict, judge};
-use plumb_report::study::context::{self as report, ArmPair, Bearing};
 
 /// The power that a smallest effect is stated for.
 const POWER: f64 = 0.8;

@@ -1,17 +1,17 @@
 //! What was asked and how it ran: header, factors, arms, design and the list of runs.
 
 use super::seen::{Seen, fault};
+use crate::analysis::result as report;
+use crate::analysis::result::{
+    Arm, Better, Counted, Design, Factor, Level, Measure, StudyHeader, StudyRun, StudyState,
+};
 use crate::bundle::{Ended, RunRecord, Stop};
 use crate::calendar::Moment;
 use crate::plan::Until;
+use crate::record::{Calibration, Setting};
 use crate::study::{Assignment, WORKLOAD};
 use crate::target;
 use plumb_proof::design::Order;
-use plumb_report::context::{Calibration, Setting};
-use plumb_report::study::context as report;
-use plumb_report::study::context::{
-    Arm, Better, Counted, Design, Factor, Level, Measure, StudyHeader, StudyRun, StudyState,
-};
 use plumb_units::RowCount;
 use std::time::Duration;
 
@@ -145,7 +145,7 @@ pub(super) fn runs(seen: &Seen<'_>) -> Vec<StudyRun> {
     let measure = &seen.contents.plan.study.measure;
     let row = |run: &RunRecord| {
         let record = run.record.as_ref();
-        let validity = record.map(plumb_report::ReportContext::validity);
+        let validity = record.map(crate::record::Record::validity);
         StudyRun {
             number: run.number,
             block: run.block,

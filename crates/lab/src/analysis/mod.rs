@@ -17,13 +17,15 @@ mod doubts;
 mod effects;
 mod head;
 mod published;
+pub mod result;
 mod seen;
 mod stability;
+pub mod tally;
 mod why;
 
+use crate::analysis::result::{Analysis, STUDY_SCHEMA_VERSION};
 use crate::bundle::Contents;
 use plumb_proof::change_point::Search;
-use plumb_report::study::context::{STUDY_SCHEMA_VERSION, StudyContext};
 use seen::Seen;
 use stability::Stability;
 
@@ -32,13 +34,13 @@ const CONFIDENCE: f64 = 0.95;
 
 /// Everything that a study's report says.
 #[must_use]
-pub fn analyse(contents: &Contents) -> StudyContext {
+pub fn analyse(contents: &Contents) -> Analysis {
     let seen = Seen::of(contents);
     let stability = Stability::of(&seen);
     let tested = claims::test(&seen);
     let claims = claims::claims(&seen, &stability, &tested);
     let recommendation = advice::recommendation(&seen, &claims);
-    StudyContext {
+    Analysis {
         schema_version: STUDY_SCHEMA_VERSION,
         header: head::header(&seen),
         factors: head::factors(&seen),

@@ -1,8 +1,8 @@
 //! The source's table beside ours, in its own layout.
 
 use super::seen::Seen;
+use crate::analysis::result::{PublishedRow, PublishedTable};
 use crate::study::minutes;
-use plumb_report::study::context::{PublishedRow, PublishedTable};
 
 pub(super) fn table(seen: &Seen<'_>) -> Option<PublishedTable> {
     let plan = &seen.contents.plan;

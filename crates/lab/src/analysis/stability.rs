@@ -2,12 +2,12 @@
 
 use super::CONFIDENCE;
 use super::seen::Seen;
+use crate::analysis::result::{ChangePoint, Effect, NoiseFloor, OrderShift, OrderTest};
 use plumb_proof::change_point::{self, Search};
 use plumb_proof::effect::Observations;
 use plumb_proof::noise::Floor;
 use plumb_proof::order::{self, OrderReport};
 use plumb_proof::permutation::{self, Statistic};
-use plumb_report::study::context::{ChangePoint, Effect, NoiseFloor, OrderShift, OrderTest};
 
 /// Blocks below which neither noise nor order can be told.
 const BLOCKS_MIN: usize = 2;

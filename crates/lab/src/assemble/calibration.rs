@@ -3,11 +3,11 @@
 use super::Story;
 use super::phases::{PROBE, Timeline};
 use crate::measure;
+use crate::record::{Calibration, DeviceLimits, LimitShare};
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::{EngineError, Instance, probe};
 use plumb_events::{IoStream, SessionKind, clock};
 use plumb_io::Disk;
-use plumb_report::context::{Calibration, DeviceLimits, LimitShare};
 use plumb_units::Bytes;
 use serde::{Deserialize, Serialize};
 

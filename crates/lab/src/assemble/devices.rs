@@ -1,9 +1,9 @@
 //! What lies under each path, in the report's words.
 
 use super::Story;
+use crate::record::{Device, DirectIo, IoUring, QueueLimits};
 use plumb_io::RingSetup;
 use plumb_io::device::{self, BlockDevice, DeviceDescription, DirectIoSupport, IoUringSupport, RingPart};
-use plumb_report::context::{Device, DirectIo, IoUring, QueueLimits};
 use plumb_units::Bytes;
 
 pub(super) fn devices(story: &Story<'_>) -> Vec<Device> {

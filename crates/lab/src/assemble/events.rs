@@ -1,8 +1,8 @@
 //! Wait events of one kind of session.
 
 use super::Story;
+use crate::record::WaitEvent;
 use plumb_events::{Event, SessionKind};
-use plumb_report::context::WaitEvent;
 
 /// Events that were waited for, in the order of their table.
 pub(super) fn events(story: &Story<'_>, kind: SessionKind) -> Vec<WaitEvent> {

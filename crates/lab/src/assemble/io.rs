@@ -2,8 +2,8 @@
 
 use super::Story;
 use crate::measure::{FileEvidence, Transfers};
+use crate::record::{IoFile, IoFunction, IoTally};
 use plumb_events::{Direction, IoStream};
-use plumb_report::context::{IoFile, IoFunction, IoTally};
 
 pub(super) fn functions(story: &Story<'_>) -> Vec<IoFunction> {
     let row = |stream: &IoStream| {

@@ -8,8 +8,8 @@
 
 use super::Story;
 use super::sort::first_run_bytes;
+use crate::record::{IoDirection, IoProfile, Phase, ProfileSeries};
 use plumb_events::{Direction, IoStream, PhaseSpan, Profile};
-use plumb_report::context::{IoDirection, IoProfile, Phase, ProfileSeries};
 use plumb_units::{Bytes, Nanos};
 
 // The engine's names of the phases of a build.

@@ -1,8 +1,8 @@
 //! Where each session's time went.
 
 use super::Story;
+use crate::record::{self, SessionTime};
 use plumb_events::{SessionKind, SessionTotals};
-use plumb_report::context::{self, SessionTime};
 
 pub(super) fn sessions(story: &Story<'_>) -> Vec<SessionTime> {
     story.measured.period.sessions.iter().map(session_time).collect()
@@ -14,8 +14,8 @@ fn session_time(session: &SessionTotals) -> SessionTime {
         name,
         role,
         kind: match session.kind {
-            SessionKind::Foreground => context::SessionKind::Foreground,
-            SessionKind::Background => context::SessionKind::Background,
+            SessionKind::Foreground => record::SessionKind::Foreground,
+            SessionKind::Background => record::SessionKind::Background,
         },
         elapsed_ns: session.elapsed.0,
         cpu_ns: session.cpu.0,

@@ -1,10 +1,10 @@
 //! What the sort did.
 
 use super::Story;
+use crate::record::{Sort, SortServer};
 use plumb_engine::Setting;
 use plumb_engine::sort::summary::SortServerSummary;
 use plumb_events::Statistic;
-use plumb_report::context::{Sort, SortServer};
 
 pub(super) fn sort(story: &Story<'_>) -> Sort {
     let outcome = &story.measured.outcome;

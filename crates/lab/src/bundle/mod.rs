@@ -48,6 +48,8 @@ pub const END: &str = "end.json";
 pub const ANALYSIS: &str = "analysis.json";
 /// The reports.
 pub const REPORTS: [&str; 2] = ["report.txt", "report.html"];
+/// A calibration, in a bundle of its own.
+pub const CALIBRATION: &str = "calibration.json";
 /// Held while a study runs.
 const LOCK: &str = "lock";
 

@@ -2,10 +2,10 @@
 
 use crate::LabError;
 use crate::plan::{Plan, Until};
+use crate::record::Record;
+use crate::record::{Device, Host};
 use crate::target::SettingFacts;
 use plumb_proof::design::Order;
-use plumb_report::ReportContext;
-use plumb_report::context::{Device, Host};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -57,7 +57,7 @@ pub struct RunRecord {
     /// How it ended.
     pub ended: Ended,
     /// The record of `docs/record.md`; none when the run failed.
-    pub record: Option<ReportContext>,
+    pub record: Option<Record>,
 }
 
 /// A figure of the calibration that holds for the device.
@@ -195,7 +195,7 @@ pub struct EndFile {
 pub fn read(path: &Path, text: &str) -> Result<RunRecord, LabError> {
     let unreadable = |why: String| LabError::BundleRead { path: path.to_path_buf(), why };
     let run: RunRecord = serde_json::from_str(text).map_err(|error| unreadable(error.to_string()))?;
-    let expected = plumb_report::context::SCHEMA_VERSION;
+    let expected = crate::record::SCHEMA_VERSION;
     match run.record.as_ref().map(|record| record.schema_version) {
         Some(found) if found != expected => Err(unreadable(format!(
             "the record has schema version {found}, and this program reads version {expected}: use the release that \

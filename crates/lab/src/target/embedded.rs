@@ -21,6 +21,7 @@ use crate::bundle::{Environment, LimitFigure, Settled};
 use crate::calendar::Moment;
 use crate::observer::{Observer, Stage};
 use crate::place::Places;
+use crate::record::Record;
 use crate::study::Assignment;
 use crate::{LabError, Temporary, host, large_sort, settings, settle, sizing};
 use plumb_calibrate::Calibration;
@@ -29,7 +30,6 @@ use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::{EngineError, Instance, Setting, Settings, drop as dropping};
 use plumb_events::{Event, Statistic, Unit, clock};
 use plumb_io::device::DeviceDescription;
-use plumb_report::ReportContext;
 use plumb_units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -273,7 +273,7 @@ impl Target for Embedded<'_> {
         settle::settle(&directories, device.as_slice())
     }
 
-    fn run(&mut self, settings: &[Assignment], cancel: &Cancel) -> Result<ReportContext, RunError> {
+    fn run(&mut self, settings: &[Assignment], cancel: &Cancel) -> Result<Record, RunError> {
         let Some(database) = self.database(settings) else {
             return Err(RunError::Failed("no database was made with its settings".to_string()));
         };
@@ -295,7 +295,7 @@ fn largest(sizes: &[InitialSizes]) -> InitialSizes {
 }
 
 /// Waits for a run; kills it when the study is to stop.
-fn watch(mut child: Child, request: &str, cancel: &Cancel) -> Result<ReportContext, RunError> {
+fn watch(mut child: Child, request: &str, cancel: &Cancel) -> Result<Record, RunError> {
     let mut input = child.stdin.take();
     // A run that has died already says so by its status.
     let _ =
@@ -334,7 +334,7 @@ fn watch(mut child: Child, request: &str, cancel: &Cancel) -> Result<ReportConte
         let said = errors.lines().last().unwrap_or("it said nothing").trim_start_matches("plumb: ");
         return Err(RunError::Failed(format!("the run's process ended with {status}: {said}")));
     }
-    ReportContext::from_json(&output).map_err(|error| RunError::Failed(error.to_string()))
+    Record::from_json(&output).map_err(|error| RunError::Failed(error.to_string()))
 }
 
 /// The run's side: reads a request from standard input, makes the run, and gives its record as JSON. Ends
@@ -357,7 +357,7 @@ pub fn serve(input: impl Read + Send + 'static) -> Result<String, LabError> {
     serde_json::to_string(&record).map_err(|source| LabError::Json { source })
 }
 
-fn execute(request: &Request) -> Result<ReportContext, LabError> {
+fn execute(request: &Request) -> Result<Record, LabError> {
     let devices = places(&request.path).describe()?;
     let instance = Instance::open(&request.home, given(&request.settings)?, Cancel::default())?;
     drop_index(&instance)?;

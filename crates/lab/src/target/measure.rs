@@ -1,7 +1,7 @@
 //! What runs are compared by: a figure of their record.
 
-use plumb_report::ReportContext;
-use plumb_report::context::StatisticUnit;
+use crate::record::Record;
+use crate::record::StatisticUnit;
 
 /// Where in a record a figure stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl Measure {
 
     /// The figure of a run; an event that nobody waited for took no time.
     #[must_use]
-    pub fn value(&self, record: &ReportContext) -> f64 {
+    pub fn value(&self, record: &Record) -> f64 {
         let seconds = |nanos: u64| nanos as f64 / 1e9;
         let total = |name: &str, unit: StatisticUnit| {
             let found = record.statistics.iter().find(|row| row.name == *name && row.unit == unit);

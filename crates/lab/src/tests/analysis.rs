@@ -1,16 +1,16 @@
 //! Verdicts of studies whose truth is known.
 
 use super::{Noise, plan};
+use crate::analysis::result::Analysis;
+use crate::analysis::result::Bearing;
 use crate::analysis::{analyse, decided};
 use crate::bundle::{Contents, EndFile, Ended, LimitFigure, RunRecord, Settled, Stop};
 use crate::fixture;
 use crate::plan::{Plan, PlanOptions, Until};
+use crate::record::Record;
+use crate::record::{Held, IoFunction, IoTally, Receipt, Setting};
 use crate::study::parse;
 use crate::target::embedded::ENGINE;
-use plumb_report::ReportContext;
-use plumb_report::context::{Held, IoFunction, IoTally, Receipt, Setting};
-use plumb_report::study::StudyContext;
-use plumb_report::study::context::Bearing;
 
 /// How a made-up machine answers to the settings.
 struct Machine {
@@ -38,11 +38,7 @@ fn flat() -> Machine {
 }
 
 /// Runs a plan in memory; `record` gives a run's record by its number, from 0, and its arm's settings.
-fn contents(
-    plan: &Plan,
-    settled: Settled,
-    mut record: impl FnMut(usize, &[String]) -> ReportContext,
-) -> Contents {
+fn contents(plan: &Plan, settled: Settled, mut record: impl FnMut(usize, &[String]) -> Record) -> Contents {
     let mut environment = fixture::environment();
     environment.settings = plan.setting_facts(&ENGINE);
     let mut contents = Contents { plan: plan.clone(), environment, runs: Vec::new(), end: None };
@@ -73,7 +69,7 @@ fn contents(
 }
 
 /// A record of so many seconds with receipts that hold.
-fn lasting(seconds: f64) -> ReportContext {
+fn lasting(seconds: f64) -> Record {
     let mut record = fixture::record((seconds * 1e9) as u64, 2);
     record.receipts = held();
     record
@@ -84,7 +80,7 @@ fn planned(text: &str, blocks: usize, until: Until) -> Plan {
     Plan::new(study, PlanOptions { blocks: Some(blocks), rows: None }, until, 1).expect("a design")
 }
 
-fn study(machine: &Machine, seed: u64) -> StudyContext {
+fn study(machine: &Machine, seed: u64) -> Analysis {
     let mut noise = Noise::new(seed);
     let contents = contents(&plan(seed), machine.settled, |_, values| {
         let has = |value: &str| values.iter().any(|set| set == value);
@@ -100,7 +96,7 @@ fn study(machine: &Machine, seed: u64) -> StudyContext {
     analyse(&contents)
 }
 
-fn lines(context: &StudyContext) -> Vec<&str> {
+fn lines(context: &Analysis) -> Vec<&str> {
     context.claims.iter().map(|claim| claim.verdict.label.as_str()).collect()
 }
 
@@ -214,7 +210,7 @@ fn the_page_cache_matters_to_treatments_of_the_io_path_alone() {
 fn the_difference_is_the_sum_of_its_parts() {
     let context = study(&Machine { direct: 0.6, ..flat() }, 7);
     let why = context.claims[0].why.as_ref().expect("proved, so explained");
-    let sum = |of: fn(&plumb_report::study::context::WhyPart) -> u64| why.parts.iter().map(of).sum::<u64>();
+    let sum = |of: fn(&crate::analysis::result::WhyPart) -> u64| why.parts.iter().map(of).sum::<u64>();
     for (elapsed, parts) in [
         (why.reference_elapsed_ns, sum(|part| part.reference_ns)),
         (why.treatment_elapsed_ns, sum(|part| part.treatment_ns)),

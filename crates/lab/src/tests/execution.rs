@@ -3,12 +3,12 @@
 use super::{bundle, plan, run, run_within};
 use crate::bundle::{Bundle, Ended, MANIFEST, Stop, record_name};
 use crate::fixture::{self, Scripted};
+use crate::record::{Held, Receipt};
 use crate::report::publish;
 use crate::study::Assignment;
 use crate::target::RunError;
 use crate::target::embedded::ENGINE;
 use crate::verify::verify;
-use plumb_report::context::{Held, Receipt};
 use plumb_units::Nanos;
 use std::fs;
 use std::path::Path;

@@ -6,10 +6,10 @@ use plumb_calibrate::{
     RefusedTask, Rung, RungState, TaskResult, Warning,
 };
 use plumb_io::device::DeviceDescription;
+use plumb_lab::document::calibration as report;
+use plumb_lab::document::calibration::CalibrationContext;
 use plumb_io::{DirectIo, MethodKind};
 use plumb_lab::{assemble, host};
-use plumb_report::calibration as report;
-use plumb_report::calibration::CalibrationContext;
 use plumb_units::Bytes;
 
 /// Requests of at least so many bytes are counted in MB a second.

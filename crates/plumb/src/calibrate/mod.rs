@@ -26,16 +26,17 @@ use plumb_calibrate::{
 };
 use plumb_events::clock;
 use plumb_io::device::{self, DeviceDescription};
+use plumb_lab::bundle::CALIBRATION;
 use plumb_lab::calendar::Moment;
+use plumb_lab::document::calibration::{self, CalibrationContext};
+use plumb_lab::record;
 use plumb_lab::{place, stored};
-use plumb_report::calibration::CalibrationContext;
+use plumb_report::html;
 use progress_display::ProgressDisplay;
 use std::path::{Path, PathBuf};
 
 /// The command's name in paths.
 const NAME: &str = "calibrate";
-/// The calibration's file in a bundle.
-pub const CALIBRATION: &str = "calibration.json";
 /// Its report.
 const REPORT: &str = "report.html";
 /// Lines of a summary are no longer than this.
@@ -102,17 +103,17 @@ pub fn stored(path: &Path) -> Result<Option<Calibration>, Failure> {
 /// When a file of it is missing or of another version, or the report cannot be written.
 pub fn rebuild(directory: &Path) -> Result<Outcome, Failure> {
     let file = directory.join(CALIBRATION);
-    let calibration: Calibration = serde_json::from_str(&bundle::read_file(&file)?).map_err(|error| {
+    let calibration: Calibration = serde_json::from_str(&record::text(&file)?).map_err(|error| {
         Failure::run(format!(
             "{}: is no calibration that this program reads ({error}): use the release that wrote it",
             file.display()
         ))
     })?;
-    let record = directory.join(bundle::RECORD);
-    let context = CalibrationContext::from_json(&bundle::read_file(&record)?)
-        .map_err(|error| Failure::run(format!("{}: {error}", record.display())))?;
-    let page = plumb_report::calibration::render(&context);
-    bundle::write_files(directory, &[(REPORT.to_string(), page)])?;
+    let file = directory.join(record::FILE);
+    let context = CalibrationContext::from_json(&record::text(&file)?)
+        .map_err(|error| Failure::run(format!("{}: {error}", file.display())))?;
+    let page = html::render(&calibration::document(&context));
+    bundle::write(directory, &[(REPORT.to_string(), page)])?;
     output::print(&format!("{}\n  {}\n", calibration.summary(), directory.join(REPORT).display()))?;
     Ok(Outcome::Fine)
 }
@@ -194,14 +195,14 @@ fn keep(
 ) -> Result<Option<PathBuf>, Failure> {
     let Some(directory) = bundle else { return Ok(None) };
     let context = context::context(calibration, device);
-    let page = plumb_report::calibration::render(&context);
+    let page = html::render(&calibration::document(&context));
     let mut all = vec![
         (REPORT.to_string(), page),
         (CALIBRATION.to_string(), record),
-        (bundle::RECORD.to_string(), context.to_json()?),
+        (record::FILE.to_string(), context.to_json()?),
     ];
     all.extend(tables(calibration, prefix));
-    bundle::write_files(&directory, &all)?;
+    bundle::write(&directory, &all)?;
     Ok(Some(directory.join(REPORT)))
 }
 

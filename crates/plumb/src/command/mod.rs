@@ -1,6 +1,7 @@
 //! The commands, one a file, but for runs and calibrations.
 
 pub mod check;
+pub mod compare;
 pub mod drop;
 pub mod index;
 pub mod list;

@@ -8,13 +8,15 @@ use crate::progress::{Audience, Onlooker, Watch};
 use crate::{bundle, calibrate, command_line, output};
 use plumb_events::clock;
 use plumb_lab::LabError;
+use plumb_lab::analysis::result::Analysis;
 use plumb_lab::bundle::{Bundle, REPORTS, Stop};
+use plumb_lab::document;
 use plumb_lab::plan::{Plan, PlanOptions, Until};
 use plumb_lab::study::{self, catalog};
 use plumb_lab::target::Target;
 use plumb_lab::target::embedded::{ENGINE, Embedded};
 use plumb_lab::{execution, report};
-use plumb_report::study::{StudyContext, summary, text};
+use plumb_report::{summary, text};
 use std::path::{Path, PathBuf};
 
 /// Runs a study, or goes on with one.
@@ -171,16 +173,17 @@ fn open(target: &mut dyn Target, plan: Plan, directory: &Path, resumed: bool) ->
     }
 }
 
-fn show(arguments: &Study, directory: &Path, context: &StudyContext) -> Result<(), Failure> {
+fn show(arguments: &Study, directory: &Path, context: &Analysis) -> Result<(), Failure> {
     if arguments.json {
         return output::print(&plumb_lab::bundle::json(context)?);
     }
-    output::print(&(text::render(context) + "\n" + &summary::render(context) + &paths(directory)))
+    let document = document::study::document(context);
+    output::print(&(text::render(&document) + "\n" + &summary::render(&document) + &paths(directory)))
 }
 
 /// The reports' paths, a line each.
 fn paths(directory: &Path) -> String {
-    REPORTS.iter().map(|name| format!("  {}\n", directory.join(name).display())).collect()
+    bundle::listed(&REPORTS.map(|name| directory.join(name)))
 }
 
 /// Rebuilds the reports of a bundle.
@@ -191,6 +194,6 @@ pub fn rebuild(directory: &Path) -> Result<Outcome, Failure> {
     let mut bundle = Bundle::open(directory, &ENGINE)?;
     let context = report::publish(&mut bundle)?;
     drop(bundle);
-    output::print(&(summary::render(&context) + &paths(directory)))?;
+    output::print(&(summary::render(&document::study::document(&context)) + &paths(directory)))?;
     Ok(Outcome::Judged(context.exit_code()))
 }

@@ -2,7 +2,7 @@
 
 use super::strip;
 use super::wrap::wrap;
-use crate::section::NO_DATA;
+use crate::document::NO_DATA;
 use crate::table::{Column, Row, RowKind, Seat, Table};
 
 /// The table's lines; its caption in lines of at most so many characters.

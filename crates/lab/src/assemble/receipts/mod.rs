@@ -19,9 +19,9 @@ mod sort;
 pub(super) use sort::{given_cost, plan, plan_of};
 
 use super::{Story, memory};
+use crate::record::{Held, Receipt};
 use crate::settings;
 use plumb_engine::Setting;
-use plumb_report::context::{Held, Receipt};
 use plumb_units::{Bytes, RowCount};
 
 /// What a rule found.

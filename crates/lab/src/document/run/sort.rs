@@ -1,0 +1,88 @@
+//! What the sort did: work areas, runs, merges and how they were decided.
+
+use crate::record::Record;
+use crate::record::{Sort, SortServer};
+use plumb_report::Section;
+use plumb_report::format::{Count, Figure, Percent, Size};
+use plumb_report::table::{Cell, Column, Facts, Table};
+
+/// The sort; none when the workload has none.
+pub(super) fn sort(context: &Record) -> Option<Section> {
+    let sort = context.sort.as_ref()?;
+    let section = Section::detail("sort", "SQL Work Area: Sort")
+        .note("optimal: no spill; one-pass: spilled and merged once; multi-pass: merged again")
+        .table(work_areas(sort))
+        .facts(decisions(sort));
+    Some(if sort.servers.is_empty() { section } else { section.table(servers(&sort.servers)) })
+}
+
+fn work_areas(sort: &Sort) -> Table {
+    let mut table = Table::new(vec![
+        Column::number("Optimal"),
+        Column::number("One-pass"),
+        Column::number("Multi-pass"),
+        Column::number("Rows"),
+        Column::number("Runs"),
+        Column::number("First runs"),
+        Column::number("Merge\npasses"),
+        Column::number("Merge\nwidth"),
+        Column::number("Intermediate\nmerges"),
+    ]);
+    table.row(vec![
+        Cell::of(Count(sort.optimal)),
+        Cell::of(Count(sort.one_pass)),
+        Cell::of(Count(sort.multi_pass)),
+        Cell::of(Count(sort.rows)),
+        Cell::of(Count(sort.runs)),
+        Cell::of(Size(sort.run_bytes)),
+        Cell::of(Count(sort.merge_passes)),
+        Cell::of(Count(sort.merge_width)),
+        Cell::of(Count(sort.intermediate_merges)),
+    ]);
+    table
+}
+
+fn decisions(sort: &Sort) -> Facts {
+    let mut facts = Facts::default();
+    // 0 stands for a ratio that no merge depended on; its source says so.
+    let read_fac = match sort.sort_read_fac {
+        0 => sort.sort_read_fac_source.clone(),
+        ratio => format!("{ratio}, {}", sort.sort_read_fac_source),
+    };
+    facts.add("sort_read_fac", read_fac);
+    let resolved = format!(
+        "{} asked, {} used: {}",
+        sort.sort_direct_writes, sort.direct_writes_used, sort.direct_writes_reason
+    );
+    facts.add("sort_direct_writes", resolved);
+    facts
+}
+
+fn servers(servers: &[SortServer]) -> Table {
+    let mut table = Table::new(vec![
+        Column::text("Server"),
+        Column::number("Sort area"),
+        Column::number("Rows"),
+        Column::number("% of\nrows"),
+        Column::number("Runs"),
+        Column::number("All runs\nwritten"),
+        Column::number("Merge\npasses"),
+        Column::number("Merge\nwidth"),
+    ])
+    .with_caption("Sort servers");
+    let rows = servers.iter().map(|server| server.rows).sum();
+    for server in servers {
+        let share = Percent::of(server.rows, rows);
+        table.row(vec![
+            Cell::from(&server.name),
+            Cell::of(Size(server.area_bytes)),
+            Cell::of(Count(server.rows)),
+            Cell::from(share.figure()).with_share(share.share()),
+            Cell::of(Count(server.runs)),
+            Cell::of(Size(server.run_bytes)),
+            Cell::of(Count(server.merge_passes)),
+            Cell::of(Count(server.merge_width)),
+        ]);
+    }
+    table
+}
