@@ -177,7 +177,6 @@ fn assemble(
         warnings,
         cycles_refused: None,
         refused: Vec::new(),
-        provenance: None,
         tasks: rounds.results,
     }
 }

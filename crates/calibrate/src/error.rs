@@ -84,7 +84,7 @@ pub enum CalibrateError {
         source: io::Error,
     },
     /// A text is no record, or one of another version.
-    #[error("this is no calibration that this program reads ({why}): use the release that wrote it")]
+    #[error("not a calibration that this program reads ({why}): use the release that wrote it")]
     Unreadable {
         /// What is wrong with it.
         why: String,

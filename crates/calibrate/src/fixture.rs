@@ -128,7 +128,6 @@ pub(crate) fn calibration() -> Calibration {
         }],
         cycles_refused: Some("this processor offers no cycle counter".to_string()),
         refused: Vec::new(),
-        provenance: None,
         tasks: Vec::new(),
     }
 }

@@ -16,7 +16,6 @@
 //!           all repeats of a task: median, interval, settled or not and why
 //! analysis  curves, matrix, ladder, read cost, main figures; device or cache; warnings
 //! store     the record, its environment, agreement of two records, ORION's CSV files
-//! document  the report of a record: page, text, summary
 //! ```
 //!
 //! A folder uses only those above it, and of this level `error`, `progress` and `random`.
@@ -40,8 +39,6 @@ mod measure;
 
 mod analysis;
 mod store;
-
-mod document;
 
 mod error;
 mod progress;

@@ -50,13 +50,13 @@ figures! {
     SmallMixedIops, "small random 70/30", "IOPS", "The most small random requests a second, seven reads to three writes, at any depth.";
     IopsWithinLatency, "reads within the latency", "IOPS", "The most small random reads a second whose mean latency stays within the maximum asked for.";
     SequentialRead, "large sequential read", "MB/s", "Large sequential reads by one thread.";
-    SequentialReadAll, "  by all threads", "MB/s", "Large sequential reads by as many threads as there are processors.";
+    SequentialReadAll, "large sequential read, by all threads", "MB/s", "Large sequential reads by as many threads as there are processors.";
     SequentialWrite, "large sequential write", "MB/s", "Large sequential writes by one thread.";
-    SequentialWriteAll, "  by all threads", "MB/s", "Large sequential writes by as many threads as there are processors.";
+    SequentialWriteAll, "large sequential write, by all threads", "MB/s", "Large sequential writes by as many threads as there are processors.";
     RandomRead, "large random read", "MB/s", "Large random reads by one thread.";
-    RandomReadAll, "  by all threads", "MB/s", "Large random reads by as many threads as there are processors.";
+    RandomReadAll, "large random read, by all threads", "MB/s", "Large random reads by as many threads as there are processors.";
     RandomWrite, "large random write", "MB/s", "Large random writes by one thread.";
-    RandomWriteAll, "  by all threads", "MB/s", "Large random writes by as many threads as there are processors.";
+    RandomWriteAll, "large random write, by all threads", "MB/s", "Large random writes by as many threads as there are processors.";
     DurableWrite, "4K write + fdatasync", "us", "The median time of a durable 4K write to a log of zeros, past the page cache where that works.";
     ReadStart, "read cost: start", "us", "What a read costs before its first byte.";
     ReadRate, "read cost: rate", "MB/s", "Bytes a second of a read once it runs.";

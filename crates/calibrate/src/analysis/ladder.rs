@@ -62,6 +62,26 @@ pub enum RungState {
     },
 }
 
+impl RungState {
+    /// Requests a second, if it was measured.
+    #[must_use]
+    pub fn iops(&self) -> Option<&Estimate> {
+        if let RungState::Measured { iops, .. } = self { Some(iops) } else { None }
+    }
+
+    /// Processor microseconds a request, if it was measured.
+    #[must_use]
+    pub fn cpu_micros(&self) -> Option<&Estimate> {
+        if let RungState::Measured { cpu_micros, .. } = self { Some(cpu_micros) } else { None }
+    }
+
+    /// Processor cycles a request, where something counted them.
+    #[must_use]
+    pub fn cycles(&self) -> Option<&Estimate> {
+        if let RungState::Measured { cycles, .. } = self { cycles.as_ref() } else { None }
+    }
+}
+
 /// The ladder for requests like those of `like`, all rungs that exist.
 pub(crate) fn ladder(
     results: &[TaskResult],

@@ -71,6 +71,18 @@ impl Matrix {
         matrix
     }
 
+    /// The numbers of small and of large requests that have a cell with some figure: not every mode
+    /// measures the whole matrix.
+    #[must_use]
+    pub fn filled(&self, has: impl Fn(&MatrixCell) -> bool) -> (Vec<usize>, Vec<usize>) {
+        let cells: Vec<&MatrixCell> = self.cells.iter().filter(|cell| has(cell)).collect();
+        let keep = |numbers: &[usize], of: fn(&MatrixCell) -> usize| {
+            let filled = |number: &usize| cells.iter().any(|cell| of(cell) == *number);
+            numbers.iter().copied().filter(filled).collect()
+        };
+        (keep(&self.small, |cell| cell.small), keep(&self.large, |cell| cell.large))
+    }
+
     /// A cell, if it was measured.
     #[must_use]
     pub fn cell(&self, large: usize, small: usize) -> Option<&MatrixCell> {

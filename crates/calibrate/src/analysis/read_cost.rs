@@ -10,7 +10,7 @@
 //!
 //! ```text
 //! sort_read_fac = (s + b / B) / (b / B)        the first block over each further one
-//! merge width   = sort area / (sort_read_fac * b)
+//! merge fan-in  = sort area / (sort_read_fac * b)
 //! s = 45 us, B = 1.2 GB/s, b = 8K: b / B = 6.4 us, sort_read_fac = 8, 32M / 64K = 512 runs
 //! ```
 //!
@@ -70,9 +70,22 @@ impl ReadCost {
         if ratio.is_finite() { (ratio.round() as u64).max(1) } else { 1 }
     }
 
+    /// What follows for a merge of blocks in a sort area of 32M, in a line.
+    #[must_use]
+    pub fn of_a_merge(&self, block: Bytes) -> String {
+        let area = Bytes(32 * Bytes::M);
+        format!(
+            "sort_read_fac {} of {} blocks, so {} runs at once in a sort area of {}",
+            self.sort_read_fac(block),
+            block.as_setting(),
+            self.merge_fan_in(area, block),
+            area.as_setting()
+        )
+    }
+
     /// How many runs one merge takes in a sort area: at least two, whatever it costs.
     #[must_use]
-    pub fn merge_width(&self, sort_area: Bytes, block: Bytes) -> u64 {
+    pub fn merge_fan_in(&self, sort_area: Bytes, block: Bytes) -> u64 {
         (sort_area.0 / (self.sort_read_fac(block) * block.0).max(1)).max(2)
     }
 }
@@ -117,7 +130,7 @@ mod tests {
         let cost =
             ReadCost { start_micros: one(45.0), mb_per_second: one(1.2 * 1024.0), measured: Vec::new() };
         assert_eq!(cost.sort_read_fac(Bytes(8192)), 8);
-        assert_eq!(cost.merge_width(Bytes(32 * Bytes::M), Bytes(8192)), 512);
+        assert_eq!(cost.merge_fan_in(Bytes(32 * Bytes::M), Bytes(8192)), 512);
     }
 
     #[test]

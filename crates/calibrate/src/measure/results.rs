@@ -82,6 +82,15 @@ impl TaskResult {
         if let Task::Durable(point) = &self.task { Some(point) } else { None }
     }
 
+    /// Whether it was to bypass the page cache.
+    #[must_use]
+    pub fn direct_io(&self) -> DirectIo {
+        match &self.task {
+            Task::Point(point) => point.direct_io,
+            Task::Durable(point) => point.direct_io,
+        }
+    }
+
     /// The bytes of each request of a load.
     #[must_use]
     pub fn request_bytes(&self, load: usize) -> u64 {
@@ -166,12 +175,8 @@ impl TaskResult {
     /// Repeats during which somebody else used the device.
     fn disturbed_repeats(&self) -> usize {
         // Requests through the page cache are read ahead and written later: they look like somebody else's.
-        let direct_io = match &self.task {
-            Task::Point(point) => point.direct_io,
-            Task::Durable(point) => point.direct_io,
-        };
         let disturbed = |repeat: &&Repeat| repeat.measurement.evidence.other_rate().is_some();
-        if direct_io == DirectIo::Required { self.repeats.iter().filter(disturbed).count() } else { 0 }
+        if self.direct_io() == DirectIo::Required { self.repeats.iter().filter(disturbed).count() } else { 0 }
     }
 
     /// The estimate of any figure that each repeat gives. Where somebody else used the device during

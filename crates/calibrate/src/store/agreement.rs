@@ -61,3 +61,23 @@ impl Calibration {
         pairs.collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::calibration;
+
+    #[test]
+    fn two_calibrations_that_differ_say_why() {
+        let (first, mut second) = (calibration(), calibration());
+        for figure in &mut second.figures {
+            figure.estimate.median *= 1.2;
+        }
+        let found = first.agreement(&second);
+        assert!(found.iter().all(|agreement| !agreement.agrees));
+        assert_eq!(found[0].why, Some(Disagreement::DeviceChanged));
+        assert_eq!(found[2].why, Some(Disagreement::Unsettled));
+        second.figures[0].at = "elsewhere".to_string();
+        assert_eq!(first.agreement(&second)[0].why, Some(Disagreement::FoundElsewhere));
+    }
+}

@@ -8,15 +8,13 @@ use crate::{
 };
 use plumb_io::DirectIo;
 use plumb_io::device::DeviceDescription;
-use plumb_report::context::{Device, Host};
 use plumb_units::Bytes;
 use serde::{Deserialize, Serialize};
 
 /// The version of the record; it grows when a field changes its name or meaning, or goes.
 ///
 /// ```text
-/// 1    `way`, `access` and `verdict` are named `method`, `direct_io` and `answer` since; read as such
-/// 2    `provenance`
+/// 2    `way`, `access` and `verdict` are named `method`, `direct_io` and `answer`; they are read as such
 /// ```
 pub const SCHEMA_VERSION: u32 = 2;
 /// The oldest version that is read.
@@ -73,24 +71,8 @@ pub struct Calibration {
     /// What would have been measured, and why it was not.
     #[serde(default)]
     pub refused: Vec<RefusedTask>,
-    /// The program and the machine that made it; `None` in records from before this was kept.
-    #[serde(default)]
-    pub provenance: Option<Provenance>,
     /// Every task with every repeat: the figures above follow from them.
     pub tasks: Vec<TaskResult>,
-}
-
-/// The program and the machine that made a calibration.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Provenance {
-    /// The version of the program.
-    pub plumb_version: String,
-    /// The command as it was typed.
-    pub command_line: String,
-    /// The machine.
-    pub host: Host,
-    /// What lies under the path.
-    pub device: Device,
 }
 
 /// The matrices of records from before this was chosen.
@@ -141,6 +123,31 @@ impl Calibration {
         Curve::of(&self.tasks, &self.usual(), write_percent)
     }
 
+    /// A curve for each mix of small random requests that was measured, those of fewer writes first.
+    #[must_use]
+    pub fn curves(&self) -> Vec<Curve> {
+        let mix = |result: &TaskResult| Some(result.point()?.single()?.write_percent);
+        let mut mixes: Vec<u8> = self.tasks.iter().filter_map(mix).collect();
+        mixes.sort_unstable();
+        mixes.dedup();
+        let mut curves: Vec<Curve> = mixes.into_iter().map(|percent| self.curve(percent)).collect();
+        curves.retain(|curve| !curve.points.is_empty());
+        curves
+    }
+
+    /// Repeats of all tasks, a count.
+    #[must_use]
+    pub fn repeats(&self) -> u64 {
+        self.tasks.iter().map(|result| result.repeats.len() as u64).sum()
+    }
+
+    /// True when another calibration asked for the same measurements.
+    #[must_use]
+    pub fn asked_like(&self, other: &Calibration) -> bool {
+        let asked = |of: &Calibration| (of.mode, of.file_bytes, of.max_latency_ns, of.environment.direct);
+        asked(self) == asked(other)
+    }
+
     /// The matrix of small and large requests.
     #[must_use]
     pub fn matrix(&self) -> Matrix {
@@ -167,5 +174,18 @@ impl Calibration {
         // A plan begins with requests by the usual rings.
         let ring = self.tasks.first().and_then(TaskResult::point).map_or(Ring::default(), |first| first.ring);
         Point::usual(Bytes(self.size_small), self.environment.method, direct_io, ring)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::calibration;
+
+    #[test]
+    fn a_later_figure_is_a_share_of_the_limit() {
+        let share = calibration().share(FigureKind::SequentialRead, 980.1);
+        assert!(share.is_some_and(|share| (share - 0.81).abs() < 1e-9), "{share:?}");
+        assert_eq!(calibration().share(FigureKind::RandomWrite, 1.0), None);
     }
 }

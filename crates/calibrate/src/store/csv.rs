@@ -110,18 +110,13 @@ fn interval(estimate: &Estimate) -> String {
 }
 
 fn table(matrix: &Matrix, figure: impl Fn(&MatrixCell) -> Option<String>) -> String {
-    // A row or a column without any figure is none: not every mode measures the whole matrix.
-    let filled =
-        |of: &dyn Fn(&MatrixCell) -> bool| matrix.cells.iter().any(|cell| of(cell) && figure(cell).is_some());
-    let has_column = |small: &usize| filled(&|cell| cell.small == *small);
-    let has_row = |large: &usize| filled(&|cell| cell.large == *large);
-    let columns: Vec<usize> = matrix.small.iter().copied().filter(has_column).collect();
+    let (columns, rows) = matrix.filled(|cell| figure(cell).is_some());
     let mut text = "Large/Small".to_string();
     for small in &columns {
         append(&mut text, small);
     }
     text.push('\n');
-    for large in matrix.large.iter().copied().filter(has_row) {
+    for large in rows {
         text.push_str(&large.to_string());
         for small in &columns {
             append(&mut text, &matrix.cell(large, *small).and_then(&figure).unwrap_or_default());

@@ -93,7 +93,7 @@ pub fn text(path: &Path) -> Result<String, LabError> {
 }
 
 /// Reads what carries a version, which must be the expected one.
-pub(crate) fn read_version<T: DeserializeOwned>(text: &str, expected: u32) -> Result<T, RecordError> {
+fn read_version<T: DeserializeOwned>(text: &str, expected: u32) -> Result<T, RecordError> {
     let versioned: Versioned = serde_json::from_str(text).map_err(RecordError::Json)?;
     let found = versioned.schema_version;
     if found != expected {

@@ -12,7 +12,6 @@
 mod json;
 mod validity;
 
-pub(crate) use json::read_version;
 pub use json::{RecordError, text};
 pub use validity::{RunState, Validity};
 

@@ -41,13 +41,19 @@ fn a_quick_calibration_is_printed_bundled_and_stored() {
     assert_eq!(json(&stored)["mode"], "quick");
     let page = fs::read_to_string(directory.path().join("b/report.html")).expect("a report");
     assert!(page.contains("<svg") && page.ends_with("</html>\n"), "no page with curves");
-    assert!(printed.contains("  b/report.html with calibration.json and night_"), "{printed}");
-    fs::remove_file(directory.path().join("b/report.html")).expect("removed");
+    let text = fs::read_to_string(directory.path().join("b/report.txt")).expect("a report");
+    assert!(text.contains("\nMain Figures\n~~~~") && text.ends_with("\nEnd of Report\n"), "{text}");
+    assert!(printed.contains("  b/report.html with report.txt, calibration.json and night_"), "{printed}");
+    assert!(printed.lines().count() <= 60, "{printed}");
+    for name in ["b/report.html", "b/report.txt"] {
+        fs::remove_file(directory.path().join(name)).expect("removed");
+    }
     let shown = fine(directory.path(), ["report", "b"]);
-    assert!(
-        shown.ends_with("\n\n  b/report.html\n") && printed.starts_with(shown.split("\n\n").next().unwrap())
-    );
-    assert_eq!(fs::read_to_string(directory.path().join("b/report.html")).expect("a report"), page);
+    assert!(shown.ends_with("\n\n  b/report.txt\n  b/report.html\n"), "{shown}");
+    assert!(printed.starts_with(shown.split("\n\n").next().unwrap()), "{shown}");
+    for (name, kept) in [("b/report.html", page), ("b/report.txt", text)] {
+        assert_eq!(fs::read_to_string(directory.path().join(name)).expect("a report"), kept);
+    }
     let files = names(&directory.path().join("b"));
     let tables: Vec<&str> = files.iter().filter_map(|name| name.strip_prefix("night_")).collect();
     let kinds: Vec<&str> = tables.iter().map(|name| name.rsplit('_').next().unwrap_or(name)).collect();

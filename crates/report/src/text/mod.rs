@@ -57,7 +57,8 @@ fn masthead(document: &Document) -> Vec<String> {
 }
 
 /// Text after a mark, its further lines under the first.
-pub(crate) fn hanging(mark: &str, text: &str, width: usize) -> Vec<String> {
+#[must_use]
+pub fn hanging(mark: &str, text: &str, width: usize) -> Vec<String> {
     let indent = mark.chars().count();
     let lines = wrap(text, width - indent).into_iter().enumerate();
     lines

@@ -1,3 +1,0 @@
-//! The report of a calibration.
-
-mod summary;
