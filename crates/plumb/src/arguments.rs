@@ -181,7 +181,7 @@ pub struct Calibrate {
     /// What the names of the CSV files begin with
     #[arg(long, value_name = "NAME", default_value = "plumb", value_parser = parse_test_name)]
     pub test_name: String,
-    /// Where report.html, calibration.json and the CSV files go [default: plumb-reports/calibrate-DATE-TIME]
+    /// Where the reports, calibration.json and the CSV files go [default: plumb-reports/calibrate-DATE-TIME]
     #[arg(long, value_name = "DIR")]
     pub bundle: Option<PathBuf>,
     /// Print the calibration as JSON and nothing else; a bundle is written only if --bundle names one

@@ -9,10 +9,9 @@
 //! device                 none of these
 //! ```
 //!
-//! Limits: the first is a measurement, the others are suspicions: they say what was
-//! seen, and a disk that is as fast as a cache will be suspected. A cache that
-//! holds the whole file from the start shows no difference at all; nothing inside
-//! the machine can see it.
+//! Limits: the first is a measurement, the others are suspicions: a disk that is as fast
+//! as a cache will be suspected. A cache that holds the whole file from the start shows no
+//! difference at all; nothing inside the machine can see it.
 
 use crate::measure::{Traffic, find};
 use crate::{

@@ -1,7 +1,7 @@
 //! The main figures: a row each, with name, unit and sentence.
 //!
-//! These are what two calibrations are compared by, what a summary prints and
-//! what later reports state a share of. Each names the task it was found at.
+//! Two calibrations are compared by them, a summary prints them, and later reports state
+//! shares of them. Each names the task it was found at.
 
 use super::curve::SATURATED;
 use crate::measure::find;

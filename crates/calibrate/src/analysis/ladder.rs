@@ -12,9 +12,9 @@
 //! SQPOLL, IOPOLL              instead of it, polling for submissions or for completions
 //! ```
 //!
-//! What the rungs differ by is processor time far more than requests a second: a
-//! slow disk is as busy by any of them. So both stand in each row. The processor time
-//! is the process's, and so holds the kernel thread that polls for submissions.
+//! Rungs differ in processor time far more than in requests a second: a slow disk is as
+//! busy by any of them. So each row has both. The processor time is the process's, so it
+//! includes the kernel thread that polls for submissions.
 
 use crate::measure::find;
 use crate::plan::{STEPS, Step};
@@ -28,11 +28,11 @@ use serde::{Deserialize, Serialize};
 pub struct Rung {
     /// The method, or what it adds to the one above.
     pub name: String,
-    /// What it came to.
+    /// Its figures, or why there are none.
     pub state: RungState,
 }
 
-/// What a method came to.
+/// The figures of a method, or why there are none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(clippy::large_enum_variant, reason = "a dozen of them at most, and most are measured")]
@@ -49,7 +49,7 @@ pub enum RungState {
         /// Processor cycles a request; `None` where nothing counts them.
         #[serde(default)]
         cycles: Option<Estimate>,
-        /// What must be known beside the figures.
+        /// A cost that the figures do not show.
         #[serde(default)]
         note: Option<String>,
     },

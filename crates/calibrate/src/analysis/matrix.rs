@@ -38,7 +38,7 @@ pub(crate) struct Layout {
     pub like: Point,
     /// The bytes of a small and of a large request.
     pub sizes: (Bytes, Bytes),
-    /// What the requests are.
+    /// The mix and order of the requests.
     pub kind: MatrixKind,
 }
 

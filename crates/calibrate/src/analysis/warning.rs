@@ -1,4 +1,4 @@
-//! What a reader of a calibration must know before believing its figures.
+//! Warnings: what limits the meaning of a calibration's figures.
 
 use plumb_units::{Bytes, Rate};
 use serde::{Deserialize, Serialize};
@@ -8,9 +8,9 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Warning {
-    /// Somebody else was using the device.
+    /// Another process used the device.
     OtherLoad {
-        /// Rounds before which requests of others were seen.
+        /// Rounds before which its requests were seen.
         busy_rounds: usize,
         /// At most so many a second.
         requests_per_second: f64,
@@ -33,9 +33,9 @@ pub enum Warning {
         /// Why not.
         why: String,
     },
-    /// The file became shorter than wished.
+    /// The file became shorter than asked for.
     FileShort {
-        /// The length wished for.
+        /// The length asked for.
         wanted: u64,
         /// The length it has.
         made: u64,
@@ -79,7 +79,7 @@ impl fmt::Display for Warning {
                 write!(f, "io_uring does not work here, {by} took its place: {why}; {cure}")
             }
             Warning::NotDirect { why } => {
-                write!(f, "all requests went through the page cache, for direct I/O does not work: {why}")
+                write!(f, "all requests went through the page cache because direct I/O does not work: {why}")
             }
             Warning::FileShort { wanted, made } => write!(
                 f,

@@ -28,21 +28,21 @@ use std::sync::Arc;
 const FILL_BYTES: u64 = Bytes::M;
 /// Fill requests in flight.
 const FILL_DEPTH: usize = 8;
-/// However slow the disk, so much is written.
+/// The least that is written, however slow the disk.
 const LENGTH_MIN: u64 = 64 * Bytes::M;
 /// What stays free in the file system: it may be the root's.
 const SPARE: u64 = 256 * Bytes::M;
 /// File systems that keep files in memory.
 const IN_MEMORY: [&str; 4] = ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs"];
 
-/// How long the file shall be.
+/// The length of a file, and what bounds it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Size {
-    /// The length, if all goes well.
+    /// The length asked for.
     pub wanted: Bytes,
     /// Whether a shorter file will do where space is short.
     pub flexible: Flexible,
-    /// What else will be written beside it.
+    /// Bytes that will be written beside it.
     pub beside: Bytes,
 }
 
@@ -55,7 +55,7 @@ pub(crate) enum Flexible {
     No,
 }
 
-/// Refuses what has no device or may not be written.
+/// Refuses a place without a device, or where nothing may be written.
 pub(crate) fn check_place(device: &DeviceDescription) -> Result<(), CalibrateError> {
     let path = device.path.clone();
     let file_system = device.mount.file_system.clone();
@@ -138,7 +138,7 @@ impl DataFile {
     /// Empties the page cache of it.
     pub(crate) fn drop_cache(&self) {
         if let Some(descriptor) = self.buffered.descriptor() {
-            // Pages that stay are seen by the evidence: fewer bytes at the device than asked for.
+            // Pages that stay show in the evidence: fewer bytes at the device than asked for.
             let _ = receipt::drop_cache(descriptor);
         }
     }
@@ -149,7 +149,7 @@ impl DataFile {
 pub(crate) struct Filling<'a> {
     /// By which method.
     pub method: &'a Method,
-    /// What the data follow from.
+    /// The seed of the data.
     pub seed: u64,
     /// When to end with a shorter file.
     pub time_max: Nanos,

@@ -1,7 +1,7 @@
 //! The logs that durable writes go to.
 //!
-//! A log is opened in the way that a point asks for, and what the kernel made of that is
-//! read back before the first write. Each write goes to the next place, one at a time,
+//! A log is opened with the flags that a point asks for, and the flags that the kernel holds
+//! are read back before the first write. Each write goes to the next place, one at a time,
 //! through a channel of `plumb-io`: by a ring where the point names one, and by a system
 //! call of the writer's own elsewhere.
 //!
@@ -19,7 +19,7 @@ use plumb_io::{
 use plumb_units::Bytes;
 use std::sync::Arc;
 
-/// What is written with zeros at a time.
+/// Zeros are written so many at a time.
 const ZEROS_BYTES: usize = 1 << 20;
 
 /// The logs of a calibration.
@@ -84,7 +84,7 @@ fn write_zeros(file: &Arc<File>, bytes: Bytes, stop: &StopCheck<'_>) -> Result<(
     Ok(())
 }
 
-/// A log that is open in the way a point asks for.
+/// A log that is open with the flags a point asks for.
 #[derive(Debug)]
 pub(crate) struct LogFile {
     point: DurablePoint,

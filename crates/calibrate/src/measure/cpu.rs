@@ -1,11 +1,11 @@
-//! What requests cost the processors: time, and cycles where something counts them.
+//! Processor time of requests, and cycles where a counter is to be had.
 //!
-//! Both are the whole process's, so that whoever carries the requests is in them: the
-//! pool's workers, the kernel thread that polls a ring for submissions, the kernel's
+//! Both are of the whole process, because other threads than the caller's carry requests:
+//! the pool's workers, the kernel thread that polls a ring for submissions, the kernel's
 //! workers for requests that would block. All of these are threads of this process.
 //! They are read when the first request is made and when the last has completed.
 //!
-//! Limits: what a device's interrupts cost falls on whoever they interrupt. Time that a
+//! Limits: the time of a device's interrupts is charged to the process they interrupt. Time that a
 //! host takes from a virtual processor counts as ours; cycles do not.
 
 use plumb_events::clock;

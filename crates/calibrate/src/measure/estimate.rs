@@ -9,16 +9,15 @@
 //! ```
 //!
 //! and the largest k that keeps 95% gives the interval. Below six repeats no pair
-//! reaches 95% (n = 3: 75%), and the range is given under its own name instead of
-//! a confidence that it has not.
+//! reaches 95% (n = 3: 75%), and the range of the repeats is given instead, named as such.
 //!
 //! A figure is settled when its interval is no wider than a limit, as a share of
 //! the median. Repeats are added to what has not settled, so an interval that
 //! settled late is somewhat too narrow: stopping looked at it. The number of
 //! repeats is therefore always part of the figure.
 //!
-//! Limits: the interval covers what varied during this calibration. What differs
-//! from one day to the next it cannot know; two calibrations can be compared.
+//! Limits: the interval covers what varied during this calibration, not what differs
+//! from one day to the next; for that two calibrations can be compared.
 
 use crate::plan::REPEATS_MIN;
 use serde::{Deserialize, Serialize};

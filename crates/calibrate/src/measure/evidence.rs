@@ -1,7 +1,7 @@
 //! Evidence: what the system saw of a measurement, from outside the code that made it.
 //!
 //! Bytes at the block device against bytes asked for tell a device from a page
-//! cache, and our requests from somebody else's:
+//! cache, and our requests from those of other processes:
 //!
 //! ```text
 //! caused reads < asked reads    the page cache answered the rest
@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Caused reads are what the kernel charges this process for, so a neighbour cannot
-//! hide a page cache; the device's bytes are everybody's, so they show a neighbour.
+//! hide a page cache; the device's bytes are those of all processes, so they show a neighbour.
 //!
 //! Limits: writes are charged when a page becomes dirty, so for them only the
 //! device's bytes tell, and only where it has no other user. Another load that
@@ -25,9 +25,9 @@ use serde::{Deserialize, Serialize};
 use std::thread;
 use std::time::Duration;
 
-/// Another load is one that moves more than this share of our own bytes,
+/// Another load moves more than this share of our own bytes,
 const OTHER_SHARE_MIN: f64 = 0.02;
-/// and more than so many bytes: a journal commit or two.
+/// and more bytes than a journal commit or two.
 const OTHER_BYTES_MIN: u64 = 512 << 10;
 /// Requests a second of an idle device: journal commits and the like.
 const IDLE_REQUESTS_PER_SECOND: f64 = 50.0;
@@ -54,14 +54,14 @@ impl Traffic {
 /// What the system saw of a measurement, from its ramp to its last completion.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// What was asked for.
+    /// The requests that were made.
     pub asked: Traffic,
-    /// Syncs that were asked for, `O_DSYNC` writes included.
+    /// Syncs that were made, `O_DSYNC` writes included.
     pub syncs: u64,
     /// Bytes that this process caused to be read from a device; `None` where the
     /// kernel does not count them.
     pub caused_read_bytes: Option<u64>,
-    /// What the device did; `None` where no statistics name it.
+    /// The requests at the device; `None` where no statistics name it.
     pub device: Option<Traffic>,
     /// How long the device was watched.
     pub span_ns: u64,
@@ -93,7 +93,7 @@ impl Evidence {
         (self.asked.write_bytes > 0).then(|| device.write_bytes as f64 / self.asked.write_bytes as f64)
     }
 
-    /// What somebody else moved a second, where it is too much to be our own file
+    /// Bytes a second of other processes, where they are too many to be our own file
     /// system's.
     #[must_use]
     pub fn other_rate(&self) -> Option<Rate> {
@@ -110,7 +110,7 @@ impl Evidence {
 /// Reads the statistics of the device under a file system.
 #[derive(Debug, Clone)]
 pub(crate) struct DeviceMeter {
-    /// What the file system is on, and the disk, which counts the flushes.
+    /// The device under the file system, and its disk, which counts the flushes.
     names: Option<(String, String)>,
 }
 
@@ -146,7 +146,7 @@ impl DeviceMeter {
         }
     }
 
-    /// What the system did since an earlier reading; what was asked of it is the caller's to add.
+    /// The evidence since an earlier reading; `asked` and `syncs` are the caller's to add.
     pub(crate) fn since(&self, earlier: &Reading) -> Evidence {
         let later = self.read();
         let caused = later.process.zip(earlier.process);
@@ -167,8 +167,8 @@ impl DeviceMeter {
         evidence
     }
 
-    /// Looks on without asking for anything: the requests a second of others, where
-    /// they are more than an idle system makes.
+    /// Watches the device while nothing is asked of it: the requests a second of other
+    /// processes, where they are more than an idle system makes.
     pub(crate) fn other_load(&self, look: Nanos) -> Option<f64> {
         let earlier = self.read();
         thread::sleep(Duration::from_nanos(look.0));

@@ -1,10 +1,10 @@
-//! What one repeat of one task came to.
+//! The measurement of one repeat of one task.
 
 use crate::{Evidence, LatencyHistogram};
 use plumb_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
-/// What the requests of one load came to.
+/// The requests of one load.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadMeasurement {
     /// Reads that completed while it was measured.
@@ -29,7 +29,7 @@ impl LoadMeasurement {
     }
 }
 
-/// What one repeat of one task came to.
+/// The measurement of one repeat of one task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measurement {
     /// How long was measured, without the ramp before.
@@ -42,7 +42,7 @@ pub struct Measurement {
     /// Processor cycles of the same; `None` where nothing counts them.
     #[serde(default)]
     pub cycles: Option<u64>,
-    /// What the system saw of it.
+    /// What the kernel counted meanwhile.
     pub evidence: Evidence,
 }
 
@@ -75,7 +75,7 @@ impl Measurement {
     }
 }
 
-/// One repeat: where it stood in the calibration, and what it came to.
+/// One repeat: its place in the calibration, and its measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Repeat {
     /// The round, from 0.
@@ -84,6 +84,6 @@ pub struct Repeat {
     pub order: usize,
     /// When it began, since the calibration began.
     pub begin_ns: u64,
-    /// What it came to.
+    /// What was measured.
     pub measurement: Measurement,
 }

@@ -22,7 +22,7 @@ pub struct TaskResult {
     pub answer: Answer,
 }
 
-/// What answered.
+/// What answered a task: the device or a cache.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AnswerSource {
@@ -32,7 +32,7 @@ pub enum AnswerSource {
     PageCache,
     /// A cache that only its speed gives away: the host's, a controller's.
     HostCacheSuspected,
-    /// Nothing tells.
+    /// Not known.
     #[default]
     Unknown,
 }
@@ -50,12 +50,12 @@ impl AnswerSource {
     }
 }
 
-/// What answered, and how that is known.
+/// What answered a task, and how that is known.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
-    /// What answered.
+    /// What answered a task: the device or a cache.
     pub source: AnswerSource,
-    /// How that is known, in one line.
+    /// The evidence, in one line.
     pub reason: String,
 }
 
@@ -165,22 +165,22 @@ impl TaskResult {
         (0..loads).all(|load| self.iops(load).is_some_and(|estimate| estimate.settled))
     }
 
-    /// The most that somebody else moved in a second during any repeat.
+    /// The highest rate of other processes during any repeat.
     #[must_use]
     pub fn other_rate(&self) -> Option<Rate> {
         let rates = self.repeats.iter().filter_map(|repeat| repeat.measurement.evidence.other_rate());
         rates.reduce(|left, right| if right > left { right } else { left })
     }
 
-    /// Repeats during which somebody else used the device.
+    /// Repeats during which another load used the device.
     fn disturbed_repeats(&self) -> usize {
-        // Requests through the page cache are read ahead and written later: they look like somebody else's.
+        // Requests through the page cache are read ahead and written later: they look like another load.
         let disturbed = |repeat: &&Repeat| repeat.measurement.evidence.other_rate().is_some();
         if self.direct_io() == DirectIo::Required { self.repeats.iter().filter(disturbed).count() } else { 0 }
     }
 
-    /// The estimate of any figure that each repeat gives. Where somebody else used the device during
-    /// half of them or more, the median may be theirs: it has not settled, however little it scatters.
+    /// The estimate of any figure that each repeat gives. Where another load used the device
+    /// during half of them or more, the median may be of both: it has not settled, however little it scatters.
     #[must_use]
     pub fn estimate(&self, figure: impl Fn(&Measurement) -> Option<f64>) -> Option<Estimate> {
         let values: Vec<f64> = self.repeats.iter().filter_map(|repeat| figure(&repeat.measurement)).collect();

@@ -1,6 +1,6 @@
 //! The plan: which tasks a mode runs, and how long each.
 //!
-//! Tasks are a set: a point that serves several purposes stands in it once.
+//! Tasks are a set: a point that serves several purposes is in it once.
 //!
 //! ```text
 //! part              quick                 the full modes           in
@@ -19,7 +19,7 @@
 //! (27 - 4) s * 0.8 / (48 * 3) = 128 ms each, 100 of them measured; normal: about 200
 //! tasks, 0.7 s each.
 //!
-//! What cannot be measured here stands beside the tasks with the reason.
+//! Tasks that this device cannot do are listed beside the others, with the reason.
 
 mod durable;
 mod options;
@@ -274,7 +274,7 @@ impl PlanInput<'_> {
     }
 }
 
-/// What the requests of a matrix are.
+/// The mix and the order of a matrix's requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MatrixKind {
     /// How many in a hundred are writes.

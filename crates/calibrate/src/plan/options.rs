@@ -1,4 +1,4 @@
-//! What the caller may choose, and what is chosen for it.
+//! The options of a calibration, and their defaults by mode.
 
 use super::{LARGE_COUNTS, Pattern, SMALL_COUNTS};
 use crate::CalibrateError;
@@ -60,8 +60,8 @@ choices! {
 }
 
 impl Mode {
-    /// How long it may take in all. The documented limits are 30 seconds for quick
-    /// and 10 minutes for normal; what is missing here is for starting and ending.
+    /// How long it may take in all: less than the documented limits (30 seconds for quick, 10
+    /// minutes for normal) by the time to start and to end.
     #[must_use]
     pub const fn budget(self) -> Nanos {
         Nanos(
@@ -76,7 +76,7 @@ impl Mode {
         )
     }
 
-    /// The file, where there is room. Quick must also write it within its time.
+    /// The length of the file, where there is room. Quick must also write it within its time.
     pub(crate) const fn file_bytes(self) -> Bytes {
         match self {
             Mode::Quick => Bytes(2 * Bytes::G),
@@ -202,7 +202,7 @@ pub struct Options {
     pub budget: Option<Nanos>,
     /// How long each repeat is measured; `None`: the budget is dealt out.
     pub duration: Option<Nanos>,
-    /// What the order of tasks, the places of requests and the data follow from.
+    /// The seed of the order of tasks, the places of requests and the data.
     pub seed: u64,
     /// The date to record, in the caller's words.
     pub date: String,
@@ -258,7 +258,7 @@ impl Options {
     }
 }
 
-/// A file of fewer large requests is no file to spread requests over.
+/// Requests are spread over the file: it has room for this many large ones.
 const FILE_REQUESTS_MIN: u64 = 16;
 const DURATION_MIN: Nanos = Nanos(1_000_000);
 const DURATION_MAX: Nanos = Nanos(3_600_000_000_000);

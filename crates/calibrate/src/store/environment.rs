@@ -1,4 +1,4 @@
-//! The environment that a calibration holds for.
+//! The environment that a calibration holds for: device, file system, kernel.
 
 use crate::Point;
 use plumb_io::device::DeviceDescription;
@@ -72,7 +72,7 @@ impl Environment {
     #[must_use]
     pub fn differences(&self, device: &DeviceDescription) -> Vec<String> {
         let size = |bytes: Option<u64>| bytes.map_or("unknown".to_string(), |bytes| bytes.to_string());
-        // What an older record does not say, it does not deny.
+        // What an older record does not have is no difference.
         let known = |then: &Option<String>, now: String| then.clone().unwrap_or_else(|| now.clone());
         let mount = device.mount.mount_point.display().to_string();
         let model = disk_model(device).unwrap_or_else(|| "unknown".to_string());
