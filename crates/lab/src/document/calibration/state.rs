@@ -39,7 +39,7 @@ pub(super) fn reasons(calibration: &Calibration) -> Vec<String> {
     let unsettled = calibration.figures.iter().filter(|figure| !figure.estimate.settled);
     let unsettled: Vec<&str> = unsettled.map(|figure| figure.kind.name()).collect();
     if !unsettled.is_empty() {
-        reasons.push(format!("not settled: {}", unsettled.join(", ")));
+        reasons.push(format!("not settled: {}", unsettled.join("; ")));
     }
     for (source, what) in [
         (AnswerSource::PageCache, "the page cache answered part of"),
