@@ -6,13 +6,15 @@ use crate::profile::Profile;
 use crate::recorder::Shared;
 use crate::{Direction, Event, IoStream, Statistic};
 use plumb_units::Nanos;
+use serde::{Deserialize, Serialize};
 use std::array;
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Whether a session's time is DB time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SessionKind {
     /// Works for a user: its CPU and non-idle waits are DB time.
     Foreground,

@@ -159,6 +159,23 @@ pub enum LabError {
         /// What it says of itself.
         source: RecordError,
     },
+    /// An analysis that another version of this program wrote.
+    #[error(
+        "{}: its schema version is {found}, and this program writes version {expected}; `plumb report {}` works it out \
+         again from the raw records",
+        path.display(),
+        bundle.display()
+    )]
+    AnalysisVersion {
+        /// The analysis.
+        path: PathBuf,
+        /// Its version.
+        found: u64,
+        /// Ours.
+        expected: u32,
+        /// Its bundle.
+        bundle: PathBuf,
+    },
     /// Two sets of runs that do not compare.
     #[error("{why}")]
     Sides {

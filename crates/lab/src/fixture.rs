@@ -7,6 +7,7 @@ use crate::record::*;
 use crate::study::Assignment;
 use crate::target::{Preparation, RunError, Target};
 use plumb_engine::instance::Cancel;
+use plumb_events::{SessionKind, Unit};
 
 /// A record of a build that took so long with so many servers: each half CPU, a quarter
 /// waits, some of the run queue, the rest unaccounted; and a coordinator that waited for them.
@@ -63,7 +64,7 @@ pub fn record(elapsed_ns: u64, servers: u64) -> Record {
         statistics: vec![Statistic {
             name: "physical read bytes".to_string(),
             total: 1 << 30,
-            unit: StatisticUnit::Bytes,
+            unit: Unit::Bytes,
         }],
         io_functions: Vec::new(),
         io_files: Vec::new(),

@@ -5,7 +5,7 @@
 //! then what differs is the program, and the message says so.
 
 use crate::LabError;
-use crate::analysis::result::Analysis;
+use crate::analysis::result::{ANALYSIS_SCHEMA_VERSION, Analysis};
 use crate::bundle::{ANALYSIS, Contents, Manifest, unlisted};
 use crate::report::{self, Derived};
 use crate::target::Vocabulary;
@@ -42,6 +42,14 @@ pub fn verify(directory: &Path, vocabulary: &dyn Vocabulary) -> Result<Verified,
 }
 
 fn recompute(directory: &Path, manifest: &Manifest, contents: &Contents) -> Result<Analysis, LabError> {
+    let stored: serde_json::Value =
+        serde_json::from_str(&manifest.text(directory, ANALYSIS)?).unwrap_or_default();
+    if let Some(found) = stored["schema_version"].as_u64()
+        && found != u64::from(ANALYSIS_SCHEMA_VERSION)
+    {
+        let (path, bundle) = (directory.join(ANALYSIS), directory.to_path_buf());
+        return Err(LabError::AnalysisVersion { path, found, expected: ANALYSIS_SCHEMA_VERSION, bundle });
+    }
     let Derived { context, files } = report::derive(contents)?;
     for (name, expected) in files {
         if manifest.text(directory, name)? != expected {

@@ -187,7 +187,7 @@ pub struct Row {
 }
 
 /// A table.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Table {
     /// A line above the header, when the section has several tables.
     pub caption: Option<String>,
@@ -201,6 +201,31 @@ impl Table {
     /// A table without rows.
     pub fn new(columns: Vec<Column>) -> Table {
         Table { caption: None, columns, rows: Vec::new() }
+    }
+
+    /// With one more column.
+    #[must_use]
+    pub fn column(mut self, column: Column) -> Table {
+        self.columns.push(column);
+        self
+    }
+
+    /// With columns of words.
+    #[must_use]
+    pub fn text<const N: usize>(self, titles: [&str; N]) -> Table {
+        titles.into_iter().map(Column::text).fold(self, Table::column)
+    }
+
+    /// With a column of sentences or paths.
+    #[must_use]
+    pub fn wrapped(self, title: &str, width: usize) -> Table {
+        self.column(Column::wrapped(title, width))
+    }
+
+    /// With columns of figures.
+    #[must_use]
+    pub fn numbers<const N: usize>(self, titles: [&str; N]) -> Table {
+        titles.into_iter().map(Column::number).fold(self, Table::column)
     }
 
     /// With a line above the header.

@@ -7,7 +7,8 @@
 use super::seen::{Seen, fault};
 use crate::record::Held;
 use crate::record::Record;
-use crate::study::{Change, Claim};
+use crate::study::Claim;
+use plumb_proof::effect::Change;
 use plumb_units::Bytes;
 
 /// The share of the files' pages that may stay in the page cache.

@@ -10,41 +10,53 @@
 //! Blocks are numbered from 1, as they are printed. An open end of an interval is `None`: JSON
 //! has no infinity, and too few blocks bound nothing.
 
-use crate::record::{Calibration, Device, Finding, Host, IoProfile, Phase, RunState, Setting};
-use serde::{Deserialize, Serialize};
+use crate::bundle::Environment;
+use crate::record::{Calibration, Finding, IoProfile, Phase, RunState, Setting};
+use crate::study::{Assignment, Study};
+use crate::target::Measure;
+use plumb_proof::equivalence::Equivalence;
+use plumb_proof::noise::Floor;
+use plumb_proof::order::OrderReport;
+use plumb_proof::verdict::Verdict;
+use serde::Serialize;
 
 /// The version of the study context written by this crate; it grows when a field changes its meaning or goes.
-pub const STUDY_SCHEMA_VERSION: u32 = 1;
+pub const ANALYSIS_SCHEMA_VERSION: u32 = 2;
 
 /// Everything a study's report says.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Analysis {
-    /// The context's version: [`STUDY_SCHEMA_VERSION`] when written by this crate.
+    /// [`ANALYSIS_SCHEMA_VERSION`].
     pub schema_version: u32,
-    /// What was asked, of what, where and when.
-    pub header: StudyHeader,
-    /// What was varied.
-    pub factors: Vec<Factor>,
+    /// What was asked.
+    pub study: Study,
+    /// A hash of the study as text: equal hashes are equal studies.
+    pub study_hash: String,
+    /// Where it ran, and by which program.
+    pub environment: Environment,
+    /// Whether all that was planned ran.
+    pub state: StudyState,
+    /// End of the last run, ISO 8601.
+    pub end_time: String,
+    /// From begin to end, preparation and settling included, nanoseconds.
+    pub elapsed_ns: u64,
     /// The combinations of levels that ran.
     pub arms: Vec<Arm>,
-    /// How runs were ordered, counted and judged.
+    /// How runs were ordered and counted.
     pub design: Design,
-    /// The claims in the study file's order, each with its verdict.
-    pub claims: Vec<Claim>,
+    /// The claims in the study's order, each with its verdict.
+    pub claims: Vec<JudgedClaim>,
     /// Each factor's effect averaged over the others, for reading; only claims are corrected for.
     pub main_effects: Vec<MainEffect>,
     /// By how much one factor changes another's effect, for reading.
     pub interactions: Vec<Interaction>,
-    /// The published table that the study answers to, beside ours; none when there is no such table.
-    pub published: Option<PublishedTable>,
     /// The noise, measured on the reference's two runs a block; none before the second block.
     pub floor: Option<NoiseFloor>,
     /// Whether the order of execution mattered; none when too few blocks ran.
-    pub order: Option<OrderTest>,
+    pub order: Option<OrderReport>,
     /// Changes of level within an arm.
-    pub changes: Vec<ChangePoint>,
-    /// The fewest used blocks in which a change can be found; 0 in studies from before this was kept.
-    #[serde(default)]
+    pub changes: Vec<LevelChange>,
+    /// The fewest used blocks in which a change can be found.
     pub changes_need_blocks: u64,
     /// Every run in order of execution, warm-ups and failed ones too.
     pub runs: Vec<StudyRun>,
@@ -54,53 +66,14 @@ pub struct Analysis {
     pub findings: Vec<Finding>,
     /// What the study says nothing about, one sentence each.
     pub not_tested: Vec<String>,
-    /// What lies under each distinct path.
-    pub devices: Vec<Device>,
     /// The device's limits; its shares are those of the arm that reached most.
     pub calibration: Option<Calibration>,
-    /// The settings that all arms share, in printing order; those of the factors are in [`Analysis::arms`].
+    /// The settings that all arms share, in printing order; those of the factors are in the study.
     pub settings: Vec<Setting>,
 }
 
-/// What was asked, of what, where and when.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct StudyHeader {
-    /// The study's name, such as `large-sort-parallel`.
-    pub name: String,
-    /// One line.
-    pub title: String,
-    /// The question in a sentence or two.
-    pub question: String,
-    /// Whose conclusions the claims are; empty when they are the study's own.
-    pub source: String,
-    /// The workload with its size, such as `large-sort, 2,000,000 rows`.
-    pub workload: String,
-    /// What ran it, such as `the embedded engine`.
-    pub target: String,
-    /// The statistic that runs are compared by, unless a claim names another.
-    pub measure: Measure,
-    /// Whether all that was planned ran.
-    pub state: StudyState,
-    /// The version of the program.
-    pub plumb_version: String,
-    /// The revision it was built from.
-    pub git_revision: Option<String>,
-    /// The machine.
-    pub host: Host,
-    /// Begin of the first run, ISO 8601.
-    pub begin_time: String,
-    /// End of the last run, ISO 8601.
-    pub end_time: String,
-    /// From begin to end, preparation and settling included, nanoseconds.
-    pub elapsed_ns: u64,
-    /// The command as it was typed.
-    pub command_line: String,
-    /// A hash of the resolved study file: equal hashes are equal studies.
-    pub study_hash: String,
-}
-
 /// Whether all that was planned ran.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StudyState {
     /// It did, or the study stopped by its own rule.
@@ -109,58 +82,8 @@ pub enum StudyState {
     Interrupted,
 }
 
-/// A statistic of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Measure {
-    /// Its name, such as `elapsed time of the index build`.
-    pub name: String,
-    /// The unit of its values as printed, such as `s`.
-    pub unit: String,
-    /// Which values are better.
-    pub better: Better,
-}
-
-/// Which values of a measure are better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Better {
-    /// Times, waits, bytes moved.
-    Lower,
-    /// Rates.
-    Higher,
-}
-
-/// What was varied.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Factor {
-    /// Its name.
-    pub name: String,
-    /// Its levels.
-    pub levels: Vec<Level>,
-    /// The level that the reference arm has.
-    pub reference: usize,
-}
-
-/// One level of a factor.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Level {
-    /// Its label, such as `TRUE` or `1M`.
-    pub label: String,
-    /// The settings it stands for.
-    pub settings: Vec<Assignment>,
-}
-
-/// A setting with its value.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Assignment {
-    /// The setting's name.
-    pub name: String,
-    /// The value as it would be typed.
-    pub value: String,
-}
-
 /// A combination of levels.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Arm {
     /// Its name, unique in the study, such as `direct=TRUE area=1M`.
     pub name: String,
@@ -175,7 +98,7 @@ pub struct Arm {
 }
 
 /// How runs were ordered, counted and judged.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Design {
     /// Such as `full factorial` or `half fraction, resolution IV`.
     pub kind: String,
@@ -189,8 +112,6 @@ pub struct Design {
     pub seed: u64,
     /// When the study stops, such as `after 12 blocks` or `when every claim is decided, at most 40 blocks`.
     pub stopping: String,
-    /// Blocks planned, a count.
-    pub blocks_planned: u64,
     /// Blocks that the analysis used, a count.
     pub blocks_used: u64,
     /// Blocks that ran and were not used.
@@ -199,14 +120,10 @@ pub struct Design {
     pub warm_up_runs: u64,
     /// What happens between two runs, so that one does not pay for another.
     pub settling: String,
-    /// Error allowed to the whole study, a share: 0.05.
-    pub alpha: f64,
-    /// Smallest effect worth finding, a share: 0.02.
-    pub effect_sought: f64,
 }
 
 /// A block that ran and was not used.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MarkedBlock {
     /// The block, from 1.
     pub block: u64,
@@ -215,7 +132,7 @@ pub struct MarkedBlock {
 }
 
 /// A ratio of treatment to reference with its interval; 1 is no effect.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Effect {
     /// The estimate.
     pub ratio: f64,
@@ -234,19 +151,8 @@ impl Effect {
     }
 }
 
-/// One line that says what the evidence proves, and its exit code.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Verdict {
-    /// The words before the first figure, such as `PROVED faster`.
-    pub label: String,
-    /// The whole line, such as `PROVED faster by 62.3% [60.1, 64.0]`.
-    pub line: String,
-    /// 0 proved, 3 not proved, 4 unstable, 5 invalid, 6 impossible.
-    pub exit_code: u8,
-}
-
 /// What a verdict means for the claim as it was written before the run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bearing {
     /// What is proved is what was claimed.
@@ -258,8 +164,8 @@ pub enum Bearing {
 }
 
 /// A claim and what became of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Claim {
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct JudgedClaim {
     /// Its key in the study file.
     pub name: String,
     /// The claim in a sentence.
@@ -297,7 +203,7 @@ pub struct Claim {
 }
 
 /// Two arms.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ArmPair {
     /// What the treatment is compared with.
     pub reference: usize,
@@ -305,17 +211,8 @@ pub struct ArmPair {
     pub treatment: usize,
 }
 
-/// Two one-sided tests about a margin.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Equivalence {
-    /// The margin, a share: 0.02 is 2%.
-    pub margin: f64,
-    /// The larger of the two p.
-    pub p: f64,
-}
-
 /// An elapsed difference as the sum of the differences of its parts. What the parts leave is unaccounted.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Why {
     /// How the sessions' times became parts of the elapsed time, in a sentence.
     pub basis: String,
@@ -332,7 +229,7 @@ pub struct Why {
 }
 
 /// CPU, or the wait for one event, on both sides.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WhyPart {
     /// `DB CPU` or the event's name.
     pub name: String,
@@ -345,7 +242,7 @@ pub struct WhyPart {
 }
 
 /// The I/O profiles of two runs, to be drawn on the same axes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ProfilePair {
     /// A typical run of the reference.
     pub reference: RunProfile,
@@ -354,7 +251,7 @@ pub struct ProfilePair {
 }
 
 /// The I/O profile of one run. Its buckets may be as long as they are: each side keeps its own.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunProfile {
     /// The arm's name.
     pub arm: String,
@@ -369,7 +266,7 @@ pub struct RunProfile {
 }
 
 /// A factor moved from one level to another, averaged over all other factors.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MainEffect {
     /// The factor's name.
     pub factor: String,
@@ -384,7 +281,7 @@ pub struct MainEffect {
 }
 
 /// By how much the first factor's effect is multiplied when the second is changed too; 1 is not at all.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Interaction {
     /// The first factor with its change, such as `direct FALSE -> TRUE`.
     pub first: String,
@@ -396,82 +293,23 @@ pub struct Interaction {
     pub p: f64,
 }
 
-/// A published table and ours, in the published layout.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PublishedTable {
-    /// Its title.
-    pub title: String,
-    /// Where it stands, and what it was measured on.
-    pub source: String,
-    /// Names of the columns that label the rows, such as `async` and `area`.
-    pub row_labels: Vec<String>,
-    /// Titles of the columns of values, such as `direct FALSE`.
-    pub columns: Vec<String>,
-    /// The rows; the first value of the first row is what the others are a share of.
-    pub rows: Vec<PublishedRow>,
-}
-
-/// A row of a published table.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PublishedRow {
-    /// One for each of [`PublishedTable::row_labels`].
-    pub labels: Vec<String>,
-    /// The published times, seconds, one a column; none where the table has a gap.
-    pub published_s: Vec<Option<f64>>,
-    /// The arm of each column; none where none ran.
-    pub arms: Vec<Option<usize>>,
-}
-
 /// The noise, measured on the reference's two runs a block.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NoiseFloor {
-    /// Standard deviation of the natural logarithms of the A/A ratios.
-    pub deviation: f64,
-    /// The same from the median absolute deviation.
-    pub robust_deviation: f64,
-    /// Pairs it was measured on, a count.
-    pub blocks: u64,
-    /// Variance of a run about its block, squared log units.
-    pub within: f64,
-    /// Variance of the blocks' levels, squared log units.
-    pub between: f64,
-    /// The second reference run against the first: an effect known to be none.
+    /// Of the logarithms of A/A ratios.
+    #[serde(flatten)]
+    pub floor: Floor,
+    /// The second run of the reference against the first: an effect known to be none.
     pub aa: Option<Effect>,
-    /// p of the A/A comparison.
+    /// p of that.
     pub aa_p: Option<f64>,
-    /// Smallest effect that the blocks used find with 80% power at the first step of Holm, a share.
+    /// Smallest effect that these blocks find with 80% power, a share.
     pub smallest_effect: f64,
 }
 
-/// Whether the order of execution mattered.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct OrderTest {
-    /// p of "the position in the block does not matter".
-    pub position_p: f64,
-    /// By position, from the first.
-    pub positions: Vec<OrderShift>,
-    /// p of "the run before does not matter".
-    pub carry_over_p: f64,
-    /// By the run before.
-    pub predecessors: Vec<OrderShift>,
-    /// p of "the level does not drift over the blocks".
-    pub drift_p: f64,
-    /// Ratio of one block's level to the one before.
-    pub drift_per_block: f64,
-}
-
-/// A group of runs against what their arm and block let expect.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct OrderShift {
-    /// The position, or the arm that ran before.
-    pub name: String,
-    /// The ratio; 1 is as expected.
-    pub ratio: f64,
-}
-
 /// A change of level within an arm.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ChangePoint {
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LevelChange {
     /// The arm's name.
     pub arm: String,
     /// In what it was found: `its ratio to the reference` or `its own figures`.
@@ -485,7 +323,7 @@ pub struct ChangePoint {
 }
 
 /// One run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StudyRun {
     /// Its number in the bundle, from 1, in order of execution: the record is `runs/NNNN.json`.
     pub number: u64,
@@ -512,7 +350,7 @@ pub struct StudyRun {
 }
 
 /// Whether a run counts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Counted {
     /// It does.
@@ -527,7 +365,7 @@ pub enum Counted {
 }
 
 /// The settings to use.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Recommendation {
     /// The arm it rests on.
     pub arm: usize,

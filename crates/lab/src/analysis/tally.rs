@@ -1,41 +1,28 @@
 //! What a study as a whole says: the worst of its claims' verdicts, and how many say what.
 
-use super::result::{Analysis, Bearing, Claim, StudyState, Verdict};
-
-/// Exit codes of verdicts, as every report and the program use them.
-pub mod exit_code {
-    /// Proved, one way or the other.
-    pub const PROVED: u8 = 0;
-    /// Not enough evidence.
-    pub const NOT_PROVED: u8 = 3;
-    /// The arms did not hold still.
-    pub const UNSTABLE: u8 = 4;
-    /// Not the experiment that was asked for.
-    pub const INVALID: u8 = 5;
-    /// Beyond a physical bound.
-    pub const IMPOSSIBLE: u8 = 6;
-}
+use super::result::{Analysis, Bearing, JudgedClaim, StudyState};
+use plumb_proof::verdict::Verdict;
 
 impl Analysis {
     /// The verdict with the largest exit code, the first of equals; none without claims.
     #[must_use]
     pub fn verdict(&self) -> Option<&Verdict> {
-        let worst = self.claims.iter().map(|claim| claim.verdict.exit_code).max()?;
-        self.claims.iter().map(|claim| &claim.verdict).find(|verdict| verdict.exit_code == worst)
+        let worst = self.claims.iter().map(|claim| claim.verdict.exit_code()).max()?;
+        self.claims.iter().map(|claim| &claim.verdict).find(|verdict| verdict.exit_code() == worst)
     }
 
     /// The exit code of the study: that of its verdict, 0 without claims.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
-        self.verdict().map_or(exit_code::PROVED, |verdict| verdict.exit_code)
+        self.verdict().map_or(0, Verdict::exit_code)
     }
 
     /// The verdict in a word: the worst one's label. Several claims that are proved differently are just PROVED.
     #[must_use]
-    pub fn headline(&self) -> &str {
+    pub fn headline(&self) -> &'static str {
         let Some(verdict) = self.verdict() else { return "no claim" };
-        let alike = self.claims.iter().all(|claim| claim.verdict.label == verdict.label);
-        if verdict.exit_code == exit_code::PROVED && !alike { "PROVED" } else { &verdict.label }
+        let alike = self.claims.iter().all(|claim| claim.verdict.label() == verdict.label());
+        if verdict.exit_code() == 0 && !alike { "PROVED" } else { verdict.label() }
     }
 
     /// What the verdicts mean for the claims, in one line: `6 claims: 3 held, 1 refuted, 2 open`.
@@ -44,7 +31,7 @@ impl Analysis {
         let count = |bearing| self.claims.iter().filter(|claim| claim.bearing == bearing).count();
         let parts = [(Bearing::Holds, "held"), (Bearing::Refuted, "refuted"), (Bearing::Open, "open")];
         let parts = parts.map(|(bearing, word)| format!("{} {word}", count(bearing)));
-        let interrupted = match self.header.state {
+        let interrupted = match self.state {
             StudyState::Finished => "",
             StudyState::Interrupted => "; interrupted",
         };
@@ -66,7 +53,7 @@ impl Analysis {
     }
 }
 
-impl Claim {
+impl JudgedClaim {
     /// The word for what the verdict means for the claim.
     pub(crate) fn bearing_word(&self) -> &'static str {
         match self.bearing {

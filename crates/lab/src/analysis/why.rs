@@ -21,8 +21,8 @@ use super::seen::Seen;
 use crate::analysis::result::{ArmPair, ProfilePair, RunProfile, Why, WhyPart};
 use crate::bundle::RunRecord;
 use crate::record::Record;
-use crate::record::SessionKind;
 use crate::study::Claim;
+use plumb_events::SessionKind;
 use std::collections::BTreeMap;
 
 /// The name of the CPU part, as reports have it.

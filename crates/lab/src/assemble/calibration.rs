@@ -69,7 +69,6 @@ pub(super) fn calibration(story: &Story<'_>) -> Option<Calibration> {
     Some(Calibration {
         path: directory.display().to_string(),
         sequential_read_bytes_per_s: calibrated.map(|found| found.sequential_read),
-        sequential_write_bytes_per_s: None,
         random_read_8k_ns: calibrated
             .filter(|_| block_bytes == RECORD_BLOCK_BYTES)
             .map(|found| found.block_read_ns),

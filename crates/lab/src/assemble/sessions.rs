@@ -1,8 +1,8 @@
 //! Where each session's time went.
 
 use super::Story;
-use crate::record::{self, SessionTime};
-use plumb_events::{SessionKind, SessionTotals};
+use crate::record::SessionTime;
+use plumb_events::SessionTotals;
 
 pub(super) fn sessions(story: &Story<'_>) -> Vec<SessionTime> {
     story.measured.period.sessions.iter().map(session_time).collect()
@@ -13,10 +13,7 @@ fn session_time(session: &SessionTotals) -> SessionTime {
     SessionTime {
         name,
         role,
-        kind: match session.kind {
-            SessionKind::Foreground => record::SessionKind::Foreground,
-            SessionKind::Background => record::SessionKind::Background,
-        },
+        kind: session.kind,
         elapsed_ns: session.elapsed.0,
         cpu_ns: session.cpu.0,
         wait_ns: session.waits(false).0,

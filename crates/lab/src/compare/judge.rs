@@ -12,7 +12,6 @@
 //! Single runs: nothing.
 
 use super::{Difference, Group, Outcome, Pairing, Sample, samples};
-use crate::analysis::result::Verdict;
 use crate::record::Record;
 use plumb_proof::change_point::{self, Search};
 use plumb_proof::effect::log_ratio;
@@ -20,7 +19,7 @@ use plumb_proof::equivalence::Equivalence;
 use plumb_proof::multiple::{Outcome as Proved, holm};
 use plumb_proof::noise::Floor;
 use plumb_proof::permutation::{self, Interval, Statistic};
-use plumb_proof::verdict::{self, ArmChange, Better, Evidence};
+use plumb_proof::verdict::{self, ArmChange, Better, Evidence, Verdict};
 
 /// Error allowed to each table, and to the verdict.
 pub const ALPHA: f64 = 0.05;
@@ -181,14 +180,9 @@ pub fn verdict(first: &[Record], second: &[Record], pairing: Pairing) -> Option<
         effect_sought: log_ratio(EFFECT_SOUGHT),
         seed: SEED,
     });
-    let verdict = Verdict {
-        label: judgement.verdict.label().to_string(),
-        line: judgement.verdict.to_string(),
-        exit_code: judgement.verdict.exit_code(),
-    };
     let mut reasons = judgement.reasons;
     reasons.dedup();
-    Some((verdict, reasons))
+    Some((judgement.verdict, reasons))
 }
 
 #[cfg(test)]

@@ -10,9 +10,9 @@ mod judge;
 mod side;
 
 use crate::LabError;
-use crate::analysis::result::Verdict;
-use crate::record::{IoFunction, IoTally, Record, StatisticUnit};
+use crate::record::{IoFunction, IoTally, Record};
 use crate::target::Vocabulary;
+use plumb_proof::verdict::Verdict;
 use serde::Serialize;
 
 /// The version of the comparison written by this crate.
@@ -229,10 +229,7 @@ fn value(group: Group, name: &str, run: &Record) -> f64 {
         }
         Group::Statistic => {
             let statistic = run.statistics.iter().find(|statistic| statistic.name == name);
-            statistic.map(|statistic| match statistic.unit {
-                StatisticUnit::Nanos => seconds(statistic.total),
-                StatisticUnit::Count | StatisticUnit::Bytes => statistic.total as f64,
-            })
+            statistic.map(|statistic| statistic.total as f64)
         }
         Group::Io => {
             let tally = tally(run, name);

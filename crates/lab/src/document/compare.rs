@@ -6,7 +6,7 @@
 //! (memory, settings) differs or does not, and needs no test.
 
 use super::run::{TopEvent, device_facts, top_events};
-use crate::analysis::tally::exit_code;
+use super::tone_of;
 use crate::compare::{Comparison, Difference, Group, Outcome, Pairing, Period, names, samples, tally};
 use crate::record::{Record, RunState};
 use plumb_report::format::{Average, Change, Count, Decimal, Ends, Probability, Reading, Size, Total};
@@ -18,11 +18,7 @@ use plumb_report::{Document, Section, State, Summary, text};
 pub fn document(context: &Comparison) -> Document {
     let header = context.second.runs.first().map(|run| &run.header);
     let workload = header.map_or("", |header| header.workload.as_str());
-    let tone = match context.verdict.as_ref().map(|verdict| verdict.exit_code) {
-        Some(exit_code::PROVED) => Tone::Good,
-        Some(exit_code::NOT_PROVED) | None => Tone::Open,
-        Some(_) => Tone::Bad,
-    };
+    let tone = context.verdict.as_ref().map_or(Tone::Open, tone_of);
     Document {
         title: format!("PLUMB COMPARE PERIOD REPORT  Workload: {workload}"),
         question: String::new(),
@@ -46,7 +42,7 @@ pub fn document(context: &Comparison) -> Document {
 /// What is proved of the elapsed time, or why nothing can be.
 fn verdict_line(context: &Comparison) -> String {
     match (&context.verdict, context.pairing) {
-        (Some(verdict), _) => verdict.line.clone(),
+        (Some(verdict), _) => verdict.to_string(),
         (None, pairing) => format!("no verdict: {}", because(pairing)),
     }
 }
@@ -171,17 +167,13 @@ fn rule(pairing: Pairing) -> &'static str {
 
 /// The two sets with what AWR puts into its first lines.
 fn sets(context: &Comparison) -> Section {
-    let mut table = Table::new(vec![
-        Column::text("Set"),
-        Column::wrapped("Bundle", 34),
-        Column::wrapped("Arm", 24),
-        Column::number("Runs"),
-        Column::text("Begin"),
-        Column::text("Runs are"),
-        Column::number("Avg Active\nUsers"),
-        Column::number("Elapsed\nTime (s)"),
-        Column::number("DB time\n(s)"),
-    ]);
+    let mut table = Table::default()
+        .text(["Set"])
+        .wrapped("Bundle", 34)
+        .wrapped("Arm", 24)
+        .numbers(["Runs"])
+        .text(["Begin", "Runs are"])
+        .numbers(["Avg Active\nUsers", "Elapsed\nTime (s)", "DB time\n(s)"]);
     for (name, period) in ["First (1st)", "Second (2nd)"].into_iter().zip(context.sides()) {
         let elapsed = period.median(|run| run.header.elapsed_ns as f64 / 1e9);
         let db_time = period.median(|run| run.header.db_time_ns as f64 / 1e9);
@@ -292,12 +284,8 @@ fn amount(value: f64) -> Cell {
 
 /// Facts of both sides in one table, those that differ marked.
 fn side_by_side(rows: [Vec<(String, String)>; 2]) -> Table {
-    let mut table = Table::new(vec![
-        Column::text(""),
-        Column::wrapped("First (1st)", 48),
-        Column::wrapped("Second (2nd)", 48),
-        Column::text("Diff"),
-    ]);
+    let mut table =
+        Table::default().text([""]).wrapped("First (1st)", 48).wrapped("Second (2nd)", 48).text(["Diff"]);
     let [first, second] = rows;
     let mut names = Vec::new();
     for (name, _) in first.iter().chain(&second) {
@@ -370,12 +358,7 @@ fn memory(context: &Comparison) -> Section {
             .map(|area| area.name.clone())
             .filter(|name| !first.iter().any(|area| area.name == *name)),
     );
-    let mut table = Table::new(vec![
-        Column::text("Area"),
-        Column::number("First (1st)"),
-        Column::number("Second (2nd)"),
-        Column::number("%Diff"),
-    ]);
+    let mut table = Table::default().text(["Area"]).numbers(["First (1st)", "Second (2nd)", "%Diff"]);
     for name in names {
         let of = |areas: &[crate::record::MemoryArea]| {
             areas.iter().find(|area| area.name == name).map(|area| area.bytes)

@@ -9,5 +9,17 @@ pub mod compare;
 pub mod run;
 pub mod study;
 
+use plumb_proof::verdict::Verdict;
+use plumb_report::table::Tone;
+
+/// The colour of a verdict.
+fn tone_of(verdict: &Verdict) -> Tone {
+    match verdict {
+        Verdict::Faster(_) | Verdict::Slower(_) | Verdict::Equal { .. } => Tone::Good,
+        Verdict::NotProved { .. } => Tone::Open,
+        Verdict::Unstable { .. } | Verdict::Invalid { .. } | Verdict::Impossible { .. } => Tone::Bad,
+    }
+}
+
 #[cfg(test)]
 mod browser;

@@ -15,6 +15,8 @@ mod validity;
 pub use json::{RecordError, text};
 pub use validity::{RunState, Validity};
 
+use plumb_engine::sort::summary::SortServerSummary;
+use plumb_events::{Direction, SessionKind, Unit};
 use serde::{Deserialize, Serialize};
 
 /// The record's file in the bundle of a run.
@@ -282,8 +284,6 @@ pub struct Calibration {
     pub path: String,
     /// Sequential read, bytes a second.
     pub sequential_read_bytes_per_s: Option<f64>,
-    /// Sequential write, bytes a second.
-    pub sequential_write_bytes_per_s: Option<f64>,
     /// Median latency of one random 8K read with nothing else in flight, nanoseconds.
     pub random_read_8k_ns: Option<u64>,
     /// What the run reached of these limits.
@@ -369,7 +369,7 @@ pub struct Phase {
     pub bytes: u64,
     /// Which way they went, where all went the same; missing in records from before this was kept.
     #[serde(default)]
-    pub direction: Option<IoDirection>,
+    pub direction: Option<Direction>,
 }
 
 /// Memory that was declared, and memory that was used.
@@ -467,16 +467,6 @@ impl WaitEvent {
     }
 }
 
-/// Which kind of session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SessionKind {
-    /// Works for a user; its CPU and non-idle waits are DB time.
-    Foreground,
-    /// Works for the instance.
-    Background,
-}
-
 /// Where one session's time went. What is left of the elapsed time is printed as unaccounted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionTime {
@@ -509,18 +499,6 @@ impl SessionTime {
     }
 }
 
-/// The unit of a statistic.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StatisticUnit {
-    /// A count of things that the name states.
-    Count,
-    /// Bytes.
-    Bytes,
-    /// Nanoseconds.
-    Nanos,
-}
-
 /// A counter's growth over the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Statistic {
@@ -529,7 +507,7 @@ pub struct Statistic {
     /// Its growth, in `unit`.
     pub total: u64,
     /// The unit.
-    pub unit: StatisticUnit,
+    pub unit: Unit,
 }
 
 /// Requests in one direction.
@@ -580,23 +558,13 @@ pub struct IoProfile {
     pub series: Vec<ProfileSeries>,
 }
 
-/// Which way bytes move.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum IoDirection {
-    /// From the device.
-    Read,
-    /// To the device.
-    Write,
-}
-
 /// One stream of the I/O profile.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProfileSeries {
     /// The stream's name, such as `table reads`.
     pub name: String,
     /// Whether its bytes came from the device or went to it.
-    pub direction: IoDirection,
+    pub direction: Direction,
     /// Bytes moved in each bucket, the first at the run's begin.
     pub bytes: Vec<u64>,
 }
@@ -633,26 +601,7 @@ pub struct Sort {
     /// Why.
     pub direct_writes_reason: String,
     /// The sort servers.
-    pub servers: Vec<SortServer>,
-}
-
-/// What one sort server did.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SortServer {
-    /// The server's name.
-    pub name: String,
-    /// Its sort area, bytes.
-    pub area_bytes: u64,
-    /// Rows sorted, a count.
-    pub rows: u64,
-    /// Runs written, a count.
-    pub runs: u64,
-    /// Bytes of all runs written, those of intermediate merges too.
-    pub run_bytes: u64,
-    /// Times each row was merged at most, a count.
-    pub merge_passes: u64,
-    /// Runs merged at once at most, a count.
-    pub merge_width: u64,
+    pub servers: Vec<SortServerSummary>,
 }
 
 /// A setting as the run had it.

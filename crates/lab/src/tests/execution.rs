@@ -103,10 +103,10 @@ fn a_wrong_result_marks_its_block_and_makes_its_claims_invalid() {
     let context = publish(&mut bundle).expect("it is written");
     assert_eq!(context.design.blocks_marked.len(), 1);
     assert_eq!(context.design.blocks_marked[0].block, 3);
-    let codes: Vec<u8> = context.claims.iter().map(|claim| claim.verdict.exit_code).collect();
-    assert_ne!(codes[0], 5, "{}", context.claims[0].verdict.line);
+    let codes: Vec<u8> = context.claims.iter().map(|claim| claim.verdict.exit_code()).collect();
+    assert_ne!(codes[0], 5, "{}", context.claims[0].verdict);
     assert_eq!(codes[1..], [5, 5]);
-    assert!(context.claims[1].verdict.line.contains("verification failed: keys in order"));
+    assert!(context.claims[1].verdict.to_string().contains("verification failed: keys in order"));
 }
 
 #[test]

@@ -1,13 +1,13 @@
 //! Comparisons of fixed runs, as snapshots; and the rule of the blank.
 
 use super::{document, percent, sections};
-use crate::analysis::result::Verdict;
 use crate::compare::{
     COMPARE_SCHEMA_VERSION, Comparison, Difference, Group, Outcome, Pairing, Period, samples,
 };
 use crate::document::browser;
 use crate::document::run::fixture::large_sort;
 use crate::record::{Held, Record};
+use plumb_proof::verdict::{Change, Verdict};
 use plumb_report::{html, text};
 
 /// The run of the second side: half the CPU, no waits for free buffers, a larger sort area, another host.
@@ -80,11 +80,7 @@ fn paired() -> Comparison {
         first: period("studies/parallel", Some("async=FALSE direct=FALSE area=1M"), first),
         second: period("studies/parallel", Some("async=FALSE direct=TRUE area=1M"), second),
         pairing: Pairing::Blocks,
-        verdict: Some(Verdict {
-            label: "PROVED faster".to_string(),
-            line: "PROVED faster by 38.7% [37.9, 39.5]".to_string(),
-            exit_code: 0,
-        }),
+        verdict: Some(Verdict::Faster(Change { percent: 38.7, low: 37.9, high: 39.5 })),
         reasons: vec![
             "adjusted p = 0.0078 over 1 claims and 8 blocks, interval clear of no effect".to_string(),
         ],

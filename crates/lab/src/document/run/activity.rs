@@ -1,10 +1,10 @@
 //! Instance Activity Stats: counters with their rates.
 
 use crate::record::Record;
-use crate::record::StatisticUnit;
+use plumb_events::Unit;
 use plumb_report::Section;
 use plumb_report::format::{Count, PerSecond};
-use plumb_report::table::{Cell, Column, Table};
+use plumb_report::table::{Cell, Table};
 
 /// Every counter that moved.
 pub(super) fn statistics(context: &Record) -> Section {
@@ -12,18 +12,11 @@ pub(super) fn statistics(context: &Record) -> Section {
     let mut statistics = context.statistics.iter().collect::<Vec<_>>();
     statistics.retain(|statistic| statistic.total > 0);
     statistics.sort_by(|left, right| left.name.cmp(&right.name));
-    let mut table = Table::new(vec![
-        Column::text("Statistic"),
-        Column::number("Total"),
-        Column::number("per Second"),
-        Column::text("Unit"),
-    ]);
+    let mut table = Table::default().text(["Statistic"]).numbers(["Total", "per Second"]).text(["Unit"]);
     for statistic in statistics {
-        // A counter of time is printed in microseconds: its nanoseconds are noise.
         let (total, unit) = match statistic.unit {
-            StatisticUnit::Count => (statistic.total, ""),
-            StatisticUnit::Bytes => (statistic.total, "bytes"),
-            StatisticUnit::Nanos => (statistic.total / 1_000, "us"),
+            Unit::Count => (statistic.total, ""),
+            Unit::Bytes => (statistic.total, "bytes"),
         };
         table.row(vec![
             Cell::from(&statistic.name),

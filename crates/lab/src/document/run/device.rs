@@ -4,7 +4,7 @@ use crate::record::Record;
 use crate::record::{Calibration, Device, DeviceLimits, DirectIo, IoUring, LimitShare, StoredCalibration};
 use plumb_report::Section;
 use plumb_report::format::{Duration, Figure, Megabytes, Percent, Total};
-use plumb_report::table::{Cell, Column, Facts, Table, Tone};
+use plumb_report::table::{Cell, Facts, Table, Tone};
 
 /// The devices under the paths that the work used.
 pub(super) fn devices(devices: &[Device]) -> Section {
@@ -157,10 +157,8 @@ fn measured_limits(calibration: &Calibration, stored: Option<&StoredCalibration>
             .unwrap_or_default()
     };
     let read = stored.and_then(|stored| stored.sequential_read_bytes_per_s);
-    let write = stored.and_then(|stored| stored.sequential_write_bytes_per_s);
     facts.add("Path", &calibration.path);
     facts.add("Sequential Read", throughput(calibration.sequential_read_bytes_per_s, read));
-    facts.add("Sequential Write", throughput(calibration.sequential_write_bytes_per_s, write));
     let latency = calibration.random_read_8k_ns.map(Duration);
     facts.add("Random 8K Read", Cell::of(latency));
     facts
@@ -168,16 +166,14 @@ fn measured_limits(calibration: &Calibration, stored: Option<&StoredCalibration>
 
 /// What the calibration found.
 fn figures(stored: &StoredCalibration) -> Table {
-    let mut table = Table::new(vec![
-        Column::text("Calibrated figure"),
-        Column::number("Median"),
-        Column::text("Unit"),
-        Column::number("Low"),
-        Column::number("High"),
-        Column::text("Settled"),
-        Column::wrapped("Found at", 44),
-    ])
-    .with_caption("The device's limits as calibrated");
+    let mut table = Table::default()
+        .text(["Calibrated figure"])
+        .numbers(["Median"])
+        .text(["Unit"])
+        .numbers(["Low", "High"])
+        .text(["Settled"])
+        .wrapped("Found at", 44)
+        .with_caption("The device's limits as calibrated");
     for figure in &stored.figures {
         let tone = if figure.settled { Tone::Plain } else { Tone::Open };
         table.row(vec![
@@ -194,13 +190,11 @@ fn figures(stored: &StoredCalibration) -> Table {
 }
 
 fn shares(shares: &[LimitShare]) -> Table {
-    let mut table = Table::new(vec![
-        Column::wrapped("Reached by the run", 44),
-        Column::number("MB/s"),
-        Column::wrapped("Limit", 32),
-        Column::number("MB/s"),
-        Column::number("% of\nlimit"),
-    ]);
+    let mut table = Table::default()
+        .wrapped("Reached by the run", 44)
+        .numbers(["MB/s"])
+        .wrapped("Limit", 32)
+        .numbers(["MB/s", "% of\nlimit"]);
     for share in shares {
         let part = Percent { part: share.reached_bytes_per_s, whole: share.limit_bytes_per_s };
         let beyond = part.share().is_some_and(|share| share > 1.0);

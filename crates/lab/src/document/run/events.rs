@@ -4,7 +4,7 @@ use crate::record::Record;
 use crate::record::WaitEvent;
 use plumb_report::Section;
 use plumb_report::format::{Average, Count, Figure, Percent, Seconds};
-use plumb_report::table::{Cell, Column, Row, RowKind, Table};
+use plumb_report::table::{Cell, Row, RowKind, Table};
 use std::collections::BTreeMap;
 
 /// How many events the first page shows.
@@ -45,14 +45,10 @@ pub(crate) fn top_events(context: &Record) -> Vec<TopEvent<'_>> {
 
 /// The events where most of the DB time went.
 pub(super) fn top(context: &Record) -> Section {
-    let mut table = Table::new(vec![
-        Column::text("Event"),
-        Column::number("Waits"),
-        Column::number("Total Wait\nTime (s)"),
-        Column::number("Avg\nwait"),
-        Column::number("% DB\ntime"),
-        Column::text("Wait Class"),
-    ]);
+    let mut table = Table::default()
+        .text(["Event"])
+        .numbers(["Waits", "Total Wait\nTime (s)", "Avg\nwait", "% DB\ntime"])
+        .text(["Wait Class"]);
     for event in top_events(context) {
         let share = Percent::of(event.time_ns, context.header.db_time_ns);
         let average = event.waits.map(|count| Average { total_ns: event.time_ns, count });
@@ -75,13 +71,12 @@ pub(super) fn wait_classes(context: &Record) -> Section {
     let busy = context.foreground_events.iter().filter(|event| !event.is_idle());
     let captured: u64 = header.db_cpu_ns + busy.map(|event| event.time_ns).sum::<u64>();
     let captured_share = Percent::of(captured, header.db_time_ns);
-    let mut table = Table::new(vec![
-        Column::text("Wait Class"),
-        Column::number("Waits"),
-        Column::number("%Time\n-outs"),
-        Column::number("Total Wait\nTime (s)"),
-        Column::number("Avg\nwait"),
-        Column::number("% DB\ntime"),
+    let mut table = Table::default().text(["Wait Class"]).numbers([
+        "Waits",
+        "%Time\n-outs",
+        "Total Wait\nTime (s)",
+        "Avg\nwait",
+        "% DB\ntime",
     ]);
     table.rows = class_rows(context);
     Section::detail("wait-classes", "Foreground Wait Class")
@@ -167,16 +162,10 @@ pub(super) fn background(context: &Record) -> Section {
 }
 
 fn event_table(events: &[WaitEvent], (share_title, base_ns): (&str, u64)) -> Table {
-    let mut table = Table::new(vec![
-        Column::text("Event"),
-        Column::number("Waits"),
-        Column::number("%Time\n-outs"),
-        Column::number("Total Wait\nTime (s)"),
-        Column::number("Avg\nwait"),
-        Column::number("Max\nwait"),
-        Column::number(share_title),
-        Column::text("Wait Class"),
-    ]);
+    let mut table = Table::default()
+        .text(["Event"])
+        .numbers(["Waits", "%Time\n-outs", "Total Wait\nTime (s)", "Avg\nwait", "Max\nwait", share_title])
+        .text(["Wait Class"]);
     for event in ordered(events) {
         // Idle time is no part of what the share is taken of.
         let share = (!event.is_idle()).then(|| Percent::of(event.time_ns, base_ns));

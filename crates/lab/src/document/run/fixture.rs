@@ -4,6 +4,9 @@
 //! the foreground sessions sum to the DB time, and events to the waits.
 
 use crate::record::*;
+use plumb_engine::sort::summary::SortServerSummary;
+use plumb_events::{Direction, SessionKind, Unit};
+use plumb_units::Bytes;
 
 const MB: u64 = 1 << 20;
 const MS: u64 = 1_000_000;
@@ -165,7 +168,6 @@ fn calibration() -> Calibration {
     Calibration {
         path: "/u02/oradata".to_string(),
         sequential_read_bytes_per_s: Some((2_512 * MB) as f64 / 10.0),
-        sequential_write_bytes_per_s: Some((2_478 * MB) as f64 / 10.0),
         random_read_8k_ns: Some(486_000),
         shares: vec![
             share("table reads while runs were formed", 2_035, "sequential read", 2_512),
@@ -248,8 +250,8 @@ fn phases() -> Vec<Phase> {
         rows: 10_000_000,
         bytes: megabytes * MB,
         direction: match name {
-            "generate and load" => Some(IoDirection::Write),
-            "verify" => Some(IoDirection::Read),
+            "generate and load" => Some(Direction::Write),
+            "verify" => Some(Direction::Read),
             _ => None,
         },
     };
@@ -361,7 +363,7 @@ fn sessions() -> Vec<SessionTime> {
 
 fn statistics() -> Vec<Statistic> {
     let statistic = |name: &str, total, unit| Statistic { name: name.to_string(), total, unit };
-    use StatisticUnit::{Bytes, Count, Nanos};
+    use Unit::{Bytes, Count};
     vec![
         statistic("sorts (rows)", 10_000_000, Count),
         statistic("sorts (disk)", 2, Count),
@@ -370,7 +372,7 @@ fn statistics() -> Vec<Statistic> {
         statistic("physical write total bytes", 1_810 * MB, Bytes),
         statistic("physical reads direct", 382_720, Count),
         statistic("redo size", 11_744_051, Bytes),
-        statistic("redo write time", 310 * MS, Nanos),
+        statistic("redo writes", 104, Count),
         statistic("table scan blocks gotten", 151_040, Count),
     ]
 }
@@ -424,7 +426,7 @@ fn spread(parts: &[(usize, usize, u64)]) -> Vec<u64> {
 fn io_profile() -> IoProfile {
     let series = |name: &str, bytes| ProfileSeries {
         name: name.to_string(),
-        direction: if name.ends_with("reads") { IoDirection::Read } else { IoDirection::Write },
+        direction: if name.ends_with("reads") { Direction::Read } else { Direction::Write },
         bytes,
     };
     IoProfile {
@@ -443,14 +445,15 @@ fn io_profile() -> IoProfile {
 }
 
 fn sort() -> Sort {
-    let server = |name: &str, rows, runs, megabytes: u64| SortServer {
+    let server = |name: &str, rows, runs, megabytes: u64| SortServerSummary {
         name: name.to_string(),
-        area_bytes: 64 * MB,
-        rows,
-        runs,
+        area: Bytes(64 * MB),
+        row_count: rows,
+        run_count: runs,
         run_bytes: megabytes * MB,
         merge_passes: 1,
         merge_width: runs,
+        ..SortServerSummary::default()
     };
     Sort {
         optimal: 0,

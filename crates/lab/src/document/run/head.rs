@@ -2,7 +2,7 @@
 
 use crate::record::Record;
 use plumb_report::format::{Count, Decimal, Figure, Percent, Seconds, Size, grouped};
-use plumb_report::table::{Cell, Column, Facts, Table};
+use plumb_report::table::{Cell, Facts, Table};
 use plumb_report::{Headline, Section};
 
 /// The figures to read first: elapsed against DB time, then what bounds them.
@@ -49,13 +49,8 @@ pub(super) fn run(context: &Record) -> Section {
 
 fn identity(context: &Record) -> Table {
     let header = &context.header;
-    let mut table = Table::new(vec![
-        Column::text("Workload"),
-        Column::text("Release"),
-        Column::text("Revision"),
-        Column::text("Settings Hash"),
-        Column::number("Seed"),
-    ]);
+    let mut table =
+        Table::default().text(["Workload", "Release", "Revision", "Settings Hash"]).numbers(["Seed"]);
     table.row(vec![
         Cell::from(&header.workload),
         Cell::from(&header.plumb_version),
@@ -68,13 +63,11 @@ fn identity(context: &Record) -> Table {
 
 fn host(context: &Record) -> Table {
     let host = &context.header.host;
-    let mut table = Table::new(vec![
-        Column::text("Host Name"),
-        Column::text("Platform"),
-        Column::number("CPUs"),
-        Column::wrapped("CPU Model", 40),
-        Column::number("Memory"),
-    ]);
+    let mut table = Table::default()
+        .text(["Host Name", "Platform"])
+        .numbers(["CPUs"])
+        .wrapped("CPU Model", 40)
+        .numbers(["Memory"]);
     table.row(vec![
         Cell::from(&host.name),
         Cell::from(&host.kernel),

@@ -1,10 +1,11 @@
 //! I/O over time, by function and by file.
 
 use crate::record::Record;
-use crate::record::{IoDirection, IoFunction, IoTally, Phase, ProfileSeries};
+use crate::record::{IoFunction, IoTally, Phase, ProfileSeries};
+use plumb_events::Direction;
 use plumb_report::format::{Average, Count, Decimal, Figure, PerSecond, Percent, Seconds, Size, Throughput};
 use plumb_report::profile::{Band, Chart, Limit, Stream, axis_end};
-use plumb_report::table::{Cell, Column, RowKind, Table};
+use plumb_report::table::{Cell, RowKind, Table};
 use plumb_report::{Block, Section};
 use plumb_units::{Bytes, Nanos};
 
@@ -28,7 +29,7 @@ pub(super) fn streams(context: &Record) -> Option<Section> {
     let mut section = Section::front("io-streams", "I/O Streams and Phases")
         .note("of the whole run; the sections below cover the measured operation alone");
     if let Some(chart) = chart {
-        if limit_mb_per_s(context, IoDirection::Read).is_some() {
+        if limit_mb_per_s(context, Direction::Read).is_some() {
             let by = if context.calibrated().is_some() { "as calibrated" } else { "as measured in this run" };
             section = section.note(format!("% of device: of its sequential read or write {by}"));
         }
@@ -47,7 +48,7 @@ fn chart(context: &Record) -> Option<Chart> {
     }
     let bucket_s = Nanos(profile.bucket_ns).seconds();
     let peak = streams.iter().map(|stream| stream.peak_mb_per_s(bucket_s)).fold(0.0, f64::max);
-    let limit = limit_mb_per_s(context, IoDirection::Read);
+    let limit = limit_mb_per_s(context, Direction::Read);
     // The limit belongs in the picture unless it would flatten the data below half of it.
     let top = limit.filter(|limit| *limit <= 2.0 * peak).map_or(peak, |limit| limit.max(peak));
     let elapsed_s = Nanos(context.header.elapsed_ns).seconds();
@@ -81,31 +82,26 @@ pub(crate) fn moved(series: &[ProfileSeries]) -> Vec<Stream> {
 /// The device's sequential limit, MB/s: that of a calibration where one holds, otherwise
 /// what the run itself measured. None where files lie on several devices: no limit
 /// is that of all.
-fn limit_mb_per_s(context: &Record, direction: IoDirection) -> Option<f64> {
+fn limit_mb_per_s(context: &Record, direction: Direction) -> Option<f64> {
     let mut devices = context.devices.iter().map(|device| &device.device);
     if devices.next().is_some_and(|first| devices.any(|other| other != first)) {
         return None;
     }
     let stored = context.calibrated();
     let bytes_per_s = match direction {
-        IoDirection::Read => stored
+        Direction::Read => stored
             .and_then(|stored| stored.sequential_read_bytes_per_s)
             .or_else(|| context.calibration.as_ref()?.sequential_read_bytes_per_s),
-        IoDirection::Write => stored.and_then(|stored| stored.sequential_write_bytes_per_s),
+        Direction::Write => stored.and_then(|stored| stored.sequential_write_bytes_per_s),
     };
     bytes_per_s.map(|rate| rate / Bytes::M as f64)
 }
 
 fn series(context: &Record, chart: &Chart) -> Table {
-    let mut table = Table::new(vec![
-        Column::text("Stream"),
-        Column::number("Data"),
-        Column::number("Active (s)"),
-        Column::number("MB/s\nwhile active"),
-        Column::number("MB/s\npeak"),
-        Column::number("% of device\nwhile active"),
-    ])
-    .with_caption("Streams, whole run");
+    let mut table = Table::default()
+        .text(["Stream"])
+        .numbers(["Data", "Active (s)", "MB/s\nwhile active", "MB/s\npeak", "% of device\nwhile active"])
+        .with_caption("Streams, whole run");
     for series in &chart.streams {
         let bytes = series.total();
         let active = series.bytes.iter().filter(|bytes| **bytes > 0).count();
@@ -127,19 +123,10 @@ fn series(context: &Record, chart: &Chart) -> Table {
 }
 
 fn phases(context: &Record) -> Table {
-    let mut table = Table::new(vec![
-        Column::text("Phase"),
-        Column::text("Operation"),
-        Column::number("Start (s)"),
-        Column::number("End (s)"),
-        Column::number("Elapsed (s)"),
-        Column::number("Rows"),
-        Column::number("Rows/s"),
-        Column::number("Data"),
-        Column::number("MB/s"),
-        Column::number("% of\ndevice"),
-    ])
-    .with_caption("Phases");
+    let mut table = Table::default()
+        .text(["Phase", "Operation"])
+        .numbers(["Start (s)", "End (s)", "Elapsed (s)", "Rows", "Rows/s", "Data", "MB/s", "% of\ndevice"])
+        .with_caption("Phases");
     for phase in &context.phases {
         let elapsed_ns = phase.end_ns.saturating_sub(phase.start_ns);
         let rows_per_s = PerSecond { total: phase.rows as f64, elapsed_ns }.rate();
@@ -171,18 +158,17 @@ pub(super) fn functions(context: &Record) -> Section {
     let mut functions = context.io_functions.iter().collect::<Vec<_>>();
     functions.retain(|row| row.reads.requests + row.writes.requests > 0);
     functions.sort_by_key(|row| std::cmp::Reverse(row.reads.bytes + row.writes.bytes));
-    let mut table = Table::new(vec![
-        Column::text("Function Name"),
-        Column::number("Reads:\nReqs"),
-        Column::number("Reads:\nData"),
-        Column::number("Reads:\nMB/s"),
-        Column::number("Avg\nread size"),
-        Column::number("Avg\nread time"),
-        Column::number("Writes:\nReqs"),
-        Column::number("Writes:\nData"),
-        Column::number("Writes:\nMB/s"),
-        Column::number("Avg\nwrite size"),
-        Column::number("Avg\nwrite time"),
+    let mut table = Table::default().text(["Function Name"]).numbers([
+        "Reads:\nReqs",
+        "Reads:\nData",
+        "Reads:\nMB/s",
+        "Avg\nread size",
+        "Avg\nread time",
+        "Writes:\nReqs",
+        "Writes:\nData",
+        "Writes:\nMB/s",
+        "Avg\nwrite size",
+        "Avg\nwrite time",
     ]);
     let elapsed_ns = context.header.elapsed_ns;
     for row in &functions {
@@ -235,17 +221,15 @@ fn average_size(tally: IoTally) -> Option<Size> {
 pub(super) fn files(context: &Record) -> Section {
     let mut files = context.io_files.iter().collect::<Vec<_>>();
     files.sort_by_key(|file| (&file.tablespace, &file.path));
-    let mut table = Table::new(vec![
-        Column::text("Tablespace"),
-        Column::wrapped("Filename", 36),
-        Column::number("Reads"),
-        Column::number("Av\nRds/s"),
-        Column::number("Av\nRd time"),
-        Column::number("Av\nRd size"),
-        Column::number("Writes"),
-        Column::number("Av\nWrts/s"),
-        Column::number("Av\nWrt time"),
-        Column::number("Av\nWrt size"),
+    let mut table = Table::default().text(["Tablespace"]).wrapped("Filename", 36).numbers([
+        "Reads",
+        "Av\nRds/s",
+        "Av\nRd time",
+        "Av\nRd size",
+        "Writes",
+        "Av\nWrts/s",
+        "Av\nWrt time",
+        "Av\nWrt size",
     ]);
     let elapsed_ns = context.header.elapsed_ns;
     for file in files {

@@ -4,12 +4,12 @@ use crate::record::HostCpu;
 use crate::record::Record;
 use plumb_report::Section;
 use plumb_report::format::{Count, Figure, PerSecond, Percent, Seconds, Size, Total, grouped};
-use plumb_report::table::{Cell, Column, RowKind, Table, Tone};
+use plumb_report::table::{Cell, RowKind, Table, Tone};
 
 /// Memory that was declared against memory that was used.
 pub(super) fn cache_sizes(context: &Record) -> Section {
     let memory = &context.memory;
-    let mut table = Table::new(vec![Column::text("Area"), Column::number("Size")]);
+    let mut table = Table::default().text(["Area"]).numbers(["Size"]);
     for area in &memory.areas {
         table.row(vec![Cell::from(&area.name), Cell::of(Size(area.bytes))]);
     }
@@ -41,8 +41,7 @@ fn peak_against_budget(peak: u64, budget: u64) -> String {
 
 /// Totals and figures per second.
 pub(super) fn load_profile(context: &Record) -> Section {
-    let mut table =
-        Table::new(vec![Column::text("Load"), Column::number("Total"), Column::number("Per Second")]);
+    let mut table = Table::default().text(["Load"]).numbers(["Total", "Per Second"]);
     for row in &context.load_profile {
         let per_second = PerSecond { total: row.total, elapsed_ns: context.header.elapsed_ns };
         let total =
@@ -57,8 +56,7 @@ pub(super) fn host_cpu(context: &Record) -> Option<Section> {
     let cpu = context.host_cpu.as_ref()?;
     let parts = parts(cpu);
     let total: u64 = parts.iter().map(|(_, ns)| ns).sum();
-    let mut table =
-        Table::new(vec![Column::text("State"), Column::number("Time (s)"), Column::number("% of CPU")]);
+    let mut table = Table::default().text(["State"]).numbers(["Time (s)", "% of CPU"]);
     for (name, ns) in parts {
         let share = Percent::of(ns, total);
         let part = Cell::of(share).with_share(share.share());

@@ -4,16 +4,12 @@ use crate::record::Record;
 use crate::record::{Finding, Held};
 use plumb_report::Section;
 use plumb_report::format::Seconds;
-use plumb_report::table::{Cell, Column, Table, Tone};
+use plumb_report::table::{Cell, Table, Tone};
 
 /// What was verified about the result.
 pub(super) fn verification(context: &Record) -> Section {
-    let mut table = Table::new(vec![
-        Column::wrapped("Checked", 44),
-        Column::text("Result"),
-        Column::number("Secs"),
-        Column::wrapped("Found", 64),
-    ]);
+    let mut table =
+        Table::default().wrapped("Checked", 44).text(["Result"]).numbers(["Secs"]).wrapped("Found", 64);
     for check in &context.checks {
         let (word, tone) = if check.passed { ("passed", Tone::Good) } else { ("FAILED", Tone::Bad) };
         table.row(vec![
@@ -28,12 +24,8 @@ pub(super) fn verification(context: &Record) -> Section {
 
 /// Whether each setting took effect.
 pub(super) fn receipts(context: &Record) -> Section {
-    let mut table = Table::new(vec![
-        Column::text("Setting"),
-        Column::wrapped("Asked", 16),
-        Column::text("Receipt"),
-        Column::wrapped("Evidence", 66),
-    ]);
+    let mut table =
+        Table::default().text(["Setting"]).wrapped("Asked", 16).text(["Receipt"]).wrapped("Evidence", 66);
     for receipt in &context.receipts {
         let (word, tone) = match receipt.held {
             Held::Held => ("held", Tone::Good),
@@ -62,12 +54,11 @@ pub(super) fn findings(context: &Record) -> Option<Section> {
 
 /// Findings with their evidence and advice, these columns so wide.
 pub(crate) fn findings_table(findings: &[Finding], widths: [usize; 3]) -> Table {
-    let mut table = Table::new(vec![
-        Column::number("#"),
-        Column::wrapped("Finding", widths[0]),
-        Column::wrapped("Evidence", widths[1]),
-        Column::wrapped("Advice", widths[2]),
-    ]);
+    let mut table = Table::default()
+        .numbers(["#"])
+        .wrapped("Finding", widths[0])
+        .wrapped("Evidence", widths[1])
+        .wrapped("Advice", widths[2]);
     for (index, finding) in findings.iter().enumerate() {
         table.row(vec![
             Cell::from((index + 1).to_string()),

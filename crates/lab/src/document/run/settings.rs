@@ -2,19 +2,18 @@
 
 use crate::record::Setting;
 use plumb_report::Section;
-use plumb_report::table::{Cell, Column, RowKind, Table};
+use plumb_report::table::{Cell, RowKind, Table};
 
 /// How wide descriptions are in a run's report.
 pub(super) const DESCRIPTION_WIDTH: usize = 50;
 
 /// Every setting; defaults after those that were set.
 pub(crate) fn settings(settings: &[Setting], title: &str, description_width: usize) -> Section {
-    let mut table = Table::new(vec![
-        Column::text("Parameter Name"),
-        Column::wrapped("Value", 24),
-        Column::wrapped("Set by", 20),
-        Column::wrapped("Description", description_width),
-    ]);
+    let mut table = Table::default()
+        .text(["Parameter Name"])
+        .wrapped("Value", 24)
+        .wrapped("Set by", 20)
+        .wrapped("Description", description_width);
     let mut settings = settings.iter().collect::<Vec<_>>();
     // Stable: each half keeps the order in which the settings were given.
     settings.sort_by_key(|setting| setting.is_default);

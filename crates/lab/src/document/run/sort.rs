@@ -1,10 +1,11 @@
 //! What the sort did: work areas, runs, merges and how they were decided.
 
 use crate::record::Record;
-use crate::record::{Sort, SortServer};
+use crate::record::Sort;
+use plumb_engine::sort::summary::SortServerSummary;
 use plumb_report::Section;
 use plumb_report::format::{Count, Figure, Percent, Size};
-use plumb_report::table::{Cell, Column, Facts, Table};
+use plumb_report::table::{Cell, Facts, Table};
 
 /// The sort; none when the workload has none.
 pub(super) fn sort(context: &Record) -> Option<Section> {
@@ -17,16 +18,16 @@ pub(super) fn sort(context: &Record) -> Option<Section> {
 }
 
 fn work_areas(sort: &Sort) -> Table {
-    let mut table = Table::new(vec![
-        Column::number("Optimal"),
-        Column::number("One-pass"),
-        Column::number("Multi-pass"),
-        Column::number("Rows"),
-        Column::number("Runs"),
-        Column::number("First runs"),
-        Column::number("Merge\npasses"),
-        Column::number("Merge\nwidth"),
-        Column::number("Intermediate\nmerges"),
+    let mut table = Table::default().numbers([
+        "Optimal",
+        "One-pass",
+        "Multi-pass",
+        "Rows",
+        "Runs",
+        "First runs",
+        "Merge\npasses",
+        "Merge\nwidth",
+        "Intermediate\nmerges",
     ]);
     table.row(vec![
         Cell::of(Count(sort.optimal)),
@@ -58,27 +59,28 @@ fn decisions(sort: &Sort) -> Facts {
     facts
 }
 
-fn servers(servers: &[SortServer]) -> Table {
-    let mut table = Table::new(vec![
-        Column::text("Server"),
-        Column::number("Sort area"),
-        Column::number("Rows"),
-        Column::number("% of\nrows"),
-        Column::number("Runs"),
-        Column::number("All runs\nwritten"),
-        Column::number("Merge\npasses"),
-        Column::number("Merge\nwidth"),
-    ])
-    .with_caption("Sort servers");
-    let rows = servers.iter().map(|server| server.rows).sum();
+fn servers(servers: &[SortServerSummary]) -> Table {
+    let mut table = Table::default()
+        .text(["Server"])
+        .numbers([
+            "Sort area",
+            "Rows",
+            "% of\nrows",
+            "Runs",
+            "All runs\nwritten",
+            "Merge\npasses",
+            "Merge\nwidth",
+        ])
+        .with_caption("Sort servers");
+    let rows = servers.iter().map(|server| server.row_count).sum();
     for server in servers {
-        let share = Percent::of(server.rows, rows);
+        let share = Percent::of(server.row_count, rows);
         table.row(vec![
             Cell::from(&server.name),
-            Cell::of(Size(server.area_bytes)),
-            Cell::of(Count(server.rows)),
+            Cell::of(Size(server.area.0)),
+            Cell::of(Count(server.row_count)),
             Cell::from(share.figure()).with_share(share.share()),
-            Cell::of(Count(server.runs)),
+            Cell::of(Count(server.run_count)),
             Cell::of(Size(server.run_bytes)),
             Cell::of(Count(server.merge_passes)),
             Cell::of(Count(server.merge_width)),

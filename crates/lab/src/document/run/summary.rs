@@ -5,7 +5,8 @@
 //! characters; it says nothing that the report does not.
 
 use super::{device, events, head, io, time};
-use crate::record::{IoDirection, LimitShare, Phase, Record};
+use crate::record::{LimitShare, Phase, Record};
+use plumb_events::Direction;
 use plumb_report::Summary;
 use plumb_report::format::{Average, Count, Figure, PerSecond, Percent, Seconds, Size, Throughput};
 
@@ -61,7 +62,7 @@ fn progress(context: &Record, phase: &Phase) -> String {
         let rate = Throughput { bytes: phase.bytes, elapsed_ns }.figure();
         let share = io::phase_share(context, phase).filter(|_| context.calibrated().is_some());
         let way = match phase.direction {
-            Some(IoDirection::Write) => "write",
+            Some(Direction::Write) => "write",
             _ => "read",
         };
         let share = share.map(|share| format!(", {}% of the device's {way}", share.figure()));

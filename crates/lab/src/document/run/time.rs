@@ -6,7 +6,8 @@
 
 use super::events;
 use crate::record::Record;
-use crate::record::{SessionKind, SessionTime};
+use crate::record::SessionTime;
+use plumb_events::SessionKind;
 use plumb_report::format::{Figure, Percent, Seconds, SignedSeconds};
 use plumb_report::table::{Cell, Column, RowKind, Table, Tone};
 use plumb_report::{Block, Part, Parts, Section};

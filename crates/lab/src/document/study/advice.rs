@@ -1,41 +1,42 @@
 //! What to do: the settings to use with the gain to expect, what was found, what was not tested.
 
-use crate::analysis::result::{Analysis, Assignment, Recommendation};
+use crate::analysis::result::{Analysis, Recommendation};
 use crate::document::run::findings_table;
+use crate::study::Assignment;
 use plumb_report::Section;
 use plumb_report::format::{Change, Ends, Figure, Share};
 use plumb_report::table::Facts;
 
 /// The settings to use, then the findings, then what the study says nothing about.
-pub(super) fn advice(study: &Analysis) -> Section {
+pub(super) fn advice(analysis: &Analysis) -> Section {
     let mut facts = Facts::default();
-    match &study.recommendation {
-        Some(recommendation) => recommend(study, recommendation, &mut facts),
+    match &analysis.recommendation {
+        Some(recommendation) => recommend(analysis, recommendation, &mut facts),
         None => facts.add("Use", "nothing else: no arm was proved better than the reference"),
     }
-    for gap in &study.not_tested {
+    for gap in &analysis.not_tested {
         facts.add("Not tested", gap);
     }
     let section = Section::front("advice", "What To Do").facts(facts);
-    if study.findings.is_empty() {
+    if analysis.findings.is_empty() {
         section
     } else {
-        section.table(findings_table(&study.findings, [34, 36, 34]))
+        section.table(findings_table(&analysis.findings, [34, 36, 34]))
     }
 }
 
-fn recommend(study: &Analysis, recommendation: &Recommendation, facts: &mut Facts) {
+fn recommend(analysis: &Analysis, recommendation: &Recommendation, facts: &mut Facts) {
     facts.add("Use", assignments(&recommendation.settings));
     facts.add(
         "Gain to expect",
         format!(
             "{} in {}, against {}",
             gain(recommendation),
-            study.header.measure.name,
+            analysis.study.measure.title(),
             recommendation.against
         ),
     );
-    facts.add("Arm", study.arm_name(recommendation.arm));
+    facts.add("Arm", analysis.arm_name(recommendation.arm));
     facts.add("Rests on", &recommendation.evidence);
 }
 

@@ -5,22 +5,22 @@ use crate::analysis::result::{Analysis, StudyState};
 use crate::document::run::settings_section;
 use plumb_report::Section;
 use plumb_report::format::{Count, Figure, Share};
-use plumb_report::table::{Cell, Column, Facts, RowKind, Table};
+use plumb_report::table::{Cell, Facts, RowKind, Table};
 
 /// The design.
-pub(super) fn design(study: &Analysis) -> Section {
-    let (header, design) = (&study.header, &study.design);
+pub(super) fn design(analysis: &Analysis) -> Section {
+    let design = &analysis.design;
     let mut facts = Facts::default();
-    facts.add("Study", format!("{}, hash {}", header.name, header.study_hash));
-    facts.add("Release", release(study));
-    facts.add("Design", format!("{}, {} arms", design.kind, study.arms.len()));
+    facts.add("Study", format!("{}, hash {}", analysis.study.name, analysis.study_hash));
+    facts.add("Release", release(analysis));
+    facts.add("Design", format!("{}, {} arms", design.kind, analysis.arms.len()));
     for words in &design.confounded {
         facts.add("Confounded", words);
     }
-    facts.add("Reference", format!("{}, twice in every block", study.arm_name(design.reference_arm)));
+    facts.add("Reference", format!("{}, twice in every block", analysis.arm_name(design.reference_arm)));
     facts.add("Order", format!("{}, seed {}", design.order, design.seed));
     facts.add("Stopping", &design.stopping);
-    facts.add("Blocks", blocks(study));
+    facts.add("Blocks", blocks(analysis));
     for marked in &design.blocks_marked {
         facts.add("Not used", format!("block {}: {}", marked.block, marked.reason));
     }
@@ -30,21 +30,21 @@ pub(super) fn design(study: &Analysis) -> Section {
         "Error allowed",
         format!(
             "in at most {} of studies anything is called proved that is not so",
-            Share(design.alpha).figure()
+            Share(analysis.study.alpha).figure()
         ),
     );
-    facts.add("Effect sought", Share(design.effect_sought).figure());
+    facts.add("Effect sought", Share(analysis.study.sought).figure());
     Section::detail("design", "Design").facts(facts)
 }
 
-fn release(study: &Analysis) -> String {
-    let revision = study.header.git_revision.as_deref().unwrap_or("unknown");
-    format!("plumb {}, revision {revision}", study.header.plumb_version)
+fn release(analysis: &Analysis) -> String {
+    let revision = analysis.environment.git_revision.as_deref().unwrap_or("unknown");
+    format!("plumb {}, revision {revision}", analysis.environment.plumb_version)
 }
 
-fn blocks(study: &Analysis) -> String {
-    let design = &study.design;
-    let state = match study.header.state {
+fn blocks(analysis: &Analysis) -> String {
+    let design = &analysis.design;
+    let state = match analysis.state {
         StudyState::Finished => "",
         StudyState::Interrupted => "; the study was interrupted",
     };
@@ -52,21 +52,17 @@ fn blocks(study: &Analysis) -> String {
         "{} used, {} marked, {} planned{state}",
         Count(design.blocks_used).figure(),
         design.blocks_marked.len(),
-        Count(design.blocks_planned).figure()
+        Count(analysis.study.blocks as u64).figure()
     )
 }
 
 /// What was varied.
-pub(super) fn factors(study: &Analysis) -> Section {
-    let mut table = Table::new(vec![
-        Column::text("Factor"),
-        Column::text("Level"),
-        Column::wrapped("Settings", 60),
-        Column::text(""),
-    ]);
-    for factor in &study.factors {
+pub(super) fn factors(analysis: &Analysis) -> Section {
+    let mut table = Table::default().text(["Factor", "Level"]).wrapped("Settings", 60).text([""]);
+    let reference = &analysis.arms[analysis.design.reference_arm].levels;
+    for (factor, reference) in analysis.study.factors.iter().zip(reference) {
         for (index, level) in factor.levels.iter().enumerate() {
-            let is_reference = index == factor.reference;
+            let is_reference = index == *reference;
             let cells = vec![
                 Cell::from(if index == 0 { factor.name.as_str() } else { "" }),
                 Cell::from(&level.label),
@@ -80,6 +76,6 @@ pub(super) fn factors(study: &Analysis) -> Section {
 }
 
 /// The settings that all arms share.
-pub(super) fn settings(study: &Analysis) -> Section {
-    settings_section(&study.settings, "Settings of All Arms", 34)
+pub(super) fn settings(analysis: &Analysis) -> Section {
+    settings_section(&analysis.settings, "Settings of All Arms", 34)
 }

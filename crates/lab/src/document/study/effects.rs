@@ -1,7 +1,7 @@
 //! Effects with their intervals: of the claims, of the factors, of their pairs; and the arms.
 
-use super::tone_of;
 use crate::analysis::result::{Analysis, Effect};
+use crate::document::tone_of;
 use plumb_report::Section;
 use plumb_report::axis::LogAxis;
 use plumb_report::format::{Change, Ends, Figure, Probability, Reading, Share};
@@ -22,11 +22,11 @@ struct Row<'a> {
 }
 
 /// The claims' effects.
-pub(super) fn claims(study: &Analysis) -> Section {
-    let rows = study.claims.iter().enumerate().map(|(index, claim)| Row {
+pub(super) fn claims(analysis: &Analysis) -> Section {
+    let rows = analysis.claims.iter().enumerate().map(|(index, claim)| Row {
         name: format!("{} {}", index + 1, claim.name),
         effect: claim.effect.as_ref(),
-        last: Cell::from(&claim.verdict.label).with_tone(tone_of(claim.verdict.exit_code)),
+        last: Cell::from(claim.verdict.label()).with_tone(tone_of(&claim.verdict)),
     });
     Section::front("effects", "Effects of the Claims")
         .note("change of the measure from reference to treatment, laid out by its logarithm; intervals are those of the corrected tests")
@@ -34,8 +34,8 @@ pub(super) fn claims(study: &Analysis) -> Section {
 }
 
 /// Each factor's effect averaged over the others.
-pub(super) fn main_effects(study: &Analysis) -> Option<Section> {
-    let rows = study.main_effects.iter().map(|row| Row {
+pub(super) fn main_effects(analysis: &Analysis) -> Option<Section> {
+    let rows = analysis.main_effects.iter().map(|row| Row {
         name: format!("{}: {} -> {}", row.factor, row.from, row.to),
         effect: Some(&row.effect),
         last: Cell::of(Probability(row.p)),
@@ -43,14 +43,14 @@ pub(super) fn main_effects(study: &Analysis) -> Option<Section> {
     let rows = rows.collect::<Vec<_>>();
     let section = Section::front("main-effects", "Main Effects").note(format!(
         "averaged over the levels of all other factors; {}",
-        for_reading(&study.main_effects.first()?.effect)
+        for_reading(&analysis.main_effects.first()?.effect)
     ));
     Some(section.table(forest("Factor", Column::number("p"), &rows)))
 }
 
 /// By how much one factor changes another's effect.
-pub(super) fn interactions(study: &Analysis) -> Option<Section> {
-    let rows = study.interactions.iter().map(|row| Row {
+pub(super) fn interactions(analysis: &Analysis) -> Option<Section> {
+    let rows = analysis.interactions.iter().map(|row| Row {
         name: format!("{} x {}", row.first, row.second),
         effect: Some(&row.effect),
         last: Cell::of(Probability(row.p)),
@@ -58,7 +58,7 @@ pub(super) fn interactions(study: &Analysis) -> Option<Section> {
     let rows = rows.collect::<Vec<_>>();
     let section = Section::front("interactions", "Two-Factor Interactions")
         .note("by how much the first factor's effect is multiplied when the second changes too; 0 is not at all")
-        .note(for_reading(&study.interactions.first()?.effect));
+        .note(for_reading(&analysis.interactions.first()?.effect));
     Some(section.table(forest("Pair", Column::number("p"), &rows)))
 }
 
@@ -93,12 +93,13 @@ fn forest(title: &str, last: Column, rows: &[Row<'_>]) -> Table {
 }
 
 /// The arms with their medians.
-pub(super) fn arms(study: &Analysis) -> Section {
-    let unit = &study.header.measure.unit;
-    let reference = study.arms.get(study.design.reference_arm).and_then(|arm| arm.median);
+pub(super) fn arms(analysis: &Analysis) -> Section {
+    let unit = &analysis.study.measure.unit();
+    let reference = analysis.arms.get(analysis.design.reference_arm).and_then(|arm| arm.median);
     let mut columns = vec![Column::number("#"), Column::wrapped("Arm", 34)];
     columns.extend(["Median", "Least", "Most"].map(|name| Column::number(format!("{name}\n({unit})"))));
-    let axis = LogAxis::around(study.arms.iter().flat_map(|arm| [arm.least, arm.median, arm.most]).flatten());
+    let axis =
+        LogAxis::around(analysis.arms.iter().flat_map(|arm| [arm.least, arm.median, arm.most]).flatten());
     let ticks = axis.values();
     columns.push(Column::drawn(
         "",
@@ -107,9 +108,9 @@ pub(super) fn arms(study: &Analysis) -> Section {
     ));
     columns.push(Column::number("Median to\nreference's"));
     let mut table = Table::new(columns);
-    for (index, arm) in study.arms.iter().enumerate() {
+    for (index, arm) in analysis.arms.iter().enumerate() {
         let ratio = arm.median.zip(reference).map(|(median, reference)| Change(median / reference));
-        let is_reference = index == study.design.reference_arm;
+        let is_reference = index == analysis.design.reference_arm;
         let note = if is_reference { "reference".to_string() } else { ratio.figure() };
         let mut cells = vec![Cell::from((index + 1).to_string()), Cell::from(&arm.name)];
         cells.extend([arm.median, arm.least, arm.most].map(|value| Cell::of(value.map(Reading))));

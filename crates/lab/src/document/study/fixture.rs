@@ -4,9 +4,18 @@
 //! stated, not computed, for this crate computes no verdict.
 
 use crate::analysis::result::*;
+use crate::bundle::Environment;
 use crate::document::run::fixture::large_sort;
+use crate::fixture;
 use crate::record::RunState;
-use crate::record::{Finding, IoDirection, IoProfile, ProfileSeries};
+use crate::record::{Finding, IoProfile, ProfileSeries};
+use crate::study::{Assignment, Study, parse};
+use crate::target::embedded::ENGINE;
+use plumb_events::Direction;
+use plumb_proof::equivalence::Equivalence;
+use plumb_proof::noise::Floor;
+use plumb_proof::order::{Group, OrderReport};
+use plumb_proof::verdict::{Change, Verdict};
 
 const MS: u64 = 1_000_000;
 const BLOCKS: u64 = 9;
@@ -19,15 +28,18 @@ pub(crate) fn parallel_sort() -> Analysis {
     let runs = runs();
     let run = large_sort();
     Analysis {
-        schema_version: STUDY_SCHEMA_VERSION,
-        header: header(),
-        factors: factors(),
+        schema_version: ANALYSIS_SCHEMA_VERSION,
+        study: study(),
+        study_hash: "51d0c7aa".to_string(),
+        environment: environment(),
+        state: StudyState::Finished,
+        end_time: "2025-11-20T21:11:17+00:00".to_string(),
+        elapsed_ns: 432_000 * MS,
         arms: arms(&runs),
         design: design(),
         claims: claims(),
         main_effects: main_effects(),
         interactions: interactions(),
-        published: Some(published()),
         floor: Some(floor()),
         order: Some(order()),
         changes: Vec::new(),
@@ -43,7 +55,6 @@ pub(crate) fn parallel_sort() -> Analysis {
             "sort areas above 4M and below 1M".to_string(),
             "temporary files on a disk of their own".to_string(),
         ],
-        devices: run.devices,
         calibration: run.calibration,
         settings: run.settings,
     }
@@ -52,19 +63,19 @@ pub(crate) fn parallel_sort() -> Analysis {
 /// A study that went wrong in every way that a report must show.
 pub(crate) fn troubled() -> Analysis {
     let mut study = parallel_sort();
-    study.header.state = StudyState::Interrupted;
+    study.state = StudyState::Interrupted;
     study.claims[0].verdict =
-        verdict("UNSTABLE", "UNSTABLE: direct=TRUE changes by +7.1% at block 5 (p = 0.0005)", 4);
+        Verdict::Unstable { reason: "direct=TRUE changes by +7.1% at block 5 (p = 0.0005)".to_string() };
     study.claims[0].bearing = Bearing::Open;
-    study.claims[1].verdict = verdict(
-        "INVALID",
-        "INVALID: receipt contradicts filesystemio_options = setall: no O_DIRECT in the open flags of temp01.dbf",
-        5,
-    );
+    study.claims[1].verdict = Verdict::Invalid {
+        reason:
+            "receipt contradicts filesystemio_options = setall: no O_DIRECT in the open flags of temp01.dbf"
+                .to_string(),
+    };
     study.claims[1].bearing = Bearing::Open;
     study.claims[3].verdict =
-        verdict("IMPOSSIBLE", "IMPOSSIBLE: 3.1 GB/s of temp reads, and the device reads 251 MB/s", 6);
-    study.changes.push(ChangePoint {
+        Verdict::Impossible { reason: "3.1 GB/s of temp reads, and the device reads 251 MB/s".to_string() };
+    study.changes.push(LevelChange {
         arm: "async=FALSE direct=TRUE area=1M".to_string(),
         series: "its ratio to the reference".to_string(),
         block: 5,
@@ -78,18 +89,18 @@ pub(crate) fn troubled() -> Analysis {
 /// A study of which nothing but its header is known: it was stopped before its first run.
 pub(crate) fn unborn() -> Analysis {
     let mut study = parallel_sort();
-    study.header.state = StudyState::Interrupted;
+    study.state = StudyState::Interrupted;
     study.claims.clear();
     study.main_effects.clear();
     study.interactions.clear();
     study.runs.clear();
-    study.published = None;
+    study.study.published = None;
     study.floor = None;
     study.order = None;
     study.recommendation = None;
     study.findings.clear();
     study.not_tested.clear();
-    study.devices.clear();
+    study.environment.devices.clear();
     study.calibration = None;
     study.settings.clear();
     study.design.blocks_used = 0;
@@ -98,60 +109,81 @@ pub(crate) fn unborn() -> Analysis {
     study
 }
 
-fn header() -> StudyHeader {
-    let run = large_sort().header;
-    StudyHeader {
-        name: "large-sort-parallel".to_string(),
-        title: "asynchronous and direct I/O in a parallel sort".to_string(),
-        question:
-            "Do direct writes and asynchronous I/O make a parallel index build faster, alone and together, \
-                   and does a larger sort area help?"
-                .to_string(),
-        source: "Tuning Large Sorts, figures 9 to 12 (1996)".to_string(),
-        workload: "large-sort, 2,000,000 rows, parallel degree 2".to_string(),
+/// What was asked: figures of the runs follow from formulas, claims' verdicts are stated.
+const STUDY: &str = r#"
+name = "large-sort-parallel"
+title = "asynchronous and direct I/O in a parallel sort"
+question = """Do direct writes and asynchronous I/O make a parallel index build faster, alone and together, \
+and does a larger sort area help?"""
+source = "Tuning Large Sorts, figures 9 to 12 (1996)"
+workload = "large-sort"
+rows = 2000000
+blocks = 9
+sought = "2%"
+
+[settings]
+parallel_degree = 2
+
+[[factor]]
+name = "async"
+levels = [
+    { label = "FALSE", set = { io_method = "sync", filesystemio_options = "directio" } },
+    { label = "TRUE", set = { io_method = "io_uring", filesystemio_options = "setall" } },
+]
+
+[[factor]]
+name = "direct"
+setting = "sort_direct_writes"
+levels = ["FALSE", "TRUE"]
+
+[[factor]]
+name = "area"
+setting = "sort_area_size"
+levels = ["1M", "2M", "4M"]
+
+[[claim]]
+name = "direct-alone"
+text = "Direct writes alone cut a parallel sort by about two thirds"
+factor = "direct"
+from = "FALSE"
+to = "TRUE"
+expect = "faster by at least 50%"
+
+[published]
+title = "Parallel Index Creation, Degree 16"
+source = "Tuning Large Sorts, Oracle 7.3, 10 million rows, 450 MB; minutes:seconds"
+column = "direct"
+rows = ["async", "area"]
+cells = [
+    { at = { async = "FALSE", area = "1M" }, times = ["14:22", "04:57"] },
+    { at = { async = "FALSE", area = "2M" }, times = ["14:00", "05:05"] },
+    { at = { async = "FALSE", area = "4M" }, times = ["13:35", "05:14"] },
+    { at = { async = "TRUE", area = "1M" }, times = ["05:01", "04:33"] },
+    { at = { async = "TRUE", area = "2M" }, times = ["05:11", "04:42"] },
+    { at = { async = "TRUE", area = "4M" }, times = ["05:30", ""] },
+]
+"#;
+
+fn study() -> Study {
+    parse("fixture.toml", STUDY, &ENGINE).unwrap()
+}
+
+fn environment() -> Environment {
+    let run = large_sort();
+    Environment {
+        plumb_version: run.header.plumb_version,
+        git_revision: run.header.git_revision,
+        host: run.header.host,
+        devices: run.devices,
         target: "the embedded engine".to_string(),
-        measure: Measure {
-            name: "elapsed time of the index build".to_string(),
-            unit: "s".to_string(),
-            better: Better::Lower,
-        },
-        state: StudyState::Finished,
-        plumb_version: run.plumb_version,
-        git_revision: run.git_revision,
-        host: run.host,
         begin_time: "2025-11-20T21:04:05+00:00".to_string(),
-        end_time: "2025-11-20T21:11:17+00:00".to_string(),
-        elapsed_ns: 432_000 * MS,
         command_line: "plumb study large-sort-parallel --path /u02/oradata --budget 8m".to_string(),
-        study_hash: "51d0c7aa".to_string(),
+        ..fixture::environment()
     }
 }
 
 fn assignment(name: &str, value: &str) -> Assignment {
     Assignment { name: name.to_string(), value: value.to_string() }
-}
-
-fn factors() -> Vec<Factor> {
-    let level = |label: &str, settings: Vec<Assignment>| Level { label: label.to_string(), settings };
-    let switch = |name: &str, off: Vec<Assignment>, on: Vec<Assignment>| Factor {
-        name: name.to_string(),
-        levels: vec![level("FALSE", off), level("TRUE", on)],
-        reference: 0,
-    };
-    let area = |size: &str| level(size, vec![assignment("sort_area_size", size)]);
-    vec![
-        switch(
-            "async",
-            vec![assignment("io_method", "sync"), assignment("filesystemio_options", "directio")],
-            vec![assignment("io_method", "io_uring"), assignment("filesystemio_options", "setall")],
-        ),
-        switch(
-            "direct",
-            vec![assignment("sort_direct_writes", "false")],
-            vec![assignment("sort_direct_writes", "true")],
-        ),
-        Factor { name: "area".to_string(), levels: ["1M", "2M", "4M"].map(area).to_vec(), reference: 0 },
-    ]
 }
 
 fn levels(arm: usize) -> [usize; 3] {
@@ -258,7 +290,6 @@ fn design() -> Design {
         order: "every order of a block equally likely".to_string(),
         seed: 1996,
         stopping: "after 9 blocks".to_string(),
-        blocks_planned: BLOCKS,
         blocks_used: BLOCKS - 1,
         blocks_marked: vec![MarkedBlock {
             block: FAILED_BLOCK,
@@ -266,8 +297,6 @@ fn design() -> Design {
         }],
         warm_up_runs: 4,
         settling: "cached pages of the files dropped, sync, device idle for 100 ms, at most 5 s".to_string(),
-        alpha: 0.05,
-        effect_sought: 0.02,
     }
 }
 
@@ -275,8 +304,8 @@ fn effect(low: f64, ratio: f64, high: f64, confidence: f64) -> Effect {
     Effect { ratio, low: Some(low), high: Some(high), confidence }
 }
 
-fn verdict(label: &str, line: &str, exit_code: u8) -> Verdict {
-    Verdict { label: label.to_string(), line: line.to_string(), exit_code }
+fn faster(percent: f64, low: f64, high: f64) -> Verdict {
+    Verdict::Faster(Change { percent, low, high })
 }
 
 /// A claim of two arms without what only some have.
@@ -286,9 +315,9 @@ fn claim(
     [reference, treatment]: [usize; 2],
     said: Verdict,
     bearing: Bearing,
-) -> Claim {
-    let proved = said.exit_code == 0;
-    Claim {
+) -> JudgedClaim {
+    let proved = said.exit_code() == 0;
+    JudgedClaim {
         name: name.to_string(),
         text: text.to_string(),
         comparison: format!("{} against {}", arm_name(treatment), arm_name(reference)),
@@ -311,8 +340,8 @@ fn claim(
     }
 }
 
-fn claims() -> Vec<Claim> {
-    let direct = Claim {
+fn claims() -> Vec<JudgedClaim> {
+    let direct = JudgedClaim {
         effect: Some(effect(0.360, 0.377, 0.399, 0.99)),
         why: Some(why()),
         profiles: Some(profiles()),
@@ -320,33 +349,33 @@ fn claims() -> Vec<Claim> {
             "direct-alone",
             "Direct writes alone cut a parallel sort by about two thirds",
             [0, 3],
-            verdict("PROVED faster", "PROVED faster by 62.3% [60.1, 64.0]", 0),
+            faster(62.3, 60.1, 64.0),
             Bearing::Holds,
         )
     };
-    let asynchronous = Claim {
+    let asynchronous = JudgedClaim {
         effect: Some(effect(0.371, 0.388, 0.407, 0.99)),
         ..claim(
             "async-alone",
             "Asynchronous I/O alone cuts it by about two thirds",
             [0, 6],
-            verdict("PROVED faster", "PROVED faster by 61.2% [59.3, 62.9]", 0),
+            faster(61.2, 59.3, 62.9),
             Bearing::Holds,
         )
     };
-    let together = Claim {
+    let together = JudgedClaim {
         effect: Some(effect(0.948, 0.966, 0.984, 0.975)),
-        equivalence: Some(Equivalence { margin: 0.05, p: 0.0039 }),
+        equivalence: Some(Equivalence { margin: 0.05, p_lower: 0.0039, p_upper: 0.0039, p: 0.0039 }),
         reasons: vec!["both margins are rejected, p = 0.0039".to_string()],
         ..claim(
             "together",
             "Together they add little to either",
             [3, 9],
-            verdict("PROVED EQUAL", "PROVED EQUAL within +-5%", 0),
+            Verdict::Equal { within: 5.0 },
             Bearing::Holds,
         )
     };
-    let area = Claim {
+    let area = JudgedClaim {
         effect: Some(Effect { ratio: 0.993, low: Some(0.969), high: None, confidence: 0.95 }),
         blocks_needed: Some(14),
         reasons: vec!["adjusted p = 0.200, effect -0.7%".to_string()],
@@ -354,17 +383,17 @@ fn claims() -> Vec<Claim> {
             "larger-area",
             "A larger sort area does not always help",
             [3, 5],
-            verdict("NOT PROVED", "NOT PROVED: floor 2.1%, about 14 more blocks needed", 3),
+            Verdict::NotProved { floor: 2.1, more_blocks: Some(14) },
             Bearing::Open,
         )
     };
-    let conventional = Claim {
+    let conventional = JudgedClaim {
         effect: Some(effect(0.92, 0.944, 0.968, 0.9833)),
         ..claim(
             "conventional-area",
             "Without direct writes and asynchronous I/O a larger sort area costs time",
             [0, 2],
-            verdict("PROVED faster", "PROVED faster by 5.6% [3.2, 8.0]", 0),
+            faster(5.6, 3.2, 8.0),
             Bearing::Refuted,
         )
     };
@@ -417,11 +446,11 @@ fn profiles() -> ProfilePair {
                 y_max_mb_per_s: None,
                 x_max_s: None,
                 series: vec![
-                    stream("table reads", IoDirection::Read, 0, half, 85),
-                    stream("temp writes", IoDirection::Write, 1, half + 1, writes_mb),
-                    stream("temp reads", IoDirection::Read, half, buckets, writes_mb),
-                    stream("index writes", IoDirection::Write, half, buckets, 35),
-                    stream("data writes", IoDirection::Write, 0, half, 0),
+                    stream("table reads", Direction::Read, 0, half, 85),
+                    stream("temp writes", Direction::Write, 1, half + 1, writes_mb),
+                    stream("temp reads", Direction::Read, half, buckets, writes_mb),
+                    stream("index writes", Direction::Write, half, buckets, 35),
+                    stream("data writes", Direction::Write, 0, half, 0),
                 ],
             },
             phases: Vec::new(),
@@ -459,56 +488,32 @@ fn interactions() -> Vec<Interaction> {
     ]
 }
 
-fn published() -> PublishedTable {
-    let seconds = |minutes: f64, seconds: f64| Some(60.0 * minutes + seconds);
-    let row = |labels: [&str; 2], published_s: [Option<f64>; 2], arms: [usize; 2]| PublishedRow {
-        labels: labels.map(String::from).to_vec(),
-        published_s: published_s.to_vec(),
-        arms: arms.map(Some).to_vec(),
-    };
-    PublishedTable {
-        title: "Parallel Index Creation, Degree 16".to_string(),
-        source: "Tuning Large Sorts, Oracle 7.3, 10 million rows, 450 MB; minutes:seconds".to_string(),
-        row_labels: vec!["async".to_string(), "area".to_string()],
-        columns: vec!["direct FALSE".to_string(), "direct TRUE".to_string()],
-        rows: vec![
-            row(["FALSE", "1M"], [seconds(14.0, 22.0), seconds(4.0, 57.0)], [0, 3]),
-            row(["FALSE", "2M"], [seconds(14.0, 0.0), seconds(5.0, 5.0)], [1, 4]),
-            row(["FALSE", "4M"], [seconds(13.0, 35.0), seconds(5.0, 14.0)], [2, 5]),
-            row(["TRUE", "1M"], [seconds(5.0, 1.0), seconds(4.0, 33.0)], [6, 9]),
-            row(["TRUE", "2M"], [seconds(5.0, 11.0), seconds(4.0, 42.0)], [7, 10]),
-            row(["TRUE", "4M"], [seconds(5.0, 30.0), None], [8, 11]),
-        ],
-    }
-}
-
 fn floor() -> NoiseFloor {
     NoiseFloor {
-        deviation: 0.0131,
-        robust_deviation: 0.0118,
-        blocks: BLOCKS - 1,
-        within: 0.000_086,
-        between: 0.000_210,
+        floor: Floor {
+            deviation: 0.0131,
+            robust_deviation: 0.0118,
+            blocks: BLOCKS as usize - 1,
+            within: 0.000_086,
+            between: 0.000_210,
+        },
         aa: Some(effect(0.991, 1.002, 1.014, 0.95)),
         aa_p: Some(0.7422),
         smallest_effect: 0.0213,
     }
 }
 
-fn order() -> OrderTest {
-    let shift = |name: String, ratio: f64| OrderShift { name, ratio };
-    let positions = (1..=13).map(|position| shift(position.to_string(), 1.0 + 0.004 * wobble(position, 1)));
-    let after = (0..=ARMS).map(|slot| {
-        let name = if slot == ARMS { format!("{} (again)", arm_name(0)) } else { arm_name(slot) };
-        shift(name, 1.0 + 0.006 * wobble(3, slot))
-    });
-    OrderTest {
+fn order() -> OrderReport {
+    let group = |index: usize, ratio: f64| Group { index, shift: ratio.ln() };
+    let positions = (0..13).map(|index| group(index, 1.0 + 0.004 * wobble(index as u64 + 1, 1)));
+    let after = (0..=ARMS).map(|slot| group(slot, 1.0 + 0.006 * wobble(3, slot)));
+    OrderReport {
         position_p: 0.412,
         positions: positions.collect(),
         carry_over_p: 0.287,
         predecessors: after.collect(),
         drift_p: 0.001,
-        drift_per_block: 1.004,
+        drift_per_block: 1.004_f64.ln(),
     }
 }
 

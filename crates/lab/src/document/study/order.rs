@@ -17,58 +17,58 @@ use plumb_report::table::Axis;
 const PANEL_MIN: f64 = 1.01;
 
 /// The plot, positions 0 to 1; none when nothing has run.
-pub(super) fn plot(study: &Analysis) -> Option<OrderPlot> {
-    if study.runs.is_empty() {
+pub(super) fn plot(analysis: &Analysis) -> Option<OrderPlot> {
+    if analysis.runs.is_empty() {
         return None;
     }
-    let count = study.runs.len() as f64;
-    let points = study.runs.iter().enumerate().map(|(index, run)| OrderPoint {
+    let count = analysis.runs.len() as f64;
+    let points = analysis.runs.iter().enumerate().map(|(index, run)| OrderPoint {
         x: (index as f64 + 0.5) / count,
-        slot: run.slot.min(study.arms.len()),
+        slot: run.slot.min(analysis.arms.len()),
         is_counted: run.counted == Counted::Yes,
-        hint: hint(study, run),
+        hint: hint(analysis, run),
     });
     Some(OrderPlot {
-        panels: vec![figures(study), against_median(study)],
-        slots: slots(study),
+        panels: vec![figures(analysis), against_median(analysis)],
+        slots: slots(analysis),
         points: points.collect(),
-        bands: bands(&study.runs),
+        bands: bands(&analysis.runs),
     })
 }
 
 /// The figures themselves.
-fn figures(study: &Analysis) -> OrderPanel {
-    let axis = LogAxis::around(study.runs.iter().filter_map(|run| run.value));
-    let measure = &study.header.measure;
+fn figures(analysis: &Analysis) -> OrderPanel {
+    let axis = LogAxis::around(analysis.runs.iter().filter_map(|run| run.value));
+    let measure = &analysis.study.measure;
     OrderPanel {
-        measure: format!("{} ({})", measure.name, measure.unit),
+        measure: format!("{} ({})", measure.title(), measure.unit()),
         axis: Axis { ticks: axis.values(), line: None },
-        heights: study.runs.iter().map(|run| run.value.map(|value| axis.position(value))).collect(),
+        heights: analysis.runs.iter().map(|run| run.value.map(|value| axis.position(value))).collect(),
         joins_reference: true,
     }
 }
 
 /// Each run against the median of its arm.
-fn against_median(study: &Analysis) -> OrderPanel {
-    let ratio = |run: &StudyRun| Some(run.value? / study.arms.get(run.arm)?.median?);
-    let counted = study.runs.iter().filter(|run| run.counted == Counted::Yes);
+fn against_median(analysis: &Analysis) -> OrderPanel {
+    let ratio = |run: &StudyRun| Some(run.value? / analysis.arms.get(run.arm)?.median?);
+    let counted = analysis.runs.iter().filter(|run| run.counted == Counted::Yes);
     let axis = LogAxis::around(counted.filter_map(ratio).chain([1.0 / PANEL_MIN, PANEL_MIN]));
     OrderPanel {
         measure: "against the median of its arm".to_string(),
         axis: axis.effects(),
-        heights: study.runs.iter().map(|run| ratio(run).map(|ratio| axis.position(ratio))).collect(),
+        heights: analysis.runs.iter().map(|run| ratio(run).map(|ratio| axis.position(ratio))).collect(),
         joins_reference: false,
     }
 }
 
-fn slots(study: &Analysis) -> Vec<SlotLabel> {
-    let arms = study.arms.iter().enumerate().map(|(arm, found)| SlotLabel {
+fn slots(analysis: &Analysis) -> Vec<SlotLabel> {
+    let arms = analysis.arms.iter().enumerate().map(|(arm, found)| SlotLabel {
         name: found.name.clone(),
         arm,
         is_copy: false,
     });
-    let arm = study.design.reference_arm;
-    let name = format!("{}, second run (A/A)", study.arm_name(arm));
+    let arm = analysis.design.reference_arm;
+    let name = format!("{}, second run (A/A)", analysis.arm_name(arm));
     arms.chain(std::iter::once(SlotLabel { name, arm, is_copy: true })).collect()
 }
 
@@ -96,9 +96,9 @@ fn bands(runs: &[StudyRun]) -> Vec<OrderBand> {
     bands
 }
 
-fn hint(study: &Analysis, run: &StudyRun) -> String {
+fn hint(analysis: &Analysis, run: &StudyRun) -> String {
     let value = run.value.map_or("no figure".to_string(), |value| {
-        format!("{} {}", Reading(value).figure(), study.header.measure.unit)
+        format!("{} {}", Reading(value).figure(), analysis.study.measure.unit())
     });
     let block = run.block.map_or("warm-up".to_string(), |block| format!("block {block}"));
     let why = match &run.counted {
@@ -110,6 +110,6 @@ fn hint(study: &Analysis, run: &StudyRun) -> String {
         "run {}, {block}, position {}: {}, {value}{why}",
         run.number,
         run.position,
-        study.slot_name(run.slot)
+        analysis.slot_name(run.slot)
     )
 }

@@ -9,30 +9,30 @@ use plumb_report::{Block, Section};
 use std::collections::BTreeMap;
 
 /// The runs drawn; none when nothing ran.
-pub(super) fn plot(study: &Analysis) -> Option<Section> {
+pub(super) fn plot(analysis: &Analysis) -> Option<Section> {
     let section = Section::front("runs-plot", "Every Run in Order of Execution")
         .note("from left to right as they ran; runs that do not count are hollow (small letters in text)");
-    Some(section.block(Block::Order(order::plot(study)?)))
+    Some(section.block(Block::Order(order::plot(analysis)?)))
 }
 
 /// The runs as a list.
-pub(super) fn list(study: &Analysis) -> Section {
-    let measure = &study.header.measure;
+pub(super) fn list(analysis: &Analysis) -> Section {
+    let measure = &analysis.study.measure;
     let mut table = Table::new(vec![
         Column::number("Run"),
         Column::number("Block"),
         Column::number("Pos"),
         Column::wrapped("Arm", 32),
         Column::number("Start (s)"),
-        Column::number(format!("Measure\n({})", measure.unit)),
+        Column::number(format!("Measure\n({})", measure.unit())),
         Column::number("To its\nreference"),
         Column::text("Counts"),
         Column::text("Run is"),
         Column::wrapped("Remark", 16),
     ]);
-    let references = references(study);
-    for run in &study.runs {
-        table.push(kind(run), cells(study, run, &references));
+    let references = references(analysis);
+    for run in &analysis.runs {
+        table.push(kind(run), cells(analysis, run, &references));
     }
     Section::detail("runs", "Runs")
         .note("in order of execution; To its reference: against the first reference run of its block")
@@ -41,8 +41,8 @@ pub(super) fn list(study: &Analysis) -> Section {
 }
 
 /// The figure of the reference's first run, by block.
-fn references(study: &Analysis) -> BTreeMap<u64, f64> {
-    let own = study.runs.iter().filter(|run| run.slot == study.design.reference_arm);
+fn references(analysis: &Analysis) -> BTreeMap<u64, f64> {
+    let own = analysis.runs.iter().filter(|run| run.slot == analysis.design.reference_arm);
     own.filter_map(|run| Some((run.block?, run.value?))).collect()
 }
 
@@ -50,10 +50,10 @@ fn kind(run: &StudyRun) -> RowKind {
     if run.counted == Counted::Yes { RowKind::Plain } else { RowKind::Quiet }
 }
 
-fn cells(study: &Analysis, run: &StudyRun, references: &BTreeMap<u64, f64>) -> Vec<Cell> {
+fn cells(analysis: &Analysis, run: &StudyRun, references: &BTreeMap<u64, f64>) -> Vec<Cell> {
     let reference = run.block.and_then(|block| references.get(&block));
     let ratio = run.value.zip(reference).map(|(value, reference)| Change(value / reference));
-    let is_reference = run.slot == study.design.reference_arm;
+    let is_reference = run.slot == analysis.design.reference_arm;
     let (counts, reason) = match &run.counted {
         Counted::Yes => ("yes", ""),
         Counted::WarmUp => ("warm-up", ""),
@@ -73,7 +73,7 @@ fn cells(study: &Analysis, run: &StudyRun, references: &BTreeMap<u64, f64>) -> V
         Cell::of(Count(run.number)),
         Cell::of(run.block.map(Count)),
         Cell::of(Count(run.position)),
-        Cell::from(study.slot_name(run.slot)),
+        Cell::from(analysis.slot_name(run.slot)),
         Cell::of(Seconds(run.start_ns)),
         Cell::of(run.value.map(Reading)),
         if is_reference {

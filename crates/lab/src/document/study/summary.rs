@@ -4,8 +4,9 @@
 //! and what ran. What is too long ends in `..`; the report has all of it.
 
 use super::advice::{assignments, gain};
-use crate::analysis::result::{Analysis, Claim, Counted, OrderTest};
+use crate::analysis::result::{Analysis, Counted, JudgedClaim};
 use crate::document::run::device_line;
+use plumb_proof::order::OrderReport;
 use plumb_report::Summary;
 use plumb_report::format::{Count, Figure, Probability, Seconds, Share};
 use plumb_report::text::wrap;
@@ -25,13 +26,12 @@ const OTHER_LINES: usize = 10;
 /// Claims shown at most.
 const CLAIMS_MAX: usize = LINES - OTHER_LINES;
 
-pub(super) fn summary(study: &Analysis) -> Summary {
-    let header = &study.header;
-    let named = named(study);
+pub(super) fn summary(analysis: &Analysis) -> Summary {
+    let named = named(analysis);
     let width = named.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
     Summary {
-        subject: format!("{} on {}", header.name, header.host.name),
-        lines: claims(study).iter().map(|line| cut(line, COLUMNS)).collect(),
+        subject: format!("{} on {}", analysis.study.name, analysis.environment.host.name),
+        lines: claims(analysis).iter().map(|line| cut(line, COLUMNS)).collect(),
         facts: named
             .into_iter()
             .map(|(name, value)| (name.to_string(), cut(&value, COLUMNS - 4 - width)))
@@ -39,20 +39,20 @@ pub(super) fn summary(study: &Analysis) -> Summary {
     }
 }
 
-fn claims(study: &Analysis) -> Vec<String> {
-    let mut worst_first = study.claims.iter().enumerate().collect::<Vec<_>>();
+fn claims(analysis: &Analysis) -> Vec<String> {
+    let mut worst_first = analysis.claims.iter().enumerate().collect::<Vec<_>>();
     let left_out = worst_first.len().saturating_sub(CLAIMS_MAX);
     if left_out > 0 {
         // What is shown is what matters most: the doubtful ones, then the others in their order.
-        worst_first.sort_by_key(|(_, claim)| std::cmp::Reverse(claim.verdict.exit_code));
+        worst_first.sort_by_key(|(_, claim)| std::cmp::Reverse(claim.verdict.exit_code()));
         worst_first.truncate(CLAIMS_MAX - 1);
         worst_first.sort_by_key(|(index, _)| *index);
     }
     let width = worst_first.iter().map(|(_, claim)| claim.name.chars().count()).max().unwrap_or(0);
     let width = width.min(NAME_WIDTH);
-    let line = |(index, claim): &(usize, &Claim)| {
+    let line = |(index, claim): &(usize, &JudgedClaim)| {
         let name = claim.name.chars().take(width).collect::<String>();
-        format!("  {:>2} {name:<width$}  {:<7}  {}", index + 1, claim.bearing_word(), claim.verdict.line)
+        format!("  {:>2} {name:<width$}  {:<7}  {}", index + 1, claim.bearing_word(), claim.verdict)
     };
     let mut lines = worst_first.iter().map(line).collect::<Vec<_>>();
     if left_out > 0 {
@@ -62,9 +62,9 @@ fn claims(study: &Analysis) -> Vec<String> {
 }
 
 /// What else there is to say, by name.
-fn named(study: &Analysis) -> Vec<(&'static str, String)> {
+fn named(analysis: &Analysis) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
-    match &study.recommendation {
+    match &analysis.recommendation {
         Some(recommendation) => {
             let room = COLUMNS - VALUE_COLUMN;
             let settings = wrap(&assignments(&recommendation.settings), room);
@@ -74,23 +74,23 @@ fn named(study: &Analysis) -> Vec<(&'static str, String)> {
         }
         None => lines.push(("Use", "nothing else: no arm was proved better than the reference".to_string())),
     }
-    let floor = study.floor.as_ref().map(|floor| {
+    let floor = analysis.floor.as_ref().map(|floor| {
         format!(
             "{} is the smallest effect that {} blocks find",
             Share(floor.smallest_effect).figure(),
-            study.design.blocks_used
+            analysis.design.blocks_used
         )
     });
     lines.push(("Noise floor", floor.unwrap_or_else(|| "not measured".to_string())));
-    lines.extend(study.order.as_ref().map(|order| ("Order", order_line(order))));
-    lines.push(("Runs", runs(study)));
-    lines.extend(study.devices.first().map(|device| ("Path", device_line(device))));
-    lines.extend(study.findings.first().map(|finding| ("Finding", finding.what.clone())));
-    lines.extend(study.not_tested.first().map(|gap| ("Not tested", gap.clone())));
+    lines.extend(analysis.order.as_ref().map(|order| ("Order", order_line(order))));
+    lines.push(("Runs", runs(analysis)));
+    lines.extend(analysis.environment.devices.first().map(|device| ("Path", device_line(device))));
+    lines.extend(analysis.findings.first().map(|finding| ("Finding", finding.what.clone())));
+    lines.extend(analysis.not_tested.first().map(|gap| ("Not tested", gap.clone())));
     lines
 }
 
-fn order_line(order: &OrderTest) -> String {
+fn order_line(order: &OrderReport) -> String {
     let p = |p: f64| Probability(p).figure();
     format!(
         "carry-over p = {}, position p = {}, drift p = {}",
@@ -100,16 +100,16 @@ fn order_line(order: &OrderTest) -> String {
     )
 }
 
-fn runs(study: &Analysis) -> String {
-    let counted = study.runs.iter().filter(|run| run.counted == Counted::Yes).count();
+fn runs(analysis: &Analysis) -> String {
+    let counted = analysis.runs.iter().filter(|run| run.counted == Counted::Yes).count();
     format!(
         "{} of {} counted, {} arms, {} of {} blocks used, {} s",
         Count(counted as u64).figure(),
-        Count(study.runs.len() as u64).figure(),
-        study.arms.len(),
-        study.design.blocks_used,
-        study.design.blocks_planned,
-        Seconds(study.header.elapsed_ns).figure()
+        Count(analysis.runs.len() as u64).figure(),
+        analysis.arms.len(),
+        analysis.design.blocks_used,
+        analysis.study.blocks,
+        Seconds(analysis.elapsed_ns).figure()
     )
 }
 

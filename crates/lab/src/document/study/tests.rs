@@ -12,7 +12,7 @@ use plumb_report::{html, summary, text};
 fn hostile() -> Analysis {
     let mut study = parallel_sort();
     let name = "/u02/<b>&\"it's\"</script><script>fail()</script>";
-    study.header.title = name.to_string();
+    study.study.title = name.to_string();
     study.arms[2].name = name.to_string();
     study.claims[0].name = name.to_string();
     study.claims[0].why.as_mut().unwrap().parts[0].name = name.to_string();
@@ -79,9 +79,9 @@ fn text_stays_within_its_columns() {
 
 #[test]
 fn the_worst_verdict_is_the_studys() {
-    let label = |study: &Analysis| study.verdict().map(|verdict| verdict.label.clone());
-    assert_eq!(label(&parallel_sort()).as_deref(), Some("NOT PROVED"));
-    assert_eq!((label(&troubled()).as_deref(), troubled().exit_code()), (Some("IMPOSSIBLE"), 6));
+    let label = |study: &Analysis| study.verdict().map(|verdict| verdict.label());
+    assert_eq!(label(&parallel_sort()), Some("NOT PROVED"));
+    assert_eq!((label(&troubled()), troubled().exit_code()), (Some("IMPOSSIBLE"), 6));
     assert_eq!((label(&unborn()), unborn().exit_code()), (None, 0));
     assert!(
         text::render(&document(&troubled()))

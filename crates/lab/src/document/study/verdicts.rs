@@ -1,48 +1,44 @@
 //! What was asked, and what the evidence says.
 
-use super::tone_of;
-use crate::analysis::result::{Analysis, Better, Claim};
+use crate::analysis::result::{Analysis, JudgedClaim};
+use crate::document::tone_of;
+use crate::study::WORKLOAD;
 use plumb_report::Section;
 use plumb_report::format::{Count, Figure, Probability, Seconds, Share};
-use plumb_report::table::{Cell, Column, Facts, Table, Tone};
+use plumb_report::table::{Cell, Facts, Table, Tone};
 
 /// The question.
-pub(super) fn question(study: &Analysis) -> Section {
-    let header = &study.header;
+pub(super) fn question(analysis: &Analysis) -> Section {
     let mut facts = Facts::default();
-    facts.add("Question", &header.question);
-    facts.add("Source", &header.source);
-    facts.add("Workload", &header.workload);
-    facts.add("Target", &header.target);
-    let better = match header.measure.better {
-        Better::Lower => "lower is better",
-        Better::Higher => "higher is better",
-    };
-    facts.add("Measure", format!("{}, in {}; {better}", header.measure.name, header.measure.unit));
-    facts.add("Host", host(study));
-    facts.add("Ran", format!("{} to {}", header.begin_time, header.end_time));
+    facts.add("Question", &analysis.study.question);
+    facts.add("Source", &analysis.study.source);
+    facts.add("Workload", format!("{WORKLOAD}, {} rows", Count(analysis.study.rows).figure()));
+    facts.add("Target", &analysis.environment.target);
+    let measure = &analysis.study.measure;
+    facts.add("Measure", format!("{}, in {}; lower is better", measure.title(), measure.unit()));
+    facts.add("Host", host(analysis));
+    facts.add("Ran", format!("{} to {}", analysis.environment.begin_time, analysis.end_time));
     facts.add(
         "Elapsed",
-        format!("{} (secs), preparation and settling included", Seconds(header.elapsed_ns).figure()),
+        format!("{} (secs), preparation and settling included", Seconds(analysis.elapsed_ns).figure()),
     );
-    facts.add("Command", &header.command_line);
+    facts.add("Command", &analysis.environment.command_line);
     Section::front("question", "Question").facts(facts)
 }
 
-fn host(study: &Analysis) -> String {
-    let host = &study.header.host;
+fn host(analysis: &Analysis) -> String {
+    let host = &analysis.environment.host;
     format!("{}, {} CPUs, {}", host.name, Count(u64::from(host.cpus)).figure(), host.cpu_model)
 }
 
 /// A verdict a claim.
-pub(super) fn verdicts(study: &Analysis) -> Section {
-    let mut table = Table::new(vec![
-        Column::number("#"),
-        Column::wrapped("Verdict", 52),
-        Column::wrapped("What was claimed before the run", 44),
-        Column::text("Claim"),
-    ]);
-    for (index, claim) in study.claims.iter().enumerate() {
+pub(super) fn verdicts(analysis: &Analysis) -> Section {
+    let mut table = Table::default()
+        .numbers(["#"])
+        .wrapped("Verdict", 52)
+        .wrapped("What was claimed before the run", 44)
+        .text(["Claim"]);
+    for (index, claim) in analysis.claims.iter().enumerate() {
         let bearing = match claim.bearing_word() {
             "REFUTED" => Tone::Bad,
             "holds" => Tone::Good,
@@ -50,7 +46,7 @@ pub(super) fn verdicts(study: &Analysis) -> Section {
         };
         table.row(vec![
             Cell::from((index + 1).to_string()),
-            Cell::from(&claim.verdict.line).with_tone(tone_of(claim.verdict.exit_code)),
+            Cell::from(claim.verdict.to_string()).with_tone(tone_of(&claim.verdict)),
             Cell::from(&claim.text),
             Cell::from(claim.bearing_word()).with_tone(bearing),
         ]);
@@ -61,20 +57,18 @@ pub(super) fn verdicts(study: &Analysis) -> Section {
 }
 
 /// What each verdict rests on.
-pub(super) fn evidence(study: &Analysis) -> Section {
-    let mut table = Table::new(vec![
-        Column::number("#"),
-        Column::wrapped("Compared", 38),
-        Column::number("p"),
-        Column::number("Holm p"),
-        Column::number("Blocks"),
-        Column::number("More\nneeded"),
-        Column::number("Floor"),
-        Column::number("Margin"),
-        Column::number("p of\nequality"),
+pub(super) fn evidence(analysis: &Analysis) -> Section {
+    let mut table = Table::default().numbers(["#"]).wrapped("Compared", 38).numbers([
+        "p",
+        "Holm p",
+        "Blocks",
+        "More\nneeded",
+        "Floor",
+        "Margin",
+        "p of\nequality",
     ]);
     let mut reasons = Facts { caption: Some("Reasons, the decisive one last".to_string()), rows: Vec::new() };
-    for (index, claim) in study.claims.iter().enumerate() {
+    for (index, claim) in analysis.claims.iter().enumerate() {
         let number = index + 1;
         let equivalence = claim.equivalence;
         table.row(vec![
@@ -98,9 +92,9 @@ pub(super) fn evidence(study: &Analysis) -> Section {
 }
 
 /// The comparison, with the measure when it is not the study's.
-fn compared(claim: &Claim) -> String {
+fn compared(claim: &JudgedClaim) -> String {
     match &claim.measure {
-        Some(measure) => format!("{}: {}", measure.name, claim.comparison),
+        Some(measure) => format!("{}: {}", measure.title(), claim.comparison),
         None => claim.comparison.clone(),
     }
 }

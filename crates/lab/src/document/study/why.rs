@@ -75,9 +75,9 @@ impl Parts {
 }
 
 /// The parts of every proved difference; none when nothing was proved different.
-pub(super) fn why(study: &Analysis) -> Option<Section> {
+pub(super) fn why(analysis: &Analysis) -> Option<Section> {
     let explained =
-        study.claims.iter().enumerate().filter_map(|(index, claim)| Some((index, claim.why.as_ref()?)));
+        analysis.claims.iter().enumerate().filter_map(|(index, claim)| Some((index, claim.why.as_ref()?)));
     let mut section = Section::front("why", "Why").note(
         "the mean elapsed time of either side as CPU, waits and an unaccounted rest; differences sum to the whole difference",
     );
@@ -87,7 +87,7 @@ pub(super) fn why(study: &Analysis) -> Option<Section> {
             bases.push(&why.basis);
             section = section.note(&why.basis);
         }
-        let name = study.claims.get(index).map_or("", |claim| claim.name.as_str());
+        let name = analysis.claims.get(index).map_or("", |claim| claim.name.as_str());
         let caption = format!("{} {name}: {} against {}", index + 1, why.treatment, why.reference);
         section = section.table(difference(why).with_caption(caption));
     }
@@ -105,15 +105,11 @@ fn difference(why: &Why) -> Table {
     let axis = LinearAxis::over(&sums.iter().map(|ns| ns / 1e9).collect::<Vec<_>>());
     let place = |ns: f64| axis.position(ns / 1e9);
     let heading = if axis.is_cut() { "seconds (the axis does not start at 0)" } else { "seconds" };
-    let mut table = Table::new(vec![
-        Column::wrapped("Part", 24),
-        Column::text("Wait Class"),
-        Column::number("Reference\n(s)"),
-        Column::number("Treatment\n(s)"),
-        Column::number("Difference\n(s)"),
-        Column::number("% of\nwhole"),
-        Column::drawn(heading, 26, axis.bars()),
-    ]);
+    let mut table = Table::default()
+        .wrapped("Part", 24)
+        .text(["Wait Class"])
+        .numbers(["Reference\n(s)", "Treatment\n(s)", "Difference\n(s)", "% of\nwhole"])
+        .column(Column::drawn(heading, 26, axis.bars()));
     let total_bar = |ns: f64| Drawing::Bar { from: 0.0, to: place(ns), kind: BarKind::Total };
     table.push(
         RowKind::Quiet,
@@ -165,10 +161,10 @@ fn bar_row(name: &str, reference_ns: u64, treatment_ns: Option<u64>, bar: Drawin
 }
 
 /// Bytes over time of both arms of a claim, on the same axes; none when no claim has them.
-pub(super) fn profiles(study: &Analysis) -> Option<Section> {
+pub(super) fn profiles(analysis: &Analysis) -> Option<Section> {
     let mut section = Section::front("profiles", "I/O Profiles of Two Arms")
         .note("MB/s (2^20 bytes) over seconds from the begin of a typical run of either arm, all panels on the same axes");
-    for (index, claim) in study.claims.iter().enumerate() {
+    for (index, claim) in analysis.claims.iter().enumerate() {
         let title = format!("{} {}: {}", index + 1, claim.name, claim.comparison);
         let pair = claim.profiles.as_ref().and_then(|pair| pair_chart(title, pair));
         section.blocks.extend(pair.map(Block::Pair));
