@@ -8,8 +8,8 @@ use crate::measure::{CpuMeter, DeviceMeter};
 use crate::plan::{LADDER_OUTSTANDING, LARGE_OUTSTANDING, MatrixKind, PlanInput, REPEATS_MIN, Step};
 use crate::progress::StopCheck;
 use crate::{
-    AnswerSource, CalibrateError, Calibration, Environment, Figure, Load, Mode, Options, Plan, Point,
-    Progress, ProgressObserver, ReadCost, Ring, SCHEMA_VERSION, TaskResult, Warning,
+    AnswerSource, CalibrateError, Calibration, DeviceEnvironment, Load, MainFigure, Mode, Options, Point,
+    Progress, ProgressObserver, ReadCost, Ring, SCHEMA_VERSION, TaskPlan, TaskResult, Warning,
 };
 use plumb_events::now;
 use plumb_io::device::{DeviceDescription, DirectIoSupport, IoUringSupport, RingPart};
@@ -70,7 +70,7 @@ pub(crate) fn calibrate_on(
         length: file.length(),
         device: (!scratch.in_memory()).then_some(device),
     };
-    let plan = Plan::of(options, &input);
+    let plan = TaskPlan::of(options, &input);
     let task_time = options.duration.unwrap_or_else(|| plan.task_time(deadline.saturating_sub(now())));
     let time = TimeBudget { begin, deadline, task_time };
     let (cpu, seed) = (CpuMeter::start(), options.seed);
@@ -158,7 +158,7 @@ fn assemble(
     let kind = MatrixKind::of(options);
     Calibration {
         schema_version: SCHEMA_VERSION,
-        environment: Environment::of(device, &input.usual, input.processors, options.date.clone()),
+        environment: DeviceEnvironment::of(device, &input.usual, input.processors, options.date.clone()),
         mode: options.mode,
         seed: options.seed,
         size_small: options.size_small.0,
@@ -181,7 +181,7 @@ fn assemble(
     }
 }
 
-fn note_rounds(rounds: &Rounds, figures: &[Figure], warnings: &mut Vec<Warning>) {
+fn note_rounds(rounds: &Rounds, figures: &[MainFigure], warnings: &mut Vec<Warning>) {
     let results = &rounds.results;
     // Buffered requests are read ahead and written later: more or less than asked for is no neighbour.
     let direct =

@@ -2,8 +2,9 @@
 
 use crate::measure::Traffic;
 use crate::{
-    Calibration, Environment, Estimate, Evidence, Figure, FigureKind, LatencyHistogram, LoadMeasurement,
-    Measurement, Mode, Pattern, ReadCost, Repeat, Rung, RungState, SCHEMA_VERSION, Task, TaskResult, Warning,
+    Calibration, DeviceEnvironment, DeviceEvidence, Estimate, FigureKind, LatencyHistogram, LoadMeasurement,
+    MainFigure, Measurement, Mode, Pattern, ReadCost, Repeat, Rung, RungState, SCHEMA_VERSION, Task,
+    TaskResult, Warning,
 };
 use plumb_io::MethodKind;
 use plumb_io::device::{self, DeviceDescription};
@@ -37,14 +38,14 @@ pub(crate) fn result(task: Task, requests: &[u64], micros: u64) -> TaskResult {
             read_bytes: if writes { 0 } else { requests * bytes },
             write_bytes: if writes { requests * bytes } else { 0 },
         };
-        let evidence = Evidence {
+        let evidence = DeviceEvidence {
             asked: moved,
             syncs: if result.durable().is_some() { requests } else { 0 },
             caused_read_bytes: Some(moved.read_bytes),
             device: Some(moved),
             flushes: Some(requests),
             span_ns: 1_000_000_000,
-            ..Evidence::default()
+            ..DeviceEvidence::default()
         };
         let measurement = Measurement {
             elapsed_ns: 1_000_000_000,
@@ -64,7 +65,7 @@ fn estimate(values: &[f64]) -> Estimate {
 
 /// A calibration of three figures and a ladder of three rungs, without tasks.
 pub(crate) fn calibration() -> Calibration {
-    let environment = Environment {
+    let environment = DeviceEnvironment {
         device: "vda".to_string(),
         disk_bytes: Some(256 * Bytes::G),
         file_system: "ext4".to_string(),
@@ -79,7 +80,8 @@ pub(crate) fn calibration() -> Calibration {
         virtual_disk: true,
         date: "2026-01-02 03:04".to_string(),
     };
-    let of = |kind, values: &[f64], at: &str| Figure { kind, estimate: estimate(values), at: at.to_string() };
+    let of =
+        |kind, values: &[f64], at: &str| MainFigure { kind, estimate: estimate(values), at: at.to_string() };
     let measured = |iops, cpu| RungState::Measured {
         iops: estimate(&[iops; 3]),
         mb_per_second: estimate(&[iops / 128.0; 3]),

@@ -45,22 +45,24 @@ mod progress;
 mod random;
 
 pub use analysis::{
-    Curve, CurvePoint, Figure, FigureKind, Matrix, MatrixCell, ReadCost, Rung, RungState, Warning,
+    Curve, CurvePoint, FigureKind, MainFigure, Matrix, MatrixCell, ReadCost, Rung, RungState, Warning,
 };
 pub use calibrate::calibrate;
 pub use error::CalibrateError;
 pub use files::leftovers;
 pub use load::TaskSession;
 pub use measure::{
-    Answer, AnswerSource, Estimate, Evidence, Interval, LatencyHistogram, LoadMeasurement, Measurement,
+    Answer, AnswerSource, DeviceEvidence, Estimate, Interval, LatencyHistogram, LoadMeasurement, Measurement,
     Repeat, TaskResult,
 };
 pub use plan::{
-    Advanced, Buffers, Cells, DurableMethod, DurablePoint, Files, Load, Mode, Options, Pattern, Plan, Point,
-    RefusedTask, Ring, Space, Task,
+    Advanced, Buffers, Cells, DurableMethod, DurablePoint, Files, Load, LogSpace, Mode, Options, Pattern,
+    Point, RefusedTask, Ring, Task, TaskPlan,
 };
 pub use progress::{Progress, ProgressObserver};
-pub use store::{AGREEMENT_LIMIT, Agreement, Calibration, Disagreement, Environment, SCHEMA_VERSION, csv};
+pub use store::{
+    AGREEMENT_LIMIT, Agreement, Calibration, DeviceEnvironment, Disagreement, SCHEMA_VERSION, csv,
+};
 
 #[cfg(test)]
 mod fixture;

@@ -15,7 +15,8 @@
 
 use crate::measure::{Traffic, find};
 use crate::{
-    Answer, AnswerSource, DurableMethod, DurablePoint, Evidence, Pattern, Point, Space, Task, TaskResult,
+    Answer, AnswerSource, DeviceEvidence, DurableMethod, DurablePoint, LogSpace, Pattern, Point, Task,
+    TaskResult,
 };
 use plumb_io::DirectIo;
 use plumb_io::device::{DeviceDescription, WriteCache};
@@ -80,8 +81,11 @@ struct Moved {
 
 impl Moved {
     fn by(result: &TaskResult) -> Option<Moved> {
-        let mut total =
-            Evidence { device: Some(Traffic::default()), caused_read_bytes: Some(0), ..Evidence::default() };
+        let mut total = DeviceEvidence {
+            device: Some(Traffic::default()),
+            caused_read_bytes: Some(0),
+            ..DeviceEvidence::default()
+        };
         for repeat in &result.repeats {
             let evidence = &repeat.measurement.evidence;
             total.asked.merge(evidence.asked);
@@ -185,7 +189,7 @@ struct SyncCost {
 
 impl SyncCost {
     fn of(results: &[TaskResult], result: &TaskResult, point: DurablePoint) -> Option<SyncCost> {
-        let plain = DurablePoint { method: DurableMethod::None, space: Space::Zeroed, ..point };
+        let plain = DurablePoint { method: DurableMethod::None, space: LogSpace::Zeroed, ..point };
         let plain = results.iter().find(|other| other.durable() == Some(&plain))?;
         let durable_micros = result.latency_micros(0, 0.5)?.median;
         let micros = durable_micros - plain.latency_micros(0, 0.5)?.median;
@@ -201,7 +205,7 @@ impl SyncCost {
 pub(crate) fn plausibility(results: &[TaskResult], device: &DeviceDescription) -> Option<String> {
     let (result, point) = results.iter().find_map(|result| {
         let point = result.durable()?;
-        let usual = point.method == DurableMethod::Fdatasync && point.space == Space::Zeroed;
+        let usual = point.method == DurableMethod::Fdatasync && point.space == LogSpace::Zeroed;
         (usual && point.request_bytes == 4096).then_some((result, *point))
     })?;
     let sync = SyncCost::of(results, result, point)?;
@@ -253,7 +257,7 @@ mod tests {
 
     fn durable(method: DurableMethod) -> Task {
         let direct_io = DirectIo::Required;
-        Task::Durable(DurablePoint { method, direct_io, request_bytes: 4096, space: Space::Zeroed })
+        Task::Durable(DurablePoint { method, direct_io, request_bytes: 4096, space: LogSpace::Zeroed })
     }
 
     /// Judges these results and checks what answered the last of them.

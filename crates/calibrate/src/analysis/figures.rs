@@ -6,7 +6,7 @@
 use super::curve::SATURATED;
 use crate::measure::find;
 use crate::plan::{LARGE_OUTSTANDING, MIXED_PERCENT};
-use crate::{Curve, DurableMethod, Estimate, Load, Pattern, Point, ReadCost, Space, TaskResult};
+use crate::{Curve, DurableMethod, Estimate, Load, LogSpace, Pattern, Point, ReadCost, TaskResult};
 use plumb_io::DirectIo;
 use plumb_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
@@ -64,7 +64,7 @@ figures! {
 
 /// A main figure, measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Figure {
+pub struct MainFigure {
     /// Which one.
     pub kind: FigureKind,
     /// Its number.
@@ -86,11 +86,11 @@ pub(crate) struct FigureSearch<'a> {
 
 impl FigureSearch<'_> {
     /// All figures that the results give.
-    pub(crate) fn figures(&self) -> Vec<Figure> {
+    pub(crate) fn figures(&self) -> Vec<MainFigure> {
         FigureKind::ALL.iter().filter_map(|kind| self.figure(*kind)).collect()
     }
 
-    fn figure(&self, kind: FigureKind) -> Option<Figure> {
+    fn figure(&self, kind: FigureKind) -> Option<MainFigure> {
         let (sequential, random) = (Pattern::Sequential, Pattern::Random);
         let (estimate, at) = match kind {
             FigureKind::SmallReadLatency => {
@@ -120,7 +120,7 @@ impl FigureSearch<'_> {
             FigureKind::ReadStart => (self.read_cost?.start_micros.clone(), "t = s + bytes / B".to_string()),
             FigureKind::ReadRate => (self.read_cost?.mb_per_second.clone(), "t = s + bytes / B".to_string()),
         };
-        Some(Figure { kind, estimate, at })
+        Some(MainFigure { kind, estimate, at })
     }
 
     fn maximum(&self, write_percent: u8) -> Option<(Estimate, String)> {
@@ -149,7 +149,7 @@ impl FigureSearch<'_> {
             self.results.iter().find(|result| {
                 result.durable().is_some_and(|point| {
                     point.method == DurableMethod::Fdatasync
-                        && point.space == Space::Zeroed
+                        && point.space == LogSpace::Zeroed
                         && point.request_bytes == 4096
                         && point.direct_io == direct_io
                 })

@@ -114,7 +114,7 @@ fn state(
     }
     let found = find(results, &step.point(like));
     let Some(result) = found else { return refused("it was not measured", "give the calibration more time") };
-    let all = |fixed: fn(&crate::Evidence) -> u64| {
+    let all = |fixed: fn(&crate::DeviceEvidence) -> u64| {
         result.repeats.iter().all(|repeat| {
             let evidence = &repeat.measurement.evidence;
             fixed(evidence) == evidence.ring_requests

@@ -26,7 +26,7 @@ mod warning;
 
 pub use curve::{Curve, CurvePoint};
 pub(crate) use figures::FigureSearch;
-pub use figures::{Figure, FigureKind};
+pub use figures::{FigureKind, MainFigure};
 pub(crate) use ladder::ladder;
 pub use ladder::{Rung, RungState};
 pub use matrix::{Matrix, MatrixCell};

@@ -10,7 +10,7 @@
 
 use super::ScratchDirectory;
 use crate::CalibrateError;
-use crate::plan::{DurableMethod, DurablePoint, Space};
+use crate::plan::{DurableMethod, DurablePoint, LogSpace};
 use crate::progress::StopCheck;
 use plumb_events::{Event, IoStream, Recorder, Session, SessionKind};
 use plumb_io::{
@@ -102,7 +102,7 @@ impl LogFile {
     ) -> Result<LogFile, CalibrateError> {
         let allocated;
         let log = match (point.space, &logs.zeroed) {
-            (Space::Zeroed, Some(zeroed)) => zeroed,
+            (LogSpace::Zeroed, Some(zeroed)) => zeroed,
             _ => {
                 allocated = allocate(scratch, logs.bytes)?;
                 &allocated
@@ -126,7 +126,7 @@ impl LogFile {
 
     /// Whether one more may be written after so many: an allocated log is written once.
     pub(crate) fn has_room(&self, writes: u64) -> bool {
-        self.point.space == Space::Zeroed || writes < self.writes
+        self.point.space == LogSpace::Zeroed || writes < self.writes
     }
 
     /// Writes at the next place and returns the buffer when it is durable.
@@ -164,7 +164,7 @@ impl LogFile {
 
     /// Removes an allocated log: its blocks are written now.
     pub(crate) fn close(self, scratch: &ScratchDirectory) -> Result<(), CalibrateError> {
-        if self.point.space == Space::Allocated {
+        if self.point.space == LogSpace::Allocated {
             scratch.remove_file(self.file.path())?;
         }
         Ok(())

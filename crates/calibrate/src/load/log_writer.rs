@@ -10,7 +10,7 @@ use crate::files::LogFile;
 use crate::measure::Traffic;
 use crate::plan::{DurableMethod, DurablePoint};
 use crate::random::Random;
-use crate::{CalibrateError, Evidence, LoadMeasurement, Measurement};
+use crate::{CalibrateError, DeviceEvidence, LoadMeasurement, Measurement};
 use plumb_events::{Recorder, SessionKind, now};
 use plumb_io::{Arena, receipt};
 use plumb_units::Nanos;
@@ -59,7 +59,7 @@ pub(crate) fn run(
     log.close(runner.scratch)?;
     let asked = Traffic { requests: writes, read_bytes: 0, write_bytes: writes * point.request_bytes };
     let syncs = if point.method == DurableMethod::None { 0 } else { writes };
-    let evidence = Evidence { asked, syncs, io_wq_workers, ..Evidence::default() };
+    let evidence = DeviceEvidence { asked, syncs, io_wq_workers, ..DeviceEvidence::default() };
     let elapsed_ns = at.saturating_sub(measured_from).0;
     Ok(Measurement { elapsed_ns, loads: vec![load], cpu_ns: cpu.time.0, cycles: cpu.cycles, evidence })
 }
@@ -67,7 +67,7 @@ pub(crate) fn run(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Space;
+    use crate::LogSpace;
     use crate::fixture::place;
     use crate::load::TaskSession;
     use plumb_io::DirectIo;
@@ -83,9 +83,9 @@ mod tests {
         {
             for method in DurableMethod::ALL {
                 for (space, direct_io) in [
-                    (Space::Zeroed, DirectIo::Off),
-                    (Space::Allocated, DirectIo::Off),
-                    (Space::Zeroed, DirectIo::Required),
+                    (LogSpace::Zeroed, DirectIo::Off),
+                    (LogSpace::Allocated, DirectIo::Off),
+                    (LogSpace::Zeroed, DirectIo::Required),
                 ] {
                     let point = DurablePoint { method, direct_io, request_bytes: 4096, space };
                     if let Some(why) = point.refusal(&device) {
@@ -98,7 +98,7 @@ mod tests {
                     assert_eq!(asked.write_bytes, asked.requests * 4096, "{point}");
                     assert!(asked.requests > 0, "{point}");
                     let room = log_bytes.0 / 4096;
-                    assert!(space == Space::Zeroed || asked.requests <= room, "{point} is written once");
+                    assert!(space == LogSpace::Zeroed || asked.requests <= room, "{point} is written once");
                     assert!(!runner.scratch.path_of("log-allocated").exists(), "{point}");
                 }
             }

@@ -8,7 +8,7 @@
 use super::TaskRunner;
 use crate::plan::REPEATS_MIN;
 use crate::random::Random;
-use crate::{CalibrateError, Plan, Progress, ProgressObserver, Repeat, TaskResult};
+use crate::{CalibrateError, Progress, ProgressObserver, Repeat, TaskPlan, TaskResult};
 use plumb_events::now;
 use plumb_units::Nanos;
 
@@ -40,7 +40,7 @@ pub(crate) struct Rounds {
 
 /// Runs a plan.
 pub(crate) fn run(
-    plan: &Plan,
+    plan: &TaskPlan,
     runner: &TaskRunner<'_>,
     observer: &dyn ProgressObserver,
     time: TimeBudget,

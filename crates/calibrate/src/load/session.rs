@@ -100,7 +100,7 @@ impl<'a> TaskSession<'a> {
 mod tests {
     use super::*;
     use crate::fixture::place;
-    use crate::{Buffers, DurableMethod, DurablePoint, Load, Point, Ring, Space, leftovers};
+    use crate::{Buffers, DurableMethod, DurablePoint, Load, LogSpace, Point, Ring, leftovers};
     use plumb_io::DirectIo;
 
     #[test]
@@ -120,7 +120,7 @@ mod tests {
             method: DurableMethod::Fdatasync,
             direct_io: DirectIo::Off,
             request_bytes: 4096,
-            space: Space::Zeroed,
+            space: LogSpace::Zeroed,
         };
         for task in [Task::Point(point), Task::Durable(log)] {
             let measured = session.measure(&task, Nanos(10_000_000)).expect("a measurement");

@@ -14,7 +14,7 @@ use crate::files::{DataFile, Logs, ScratchDirectory};
 use crate::measure::{CpuMeter, CpuUse, DeviceMeter, Traffic};
 use crate::progress::StopCheck;
 use crate::random::Random;
-use crate::{CalibrateError, DurablePoint, Evidence, LoadMeasurement, Measurement, Point, Task};
+use crate::{CalibrateError, DeviceEvidence, DurablePoint, LoadMeasurement, Measurement, Point, Task};
 use plumb_events::{Recorder, SessionKind, Statistic};
 use plumb_io::{DirectIo, MethodKind};
 use plumb_units::{Bytes, Nanos};
@@ -61,8 +61,8 @@ impl TaskRunner<'_> {
         let thread = |_| thread::Builder::new().name("log-writer".to_string()).stack_size(STACK_BYTES);
         let mut measurements = start::together(vec![write], &alone, thread)?;
         let Some(mut measurement) = measurements.pop() else { unreachable!("a writer that did not fail") };
-        let Evidence { asked, syncs, io_wq_workers, .. } = measurement.evidence;
-        measurement.evidence = Evidence { asked, syncs, io_wq_workers, ..self.meter.since(&before) };
+        let DeviceEvidence { asked, syncs, io_wq_workers, .. } = measurement.evidence;
+        measurement.evidence = DeviceEvidence { asked, syncs, io_wq_workers, ..self.meter.since(&before) };
         Ok(measurement)
     }
 
@@ -94,7 +94,7 @@ impl TaskRunner<'_> {
         let results = start::together(works, &start, thread)?;
         let seen = self.meter.since(&before);
         let snapshot = recorder.snapshot();
-        let evidence = Evidence {
+        let evidence = DeviceEvidence {
             ring_requests: snapshot.statistic(Statistic::RingRequests),
             ring_fixed_requests: snapshot.statistic(Statistic::RingFixedRequests),
             ring_fixed_file_requests: snapshot.statistic(Statistic::RingFixedFileRequests),
@@ -146,7 +146,7 @@ fn together(
     point: &Point,
     threads: &[(Window, ThreadResult)],
     time: Nanos,
-    evidence: Evidence,
+    evidence: DeviceEvidence,
 ) -> Measurement {
     let mut loads = vec![LoadMeasurement::default(); point.loads.len()];
     let (mut asked, mut cpu, mut workers) = (Traffic::default(), CpuUse::default(), 0);
@@ -160,7 +160,7 @@ fn together(
         let spent = thread.cpu.since(window.cpu);
         cpu = if spent.time > cpu.time { spent } else { cpu };
     }
-    let evidence = Evidence { asked, io_wq_workers: workers, ..evidence };
+    let evidence = DeviceEvidence { asked, io_wq_workers: workers, ..evidence };
     Measurement { elapsed_ns: time.0, loads, cpu_ns: cpu.time.0, cycles: cpu.cycles, evidence }
 }
 

@@ -53,7 +53,7 @@ impl Traffic {
 
 /// What the system saw of a measurement, from its ramp to its last completion.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Evidence {
+pub struct DeviceEvidence {
     /// The requests that were made.
     pub asked: Traffic,
     /// Syncs that were made, `O_DSYNC` writes included.
@@ -78,7 +78,7 @@ pub struct Evidence {
     pub ring_fixed_file_requests: u64,
 }
 
-impl Evidence {
+impl DeviceEvidence {
     /// Reads that this process caused at a device as a share of those it asked for.
     #[must_use]
     pub fn read_share(&self) -> Option<f64> {
@@ -147,13 +147,13 @@ impl DeviceMeter {
     }
 
     /// The evidence since an earlier reading; `asked` and `syncs` are the caller's to add.
-    pub(crate) fn since(&self, earlier: &Reading) -> Evidence {
+    pub(crate) fn since(&self, earlier: &Reading) -> DeviceEvidence {
         let later = self.read();
         let caused = later.process.zip(earlier.process);
-        let mut evidence = Evidence {
+        let mut evidence = DeviceEvidence {
             span_ns: later.at.saturating_sub(earlier.at).0,
             caused_read_bytes: caused.map(|(later, earlier)| later.since(&earlier).read_bytes.0),
-            ..Evidence::default()
+            ..DeviceEvidence::default()
         };
         if let (Some((device, disk)), Some((device_then, disk_then))) = (later.disks, earlier.disks) {
             let device = device.since(&device_then);
@@ -185,18 +185,18 @@ mod tests {
     #[test]
     fn another_load_is_told_from_a_journal_commit() {
         let asked = Traffic { requests: 1000, read_bytes: 100 << 20, write_bytes: 0 };
-        let with = |device: Traffic| Evidence {
+        let with = |device: Traffic| DeviceEvidence {
             asked,
             device: Some(device),
             caused_read_bytes: Some(25 << 20),
             span_ns: 500_000_000,
-            ..Evidence::default()
+            ..DeviceEvidence::default()
         };
         let journal = Traffic { write_bytes: 64 << 10, ..asked };
         assert_eq!(with(journal).other_rate(), None);
         let neighbour = Traffic { read_bytes: 150 << 20, ..asked };
         assert_eq!(with(neighbour).other_rate(), Some(Rate(100.0 * Bytes::M as f64)));
         assert_eq!(with(neighbour).read_share(), Some(0.25), "a neighbour does not hide a page cache");
-        assert_eq!(Evidence::default().other_rate(), None);
+        assert_eq!(DeviceEvidence::default().other_rate(), None);
     }
 }

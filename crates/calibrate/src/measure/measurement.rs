@@ -1,6 +1,6 @@
 //! The measurement of one repeat of one task.
 
-use crate::{Evidence, LatencyHistogram};
+use crate::{DeviceEvidence, LatencyHistogram};
 use plumb_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +43,7 @@ pub struct Measurement {
     #[serde(default)]
     pub cycles: Option<u64>,
     /// What the kernel counted meanwhile.
-    pub evidence: Evidence,
+    pub evidence: DeviceEvidence,
 }
 
 impl Measurement {

@@ -23,7 +23,7 @@ mod results;
 
 pub(crate) use cpu::{CpuMeter, CpuUse};
 pub use estimate::{Estimate, Interval};
-pub use evidence::Evidence;
+pub use evidence::DeviceEvidence;
 pub(crate) use evidence::{DeviceMeter, Traffic};
 pub use histogram::LatencyHistogram;
 pub use measurement::{LoadMeasurement, Measurement, Repeat};

@@ -86,7 +86,7 @@ impl DurableMethod {
 /// What a log's blocks are before they are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Space {
+pub enum LogSpace {
     /// Written with zeros.
     Zeroed,
     /// Allocated and never written.
@@ -104,7 +104,7 @@ pub struct DurablePoint {
     /// The bytes of each write.
     pub request_bytes: u64,
     /// What the log's blocks are before.
-    pub space: Space,
+    pub space: LogSpace,
 }
 
 impl DurablePoint {
@@ -133,7 +133,7 @@ impl DurablePoint {
 impl fmt::Display for DurablePoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let direct = if self.direct_io == DirectIo::Required { "O_DIRECT " } else { "" };
-        let space = if self.space == Space::Zeroed { "zeroed" } else { "allocated" };
+        let space = if self.space == LogSpace::Zeroed { "zeroed" } else { "allocated" };
         let size = Bytes(self.request_bytes).as_setting();
         write!(f, "{size} {direct}write, {}, {space} log", self.method.name())
     }

@@ -26,7 +26,7 @@ mod options;
 mod point;
 mod steps;
 
-pub use durable::{DurableMethod, DurablePoint, Space};
+pub use durable::{DurableMethod, DurablePoint, LogSpace};
 pub use options::{Advanced, Cells, Mode, Options};
 pub use point::{Buffers, Files, Load, Pattern, Point, Ring};
 pub(crate) use steps::{STEPS, Step};
@@ -73,7 +73,7 @@ pub(crate) struct PlanInput<'a> {
 
 /// What a mode runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
+pub struct TaskPlan {
     /// The tasks, each once.
     pub tasks: Vec<Task>,
     /// What the mode would run and this device cannot do.
@@ -104,9 +104,9 @@ pub(crate) const MIXED_PERCENT: u8 = 30;
 /// A part of the file so small that any cache in front of the disk holds it.
 const HOT_ZONE: Bytes = Bytes(32 * Bytes::M);
 
-impl Plan {
-    pub(crate) fn of(options: &Options, input: &PlanInput<'_>) -> Plan {
-        let mut plan = Plan { tasks: Vec::new(), refused: Vec::new() };
+impl TaskPlan {
+    pub(crate) fn of(options: &Options, input: &PlanInput<'_>) -> TaskPlan {
+        let mut plan = TaskPlan { tasks: Vec::new(), refused: Vec::new() };
         let small = options.size_small;
         if options.mode == Mode::Advanced {
             for (small, large) in options.advanced.cells() {
@@ -231,8 +231,8 @@ impl Plan {
         for request_bytes in sizes.iter().copied() {
             for direct_io in [DirectIo::Required, DirectIo::Off] {
                 for method in methods.iter().copied() {
-                    let zeroed = DurablePoint { method, direct_io, request_bytes, space: Space::Zeroed };
-                    let allocated = DurablePoint { space: Space::Allocated, ..zeroed };
+                    let zeroed = DurablePoint { method, direct_io, request_bytes, space: LogSpace::Zeroed };
+                    let allocated = DurablePoint { space: LogSpace::Allocated, ..zeroed };
                     let usual = method == DurableMethod::Fdatasync;
                     for (point, wanted) in
                         [(zeroed, true), (allocated, usual || full && request_bytes == 4096)]
@@ -309,7 +309,7 @@ mod tests {
     use super::*;
     use plumb_io::MethodKind;
 
-    fn plan(mode: Mode) -> Plan {
+    fn plan(mode: Mode) -> TaskPlan {
         let options = Options::new(mode, 1, "today");
         let input = PlanInput {
             usual: Point::usual(options.size_small, MethodKind::IoUring, DirectIo::Required, Ring::default()),
@@ -318,7 +318,7 @@ mod tests {
             length: Bytes(2 * Bytes::G),
             device: None,
         };
-        Plan::of(&options, &input)
+        TaskPlan::of(&options, &input)
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::analysis::matrix::Layout;
 use crate::plan::MatrixKind;
 use crate::{
-    CalibrateError, Curve, Environment, Figure, FigureKind, Matrix, Mode, Pattern, Point, ReadCost,
+    CalibrateError, Curve, DeviceEnvironment, FigureKind, MainFigure, Matrix, Mode, Pattern, Point, ReadCost,
     RefusedTask, Ring, Rung, TaskResult, Warning,
 };
 use plumb_io::DirectIo;
@@ -27,7 +27,7 @@ pub struct Calibration {
     /// The record's version.
     pub schema_version: u32,
     /// What it holds for.
-    pub environment: Environment,
+    pub environment: DeviceEnvironment,
     /// What was measured.
     pub mode: Mode,
     /// What orders, places and data follow from.
@@ -54,7 +54,7 @@ pub struct Calibration {
 
     // What it found.
     /// The main figures.
-    pub figures: Vec<Figure>,
+    pub figures: Vec<MainFigure>,
     /// The methods, with small requests.
     pub ladder_small: Vec<Rung>,
     /// The methods, with large requests; empty where they were not measured.
@@ -98,7 +98,7 @@ impl Calibration {
         serde_json::from_value(value).map_err(|error| unreadable(error.to_string()))
     }
 
-    /// True when it holds for a device; [`Environment::differences`] says why not.
+    /// True when it holds for a device; [`DeviceEnvironment::differences`] says why not.
     #[must_use]
     pub fn matches(&self, device: &DeviceDescription) -> bool {
         self.environment.differences(device).is_empty()
@@ -106,7 +106,7 @@ impl Calibration {
 
     /// A main figure, if it was measured.
     #[must_use]
-    pub fn figure(&self, kind: FigureKind) -> Option<&Figure> {
+    pub fn figure(&self, kind: FigureKind) -> Option<&MainFigure> {
         self.figures.iter().find(|figure| figure.kind == kind)
     }
 

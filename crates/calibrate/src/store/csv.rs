@@ -153,7 +153,7 @@ mod tests {
     use crate::analysis::answer;
     use crate::fixture::{calibration, place, result};
     use crate::plan::{MatrixKind, cell};
-    use crate::{DurableMethod, DurablePoint, Point, Ring, Space, Task};
+    use crate::{DurableMethod, DurablePoint, LogSpace, Point, Ring, Task};
     use plumb_io::{DirectIo, MethodKind, RingSetup};
     use plumb_units::Bytes;
 
@@ -192,7 +192,7 @@ mod tests {
         };
         let durable = |method| {
             let direct_io = DirectIo::Required;
-            Task::Durable(DurablePoint { method, direct_io, request_bytes: 4096, space: Space::Zeroed })
+            Task::Durable(DurablePoint { method, direct_io, request_bytes: 4096, space: LogSpace::Zeroed })
         };
         let polled = Ring { setup: RingSetup::SubmissionPolling, ..Ring::default() };
         calibration.tasks = vec![

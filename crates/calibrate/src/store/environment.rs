@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// What a calibration holds for: other hardware, another kernel or another way to
 /// the device make it another question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Environment {
+pub struct DeviceEnvironment {
     // What must be the same.
     /// The device the file system is on, or what is mounted where there is none.
     pub device: String,
@@ -43,15 +43,15 @@ pub struct Environment {
     pub date: String,
 }
 
-impl Environment {
+impl DeviceEnvironment {
     /// The environment of points like `usual`.
     pub(crate) fn of(
         device: &DeviceDescription,
         usual: &Point,
         processors: usize,
         date: String,
-    ) -> Environment {
-        Environment {
+    ) -> DeviceEnvironment {
+        DeviceEnvironment {
             device: device_name(device),
             disk_bytes: disk_bytes(device),
             file_system: device.mount.file_system.clone(),

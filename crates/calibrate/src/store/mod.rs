@@ -19,4 +19,4 @@ mod environment;
 
 pub use agreement::{AGREEMENT_LIMIT, Agreement, Disagreement};
 pub use calibration::{Calibration, SCHEMA_VERSION};
-pub use environment::Environment;
+pub use environment::DeviceEnvironment;

@@ -227,8 +227,8 @@ impl Target for Embedded<'_> {
         let begin = clock::wall();
         let calibration = self.calibration.as_ref();
         let figures = calibration.map(|found| found.figures.iter()).into_iter().flatten();
-        let limit = |figure: &plumb_calibrate::Figure| LimitFigure {
-            name: figure.kind.name().trim().to_string(),
+        let limit = |figure: &plumb_calibrate::MainFigure| LimitFigure {
+            name: figure.kind.name().to_string(),
             unit: figure.kind.unit().to_string(),
             median: figure.estimate.median,
             high: figure.estimate.high,

@@ -1,7 +1,7 @@
 //! The points, as plumb measures them and as fio is asked for them, and what they came to.
 
 use anyhow::ensure;
-use plumb_calibrate::{Buffers, DurableMethod, DurablePoint, Load, Pattern, Point, Ring, Space, Task};
+use plumb_calibrate::{Buffers, DurableMethod, DurablePoint, Load, LogSpace, Pattern, Point, Ring, Task};
 use plumb_io::device::{DeviceDescription, DirectIoSupport, IoUringSupport};
 use plumb_io::{DirectIo, MethodKind, RingSetup};
 use plumb_units::Bytes;
@@ -59,7 +59,7 @@ impl Comparison {
                 method: DurableMethod::Fdatasync,
                 direct_io: DirectIo::Required,
                 request_bytes: 4 * Bytes::K,
-                space: Space::Zeroed,
+                space: LogSpace::Zeroed,
             }),
         ];
         tasks.into_iter().map(|task| Comparison { task, rounds: Vec::new(), quiet: 0 }).collect()

@@ -1,7 +1,9 @@
 //! What a durable write costs: a row a way to ask for it, a column a size.
 
 use super::median;
-use plumb_calibrate::{AnswerSource, Calibration, DurableMethod, DurablePoint, Estimate, Space, TaskResult};
+use plumb_calibrate::{
+    AnswerSource, Calibration, DurableMethod, DurablePoint, Estimate, LogSpace, TaskResult,
+};
 use plumb_io::DirectIo;
 use plumb_report::Section;
 use plumb_report::plot::short_bytes;
@@ -26,8 +28,8 @@ pub(super) fn durable(calibration: &Calibration) -> Option<Section> {
         section = section.note(format!("plausible? {plausibility}"));
     }
     for (space, caption) in [
-        (Space::Zeroed, "In a log that was written with zeros before"),
-        (Space::Allocated, "In a log that was merely allocated"),
+        (LogSpace::Zeroed, "In a log that was written with zeros before"),
+        (LogSpace::Allocated, "In a log that was merely allocated"),
     ] {
         let writes: Vec<&Write<'_>> = writes.iter().filter(|(_, point, _)| point.space == space).collect();
         if !writes.is_empty() {

@@ -4,9 +4,10 @@ use super::Provenance;
 use crate::document::run;
 use crate::record::Host;
 use plumb_calibrate::{
-    Answer, AnswerSource, Buffers, Calibration, DurableMethod, DurablePoint, Environment, Estimate, Evidence,
-    Figure, FigureKind, LatencyHistogram, Load, LoadMeasurement, Measurement, Mode, Pattern, Point, ReadCost,
-    RefusedTask, Repeat, Ring, Rung, RungState, SCHEMA_VERSION, Space, Task, TaskResult, Warning,
+    Answer, AnswerSource, Buffers, Calibration, DeviceEnvironment, DeviceEvidence, DurableMethod,
+    DurablePoint, Estimate, FigureKind, LatencyHistogram, Load, LoadMeasurement, LogSpace, MainFigure,
+    Measurement, Mode, Pattern, Point, ReadCost, RefusedTask, Repeat, Ring, Rung, RungState, SCHEMA_VERSION,
+    Task, TaskResult, Warning,
 };
 use plumb_io::{DirectIo, MethodKind};
 use plumb_units::{Bytes, Nanos};
@@ -72,7 +73,7 @@ pub(super) fn normal() -> Calibration {
         ],
         cycles_refused: None,
         refused: vec![RefusedTask {
-            task: Task::Durable(write(512, DurableMethod::Fdatasync, DirectIo::Required, Space::Zeroed)),
+            task: Task::Durable(write(512, DurableMethod::Fdatasync, DirectIo::Required, LogSpace::Zeroed)),
             why: "direct writes here are multiples of 4K".to_string(),
         }],
         tasks: tasks(),
@@ -90,8 +91,8 @@ pub(super) fn least() -> Calibration {
     Calibration { plausibility: None, read_cost: None, ..calibration }
 }
 
-fn environment() -> Environment {
-    Environment {
+fn environment() -> DeviceEnvironment {
+    DeviceEnvironment {
         device: "vda".to_string(),
         disk_bytes: Some(256 << 30),
         file_system: "ext4".to_string(),
@@ -108,8 +109,8 @@ fn environment() -> Environment {
     }
 }
 
-fn figures() -> Vec<Figure> {
-    let figure = |kind, estimate, at: &str| Figure { kind, estimate, at: at.to_string() };
+fn figures() -> Vec<MainFigure> {
+    let figure = |kind, estimate, at: &str| MainFigure { kind, estimate, at: at.to_string() };
     vec![
         figure(FigureKind::SmallReadLatency, steady(50.2), "8K random read x1"),
         figure(FigureKind::SmallReadIops, steady(75_120.0), "depth 64; 97% at 32"),
@@ -163,7 +164,7 @@ fn point(loads: Vec<Load>, threads: usize) -> Point {
     }
 }
 
-fn write(request_bytes: u64, method: DurableMethod, direct_io: DirectIo, space: Space) -> DurablePoint {
+fn write(request_bytes: u64, method: DurableMethod, direct_io: DirectIo, space: LogSpace) -> DurablePoint {
     DurablePoint { method, direct_io, request_bytes, space }
 }
 
@@ -181,7 +182,7 @@ fn result(task: Task, rates: &[f64], micros: f64, source: AnswerSource, reason: 
             LoadMeasurement { reads: requests, writes: 0, latency }
         };
         let loads: Vec<LoadMeasurement> = rates.iter().map(load).collect();
-        let mut evidence = Evidence::default();
+        let mut evidence = DeviceEvidence::default();
         evidence.asked.requests = loads.iter().map(LoadMeasurement::requests).sum();
         evidence.asked.read_bytes = evidence.asked.requests * 8192;
         evidence.caused_read_bytes = Some(evidence.asked.read_bytes);
@@ -239,7 +240,7 @@ fn durable() -> Vec<TaskResult> {
         let task = Task::Durable(write(kib << 10, method, direct_io, space));
         result(task, &[1e6 / micros], micros, source, reason)
     };
-    let (direct, buffered, zeroed) = (DirectIo::Required, DirectIo::Off, Space::Zeroed);
+    let (direct, buffered, zeroed) = (DirectIo::Required, DirectIo::Off, LogSpace::Zeroed);
     let (plain, sync, dsync) = (DurableMethod::None, DurableMethod::Fdatasync, DurableMethod::ODsync);
     vec![
         of(
@@ -254,7 +255,7 @@ fn durable() -> Vec<TaskResult> {
         of(4, sync, direct, zeroed, 160.0, AnswerSource::Device, "a sync costs 140 us"),
         of(128, sync, direct, zeroed, 260.0, AnswerSource::Device, "a sync costs 150 us"),
         of(4, dsync, direct, zeroed, 22.0, AnswerSource::HostCacheSuspected, "a sync costs 2.0 us"),
-        of(4, sync, buffered, Space::Allocated, 310.0, AnswerSource::Device, "a sync costs 300 us"),
+        of(4, sync, buffered, LogSpace::Allocated, 310.0, AnswerSource::Device, "a sync costs 300 us"),
         of(
             4,
             plain,

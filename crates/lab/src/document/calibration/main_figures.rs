@@ -1,8 +1,8 @@
 //! The main figures.
 
 use super::{READING, interval, median, number, range};
-use plumb_calibrate::{Calibration, Figure, FigureKind};
-use plumb_report::format::{Count, Figure as _};
+use plumb_calibrate::{Calibration, FigureKind, MainFigure};
+use plumb_report::format::{Count, Figure};
 use plumb_report::table::{Cell, Column, Table};
 use plumb_report::{Headline, Section};
 
@@ -19,7 +19,7 @@ const HEADLINE: [FigureKind; 6] = [
 /// The few to read first.
 pub(super) fn headline(calibration: &Calibration) -> Vec<Headline> {
     let first = calibration.figures.iter().filter(|figure| HEADLINE.contains(&figure.kind));
-    let of = |figure: &Figure| Headline {
+    let of = |figure: &MainFigure| Headline {
         name: figure.kind.name().to_string(),
         value: format!("{} {}", number(figure.estimate.median), figure.kind.unit()),
         aside: format!("{}{}", if figure.estimate.settled { "" } else { "? " }, range(&figure.estimate)),
@@ -37,7 +37,7 @@ pub(super) fn figures(calibration: &Calibration) -> Section {
         Column::number("Repeats"),
         Column::text("Found at"),
     ]);
-    for Figure { kind, estimate, at } in &calibration.figures {
+    for MainFigure { kind, estimate, at } in &calibration.figures {
         table.row(vec![
             Cell::from(kind.name()),
             median(estimate),

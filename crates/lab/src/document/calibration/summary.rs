@@ -3,7 +3,7 @@
 //! What it leaves out, the reasons of doubts above all, stands in the report.
 
 use super::{interval, number, range};
-use plumb_calibrate::{Calibration, Figure, Rung, RungState, Warning};
+use plumb_calibrate::{Calibration, MainFigure, Rung, RungState, Warning};
 use plumb_report::Summary;
 use plumb_report::text::hanging;
 use plumb_units::{Bytes, Nanos};
@@ -78,7 +78,7 @@ fn warning_lines(warnings: &[Warning]) -> Vec<String> {
     lines
 }
 
-fn figure(Figure { kind, estimate, at }: &Figure) -> String {
+fn figure(MainFigure { kind, estimate, at }: &MainFigure) -> String {
     // A figure of all threads continues the line above it.
     let name = kind.name().split_once(", by all").map_or(kind.name(), |_| "  by all threads");
     let mark = if estimate.settled { ' ' } else { '?' };
