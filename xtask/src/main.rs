@@ -17,6 +17,8 @@ struct Arguments {
 enum Chore {
     /// Checks the rules of the house that a program can check.
     Tidy,
+    /// Counts the lines of code of each crate, comments and tests apart.
+    Lines,
     /// Measures and prints; never part of a test.
     #[command(subcommand)]
     Bench(bench::Bench),
@@ -30,6 +32,10 @@ fn main() -> anyhow::Result<()> {
                 println!("{complaint}");
             }
             anyhow::ensure!(complaints.is_empty(), "{} complaints", complaints.len());
+            Ok(())
+        }
+        Chore::Lines => {
+            tidy::print_lines(&workspace());
             Ok(())
         }
         Chore::Bench(bench) => bench.run(),

@@ -1,0 +1,128 @@
+//! Rules of the house that a program can check. Also run by `cargo test`.
+//!
+//! - Arrows between crates: a crate depends only on those that ARCHITECTURE.md allows it (`manifest`).
+//! - Arrows between the folders of a crate point one way: no circle among a crate's top modules (`modules`).
+//! - A file of more than 80 lines says in a header what it is; a function has at most 70 lines; no public function
+//!   takes a bool; only `plumb` and `xtask` print; no mark of unfinished work, no name that means nothing, no file
+//!   outside the tree of modules (`source`).
+//! - The public items of the crates that others build on are a snapshot, so that each widening is seen (`public`).
+//!
+//! How: each file is parsed once by syn; rules walk the tree, and only what has no syntax (headers, marks) is
+//! looked for in the text.
+
+mod lines;
+mod manifest;
+mod modules;
+#[cfg(test)]
+mod public;
+mod source;
+
+pub use lines::print as print_lines;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Breaches from before their rule, as their complaints begin. The list may only shrink: an entry without its breach
+/// is a complaint.
+const LEFT: [&str; 8] = [
+    "crates/calibrate/src:1: modules know each other",
+    "crates/engine/src:1: modules know each other",
+    "crates/events/src:1: modules know each other",
+    "crates/lab/src:1: modules know each other",
+    "crates/proof/src:1: modules know each other",
+    "crates/report/src:1: modules know each other",
+    "crates/engine/src/storage/control.rs:",
+    "crates/events/src/recorder.rs:",
+];
+
+/// A Rust file of the workspace.
+pub struct Source {
+    /// From the root, as complaints show it.
+    pub path: PathBuf,
+    /// As it is written.
+    pub text: String,
+    /// As the compiler reads it.
+    pub syntax: syn::File,
+}
+
+impl Source {
+    /// The crate's folder under `crates`, or `xtask`.
+    fn crate_name(&self) -> &str {
+        let mut parts = self.path.iter().filter_map(|part| part.to_str());
+        match parts.next() {
+            Some("crates") => parts.next().unwrap_or_default(),
+            first => first.unwrap_or_default(),
+        }
+    }
+
+    /// Whether the whole file is a test: it lies in a folder `tests`, or is named so.
+    fn is_test(&self) -> bool {
+        let mut parts = self.path.iter().filter_map(|part| part.to_str());
+        parts.any(|part| matches!(part, "tests" | "tests.rs" | "fixture.rs"))
+    }
+}
+
+/// Every breach, as `file:line: what`.
+pub fn check(root: &Path) -> Vec<String> {
+    let (sources, mut complaints) = sources(root);
+    complaints.extend(manifest::arrows(root));
+    complaints.extend(modules::circles(&sources));
+    for source in &sources {
+        let shown = source.path.display();
+        complaints.extend(source::check(source).into_iter().map(|what| format!("{shown}:{what}")));
+        complaints.extend(source::orphan(&root.join(&source.path)).map(|what| format!("{shown}:{what}")));
+    }
+    let mended = LEFT.iter().filter(|left| !complaints.iter().any(|complaint| complaint.starts_with(**left)));
+    let mended: Vec<String> =
+        mended.map(|left| format!("xtask/src/tidy/mod.rs:1: mended, strike it: {left}")).collect();
+    complaints.retain(|complaint| !LEFT.iter().any(|left| complaint.starts_with(left)));
+    complaints.extend(mended);
+    complaints
+}
+
+/// Rust files of the crates and of this one; and those that cannot be read.
+pub fn sources(root: &Path) -> (Vec<Source>, Vec<String>) {
+    let (mut found, mut unread) = (Vec::new(), Vec::new());
+    let mut directories = vec![root.join("crates"), root.join("xtask")];
+    while let Some(directory) = directories.pop() {
+        let Ok(entries) = fs::read_dir(&directory) else { continue };
+        for full in entries.flatten().map(|entry| entry.path()) {
+            if full.is_dir() {
+                directories.push(full);
+            } else if full.extension().is_some_and(|ending| ending == "rs") {
+                let path = full.strip_prefix(root).unwrap_or(&full).to_path_buf();
+                let text = fs::read_to_string(&full).unwrap_or_default();
+                match syn::parse_file(&text) {
+                    Ok(syntax) => found.push(Source { path, text, syntax }),
+                    Err(error) => unread.push(format!("{}:1: cannot be parsed: {error}", path.display())),
+                }
+            }
+        }
+    }
+    found.sort_by(|one, other| one.path.cmp(&other.path));
+    (found, unread)
+}
+
+/// Whether an item is compiled for tests only.
+fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
+    attributes.iter().any(|attribute| {
+        let inner = || attribute.parse_args::<syn::Ident>();
+        attribute.path().is_ident("test")
+            || attribute.path().is_ident("cfg") && inner().is_ok_and(|it| it == "test")
+    })
+}
+
+#[cfg(test)]
+fn parsed(path: &str, text: &str) -> Source {
+    let syntax = syn::parse_file(text).expect("a test's text is Rust");
+    Source { path: PathBuf::from(path), text: text.to_string(), syntax }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_house_is_tidy() {
+        let complaints = super::check(&crate::workspace());
+        assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
+    }
+}

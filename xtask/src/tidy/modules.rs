@@ -1,0 +1,206 @@
+//! Arrows between the top modules of a crate: they point one way.
+//!
+//! How: every path in a file that begins with `crate` or `super` is an arrow from the file's top module to the one
+//! it names; a name of the crate's root is followed through the root's `pub use`. Tests may look anywhere. The
+//! modules that reach each other form a circle, and each circle is a complaint with one file for each of its arrows.
+//!
+//! Limits: what macros are given is not parsed; within a folder, files may know each other.
+
+use super::{Source, is_for_tests};
+use std::collections::{BTreeMap, BTreeSet};
+use syn::visit::{self, Visit};
+
+/// From a module to another, with a place that draws the arrow.
+type Arrows = BTreeMap<(String, String), String>;
+
+/// A complaint for each circle among the top modules of a crate.
+pub fn circles(sources: &[Source]) -> Vec<String> {
+    let crates: BTreeSet<&str> = sources.iter().map(Source::crate_name).collect();
+    let of_crate = |name: &str| {
+        let files: Vec<&Source> = sources.iter().filter(|source| source.crate_name() == name).collect();
+        circles_of(name, &arrows(&files))
+    };
+    crates.into_iter().flat_map(of_crate).collect()
+}
+
+fn arrows(files: &[&Source]) -> Arrows {
+    let inside: Vec<(Vec<String>, &&Source)> =
+        files.iter().filter(|source| !source.is_test()).filter_map(|it| Some((module_of(it)?, it))).collect();
+    let tops: BTreeSet<String> = inside.iter().filter_map(|(module, _)| module.first().cloned()).collect();
+    let mut exported = BTreeMap::new();
+    for (_, root) in inside.iter().filter(|(module, _)| module.is_empty()) {
+        for item in &root.syntax.items {
+            if let syn::Item::Use(item) = item {
+                for path in use_paths(&item.tree) {
+                    let home = path.iter().find(|part| tops.contains(*part));
+                    exported.extend(path.last().cloned().zip(home.cloned()));
+                }
+            }
+        }
+    }
+    let mut arrows = Arrows::new();
+    for (module, source) in inside.iter().filter(|(module, _)| !module.is_empty()) {
+        let mut paths = Paths { module: module.clone(), found: Vec::new() };
+        paths.visit_file(&source.syntax);
+        for (name, line) in paths.found {
+            let target = if tops.contains(&name) { Some(&name) } else { exported.get(&name) };
+            if let Some(target) = target.filter(|target| **target != module[0]) {
+                let place = format!("{}:{line}", source.path.display());
+                arrows.entry((module[0].clone(), target.clone())).or_insert(place);
+            }
+        }
+    }
+    arrows
+}
+
+/// The module a file is: `sort/key.rs` is `[sort, key]`, the root `[]`; `None` outside `src`.
+fn module_of(source: &Source) -> Option<Vec<String>> {
+    let parts: Vec<&str> = source.path.iter().filter_map(|part| part.to_str()).collect();
+    let start = parts.iter().position(|part| *part == "src")? + 1;
+    let names = parts[start..].iter().map(|part| part.trim_end_matches(".rs").to_string());
+    Some(names.filter(|name| !matches!(name.as_str(), "lib" | "main" | "mod")).collect())
+}
+
+/// The first names behind `crate` in the paths of a file, with their lines.
+struct Paths {
+    module: Vec<String>,
+    found: Vec<(String, usize)>,
+}
+
+impl Paths {
+    fn take(&mut self, path: &[String], line: usize) {
+        let above = path.iter().take_while(|part| *part == "super").count();
+        match path.first().map(String::as_str) {
+            Some("crate") => self.found.extend(path.get(1).cloned().map(|name| (name, line))),
+            // `super` as often as the module is deep leads to the root.
+            Some("super") if above == self.module.len() => {
+                self.found.extend(path.get(above).cloned().map(|name| (name, line)));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl<'a> Visit<'a> for Paths {
+    fn visit_item(&mut self, item: &'a syn::Item) {
+        let attributes = match item {
+            syn::Item::Fn(item) => &item.attrs,
+            syn::Item::Impl(item) => &item.attrs,
+            syn::Item::Mod(item) => &item.attrs,
+            syn::Item::Use(item) => &item.attrs,
+            _ => return visit::visit_item(self, item),
+        };
+        if !is_for_tests(attributes) {
+            visit::visit_item(self, item);
+        }
+    }
+
+    fn visit_impl_item_fn(&mut self, item: &'a syn::ImplItemFn) {
+        if !is_for_tests(&item.attrs) {
+            visit::visit_impl_item_fn(self, item);
+        }
+    }
+
+    fn visit_item_mod(&mut self, item: &'a syn::ItemMod) {
+        self.module.push(item.ident.to_string());
+        visit::visit_item_mod(self, item);
+        self.module.pop();
+    }
+
+    fn visit_item_use(&mut self, item: &'a syn::ItemUse) {
+        let line = item.use_token.span.start().line;
+        for path in use_paths(&item.tree) {
+            self.take(&path, line);
+        }
+    }
+
+    fn visit_path(&mut self, path: &'a syn::Path) {
+        let names: Vec<String> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+        let line = path.segments.first().map_or(1, |first| first.ident.span().start().line);
+        self.take(&names, line);
+        visit::visit_path(self, path);
+    }
+}
+
+/// The paths that a `use` names, each from its first name.
+fn use_paths(tree: &syn::UseTree) -> Vec<Vec<String>> {
+    match tree {
+        syn::UseTree::Path(path) => {
+            let behind = use_paths(&path.tree).into_iter();
+            behind.map(|rest| [vec![path.ident.to_string()], rest].concat()).collect()
+        }
+        syn::UseTree::Name(name) => vec![vec![name.ident.to_string()]],
+        syn::UseTree::Rename(name) => vec![vec![name.ident.to_string()]],
+        syn::UseTree::Glob(_) => vec![Vec::new()],
+        syn::UseTree::Group(group) => group.items.iter().flat_map(use_paths).collect(),
+    }
+}
+
+fn circles_of(name: &str, arrows: &Arrows) -> Vec<String> {
+    let reach = |from: &str| {
+        let (mut seen, mut open) = (BTreeSet::new(), vec![from.to_string()]);
+        while let Some(at) = open.pop() {
+            for (_, next) in arrows.keys().filter(|(source, _)| *source == at) {
+                if seen.insert(next.clone()) {
+                    open.push(next.clone());
+                }
+            }
+        }
+        seen
+    };
+    let tops: BTreeSet<&String> = arrows.keys().flat_map(|(from, to)| [from, to]).collect();
+    let reached: BTreeMap<&String, BTreeSet<String>> = tops.iter().map(|top| (*top, reach(top))).collect();
+    let mut circles = BTreeSet::new();
+    for top in tops {
+        if reached[top].contains(top) {
+            let circle: BTreeSet<&String> =
+                reached[top].iter().filter(|it| reached[it].contains(top)).collect();
+            circles.insert(circle);
+        }
+    }
+    let describe = |circle: BTreeSet<&String>| {
+        let within = arrows.iter().filter(|((from, to), _)| circle.contains(from) && circle.contains(to));
+        let drawn: Vec<String> =
+            within.map(|((from, to), place)| format!("{from} -> {to} at {place}")).collect();
+        format!("crates/{name}/src:1: modules know each other in a circle: {}", drawn.join(", "))
+    };
+    circles.into_iter().map(describe).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tidy::parsed;
+
+    fn complaints(files: &[(&str, &str)]) -> Vec<String> {
+        let files: Vec<Source> =
+            files.iter().map(|(name, text)| parsed(&format!("crates/x/src/{name}"), text)).collect();
+        circles(&files)
+    }
+
+    #[test]
+    fn a_circle_is_found_with_its_arrows() {
+        let found = complaints(&[
+            ("lib.rs", "pub mod a; pub mod b; mod c; pub use b::Thing;"),
+            ("a/mod.rs", "use crate::Thing;"),
+            ("b.rs", "use super::c::{deep::Other, more};"),
+            ("c/deep.rs", "fn f() -> crate::a::X { todo() }"),
+        ]);
+        assert_eq!(
+            found,
+            ["crates/x/src:1: modules know each other in a circle: a -> b at crates/x/src/a/mod.rs:1, \
+              b -> c at crates/x/src/b.rs:1, c -> a at crates/x/src/c/deep.rs:1"]
+        );
+    }
+
+    #[test]
+    fn tests_and_files_of_one_folder_may_know_each_other() {
+        let found = complaints(&[
+            ("lib.rs", "mod a; mod b;"),
+            ("a/one.rs", "use super::two::X; #[cfg(test)] mod tests { use crate::b::Y; }"),
+            ("a/two.rs", "use super::one::Z;"),
+            ("b.rs", "use crate::a::one::Z;"),
+        ]);
+        assert!(found.is_empty(), "{found:?}");
+    }
+}
