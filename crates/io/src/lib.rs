@@ -18,6 +18,19 @@
 //! Limits: Linux. Requests are at most 1 GiB. Polled rings are for who asks for them
 //! by name, after [`device`] has found that they work.
 
+/// Whether costly assertions run: in debug builds, so in tests, and with the feature `strict`.
+pub const STRICT: bool = cfg!(any(debug_assertions, feature = "strict"));
+
+/// Asserts what is too costly to look at in every build: see [`STRICT`].
+#[macro_export]
+macro_rules! strict_assert {
+    ($($claim:tt)*) => {
+        if $crate::STRICT {
+            assert!($($claim)*);
+        }
+    };
+}
+
 mod arena;
 pub mod device;
 mod error;

@@ -4,8 +4,8 @@
 //! `arrived` (read by other session, buffer busy waits), `written` (local write
 //! wait), `work` (the database writers' rdbms ipc message). A condition is
 //! signalled only when somebody is counted as waiting, because a signal is a
-//! system call even when nobody hears it. Waits wake up from time to time to look
-//! for themselves, so a lost signal costs time and never hangs.
+//! system call even when nobody hears it. A wait checks its condition again from time to
+//! time, so a lost signal costs time and never hangs a session.
 //!
 //! Memory is mapped and writers are started at first use: an instance that never
 //! uses the cache has neither.
@@ -17,7 +17,7 @@ use crate::instance::Access;
 use crate::settings::{Setting, Settings};
 use crate::storage::tablespace::{Extent, Purpose, Tablespace};
 use plumb_events::{Event, Recorder, Session, Statistic, now};
-use plumb_io::{Arena, IoBuffer, IoError, Method};
+use plumb_io::{Arena, IoBuffer, IoError, Method, strict_assert};
 use plumb_units::{BlockAddress, BlockSize, Nanos};
 use std::ops::Deref;
 use std::path::PathBuf;
@@ -25,21 +25,21 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// How long a wait sleeps before it looks for itself.
+/// How long a wait sleeps before it checks its condition again.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
-/// The same when nothing is being written, so that only an unpin can help, which
-/// signals nobody.
+/// The same when nothing is being written: then only an unpin can free a frame, and
+/// unpinning signals nobody.
 const LOOK_FOR_UNPIN: Duration = Duration::from_millis(1);
 /// How long a session waits when every frame is pinned. Pins last microseconds:
 /// after so long the sessions wait for each other.
 const STARVED: Nanos = Nanos(if cfg!(test) { 1_000_000_000 } else { 10_000_000_000 });
-/// An idle database writer wakes up so often, as its event in a report shows.
+/// How long an idle database writer sleeps: the length of one wait of its idle event.
 const IDLE: Duration = Duration::from_secs(3);
-/// The least share of the dirty list that a database writer takes when there
-/// are several: shares of a few blocks would be batches in name only.
+/// The smallest batch that a database writer takes while other writers share the dirty
+/// list: sorting and joining a few blocks would gain nothing.
 const SHARE_MIN: usize = 16;
 
-/// How large a cache is, and how it is written.
+/// Size of a cache, and how its blocks are written.
 #[derive(Debug, Clone, Copy)]
 pub struct CacheOptions {
     /// How many blocks it holds.
@@ -159,18 +159,18 @@ impl Deref for PinnedBlock {
 pub(super) enum Patience {
     /// It waits.
     Wait,
-    /// It would rather go without, because it holds frames that others may want.
+    /// It does not wait, because it holds frames that other sessions may be waiting for.
     Never,
 }
 
-/// What asking for a block came to.
+/// Outcome of a block request.
 #[derive(Debug)]
 pub(super) enum Claim<'a> {
     /// It is in the cache.
     Hit(PinnedBlock),
     /// It is not: whoever asked reads it into this frame.
     Miss(OwnedFrame<'a>),
-    /// Neither without waiting.
+    /// Neither can be had without waiting.
     Unavailable,
 }
 
@@ -225,10 +225,11 @@ impl BufferCache {
         for number in
             [options.frame_count, options.writer_count, options.batch_blocks, options.request_blocks]
         {
-            assert!(number > 0);
+            assert!(number > 0, "a cache has frames, writers and batches");
         }
         let block_size = tablespaces[0].block_size;
-        assert!(tablespaces.iter().all(|tablespace| tablespace.block_size == block_size));
+        let of_one_size = tablespaces.iter().all(|tablespace| tablespace.block_size == block_size);
+        assert!(of_one_size, "a frame holds a block of any tablespace");
         let shared = Shared {
             options,
             block_size,
@@ -361,7 +362,9 @@ impl Shared {
         loop {
             match state.frames.find(address) {
                 Some(index) if state.frames.usage(index) != Usage::Reading => {
-                    return Ok(Claim::Hit(state.frames.pin(index)));
+                    let pinned = state.frames.pin(index);
+                    strict_assert!(pinned.address == address, "B2: a hit is the block asked for");
+                    return Ok(Claim::Hit(pinned));
                 }
                 Some(_) if patience == Patience::Never => return Ok(Claim::Unavailable),
                 Some(_) => {
@@ -404,8 +407,9 @@ impl Shared {
         let mut state = self.lock();
         state.check()?;
         if let Some(index) = state.frames.find(address) {
-            // B5: whoever owned the block before has written or discarded it.
-            assert!(matches!(state.frames.usage(index), Usage::Clean | Usage::Reading));
+            let usage = state.frames.usage(index);
+            let settled = matches!(usage, Usage::Clean | Usage::Reading);
+            assert!(settled, "B5: the former owner of {address} left it {usage:?}");
             (state, _) = self.forget(session, state, address);
             self.signal_freed(&state, 1);
         }
@@ -593,6 +597,7 @@ impl Shared {
                 let dirty = state.frames.dirty_count();
                 let share = dirty.div_ceil(self.options.writer_count).max(SHARE_MIN);
                 let batch = state.frames.gather(share.min(self.options.batch_blocks));
+                assert!(!batch.is_empty(), "B3: dirty frames are in the dirty list");
                 if state.frames.dirty_count() == 0 {
                     state.flush_asked = false;
                 }

@@ -84,6 +84,7 @@ impl<'a> DatabaseWriter<'a> {
 
     fn serve(mut self) -> Result<(), EngineError> {
         while let Some(mut batch) = self.shared.next_batch(self.session) {
+            assert_eq!(self.channel.outstanding(), 0, "B8: the batch before is on disk");
             batch.sort_unstable_by_key(|block| block.address);
             self.session.count(Statistic::DbwrBatches, 1);
             let requests = requests(&batch, self.shared.options.request_blocks);
@@ -136,9 +137,10 @@ impl<'a> DatabaseWriter<'a> {
     fn request(&self, blocks: &mut [DirtyBlock], mut buffer: IoBuffer, tag: u64) -> Request {
         let block_size = self.shared.block_size;
         let range = 0..blocks.len() * block_size.bytes();
+        assert!(range.end <= buffer.len(), "B8: a staging buffer takes a request");
         let (first, purpose) = (blocks[0].address, blocks[0].purpose);
         for (block, target) in blocks.iter_mut().zip(buffer.chunks_exact_mut(block_size.bytes())) {
-            let bytes = block.bytes.take().expect("each block is copied once");
+            let bytes = block.bytes.take().expect("B8: each block is copied once");
             target.copy_from_slice(&bytes);
         }
         Request {
@@ -163,6 +165,7 @@ fn requests(batch: &[DirtyBlock], blocks_max: usize) -> Vec<Range<usize>> {
     let mut requests: Vec<Range<usize>> = Vec::with_capacity(batch.len().div_ceil(blocks_max));
     for (index, block) in batch.iter().enumerate() {
         let joins = |last: &Range<usize>| {
+            assert!(batch[index - 1].address < block.address, "B8: each block of a batch is written once");
             let before = batch[last.end - 1].address;
             last.len() < blocks_max
                 && before.file == block.address.file

@@ -7,11 +7,10 @@
 //!
 //! A multiblock read claims frames for all blocks that are not there, and reads the
 //! span from the first to the last of them by one request; blocks in between that
-//! were there already are read along and ignored, because the cache's copy rules.
-//! It waits for its first block alone, while it holds nothing: a session that
-//! waited for frames with others in hand could wait for a session that does the
-//! same. So the read ends early, before the first block that is not to be had at
-//! once, and its caller goes on from there.
+//! were there already are read with them and ignored, because the copy in the cache is
+//! the valid one. It waits only for its first block, while it holds no frame: two sessions
+//! that each hold frames and wait for more could wait for each other. So the read ends
+//! before the first block that cannot be had at once, and the caller goes on from there.
 
 use super::buffer_cache::{Claim, OwnedFrame, Patience, PinnedBlock, Shared};
 use crate::storage::block::{self, BlockKind};
@@ -24,7 +23,7 @@ use std::sync::Arc;
 
 /// Touches that a block begins with when it was asked for alone.
 const TOUCH_SINGLE: u8 = 1;
-/// And as part of a multiblock read: the clock's next victim unless asked for again.
+/// Touches of a block of a multiblock read: the clock takes it next unless it is asked for.
 const TOUCH_SCANNED: u8 = 0;
 
 /// A session's way to blocks through the cache.
@@ -91,7 +90,7 @@ impl<'a> CacheReader<'a> {
         count: u32,
         kind: BlockKind,
     ) -> Result<Vec<PinnedBlock>, EngineError> {
-        assert!(count > 0);
+        assert!(count > 0, "a multiblock read has a first block");
         let mut claims: Vec<Claim<'a>> = Vec::new();
         for index in 0..count.min(self.shared.multiblock_max()) {
             let patience = if index == 0 { Patience::Wait } else { Patience::Never };
@@ -113,6 +112,11 @@ impl<'a> CacheReader<'a> {
         for (index, claim) in claims.into_iter().enumerate() {
             pinned.push(match claim {
                 Claim::Hit(block) => {
+                    assert_eq!(
+                        block.address(),
+                        plus(first, index as u32),
+                        "B2: a hit is the block asked for"
+                    );
                     self.check_kind(&block, purpose, kind)?;
                     block
                 }
@@ -188,6 +192,7 @@ impl<'a> CacheReader<'a> {
         self.channel.submit(self.session, request)?;
         let completion = self.channel.wait(self.session, event)?;
         assert_eq!(completion.tag, self.next_tag, "one request at a time");
+        assert_eq!(completion.range, 0..bytes, "a read that ends early is an error of the channel");
         self.session.count(Statistic::PhysicalReadBlocks, (bytes / block_size.bytes()) as u64);
         Ok(completion.buffer)
     }

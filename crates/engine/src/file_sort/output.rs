@@ -79,11 +79,8 @@ impl<'i> OutputFile<'i> {
         let mut channel = self.instance.access.method.channel(&[&arena])?;
         for (block, (filled, content)) in blocks {
             let offset = block * BLOCK_BYTES as u64;
-            assert_eq!(
-                filled as u64,
-                (self.bytes - offset).min(BLOCK_BYTES as u64),
-                "fragments fill a block"
-            );
+            let bytes = (self.bytes - offset).min(BLOCK_BYTES as u64);
+            assert_eq!(filled as u64, bytes, "X4: fragments fill the block at {offset}");
             let mut buffer = buffers.pop().expect("one buffer, not in flight");
             buffer.copy_from_slice(&content);
             channel.submit(session, write_request(&self.file, offset, buffer, BLOCK_BYTES))?;
@@ -146,7 +143,9 @@ impl<'a> OutputWriter<'a> {
         offset: u64,
         (buffer_bytes, buffer_count): (usize, usize),
     ) -> Result<OutputWriter<'a>, EngineError> {
-        assert!(buffer_bytes.is_multiple_of(BLOCK_BYTES));
+        assert!(buffer_bytes.is_multiple_of(BLOCK_BYTES), "X3: a buffer of {buffer_bytes} bytes");
+        assert!(buffer_count >= 2, "a writer fills one buffer while another is written");
+        assert!(offset <= output.bytes, "X4: a share lies inside the file");
         let (arena, mut free) = Arena::buffers(buffer_bytes, buffer_count)?;
         let channel = output.instance.access.method.channel(&[&arena])?;
         let aligned = offset.next_multiple_of(BLOCK_BYTES as u64);
@@ -211,6 +210,8 @@ impl<'a> OutputWriter<'a> {
 
     /// Sends what is filled and goes on with another buffer.
     fn send(&mut self) -> Result<(), EngineError> {
+        assert!(self.offset.is_multiple_of(BLOCK_BYTES as u64), "X3: a write at byte {}", self.offset);
+        assert!(self.filled.is_multiple_of(BLOCK_BYTES), "X3: a write of {} bytes", self.filled);
         let next = match self.free.pop() {
             Some(buffer) => buffer,
             None if self.channel.outstanding() > 0 => {

@@ -40,7 +40,7 @@ pub(super) struct SampledRun {
 impl SampledRun {
     /// The part of the run with these records; `None` when there are none.
     pub fn part(&self, records: Range<u64>, per_block: u64, record_bytes: usize) -> Option<Run> {
-        assert!(records.end <= self.run.rows);
+        assert!(records.end <= self.run.rows, "X2: records {records:?} of a run of {}", self.run.rows);
         if records.is_empty() {
             return None;
         }
@@ -70,7 +70,7 @@ pub(super) struct SampledRunWriter<'a, const BYTES: usize, const KEY: usize> {
 
 impl<'a, const BYTES: usize, const KEY: usize> SampledRunWriter<'a, BYTES, KEY> {
     pub fn new(server: &'a SortServer<'a>, interval: u64) -> Result<Self, EngineError> {
-        assert!(interval.is_power_of_two());
+        assert!(interval.is_power_of_two(), "a sample's records are counted by a mask");
         Ok(SampledRunWriter {
             writer: RunWriter::new(server)?,
             interval_mask: interval - 1,
@@ -83,7 +83,7 @@ impl<'a, const BYTES: usize, const KEY: usize> SampledRunWriter<'a, BYTES, KEY> 
     /// Waits until all is written; the runs and the bytes of their blocks.
     pub fn finish(self) -> Result<(Vec<SampledRun>, u64), EngineError> {
         let (runs, bytes) = self.writer.finish()?;
-        assert_eq!(runs.len(), self.finished.len());
+        assert_eq!(runs.len(), self.finished.len(), "X1: every run has a sample");
         let sampled = |(run, keys)| SampledRun { run, keys };
         Ok((runs.into_iter().zip(self.finished).map(sampled).collect(), bytes))
     }
@@ -104,6 +104,9 @@ impl<const BYTES: usize, const KEY: usize> RecordSink for SampledRunWriter<'_, B
 
     fn end_run(&mut self) -> Result<(), EngineError> {
         if self.record_count > 0 {
+            let samples = self.record_count.div_ceil(self.interval_mask + 1);
+            assert_eq!(self.keys.len() as u64, samples, "a sample has every key that it should");
+            assert!(self.keys.is_sorted(), "X1: a run is in order, as far as its sample shows");
             self.record_count = 0;
             self.finished.push(std::mem::take(&mut self.keys));
         }

@@ -71,6 +71,7 @@ impl<'a, G: BlockGetter> BTree<'a, G> {
     /// The index, as the catalog knows it, in its tablespace.
     #[must_use]
     pub fn new(index: &'a Index, tablespace: &'a Tablespace, blocks: &'a G) -> BTree<'a, G> {
+        assert_eq!(tablespace.purpose, Purpose::Indx, "an index is in the index tablespace");
         BTree { index, tablespace, blocks }
     }
 

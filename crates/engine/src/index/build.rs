@@ -46,17 +46,17 @@ use std::thread;
 
 /// Blocks of the table read to find the key ranges.
 const SAMPLE_BLOCKS: usize = 256;
-/// The least that a record is taken for: a packed one.
+/// The smallest record that is planned for: a packed word.
 const RECORD_BYTES_MIN: usize = 8;
-/// Buffers a lane of the table queue has for each scan server.
+/// Buffers of a key range in the table queue, for each scan server.
 const QUEUE_BUFFERS_PER_SENDER: usize = 16;
 
 /// Which index to build.
 #[derive(Debug, Clone)]
 pub struct IndexSpec {
-    /// Its name.
+    /// Its name, in any case: the catalog keeps names in capitals.
     pub name: String,
-    /// The table.
+    /// The table's name, in any case.
     pub table: String,
     /// Column names, each with whether it is descending.
     pub columns: Vec<(String, bool)>,
@@ -352,15 +352,15 @@ impl Build<'_> {
         let queue = TableQueue::new(degree, degree, degree * QUEUE_BUFFERS_PER_SENDER);
         let (granules, queue) = (&granules, &queue);
         let parts = thread::scope(|scope| {
-            let sorts = (0..degree).map(|lane| {
+            let sorts = (0..degree).map(|range| {
                 let work =
-                    move |session: &Session| self.sort_lane(session, operation, plan, codec, queue, lane);
-                servers::start(scope, self.instance, operation, format!("PX sort server p{lane:03}"), work)
+                    move |session: &Session| self.sort_range(session, operation, plan, codec, queue, range);
+                servers::start(scope, self.instance, operation, format!("PX sort server p{range:03}"), work)
             });
             let sorts: Vec<_> = sorts.collect();
             let scans = (0..degree).map(|number| {
                 let work = move |session: &Session| {
-                    self.scan_lane(session, operation, codec, granules, queue, ranges)
+                    self.scan_ranges(session, operation, codec, granules, queue, ranges)
                 };
                 servers::start(scope, self.instance, operation, format!("PX scan server p{number:03}"), work)
             });
@@ -371,7 +371,7 @@ impl Build<'_> {
         parts.into_iter().flatten().collect()
     }
 
-    fn scan_lane<C: Codec>(
+    fn scan_ranges<C: Codec>(
         &self,
         session: &Session,
         operation: &Operation,
@@ -383,26 +383,26 @@ impl Build<'_> {
         let guard = queue.close_unless_done();
         let begin = now();
         let mut buffers = Vec::new();
-        for lane in 0..=ranges.len() {
-            buffers.push(queue.empty_buffer(session, lane).map_err(|Closed| EngineError::Stopped)?);
+        for range in 0..=ranges.len() {
+            buffers.push(queue.empty_buffer(session, range).map_err(|Closed| EngineError::Stopped)?);
         }
         let mut record = Vec::new();
         let mut rows = 0;
         scan::scan(self.instance, session, operation, granules, |row, row_id| {
             record.clear();
             self.make(codec, row, row_id, &mut record)?;
-            let lane = ranges.iter().take_while(|first| C::Format::compare(first, &record).is_le()).count();
-            if buffers[lane].len() + record.len() > table_queue::BUFFER_BYTES {
-                let full = std::mem::take(&mut buffers[lane]);
-                queue.send(session, lane, full);
-                buffers[lane] = queue.empty_buffer(session, lane).map_err(|Closed| EngineError::Stopped)?;
+            let range = ranges.iter().take_while(|first| C::Format::compare(first, &record).is_le()).count();
+            if buffers[range].len() + record.len() > table_queue::BUFFER_BYTES {
+                let full = std::mem::take(&mut buffers[range]);
+                queue.send(session, range, full);
+                buffers[range] = queue.empty_buffer(session, range).map_err(|Closed| EngineError::Stopped)?;
             }
-            buffers[lane].extend_from_slice(&record);
+            buffers[range].extend_from_slice(&record);
             rows += 1;
             Ok(())
         })?;
-        for (lane, buffer) in buffers.into_iter().enumerate() {
-            queue.send(session, lane, buffer);
+        for (range, buffer) in buffers.into_iter().enumerate() {
+            queue.send(session, range, buffer);
         }
         queue.sender_done();
         guard.done();
@@ -411,21 +411,21 @@ impl Build<'_> {
         Ok(())
     }
 
-    fn sort_lane<C: Codec>(
+    fn sort_range<C: Codec>(
         &self,
         session: &Session,
         operation: &Operation,
         plan: &SortPlan,
         codec: &C,
         queue: &TableQueue,
-        lane: usize,
+        range: usize,
     ) -> Result<SubIndex, EngineError> {
         let guard = queue.close_unless_done();
         let server = self.sort_server(session, operation, plan);
         let mut sorter = Sorter::<C::Format>::new(&server)?;
-        while let Some(buffer) = queue.receive(session, lane).map_err(|Closed| EngineError::Stopped)? {
+        while let Some(buffer) = queue.receive(session, range).map_err(|Closed| EngineError::Stopped)? {
             sorter.fill(&buffer)?;
-            queue.give_back(lane, buffer);
+            queue.give_back(range, buffer);
         }
         guard.done();
         self.finish_part(session, codec, sorter)
@@ -484,6 +484,7 @@ impl Build<'_> {
         for pair in filled.windows(2) {
             let last = pair[0].last_leaf.as_ref().expect("a filled part has a leaf");
             let next = pair[1].first_leaf.expect("a filled part has a leaf");
+            assert!(last.address != next, "I4: a leaf does not link to itself");
             self.link(session, tablespace, last, next)?;
         }
         let mut branches: Vec<SegmentExtent> =
@@ -573,11 +574,13 @@ fn sample_addresses(table: &Table) -> Vec<BlockAddress> {
             current = extents.next();
         }
     }
+    assert_eq!(addresses.len() as u64, count, "every sampled block is in an extent");
     addresses
 }
 
 /// The first records of all key ranges but the lowest.
 fn splitters(sorted: &[Vec<u8>], degree: usize) -> Vec<Vec<u8>> {
+    assert!(degree > 0, "a build has a server");
     if sorted.is_empty() {
         return Vec::new();
     }

@@ -61,7 +61,7 @@ pub trait Merger: Sized {
     /// Takes the next record of that source and plays again.
     fn replace(&mut self, source: &mut &[u8]);
 
-    /// How the matches were decided, where somebody counts.
+    /// Counts of the matches played; zero for a merger that keeps none.
     fn matches(&self) -> Matches {
         Matches::default()
     }

@@ -28,9 +28,9 @@ pub struct SortServerSummary {
     pub intermediate_merges: u64,
     /// Times that a row was read back, at most.
     pub merge_passes: u64,
-    /// Runs merged at once by the widest merge.
+    /// The largest fan-in: most runs that one merge took.
     pub merge_width: u64,
-    /// Whether all fitted in memory.
+    /// True when all rows fitted in memory, so that no run was written.
     pub optimal: bool,
 }
 
@@ -43,9 +43,9 @@ pub struct SortSummary {
     pub sort_read_fac: u64,
     /// Where it came from: measured, with the figures, or given.
     pub sort_read_fac_source: String,
-    /// Whether the sort wrote its runs itself.
+    /// Whether servers wrote their runs themselves, past the buffer cache.
     pub direct_writes: bool,
-    /// Why.
+    /// Which rule decided it, as the report says.
     pub direct_writes_reason: String,
     /// Memory planned before the first row, by purpose.
     pub memory: Vec<(String, Bytes)>,

@@ -162,6 +162,7 @@ fn load_piece(
     let numbers: Vec<bool> = source.schema().columns.iter().map(number).collect();
     let mut fill = BlockFill::default();
     let mut batch = RowBatch::new();
+    let mut sealed = 0;
     while source.next_batch(&mut batch).map_err(EngineError::Source)? {
         operation.check()?;
         for row in batch.iter() {
@@ -169,7 +170,7 @@ fn load_piece(
                 if fill.is_empty() {
                     return Err(too_long(row, tablespace.block_size));
                 }
-                seal(session, &mut writer, &mut fill)?;
+                sealed += seal(session, &mut writer, &mut fill)?;
                 if !fill.push(writer.block()?, row) {
                     return Err(too_long(row, tablespace.block_size));
                 }
@@ -181,17 +182,19 @@ fn load_piece(
         session.count(Statistic::LoadRows, batch.len() as u64);
     }
     if !fill.is_empty() {
-        seal(session, &mut writer, &mut fill)?;
+        sealed += seal(session, &mut writer, &mut fill)?;
     }
+    assert_eq!(sealed, piece.row_count, "T2: rows in blocks, and rows taken from the source");
     piece.extents = writer.finish()?;
     Ok(piece)
 }
 
-fn seal(session: &Session, writer: &mut SegmentWriter<'_>, fill: &mut BlockFill) -> Result<(), EngineError> {
+/// Writes the block that was filled; gives back its rows.
+fn seal(session: &Session, writer: &mut SegmentWriter<'_>, fill: &mut BlockFill) -> Result<u64, EngineError> {
     let content = std::mem::take(fill).finish(writer.block()?);
     writer.seal(content)?;
     session.count(Statistic::LoadBlocks, 1);
-    Ok(())
+    Ok(u64::from(content.entries))
 }
 
 fn note_columns(
@@ -199,6 +202,7 @@ fn note_columns(
     numbers: &[bool],
     statistics: &mut [ColumnStatistics],
 ) -> Result<(), EngineError> {
+    assert_eq!(numbers.len(), statistics.len(), "each column has a type and statistics");
     for ((value, number), column) in columns(row).zip(numbers).zip(statistics) {
         let value = value.map_err(|error| EngineError::BadRow { row: RowId(0), why: error.to_string() })?;
         column.note(value, *number);

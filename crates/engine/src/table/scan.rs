@@ -107,6 +107,10 @@ pub fn scan_conventional(
             for block in &blocks {
                 rows += visit_rows(block.address(), block::content_of(block), block, &mut visit)?;
             }
+            assert!(
+                (1..=count as usize).contains(&blocks.len()),
+                "a read goes on, and not beyond its extent"
+            );
             note_scanned(session, blocks.len() as u32, rows);
             done += blocks.len() as u32;
         }

@@ -260,7 +260,7 @@ struct Pending {
     request: Request,
     done: usize,
     begin: Nanos,
-    /// What the sync of a whole [`Operation::WriteAndSync`] came to.
+    /// Outcome of the sync that follows a whole [`Operation::WriteAndSync`].
     sync: Result<(), Errno>,
 }
 
@@ -294,7 +294,7 @@ impl Pending {
     }
 }
 
-/// What one attempt at a request came to.
+/// Outcome of one attempt at a request.
 #[derive(Debug)]
 struct Attempt {
     pending: Pending,
@@ -340,8 +340,9 @@ impl Channel {
     /// # Errors
     /// When the ring itself fails; a failed transfer comes out of `wait`.
     pub fn submit(&mut self, session: &Session, request: Request) -> Result<(), IoError> {
-        assert!(request.range.end <= request.buffer.len());
-        assert!(!request.range.is_empty());
+        let buffer_bytes = request.buffer.len();
+        assert!(request.range.end <= buffer_bytes, "{:?} of {buffer_bytes} bytes", request.range);
+        assert!(!request.range.is_empty(), "a request moves a byte");
         while self.in_flight >= self.queue_depth {
             self.collect(session, Some(request.event))?;
         }
@@ -397,7 +398,7 @@ impl Channel {
     /// # Panics
     /// When nothing is outstanding: the wait would never end.
     pub fn wait(&mut self, session: &Session, event: Event) -> Result<Completion, IoError> {
-        assert!(self.outstanding() > 0, "nothing to wait for");
+        assert!(self.outstanding() > 0, "C3: nothing to wait for");
         if self.ready.is_empty() {
             self.harvest(session)?;
         }
@@ -482,6 +483,7 @@ impl Channel {
                 }
                 Ok(0) => return self.refuse(cut_short(&pending)),
                 Ok(moved) => {
+                    assert!(moved <= pending.rest().0.len(), "C1: {moved} bytes moved, more than asked for");
                     pending.done += moved;
                     // Direct I/O can go on only from an aligned place. The device's own
                     // short transfers end at one; what ends elsewhere is the file.
@@ -502,6 +504,7 @@ impl Channel {
                 Err(Errno::INTR | Errno::AGAIN) => session.count(Statistic::RequestsRetried, 1),
                 Err(errno) => return self.refuse(transfer_error(&pending, errno)),
             }
+            assert!(pending.sync.is_ok(), "C4: a request whose sync failed is not tried again");
             match &mut self.way {
                 Way::Ring(ring) if pending.request.file.descriptor().is_some() => {
                     return ring.push(session, pending).inspect_err(|_| self.in_flight -= 1);
@@ -516,9 +519,15 @@ impl Channel {
     }
 
     fn refuse(&mut self, error: IoError) -> Result<(), IoError> {
-        self.in_flight -= 1;
+        self.land();
         self.ready.push_back(Err(error));
         Ok(())
+    }
+
+    /// One request is with the caller again, or soon.
+    fn land(&mut self) {
+        assert!(self.in_flight > 0, "C1: what ends was in flight");
+        self.in_flight -= 1;
     }
 
     fn complete(&mut self, session: &Session, pending: Pending) {
@@ -528,7 +537,7 @@ impl Channel {
         let write = request.operation.writes();
         session.transferred(request.stream, begin, end, bytes);
         request.file.counters().add(write, bytes, end.saturating_sub(begin).0);
-        self.in_flight -= 1;
+        self.land();
         self.ready.push_back(Ok(Completion {
             tag: request.tag,
             buffer: request.buffer,
@@ -564,3 +573,6 @@ fn transfer_error(pending: &Pending, errno: Errno) -> IoError {
         source: errno.into(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -127,6 +127,7 @@ impl PoolChannel {
         while wait && attempts.is_empty() {
             attempts = self.arrivals.posted.wait(attempts).unwrap_or_else(PoisonError::into_inner);
         }
+        assert!(attempts.len() <= self.away, "C1: what comes back was with the workers");
         self.away -= attempts.len();
         into.append(&mut attempts);
     }

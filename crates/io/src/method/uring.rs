@@ -51,7 +51,7 @@ struct Flight {
     pending: Pending,
     /// Completions that have not come.
     awaited: u8,
-    /// What the transfer came to; meaningless while it is awaited.
+    /// Outcome of the transfer; meaningless while it is awaited.
     moved: Result<usize, Errno>,
 }
 
@@ -221,7 +221,8 @@ impl RingChannel {
     pub(super) fn drain(&mut self, into: &mut Vec<Attempt>) {
         for entry in self.ring.completion() {
             let place = (entry.user_data() / 2) as usize;
-            let flight = self.flights[place].as_mut().expect("a completion belongs to a request");
+            let flight =
+                self.flights[place].as_mut().expect("C1: a completion belongs to a request in flight");
             flight.arrived(entry.user_data() % 2 == 1, entry.result());
             if flight.awaited == 0
                 && let Some(Flight { pending, moved, .. }) = self.flights[place].take()
@@ -271,6 +272,7 @@ impl Flight {
     /// Takes in a completion of the transfer or of the sync linked to it.
     fn arrived(&mut self, sync: bool, result: i32) {
         let result = usize::try_from(result).map_err(|_| Errno::from_raw_os_error(-result));
+        assert!(self.awaited > 0, "C1: a completion comes once");
         self.awaited -= 1;
         if sync {
             self.pending.sync = result.map(|_| ());
