@@ -1,4 +1,4 @@
-//! The buffer cache: the frames behind one mutex, and everybody's waits for them.
+//! The buffer cache: the frames behind one mutex, and the waits for them.
 //!
 //! Each wait has a name and a condition of its own: `freed` (free buffer waits),
 //! `arrived` (read by other session, buffer busy waits), `written` (local write
@@ -168,7 +168,7 @@ pub(super) enum Patience {
 pub(super) enum Claim<'a> {
     /// It is in the cache.
     Hit(PinnedBlock),
-    /// It is not: whoever asked reads it into this frame.
+    /// It is not: the session that asked reads it into this frame.
     Miss(OwnedFrame<'a>),
     /// Neither can be had without waiting.
     Unavailable,
@@ -252,7 +252,7 @@ impl BufferCache {
     }
 
     /// Forgets the blocks of these extents, written or not: they are going to belong
-    /// to somebody else. Waits for those that are being written. To be called
+    /// to another segment. Waits for those that are being written. To be called
     /// before extents that may be in the cache are given back; also when the
     /// cache has failed.
     pub fn discard(&self, session: &Session, extents: impl IntoIterator<Item = Extent>) {
@@ -272,7 +272,7 @@ impl BufferCache {
     }
 
     /// Stops the database writers after the batch they have in hand. What is dirty
-    /// then belongs to nobody and is not written.
+    /// then has no owner any more and is not written.
     pub fn stop(&self) {
         self.shared.lock().stopping = true;
         self.shared.work.notify_all();
@@ -339,7 +339,7 @@ impl Drop for BufferCache {
 /// What sessions do.
 impl Shared {
     /// The most blocks that one multiblock read may pin: with all of them pinned
-    /// by a scan nobody else could go on.
+    /// by a scan no other session could go on.
     pub(super) fn multiblock_max(&self) -> u32 {
         (self.options.frame_count / 4).max(1) as u32
     }
@@ -522,8 +522,8 @@ impl Shared {
         }
     }
 
-    /// Makes the block unknown to the cache, waiting for whoever has it in hand.
-    /// Says whether it was known.
+    /// Removes the block from the cache, waiting for a session or a writer that works on it.
+    /// `true` when it was there.
     fn forget<'g>(
         &'g self,
         session: &Session,

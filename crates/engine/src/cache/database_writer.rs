@@ -160,7 +160,7 @@ impl<'a> DatabaseWriter<'a> {
     }
 }
 
-/// Cuts a sorted batch into requests: adjacent blocks, at most so many in one.
+/// Cuts a sorted batch into requests of adjacent blocks, at most `blocks_max` in one.
 fn requests(batch: &[DirtyBlock], blocks_max: usize) -> Vec<Range<usize>> {
     let mut requests: Vec<Range<usize>> = Vec::with_capacity(batch.len().div_ceil(blocks_max));
     for (index, block) in batch.iter().enumerate() {

@@ -320,7 +320,7 @@ impl Frames {
         self.become_free(index);
     }
 
-    /// A number for somebody who is going to dirty blocks.
+    /// A number for a session that is going to dirty blocks.
     pub(super) fn open_writer(&mut self) -> u32 {
         let vacant = self.unwritten.iter().position(Option::is_none).unwrap_or_else(|| {
             self.unwritten.push(None);

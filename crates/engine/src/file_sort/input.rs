@@ -111,7 +111,7 @@ struct Expected {
 }
 
 impl<'a> RecordReader<'a> {
-    /// A reader with so many buffers of a chunk each.
+    /// A reader with `buffer_count` buffers of a chunk each.
     pub fn new(
         session: &'a Session,
         access: &Access,

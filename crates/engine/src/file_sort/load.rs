@@ -32,7 +32,7 @@ pub(super) struct Load<const BYTES: usize, const KEY: usize> {
 }
 
 impl<const BYTES: usize, const KEY: usize> Load<BYTES, KEY> {
-    /// An empty load with room for so many chunks of so many records.
+    /// An empty load with room for `chunk_count` chunks of `chunk_records` records.
     pub fn new(chunk_count: usize, chunk_records: usize) -> Result<Load<BYTES, KEY>, EngineError> {
         assert!(chunk_records <= 1 << RECORD_BITS, "a place numbers {chunk_records} records of a chunk");
         assert!(chunk_count <= 1 << (32 - RECORD_BITS), "a place numbers {chunk_count} chunks of a load");

@@ -397,7 +397,7 @@ struct MergeQueue {
 
 impl MergeQueue {
     /// The runs of the next intermediate merge; `None` when the caller has nothing
-    /// to merge: whoever has a merge under way looks again after it.
+    /// to merge: a server with a merge under way asks again after it.
     fn take(&mut self, fan_in: usize) -> Option<Vec<SampledRun>> {
         let take = merge_plan::next_merge(self.runs.len() + self.under_way, fan_in).min(self.runs.len());
         if take < 2 {

@@ -1,7 +1,7 @@
 //! The sorted file: written by several servers, each from its own place on.
 //!
-//! Until it is complete and durable it has another name, so nobody takes a part of
-//! it for the whole; what fails removes it. Its space is taken before the first
+//! Until it is complete and durable it has another name, so that no part of it passes
+//! for the whole; what fails removes it. Its space is taken before the first
 //! record is read: a disk that is too small is known at once.
 //!
 //! Direct writes are whole blocks, and a server's share begins and ends inside one.
@@ -28,7 +28,7 @@ pub(super) struct OutputFile<'i> {
 }
 
 impl<'i> OutputFile<'i> {
-    /// Makes a file of so many bytes under another name than its own.
+    /// Makes a file of `bytes` bytes under the name `PATH.unfinished`.
     pub fn create(
         instance: &'i Instance,
         session: &Session,
@@ -136,7 +136,7 @@ pub(super) struct OutputWriter<'a> {
 }
 
 impl<'a> OutputWriter<'a> {
-    /// A writer from byte `offset` on, with so many buffers of so many bytes.
+    /// A writer from byte `offset` on, with `buffer_count` buffers of `buffer_bytes` each.
     pub fn new(
         output: &'a OutputFile<'_>,
         session: &'a Session,
@@ -245,5 +245,38 @@ fn write_request(file: &Arc<File>, offset: u64, buffer: IoBuffer, bytes: usize) 
         event: Event::ExternalTableWrite,
         stream: IoStream::FileWrites,
         tag: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sort::fixture::with_server;
+
+    fn patched(fragments: &[(u64, usize)]) {
+        with_server(|server| {
+            let path = Path::new("sorted");
+            let output = OutputFile::create(server.instance, server.session, path, 8192).expect("a file");
+            let fragment =
+                |(offset, length): &(u64, usize)| Fragment { offset: *offset, bytes: vec![1; *length] };
+            output.patch(server.session, fragments.iter().map(fragment).collect()).expect("written");
+        });
+    }
+
+    #[test]
+    fn fragments_of_two_servers_fill_a_block() {
+        patched(&[(4096, 10), (4106, 4086)]);
+    }
+
+    #[test]
+    #[should_panic(expected = "X4: fragments fill the block at 4096")]
+    fn a_byte_that_no_server_has_written_is_noticed() {
+        patched(&[(4096, 10), (4107, 4085)]);
+    }
+
+    #[test]
+    #[should_panic(expected = "X4: fragments fill the block at 4096")]
+    fn a_byte_that_two_servers_have_written_is_noticed() {
+        patched(&[(4096, 11), (4106, 4086)]);
     }
 }

@@ -137,7 +137,7 @@ impl FilePlan {
         2 * self.load_chunks
     }
 
-    /// The shape of the merges of so many runs.
+    /// The shape of the merges of `run_count` runs.
     ///
     /// # Errors
     /// When the device's read cost is to be measured and cannot be.

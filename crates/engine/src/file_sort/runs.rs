@@ -1,7 +1,7 @@
 //! Runs of records, and a sample of the keys in each.
 //!
-//! The sample is what the merge is divided by: every so many records of a run the
-//! key is kept. As records have one length, the number of a record in its run says
+//! The merge is divided by the sample: of each run one key in an interval of records is
+//! kept. As records have one length, the number of a record in its run says
 //! in which block it is and where.
 
 use crate::EngineError;
@@ -19,7 +19,7 @@ const SAMPLE_INTERVAL_MIN: u64 = 512;
 /// Sampled keys in all, at most: 16 bytes each.
 const SAMPLES_MAX: u64 = 256 * 1024;
 
-/// How many records lie between two of a sample, if there are so many in all.
+/// The interval of a sample: records from one that is kept to the next, of `record_count`.
 pub(super) fn sample_interval(record_count: u64) -> u64 {
     record_count.div_ceil(SAMPLES_MAX).next_power_of_two().max(SAMPLE_INTERVAL_MIN)
 }
@@ -111,5 +111,22 @@ impl<const BYTES: usize, const KEY: usize> RecordSink for SampledRunWriter<'_, B
             self.finished.push(std::mem::take(&mut self.keys));
         }
         self.writer.end_run()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sort::fixture::with_server;
+
+    #[test]
+    #[should_panic(expected = "X1: a run is in order, as far as its sample shows")]
+    fn a_run_out_of_order_is_noticed() {
+        with_server(|server| {
+            let mut writer = SampledRunWriter::<16, 3>::new(server, 1).expect("a writer");
+            writer.record(&[2; 16]).expect("written");
+            writer.record(&[1; 16]).expect("written");
+            let _ = writer.end_run();
+        });
     }
 }

@@ -58,7 +58,7 @@ pub const fn key_bytes_max(block_bytes: usize) -> usize {
     (block_bytes - HEADER_BYTES - LINK_BYTES) / 2 - (3 + ROW_ID_BYTES + CHILD_BYTES + SLOT_BYTES)
 }
 
-/// Bytes that a leaf spends on an entry with a key of so many bytes, slot included.
+/// Bytes that a leaf spends on an entry with a key of `key_bytes` bytes, slot included.
 #[must_use]
 pub const fn leaf_entry_bytes(key_bytes: usize) -> usize {
     length_bytes(key_bytes) + key_bytes + ROW_ID_BYTES + SLOT_BYTES

@@ -36,7 +36,7 @@ pub trait BlockGetter {
     fn get(&self, address: BlockAddress, kind: BlockKind) -> Result<Self::Block, EngineError>;
 }
 
-/// A session's reader, shared by searches and by whoever fetches the rows they find.
+/// A session's reader, shared by searches and by the fetches of the rows they find.
 impl BlockGetter for RefCell<CacheReader<'_>> {
     type Block = PinnedBlock;
 

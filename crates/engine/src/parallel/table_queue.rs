@@ -66,7 +66,7 @@ impl RangeState {
 pub struct Closed;
 
 impl TableQueue {
-    /// A queue for so many key ranges and senders, with so many buffers for each range.
+    /// A queue for `range_count` key ranges and `sender_count` senders.
     #[must_use]
     pub fn new(range_count: usize, sender_count: usize, buffers_per_range: usize) -> TableQueue {
         assert!(buffers_per_range > sender_count, "each sender keeps one buffer of each range");

@@ -62,28 +62,28 @@ pub const STRIP_BYTES_MIN: usize = 512 * 1024;
 pub struct RecordSize {
     /// Bytes of the record, in memory and in a run; the mean where they differ.
     pub bytes: usize,
-    /// Bytes of memory beside it while it is sorted: what is sorted in its stead.
+    /// Bytes of memory beside it while it is sorted: the entry that is sorted in its place.
     pub entry_bytes: usize,
 }
 
 impl RecordSize {
-    /// Of records of so many bytes that are sorted in an area of this kind.
+    /// The size of records of `bytes` bytes in an area of this kind.
     #[must_use]
     pub fn new<A: SortArea>(bytes: usize) -> RecordSize {
         RecordSize { bytes, entry_bytes: A::ENTRY_BYTES }
     }
 
-    /// Records that fit so much memory while they are sorted; at least one.
+    /// Records that fit `bytes` of memory while they are sorted; at least one.
     #[must_use]
     pub fn fitting(self, bytes: usize) -> usize {
         (bytes / (self.bytes + self.entry_bytes)).max(1)
     }
 }
 
-/// Memory that was mapped.
+/// Memory that an area has mapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Mapped {
-    /// How much.
+    /// Bytes of it.
     pub bytes: usize,
     /// How long the system took to supply it.
     pub time: Nanos,
@@ -94,7 +94,7 @@ pub trait SortArea: Sized + Send + Debug {
     /// Bytes of memory beside a record while it is sorted.
     const ENTRY_BYTES: usize;
 
-    /// An area of `bytes` in so many strips, for records of this size.
+    /// An area of `bytes` bytes, cut into `strips`, for records of this size.
     ///
     /// # Errors
     /// When the kernel has no memory.
@@ -124,7 +124,7 @@ pub trait SortArea: Sized + Send + Debug {
     /// the system: how many bytes.
     fn release_spare(&mut self) -> usize;
 
-    /// Records in the area.
+    /// Records in the area, sorted or not.
     fn len(&self) -> usize;
 
     /// Whether there is none.
@@ -204,7 +204,7 @@ impl<T: Copy> StripPool<T> {
 
 /// Takes sorted records.
 pub trait RecordSink {
-    /// How it fails.
+    /// Why it cannot take a record.
     type Error;
 
     /// Takes the next record.

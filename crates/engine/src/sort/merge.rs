@@ -119,7 +119,7 @@ impl<'s, F: RunFormat> RunMerge<'s, F> {
         Ok(())
     }
 
-    /// Counts what was done.
+    /// Counts rows and matches as statistics of the session.
     fn end(self, rows: u64) {
         let session = self.reader.server.session;
         session.count(Statistic::MergeRows, rows);
@@ -161,7 +161,7 @@ struct Cursor<'m> {
     end: usize,
 }
 
-/// Where records are.
+/// Where the records of a source are.
 #[derive(Debug)]
 enum Place<'m> {
     /// A piece of a run.
@@ -229,7 +229,7 @@ struct Piece {
     until: Option<u32>,
 }
 
-/// A run being read.
+/// A run being read, and what has been read ahead of it.
 struct Source {
     run: Run,
     /// The next block to ask for, counted through the segment.

@@ -1,6 +1,6 @@
 //! How many runs to merge at once, and how much to read of each.
 //!
-//! The memory of a merge holds so many blocks. Reading k blocks at a time from
+//! The memory of a merge holds a number of blocks. Reading k blocks at a time from
 //! each run makes a request cheaper per block, and the fan-in smaller. With the
 //! read cost ratio `fac` (S0's SORT_READ_FAC: cost of a one-block read over the
 //! cost of each further block of a request) a request of k blocks costs
@@ -22,8 +22,8 @@
 //! The Art of Computer Programming 3, section 5.4.6), so not every run needs a
 //! second buffer.
 //!
-//! Intermediate merges: the first one takes just so many runs that all others, and
-//! the last, are full. Shortest runs first would matter if runs differed in
+//! Intermediate merges: the first one takes as few runs as leave all others, and
+//! the last, full. Shortest runs first would matter if runs differed in
 //! length; here they do not, so the queue is first in, first out.
 //!
 //! Invariants:
@@ -47,17 +47,17 @@ pub struct MergeShape {
     pub fan_in: usize,
     /// Blocks of a read request.
     pub chunk_blocks: u32,
-    /// Buffers of that size.
+    /// Buffers of `chunk_blocks` blocks, for runs and for reading ahead.
     pub buffer_count: usize,
 }
 
 impl MergeShape {
-    /// The shape itself, whose buffers must fit so many blocks of memory.
+    /// The shape itself, whose buffers must fit `memory_blocks`.
     ///
     /// # Panics
     /// When they do not.
     #[must_use]
-    pub fn within(self, memory_blocks: u32) -> MergeShape {
+    pub(crate) fn within(self, memory_blocks: u32) -> MergeShape {
         let blocks = self.buffer_count as u64 * u64::from(self.chunk_blocks);
         assert!(blocks <= u64::from(memory_blocks), "F1: buffers of {blocks} blocks in {memory_blocks}");
         self
@@ -115,7 +115,7 @@ pub fn plan(run_count: usize, memory_blocks: u32, chunk_blocks_max: u32, costs: 
     cheapest.expect("F2: the memory of a sort holds the smallest merge")
 }
 
-/// Reads that a merge of single blocks has ahead of it in so much memory.
+/// Reads that a merge of single blocks has in flight, in `memory_blocks` of memory.
 #[must_use]
 pub fn read_ahead(memory_blocks: u32) -> usize {
     (memory_blocks as usize / 4).max(1)

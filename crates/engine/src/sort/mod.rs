@@ -56,7 +56,7 @@ use std::collections::VecDeque;
 /// The server that sorts, and what it works with.
 #[derive(Debug)]
 pub struct SortServer<'a> {
-    /// The database.
+    /// The database that it sorts for: its temporary tablespace and settings.
     pub instance: &'a Instance,
     /// The session that its waits and statistics count for.
     pub session: &'a Session,
@@ -68,7 +68,7 @@ pub struct SortServer<'a> {
     pub lsn: Lsn,
 }
 
-/// How a sort went.
+/// Outcome of one server's sort.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SortOutcome {
     /// Rows sorted.
@@ -79,7 +79,7 @@ pub struct SortOutcome {
     pub run_bytes: u64,
     /// Rows that stayed in memory until the last merge.
     pub memory_rows: u64,
-    /// Merges before the last.
+    /// Merges whose output was written as a run again.
     pub intermediate_merges: u64,
     /// How often a row was read back, at most.
     pub merge_passes: u64,
@@ -89,7 +89,7 @@ pub struct SortOutcome {
     pub area: Mapped,
 }
 
-/// Sorts records.
+/// Takes records in any order and gives them back in order.
 pub struct Sorter<'a, F: Format> {
     server: &'a SortServer<'a>,
     area: F::Area,

@@ -44,7 +44,7 @@ const PADDING: usize = 8;
 /// Most that is copied in one piece, whatever is needed of it: a copy of a length
 /// known only at run time is a call.
 const PIECE_BYTES: usize = 32;
-/// Bytes of a symbol.
+/// Bytes of a symbol, the unit in which a tournament compares keys.
 const SYMBOL_BYTES: usize = 6;
 
 /// Bytes that two keys have in common at their beginnings.
@@ -95,7 +95,7 @@ pub struct Head {
 }
 
 impl Head {
-    /// Of a record that shares so much and has so much more.
+    /// The head of a record that shares `shared` bytes of its key and has `rest` more.
     #[inline]
     #[must_use]
     pub fn new(shared: usize, rest: usize, row: RowId) -> Head {
@@ -224,7 +224,7 @@ fn length_at(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
 /// The record that a reader of packed records is at, whole again.
 #[derive(Debug, Default)]
 pub struct Rebuilt {
-    /// The record, and zeros.
+    /// The record, and [`PADDING`] zeros behind it.
     bytes: Vec<u8>,
     key_length: usize,
 }
@@ -273,7 +273,7 @@ impl Rebuilt {
         if self.bytes.is_empty() { &[] } else { &self.bytes[..BYTES_HEADER + self.key_length] }
     }
 
-    /// Its row.
+    /// The row id of the record.
     #[inline]
     #[must_use]
     pub fn row(&self) -> RowId {
@@ -305,7 +305,7 @@ impl Rebuilt {
 #[cfg(test)]
 pub(crate) fn packed_by(packer: &mut Packer, record: &[u8]) -> Vec<u8> {
     let mut room = vec![0; record.len() + GROWTH_MAX];
-    let length = packer.put(record, &mut room).expect("no record grows by more");
+    let length = packer.put(record, &mut room).expect("P3: no record grows by more");
     room.truncate(length);
     room
 }

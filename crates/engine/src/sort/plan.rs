@@ -157,8 +157,8 @@ impl SortPlan {
         (1..=most).rev().find(fits).unwrap_or(1)
     }
 
-    /// The merge of so many runs at once in this much memory, if there is one
-    /// with requests that a device serves at its full rate.
+    /// The shape of one merge of all `runs` in `memory`, if there is one with requests
+    /// that a device serves at its full rate.
     #[must_use]
     pub fn one_pass(&self, runs: usize, memory: Bytes) -> Option<MergeShape> {
         merge_plan::fits_one_pass(
@@ -175,8 +175,8 @@ impl SortPlan {
         (memory.0 / self.block_bytes) as u32
     }
 
-    /// Memory of a strip, and how much of it is records, which a run of it has. Text has a batch
-    /// beside its strips and is packed in them: there both are what was planned, not what a run has.
+    /// Memory of a strip, and the part of it that records fill: the size of its run. Text has a
+    /// batch beside its strips and is packed in them, so for text both are only the plan.
     #[must_use]
     pub fn strip(&self) -> (Bytes, Bytes) {
         let memory = self.area.0 / self.strips as u64;

@@ -184,7 +184,7 @@ impl<'a, P: Packing> RunWriter<'a, P> {
     }
 
     /// Records of the runs that have ended.
-    pub fn row_count(&self) -> u64 {
+    pub(super) fn row_count(&self) -> u64 {
         self.runs.iter().map(|(.., rows)| rows).sum()
     }
 

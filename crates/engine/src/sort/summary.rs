@@ -1,4 +1,4 @@
-//! What a sort did, for whoever reports it.
+//! What a sort did, for reports.
 
 use crate::sort::plan::SortPlan;
 use plumb_units::{Bytes, Nanos};
@@ -34,7 +34,7 @@ pub struct SortServerSummary {
     pub optimal: bool,
 }
 
-/// What a sort did.
+/// What the servers of a sort did, and with which memory.
 #[derive(Debug, Clone)]
 pub struct SortSummary {
     /// One entry a sort server.

@@ -57,11 +57,11 @@ const KEY_BYTES: usize = COLUMNS_MAX * COLUMN_BYTES_MAX + 8;
 
 /// A machine word that holds a record.
 pub trait Word: Plain + Ord + Debug + Send + Sync + 'static {
-    /// Its bytes.
+    /// Bytes of the word, and of a record.
     const BYTES: usize;
     /// All ones: above every record.
     const MAX: Self;
-    /// No bits.
+    /// The word of a record before its key and row id are put in.
     const ZERO: Self;
 
     /// Reads a record.
@@ -126,7 +126,7 @@ macro_rules! word {
 word!(u64);
 word!(u128);
 
-/// A word of so many ones, 1 to 64.
+/// The number whose lowest `bits` bits, 1 to 64, are ones.
 #[inline]
 fn ones(bits: u32) -> u64 {
     u64::MAX >> (64 - bits)
@@ -246,7 +246,7 @@ struct WordColumn {
 enum Values {
     /// Integers by their [`DigitCode`]s, this one being the least.
     Integers(i64),
-    /// Stored values of at most so many bytes.
+    /// Stored values, of at most this many bytes.
     Bytes(u32),
 }
 
@@ -287,7 +287,7 @@ impl WordLayout {
         (bits < u128::BITS).then_some(WordLayout { columns: packed, walk, row, bits, short })
     }
 
-    /// Bits of a record.
+    /// Bits of a record: key and row id.
     #[must_use]
     pub fn bits(&self) -> u32 {
         self.bits

@@ -27,8 +27,8 @@ use std::hint::black_box;
 /// Rows whose records stay in the second-level cache.
 const HOT_ROWS: usize = 8192;
 /// Width of the merge that is measured for itself, and most rows of it.
-const WIDTH: usize = 64;
-const WIDTH_ROWS: usize = 4_000_000;
+const FAN_IN: usize = 64;
+const FAN_IN_ROWS: usize = 4_000_000;
 /// Most rows of the inputs in order, in reverse and at random.
 const GENERATION_ROWS: usize = 2_000_000;
 
@@ -137,7 +137,7 @@ impl<'a, C: Codec> Alone<'a, C> {
         let stages = NAMES.into_iter().zip(nanos).map(stage).collect();
         let mut lines = self.generation(&sorted, repeat);
         let wide = (0..repeat).map(|_| self.wide_merge(&sorted)).collect::<anyhow::Result<Vec<f64>>>()?;
-        lines.push(format!("merge, {WIDTH}-way: {} ns a row (goal 30)", Spread::of(wide).show(1)));
+        lines.push(format!("merge, {FAN_IN}-way: {} ns a row (goal 30)", Spread::of(wide).show(1)));
         Ok(Findings { stages, lines })
     }
 
@@ -283,11 +283,12 @@ impl<'a, C: Codec> Alone<'a, C> {
         let (address, lsn) = (BlockAddress::default(), self.instance.next_lsn());
         let begin = thread_cpu();
         for record in records::<C::Format>(sorted) {
-            if !self.codec.push_leaf(record, &mut state, &mut leaf, &mut block) {
+            let (key, row) = self.codec.decode(record, &mut state);
+            if !leaf.push_key(&mut block, key, row) {
                 let content = leaf.finish(&mut block, None);
                 block::seal(&mut block, BlockKind::Leaf, address, lsn, content);
                 black_box(&block);
-                self.codec.push_leaf(record, &mut state, &mut leaf, &mut block);
+                leaf.push_key(&mut block, key, row);
             }
         }
         per_row(begin, self.record_count)
@@ -345,12 +346,12 @@ impl<'a, C: Codec> Alone<'a, C> {
         per_row(begin, rows)
     }
 
-    /// Nanoseconds a row of a merge of exactly [`WIDTH`] runs.
+    /// Nanoseconds a row of a merge of exactly [`FAN_IN`] runs.
     fn wide_merge(&self, sorted: &[u8]) -> anyhow::Result<f64> {
         let mut random = SplitMix(9);
-        let mut dealt: Vec<Vec<&[u8]>> = vec![Vec::new(); WIDTH];
-        for record in records::<C::Format>(sorted).take(WIDTH_ROWS) {
-            dealt[(random.next() % WIDTH as u64) as usize].push(record);
+        let mut dealt: Vec<Vec<&[u8]>> = vec![Vec::new(); FAN_IN];
+        for record in records::<C::Format>(sorted).take(FAN_IN_ROWS) {
+            dealt[(random.next() % FAN_IN as u64) as usize].push(record);
         }
         let server = self.server();
         let mut writer = RunWriter::<<C::Format as RunFormat>::Packing>::new(&server)?;
@@ -360,9 +361,9 @@ impl<'a, C: Codec> Alone<'a, C> {
         }
         let (runs, _) = writer.finish()?;
         let shape = MergeShape {
-            width: WIDTH,
+            fan_in: FAN_IN,
             chunk_blocks: self.plan.chunk_blocks_max.min(16),
-            buffer_count: 2 * WIDTH,
+            buffer_count: 2 * FAN_IN,
         };
         let begin = thread_cpu();
         let rows = merge::merge::<C::Format>(&server, runs, shape, Vec::new(), |record| {

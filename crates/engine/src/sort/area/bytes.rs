@@ -55,9 +55,9 @@ const _: () = assert!(BATCH_BYTES_MAX <= u32::MAX as usize, "an entry has 32 bit
 /// How far ahead memory is prefetched: input comes from another processor, and without it
 /// a third of the time is spent waiting for it.
 const AHEAD_BYTES: usize = 1024;
-/// Groups of so many records are sorted by comparing their keys.
+/// Most records of a group that is sorted by comparing whole keys.
 const SMALL_GROUP: usize = 8;
-/// Bytes of a prefix.
+/// Bytes of a key that an entry holds as a number.
 const PREFIX_BYTES: usize = 8;
 
 /// Area of [`BytesKey`] records.
@@ -476,7 +476,7 @@ impl Batch {
     }
 }
 
-/// The order of two records whose keys share so many bytes and no more.
+/// The order of two records whose keys have exactly their first `shared` bytes in common.
 #[inline]
 fn compare_from(shared: usize, one: &[u8], two: &[u8]) -> Ordering {
     let next = |record| key_of(record).get(shared).copied();
