@@ -147,9 +147,12 @@ fn the_context_is_documented() {
             _ => {}
         }
     }
-    // What a study shares with a run is described where runs are.
-    let documented =
-        concat!(include_str!("../../../../../docs/study.md"), include_str!("../../../../../docs/record.md"));
+    // What a study shares with a run and with its bundle is described where those are.
+    let documented = concat!(
+        include_str!("../../../../../docs/study.md"),
+        include_str!("../../../../../docs/record.md"),
+        include_str!("../../../../../docs/bundle.md")
+    );
     let mut fields = std::collections::BTreeSet::new();
     names(&serde_json::to_value(troubled()).unwrap(), &mut fields);
     fields.retain(|name| !documented.contains(&format!("`{name}`")));
