@@ -87,6 +87,6 @@ fn sections(context: &Record) -> Vec<Section> {
 }
 
 #[cfg(test)]
-pub(super) mod fixture;
+pub(crate) mod fixture;
 #[cfg(test)]
-pub(super) mod tests;
+mod tests;
