@@ -71,17 +71,11 @@ pub enum CalibrateError {
         /// What the kernel said.
         source: io::Error,
     },
-    /// Threads that belong together could not all be started.
-    #[error(
-        "only {started} of {wanted} threads of a measurement could be started: {source}; raise ulimit -u, or the container's limit on processes"
-    )]
-    Threads {
-        /// Those that could.
-        started: usize,
-        /// Those that it takes.
-        wanted: usize,
-        /// What the kernel said.
-        source: io::Error,
+    /// A text is no record, or one of another version.
+    #[error("not a calibration that this program reads ({why}): use the release that wrote it")]
+    Unreadable {
+        /// What is wrong with it.
+        why: String,
     },
     /// A request failed.
     #[error(transparent)]

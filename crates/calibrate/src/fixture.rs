@@ -1,18 +1,13 @@
 //! Made-up results, so that what follows from results can be tested without a disk.
 
-use crate::durable::Logs;
-use crate::effort::EffortMeter;
-use crate::evidence::{DeviceMeter, Traffic};
-use crate::file::{CalibrationFile, Filling};
-use crate::home::Home;
-use crate::runner::Runner;
-use crate::watch::Guard;
+use crate::measure::Traffic;
 use crate::{
-    Calibration, Environment, Estimate, Evidence, Figure, FigureKind, LatencyHistogram, LoadMeasurement,
-    Measurement, Mode, Pattern, ReadCost, Repeat, Rung, RungState, SCHEMA_VERSION, Task, TaskResult, Warning,
+    Calibration, DeviceEnvironment, DeviceEvidence, Estimate, FigureKind, LatencyHistogram, LoadMeasurement,
+    MainFigure, Measurement, Mode, Pattern, ReadCost, Repeat, Rung, RungState, SCHEMA_VERSION, Task,
+    TaskResult, Warning,
 };
+use plumb_io::MethodKind;
 use plumb_io::device::{self, DeviceDescription};
-use plumb_io::{Disk, Method, MethodKind};
 use plumb_units::{Bytes, Nanos};
 use tempfile::TempDir;
 
@@ -22,26 +17,6 @@ pub(crate) fn place() -> (TempDir, DeviceDescription) {
     let directory = tempfile::tempdir_in(program.parent().expect("in a directory")).expect("a directory");
     let device = device::describe(directory.path()).expect("a description");
     (directory, device)
-}
-
-/// Lends a runner with a small file and small logs under a place.
-pub(crate) fn with_runner(device: &DeviceDescription, use_it: impl FnOnce(&Runner<'_>)) {
-    let (guard, meter, effort) = (Guard::new(&()), DeviceMeter::of(device), EffortMeter::start());
-    let home = Home::create(Disk::Kernel, &device.path).expect("a home");
-    let method = Method::start(MethodKind::Threads, 8).expect("a method");
-    let filling = Filling { method: &method, seed: 1, time_max: Nanos(u64::MAX), guard: &guard };
-    let length = Bytes(16 * Bytes::M);
-    let file = CalibrationFile::create(&home, &device.direct_io, length, &filling).expect("a file");
-    let logs = Logs::create(&home, Bytes(Bytes::M), &guard).expect("logs");
-    use_it(&Runner {
-        home: &home,
-        file: &file,
-        logs: &logs,
-        meter: &meter,
-        effort: &effort,
-        guard: &guard,
-        seed: 1,
-    });
 }
 
 /// A result of one load whose repeats had these many requests in one second, each of
@@ -63,14 +38,14 @@ pub(crate) fn result(task: Task, requests: &[u64], micros: u64) -> TaskResult {
             read_bytes: if writes { 0 } else { requests * bytes },
             write_bytes: if writes { requests * bytes } else { 0 },
         };
-        let evidence = Evidence {
+        let evidence = DeviceEvidence {
             asked: moved,
             syncs: if result.durable().is_some() { requests } else { 0 },
             caused_read_bytes: Some(moved.read_bytes),
             device: Some(moved),
             flushes: Some(requests),
             span_ns: 1_000_000_000,
-            ..Evidence::default()
+            ..DeviceEvidence::default()
         };
         let measurement = Measurement {
             elapsed_ns: 1_000_000_000,
@@ -90,7 +65,7 @@ fn estimate(values: &[f64]) -> Estimate {
 
 /// A calibration of three figures and a ladder of three rungs, without tasks.
 pub(crate) fn calibration() -> Calibration {
-    let environment = Environment {
+    let environment = DeviceEnvironment {
         device: "vda".to_string(),
         disk_bytes: Some(256 * Bytes::G),
         file_system: "ext4".to_string(),
@@ -99,13 +74,14 @@ pub(crate) fn calibration() -> Calibration {
         file_system_id: None,
         disk_model: None,
         path: "/data".to_string(),
-        method: "io_uring".to_string(),
+        method: MethodKind::IoUring,
         direct: true,
         processors: 2,
         virtual_disk: true,
         date: "2026-01-02 03:04".to_string(),
     };
-    let of = |kind, values: &[f64], at: &str| Figure { kind, estimate: estimate(values), at: at.to_string() };
+    let of =
+        |kind, values: &[f64], at: &str| MainFigure { kind, estimate: estimate(values), at: at.to_string() };
     let measured = |iops, cpu| RungState::Measured {
         iops: estimate(&[iops; 3]),
         mb_per_second: estimate(&[iops / 128.0; 3]),

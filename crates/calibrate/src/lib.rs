@@ -5,15 +5,20 @@
 //! every point, the main figures with their intervals, what was suspicious, and
 //! the environment that all of it holds for.
 //!
-//! How:
+//! How, a folder a step:
 //!
 //! ```text
-//! mode -> plan of tasks -> rounds, each task once a round, in shuffled order
-//!      -> a task: loads kept outstanding for a while, or durable writes one by one
-//!      -> a measurement: latency histograms, CPU, what the device saw of it
-//!      -> all repeats of a task: median, interval, settled or not and why
-//!      -> figures, verdicts (device or cache), warnings
+//! plan      mode -> tasks: points (loads kept outstanding) and durable writes
+//! files     a directory of our own: the data file, the logs
+//! load      rounds, each task once a round, in shuffled order; a task: threads that keep
+//!           requests outstanding, or one that writes a log
+//! measure   what a repeat is made of: latencies, processor time, what the device saw;
+//!           all repeats of a task: median, interval, settled or not and why
+//! analysis  curves, matrix, ladder, read cost, main figures; device or cache; warnings
+//! store     the record, its environment, agreement of two records, ORION's CSV files
 //! ```
+//!
+//! A folder uses only those above it, and of this level `error`, `progress` and `random`.
 //!
 //! Why not the obvious way, one long run a point in ascending order: a device
 //! that slows down, a neighbour that wakes up or a cache that warms then looks
@@ -24,67 +29,40 @@
 //! host under a virtual disk cannot be emptied from here; it can be suspected.
 //! It prints nothing, and reads clocks through `plumb-events` only.
 
-mod options;
+mod calibrate;
 
 mod plan;
-mod point;
-mod watch;
 
-mod durable;
-mod effort;
-mod file;
-mod home;
-mod lane;
-mod rounds;
-mod runner;
-mod team;
-mod workbench;
+mod files;
+mod load;
+mod measure;
 
-mod evidence;
-mod measurement;
-mod verdict;
+mod analysis;
+mod store;
 
-mod estimate;
-mod histogram;
+mod error;
+mod progress;
 mod random;
 
-mod agreement;
-mod calibration;
-pub mod csv;
-mod curve;
-mod environment;
-mod error;
-mod figures;
-mod ladder;
-mod matrix;
-mod read_cost;
-mod results;
-mod summary;
-mod warning;
-
-pub use agreement::{AGREEMENT_LIMIT, Agreement, Disagreement};
-pub use calibration::{Calibration, SCHEMA_VERSION, calibrate};
-pub use curve::{Curve, CurvePoint};
-pub use durable::{DurableMethod, DurablePoint, Space};
-pub use environment::Environment;
+pub use analysis::{
+    Curve, CurvePoint, FigureKind, MainFigure, Matrix, MatrixCell, ReadCost, Rung, RungState, Warning,
+};
+pub use calibrate::calibrate;
 pub use error::CalibrateError;
-pub use estimate::{Estimate, Interval};
-pub use evidence::Evidence;
-pub use figures::{Figure, FigureKind};
-pub use histogram::LatencyHistogram;
-pub use home::leftovers;
-pub use ladder::{Rung, RungState};
-pub use matrix::{Matrix, MatrixCell};
-pub use measurement::{LoadMeasurement, Measurement, Repeat};
-pub use options::{Advanced, Cells, Mode, Options};
-pub use plan::{Plan, RefusedTask, Task};
-pub use point::{Access, Buffers, Files, Load, Pattern, Point, Ring, Setup, Way};
-pub use read_cost::ReadCost;
-pub use results::TaskResult;
-pub use verdict::{Source, Verdict};
-pub use warning::Warning;
-pub use watch::{Progress, Watch};
-pub use workbench::Workbench;
+pub use files::leftovers;
+pub use load::TaskSession;
+pub use measure::{
+    Answer, AnswerSource, DeviceEvidence, Estimate, Interval, LatencyHistogram, LoadMeasurement, Measurement,
+    Repeat, TaskResult,
+};
+pub use plan::{
+    Advanced, Buffers, Cells, DurableMethod, DurablePoint, Files, Load, LogSpace, Mode, Options, Pattern,
+    Point, RefusedTask, Ring, Task, TaskPlan,
+};
+pub use progress::{Progress, ProgressObserver};
+pub use store::{
+    AGREEMENT_LIMIT, Agreement, Calibration, DeviceEnvironment, Disagreement, SCHEMA_VERSION, csv,
+};
 
 #[cfg(test)]
 mod fixture;

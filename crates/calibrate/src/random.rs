@@ -14,7 +14,7 @@ impl Random {
         Random(seed)
     }
 
-    /// The stream of one part of a calibration; parts with other numbers share nothing.
+    /// The stream of one part of a calibration, independent of those of other parts.
     pub(crate) fn part(seed: u64, part: u64) -> Random {
         let mut random = Random(seed ^ part.wrapping_mul(0xD6E8_FEB8_6659_FD93));
         random.word();

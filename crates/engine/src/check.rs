@@ -20,6 +20,10 @@
 //! index is read once more, and the entries of those rows are compared one by
 //! one with the rows themselves, until one differs.
 //!
+//! It goes on past what is wrong: a block that is not as it must be is counted, and the first ones of a segment are
+//! given in full. What cannot be compared with damaged blocks is not: the rows of a damaged table with its indexes, the
+//! order over damaged leaves, a tree with damaged blocks. Its blocks are looked at all the same.
+//!
 //! Then the branches are walked from the root, in order: each leaf must come up
 //! at its turn, behind a separator that is its first entry. At last some entries
 //! are looked up as a user would, through the buffer cache.
@@ -28,10 +32,10 @@
 //! server and index, and the buffers of a scan.
 //! Cost: 10 million rows of 45 bytes and an index of two columns, 600 MB in all,
 //! take 0.6 s on two processors.
-//! Limits: values are not decoded, so a date of 13 months passes. An old version
-//! of a block at its own address is found by what no longer adds up, not by its
-//! LSN.
+//! Limits: values are not decoded, so a date of 13 months passes. An older version of a block that the same operation
+//! wrote (a leaf before it was linked to the next) is found by what no longer adds up, any other by its LSN.
 
+mod damage;
 mod hash;
 mod leaves;
 mod lookups;
@@ -39,14 +43,17 @@ mod rows;
 mod segment;
 mod tree;
 
+pub use damage::SegmentDamage;
+
 use crate::index::block::Entry;
 use crate::sort::key::KeyBuilder;
 use crate::storage::control::{Index, Table};
 use crate::{EngineError, Instance};
+use damage::Damage;
 use leaves::LeafFacts;
 use plumb_events::{Session, SessionKind, now};
 use plumb_units::{Bytes, Nanos, RowCount};
-use rows::RowFacts;
+use rows::{RowFacts, RowMap};
 
 /// One thing that was checked and is right. What is wrong is an error.
 #[derive(Debug, Clone)]
@@ -64,11 +71,60 @@ fn line(name: &str, detail: String, elapsed: Nanos) -> CheckLine {
     CheckLine { name: name.to_string(), detail, elapsed }
 }
 
+/// What a check of a table and its indexes came to.
+#[derive(Debug, Default)]
+pub struct TableCheck {
+    /// What is right.
+    pub lines: Vec<CheckLine>,
+    /// What is wrong, by table and index.
+    pub damage: Vec<SegmentDamage>,
+    /// Why a table or an index could not be read to its end.
+    pub unreached: Vec<EngineError>,
+}
+
+impl TableCheck {
+    /// Takes in how the look at a segment ended: `None` when not all of it is right.
+    fn settle<T>(
+        &mut self,
+        segment: String,
+        damage: Damage,
+        result: Result<T, EngineError>,
+    ) -> Result<Option<T>, EngineError> {
+        let looked_at = match result {
+            Ok(facts) => Some(facts),
+            // What is no single block's comes behind what is.
+            Err(error) if error.is_damage() => {
+                damage.note_blocks((usize::MAX, 0), 1, error)?;
+                None
+            }
+            Err(error @ (EngineError::Io(_) | EngineError::Unusable(_))) => {
+                self.unreached.push(error);
+                None
+            }
+            Err(error) => return Err(error),
+        };
+        let damage = damage.of(segment);
+        let facts = looked_at.filter(|_| damage.is_none());
+        self.damage.extend(damage);
+        Ok(facts)
+    }
+}
+
 /// Checks one table and all its indexes.
 ///
 /// # Errors
 /// The first thing that is wrong, named with block, row, found and expected.
 pub fn check_table(instance: &Instance, table: &str) -> Result<Vec<CheckLine>, EngineError> {
+    let TableCheck { lines, damage, unreached } = examine_table(instance, table)?;
+    let first = damage.into_iter().flat_map(|damage| damage.first).chain(unreached).next();
+    first.map_or(Ok(lines), Err)
+}
+
+/// Checks one table and all its indexes, past whatever is wrong.
+///
+/// # Errors
+/// When there is no such table, or it was interrupted.
+pub fn examine_table(instance: &Instance, table: &str) -> Result<TableCheck, EngineError> {
     let begin = now();
     let (table, indexes) = {
         let catalog = instance.catalog();
@@ -77,26 +133,34 @@ pub fn check_table(instance: &Instance, table: &str) -> Result<Vec<CheckLine>, E
         (table, indexes)
     };
     let coordinator = instance.recorder.session("check", SessionKind::Foreground);
-    let keys = key_builders(&table, &indexes)?;
-    let rows = rows::read(instance, &coordinator, &table, &keys)?;
-    let row_count = rows.map.row_count();
-    let mut lines = vec![line("rows readable", rows_detail(&table, &rows), rows.elapsed)];
-    let mut blocks = format!("{} of the table", RowCount(rows.map.block_count()));
-    for (number, index) in indexes.iter().enumerate() {
-        let checked = Checked { instance, index, key: &keys[number], rows: &rows };
-        let leaves = checked.entries(&coordinator, number, &mut lines)?;
-        checked.tree(&coordinator, &leaves, &mut lines)?;
-        let branches: u64 = index.branches.iter().map(|extent| u64::from(extent.used)).sum();
-        let leaf_count = RowCount(leaves.leaf_count);
-        blocks.push_str(&format!(
-            ", {leaf_count} leaves and {} branches of {}",
-            RowCount(branches),
-            index.name
-        ));
+    let mut found = TableCheck::default();
+    let mut lines = Vec::new();
+    let damage = Damage::default();
+    let rows = key_builders(&table, &indexes).and_then(|keys| {
+        let rows = rows::read(instance, &coordinator, &table, &keys, &damage)?;
+        Ok((keys, rows))
+    });
+    let rows = found.settle(format!("table {}", table.name), damage, rows)?;
+    let mut blocks = Vec::new();
+    if let Some((_, rows)) = &rows {
+        lines.push(line("rows readable", rows_detail(&table, rows), rows.elapsed));
+        blocks.push(format!("{} of the table", RowCount(rows.map.block_count())));
     }
-    lines.insert(0, line("block checksums", blocks, Nanos(0)));
-    instance.recorder.phase("verify", begin, row_count);
-    Ok(lines)
+    for (number, index) in indexes.iter().enumerate() {
+        let checked = Checked { instance, index };
+        let damage = Damage::default();
+        let known = rows.as_ref().map(|(keys, rows)| Rows { key: &keys[number], rows, number });
+        let result = checked.all(&coordinator, known, &damage, &mut lines);
+        if let Some(counted) = found.settle(format!("index {}", index.name), damage, result)? {
+            blocks.push(counted);
+        }
+    }
+    if !blocks.is_empty() {
+        lines.insert(0, line("block checksums", blocks.join(", "), Nanos(0)));
+    }
+    found.lines = lines;
+    instance.recorder.phase("verify", begin, rows.map_or(0, |(_, rows)| rows.map.row_count()));
+    Ok(found)
 }
 
 fn key_builders(table: &Table, indexes: &[Index]) -> Result<Vec<KeyBuilder>, EngineError> {
@@ -118,51 +182,98 @@ fn rows_detail(table: &Table, rows: &RowFacts) -> String {
     format!("{} rows of {columns} columns, as many as the catalog says", RowCount(rows.map.row_count()))
 }
 
-/// An index under examination, its table's rows being known.
+/// An index under examination.
 struct Checked<'a> {
     instance: &'a Instance,
     index: &'a Index,
-    key: &'a KeyBuilder,
+}
+
+/// The rows of its table, all of which are right.
+#[derive(Clone, Copy)]
+struct Rows<'a> {
     rows: &'a RowFacts,
+    key: &'a KeyBuilder,
+    /// The number of the index among those of the table.
+    number: usize,
 }
 
 impl Checked<'_> {
-    /// Checks what the leaves hold.
+    /// Checks leaves and branches, against the rows where these are known. Gives the number of its blocks in words.
+    fn all(
+        &self,
+        coordinator: &Session,
+        rows: Option<Rows<'_>>,
+        damage: &Damage,
+        lines: &mut Vec<CheckLine>,
+    ) -> Result<String, EngineError> {
+        let map = rows.map(|known| &known.rows.map);
+        let leaves = leaves::read(self.instance, coordinator, self.index, map, damage)?;
+        if !damage.is_none() {
+            tree::look_at_branches(self, coordinator, damage)?;
+            return Ok(String::new());
+        }
+        let name = &self.index.name;
+        let leaf_count = RowCount(leaves.leaf_count);
+        let in_order = format!("{name}: {} entries in {leaf_count} leaves", RowCount(leaves.entry_count));
+        lines.push(line("keys in order", in_order, leaves.elapsed));
+        match rows {
+            Some(rows) => self.entries(coordinator, rows, &leaves, lines)?,
+            None => {
+                let why = format!("{name}: the table is damaged");
+                lines.push(line("not compared with rows", why, Nanos(0)));
+            }
+        }
+        let begin = now();
+        let branches = tree::walk(self, coordinator, &leaves).or_else(|error| {
+            tree::look_at_branches(self, coordinator, damage)?;
+            // A damaged branch has been counted now, and is why the walk came to its end.
+            if damage.is_none() { Err(error) } else { Ok(0) }
+        })?;
+        if !damage.is_none() {
+            return Ok(String::new());
+        }
+        let levels = format!("{name}: height {}, {} branches", self.index.height, RowCount(branches));
+        lines.push(line("branch levels", levels, now().saturating_sub(begin)));
+        if let Some(rows) = rows {
+            let begin = now();
+            let found = lookups::try_some(self, rows, coordinator)?;
+            lines.push(line("look-ups", format!("{name}: {found}"), now().saturating_sub(begin)));
+        }
+        Ok(format!("{leaf_count} leaves and {} branches of {name}", RowCount(branches)))
+    }
+
+    /// Compares what the leaves hold with the rows.
     fn entries(
         &self,
         coordinator: &Session,
-        number: usize,
+        rows: Rows<'_>,
+        leaves: &LeafFacts,
         lines: &mut Vec<CheckLine>,
-    ) -> Result<LeafFacts, EngineError> {
+    ) -> Result<(), EngineError> {
         let name = &self.index.name;
-        let map = &self.rows.map;
-        let leaves = leaves::read(self.instance, coordinator, self.index, map)?;
         let entries = RowCount(leaves.entry_count);
-        let in_order = format!("{name}: {entries} entries in {} leaves", RowCount(leaves.leaf_count));
-        lines.push(line("keys in order", in_order, leaves.elapsed));
-        self.same_count(&leaves)?;
+        self.same_count(&rows.rows.map, leaves)?;
         lines.push(line("entries = rows", format!("{name}: {entries} of each"), Nanos(0)));
         let bitmap = format!("{name}: a bitmap of {entries} bits ({})", Bytes(leaves.seen.bytes()));
         lines.push(line("each row id once", bitmap, Nanos(0)));
         let begin = now();
-        if let Some(bucket) = self.rows.sums[number].first_difference(&leaves.sums) {
-            return Err(lookups::explain_difference(self, coordinator, bucket));
+        if let Some(bucket) = rows.rows.sums[rows.number].first_difference(&leaves.sums) {
+            return Err(lookups::explain_difference(self, rows, coordinator, bucket));
         }
         let sum = format!("{name}: 128-bit sum of hashes {:032x} on both sides", leaves.sums.total());
         lines.push(line("keys equal rows", sum, now().saturating_sub(begin)));
-        Ok(leaves)
+        Ok(())
     }
 
-    fn same_count(&self, leaves: &LeafFacts) -> Result<(), EngineError> {
-        let row_count = self.rows.map.row_count();
+    fn same_count(&self, map: &RowMap, leaves: &LeafFacts) -> Result<(), EngineError> {
+        let row_count = map.row_count();
         let differs = |what: String, found: String, expected: u64| {
             Err(EngineError::Verification { what, found, expected: RowCount(expected).to_string() })
         };
         let name = &self.index.name;
         let found = RowCount(leaves.entry_count).to_string();
         if leaves.entry_count != row_count {
-            let missing =
-                leaves.seen.first_clear(row_count).and_then(|ordinal| self.rows.map.row_id(ordinal));
+            let missing = leaves.seen.first_clear(row_count).and_then(|ordinal| map.row_id(ordinal));
             let missing =
                 missing.map_or(String::new(), |row| format!(", with no entry for the row at {row}"));
             return differs(format!("index {name}: entries = rows"), found + &missing, row_count);
@@ -174,24 +285,6 @@ impl Checked<'_> {
                 self.index.entry_count,
             );
         }
-        Ok(())
-    }
-
-    /// Checks the way to the leaves.
-    fn tree(
-        &self,
-        coordinator: &Session,
-        leaves: &LeafFacts,
-        lines: &mut Vec<CheckLine>,
-    ) -> Result<(), EngineError> {
-        let name = &self.index.name;
-        let begin = now();
-        let branches = tree::walk(self, coordinator, leaves)?;
-        let levels = format!("{name}: height {}, {} branches", self.index.height, RowCount(branches));
-        lines.push(line("branch levels", levels, now().saturating_sub(begin)));
-        let begin = now();
-        let found = lookups::try_some(self, coordinator)?;
-        lines.push(line("look-ups", format!("{name}: {found}"), now().saturating_sub(begin)));
         Ok(())
     }
 }

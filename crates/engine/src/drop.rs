@@ -1,8 +1,9 @@
-//! Drops tables and indexes: out of the control file first, then the space.
+//! Drops tables and indexes: out of the control file first, then the space: what follows in this database takes it, and
+//! the disk gets what lies at the end of the files, down to what they were made with.
 
 use crate::EngineError;
 use crate::instance::Instance;
-use crate::storage::control::{Index, SegmentExtent, Table, listed};
+use crate::storage::control::{Index, SegmentExtent, Table, listed, stored_name};
 use crate::storage::tablespace::Purpose;
 use plumb_events::{Session, SessionKind};
 
@@ -22,7 +23,7 @@ pub struct Dropped {
 /// has changed.
 pub fn drop_named(instance: &Instance, name: &str) -> Result<Dropped, EngineError> {
     let session = instance.recorder.session("drop", SessionKind::Foreground);
-    let name = name.to_uppercase();
+    let name = stored_name(name);
     let (tables, indexes): (Vec<Table>, Vec<Index>) = {
         let catalog = instance.catalog();
         let tables = catalog.tables.iter().filter(|table| table.name == name).cloned().collect();
@@ -30,9 +31,7 @@ pub fn drop_named(instance: &Instance, name: &str) -> Result<Dropped, EngineErro
         (tables, catalog.indexes.iter().filter(ours).cloned().collect())
     };
     if tables.is_empty() && indexes.is_empty() {
-        let catalog = instance.catalog();
-        let tables = catalog.tables.iter().map(|table| table.name.as_str());
-        let known = listed(tables.chain(catalog.indexes.iter().map(|index| index.name.as_str())));
+        let known = listed(instance.catalog().segments().map(String::as_str));
         return Err(EngineError::Missing { kind: "table or index", name, known });
     }
     instance.change_catalog(&session, |catalog| {
@@ -58,5 +57,9 @@ fn release(instance: &Instance, session: &Session, tables: &[Table], indexes: &[
             instance.cache().discard(session, extents(segment));
             instance.tablespace(Purpose::Indx).release(extents(segment));
         }
+    }
+    for purpose in [Purpose::Users, Purpose::Indx] {
+        // They are dropped; a file that cannot be shortened keeps the space for what follows.
+        let _ = instance.tablespace(purpose).give_back();
     }
 }

@@ -1,8 +1,9 @@
 //! The engine's errors: what, where, found, expected, cure.
 
+use crate::storage::header::DatabaseId;
 use plumb_io::IoError;
 use plumb_types::SourceError;
-use plumb_units::{BlockAddress, RowId};
+use plumb_units::{BlockAddress, Bytes, RowId};
 use std::path::PathBuf;
 use thiserror::Error;
 
@@ -58,21 +59,110 @@ pub enum EngineError {
         /// Why, and what to do.
         why: String,
     },
-    /// Another process has the database open.
-    #[error("database {} is in use by process {holder}: wait until it ends, or choose another --path", path.display())]
+    /// More memory than there is.
+    #[error(
+        "the settings ask for {sum} of memory ({parts}), and there are {total} ({source_name}): lower {asked}"
+    )]
+    Memory {
+        /// All that may be taken.
+        sum: Bytes,
+        /// What it consists of.
+        parts: String,
+        /// What there is.
+        total: Bytes,
+        /// What says so.
+        source_name: &'static str,
+        /// The settings that were asked for by name, with where.
+        asked: String,
+    },
+    /// Another process has the database, or a file of it, open.
+    #[error("{what} {} is in use by {holder}: wait until it ends, or choose another --path", path.display())]
     InUse {
-        /// The database directory.
+        /// `database` or `data file`.
+        what: &'static str,
+        /// Which.
         path: PathBuf,
-        /// Its process id, as the lock file tells.
+        /// `process 4711`, as the lock file tells, or `another process`.
         holder: String,
     },
-    /// The control file is missing, damaged, or of another version.
+    /// The control file is damaged.
     #[error("control file {}: {why}; restore it from a copy, or remove the directory to start anew", path.display())]
     ControlFile {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
         why: String,
+    },
+    /// The files were written by another version of the program.
+    #[error("control file {}: the database has format {found}, expected {expected}: load the data anew with this version, under another --path or after removing the directory", path.display())]
+    Format {
+        /// The control file.
+        path: PathBuf,
+        /// The version of its format.
+        found: u32,
+        /// The one that can be read.
+        expected: u32,
+    },
+    /// There is no control file.
+    #[error("there is no database in {}: check the spelling, or make one with `plumb load`", home.display())]
+    NoDatabase {
+        /// The directory.
+        home: PathBuf,
+    },
+    /// There are data files, and nothing says what is in them.
+    #[error("{} has no control file, but there is {}: restore control.json from a copy, or move the data files away to start anew", home.display(), file.display())]
+    NoControlFile {
+        /// The database directory.
+        home: PathBuf,
+        /// One of the data files.
+        file: PathBuf,
+    },
+    /// A copy of a database whose data files outside its directory belong to the original.
+    #[error("{} belongs to the database in {}, of which {} is a copy; open the original, or load the data anew", path.display(), original.display(), home.display())]
+    CopyOf {
+        /// The data file.
+        path: PathBuf,
+        /// The directory of the database that owns it.
+        original: PathBuf,
+        /// The directory that was opened.
+        home: PathBuf,
+    },
+    /// A data file is not there, not whole, or not the one that the control file means.
+    #[error("data file {}: {why}; restore it from a copy, or drop the tables and indexes that lie in it: it is then made anew", path.display())]
+    DataFile {
+        /// The file.
+        path: PathBuf,
+        /// What was found and expected.
+        why: String,
+    },
+    /// The data file of another database.
+    #[error("data file {} belongs to database {found}, expected {expected}; move it to where it belongs, and restore this database's own from a copy or drop what lay in it", path.display())]
+    OtherDatabase {
+        /// The file.
+        path: PathBuf,
+        /// The database in its header.
+        found: DatabaseId,
+        /// The one that was opened.
+        expected: DatabaseId,
+    },
+    /// A data file that could not be opened with the database is needed now.
+    #[error(transparent)]
+    Unusable(std::sync::Arc<EngineError>),
+    /// No file of a tablespace can grow.
+    #[error(
+        "tablespace {tablespace} is full: its {files} data files have as many blocks as can be numbered (2^32); create the database with more data_files or a larger db_block_size"
+    )]
+    Full {
+        /// Its name.
+        tablespace: &'static str,
+        /// How many data files can be used.
+        files: usize,
+    },
+    /// The database was opened to be read, and is to be changed.
+    #[error("database {} was opened to be read only", home.display())]
+    ReadOnly {
+        /// Its directory.
+        home: PathBuf,
     },
     /// A thing of that name is there already.
     #[error("{kind} {name} exists already: choose another name, or remove it first with `plumb drop {name}`")]
@@ -90,8 +180,10 @@ pub enum EngineError {
     },
     /// A file of that name is being made, or was when its maker was killed.
     #[error(
-        "{} is the output of a sort that is under way, or was killed: wait for its end, or remove it",
-        path.display()
+        "{} is the output of a sort that is under way, or was killed: wait for its end, or remove it; \
+         `plumb clean --path {}` removes what a killed one left",
+        path.display(),
+        path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(std::path::Path::new(".")).display()
     )]
     Unfinished {
         /// The file.
@@ -181,6 +273,25 @@ pub enum EngineError {
 }
 
 impl EngineError {
+    /// Whether it says something about the data: they can be reached, and are not as they must be.
+    #[must_use]
+    pub fn is_damage(&self) -> bool {
+        match self {
+            EngineError::Unusable(error) => error.is_damage(),
+            error => matches!(
+                error,
+                EngineError::Verification { .. }
+                    | EngineError::CorruptBlock { .. }
+                    | EngineError::BadRow { .. }
+                    | EngineError::DataFile { .. }
+                    | EngineError::OtherDatabase { .. }
+                    | EngineError::ControlFile { .. }
+                    | EngineError::NoControlFile { .. }
+                    | EngineError::Io(IoError::CutShort { .. })
+            ),
+        }
+    }
+
     /// Whether this error only follows from another one.
     #[must_use]
     pub fn is_consequence(&self) -> bool {

@@ -8,6 +8,8 @@
 //! The engine never prints, and reads the clock only through `plumb-events`.
 //! Nothing waits without naming an event.
 
+pub mod access;
+mod cancel;
 pub mod check;
 pub mod drop;
 mod error;

@@ -22,9 +22,9 @@
 use crate::parallel::servers::{self, Operation};
 use crate::settings::Setting;
 use crate::storage::control::SegmentExtent;
-use crate::storage::datafile::{DataFile, extent_start};
+use crate::storage::datafile::DataFile;
 use crate::storage::reader::{ReaderOptions, SegmentReader};
-use crate::storage::tablespace::{Extent, Purpose, Tablespace};
+use crate::storage::tablespace::{Purpose, Tablespace};
 use crate::table::scan;
 use crate::{EngineError, Instance};
 use plumb_events::{Event, IoStream, Session, now};
@@ -235,16 +235,14 @@ fn first_extents(tablespace: &Tablespace, bytes: u64) -> Result<Vec<SegmentExten
     let extent_bytes = tablespace.extent_blocks.bytes(tablespace.block_size);
     let mut counts = Vec::new();
     for file in &tablespace.files {
-        counts.push((file.file.length()? / extent_bytes) as u32);
+        counts.push((file.file.length()? / extent_bytes) as usize);
     }
     let most = counts.iter().copied().max().unwrap_or(0);
     let rounds = (0..most).flat_map(|index| (0..counts.len()).map(move |file| (index, file)));
     let there = rounds.filter(|(index, file)| *index < counts[*file]);
-    let extent = |(index, file): (u32, usize)| {
-        let first = extent_start(index, tablespace.extent_blocks).0;
-        let blocks = (index + 1) * tablespace.extent_blocks.0 - first;
-        let extent = Extent { file: tablespace.files[file].id.0, block: first, blocks };
-        SegmentExtent { extent, used: blocks }
+    let extent = |(index, file): (usize, usize)| {
+        let extent = tablespace.extent(file, index);
+        SegmentExtent { extent, used: extent.blocks }
     };
     let wanted = bytes.div_ceil(extent_bytes).max(1);
     Ok(there.take(usize::try_from(wanted).unwrap_or(usize::MAX)).map(extent).collect())

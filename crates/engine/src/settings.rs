@@ -100,6 +100,8 @@ settings! {
     SortReadFac sort_read_fac "sort" AutoOrCount(1, 100_000), "auto", "Cost of reading one block over the cost of each further block of the same request; auto measures it on this device.";
     ParallelDegree parallel_degree "parallel" AutoOrCount(1, 64), "auto", "Servers in each set; 1 is the serial path without a table queue; auto is the number of processors.";
     DebugRequestDelay debug_request_delay "debug" Count(0, 1_000_000_000), "0", "Nanoseconds that a session sleeps before each request, on average, within the request's wait.";
+    DebugThreadLimit debug_thread_limit "debug" Count(0, 100_000), "0", "Threads of the instance that may live at once, as under a limit of the system; 0 for any number.";
+    DebugRingLimit debug_ring_limit "debug" Count(0, 100_000), "0", "Rings of the instance that may be open at once, as under a limit of the system; 0 for any number.";
 }
 
 /// Where a value came from, for messages and the report.
@@ -178,6 +180,13 @@ impl Settings {
     #[must_use]
     pub fn block_size(&self) -> BlockSize {
         BlockSize::new(self.number(Setting::DbBlockSize)).expect("checked when it was set")
+    }
+
+    /// Servers in a set that are asked for: as many as processors where none were.
+    #[must_use]
+    pub fn degree(&self) -> usize {
+        let processors = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as u64;
+        self.optional_number(Setting::ParallelDegree).unwrap_or_else(processors) as usize
     }
 
     /// Where the value was set; `None` for the default.

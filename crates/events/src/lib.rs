@@ -12,7 +12,8 @@
 //! writes, but each has one writer, so an update is a plain load and store, with
 //! no lock prefix and no sharing. A wait costs two clock reads (about 20 ns
 //! each from the vDSO) and six such updates, together below 60 ns
-//! (`cargo xtask bench events`).
+//! (`cargo xtask bench events`). How much of a wait is CPU is read beside it where
+//! the wait is long enough to pay for that (`recorder`).
 //!
 //! Why not a trace of every wait: ten million of them are gigabytes; the log2
 //! histogram keeps the shape in 32 words. Why not thread-locals: a session is
@@ -33,7 +34,7 @@ pub use clock::now;
 pub use histogram::{BUCKETS, Histogram};
 pub use profile::Profile;
 pub use recorder::{EventTotals, Period, PhaseSpan, Recorder, SessionTotals, Snapshot, StreamTotals};
-pub use session::{Session, SessionKind};
+pub use session::{RequestTimes, Session, SessionKind, WaitBegin};
 pub use table::{Direction, Event, IoStream, Statistic, Unit, WaitClass};
 
 #[cfg(test)]

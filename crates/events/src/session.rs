@@ -6,18 +6,22 @@ use crate::profile::Profile;
 use crate::recorder::Shared;
 use crate::{Direction, Event, IoStream, Statistic};
 use plumb_units::Nanos;
+use serde::{Deserialize, Serialize};
 use std::array;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Whether a session's time is DB time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SessionKind {
     /// Works for a user: its CPU and non-idle waits are DB time.
     Foreground,
     /// Works for the instance: the database writer.
     Background,
+    /// Measures a device, the CPU of each request too: its own is not looked at within waits.
+    Probe,
 }
 
 /// A counter with one writer and many readers: no locked instruction.
@@ -46,35 +50,49 @@ impl Counter {
     }
 }
 
-/// Count, time, maximum and histogram of one event or stream.
+/// Count, time, maximum and histogram of what has a duration.
 #[derive(Debug)]
-pub(crate) struct Cell {
+pub(crate) struct Tally {
     pub(crate) count: Counter,
     pub(crate) time_ns: Counter,
     pub(crate) max_ns: Counter,
-    pub(crate) bytes: Counter,
     pub(crate) histogram: [Counter; BUCKETS],
 }
 
-impl Cell {
-    fn new() -> Cell {
-        Cell {
+impl Tally {
+    fn new() -> Tally {
+        Tally {
             count: Counter::default(),
             time_ns: Counter::default(),
             max_ns: Counter::default(),
-            bytes: Counter::default(),
             histogram: array::from_fn(|_| Counter::default()),
         }
     }
 
     #[inline]
-    fn record(&self, duration: Nanos, bytes: u64) {
+    fn record(&self, duration: Nanos) {
         self.count.add(1);
         self.time_ns.add(duration.0);
         self.max_ns.raise(duration.0);
-        self.bytes.add(bytes);
         self.histogram[Histogram::bucket(duration)].add(1);
     }
+}
+
+/// The waits for one event.
+#[derive(Debug)]
+pub(crate) struct EventCell {
+    pub(crate) waits: Tally,
+    /// CPU used inside those waits around which the CPU clock was read, and how long they were.
+    pub(crate) metered_cpu_ns: Counter,
+    pub(crate) metered_ns: Counter,
+}
+
+/// The requests of one stream.
+#[derive(Debug)]
+pub(crate) struct StreamCell {
+    pub(crate) requests: Tally,
+    pub(crate) bytes: Counter,
+    pub(crate) away_ns: Counter,
 }
 
 /// What a session has recorded; read by snapshots, written by its owner alone.
@@ -84,6 +102,9 @@ pub(crate) struct Record {
     pub(crate) kind: SessionKind,
     pub(crate) thread: i32,
     pub(crate) begin: Nanos,
+    /// What the thread had used and queued for before the session.
+    pub(crate) begin_cpu: Nanos,
+    pub(crate) begin_run_queue: Nanos,
     /// Zero while the session lives.
     pub(crate) end_ns: Counter,
     /// The long wait under way: the event's place in the table plus one, or zero,
@@ -92,9 +113,105 @@ pub(crate) struct Record {
     pub(crate) waiting_since_ns: Counter,
     pub(crate) cpu_ns: Counter,
     pub(crate) run_queue_ns: Counter,
-    pub(crate) events: [Cell; Event::COUNT],
-    pub(crate) streams: [Cell; IoStream::COUNT],
+    pub(crate) events: [EventCell; Event::COUNT],
+    pub(crate) streams: [StreamCell; IoStream::COUNT],
     pub(crate) statistics: [Counter; Statistic::COUNT],
+}
+
+impl Record {
+    /// A record without an entry, of a thread that had used so much CPU and queued so long at `begin`.
+    pub(crate) fn new(
+        (name, kind, thread): (String, SessionKind, i32),
+        begin: Nanos,
+        [begin_cpu, begin_run_queue]: [Nanos; 2],
+    ) -> Record {
+        Record {
+            name,
+            kind,
+            thread,
+            begin,
+            begin_cpu,
+            begin_run_queue,
+            end_ns: Counter::default(),
+            waiting_for: Counter::default(),
+            waiting_since_ns: Counter::default(),
+            cpu_ns: Counter::default(),
+            run_queue_ns: Counter::default(),
+            events: array::from_fn(|_| EventCell {
+                waits: Tally::new(),
+                metered_cpu_ns: Counter::default(),
+                metered_ns: Counter::default(),
+            }),
+            streams: array::from_fn(|_| StreamCell {
+                requests: Tally::new(),
+                bytes: Counter::default(),
+                away_ns: Counter::default(),
+            }),
+            statistics: array::from_fn(|_| Counter::default()),
+        }
+    }
+
+    /// Notes a wait, and the CPU used inside it where that is known.
+    #[inline]
+    pub(crate) fn waited(&self, event: Event, duration: Nanos, cpu: Option<Nanos>) {
+        let cell = &self.events[event as usize];
+        cell.waits.record(duration);
+        if let Some(cpu) = cpu {
+            cell.metered_cpu_ns.add(cpu.min(duration).0);
+            cell.metered_ns.add(duration.0);
+        }
+    }
+
+    /// Notes what the thread had used and queued for at the session's end.
+    pub(crate) fn ended(&self, end: Nanos, [cpu, run_queue]: [Nanos; 2]) {
+        self.cpu_ns.set(cpu.saturating_sub(self.begin_cpu).0);
+        self.run_queue_ns.set(run_queue.saturating_sub(self.begin_run_queue).0);
+        self.end_ns.set(end.0);
+    }
+}
+
+/// What reading the CPU clock twice is charged with: it is a system call, 0.1 to 0.5 us.
+const METERING_COST: Nanos = Nanos(1_000);
+/// At most one part in so many of the time waited goes to metering, so that it changes nothing it measures.
+const METERED_PART: u64 = 256;
+/// What a session has for it at first, and at most saved up.
+const METERING_BUDGET: Nanos = Nanos(64 * METERING_COST.0);
+
+/// Begin of a wait.
+#[derive(Debug, Clone, Copy)]
+pub struct WaitBegin {
+    at: Nanos,
+    /// The thread's CPU clock, where it was read.
+    cpu: Option<Nanos>,
+}
+
+impl WaitBegin {
+    /// When it was, by the monotonic clock.
+    #[must_use]
+    pub fn at(self) -> Nanos {
+        self.at
+    }
+}
+
+/// The times of one request for bytes, in this order.
+#[derive(Debug, Clone, Copy)]
+pub struct RequestTimes {
+    /// It left its session's hands: for the kernel, or for a pool of threads.
+    pub handed_over: Nanos,
+    /// It was handed to the kernel: the call, or the enter that submitted it.
+    pub begin: Nanos,
+    /// It was complete: the call returned, or the completion was seen in its queue.
+    pub end: Nanos,
+    /// Its session took it in.
+    pub taken_in: Nanos,
+}
+
+impl RequestTimes {
+    /// Those of a request that the session carries out itself.
+    #[must_use]
+    pub const fn of_call(begin: Nanos, end: Nanos) -> RequestTimes {
+        RequestTimes { handed_over: begin, begin, end, taken_in: end }
+    }
 }
 
 /// One server process: names what it waits for and counts what it does.
@@ -104,34 +221,24 @@ pub struct Session {
     record: Arc<Record>,
     shared: Arc<Shared>,
     profile: RefCell<Profile>,
-    begin_cpu: Nanos,
-    begin_run_queue: Nanos,
+    /// What is left for reading the CPU clock, nanoseconds.
+    metering_ns: Cell<u64>,
 }
 
 impl Session {
     pub(crate) fn new(shared: Arc<Shared>, name: String, kind: SessionKind) -> Session {
         let thread = rustix::thread::gettid().as_raw_nonzero().get();
-        let record = Arc::new(Record {
-            name,
-            kind,
-            thread,
-            begin: now(),
-            end_ns: Counter::default(),
-            waiting_for: Counter::default(),
-            waiting_since_ns: Counter::default(),
-            cpu_ns: Counter::default(),
-            run_queue_ns: Counter::default(),
-            events: array::from_fn(|_| Cell::new()),
-            streams: array::from_fn(|_| Cell::new()),
-            statistics: array::from_fn(|_| Counter::default()),
-        });
+        let queued = run_queue(thread);
+        // The CPU clock is read within the life of the session, here and at its end.
+        let begin = now();
+        let record = Arc::new(Record::new((name, kind, thread), begin, [clock::thread_cpu(), queued]));
         shared.register(Arc::clone(&record));
+        let metering = if kind == SessionKind::Probe { Nanos(0) } else { METERING_BUDGET };
         Session {
             record,
             profile: RefCell::new(Profile::new(shared.origin)),
             shared,
-            begin_cpu: clock::thread_cpu(),
-            begin_run_queue: clock::scheduler_times(thread).map_or(Nanos(0), |times| times.1),
+            metering_ns: Cell::new(metering.0),
         }
     }
 
@@ -144,27 +251,51 @@ impl Session {
     /// Runs `work`, which may wait, and records how long it took under `event`.
     #[inline]
     pub fn wait<T>(&self, event: Event, work: impl FnOnce() -> T) -> T {
-        let begin = now();
+        let begin = self.begin_wait();
         let result = work();
-        self.waited(event, begin, now());
+        self.end_wait(event, begin);
         result
     }
 
-    /// Records a wait that the caller timed.
+    /// Begins a wait that the caller ends with [`Session::end_wait`]. Waits do not nest.
+    #[inline]
+    #[must_use]
+    pub fn begin_wait(&self) -> WaitBegin {
+        let left = self.metering_ns.get().checked_sub(METERING_COST.0);
+        let cpu = left.map(|left| {
+            self.metering_ns.set(left);
+            clock::thread_cpu()
+        });
+        WaitBegin { at: now(), cpu }
+    }
+
+    /// Records a wait that ends now.
+    #[inline]
+    pub fn end_wait(&self, event: Event, begin: WaitBegin) {
+        let duration = now().saturating_sub(begin.at);
+        let cpu = begin.cpu.map(|cpu| clock::thread_cpu().saturating_sub(cpu));
+        self.record.waited(event, duration, cpu);
+        if self.record.kind != SessionKind::Probe {
+            let earned = self.metering_ns.get().saturating_add(duration.0 / METERED_PART);
+            self.metering_ns.set(earned.min(METERING_BUDGET.0));
+        }
+    }
+
+    /// Records a wait that was found to be one when it was over, and used next to no CPU.
     #[inline]
     pub fn waited(&self, event: Event, begin: Nanos, end: Nanos) {
-        self.record.events[event as usize].record(end.saturating_sub(begin), 0);
+        self.record.waited(event, end.saturating_sub(begin), None);
     }
 
     /// Waits that may last, as a background process's for work: a snapshot taken
     /// meanwhile counts the time so far, and the I/O profile until now is published.
     pub fn wait_long<T>(&self, event: Event, work: impl FnOnce() -> T) -> T {
         self.publish_profile();
-        let begin = now();
-        self.record.waiting_since_ns.set(begin.0);
+        let begin = self.begin_wait();
+        self.record.waiting_since_ns.set(begin.at.0);
         self.record.waiting_for.set(event as u64 + 1);
         let result = work();
-        self.waited(event, begin, now());
+        self.end_wait(event, begin);
         self.record.waiting_for.set(0);
         result
     }
@@ -183,10 +314,14 @@ impl Session {
         self.record.statistics[statistic as usize].add(amount);
     }
 
-    /// Records one finished request for bytes: its service time from submission
-    /// to completion, which may overlap others and is no wait.
-    pub fn transferred(&self, stream: IoStream, begin: Nanos, end: Nanos, bytes: u64) {
-        self.record.streams[stream as usize].record(end.saturating_sub(begin), bytes);
+    /// Records one finished request for bytes. Its service time, from begin to end,
+    /// may overlap others and is no wait.
+    pub fn transferred(&self, stream: IoStream, times: RequestTimes, bytes: u64) {
+        let RequestTimes { handed_over, begin, end, taken_in } = times;
+        let cell = &self.record.streams[stream as usize];
+        cell.requests.record(end.saturating_sub(begin));
+        cell.bytes.add(bytes);
+        cell.away_ns.add(taken_in.saturating_sub(handed_over).0);
         let (requests, total) = match stream.direction() {
             Direction::Read => (Statistic::PhysicalReadRequests, Statistic::PhysicalReadBytes),
             Direction::Write => (Statistic::PhysicalWriteRequests, Statistic::PhysicalWriteBytes),
@@ -199,11 +334,12 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        let cpu = clock::thread_cpu().saturating_sub(self.begin_cpu);
-        let run_queue = clock::scheduler_times(self.record.thread).map_or(Nanos(0), |t| t.1);
-        self.record.cpu_ns.set(cpu.0);
-        self.record.run_queue_ns.set(run_queue.saturating_sub(self.begin_run_queue).0);
-        self.record.end_ns.set(now().0);
+        let (cpu, end) = (clock::thread_cpu(), now());
+        self.record.ended(end, [cpu, run_queue(self.record.thread)]);
         self.publish_profile();
     }
+}
+
+fn run_queue(thread: i32) -> Nanos {
+    clock::scheduler_times(thread).unwrap_or_default().1
 }

@@ -99,14 +99,15 @@ events! {
     EnqHwContention, "enq: HW - contention", Configuration, "A session waits while another one extends a data file.";
     BufferBusyWaits, "buffer busy waits", Concurrency, "A session waits for a buffer that another one holds.";
     ReadByOtherSession, "read by other session", UserIo, "A session waits for a block that another one is reading.";
-    PxDeqExecutionMsg, "PX Deq: Execution Msg", Idle, "A sort server waits for rows from the table queue.";
+    PxDeqTableQNormal, "PX Deq: Table Q Normal", Idle, "A sort server waits for rows from the table queue.";
     PxDeqCreditSendBlkd, "PX Deq Credit: send blkd", Other, "A scan server waits for a free table queue buffer.";
     PxDeqExecuteReply, "PX Deq: Execute Reply", Idle, "The coordinator waits for its parallel servers.";
     DbwrIdle, "rdbms ipc message", Idle, "A background process waits for work.";
 }
 
 /// How a statistic's number is to be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// A plain count.
     Count,
@@ -201,7 +202,8 @@ statistics! {
 }
 
 /// Which way bytes move.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Direction {
     /// From a file.
     Read,

@@ -34,7 +34,7 @@ fn elapsed_is_cpu_plus_waits_plus_a_small_rest() {
         scope.spawn(|| {
             let session = recorder.session("sleeper", SessionKind::Foreground);
             session.wait(Event::DirectPathRead, || thread::sleep(Duration::from_millis(20)));
-            session.wait(Event::PxDeqExecutionMsg, || thread::sleep(Duration::from_millis(10)));
+            session.wait(Event::PxDeqTableQNormal, || thread::sleep(Duration::from_millis(10)));
             session.count(Statistic::SortRows, 7);
         });
     });
@@ -43,9 +43,8 @@ fn elapsed_is_cpu_plus_waits_plus_a_small_rest() {
     assert!(session.waits(false) >= Nanos(20_000_000));
     assert!(session.waits(true) >= Nanos(10_000_000));
     let parts = session.cpu + session.waits(false) + session.waits(true) + session.unaccounted();
-    // Going to sleep and waking up is CPU time within a wait: that much is counted twice.
-    let twice = parts.0.checked_sub(session.elapsed.0).expect("no time is missing");
-    assert!(twice <= session.cpu.0, "{twice}");
+    assert_eq!(parts, session.elapsed);
+    assert!(session.wait_cpu > Nanos(0), "to go to sleep and to wake up takes CPU");
     assert_eq!(period.statistic(Statistic::SortRows), 7);
     assert_eq!(period.event(Event::DirectPathRead, SessionKind::Foreground).count, 1);
     assert_eq!(period.db_time(), session.cpu + session.waits(false));
@@ -86,7 +85,7 @@ fn the_profile_keeps_every_byte_when_it_folds() {
 fn a_long_wait_counts_while_it_lasts_and_publishes_what_was_moved() {
     let recorder = Recorder::new();
     let session = recorder.session("DBW0", SessionKind::Background);
-    session.transferred(IoStream::TempWrites, now(), now(), 4096);
+    session.transferred(IoStream::TempWrites, RequestTimes::of_call(now(), now()), 4096);
     let before = recorder.snapshot();
     session.wait_long(Event::DbwrIdle, || {
         assert_eq!(recorder.profile().series(IoStream::TempWrites).sum::<u64>(), 4096);
@@ -97,6 +96,87 @@ fn a_long_wait_counts_while_it_lasts_and_publishes_what_was_moved() {
     });
     let idle = recorder.snapshot().since(&before).event(Event::DbwrIdle, SessionKind::Background);
     assert_eq!(idle.count, 1);
+}
+
+/// A record by a clock that the test sets.
+fn record(begin: Nanos, used_before: [Nanos; 2]) -> session::Record {
+    session::Record::new(("p000".to_string(), SessionKind::Foreground, 0), begin, used_before)
+}
+
+#[test]
+fn cpu_inside_waits_is_a_part_of_the_waits_and_the_parts_sum_to_elapsed() {
+    let record = record(Nanos(1_000), [Nanos(7_000), Nanos(50)]);
+    // Read around one wait of two: a third of its time was CPU, and so it is taken to be in the other.
+    record.waited(Event::DirectPathRead, Nanos(300), Some(Nanos(100)));
+    record.waited(Event::DirectPathRead, Nanos(600), None);
+    // A reading of the CPU clock is longer than an empty wait.
+    record.waited(Event::PxDeqTableQNormal, Nanos(40), Some(Nanos(90)));
+    // Nothing is known of the CPU inside: none is taken from the rest.
+    record.waited(Event::DbFileAsyncIoSubmit, Nanos(60), None);
+    record.ended(Nanos(3_000), [Nanos(7_900), Nanos(70)]);
+    let session = SessionTotals::of(&record, Nanos(9_999));
+    assert_eq!(session.events[Event::DirectPathRead as usize].cpu, Nanos(300));
+    assert_eq!((session.wait_cpu, session.cpu), (Nanos(340), Nanos(900 - 340)));
+    assert_eq!((session.waits(false), session.waits(true)), (Nanos(960), Nanos(40)));
+    assert_eq!((session.elapsed, session.run_queue), (Nanos(2_000), Nanos(20)));
+    assert_eq!(session.unaccounted(), Nanos(2_000 - 560 - 960 - 40));
+}
+
+#[test]
+fn no_more_cpu_is_taken_for_waits_than_was_used() {
+    let record = record(Nanos(0), [Nanos(0); 2]);
+    record.waited(Event::DirectPathRead, Nanos(100), Some(Nanos(100)));
+    record.waited(Event::DirectPathRead, Nanos(900), None);
+    record.ended(Nanos(1_000), [Nanos(400), Nanos(0)]);
+    let session = SessionTotals::of(&record, Nanos(1_000));
+    assert_eq!((session.cpu, session.wait_cpu, session.unaccounted()), (Nanos(0), Nanos(400), Nanos(0)));
+}
+
+#[test]
+fn waits_that_are_all_cpu_leave_the_sleep_beside_them_to_the_cpu_of_the_session() {
+    let recorder = Recorder::new();
+    let before = recorder.snapshot();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let session = recorder.session("copies", SessionKind::Foreground);
+            for _ in 0..20 {
+                session.wait(Event::DirectPathRead, || spin(Nanos(1_000_000)));
+                session.wait(Event::DbFileSequentialRead, || thread::sleep(Duration::from_millis(1)));
+            }
+            spin(Nanos(10_000_000));
+        });
+    });
+    let period = recorder.snapshot().since(&before);
+    let session = &period.sessions[0];
+    let within = session.events[Event::DirectPathRead as usize].cpu;
+    assert!((20_000_000..=session.waits(false).0).contains(&within.0), "{within}");
+    assert!(session.cpu >= Nanos(9_000_000) && session.cpu < Nanos(20_000_000), "{}", session.cpu);
+    let parts = session.cpu + session.waits(false);
+    assert!(parts <= session.elapsed, "counted twice: {parts} of {}", session.elapsed);
+    assert_eq!(period.db_time(), parts);
+}
+
+/// Uses the processor for so long.
+fn spin(time: Nanos) {
+    let begin = clock::thread_cpu();
+    while clock::thread_cpu().saturating_sub(begin) < time {}
+}
+
+#[test]
+fn a_session_on_a_thread_that_lived_before_it_counts_its_own_cpu_only() {
+    const BEFORE: Nanos = Nanos(60_000_000);
+    spin(BEFORE);
+    let recorder = Recorder::new();
+    let session = recorder.session("late", SessionKind::Foreground);
+    spin(Nanos(5_000_000));
+    let cpu = || recorder.snapshot().sessions[0].cpu_used();
+    let of_another_thread = thread::scope(|scope| scope.spawn(cpu).join().expect("a snapshot"));
+    assert!(of_another_thread < BEFORE, "alive, seen from another thread: {of_another_thread}");
+    let alive = cpu();
+    assert!(alive >= Nanos(5_000_000) && alive < BEFORE, "alive: {alive}");
+    drop(session);
+    let ended = cpu();
+    assert!(ended >= alive && ended < BEFORE, "ended: {ended}");
 }
 
 #[test]

@@ -9,6 +9,7 @@
 use crate::IoError;
 use plumb_events::now;
 use plumb_units::Nanos;
+use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
@@ -38,12 +39,15 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps `wanted` bytes, from a huge page boundary on if they are worth one.
-    fn new(wanted: usize) -> Result<Mapping, IoError> {
+    /// Maps `count` times `each` bytes, from a huge page boundary on if they are worth one.
+    fn new(each: usize, count: usize) -> Result<Mapping, IoError> {
+        let beyond = || IoError::Memory { bytes: usize::MAX, source: Errno::NOMEM.into() };
+        let wanted = each.checked_mul(count).ok_or_else(beyond)?;
         // Mapping a huge page more than wanted allows to start at a boundary.
         let huge = wanted >= HUGE_PAGE;
-        let length =
-            if huge { wanted.next_multiple_of(HUGE_PAGE) + HUGE_PAGE } else { wanted.next_multiple_of(PAGE) };
+        let (unit, spare) = if huge { (HUGE_PAGE, HUGE_PAGE) } else { (PAGE, 0) };
+        let length = wanted.checked_next_multiple_of(unit).and_then(|whole| whole.checked_add(spare));
+        let length = length.ok_or_else(beyond)?;
         // SAFETY: a new private anonymous mapping aliases nothing.
         #[allow(unsafe_code)]
         let start = unsafe {
@@ -75,10 +79,13 @@ impl Drop for Mapping {
 }
 
 impl Arena {
-    /// Maps `count` buffers of `bytes` each, zeroed, aligned to 4096 bytes.
+    /// Maps `count` buffers of `bytes` each, zeroed, without a gap: they take what they are. The first is aligned to
+    /// 4096 bytes, and each to the largest power of two up to that of which `bytes` is a multiple. That is enough
+    /// for direct I/O of whole buffers: memory need not be aligned better than lengths
+    /// ([`crate::device::DirectIoSupport`]).
     ///
     /// # Errors
-    /// When the kernel has no memory.
+    /// When the kernel has no memory, or an address space has no room for so much.
     ///
     /// # Panics
     /// When `bytes` is not a positive multiple of 512 or `count` is zero.
@@ -88,13 +95,11 @@ impl Arena {
             "a buffer of {bytes} bytes cannot be used for direct I/O"
         );
         assert!(count > 0);
-        let stride = bytes.next_multiple_of(PAGE);
-        let wanted = stride * count;
-        let mapping = Arc::new(Mapping::new(wanted)?);
+        let mapping = Arc::new(Mapping::new(bytes, count)?);
         let (start, first) = (mapping.start, mapping.used.0);
         let buffers = (0..count)
             .map(|index| IoBuffer {
-                start: NonNull::new(start.as_ptr().wrapping_add(first + index * stride))
+                start: NonNull::new(start.as_ptr().wrapping_add(first + index * bytes))
                     .expect("inside the mapping"),
                 length: bytes,
                 mapping: Arc::clone(&mapping),
@@ -175,14 +180,13 @@ impl<T: Copy> HugeVec<T> {
     /// An empty vector with room for `capacity` elements.
     ///
     /// # Errors
-    /// When the kernel has no memory.
+    /// When the kernel has no memory, or an address space has no room for so much.
     pub fn with_capacity(capacity: usize) -> Result<HugeVec<T>, IoError> {
         const { assert!(align_of::<T>() <= PAGE) };
-        let bytes = capacity * size_of::<T>();
-        if bytes == 0 {
+        if capacity == 0 || size_of::<T>() == 0 {
             return Ok(HugeVec::empty());
         }
-        let mapping = Mapping::new(bytes)?;
+        let mapping = Mapping::new(size_of::<T>(), capacity)?;
         let start = mapping.start.as_ptr().wrapping_add(mapping.used.0).cast::<T>();
         let start = NonNull::new(start).expect("inside the mapping");
         Ok(HugeVec { mapping: Some(mapping), start, length: 0, capacity, supplied: 0 })

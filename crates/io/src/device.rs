@@ -32,21 +32,22 @@
 
 mod block;
 mod direct;
-mod host;
 mod mount;
 mod notes;
 mod queue;
-mod roots;
 #[cfg(test)]
 mod tests;
 mod uring;
 
 pub use notes::notes;
+pub(crate) use uring::explain_ring;
 
 use crate::RingSetup;
+use crate::host;
+pub use crate::host::Host;
+use crate::roots::Roots;
 use direct::ProbeFile;
 use plumb_units::Bytes;
-use roots::Roots;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -353,21 +354,6 @@ pub struct RingRefusal {
     pub why: String,
     /// What to change, in one line.
     pub cure: String,
-}
-
-/// What the kernel is and allows this process.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Host {
-    /// The release of the kernel, as `uname -r` prints it.
-    pub kernel_release: Option<String>,
-    /// The size of a page of memory.
-    pub page_size: Bytes,
-    /// The soft limit on locked memory (`ulimit -l`); `None`: unlimited.
-    pub memlock_soft: Option<Bytes>,
-    /// Whether that limit does not bind this process (`CAP_IPC_LOCK`).
-    pub memlock_exempt: bool,
-    /// When memory gets huge pages: `always`, `madvise` or `never`.
-    pub transparent_huge_pages: Option<String>,
 }
 
 fn describe_under(roots: &Roots, path: &Path) -> Result<DeviceDescription, DeviceError> {

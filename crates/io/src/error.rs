@@ -1,5 +1,6 @@
 //! Errors that name the operation, the place, what was found and the cure.
 
+use crate::limits;
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -63,6 +64,16 @@ pub enum IoError {
         /// What would help.
         cure: String,
     },
+    /// Threads could not be started.
+    #[error("cannot start {what}: {source}; {limit}")]
+    Threads {
+        /// Which.
+        what: String,
+        /// What the kernel said.
+        source: io::Error,
+        /// The limit that was hit, its value and what it must be.
+        limit: String,
+    },
     /// Memory for buffers could not be had.
     #[error("cannot map {bytes} bytes for I/O buffers: {source}; lower the memory settings or free memory")]
     Memory {
@@ -74,8 +85,24 @@ pub enum IoError {
 }
 
 impl IoError {
-    pub(crate) fn operation(operation: &'static str, path: &Path, source: impl Into<io::Error>) -> IoError {
-        IoError::Operation { operation, path: path.to_path_buf(), source: source.into() }
+    /// A file operation that failed just now.
+    pub fn operation(operation: &'static str, path: &Path, source: impl Into<io::Error>) -> IoError {
+        IoError::Operation { operation, path: path.to_path_buf(), source: noted(source.into(), path) }
+    }
+
+    /// One thread that could not be started.
+    #[must_use]
+    pub fn thread(what: impl Into<String>, source: io::Error) -> IoError {
+        IoError::Threads { what: what.into(), source, limit: limits::threads(1) }
+    }
+}
+
+/// Of a full file system what is free now: before anything that was begun is removed again.
+pub(crate) fn noted(source: io::Error, path: &Path) -> io::Error {
+    if source.raw_os_error() == Some(libc::ENOSPC) {
+        io::Error::new(source.kind(), format!("{source}{}", hint(&source, path)))
+    } else {
+        source
     }
 }
 
@@ -85,15 +112,33 @@ fn hint(source: &io::Error, path: &Path) -> String {
     match source.raw_os_error() {
         Some(libc::ENOSPC) => {
             let free = rustix::fs::statvfs(directory).map_or(0, |fs| fs.f_bavail * fs.f_frsize);
-            format!("; {free} bytes are free there: free some space or choose another --path")
+            format!("; {free} bytes were free there at that moment: free some space or choose another --path")
         }
         Some(libc::EINVAL) => "; direct I/O needs offsets, lengths and buffers aligned to the device's block: try filesystemio_options=asynch".to_string(),
         Some(libc::EOPNOTSUPP) => "; the kernel, the file system or the device cannot do it in this way: choose another method or --path".to_string(),
-        Some(libc::EACCES | libc::EPERM) => "; give this user the right to write there or choose another --path".to_string(),
+        Some(libc::EACCES | libc::EPERM) => "; give this user the right to read and write there, or choose another --path".to_string(),
         Some(libc::EROFS) => "; the file system is mounted read-only: choose another --path".to_string(),
         Some(libc::ENOENT) => "; it does not exist: check the spelling or create it first".to_string(),
-        Some(libc::EMFILE) => "; raise the limit on open files (ulimit -n)".to_string(),
+        Some(libc::EMFILE) => {
+            let (limit, cure) = limits::files();
+            format!("; {limit}: {cure}")
+        }
+        Some(libc::EFBIG) => hint_of_limits(source),
         Some(libc::EIO) => "; the device reports an error: look at the kernel's log (dmesg)".to_string(),
         _ => String::new(),
+    }
+}
+
+/// What to do about a file that grew past a limit, as the end of a sentence; empty for other errors.
+#[must_use]
+pub fn hint_of_limits(source: &io::Error) -> String {
+    if source.raw_os_error() != Some(libc::EFBIG) {
+        return String::new();
+    }
+    match rustix::process::getrlimit(rustix::process::Resource::Fsize).current {
+        Some(limit) => format!(
+            "; this process may make no file longer than {limit} bytes (RLIMIT_FSIZE): raise the limit (ulimit -f)"
+        ),
+        None => "; the file system takes no file of that length: choose another --path".to_string(),
     }
 }

@@ -8,25 +8,37 @@
 //! only a measurement tells: in the file ([`Durability`], an open flag), in the
 //! request ([`crate::Operation::WriteDurable`], [`crate::Operation::WriteAndSync`])
 //! or by a call of its own ([`File::sync_data`], [`File::sync_all`]).
+//!
+//! A file that only one process may have open is locked ([`File::lock`]) by flock(2), so the lock ends with the process.
 
 use crate::IoError;
-use crate::sim::{MemoryDisk, MemoryFile};
+use crate::sim::{self, DurableCall, MemoryDisk, MemoryFile};
 use rustix::fs::{
-    self, FallocateFlags, Mode, OFlags, RenameFlags, fallocate, fdatasync, fstat, fsync, ftruncate,
+    self, FallocateFlags, FlockOperation, Mode, OFlags, RenameFlags, fallocate, fdatasync, fstat, fsync,
+    ftruncate,
 };
 use rustix::io::{Errno, ReadWriteFlags, pread, pwrite, pwritev2};
-use std::io::IoSlice;
+use serde::{Deserialize, Serialize};
+use std::io::{IoSlice, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
-/// Whether the page cache is bypassed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How long a lock is waited for, and how often it is tried: the kernel takes some milliseconds to close the rings of
+/// a process that was killed, and until then they hold its files.
+const LOCK_TRIES: u32 = 100;
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
+
+/// Whether the page cache is bypassed; records say `direct` or `buffered`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DirectIo {
     /// Direct, or an error.
+    #[serde(rename = "direct")]
     Required,
     /// Through the page cache.
+    #[serde(rename = "buffered")]
     Off,
 }
 
@@ -39,6 +51,15 @@ pub enum Access {
     Write,
     /// A new file, to be read and written; an error if it exists.
     Create,
+}
+
+/// Who else may have a file open while it is locked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lock {
+    /// Others that only read it.
+    Shared,
+    /// Nobody.
+    Exclusive,
 }
 
 /// When a write to a file is durable.
@@ -123,7 +144,11 @@ impl Disk {
     /// When it is not there, or something of the new name is.
     pub fn rename(&self, from: &Path, to: &Path) -> Result<(), IoError> {
         match self {
-            Disk::Kernel => fs::renameat_with(fs::CWD, from, fs::CWD, to, RenameFlags::NOREPLACE),
+            Disk::Kernel => match fs::renameat_with(fs::CWD, from, fs::CWD, to, RenameFlags::NOREPLACE) {
+                // Network file systems, and kernels before 3.15.
+                Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => rename_by_link(from, to),
+                renamed => renamed,
+            },
             Disk::Memory(disk) => disk.rename(from, to),
         }
         .map_err(|errno| IoError::operation("make", to, errno))
@@ -134,6 +159,7 @@ impl Disk {
     /// # Errors
     /// When the device reports a failed write.
     pub fn sync_directory(&self, path: &Path) -> Result<(), IoError> {
+        sim::note(|| DurableCall::SyncDirectory(path.to_path_buf()));
         match self {
             Disk::Kernel => fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())
                 .and_then(fs::fsync)
@@ -141,6 +167,68 @@ impl Disk {
             Disk::Memory(_) => Ok(()),
         }
     }
+
+    /// Replaces a small file by another with these bytes, durably and whole: what is found after a crash is the old
+    /// one or the new one. It is readable by its owner alone. A disk in memory keeps no such file.
+    ///
+    /// # Errors
+    /// When it cannot be written; the old one then still stands. Or when the directory cannot be synced: the new one
+    /// stands, but may not after a power cut.
+    pub fn replace(&self, path: &Path, bytes: &[u8]) -> Result<(), IoError> {
+        let Disk::Kernel = self else { return Ok(()) };
+        let mut beside = path.as_os_str().to_os_string();
+        beside.push(".new");
+        let beside = PathBuf::from(beside);
+        write_beside(&beside, bytes).and_then(|()| fs::rename(&beside, path)).map_err(|errno| {
+            // The error to report is the first one.
+            let _ = fs::unlink(&beside);
+            IoError::operation("write", path, errno)
+        })?;
+        sim::note(|| DurableCall::Replace(path.to_path_buf()));
+        self.sync_directory(path.parent().unwrap_or(Path::new(".")))
+    }
+}
+
+fn write_beside(path: &Path, bytes: &[u8]) -> Result<(), Errno> {
+    let owner = Mode::RUSR | Mode::WUSR;
+    let file = fs::open(path, OFlags::CLOEXEC | OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC, owner)?;
+    // What a killed process left may have another mode.
+    fs::fchmod(&file, owner)?;
+    let mut file = std::fs::File::from(file);
+    file.write_all(bytes).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+    fsync(file)
+}
+
+/// A number that nobody has had before, from the kernel's random numbers.
+///
+/// # Panics
+/// When the kernel has none: it always has once the machine has started.
+#[must_use]
+pub fn random_id() -> u128 {
+    let mut bytes = [0; 16];
+    // Up to 256 bytes come whole.
+    let count = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
+    assert_eq!(count, Ok(bytes.len()));
+    u128::from_le_bytes(bytes)
+}
+
+/// A rename that replaces nothing, where the kernel has none: a second name, and then not the first any more. A
+/// crash between the two leaves both.
+fn rename_by_link(from: &Path, to: &Path) -> Result<(), Errno> {
+    match fs::link(from, to) {
+        Ok(()) => fs::unlink(from),
+        Err(Errno::PERM | Errno::NOSYS | Errno::OPNOTSUPP) => rename_over_own(from, to),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// The same where files have one name: onto an empty file that this call has made.
+fn rename_over_own(from: &Path, to: &Path) -> Result<(), Errno> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    drop(fs::open(to, flags, Mode::from_raw_mode(0o640))?);
+    fs::rename(from, to).inspect_err(|_| {
+        let _ = fs::unlink(to);
+    })
 }
 
 fn verb(access: Access) -> &'static str {
@@ -267,6 +355,35 @@ impl File {
         .map_err(|errno| IoError::operation("stat", &self.path, errno))
     }
 
+    /// Locks the file until it is closed or unlocked; false when another process, or this one by another name, has
+    /// it open in a way that does not allow that. A file in memory has no other user.
+    ///
+    /// # Errors
+    /// When the file system cannot lock.
+    pub fn lock(&self, lock: Lock) -> Result<bool, IoError> {
+        let Backing::Kernel(fd) = &self.backing else { return Ok(true) };
+        let operation = match lock {
+            Lock::Shared => FlockOperation::NonBlockingLockShared,
+            Lock::Exclusive => FlockOperation::NonBlockingLockExclusive,
+        };
+        for _ in 0..LOCK_TRIES {
+            match fs::flock(fd, operation) {
+                Ok(()) => return Ok(true),
+                Err(Errno::WOULDBLOCK) => std::thread::sleep(LOCK_PAUSE),
+                Err(errno) => return Err(IoError::operation("lock", &self.path, errno)),
+            }
+        }
+        Ok(false)
+    }
+
+    /// Ends a lock now: a ring that knows the file keeps it open for some milliseconds more.
+    pub fn unlock(&self) {
+        if let Backing::Kernel(fd) = &self.backing {
+            // It ends with the file at the latest.
+            let _ = fs::flock(fd, FlockOperation::Unlock);
+        }
+    }
+
     /// Cuts the file to `bytes`.
     ///
     /// # Errors
@@ -302,6 +419,7 @@ impl File {
     /// When the device reports a failed write. Never retry: the kernel may have
     /// marked the lost pages clean (Rebello et al., USENIX ATC 2020).
     pub fn sync_data(&self) -> Result<(), IoError> {
+        sim::note(|| DurableCall::SyncFile(self.path.clone()));
         self.sync_data_once().map_err(|errno| IoError::operation("sync", &self.path, errno))
     }
 
@@ -310,6 +428,7 @@ impl File {
     /// # Errors
     /// As [`File::sync_data`], and never to be retried either.
     pub fn sync_all(&self) -> Result<(), IoError> {
+        sim::note(|| DurableCall::SyncFile(self.path.clone()));
         match &self.backing {
             Backing::Kernel(fd) => fsync(fd),
             Backing::Memory(file) => file.sync(),
@@ -346,6 +465,31 @@ impl File {
         match &self.backing {
             Backing::Kernel(fd) => pwritev2(fd, &[IoSlice::new(from)], offset, ReadWriteFlags::DSYNC),
             Backing::Memory(file) => file.write(from, offset),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_the_kernel_has_no_such_rename_nothing_is_replaced_either() {
+        for rename in [rename_by_link, rename_over_own] {
+            let directory = tempfile::tempdir().expect("a directory");
+            let [from, to] = ["from", "to"].map(|name| directory.path().join(name));
+            std::fs::write(&from, "new").expect("a file");
+            std::fs::write(&to, "old").expect("a file");
+            assert_eq!(rename(&from, &to), Err(Errno::EXIST));
+            assert_eq!(std::fs::read_to_string(&to).expect("there"), "old");
+            std::fs::remove_file(&to).expect("removed");
+            assert_eq!(rename(&from, &to), Ok(()));
+            assert_eq!(std::fs::read_to_string(&to).expect("there"), "new");
+            assert!(!from.exists());
+            assert!(rename(&from, &to).is_err());
+            std::fs::remove_file(&to).expect("removed");
+            assert_eq!(rename(&from, &to), Err(Errno::NOENT));
+            assert!(!to.exists(), "nothing is left of what failed");
         }
     }
 }

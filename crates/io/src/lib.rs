@@ -3,8 +3,9 @@
 //! What it does: a [`File`] is opened direct or buffered; a [`Channel`] carries
 //! [`Request`]s to it by one of three methods (plain system calls, a thread
 //! pool, an io_uring of its own) behind one interface; buffers come from an
-//! aligned [`Arena`]. [`device`] says what lies under a path, [`receipt`] brings
-//! evidence from outside the code that set a flag.
+//! aligned [`Arena`]. [`device`] says what lies under a path, [`limits`] what the
+//! system gives this process, [`receipt`] brings evidence from outside the code
+//! that set a flag, [`owner`] marks what has to go again.
 //!
 //! How: a request owns its buffer from submission to completion, so no two
 //! parties ever see the same bytes and the interface is safe. Each thread has
@@ -18,17 +19,34 @@
 //! Limits: Linux. Requests are at most 1 GiB. Polled rings are for who asks for them
 //! by name, after [`device`] has found that they work.
 
+/// Whether costly assertions run: in debug builds, so in tests, and with the feature `strict`.
+pub const STRICT: bool = cfg!(any(debug_assertions, feature = "strict"));
+
+/// Asserts what is too costly to look at in every build: see [`STRICT`].
+#[macro_export]
+macro_rules! strict_assert {
+    ($($claim:tt)*) => {
+        if $crate::STRICT {
+            assert!($($claim)*);
+        }
+    };
+}
+
 mod arena;
 pub mod device;
 mod error;
 mod file;
+mod host;
+pub mod limits;
 mod method;
+pub mod owner;
 pub mod receipt;
+mod roots;
 pub mod sim;
 
 pub use arena::{Arena, HugeVec, IoBuffer, Plain, prefetch};
-pub use error::IoError;
-pub use file::{Access, DirectIo, Disk, Durability, File, FileCounters};
+pub use error::{IoError, hint_of_limits};
+pub use file::{Access, DirectIo, Disk, Durability, File, FileCounters, Lock, random_id};
 pub use method::{Channel, Completion, Method, MethodKind, Operation, Request, RingSetup};
 
 #[cfg(test)]

@@ -5,9 +5,13 @@
 //! quota runs out. Faults are plain numbers chosen by the test, so the same
 //! plan gives the same failure every time.
 //!
+//! [`record_durable_calls`] lists the calls that make something durable, on any disk: the order of syncs and renames is
+//! what remains after a loss of power.
+//!
 //! Limits: nothing survives the process, so this is no crash simulator yet.
 
 use rustix::io::Errno;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -32,6 +36,36 @@ pub struct Faults {
     pub interrupt_every: Option<u64>,
     /// Writes fail with ENOSPC once so many bytes have been written in all.
     pub capacity: Option<u64>,
+}
+
+/// A call that makes something durable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DurableCall {
+    /// What was written to a file.
+    SyncFile(PathBuf),
+    /// The names in a directory.
+    SyncDirectory(PathBuf),
+    /// The new file of this name: it was synced itself, its directory was not yet.
+    Replace(PathBuf),
+}
+
+thread_local! {
+    static DURABLE_CALLS: RefCell<Option<Vec<DurableCall>>> = const { RefCell::new(None) };
+}
+
+/// Lists the calls of this thread, in order, that `work` makes to have something durable.
+pub fn record_durable_calls<T>(work: impl FnOnce() -> T) -> (T, Vec<DurableCall>) {
+    DURABLE_CALLS.set(Some(Vec::new()));
+    let result = work();
+    (result, DURABLE_CALLS.take().unwrap_or_default())
+}
+
+pub(crate) fn note(call: impl FnOnce() -> DurableCall) {
+    DURABLE_CALLS.with_borrow_mut(|calls| {
+        if let Some(calls) = calls {
+            calls.push(call());
+        }
+    });
 }
 
 /// A set of files in memory.

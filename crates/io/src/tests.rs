@@ -131,6 +131,50 @@ fn a_delay_is_in_the_waits_and_in_the_service_times_of_every_method() {
     }
 }
 
+const PAUSE: std::time::Duration = std::time::Duration::from_millis(50);
+
+/// The service time of a write that is flushed after a pause, followed by a write to another file,
+/// and waited for after another pause.
+fn service_time(method: &Method, before_flush: std::time::Duration, before_wait: std::time::Duration) -> u64 {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let open = |name| Disk::Kernel.open(&directory.path().join(name), Access::Create, DirectIo::Off);
+    let files = ["first", "second"].map(|name| Arc::new(open(name).expect("a file")));
+    let recorder = Recorder::new();
+    let session = recorder.session("test", SessionKind::Foreground);
+    let (_arena, buffers) = Arena::buffers(BLOCK, 2).expect("an arena");
+    let mut channel = method.channel(&[]).expect("a channel");
+    for (file, buffer) in files.iter().zip(buffers) {
+        channel.submit(&session, request(file, Operation::Write, 0, buffer, 0)).expect("submitted");
+        std::thread::sleep(before_flush);
+        channel.flush(&session).expect("flushed");
+        std::thread::sleep(PAUSE / 10);
+    }
+    std::thread::sleep(before_wait);
+    while channel.outstanding() > 0 {
+        channel.wait(&session, Event::DirectPathWrite).expect("written");
+    }
+    files[0].counters().writes().2
+}
+
+#[test]
+fn a_request_is_served_from_its_hand_over_and_not_from_its_queueing() {
+    let kinds = [MethodKind::Sync, MethodKind::IoUring];
+    for kind in kinds.into_iter().filter(|kind| works_here(*kind)) {
+        let method = Method::start(kind, 8).expect("a method");
+        let service = service_time(&method, PAUSE, PAUSE / 10);
+        assert!(u128::from(service) < 2 * PAUSE.as_nanos(), "{kind}: {service} ns");
+    }
+}
+
+#[test]
+fn a_completion_is_exact_or_seen_at_the_next_flush_however_late_it_is_waited_for() {
+    for kind in MethodKind::ALL.into_iter().filter(|kind| works_here(*kind)) {
+        let method = Method::start(kind, 8).expect("a method");
+        let service = service_time(&method, PAUSE / 10, PAUSE);
+        assert!(u128::from(service) < PAUSE.as_nanos(), "{kind}: {service} ns");
+    }
+}
+
 #[test]
 fn every_method_reads_back_what_it_wrote() {
     let directory = tempfile::tempdir().expect("a temporary directory");

@@ -1,6 +1,7 @@
 //! Why a run could not be made. One line each; what the data turned out to be is no
 //! error but a finding of the run.
 
+use crate::record::RecordError;
 use crate::study::StudyError;
 use plumb_engine::EngineError;
 use plumb_io::device::DeviceError;
@@ -113,28 +114,58 @@ pub enum LabError {
         /// What both take.
         needed: Nanos,
     },
-    /// A directory for a new bundle that has something in it.
+    /// A directory for a new bundle that has something in it, or a file for a report that is there.
     #[error(
-        "--bundle {}: there is something in it; name a new directory, or go on with its study by \
-         `plumb study --resume {}`",
+        "{}: there is something in it, and nothing is written over: name a new {}{}",
         path.display(),
-        path.display()
+        if path.is_dir() { "directory" } else { "file" },
+        if *resumable { format!(", or go on with its study by `plumb study --resume {}`", path.display()) } else { String::new() }
     )]
     BundleOccupied {
-        /// The directory.
+        /// The directory or file.
         path: PathBuf,
+        /// Whether it is a study's.
+        resumable: bool,
     },
     /// A bundle that another program writes.
-    #[error("{}: its study is running; wait until it ends, or stop it first", path.display())]
+    #[error(
+        "{} is being written by another process: wait until its run or study ends, or stop it first",
+        path.display()
+    )]
     BundleInUse {
         /// The directory.
         path: PathBuf,
     },
+    /// A place for a bundle or a report within the bundle of a study.
+    #[error(
+        "{} lies in the bundle of a study, {}, which `plumb verify` would refuse from then on; name a place outside it",
+        path.display(),
+        study.display()
+    )]
+    BundleInside {
+        /// The place.
+        path: PathBuf,
+        /// The directory of the study's bundle.
+        study: PathBuf,
+    },
+    /// Reports of a run that cannot be written.
+    #[error(
+        "cannot write reports to {}: {source}{}; name a directory that this user may write to with --bundle",
+        path.display(),
+        plumb_io::hint_of_limits(source)
+    )]
+    Reports {
+        /// The directory or file.
+        path: PathBuf,
+        /// What the kernel answered.
+        source: io::Error,
+    },
     /// A file of a bundle cannot be written.
     #[error(
-        "cannot write {}: {source}; what the bundle holds already is whole: make room or rights, and go on by \
+        "cannot write {}: {source}{}; what the bundle holds already is whole: make room or rights, and go on by \
          `plumb study --resume`",
-        path.display()
+        path.display(),
+        plumb_io::hint_of_limits(source)
     )]
     BundleWrite {
         /// The file.
@@ -148,6 +179,45 @@ pub enum LabError {
         /// The file.
         path: PathBuf,
         /// Why not.
+        why: String,
+    },
+    /// The record of a run that this program does not read.
+    #[error("{}: {source}", path.display())]
+    Record {
+        /// Its file.
+        path: PathBuf,
+        /// What it says of itself.
+        source: RecordError,
+    },
+    /// An analysis that another version of this program wrote.
+    #[error(
+        "{}: its schema version is {found}, and this program writes version {expected}; `plumb report {}` works it out \
+         again from the raw records",
+        path.display(),
+        bundle.display()
+    )]
+    AnalysisVersion {
+        /// The analysis.
+        path: PathBuf,
+        /// Its version.
+        found: u64,
+        /// Ours.
+        expected: u32,
+        /// Its bundle.
+        bundle: PathBuf,
+    },
+    /// Two sets of runs that do not compare.
+    #[error("{why}")]
+    Sides {
+        /// Why not, and what to name instead.
+        why: String,
+    },
+    /// A bundle without a run that compares.
+    #[error("{}: {why}", path.display())]
+    NoRuns {
+        /// The bundle.
+        path: PathBuf,
+        /// What is missing.
         why: String,
     },
     /// A file of a bundle is not the one that was written.

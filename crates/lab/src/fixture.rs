@@ -2,21 +2,23 @@
 
 use crate::LabError;
 use crate::bundle::{Environment, Settled};
+use crate::record::Record;
+use crate::record::*;
 use crate::study::Assignment;
 use crate::target::{Preparation, RunError, Target};
 use plumb_engine::instance::Cancel;
-use plumb_report::ReportContext;
-use plumb_report::context::*;
+use plumb_events::{SessionKind, Unit};
 
 /// A record of a build that took so long with so many servers: each half CPU, a quarter
 /// waits, some of the run queue, the rest unaccounted; and a coordinator that waited for them.
-pub fn record(elapsed_ns: u64, servers: u64) -> ReportContext {
+pub fn record(elapsed_ns: u64, servers: u64) -> Record {
     let session = |name: String, cpu_ns, wait_ns, idle_ns, run_queue_ns| SessionTime {
         name,
         role: "PX sort server".to_string(),
         kind: SessionKind::Foreground,
         elapsed_ns,
         cpu_ns,
+        wait_cpu_ns: wait_ns / 10,
         wait_ns,
         idle_ns,
         run_queue_ns: Some(run_queue_ns),
@@ -29,13 +31,12 @@ pub fn record(elapsed_ns: u64, servers: u64) -> ReportContext {
         event: event.to_string(),
         wait_class: class.to_string(),
         waits: 10,
-        timeouts: 0,
         time_ns,
         max_ns: time_ns / 5,
         histogram: Vec::new(),
     };
     let waited = servers * (elapsed_ns / 4);
-    ReportContext {
+    Record {
         schema_version: SCHEMA_VERSION,
         header: header(elapsed_ns, servers * (elapsed_ns / 2) + 1_000, waited),
         devices: Vec::new(),
@@ -63,10 +64,12 @@ pub fn record(elapsed_ns: u64, servers: u64) -> ReportContext {
         statistics: vec![Statistic {
             name: "physical read bytes".to_string(),
             total: 1 << 30,
-            unit: StatisticUnit::Bytes,
+            unit: Unit::Bytes,
         }],
         io_functions: Vec::new(),
         io_files: Vec::new(),
+        io_devices: Vec::new(),
+        completion: Completion::Exact,
         io_profile: IoProfile { bucket_ns: 0, y_max_mb_per_s: None, x_max_s: None, series: Vec::new() },
         sort: None,
         settings: Vec::new(),
@@ -121,7 +124,7 @@ pub fn environment() -> Environment {
 }
 
 /// What a made-up run gives, by the number of runs before it and its settings.
-pub type Script = Box<dyn FnMut(usize, &[Assignment]) -> Result<ReportContext, RunError>>;
+pub type Script = Box<dyn FnMut(usize, &[Assignment]) -> Result<Record, RunError>>;
 
 /// A target that does no work.
 pub struct Scripted {
@@ -135,9 +138,7 @@ pub struct Scripted {
 
 impl Scripted {
     /// A target whose files are not in the page cache.
-    pub fn new(
-        script: impl FnMut(usize, &[Assignment]) -> Result<ReportContext, RunError> + 'static,
-    ) -> Scripted {
+    pub fn new(script: impl FnMut(usize, &[Assignment]) -> Result<Record, RunError> + 'static) -> Scripted {
         let settled = Settled { waited_ns: 1, idle: true, resident_pages: 0, total_pages: 100 };
         Scripted { script: Box::new(script), runs: 0, settled }
     }
@@ -156,7 +157,7 @@ impl Target for Scripted {
         self.settled
     }
 
-    fn run(&mut self, settings: &[Assignment], _: &Cancel) -> Result<ReportContext, RunError> {
+    fn run(&mut self, settings: &[Assignment], _: &Cancel) -> Result<Record, RunError> {
         self.runs += 1;
         (self.script)(self.runs - 1, settings)
     }

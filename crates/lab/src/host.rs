@@ -3,8 +3,9 @@
 //! A file that cannot be read gives a missing fact, or `unknown` where the
 //! report wants a word.
 
+use crate::record::{Host, HostCpu};
 use plumb_events::clock;
-use plumb_report::context::{Host, HostCpu};
+use plumb_io::limits;
 use std::fs;
 
 /// `USER_HZ`: the unit of /proc/stat, 100 on every architecture that Linux runs on today.
@@ -19,7 +20,7 @@ pub fn describe() -> Host {
         cpus: std::thread::available_parallelism()
             .map_or(1, |cpus| u32::try_from(cpus.get()).unwrap_or(u32::MAX)),
         cpu_model: cpu_model().unwrap_or_else(|| "unknown".to_string()),
-        memory_bytes: memory_bytes().unwrap_or(0),
+        memory_bytes: limits::memory().map_or(0, |memory| memory.total.0),
         kernel: format!("Linux {} {}", word("/proc/sys/kernel/osrelease"), std::env::consts::ARCH),
     }
 }
@@ -45,12 +46,6 @@ pub fn clock_precision_ns() -> Option<u64> {
         before = now;
     }
     least
-}
-
-/// Memory that a program could still take, bytes.
-#[must_use]
-pub fn available_memory() -> Option<u64> {
-    meminfo("MemAvailable")
 }
 
 /// The load average over one minute.
@@ -106,19 +101,6 @@ fn cpu_model() -> Option<String> {
     let info = fs::read_to_string("/proc/cpuinfo").ok()?;
     let line = info.lines().find(|line| line.starts_with("model name"))?;
     Some(line.split_once(':')?.1.trim().to_string())
-}
-
-/// What the process may use: the machine's memory, or less where a control group says so.
-fn memory_bytes() -> Option<u64> {
-    let machine = meminfo("MemTotal")?;
-    let limit = text("/sys/fs/cgroup/memory.max").and_then(|text| text.parse::<u64>().ok());
-    Some(limit.map_or(machine, |limit| limit.min(machine)))
-}
-
-fn meminfo(name: &str) -> Option<u64> {
-    let info = fs::read_to_string("/proc/meminfo").ok()?;
-    let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-    line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
 fn text(path: &str) -> Option<String> {

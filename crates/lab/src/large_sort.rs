@@ -5,6 +5,8 @@ use crate::assemble::{self, Story};
 use crate::measure::{self, Measured};
 use crate::observer::{Observer, Stage};
 use crate::place::{self, Places};
+use crate::record::DeviceLimits;
+use crate::record::Record;
 use crate::{LabError, Temporary, sizing, stored};
 use plumb_engine::check::{self, CheckLine};
 use plumb_engine::index::build::IndexSpec;
@@ -15,8 +17,6 @@ use plumb_engine::{EngineError, Instance, Settings};
 use plumb_events::clock;
 use plumb_io::Disk;
 use plumb_io::device::DeviceDescription;
-use plumb_report::ReportContext;
-use plumb_report::context::DeviceLimits;
 use plumb_workload::{SalesSpec, SalesTable};
 use std::path::Path;
 
@@ -55,7 +55,7 @@ pub fn run(
     request: Request<'_>,
     cancel: Cancel,
     observer: &dyn Observer,
-) -> Result<(ReportContext, Temporary), LabError> {
+) -> Result<(Record, Temporary), LabError> {
     let Request { rows, seed, settings, places, devices, command_line } = request;
     let sizes = sizing::sizes(rows, &settings);
     let name = place::free_name(places, "plumb-run");
@@ -145,18 +145,9 @@ pub fn verify(
 ) -> Result<Result<Vec<CheckLine>, EngineError>, EngineError> {
     observer.stage(&Stage::Verify { instance, blocks: blocks_in_use(instance) });
     match check::check_table(instance, TABLE) {
-        Err(error) if !is_finding(&error) => Err(error),
+        Err(error) if !error.is_damage() => Err(error),
         checked => Ok(checked),
     }
-}
-
-/// Whether an error of a check says something about the data.
-#[must_use]
-pub fn is_finding(error: &EngineError) -> bool {
-    matches!(
-        error,
-        EngineError::Verification { .. } | EngineError::CorruptBlock { .. } | EngineError::BadRow { .. }
-    )
 }
 
 /// Blocks of all tables and indexes: what a check reads, and the table once more for its keys.

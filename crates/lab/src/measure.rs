@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Requests, bytes and nanoseconds of service time.
+/// Requests, bytes and nanoseconds of service time, as `io` records them.
 pub type Transfers = (u64, u64, u64);
 
 /// What an index build did, and what was seen of it from outside.
@@ -43,7 +43,7 @@ pub struct Measured {
     /// Each data file.
     pub files: Vec<FileEvidence>,
     /// CPU time of the host.
-    pub host_cpu: Option<plumb_report::context::HostCpu>,
+    pub host_cpu: Option<crate::record::HostCpu>,
     /// The io-wq workers there were at the begin, and the most seen.
     pub io_wq_workers: (usize, usize),
     /// The resident set, its peak since the begin if `peak_is_of_build`.

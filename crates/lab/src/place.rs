@@ -7,9 +7,10 @@ use crate::LabError;
 use plumb_engine::Layout;
 use plumb_engine::instance::InitialSizes;
 use plumb_io::device::{self, DeviceDescription};
+use plumb_io::owner::Owner;
 use plumb_units::Bytes;
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 /// Room beside the data files: control file, lock file, the file system's own blocks.
@@ -106,13 +107,22 @@ pub fn make_directory(argument: &'static str, path: &Path, directory: &Path) -> 
     match fs::create_dir(directory) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == ErrorKind::AlreadyExists && directory.is_dir() => Ok(false),
-        Err(source) => Err(LabError::MakeDirectory {
-            argument,
-            path: path.to_path_buf(),
-            name: directory.file_name().unwrap_or_default().display().to_string(),
-            source,
-        }),
+        Err(source) => Err(cannot_make(argument, path, directory, source)),
     }
+}
+
+/// Marks a directory as this process's.
+pub(crate) fn own(argument: &'static str, path: &Path, directory: &Path) -> Result<Owner, LabError> {
+    Owner::of_directory(directory).map_err(|source| {
+        // Somebody else's is not empty.
+        let _ = fs::remove_dir(directory);
+        cannot_make(argument, path, directory, source)
+    })
+}
+
+fn cannot_make(argument: &'static str, path: &Path, directory: &Path, source: io::Error) -> LabError {
+    let name = directory.file_name().unwrap_or_default().display().to_string();
+    LabError::MakeDirectory { argument, path: path.to_path_buf(), name, source }
 }
 
 /// The directory, absolute and without links: the control file keeps paths, and

@@ -6,9 +6,10 @@
 //! tables and of the indexes.
 
 use crate::assemble::{self, Story};
-use crate::large_sort::{Request, is_finding};
+use crate::large_sort::Request;
 use crate::measure;
 use crate::observer::{Observer, Stage};
+use crate::record::Record;
 use crate::{LabError, Temporary, large_sort, place, sizing};
 use plumb_engine::check::CheckLine;
 use plumb_engine::file_sort::FileSortSpec;
@@ -18,7 +19,6 @@ use plumb_engine::instance::{Cancel, InitialSizes};
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::{EngineError, Instance, Setting, Settings};
 use plumb_events::clock;
-use plumb_report::ReportContext;
 use plumb_units::{Bytes, Nanos, RowCount};
 use plumb_workload::gensort::{GensortRecords, KEY_BYTES, RECORD_BYTES, RecordForm};
 use std::path::PathBuf;
@@ -60,7 +60,7 @@ pub fn run(
     request: Request<'_>,
     cancel: Cancel,
     observer: &dyn Observer,
-) -> Result<(ReportContext, Temporary), LabError> {
+) -> Result<(Record, Temporary), LabError> {
     let Request { rows, mut settings, places, devices, command_line, .. } = request;
     suit(&mut settings)?;
     let sizes = sizing::of_records(rows, BYTES, &settings);
@@ -84,7 +84,7 @@ pub fn run(
     let (measured, _) = measure::sort::<RECORD_BYTES, KEY_BYTES>(instance, &spec, devices)?;
     observer.stage(&Stage::Verify { instance, blocks: 0 });
     let checks = match verify(instance, &spec) {
-        Err(error) if !is_finding(&error) => return Err(error.into()),
+        Err(error) if !error.is_damage() => return Err(error.into()),
         checked => checked,
     };
     let context = assemble::context(&Story {

@@ -2,14 +2,16 @@
 
 use crate::LabError;
 use crate::analysis::analyse;
+use crate::analysis::result::Analysis;
 use crate::bundle::{ANALYSIS, Bundle, Contents, REPORTS, json};
-use plumb_report::study::{StudyContext, html, text};
+use crate::document;
+use plumb_report::{Document, html, text};
 
 /// What follows from a bundle's contents.
 #[derive(Debug)]
 pub struct Derived {
     /// The analysis.
-    pub context: StudyContext,
+    pub context: Analysis,
     /// The files that show it: name and text.
     pub files: Vec<(&'static str, String)>,
 }
@@ -20,20 +22,23 @@ pub struct Derived {
 /// When the analysis is no JSON.
 pub fn derive(contents: &Contents) -> Result<Derived, LabError> {
     let context = analyse(contents);
-    let [text_name, html_name] = REPORTS;
-    let files = vec![
-        (ANALYSIS, json(&context)?),
-        (text_name, text::render(&context)),
-        (html_name, html::render(&context)),
-    ];
+    let document = document::study::document(&context);
+    let files = [(ANALYSIS, json(&context)?)].into_iter().chain(rendered(&document)).collect();
     Ok(Derived { context, files })
+}
+
+/// A report of any kind as the files of a bundle: name and text.
+#[must_use]
+pub fn rendered(document: &Document) -> [(&'static str, String); 2] {
+    let [text_name, html_name] = REPORTS;
+    [(text_name, text::render(document)), (html_name, html::render(document))]
 }
 
 /// Analyses a bundle and writes what follows into it.
 ///
 /// # Errors
 /// When a file cannot be written.
-pub fn publish(bundle: &mut Bundle) -> Result<StudyContext, LabError> {
+pub fn publish(bundle: &mut Bundle) -> Result<Analysis, LabError> {
     let Derived { context, files } = derive(bundle.contents())?;
     files.iter().try_for_each(|(name, text)| bundle.write(name, text))?;
     Ok(context)

@@ -3,7 +3,7 @@
 //! Estimates lean to the large side: a file that is too large costs seconds of
 //! zeros before the run, one that is too small makes the run invalid.
 
-use plumb_engine::instance::InitialSizes;
+use plumb_engine::instance::{InitialSizes, extent_bytes};
 use plumb_engine::storage::block::HEADER_BYTES;
 use plumb_engine::{Setting, Settings};
 use plumb_units::Bytes;
@@ -20,7 +20,7 @@ const MERGE_WIDTH_MIN: u64 = 2;
 /// The first sizes of the tablespaces for a sort of so many sales.
 #[must_use]
 pub fn sizes(rows: u64, settings: &Settings) -> InitialSizes {
-    let degree = degree(settings);
+    let degree = settings.degree() as u64;
     let slack = extent_bytes(settings) * (2 * degree + settings.number(Setting::DataFiles));
     let blocks = |entry_bytes: u64| {
         let block = settings.number(Setting::DbBlockSize);
@@ -47,7 +47,7 @@ pub fn of_records(count: u64, record_bytes: u64, settings: &Settings) -> Initial
 /// follow one another without loss; the result of an intermediate merge of two
 /// runs or more ends inside an extent of its own.
 fn temp(rows: u64, record_bytes: u64, settings: &Settings) -> Bytes {
-    let degree = degree(settings);
+    let degree = settings.degree() as u64;
     let extent = extent_bytes(settings);
     let slack = extent * (2 * degree + settings.number(Setting::DataFiles));
     let records = rows.saturating_mul(record_bytes);
@@ -62,13 +62,4 @@ fn temp(rows: u64, record_bytes: u64, settings: &Settings) -> Bytes {
         return Bytes(bytes.saturating_add(slack));
     }
     Bytes(bytes.saturating_mul(2).saturating_add(slack).saturating_add(runs / MERGE_WIDTH_MIN * extent))
-}
-
-fn extent_bytes(settings: &Settings) -> u64 {
-    settings.number(Setting::ExtentSize).max(8 * settings.number(Setting::DbBlockSize)).next_power_of_two()
-}
-
-fn degree(settings: &Settings) -> u64 {
-    let processors = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as u64;
-    settings.optional_number(Setting::ParallelDegree).unwrap_or_else(processors)
 }

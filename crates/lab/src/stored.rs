@@ -14,10 +14,10 @@
 //! several.
 
 use crate::calendar::Moment;
+use crate::record::{DeviceLimits, LimitFigure, StoredCalibration};
 use plumb_calibrate::{Calibration, FigureKind};
 use plumb_events::clock;
 use plumb_io::device::{DeviceDescription, DirectIoSupport};
-use plumb_report::context::{DeviceLimits, LimitFigure, StoredCalibration};
 use plumb_units::Bytes;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -66,7 +66,7 @@ pub fn read(path: &Path) -> Result<Option<Calibration>, StoredError> {
         return foreign("is no calibration".to_string());
     }
     // One of another version is not compared with, only replaced.
-    Ok(serde_json::from_value(value).ok())
+    Ok(Calibration::from_json(&text).ok())
 }
 
 /// Puts a calibration in the place of the earlier one, whole or not at all; gives its path.
@@ -143,9 +143,6 @@ fn held(path: &Path, device: &DeviceDescription) -> Result<Option<StoredCalibrat
     let differences = calibration.environment.differences(device);
     if !differences.is_empty() {
         return refuse(&differences.join(", "));
-    }
-    if !calibration.matches(device) {
-        return refuse("it is of another version of plumb");
     }
     if !calibration.environment.direct && matches!(device.direct_io, DirectIoSupport::Yes { .. }) {
         return refuse("it was made through the page cache, and direct I/O works here");

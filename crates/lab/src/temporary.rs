@@ -1,13 +1,16 @@
 //! A temporary database: it is removed when its guard is dropped, on whatever
 //! way the run ends.
 //!
-//! Everything lies under the directories that were named, in a directory of its own.
+//! Everything lies under the directories that were named, in a directory of its own, which is
+//! marked as this process's: what a killed one leaves is found by [`orphans`](crate::orphans).
 
+use crate::LabError;
 use crate::observer::{Observer, Stage};
 use crate::place::{self, Places};
-use crate::{LabError, host};
 use plumb_engine::instance::{Cancel, InitialSizes};
 use plumb_engine::{Instance, Setting, Settings};
+use plumb_io::limits;
+use plumb_io::owner::Owner;
 use plumb_units::Bytes;
 use std::fs;
 use std::path::PathBuf;
@@ -17,6 +20,8 @@ use std::path::PathBuf;
 pub struct Temporary {
     instance: Option<Instance>,
     directories: Vec<PathBuf>,
+    /// Tell these directories from those of killed processes.
+    owners: Vec<Owner>,
     keep: bool,
 }
 
@@ -60,10 +65,11 @@ impl Temporary {
             return Temporary::in_memory(places, settings, (sizes, total(&room)), cancel, observer);
         }
         places.require_room(&room)?;
-        let mut made = Temporary { instance: None, directories: Vec::new(), keep: false };
+        let mut made = Temporary { instance: None, directories: Vec::new(), owners: Vec::new(), keep: false };
         for (argument, path) in places.named() {
             let directory = path.join(name);
             place::make_directory(argument, path, &directory)?;
+            made.owners.push(place::own(argument, path, &directory)?);
             observer.made(&directory);
             made.directories.push(directory);
         }
@@ -80,12 +86,12 @@ impl Temporary {
         cancel: Cancel,
         observer: &dyn Observer,
     ) -> Result<Temporary, LabError> {
-        if let Some(free) = host::available_memory().filter(|free| *free < needed) {
-            return Err(LabError::NoMemory { needed: Bytes(needed), free: Bytes(free) });
+        if let Some(memory) = limits::memory().filter(|memory| memory.available.0 < needed) {
+            return Err(LabError::NoMemory { needed: Bytes(needed), free: memory.available });
         }
         observer.begins();
         let instance = Instance::create(&places.layout("plumb-run"), settings, sizes, cancel)?;
-        Ok(Temporary { instance: Some(instance), directories: Vec::new(), keep: false })
+        Ok(Temporary { instance: Some(instance), directories: Vec::new(), owners: Vec::new(), keep: false })
     }
 
     /// The database.
@@ -107,6 +113,7 @@ impl Temporary {
     /// Leaves the database where it is. Returns its directory.
     pub fn keep(&mut self) -> PathBuf {
         self.keep = true;
+        self.owners.clear();
         self.instance().home().to_path_buf()
     }
 }

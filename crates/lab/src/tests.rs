@@ -5,7 +5,7 @@ mod execution;
 mod studies;
 
 use crate::LabError;
-use crate::bundle::{Bundle, Stop};
+use crate::bundle::{Bundle, Reservation, Stop};
 use crate::execution::execute;
 use crate::fixture::{self, Scripted};
 use crate::observer::{Observer, Stage};
@@ -86,7 +86,8 @@ pub fn plan(seed: u64) -> Plan {
 pub fn bundle(directory: &Path, plan: &Plan) -> Bundle {
     let mut environment = fixture::environment();
     environment.settings = plan.setting_facts(&ENGINE);
-    Bundle::create(directory, plan, environment).expect("a bundle can be written")
+    let reserved = Reservation::named(directory).expect("an empty directory");
+    Bundle::create(reserved, plan, environment).expect("a bundle can be written")
 }
 
 /// Runs a plan to its end.

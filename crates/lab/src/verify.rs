@@ -5,10 +5,10 @@
 //! then what differs is the program, and the message says so.
 
 use crate::LabError;
+use crate::analysis::result::{ANALYSIS_SCHEMA_VERSION, Analysis};
 use crate::bundle::{ANALYSIS, Contents, Manifest, unlisted};
 use crate::report::{self, Derived};
 use crate::target::Vocabulary;
-use plumb_report::study::StudyContext;
 use std::path::Path;
 
 /// What was verified.
@@ -19,7 +19,7 @@ pub struct Verified {
     /// Raw records among them.
     pub runs: usize,
     /// What follows from them; none when the study has not come to an analysis.
-    pub context: Option<StudyContext>,
+    pub context: Option<Analysis>,
 }
 
 /// Verifies a bundle.
@@ -41,7 +41,15 @@ pub fn verify(directory: &Path, vocabulary: &dyn Vocabulary) -> Result<Verified,
     Ok(Verified { files: manifest.names().count(), runs: contents.runs.len(), context })
 }
 
-fn recompute(directory: &Path, manifest: &Manifest, contents: &Contents) -> Result<StudyContext, LabError> {
+fn recompute(directory: &Path, manifest: &Manifest, contents: &Contents) -> Result<Analysis, LabError> {
+    let stored: serde_json::Value =
+        serde_json::from_str(&manifest.text(directory, ANALYSIS)?).unwrap_or_default();
+    if let Some(found) = stored["schema_version"].as_u64()
+        && found != u64::from(ANALYSIS_SCHEMA_VERSION)
+    {
+        let (path, bundle) = (directory.join(ANALYSIS), directory.to_path_buf());
+        return Err(LabError::AnalysisVersion { path, found, expected: ANALYSIS_SCHEMA_VERSION, bundle });
+    }
     let Derived { context, files } = report::derive(contents)?;
     for (name, expected) in files {
         if manifest.text(directory, name)? != expected {

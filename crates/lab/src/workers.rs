@@ -29,15 +29,17 @@ impl WorkerCount {
         let begin = count();
         let stop = Arc::new(AtomicBool::new(false));
         let theirs = Arc::clone(&stop);
-        let thread = thread::spawn(move || {
+        let look = move || {
             let mut most = begin;
             while !theirs.load(Relaxed) {
                 most = most.max(count());
                 thread::park_timeout(INTERVAL);
             }
             most.max(count())
-        });
-        WorkerCount { begin, stop, thread: Some(thread) }
+        };
+        // Where no thread can be started the workers of the begin are all that is known.
+        let thread = thread::Builder::new().name("io-wq count".to_string()).spawn(look).ok();
+        WorkerCount { begin, stop, thread }
     }
 
     /// Ends it: the workers there were at the begin, and the most seen.

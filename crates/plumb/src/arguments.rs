@@ -1,10 +1,11 @@
 //! The arguments of every command.
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use plumb_calibrate::{Cells, Mode, Options, Pattern};
 use plumb_units::{Bytes, Nanos};
 use plumb_workload::Delimiter;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Find out what a database's I/O path can do, which settings make it faster, and whether the evidence proves it.
 #[derive(Debug, Parser)]
@@ -40,6 +41,8 @@ pub enum Command {
     Check(Check),
     /// Remove a table with its indexes, or one index
     Drop(Drop),
+    /// Remove what killed runs, studies and calibrations left under a path
+    Clean(Clean),
     /// Compare two runs, or two arms of studies, as an AWR compare-period report does
     Compare(Compare),
     /// List what there is: workloads, settings, wait events, statistics, or the tables of a database
@@ -52,6 +55,27 @@ pub enum Command {
     /// Print a generated page of the documentation
     #[command(hide = true)]
     Document(Document),
+}
+
+impl Command {
+    /// The directory in which a command makes what has to go again, or works on what is there. A study that is
+    /// resumed removes what it left by itself.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Command::Run(run) => Some(&run.path),
+            Command::Study(study) if study.resume.is_none() => {
+                Some(study.path.as_deref().unwrap_or(Path::new(".")))
+            }
+            Command::Calibrate(calibrate) => Some(&calibrate.path),
+            Command::Load(load) => Some(&load.path),
+            Command::Index(index) => Some(&index.path),
+            Command::Check(check) => Some(&check.path),
+            Command::Drop(drop) => Some(&drop.path),
+            Command::List(List { what: Listing::Tables, path }) => Some(path),
+            _ => None,
+        }
+    }
 }
 
 /// The workloads.
@@ -155,38 +179,6 @@ pub struct Verify {
     pub bundle: PathBuf,
 }
 
-/// What a calibration measures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum CalibrationRun {
-    /// The main figures, in 30 seconds
-    Quick,
-    /// Small requests alone and large requests alone, in 2 minutes
-    Simple,
-    /// Everything, with the matrix of small and large requests together, in 10 minutes
-    Normal,
-    /// Small requests and durable writes, in 3 minutes
-    Oltp,
-    /// Large requests, in 3 minutes
-    Dss,
-    /// The cells of the matrix that --matrix names, of requests as asked for, in 5 minutes
-    Advanced,
-}
-
-impl CalibrationRun {
-    /// The calibrator's name for it.
-    #[must_use]
-    pub const fn mode(self) -> Mode {
-        match self {
-            CalibrationRun::Quick => Mode::Quick,
-            CalibrationRun::Simple => Mode::Simple,
-            CalibrationRun::Normal => Mode::Normal,
-            CalibrationRun::Oltp => Mode::Oltp,
-            CalibrationRun::Dss => Mode::Dss,
-            CalibrationRun::Advanced => Mode::Advanced,
-        }
-    }
-}
-
 /// `plumb calibrate`
 #[derive(Debug, Args)]
 pub struct Calibrate {
@@ -195,8 +187,8 @@ pub struct Calibrate {
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub path: PathBuf,
     /// What to measure
-    #[arg(long, value_enum, default_value = "quick")]
-    pub run: CalibrationRun,
+    #[arg(long, default_value = "quick", value_parser = one_of(Mode::ALL.iter().map(|mode| (mode.name(), mode.help(), *mode))))]
+    pub run: Mode,
     /// The mean latency within which the most small reads a second are looked for: a number with us, ms or s
     #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = parse_time, allow_hyphen_values = true)]
     pub max_latency: Nanos,
@@ -212,7 +204,7 @@ pub struct Calibrate {
     /// What the names of the CSV files begin with
     #[arg(long, value_name = "NAME", default_value = "plumb", value_parser = parse_test_name)]
     pub test_name: String,
-    /// Where report.html, calibration.json and the CSV files go [default: plumb-reports/calibrate-DATE-TIME]
+    /// Where the reports, calibration.json and the CSV files go [default: plumb-reports/calibrate-DATE-TIME]
     #[arg(long, value_name = "DIR")]
     pub bundle: Option<PathBuf>,
     /// Print the calibration as JSON and nothing else; a bundle is written only if --bundle names one
@@ -231,8 +223,8 @@ pub struct AdvancedCalibration {
     #[arg(long, value_name = "PERCENT")]
     pub write: Option<u8>,
     /// The order of the large requests; small ones are random [default: rand]
-    #[arg(long = "type", value_enum, value_name = "ORDER")]
-    pub order: Option<LargeOrder>,
+    #[arg(long = "type", value_name = "ORDER", value_parser = one_of(ORDERS))]
+    pub order: Option<Pattern>,
     /// The bytes of a small request [default: 8K]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, allow_hyphen_values = true)]
     pub size_small: Option<Bytes>,
@@ -240,8 +232,8 @@ pub struct AdvancedCalibration {
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, allow_hyphen_values = true)]
     pub size_large: Option<Bytes>,
     /// Which cells of the matrix of small by large requests outstanding [default: basic]
-    #[arg(long, value_enum, value_name = "CELLS")]
-    pub matrix: Option<MatrixCells>,
+    #[arg(long, value_name = "CELLS", value_parser = one_of(Cells::ALL.iter().map(|cells| (cells.name(), cells.help(), *cells))))]
+    pub matrix: Option<Cells>,
     /// Small requests outstanding: of the point, of the column, or at most
     #[arg(long, value_name = "N")]
     pub num_small: Option<usize>,
@@ -250,30 +242,21 @@ pub struct AdvancedCalibration {
     pub num_large: Option<usize>,
 }
 
-/// The order of large requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum LargeOrder {
-    /// At random places
-    Rand,
-    /// One after the other
-    Seq,
-}
+/// Orders of large requests: ORION's name, help, value.
+const ORDERS: [(&str, &str, Pattern); 2] =
+    [("rand", "At random places", Pattern::Random), ("seq", "One after the other", Pattern::Sequential)];
 
-/// Which cells of the matrix are measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum MatrixCells {
-    /// Small requests alone and large requests alone
-    Basic,
-    /// All: 0 to 128 small by 0 to 16 large
-    Detailed,
-    /// One: --num-small by --num-large
-    Point,
-    /// Every number of large requests beside --num-small small ones
-    Col,
-    /// Every number of small requests beside --num-large large ones
-    Row,
-    /// All up to --num-small by --num-large
-    Max,
+/// Takes one of the names of `choices`, which have help and a value each.
+fn one_of<T: Copy + Send + Sync + 'static>(
+    choices: impl IntoIterator<Item = (&'static str, &'static str, T)>,
+) -> impl TypedValueParser<Value = T> {
+    let choices: Vec<_> = choices.into_iter().collect();
+    let values = choices.iter().map(|(name, help, _)| PossibleValue::new(name).help(help));
+    PossibleValuesParser::new(values.collect::<Vec<_>>()).map(move |given| {
+        let chosen = choices.iter().find(|(name, ..)| *name == given);
+        let Some((.., value)) = chosen else { unreachable!("no other name is a possible value") };
+        *value
+    })
 }
 
 impl AdvancedCalibration {
@@ -296,20 +279,8 @@ impl AdvancedCalibration {
     pub fn apply(&self, options: &mut Options) {
         let advanced = &mut options.advanced;
         advanced.write_percent = self.write.unwrap_or(advanced.write_percent);
-        advanced.large_pattern = match self.order {
-            Some(LargeOrder::Seq) => Pattern::Sequential,
-            Some(LargeOrder::Rand) => Pattern::Random,
-            None => advanced.large_pattern,
-        };
-        advanced.cells = match self.matrix {
-            Some(MatrixCells::Basic) => Cells::Basic,
-            Some(MatrixCells::Detailed) => Cells::Detailed,
-            Some(MatrixCells::Point) => Cells::Point,
-            Some(MatrixCells::Col) => Cells::Col,
-            Some(MatrixCells::Row) => Cells::Row,
-            Some(MatrixCells::Max) => Cells::Max,
-            None => advanced.cells,
-        };
+        advanced.large_pattern = self.order.unwrap_or(advanced.large_pattern);
+        advanced.cells = self.matrix.unwrap_or(advanced.cells);
         (advanced.num_small, advanced.num_large) = (self.num_small, self.num_large);
         options.size_small = self.size_small.unwrap_or(options.size_small);
         options.size_large = self.size_large.unwrap_or(options.size_large);
@@ -387,6 +358,17 @@ pub struct Drop {
     /// The directory in which the database plumb.db lies
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub path: PathBuf,
+}
+
+/// `plumb clean`
+#[derive(Debug, Args)]
+pub struct Clean {
+    /// The directory under which they ran; its plumb-reports is looked through too
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub path: PathBuf,
+    /// Only list it
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 /// What can be listed.

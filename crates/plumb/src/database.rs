@@ -3,11 +3,12 @@
 
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use plumb_engine::instance::InitialSizes;
-use plumb_engine::storage::control;
+use plumb_engine::instance::{InitialSizes, extent_bytes, stands};
+use plumb_engine::storage::control::{Catalog, FILE_NAME};
+use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::{EngineError, Instance, Layout, Setting, Settings};
 use plumb_io::device;
-use plumb_lab::place::{SPARE_BYTES, make_directory, require_directory, require_space};
+use plumb_lab::place::{make_directory, require_directory, require_space};
 use plumb_lab::settings;
 use plumb_units::Bytes;
 use std::fs;
@@ -15,8 +16,10 @@ use std::path::{Path, PathBuf};
 
 /// The directory of a database that stays, under `--path`.
 const PERSISTENT: &str = "plumb.db";
-/// The first size of each of its tablespaces; files grow as they fill.
-const FIRST_BYTES: Bytes = Bytes(16 * Bytes::M);
+/// Room beside the first extents: control file, lock file, the file system's own blocks.
+const SPARE_BYTES: u64 = Bytes::M;
+/// Each of its files begins with one extent, and grows as it fills.
+const ONE_EXTENT: Bytes = Bytes(1);
 
 /// Opens the database in `path`.
 ///
@@ -24,16 +27,38 @@ const FIRST_BYTES: Bytes = Bytes(16 * Bytes::M);
 /// When there is none, or it cannot be opened.
 pub fn open(path: &Path, settings: Settings, interrupt: &Interrupt) -> Result<Instance, Failure> {
     let home = home_in(path)?;
-    if !home.join(control::FILE_NAME).exists() {
-        return Err(Failure::run(format!(
-            "there is no database {}: `plumb load FILE.csv --table T --path {}` makes one",
-            home.display(),
-            path.display()
-        )));
-    }
+    require_standing(path, &home, stands(&home)?)?;
     let instance = Instance::open(&home, settings, interrupt.cancel())?;
     require_same_shape(&instance)?;
     Ok(instance)
+}
+
+/// Opens the database in `path` to read it: nothing in it or beside it is written.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_to_read(path: &Path, settings: Settings, interrupt: &Interrupt) -> Result<Instance, Failure> {
+    let home = home_in(path)?;
+    let failure = |error: EngineError| match error.is_damage() {
+        true => Failure::finding(error.to_string()),
+        false => Failure::from(error),
+    };
+    let catalog = Catalog::find(&home).map_err(failure)?;
+    require_standing(path, &home, catalog.is_some_and(|catalog| catalog.is_open()))?;
+    let instance = Instance::open_to_read(&home, settings, interrupt.cancel()).map_err(failure)?;
+    require_same_shape(&instance)?;
+    Ok(instance)
+}
+
+fn require_standing(path: &Path, home: &Path, stands: bool) -> Result<(), Failure> {
+    if stands {
+        return Ok(());
+    }
+    Err(Failure::run(format!(
+        "there is no database {}: `plumb load FILE.csv --table T --path {}` makes one",
+        home.display(),
+        path.display()
+    )))
 }
 
 /// The database that a load goes to: the one in `path`, or a new one, which is
@@ -58,10 +83,10 @@ impl<'a> Target<'a> {
     /// When it can be neither opened nor made.
     pub fn find(path: &'a Path, settings: Settings, interrupt: &'a Interrupt) -> Result<Target<'a>, Failure> {
         let home = home_in(path)?;
-        let exists = home.join(control::FILE_NAME).exists();
+        let exists = stands(&home)?;
         let instance = exists.then(|| open(path, settings.clone(), interrupt)).transpose()?;
         if !exists {
-            require_space(&device::describe(path)?, 3 * FIRST_BYTES.0 + SPARE_BYTES)?;
+            require_space(&device::describe(path)?, first_bytes(&settings) + SPARE_BYTES)?;
             if make_directory("--path", path, &home)? {
                 // The right to make it was all that was in question.
                 let _ = fs::remove_dir(&home);
@@ -77,11 +102,7 @@ impl<'a> Target<'a> {
     /// When a table or an index has it.
     pub fn require_free(&self, name: &str) -> Result<(), EngineError> {
         let Some(instance) = &self.instance else { return Ok(()) };
-        let catalog = instance.catalog();
-        let name = name.to_uppercase();
-        let table = catalog.tables.iter().any(|table| table.name == name).then_some("table");
-        let index = || catalog.indexes.iter().any(|index| index.name == name).then_some("index");
-        table.or_else(index).map_or(Ok(()), |kind| Err(EngineError::Exists { kind, name }))
+        instance.catalog().require_free(name).map(|_| ())
     }
 
     /// The database, made now if it is new.
@@ -97,7 +118,7 @@ impl<'a> Target<'a> {
     }
 
     fn create(&mut self) -> Result<Instance, Failure> {
-        let sizes = InitialSizes { users: FIRST_BYTES, temp: FIRST_BYTES, indx: FIRST_BYTES };
+        let sizes = InitialSizes { users: ONE_EXTENT, temp: ONE_EXTENT, indx: ONE_EXTENT };
         self.directory_is_ours = make_directory("--path", self.path, &self.home)?;
         self.temporary = true;
         if self.directory_is_ours {
@@ -130,11 +151,16 @@ impl Drop for Target<'_> {
     }
 }
 
+/// Bytes of a new database's files.
+fn first_bytes(settings: &Settings) -> u64 {
+    Purpose::ALL.len() as u64 * settings.number(Setting::DataFiles) * extent_bytes(settings)
+}
+
 /// The database in a directory, or the directory itself where it is one: what
 /// `plumb run --keep` left.
 fn home_in(path: &Path) -> Result<PathBuf, Failure> {
     let directory = require_directory("--path", path)?;
-    let is_home = directory.join(control::FILE_NAME).exists();
+    let is_home = directory.join(FILE_NAME).exists();
     Ok(if is_home { directory } else { directory.join(PERSISTENT) })
 }
 

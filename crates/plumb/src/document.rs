@@ -86,7 +86,8 @@ fn events_page() -> String {
         "# Wait events, statistics and I/O streams\n\n\
          Names are Oracle's where Oracle has one. This page is generated from the tables in `crates/events/src/table.rs`.\n\n\
          ## Wait events\n\n\
-         Idle events are no part of DB time.\n\n| event | class | waits for |\n|---|---|---|\n",
+         DB time is CPU outside waits and waits that are not idle, of foreground sessions. CPU used inside a wait is a part of\n\
+         it. Session by session, elapsed = CPU + waits + idle waits + run queue + unaccounted.\n\n| event | class | waits for |\n|---|---|---|\n",
     );
     for event in Event::ALL {
         page.push_str(&table_row(&[event.name(), event.class().name(), event.sentence()]));
@@ -96,7 +97,10 @@ fn events_page() -> String {
         page.push_str(&table_row(&[statistic.name(), unit(statistic.unit()), statistic.sentence()]));
     }
     page.push_str(
-        "\n## I/O streams\n\nThe functions of the I/O statistics and the lines of the I/O profile.\n\n",
+        "\n## I/O streams\n\nThe functions of the I/O statistics and the lines of the I/O profile.\n\n\
+         The service time of a request begins when it is handed to the kernel. By `sync` and `threads` it ends when the system\n\
+         call returns, exactly. By `io_uring` it ends when the session sees the completion, at its next enter or later: reports\n\
+         say \"seen after\", and show the device's own time beside it.\n\n",
     );
     page.push_str("| stream | what moves |\n|---|---|\n");
     for stream in IoStream::ALL {

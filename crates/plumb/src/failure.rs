@@ -4,8 +4,8 @@ use plumb_engine::EngineError;
 use plumb_io::IoError;
 use plumb_io::device::DeviceError;
 use plumb_lab::LabError;
+use plumb_lab::record::RecordError;
 use plumb_lab::stored::StoredError;
-use plumb_report::RecordError;
 use plumb_workload::CsvError;
 
 /// The exit code of an error of the run.
@@ -28,6 +28,11 @@ impl Failure {
     /// An error of the run.
     pub fn run(message: impl Into<String>) -> Failure {
         Failure { message: message.into(), code: OF_RUN }
+    }
+
+    /// Something in the data is wrong.
+    pub fn finding(message: impl Into<String>) -> Failure {
+        Failure { message: message.into(), code: OF_VERIFICATION }
     }
 
     /// Wrong usage.
@@ -72,7 +77,7 @@ impl From<LabError> for Failure {
     fn from(error: LabError) -> Failure {
         match error {
             LabError::Engine(error) => Failure::from(error),
-            LabError::Study(_) | LabError::Plan { .. } | LabError::Budget { .. } => {
+            LabError::Study(_) | LabError::Plan { .. } | LabError::Budget { .. } | LabError::Sides { .. } => {
                 Failure::usage(error.to_string())
             }
             LabError::Tampered { .. } => Failure { message: error.to_string(), code: OF_VERIFICATION },

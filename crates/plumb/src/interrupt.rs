@@ -1,11 +1,11 @@
-//! Ctrl-C and SIGTERM.
+//! Ctrl-C, SIGTERM, and the terminal's end (SIGHUP, unless `nohup` has it ignored).
 //!
 //! The first signal asks the engine to stop; it notices between two pieces of
 //! work and removes what it was making. Should it be inside one long piece (a
 //! large file that is being filled), a watchdog does not wait for it: after
 //! less than a second it removes the temporary directories and ends the
 //! program. Before anything has been made, the first signal ends the program at
-//! once; a second one kills it as if it had never been caught.
+//! once; a second one says what stays, and kills it as if it had never been caught.
 //!
 //! What no program can hurry: a file system that frees blocks synchronously
 //! (mounted with discard, say) takes its time to remove files of gigabytes.
@@ -14,7 +14,9 @@ use crate::failure::Failure;
 use crate::output;
 use plumb_engine::EngineError;
 use plumb_engine::instance::Cancel;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use plumb_io::IoError;
+use plumb_lab::bundle::Reservation;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -36,6 +38,20 @@ pub fn claim_end() -> bool {
     !ENDING.swap(true, SeqCst)
 }
 
+/// A file that grows past the limit on file sizes is an error of the write (EFBIG), not the end of the program.
+pub fn survive_large_files() {
+    // Where the handler cannot be set the kernel ends the program, as it would any other.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
+}
+
+/// Whether a signal was ignored when the program began: `nohup` asks for that.
+fn is_ignored(signal: i32) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask >> (signal - 1) & 1 == 1
+}
+
 /// What the signal handler and the commands share.
 #[derive(Debug, Clone, Default)]
 pub struct Interrupt(Arc<Shared>);
@@ -48,6 +64,8 @@ struct Shared {
     /// Whether what was begun only reads.
     reads_only: AtomicBool,
     temporary: Mutex<Vec<PathBuf>>,
+    /// Marks and directories of bundles, which go if nothing was written to them.
+    reserved: Mutex<Vec<PathBuf>>,
     /// What is said of the interruption instead.
     message: Mutex<Option<String>>,
 }
@@ -59,19 +77,24 @@ impl Interrupt {
     /// When the kernel refuses the handlers.
     pub fn install() -> Result<Interrupt, Failure> {
         let interrupt = Interrupt::default();
-        let mut signals = Signals::new([SIGINT, SIGTERM])
+        let hangup = (!is_ignored(SIGHUP)).then_some(SIGHUP);
+        let mut signals = Signals::new([SIGINT, SIGTERM].into_iter().chain(hangup))
             .map_err(|error| Failure::run(format!("cannot catch signals: {error}")))?;
         let shared = interrupt.clone();
-        thread::spawn(move || {
+        let listen = move || {
             let mut first = true;
             for signal in signals.forever() {
                 if !first {
+                    shared.release();
+                    shared.say_what_stays();
                     let _ = signal_hook::low_level::emulate_default_handler(signal);
                 }
                 first = false;
                 shared.stop();
             }
-        });
+        };
+        let listening = thread::Builder::new().name("signals".to_string()).spawn(listen);
+        listening.map_err(|source| IoError::thread("the thread that takes signals", source))?;
         Ok(interrupt)
     }
 
@@ -115,6 +138,11 @@ impl Interrupt {
         self.directories().push(directory);
     }
 
+    /// A directory was reserved for a bundle: it goes should nothing be written to it.
+    pub fn reserved(&self, reservation: &Reservation) {
+        self.0.reserved.lock().unwrap_or_else(PoisonError::into_inner).extend(reservation.traces());
+    }
+
     /// What was temporary is to stay.
     pub fn keep(&self) {
         self.directories().clear();
@@ -124,14 +152,34 @@ impl Interrupt {
         self.0.temporary.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Removes what was reserved, as the reservations would when they are dropped.
+    fn release(&self) {
+        for path in self.0.reserved.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            let _ = fs::remove_file(path).or_else(|_| fs::remove_dir(path));
+        }
+    }
+
+    /// Said before the end of a program that is not let tidy up.
+    fn say_what_stays(&self) {
+        let stay: Vec<PathBuf> = self.directories().iter().filter(|path| path.exists()).cloned().collect();
+        let Some(first) = stay.first() else { return };
+        let all: Vec<String> = stay.iter().map(|path| path.display().to_string()).collect();
+        output::complain(&format!(
+            "killed: {} stays; `plumb clean --path {}` removes it",
+            all.join(", "),
+            first.parent().unwrap_or(first).display()
+        ));
+    }
+
     fn stop(&self) {
         if !self.0.begun.load(SeqCst) {
+            self.release();
             output::complain(NOTHING_CHANGED);
             process::exit(1);
         }
         self.0.cancel.request();
         let shared = self.clone();
-        thread::spawn(move || {
+        let watchdog = move || {
             thread::sleep(PATIENCE);
             if !claim_end() {
                 return;
@@ -140,8 +188,11 @@ impl Interrupt {
             for directory in shared.directories().iter() {
                 let _ = fs::remove_dir_all(directory).or_else(|_| fs::remove_dir_all(directory));
             }
+            shared.release();
             output::complain(&shared.message());
             process::exit(1);
-        });
+        };
+        // Without a watchdog the engine has as long as it takes.
+        let _ = thread::Builder::new().name("watchdog".to_string()).spawn(watchdog);
     }
 }

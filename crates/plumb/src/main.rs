@@ -10,7 +10,6 @@ mod bundle;
 mod calibrate;
 mod command;
 mod command_line;
-mod compare;
 mod database;
 mod document;
 mod failure;
@@ -31,6 +30,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     report_bugs();
+    interrupt::survive_large_files();
     let ended = parse().and_then(|arguments| arguments.map_or(Ok(Outcome::Fine), dispatch));
     while !interrupt::claim_end() {
         // The watchdog removes what is temporary and ends the program.
@@ -66,6 +66,9 @@ fn parse() -> Result<Option<Arguments>, Failure> {
 }
 
 fn dispatch(arguments: Arguments) -> Result<Outcome, Failure> {
+    if let Some(path) = arguments.command.as_ref().and_then(Command::path) {
+        command::clean::remark(path);
+    }
     match arguments.command {
         None => output::print(welcome::TEXT).map(|()| Outcome::Fine),
         Some(Command::Run(run)) => run::run(&run),
@@ -77,9 +80,10 @@ fn dispatch(arguments: Arguments) -> Result<Outcome, Failure> {
         Some(Command::Index(index)) => command::index::run(&index),
         Some(Command::Check(check)) => command::check::run(&check),
         Some(Command::Drop(drop)) => command::drop::run(&drop),
+        Some(Command::Clean(clean)) => command::clean::run(&clean),
         Some(Command::List(list)) => command::list::run(&list),
         Some(Command::Report(report)) => command::report::run(&report),
-        Some(Command::Compare(compare)) => compare::run(&compare),
+        Some(Command::Compare(compare)) => command::compare::run(&compare),
         Some(Command::Document(page)) => output::print(&document::render(page.page)).map(|()| Outcome::Fine),
     }
 }

@@ -11,7 +11,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plumb_engine::Instance;
 use plumb_events::{Recorder, Snapshot, Statistic, clock};
 use plumb_lab::{Observer, Stage};
-use plumb_units::{Bytes, Nanos, RowCount};
+use plumb_units::{Bytes, Nanos, RowCount, visible};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -103,17 +103,17 @@ impl Watch {
         let shared = Arc::new(Shared::default());
         let drawn = audience == Audience::Terminal && std::io::stderr().is_terminal();
         let theirs = Arc::clone(&shared);
-        let thread = drawn.then(|| {
-            thread::spawn(move || {
-                let mut display = Display::default();
-                while !theirs.stop.load(Relaxed) {
-                    theirs.look(&mut display);
-                    thread::park_timeout(INTERVAL);
-                }
+        let draw = move || {
+            let mut display = Display::default();
+            while !theirs.stop.load(Relaxed) {
                 theirs.look(&mut display);
-                let _ = display.bars.clear();
-            })
-        });
+                thread::park_timeout(INTERVAL);
+            }
+            theirs.look(&mut display);
+            let _ = display.bars.clear();
+        };
+        // Where no thread can be started nothing is drawn.
+        let thread = drawn.then(|| thread::Builder::new().spawn(draw).ok()).flatten();
         Watch { shared, thread }
     }
 
@@ -136,7 +136,7 @@ impl Watch {
                     if block == 0 { "warm-up".to_string() } else { format!("block {block} of {blocks}") };
                 let left =
                     left.map_or(String::new(), |left| format!("  at most {:.0} s left", left.seconds()));
-                vec![("study", Goal::Stated(done, runs, format!("{block}  {arm}{left}")))]
+                vec![("study", Goal::Stated(done, runs, format!("{block}  {}{left}", visible(arm))))]
             }
             Stage::Verify { instance, blocks } => {
                 vec![("verify blocks", goal(instance, Statistic::BlocksVerified, blocks))]

@@ -6,11 +6,12 @@ use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
 use crate::progress::{Audience, Onlooker, Watch};
 use crate::{bundle, command_line, output, settings};
+use plumb_lab::bundle::Reservation;
 use plumb_lab::large_sort::{self, Request};
 use plumb_lab::place::Places;
-use plumb_lab::record_sort;
-use plumb_report::{ReportContext, RunState, summary, text};
-use std::path::{Path, PathBuf};
+use plumb_lab::record::{Record, RunState};
+use plumb_lab::{document, record_sort};
+use plumb_report::{summary, text};
 
 /// Runs the workload.
 ///
@@ -20,9 +21,8 @@ pub fn run(arguments: &Run) -> Result<Outcome, Failure> {
     let settings = settings::parse(&arguments.set)?;
     let places = places(arguments);
     let devices = places.describe()?;
-    let bundle = bundle_directory(arguments);
-    bundle.as_deref().map_or(Ok(()), bundle::require_writable)?;
     let interrupt = Interrupt::install()?;
+    let bundle = bundle::reserve(arguments.bundle.as_deref(), default_name(arguments), &interrupt)?;
     let watch = Watch::start(if arguments.json { Audience::Nobody } else { Audience::Terminal });
     let request = Request {
         rows: rows(arguments)?,
@@ -44,18 +44,17 @@ pub fn run(arguments: &Run) -> Result<Outcome, Failure> {
         output::remark(&format!("the database stays in {}\n", database.keep().display()));
     }
     drop(database);
-    show(arguments, bundle.as_deref(), &context)?;
+    show(arguments, bundle.as_ref(), &context)?;
     Ok(outcome(&context))
 }
 
-/// Where the bundle goes, if there is to be one.
-fn bundle_directory(arguments: &Run) -> Option<PathBuf> {
+/// What the name of a bundle begins with that goes where nobody said, if there is to be one.
+fn default_name(arguments: &Run) -> Option<&'static str> {
     let name = match arguments.workload {
         Workload::LargeSort => large_sort::NAME,
         Workload::RecordSort => record_sort::NAME,
     };
-    let default = || (!arguments.json).then(|| bundle::default_directory(name));
-    arguments.bundle.clone().or_else(default)
+    (!arguments.json).then_some(name)
 }
 
 /// How many rows or records.
@@ -84,17 +83,20 @@ fn places(arguments: &Run) -> Places<'_> {
     }
 }
 
-fn show(arguments: &Run, bundle: Option<&Path>, context: &ReportContext) -> Result<(), Failure> {
+fn show(arguments: &Run, bundle: Option<&Reservation>, context: &Record) -> Result<(), Failure> {
+    let document = document::run::document(context);
     if arguments.json {
         output::print(&(context.to_json()? + "\n"))?;
-        return bundle.map_or(Ok(()), |directory| bundle::write(directory, context).map(|_| ()));
+        let Some(reservation) = bundle else { return Ok(()) };
+        return bundle::write(reservation.directory(), &bundle::of_run(context, &document)?).map(|_| ());
     }
-    bundle::show(&(text::render(context) + "\n" + &summary::render(context)), bundle, context)
+    let shown = text::render(&document) + "\n" + &summary::render(&document);
+    bundle::show(&shown, bundle, context, &document)
 }
 
 /// What the exit code is to say of a report.
 #[must_use]
-pub fn outcome(context: &ReportContext) -> Outcome {
+pub fn outcome(context: &Record) -> Outcome {
     match context.validity().state {
         RunState::Invalid => Outcome::Invalid,
         RunState::Valid | RunState::Unverified => Outcome::Fine,

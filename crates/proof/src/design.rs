@@ -26,6 +26,7 @@
 
 use crate::ProofError;
 use crate::random::Generator;
+use serde::Serialize;
 
 /// More arms than this are a mistake in a study file: at one minute a run, a
 /// single block would take over eight hours.
@@ -186,7 +187,8 @@ fn words(masks: &[u64], free: usize) -> Vec<Vec<usize>> {
 }
 
 /// How a block's order is drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Order {
     /// Every order of every block equally likely.
     Shuffled,

@@ -22,6 +22,7 @@
 
 use crate::ProofError;
 use crate::design::Design;
+use serde::Serialize;
 
 /// The figures of a study: one positive number (a time, a rate) a slot and block.
 /// Blocks with a failed run are left out by the caller.
@@ -96,7 +97,7 @@ impl Observations {
 }
 
 /// A factor moved from one of its levels to another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Change {
     /// Index of the factor.
     pub factor: usize,

@@ -17,9 +17,10 @@
 //! 1/2^n, so 5 blocks are the fewest; the margin must be chosen before the run.
 
 use crate::permutation::{self, Statistic};
+use serde::Serialize;
 
 /// The two one-sided tests.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Equivalence {
     /// The margin d as a share: 0.02 is 2%.
     pub margin: f64,

@@ -26,9 +26,10 @@
 use crate::random::Generator;
 use crate::signed_rank;
 use crate::summary::{doubled_ranks, mean, median, normal_quantile, variance};
+use serde::Serialize;
 
 /// The spread of pairs that do not differ.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Floor {
     /// Standard deviation of the A/A log-ratios.
     pub deviation: f64,

@@ -29,12 +29,13 @@
 use crate::effect::Observations;
 use crate::random::Generator;
 use crate::summary::{doubled_ranks, median};
+use serde::Serialize;
 
 /// Orders drawn.
 pub const DRAWS: usize = 999;
 
 /// One group of runs: those at a position, or those after a slot.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Group {
     /// Position in the block, or the slot that ran before.
     pub index: usize,
@@ -43,7 +44,7 @@ pub struct Group {
 }
 
 /// What the order did.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OrderReport {
     /// p of "position does not matter".
     pub position_p: f64,

@@ -17,6 +17,7 @@
 //! "Faster by 5%" means the better by 5% of the reference's figure: 5% less time, or
 //! 5% more throughput. The interval is in the same words, both ends positive when proved.
 
+use serde::ser::{Serialize, SerializeStruct, Serializer};
 use std::fmt;
 
 use crate::change_point::ChangePoint;
@@ -141,6 +142,17 @@ impl fmt::Display for Verdict {
                 write!(out, "{label}: {reason}")
             }
         }
+    }
+}
+
+/// A verdict is kept as it is read: label, line and exit code.
+impl Serialize for Verdict {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Verdict", 3)?;
+        fields.serialize_field("label", self.label())?;
+        fields.serialize_field("line", &self.to_string())?;
+        fields.serialize_field("exit_code", &self.exit_code())?;
+        fields.end()
     }
 }
 

@@ -6,12 +6,14 @@
 
 use crate::format::{Change, Figure, Reading};
 use crate::profile::tick_step;
-use crate::study::context::Effect;
-use crate::table::Axis;
+use crate::table::{Axis, Drawing};
+
+/// A ratio between the ends of its interval; an end that is none is beyond all bounds.
+pub type Effect = (Option<f64>, f64, Option<f64>);
 
 /// A logarithmic axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct LogAxis {
+pub struct LogAxis {
     low: f64,
     high: f64,
 }
@@ -25,7 +27,7 @@ const INTERVAL_SHARE: f64 = 1.0;
 
 impl LogAxis {
     /// Around the values, with a little room; around 1 when there are none above 0.
-    pub(crate) fn around(values: impl IntoIterator<Item = f64>) -> LogAxis {
+    pub fn around(values: impl IntoIterator<Item = f64>) -> LogAxis {
         let logs = values.into_iter().filter(|value| *value > 0.0 && value.is_finite()).map(f64::ln);
         let (low, high) =
             logs.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), log| (low.min(log), high.max(log)));
@@ -35,14 +37,14 @@ impl LogAxis {
     }
 
     /// Around no effect, all estimates, and their intervals as long as these do not dwarf the estimates.
-    pub(crate) fn of_effects<'a>(effects: impl Iterator<Item = &'a Effect> + Clone) -> LogAxis {
+    pub fn of_effects(effects: impl Iterator<Item = Effect> + Clone) -> LogAxis {
         let usable = |ratio: f64| (ratio > 0.0 && ratio.is_finite()).then(|| ratio.ln());
-        let estimates = effects.clone().filter_map(|effect| usable(effect.ratio));
+        let estimates = effects.clone().filter_map(|(_, ratio, _)| usable(ratio));
         let floor = (1.0 + EFFECT_MIN).ln();
         let (least, most) =
             estimates.fold((-floor, floor), |(least, most), log| (least.min(log), most.max(log)));
         let reach = INTERVAL_SHARE * (most - least);
-        let ends = effects.flat_map(|effect| [effect.low, effect.high]).flatten().filter_map(usable);
+        let ends = effects.flat_map(|(low, _, high)| [low, high]).flatten().filter_map(usable);
         let (low, high) = ends.fold((least, most), |(low, high), log| {
             (low.min(log.max(least - reach)), high.max(log.min(most + reach)))
         });
@@ -50,20 +52,25 @@ impl LogAxis {
     }
 
     /// The position of a value, 0 to 1.
-    pub(crate) fn position(self, value: f64) -> f64 {
+    pub fn position(self, value: f64) -> f64 {
         if value <= 0.0 {
             return 0.0;
         }
         ((value / self.low).ln() / (self.high / self.low).ln()).clamp(0.0, 1.0)
     }
 
-    /// The position of an interval's end; none when it lies off the axis.
-    pub(crate) fn end(self, end: Option<f64>) -> Option<f64> {
+    /// A value within its interval; an end that lies off the axis is open.
+    #[must_use]
+    pub fn interval(self, (low, at, high): Effect) -> Drawing {
+        Drawing::Interval { low: self.end(low), at: self.position(at), high: self.end(high) }
+    }
+
+    fn end(self, end: Option<f64>) -> Option<f64> {
         end.filter(|end| (self.low..=self.high).contains(end)).map(|end| self.position(end))
     }
 
     /// The axis of a column of effects: ticks in per cent of change, the line at none.
-    pub(crate) fn effects(self) -> Axis {
+    pub fn effects(self) -> Axis {
         let ratios = round_values(self.low, self.high, |step| 1.0 + step);
         let ticks = self.thinned(&ratios, 1.0, |ratio| {
             if (ratio - 1.0).abs() < 1e-9 { "0".to_string() } else { whole(Change(ratio).figure()) }
@@ -72,7 +79,7 @@ impl LogAxis {
     }
 
     /// Positions and names of round values.
-    pub(crate) fn values(self) -> Vec<(f64, String)> {
+    pub fn values(self) -> Vec<(f64, String)> {
         let values = round_values(self.low, self.high, |step| step);
         let middle = values.get(values.len() / 2).copied().unwrap_or(1.0);
         self.thinned(&values, middle, |value| Reading(value).short())
@@ -119,14 +126,14 @@ fn whole(percent: String) -> String {
 
 /// A linear axis from a value to another.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct LinearAxis {
+pub struct LinearAxis {
     low: f64,
     high: f64,
 }
 
 impl LinearAxis {
     /// Over the values; from 0, unless they all lie so close together that nothing would be seen.
-    pub(crate) fn over(values: &[f64]) -> LinearAxis {
+    pub fn over(values: &[f64]) -> LinearAxis {
         let high = values.iter().copied().fold(0.0, f64::max);
         let low = values.iter().copied().fold(high, f64::min);
         let spread = high - low;
@@ -137,17 +144,17 @@ impl LinearAxis {
     }
 
     /// The position of a value, 0 to 1.
-    pub(crate) fn position(self, value: f64) -> f64 {
+    pub fn position(self, value: f64) -> f64 {
         ((value - self.low) / (self.high - self.low)).clamp(0.0, 1.0)
     }
 
     /// Whether it starts above 0.
-    pub(crate) fn is_cut(self) -> bool {
+    pub fn is_cut(self) -> bool {
         self.low > 0.0
     }
 
     /// The axis of a column of bars.
-    pub(crate) fn bars(self) -> Axis {
+    pub fn bars(self) -> Axis {
         let step = tick_step((self.high - self.low) * 2.0);
         let first = (self.low / step).ceil() as i64;
         let last = (self.high / step).floor() as i64;
@@ -168,13 +175,13 @@ mod tests {
     }
 
     fn effect(low: f64, ratio: f64, high: f64) -> Effect {
-        Effect { ratio, low: Some(low), high: Some(high), confidence: 0.95 }
+        (Some(low), ratio, Some(high))
     }
 
     #[test]
     fn no_effect_is_named_and_lies_between_the_ends() {
         for effects in [vec![effect(0.35, 0.38, 0.4)], vec![effect(0.99, 1.001, 1.01)], vec![]] {
-            let axis = LogAxis::of_effects(effects.iter());
+            let axis = LogAxis::of_effects(effects.iter().copied());
             let shown = axis.effects();
             let line = shown.line.unwrap();
             assert!((0.05..=0.95).contains(&line), "{effects:?}: {line}");
@@ -184,15 +191,15 @@ mod tests {
 
     #[test]
     fn an_endless_interval_does_not_squeeze_the_estimates() {
-        let wide = Effect { ratio: 0.9, low: Some(1e-9), high: None, confidence: 0.95 };
-        let axis = LogAxis::of_effects([&wide, &effect(0.85, 0.9, 0.95)].into_iter());
+        let wide = (Some(1e-9), 0.9, None);
+        let axis = LogAxis::of_effects([wide, effect(0.85, 0.9, 0.95)].into_iter());
         assert!(axis.position(0.95) - axis.position(0.85) > 0.2);
-        assert_eq!((axis.end(wide.low), axis.end(wide.high)), (None, None));
+        assert_eq!((axis.end(wide.0), axis.end(wide.2)), (None, None));
     }
 
     #[test]
     fn ticks_are_round() {
-        assert_eq!(names(LogAxis::of_effects([effect(0.34, 0.36, 0.39)].iter()).effects())[0], "-60%");
+        assert_eq!(names(LogAxis::of_effects([effect(0.34, 0.36, 0.39)].into_iter()).effects())[0], "-60%");
         let values = LogAxis::around([0.9, 1.3]).values();
         assert_eq!(values.first().map(|(_, name)| name.as_str()), Some("0.9"));
         let wide = LogAxis::around([0.1, 30.0]).values();

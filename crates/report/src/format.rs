@@ -8,7 +8,7 @@
 use plumb_units::{Bytes, Nanos, RowCount};
 
 /// A quantity that knows how it is printed.
-pub(crate) trait Figure {
+pub trait Figure {
     /// The printed form; empty when there is nothing to print.
     fn figure(&self) -> String;
 }
@@ -22,7 +22,7 @@ impl<T: Figure> Figure for Option<T> {
 
 /// A count, grouped in thousands.
 #[derive(Clone, Copy)]
-pub(crate) struct Count(pub u64);
+pub struct Count(pub u64);
 
 impl Figure for Count {
     fn figure(&self) -> String {
@@ -32,7 +32,7 @@ impl Figure for Count {
 
 /// Nanoseconds printed as seconds with two decimals.
 #[derive(Clone, Copy)]
-pub(crate) struct Seconds(pub u64);
+pub struct Seconds(pub u64);
 
 impl Figure for Seconds {
     fn figure(&self) -> String {
@@ -42,7 +42,7 @@ impl Figure for Seconds {
 
 /// Nanoseconds of either sign printed as seconds with two decimals.
 #[derive(Clone, Copy)]
-pub(crate) struct SignedSeconds(pub i64);
+pub struct SignedSeconds(pub i64);
 
 impl Figure for SignedSeconds {
     fn figure(&self) -> String {
@@ -52,7 +52,7 @@ impl Figure for SignedSeconds {
 
 /// Nanoseconds of either sign printed as seconds with three decimals.
 #[derive(Clone, Copy)]
-pub(crate) struct SignedMillis(pub i64);
+pub struct SignedMillis(pub i64);
 
 impl Figure for SignedMillis {
     fn figure(&self) -> String {
@@ -62,7 +62,7 @@ impl Figure for SignedMillis {
 
 /// A duration with its unit, as in `160 us`.
 #[derive(Clone, Copy)]
-pub(crate) struct Duration(pub u64);
+pub struct Duration(pub u64);
 
 impl Figure for Duration {
     fn figure(&self) -> String {
@@ -72,7 +72,7 @@ impl Figure for Duration {
 
 /// The mean of some durations with its unit, as in `160.23us`; blank when there were none.
 #[derive(Clone, Copy)]
-pub(crate) struct Average {
+pub struct Average {
     /// The durations' sum.
     pub total_ns: u64,
     /// Their number.
@@ -96,7 +96,7 @@ impl Figure for Average {
 
 /// A part of a whole, printed as a percentage with one decimal and no sign; blank without a whole.
 #[derive(Clone, Copy)]
-pub(crate) struct Percent {
+pub struct Percent {
     /// The part.
     pub part: f64,
     /// The whole.
@@ -105,12 +105,12 @@ pub(crate) struct Percent {
 
 impl Percent {
     /// Of two whole numbers of the same unit.
-    pub(crate) fn of(part: u64, whole: u64) -> Percent {
+    pub fn of(part: u64, whole: u64) -> Percent {
         Percent { part: part as f64, whole: whole as f64 }
     }
 
     /// The part as a fraction; none without a whole.
-    pub(crate) fn share(self) -> Option<f64> {
+    pub fn share(self) -> Option<f64> {
         (self.whole > 0.0).then(|| self.part / self.whole)
     }
 }
@@ -123,7 +123,7 @@ impl Figure for Percent {
 
 /// A percentage in a dense table: blank when truly zero, `.0` when it only rounds to that.
 #[derive(Clone, Copy)]
-pub(crate) struct SparsePercent(pub Percent);
+pub struct SparsePercent(pub Percent);
 
 impl Figure for SparsePercent {
     fn figure(&self) -> String {
@@ -137,7 +137,7 @@ impl Figure for SparsePercent {
 
 /// A number with one decimal, grouped in thousands.
 #[derive(Clone, Copy)]
-pub(crate) struct Decimal(pub f64);
+pub struct Decimal(pub f64);
 
 impl Figure for Decimal {
     fn figure(&self) -> String {
@@ -147,7 +147,7 @@ impl Figure for Decimal {
 
 /// A total that may be whole or not: one decimal below a thousand, none above.
 #[derive(Clone, Copy)]
-pub(crate) struct Total(pub f64);
+pub struct Total(pub f64);
 
 impl Figure for Total {
     fn figure(&self) -> String {
@@ -157,7 +157,7 @@ impl Figure for Total {
 
 /// A total spread over the run, per second; blank when no time passed.
 #[derive(Clone, Copy)]
-pub(crate) struct PerSecond {
+pub struct PerSecond {
     /// The total.
     pub total: f64,
     /// The time it took, nanoseconds.
@@ -166,7 +166,7 @@ pub(crate) struct PerSecond {
 
 impl PerSecond {
     /// The rate; zero when no time passed.
-    pub(crate) fn rate(self) -> f64 {
+    pub fn rate(self) -> f64 {
         if self.elapsed_ns == 0 { 0.0 } else { self.total / Nanos(self.elapsed_ns).seconds() }
     }
 }
@@ -179,7 +179,7 @@ impl Figure for PerSecond {
 
 /// A size with its unit, as in `1.24 GB`.
 #[derive(Clone, Copy)]
-pub(crate) struct Size(pub u64);
+pub struct Size(pub u64);
 
 impl Figure for Size {
     fn figure(&self) -> String {
@@ -189,7 +189,7 @@ impl Figure for Size {
 
 /// Bytes printed as megabytes (2^20) with one decimal.
 #[derive(Clone, Copy)]
-pub(crate) struct Megabytes(pub f64);
+pub struct Megabytes(pub f64);
 
 impl Figure for Megabytes {
     fn figure(&self) -> String {
@@ -199,7 +199,7 @@ impl Figure for Megabytes {
 
 /// Bytes over a time printed as megabytes (2^20) a second; blank when no time passed.
 #[derive(Clone, Copy)]
-pub(crate) struct Throughput {
+pub struct Throughput {
     /// Bytes moved.
     pub bytes: u64,
     /// The time it took, nanoseconds.
@@ -218,11 +218,11 @@ impl Figure for Throughput {
 /// A ratio printed as the change that it is, always with a sign, with digits enough for a reader
 /// to tell it from none: `-62.3%`, `+0.43%`.
 #[derive(Clone, Copy)]
-pub(crate) struct Change(pub f64);
+pub struct Change(pub f64);
 
 impl Change {
     /// With one decimal whatever its size, for columns of changes that are read together.
-    pub(crate) fn coarse(self) -> String {
+    pub fn coarse(self) -> String {
         let shown = grouped((self.0 - 1.0) * 100.0, 1);
         if shown.starts_with('-') || shown == "0.0" { format!("{shown}%") } else { format!("+{shown}%") }
     }
@@ -249,7 +249,7 @@ impl Figure for Change {
 
 /// An interval of ratios as changes: `[-64.0, -60.1]`; an open end is `..`.
 #[derive(Clone, Copy)]
-pub(crate) struct Ends {
+pub struct Ends {
     /// The lower end.
     pub low: Option<f64>,
     /// The upper end.
@@ -258,7 +258,7 @@ pub(crate) struct Ends {
 
 impl Ends {
     /// As ratios, with three decimals.
-    pub(crate) fn ratios(self) -> String {
+    pub fn ratios(self) -> String {
         let end = |ratio: Option<f64>| ratio.map_or("..".to_string(), |ratio| grouped(ratio, 3));
         format!("[{}, {}]", end(self.low), end(self.high))
     }
@@ -275,7 +275,7 @@ impl Figure for Ends {
 
 /// A share of 1 as a percentage: 0.02 is `2%`, 0.0043 is `0.43%`.
 #[derive(Clone, Copy)]
-pub(crate) struct Share(pub f64);
+pub struct Share(pub f64);
 
 impl Figure for Share {
     fn figure(&self) -> String {
@@ -293,7 +293,7 @@ impl Figure for Share {
 
 /// The probability of a chance as extreme.
 #[derive(Clone, Copy)]
-pub(crate) struct Probability(pub f64);
+pub struct Probability(pub f64);
 
 impl Figure for Probability {
     fn figure(&self) -> String {
@@ -303,11 +303,11 @@ impl Figure for Probability {
 
 /// A value of any unit, with four digits at least and three decimals at most.
 #[derive(Clone, Copy)]
-pub(crate) struct Reading(pub f64);
+pub struct Reading(pub f64);
 
 impl Reading {
     /// Without zeros that say nothing, for the ticks of an axis.
-    pub(crate) fn short(self) -> String {
+    pub fn short(self) -> String {
         let shown = self.figure();
         if shown.contains('.') {
             shown.trim_end_matches('0').trim_end_matches('.').to_string()
@@ -331,7 +331,7 @@ impl Figure for Reading {
 
 /// Seconds as a published table prints them: minutes:seconds, `45:50`.
 #[derive(Clone, Copy)]
-pub(crate) struct MinutesSeconds(pub f64);
+pub struct MinutesSeconds(pub f64);
 
 impl Figure for MinutesSeconds {
     fn figure(&self) -> String {
@@ -348,7 +348,7 @@ impl Figure for bool {
 }
 
 /// A number with so many decimals, its whole part grouped in thousands.
-pub(crate) fn grouped(value: f64, decimals: usize) -> String {
+pub fn grouped(value: f64, decimals: usize) -> String {
     let plain = format!("{:.decimals$}", value.abs());
     let (whole, fraction) = plain.split_once('.').unwrap_or((&plain, ""));
     // Beyond the range of u64 the digits stay ungrouped.

@@ -1,42 +1,26 @@
-//! AWR-style reports from one serialisable context.
+//! One document and its renderers.
 //!
-//! Data, then context, then template. Whoever ran the work fills a
-//! [`ReportContext`]; this crate turns it into a text report
-//! ([`text::render`]), one self-contained HTML file ([`html::render`]) and a
-//! few lines for a terminal ([`summary::render`]). The record of a run is the
-//! context itself as JSON; `docs/record.md` describes it.
+//! Whoever owns data fills a [`Document`]: a state, the figures to read first, and sections of tables, facts and
+//! pictures. This crate sets it as text ([`text::render`]), as one self-contained HTML file ([`html::render`]) and
+//! in a few lines for a terminal ([`summary::render`]). Every section is declared once and all renderings walk the
+//! same declaration, so that they cannot disagree.
 //!
-//! Every section is declared once, as titles, notes, tables and facts
-//! (module `section`); text and HTML walk the same declaration, so the two cannot
-//! disagree. Figures that follow from others (rates, shares, averages, what is
-//! unaccounted for) are computed here and are not in the record, so that a
-//! record cannot contradict itself.
-//!
-//! What it is not: it knows no engine and no table of events, opens no file,
-//! reads no clock and prints nothing.
+//! What it is not: it knows no kind of report, no engine and no table of events, tests nothing, opens no file, reads
+//! no clock and prints nothing. [`format`] writes quantities for people, [`axis`] lays values out; both are for
+//! those who fill documents too.
 
-pub mod calibration;
-pub mod compare;
-pub mod context;
+pub mod axis;
+pub mod document;
+pub mod format;
 pub mod html;
-pub mod record;
-pub mod study;
+pub mod order;
+pub mod plot;
+pub mod profile;
 pub mod summary;
+pub mod table;
 pub mod text;
-pub mod validity;
 
-mod axis;
-mod format;
-mod plot;
-mod profile;
-mod section;
-mod table;
+pub use document::{Block, Document, Drawing, Headline, Part, Parts, Section, Setting, State, Summary};
 
-pub use context::{ReportContext, SCHEMA_VERSION};
-pub use record::RecordError;
-pub use validity::{RunState, Validity};
-
-#[cfg(test)]
-mod fixture;
 #[cfg(test)]
 mod tests;

@@ -11,7 +11,7 @@ use plumb_units::{Bytes, Nanos};
 
 /// A chart of one or more series over two axes.
 #[derive(Debug, Clone)]
-pub(crate) struct Plot {
+pub struct Plot {
     /// The line above it.
     pub title: String,
     /// The horizontal axis.
@@ -24,7 +24,7 @@ pub(crate) struct Plot {
 
 /// How far apart equal steps are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scale {
+pub enum Scale {
     /// Equal differences.
     Linear,
     /// Equal ratios.
@@ -33,7 +33,7 @@ pub(crate) enum Scale {
 
 /// An axis.
 #[derive(Debug, Clone)]
-pub(crate) struct Axis {
+pub struct Axis {
     /// What it shows, with the unit.
     pub title: String,
     /// How far apart equal steps are.
@@ -48,7 +48,7 @@ pub(crate) struct Axis {
 
 /// How a series is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stroke {
+pub enum Stroke {
     /// A line through its marks.
     Line,
     /// A dashed line through its marks.
@@ -61,7 +61,7 @@ pub(crate) enum Stroke {
 
 /// Points that belong together.
 #[derive(Debug, Clone)]
-pub(crate) struct Series {
+pub struct Series {
     /// Its name.
     pub name: String,
     /// Its colour's place in the palette.
@@ -74,7 +74,7 @@ pub(crate) struct Series {
 
 /// Where a label stands.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Side {
+pub enum Side {
     /// To the right of its mark, where there is room.
     #[default]
     Right,
@@ -84,7 +84,7 @@ pub(crate) enum Side {
 
 /// A point.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Mark {
+pub struct Mark {
     /// Where it is.
     pub x: f64,
     /// Where it is.
@@ -105,7 +105,7 @@ pub(crate) struct Mark {
 
 /// Quantities of one unit as bars with their intervals.
 #[derive(Debug, Clone)]
-pub(crate) struct Bars {
+pub struct Bars {
     /// The line above them.
     pub title: String,
     /// Their colour's place in the palette.
@@ -116,7 +116,7 @@ pub(crate) struct Bars {
 
 /// A bar.
 #[derive(Debug, Clone)]
-pub(crate) struct Bar {
+pub struct Bar {
     /// Its name.
     pub name: String,
     /// Its length.
@@ -132,14 +132,14 @@ const TICKS: f64 = 6.0;
 
 impl Axis {
     /// From zero to a round number that is not below `largest`.
-    pub(crate) fn linear(title: &str, largest: f64, label: fn(f64) -> String) -> Axis {
+    pub fn linear(title: &str, largest: f64, label: fn(f64) -> String) -> Axis {
         let largest = if largest > 0.0 && largest.is_finite() { largest } else { 1.0 };
         let step = tick_step(largest * 10.0 / TICKS);
         Axis::stepped(title, step, (largest / step).ceil() as usize, label)
     }
 
     /// So many steps from zero.
-    pub(crate) fn stepped(title: &str, step: f64, steps: usize, label: fn(f64) -> String) -> Axis {
+    pub fn stepped(title: &str, step: f64, steps: usize, label: fn(f64) -> String) -> Axis {
         let places = (0..=steps.max(1)).map(|index| index as f64 * step);
         let ticks: Vec<(f64, String)> = places.map(|place| (place, label(place))).collect();
         let to = ticks.last().map_or(step, |(place, _)| *place);
@@ -148,7 +148,7 @@ impl Axis {
 
     /// From the 1, 2 or 5 times a power of ten at or below `smallest` to the one at or
     /// above `largest`.
-    pub(crate) fn log(title: &str, smallest: f64, largest: f64, label: fn(f64) -> String) -> Axis {
+    pub fn log(title: &str, smallest: f64, largest: f64, label: fn(f64) -> String) -> Axis {
         let smallest = if smallest > 0.0 && smallest.is_finite() { smallest } else { 1.0 };
         let largest = if largest.is_finite() { largest.max(smallest * 1.01) } else { smallest * 10.0 };
         let first = smallest.log10().floor() as i32;
@@ -164,7 +164,7 @@ impl Axis {
     }
 
     /// Where a value lies between the ends, 0 to 1.
-    pub(crate) fn place(&self, value: f64) -> f64 {
+    pub fn place(&self, value: f64) -> f64 {
         let place = match self.scale {
             Scale::Linear => (value - self.from) / (self.to - self.from),
             Scale::Log => (value.max(self.from) / self.from).ln() / (self.to / self.from).ln(),
@@ -174,7 +174,7 @@ impl Axis {
 }
 
 /// A count on an axis: `20K`, `1.5M`.
-pub(crate) fn short_count(value: f64) -> String {
+pub fn short_count(value: f64) -> String {
     match value {
         value if value >= 1e6 => trimmed(value / 1e6) + "M",
         value if value >= 1e3 => trimmed(value / 1e3) + "K",
@@ -183,7 +183,7 @@ pub(crate) fn short_count(value: f64) -> String {
 }
 
 /// Microseconds on an axis: `50 us`, `2 ms`.
-pub(crate) fn short_micros(micros: f64) -> String {
+pub fn short_micros(micros: f64) -> String {
     match micros {
         micros if micros >= 1e6 => trimmed(micros / 1e6) + " s",
         micros if micros >= 1e3 => trimmed(micros / 1e3) + " ms",
@@ -192,12 +192,12 @@ pub(crate) fn short_micros(micros: f64) -> String {
 }
 
 /// Bytes on an axis: `256K`.
-pub(crate) fn short_bytes(bytes: f64) -> String {
+pub fn short_bytes(bytes: f64) -> String {
     Bytes(bytes as u64).as_setting()
 }
 
 /// A duration with its unit.
-pub(crate) fn duration(micros: f64) -> String {
+pub fn duration(micros: f64) -> String {
     Nanos((micros * 1e3).round() as u64).to_string()
 }
 

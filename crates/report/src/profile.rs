@@ -1,172 +1,111 @@
-//! The axes and bands of I/O profiles, the same for text and HTML: of one run, or of two on the same axes.
+//! Bytes over time as data: the streams of a run with their axes, or those of two runs on the same axes.
 //!
-//! Axes are fixed by the context, so that two reports can be laid side by side;
-//! where it leaves them open, time ends with the run and the vertical axis with
-//! a round number above the largest bucket, or above the device's own limit
-//! when that is near enough to be worth seeing.
+//! Axes are part of the data, so that two reports can be laid side by side. Text draws them in characters, a page
+//! with a script from this same data.
 
-use crate::context::{IoDirection, ProfileSeries, ReportContext};
-use crate::study::context::{ProfilePair, RunProfile};
-use plumb_units::{Bytes, Nanos};
+use plumb_units::Bytes;
+use serde::Serialize;
 
-/// The profile with its axes resolved.
-#[derive(Debug, Clone)]
-pub(crate) struct Chart {
+/// The profile of a run.
+#[derive(Debug, Clone, Serialize)]
+pub struct Chart {
     /// The end of the time axis, seconds.
     pub x_max_s: f64,
     /// The top of the vertical axis, MB/s.
     pub y_max_mb_per_s: f64,
     /// The length of a bucket, seconds.
     pub bucket_s: f64,
-    /// The series that moved any bytes.
-    pub series: Vec<ProfileSeries>,
-    /// The phases.
+    /// What is drawn.
+    pub streams: Vec<Stream>,
+    /// The phases, in the order of their start.
     pub bands: Vec<Band>,
+    /// A line at a rate that bounds it.
+    pub limit: Option<Limit>,
+}
+
+/// Bytes of one kind over time.
+#[derive(Debug, Clone, Serialize)]
+pub struct Stream {
+    /// Its name.
+    pub name: String,
+    /// Its colour's place in the palette: a stream keeps it when others are idle.
+    pub colour: usize,
+    /// Bytes in each bucket, the first at the begin.
+    pub bytes: Vec<u64>,
 }
 
 /// A phase on the time axis.
-#[derive(Debug, Clone)]
-pub(crate) struct Band {
-    /// The phase's name.
+#[derive(Debug, Clone, Serialize)]
+pub struct Band {
+    /// Its name.
     pub name: String,
-    /// Where it starts, seconds.
+    /// Its start, seconds.
     pub start_s: f64,
-    /// Where it ends, seconds.
+    /// Its end, seconds.
     pub end_s: f64,
 }
 
-impl Chart {
-    /// The chart of a context; none when nothing was recorded over time.
-    pub(crate) fn of(context: &ReportContext) -> Option<Chart> {
-        let profile = &context.io_profile;
-        let moved = |series: &&ProfileSeries| series.bytes.iter().any(|bytes| *bytes > 0);
-        let series = profile.series.iter().filter(moved).cloned().collect::<Vec<_>>();
-        if profile.bucket_ns == 0 || series.is_empty() {
-            return None;
-        }
-        let bucket_s = Nanos(profile.bucket_ns).seconds();
-        let peak = series.iter().map(|series| peak_mb_per_s(series, bucket_s)).fold(0.0, f64::max);
-        // The limit belongs in the picture unless it would flatten the data below half of it.
-        let limit = limit_mb_per_s(context, IoDirection::Read).filter(|limit| *limit <= 2.0 * peak);
-        let top = limit.map_or(peak, |limit| limit.max(peak));
-        let elapsed_s = Nanos(context.header.elapsed_ns).seconds();
-        let bands = context.phases.iter().map(|phase| Band {
-            name: phase.name.clone(),
-            start_s: Nanos(phase.start_ns).seconds(),
-            end_s: Nanos(phase.end_ns).seconds(),
-        });
-        Some(Chart {
-            x_max_s: positive(profile.x_max_s).unwrap_or(elapsed_s.max(bucket_s)),
-            y_max_mb_per_s: positive(profile.y_max_mb_per_s).unwrap_or(round_ceiling(top, &AXIS_ENDS)),
-            bucket_s,
-            series,
-            bands: bands.collect(),
-        })
+/// A rate that bounds others.
+#[derive(Debug, Clone, Serialize)]
+pub struct Limit {
+    /// Whose it is.
+    pub name: String,
+    /// The rate, MB/s.
+    pub mb_per_s: f64,
+}
+
+/// The profiles of two runs on the same axes.
+#[derive(Debug, Clone, Serialize)]
+pub struct PairChart {
+    /// What is compared.
+    pub title: String,
+    /// The reference, then the treatment; both have the same streams in the same order.
+    pub sides: [Side; 2],
+}
+
+/// One run of a pair.
+#[derive(Debug, Clone, Serialize)]
+pub struct Side {
+    /// The arm and the number of the run.
+    pub name: String,
+    /// When it ended, seconds.
+    pub end_s: f64,
+    /// Its profile.
+    pub chart: Chart,
+}
+
+impl Stream {
+    /// All its bytes.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.bytes.iter().sum()
     }
 
-    /// The mean rate of a series between two times, MB/s.
-    pub(crate) fn rate_mb_per_s(&self, series: &ProfileSeries, from_s: f64, to_s: f64) -> f64 {
-        let first = (from_s / self.bucket_s).floor() as usize;
-        let last = (to_s / self.bucket_s).ceil() as usize;
-        let buckets = series.bytes.iter().enumerate().take(last).skip(first);
+    /// Its largest bucket, MB/s.
+    #[must_use]
+    pub fn peak_mb_per_s(&self, bucket_s: f64) -> f64 {
+        let largest = self.bytes.iter().copied().max().unwrap_or(0);
+        largest as f64 / Bytes::M as f64 / bucket_s
+    }
+
+    /// Its mean rate between two times, MB/s.
+    pub(crate) fn rate_mb_per_s(&self, bucket_s: f64, from_s: f64, to_s: f64) -> f64 {
+        let first = (from_s / bucket_s).floor() as usize;
+        let last = (to_s / bucket_s).ceil() as usize;
+        let buckets = self.bytes.iter().enumerate().take(last).skip(first);
         let bytes = buckets.map(|(index, bytes)| {
-            let start_s = index as f64 * self.bucket_s;
-            let overlap_s = to_s.min(start_s + self.bucket_s) - from_s.max(start_s);
-            *bytes as f64 * (overlap_s / self.bucket_s).max(0.0)
+            let start_s = index as f64 * bucket_s;
+            let overlap_s = to_s.min(start_s + bucket_s) - from_s.max(start_s);
+            *bytes as f64 * (overlap_s / bucket_s).max(0.0)
         });
         bytes.sum::<f64>() / Bytes::M as f64 / (to_s - from_s)
     }
 }
 
-/// The profiles of two runs on the same axes.
-#[derive(Debug, Clone)]
-pub(crate) struct PairChart {
-    /// The place of its data in the embedded context: the index of the claim.
-    pub claim: usize,
-    /// What is compared.
-    pub title: String,
-    /// The reference, then the treatment; both have the same series in the same order.
-    pub sides: [Side; 2],
-}
-
-/// One run of a pair.
-#[derive(Debug, Clone)]
-pub(crate) struct Side {
-    /// The arm and the number of the run.
-    pub name: String,
-    /// Its profile.
-    pub chart: Chart,
-}
-
-impl PairChart {
-    /// The chart of a pair; none when nothing was recorded over time.
-    pub(crate) fn of(claim: usize, title: String, pair: &ProfilePair) -> Option<PairChart> {
-        let runs = [&pair.reference, &pair.treatment];
-        let mut names: Vec<(&str, IoDirection)> = Vec::new();
-        let moving = |series: &&ProfileSeries| series.bytes.iter().any(|bytes| *bytes > 0);
-        for series in runs.iter().flat_map(|run| run.profile.series.iter().filter(moving)) {
-            if !names.iter().any(|(name, _)| *name == series.name) {
-                names.push((&series.name, series.direction));
-            }
-        }
-        if names.is_empty() || runs.iter().any(|run| run.profile.bucket_ns == 0) {
-            return None;
-        }
-        let peak = runs.iter().flat_map(|run| {
-            let bucket_s = Nanos(run.profile.bucket_ns).seconds();
-            run.profile.series.iter().map(move |series| peak_mb_per_s(series, bucket_s))
-        });
-        let y_max_mb_per_s = round_ceiling(peak.fold(0.0, f64::max), &AXIS_ENDS);
-        let x_max_s = runs.iter().map(|run| Nanos(run.elapsed_ns).seconds()).fold(0.0, f64::max);
-        let side = |run: &RunProfile| Side {
-            name: format!("{} (run {})", run.arm, run.run),
-            chart: Chart {
-                x_max_s: x_max_s.max(Nanos(run.profile.bucket_ns).seconds()),
-                y_max_mb_per_s,
-                bucket_s: Nanos(run.profile.bucket_ns).seconds(),
-                series: names.iter().map(|name| series_of(run, *name)).collect(),
-                bands: Vec::new(),
-            },
-        };
-        Some(PairChart { claim, title, sides: [side(&pair.reference), side(&pair.treatment)] })
-    }
-}
-
-/// A run's series of a name; an empty one when it has none.
-fn series_of(run: &RunProfile, (name, direction): (&str, IoDirection)) -> ProfileSeries {
-    let mut known = run.profile.series.iter();
-    known.find(|series| series.name == name).cloned().unwrap_or(ProfileSeries {
-        name: name.to_string(),
-        direction,
-        bytes: Vec::new(),
-    })
-}
-
-/// The largest bucket of a series, MB/s.
-pub(crate) fn peak_mb_per_s(series: &ProfileSeries, bucket_s: f64) -> f64 {
-    let largest = series.bytes.iter().copied().max().unwrap_or(0);
-    largest as f64 / Bytes::M as f64 / bucket_s
-}
-
-/// The device's sequential limit, MB/s: that of a calibration where one holds, otherwise
-/// what the run itself measured. None where files lie on several devices: no limit
-/// is that of all.
-pub(crate) fn limit_mb_per_s(context: &ReportContext, direction: IoDirection) -> Option<f64> {
-    let mut devices = context.devices.iter().map(|device| &device.device);
-    if devices.next().is_some_and(|first| devices.any(|other| other != first)) {
-        return None;
-    }
-    let stored = context.calibrated();
-    let measured = context.calibration.as_ref();
-    let bytes_per_s = match direction {
-        IoDirection::Read => stored
-            .and_then(|stored| stored.sequential_read_bytes_per_s)
-            .or_else(|| measured?.sequential_read_bytes_per_s),
-        IoDirection::Write => stored
-            .and_then(|stored| stored.sequential_write_bytes_per_s)
-            .or_else(|| measured?.sequential_write_bytes_per_s),
-    };
-    bytes_per_s.map(|rate| rate / Bytes::M as f64)
+/// The end of a vertical axis: a round number that is not below the value.
+#[must_use]
+pub fn axis_end(value: f64) -> f64 {
+    round_ceiling(value, &AXIS_ENDS)
 }
 
 /// First digits at which a vertical axis may end.
@@ -176,7 +115,7 @@ const AXIS_ENDS: [f64; 9] = [1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0];
 const TICK_STEPS: [f64; 3] = [1.0, 2.0, 5.0];
 
 /// The distance between the ticks of a time axis that ends here, at most ten of them.
-pub(crate) fn tick_step(x_max_s: f64) -> f64 {
+pub fn tick_step(x_max_s: f64) -> f64 {
     round_ceiling(x_max_s / 10.0, &TICK_STEPS)
 }
 
@@ -188,10 +127,6 @@ fn round_ceiling(value: f64, digits: &[f64]) -> f64 {
     let power = 10f64.powf(value.log10().floor());
     let mut ends = digits.iter().map(|digit| digit * power);
     ends.find(|end| *end >= value).unwrap_or(10.0 * power)
-}
-
-fn positive(axis: Option<f64>) -> Option<f64> {
-    axis.filter(|end| end.is_finite() && *end > 0.0)
 }
 
 #[cfg(test)]
@@ -210,7 +145,7 @@ mod tests {
             (1000.0, 1000.0),
             (1001.0, 1500.0),
         ] {
-            assert!((round_ceiling(value, &AXIS_ENDS) - end).abs() < 1e-9, "{value}");
+            assert!((axis_end(value) - end).abs() < 1e-9, "{value}");
         }
     }
 

@@ -1,111 +1,17 @@
-//! A run in ten to fifteen lines for a terminal.
+//! A document in a few lines for a terminal: its state first, then what it names.
 //!
-//! The state first, then the figures to read first, what lay under the path,
-//! the phases, and where the time went. It carries no colour and no control
-//! characters; it says nothing that the report does not.
+//! It carries no colour and no control characters; it says nothing that the report does not.
 
-use crate::ReportContext;
-use crate::context::{IoDirection, LimitShare, Phase};
-use crate::format::{Average, Count, Figure, PerSecond, Percent, Seconds, Size, Throughput};
-use crate::section;
-
-/// Phases shown at most; the longest of those that rows passed through are.
-const PHASES_MAX: usize = 5;
-/// Events shown at most.
-const EVENTS_MAX: usize = 3;
+use crate::Document;
 
 /// The summary, lines ending in a newline.
 #[must_use]
-pub fn render(context: &ReportContext) -> String {
-    let mut lines = state(context);
-    let named = named(context);
-    let width = named.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-    lines.extend(named.iter().map(|(name, value)| format!("  {name:<width$}  {value}")));
-    lines.join("\n") + "\n"
-}
-
-/// What was found, by name.
-fn named(context: &ReportContext) -> Vec<(String, String)> {
-    let line = |name: &str, value: String| (name.to_string(), value);
-    let figures = section::headline(context).into_iter().map(|figure| {
-        let aside = if figure.aside.is_empty() { String::new() } else { format!(", {}", figure.aside) };
-        line(&figure.name, figure.value + &aside)
-    });
-    let mut lines = figures.collect::<Vec<_>>();
-    let device = context.devices.first();
-    lines.extend(device.map(|device| line("Path", section::device_line(device))));
-    lines.push(line("Limit", limit(context)));
-    lines.extend(context.limits.as_ref().map(|limits| line("Device", section::limits_in_one_line(limits))));
-    let phases = longest(&context.phases).into_iter();
-    lines.extend(phases.map(|phase| line(&phase.name, progress(context, phase))));
-    lines.push(line("Top events", events(context)));
-    let rest = section::unaccounted(context).map(|share| share.figure());
-    lines.extend(rest.map(|rest| line("Unaccounted", format!("{rest}% of all sessions' time"))));
-    let finding = context.findings.first();
-    lines.extend(finding.map(|finding| line("Finding", finding.what.clone())));
-    lines
-}
-
-fn state(context: &ReportContext) -> Vec<String> {
-    let validity = context.validity();
-    let header = &context.header;
-    let mut lines = vec![format!(
-        "{} on {}: {} ({})",
-        header.workload,
-        header.host.name,
-        validity.state.word(),
-        validity.basis
-    )];
-    lines.extend(validity.reasons.iter().map(|reason| format!("  -> {reason}")));
-    lines
-}
-
-fn limit(context: &ReportContext) -> String {
-    let shares = context.calibration.as_ref().map(|found| found.shares.as_slice());
-    let Some(share) = shares.and_then(<[LimitShare]>::first) else {
-        return "not calibrated: throughput has nothing to be measured against".to_string();
-    };
-    let part = Percent { part: share.reached_bytes_per_s, whole: share.limit_bytes_per_s };
-    format!("{} at {}% of {}", share.what, part.figure(), share.limit)
-}
-
-/// The longest phases in the order of their start.
-fn longest(phases: &[Phase]) -> Vec<&Phase> {
-    let elapsed_ns = |phase: &Phase| phase.end_ns.saturating_sub(phase.start_ns);
-    let mut longest = phases.iter().filter(|phase| phase.rows > 0).collect::<Vec<_>>();
-    longest.sort_by_key(|phase| std::cmp::Reverse(elapsed_ns(phase)));
-    longest.truncate(PHASES_MAX);
-    longest.sort_by_key(|phase| phase.start_ns);
-    longest
-}
-
-fn progress(context: &ReportContext, phase: &Phase) -> String {
-    let elapsed_ns = phase.end_ns.saturating_sub(phase.start_ns);
-    let mut parts = vec![format!("{} s", Seconds(elapsed_ns).figure())];
-    if phase.rows > 0 {
-        let rate = PerSecond { total: phase.rows as f64, elapsed_ns }.rate().round() as u64;
-        parts.push(format!("{} rows ({}/s)", Count(phase.rows).figure(), Count(rate).figure()));
-    }
-    if phase.bytes > 0 {
-        let rate = Throughput { bytes: phase.bytes, elapsed_ns }.figure();
-        let share = section::phase_share(context, phase).filter(|_| context.calibrated().is_some());
-        let way = match phase.direction {
-            Some(IoDirection::Write) => "write",
-            _ => "read",
-        };
-        let share = share.map(|share| format!(", {}% of the device's {way}", share.figure()));
-        parts.push(format!("{} ({rate} MB/s{})", Size(phase.bytes).figure(), share.unwrap_or_default()));
-    }
-    parts.join(", ")
-}
-
-fn events(context: &ReportContext) -> String {
-    let top = section::top_events(context);
-    let shown = top.iter().take(EVENTS_MAX).map(|event| {
-        let share = Percent::of(event.time_ns, context.header.db_time_ns).figure();
-        let average = event.waits.map(|count| Average { total_ns: event.time_ns, count }.figure());
-        let average = average.map(|average| format!(" (avg {average})")).unwrap_or_default();
-        format!("{} {share}%{average}", event.event)
-    });
-    shown.collect::<Vec<_>>().join(", ")
+pub fn render(document: &Document) -> String {
+    let Document { state, basis, reasons, summary, .. } = document;
+    let mut lines = vec![format!("{}: {} ({basis})", summary.subject, state.word)];
+    lines.extend(reasons.iter().map(|reason| format!("  -> {reason}")));
+    lines.extend(summary.lines.iter().cloned());
+    let width = summary.facts.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    lines.extend(summary.facts.iter().map(|(name, value)| format!("  {name:<width$}  {value}")));
+    lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }

@@ -10,7 +10,7 @@ use crate::format::Figure;
 
 /// How a column's cells sit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Seat {
+pub enum Seat {
     /// Left, on one line.
     Text,
     /// Left, broken at this many characters.
@@ -23,7 +23,7 @@ pub(crate) enum Seat {
 
 /// The axis of a column whose cells are drawn; positions are 0 at its left end and 1 at its right.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Axis {
+pub struct Axis {
     /// Positions and what they stand for, from left to right, apart enough for their labels.
     pub ticks: Vec<(f64, String)>,
     /// Where nothing happens: a line through all rows.
@@ -32,7 +32,7 @@ pub(crate) struct Axis {
 
 /// What a cell draws on its column's axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Drawing {
+pub enum Drawing {
     /// An estimate within its interval; an end that lies off the axis is open.
     Interval {
         /// The lower end; none lies off the axis.
@@ -55,7 +55,7 @@ pub(crate) enum Drawing {
 
 /// What a bar stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum BarKind {
+pub enum BarKind {
     /// A whole.
     Total,
     /// What adds to it.
@@ -66,7 +66,7 @@ pub(crate) enum BarKind {
 
 /// A column.
 #[derive(Debug, Clone)]
-pub(crate) struct Column {
+pub struct Column {
     /// The title's lines, the last one next to the ruler.
     pub title: String,
     /// How its cells sit.
@@ -77,29 +77,29 @@ pub(crate) struct Column {
 
 impl Column {
     /// Names and other words.
-    pub(crate) fn text(title: impl Into<String>) -> Column {
+    pub fn text(title: impl Into<String>) -> Column {
         Column { title: title.into(), seat: Seat::Text, axis: None }
     }
 
     /// Sentences and paths.
-    pub(crate) fn wrapped(title: impl Into<String>, width: usize) -> Column {
+    pub fn wrapped(title: impl Into<String>, width: usize) -> Column {
         Column { title: title.into(), seat: Seat::Wrapped(width), axis: None }
     }
 
     /// Figures.
-    pub(crate) fn number(title: impl Into<String>) -> Column {
+    pub fn number(title: impl Into<String>) -> Column {
         Column { title: title.into(), seat: Seat::Number, axis: None }
     }
 
     /// Drawings on an axis, in text so many characters wide.
-    pub(crate) fn drawn(title: impl Into<String>, width: usize, axis: Axis) -> Column {
+    pub fn drawn(title: impl Into<String>, width: usize, axis: Axis) -> Column {
         Column { title: title.into(), seat: Seat::Drawn(width), axis: Some(axis) }
     }
 }
 
 /// What a cell's colour may stress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Tone {
+pub enum Tone {
     /// Nothing.
     #[default]
     Plain,
@@ -113,7 +113,7 @@ pub(crate) enum Tone {
 
 /// A cell.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Cell {
+pub struct Cell {
     /// The printed text.
     pub text: String,
     /// The length of the bar behind it, 0 to 1.
@@ -126,23 +126,23 @@ pub(crate) struct Cell {
 
 impl Cell {
     /// A drawing; none draws nothing but the axis' line.
-    pub(crate) fn drawn(drawing: Option<Drawing>) -> Cell {
+    pub fn drawn(drawing: Option<Drawing>) -> Cell {
         Cell { drawing, ..Cell::default() }
     }
 
     /// A printed quantity.
-    pub(crate) fn of(figure: impl Figure) -> Cell {
+    pub fn of(figure: impl Figure) -> Cell {
         Cell::from(figure.figure())
     }
 
     /// With a bar.
-    pub(crate) fn with_share(mut self, share: Option<f64>) -> Cell {
+    pub fn with_share(mut self, share: Option<f64>) -> Cell {
         self.share = share.map(|share| share.clamp(0.0, 1.0));
         self
     }
 
     /// With a tone.
-    pub(crate) fn with_tone(mut self, tone: Tone) -> Cell {
+    pub fn with_tone(mut self, tone: Tone) -> Cell {
         self.tone = tone;
         self
     }
@@ -168,7 +168,7 @@ impl From<&String> for Cell {
 
 /// What a row is among its siblings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RowKind {
+pub enum RowKind {
     /// One of them.
     Plain,
     /// One that does not count, such as an idle event.
@@ -179,7 +179,7 @@ pub(crate) enum RowKind {
 
 /// A row; it has a cell for each column.
 #[derive(Debug, Clone)]
-pub(crate) struct Row {
+pub struct Row {
     /// What it is among its siblings.
     pub kind: RowKind,
     /// Its cells in the columns' order.
@@ -187,8 +187,8 @@ pub(crate) struct Row {
 }
 
 /// A table.
-#[derive(Debug, Clone)]
-pub(crate) struct Table {
+#[derive(Debug, Clone, Default)]
+pub struct Table {
     /// A line above the header, when the section has several tables.
     pub caption: Option<String>,
     /// The columns.
@@ -199,23 +199,48 @@ pub(crate) struct Table {
 
 impl Table {
     /// A table without rows.
-    pub(crate) fn new(columns: Vec<Column>) -> Table {
+    pub fn new(columns: Vec<Column>) -> Table {
         Table { caption: None, columns, rows: Vec::new() }
     }
 
+    /// With one more column.
+    #[must_use]
+    pub fn column(mut self, column: Column) -> Table {
+        self.columns.push(column);
+        self
+    }
+
+    /// With columns of words.
+    #[must_use]
+    pub fn text<const N: usize>(self, titles: [&str; N]) -> Table {
+        titles.into_iter().map(Column::text).fold(self, Table::column)
+    }
+
+    /// With a column of sentences or paths.
+    #[must_use]
+    pub fn wrapped(self, title: &str, width: usize) -> Table {
+        self.column(Column::wrapped(title, width))
+    }
+
+    /// With columns of figures.
+    #[must_use]
+    pub fn numbers<const N: usize>(self, titles: [&str; N]) -> Table {
+        titles.into_iter().map(Column::number).fold(self, Table::column)
+    }
+
     /// With a line above the header.
-    pub(crate) fn with_caption(mut self, caption: impl Into<String>) -> Table {
+    pub fn with_caption(mut self, caption: impl Into<String>) -> Table {
         self.caption = Some(caption.into());
         self
     }
 
     /// Adds a plain row.
-    pub(crate) fn row(&mut self, cells: Vec<Cell>) {
+    pub fn row(&mut self, cells: Vec<Cell>) {
         self.push(RowKind::Plain, cells);
     }
 
     /// Adds a row of some kind.
-    pub(crate) fn push(&mut self, kind: RowKind, cells: Vec<Cell>) {
+    pub fn push(&mut self, kind: RowKind, cells: Vec<Cell>) {
         assert_eq!(cells.len(), self.columns.len(), "a row has a cell for each column");
         self.rows.push(Row { kind, cells });
     }
@@ -223,7 +248,7 @@ impl Table {
 
 /// Names with their values, one a line.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Facts {
+pub struct Facts {
     /// A line above them, when the section has several groups.
     pub caption: Option<String>,
     /// Name and value.
@@ -232,7 +257,7 @@ pub(crate) struct Facts {
 
 impl Facts {
     /// Adds a fact; an empty value is a fact that nobody knows and is left out.
-    pub(crate) fn add(&mut self, name: impl Into<String>, value: impl Into<Cell>) {
+    pub fn add(&mut self, name: impl Into<String>, value: impl Into<Cell>) {
         let value = value.into();
         if !value.text.is_empty() {
             self.rows.push((name.into(), value));

@@ -1,189 +1,126 @@
-//! The reports of fixed contexts, as snapshots; and what no snapshot shows.
+//! One document with a block of every kind, in all renderings.
 
-use crate::context::{DeviceLimits, Held, Receipt};
-use crate::fixture::{empty, large_sort};
-use crate::section::sections;
-use crate::{RecordError, ReportContext, RunState, html, summary, text};
+use crate::document::{Block, Document, Drawing, Headline, Part, Parts, Section, State, Summary};
+use crate::order::{OrderBand, OrderPanel, OrderPlot, OrderPoint, SlotLabel};
+use crate::plot::{Bar, Bars};
+use crate::profile::{Band, Chart, Limit, PairChart, Side, Stream};
+use crate::table::{Cell, Column, Facts, RowKind, Table, Tone};
+use crate::{html, summary, text};
 
-pub(crate) mod browser;
-
-/// A context whose texts hold whatever markup would break on.
-fn hostile() -> ReportContext {
-    let mut context = large_sort();
-    let path = "/u02/<b>&\"it's\"</script><script>fail()</script>";
-    context.devices[0].path = path.to_string();
-    context.io_files[0].path = path.to_string();
-    context.header.title = path.to_string();
-    context.phases[0].name = path.to_string();
-    context
-}
-
-/// A run that must not be believed.
-fn invalid() -> ReportContext {
-    let mut context = large_sort();
-    context.checks[1].passed = false;
-    context.checks[1].detail = "rowid file 1 block 17 slot 3 is missing".to_string();
-    context.receipts[0] = Receipt {
-        setting: "filesystemio_options".to_string(),
-        asked: "directio".to_string(),
-        evidence: "no O_DIRECT in the open flags of users01.dbf".to_string(),
-        held: Held::Contradicted,
+fn chart() -> Chart {
+    let stream = |name: &str, colour, bytes: [u64; 4]| Stream {
+        name: name.to_string(),
+        colour,
+        bytes: bytes.map(|megabytes| megabytes << 20).to_vec(),
     };
-    context
-}
-
-#[test]
-fn text_sections_read_like_an_awr_report() {
-    let context = large_sort();
-    for section in sections(&context) {
-        let lines = text::render_section(&section, &text::Page::of_run(&context));
-        let lines = lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>();
-        insta::assert_snapshot!(format!("text_{}", section.id), lines.join("\n"));
+    Chart {
+        x_max_s: 4.0,
+        y_max_mb_per_s: 100.0,
+        bucket_s: 1.0,
+        streams: vec![stream("table reads", 0, [90, 80, 0, 0]), stream("temp writes", 2, [0, 40, 120, 10])],
+        bands: vec![Band { name: "scan".to_string(), start_s: 0.0, end_s: 2.0 }],
+        limit: Some(Limit { name: "device sequential read".to_string(), mb_per_s: 95.0 }),
     }
 }
 
-#[test]
-fn html_sections_show_the_same_tables() {
-    let context = large_sort();
-    for section in sections(&context) {
-        insta::assert_snapshot!(format!("html_{}", section.id), html::render_section(&section));
+fn order() -> OrderPlot {
+    let label = |name: &str, arm, is_copy| SlotLabel { name: name.to_string(), arm, is_copy };
+    let point = |x, slot, is_counted| OrderPoint { x, slot, is_counted, hint: "a run".to_string() };
+    OrderPlot {
+        panels: vec![OrderPanel {
+            measure: "elapsed time (s)".to_string(),
+            axis: crate::axis::LogAxis::around([1.0, 2.0]).effects(),
+            heights: vec![Some(0.1), Some(0.9), None],
+            joins_reference: true,
+        }],
+        slots: vec![label("direct=FALSE", 0, false), label("direct=FALSE, again", 0, true)],
+        points: vec![point(0.2, 0, false), point(0.5, 1, true), point(0.8, 0, true)],
+        bands: vec![OrderBand { name: "1".to_string(), from: 0.0, to: 1.0, is_counted: true }],
     }
 }
 
-#[test]
-fn whole_report_as_text() {
-    insta::assert_snapshot!(text::render(&large_sort()));
+/// Every kind of block; `name` stands wherever a name does.
+fn every(name: &str) -> Document {
+    let mut table = Table::new(vec![Column::text("Event"), Column::number("Time (s)")]).with_caption(name);
+    table.row(vec![Cell::from(name), Cell::from("1.20").with_share(Some(0.4)).with_tone(Tone::Bad)]);
+    table.push(RowKind::Total, vec![Cell::from("Total"), Cell::from("1.20")]);
+    let mut facts = Facts::default();
+    facts.add("Path", name);
+    facts.add("Unknown", "");
+    let part =
+        |name: &str, shown: &str, share| Part { name: name.to_string(), shown: shown.to_string(), share };
+    let parts = vec![part("DB CPU", "1.00 s, 62.5%", 0.625), part(name, "0.60 s, 37.5%", 0.375)];
+    let side = |end_s| Side { name: name.to_string(), end_s, chart: chart() };
+    let pair = PairChart { title: name.to_string(), sides: [side(3.0), side(4.0)] };
+    let bar = Bar { name: name.to_string(), value: 2.0, range: (1.5, 2.5), shown: "2".to_string() };
+    let bars = Bars { title: name.to_string(), colour: 1, bars: vec![bar] };
+    let headline = |name: &str, value: &str, aside: &str| Headline {
+        name: name.to_string(),
+        value: value.to_string(),
+        aside: aside.to_string(),
+    };
+    Document {
+        title: format!("PLUMB REPORT  {name}"),
+        question: "Does it read well?".to_string(),
+        running_head: format!("Run: {name}"),
+        width: text::WIDTH,
+        state: State { of: "Run", word: "INVALID".to_string(), tone: Tone::Bad },
+        basis: "2 of 3 checks passed".to_string(),
+        reasons: vec![format!("verification failed: {name}")],
+        headline: vec![headline("Elapsed", "1.60 s", "on 2 CPUs"), headline("DB Time", "1.60 s", "")],
+        sections: vec![
+            Section::front("time", "Where the Time Went").block(Block::Parts(Parts(parts))),
+            Section::front("profile", "I/O Profile").note("MB/s").block(Block::Profile(chart())),
+            Section::front("pair", "Two of Them").block(Block::Pair(pair)),
+            Section::front("order", "Order").block(Block::Order(order())),
+            Section::detail("table", "Events").note("by time").table(table).facts(facts),
+            Section::front("drawings", "Drawings").drawings(vec![Drawing::Bars(bars)]),
+            Section::front("nothing", "Nothing"),
+        ],
+        summary: Summary {
+            subject: "large-sort on vm".to_string(),
+            lines: vec!["  1 a line as it is".to_string()],
+            facts: vec![("Path".to_string(), name.to_string()), (String::new(), "goes on".to_string())],
+        },
+        footer: "plumb 0.1.0".to_string(),
+        data: serde_json::json!({ "name": name }).to_string(),
+    }
 }
 
-#[test]
-fn whole_report_of_an_empty_run() {
-    insta::assert_snapshot!(text::render(&empty()));
-}
+const HOSTILE: &str = "/u02/<b>&\"it's\"</script><script>fail()</script>";
 
 #[test]
-fn whole_report_as_html_without_its_assets() {
-    let body = html::body(&large_sort());
-    let (head, _) = body.split_once("<section").unwrap();
-    insta::assert_snapshot!("html_contents_and_masthead", head);
-    assert!(html::render(&large_sort()).contains(&body));
-}
-
-#[test]
-fn summary_fits_a_terminal() {
-    let summary = summary::render(&large_sort());
-    let count = summary.lines().count();
-    assert!((10..=15).contains(&count), "{count} lines");
-    insta::assert_snapshot!(summary);
-    insta::assert_snapshot!("summary_of_an_invalid_run", summary::render(&invalid()));
-}
-
-#[test]
-fn a_run_without_a_calibration_asks_for_one_in_one_line() {
-    let mut context = large_sort();
-    context.limits = Some(DeviceLimits::NotCalibrated {
-        reason: "/u02/oradata/plumb-calibration.json does not hold: kernel: calibrated on 6.1, this is 6.12"
-            .to_string(),
-        cure: "plumb calibrate --path /u02/oradata makes one".to_string(),
-    });
-    let section = sections(&context).into_iter().find(|section| section.id == "calibration");
-    let section = text::render_section(&section.expect("a section"), &text::Page::of_run(&context));
-    let summary = summary::render(&context);
-    let asked = summary.lines().filter(|line| line.contains("plumb calibrate"));
-    insta::assert_snapshot!(format!("{}\n{}", section[..6].join("\n"), asked.collect::<Vec<_>>().join("\n")));
-    // Files on several devices have no limit in common.
-    let mut other = context.devices[0].clone();
-    other.device = "nvme2n1".to_string();
-    context.devices.push(other);
-    assert!(!summary::render(&context).contains("of the device's)"));
-}
-
-#[test]
-fn an_invalid_run_says_so_below_the_title() {
-    let report = text::render(&invalid());
-    let head = report.lines().take(5).collect::<Vec<_>>().join("\n");
-    insta::assert_snapshot!(head);
-    assert!(html::render(&invalid()).contains("<div class=\"state invalid\"><strong>INVALID</strong>"));
-    assert_eq!(invalid().validity().reasons.len(), 2);
-}
-
-#[test]
-fn a_run_is_valid_only_when_something_was_checked() {
-    assert_eq!(large_sort().validity().state, RunState::Valid);
-    assert_eq!(empty().validity().state, RunState::Unverified);
-    let mut unchecked = empty();
-    unchecked.receipts = vec![large_sort().receipts[4].clone()];
-    assert_eq!(unchecked.validity().state, RunState::Unverified);
-    assert_eq!(invalid().validity().state, RunState::Invalid);
+fn every_block_is_set_in_text_html_and_summary() {
+    let document = every("/u01/oradata");
+    insta::assert_snapshot!("text", text::render(&document));
+    insta::assert_snapshot!("html", html::body(&document));
+    insta::assert_snapshot!("summary", summary::render(&document));
+    assert!(html::render(&document).contains(&html::body(&document)));
 }
 
 #[test]
 fn text_stays_within_its_columns() {
-    for context in [large_sort(), empty(), invalid(), hostile()] {
-        for line in text::render(&context).lines() {
-            assert!(line.chars().count() <= text::WIDTH, "too long: {line}");
+    for document in [every("/u01"), every(HOSTILE), Document { width: 110, ..every(HOSTILE) }] {
+        for line in text::render(&document).lines() {
+            assert!(line.chars().count() <= document.width, "too long: {line}");
             assert_eq!(line.trim_end(), line, "trailing blanks");
         }
     }
 }
 
 #[test]
-fn markup_in_names_stays_text() {
-    let page = html::render(&hostile());
-    assert!(!page.contains("<b>"), "a path became markup");
-    assert!(!page.contains("<script>fail"), "a path became a script");
+fn markup_in_names_stays_text_and_the_page_asks_the_network_for_nothing() {
+    let page = html::render(&every(HOSTILE));
+    for breach in ["<script>fail", "<b>&", "src=", "href=\"http", "@import", "url("] {
+        assert!(!page.contains(breach), "{breach}");
+    }
     assert!(page.contains("/u02/&lt;b&gt;&amp;&quot;it&#39;s&quot;&lt;/script&gt;"));
 }
 
 #[test]
-fn the_page_asks_the_network_for_nothing() {
-    let page = html::render(&large_sort());
-    for reference in ["src=", "href=\"http", "@import", "url("] {
-        assert!(!page.contains(reference), "{reference}");
-    }
-}
-
-#[test]
-fn a_record_survives_being_written_and_read() {
-    for context in [large_sort(), empty(), invalid(), hostile()] {
-        let json = context.to_json().unwrap();
-        assert_eq!(ReportContext::from_json(&json).unwrap(), context);
-    }
-    insta::assert_snapshot!("record", large_sort().to_json().unwrap());
-}
-
-#[test]
-fn a_record_of_another_version_is_refused_by_its_number() {
-    let error = ReportContext::from_json("{\"schema_version\": 99}").unwrap_err();
-    assert!(matches!(error, RecordError::Version { found: 99, .. }));
-    insta::assert_snapshot!(error.to_string());
-    assert!(matches!(ReportContext::from_json("{}"), Err(RecordError::Json(_))));
-}
-
-#[test]
-fn a_rate_above_a_fixed_axis_is_cut_and_marked() {
-    let mut context = large_sort();
-    context.io_profile.y_max_mb_per_s = Some(100.0);
-    context.io_profile.x_max_s = Some(60.0);
-    let section = sections(&context).into_iter().find(|section| section.id == "io-profile");
-    let lines = text::render_section(&section.unwrap(), &text::Page::of_run(&context));
-    insta::assert_snapshot!(lines[..33].join("\n"));
-}
-#[test]
-fn the_record_is_documented() {
-    /// Every field's name, those of nested values too.
-    fn names(value: &serde_json::Value, found: &mut std::collections::BTreeSet<String>) {
-        match value {
-            serde_json::Value::Object(fields) => fields.iter().for_each(|(name, value)| {
-                found.insert(name.clone());
-                names(value, found);
-            }),
-            serde_json::Value::Array(values) => values.iter().for_each(|value| names(value, found)),
-            _ => {}
-        }
-    }
-    let documented = include_str!("../../../docs/record.md");
-    let mut fields = std::collections::BTreeSet::new();
-    names(&serde_json::to_value(large_sort()).unwrap(), &mut fields);
-    fields.retain(|name| !documented.contains(&format!("`{name}`")));
-    assert!(fields.is_empty(), "docs/record.md does not describe {fields:?}");
+fn only_bytes_over_time_bring_a_script_with_them() {
+    let mut document = every("/u01");
+    assert!(html::render(&document).contains("uPlot"));
+    document.sections.retain(|section| section.id == "table");
+    assert!(!html::render(&document).contains("uPlot"));
 }

@@ -7,15 +7,19 @@
 
 mod count;
 mod parse;
+mod path;
 mod place;
 mod size;
 mod time;
+mod visible;
 
 pub use count::RowCount;
 pub use parse::{ParseUnitError, parse_count, parse_size};
+pub use path::{path_of_text, path_text};
 pub use place::{BlockAddress, BlockCount, BlockNumber, BlockSize, FileId, Lsn, RowId};
 pub use size::{Bytes, Rate};
 pub use time::Nanos;
+pub use visible::{visible, visible_lines};
 
 #[cfg(test)]
 mod tests;

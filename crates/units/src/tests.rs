@@ -55,3 +55,25 @@ fn row_ids_keep_their_parts_and_their_order() {
     assert!(at(1, 2, 9) < at(1, 3, 0));
     assert!(at(1, u32::MAX, 0) < at(2, 0, 0));
 }
+
+#[test]
+fn control_characters_are_shown_and_not_obeyed() {
+    assert_eq!(visible("Zürich 東京"), "Zürich 東京");
+    assert_eq!(visible("a\x1b[31mb\n\u{9b}\x7f"), "a\\u001b[31mb\\u000a\\u009b\\u007f");
+    assert_eq!(visible_lines("a\tb\r\n\x07"), "a\tb\\u000d\n\\u0007");
+    assert_eq!(visible(&visible("\x1b")), visible("\x1b"), "twice is once");
+}
+
+#[test]
+fn a_path_of_any_bytes_comes_back_from_its_text() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    use std::path::Path;
+    assert_eq!(path_text(Path::new("/u01/Zürich")), "/u01/Zürich");
+    for bytes in [&b"/a\xff\x1b\xc3/b"[..], b"\\x41\\", b"a\\xff", b"\xe6\x9d\xb1", b""] {
+        let path = Path::new(OsStr::from_bytes(bytes));
+        assert_eq!(path_of_text(&path_text(path)), path, "{bytes:?}");
+    }
+    assert_eq!(path_text(Path::new(OsStr::from_bytes(b"x\xff"))), "x\\xff");
+    assert_eq!(path_of_text("\\y\\xgg\\x4"), Path::new("\\y\\xgg\\x4"));
+}

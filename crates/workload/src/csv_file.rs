@@ -15,12 +15,14 @@
 //!   such lines are passed over and counted.
 //! - NULL is the empty field, quoted or not (Oracle does not tell the empty
 //!   text from NULL), and whatever else the options name, such as `NA`.
-//! - A column is NUMBER where all its values are numbers that a NUMBER keeps
-//!   exactly, DATE where all are ISO dates, otherwise VARCHAR2 of its longest
-//!   value; without any value, VARCHAR2(1). Blanks around a number or a date
-//!   do not matter. `007` is not taken for a number: postal codes and article
-//!   numbers would lose their zeros. Why a column became text is kept, with
-//!   the first line at fault.
+//! - A column is NUMBER where all its values are numbers that come back as they
+//!   are written, by one way to write numbers: the shortest (`10`, `2.5`), with
+//!   a digit behind the point at least (`10.0`, `2.5`), or with as many digits
+//!   there everywhere (`10.00`, `2.50`). So `007`, `+49`, `1E5` and a `1.10`
+//!   beside `1.9` stay text ([`inference`] says why). It is DATE where all are
+//!   ISO dates, otherwise VARCHAR2 of its longest value; without any value,
+//!   VARCHAR2(1). Blanks around a number or a date do not matter. Why a column
+//!   became text is kept, with the first line at fault.
 //! - Names are trimmed. A missing name becomes `column_3` by its place; one
 //!   already used gets `_2`, `_3`, ... appended. Both are common in exports
 //!   and harmless, so neither is an error.
@@ -51,6 +53,7 @@ use plumb_types::{Column, ColumnType, RowBatch, RowSource, Schema, SourceError};
 use records::{EmptyLines, Records};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
+use std::time::SystemTime;
 
 /// A batch is handed out once it holds this much.
 const BATCH_BYTES: usize = 256 * 1024;
@@ -107,7 +110,18 @@ pub struct CsvFile {
     findings: Vec<ColumnFinding>,
     /// None where no first pass was needed.
     row_count: Option<u64>,
+    /// None likewise.
+    seen: Option<Seen>,
     pass: Mutex<Pass>,
+}
+
+/// What the first pass saw of the file: the second must see the same.
+#[derive(Debug)]
+struct Seen {
+    /// Bytes of the text, decompressed, and their CRC-32.
+    read: (u64, u32),
+    /// Length and time of the last change when the pass began.
+    state: Option<(u64, SystemTime)>,
 }
 
 /// The second pass over the file.
@@ -129,16 +143,18 @@ impl CsvFile {
     /// match a given type are found when the rows are asked for.
     pub fn open(path: impl AsRef<Path>, options: CsvOptions) -> Result<Self, CsvError> {
         let path = path.as_ref();
+        let state = state(path);
         let (names, mut records) = start(path, &options)?;
         let given = header::given_types(path, &names, &options.types)?;
         let mut skipped_lines = 0;
-        let (findings, row_count) = if given.iter().all(Option::is_some) {
-            (names.iter().map(ColumnFinding::given).collect(), None)
+        let (findings, row_count, seen) = if given.iter().all(Option::is_some) {
+            (names.iter().map(ColumnFinding::given).collect(), None, None)
         } else {
             let (findings, rows) = inference::infer(path, &names, &given, &options, &mut records)?;
             skipped_lines = records.skipped_lines();
+            let seen = Seen { read: records.read_so_far(), state };
             records = start_again(path, &options, names.len())?;
-            (findings, Some(rows))
+            (findings, Some(rows), Some(seen))
         };
         let columns = findings.iter().zip(&given).map(|(finding, given)| Column {
             name: finding.name.clone(),
@@ -149,7 +165,7 @@ impl CsvFile {
         let schema = Schema { columns: columns.collect() };
         let converter = Converter::new(&options);
         let pass = Mutex::new(Pass { records: Some(records), converter, skipped_lines });
-        Ok(CsvFile { path: path.to_owned(), options, schema, findings, row_count, pass })
+        Ok(CsvFile { path: path.to_owned(), options, schema, findings, row_count, seen, pass })
     }
 
     /// The file.
@@ -185,23 +201,49 @@ impl CsvFile {
     }
 }
 
-impl Pass {
+impl CsvFile {
     /// Fills the batch up to its size or the end of the file.
-    fn fill(&mut self, path: &Path, schema: &Schema, batch: &mut RowBatch) -> Result<(), CsvError> {
-        let Some(records) = &mut self.records else {
+    fn fill(&self, pass: &mut Pass, batch: &mut RowBatch) -> Result<(), CsvError> {
+        let Some(records) = &mut pass.records else {
             return Ok(());
         };
-        let name = |index: usize| schema.columns.get(index).map(|column| column.name.clone());
+        let (path, columns) = (&self.path, &self.schema.columns);
+        let name = |index: usize| columns.get(index).map(|column| column.name.clone());
         while batch.byte_count() < BATCH_BYTES {
             let more = records.advance().map_err(|error| CsvError::from_record(path, error, name))?;
-            self.skipped_lines = self.skipped_lines.max(records.skipped_lines());
+            pass.skipped_lines = pass.skipped_lines.max(records.skipped_lines());
             if !more {
-                self.records = None;
+                self.require_same(records.read_so_far())?;
+                pass.records = None;
                 break;
             }
-            self.converter.push_row(path, schema, records, batch)?;
+            pass.converter.push_row(path, &self.schema, records, batch)?;
         }
         Ok(())
+    }
+
+    /// Refuses a second pass that read other bytes than the first. What the file system says of
+    /// the file would not do: a change may leave its length and its time.
+    fn require_same(&self, (bytes, checksum): (u64, u32)) -> Result<(), CsvError> {
+        let Some(seen) = &self.seen else { return Ok(()) };
+        if seen.read == (bytes, checksum) {
+            return Ok(());
+        }
+        let (first, first_checksum) = seen.read;
+        let what = format!(
+            "found {bytes} bytes (CRC-32 {checksum:08x}), expected {first} ({first_checksum:08x}) as before"
+        );
+        Err(CsvError::Changed { path: self.path.clone(), what })
+    }
+
+    /// What is wrong with a row that the first pass had no objection to: the file, where it is another one now.
+    fn cause(&self, error: CsvError) -> CsvError {
+        match &self.seen {
+            Some(seen) if seen.state != state(&self.path) && !matches!(error, CsvError::Changed { .. }) => {
+                CsvError::Changed { path: self.path.clone(), what: format!("now {error}") }
+            }
+            _ => error,
+        }
     }
 }
 
@@ -218,10 +260,10 @@ impl RowSource for CsvFile {
     fn next_batch(&self, batch: &mut RowBatch) -> Result<bool, SourceError> {
         batch.clear();
         let mut pass = self.lock();
-        if let Err(error) = pass.fill(&self.path, &self.schema, batch) {
+        if let Err(error) = self.fill(&mut pass, batch) {
             pass.records = None;
             batch.clear();
-            return Err(error.into());
+            return Err(self.cause(error).into());
         }
         Ok(!batch.is_empty())
     }
@@ -242,9 +284,16 @@ fn start(path: &Path, options: &CsvOptions) -> Result<(Vec<header::ColumnName>, 
 fn start_again(path: &Path, options: &CsvOptions, column_count: usize) -> Result<Records, CsvError> {
     let (names, records) = start(path, options)?;
     if names.len() != column_count {
-        return Err(CsvError::Changed { path: path.to_owned() });
+        let what = format!("found {} columns, expected {column_count} as before", names.len());
+        return Err(CsvError::Changed { path: path.to_owned(), what });
     }
     Ok(records)
+}
+
+/// Length and time of the last change.
+fn state(path: &Path) -> Option<(u64, SystemTime)> {
+    let found = std::fs::metadata(path).ok()?;
+    Some((found.len(), found.modified().ok()?))
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! What recording costs: nanoseconds for a wait, a count, a clock reading.
 
 use super::Spread;
-use plumb_events::{Event, IoStream, Recorder, SessionKind, Statistic, now};
+use plumb_events::clock::thread_cpu;
+use plumb_events::{Event, IoStream, Recorder, RequestTimes, SessionKind, Statistic, now};
 use plumb_units::Nanos;
 use std::hint::black_box;
 
@@ -22,16 +23,20 @@ pub(super) fn run() -> anyhow::Result<()> {
         };
         Spread::of((0..REPEATS).map(one).collect())
     };
-    let rows: [(&str, &dyn Fn()); 4] = [
+    let rows: [(&str, &dyn Fn()); 5] = [
         ("clock reading", &|| {
             black_box(now());
+        }),
+        ("reading of the thread's CPU clock", &|| {
+            black_box(thread_cpu());
         }),
         ("wait (two clock readings, count, time, maximum, histogram)", &|| {
             session.wait(Event::DirectPathRead, || black_box(()));
         }),
         ("statistic", &|| session.count(Statistic::SortRows, black_box(1))),
         ("transfer (stream, statistics, profile)", &|| {
-            session.transferred(IoStream::TableReads, Nanos(1_000_000), Nanos(1_200_000), black_box(524_288));
+            let times = RequestTimes::of_call(Nanos(1_000_000), Nanos(1_200_000));
+            session.transferred(IoStream::TableReads, times, black_box(524_288));
         }),
     ];
     for (name, work) in rows {

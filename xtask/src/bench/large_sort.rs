@@ -15,9 +15,9 @@ use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::table::load::load;
 use plumb_engine::table::scan::{self, Granules};
 use plumb_engine::{Instance, Layout, Settings, probe};
-use plumb_events::{SessionKind, Statistic, now};
+use plumb_events::{SessionKind, SessionTotals, Statistic, now};
 use plumb_io::receipt;
-use plumb_units::{Bytes, RowCount};
+use plumb_units::{Bytes, Nanos, RowCount};
 use plumb_workload::{SalesSpec, SalesTable};
 use std::path::PathBuf;
 use std::thread;
@@ -116,6 +116,8 @@ fn round(instance: &Instance) -> anyhow::Result<Round> {
     let outcome = create_index(instance, &spec())?;
     let build = now().saturating_sub(begin).seconds();
     let period = instance.recorder.snapshot().since(&before);
+    let foreground = period.sessions.iter().filter(|session| session.kind == SessionKind::Foreground);
+    let cpu = foreground.map(SessionTotals::cpu_used);
     let peak = receipt::resident_memory()?.peak;
     drop_named(instance, "SALES_STORE_PROD")?;
     Ok(Round {
@@ -124,7 +126,7 @@ fn round(instance: &Instance) -> anyhow::Result<Round> {
         build,
         rows: outcome.index.entry_count,
         read: period.statistic(Statistic::PhysicalReadBytes),
-        cpu: period.db_cpu().seconds(),
+        cpu: cpu.sum::<Nanos>().seconds(),
         over_declared: peak.0 as i64 - declared(&outcome) as i64,
     })
 }
@@ -144,7 +146,7 @@ fn declared(outcome: &BuildOutcome) -> u64 {
 /// Seconds of reading so many bytes of the table's files, with the requests of a
 /// scan and nothing behind.
 fn raw_read(instance: &Instance, bytes: u64) -> anyhow::Result<f64> {
-    let session = instance.recorder.session("raw read", SessionKind::Foreground);
+    let session = instance.recorder.session("raw read", SessionKind::Probe);
     let rate = probe::sequential_read(instance, &session, Purpose::Users, bytes)?;
     Ok(bytes as f64 / rate)
 }
@@ -152,8 +154,8 @@ fn raw_read(instance: &Instance, bytes: u64) -> anyhow::Result<f64> {
 /// Seconds of reading and verifying every block and walking its rows.
 fn scan_alone(instance: &Instance) -> anyhow::Result<f64> {
     let begin = now();
-    let extents = instance.catalog().table("SALES")?.extents.clone();
-    let granules = Granules::new(&extents);
+    let table = instance.catalog().table("SALES")?.clone();
+    let granules = Granules::new(&table);
     let coordinator = instance.recorder.session("coordinator", SessionKind::Foreground);
     let operation = Operation::new(instance);
     thread::scope(|scope| {

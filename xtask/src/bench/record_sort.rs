@@ -172,7 +172,8 @@ fn print(rounds: &[Round], options: &Options, input: &RecordSummary, instance: &
     let bytes = records * RECORD_BYTES as f64;
     let ns = |round: &Round, role: &str| {
         let of_role = |session: &&SessionTotals| session.name.contains(role);
-        round.period.sessions.iter().filter(of_role).map(|session| session.cpu.seconds()).sum::<f64>() * 1e9
+        round.period.sessions.iter().filter(of_role).map(|session| session.cpu_used().seconds()).sum::<f64>()
+            * 1e9
             / records
     };
     let waited = |round: &Round, event| {

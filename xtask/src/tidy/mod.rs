@@ -24,13 +24,12 @@ use std::path::{Path, PathBuf};
 
 /// Breaches from before their rule, as their complaints begin. The list may only shrink: an entry without its breach
 /// is a complaint.
-const LEFT: [&str; 8] = [
-    "crates/calibrate/src:1: modules know each other",
+const LEFT: [&str; 7] = [
     "crates/engine/src:1: modules know each other",
     "crates/events/src:1: modules know each other",
     "crates/lab/src:1: modules know each other",
     "crates/proof/src:1: modules know each other",
-    "crates/report/src:1: modules know each other",
+    "crates/io/src:1: modules know each other",
     "crates/engine/src/storage/control.rs:",
     "crates/events/src/recorder.rs:",
 ];

@@ -131,8 +131,10 @@ pub fn orphan(file: &Path) -> Option<String> {
     let declares = |path: &PathBuf| {
         fs::read_to_string(path).is_ok_and(|text| {
             text.lines().any(|line| {
-                line.trim().trim_start_matches("pub ").trim_start_matches("pub(crate) ")
-                    == format!("mod {module};")
+                let line = line.trim();
+                let behind =
+                    line.strip_prefix("pub").map(|rest| rest.split_once(' ').map_or(rest, |(_, rest)| rest));
+                behind.unwrap_or(line) == format!("mod {module};")
             })
         })
     };

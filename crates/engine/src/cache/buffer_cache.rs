@@ -1,11 +1,11 @@
-//! The buffer cache: the frames behind one mutex, and everybody's waits for them.
+//! The buffer cache: the frames behind one mutex, and the waits for them.
 //!
 //! Each wait has a name and a condition of its own: `freed` (free buffer waits),
 //! `arrived` (read by other session, buffer busy waits), `written` (local write
 //! wait), `work` (the database writers' rdbms ipc message). A condition is
 //! signalled only when somebody is counted as waiting, because a signal is a
-//! system call even when nobody hears it. Waits wake up from time to time to look
-//! for themselves, so a lost signal costs time and never hangs.
+//! system call even when nobody hears it. A wait checks its condition again from time to
+//! time, so a lost signal costs time and never hangs a session.
 //!
 //! Memory is mapped and writers are started at first use: an instance that never
 //! uses the cache has neither.
@@ -13,33 +13,33 @@
 use super::database_writer;
 use super::frames::{DirtyBlock, Frames, Taken, Usage};
 use crate::EngineError;
-use crate::instance::Access;
+use crate::access::Access;
 use crate::settings::{Setting, Settings};
 use crate::storage::tablespace::{Extent, Purpose, Tablespace};
 use plumb_events::{Event, Recorder, Session, Statistic, now};
-use plumb_io::{Arena, IoBuffer, IoError, Method};
+use plumb_io::limits::Quota;
+use plumb_io::{Arena, IoBuffer, IoError, Method, strict_assert};
 use plumb_units::{BlockAddress, BlockSize, Nanos};
 use std::ops::Deref;
-use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// How long a wait sleeps before it looks for itself.
+/// How long a wait sleeps before it checks its condition again.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
-/// The same when nothing is being written, so that only an unpin can help, which
-/// signals nobody.
+/// The same when nothing is being written: then only an unpin can free a frame, and
+/// unpinning signals nobody.
 const LOOK_FOR_UNPIN: Duration = Duration::from_millis(1);
 /// How long a session waits when every frame is pinned. Pins last microseconds:
 /// after so long the sessions wait for each other.
 const STARVED: Nanos = Nanos(if cfg!(test) { 1_000_000_000 } else { 10_000_000_000 });
-/// An idle database writer wakes up so often, as its event in a report shows.
+/// How long an idle database writer sleeps: the length of one wait of its idle event.
 const IDLE: Duration = Duration::from_secs(3);
-/// The least share of the dirty list that a database writer takes when there
-/// are several: shares of a few blocks would be batches in name only.
+/// The smallest batch that a database writer takes while other writers share the dirty
+/// list: sorting and joining a few blocks would gain nothing.
 const SHARE_MIN: usize = 16;
 
-/// How large a cache is, and how it is written.
+/// Size of a cache, and how its blocks are written.
 #[derive(Debug, Clone, Copy)]
 pub struct CacheOptions {
     /// How many blocks it holds.
@@ -80,6 +80,7 @@ pub(super) struct Shared {
     pub(super) options: CacheOptions,
     pub(super) block_size: BlockSize,
     pub(super) method: Method,
+    writer_threads: Quota,
     pub(super) tablespaces: Arc<Vec<Tablespace>>,
     pub(super) recorder: Recorder,
     // The frames and who waits for what.
@@ -159,18 +160,18 @@ impl Deref for PinnedBlock {
 pub(super) enum Patience {
     /// It waits.
     Wait,
-    /// It would rather go without, because it holds frames that others may want.
+    /// It does not wait, because it holds frames that other sessions may be waiting for.
     Never,
 }
 
-/// What asking for a block came to.
+/// Outcome of a block request.
 #[derive(Debug)]
 pub(super) enum Claim<'a> {
     /// It is in the cache.
     Hit(PinnedBlock),
-    /// It is not: whoever asked reads it into this frame.
+    /// It is not: the session that asked reads it into this frame.
     Miss(OwnedFrame<'a>),
-    /// Neither without waiting.
+    /// Neither can be had without waiting.
     Unavailable,
 }
 
@@ -225,14 +226,16 @@ impl BufferCache {
         for number in
             [options.frame_count, options.writer_count, options.batch_blocks, options.request_blocks]
         {
-            assert!(number > 0);
+            assert!(number > 0, "a cache has frames, writers and batches");
         }
         let block_size = tablespaces[0].block_size;
-        assert!(tablespaces.iter().all(|tablespace| tablespace.block_size == block_size));
+        let of_one_size = tablespaces.iter().all(|tablespace| tablespace.block_size == block_size);
+        assert!(of_one_size, "a frame holds a block of any tablespace");
         let shared = Shared {
             options,
             block_size,
             method: access.method.clone(),
+            writer_threads: access.servers.threads.clone(),
             tablespaces,
             recorder,
             state: Mutex::default(),
@@ -251,7 +254,7 @@ impl BufferCache {
     }
 
     /// Forgets the blocks of these extents, written or not: they are going to belong
-    /// to somebody else. Waits for those that are being written. To be called
+    /// to another segment. Waits for those that are being written. To be called
     /// before extents that may be in the cache are given back; also when the
     /// cache has failed.
     pub fn discard(&self, session: &Session, extents: impl IntoIterator<Item = Extent>) {
@@ -271,7 +274,7 @@ impl BufferCache {
     }
 
     /// Stops the database writers after the batch they have in hand. What is dirty
-    /// then belongs to nobody and is not written.
+    /// then has no owner any more and is not written.
     pub fn stop(&self) {
         self.shared.lock().stopping = true;
         self.shared.work.notify_all();
@@ -296,17 +299,17 @@ impl BufferCache {
             let name = database_writer::name(number);
             let shared = Arc::clone(&self.shared);
             self.shared.lock().writers_alive += 1;
-            let started = thread::Builder::new()
-                .name(name.clone())
-                .spawn(move || database_writer::run(&shared, number))
-                .map_err(|source| IoError::Operation {
-                    operation: "start the database writer",
-                    path: PathBuf::from(name),
-                    source,
-                });
+            let started = self.shared.writer_threads.thread().and_then(|share| {
+                let run = move || {
+                    let _share = share;
+                    database_writer::run(&shared, number);
+                };
+                thread::Builder::new().name(name.clone()).spawn(run)
+            });
             match started {
                 Ok(thread) => threads.push(thread),
-                Err(error) => {
+                Err(source) => {
+                    let error = IoError::thread(format!("database writer {name}"), source);
                     let mut state = self.shared.lock();
                     state.writers_alive -= 1;
                     // Fewer writers than asked for would falsify a measurement.
@@ -338,7 +341,7 @@ impl Drop for BufferCache {
 /// What sessions do.
 impl Shared {
     /// The most blocks that one multiblock read may pin: with all of them pinned
-    /// by a scan nobody else could go on.
+    /// by a scan no other session could go on.
     pub(super) fn multiblock_max(&self) -> u32 {
         (self.options.frame_count / 4).max(1) as u32
     }
@@ -361,7 +364,9 @@ impl Shared {
         loop {
             match state.frames.find(address) {
                 Some(index) if state.frames.usage(index) != Usage::Reading => {
-                    return Ok(Claim::Hit(state.frames.pin(index)));
+                    let pinned = state.frames.pin(index);
+                    strict_assert!(pinned.address == address, "B2: a hit is the block asked for");
+                    return Ok(Claim::Hit(pinned));
                 }
                 Some(_) if patience == Patience::Never => return Ok(Claim::Unavailable),
                 Some(_) => {
@@ -404,8 +409,9 @@ impl Shared {
         let mut state = self.lock();
         state.check()?;
         if let Some(index) = state.frames.find(address) {
-            // B5: whoever owned the block before has written or discarded it.
-            assert!(matches!(state.frames.usage(index), Usage::Clean | Usage::Reading));
+            let usage = state.frames.usage(index);
+            let settled = matches!(usage, Usage::Clean | Usage::Reading);
+            assert!(settled, "B5: the former owner of {address} left it {usage:?}");
             (state, _) = self.forget(session, state, address);
             self.signal_freed(&state, 1);
         }
@@ -438,14 +444,14 @@ impl Shared {
     pub(super) fn drain(&self, session: &Session, writer: u32) -> Result<(), EngineError> {
         let mut state = self.lock();
         if state.frames.unwritten(writer) > 0 && state.failure.is_none() {
-            let begin = now();
+            let begin = session.begin_wait();
             state.draining += 1;
             self.work.notify_all();
             while state.frames.unwritten(writer) > 0 && state.failure.is_none() {
                 state = wait(&self.written, state, LOOK_AGAIN);
             }
             state.draining -= 1;
-            session.waited(Event::LocalWriteWait, begin, now());
+            session.end_wait(Event::LocalWriteWait, begin);
         }
         state.check()
     }
@@ -480,8 +486,8 @@ impl Shared {
         if taken.is_some() || patience == Patience::Never {
             return Ok((state, taken));
         }
-        let begin = now();
-        let mut hopeless_since = begin;
+        let begin = session.begin_wait();
+        let mut hopeless_since = begin.at();
         state.waiting_freed += 1;
         let result = loop {
             self.post(&state);
@@ -506,7 +512,7 @@ impl Shared {
             }
         };
         state.waiting_freed -= 1;
-        session.waited(Event::FreeBufferWaits, begin, now());
+        session.end_wait(Event::FreeBufferWaits, begin);
         Ok((state, result?))
     }
 
@@ -518,8 +524,8 @@ impl Shared {
         }
     }
 
-    /// Makes the block unknown to the cache, waiting for whoever has it in hand.
-    /// Says whether it was known.
+    /// Removes the block from the cache, waiting for a session or a writer that works on it.
+    /// `true` when it was there.
     fn forget<'g>(
         &'g self,
         session: &Session,
@@ -532,11 +538,11 @@ impl Shared {
                     state = self.wait_arrived(session, Event::BufferBusyWaits, state);
                 }
                 Usage::Writing if state.writers_alive > 0 => {
-                    let begin = now();
+                    let begin = session.begin_wait();
                     state.forgetting += 1;
                     state = wait(&self.written, state, LOOK_AGAIN);
                     state.forgetting -= 1;
-                    session.waited(Event::LocalWriteWait, begin, now());
+                    session.end_wait(Event::LocalWriteWait, begin);
                 }
                 // A frame that is Writing when no writer is left was in a batch that failed.
                 Usage::Clean | Usage::Dirty | Usage::Writing | Usage::Free => {
@@ -554,11 +560,11 @@ impl Shared {
         event: Event,
         mut state: MutexGuard<'g, State>,
     ) -> MutexGuard<'g, State> {
-        let begin = now();
+        let begin = session.begin_wait();
         state.waiting_arrived += 1;
         state = wait(&self.arrived, state, LOOK_AGAIN);
         state.waiting_arrived -= 1;
-        session.waited(event, begin, now());
+        session.end_wait(event, begin);
         state
     }
 
@@ -593,6 +599,7 @@ impl Shared {
                 let dirty = state.frames.dirty_count();
                 let share = dirty.div_ceil(self.options.writer_count).max(SHARE_MIN);
                 let batch = state.frames.gather(share.min(self.options.batch_blocks));
+                assert!(!batch.is_empty(), "B3: dirty frames are in the dirty list");
                 if state.frames.dirty_count() == 0 {
                     state.flush_asked = false;
                 }

@@ -84,6 +84,7 @@ impl<'a> DatabaseWriter<'a> {
 
     fn serve(mut self) -> Result<(), EngineError> {
         while let Some(mut batch) = self.shared.next_batch(self.session) {
+            assert_eq!(self.channel.outstanding(), 0, "B8: the batch before is on disk");
             batch.sort_unstable_by_key(|block| block.address);
             self.session.count(Statistic::DbwrBatches, 1);
             let requests = requests(&batch, self.shared.options.request_blocks);
@@ -101,7 +102,7 @@ impl<'a> DatabaseWriter<'a> {
                 self.take_in(batch, requests)?;
             }
             let buffer = self.staging.pop().expect("a completion gives one back");
-            let request = self.request(&mut batch[blocks.clone()], buffer, tag as u64);
+            let request = self.request(&mut batch[blocks.clone()], buffer, tag as u64)?;
             self.channel.submit(self.session, request)?;
         }
         Ok(())
@@ -133,17 +134,23 @@ impl<'a> DatabaseWriter<'a> {
     }
 
     /// Copies adjacent blocks to the buffer; their frames are no longer pinned then.
-    fn request(&self, blocks: &mut [DirtyBlock], mut buffer: IoBuffer, tag: u64) -> Request {
+    fn request(
+        &self,
+        blocks: &mut [DirtyBlock],
+        mut buffer: IoBuffer,
+        tag: u64,
+    ) -> Result<Request, EngineError> {
         let block_size = self.shared.block_size;
         let range = 0..blocks.len() * block_size.bytes();
+        assert!(range.end <= buffer.len(), "B8: a staging buffer takes a request");
         let (first, purpose) = (blocks[0].address, blocks[0].purpose);
         for (block, target) in blocks.iter_mut().zip(buffer.chunks_exact_mut(block_size.bytes())) {
-            let bytes = block.bytes.take().expect("each block is copied once");
+            let bytes = block.bytes.take().expect("B8: each block is copied once");
             target.copy_from_slice(&bytes);
         }
-        Request {
+        Ok(Request {
             operation: Operation::Write,
-            file: Arc::clone(&self.shared.tablespace(purpose).file(first.file).file),
+            file: Arc::clone(&self.shared.tablespace(purpose).file(first.file)?.file),
             offset: first.block.byte_offset(block_size),
             buffer,
             range,
@@ -154,15 +161,16 @@ impl<'a> DatabaseWriter<'a> {
                 Purpose::Indx => IoStream::IndexWrites,
             },
             tag,
-        }
+        })
     }
 }
 
-/// Cuts a sorted batch into requests: adjacent blocks, at most so many in one.
+/// Cuts a sorted batch into requests of adjacent blocks, at most `blocks_max` in one.
 fn requests(batch: &[DirtyBlock], blocks_max: usize) -> Vec<Range<usize>> {
     let mut requests: Vec<Range<usize>> = Vec::with_capacity(batch.len().div_ceil(blocks_max));
     for (index, block) in batch.iter().enumerate() {
         let joins = |last: &Range<usize>| {
+            assert!(batch[index - 1].address < block.address, "B8: each block of a batch is written once");
             let before = batch[last.end - 1].address;
             last.len() < blocks_max
                 && before.file == block.address.file

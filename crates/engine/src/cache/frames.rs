@@ -16,8 +16,8 @@ use std::sync::Arc;
 const NONE: u32 = u32::MAX;
 /// Rounds of the hand that a block survives without being asked for.
 const TOUCH_MAX: u8 = 3;
-/// With dirty frames about, how many frames the hand passes before the session
-/// waits for a database writer instead: a quarter of them, at least this many.
+/// While some frames are dirty the hand passes a quarter of all, at least so many, before
+/// the session waits for a database writer instead.
 const SWEEP_MIN: usize = 64;
 
 /// What a frame is used for; the arrows between these are in the module's drawing.
@@ -50,7 +50,7 @@ struct Frame {
     cold: bool,
     /// In the dirty list.
     listed: bool,
-    /// Who waits for its being written, while Dirty or Writing.
+    /// The writer that this block counts as unwritten for, while Dirty or Writing.
     writer: u32,
     /// The next frame of its bucket.
     next: u32,
@@ -94,7 +94,8 @@ pub(super) struct Frames {
 impl Frames {
     /// Makes a frame of each buffer.
     pub(super) fn populate(&mut self, buffers: Vec<IoBuffer>) {
-        assert!(self.frames.is_empty());
+        assert!(self.frames.is_empty(), "a cache is populated once");
+        assert!(!buffers.is_empty(), "a cache has a frame");
         assert!(buffers.len() < NONE as usize, "frames are numbered in 32 bits");
         self.buckets = vec![NONE; (buffers.len() * 2).next_power_of_two()];
         self.cold = (0..buffers.len() as u32).collect();
@@ -149,7 +150,8 @@ impl Frames {
     #[inline]
     pub(super) fn pin(&mut self, index: u32) -> PinnedBlock {
         let frame = &mut self.frames[index as usize];
-        assert!(matches!(frame.usage, Usage::Clean | Usage::Dirty | Usage::Writing));
+        let usage = frame.usage;
+        assert!(matches!(usage, Usage::Clean | Usage::Dirty | Usage::Writing), "B1: pinned while {usage:?}");
         frame.touch = (frame.touch + 1).min(TOUCH_MAX);
         let bytes = frame.bytes.as_ref().expect("the frame has its bytes unless it is Owned or Reading");
         PinnedBlock::new(frame.address, Arc::clone(bytes))
@@ -158,23 +160,31 @@ impl Frames {
     /// A frame to own: free, or cold, or the clock's choice.
     pub(super) fn take(&mut self) -> Option<Taken> {
         let index = self.take_cold().or_else(|| self.sweep())?;
+        Some(self.own(index))
+    }
+
+    /// Takes the frame that was chosen.
+    fn own(&mut self, index: u32) -> Taken {
         if self.usage(index) == Usage::Clean {
             self.unlink(index);
         }
         let frame = &mut self.frames[index as usize];
+        let usage = frame.usage;
+        assert!(matches!(usage, Usage::Free | Usage::Clean), "taken while {usage:?}");
+        assert!(!frame.cold, "B3: what is taken has left the cold queue");
         frame.usage = Usage::Owned;
-        let mut bytes = frame.bytes.take().expect("a frame that is not owned has its bytes");
-        // B4, and with it B1.
-        assert!(Arc::get_mut(&mut bytes).is_some());
-        Some((index, bytes))
+        let mut bytes = frame.bytes.take().expect("B1: a frame that is not owned has its bytes");
+        assert!(Arc::get_mut(&mut bytes).is_some(), "B4: a pinned frame is not taken");
+        (index, bytes)
     }
 
     fn take_cold(&mut self) -> Option<u32> {
         for _ in 0..self.cold.len() {
             let index = self.cold.pop_front()?;
             let frame = &mut self.frames[index as usize];
-            // B3
-            assert!(matches!(frame.usage, Usage::Free | Usage::Clean));
+            let usage = frame.usage;
+            assert!(matches!(usage, Usage::Free | Usage::Clean), "B3: in the cold queue while {usage:?}");
+            assert!(frame.cold, "B3: once in the cold queue, and marked so");
             if is_unpinned(frame) {
                 frame.cold = false;
                 return Some(index);
@@ -204,7 +214,7 @@ impl Frames {
             if frame.touch > 0 {
                 frame.touch -= 1;
             } else if is_unpinned(frame) {
-                self.resident_count -= 1;
+                one_less(&mut self.resident_count);
                 return Some(index as u32);
             }
         }
@@ -220,7 +230,8 @@ impl Frames {
     /// The block has been read; `touch` is what it begins with.
     pub(super) fn arrived(&mut self, index: u32, bytes: Arc<IoBuffer>, touch: u8) -> PinnedBlock {
         let frame = &mut self.frames[index as usize];
-        assert_eq!(frame.usage, Usage::Reading);
+        assert_eq!(frame.usage, Usage::Reading, "a block arrives in the frame that it is read into");
+        assert_eq!(Arc::strong_count(&bytes), 1, "B1: its reader alone had the bytes");
         frame.touch = touch;
         let pinned = PinnedBlock::new(frame.address, Arc::clone(&bytes));
         frame.bytes = Some(bytes);
@@ -231,6 +242,7 @@ impl Frames {
     /// The block was formatted in an owned frame and goes to the dirty list.
     pub(super) fn dirtied(&mut self, taken: Taken, address: BlockAddress, purpose: Purpose, writer: u32) {
         let (index, bytes) = taken;
+        assert_eq!(Arc::strong_count(&bytes), 1, "B1: the session that formatted it alone had the bytes");
         self.link(index, address, purpose);
         let frame = &mut self.frames[index as usize];
         frame.bytes = Some(bytes);
@@ -250,7 +262,9 @@ impl Frames {
         if self.usage(index) == Usage::Reading {
             self.unlink(index);
         }
-        assert!(matches!(self.usage(index), Usage::Owned | Usage::Reading));
+        let usage = self.usage(index);
+        assert!(matches!(usage, Usage::Owned | Usage::Reading), "B1: given back while {usage:?}");
+        assert_eq!(Arc::strong_count(&bytes), 1, "B1: its owner alone had the bytes");
         self.frames[index as usize].bytes = Some(bytes);
         self.become_free(index);
     }
@@ -261,13 +275,15 @@ impl Frames {
         while batch.len() < limit {
             let Some(index) = self.dirty.pop_front() else { break };
             let frame = &mut self.frames[index as usize];
+            assert!(frame.listed, "B3: once in the dirty list, and marked so");
             frame.listed = false;
             if frame.usage != Usage::Dirty {
                 continue;
             }
             frame.usage = Usage::Writing;
-            self.dirty_count -= 1;
+            one_less(&mut self.dirty_count);
             self.writing_count += 1;
+            assert!(frame.bytes.is_some(), "B1: a dirty frame has its bytes");
             let (address, purpose, bytes) = (frame.address, frame.purpose, frame.bytes.clone());
             batch.push(DirtyBlock { frame: index, address, purpose, bytes });
         }
@@ -276,13 +292,12 @@ impl Frames {
 
     /// The block is on disk. Says how many blocks of its writer are not.
     pub(super) fn written(&mut self, index: u32) -> u32 {
-        assert_eq!(self.usage(index), Usage::Writing);
-        self.writing_count -= 1;
+        let usage = self.usage(index);
+        assert_eq!(usage, Usage::Writing, "B8: written once");
+        one_less(&mut self.writing_count);
         let writer = self.frames[index as usize].writer;
         self.become_clean(index);
-        let unwritten = self.unwritten_of(writer);
-        *unwritten -= 1;
-        *unwritten
+        self.note_written(writer)
     }
 
     /// Forgets a block, written or not. Whoever has it pinned keeps its bytes.
@@ -290,21 +305,22 @@ impl Frames {
         let frame = &self.frames[index as usize];
         let (usage, writer, cold) = (frame.usage, frame.writer, frame.cold);
         match usage {
-            Usage::Clean => self.resident_count -= usize::from(!cold),
-            Usage::Dirty => self.dirty_count -= 1,
-            Usage::Writing => self.writing_count -= 1,
+            Usage::Clean if cold => {}
+            Usage::Clean => one_less(&mut self.resident_count),
+            Usage::Dirty => one_less(&mut self.dirty_count),
+            Usage::Writing => one_less(&mut self.writing_count),
             Usage::Free | Usage::Owned | Usage::Reading => {
                 unreachable!("an owner gives its frame back itself")
             }
         }
         if usage != Usage::Clean {
-            *self.unwritten_of(writer) -= 1;
+            self.note_written(writer);
         }
         self.unlink(index);
         self.become_free(index);
     }
 
-    /// A number for somebody who is going to dirty blocks.
+    /// A number for a session that is going to dirty blocks.
     pub(super) fn open_writer(&mut self) -> u32 {
         let vacant = self.unwritten.iter().position(Option::is_none).unwrap_or_else(|| {
             self.unwritten.push(None);
@@ -321,9 +337,15 @@ impl Frames {
 
     /// The number may be given to another.
     pub(super) fn close_writer(&mut self, writer: u32) {
-        // B5
-        assert_eq!(self.unwritten[writer as usize], Some(0));
-        self.unwritten[writer as usize] = None;
+        let unwritten = self.unwritten[writer as usize].take();
+        assert_eq!(unwritten, Some(0), "B5: blocks of a writer that ends are written or forgotten");
+    }
+
+    /// One block of the writer fewer is not on disk: how many are not.
+    fn note_written(&mut self, writer: u32) -> u32 {
+        let unwritten = self.unwritten_of(writer);
+        *unwritten = unwritten.checked_sub(1).expect("B7: no more blocks are written than were dirtied");
+        *unwritten
     }
 
     fn unwritten_of(&mut self, writer: u32) -> &mut u32 {
@@ -333,8 +355,8 @@ impl Frames {
     fn become_clean(&mut self, index: u32) {
         let frame = &mut self.frames[index as usize];
         frame.usage = Usage::Clean;
-        // B3: what is taken leaves the queue.
-        assert!(!frame.cold);
+        assert!(!frame.cold, "B3: what is taken has left the cold queue");
+        assert!(frame.bytes.is_some(), "B1: a clean frame has its bytes");
         if frame.purpose == Purpose::Temp {
             frame.cold = true;
             self.cold.push_back(index);
@@ -346,6 +368,7 @@ impl Frames {
     fn become_free(&mut self, index: u32) {
         let frame = &mut self.frames[index as usize];
         frame.usage = Usage::Free;
+        assert!(frame.bytes.is_some(), "B1: a free frame has its bytes");
         if !frame.cold {
             frame.cold = true;
             self.cold.push_front(index);
@@ -361,11 +384,11 @@ impl Frames {
     }
 
     fn link(&mut self, index: u32, address: BlockAddress, purpose: Purpose) {
-        // B2
-        assert!(self.find(address).is_none());
+        assert!(self.find(address).is_none(), "B2: {address} is in a frame already");
         let bucket = self.bucket(address);
         let frame = &mut self.frames[index as usize];
-        assert_eq!(frame.usage, Usage::Owned);
+        assert_eq!(frame.usage, Usage::Owned, "B1: its owner alone gives a frame an address");
+        assert!(frame.bytes.is_none(), "B1: its owner has the bytes of an owned frame");
         frame.address = address;
         frame.purpose = purpose;
         frame.next = std::mem::replace(&mut self.buckets[bucket], index);
@@ -379,8 +402,10 @@ impl Frames {
             return;
         }
         let mut before = self.buckets[bucket];
+        assert!(before != NONE, "B2: a frame that holds a block is in its bucket");
         while self.frames[before as usize].next != index {
             before = self.frames[before as usize].next;
+            assert!(before != NONE, "B2: a frame that holds a block is in its bucket");
         }
         self.frames[before as usize].next = next;
     }
@@ -407,6 +432,14 @@ impl Frames {
     }
 }
 
+/// Takes one frame off a count of them.
+fn one_less(count: &mut usize) {
+    *count = count.checked_sub(1).expect("B7: the counts are those of the frames");
+}
+
 fn is_unpinned(frame: &mut Frame) -> bool {
     frame.bytes.as_mut().is_some_and(|bytes| Arc::get_mut(bytes).is_some())
 }
+
+#[cfg(test)]
+mod tests;

@@ -52,23 +52,21 @@
 //! list with a midpoint achieves, without moving links on a hit. Temp blocks
 //! never come before the hand: once written they go to the cold queue, which is
 //! emptied first, so a sort whose blocks are written in time recycles its own
-//! frames. One that is faster than the database writers takes clean frames from
-//! the clock before it waits, and does age out blocks of others: this path's price.
+//! frames. A sort that is faster than the database writers takes clean frames from
+//! the clock before it waits, and so displaces blocks of other sessions.
 //!
 //! Why not mmap or the page cache: neither lets a session say what it waits for.
 //!
-//! Rule for mixing paths. The cache is not asked by readers that go past it. Who
-//! reads directly what went through the cache calls [`CacheWriter::drain`] (or
-//! `finish`) first. Who gives back extents that may be cached calls
-//! [`BufferCache::discard`] before, or the next owner's direct writes would be
-//! hidden behind an old copy.
+//! Mixing the paths: direct reads do not look into the cache. So before blocks that were
+//! written through the cache are read directly, [`CacheWriter::drain`] (or `finish`) is
+//! called; and before extents that may be cached are given back, [`BufferCache::discard`],
+//! or an old copy would hide the next owner's direct writes.
 //!
 //! Limits: one block size. No redo and no checkpoint: what a `CacheWriter` has
-//! not drained is lost with the process, and nothing refers to it. A block that
-//! is in the cache is not changed in place yet. For that there is room: the
-//! owner takes the only reference to the bytes (others wait on `buffer busy
-//! waits`, as for Reading), and a frame dirtied while Writing goes back to the
-//! dirty list when it is written.
+//! not drained is lost with the process, and nothing refers to it. No block is changed
+//! in place in the cache. The states allow it: the owner would take the only
+//! reference to the bytes (others wait on `buffer busy waits`, as for Reading), and a
+//! frame dirtied while Writing would go back to the dirty list when it is written.
 //!
 //! Invariants:
 //! - B1 A frame's bytes are changed by its owner alone: it holds their only
@@ -80,6 +78,10 @@
 //! - B5 A writer's extents are given back only when no frame of theirs is Dirty or
 //!   Writing.
 //! - B6 After the first failed write every call fails with it, and nobody waits.
+//! - B7 The counts of dirty, writing and resident frames, and of the unwritten blocks
+//!   of each writer, are those that a walk over all frames would find.
+//! - B8 A database writer writes each block of a batch once, in one request, and
+//!   begins no batch while blocks of the one before are in flight.
 
 pub mod buffer_cache;
 pub mod database_writer;

@@ -7,14 +7,13 @@
 //!
 //! A multiblock read claims frames for all blocks that are not there, and reads the
 //! span from the first to the last of them by one request; blocks in between that
-//! were there already are read along and ignored, because the cache's copy rules.
-//! It waits for its first block alone, while it holds nothing: a session that
-//! waited for frames with others in hand could wait for a session that does the
-//! same. So the read ends early, before the first block that is not to be had at
-//! once, and its caller goes on from there.
+//! were there already are read with them and ignored, because the copy in the cache is
+//! the valid one. It waits only for its first block, while it holds no frame: two sessions
+//! that each hold frames and wait for more could wait for each other. So the read ends
+//! before the first block that cannot be had at once, and the caller goes on from there.
 
 use super::buffer_cache::{Claim, OwnedFrame, Patience, PinnedBlock, Shared};
-use crate::storage::block::{self, BlockKind};
+use crate::storage::block::{self, Expected};
 use crate::storage::tablespace::Purpose;
 use crate::{EngineError, Instance};
 use plumb_events::{Event, IoStream, Session, Statistic};
@@ -24,7 +23,7 @@ use std::sync::Arc;
 
 /// Touches that a block begins with when it was asked for alone.
 const TOUCH_SINGLE: u8 = 1;
-/// And as part of a multiblock read: the clock's next victim unless asked for again.
+/// Touches of a block of a multiblock read: the clock takes it next unless it is asked for.
 const TOUCH_SCANNED: u8 = 0;
 
 /// A session's way to blocks through the cache.
@@ -61,16 +60,16 @@ impl<'a> CacheReader<'a> {
         &mut self,
         purpose: Purpose,
         address: BlockAddress,
-        kind: BlockKind,
+        expected: Expected,
     ) -> Result<PinnedBlock, EngineError> {
         self.session.count(Statistic::LogicalReads, 1);
         match self.shared.claim(self.session, purpose, address, Patience::Wait)? {
             Claim::Hit(pinned) => {
                 self.session.count(Statistic::CacheHits, 1);
-                self.check_kind(&pinned, purpose, kind)?;
+                self.check_header(&pinned, purpose, expected)?;
                 Ok(pinned)
             }
-            Claim::Miss(frame) => self.read_single(frame, purpose, address, kind),
+            Claim::Miss(frame) => self.read_single(frame, purpose, address, expected),
             Claim::Unavailable => unreachable!("the session waits"),
         }
     }
@@ -89,9 +88,9 @@ impl<'a> CacheReader<'a> {
         purpose: Purpose,
         first: BlockAddress,
         count: u32,
-        kind: BlockKind,
+        expected: Expected,
     ) -> Result<Vec<PinnedBlock>, EngineError> {
-        assert!(count > 0);
+        assert!(count > 0, "a multiblock read has a first block");
         let mut claims: Vec<Claim<'a>> = Vec::new();
         for index in 0..count.min(self.shared.multiblock_max()) {
             let patience = if index == 0 { Patience::Wait } else { Patience::Never };
@@ -113,14 +112,19 @@ impl<'a> CacheReader<'a> {
         for (index, claim) in claims.into_iter().enumerate() {
             pinned.push(match claim {
                 Claim::Hit(block) => {
-                    self.check_kind(&block, purpose, kind)?;
+                    assert_eq!(
+                        block.address(),
+                        plus(first, index as u32),
+                        "B2: a hit is the block asked for"
+                    );
+                    self.check_header(&block, purpose, expected)?;
                     block
                 }
                 Claim::Miss(mut frame) => {
                     let bytes = self.shared.block_size.bytes();
                     let staging = self.several.as_deref().expect("just read into");
                     let read = &staging[(index - from) * bytes..(index + 1 - from) * bytes];
-                    self.verify(read, purpose, plus(first, index as u32), kind)?;
+                    self.verify(read, purpose, plus(first, index as u32), expected)?;
                     frame.bytes_mut().copy_from_slice(read);
                     frame.arrived(TOUCH_SCANNED)
                 }
@@ -135,7 +139,7 @@ impl<'a> CacheReader<'a> {
         mut frame: OwnedFrame<'a>,
         purpose: Purpose,
         address: BlockAddress,
-        kind: BlockKind,
+        expected: Expected,
     ) -> Result<PinnedBlock, EngineError> {
         let bytes = self.shared.block_size.bytes();
         let buffer = match self.single.take() {
@@ -145,7 +149,7 @@ impl<'a> CacheReader<'a> {
         let buffer = self.transfer(Event::DbFileSequentialRead, purpose, address, (buffer, bytes))?;
         let buffer = self.single.insert(buffer);
         frame.bytes_mut().copy_from_slice(buffer);
-        self.verify(frame.bytes_mut(), purpose, address, kind)?;
+        self.verify(frame.bytes_mut(), purpose, address, expected)?;
         Ok(frame.arrived(TOUCH_SINGLE))
     }
 
@@ -177,7 +181,7 @@ impl<'a> CacheReader<'a> {
         self.next_tag += 1;
         let request = Request {
             operation: Operation::Read,
-            file: Arc::clone(&self.shared.tablespace(purpose).file(first.file).file),
+            file: Arc::clone(&self.shared.tablespace(purpose).file(first.file)?.file),
             offset: first.block.byte_offset(block_size),
             buffer,
             range: 0..bytes,
@@ -188,6 +192,7 @@ impl<'a> CacheReader<'a> {
         self.channel.submit(self.session, request)?;
         let completion = self.channel.wait(self.session, event)?;
         assert_eq!(completion.tag, self.next_tag, "one request at a time");
+        assert_eq!(completion.range, 0..bytes, "a read that ends early is an error of the channel");
         self.session.count(Statistic::PhysicalReadBlocks, (bytes / block_size.bytes()) as u64);
         Ok(completion.buffer)
     }
@@ -197,16 +202,21 @@ impl<'a> CacheReader<'a> {
         bytes: &[u8],
         purpose: Purpose,
         address: BlockAddress,
-        kind: BlockKind,
+        expected: Expected,
     ) -> Result<(), EngineError> {
         self.session.count(Statistic::BlocksVerified, 1);
-        block::verify(bytes, kind, address, self.shared.tablespace(purpose).path(address)).map(|_| ())
+        block::verify(bytes, expected, address, self.shared.tablespace(purpose).path(address)).map(|_| ())
     }
 
-    /// A block in the cache was checked when it came; it may have come as another kind.
+    /// A block in the cache was checked when it came; it may have come for another segment.
     #[inline]
-    fn check_kind(&self, block: &PinnedBlock, purpose: Purpose, kind: BlockKind) -> Result<(), EngineError> {
-        if block[4] == kind as u8 { Ok(()) } else { self.verify(block, purpose, block.address(), kind) }
+    fn check_header(
+        &self,
+        block: &PinnedBlock,
+        purpose: Purpose,
+        expected: Expected,
+    ) -> Result<(), EngineError> {
+        if expected.matches(block) { Ok(()) } else { self.verify(block, purpose, block.address(), expected) }
     }
 }
 

@@ -6,7 +6,7 @@
 use super::{BufferCache, CacheReader, CacheWriter, CacheWriterOptions, PinnedBlock};
 use crate::instance::{Cancel, InitialSizes};
 use crate::settings::Settings;
-use crate::storage::block::{self, BlockKind, Content, HEADER_BYTES};
+use crate::storage::block::{self, BlockKind, Content, Expected, HEADER_BYTES, LsnRange};
 use crate::storage::control::SegmentExtent;
 use crate::storage::tablespace::Purpose;
 use crate::{EngineError, Instance, Layout};
@@ -23,6 +23,7 @@ use std::time::Duration;
 
 const FRAMES: u32 = 32;
 const KIND: BlockKind = BlockKind::Temp;
+const READ: Expected = Expected { kind: KIND, lsns: LsnRange::ANY };
 
 /// Runs the test's body; a minute is far more than any of them takes.
 fn bounded(body: impl FnOnce() + Send + 'static) {
@@ -109,7 +110,7 @@ fn mark_on_disk(session: &Session, instance: &Instance, purpose: Purpose, addres
     let mut channel = instance.access.method.channel(&[]).expect("a channel");
     let request = Request {
         operation: Operation::Read,
-        file: Arc::clone(&tablespace.file(address.file).file),
+        file: Arc::clone(&tablespace.file(address.file).expect("usable").file),
         offset: address.block.byte_offset(tablespace.block_size),
         buffer: buffers.pop().expect("one"),
         range: 0..bytes,
@@ -119,7 +120,7 @@ fn mark_on_disk(session: &Session, instance: &Instance, purpose: Purpose, addres
     };
     channel.submit(session, request).expect("submitted");
     let buffer = channel.wait(session, Event::DirectPathReadTemp).expect("read").buffer;
-    block::verify(&buffer, KIND, address, tablespace.path(address)).expect("the block that was written");
+    block::verify(&buffer, READ, address, tablespace.path(address)).expect("the block that was written");
     mark_of(&buffer)
 }
 
@@ -209,7 +210,7 @@ fn every_method_writes_and_reads_real_files() {
             }
             let mut reader = CacheReader::new(&session, &instance).expect("a reader");
             for (mark, address) in (0..).zip(addresses) {
-                assert_eq!(mark_of(&reader.get(Purpose::Indx, address, KIND).expect("read")), mark);
+                assert_eq!(mark_of(&reader.get(Purpose::Indx, address, READ).expect("read")), mark);
             }
             drop(reader);
             drop(session);
@@ -242,7 +243,7 @@ fn pin_everything(session: &Session, instance: &Instance) -> Vec<PinnedBlock> {
     let (_, addresses) =
         write_segment(session, instance, Purpose::Users, (0, u64::from(FRAMES))).expect("written");
     let mut reader = CacheReader::new(session, instance).expect("a reader");
-    let pins = addresses.iter().map(|address| reader.get(Purpose::Users, *address, KIND).expect("read"));
+    let pins = addresses.iter().map(|address| reader.get(Purpose::Users, *address, READ).expect("read"));
     pins.collect()
 }
 
@@ -278,7 +279,7 @@ fn when_every_buffer_stays_pinned_a_session_gives_up_and_says_why() {
         let mut reader = CacheReader::new(&session, &instance).expect("a reader");
         let elsewhere =
             BlockAddress { file: instance.tablespace(Purpose::Indx).files[0].id, ..pins[0].address() };
-        let error = reader.get(Purpose::Indx, elsewhere, KIND).expect_err("no frame");
+        let error = reader.get(Purpose::Indx, elsewhere, READ).expect_err("no frame");
         assert_eq!(
             error.to_string(),
             "db_cache_size of 32 blocks contradicts the sessions, which keep all of them pinned: \
@@ -302,7 +303,7 @@ fn a_block_is_read_once_and_then_found() {
         let mut reader = CacheReader::new(&session, &instance).expect("a reader");
         let before = instance.recorder.snapshot();
         for _ in 0..2 {
-            assert_eq!(mark_of(&reader.get(Purpose::Users, addresses[3], KIND).expect("read")), 3);
+            assert_eq!(mark_of(&reader.get(Purpose::Users, addresses[3], READ).expect("read")), 3);
         }
         let period = since(&instance, &before);
         assert_eq!(period.statistic(Statistic::LogicalReads), 2);
@@ -311,7 +312,9 @@ fn a_block_is_read_once_and_then_found() {
         assert_eq!(period.event(Event::DbFileSequentialRead, SessionKind::Foreground).count, 1);
         assert_eq!(period.stream(IoStream::CacheReads).count, 1);
 
-        let error = reader.get(Purpose::Users, addresses[3], BlockKind::Leaf).expect_err("another kind");
+        let error = reader
+            .get(Purpose::Users, addresses[3], Expected { kind: BlockKind::Leaf, ..READ })
+            .expect_err("another kind");
         assert!(error.to_string().contains("kind: found temp, expected index leaf"), "{error}");
         instance.cache().check();
     });
@@ -326,9 +329,9 @@ fn a_multiblock_read_is_one_request_around_what_is_there() {
             write_segment(&session, &instance, Purpose::Users, (0, 7)).expect("written");
         instance.cache().discard(&session, extents.iter().map(|extent| extent.extent));
         let mut reader = CacheReader::new(&session, &instance).expect("a reader");
-        let in_between = reader.get(Purpose::Users, addresses[2], KIND).expect("read");
+        let in_between = reader.get(Purpose::Users, addresses[2], READ).expect("read");
         let before = instance.recorder.snapshot();
-        let blocks = reader.read_multiblock(Purpose::Users, addresses[0], 7, KIND).expect("read");
+        let blocks = reader.read_multiblock(Purpose::Users, addresses[0], 7, READ).expect("read");
         assert_eq!(blocks.iter().map(|block| mark_of(block)).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5, 6]);
         assert_eq!(blocks.iter().map(PinnedBlock::address).collect::<Vec<_>>(), addresses);
         assert_eq!(blocks[2].as_ptr(), in_between.as_ptr(), "a block is in one frame");
@@ -347,7 +350,7 @@ fn a_multiblock_read_takes_at_most_a_quarter_of_the_cache() {
         let session = session(&instance);
         let (_, addresses) = write_segment(&session, &instance, Purpose::Users, (0, 31)).expect("written");
         let mut reader = CacheReader::new(&session, &instance).expect("a reader");
-        let blocks = reader.read_multiblock(Purpose::Users, addresses[0], 31, KIND).expect("read");
+        let blocks = reader.read_multiblock(Purpose::Users, addresses[0], 31, READ).expect("read");
         assert_eq!(blocks.len() as u32, FRAMES / 4);
     });
 }
@@ -364,7 +367,7 @@ fn written_sort_blocks_do_not_age_out_blocks_of_others() {
         let before = instance.recorder.snapshot();
         let mut reader = CacheReader::new(&session, &instance).expect("a reader");
         for (mark, address) in (0..).zip(addresses) {
-            assert_eq!(mark_of(&reader.get(Purpose::Users, address, KIND).expect("read")), mark);
+            assert_eq!(mark_of(&reader.get(Purpose::Users, address, READ).expect("read")), mark);
         }
         assert_eq!(since(&instance, &before).statistic(Statistic::CacheHits), 5);
     });
@@ -377,7 +380,7 @@ fn discarded_blocks_are_read_anew() {
         let session = session(&instance);
         let mut reader = CacheReader::new(&session, &instance).expect("a reader");
         let (extents, old) = write_segment(&session, &instance, Purpose::Temp, (100, 1)).expect("written");
-        let pinned = reader.get(Purpose::Temp, old[0], KIND).expect("read");
+        let pinned = reader.get(Purpose::Temp, old[0], READ).expect("read");
         release(&session, &instance, Purpose::Temp, extents);
         // The same extent comes round again after those of the other file.
         let found = (0..1000).find(|mark| {
@@ -387,7 +390,7 @@ fn discarded_blocks_are_read_anew() {
         });
         let mark = found.expect("a released extent is used again");
         assert_eq!(mark_of(&pinned), 100, "who has it pinned keeps what it read");
-        assert_eq!(mark_of(&reader.get(Purpose::Temp, old[0], KIND).expect("read")), mark);
+        assert_eq!(mark_of(&reader.get(Purpose::Temp, old[0], READ).expect("read")), mark);
         instance.cache().check();
     });
 }
@@ -489,7 +492,7 @@ fn a_failed_write_surfaces_everywhere_and_nobody_hangs() {
             let mut reader = CacheReader::new(&session, &instance).expect("a reader");
             let address = BlockAddress::default();
             assert!(matches!(
-                reader.get(Purpose::Temp, address, KIND),
+                reader.get(Purpose::Temp, address, READ),
                 Err(EngineError::WriterFailed { .. })
             ));
             instance.cache().check();
@@ -509,18 +512,18 @@ fn a_failed_read_gives_its_buffer_back() {
         for round in 0..100 {
             memory(&instance).plan_faults(Faults { fail_read: Some(1), ..Faults::default() });
             let failed = match round % 2 {
-                0 => reader.get(Purpose::Users, addresses[0], KIND).map(|_| ()),
-                _ => reader.read_multiblock(Purpose::Users, addresses[0], 7, KIND).map(|_| ()),
+                0 => reader.get(Purpose::Users, addresses[0], READ).map(|_| ()),
+                _ => reader.read_multiblock(Purpose::Users, addresses[0], 7, READ).map(|_| ()),
             };
             assert!(matches!(failed, Err(EngineError::Io(_))));
             // A block never written is refused, and its frame is free again too.
             let never = instance.tablespace(Purpose::Indx).files[0].address(addresses[0].block);
-            let failed = reader.get(Purpose::Indx, never, KIND);
+            let failed = reader.get(Purpose::Indx, never, READ);
             assert!(matches!(failed, Err(EngineError::CorruptBlock { .. })));
         }
         instance.cache().check();
         for (mark, address) in (0..).zip(addresses) {
-            assert_eq!(mark_of(&reader.get(Purpose::Users, address, KIND).expect("read")), mark);
+            assert_eq!(mark_of(&reader.get(Purpose::Users, address, READ).expect("read")), mark);
         }
     });
 }
@@ -542,7 +545,7 @@ fn sessions_that_read_the_same_blocks_see_the_same_and_read_them_once_at_a_time(
                         let mark = random.below(100);
                         let address = addresses[mark as usize];
                         if random.below(4) > 0 {
-                            let block = reader.get(Purpose::Users, address, KIND).expect("read");
+                            let block = reader.get(Purpose::Users, address, READ).expect("read");
                             assert_eq!(mark_of(&block), mark);
                             continue;
                         }
@@ -556,7 +559,7 @@ fn sessions_that_read_the_same_blocks_see_the_same_and_read_them_once_at_a_time(
                             .count() as u64;
                         let count = 1 + random.below(adjacent) as u32;
                         let blocks =
-                            reader.read_multiblock(Purpose::Users, address, count, KIND).expect("read");
+                            reader.read_multiblock(Purpose::Users, address, count, READ).expect("read");
                         assert!(!blocks.is_empty());
                         for (block, mark) in blocks.iter().zip(mark..) {
                             assert_eq!(mark_of(block), mark);
@@ -629,13 +632,13 @@ fn random_operation(
                 model.marks.contains_key(&next)
             });
             let count = 1 + adjacent.count() as u32;
-            for block in reader.read_multiblock(purpose, first, count, KIND).expect("read") {
+            for block in reader.read_multiblock(purpose, first, count, READ).expect("read") {
                 assert_eq!(mark_of(&block), model.marks[&block.address()]);
             }
         }
         _ => {
             let (purpose, address) = chosen(random, model);
-            let block = reader.get(purpose, address, KIND).expect("read");
+            let block = reader.get(purpose, address, READ).expect("read");
             assert_eq!(mark_of(&block), model.marks[&address]);
             pins.push((block, model.marks[&address]));
         }
@@ -716,7 +719,7 @@ fn a_hit_is_cheap() {
             let begin = now();
             for round in 0..ROUNDS {
                 let address = addresses[(round * 7 % 100) as usize];
-                sum += u64::from(reader.get(Purpose::Users, address, KIND).expect("there")[HEADER_BYTES]);
+                sum += u64::from(reader.get(Purpose::Users, address, READ).expect("there")[HEADER_BYTES]);
             }
             best = best.min(now().saturating_sub(begin).0 / ROUNDS);
         }

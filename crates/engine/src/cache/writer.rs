@@ -10,7 +10,7 @@
 //! for: a late write would hit the extents' next owner (B5).
 
 use super::buffer_cache::{BufferCache, OwnedFrame};
-use crate::instance::Access;
+use crate::access::Access;
 use crate::storage::block::{self, BlockKind, Content};
 use crate::storage::control::SegmentExtent;
 use crate::storage::tablespace::{Extent, Tablespace};
@@ -57,7 +57,8 @@ impl<'a> CacheWriter<'a> {
         tablespace: &'a Tablespace,
         options: CacheWriterOptions,
     ) -> Result<CacheWriter<'a>, EngineError> {
-        assert!(std::ptr::eq(tablespace, instance.tablespace(tablespace.purpose)));
+        let of_instance = std::ptr::eq(tablespace, instance.tablespace(tablespace.purpose));
+        assert!(of_instance, "the cache finds a block's file by purpose");
         let cache = instance.cache();
         let number = cache.shared().open_writer()?;
         let cursor = ExtentCursor { tablespace, extents: Vec::new(), following: None };
@@ -168,6 +169,8 @@ impl ExtentCursor<'_> {
                     Some(extent) => extent,
                     None => self.tablespace.allocate(session, access)?,
                 };
+                let known = self.extents.iter().any(|known| known.extent.address(0) == extent.address(0));
+                assert!(!known, "an extent has one owner, and once");
                 self.extents.push(SegmentExtent { extent, used: 0 });
                 Ok(extent.address(0))
             }
@@ -188,7 +191,7 @@ impl ExtentCursor<'_> {
 
     fn advance(&mut self) {
         let last = self.extents.last_mut().expect("the block has an address");
-        assert!(last.used < last.extent.blocks);
+        assert!(last.used < last.extent.blocks, "a block lies inside its extent");
         last.used += 1;
     }
 

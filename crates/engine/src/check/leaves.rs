@@ -1,5 +1,6 @@
 //! The pass over an index's leaves: entries in order, one for each row.
 
+use super::damage::Damage;
 use super::hash::{Sums, entry_hash};
 use super::rows::{Bitmap, RowMap};
 use super::segment::{Inspector, Place, Segment, block_numbers, check_extents};
@@ -29,7 +30,7 @@ pub(super) struct LeafFacts {
 pub(super) fn segment(index: &Index) -> Segment<'_> {
     Segment {
         purpose: Purpose::Indx,
-        kind: BlockKind::Leaf,
+        expected: index.expected(BlockKind::Leaf),
         stream: IoStream::IndexReads,
         extents: &index.leaves,
     }
@@ -40,15 +41,16 @@ pub(super) fn read(
     instance: &Instance,
     coordinator: &Session,
     index: &Index,
-    map: &RowMap,
+    map: Option<&RowMap>,
+    damage: &Damage,
 ) -> Result<LeafFacts, EngineError> {
     let begin = now();
     check_extents(&format!("index {}", index.name), &index.leaves)?;
     let (numbers, leaf_count) = block_numbers(&index.leaves);
     let firsts: Vec<AtomicU64> = (0..leaf_count).map(|_| AtomicU64::new(0)).collect();
-    let seen = Bitmap::new(map.row_count());
+    let seen = Bitmap::new(map.map_or(0, RowMap::row_count));
     let tablespace = instance.tablespace(Purpose::Indx);
-    let inspectors = segment(index).inspect(instance, coordinator, || LeafInspector {
+    let inspectors = segment(index).inspect(instance, coordinator, damage, || LeafInspector {
         index,
         tablespace,
         map,
@@ -64,7 +66,9 @@ pub(super) fn read(
     inspectors.iter().for_each(|inspector| sums.merge(&inspector.sums));
     let entry_count = inspectors.iter().map(|inspector| inspector.entry_count).sum();
     let joints = inspectors.into_iter().flat_map(|inspector| inspector.joints).collect();
-    check_joints(index, joints)?;
+    if damage.is_none() {
+        check_joints(index, joints)?;
+    }
     Ok(LeafFacts { entry_count, leaf_count, seen, sums, firsts, elapsed: now().saturating_sub(begin) })
 }
 
@@ -110,7 +114,8 @@ struct LeafInspector<'a> {
     // What it looks at.
     index: &'a Index,
     tablespace: &'a Tablespace,
-    map: &'a RowMap,
+    /// `None` when the table cannot be compared with.
+    map: Option<&'a RowMap>,
     numbers: &'a [u64],
     // What all servers fill.
     seen: &'a Bitmap,
@@ -124,12 +129,16 @@ struct LeafInspector<'a> {
 }
 
 impl Inspector for LeafInspector<'_> {
-    fn block(&mut self, place: Place, content: Content, block: &[u8]) -> Result<(), EngineError> {
-        let address = place.address;
+    fn block(
+        &mut self,
+        place: Place,
+        (address, content): (BlockAddress, Content),
+        block: &[u8],
+    ) -> Result<(), EngineError> {
         let corrupt =
             |error: crate::index::block::LayoutError| error.at(self.tablespace.path(address), address);
         let view = LeafView::new(block, content).map_err(corrupt)?;
-        check_next(self.index, place, view.next())?;
+        check_next(self.index, (place, address), view.next())?;
         let before = (place.index > 0).then(|| self.last.entry());
         let (mut first, mut last) = (None, None);
         for (number, entry) in view.entries().enumerate() {
@@ -142,14 +151,16 @@ impl Inspector for LeafInspector<'_> {
             if entry.key.last() == Some(&0) {
                 return Err(not_trimmed(self.index, address, number, entry));
             }
-            let Some((block_number, ordinal)) = self.map.ordinal(entry.row) else {
-                return Err(no_such_row(self.index, address, number, entry));
-            };
-            if self.seen.set(ordinal) {
-                return Err(twice(self.index, address, number, entry));
-            }
             let hash = entry_hash(entry.key, entry.row);
-            self.sums.add(block_number, hash);
+            if let Some(map) = self.map {
+                let Some((block_number, ordinal)) = map.ordinal(entry.row) else {
+                    return Err(no_such_row(self.index, address, number, entry));
+                };
+                if self.seen.set(ordinal) {
+                    return Err(twice(self.index, address, number, entry));
+                }
+                self.sums.add(block_number, hash);
+            }
             first.get_or_insert((entry, hash));
             last = Some(entry);
         }
@@ -180,7 +191,11 @@ impl Inspector for LeafInspector<'_> {
 }
 
 /// A leaf's next one is the block after it, or the first of the next extent.
-fn check_next(index: &Index, place: Place, found: Option<BlockAddress>) -> Result<(), EngineError> {
+fn check_next(
+    index: &Index,
+    (place, address): (Place, BlockAddress),
+    found: Option<BlockAddress>,
+) -> Result<(), EngineError> {
     let here = &index.leaves[place.extent];
     let expected = if place.index + 1 < here.used {
         Some(here.extent.address(place.index + 1))
@@ -192,7 +207,7 @@ fn check_next(index: &Index, place: Place, found: Option<BlockAddress>) -> Resul
     }
     let text =
         |address: Option<BlockAddress>| address.map_or("none".to_string(), |address| address.to_string());
-    Err(wrong(index, place.address, "next leaf", text(found), text(expected)))
+    Err(wrong(index, address, "next leaf", text(found), text(expected)))
 }
 
 #[cold]

@@ -3,17 +3,17 @@
 use super::hash::Sums;
 use super::rows::RowMap;
 use super::segment::{Inspector, Place};
-use super::{Checked, entry_text, key_text, leaves};
+use super::{Checked, Rows, entry_text, key_text, leaves};
 use crate::EngineError;
 use crate::cache::CacheReader;
 use crate::index::block::{Entry, LeafView};
 use crate::index::btree::{BTree, content_of};
 use crate::sort::key::KeyBuilder;
-use crate::storage::block::{BlockKind, Content};
+use crate::storage::block::{Content, Expected};
 use crate::storage::tablespace::Purpose;
 use crate::table::heap;
 use plumb_events::{Session, Statistic};
-use plumb_units::RowId;
+use plumb_units::{BlockAddress, RowId};
 use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::ops::Bound;
@@ -29,11 +29,15 @@ const RANGE_STEP: u64 = 20;
 const SEED: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// Looks up some entries, and reads a range; says how many.
-pub(super) fn try_some(checked: &Checked<'_>, session: &Session) -> Result<String, EngineError> {
+pub(super) fn try_some(
+    checked: &Checked<'_>,
+    rows: Rows<'_>,
+    session: &Session,
+) -> Result<String, EngineError> {
     let blocks = RefCell::new(CacheReader::new(session, checked.instance)?);
     let tree = BTree::new(checked.index, checked.instance.tablespace(Purpose::Indx), &blocks);
-    let fetch = Fetch { session, blocks: &blocks, key: checked.key };
-    let map = &checked.rows.map;
+    let fetch = Fetch { session, blocks: &blocks, key: rows.key, table: rows.rows.expected };
+    let map = &rows.rows.map;
     let mut random = SEED;
     let (mut key, mut other) = (Vec::new(), Vec::new());
     let points = POINTS.min(map.row_count());
@@ -107,12 +111,13 @@ struct Fetch<'a> {
     session: &'a Session,
     blocks: &'a RefCell<CacheReader<'a>>,
     key: &'a KeyBuilder,
+    table: Expected,
 }
 
 impl Fetch<'_> {
     /// The key of a row of the table.
     fn key_of(&self, row: RowId, key: &mut Vec<u8>) -> Result<(), EngineError> {
-        let block = self.blocks.borrow_mut().get(Purpose::Users, row.address(), BlockKind::Table)?;
+        let block = self.blocks.borrow_mut().get(Purpose::Users, row.address(), self.table)?;
         self.session.count(Statistic::RowsFetchedByRowId, 1);
         let bad = |why: String| EngineError::BadRow { row, why };
         let image = heap::row_at(&block, content_of(&block), row.slot());
@@ -137,17 +142,21 @@ impl Checked<'_> {
 
 /// Finds an entry that differs from its row among those of one bucket: the slow
 /// way, after the sums have shown that there is one.
-pub(super) fn explain_difference(checked: &Checked<'_>, session: &Session, bucket: usize) -> EngineError {
+pub(super) fn explain_difference(
+    checked: &Checked<'_>,
+    rows: Rows<'_>,
+    session: &Session,
+    bucket: usize,
+) -> EngineError {
     let compare = || {
         let blocks = RefCell::new(CacheReader::new(session, checked.instance)?);
-        let fetch = Fetch { session, blocks: &blocks, key: checked.key };
-        let mut comparer = Comparer { checked, fetch, bucket, key: Vec::new() };
+        let fetch = Fetch { session, blocks: &blocks, key: rows.key, table: rows.rows.expected };
+        let mut comparer = Comparer { checked, map: &rows.rows.map, fetch, bucket, key: Vec::new() };
         let cancel = || checked.instance.cancel.check();
         leaves::segment(checked.index).read(
-            checked.instance,
-            session,
+            (checked.instance, session),
             &AtomicUsize::new(0),
-            &cancel,
+            (&cancel, &|_, error| Err(error)),
             &mut comparer,
         )
     };
@@ -162,21 +171,27 @@ pub(super) fn explain_difference(checked: &Checked<'_>, session: &Session, bucke
 /// Compares the entries whose rows lie in the blocks of a bucket.
 struct Comparer<'a> {
     checked: &'a Checked<'a>,
+    map: &'a RowMap,
     fetch: Fetch<'a>,
     bucket: usize,
     key: Vec<u8>,
 }
 
 impl Inspector for Comparer<'_> {
-    fn block(&mut self, place: Place, content: Content, block: &[u8]) -> Result<(), EngineError> {
-        let path = self.checked.instance.tablespace(Purpose::Indx).path(place.address);
-        let corrupt = |error: crate::index::block::LayoutError| error.at(path, place.address);
+    fn block(
+        &mut self,
+        _: Place,
+        (address, content): (BlockAddress, Content),
+        block: &[u8],
+    ) -> Result<(), EngineError> {
+        let path = self.checked.instance.tablespace(Purpose::Indx).path(address);
+        let corrupt = |error: crate::index::block::LayoutError| error.at(path, address);
         for (number, entry) in LeafView::new(block, content).map_err(corrupt)?.entries().enumerate() {
             let entry = entry.map_err(corrupt)?;
-            let known = self.checked.rows.map.ordinal(entry.row);
+            let known = self.map.ordinal(entry.row);
             if known.is_some_and(|(block, _)| Sums::bucket(block) == self.bucket) {
                 self.fetch.key_of(entry.row, &mut self.key)?;
-                let what = format!("leaf {}, entry {number}: keys equal rows", place.address);
+                let what = format!("leaf {address}, entry {number}: keys equal rows");
                 self.checked.same_key(&what, entry, &self.key)?;
             }
         }

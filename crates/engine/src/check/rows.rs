@@ -1,9 +1,10 @@
 //! The pass over the table: rows that can be read, and where they are.
 
+use super::damage::Damage;
 use super::hash::{Sums, entry_hash};
 use super::segment::{Inspector, Place, Segment, block_numbers, check_extents};
 use crate::sort::key::KeyBuilder;
-use crate::storage::block::{BlockKind, Content};
+use crate::storage::block::{Content, Expected};
 use crate::storage::control::{SegmentExtent, Table};
 use crate::storage::tablespace::Purpose;
 use crate::table::heap;
@@ -16,6 +17,8 @@ use std::sync::atomic::{AtomicU16, AtomicU64, Ordering::Relaxed};
 /// What the pass found.
 pub(super) struct RowFacts {
     pub(super) map: RowMap,
+    /// What a block of the table must be.
+    pub(super) expected: Expected,
     /// For each index, of its keys.
     pub(super) sums: Vec<Sums>,
     pub(super) elapsed: Nanos,
@@ -27,6 +30,7 @@ pub(super) fn read(
     coordinator: &Session,
     table: &Table,
     keys: &[KeyBuilder],
+    damage: &Damage,
 ) -> Result<RowFacts, EngineError> {
     let begin = now();
     check_extents(&format!("table {}", table.name), &table.extents)?;
@@ -34,11 +38,11 @@ pub(super) fn read(
     let counts: Vec<AtomicU16> = (0..block_count).map(|_| AtomicU16::new(0)).collect();
     let segment = Segment {
         purpose: Purpose::Users,
-        kind: BlockKind::Table,
+        expected: table.expected(),
         stream: IoStream::TableReads,
         extents: &table.extents,
     };
-    let inspectors = segment.inspect(instance, coordinator, || RowInspector {
+    let inspectors = segment.inspect(instance, coordinator, damage, || RowInspector {
         column_count: table.schema.column_count(),
         keys,
         numbers: &numbers,
@@ -52,14 +56,14 @@ pub(super) fn read(
     }
     let extent_blocks = instance.tablespace(Purpose::Users).extent_blocks.0;
     let map = RowMap::new(&table.extents, extent_blocks, numbers, &counts);
-    if map.row_count() != table.row_count {
+    if damage.is_none() && map.row_count() != table.row_count {
         return Err(EngineError::Verification {
             what: format!("table {}: rows", table.name),
             found: RowCount(map.row_count()).to_string(),
             expected: format!("{}, as the catalog says", RowCount(table.row_count)),
         });
     }
-    Ok(RowFacts { map, sums, elapsed: now().saturating_sub(begin) })
+    Ok(RowFacts { map, expected: table.expected(), sums, elapsed: now().saturating_sub(begin) })
 }
 
 struct RowInspector<'a> {
@@ -72,12 +76,17 @@ struct RowInspector<'a> {
 }
 
 impl Inspector for RowInspector<'_> {
-    fn block(&mut self, place: Place, content: Content, block: &[u8]) -> Result<(), EngineError> {
+    fn block(
+        &mut self,
+        place: Place,
+        (address, content): (BlockAddress, Content),
+        block: &[u8],
+    ) -> Result<(), EngineError> {
         let number = self.numbers[place.extent] + u64::from(place.index);
         // Rows lie one behind the other, so a row ends where the next one starts.
         let mut left = usize::from(content.used);
         for slot in 0..content.entries {
-            let row_id = RowId::new(place.address, slot);
+            let row_id = RowId::new(address, slot);
             let bad = |why: String| EngineError::BadRow { row: row_id, why };
             let to_the_end = heap::row_at(block, content, slot);
             let to_the_end = to_the_end.ok_or_else(|| bad("its slot points outside the rows".to_string()))?;

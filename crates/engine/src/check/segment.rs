@@ -1,15 +1,17 @@
 //! Blocks of a segment, read by several servers, an extent at a time.
 
+use super::damage::Damage;
 use crate::parallel::servers::{self, Operation};
-use crate::storage::block::{BlockKind, Content};
+use crate::storage::block::{Content, Expected};
 use crate::storage::control::SegmentExtent;
 use crate::storage::reader::{ReaderOptions, SegmentReader};
 use crate::storage::tablespace::Purpose;
 use crate::table::scan;
 use crate::{EngineError, Instance};
 use plumb_events::{IoStream, Session, Statistic};
-use plumb_units::BlockAddress;
+use plumb_units::{BlockAddress, FileId};
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
@@ -17,7 +19,7 @@ use std::thread;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Segment<'a> {
     pub(super) purpose: Purpose,
-    pub(super) kind: BlockKind,
+    pub(super) expected: Expected,
     pub(super) stream: IoStream,
     pub(super) extents: &'a [SegmentExtent],
 }
@@ -29,23 +31,35 @@ pub(super) struct Place {
     pub(super) extent: usize,
     /// Its number within the extent.
     pub(super) index: u32,
-    pub(super) address: BlockAddress,
 }
+
+/// Takes what is wrong with a block; what it gives back ends the pass.
+pub(super) type Note<'a> = &'a dyn Fn(Place, EngineError) -> Result<(), EngineError>;
 
 /// Looks at blocks: all those of some extents, extent by extent, in order.
 pub(super) trait Inspector {
-    fn block(&mut self, place: Place, content: Content, block: &[u8]) -> Result<(), EngineError>;
+    fn block(
+        &mut self,
+        place: Place,
+        header: (BlockAddress, Content),
+        block: &[u8],
+    ) -> Result<(), EngineError>;
 }
 
 impl Segment<'_> {
     /// Reads the segment with as many servers as a scan has, each with an
-    /// inspector of its own, and gives these back.
+    /// inspector of its own, and gives these back. What is wrong with a block is
+    /// noted, and the others are looked at all the same.
     pub(super) fn inspect<I: Inspector + Send>(
         &self,
         instance: &Instance,
         coordinator: &Session,
+        damage: &Damage,
         make: impl Fn() -> I + Sync,
     ) -> Result<Vec<I>, EngineError> {
+        for (number, (file, extent)) in instance.tablespace(self.purpose).unusable_among(self.extents) {
+            damage.note_blocks((number, 0), extent.used, EngineError::Unusable(Arc::clone(&file.error)))?;
+        }
         let operation = Operation::new(instance);
         let taken = AtomicUsize::new(0);
         let inspectors = thread::scope(|scope| {
@@ -54,7 +68,8 @@ impl Segment<'_> {
                 servers::start(scope, instance, operation, format!("check p{number:03}"), move |session| {
                     let mut inspector = make();
                     let check = || operation.check();
-                    self.read(instance, session, taken, &check, &mut inspector)?;
+                    let note = |place, error| damage.note(place, error);
+                    self.read((instance, session), taken, (&check, &note), &mut inspector)?;
                     Ok(inspector)
                 })
             };
@@ -66,35 +81,38 @@ impl Segment<'_> {
         Ok(inspectors.into_iter().flatten().collect())
     }
 
-    /// Reads extents, the next one `taken` at a time, until there are no more.
+    /// Reads extents, the next one `taken` at a time, until there are no more. `note` is given what is wrong.
     pub(super) fn read(
         &self,
-        instance: &Instance,
-        session: &Session,
+        (instance, session): (&Instance, &Session),
         taken: &AtomicUsize,
-        check: &dyn Fn() -> Result<(), EngineError>,
+        (check, note): (&dyn Fn() -> Result<(), EngineError>, Note<'_>),
         inspector: &mut dyn Inspector,
     ) -> Result<(), EngineError> {
         let tablespace = instance.tablespace(self.purpose);
         let options = scan::reader_options(instance);
         let chunk_blocks = options.chunk_blocks.min(tablespace.extent_blocks.0);
-        let options = ReaderOptions { kind: self.kind, stream: self.stream, chunk_blocks, ..options };
+        let options = ReaderOptions { stream: self.stream, chunk_blocks, ..options };
         let mut reader = SegmentReader::new(session, &instance.access, tablespace, options)?;
         // Extents asked for, with how many blocks of them have come out.
         let mut asked: VecDeque<(usize, u32)> = VecDeque::new();
         loop {
-            let mut pieces = || {
+            let mut pieces = || loop {
                 let number = taken.fetch_add(1, Relaxed);
                 let extent = self.extents.get(number)?;
-                asked.push_back((number, 0));
-                Some(*extent)
+                if tablespace.file(FileId(extent.extent.file)).is_ok() {
+                    asked.push_back((number, 0));
+                    return Some(*extent);
+                }
             };
             let Some(chunk) = reader.next(&mut pieces)? else { return Ok(()) };
             check()?;
             let (extent, index) = asked.front_mut().expect("a chunk is of an extent that was asked for");
-            for block in chunk.blocks(tablespace, self.kind) {
-                let (address, content, block) = block?;
-                inspector.block(Place { extent: *extent, index: *index, address }, content, block)?;
+            for block in chunk.blocks(tablespace, self.expected) {
+                let place = Place { extent: *extent, index: *index };
+                let looked_at = block
+                    .and_then(|(address, content, block)| inspector.block(place, (address, content), block));
+                looked_at.or_else(|error| note(place, error))?;
                 *index += 1;
             }
             if *index == self.extents[*extent].used {

@@ -79,7 +79,7 @@ impl Fixture {
         let mut entries = Vec::new();
         for extent in &table.extents {
             for address in (0..extent.used).map(|index| extent.extent.address(index)) {
-                let block = blocks.get(Purpose::Users, address, BlockKind::Table).expect("read");
+                let block = blocks.get(Purpose::Users, address, table.expected()).expect("read");
                 let content = content_of(&block);
                 for slot in 0..content.entries {
                     let mut bytes = Vec::new();
@@ -128,7 +128,7 @@ impl Fixture {
             }
             let request = Request {
                 operation,
-                file: Arc::clone(&tablespace.file(address.file).file),
+                file: Arc::clone(&tablespace.file(address.file).expect("usable").file),
                 offset: address.block.byte_offset(tablespace.block_size),
                 buffer,
                 range: 0..bytes,
@@ -338,7 +338,7 @@ fn a_row_that_breaks_off_is_found() {
         // The column count of the first row, in a block that is otherwise right.
         block[26] += 1;
         let content = content_of(block);
-        let lsn = plumb_units::Lsn(1);
+        let lsn = plumb_units::Lsn(u64::from(block[16]));
         seal(block, BlockKind::Table, address, lsn, content);
     });
     let text = fixture.complaint();

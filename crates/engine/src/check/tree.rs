@@ -1,18 +1,54 @@
 //! The walk over an index's branches: every leaf, in order, behind its separator.
 
+use super::damage::Damage;
 use super::hash::entry_hash;
 use super::leaves::LeafFacts;
+use super::segment::{Inspector, Place, Segment};
 use super::{Checked, entry_text};
 use crate::EngineError;
 use crate::cache::CacheReader;
 use crate::index::block::{BranchView, Entry, LayoutError, LeafView};
 use crate::index::btree::{BlockGetter, content_of, foreign_address};
-use crate::storage::block::BlockKind;
+use crate::storage::block::{BlockKind, Content};
+use crate::storage::control::Index;
 use crate::storage::tablespace::{Purpose, Tablespace};
-use plumb_events::Session;
+use plumb_events::{IoStream, Session};
 use plumb_units::BlockAddress;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Looks at every branch by itself, in the order of the disk: to count those that are damaged, where the tree cannot be
+/// walked.
+pub(super) fn look_at_branches(
+    checked: &Checked<'_>,
+    session: &Session,
+    damage: &Damage,
+) -> Result<(), EngineError> {
+    let index = checked.index;
+    let segment = Segment {
+        purpose: Purpose::Indx,
+        expected: index.expected(BlockKind::Branch),
+        stream: IoStream::IndexReads,
+        extents: &index.branches,
+    };
+    let tablespace = checked.instance.tablespace(Purpose::Indx);
+    segment.inspect(checked.instance, session, damage, || BranchInspector(tablespace)).map(|_| ())
+}
+
+struct BranchInspector<'a>(&'a Tablespace);
+
+impl Inspector for BranchInspector<'_> {
+    fn block(
+        &mut self,
+        _: Place,
+        (address, content): (BlockAddress, Content),
+        block: &[u8],
+    ) -> Result<(), EngineError> {
+        let entries = BranchView::new(block, content).map(|view| view.entries());
+        let sound = entries.and_then(|mut entries| entries.try_for_each(|entry| entry.map(|_| ())));
+        sound.map_err(|error| error.at(self.0.path(address), address))
+    }
+}
 
 /// Walks the tree from its root and gives the number of its branch blocks.
 pub(super) fn walk(checked: &Checked<'_>, session: &Session, leaves: &LeafFacts) -> Result<u64, EngineError> {
@@ -24,7 +60,7 @@ pub(super) fn walk(checked: &Checked<'_>, session: &Session, leaves: &LeafFacts)
     let addresses =
         index.leaves.iter().flat_map(|extent| (0..extent.used).map(|at| extent.extent.address(at)));
     let mut walk = Walk {
-        name: &index.name,
+        index,
         tablespace: instance.tablespace(Purpose::Indx),
         blocks: &blocks,
         leaves: addresses,
@@ -56,7 +92,7 @@ pub(super) fn walk(checked: &Checked<'_>, session: &Session, leaves: &LeafFacts)
 }
 
 struct Walk<'a, G, L> {
-    name: &'a str,
+    index: &'a Index,
     tablespace: &'a Tablespace,
     blocks: &'a G,
     /// The leaves that have not come up yet, with the hash of their first entry.
@@ -87,7 +123,7 @@ impl<G: BlockGetter, L: Iterator<Item = BlockAddress>> Walk<'_, G, L> {
                 expected,
             ));
         }
-        let block = self.blocks.get(address, BlockKind::Branch)?;
+        let block = self.blocks.get(address, self.index.expected(BlockKind::Branch))?;
         let corrupt =
             |error: LayoutError, tablespace: &Tablespace| error.at(tablespace.path(address), address);
         let view =
@@ -121,7 +157,7 @@ impl<G: BlockGetter, L: Iterator<Item = BlockAddress>> Walk<'_, G, L> {
         let hash = self.firsts.next().map(|hash| hash.load(Relaxed));
         match first {
             Some(first) if hash != Some(entry_hash(first.key, first.row)) => {
-                let block = self.blocks.get(address, BlockKind::Leaf)?;
+                let block = self.blocks.get(address, self.index.expected(BlockKind::Leaf))?;
                 let view = LeafView::new(&block, content_of(&block)).and_then(|view| view.entry(0));
                 let in_leaf = view.map_err(|error| error.at(self.tablespace.path(address), address))?;
                 Err(self.wrong_separator(address, first, in_leaf))
@@ -138,6 +174,6 @@ impl<G: BlockGetter, L: Iterator<Item = BlockAddress>> Walk<'_, G, L> {
 
     #[cold]
     fn wrong(&self, what: String, found: String, expected: String) -> EngineError {
-        EngineError::Verification { what: format!("index {}: {what}", self.name), found, expected }
+        EngineError::Verification { what: format!("index {}: {what}", self.index.name), found, expected }
     }
 }

@@ -9,7 +9,7 @@ use plumb_events::{Session, SessionKind, Statistic, now};
 use plumb_types::RecordSource;
 use std::path::Path;
 
-/// Buffers of a server, and the largest size of each.
+/// Bytes of a server's write buffer, and how many it has.
 const BUFFERS: (usize, usize) = (512 * 1024, 4);
 
 /// Writes all records of a source to a new file, each server a stretch of it.

@@ -5,8 +5,8 @@
 //! and no record is split over two. Servers take the chunks of a file in turn:
 //! together they read it in one pass from front to end, and a slow one takes fewer.
 
+use crate::access::Access;
 use crate::file_sort::{BLOCK_BYTES, RECORD_FILE_HINT};
-use crate::instance::Access;
 use crate::{EngineError, Instance};
 use plumb_events::{Event, IoStream, Session};
 use plumb_io::{Arena, Channel, File, IoBuffer, Operation, Request};
@@ -43,7 +43,8 @@ impl RecordFile {
         path: &Path,
         (record_bytes, chunk_bytes): (usize, usize),
     ) -> Result<RecordFile, EngineError> {
-        assert!(chunk_bytes.is_multiple_of(chunk_bytes_min(record_bytes)));
+        let whole = chunk_bytes.is_multiple_of(chunk_bytes_min(record_bytes));
+        assert!(whole, "X3: a chunk of {chunk_bytes} bytes has whole blocks and records of {record_bytes}");
         let Access { disk, direct, .. } = &instance.access;
         let file =
             session.wait(Event::DiskFileOperations, || disk.open(path, plumb_io::Access::Read, *direct))?;
@@ -110,7 +111,7 @@ struct Expected {
 }
 
 impl<'a> RecordReader<'a> {
-    /// A reader with so many buffers of a chunk each.
+    /// A reader with `buffer_count` buffers of a chunk each.
     pub fn new(
         session: &'a Session,
         access: &Access,
@@ -129,6 +130,7 @@ impl<'a> RecordReader<'a> {
             let completion = self.channel.wait(self.session, Event::ExternalTableRead)?;
             let oldest = self.next_tag - self.expected.len() as u64;
             let asked = &mut self.expected[(completion.tag - oldest) as usize];
+            assert!(asked.arrived.is_none(), "a chunk arrives once");
             if completion.range.len() != asked.bytes {
                 return Err(self.changed());
             }
@@ -136,7 +138,10 @@ impl<'a> RecordReader<'a> {
         }
         let Some(Expected { offset, bytes, arrived }) = self.expected.pop_front() else { return Ok(None) };
         let buffer = arrived.expect("waited for above");
-        Ok(Some(Chunk { buffer, bytes, first: offset / self.source.record_bytes as u64 }))
+        let record_bytes = self.source.record_bytes;
+        assert!(offset.is_multiple_of(record_bytes as u64), "X3: a chunk begins with a record");
+        assert!(bytes.is_multiple_of(record_bytes), "X3: a chunk ends with a record");
+        Ok(Some(Chunk { buffer, bytes, first: offset / record_bytes as u64 }))
     }
 
     /// Takes a buffer back and, where that lets a read begin, begins it.

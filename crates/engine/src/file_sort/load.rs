@@ -32,10 +32,10 @@ pub(super) struct Load<const BYTES: usize, const KEY: usize> {
 }
 
 impl<const BYTES: usize, const KEY: usize> Load<BYTES, KEY> {
-    /// An empty load with room for so many chunks of so many records.
+    /// An empty load with room for `chunk_count` chunks of `chunk_records` records.
     pub fn new(chunk_count: usize, chunk_records: usize) -> Result<Load<BYTES, KEY>, EngineError> {
-        assert!(chunk_records <= 1 << RECORD_BITS);
-        assert!(chunk_count <= 1 << (32 - RECORD_BITS));
+        assert!(chunk_records <= 1 << RECORD_BITS, "a place numbers {chunk_records} records of a chunk");
+        assert!(chunk_count <= 1 << (32 - RECORD_BITS), "a place numbers {chunk_count} chunks of a load");
         let mut entries = HugeVec::with_capacity(chunk_count * chunk_records)?;
         entries.supply(entries.capacity());
         Ok(Load { chunks: Vec::with_capacity(chunk_count), entries })
@@ -55,6 +55,11 @@ impl<const BYTES: usize, const KEY: usize> Load<BYTES, KEY> {
 
     /// Adds a chunk.
     pub fn add(&mut self, chunk: Chunk) {
+        assert!(
+            self.chunks.len() < self.chunks.capacity(),
+            "a load takes no more chunks than it has room for"
+        );
+        assert!(chunk.bytes <= chunk.buffer.len(), "X3: records lie inside their buffer");
         let number = (self.chunks.len() as u32) << RECORD_BITS;
         for (record, place) in FixedRecord::<BYTES, KEY>::records(chunk.records()).iter().zip(number..) {
             self.entries.push(FixedRecord::<BYTES, KEY>::key(record) | u128::from(place));

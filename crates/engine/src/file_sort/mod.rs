@@ -45,6 +45,13 @@
 //! runs all the same. Disk space besides the input: the runs, with their block
 //! headers 1.02 times the input, and the output; twice the runs where memory is so
 //! short that there are intermediate merges.
+//!
+//! Invariants:
+//! - X1 Every record of the input is in one run, and every run is in order.
+//! - X2 The shares of the merge divide every run: they follow one another, from its first
+//!   record to its last.
+//! - X3 Requests begin and end at block boundaries, records at record boundaries.
+//! - X4 Every byte of the output is written once: by a server, or as part of a fragment.
 
 pub mod create;
 mod input;
@@ -76,7 +83,7 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What direct writes, and the reads of all devices, are aligned to.
+/// Alignment of requests to files of records: a multiple of every device's sector.
 const BLOCK_BYTES: usize = 4096;
 /// The cure for a file that is none of records.
 const RECORD_FILE_HINT: &str = "it was cut short, or has records of another length";
@@ -90,7 +97,7 @@ pub struct FileSortSpec {
     pub output: PathBuf,
 }
 
-/// How it went.
+/// Outcome of a sort of a file.
 #[derive(Debug, Clone)]
 pub struct FileSortOutcome {
     /// Records sorted.
@@ -146,9 +153,11 @@ impl<const BYTES: usize, const KEY: usize> FileSort<'_, BYTES, KEY> {
         let plan = FilePlan::new(instance, &input)?;
         let bytes = input.record_count * BYTES as u64;
         let output = OutputFile::create(instance, coordinator, &spec.output, bytes)?;
-        let sort = FileSort::<BYTES, KEY> { instance, plan, lsn: instance.next_lsn() };
+        let sort = FileSort::<BYTES, KEY> { instance, plan, lsn: instance.next_lsn(coordinator)? };
 
         let (runs, mut summaries) = sort.make_runs(coordinator, &input)?;
+        let in_runs: u64 = runs.iter().map(|run| run.run.rows).sum();
+        assert_eq!(in_runs, input.record_count, "X1: records in runs, and records of the input");
         let run_bytes = Bytes(summaries.iter().map(|server| server.run_bytes).sum());
         let (runs, shape) = sort.reduce(coordinator, runs, &mut summaries)?;
         let share_counts = sort.merge(coordinator, &runs, shape, &output)?;
@@ -228,6 +237,8 @@ impl<const BYTES: usize, const KEY: usize> FileSort<'_, BYTES, KEY> {
         row_count += load.record_count() as u64;
         load.drain(&mut writer)?;
         let (runs, run_bytes) = writer.finish()?;
+        let in_runs: u64 = runs.iter().map(|run| run.run.rows).sum();
+        assert_eq!(in_runs, row_count, "X1: records in a server's runs, and records it has read");
         session.count(Statistic::SortRows, row_count);
         session.count(Statistic::SortRuns, runs.len() as u64);
         session.count(Statistic::SortsDisk, u64::from(!runs.is_empty()));
@@ -260,7 +271,7 @@ impl<const BYTES: usize, const KEY: usize> FileSort<'_, BYTES, KEY> {
     ) -> Result<(Vec<SampledRun>, MergeShape), EngineError> {
         let (instance, run_count) = (self.instance, runs.len());
         let shape = self.plan.merge_shape(instance, coordinator, run_count)?;
-        let passes = u64::from(merge_plan::passes(run_count, shape.width));
+        let passes = u64::from(merge_plan::passes(run_count, shape.fan_in));
         let multipass = Statistic::SortsMultiPass;
         let statistic = if passes > 1 { multipass } else { Statistic::SortsOnePass };
         coordinator.count(statistic, u64::from(run_count > 0));
@@ -281,7 +292,7 @@ impl<const BYTES: usize, const KEY: usize> FileSort<'_, BYTES, KEY> {
         let runs: Vec<SampledRun> = queue.into_inner().unwrap_or_else(PoisonError::into_inner).runs.into();
         for summary in summaries {
             summary.merge_passes = passes;
-            summary.merge_width = if passes > 1 { shape.width } else { run_count } as u64;
+            summary.merge_width = if passes > 1 { shape.fan_in } else { run_count } as u64;
         }
         Ok((runs, shape))
     }
@@ -295,7 +306,7 @@ impl<const BYTES: usize, const KEY: usize> FileSort<'_, BYTES, KEY> {
         let mut done = IntermediateMerges::default();
         loop {
             // A statement of its own: the lock is not held while the runs are merged.
-            let taken = locked(queue).take(shape.width);
+            let taken = locked(queue).take(shape.fan_in);
             let Some(inputs) = taken else { return Ok(done) };
             let runs = inputs.into_iter().map(|sampled| sampled.run).collect();
             let mut writer = SampledRunWriter::<BYTES, KEY>::new(server, self.plan.sample_interval)?;
@@ -371,13 +382,7 @@ impl<const BYTES: usize, const KEY: usize> FileSort<'_, BYTES, KEY> {
             let record: &[u8; BYTES] = record.try_into().expect("a whole record");
             writer.push(record)
         })?;
-        if rows != expected {
-            return Err(EngineError::Verification {
-                what: format!("records merged by {}", server.session.name()),
-                found: rows.to_string(),
-                expected: expected.to_string(),
-            });
-        }
+        assert_eq!(rows, expected, "X2: the parts of a share are its records");
         let fragments = writer.finish()?;
         self.instance.recorder.phase("merge and write", begin, rows);
         Ok(fragments)
@@ -392,9 +397,9 @@ struct MergeQueue {
 
 impl MergeQueue {
     /// The runs of the next intermediate merge; `None` when the caller has nothing
-    /// to merge: whoever has a merge under way looks again after it.
-    fn take(&mut self, width: usize) -> Option<Vec<SampledRun>> {
-        let take = merge_plan::next_merge(self.runs.len() + self.under_way, width).min(self.runs.len());
+    /// to merge: a server with a merge under way asks again after it.
+    fn take(&mut self, fan_in: usize) -> Option<Vec<SampledRun>> {
+        let take = merge_plan::next_merge(self.runs.len() + self.under_way, fan_in).min(self.runs.len());
         if take < 2 {
             return None;
         }
@@ -403,6 +408,8 @@ impl MergeQueue {
     }
 
     fn give_back(&mut self, merged: Vec<SampledRun>) {
+        assert!(self.under_way > 0, "a merge was begun before it ends");
+        assert_eq!(merged.len(), 1, "a merge makes one run");
         self.runs.extend(merged);
         self.under_way -= 1;
     }
@@ -413,7 +420,7 @@ fn locked(queue: &Mutex<MergeQueue>) -> MutexGuard<'_, MergeQueue> {
     queue.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a server's intermediate merges came to.
+/// Sums over the intermediate merges of a server: merges, rows, bytes of their runs.
 #[derive(Debug, Default)]
 struct IntermediateMerges {
     count: u64,

@@ -1,7 +1,7 @@
 //! The sorted file: written by several servers, each from its own place on.
 //!
-//! Until it is complete and durable it has another name, so nobody takes a part of
-//! it for the whole; what fails removes it. Its space is taken before the first
+//! Until it is complete and durable it has another name, so that no part of it passes
+//! for the whole; what fails removes it. Its space is taken before the first
 //! record is read: a disk that is too small is known at once.
 //!
 //! Direct writes are whole blocks, and a server's share begins and ends inside one.
@@ -11,7 +11,8 @@
 use crate::file_sort::BLOCK_BYTES;
 use crate::{EngineError, Instance};
 use plumb_events::{Event, IoStream, Session};
-use plumb_io::{Arena, Channel, File, IoBuffer, Operation, Request};
+use plumb_io::owner::Owner;
+use plumb_io::{Arena, Channel, Disk, File, IoBuffer, IoError, Operation, Request};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,10 +26,12 @@ pub(super) struct OutputFile<'i> {
     path: PathBuf,
     bytes: u64,
     finished: bool,
+    /// Tells the file of a killed sort from this one.
+    _owner: Option<Owner>,
 }
 
 impl<'i> OutputFile<'i> {
-    /// Makes a file of so many bytes under another name than its own.
+    /// Makes a file of `bytes` bytes under the name `PATH.unfinished`.
     pub fn create(
         instance: &'i Instance,
         session: &Session,
@@ -49,10 +52,19 @@ impl<'i> OutputFile<'i> {
         if taken(&unfinished) {
             return Err(EngineError::Unfinished { path: unfinished });
         }
+        let marked = || match disk {
+            Disk::Kernel => Owner::of_file(&unfinished).map(Some),
+            Disk::Memory(_) => Ok(None),
+        };
+        let owner = session.wait(Event::DiskFileOperations, marked).map_err(|source| IoError::Operation {
+            operation: "create",
+            path: unfinished.clone(),
+            source,
+        })?;
         let open = || disk.open(&unfinished, plumb_io::Access::Create, instance.access.direct);
         let file = Arc::new(session.wait(Event::DiskFileOperations, open)?);
-        let output =
-            OutputFile { instance, file, unfinished, path: path.to_path_buf(), bytes, finished: false };
+        let path = path.to_path_buf();
+        let output = OutputFile { instance, file, unfinished, path, bytes, finished: false, _owner: owner };
         if bytes > 0 {
             let whole_blocks = bytes.next_multiple_of(BLOCK_BYTES as u64);
             session.wait(Event::DiskFileOperations, || output.file.allocate(whole_blocks))?;
@@ -79,11 +91,8 @@ impl<'i> OutputFile<'i> {
         let mut channel = self.instance.access.method.channel(&[&arena])?;
         for (block, (filled, content)) in blocks {
             let offset = block * BLOCK_BYTES as u64;
-            assert_eq!(
-                filled as u64,
-                (self.bytes - offset).min(BLOCK_BYTES as u64),
-                "fragments fill a block"
-            );
+            let bytes = (self.bytes - offset).min(BLOCK_BYTES as u64);
+            assert_eq!(filled as u64, bytes, "X4: fragments fill the block at {offset}");
             let mut buffer = buffers.pop().expect("one buffer, not in flight");
             buffer.copy_from_slice(&content);
             channel.submit(session, write_request(&self.file, offset, buffer, BLOCK_BYTES))?;
@@ -139,14 +148,16 @@ pub(super) struct OutputWriter<'a> {
 }
 
 impl<'a> OutputWriter<'a> {
-    /// A writer from byte `offset` on, with so many buffers of so many bytes.
+    /// A writer from byte `offset` on, with `buffer_count` buffers of `buffer_bytes` each.
     pub fn new(
         output: &'a OutputFile<'_>,
         session: &'a Session,
         offset: u64,
         (buffer_bytes, buffer_count): (usize, usize),
     ) -> Result<OutputWriter<'a>, EngineError> {
-        assert!(buffer_bytes.is_multiple_of(BLOCK_BYTES));
+        assert!(buffer_bytes.is_multiple_of(BLOCK_BYTES), "X3: a buffer of {buffer_bytes} bytes");
+        assert!(buffer_count >= 2, "a writer fills one buffer while another is written");
+        assert!(offset <= output.bytes, "X4: a share lies inside the file");
         let (arena, mut free) = Arena::buffers(buffer_bytes, buffer_count)?;
         let channel = output.instance.access.method.channel(&[&arena])?;
         let aligned = offset.next_multiple_of(BLOCK_BYTES as u64);
@@ -211,6 +222,8 @@ impl<'a> OutputWriter<'a> {
 
     /// Sends what is filled and goes on with another buffer.
     fn send(&mut self) -> Result<(), EngineError> {
+        assert!(self.offset.is_multiple_of(BLOCK_BYTES as u64), "X3: a write at byte {}", self.offset);
+        assert!(self.filled.is_multiple_of(BLOCK_BYTES), "X3: a write of {} bytes", self.filled);
         let next = match self.free.pop() {
             Some(buffer) => buffer,
             None if self.channel.outstanding() > 0 => {
@@ -244,5 +257,38 @@ fn write_request(file: &Arc<File>, offset: u64, buffer: IoBuffer, bytes: usize) 
         event: Event::ExternalTableWrite,
         stream: IoStream::FileWrites,
         tag: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sort::fixture::with_server;
+
+    fn patched(fragments: &[(u64, usize)]) {
+        with_server(|server| {
+            let path = Path::new("sorted");
+            let output = OutputFile::create(server.instance, server.session, path, 8192).expect("a file");
+            let fragment =
+                |(offset, length): &(u64, usize)| Fragment { offset: *offset, bytes: vec![1; *length] };
+            output.patch(server.session, fragments.iter().map(fragment).collect()).expect("written");
+        });
+    }
+
+    #[test]
+    fn fragments_of_two_servers_fill_a_block() {
+        patched(&[(4096, 10), (4106, 4086)]);
+    }
+
+    #[test]
+    #[should_panic(expected = "X4: fragments fill the block at 4096")]
+    fn a_byte_that_no_server_has_written_is_noticed() {
+        patched(&[(4096, 10), (4107, 4085)]);
+    }
+
+    #[test]
+    #[should_panic(expected = "X4: fragments fill the block at 4096")]
+    fn a_byte_that_two_servers_have_written_is_noticed() {
+        patched(&[(4096, 11), (4106, 4086)]);
     }
 }

@@ -17,14 +17,14 @@ use crate::{EngineError, Instance};
 use plumb_events::Session;
 use plumb_units::Bytes;
 
-/// A read request, at most: above it a kernel hands requests to worker threads.
+/// Most bytes of a read request: above it the kernel hands requests to worker threads.
 const CHUNK_BYTES_MAX: usize = 512 * 1024;
-/// The smallest load that memory is not short for: what is read while it is sorted
-/// keeps a device busy.
+/// The smallest load, if memory allows it: reading the next one while it is sorted keeps
+/// a device busy.
 const LOAD_BYTES_MIN: usize = 8 << 20;
-/// Buffers of the output.
+/// Write buffers of a server's share of the output.
 const OUTPUT_BUFFERS: usize = 8;
-/// The largest of them, and which part of the area each may take.
+/// Most bytes of such a buffer, and the part of the sort area (1 / this) that it may take.
 const OUTPUT_BYTES_MAX: usize = 512 * 1024;
 const OUTPUT_PART: usize = 32;
 
@@ -103,6 +103,9 @@ impl FilePlan {
             sort,
         };
         plan.load_chunks = plan.choose_load(input, degree);
+        let load = load_memory(plan.load_chunks, input.chunk_bytes, input.record_bytes);
+        assert!(plan.load_chunks > 0, "a load has a chunk");
+        assert!(load <= area, "loads of {load} bytes in a sort area of {area}");
         Ok(plan)
     }
 
@@ -134,7 +137,7 @@ impl FilePlan {
         2 * self.load_chunks
     }
 
-    /// The shape of the merges of so many runs.
+    /// The shape of the merges of `run_count` runs.
     ///
     /// # Errors
     /// When the device's read cost is to be measured and cannot be.
@@ -144,12 +147,13 @@ impl FilePlan {
         session: &Session,
         run_count: usize,
     ) -> Result<MergeShape, EngineError> {
+        let memory_blocks = self.sort.memory_blocks(Bytes(self.merge_bytes));
         if let Some(shape) = self.one_pass(run_count) {
-            return Ok(shape);
+            return Ok(shape.within(memory_blocks));
         }
         let costs = self.sort.merge_cost(instance, session)?;
-        let memory_blocks = self.sort.memory_blocks(Bytes(self.merge_bytes));
-        Ok(merge_plan::plan(run_count, memory_blocks, self.sort.chunk_blocks_max, costs))
+        let shape = merge_plan::plan(run_count, memory_blocks, self.sort.chunk_blocks_max, costs);
+        Ok(shape.within(memory_blocks))
     }
 
     /// What the sort takes, by purpose.

@@ -13,7 +13,7 @@ use crate::EngineError;
 use crate::file_sort::record::FixedRecord;
 use crate::file_sort::runs::{SampledRun, records_per_block};
 use crate::sort::SortServer;
-use crate::storage::block::{self, BlockKind, HEADER_BYTES};
+use crate::storage::block::{self, HEADER_BYTES};
 use crate::storage::tablespace::{Purpose, Tablespace};
 use plumb_events::{Event, IoStream, Statistic};
 use plumb_io::{Arena, Operation, Request};
@@ -50,11 +50,17 @@ pub(super) fn divide<const BYTES: usize, const KEY: usize>(
     }
     let all: Vec<u64> = runs.iter().map(|run| run.run.rows).collect();
     shares.push(ranges(&begins, &all));
+    assert!(shares.len() <= share_count, "X2: {} shares for {share_count} servers", shares.len());
     Ok(shares)
 }
 
 fn ranges(begins: &[u64], ends: &[u64]) -> Vec<Range<u64>> {
-    begins.iter().zip(ends).map(|(begin, end)| *begin..*end).collect()
+    assert_eq!(begins.len(), ends.len(), "X2: a share has a range of every run");
+    let range = |(begin, end): (&u64, &u64)| {
+        assert!(begin <= end, "X2: a share begins at record {begin} of a run and ends at {end}");
+        *begin..*end
+    };
+    begins.iter().zip(ends).map(range).collect()
 }
 
 /// The first records of all shares but the first. Fewer where samples are fewer.
@@ -91,6 +97,7 @@ fn locate<const BYTES: usize, const KEY: usize>(
         }
         // The last of these samples is before the splitter, the next one is not.
         let known = (samples - 1) * interval + 1;
+        assert!(known <= sampled.run.rows, "X2: sample {samples} is of a record of the run");
         before.push(known);
         open.push((run, known..(samples * interval).min(sampled.run.rows)));
     }
@@ -154,7 +161,7 @@ impl<const BYTES: usize, const KEY: usize> BlockCounter<'_, BYTES, KEY> {
                 session.count(Statistic::PhysicalReadsDirectTemp, u64::from(piece.blocks));
                 let request = Request {
                     operation: Operation::Read,
-                    file: Arc::clone(&temp.file(piece.address.file).file),
+                    file: Arc::clone(&temp.file(piece.address.file)?.file),
                     offset: piece.address.block.byte_offset(temp.block_size),
                     buffer,
                     range: 0..piece.blocks as usize * temp.block_size.bytes(),
@@ -204,7 +211,7 @@ impl<const BYTES: usize, const KEY: usize> BlockCounter<'_, BYTES, KEY> {
         for (index, block) in (0..piece.blocks).zip(bytes.chunks_exact(temp.block_size.bytes())) {
             let address =
                 BlockAddress { file: piece.address.file, block: BlockNumber(piece.address.block.0 + index) };
-            let content = block::verify(block, BlockKind::Temp, address, temp.path(address))?;
+            let content = block::verify(block, self.server.written(), address, temp.path(address))?;
             self.server.session.count(Statistic::BlocksVerified, 1);
             let records = FixedRecord::<BYTES, KEY>::records(
                 &block[HEADER_BYTES..HEADER_BYTES + content.used as usize],
@@ -221,5 +228,19 @@ impl<const BYTES: usize, const KEY: usize> BlockCounter<'_, BYTES, KEY> {
                 .count() as u64;
         }
         Ok(before)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn shares_follow_one_another() {
+        assert_eq!(super::ranges(&[0, 4], &[4, 9]), [0..4, 4..9]);
+    }
+
+    #[test]
+    #[should_panic(expected = "X2: a share begins at record 5 of a run and ends at 4")]
+    fn a_share_that_goes_back_is_noticed() {
+        super::ranges(&[0, 5], &[4, 4]);
     }
 }

@@ -41,7 +41,7 @@ impl<const BYTES: usize, const KEY: usize> FixedRecord<BYTES, KEY> {
     #[inline]
     pub(super) fn records(bytes: &[u8]) -> &[[u8; BYTES]] {
         let (records, rest) = bytes.as_chunks();
-        debug_assert!(rest.is_empty());
+        assert!(rest.is_empty(), "X3: {} bytes are left over behind whole records", rest.len());
         records
     }
 }
@@ -100,6 +100,7 @@ impl<const BYTES: usize, const KEY: usize> RecordMerger<BYTES, KEY> {
 
 impl<const BYTES: usize, const KEY: usize> Merger for RecordMerger<BYTES, KEY> {
     fn new(sources: &mut [&[u8]]) -> Self {
+        assert!(u32::try_from(sources.len()).is_ok(), "a number has 32 bits for the source");
         let mut records = vec![[0; BYTES]; sources.len()];
         let taken = sources.iter_mut().zip(&mut records).zip(0..);
         let heads: Vec<u128> = taken.map(|((rest, kept), source)| Self::take(rest, source, kept)).collect();
@@ -137,6 +138,12 @@ mod tests {
         let largest = RecordMerger::<16, 11>::take(&mut [0xFF; 16].as_slice(), u32::MAX, &mut kept);
         let exhausted = RecordMerger::<16, 11>::take(&mut [].as_slice(), 0, &mut kept);
         assert!(largest < exhausted);
+    }
+
+    #[test]
+    #[should_panic(expected = "X3: 7 bytes are left over behind whole records")]
+    fn a_part_of_a_record_is_noticed() {
+        Small::records(&[0; 39]);
     }
 
     proptest! {

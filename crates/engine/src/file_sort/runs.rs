@@ -1,7 +1,7 @@
 //! Runs of records, and a sample of the keys in each.
 //!
-//! The sample is what the merge is divided by: every so many records of a run the
-//! key is kept. As records have one length, the number of a record in its run says
+//! The merge is divided by the sample: of each run one key in an interval of records is
+//! kept. As records have one length, the number of a record in its run says
 //! in which block it is and where.
 
 use crate::EngineError;
@@ -19,7 +19,7 @@ const SAMPLE_INTERVAL_MIN: u64 = 512;
 /// Sampled keys in all, at most: 16 bytes each.
 const SAMPLES_MAX: u64 = 256 * 1024;
 
-/// How many records lie between two of a sample, if there are so many in all.
+/// The interval of a sample: records from one that is kept to the next, of `record_count`.
 pub(super) fn sample_interval(record_count: u64) -> u64 {
     record_count.div_ceil(SAMPLES_MAX).next_power_of_two().max(SAMPLE_INTERVAL_MIN)
 }
@@ -40,7 +40,7 @@ pub(super) struct SampledRun {
 impl SampledRun {
     /// The part of the run with these records; `None` when there are none.
     pub fn part(&self, records: Range<u64>, per_block: u64, record_bytes: usize) -> Option<Run> {
-        assert!(records.end <= self.run.rows);
+        assert!(records.end <= self.run.rows, "X2: records {records:?} of a run of {}", self.run.rows);
         if records.is_empty() {
             return None;
         }
@@ -70,7 +70,7 @@ pub(super) struct SampledRunWriter<'a, const BYTES: usize, const KEY: usize> {
 
 impl<'a, const BYTES: usize, const KEY: usize> SampledRunWriter<'a, BYTES, KEY> {
     pub fn new(server: &'a SortServer<'a>, interval: u64) -> Result<Self, EngineError> {
-        assert!(interval.is_power_of_two());
+        assert!(interval.is_power_of_two(), "a sample's records are counted by a mask");
         Ok(SampledRunWriter {
             writer: RunWriter::new(server)?,
             interval_mask: interval - 1,
@@ -83,7 +83,7 @@ impl<'a, const BYTES: usize, const KEY: usize> SampledRunWriter<'a, BYTES, KEY> 
     /// Waits until all is written; the runs and the bytes of their blocks.
     pub fn finish(self) -> Result<(Vec<SampledRun>, u64), EngineError> {
         let (runs, bytes) = self.writer.finish()?;
-        assert_eq!(runs.len(), self.finished.len());
+        assert_eq!(runs.len(), self.finished.len(), "X1: every run has a sample");
         let sampled = |(run, keys)| SampledRun { run, keys };
         Ok((runs.into_iter().zip(self.finished).map(sampled).collect(), bytes))
     }
@@ -104,9 +104,29 @@ impl<const BYTES: usize, const KEY: usize> RecordSink for SampledRunWriter<'_, B
 
     fn end_run(&mut self) -> Result<(), EngineError> {
         if self.record_count > 0 {
+            let samples = self.record_count.div_ceil(self.interval_mask + 1);
+            assert_eq!(self.keys.len() as u64, samples, "a sample has every key that it should");
+            assert!(self.keys.is_sorted(), "X1: a run is in order, as far as its sample shows");
             self.record_count = 0;
             self.finished.push(std::mem::take(&mut self.keys));
         }
         self.writer.end_run()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sort::fixture::with_server;
+
+    #[test]
+    #[should_panic(expected = "X1: a run is in order, as far as its sample shows")]
+    fn a_run_out_of_order_is_noticed() {
+        with_server(|server| {
+            let mut writer = SampledRunWriter::<16, 3>::new(server, 1).expect("a writer");
+            writer.record(&[2; 16]).expect("written");
+            writer.record(&[1; 16]).expect("written");
+            let _ = writer.end_run();
+        });
     }
 }

@@ -16,14 +16,14 @@ use plumb_events::{Session, SessionKind, now};
 use std::cmp::Ordering;
 use std::path::Path;
 
-/// Reads in flight, and the bytes of each at most.
+/// Reads in flight of each server, and most bytes of one.
 const BUFFERS: usize = 16;
 const CHUNK_BYTES_MAX: usize = 512 * 1024;
 
-/// What is to be known of a file of records.
+/// What validation found in a file of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RecordSummary {
-    /// Records.
+    /// Records in the file.
     pub record_count: u64,
     /// The sum of the CRC-32 of all records.
     pub checksum: u128,

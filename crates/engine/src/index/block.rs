@@ -24,9 +24,16 @@
 //! can lie in the buffer of a writer. Nothing is moved or sorted: entries come in
 //! order. A view trusts nothing it reads; bytes that are no index block give a
 //! [`LayoutError`] and no panic.
+//!
+//! Invariants:
+//! - I1 A stored key does not end in 00.
+//! - I2 The entries of a block are in order: by key, then by row id.
+//! - I3 Entries grow up, slots grow down, and they never meet.
 
 use crate::EngineError;
+use crate::sort::codec::RecordKey;
 use crate::storage::block::{Content, HEADER_BYTES};
+use plumb_io::strict_assert;
 use plumb_units::{BlockAddress, BlockNumber, FileId, RowId};
 use std::cmp::Ordering;
 use std::path::Path;
@@ -39,7 +46,7 @@ const ROW_ID_BYTES: usize = 8;
 const CHILD_BYTES: usize = 6;
 /// Bytes of a slot.
 const SLOT_BYTES: usize = 2;
-/// A length that is no length: two bytes with the true one follow.
+/// Marks a length of 255 and more: the length follows in two bytes.
 const LONG_MARK: u8 = 0xFF;
 /// Bytes of the longest key written as one word.
 const WORD_BYTES: usize = 8;
@@ -51,7 +58,7 @@ pub const fn key_bytes_max(block_bytes: usize) -> usize {
     (block_bytes - HEADER_BYTES - LINK_BYTES) / 2 - (3 + ROW_ID_BYTES + CHILD_BYTES + SLOT_BYTES)
 }
 
-/// Bytes that a leaf spends on an entry with a key of so many bytes, slot included.
+/// Bytes that a leaf spends on an entry with a key of `key_bytes` bytes, slot included.
 #[must_use]
 pub const fn leaf_entry_bytes(key_bytes: usize) -> usize {
     length_bytes(key_bytes) + key_bytes + ROW_ID_BYTES + SLOT_BYTES
@@ -92,11 +99,20 @@ impl LeafBuilder {
     /// the block is as before.
     #[inline]
     pub fn push(&mut self, block: &mut [u8], key: &[u8], row: RowId) -> bool {
-        debug_assert!(key.last() != Some(&0), "a stored key does not end in 00");
+        strict_assert!(key.last() != Some(&0), "I1: a stored key does not end in 00");
         let bytes = length_bytes(key.len()) + key.len() + ROW_ID_BYTES;
         let Some(at) = self.area.reserve(block, bytes) else { return false };
         write_entry(&mut block[at..at + bytes], key, row);
         true
+    }
+
+    /// Adds the entry of a record; otherwise as `push`.
+    #[inline]
+    pub fn push_key(&mut self, block: &mut [u8], key: RecordKey<'_>, row: RowId) -> bool {
+        match key {
+            RecordKey::Word(word) => self.push_word(block, word, row),
+            RecordKey::Bytes(bytes) => self.push(block, bytes, row),
+        }
     }
 
     /// Adds an entry whose key is the bytes of a big-endian word without the 00
@@ -123,6 +139,10 @@ impl LeafBuilder {
 
     /// Completes the block, but for header and checksum, and starts anew.
     pub fn finish(&mut self, block: &mut [u8], next: Option<BlockAddress>) -> Content {
+        assert!(
+            next.is_none_or(|next| next.file.0 != 0),
+            "files are numbered from 1: 0 is the end of leaves"
+        );
         set_next(block, next.unwrap_or_default());
         let content = self.area.close(block);
         *self = LeafBuilder::new();
@@ -164,7 +184,7 @@ impl BranchBuilder {
 
     /// Adds a child with its first entry; `false` when it does not fit.
     pub fn push(&mut self, block: &mut [u8], key: &[u8], row: RowId, child: BlockAddress) -> bool {
-        debug_assert!(key.last() != Some(&0), "a stored key does not end in 00");
+        assert!(key.last() != Some(&0), "I1: a stored key does not end in 00");
         let entry_bytes = length_bytes(key.len()) + key.len() + ROW_ID_BYTES;
         let Some(at) = self.area.reserve(block, entry_bytes + CHILD_BYTES) else { return false };
         let (entry, address) = block[at..at + entry_bytes + CHILD_BYTES].split_at_mut(entry_bytes);
@@ -177,6 +197,7 @@ impl BranchBuilder {
     /// Completes the block, but for header and checksum, and starts anew.
     pub fn finish(&mut self, block: &mut [u8]) -> Content {
         let content = self.area.close(block);
+        assert!(in_order(block, content, HEADER_BYTES, CHILD_BYTES), "I2: a branch is in order");
         *self = BranchBuilder::new();
         content
     }
@@ -223,9 +244,27 @@ impl Area {
 
     fn close(&self, block: &mut [u8]) -> Content {
         let slots_start = self.slots_start(block);
+        assert!(self.entries > 0, "a block of an index has an entry");
+        assert!(self.end <= slots_start, "I3: entries up to byte {}, slots from {slots_start}", self.end);
         block[self.end..slots_start].fill(0);
         Content { entries: self.entries as u16, used: (self.end - HEADER_BYTES) as u16 }
     }
+}
+
+/// True when the entries of a finished leaf can be read back in order.
+pub(super) fn leaf_in_order(block: &[u8], content: Content) -> bool {
+    in_order(block, content, HEADER_BYTES + LINK_BYTES, 0)
+}
+
+/// True when the entries of a finished block can be read back, each above the one before.
+fn in_order(block: &[u8], content: Content, start: usize, tail: usize) -> bool {
+    let Ok(layout) = Layout::new(block, content, start, tail) else { return false };
+    let mut last = None;
+    Walk::new(layout).all(|parsed| {
+        let Ok(Parsed { entry, .. }) = parsed else { return false };
+        let before = last.replace(entry);
+        before.is_none_or(|before| before.order(entry.key, entry.row).is_lt())
+    })
 }
 
 #[inline]

@@ -17,7 +17,7 @@
 use crate::EngineError;
 use crate::cache::{CacheReader, PinnedBlock};
 use crate::index::block::{BranchView, Entry, LayoutError, LeafView, trimmed};
-use crate::storage::block::{BlockKind, Content};
+use crate::storage::block::{BlockKind, Content, Expected};
 use crate::storage::control::Index;
 use crate::storage::tablespace::{Purpose, Tablespace};
 use plumb_units::{BlockAddress, RowId};
@@ -32,16 +32,16 @@ pub trait BlockGetter {
     /// The block of the index tablespace at `address`.
     ///
     /// # Errors
-    /// When it cannot be read, is corrupt, or of another kind.
-    fn get(&self, address: BlockAddress, kind: BlockKind) -> Result<Self::Block, EngineError>;
+    /// When it cannot be read, is corrupt, or not what is expected.
+    fn get(&self, address: BlockAddress, expected: Expected) -> Result<Self::Block, EngineError>;
 }
 
-/// A session's reader, shared by searches and by whoever fetches the rows they find.
+/// A session's reader, shared by searches and by the fetches of the rows they find.
 impl BlockGetter for RefCell<CacheReader<'_>> {
     type Block = PinnedBlock;
 
-    fn get(&self, address: BlockAddress, kind: BlockKind) -> Result<PinnedBlock, EngineError> {
-        self.borrow_mut().get(Purpose::Indx, address, kind)
+    fn get(&self, address: BlockAddress, expected: Expected) -> Result<PinnedBlock, EngineError> {
+        self.borrow_mut().get(Purpose::Indx, address, expected)
     }
 }
 
@@ -71,6 +71,7 @@ impl<'a, G: BlockGetter> BTree<'a, G> {
     /// The index, as the catalog knows it, in its tablespace.
     #[must_use]
     pub fn new(index: &'a Index, tablespace: &'a Tablespace, blocks: &'a G) -> BTree<'a, G> {
+        assert_eq!(tablespace.purpose, Purpose::Indx, "an index is in the index tablespace");
         BTree { index, tablespace, blocks }
     }
 
@@ -134,7 +135,7 @@ impl<'a, G: BlockGetter> BTree<'a, G> {
             return Err(self.foreign("root", address));
         }
         for _ in 1..self.index.height {
-            let block = self.blocks.get(address, BlockKind::Branch)?;
+            let block = self.blocks.get(address, self.index.expected(BlockKind::Branch))?;
             let view = BranchView::new(&block, content_of(&block));
             let child = view.and_then(|view| view.child_for(key, row));
             let child = child.map_err(|error| self.corrupt(error, address))?;
@@ -143,7 +144,7 @@ impl<'a, G: BlockGetter> BTree<'a, G> {
             }
             address = child;
         }
-        Ok(Some((address, self.blocks.get(address, BlockKind::Leaf)?)))
+        Ok(Some((address, self.blocks.get(address, self.index.expected(BlockKind::Leaf))?)))
     }
 
     fn corrupt(&self, error: LayoutError, address: BlockAddress) -> EngineError {
@@ -219,7 +220,8 @@ impl<'a, G: BlockGetter> Range<'a, G> {
             if !self.tree.tablespace.has_file(next.file) {
                 return Err(self.tree.corrupt(foreign_address("next leaf", next), address));
             }
-            self.leaf = Some((next, self.tree.blocks.get(next, BlockKind::Leaf)?));
+            let expected = self.tree.index.expected(BlockKind::Leaf);
+            self.leaf = Some((next, self.tree.blocks.get(next, expected)?));
         }
         Ok(())
     }

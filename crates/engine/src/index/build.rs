@@ -22,7 +22,7 @@
 use crate::index::block::key_bytes_max;
 use crate::index::levels::{self, BranchWriter, LastLeaf, LeafWriter, TreeTarget, WrittenTree};
 use crate::parallel::servers::{self, Operation};
-use crate::parallel::table_queue::{self, Closed, TableQueue};
+use crate::parallel::table_queue::{self, CloseGuard, Closed, TableQueue};
 use crate::settings::Setting;
 use crate::sort::area::RecordSize;
 use crate::sort::codec::{BytesCodec, Codec};
@@ -32,8 +32,8 @@ use crate::sort::plan::SortPlan;
 use crate::sort::summary::{SortServerSummary, SortSummary};
 use crate::sort::word::{WordCodec, WordLayout};
 use crate::sort::{SortOutcome, SortServer, Sorter};
-use crate::storage::block::{self, BlockKind};
-use crate::storage::control::{Index, IndexColumn, SegmentExtent, StoredAddress, Table, listed};
+use crate::storage::block::{self, BlockKind, LsnRange};
+use crate::storage::control::{Index, IndexColumn, SegmentExtent, StoredAddress, Table, listed, stored_name};
 use crate::storage::tablespace::{Purpose, Tablespace};
 use crate::table::heap;
 use crate::table::scan::{self, Granules};
@@ -46,17 +46,15 @@ use std::thread;
 
 /// Blocks of the table read to find the key ranges.
 const SAMPLE_BLOCKS: usize = 256;
-/// The least that a record is taken for: a packed one.
+/// The smallest record that is planned for: a packed word.
 const RECORD_BYTES_MIN: usize = 8;
-/// Buffers a lane of the table queue has for each scan server.
-const QUEUE_BUFFERS_PER_SENDER: usize = 16;
 
 /// Which index to build.
 #[derive(Debug, Clone)]
 pub struct IndexSpec {
-    /// Its name.
+    /// Its name, in any case: the catalog keeps names in capitals.
     pub name: String,
-    /// The table.
+    /// The table's name, in any case.
     pub table: String,
     /// Column names, each with whether it is descending.
     pub columns: Vec<(String, bool)>,
@@ -81,7 +79,8 @@ pub fn create_index(instance: &Instance, spec: &IndexSpec) -> Result<BuildOutcom
     let coordinator = instance.recorder.session("PX coordinator", SessionKind::Foreground);
     let block_size = instance.tablespace(Purpose::Users).block_size;
     let layout = WordLayout::new(&columns, &table, block_size);
-    let build = Build { instance, spec, table: &table, columns: &columns, lsn: instance.next_lsn() };
+    let build =
+        Build { instance, spec, table: &table, columns: &columns, lsn: instance.next_lsn(&coordinator)? };
     match layout {
         Some(layout) if layout.fits::<u64>() => build.run(&coordinator, &WordCodec::<u64>::new(layout)),
         Some(layout) => build.run(&coordinator, &WordCodec::<u128>::new(layout)),
@@ -93,15 +92,7 @@ pub fn create_index(instance: &Instance, spec: &IndexSpec) -> Result<BuildOutcom
 fn resolve(instance: &Instance, spec: &IndexSpec) -> Result<(Table, Vec<IndexColumn>), EngineError> {
     let catalog = instance.catalog();
     let table = catalog.table(&spec.table)?.clone();
-    let name = spec.name.to_uppercase();
-    for (kind, taken) in [
-        ("index", catalog.indexes.iter().any(|index| index.name == name)),
-        ("table", catalog.tables.iter().any(|table| table.name == name)),
-    ] {
-        if taken {
-            return Err(EngineError::Exists { kind, name });
-        }
-    }
+    catalog.require_free(&spec.name)?;
     let column = |(name, descending): &(String, bool)| match table.schema.position(name) {
         Some(position) => Ok(IndexColumn { position, descending: *descending }),
         None => Err(EngineError::Missing {
@@ -167,7 +158,7 @@ impl Build<'_> {
             instance.change_catalog(coordinator, |catalog| catalog.indexes.push(joined.clone()))?;
             Ok(joined)
         });
-        if entered.is_err() && !instance.has_segment(&self.spec.name.to_uppercase()) {
+        if entered.is_err() && !instance.has_segment(&self.spec.name) {
             instance.tablespace(Purpose::Indx).release(written.iter().map(|extent| extent.extent));
             for (purpose, counts) in extent_counts {
                 // The error to report is the build's.
@@ -217,8 +208,7 @@ impl Build<'_> {
         memory.push(("scan buffers".to_string(), all(options.chunk_blocks as usize * block * scan_buffers)));
         memory.push(("index write buffers".to_string(), all(levels::BUFFER_MEMORY)));
         if degree > 1 {
-            let queue = table_queue::BUFFER_BYTES * (degree * QUEUE_BUFFERS_PER_SENDER);
-            memory.push(("table queue".to_string(), all(queue)));
+            memory.push(("table queue".to_string(), Bytes(table_queue::memory(degree as u64))));
         }
         memory
     }
@@ -241,7 +231,7 @@ impl Build<'_> {
             {
                 let request = Request {
                     operation: Transfer::Read,
-                    file: Arc::clone(&tablespace.file(blocks[next].file).file),
+                    file: Arc::clone(&tablespace.file(blocks[next].file)?.file),
                     offset: blocks[next].block.byte_offset(tablespace.block_size),
                     range: 0..buffer.len(),
                     buffer,
@@ -270,7 +260,7 @@ impl Build<'_> {
         records: &mut Vec<Vec<u8>>,
     ) -> Result<(), EngineError> {
         let tablespace = self.instance.tablespace(Purpose::Users);
-        let content = block::verify(bytes, BlockKind::Table, address, tablespace.path(address))?;
+        let content = block::verify(bytes, self.table.expected(), address, tablespace.path(address))?;
         for slot in 0..content.entries {
             let mut record = Vec::new();
             let row = heap::row_at(bytes, content, slot).unwrap_or(&[]);
@@ -308,7 +298,7 @@ impl Build<'_> {
         plan: &SortPlan,
         codec: &C,
     ) -> Vec<SubIndex> {
-        let granules = Granules::new(&self.table.extents);
+        let granules = Granules::new(self.table);
         let part = thread::scope(|scope| {
             let work = |session: &Session| {
                 let server = self.sort_server(session, operation, plan);
@@ -348,19 +338,24 @@ impl Build<'_> {
         ranges: &[Vec<u8>],
     ) -> Vec<SubIndex> {
         let degree = self.instance.parallel_degree();
-        let granules = Granules::new(&self.table.extents);
-        let queue = TableQueue::new(degree, degree, degree * QUEUE_BUFFERS_PER_SENDER);
+        let granules = Granules::new(self.table);
+        let queue = TableQueue::new(degree, degree, degree * table_queue::BUFFERS_PER_SENDER);
         let (granules, queue) = (&granules, &queue);
         let parts = thread::scope(|scope| {
-            let sorts = (0..degree).map(|lane| {
-                let work =
-                    move |session: &Session| self.sort_lane(session, operation, plan, codec, queue, lane);
-                servers::start(scope, self.instance, operation, format!("PX sort server p{lane:03}"), work)
+            // Made here, not by the servers: one that cannot start lets nobody wait for it.
+            let guard = || queue.close_unless_done();
+            let sorts = (0..degree).map(|range| {
+                let guard = guard();
+                let work = move |session: &Session| {
+                    self.sort_range(session, operation, plan, codec, (queue, range, guard))
+                };
+                servers::start(scope, self.instance, operation, format!("PX sort server p{range:03}"), work)
             });
             let sorts: Vec<_> = sorts.collect();
             let scans = (0..degree).map(|number| {
+                let guard = guard();
                 let work = move |session: &Session| {
-                    self.scan_lane(session, operation, codec, granules, queue, ranges)
+                    self.scan_ranges(session, operation, codec, granules, (queue, guard), ranges)
                 };
                 servers::start(scope, self.instance, operation, format!("PX scan server p{number:03}"), work)
             });
@@ -371,38 +366,37 @@ impl Build<'_> {
         parts.into_iter().flatten().collect()
     }
 
-    fn scan_lane<C: Codec>(
+    fn scan_ranges<C: Codec>(
         &self,
         session: &Session,
         operation: &Operation,
         codec: &C,
         granules: &Granules<'_>,
-        queue: &TableQueue,
+        (queue, guard): (&TableQueue, CloseGuard<'_>),
         ranges: &[Vec<u8>],
     ) -> Result<(), EngineError> {
-        let guard = queue.close_unless_done();
         let begin = now();
         let mut buffers = Vec::new();
-        for lane in 0..=ranges.len() {
-            buffers.push(queue.empty_buffer(session, lane).map_err(|Closed| EngineError::Stopped)?);
+        for range in 0..=ranges.len() {
+            buffers.push(queue.empty_buffer(session, range).map_err(|Closed| EngineError::Stopped)?);
         }
         let mut record = Vec::new();
         let mut rows = 0;
         scan::scan(self.instance, session, operation, granules, |row, row_id| {
             record.clear();
             self.make(codec, row, row_id, &mut record)?;
-            let lane = ranges.iter().take_while(|first| C::Format::compare(first, &record).is_le()).count();
-            if buffers[lane].len() + record.len() > table_queue::BUFFER_BYTES {
-                let full = std::mem::take(&mut buffers[lane]);
-                queue.send(session, lane, full);
-                buffers[lane] = queue.empty_buffer(session, lane).map_err(|Closed| EngineError::Stopped)?;
+            let range = ranges.iter().take_while(|first| C::Format::compare(first, &record).is_le()).count();
+            if buffers[range].len() + record.len() > table_queue::BUFFER_BYTES {
+                let full = std::mem::take(&mut buffers[range]);
+                queue.send(session, range, full);
+                buffers[range] = queue.empty_buffer(session, range).map_err(|Closed| EngineError::Stopped)?;
             }
-            buffers[lane].extend_from_slice(&record);
+            buffers[range].extend_from_slice(&record);
             rows += 1;
             Ok(())
         })?;
-        for (lane, buffer) in buffers.into_iter().enumerate() {
-            queue.send(session, lane, buffer);
+        for (range, buffer) in buffers.into_iter().enumerate() {
+            queue.send(session, range, buffer);
         }
         queue.sender_done();
         guard.done();
@@ -411,21 +405,19 @@ impl Build<'_> {
         Ok(())
     }
 
-    fn sort_lane<C: Codec>(
+    fn sort_range<C: Codec>(
         &self,
         session: &Session,
         operation: &Operation,
         plan: &SortPlan,
         codec: &C,
-        queue: &TableQueue,
-        lane: usize,
+        (queue, range, guard): (&TableQueue, usize, CloseGuard<'_>),
     ) -> Result<SubIndex, EngineError> {
-        let guard = queue.close_unless_done();
         let server = self.sort_server(session, operation, plan);
         let mut sorter = Sorter::<C::Format>::new(&server)?;
-        while let Some(buffer) = queue.receive(session, lane).map_err(|Closed| EngineError::Stopped)? {
+        while let Some(buffer) = queue.receive(session, range).map_err(|Closed| EngineError::Stopped)? {
             sorter.fill(&buffer)?;
-            queue.give_back(lane, buffer);
+            queue.give_back(range, buffer);
         }
         guard.done();
         self.finish_part(session, codec, sorter)
@@ -484,6 +476,7 @@ impl Build<'_> {
         for pair in filled.windows(2) {
             let last = pair[0].last_leaf.as_ref().expect("a filled part has a leaf");
             let next = pair[1].first_leaf.expect("a filled part has a leaf");
+            assert!(last.address != next, "I4: a leaf does not link to itself");
             self.link(session, tablespace, last, next)?;
         }
         let mut branches: Vec<SegmentExtent> =
@@ -502,13 +495,13 @@ impl Build<'_> {
         self.instance.recorder.phase("join", begin, 0);
         if entry_count != self.table.row_count {
             return Err(EngineError::Verification {
-                what: format!("entries of index {}", self.spec.name.to_uppercase()),
+                what: format!("entries of index {}", stored_name(&self.spec.name)),
                 found: entry_count.to_string(),
                 expected: format!("{}, one for each row", self.table.row_count),
             });
         }
         Ok(Index {
-            name: self.spec.name.to_uppercase(),
+            name: stored_name(&self.spec.name),
             table: self.table.name.clone(),
             columns: self.columns.to_vec(),
             entry_count,
@@ -516,6 +509,7 @@ impl Build<'_> {
             height: root.map_or(0, |root| root.height),
             leaves: filled.iter().flat_map(|tree| tree.leaves.iter().copied()).collect(),
             branches,
+            lsns: LsnRange::only(self.lsn),
         })
     }
 
@@ -535,7 +529,7 @@ impl Build<'_> {
         let mut channel = self.instance.access.method.channel(&[])?;
         let request = Request {
             operation: Transfer::Write,
-            file: Arc::clone(&tablespace.file(leaf.address.file).file),
+            file: Arc::clone(&tablespace.file(leaf.address.file)?.file),
             offset: leaf.address.block.byte_offset(tablespace.block_size),
             range: 0..buffer.len(),
             buffer,
@@ -573,11 +567,13 @@ fn sample_addresses(table: &Table) -> Vec<BlockAddress> {
             current = extents.next();
         }
     }
+    assert_eq!(addresses.len() as u64, count, "every sampled block is in an extent");
     addresses
 }
 
 /// The first records of all key ranges but the lowest.
 fn splitters(sorted: &[Vec<u8>], degree: usize) -> Vec<Vec<u8>> {
+    assert!(degree > 0, "a build has a server");
     if sorted.is_empty() {
         return Vec::new();
     }

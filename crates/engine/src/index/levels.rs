@@ -14,16 +14,22 @@
 //!
 //! All branches of a range share a writer. Their order on disk is that in which
 //! they filled up; searches and checks follow addresses, so it does not matter.
+//!
+//! Invariants (I1 to I3 stand in [`block`](super::block)):
+//! - I4 A leaf links to the block that the next leaf is then written to.
+//! - I5 A branch that is written because it is full has two children at least, so each
+//!   level has at most half the blocks of the one below.
 
 use crate::EngineError;
-use crate::index::block::{BranchBuilder, BranchView, LeafBuilder, Separator};
-use crate::instance::Access;
+use crate::access::Access;
+use crate::index::block::{BranchBuilder, BranchView, LeafBuilder, Separator, leaf_in_order};
 use crate::sort::codec::Codec;
 use crate::storage::block::{BlockKind, Content};
 use crate::storage::control::SegmentExtent;
 use crate::storage::tablespace::Tablespace;
 use crate::storage::writer::{SegmentWriter, WriterOptions};
 use plumb_events::{Event, IoStream, Session, Statistic};
+use plumb_io::strict_assert;
 use plumb_units::{BlockAddress, Lsn, RowId};
 
 /// Write buffers of the leaves, and of all branches above them.
@@ -96,6 +102,8 @@ pub(super) struct LeafWriter<'a, C: Codec> {
     entry_count: u64,
     leaf_count: u64,
     first_leaf: Option<BlockAddress>,
+    /// Where the leaf before says that this one is.
+    linked: Option<BlockAddress>,
 }
 
 impl<'a, C: Codec> LeafWriter<'a, C> {
@@ -109,6 +117,7 @@ impl<'a, C: Codec> LeafWriter<'a, C> {
             entry_count: 0,
             leaf_count: 0,
             first_leaf: None,
+            linked: None,
         })
     }
 
@@ -121,25 +130,35 @@ impl<'a, C: Codec> LeafWriter<'a, C> {
     pub(super) fn push(&mut self, record: &[u8]) -> Result<(), EngineError> {
         self.entry_count += 1;
         if self.entry_count > 1 {
-            if self.codec.push_leaf(record, &mut self.state, &mut self.leaf, self.writer.block()?) {
+            let (key, row) = self.codec.decode(record, &mut self.state);
+            if self.leaf.push_key(self.writer.block()?, key, row) {
                 return Ok(());
             }
             let next = self.writer.following_address()?;
-            let content = self.leaf.finish(self.writer.block()?, Some(next));
+            let content = self.close_leaf(Some(next))?;
             self.writer.seal(content)?;
+            self.linked = Some(next);
         }
         self.begin_leaf(record)
     }
 
     fn begin_leaf(&mut self, record: &[u8]) -> Result<(), EngineError> {
         let address = self.writer.address()?;
+        assert_eq!(*self.linked.get_or_insert(address), address, "I4: a leaf is where it is linked to");
         let (key, row) = self.codec.decode(record, &mut self.state);
-        self.branches.push(key, row, address)?;
+        self.branches.push(key.bytes(&mut [0; 8]), row, address)?;
         self.first_leaf.get_or_insert(address);
         self.leaf_count += 1;
-        let fits = self.codec.push_leaf(record, &mut self.state, &mut self.leaf, self.writer.block()?);
+        let fits = self.leaf.push_key(self.writer.block()?, key, row);
         assert!(fits, "an empty leaf takes any key up to key_bytes_max");
         Ok(())
+    }
+
+    fn close_leaf(&mut self, next: Option<BlockAddress>) -> Result<Content, EngineError> {
+        let block = self.writer.block()?;
+        let content = self.leaf.finish(block, next);
+        strict_assert!(leaf_in_order(block, content), "I2: a leaf is in order");
+        Ok(content)
     }
 
     /// Writes what is left. The last leaf refers to none yet.
@@ -147,7 +166,9 @@ impl<'a, C: Codec> LeafWriter<'a, C> {
         if self.entry_count == 0 {
             return Ok(WrittenTree::default());
         }
-        let content = self.leaf.finish(self.writer.block()?, None);
+        assert!(self.leaf.entry_count() > 0, "the last leaf was begun with an entry");
+        assert!(self.leaf_count <= self.entry_count, "a leaf has an entry");
+        let content = self.close_leaf(None)?;
         let block = self.writer.block()?.to_vec();
         let address = self.writer.seal(content)?;
         // Whichever part fails, the writer of the other still owns its extents and
@@ -275,6 +296,8 @@ impl<'a> BranchWriter<'a> {
         if self.open[level].push(key, row, child) {
             return Ok(());
         }
+        let children = self.open[level].builder.entry_count();
+        assert!(children >= 2, "I5: a full branch with {children} children");
         self.raise(level)?;
         let fits = self.open[level].push(key, row, child);
         assert!(fits, "key_bytes_max leaves room for two separators in a branch");
@@ -318,6 +341,10 @@ impl<'a> BranchWriter<'a> {
             level += 1;
         }
         let height = self.below + self.open.len() as u32;
+        assert!(self.open.len() < 32, "I5: a tree of {height} levels");
         Ok(self.open.pop().map(|open| Top { branch: open.close(), height }))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,9 +3,10 @@
 //! When one fails the others are told to stop; the error that comes back is the
 //! one that came first, not its consequences.
 
-use crate::instance::Cancel;
+use crate::cancel::Cancel;
 use crate::{EngineError, Instance};
 use plumb_events::{Event, Session, SessionKind};
+use plumb_io::IoError;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Scope, ScopedJoinHandle};
@@ -54,22 +55,30 @@ impl Operation {
     }
 }
 
+/// A server that was started; none where that failed.
+pub type Server<'scope, T> = Option<ScopedJoinHandle<'scope, Option<T>>>;
+
 /// Starts a server of the operation: a thread with a session of its own. A
-/// failure is noted; the handle then gives `None`.
+/// failure is noted, also that of the start: `work` is then dropped, and with it what others wait for.
 pub fn start<'scope, 'env, T: Send + 'scope>(
     scope: &'scope Scope<'scope, 'env>,
     instance: &'env Instance,
     operation: &'env Operation,
     name: String,
     work: impl FnOnce(&Session) -> Result<T, EngineError> + Send + 'scope,
-) -> ScopedJoinHandle<'scope, Option<T>> {
+) -> Server<'scope, T> {
     // A thread's name has 15 bytes: PX scan p000, as tools that list threads show it.
     let thread = thread::Builder::new().name(name.replace(" server", ""));
-    let work = move || {
-        let session = instance.recorder.session(name, SessionKind::Foreground);
-        work(&session).map_err(|error| operation.fail(error)).ok()
-    };
-    thread.spawn_scoped(scope, work).expect("the system starts a thread")
+    let refused = name.clone();
+    let started = instance.access.servers.threads.thread().and_then(|share| {
+        let work = move || {
+            let _share = share;
+            let session = instance.recorder.session(name, SessionKind::Foreground);
+            work(&session).map_err(|error| operation.fail(error)).ok()
+        };
+        thread.spawn_scoped(scope, work)
+    });
+    started.map_err(|source| operation.fail(IoError::thread(refused, source).into())).ok()
 }
 
 /// Has a set of `count` servers do the same work, each with its number, and waits
@@ -98,9 +107,9 @@ pub fn run_set<T: Send>(
 }
 
 /// Waits for servers; a panic of one goes on in the coordinator.
-pub fn join<T>(coordinator: &Session, servers: Vec<ScopedJoinHandle<'_, Option<T>>>) -> Vec<Option<T>> {
+pub fn join<T>(coordinator: &Session, servers: Vec<Server<'_, T>>) -> Vec<Option<T>> {
     coordinator.wait(Event::PxDeqExecuteReply, || {
-        let join = |server: ScopedJoinHandle<'_, Option<T>>| match server.join() {
+        let join = |server: Server<'_, T>| match server?.join() {
             Ok(result) => result,
             Err(panic) => std::panic::resume_unwind(panic),
         };

@@ -1,43 +1,74 @@
 //! The table queue: records from scan servers to sort servers, by key range.
 //!
-//! One lane per sort server, bounded by a fixed number of buffers, which travel
-//! to and fro: a scan server takes an empty one (`PX Deq Credit: send blkd` when
-//! there is none), fills it, and puts it into the lane; the sort server empties
-//! it and gives it back. Memory is lanes x buffers x 64K, and a slow sort server
-//! slows its senders instead of growing.
+//! What it does: each sort server has a part of the queue, for its key range, with a fixed
+//! number of buffers. A scan server takes an empty buffer of that range (it waits for
+//! `PX Deq Credit: send blkd` when there is none), fills it with records and sends it; the
+//! sort server empties it and gives it back (it waits for `PX Deq: Table Q Normal` when none is
+//! filled).
 //!
-//! A buffer holds 4,096 records of 16 bytes, so the lock, the wake-up and the
-//! clock reads are paid once in thousands of rows: under 1 ns a row.
+//! How: a mutex and two conditions a range. Memory is ranges x buffers x 64K. A slow sort
+//! server makes its senders wait; it does not make the queue grow.
+//!
+//! Why buffers and not records: a buffer holds 4,096 records of 16 bytes, so the lock, the
+//! wake-up and the clock reads are paid once in thousands of rows, under 1 ns a row. Why no
+//! queue without a lock: at that rate the lock is taken some thousand times a second.
+//!
+//! Limits: a sender keeps one buffer of every range, so a range needs more buffers than there
+//! are senders. Records of one sender and range arrive in order, those of two senders in any.
+//!
+//! Invariants:
+//! - Q1 A buffer of a range is empty in the queue, full in the queue, or with one server; a
+//!   range never has more than it was planned with.
+//! - Q2 A buffer has at most [`BUFFER_BYTES`] of records, so it never moves to larger memory.
+//! - Q3 A sender that is done sends no more, and is done once.
 
-use plumb_events::{Event, Session, Statistic, now};
+use plumb_events::{Event, Session, Statistic};
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Bytes of a buffer.
 pub const BUFFER_BYTES: usize = 64 * 1024;
 
+/// Buffers a lane has for each of its senders.
+pub const BUFFERS_PER_SENDER: usize = 16;
+
+/// Bytes of the queue between two sets of so many servers, at most.
+#[must_use]
+pub const fn memory(degree: u64) -> u64 {
+    degree * degree * (BUFFERS_PER_SENDER * BUFFER_BYTES) as u64
+}
+
 /// The queue between two sets of servers.
 #[derive(Debug)]
 pub struct TableQueue {
-    lanes: Vec<Lane>,
+    ranges: Vec<RangeQueue>,
 }
 
 #[derive(Debug)]
-struct Lane {
-    state: Mutex<LaneState>,
+struct RangeQueue {
+    state: Mutex<RangeState>,
     filled: Condvar,
     emptied: Condvar,
 }
 
 #[derive(Debug)]
-struct LaneState {
+struct RangeState {
     full: VecDeque<Vec<u8>>,
     empty: Vec<Vec<u8>>,
     /// Buffers that may still be made.
     unmade: usize,
+    /// All of them: empty, full, unmade, or with a server.
+    buffers: usize,
     /// Senders that have not finished.
     senders: usize,
     closed: bool,
+}
+
+impl RangeState {
+    fn check(&self) {
+        let known = self.full.len() + self.empty.len() + self.unmade;
+        assert!(known <= self.buffers, "Q1: {known} buffers of {}", self.buffers);
+    }
 }
 
 /// The other side is gone because it failed.
@@ -45,31 +76,32 @@ struct LaneState {
 pub struct Closed;
 
 impl TableQueue {
-    /// A queue with so many lanes, senders and buffers a lane.
+    /// A queue for `range_count` key ranges and `sender_count` senders.
     #[must_use]
-    pub fn new(lane_count: usize, sender_count: usize, buffers_per_lane: usize) -> TableQueue {
-        assert!(buffers_per_lane > sender_count, "each sender keeps one buffer of each lane");
-        let lane = || Lane {
-            state: Mutex::new(LaneState {
+    pub fn new(range_count: usize, sender_count: usize, buffers_per_range: usize) -> TableQueue {
+        assert!(buffers_per_range > sender_count, "each sender keeps one buffer of each range");
+        let range = || RangeQueue {
+            state: Mutex::new(RangeState {
                 full: VecDeque::new(),
                 empty: Vec::new(),
-                unmade: buffers_per_lane,
+                unmade: buffers_per_range,
+                buffers: buffers_per_range,
                 senders: sender_count,
                 closed: false,
             }),
             filled: Condvar::new(),
             emptied: Condvar::new(),
         };
-        TableQueue { lanes: (0..lane_count).map(|_| lane()).collect() }
+        TableQueue { ranges: (0..range_count).map(|_| range()).collect() }
     }
 
-    /// An empty buffer of a lane, waiting for one if all are full.
+    /// An empty buffer of a range, waiting for one if all are full.
     ///
     /// # Errors
     /// [`Closed`] when the receiver has failed.
-    pub fn empty_buffer(&self, session: &Session, lane: usize) -> Result<Vec<u8>, Closed> {
-        let lane = &self.lanes[lane];
-        let mut state = locked(&lane.state);
+    pub fn empty_buffer(&self, session: &Session, range: usize) -> Result<Vec<u8>, Closed> {
+        let range = &self.ranges[range];
+        let mut state = locked(&range.state);
         let mut begin = None;
         let buffer = loop {
             if state.closed {
@@ -82,30 +114,36 @@ impl TableQueue {
                 state.unmade -= 1;
                 break Ok(Vec::with_capacity(BUFFER_BYTES));
             }
-            begin.get_or_insert_with(now);
-            state = lane.emptied.wait(state).unwrap_or_else(PoisonError::into_inner);
+            begin.get_or_insert_with(|| session.begin_wait());
+            state = range.emptied.wait(state).unwrap_or_else(PoisonError::into_inner);
         };
+        drop(state);
         if let Some(begin) = begin {
-            session.waited(Event::PxDeqCreditSendBlkd, begin, now());
+            session.end_wait(Event::PxDeqCreditSendBlkd, begin);
         }
         buffer
     }
 
-    /// Puts a filled buffer into a lane.
-    pub fn send(&self, session: &Session, lane: usize, buffer: Vec<u8>) {
+    /// Puts a filled buffer into a range.
+    pub fn send(&self, session: &Session, range: usize, buffer: Vec<u8>) {
+        assert!(buffer.len() <= BUFFER_BYTES, "Q2: a buffer of {} bytes", buffer.len());
         session.count(Statistic::QueueBytes, buffer.len() as u64);
-        let lane = &self.lanes[lane];
-        locked(&lane.state).full.push_back(buffer);
-        lane.filled.notify_one();
+        let range = &self.ranges[range];
+        let mut state = locked(&range.state);
+        assert!(state.senders > 0, "Q3: all senders are done");
+        state.full.push_back(buffer);
+        state.check();
+        drop(state);
+        range.filled.notify_one();
     }
 
-    /// The next filled buffer of a lane; `None` when every sender has finished.
+    /// The next filled buffer of a range; `None` when every sender has finished.
     ///
     /// # Errors
     /// [`Closed`] when a sender has failed.
-    pub fn receive(&self, session: &Session, lane: usize) -> Result<Option<Vec<u8>>, Closed> {
-        let lane = &self.lanes[lane];
-        let mut state = locked(&lane.state);
+    pub fn receive(&self, session: &Session, range: usize) -> Result<Option<Vec<u8>>, Closed> {
+        let range = &self.ranges[range];
+        let mut state = locked(&range.state);
         let mut begin = None;
         let buffer = loop {
             if state.closed {
@@ -117,28 +155,35 @@ impl TableQueue {
             if state.senders == 0 {
                 break Ok(None);
             }
-            begin.get_or_insert_with(now);
-            state = lane.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
+            begin.get_or_insert_with(|| session.begin_wait());
+            state = range.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
         };
+        drop(state);
         if let Some(begin) = begin {
-            session.waited(Event::PxDeqExecutionMsg, begin, now());
+            session.end_wait(Event::PxDeqTableQNormal, begin);
         }
         buffer
     }
 
     /// Gives an emptied buffer back.
-    pub fn give_back(&self, lane: usize, mut buffer: Vec<u8>) {
+    pub fn give_back(&self, range: usize, mut buffer: Vec<u8>) {
         buffer.clear();
-        let lane = &self.lanes[lane];
-        locked(&lane.state).empty.push(buffer);
-        lane.emptied.notify_one();
+        let range = &self.ranges[range];
+        let mut state = locked(&range.state);
+        state.empty.push(buffer);
+        state.check();
+        drop(state);
+        range.emptied.notify_one();
     }
 
     /// One sender has sent everything.
     pub fn sender_done(&self) {
-        for lane in &self.lanes {
-            locked(&lane.state).senders -= 1;
-            lane.filled.notify_all();
+        for range in &self.ranges {
+            let mut state = locked(&range.state);
+            assert!(state.senders > 0, "Q3: a sender is done once");
+            state.senders -= 1;
+            drop(state);
+            range.filled.notify_all();
         }
     }
 
@@ -150,10 +195,10 @@ impl TableQueue {
 
     /// Wakes everybody with [`Closed`]: a server has failed.
     fn close(&self) {
-        for lane in &self.lanes {
-            locked(&lane.state).closed = true;
-            lane.filled.notify_all();
-            lane.emptied.notify_all();
+        for range in &self.ranges {
+            locked(&range.state).closed = true;
+            range.filled.notify_all();
+            range.emptied.notify_all();
         }
     }
 }
@@ -182,4 +227,52 @@ impl Drop for CloseGuard<'_> {
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_events::{Recorder, SessionKind};
+
+    fn with_queue(body: impl FnOnce(&TableQueue, &Session)) {
+        let recorder = Recorder::new();
+        body(&TableQueue::new(2, 1, 2), &recorder.session("test", SessionKind::Foreground));
+    }
+
+    #[test]
+    fn buffers_travel_to_and_fro() {
+        with_queue(|queue, session| {
+            let mut buffer = queue.empty_buffer(session, 1).expect("an unmade buffer");
+            buffer.extend_from_slice(b"records");
+            queue.send(session, 1, buffer);
+            let received = queue.receive(session, 1).expect("open").expect("a buffer");
+            assert_eq!(received, b"records");
+            queue.give_back(1, received);
+            assert!(queue.empty_buffer(session, 1).expect("that buffer").is_empty());
+            queue.sender_done();
+            assert_eq!(queue.receive(session, 0), Ok(None));
+        });
+    }
+
+    #[test]
+    #[should_panic(expected = "Q1: 3 buffers of 2")]
+    fn a_buffer_that_is_not_the_queues_is_not_given_back() {
+        with_queue(|queue, _| queue.give_back(0, Vec::new()));
+    }
+
+    #[test]
+    #[should_panic(expected = "Q2: a buffer of 65537 bytes")]
+    fn a_buffer_that_has_grown_is_not_sent() {
+        with_queue(|queue, session| queue.send(session, 0, vec![0; BUFFER_BYTES + 1]));
+    }
+
+    #[test]
+    #[should_panic(expected = "Q3: all senders are done")]
+    fn nothing_is_sent_after_the_last_sender_is_done() {
+        with_queue(|queue, session| {
+            let buffer = queue.empty_buffer(session, 0).expect("an unmade buffer");
+            queue.sender_done();
+            queue.send(session, 0, buffer);
+        });
+    }
 }

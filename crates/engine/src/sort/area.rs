@@ -1,11 +1,11 @@
 //! The sort area: records collected in a fixed amount of memory and sorted there.
 //!
-//! The area is cut into strips of equal size, each with memory of its own. A
-//! strip (of text, each batch of it) is sorted the moment it is full, so sorting is
-//! spread over the input; sorting all of a large area at once would leave the scan's
-//! reads standing, and the processor idle afterwards until the disk has caught up.
-//! How records lie in a strip and are sorted is the business of their form:
-//! [`words`], [`bytes`].
+//! The area is cut into strips of equal size, each with memory of its own. A strip of
+//! words is sorted as soon as it is full; text is sorted in smaller batches, which are
+//! appended to a strip. Sorting is so spread over the input. To sort all of a large
+//! area at once would stop the scan's reads meanwhile, and afterwards leave the
+//! processor idle until the disk has caught up.
+//! How records lie in a strip and are sorted depends on their form: [`words`], [`bytes`].
 //!
 //! When all strips are full one of them becomes a run and is filled again. What
 //! is still in memory at the end stays there and is merged with the runs: an
@@ -14,11 +14,20 @@
 //! How many strips: with ever larger strips the standard library's sort costs 1
 //! to 1.5 ns a record more for each doubling (64K numbers of 64 bits 12.6 ns a
 //! record, 256K 15.4, 4M 19.7), a level of the merge 2 to 2.5 ns; so strips are
-//! large, and as a rule sixteen of them: enough to spill finely and to leave the disk no
-//! long gap. An area above 64 MB has more, so that none takes long to sort. Sorting
-//! by distribution before it was measured again with these sizes: least significant
-//! digits first loses at every size (13 to 30 ns), one pass by the highest bits wins
-//! 2 ns in strips of 64K to 256K, and is not worth the second buffer it needs.
+//! large. As a rule there are sixteen: enough to spill in small steps and to keep the
+//! disk busy. An area above 64 MB has more, so that none takes long to sort.
+//!
+//! Distribution sorts were measured at these sizes: by the least significant digits
+//! first they lose at every size (13 to 30 ns); one pass by the highest bits, with the
+//! standard sort after it, wins 2 ns in strips of 64K to 256K, which does not pay for
+//! the second buffer it needs.
+//!
+//! Invariants:
+//! - A1 An area never has more strips than it was planned with: each is spare, in use, or
+//!   not made yet.
+//! - A2 Records come and go whole: an area takes or leaves a record, never a part.
+//! - A3 A strip of words, and a mini-run of text, is in order once it is closed.
+//! - A4 Sorting and packing keep the number of records.
 
 pub mod bytes;
 pub mod words;
@@ -29,52 +38,52 @@ use plumb_io::{HugeVec, IoError};
 use plumb_units::Nanos;
 use std::fmt::Debug;
 
-/// Most strips of an area, unless they would be larger than [`STRIP_BYTES_LARGE`].
+/// Most strips of an area, unless they would be larger than [`STRIP_BYTES_MAX`].
 pub const STRIPS_MAX: usize = 16;
 
-/// A strip that is sorted in about 8 ms: about as long as the buffers of a table
-/// queue last, so that scan servers need not stand.
-pub const STRIP_BYTES_LARGE: usize = 4 * 1024 * 1024;
+/// The largest strip of an area that has more than [`STRIPS_MAX`] for it: it is sorted in
+/// about 8 ms. The buffers of a table queue last about as long, so scan servers go on.
+pub const STRIP_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// An area has at least so many, if they can have [`STRIP_BYTES_MIN`]: with one, the
-/// disk stands while it is sorted and the processor while it is written.
-pub const STRIPS_FEW: usize = 3;
+/// Fewest strips of an area that can give each [`STRIP_BYTES_MIN`]: with a single one the
+/// disk is idle while it is sorted, and the processor while it is written.
+pub const STRIPS_MIN: usize = 3;
 
-/// Beyond so few, a strip has at least this size: smaller ones make the merge wider
-/// and spill no more finely than matters.
-pub const STRIP_BYTES_GOOD: usize = 1024 * 1024;
+/// An area has more than [`STRIPS_MIN`] strips only if each has this size: smaller ones
+/// raise the fan-in of the merge, and what they save in spilled bytes is little.
+pub const STRIP_BYTES_TARGET: usize = 1024 * 1024;
 
-/// The smallest strip worth having beside others: its requests, when it is read
-/// back as a run, are then still large.
+/// The smallest strip of an area that has several: when it is read back as a run, its
+/// requests are still large.
 pub const STRIP_BYTES_MIN: usize = 512 * 1024;
 
-/// What a record takes.
+/// Memory that a record takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordSize {
     /// Bytes of the record, in memory and in a run; the mean where they differ.
     pub bytes: usize,
-    /// Bytes of memory beside it while it is sorted: what is sorted in its stead.
+    /// Bytes of memory beside it while it is sorted: the entry that is sorted in its place.
     pub entry_bytes: usize,
 }
 
 impl RecordSize {
-    /// Of records of so many bytes that are sorted in an area of this kind.
+    /// The size of records of `bytes` bytes in an area of this kind.
     #[must_use]
     pub fn new<A: SortArea>(bytes: usize) -> RecordSize {
         RecordSize { bytes, entry_bytes: A::ENTRY_BYTES }
     }
 
-    /// Records that fit so much memory while they are sorted; at least one.
+    /// Records that fit `bytes` of memory while they are sorted; at least one.
     #[must_use]
     pub fn fitting(self, bytes: usize) -> usize {
         (bytes / (self.bytes + self.entry_bytes)).max(1)
     }
 }
 
-/// Memory that was mapped.
+/// Memory that an area has mapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Mapped {
-    /// How much.
+    /// Bytes of it.
     pub bytes: usize,
     /// How long the system took to supply it.
     pub time: Nanos,
@@ -85,7 +94,7 @@ pub trait SortArea: Sized + Send + Debug {
     /// Bytes of memory beside a record while it is sorted.
     const ENTRY_BYTES: usize;
 
-    /// An area of `bytes` in so many strips, for records of this size.
+    /// An area of `bytes` bytes, cut into `strips`, for records of this size.
     ///
     /// # Errors
     /// When the kernel has no memory.
@@ -115,7 +124,7 @@ pub trait SortArea: Sized + Send + Debug {
     /// the system: how many bytes.
     fn release_spare(&mut self) -> usize;
 
-    /// Records in the area.
+    /// Records in the area, sorted or not.
     fn len(&self) -> usize;
 
     /// Whether there is none.
@@ -137,19 +146,17 @@ struct StripPool<T: Copy> {
     spare: Vec<HugeVec<T>>,
     /// Strips that may still be made.
     unmade: usize,
+    /// All strips of the area: spare, unmade or in use.
+    strips: usize,
     strip_bytes: usize,
     mapped: Mapped,
 }
 
 impl<T: Copy> StripPool<T> {
     fn new(bytes: usize, strips: usize) -> StripPool<T> {
-        assert!(strips > 0);
-        StripPool {
-            spare: Vec::new(),
-            unmade: strips,
-            strip_bytes: bytes / strips,
-            mapped: Mapped::default(),
-        }
+        assert!(strips > 0, "an area has a strip");
+        let strip_bytes = bytes / strips;
+        StripPool { spare: Vec::new(), unmade: strips, strips, strip_bytes, mapped: Mapped::default() }
     }
 
     /// An empty strip; none when all are in use.
@@ -167,6 +174,8 @@ impl<T: Copy> StripPool<T> {
     }
 
     fn give_back(&mut self, mut strip: HugeVec<T>) {
+        assert!(self.spare.len() + self.unmade < self.strips, "A1: a strip comes back that was not taken");
+        assert_eq!(strip.capacity(), self.strip_bytes / size_of::<T>(), "A1: a strip keeps its size");
         strip.clear();
         self.spare.push(strip);
     }
@@ -195,24 +204,24 @@ impl<T: Copy> StripPool<T> {
 
 /// Takes sorted records.
 pub trait RecordSink {
-    /// How it fails.
+    /// Why it cannot take a record.
     type Error;
 
     /// Takes the next record.
     ///
     /// # Errors
-    /// Its own.
+    /// When the sink cannot keep it; what that means depends on the sink.
     fn record(&mut self, record: &[u8]) -> Result<(), Self::Error>;
 
     /// The records so far are in order; the next one may be smaller.
     ///
     /// # Errors
-    /// Its own.
+    /// As for `record`.
     fn end_run(&mut self) -> Result<(), Self::Error>;
 }
 
-/// Whether records came in order so far: a strip filled in order, or in reverse,
-/// is not sorted again.
+/// The order in which records have come so far: a strip that was filled in order, or in
+/// reverse order, need not be sorted.
 #[derive(Debug, Clone, Copy)]
 struct InputOrder {
     ascending: bool,
@@ -254,7 +263,7 @@ impl<'a, F: RunFormat> MemoryMerge<'a, F> {
         }
     }
 
-    /// How the matches were decided, where somebody counts.
+    /// Counts of the matches played; zero for a merger that keeps none.
     #[must_use]
     pub fn matches(&self) -> Matches {
         self.merger.as_ref().map_or(Matches::default(), Merger::matches)

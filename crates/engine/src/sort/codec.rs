@@ -1,8 +1,7 @@
-//! From rows to records and from records to index entries.
+//! From rows to records, and from records back to keys.
 
 use super::format::{BYTES_HEADER, BytesKey, Format, key_of, row_of};
 use super::key::KeyBuilder;
-use crate::index::block::LeafBuilder;
 use plumb_types::RowError;
 use plumb_units::RowId;
 use std::fmt::Debug;
@@ -21,7 +20,33 @@ pub enum CodecError {
     },
 }
 
-/// Makes the records of an index, and index entries of them.
+/// The normalised key of a record, without the 00 bytes at its end.
+#[derive(Debug, Clone, Copy)]
+pub enum RecordKey<'s> {
+    /// The bytes of a big-endian word, up to its last that is not 00.
+    Word(u64),
+    /// A key of any length.
+    Bytes(&'s [u8]),
+}
+
+impl<'s> RecordKey<'s> {
+    /// The key as bytes; those of a word are written to `room`.
+    #[must_use]
+    pub fn bytes<'r>(self, room: &'r mut [u8; 8]) -> &'r [u8]
+    where
+        's: 'r,
+    {
+        match self {
+            RecordKey::Word(word) => {
+                *room = word.to_be_bytes();
+                &room[..8 - word.trailing_zeros() as usize / 8]
+            }
+            RecordKey::Bytes(bytes) => bytes,
+        }
+    }
+}
+
+/// Makes the records of an index of its rows, and keys of the records.
 pub trait Codec: Debug + Sync {
     /// The form of its records.
     type Format: Format;
@@ -36,18 +61,8 @@ pub trait Codec: Debug + Sync {
     /// When the row cannot be read, or contradicts the statistics.
     fn encode(&self, row: &[u8], row_id: RowId, out: &mut Vec<u8>) -> Result<usize, CodecError>;
 
-    /// The record's normalised key, trimmed, and its row id.
-    fn decode<'s>(&self, record: &'s [u8], state: &'s mut Self::State) -> (&'s [u8], RowId);
-
-    /// Adds the record to an index leaf; `false` when the leaf is full. Records
-    /// come in order.
-    fn push_leaf(
-        &self,
-        record: &[u8],
-        state: &mut Self::State,
-        leaf: &mut LeafBuilder,
-        block: &mut [u8],
-    ) -> bool;
+    /// The record's key and row id. Fastest where records come in order.
+    fn decode<'s>(&self, record: &'s [u8], state: &'s mut Self::State) -> (RecordKey<'s>, RowId);
 }
 
 /// Makes [`BytesKey`] records: any key.
@@ -75,12 +90,8 @@ impl Codec for BytesCodec {
         Ok(length)
     }
 
-    fn decode<'s>(&self, record: &'s [u8], _: &'s mut ()) -> (&'s [u8], RowId) {
-        (key_of(record), row_of(record))
-    }
-
     #[inline]
-    fn push_leaf(&self, record: &[u8], _: &mut (), leaf: &mut LeafBuilder, block: &mut [u8]) -> bool {
-        leaf.push(block, key_of(record), row_of(record))
+    fn decode<'s>(&self, record: &'s [u8], _: &'s mut ()) -> (RecordKey<'s>, RowId) {
+        (RecordKey::Bytes(key_of(record)), row_of(record))
     }
 }

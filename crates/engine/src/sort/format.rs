@@ -44,7 +44,7 @@ pub trait Format: RunFormat {
 
 /// A tournament between sources of sorted records, as they lie in a run or in a
 /// strip. A source is what is left of its bytes; a record that enters the
-/// tournament is taken off their front.
+/// tournament is taken off the front.
 pub trait Merger: Sized {
     /// Takes the first record of each source and plays all matches.
     ///
@@ -61,7 +61,7 @@ pub trait Merger: Sized {
     /// Takes the next record of that source and plays again.
     fn replace(&mut self, source: &mut &[u8]);
 
-    /// How the matches were decided, where somebody counts.
+    /// Counts of the matches played; zero for a merger that keeps none.
     fn matches(&self) -> Matches {
         Matches::default()
     }
@@ -80,7 +80,7 @@ pub trait Packing: Default {
     fn bytes_saved(&mut self) -> u64;
 }
 
-/// Records as they are.
+/// Records laid one behind the other, unchanged.
 #[derive(Debug, Default)]
 pub struct Unpacked;
 

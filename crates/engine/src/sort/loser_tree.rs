@@ -5,6 +5,12 @@
 //! comparisons, each against a node on that path alone (a heap needs two a
 //! level). Heads are copied into the nodes, so a match touches one cache line.
 //! (Knuth, The Art of Computer Programming 3, section 5.4.1.)
+//!
+//! Invariant:
+//! - L1 A source is in order: its next head is not below the one that has won. All that
+//!   the tree gives out is in order then.
+
+use plumb_io::strict_assert;
 
 /// The tournament. Heads are compared by a closure given to each call.
 #[derive(Debug)]
@@ -21,6 +27,7 @@ impl<H: Copy> LoserTree<H> {
     /// When there is no head.
     pub fn new(heads: &[H], less: impl Fn(&H, &H) -> bool) -> LoserTree<H> {
         let count = heads.len();
+        assert!(count > 0, "a tournament has a head");
         let mut nodes = vec![heads[0]; count];
         // winners[i] is the winner below node i.
         let mut winners = vec![heads[0]; 2 * count];
@@ -44,6 +51,7 @@ impl<H: Copy> LoserTree<H> {
     /// Replaces the head of `leaf`, which must be the winner's, and plays again.
     #[inline]
     pub fn replace(&mut self, leaf: u32, head: H, less: impl Fn(&H, &H) -> bool) {
+        strict_assert!(!less(&head, &self.nodes[0]), "L1: the source of leaf {leaf} is out of order");
         let mut candidate = head;
         let mut node = (self.nodes.len() + leaf as usize) / 2;
         while node > 0 {
@@ -61,6 +69,14 @@ impl<H: Copy> LoserTree<H> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    #[should_panic(expected = "L1: the source of leaf 1 is out of order")]
+    fn a_source_that_goes_back_is_noticed() {
+        let mut tree = LoserTree::new(&[7, 5], u32::lt);
+        assert_eq!(tree.winner(), 5);
+        tree.replace(1, 4, u32::lt);
+    }
 
     proptest! {
         #[test]

@@ -10,16 +10,18 @@
 //! - M1 A run has at most one request in flight, so its pieces arrive in order.
 //! - M2 The run that has run out is served before any other is read ahead for;
 //!   its own freed buffer is there for it, so the merge cannot starve.
+//! - M3 A buffer is free, in flight, ready or being merged: none is lost, none is added.
+//! - M4 A merge of runs alone gives out as many records as the runs have.
 
 use crate::EngineError;
 use crate::sort::SortServer;
 use crate::sort::format::{Merger, RunFormat};
 use crate::sort::merge_plan::MergeShape;
 use crate::sort::run::Run;
-use crate::storage::block::{self, BlockKind, HEADER_BYTES};
+use crate::storage::block::{self, HEADER_BYTES};
 use crate::storage::tablespace::{Purpose, Tablespace};
 use plumb_events::{Event, IoStream, Statistic};
-use plumb_io::{Arena, Channel, IoBuffer, Operation, Request};
+use plumb_io::{Arena, Channel, IoBuffer, Operation, Request, strict_assert};
 use plumb_units::{BlockAddress, BlockNumber};
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -41,6 +43,7 @@ pub fn merge<F: RunFormat>(
     strips: Vec<&[u8]>,
     mut take: impl FnMut(&[u8]) -> Result<(), EngineError>,
 ) -> Result<u64, EngineError> {
+    let expected = strips.is_empty().then(|| runs.iter().map(|run| run.rows).sum::<u64>());
     let mut merge = RunMerge::<F>::new(server, runs, shape, strips)?;
     let mut rows = 0;
     while let record @ [_, ..] = merge.current() {
@@ -49,7 +52,15 @@ pub fn merge<F: RunFormat>(
         merge.advance()?;
     }
     merge.end(rows);
-    Ok(rows)
+    match expected.filter(|expected| *expected != rows) {
+        // M4: a block of an earlier merge of this sort verifies, too.
+        Some(expected) => Err(EngineError::Verification {
+            what: format!("records merged by {}", server.session.name()),
+            found: rows.to_string(),
+            expected: expected.to_string(),
+        }),
+        None => Ok(rows),
+    }
 }
 
 /// Runs and strips in one order.
@@ -67,8 +78,8 @@ impl<'s, F: RunFormat> RunMerge<'s, F> {
         shape: MergeShape,
         strips: Vec<&'s [u8]>,
     ) -> Result<RunMerge<'s, F>, EngineError> {
-        assert!(!runs.is_empty());
-        assert!(runs.len() <= shape.width);
+        assert!(!runs.is_empty(), "a merge has a run");
+        assert!(runs.len() <= shape.fan_in, "{} runs in a merge of {}", runs.len(), shape.fan_in);
         let mut reader = RunReader::<F>::new(server, runs, shape)?;
         let mut cursors = Vec::with_capacity(reader.sources.len() + strips.len());
         for source in 0..reader.sources.len() {
@@ -108,7 +119,7 @@ impl<'s, F: RunFormat> RunMerge<'s, F> {
         Ok(())
     }
 
-    /// Counts what was done.
+    /// Counts rows and matches as statistics of the session.
     fn end(self, rows: u64) {
         let session = self.reader.server.session;
         session.count(Statistic::MergeRows, rows);
@@ -150,7 +161,7 @@ struct Cursor<'m> {
     end: usize,
 }
 
-/// Where records are.
+/// Where the records of a source are.
 #[derive(Debug)]
 enum Place<'m> {
     /// A piece of a run.
@@ -192,15 +203,15 @@ impl<'m> Cursor<'m> {
             BlockAddress { file: piece.first.file, block: BlockNumber(piece.first.block.0 + self.entered) };
         let start = self.entered as usize * block_bytes;
         let block = &piece.buffer[start..start + block_bytes];
-        let content = block::verify(block, BlockKind::Temp, address, tablespace.path(address))?;
-        // A block of an earlier sort at the same place is a whole one: its own write was lost.
-        block::require_lsn(block, server.lsn, address, tablespace.path(address))?;
+        let content = block::verify(block, server.written(), address, tablespace.path(address))?;
         server.session.count(Statistic::BlocksVerified, 1);
         let records = start + HEADER_BYTES;
         self.at = records + if self.entered == 0 { piece.skip as usize } else { 0 };
         self.entered += 1;
         let cut = piece.until.filter(|_| self.entered == piece.blocks);
         self.end = records + cut.map_or(content.used as usize, |until| until as usize);
+        assert!(self.at <= self.end, "{address}: records from byte {} to {}", self.at, self.end);
+        assert!(self.end <= start + block_bytes, "{address}: records up to byte {}", self.end);
         Ok(true)
     }
 }
@@ -216,7 +227,7 @@ struct Piece {
     until: Option<u32>,
 }
 
-/// A run being read.
+/// A run being read, and what has been read ahead of it.
 struct Source {
     run: Run,
     /// The next block to ask for, counted through the segment.
@@ -240,6 +251,8 @@ struct RunReader<'s, F> {
     tablespace: &'s Tablespace,
     channel: Channel,
     free: Vec<IoBuffer>,
+    /// All buffers, wherever they are.
+    buffer_count: usize,
     sources: Vec<Source>,
     chunk_blocks: u32,
     /// Pieces a run may have waiting.
@@ -273,6 +286,7 @@ impl<'s, F: RunFormat> RunReader<'s, F> {
             tablespace,
             channel,
             free,
+            buffer_count,
             sources,
             chunk_blocks: shape.chunk_blocks,
             ready_max,
@@ -288,6 +302,8 @@ impl<'s, F: RunFormat> RunReader<'s, F> {
     /// The next piece of a source, for which `used_up` is given back.
     fn next_piece(&mut self, source: usize, used_up: Option<Piece>) -> Result<Option<Piece>, EngineError> {
         self.free.extend(used_up.map(|piece| piece.buffer));
+        assert!(self.free.len() <= self.buffer_count, "M3: a buffer has come back twice");
+        strict_assert!(self.buffers_held() <= self.buffer_count, "M3: more buffers than there are");
         while let Some(completion) = self.channel.poll(self.server.session)? {
             self.take_in(completion);
         }
@@ -310,9 +326,17 @@ impl<'s, F: RunFormat> RunReader<'s, F> {
         Ok(piece)
     }
 
+    /// Buffers that are not being merged.
+    fn buffers_held(&self) -> usize {
+        let of_source = |source: &Source| source.ready.len() + usize::from(source.in_flight.is_some());
+        self.free.len() + self.sources.iter().map(of_source).sum::<usize>()
+    }
+
     fn take_in(&mut self, completion: plumb_io::Completion) {
         let source = &mut self.sources[completion.tag as usize];
         let (first, blocks) = source.in_flight.take().expect("M1: one request a run");
+        let bytes = blocks as usize * self.tablespace.block_size.bytes();
+        assert_eq!(completion.range, 0..bytes, "M1: what arrives is what the run has in flight");
         let run = &source.run;
         // One request a run: the piece that arrives ends where the next one begins.
         let skip = if source.next - blocks == run.first { run.skip } else { 0 };
@@ -348,7 +372,8 @@ impl<'s, F: RunFormat> RunReader<'s, F> {
 
     fn request(&mut self, index: usize) -> Result<(), EngineError> {
         let source = &mut self.sources[index];
-        debug_assert!(source.in_flight.is_none());
+        assert!(source.in_flight.is_none(), "M1: one request a run");
+        assert!(source.has_unread(), "a request is for blocks of the run");
         let (first, adjacent) = source.run.segment.locate(source.next);
         let left = source.run.first + source.run.blocks - source.next;
         let blocks = self.chunk_blocks.min(adjacent).min(left);
@@ -361,7 +386,7 @@ impl<'s, F: RunFormat> RunReader<'s, F> {
         session.count(Statistic::PhysicalReadsDirectTemp, u64::from(blocks));
         let request = Request {
             operation: Operation::Read,
-            file: Arc::clone(&self.tablespace.file(first.file).file),
+            file: Arc::clone(&self.tablespace.file(first.file)?.file),
             offset: first.block.byte_offset(block_size),
             buffer: self.free.pop().expect("M2: a buffer is free for it"),
             range: 0..blocks as usize * block_size.bytes(),
@@ -374,8 +399,9 @@ impl<'s, F: RunFormat> RunReader<'s, F> {
     }
 }
 
-/// Which of two runs, by the last record that has arrived of each. Of a run whose block
-/// is corrupt nothing may be known: it comes first, and ends the merge with its error.
+/// Orders two runs by the last record that has arrived of each: the smaller one runs out
+/// first. A run whose last block is corrupt may have none; it comes first, so that the
+/// merge soon ends with the error of that block.
 fn runs_out_first<F: RunFormat>(one: &Source, two: &Source) -> Ordering {
     match (one.last_record.is_empty(), two.last_record.is_empty()) {
         (false, false) => F::compare(&one.last_record, &two.last_record),
@@ -389,3 +415,6 @@ fn remember_last<F: RunFormat>(block: &[u8], last: &mut Vec<u8>) {
     let used = block::content_of(block).used as usize;
     F::last_record(block.get(HEADER_BYTES..HEADER_BYTES + used).unwrap_or(&[]), last);
 }
+
+#[cfg(test)]
+mod tests;

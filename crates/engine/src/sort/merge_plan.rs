@@ -1,18 +1,18 @@
-//! How wide to merge and how much to read at once.
+//! How many runs to merge at once, and how much to read of each.
 //!
-//! The memory of a merge holds so many blocks. Reading k blocks at a time from
-//! each run makes a request cheaper per block, and the merge narrower. With the
+//! The memory of a merge holds a number of blocks. Reading k blocks at a time from
+//! each run makes a request cheaper per block, and the fan-in smaller. With the
 //! read cost ratio `fac` (S0's SORT_READ_FAC: cost of a one-block read over the
 //! cost of each further block of a request) a request of k blocks costs
 //! fac - 1 + k, so a block costs (fac - 1 + k) / k, once for each time it is
 //! read. The plan takes the k with the least total:
 //!
 //! ```text
-//! cost(k) = passes(width(k)) * (fac - 1 + k) / k  +  (passes(width(k)) - 1) * again
+//! cost(k) = passes(fan_in(k)) * (fac - 1 + k) / k  +  (passes(fan_in(k)) - 1) * extra_pass
 //! ```
 //!
-//! `again` is what a pass but the last costs besides reading: it writes the block
-//! (taken as one transfer), and merges its rows, in CPU time over transfer time.
+//! `extra_pass` is what every pass but the last costs besides reading: it writes the
+//! block (counted as one transfer) and merges its rows (CPU time over transfer time).
 //! Because the merge reads ahead, fac is the ratio seen with that many
 //! reads in flight, not one at a time: on a device that serves several at once it
 //! is a few, on a disk that seeks it stays in the tens.
@@ -22,9 +22,14 @@
 //! The Art of Computer Programming 3, section 5.4.6), so not every run needs a
 //! second buffer.
 //!
-//! Intermediate merges: the first one is just wide enough that all others, and
-//! the last, are full; shortest runs first would matter if runs differed in
-//! length, and here they do not, so the queue is first in, first out.
+//! Intermediate merges: the first one takes as few runs as leave all others, and
+//! the last, full. Shortest runs first would matter if runs differed in
+//! length; here they do not, so the queue is first in, first out.
+//!
+//! Invariants:
+//! - F1 The buffers of a shape fit the memory it was planned for.
+//! - F2 A merge takes two runs at least and leaves a buffer to read ahead, so every
+//!   merge makes runs fewer and none starves.
 
 /// Costs in units of the transfer time of a block.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -32,21 +37,34 @@ pub struct MergeCost {
     /// The read cost ratio: a one-block read over each further block of a request.
     pub read_fac: f64,
     /// What an intermediate pass costs for a block besides reading it.
-    pub again: f64,
+    pub extra_pass: f64,
 }
 
 /// The shape of a merge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MergeShape {
     /// Most runs merged at once.
-    pub width: usize,
+    pub fan_in: usize,
     /// Blocks of a read request.
     pub chunk_blocks: u32,
-    /// Buffers of that size.
+    /// Buffers of `chunk_blocks` blocks, for runs and for reading ahead.
     pub buffer_count: usize,
 }
 
-/// The narrowest merge there is: two runs and one buffer to read ahead.
+impl MergeShape {
+    /// The shape itself, whose buffers must fit `memory_blocks`.
+    ///
+    /// # Panics
+    /// When they do not.
+    #[must_use]
+    pub(crate) fn within(self, memory_blocks: u32) -> MergeShape {
+        let blocks = self.buffer_count as u64 * u64::from(self.chunk_blocks);
+        assert!(blocks <= u64::from(memory_blocks), "F1: buffers of {blocks} blocks in {memory_blocks}");
+        self
+    }
+}
+
+/// Buffers of the smallest merge there is: two runs, and one buffer to read ahead.
 pub const BUFFERS_MIN: usize = 3;
 
 /// Requests of this size, several in flight, come within a few per cent of the
@@ -58,17 +76,20 @@ fn shape(memory_blocks: u32, chunk_blocks: u32) -> Option<MergeShape> {
     if buffer_count < BUFFERS_MIN {
         return None;
     }
-    let width = buffer_count - (buffer_count / 4).max(1);
-    Some(MergeShape { width, chunk_blocks, buffer_count })
+    let fan_in = buffer_count - (buffer_count / 4).max(1);
+    assert!(fan_in >= 2, "F2: {fan_in} of {buffer_count} buffers are for runs");
+    assert!(fan_in < buffer_count, "F2: a buffer reads ahead");
+    Some(MergeShape { fan_in, chunk_blocks, buffer_count })
 }
 
 /// How often each row is read until `run_count` runs are one.
 #[must_use]
-pub fn passes(run_count: usize, width: usize) -> u32 {
+pub fn passes(run_count: usize, fan_in: usize) -> u32 {
+    assert!(fan_in >= 2, "F2: a merge of {fan_in} makes runs no fewer");
     let mut passes = 1;
-    let mut reach = width;
+    let mut reach = fan_in;
     while reach < run_count {
-        reach = reach.saturating_mul(width);
+        reach = reach.saturating_mul(fan_in);
         passes += 1;
     }
     passes
@@ -83,20 +104,18 @@ pub fn passes(run_count: usize, width: usize) -> u32 {
 pub fn plan(run_count: usize, memory_blocks: u32, chunk_blocks_max: u32, costs: MergeCost) -> MergeShape {
     let cost = |shape: &MergeShape| {
         let chunk = f64::from(shape.chunk_blocks);
-        let passes = f64::from(passes(run_count, shape.width));
-        passes * (costs.read_fac - 1.0 + chunk) / chunk + (passes - 1.0) * costs.again
+        let passes = f64::from(passes(run_count, shape.fan_in));
+        passes * (costs.read_fac - 1.0 + chunk) / chunk + (passes - 1.0) * costs.extra_pass
     };
     let chunks =
         (1..=chunk_blocks_max).filter(|blocks| blocks.is_power_of_two() || *blocks == chunk_blocks_max);
     let shapes = chunks.filter_map(|blocks| shape(memory_blocks, blocks));
     // The last of equals: larger requests for the same cost.
-    shapes
-        .rev()
-        .min_by(|one, two| cost(one).total_cmp(&cost(two)))
-        .expect("the memory of a sort holds the narrowest merge")
+    let cheapest = shapes.rev().min_by(|one, two| cost(one).total_cmp(&cost(two)));
+    cheapest.expect("F2: the memory of a sort holds the smallest merge")
 }
 
-/// Reads that a merge of single blocks has ahead of it in so much memory.
+/// Reads that a merge of single blocks has in flight, in `memory_blocks` of memory.
 #[must_use]
 pub fn read_ahead(memory_blocks: u32) -> usize {
     (memory_blocks as usize / 4).max(1)
@@ -115,7 +134,7 @@ pub fn fits_one_pass(
     let full_rate = (FULL_RATE_BYTES / block_bytes as u32).clamp(1, chunk_blocks_max);
     let mut chunk_blocks = chunk_blocks_max;
     while chunk_blocks >= full_rate {
-        if let Some(shape) = shape(memory_blocks, chunk_blocks).filter(|shape| run_count <= shape.width) {
+        if let Some(shape) = shape(memory_blocks, chunk_blocks).filter(|shape| run_count <= shape.fan_in) {
             return Some(shape);
         }
         chunk_blocks /= 2;
@@ -125,13 +144,14 @@ pub fn fits_one_pass(
 
 /// How many runs the next intermediate merge takes, 0 when none is needed.
 #[must_use]
-pub fn next_merge(run_count: usize, width: usize) -> usize {
-    if run_count <= width {
+pub fn next_merge(run_count: usize, fan_in: usize) -> usize {
+    assert!(fan_in >= 2, "F2: a merge of {fan_in} makes runs no fewer");
+    if run_count <= fan_in {
         return 0;
     }
-    // Each full merge removes width - 1 runs; the first removes what is over.
-    match (run_count - width) % (width - 1) {
-        0 => width,
+    // Each full merge removes fan_in - 1 runs; the first removes what is over.
+    match (run_count - fan_in) % (fan_in - 1) {
+        0 => fan_in,
         over => over + 1,
     }
 }
@@ -144,12 +164,12 @@ mod tests {
     #[test]
     fn a_cheap_start_favours_wide_merges_and_a_dear_one_large_reads() {
         // 64 blocks of memory, 40 runs: one pass needs one-block reads.
-        let plan = |read_fac, again| plan(40, 64, 64, MergeCost { read_fac, again });
+        let plan = |read_fac, extra_pass| plan(40, 64, 64, MergeCost { read_fac, extra_pass });
         assert_eq!(plan(1.0, 1.0).chunk_blocks, 1);
         // With seeks of 42 blocks' worth it pays to pass twice with larger reads.
         let dear = plan(42.0, 1.0);
         assert!(dear.chunk_blocks >= 4, "{dear:?}");
-        assert!(dear.width < 40);
+        assert!(dear.fan_in < 40);
         // A ratio of 2 is not worth a second pass, which also writes.
         assert_eq!(plan(2.0, 1.0).chunk_blocks, 1);
         // Nor is one of 5 where merging again costs as much as four transfers.
@@ -164,35 +184,53 @@ mod tests {
         // 60 runs need smaller requests, 500 would need some below the full rate.
         assert_eq!(fits_one_pass(60, 4096, 8192, 64).map(|shape| shape.chunk_blocks), Some(32));
         assert_eq!(fits_one_pass(500, 4096, 8192, 64), None);
-        assert_eq!(plan(3, 4096, 64, MergeCost { read_fac: 5.0, again: 1.0 }), shape);
+        assert_eq!(plan(3, 4096, 64, MergeCost { read_fac: 5.0, extra_pass: 1.0 }), shape);
+    }
+
+    #[test]
+    #[should_panic(expected = "F1: buffers of 12 blocks in 11")]
+    fn a_shape_does_not_grow_beyond_its_memory() {
+        let _ = MergeShape { fan_in: 2, chunk_blocks: 4, buffer_count: 3 }.within(11);
+    }
+
+    #[test]
+    #[should_panic(expected = "F2: a merge of 1 makes runs no fewer")]
+    fn a_merge_of_one_run_is_no_step() {
+        let _ = passes(3, 1);
+    }
+
+    #[test]
+    #[should_panic(expected = "F2: the memory of a sort holds the smallest merge")]
+    fn two_blocks_of_memory_are_too_few() {
+        let _ = plan(3, 2, 1, MergeCost { read_fac: 5.0, extra_pass: 1.0 });
     }
 
     proptest! {
         #[test]
-        fn intermediate_merges_end_with_a_full_last_merge(runs in 2usize..5000, width in 2usize..100) {
+        fn intermediate_merges_end_with_a_full_last_merge(runs in 2usize..5000, fan_in in 2usize..100) {
             let mut left = runs;
             let mut first = true;
             loop {
-                let take = next_merge(left, width);
+                let take = next_merge(left, fan_in);
                 if take == 0 {
                     break;
                 }
-                prop_assert!((2..=width).contains(&take));
-                prop_assert!(first || take == width);
+                prop_assert!((2..=fan_in).contains(&take));
+                prop_assert!(first || take == fan_in);
                 first = false;
                 left = left - take + 1;
             }
-            prop_assert!(left <= width);
-            prop_assert!(left == runs || left == width);
+            prop_assert!(left <= fan_in);
+            prop_assert!(left == runs || left == fan_in);
         }
 
         #[test]
         fn a_plan_never_takes_more_memory_than_there_is(
             runs in 1usize..5000, memory in 3u32..10_000, chunk in 1u32..128, fac in 1.0f64..500.0,
         ) {
-            let shape = plan(runs, memory, chunk, MergeCost { read_fac: fac, again: 1.0 });
+            let shape = plan(runs, memory, chunk, MergeCost { read_fac: fac, extra_pass: 1.0 });
             prop_assert!(shape.buffer_count as u64 * u64::from(shape.chunk_blocks) <= u64::from(memory));
-            prop_assert!(shape.width >= 2 && shape.width < shape.buffer_count);
+            prop_assert!(shape.fan_in >= 2 && shape.fan_in < shape.buffer_count);
         }
     }
 }

@@ -11,7 +11,7 @@
 //! How: [`codec`] makes records of rows, [`word`] into machine words or, by
 //! [`key`], byte strings that compare as the rows do; [`format`] says how records
 //! lie and compare; [`area`] collects and sorts them; [`run`] writes runs;
-//! [`merge_plan`] decides width and request size from the device's read cost;
+//! [`merge_plan`] decides fan-in and request size from the device's read cost;
 //! [`merge`] reads ahead and merges with a [`loser_tree`], or, keys of any length,
 //! [`packed`] without what neighbours share, in a [`tournament`].
 //!
@@ -22,9 +22,14 @@
 //!
 //! Cost on paper, a row packed into 8 bytes, per core: record 8 ns, queue 3 ns,
 //! sort 16 ns, run write 2 ns, merge 10 to 20 ns, leaf 8 ns.
+//!
+//! Invariants (those of the parts stand in their files: A, F, L, M, P, R):
+//! - S1 As many records come out of a sort, of a spill and of each merge, as went in.
 
 pub mod area;
 pub mod codec;
+#[cfg(test)]
+pub(crate) mod fixture;
 pub mod format;
 pub mod key;
 pub mod loser_tree;
@@ -38,6 +43,7 @@ pub mod tournament;
 pub mod word;
 
 use crate::parallel::servers::Operation;
+use crate::storage::block::{BlockKind, Expected, LsnRange};
 use crate::{EngineError, Instance};
 use area::{Mapped, MemoryMerge, RecordSink, SortArea};
 use format::Format;
@@ -51,9 +57,9 @@ use std::collections::VecDeque;
 /// The server that sorts, and what it works with.
 #[derive(Debug)]
 pub struct SortServer<'a> {
-    /// The database.
+    /// The database that it sorts for: its temporary tablespace and settings.
     pub instance: &'a Instance,
-    /// Its session.
+    /// The session that its waits and statistics count for.
     pub session: &'a Session,
     /// What it is part of.
     pub operation: &'a Operation,
@@ -63,7 +69,16 @@ pub struct SortServer<'a> {
     pub lsn: Lsn,
 }
 
-/// How a sort went.
+impl SortServer<'_> {
+    /// What a block of its runs must be: one of an earlier sort at the same place is whole, and its own write was lost.
+    #[inline]
+    #[must_use]
+    pub fn written(&self) -> Expected {
+        Expected { kind: BlockKind::Temp, lsns: LsnRange::only(self.lsn) }
+    }
+}
+
+/// Outcome of one server's sort.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SortOutcome {
     /// Rows sorted.
@@ -74,17 +89,17 @@ pub struct SortOutcome {
     pub run_bytes: u64,
     /// Rows that stayed in memory until the last merge.
     pub memory_rows: u64,
-    /// Merges before the last.
+    /// Merges whose output was written as a run again.
     pub intermediate_merges: u64,
     /// How often a row was read back, at most.
     pub merge_passes: u64,
-    /// Runs merged by the widest merge.
+    /// The largest fan-in: most runs that one merge took.
     pub merge_width: u64,
     /// Memory that the area has had.
     pub area: Mapped,
 }
 
-/// Sorts records.
+/// Takes records in any order and gives them back in order.
 pub struct Sorter<'a, F: Format> {
     server: &'a SortServer<'a>,
     area: F::Area,
@@ -135,7 +150,10 @@ impl<'a, F: Format> Sorter<'a, F> {
             Some(writer) => writer,
             none => none.insert(RunWriter::new(self.server)?),
         };
+        let rows = (self.area.len() as u64, writer.row_count());
         self.outcome.run_count += self.area.spill(writer)?;
+        let moved = (rows.0 - self.area.len() as u64, writer.row_count() - rows.1);
+        assert_eq!(moved.0, moved.1, "S1: rows that left the area, and rows of its runs");
         Ok(())
     }
 
@@ -221,7 +239,8 @@ impl<'a, F: Format> Sorter<'a, F> {
             free += self.area.release_spare() as u64;
             let runs = self.outcome.run_count as usize;
             if let Some(shape) = self.server.plan.one_pass(runs, Bytes(free)) {
-                return Ok(Some(shape));
+                assert!(free <= self.server.plan.area.0, "A1: an area gives back no more than it had");
+                return Ok(Some(shape.within(self.server.plan.memory_blocks(Bytes(free)))));
             }
             if self.area.is_empty() {
                 return Ok(None);
@@ -241,14 +260,14 @@ fn reduce<F: Format>(
     let plan = server.plan;
     let costs = plan.merge_cost(server.instance, server.session)?;
     let shape = merge_plan::plan(runs.len(), plan.memory_blocks(plan.area), plan.chunk_blocks_max, costs);
-    outcome.merge_passes = u64::from(merge_plan::passes(runs.len(), shape.width));
+    outcome.merge_passes = u64::from(merge_plan::passes(runs.len(), shape.fan_in));
     server
         .session
         .count(if outcome.merge_passes > 1 { Statistic::SortsMultiPass } else { Statistic::SortsOnePass }, 1);
     let mut queue = VecDeque::from(runs);
     let begin = now();
     let mut merged_rows = 0;
-    while let take @ 1.. = merge_plan::next_merge(queue.len(), shape.width) {
+    while let take @ 1.. = merge_plan::next_merge(queue.len(), shape.fan_in) {
         let inputs: Vec<Run> = queue.drain(..take).collect();
         let mut writer = RunWriter::<F::Packing>::new(server)?;
         merged_rows += merge::merge::<F>(server, inputs, shape, Vec::new(), |record| writer.record(record))?;

@@ -22,22 +22,29 @@
 //! packed record is never longer as long as its key has less than 255 bytes; and
 //! comparing two keys that differ at once is one comparison of words. Published
 //! implementations that lose space on keys of 10 random bytes store 4 bytes more.
+//!
+//! Invariants:
+//! - P1 The first record of a strip, of a mini-run and of a block shares nothing.
+//! - P2 Lengths fit the two bytes that follow the mark: no key is longer than 65,535 bytes.
+//! - P3 A packed record is at most [`GROWTH_MAX`] bytes longer than the record.
 
 use super::format::{BYTES_HEADER, Packing, key_of, row_of};
+use plumb_io::strict_assert;
 use plumb_units::RowId;
 
-/// A length that is no length: two bytes with the true one follow.
+/// Marks a length of 255 and more: the length follows in two bytes.
 const LONG_MARK: usize = 0xFF;
-/// More than the most by which a packed record may be longer than the record, which is 2
-/// (a length of three bytes for what is not shared, beside one of one). What is too much
-/// makes up for a byte less that the end of a strip may lose.
+/// Bytes that room is kept for beside a record. Packing adds 2 at most: one length may take
+/// three bytes where the record has two for it, and the other takes one. The other 2 are
+/// slack for the record that a strip cannot take at its end, so that the room that
+/// was promised to a batch is always there.
 pub const GROWTH_MAX: usize = 4;
 /// Zeros behind a rebuilt key, so that a word can be read at any of its bytes.
 const PADDING: usize = 8;
 /// Most that is copied in one piece, whatever is needed of it: a copy of a length
 /// known only at run time is a call.
 const PIECE_BYTES: usize = 32;
-/// Bytes of a symbol.
+/// Bytes of a symbol, the unit in which a tournament compares keys.
 const SYMBOL_BYTES: usize = 6;
 
 /// Bytes that two keys have in common at their beginnings.
@@ -77,7 +84,7 @@ fn copy_piece(piece: &[u8; PIECE_BYTES], place: &mut [u8; PIECE_BYTES]) {
     }
 }
 
-/// What a packed record has before the rest of its key.
+/// The head of a packed record: both lengths and the row id.
 #[derive(Debug, Clone, Copy)]
 pub struct Head {
     /// As it is stored, the first byte lowest: put together in a register, as bytes
@@ -88,7 +95,7 @@ pub struct Head {
 }
 
 impl Head {
-    /// Of a record that shares so much and has so much more.
+    /// The head of a record that shares `shared` bytes of its key and has `rest` more.
     #[inline]
     #[must_use]
     pub fn new(shared: usize, rest: usize, row: RowId) -> Head {
@@ -104,6 +111,7 @@ impl Head {
         if length < LONG_MARK {
             self.push(length as u128, 1);
         } else {
+            assert!(length <= usize::from(u16::MAX), "P2: a length of {length} bytes");
             self.push((LONG_MARK | length << 8) as u128, 3);
         }
     }
@@ -123,7 +131,7 @@ impl Head {
         if length > room.len() {
             return None;
         }
-        // What is too much of either is written over by what comes next, if anything does.
+        // Both copies may write bytes behind the record; the next record overwrites them.
         let head = self.bytes.to_le_bytes();
         match room.first_chunk_mut::<16>() {
             Some(place) => *place = head,
@@ -157,6 +165,7 @@ impl Packing for Packer {
         let shared = shared_bytes(&self.last, key);
         let rest = &key[shared..];
         let length = Head::new(shared, rest.len(), row_of(record)).put(rest, room)?;
+        strict_assert!(length <= record.len() + GROWTH_MAX, "P3: {length} bytes for {}", record.len());
         self.last.truncate(shared);
         self.last.extend_from_slice(rest);
         self.bytes_saved += shared as u64;
@@ -215,7 +224,7 @@ fn length_at(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
 /// The record that a reader of packed records is at, whole again.
 #[derive(Debug, Default)]
 pub struct Rebuilt {
-    /// The record, and zeros.
+    /// The record, and [`PADDING`] zeros behind it.
     bytes: Vec<u8>,
     key_length: usize,
 }
@@ -264,7 +273,7 @@ impl Rebuilt {
         if self.bytes.is_empty() { &[] } else { &self.bytes[..BYTES_HEADER + self.key_length] }
     }
 
-    /// Its row.
+    /// The row id of the record.
     #[inline]
     #[must_use]
     pub fn row(&self) -> RowId {
@@ -296,7 +305,7 @@ impl Rebuilt {
 #[cfg(test)]
 pub(crate) fn packed_by(packer: &mut Packer, record: &[u8]) -> Vec<u8> {
     let mut room = vec![0; record.len() + GROWTH_MAX];
-    let length = packer.put(record, &mut room).expect("no record grows by more");
+    let length = packer.put(record, &mut room).expect("P3: no record grows by more");
     room.truncate(length);
     room
 }
@@ -363,6 +372,12 @@ mod tests {
             }
             prop_assert!(Packed::first_of(rest).is_none());
         }
+    }
+
+    #[test]
+    #[should_panic(expected = "P2: a length of 65536 bytes")]
+    fn a_length_of_more_than_two_bytes_is_refused() {
+        let _ = Head::new(0, 65_536, RowId(1));
     }
 
     #[test]

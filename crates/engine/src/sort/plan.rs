@@ -1,9 +1,32 @@
 //! What a sort is given before its first row: memory, write path, read cost.
+//!
+//! What it does: the settings and the expected number of rows become a [`SortPlan`],
+//! the same for all servers of a sort and fixed from then on. What contradicts itself
+//! (an area of too few blocks, a write buffer of half a block) is refused here, before
+//! a row has been read.
+//!
+//! How the sort area of a server is spent:
+//!
+//! ```text
+//! sort_area_size = area + write buffers     auto: at most a tenth is for the buffers
+//! area           = strips while records come, then the buffers of the merge
+//! ```
+//! `sort_direct_writes=true` puts the write buffers on top of `sort_area_size`. The number
+//! of strips is the largest for which one merge takes the runs of all expected rows.
+//!
+//! The read cost ratio of the device decides only how several passes are planned, so it
+//! is asked for when a merge needs it. Why it is then not simply measured there: a probe
+//! inside a timed build would pass for the effect of whatever setting made the build ask.
+//! So [`SortPlan::learn_read_cost`] can be called before, and the instance keeps what it learns.
+//!
+//! Limits: the number of rows is the table's divided by the servers, and a tenth; a key
+//! range that gets more has runs that need another pass. Records are taken to be as
+//! long as those of the sample.
 
 use crate::probe::MergeReads;
 use crate::settings::Setting;
 use crate::sort::area::{
-    RecordSize, STRIP_BYTES_GOOD, STRIP_BYTES_LARGE, STRIP_BYTES_MIN, STRIPS_FEW, STRIPS_MAX,
+    RecordSize, STRIP_BYTES_MAX, STRIP_BYTES_MIN, STRIP_BYTES_TARGET, STRIPS_MAX, STRIPS_MIN,
 };
 use crate::sort::merge_plan::{self, MergeCost, MergeShape};
 use crate::storage::tablespace::Purpose;
@@ -19,8 +42,9 @@ const AUTO_BUFFERS_MIN: u64 = 2 * 32 * Bytes::K;
 /// CPU time of a row that goes through an intermediate merge: read, compared,
 /// written and verified. 20 to 30 ns where it was measured.
 const MERGE_ROW_SECONDS: f64 = 25e-9;
-/// Blocks of memory that the narrowest merge needs, with one to spare.
+/// Blocks of the smallest sort area: those of the smallest merge, and one to spare.
 const AREA_BLOCKS_MIN: u64 = 4;
+const _: () = assert!(AREA_BLOCKS_MIN > merge_plan::BUFFERS_MIN as u64, "the smallest area holds a merge");
 
 /// The plan of a sort, the same for all its servers.
 #[derive(Debug)]
@@ -29,9 +53,9 @@ pub struct SortPlan {
     pub area: Bytes,
     /// Whether servers write their runs themselves, past the buffer cache.
     pub direct_writes: bool,
-    /// Why.
+    /// Which rule decided it, as the report says.
     pub direct_writes_reason: String,
-    /// Size of a write buffer.
+    /// Bytes of a write buffer: whole blocks.
     pub write_buffer_bytes: usize,
     /// Write buffers a server has.
     pub write_buffer_count: usize,
@@ -113,6 +137,10 @@ impl SortPlan {
             read_fac_used: AtomicBool::new(false),
         };
         plan.strips = plan.choose_strips(rows_expected);
+        let buffer_bytes = plan.write_buffer_bytes as u64;
+        assert!(buffer_bytes >= block_bytes, "a write buffer holds a block");
+        assert!(buffer_bytes.is_multiple_of(block_bytes), "a write buffer holds whole blocks");
+        assert!(plan.area.0 / plan.strips as u64 >= block_bytes, "{} strips in {}", plan.strips, plan.area);
         Ok(plan)
     }
 
@@ -122,15 +150,15 @@ impl SortPlan {
         // A tenth more: key ranges from a sample are not exactly equal.
         let rows = rows_expected + rows_expected / 10;
         let area = self.area.0 as usize;
-        let most = (area / STRIP_BYTES_GOOD).max(STRIPS_FEW).min(area / STRIP_BYTES_MIN);
-        let most = most.clamp(1, STRIPS_MAX.max(area / STRIP_BYTES_LARGE));
+        let most = (area / STRIP_BYTES_TARGET).max(STRIPS_MIN).min(area / STRIP_BYTES_MIN);
+        let most = most.clamp(1, STRIPS_MAX.max(area / STRIP_BYTES_MAX));
         let runs = |strips: usize| rows * self.record.bytes as u64 / (area / strips) as u64 + 1;
         let fits = |strips: &usize| self.one_pass(runs(*strips) as usize, self.area).is_some();
         (1..=most).rev().find(fits).unwrap_or(1)
     }
 
-    /// The merge of so many runs at once in this much memory, if there is one
-    /// with requests that a device serves at its full rate.
+    /// The shape of one merge of all `runs` in `memory`, if there is one with requests
+    /// that a device serves at its full rate.
     #[must_use]
     pub fn one_pass(&self, runs: usize, memory: Bytes) -> Option<MergeShape> {
         merge_plan::fits_one_pass(
@@ -147,8 +175,8 @@ impl SortPlan {
         (memory.0 / self.block_bytes) as u32
     }
 
-    /// Memory of a strip, and how much of it is records, which a run of it has. Text has a batch
-    /// beside its strips and is packed in them: there both are what was planned, not what a run has.
+    /// Memory of a strip, and the part of it that records fill: the size of its run. Text has a
+    /// batch beside its strips and is packed in them, so for text both are only the plan.
     #[must_use]
     pub fn strip(&self) -> (Bytes, Bytes) {
         let memory = self.area.0 / self.strips as u64;
@@ -174,11 +202,11 @@ impl SortPlan {
             *read_fac = self.measure(instance, session)?;
         }
         Ok(match &*read_fac {
-            ReadFac::Given(fac) => MergeCost { read_fac: *fac as f64, again: 1.0 },
+            ReadFac::Given(fac) => MergeCost { read_fac: *fac as f64, extra_pass: 1.0 },
             ReadFac::Measured { fac, reads } => {
                 let merging = self.block_bytes as f64 / self.record.bytes as f64 * MERGE_ROW_SECONDS;
                 let transfer = self.block_bytes as f64 / reads.cost.bytes_per_second;
-                MergeCost { read_fac: *fac, again: 1.0 + merging / transfer }
+                MergeCost { read_fac: *fac, extra_pass: 1.0 + merging / transfer }
             }
             ReadFac::Unmeasured => unreachable!("measured above"),
         })
@@ -283,6 +311,7 @@ fn write_buffers(mode: &str, area: u64, (count, size): (u64, u64), block_size: B
                 size = (size / 2).next_multiple_of(block_bytes).max(least);
             }
             count = count.min((area / 10 / size).max(2));
+            assert!(count * size < area, "write buffers of {count} x {size} in {area} bytes");
             WriteBuffers {
                 area: area - count * size,
                 direct: true,

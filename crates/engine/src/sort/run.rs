@@ -5,6 +5,11 @@
 //! the others ([`Packing`]). The runs of a server follow one another
 //! in one segment, so that small runs waste no extent. A segment gives its
 //! extents back when the last run in it has been merged.
+//!
+//! Invariants:
+//! - R1 The runs of a writer follow one another without a gap, and fill its segment.
+//! - R2 A block is looked for only inside the segment.
+//! - R3 Every block of a run holds a record.
 
 use crate::cache::{CacheWriter, CacheWriterOptions};
 use crate::sort::SortServer;
@@ -30,6 +35,7 @@ pub struct TempSegment {
 
 impl TempSegment {
     fn new(instance: &Instance, extents: Vec<SegmentExtent>) -> TempSegment {
+        assert!(extents.iter().all(|extent| extent.used > 0), "R1: an extent of runs has blocks of them");
         let starts = extents
             .iter()
             .scan(0, |sum, extent| {
@@ -48,6 +54,7 @@ impl TempSegment {
         let extent = self.starts.partition_point(|start| *start <= index) - 1;
         let within = index - self.starts[extent];
         let SegmentExtent { extent, used } = self.extents[extent];
+        assert!(within < used, "R2: block {index} is behind the segment's last");
         let first = extent.address(0);
         (BlockAddress { file: first.file, block: BlockNumber(first.block.0 + within) }, used - within)
     }
@@ -77,20 +84,20 @@ pub struct Run {
     pub until: Option<u32>,
 }
 
-/// The two ways to disk: `sort_direct_writes`.
-enum Way<'a> {
+/// How runs get to the disk: `sort_direct_writes`.
+enum WritePath<'a> {
     /// By the server itself, through its own write buffers.
     Direct(SegmentWriter<'a>),
     /// Through the buffer cache, by the database writer.
     Conventional(CacheWriter<'a>),
 }
 
-impl Way<'_> {
+impl WritePath<'_> {
     #[inline]
     fn block(&mut self) -> Result<&mut [u8], EngineError> {
         match self {
-            Way::Direct(writer) => writer.block(),
-            Way::Conventional(writer) => writer.block(),
+            WritePath::Direct(writer) => writer.block(),
+            WritePath::Conventional(writer) => writer.block(),
         }
     }
 }
@@ -98,7 +105,7 @@ impl Way<'_> {
 /// Writes runs one after the other.
 pub struct RunWriter<'a, P> {
     server: &'a SortServer<'a>,
-    way: Way<'a>,
+    path: WritePath<'a>,
     packing: P,
     /// Records and bytes in the block being filled.
     content: Content,
@@ -117,7 +124,7 @@ impl<'a, P: Packing> RunWriter<'a, P> {
     pub fn new(server: &'a SortServer<'a>) -> Result<RunWriter<'a, P>, EngineError> {
         let plan = server.plan;
         let tablespace = server.instance.tablespace(Purpose::Temp);
-        let way = if plan.direct_writes {
+        let path = if plan.direct_writes {
             let options = WriterOptions {
                 kind: BlockKind::Temp,
                 lsn: server.lsn,
@@ -126,14 +133,16 @@ impl<'a, P: Packing> RunWriter<'a, P> {
                 event: Event::DirectPathWriteTemp,
                 stream: IoStream::TempWrites,
             };
-            Way::Direct(SegmentWriter::new(server.session, &server.instance.access, tablespace, options)?)
+            let access = &server.instance.access;
+            WritePath::Direct(SegmentWriter::new(server.session, access, tablespace, options)?)
         } else {
             let options = CacheWriterOptions { kind: BlockKind::Temp, lsn: server.lsn };
-            Way::Conventional(CacheWriter::new(server.session, server.instance, tablespace, options)?)
+            let writer = CacheWriter::new(server.session, server.instance, tablespace, options)?;
+            WritePath::Conventional(writer)
         };
         Ok(RunWriter {
             server,
-            way,
+            path,
             packing: P::default(),
             content: Content { entries: 0, used: 0 },
             blocks: 0,
@@ -150,9 +159,12 @@ impl<'a, P: Packing> RunWriter<'a, P> {
     pub fn finish(self) -> Result<(Vec<Run>, u64), EngineError> {
         let SortServer { instance, session, .. } = *self.server;
         let tablespace = instance.tablespace(Purpose::Temp);
-        let segment = match self.way {
-            Way::Direct(writer) => TempSegment::new(instance, writer.finish()?),
-            Way::Conventional(writer) => {
+        assert_eq!(self.content.entries, 0, "R1: the last run has ended");
+        let run_blocks: u32 = self.runs.iter().map(|(_, blocks, _)| blocks).sum();
+        assert_eq!(run_blocks, self.blocks, "R1: runs fill their segment");
+        let segment = match self.path {
+            WritePath::Direct(writer) => TempSegment::new(instance, writer.finish()?),
+            WritePath::Conventional(writer) => {
                 let segment = TempSegment::new(instance, writer.finish()?);
                 // Runs are read past the cache, and the next owner of these blocks must
                 // not find ours in it.
@@ -161,6 +173,8 @@ impl<'a, P: Packing> RunWriter<'a, P> {
             }
         };
         let bytes = u64::from(self.blocks) * tablespace.block_size.bytes() as u64;
+        let written: u32 = segment.extents.iter().map(|extent| extent.used).sum();
+        assert_eq!(written, self.blocks, "R1: a segment has the blocks that were sealed");
         let segment = Arc::new(segment);
         let whole = |(first, blocks, rows)| {
             let segment = Arc::clone(&segment);
@@ -169,12 +183,18 @@ impl<'a, P: Packing> RunWriter<'a, P> {
         Ok((self.runs.into_iter().map(whole).collect(), bytes))
     }
 
+    /// Records of the runs that have ended.
+    pub(super) fn row_count(&self) -> u64 {
+        self.runs.iter().map(|(.., rows)| rows).sum()
+    }
+
     fn seal(&mut self) -> Result<(), EngineError> {
         let content = std::mem::replace(&mut self.content, Content { entries: 0, used: 0 });
+        assert!(content.entries > 0, "R3: a block of a run holds a record");
         self.rows += u64::from(content.entries);
-        match &mut self.way {
-            Way::Direct(writer) => writer.seal(content)?,
-            Way::Conventional(writer) => writer.seal(content)?,
+        match &mut self.path {
+            WritePath::Direct(writer) => writer.seal(content)?,
+            WritePath::Conventional(writer) => writer.seal(content)?,
         };
         self.blocks += 1;
         self.packing.begin_block();
@@ -188,11 +208,11 @@ impl<P: Packing> RecordSink for RunWriter<'_, P> {
     #[inline]
     fn record(&mut self, record: &[u8]) -> Result<(), EngineError> {
         let start = HEADER_BYTES + self.content.used as usize;
-        let length = match self.packing.put(record, &mut self.way.block()?[start..]) {
+        let length = match self.packing.put(record, &mut self.path.block()?[start..]) {
             Some(length) => length,
             None => {
                 self.seal()?;
-                let room = &mut self.way.block()?[HEADER_BYTES..];
+                let room = &mut self.path.block()?[HEADER_BYTES..];
                 self.packing.put(record, room).expect("a block holds a record of the longest key")
             }
         };
@@ -215,3 +235,6 @@ impl<P: Packing> RecordSink for RunWriter<'_, P> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

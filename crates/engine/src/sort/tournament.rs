@@ -28,11 +28,14 @@
 //! registers a merge of 64 runs takes half the time.
 //!
 //! Not for keys of up to 8 bytes: their records are compared as one number.
+//!
+//! Invariant: L1 of [`loser_tree`](super::loser_tree), for codes are right only as long as
+//! each source is in order.
 
-use super::format::Merger;
+use super::format::{BytesKey, Merger, RunFormat};
 use super::packed::{Packed, Rebuilt};
 use plumb_events::{Session, Statistic};
-use plumb_io::prefetch;
+use plumb_io::{STRICT, prefetch, strict_assert};
 
 /// How far ahead memory is asked for: a processor does not follow tens of sources by
 /// itself. A tenth of the time of a merge went into waiting.
@@ -94,6 +97,7 @@ impl Merger for Tournament {
             records.push(record);
         }
         let count = leaves.len();
+        assert!(count > 0, "a tournament has a source");
         let mut tournament =
             Tournament { nodes: vec![leaves[0]; count], records, matches: Matches::default() };
         // Relative to the empty key, which comes before all. winners[i] is the winner below node i.
@@ -202,17 +206,20 @@ const fn code(number: usize, symbol: u64) -> u64 {
 #[inline]
 fn candidate(record: &mut Rebuilt, source: u32, next: Option<Packed<'_>>) -> Candidate {
     let Some(next) = next else { return Candidate { code: EXHAUSTED, source } };
+    let before = STRICT.then(|| record.record().to_vec()).filter(|before| !before.is_empty());
     let code = record.advance(next).map_or(SAME_KEY, |differs| {
         let number = Rebuilt::symbol_of(differs);
         code(number, record.symbol(number).unwrap_or(0))
     });
+    let in_order = |before: &Vec<u8>| BytesKey::compare(before, record.record()).is_le();
+    strict_assert!(before.as_ref().is_none_or(in_order), "L1: source {source} is out of order");
     Candidate { code, source }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sort::format::{BytesKey, Packing, RunFormat};
+    use crate::sort::format::Packing;
     use crate::sort::packed::{Packer, packed_by};
     use proptest::prelude::*;
 
@@ -259,6 +266,16 @@ mod tests {
             }
             prop_assert_eq!(merged, expected);
         }
+    }
+
+    #[test]
+    #[should_panic(expected = "L1: source 0 is out of order")]
+    fn a_source_that_goes_back_is_noticed() {
+        let record = |row: u64| [&1u16.to_le_bytes()[..], &row.to_le_bytes()[..], b"k"].concat();
+        let packed = packed(&[record(2), record(1)]);
+        let mut rest = [packed.as_slice()];
+        let mut tournament = Tournament::new(&mut rest);
+        tournament.replace(&mut rest[0]);
     }
 
     #[test]

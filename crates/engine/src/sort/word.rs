@@ -20,9 +20,9 @@
 //! [`key`](super::key) again; in sorted order most columns are those of the record
 //! before, so only what changed is converted.
 //!
-//! Making the word is a third of a build's CPU. Its first form took the values of
-//! base-100 digits, with multiplications here and divisions at the leaf, for one
-//! bit less a column.
+//! Making the word is a third of a build's CPU. An earlier form took the digits in base
+//! 100 as one number: a bit less for each column, but multiplications here and divisions
+//! at the leaf.
 //!
 //! Why not dictionaries: they pack text too, but must know every value before
 //! the first row is sorted. Why not offset-value codes here: with one comparison
@@ -33,13 +33,12 @@
 //! [`BytesKey`](super::format::BytesKey) records.
 
 use super::area::words::WordArea;
-use super::codec::{Codec, CodecError};
+use super::codec::{Codec, CodecError, RecordKey};
 use super::format::{Format, Merger, RunFormat, Unpacked};
 use super::loser_tree::LoserTree;
-use crate::index::block::LeafBuilder;
 use crate::storage::block::HEADER_BYTES;
 use crate::storage::control::{ColumnStatistics, IndexColumn, Table};
-use plumb_io::Plain;
+use plumb_io::{Plain, strict_assert};
 use plumb_types::row::ROW_HEADER_BYTES;
 use plumb_types::{ColumnType, ColumnWalk, DigitCode, first_bytes};
 use plumb_units::{BlockAddress, BlockNumber, BlockSize, FileId, RowId};
@@ -58,11 +57,11 @@ const KEY_BYTES: usize = COLUMNS_MAX * COLUMN_BYTES_MAX + 8;
 
 /// A machine word that holds a record.
 pub trait Word: Plain + Ord + Debug + Send + Sync + 'static {
-    /// Its bytes.
+    /// Bytes of the word, and of a record.
     const BYTES: usize;
     /// All ones: above every record.
     const MAX: Self;
-    /// No bits.
+    /// The word of a record before its key and row id are put in.
     const ZERO: Self;
 
     /// Reads a record.
@@ -127,7 +126,7 @@ macro_rules! word {
 word!(u64);
 word!(u128);
 
-/// A word of so many ones, 1 to 64.
+/// The number whose lowest `bits` bits, 1 to 64, are ones.
 #[inline]
 fn ones(bits: u32) -> u64 {
     u64::MAX >> (64 - bits)
@@ -247,7 +246,7 @@ struct WordColumn {
 enum Values {
     /// Integers by their [`DigitCode`]s, this one being the least.
     Integers(i64),
-    /// Stored values of at most so many bytes.
+    /// Stored values, of at most this many bytes.
     Bytes(u32),
 }
 
@@ -278,6 +277,7 @@ impl WordLayout {
         }
         packed.reverse();
         let bits = key_bits + row.all;
+        assert!(row.all <= u64::BITS, "a row id has {} bits", row.all);
         let mut walk = packed.clone();
         walk.sort_by_key(|column| column.position);
         // The last terminator is cut off unless it is complemented; that of a NULL never is.
@@ -287,7 +287,7 @@ impl WordLayout {
         (bits < u128::BITS).then_some(WordLayout { columns: packed, walk, row, bits, short })
     }
 
-    /// Bits of a record.
+    /// Bits of a record: key and row id.
     #[must_use]
     pub fn bits(&self) -> u32 {
         self.bits
@@ -450,7 +450,7 @@ impl<W: Word> WordCodec<W> {
     /// With this layout, which must fit the word.
     #[must_use]
     pub fn new(layout: WordLayout) -> WordCodec<W> {
-        assert!(layout.fits::<W>());
+        assert!(layout.fits::<W>(), "{} bits in a word of {} bytes", layout.bits, W::BYTES);
         WordCodec { layout, word: PhantomData }
     }
 }
@@ -494,7 +494,7 @@ impl<W: Word> Codec for WordCodec<W> {
     fn encode(&self, row: &[u8], row_id: RowId, out: &mut Vec<u8>) -> Result<usize, CodecError> {
         let rows = self.layout.row;
         let code = rows.pack(row_id);
-        debug_assert!(code <= ones(rows.all), "the row {row_id} is outside the table");
+        strict_assert!(code <= ones(rows.all), "the row {row_id} is outside the table");
         let mut word = W::ZERO.with(code, 0);
         let mut walk = ColumnWalk::new(row)?;
         for column in &self.layout.walk {
@@ -509,28 +509,13 @@ impl<W: Word> Codec for WordCodec<W> {
         Ok(self.layout.columns.len() * COLUMN_BYTES_MAX)
     }
 
-    fn decode<'s>(&self, record: &'s [u8], last: &'s mut LastKey<W>) -> (&'s [u8], RowId) {
-        let row = self.turn_to(record, last);
-        if self.layout.short {
-            last.bytes[..8].copy_from_slice(&last.word.to_be_bytes());
-            last.length = 8 - last.word.trailing_zeros() as usize / 8;
-        }
-        (&last.bytes[..last.length], row)
-    }
-
     #[inline]
-    fn push_leaf(
-        &self,
-        record: &[u8],
-        last: &mut LastKey<W>,
-        leaf: &mut LeafBuilder,
-        block: &mut [u8],
-    ) -> bool {
+    fn decode<'s>(&self, record: &'s [u8], last: &'s mut LastKey<W>) -> (RecordKey<'s>, RowId) {
         let row = self.turn_to(record, last);
         if self.layout.short {
-            leaf.push_word(block, last.word, row)
+            (RecordKey::Word(last.word), row)
         } else {
-            leaf.push(block, &last.bytes[..last.length], row)
+            (RecordKey::Bytes(&last.bytes[..last.length]), row)
         }
     }
 }

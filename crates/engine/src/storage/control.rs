@@ -5,28 +5,68 @@
 //! one or the other. The first line is the CRC-32C of the rest. A load or an
 //! index build enters it last, after its blocks are durable: until then nothing
 //! refers to them.
+//!
+//! A creation writes it first, as that of a database in the making: should the
+//! creation be killed, it lists what is to be removed. Paths of files within the
+//! home are relative to it, so that a database can be moved and copied.
+//!
+//! Numbers of operations are reserved in it by the batch: the ceiling is durable
+//! before a number below it is used, so none is ever used again.
 
 use crate::EngineError;
+use crate::storage::block::{BlockKind, Expected, LsnRange};
+use crate::storage::header::DatabaseId;
 use crate::storage::tablespace::{Extent, Purpose};
+use plumb_io::{Disk, IoError};
 use plumb_types::DigitCode;
 use plumb_types::Schema;
 use plumb_units::{BlockAddress, BlockNumber, FileId};
 use serde::{Deserialize, Serialize};
 use std::fs;
-use std::io::{self, Write};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The version of the format.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// The control file's name in the database's home.
 pub const FILE_NAME: &str = "control.json";
+/// Numbers of operations that are reserved at once.
+const LSN_BATCH: u64 = 1024;
+
+/// The name of a table or an index as it is stored and looked up.
+#[must_use]
+pub fn stored_name(name: &str) -> String {
+    name.to_uppercase()
+}
+
+/// How far a database has come.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    /// Its files are being made, and go again unless their maker ends.
+    Creating {
+        /// The home they are made in: files outside it are no copy's to remove.
+        home: String,
+    },
+    /// It stands.
+    Open,
+}
+
+/// What is read first, and is in every version.
+#[derive(Deserialize)]
+struct Version {
+    version: u32,
+}
 
 /// Everything the control file holds.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Catalog {
     version: u32,
-    /// The number of the next operation that writes blocks.
-    pub next_lsn: u64,
+    state: State,
+    /// Which database this is.
+    pub database: DatabaseId,
+    /// Operations that write blocks have numbers below it.
+    pub lsn_ceiling: u64,
     /// One tablespace of each purpose.
     pub tablespaces: Vec<TablespaceEntry>,
     /// The tables.
@@ -53,10 +93,19 @@ pub struct TablespaceEntry {
 pub struct FileEntry {
     /// Its number.
     pub id: u16,
-    /// Where it is.
+    /// Where it is: within the home relative to it, else absolute.
+    #[serde(with = "super::path_text")]
     pub path: PathBuf,
     /// Its least length in bytes; it may have grown since.
     pub bytes: u64,
+}
+
+impl FileEntry {
+    /// Where it is, for a database in that home.
+    #[must_use]
+    pub fn path_from(&self, home: &Path) -> PathBuf {
+        home.join(&self.path)
+    }
 }
 
 /// An extent of a segment and how many of its blocks are in use.
@@ -130,6 +179,16 @@ pub struct Table {
     pub column_statistics: Vec<ColumnStatistics>,
     /// Where its blocks are.
     pub extents: Vec<SegmentExtent>,
+    /// Who wrote them.
+    pub lsns: LsnRange,
+}
+
+impl Table {
+    /// What its blocks must be.
+    #[must_use]
+    pub fn expected(&self) -> Expected {
+        Expected { kind: BlockKind::Table, lsns: self.lsns }
+    }
 }
 
 /// A column of an index key.
@@ -181,57 +240,114 @@ pub struct Index {
     pub leaves: Vec<SegmentExtent>,
     /// The branch blocks.
     pub branches: Vec<SegmentExtent>,
+    /// Who wrote the leaves and the branches.
+    pub lsns: LsnRange,
+}
+
+impl Index {
+    /// What its leaves or its branches must be.
+    #[inline]
+    #[must_use]
+    pub fn expected(&self, kind: BlockKind) -> Expected {
+        Expected { kind, lsns: self.lsns }
+    }
 }
 
 impl Catalog {
-    /// A catalog with no tablespace and no table.
+    /// A catalog with no tablespace and no table, of a database that is made in `home`.
     #[must_use]
-    pub fn new() -> Catalog {
+    pub fn new(database: DatabaseId, home: &Path) -> Catalog {
         Catalog {
             version: VERSION,
-            next_lsn: 1,
+            state: State::Creating { home: home.to_string_lossy().into_owned() },
+            database,
+            lsn_ceiling: 1 + LSN_BATCH,
             tablespaces: Vec::new(),
             tables: Vec::new(),
             indexes: Vec::new(),
         }
     }
 
+    /// Whether the database stands, and is not being made.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.state == State::Open
+    }
+
+    /// All files are there: from now on it stands.
+    pub(crate) fn open(&mut self) {
+        self.state = State::Open;
+    }
+
+    /// Reserves more numbers of operations.
+    pub(crate) fn raise_lsn_ceiling(&mut self) {
+        self.lsn_ceiling += LSN_BATCH;
+    }
+
+    /// Its data files as they lie from `home`.
+    pub fn data_files(&self, home: &Path) -> impl Iterator<Item = PathBuf> {
+        self.tablespaces.iter().flat_map(|entry| &entry.files).map(move |file| file.path_from(home))
+    }
+
+    /// What a killed creation has made, if this is its control file and lies in `home`: data files, but not those
+    /// outside the home when it is a copy of the one they were made for.
+    pub(crate) fn half_made(&self, home: &Path) -> impl Iterator<Item = PathBuf> {
+        let original = matches!(&self.state, State::Creating { home: made } if Path::new(made) == home);
+        self.data_files(home).filter(move |file| original || file.starts_with(home))
+    }
+
     /// Reads the control file of a database.
     ///
     /// # Errors
-    /// When it is missing, damaged, or of another version.
+    /// When it is missing, cannot be read, is damaged, or of another version.
     pub fn read(home: &Path) -> Result<Catalog, EngineError> {
+        Catalog::find(home)?.ok_or_else(|| EngineError::NoDatabase { home: home.to_path_buf() })
+    }
+
+    /// The same; `None` when there is no control file.
+    ///
+    /// # Errors
+    /// When it cannot be read, is damaged, or of another version; or when it is gone, and data files are there.
+    pub fn find(home: &Path) -> Result<Option<Catalog>, EngineError> {
         let path = home.join(FILE_NAME);
         let refuse = |why: String| EngineError::ControlFile { path: path.clone(), why };
-        let text = fs::read_to_string(&path).map_err(|error| refuse(format!("cannot be read: {error}")))?;
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                return match stray_data_file(home) {
+                    Some(file) => Err(EngineError::NoControlFile { home: home.to_path_buf(), file }),
+                    None => Ok(None),
+                };
+            }
+            Err(source) => return Err(IoError::Operation { operation: "read", path, source }.into()),
+        };
+        let text = String::from_utf8_lossy(&bytes);
         let (sum, document) = text.split_once('\n').unwrap_or((&text, ""));
         let expected = format!("{:08x}", checksum(document));
         if sum != expected {
             return Err(refuse(format!("its checksum is {sum:?}, expected {expected:?}")));
         }
-        let catalog: Catalog = serde_json::from_str(document)
-            .map_err(|error| refuse(format!("cannot be understood: {error}")))?;
-        if catalog.version != VERSION {
-            return Err(refuse(format!("its version is {}, expected {VERSION}", catalog.version)));
+        let unclear = |error: serde_json::Error| refuse(format!("cannot be understood: {error}"));
+        let Version { version: found } = serde_json::from_str(document).map_err(unclear)?;
+        if found != VERSION {
+            return Err(EngineError::Format { path, found, expected: VERSION });
         }
-        Ok(catalog)
+        serde_json::from_str(document).map(Some).map_err(unclear)
     }
 
     /// Replaces the control file of a database, durably.
     ///
     /// # Errors
-    /// When it cannot be written; the old one then still stands. Or when its directory cannot be
-    /// synced: the new one stands, but may not after a power cut.
-    pub fn write(&self, home: &Path) -> Result<(), EngineError> {
+    /// As [`Disk::replace`], or when a path is not UTF-8.
+    pub fn write(&self, disk: &Disk, home: &Path) -> Result<(), EngineError> {
         let path = home.join(FILE_NAME);
-        let document = serde_json::to_string(self).expect("a catalog has only string keys");
+        let document = serde_json::to_string(self).map_err(|error| IoError::Operation {
+            operation: "write",
+            path: path.clone(),
+            source: error.into(),
+        })?;
         let text = format!("{:08x}\n{document}", checksum(&document));
-        let beside = home.join("control.json.new");
-        replace(&path, &beside, text.as_bytes()).map_err(|error| {
-            // The error to report is the first one.
-            let _ = fs::remove_file(&beside);
-            EngineError::ControlFile { path, why: format!("cannot be written: {error}") }
-        })
+        Ok(disk.replace(&path, text.as_bytes())?)
     }
 
     /// The names of all tables and indexes.
@@ -240,12 +356,33 @@ impl Catalog {
         tables.chain(self.indexes.iter().map(|index| &index.name))
     }
 
+    /// What holds that name, a `table` or an `index`, if anything does.
+    #[must_use]
+    pub fn holder_of(&self, name: &str) -> Option<&'static str> {
+        let name = stored_name(name);
+        let table = self.tables.iter().any(|table| table.name == name).then_some("table");
+        table.or_else(|| self.indexes.iter().any(|index| index.name == name).then_some("index"))
+    }
+
+    /// Refuses a name that is taken; gives it back as it is stored.
+    ///
+    /// # Errors
+    /// [`EngineError::Exists`] when a table or an index has it.
+    pub fn require_free(&self, name: &str) -> Result<String, EngineError> {
+        let name_stored = stored_name(name);
+        match self.holder_of(name) {
+            Some(kind) => Err(EngineError::Exists { kind, name: name_stored }),
+            None => Ok(name_stored),
+        }
+    }
+
     /// The table of that name, in any letter case.
     ///
     /// # Errors
     /// When there is none; the message lists those there are.
     pub fn table(&self, name: &str) -> Result<&Table, EngineError> {
-        let found = self.tables.iter().find(|table| table.name.eq_ignore_ascii_case(name));
+        let stored = stored_name(name);
+        let found = self.tables.iter().find(|table| table.name == stored);
         found.ok_or_else(|| EngineError::Missing {
             kind: "table",
             name: name.to_string(),
@@ -254,14 +391,9 @@ impl Catalog {
     }
 
     /// The indexes on a table.
-    pub fn indexes_of<'a>(&'a self, table: &'a str) -> impl Iterator<Item = &'a Index> {
-        self.indexes.iter().filter(move |index| index.table.eq_ignore_ascii_case(table))
-    }
-}
-
-impl Default for Catalog {
-    fn default() -> Self {
-        Self::new()
+    pub fn indexes_of(&self, table: &str) -> impl Iterator<Item = &Index> {
+        let stored = stored_name(table);
+        self.indexes.iter().filter(move |index| index.table == stored)
     }
 }
 
@@ -271,15 +403,24 @@ pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     if names.is_empty() { "none".to_string() } else { names.join(", ") }
 }
 
-fn replace(path: &Path, beside: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = fs::File::create(beside)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(beside, path)?;
-    // The rename is durable once the directory is.
-    fs::File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
+fn stray_data_file(home: &Path) -> Option<PathBuf> {
+    let mut paths = fs::read_dir(home).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+    paths.find(|path| path.extension().is_some_and(|extension| extension == "dbf"))
 }
 
 fn checksum(text: &str) -> u32 {
     crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, text.as_bytes()) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stored_name_is_looked_up_as_itself() {
+        for letter in (0..=u32::from(char::MAX)).filter_map(char::from_u32) {
+            let stored = stored_name(&letter.to_string());
+            assert_eq!(stored_name(&stored), stored, "{letter:?}");
+        }
+    }
 }

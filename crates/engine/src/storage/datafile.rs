@@ -1,14 +1,22 @@
 //! A data file: a header block, then extents of zeros until something is written.
+//!
+//! It is locked while it is open, and its header is compared with what the control file means. What a load depends on
+//! is durable before it is entered: the file's length is synced when the file is made, and again after it has grown.
+//! Files of the temporary tablespace hold nothing that outlives an instance, and are not synced.
 
 use crate::EngineError;
-use crate::instance::{Access, Cancel};
-use crate::storage::block::{self, BlockKind, Content};
+use crate::access::Access;
+use crate::cancel::Cancel;
+use crate::storage::header::FileHeader;
+use crate::storage::tablespace::Purpose;
 use plumb_events::{Event, IoStream, Session, Statistic};
-use plumb_io::{Arena, File, Method, Operation, Request};
-use plumb_units::{BlockAddress, BlockCount, BlockNumber, BlockSize, FileId, Lsn};
+use plumb_io::{Arena, File, IoBuffer, IoError, Lock, Method, Operation, Request};
+use plumb_units::{BlockAddress, BlockNumber, BlockSize, FileId};
+use std::io::ErrorKind;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Bytes per request when a file is filled with zeros.
 const FILL_BYTES: usize = 1 << 20;
@@ -23,6 +31,10 @@ pub struct DataFile {
     pub file: Arc<File>,
     /// The size of its blocks.
     pub block_size: BlockSize,
+    /// Its least length in bytes.
+    pub bytes: u64,
+    /// Whether its length has changed since it was last synced.
+    grown: AtomicBool,
 }
 
 impl DataFile {
@@ -37,15 +49,10 @@ impl DataFile {
         access: &Access,
         cancel: &Cancel,
         path: &Path,
-        (id, block_size, bytes): (FileId, BlockSize, u64),
+        (header, bytes): (&FileHeader, u64),
     ) -> Result<DataFile, EngineError> {
-        let open = || access.disk.open(path, plumb_io::Access::Create, access.direct);
-        let file = session.wait(Event::DiskFileOperations, open)?;
-        let data_file = DataFile { id, file: Arc::new(file), block_size };
-        let filled = data_file
-            .fill(session, &access.method, cancel, 0..bytes)
-            .and_then(|()| data_file.write_header(session, &access.method));
-        if let Err(error) = filled {
+        let data_file = DataFile::reach(session, access, path, (header, bytes), plumb_io::Access::Create)?;
+        if let Err(error) = data_file.format(session, &access.method, cancel, header) {
             // The error to report is the first one.
             let _ = access.disk.remove(path);
             return Err(error);
@@ -53,47 +60,109 @@ impl DataFile {
         Ok(data_file)
     }
 
-    /// Opens an existing file and checks that it is the one the control file means.
+    /// Opens an existing file and checks that it is the one the control file means. Gives back the home that its
+    /// header names too.
     ///
     /// # Errors
-    /// When it is missing, too short, or another file's header is in it.
+    /// When it is missing, shorter than it is `needed`, in use, or another file's header is in it.
     pub fn open(
         session: &Session,
         access: &Access,
         path: &Path,
-        (id, block_size, bytes): (FileId, BlockSize, u64),
-    ) -> Result<DataFile, EngineError> {
-        let open = || access.disk.open(path, plumb_io::Access::Write, access.direct);
-        let file = session.wait(Event::DiskFileOperations, open)?;
-        let data_file = DataFile { id, file: Arc::new(file), block_size };
+        (header, bytes, needed): (&FileHeader, u64, u64),
+        mode: plumb_io::Access,
+    ) -> Result<(DataFile, Option<PathBuf>), EngineError> {
+        let wrong = |why: String| EngineError::DataFile { path: path.to_path_buf(), why };
+        let data_file =
+            DataFile::reach(session, access, path, (header, bytes), mode).map_err(|error| match error {
+                EngineError::Io(IoError::Operation { source, .. })
+                    if source.kind() == ErrorKind::NotFound =>
+                {
+                    wrong("it is missing".to_string())
+                }
+                error => error,
+            })?;
         let found = data_file.file.length()?;
-        if found < bytes {
-            return Err(plumb_io::IoError::CutShort {
-                path: path.to_path_buf(),
-                offset: 0,
-                length: usize::try_from(bytes).unwrap_or(usize::MAX),
-                found,
-            }
-            .into());
+        if found < needed {
+            return Err(wrong(format!("it was cut short: it ends at byte {found}, expected {needed} bytes")));
         }
-        let (_, mut buffers) = Arena::buffers(block_size.bytes(), 1)?;
-        let buffer = buffers.remove(0);
-        let range = 0..buffer.len();
+        let (_, mut buffers) = Arena::buffers(header.block_size.bytes(), 1)?;
+        let mut request = data_file.request(Operation::Read, 0, buffers.remove(0));
+        request.event = Event::DbFileSequentialRead;
+        request.stream = IoStream::CacheReads;
         let mut channel = access.method.channel(&[])?;
-        let request = Request {
-            operation: Operation::Read,
-            file: Arc::clone(&data_file.file),
-            offset: 0,
-            buffer,
-            range,
-            event: Event::DbFileSequentialRead,
-            stream: IoStream::CacheReads,
-            tag: 0,
-        };
         channel.submit(session, request)?;
-        let header = channel.wait(session, Event::DbFileSequentialRead)?.buffer;
-        block::verify(&header, BlockKind::FileHeader, data_file.address(BlockNumber(0)), path)?;
-        Ok(data_file)
+        let block = channel.wait(session, Event::DbFileSequentialRead)?.buffer;
+        let home = header.verify(&block, path)?;
+        Ok((data_file, home))
+    }
+
+    /// Opens the file and locks it.
+    pub(crate) fn reach(
+        session: &Session,
+        access: &Access,
+        path: &Path,
+        (header, bytes): (&FileHeader, u64),
+        mode: plumb_io::Access,
+    ) -> Result<DataFile, EngineError> {
+        let lock = if mode == plumb_io::Access::Read { Lock::Shared } else { Lock::Exclusive };
+        let open = || {
+            let file = access.disk.open(path, mode, access.direct)?;
+            file.lock(lock).map(|locked| (file, locked))
+        };
+        let (file, locked) = session.wait(Event::DiskFileOperations, open)?;
+        if !locked {
+            let holder = "another process".to_string();
+            return Err(EngineError::InUse { what: "data file", path: path.to_path_buf(), holder });
+        }
+        let grown = AtomicBool::new(false);
+        Ok(DataFile { id: header.file, file: Arc::new(file), block_size: header.block_size, bytes, grown })
+    }
+
+    /// Makes it a file of zeros and a header, whatever it was.
+    ///
+    /// # Errors
+    /// When it cannot be written in full.
+    pub fn format(
+        &self,
+        session: &Session,
+        method: &Method,
+        cancel: &Cancel,
+        header: &FileHeader,
+    ) -> Result<(), EngineError> {
+        self.file.truncate(0)?;
+        self.fill(session, method, cancel, 0..self.bytes)?;
+        self.write_header(session, method, header)?;
+        if header.purpose == Purpose::Temp { Ok(()) } else { self.sync(session) }
+    }
+
+    /// Makes what was written durable, and the length if it has changed.
+    ///
+    /// # Errors
+    /// When the device reports a failed write: what was written is lost.
+    pub fn sync(&self, session: &Session) -> Result<(), EngineError> {
+        let sync =
+            || if self.grown.swap(false, Relaxed) { self.file.sync_all() } else { self.file.sync_data() };
+        Ok(session.wait(Event::DirectPathSync, sync)?)
+    }
+
+    /// Writes the header block.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write_header(
+        &self,
+        session: &Session,
+        method: &Method,
+        header: &FileHeader,
+    ) -> Result<(), EngineError> {
+        let (_, mut buffers) = Arena::buffers(self.block_size.bytes(), 1)?;
+        let mut buffer = buffers.remove(0);
+        header.write(&mut buffer)?;
+        let mut channel = method.channel(&[])?;
+        channel.submit(session, self.request(Operation::Write, 0, buffer))?;
+        channel.wait(session, Event::DataFileInitWrite)?;
+        Ok(())
     }
 
     /// The address of one of its blocks.
@@ -115,6 +184,7 @@ impl DataFile {
         range: Range<u64>,
     ) -> Result<(), EngineError> {
         let from = range.start;
+        self.grown.store(true, Relaxed);
         let result = self.fill_range(session, method, cancel, range);
         if result.is_err() {
             // What could not be filled must not look like part of the file.
@@ -140,7 +210,8 @@ impl DataFile {
                 None => channel.wait(session, Event::DataFileInitWrite)?.buffer,
             };
             let length = usize::try_from(until - offset).unwrap_or(FILL_BYTES).min(FILL_BYTES);
-            channel.submit(session, self.write_request(offset, buffer, length))?;
+            let request = Request { range: 0..length, ..self.request(Operation::Write, offset, buffer) };
+            channel.submit(session, request)?;
             channel.flush(session)?;
             offset += length as u64;
         }
@@ -151,24 +222,14 @@ impl DataFile {
         Ok(())
     }
 
-    fn write_header(&self, session: &Session, method: &Method) -> Result<(), EngineError> {
-        let (_, mut buffers) = Arena::buffers(self.block_size.bytes(), 1)?;
-        let mut buffer = buffers.remove(0);
-        let content = Content { entries: 0, used: 0 };
-        block::seal(&mut buffer, BlockKind::FileHeader, self.address(BlockNumber(0)), Lsn(0), content);
-        let mut channel = method.channel(&[])?;
-        channel.submit(session, self.write_request(0, buffer, self.block_size.bytes()))?;
-        channel.wait(session, Event::DataFileInitWrite)?;
-        Ok(())
-    }
-
-    fn write_request(&self, offset: u64, buffer: plumb_io::IoBuffer, length: usize) -> Request {
+    /// A request for all of a buffer.
+    fn request(&self, operation: Operation, offset: u64, buffer: IoBuffer) -> Request {
         Request {
-            operation: Operation::Write,
+            operation,
             file: Arc::clone(&self.file),
             offset,
+            range: 0..buffer.len(),
             buffer,
-            range: 0..length,
             event: Event::DataFileInitWrite,
             stream: IoStream::FileInit,
             tag: 0,
@@ -176,9 +237,8 @@ impl DataFile {
     }
 }
 
-/// The block at which extent number `index` of a file starts. Extent 0 gives up
-/// its first block to the file header, so extents stay aligned to their size.
-#[must_use]
-pub fn extent_start(index: u32, extent_blocks: BlockCount) -> BlockNumber {
-    BlockNumber((index * extent_blocks.0).max(1))
+impl Drop for DataFile {
+    fn drop(&mut self) {
+        self.file.unlock();
+    }
 }

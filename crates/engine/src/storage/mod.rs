@@ -15,6 +15,8 @@
 pub mod block;
 pub mod control;
 pub mod datafile;
+pub mod header;
+mod path_text;
 pub mod reader;
 pub mod tablespace;
 pub mod writer;

@@ -6,8 +6,8 @@
 //! of completion. The owner gives each buffer back when it is done with it.
 
 use crate::EngineError;
-use crate::instance::Access;
-use crate::storage::block::{self, BlockKind, Content};
+use crate::access::Access;
+use crate::storage::block::{self, Content, Expected};
 use crate::storage::control::SegmentExtent;
 use crate::storage::tablespace::Tablespace;
 use plumb_events::{Event, IoStream, Session, Statistic};
@@ -19,8 +19,6 @@ use std::sync::Arc;
 /// What a reader reads, and with how much memory.
 #[derive(Debug, Clone, Copy)]
 pub struct ReaderOptions {
-    /// What its blocks hold.
-    pub kind: BlockKind,
     /// Blocks of a request.
     pub chunk_blocks: u32,
     /// Buffers: one with the owner, the others in flight.
@@ -39,13 +37,13 @@ pub struct SegmentReader<'a> {
     channel: Channel,
     free: Vec<IoBuffer>,
     /// Chunks asked for and not yet handed out, in order.
-    expected: VecDeque<Expected>,
+    awaited: VecDeque<Awaited>,
     next_tag: u64,
     /// What is left of the piece being read.
     piece: Option<(BlockAddress, u32)>,
 }
 
-struct Expected {
+struct Awaited {
     first: BlockAddress,
     blocks: u32,
     arrived: Option<IoBuffer>,
@@ -60,18 +58,18 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    /// The checked blocks: address, header and all bytes of each.
+    /// The checked blocks: address, header, all bytes of each, and who wrote it.
     pub fn blocks<'c>(
         &'c self,
         tablespace: &'c Tablespace,
-        kind: BlockKind,
+        expected: Expected,
     ) -> impl Iterator<Item = Result<(BlockAddress, Content, &'c [u8]), EngineError>> {
         let bytes = tablespace.block_size.bytes();
         let path = tablespace.path(self.first);
         self.buffer.chunks_exact(bytes).take(self.blocks as usize).zip(0u32..).map(move |(block, index)| {
             let address =
                 BlockAddress { file: self.first.file, block: BlockNumber(self.first.block.0 + index) };
-            let content = block::verify(block, kind, address, path)?;
+            let content = block::verify(block, expected, address, path)?;
             Ok((address, content, block))
         })
     }
@@ -103,7 +101,7 @@ impl<'a> SegmentReader<'a> {
             options,
             channel,
             free,
-            expected: VecDeque::new(),
+            awaited: VecDeque::new(),
             next_tag: 0,
             piece: None,
         })
@@ -119,16 +117,16 @@ impl<'a> SegmentReader<'a> {
     ) -> Result<Option<Chunk>, EngineError> {
         self.read_ahead(pieces)?;
         loop {
-            match self.expected.front() {
+            match self.awaited.front() {
                 None => return Ok(None),
-                Some(Expected { arrived: Some(_), .. }) => break,
+                Some(Awaited { arrived: Some(_), .. }) => break,
                 Some(_) => {
                     let completion = self.channel.wait(self.session, self.options.event)?;
                     self.take_in(completion);
                 }
             }
         }
-        let Expected { first, blocks, arrived } = self.expected.pop_front().expect("seen above");
+        let Awaited { first, blocks, arrived } = self.awaited.pop_front().expect("seen above");
         Ok(Some(Chunk { first, blocks, buffer: arrived.expect("seen above") }))
     }
 
@@ -138,8 +136,8 @@ impl<'a> SegmentReader<'a> {
     }
 
     fn take_in(&mut self, completion: Completion) {
-        let oldest = self.next_tag - self.expected.len() as u64;
-        self.expected[(completion.tag - oldest) as usize].arrived = Some(completion.buffer);
+        let oldest = self.next_tag - self.awaited.len() as u64;
+        self.awaited[(completion.tag - oldest) as usize].arrived = Some(completion.buffer);
     }
 
     fn read_ahead(&mut self, pieces: &mut dyn FnMut() -> Option<SegmentExtent>) -> Result<(), EngineError> {
@@ -150,7 +148,7 @@ impl<'a> SegmentReader<'a> {
             let block_size = self.tablespace.block_size;
             let request = Request {
                 operation: Operation::Read,
-                file: Arc::clone(&self.tablespace.file(first.file).file),
+                file: Arc::clone(&self.tablespace.file(first.file)?.file),
                 offset: first.block.byte_offset(block_size),
                 buffer,
                 range: 0..blocks as usize * block_size.bytes(),
@@ -159,7 +157,7 @@ impl<'a> SegmentReader<'a> {
                 tag: self.next_tag,
             };
             self.next_tag += 1;
-            self.expected.push_back(Expected { first, blocks, arrived: None });
+            self.awaited.push_back(Awaited { first, blocks, arrived: None });
             self.session.count(Statistic::PhysicalReadBlocks, u64::from(blocks));
             self.session.count(Statistic::PhysicalReadsDirect, u64::from(blocks));
             self.channel.submit(self.session, request)?;

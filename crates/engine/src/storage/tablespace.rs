@@ -5,15 +5,22 @@
 //! every extent is taken the next file in turn grows, filled with zeros by the
 //! session that needs the space: it waits on `Data file init write` and the
 //! bytes are counted, so a run whose files grew while it was measured shows it.
+//!
+//! A file that is missing or damaged does not keep the others from being used: its error is kept, and given to who
+//! needs a block of it. No extent is taken from it.
+//!
+//! Block numbers have 32 bits: a file ends to grow before they are used up.
 
 use crate::EngineError;
-use crate::instance::{Access, Cancel};
-use crate::storage::datafile::{DataFile, extent_start};
+use crate::access::Access;
+use crate::cancel::Cancel;
+use crate::storage::control::SegmentExtent;
+use crate::storage::datafile::DataFile;
 use plumb_events::{Event, Session};
 use plumb_units::{BlockAddress, BlockCount, BlockNumber, BlockSize, Bytes, FileId};
 use serde::{Deserialize, Serialize};
-use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A run of adjacent blocks in one data file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,9 +81,22 @@ pub struct Tablespace {
     pub block_size: BlockSize,
     /// Blocks in an extent.
     pub extent_blocks: BlockCount,
-    /// Its data files.
+    /// Its data files that can be used.
     pub files: Vec<DataFile>,
+    /// Those that cannot.
+    pub unusable: Vec<UnusableFile>,
     space: Mutex<Space>,
+}
+
+/// A data file that could not be opened.
+#[derive(Debug, Clone)]
+pub struct UnusableFile {
+    /// Its number.
+    pub id: FileId,
+    /// Where it is, or should be.
+    pub path: PathBuf,
+    /// Why.
+    pub error: Arc<EngineError>,
 }
 
 #[derive(Debug)]
@@ -97,36 +117,47 @@ impl Tablespace {
         purpose: Purpose,
         block_size: BlockSize,
         extent_blocks: BlockCount,
-        files: Vec<DataFile>,
+        (files, unusable): (Vec<DataFile>, Vec<UnusableFile>),
     ) -> Result<Tablespace, EngineError> {
         let mut taken = Vec::new();
         for file in &files {
             let extents = file.file.length()? / extent_blocks.bytes(block_size);
-            taken.push(vec![false; usize::try_from(extents).unwrap_or(usize::MAX)]);
+            taken.push(vec![false; extents.min(extents_max(extent_blocks)) as usize]);
         }
         let space = Space { search_from: vec![0; taken.len()], taken, next_file: 0 };
-        Ok(Tablespace { purpose, block_size, extent_blocks, files, space: Mutex::new(space) })
+        Ok(Tablespace { purpose, block_size, extent_blocks, files, unusable, space: Mutex::new(space) })
     }
 
     /// The file of that number.
     ///
+    /// # Errors
+    /// When it could not be opened.
+    ///
     /// # Panics
     /// When the file is of another tablespace.
-    #[must_use]
-    pub fn file(&self, id: FileId) -> &DataFile {
-        self.files.iter().find(|file| file.id == id).expect("an extent's file belongs to its tablespace")
+    #[inline]
+    pub fn file(&self, id: FileId) -> Result<&DataFile, EngineError> {
+        if let Some(file) = self.files.iter().find(|file| file.id == id) {
+            return Ok(file);
+        }
+        let unusable = self.unusable.iter().find(|file| file.id == id);
+        let unusable = unusable.expect("an extent's file belongs to its tablespace");
+        Err(EngineError::Unusable(Arc::clone(&unusable.error)))
     }
 
     /// Whether the file of that number is one of this tablespace.
     #[must_use]
     pub fn has_file(&self, id: FileId) -> bool {
-        self.files.iter().any(|file| file.id == id)
+        self.files.iter().any(|file| file.id == id) || self.unusable.iter().any(|file| file.id == id)
     }
 
     /// The path of a block's file, for messages.
     #[must_use]
     pub fn path(&self, address: BlockAddress) -> &Path {
-        self.file(address.file).file.path()
+        let unusable =
+            || self.unusable.iter().find(|file| file.id == address.file).map(|file| file.path.as_path());
+        let file = self.files.iter().find(|file| file.id == address.file).map(|file| file.file.path());
+        file.or_else(unusable).expect("an extent's file belongs to its tablespace")
     }
 
     /// The size of all files.
@@ -142,6 +173,9 @@ impl Tablespace {
     /// # Errors
     /// The reason, when the extent is outside its file or taken twice.
     pub fn claim(&self, extent: Extent) -> Result<(), String> {
+        if self.unusable.iter().any(|file| file.id.0 == extent.file) {
+            return Ok(());
+        }
         let Some(file) = self.files.iter().position(|file| file.id.0 == extent.file) else {
             return Err(format!(
                 "an extent lies in file {}, which is not of tablespace {}",
@@ -163,7 +197,7 @@ impl Tablespace {
     /// A free extent from the next file in turn; the file grows if none is free.
     ///
     /// # Errors
-    /// When a file has to grow and cannot.
+    /// When a file has to grow and cannot, or there is none.
     pub fn allocate(&self, session: &Session, access: &Access) -> Result<Extent, EngineError> {
         let mut space = self.space_under_event(session);
         let file_count = self.files.len();
@@ -174,7 +208,10 @@ impl Tablespace {
                 return Ok(self.extent(file, index));
             }
         }
-        let file = space.next_file;
+        let limit = extents_max(self.extent_blocks) as usize;
+        let may_grow = |turn: &usize| space.taken[(space.next_file + turn) % file_count].len() < limit;
+        let Some(turn) = (0..file_count).find(may_grow) else { return Err(self.full()) };
+        let file = (space.next_file + turn) % file_count;
         let index = space.taken[file].len();
         let extent_bytes = self.extent_blocks.bytes(self.block_size);
         let from = index as u64 * extent_bytes;
@@ -189,8 +226,10 @@ impl Tablespace {
     pub fn release(&self, extents: impl IntoIterator<Item = Extent>) {
         let mut space = self.space();
         for extent in extents {
-            let file = self.files.iter().position(|file| file.id.0 == extent.file);
-            let file = file.expect("an extent's file belongs to its tablespace");
+            let Some(file) = self.files.iter().position(|file| file.id.0 == extent.file) else {
+                assert!(self.has_file(FileId(extent.file)), "an extent's file belongs to its tablespace");
+                continue;
+            };
             let index = (extent.block / self.extent_blocks.0) as usize;
             assert!(space.taken[file][index], "an extent is given back once");
             space.taken[file][index] = false;
@@ -198,11 +237,25 @@ impl Tablespace {
         }
     }
 
-    fn extent(&self, file: usize, index: usize) -> Extent {
-        let index = index as u32;
-        let start = extent_start(index, self.extent_blocks);
-        let end = (index + 1) * self.extent_blocks.0;
-        Extent { file: self.files[file].id.0, block: start.0, blocks: end - start.0 }
+    /// Extent number `index` of the file at that position. Extent 0 gives up its first block to the file's header,
+    /// so extents stay aligned to their size.
+    ///
+    /// # Panics
+    /// When its blocks cannot be numbered.
+    #[must_use]
+    pub fn extent(&self, file: usize, index: usize) -> Extent {
+        assert!((index as u64) < extents_max(self.extent_blocks), "B: block numbers have 32 bits");
+        let end = (index as u32 + 1) * self.extent_blocks.0;
+        let start = (end - self.extent_blocks.0).max(1);
+        Extent { file: self.files[file].id.0, block: start, blocks: end - start }
+    }
+
+    #[cold]
+    fn full(&self) -> EngineError {
+        match self.unusable.first() {
+            Some(file) if self.files.is_empty() => EngineError::Unusable(Arc::clone(&file.error)),
+            _ => EngineError::Full { tablespace: self.purpose.name(), files: self.files.len() },
+        }
     }
 
     /// The lock is held for long only while a file grows; then the wait has a name.
@@ -239,9 +292,35 @@ impl Tablespace {
         Ok(())
     }
 
+    /// Shortens files to what they were made with, as far as the extents at their end are free.
+    ///
+    /// # Errors
+    /// When a file cannot be shortened.
+    pub fn give_back(&self) -> Result<(), EngineError> {
+        let extent_bytes = self.extent_blocks.bytes(self.block_size);
+        let first: Vec<usize> = self.files.iter().map(|file| (file.bytes / extent_bytes) as usize).collect();
+        self.cut_back(&first)
+    }
+
+    /// The extents that lie in files that cannot be used, with their number and why.
+    pub(crate) fn unusable_among<'a>(
+        &'a self,
+        extents: &'a [SegmentExtent],
+    ) -> impl Iterator<Item = (usize, (&'a UnusableFile, &'a SegmentExtent))> {
+        extents.iter().enumerate().filter_map(|(number, extent)| {
+            let file = self.unusable.iter().find(|file| file.id.0 == extent.extent.file)?;
+            Some((number, (file, extent)))
+        })
+    }
+
     fn space(&self) -> MutexGuard<'_, Space> {
         self.space.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Extents that a file may have: the number of every block, and the one behind the last, have 32 bits.
+fn extents_max(extent_blocks: BlockCount) -> u64 {
+    u64::from(u32::MAX / extent_blocks.0)
 }
 
 impl Space {
@@ -253,5 +332,64 @@ impl Space {
             self.taken[file][index] = true;
         }
         found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::header::{DatabaseId, FileHeader};
+    use plumb_events::{Recorder, SessionKind};
+    use plumb_units::Lsn;
+
+    /// Block numbers wrapped: the extents behind the last one were those at the front of the file.
+    #[test]
+    fn a_file_ends_to_grow_before_its_blocks_cannot_be_numbered() {
+        let session = Recorder::new().session("test", SessionKind::Foreground);
+        let mut settings = crate::Settings::default();
+        settings.set("io_method", "null", "test").expect("a setting");
+        let block_size = BlockSize::new(2048).expect("a block size");
+        let access =
+            crate::access::resolve(&settings, block_size, [].iter()).expect("memory is always there");
+        let extent_blocks = BlockCount(64 << 20 >> 11);
+        let file = |number: u16| {
+            let file = FileId(number);
+            let (database, purpose) = (DatabaseId(1), Purpose::Users);
+            let header = FileHeader {
+                database,
+                file,
+                block_size,
+                extent_blocks,
+                purpose,
+                created: Lsn(1),
+                home: None,
+            };
+            let path = format!("/null/{number}");
+            let of = (&header, 2048);
+            let made = DataFile::create(&session, &access, &Cancel::default(), Path::new(&path), of);
+            let made = made.expect("made");
+            // As long as a file may be and longer; in memory only what is written takes space.
+            made.file.allocate((1 << 32) * 2048 + (64 << 20)).expect("it is only said to be so long");
+            made
+        };
+        let files = (vec![file(1), file(2)], Vec::new());
+        let tablespace = Tablespace::new(Purpose::Users, block_size, extent_blocks, files).expect("opened");
+        let mut last = 0;
+        let error = loop {
+            match tablespace.allocate(&session, &access) {
+                Ok(extent) => last = u64::from(extent.block) + u64::from(extent.blocks),
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(
+            last,
+            (1 << 32) - u64::from(extent_blocks.0),
+            "the last block's number is behind no other"
+        );
+        assert_eq!(
+            error.to_string(),
+            "tablespace USERS is full: its 2 data files have as many blocks as can be numbered (2^32); create the \
+             database with more data_files or a larger db_block_size"
+        );
     }
 }

@@ -6,7 +6,7 @@
 //! the writer gives it its address, seals and sends it.
 
 use crate::EngineError;
-use crate::instance::Access;
+use crate::access::Access;
 use crate::storage::block::{self, BlockKind, Content};
 use crate::storage::control::SegmentExtent;
 use crate::storage::tablespace::{Extent, Tablespace};
@@ -222,7 +222,7 @@ impl<'a> SegmentWriter<'a> {
         let first = self.last_extent().address(self.used - self.sealed);
         let request = Request {
             operation: Operation::Write,
-            file: Arc::clone(&self.tablespace.file(first.file).file),
+            file: Arc::clone(&self.tablespace.file(first.file)?.file),
             offset: first.block.byte_offset(block_size),
             buffer,
             range: 0..self.sealed as usize * block_size.bytes(),

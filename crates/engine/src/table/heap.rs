@@ -4,6 +4,10 @@
 //! down from the block's end, so that slot i is found without walking. A direct
 //! path load fills blocks to the last byte that fits (PCTFREE 0: nothing is
 //! updated yet).
+//!
+//! Invariants:
+//! - T1 Rows grow up, slots grow down, and they never meet.
+//! - T2 A load server's blocks have as many slots as it has taken rows.
 
 use crate::storage::block::{Content, HEADER_BYTES};
 use plumb_units::BlockSize;
@@ -49,8 +53,10 @@ impl BlockFill {
     /// Clears the gap and says what the block holds.
     #[must_use]
     pub fn finish(self, block: &mut [u8]) -> Content {
-        let gap = HEADER_BYTES + self.used as usize..block.len() - SLOT_BYTES * self.rows as usize;
-        block[gap].fill(0);
+        assert!(self.rows > 0, "T2: a block of a table has a row");
+        let ends = (HEADER_BYTES + self.used as usize, block.len() - SLOT_BYTES * self.rows as usize);
+        assert!(ends.0 <= ends.1, "T1: rows up to byte {}, slots from {}", ends.0, ends.1);
+        block[ends.0..ends.1].fill(0);
         Content { entries: self.rows, used: self.used }
     }
 }
@@ -94,6 +100,19 @@ mod tests {
         // Every byte is accounted for: header, rows, gap, slots.
         let gap = 2048 - HEADER_BYTES - content.used as usize - 2 * count as usize;
         assert!(gap < row(count).len() + 2);
+    }
+
+    #[test]
+    #[should_panic(expected = "T1: rows up to byte 1924, slots from 1848")]
+    fn rows_do_not_meet_their_slots() {
+        let fill = BlockFill { rows: 100, used: 1900 };
+        let _ = fill.finish(&mut [0; 2048]);
+    }
+
+    #[test]
+    #[should_panic(expected = "T2: a block of a table has a row")]
+    fn a_block_without_rows_is_not_finished() {
+        let _ = BlockFill::default().finish(&mut [0; 2048]);
     }
 
     #[test]

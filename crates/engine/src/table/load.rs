@@ -10,7 +10,7 @@
 //! this is NOLOGGING.)
 
 use crate::parallel::servers::{self, Operation};
-use crate::storage::block::BlockKind;
+use crate::storage::block::{BlockKind, LsnRange};
 use crate::storage::control::{ColumnStatistics, SegmentExtent, Table};
 use crate::storage::tablespace::Purpose;
 use crate::storage::writer::{SegmentWriter, WriterOptions};
@@ -42,11 +42,10 @@ pub struct LoadOutcome {
 /// When the table exists, the source fails, a row does not fit a block, or a
 /// write fails; nothing of the load then remains.
 pub fn load(instance: &Instance, table: &str, source: &dyn RowSource) -> Result<LoadOutcome, EngineError> {
-    let name = table.to_uppercase();
-    refuse_existing(instance, &name)?;
+    let name = instance.catalog().require_free(table)?;
     let begin = now();
     let coordinator = instance.recorder.session("load coordinator", SessionKind::Foreground);
-    let lsn = instance.next_lsn();
+    let lsn = instance.next_lsn(&coordinator)?;
     let operation = Operation::new(instance);
     let tablespace = instance.tablespace(Purpose::Users);
     let extent_counts = tablespace.extent_counts();
@@ -74,7 +73,7 @@ pub fn load(instance: &Instance, table: &str, source: &dyn RowSource) -> Result<
     let entered = operation
         .outcome()
         .and_then(|()| instance.sync(&coordinator, Purpose::Users))
-        .and_then(|()| enter(instance, &coordinator, name.clone(), source, &pieces, &extents));
+        .and_then(|()| enter(instance, &coordinator, (name.clone(), lsn), source, &pieces, &extents));
     if entered.is_err() && !instance.has_segment(&name) {
         tablespace.release(extents.iter().map(|extent| extent.extent));
         // The error to report is the load's.
@@ -85,21 +84,10 @@ pub fn load(instance: &Instance, table: &str, source: &dyn RowSource) -> Result<
     Ok(outcome)
 }
 
-fn refuse_existing(instance: &Instance, name: &str) -> Result<(), EngineError> {
-    let catalog = instance.catalog();
-    if catalog.tables.iter().any(|table| table.name == name) {
-        return Err(EngineError::Exists { kind: "table", name: name.to_string() });
-    }
-    if catalog.indexes.iter().any(|index| index.name == name) {
-        return Err(EngineError::Exists { kind: "index", name: name.to_string() });
-    }
-    Ok(())
-}
-
 fn enter(
     instance: &Instance,
     coordinator: &Session,
-    name: String,
+    (name, lsn): (String, Lsn),
     source: &dyn RowSource,
     pieces: &[Piece],
     extents: &[SegmentExtent],
@@ -122,6 +110,7 @@ fn enter(
         row_bytes: outcome.row_bytes,
         column_statistics,
         extents: extents.to_vec(),
+        lsns: LsnRange::only(lsn),
     };
     instance.change_catalog(coordinator, |catalog| catalog.tables.push(table))?;
     Ok(outcome)
@@ -162,6 +151,7 @@ fn load_piece(
     let numbers: Vec<bool> = source.schema().columns.iter().map(number).collect();
     let mut fill = BlockFill::default();
     let mut batch = RowBatch::new();
+    let mut sealed = 0;
     while source.next_batch(&mut batch).map_err(EngineError::Source)? {
         operation.check()?;
         for row in batch.iter() {
@@ -169,7 +159,7 @@ fn load_piece(
                 if fill.is_empty() {
                     return Err(too_long(row, tablespace.block_size));
                 }
-                seal(session, &mut writer, &mut fill)?;
+                sealed += seal(session, &mut writer, &mut fill)?;
                 if !fill.push(writer.block()?, row) {
                     return Err(too_long(row, tablespace.block_size));
                 }
@@ -181,17 +171,19 @@ fn load_piece(
         session.count(Statistic::LoadRows, batch.len() as u64);
     }
     if !fill.is_empty() {
-        seal(session, &mut writer, &mut fill)?;
+        sealed += seal(session, &mut writer, &mut fill)?;
     }
+    assert_eq!(sealed, piece.row_count, "T2: rows in blocks, and rows taken from the source");
     piece.extents = writer.finish()?;
     Ok(piece)
 }
 
-fn seal(session: &Session, writer: &mut SegmentWriter<'_>, fill: &mut BlockFill) -> Result<(), EngineError> {
+/// Writes the block that was filled; gives back its rows.
+fn seal(session: &Session, writer: &mut SegmentWriter<'_>, fill: &mut BlockFill) -> Result<u64, EngineError> {
     let content = std::mem::take(fill).finish(writer.block()?);
     writer.seal(content)?;
     session.count(Statistic::LoadBlocks, 1);
-    Ok(())
+    Ok(u64::from(content.entries))
 }
 
 fn note_columns(
@@ -199,6 +191,7 @@ fn note_columns(
     numbers: &[bool],
     statistics: &mut [ColumnStatistics],
 ) -> Result<(), EngineError> {
+    assert_eq!(numbers.len(), statistics.len(), "each column has a type and statistics");
     for ((value, number), column) in columns(row).zip(numbers).zip(statistics) {
         let value = value.map_err(|error| EngineError::BadRow { row: RowId(0), why: error.to_string() })?;
         column.note(value, *number);

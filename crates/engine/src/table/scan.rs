@@ -11,8 +11,8 @@
 use crate::cache::CacheReader;
 use crate::parallel::servers::Operation;
 use crate::settings::Setting;
-use crate::storage::block::{self, BlockKind, Content};
-use crate::storage::control::SegmentExtent;
+use crate::storage::block::{self, Content, Expected};
+use crate::storage::control::{SegmentExtent, Table};
 use crate::storage::reader::{ReaderOptions, SegmentReader};
 use crate::storage::tablespace::Purpose;
 use crate::table::heap;
@@ -25,14 +25,15 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 #[derive(Debug)]
 pub struct Granules<'t> {
     extents: &'t [SegmentExtent],
+    expected: Expected,
     next: AtomicUsize,
 }
 
 impl<'t> Granules<'t> {
     /// All of a table.
     #[must_use]
-    pub fn new(extents: &'t [SegmentExtent]) -> Granules<'t> {
-        Granules { extents, next: AtomicUsize::new(0) }
+    pub fn new(table: &'t Table) -> Granules<'t> {
+        Granules { extents: &table.extents, expected: table.expected(), next: AtomicUsize::new(0) }
     }
 
     fn take(&self) -> Option<SegmentExtent> {
@@ -46,7 +47,6 @@ pub fn reader_options(instance: &Instance) -> ReaderOptions {
     let tablespace = instance.tablespace(Purpose::Users);
     let blocks = instance.settings.number(Setting::DbFileMultiblockReadCount) as u32;
     ReaderOptions {
-        kind: BlockKind::Table,
         chunk_blocks: blocks.min(tablespace.extent_blocks.0),
         buffer_count: 1 + instance.settings.number(Setting::ScanReadAhead) as usize,
         event: Event::DirectPathRead,
@@ -72,7 +72,7 @@ pub fn scan(
     while let Some(chunk) = reader.next(&mut pieces)? {
         operation.check()?;
         let mut rows = 0;
-        for block in chunk.blocks(tablespace, BlockKind::Table) {
+        for block in chunk.blocks(tablespace, granules.expected) {
             let (address, content, block) = block?;
             rows += visit_rows(address, content, block, &mut visit)?;
         }
@@ -102,11 +102,15 @@ pub fn scan_conventional(
             operation.check()?;
             let count = (piece.used - done).min(chunk_blocks);
             let first = piece.extent.address(done);
-            let blocks = reader.read_multiblock(Purpose::Users, first, count, BlockKind::Table)?;
+            let blocks = reader.read_multiblock(Purpose::Users, first, count, granules.expected)?;
             let mut rows = 0;
             for block in &blocks {
                 rows += visit_rows(block.address(), block::content_of(block), block, &mut visit)?;
             }
+            assert!(
+                (1..=count as usize).contains(&blocks.len()),
+                "a read goes on, and not beyond its extent"
+            );
             note_scanned(session, blocks.len() as u32, rows);
             done += blocks.len() as u32;
         }

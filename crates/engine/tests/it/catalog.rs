@@ -6,8 +6,8 @@ use crate::support::{
 };
 use plumb_engine::drop::{Dropped, drop_named};
 use plumb_engine::instance::Cancel;
+use plumb_engine::storage::tablespace::{Purpose, Tablespace};
 use plumb_engine::{EngineError, Instance, Layout};
-use plumb_events::Statistic;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -147,13 +147,16 @@ fn a_drop_gives_back_the_space() {
         build(&instance).expect("built");
         build_on(&instance, ("j", "t"), &[("t", false), ("k", false)]).expect("built");
         assert_green(&instance, "t");
-        instance.recorder.snapshot().statistic(Statistic::FileBytesExtended)
+        instance.tablespaces().iter().map(Tablespace::size).collect::<Vec<_>>()
     };
+    let sizes = || [Purpose::Users, Purpose::Indx].map(|purpose| instance.tablespace(purpose).size());
+    let first = sizes();
     let grown = fill();
     for _ in 0..2 {
         let dropped = drop_named(&instance, "t").expect("dropped");
         let indexes = vec!["I".to_string(), "J".to_string()];
         assert_eq!(dropped, Dropped { table: Some("T".to_string()), indexes });
+        assert_eq!(sizes(), first, "the disk has the space back");
         assert_eq!(fill(), grown);
     }
     assert_eq!(drop_named(&instance, "J").expect("dropped").indexes, ["J"]);

@@ -2,7 +2,6 @@
 
 use crate::support::{Rows, assert_green, assert_no_space_leaks, build, in_memory, load};
 use plumb_engine::cache::{CacheReader, PinnedBlock};
-use plumb_engine::storage::block::BlockKind;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_events::{Event, IoStream, Period, SessionKind, Statistic};
 
@@ -16,9 +15,10 @@ fn check(settings: &[(&str, &str)], pinned: u32) -> Period {
     load(&instance, "t", &Rows::uniform(ROWS, SEED)).expect("loaded");
     let other = instance.recorder.session("somebody else", SessionKind::Foreground);
     let mut reader = CacheReader::new(&other, &instance).expect("a reader");
-    let extents = instance.catalog().tables[0].extents.clone();
+    let table = instance.catalog().tables[0].clone();
+    let extents = &table.extents;
     let blocks = extents.iter().flat_map(|piece| (0..piece.used).map(|block| piece.extent.address(block)));
-    let get = |address| reader.get(Purpose::Users, address, BlockKind::Table).expect("a block of the table");
+    let get = |address| reader.get(Purpose::Users, address, table.expected()).expect("a block of the table");
     let held: Vec<PinnedBlock> = blocks.take(pinned as usize).map(get).collect();
     let before = instance.recorder.snapshot();
     build(&instance).expect("built");

@@ -1,11 +1,12 @@
 //! Closed databases whose bytes were changed: found, named, and green again
 //! once the bytes are back.
 
-use crate::support::{Rows, assert_green, build, create_in, load, open_in};
+use crate::support::{Rows, assert_green, assert_no_space_leaks, build, build_on, create_in, load, open_in};
+use plumb_engine::EngineError;
 use plumb_engine::check::check_table;
+use plumb_engine::drop::drop_named;
 use plumb_engine::storage::control::StoredAddress;
 use plumb_engine::storage::tablespace::Purpose;
-use plumb_engine::{EngineError, Instance};
 use plumb_units::BlockAddress;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -133,9 +134,9 @@ fn one_flipped_bit_in_an_index_branch_is_found() {
 }
 
 #[test]
-fn one_flipped_bit_in_a_file_header_is_found_when_the_database_is_opened() {
+fn one_flipped_bit_in_a_file_header_is_found_when_the_file_is_needed() {
     let closed = Closed::new();
-    for name in ["users01.dbf", "users02.dbf", "temp01.dbf", "indx02.dbf"] {
+    for name in ["users01.dbf", "users02.dbf", "indx01.dbf", "indx02.dbf"] {
         for at in [0, 4, 6, 8, BLOCK / 2, BLOCK - 1] {
             let header = Place { path: closed.file(name), block: 0 };
             closed.check_block(&header, |block| block[at] ^= 4, &["is corrupt: checksum: found 0x"]);
@@ -193,10 +194,15 @@ fn a_file_cut_short_is_named_with_found_and_expected_length() {
     for place in [&closed.table, &closed.leaf] {
         let length = fs::metadata(&place.path).expect("a data file").len() as usize;
         for cut in [length - 1, length - 256 * 1024, 256 * 1024, BLOCK, 1, 0] {
-            let ends = format!("{} was cut short: it ends at byte {cut}, ", place.path.display());
-            let needs = format!("but a read needs bytes 0 to {length}; restore the file");
-            let parts: &[&str] = if cut < 256 * 1024 { &[&ends] } else { &[&ends, &needs] };
-            closed.check(&place.path, |bytes| bytes.truncate(cut), parts);
+            let text = format!(
+                "data file {}: it was cut short: it ends at byte {cut}, expected ",
+                place.path.display()
+            );
+            closed.check(
+                &place.path,
+                |bytes| bytes.truncate(cut),
+                &[&text, " bytes; restore it from a copy, or"],
+            );
         }
     }
     closed.assert_green();
@@ -209,7 +215,7 @@ fn a_missing_file_and_files_that_changed_places_are_named() {
     let rename = |from: &Path, to: &Path| fs::rename(from, to).expect("renamed");
     rename(&one, &aside);
     let text = closed.complaint();
-    assert!(text.starts_with(&format!("cannot open {}: No such file", one.display())), "{text}");
+    assert!(text.starts_with(&format!("data file {}: it is missing; restore", one.display())), "{text}");
     rename(&two, &one);
     rename(&aside, &two);
     let text = closed.complaint();
@@ -221,13 +227,84 @@ fn a_missing_file_and_files_that_changed_places_are_named() {
     closed.assert_green();
 }
 
+/// A file truncated, lost or damaged refused every command, with a cure that was refused too.
 #[test]
-fn a_truncated_temporary_file_does_not_hurt_once_it_is_whole() {
+fn a_temporary_file_is_made_anew_whatever_became_of_it() {
     let closed = Closed::new();
     let path = closed.file("temp01.dbf");
     let length = fs::metadata(&path).expect("a data file").len();
-    let needs = format!("needs bytes 0 to {length}");
-    closed.check(&path, |bytes| bytes.truncate(BLOCK), &["was cut short: it ends at byte 2048", &needs]);
-    let instance: Instance = open_in(&closed.home()).expect("whole again");
-    assert_green(&instance, "t");
+    let other = fs::read(closed.file("temp02.dbf")).expect("a data file");
+    let changes: [&dyn Fn(); 5] = [
+        &|| fs::remove_file(&path).expect("removed"),
+        &|| fs::write(&path, "").expect("written"),
+        &|| fs::write(&path, vec![7; length as usize]).expect("written"),
+        &|| fs::write(&path, &other).expect("written"),
+        &|| fs::write(&path, vec![0; BLOCK]).expect("written"),
+    ];
+    for change in changes {
+        change();
+        let instance = open_in(&closed.home()).expect("it holds nothing that outlives an instance");
+        assert_eq!(fs::metadata(&path).expect("made anew").len(), length);
+        assert_green(&instance, "t");
+        drop_named(&instance, "i").expect("dropped");
+        build(&instance).expect("sorts have their files");
+        assert_green(&instance, "t");
+    }
+}
+
+/// Every way to lose or damage a file; the cure that the message names is then taken.
+#[test]
+fn a_damaged_index_file_does_not_block_drop_and_other_tables_and_its_cure_works() {
+    let changes: [fn(&Path); 4] = [
+        |path| fs::remove_file(path).expect("removed"),
+        |path| fs::write(path, "").expect("written"),
+        |path| {
+            let mut bytes = fs::read(path).expect("a data file");
+            bytes[100] ^= 1;
+            fs::write(path, bytes).expect("written");
+        },
+        |path| fs::write(path, vec![0; 4 * BLOCK]).expect("written"),
+    ];
+    for change in changes {
+        let closed = Closed::new();
+        {
+            let instance = open_in(&closed.home()).expect("whole");
+            load(&instance, "other", &Rows::uniform(3000, 6)).expect("loaded");
+        }
+        change(&closed.leaf.path);
+        let instance = open_in(&closed.home()).expect("the rest can be used");
+        assert_green(&instance, "other");
+        let error = check_table(&instance, "t").expect_err("its index is damaged");
+        assert!(error.is_damage(), "{error}");
+        let text = error.to_string();
+        assert!(
+            text.contains("drop the tables and indexes") || text.contains("drop and rebuild what it holds"),
+            "{text}"
+        );
+        drop_named(&instance, "i").expect("what is damaged can be dropped");
+        assert_green(&instance, "t");
+        drop(instance);
+        let instance = open_in(&closed.home()).expect("made anew");
+        build(&instance).expect("and built anew");
+        assert_green(&instance, "t");
+        assert_green(&instance, "other");
+        assert_no_space_leaks(&instance);
+    }
+}
+
+/// A load does not take space from a file that cannot be used.
+#[test]
+fn a_load_goes_past_a_damaged_file() {
+    let closed = Closed::new();
+    fs::remove_file(&closed.table.path).expect("removed");
+    let instance = open_in(&closed.home()).expect("the rest can be used");
+    load(&instance, "u", &Rows::uniform(20_000, 6)).expect("there is another file");
+    assert_green(&instance, "u");
+    let error = build_on(&instance, ("j", "t"), &[("k", false)]).expect_err("half of the table is gone");
+    assert!(error.to_string().contains("it is missing"), "{error}");
+    drop_named(&instance, "t").expect("dropped");
+    drop(instance);
+    let instance = open_in(&closed.home()).expect("made anew");
+    assert_eq!(instance.tablespace(Purpose::Users).files.len(), 2);
+    assert_green(&instance, "u");
 }

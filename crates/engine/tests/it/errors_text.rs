@@ -199,10 +199,7 @@ fn a_database_that_is_there_already_or_not_at_all() {
     let shown = home.display();
     check(
         open_in(&home),
-        &format!(
-            "control file {shown}/control.json: cannot be read: No such file or directory (os error 2); restore it from \
-             a copy, or remove the directory to start anew"
-        ),
+        &format!("there is no database in {shown}: check the spelling, or make one with `plumb load`"),
     );
     assert!(!home.exists(), "an open makes nothing");
     drop(create_in(&home, &[]));

@@ -8,6 +8,9 @@
 //! - `faults`: files in memory that fail on purpose, at every place in turn.
 //! - `file_sort`: files of records, their sorts and their judgement.
 //! - `corruption`: closed databases whose bytes were changed on disk.
+//! - `copies`: copied and moved databases, files of others, several who read.
+//! - `lost_writes`: whole blocks of earlier operations where later ones belong.
+//! - `creation`: what is durable when, and creations that are killed.
 //! - `catalog`: what is there, what is refused, what is left behind.
 //! - `errors_text`: the exact words of errors that users meet.
 //! - `cancel`: stopping what is under way.
@@ -20,10 +23,13 @@
 mod cancel;
 mod catalog;
 mod conventional;
+mod copies;
 mod corruption;
+mod creation;
 mod errors_text;
 mod faults;
 mod file_sort;
+mod lost_writes;
 mod sort_model;
 mod sort_spills;
 mod support;

@@ -3,6 +3,7 @@
 use crate::support::{Rows, SplitMix, assert_green, assert_no_space_leaks, build, in_memory, load};
 use plumb_engine::drop::drop_named;
 use plumb_engine::index::build::BuildOutcome;
+use plumb_engine::storage::tablespace::Purpose;
 use plumb_events::{Period, Statistic};
 
 const ROWS: u64 = 300_000;
@@ -154,7 +155,7 @@ fn a_second_build_needs_no_more_temporary_space_than_the_first() {
         ];
         let instance = in_memory(&settings);
         load(&instance, "t", &Rows::uniform(ROWS, SEED)).expect("loaded");
-        let grown = || instance.recorder.snapshot().statistic(Statistic::FileBytesExtended);
+        let grown = || instance.tablespace(Purpose::Temp).size();
         build(&instance).expect("built");
         let after_first = grown();
         for _ in 0..2 {

@@ -197,7 +197,7 @@ pub fn build(instance: &Instance) -> Result<BuildOutcome, EngineError> {
 pub fn scan_rows(instance: &Instance, table: &str) -> Vec<(RowId, Vec<Value>)> {
     let table = instance.catalog().table(table).expect("the table was loaded").clone();
     let session = instance.recorder.session("test scan", SessionKind::Foreground);
-    let (operation, granules) = (Operation::new(instance), Granules::new(&table.extents));
+    let (operation, granules) = (Operation::new(instance), Granules::new(&table));
     let mut rows = Vec::new();
     scan::scan(instance, &session, &operation, &granules, |row, row_id| {
         let columns = table.schema.columns.iter().enumerate();

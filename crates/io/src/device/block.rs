@@ -10,8 +10,8 @@
 //! The queue described is that of the first disk: striping over unlike disks
 //! is visible in `disks` and `stack`, not in the queue.
 
-use super::roots::{Roots, base_name, names, number, text};
 use super::{BlockDevice, DeviceNumber, Mount, Queue, Virtualization, mount, queue};
+use crate::roots::{Roots, base_name, names, number, text};
 use plumb_units::Bytes;
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,7 @@
 //! The mount table: `/proc/self/mountinfo`.
 
-use super::roots::Roots;
 use super::{DeviceError, DeviceNumber, Mount};
+use crate::roots::Roots;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! The request queue of a disk, from its directory in sysfs.
 
-use super::roots::{bracketed, names, number, text};
 use super::{Queue, WriteCache};
+use crate::roots::{bracketed, names, number, text};
 use plumb_units::Bytes;
 use std::path::Path;
 

@@ -1,8 +1,8 @@
 //! Machines laid out as fixture directories, and the machine the tests run on.
 
-use super::roots::{Roots, bracketed};
 use super::uring::{ProcessState, explain};
 use super::*;
+use crate::roots::{Roots, bracketed};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -462,7 +462,7 @@ fn this_machine_is_described_and_the_probe_leaves_nothing() {
         assert!(features.contains(&"nodrop"));
         assert!(file_read);
     }
-    let left = roots::names(&directory.root);
+    let left = crate::roots::names(&directory.root);
     assert_eq!(left, ["proc", "sys"]);
 }
 

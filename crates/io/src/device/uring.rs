@@ -14,9 +14,9 @@
 //! Every wait is bounded by [`WAIT_MAX`] where the kernel can bound it (5.11).
 
 use super::direct::ProbeFile;
-use super::host::status_field;
-use super::roots::Roots;
 use super::{BlockDevice, DirectIoSupport, Host, IoUringSupport, RingPart, RingRefusal};
+use crate::host::status_field;
+use crate::roots::Roots;
 use crate::{Arena, IoBuffer, RingSetup};
 use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, Parameters, opcode, squeue};
@@ -274,6 +274,12 @@ impl ProcessState {
             memlock: host.memlock_soft.map_or("unlimited".to_owned(), |limit| limit.to_string()),
         }
     }
+}
+
+/// Reason and cure for an error of io_uring in this process.
+pub(crate) fn explain_ring(error: &io::Error) -> (String, String) {
+    let roots = Roots::real();
+    explain(error, &ProcessState::read(&roots, &crate::host::read(&roots)))
 }
 
 /// Reason and cure for an error of io_uring.

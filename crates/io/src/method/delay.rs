@@ -3,9 +3,9 @@
 //! The session sleeps, and the wait of the request's event has the time: it adds up as any other.
 //! A kernel sleeps longer than it is asked to, by some 50 us where timers are slack. So the delay is
 //! kept as a debt: each request adds its share, each sleep takes off what it really took, and a
-//! request that finds nothing owed does not sleep. The mean is exact; what is wrong at the end of a
-//! channel is one sleep's excess. Why not spin: the processor would be busy, and the time be
-//! CPU instead of a wait.
+//! request that finds nothing owed does not sleep. The mean is exact but for the excess of the
+//! channel's last sleep. Why not spin: the processor would be busy, and the time would be CPU
+//! instead of a wait.
 
 use plumb_events::now;
 use plumb_units::Nanos;
@@ -26,13 +26,15 @@ impl Delay {
         (each > Nanos(0)).then_some(Delay { each, owed: 0 })
     }
 
-    /// Lets one request's share pass, on average.
-    pub(super) fn pass(&mut self) {
+    /// Lets one request's share pass, on average. Gives how long it slept.
+    pub(super) fn pass(&mut self) -> Nanos {
         self.owed += i128::from(self.each.0);
-        let Ok(owed) = u64::try_from(self.owed) else { return };
+        let Ok(owed) = u64::try_from(self.owed) else { return Nanos(0) };
         let begin = now();
         thread::sleep(Duration::from_nanos(owed));
-        self.owed -= i128::from(now().saturating_sub(begin).0);
+        let slept = now().saturating_sub(begin);
+        self.owed -= i128::from(slept.0);
+        slept
     }
 }
 

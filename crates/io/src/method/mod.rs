@@ -6,9 +6,15 @@
 //! one system call. Completions may come in any order; the `tag` tells which.
 //!
 //! How: the three methods are siblings, [`sync`], [`threads`] and [`uring`], whose
-//! rings are set up as [`setup`] says. Each moves one stretch of bytes at a time;
+//! rings are set up as [`setup`] says; [`ladder`] takes the best that can be had. Each moves one stretch of bytes at a time;
 //! this file does what they share: continuing short transfers, repeating EINTR and
 //! EAGAIN, naming errors and recording service times and waits.
+//!
+//! The service time of a request begins when it is handed to the kernel and not when it
+//! was queued: with the call of `sync` and of a thread of the pool, with the enter of a ring.
+//! A call's end is exact. A ring's completion is *seen*: at the next enter, which
+//! looks for completions whatever it was for, so a session that computes between two enters
+//! makes its device look slower by that long at most.
 //!
 //! Invariants:
 //! - C1 A buffer is with the caller or with the channel, never with both.
@@ -19,28 +25,34 @@
 //! - C4 A sync that failed is an error, whatever it failed with: it is never repeated.
 
 mod delay;
+mod ladder;
 mod setup;
 mod sync;
 mod threads;
 mod uring;
 
+use crate::error::noted;
+use crate::limits::{Quota, Quotas};
 use crate::{Arena, DirectIo, File, IoBuffer, IoError};
 use delay::Delay;
-use plumb_events::{Event, IoStream, Session, Statistic, now};
+use ladder::Ladder;
+use plumb_events::{Event, IoStream, RequestTimes, Session, Statistic, now};
 use plumb_units::Nanos;
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 use std::sync::Arc;
 use threads::{Pool, PoolChannel};
-use uring::RingChannel;
+use uring::{RingChannel, Size};
 
 pub use setup::RingSetup;
 
 /// How requests reach the kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum MethodKind {
     /// pread and pwrite by the session itself.
     Sync,
@@ -93,7 +105,8 @@ pub struct Method {
 enum Carrier {
     Session,
     Pool(Arc<Pool>),
-    Ring(RingSetup),
+    Ring(RingSetup, Quota),
+    Ladder(Arc<Ladder>),
 }
 
 impl Method {
@@ -102,20 +115,32 @@ impl Method {
     /// that the kernel has.
     ///
     /// # Errors
-    /// When the kernel refuses a ring or threads.
+    /// When the kernel refuses a ring or threads, with the limit that was hit.
     pub fn start(kind: MethodKind, queue_depth: usize) -> Result<Method, IoError> {
-        assert!((1..=4096).contains(&queue_depth));
+        Method::start_within(kind, queue_depth, &Quotas::default())
+    }
+
+    /// The same with limits of our own.
+    ///
+    /// # Errors
+    /// As [`Method::start`], and where such a limit is hit.
+    pub fn start_within(kind: MethodKind, queue_depth: usize, quotas: &Quotas) -> Result<Method, IoError> {
         let carrier = match kind {
             MethodKind::Sync => Carrier::Session,
-            MethodKind::Threads => {
-                Carrier::Pool(Arc::new(Pool::start(queue_depth.min(threads::WORKERS_MAX))?))
-            }
+            MethodKind::Threads => Carrier::Pool(Arc::new(Pool::start(queue_depth, &quotas.threads)?)),
             MethodKind::IoUring => {
-                let entries = uring::entries(queue_depth);
-                Carrier::Ring(setup::best(entries).map_err(|error| uring::refused(RingSetup::Plain, &error))?)
+                let setup = setup::best(uring::entries(queue_depth)).unwrap_or(RingSetup::Plain);
+                return Method::of_rings(setup, queue_depth, &quotas.rings);
             }
         };
-        Ok(Method { queue_depth, carrier, delay: Nanos(0) })
+        Ok(Method::of(carrier, queue_depth))
+    }
+
+    /// Starts the best of the methods from `kind` down. Each channel then gets the best that can be had, and
+    /// [`Method::replaced`] says where that is less. Nothing is refused.
+    #[must_use]
+    pub fn best_of(kind: MethodKind, queue_depth: usize, quotas: &Quotas) -> Method {
+        Method::of(Carrier::Ladder(Arc::new(Ladder::new(kind, queue_depth, quotas))), queue_depth)
     }
 
     /// Starts io_uring with rings that are set up as asked for, and in no other way.
@@ -124,9 +149,18 @@ impl Method {
     /// # Errors
     /// When the kernel refuses such a ring.
     pub fn start_ring(setup: RingSetup, queue_depth: usize) -> Result<Method, IoError> {
+        Method::of_rings(setup, queue_depth, &Quota::default())
+    }
+
+    fn of_rings(setup: RingSetup, queue_depth: usize, quota: &Quota) -> Result<Method, IoError> {
+        let method = Method::of(Carrier::Ring(setup, quota.clone()), queue_depth);
+        method.channel(&[])?;
+        Ok(method)
+    }
+
+    fn of(carrier: Carrier, queue_depth: usize) -> Method {
         assert!((1..=4096).contains(&queue_depth));
-        RingChannel::open(setup, queue_depth, &[], &[])?;
-        Ok(Method { queue_depth, carrier: Carrier::Ring(setup), delay: Nanos(0) })
+        Method { queue_depth, carrier, delay: Nanos(0) }
     }
 
     /// The same with so much delay put before every request, on average: an effect of known size, which an
@@ -139,17 +173,37 @@ impl Method {
     /// Which method this is.
     #[must_use]
     pub fn kind(&self) -> MethodKind {
-        match self.carrier {
+        match &self.carrier {
             Carrier::Session => MethodKind::Sync,
             Carrier::Pool(_) => MethodKind::Threads,
-            Carrier::Ring(_) => MethodKind::IoUring,
+            Carrier::Ring(..) => MethodKind::IoUring,
+            Carrier::Ladder(ladder) => ladder.kind(),
+        }
+    }
+
+    /// What channels got instead of the best, and why; nothing where all had it, or none may have another.
+    #[must_use]
+    pub fn replaced(&self) -> Option<String> {
+        if let Carrier::Ladder(ladder) = &self.carrier { ladder.said() } else { None }
+    }
+
+    /// Whether a channel may have gone this way.
+    #[must_use]
+    pub fn goes_by(&self, kind: MethodKind) -> bool {
+        match &self.carrier {
+            Carrier::Ladder(ladder) => ladder.used(kind),
+            _ => self.kind() == kind,
         }
     }
 
     /// How its rings are set up; `None` of the other methods.
     #[must_use]
     pub fn ring_setup(&self) -> Option<RingSetup> {
-        if let Carrier::Ring(setup) = self.carrier { Some(setup) } else { None }
+        match &self.carrier {
+            Carrier::Ring(setup, ..) => Some(*setup),
+            Carrier::Ladder(ladder) => ladder.setup(),
+            _ => None,
+        }
     }
 
     /// Requests a channel may have in flight.
@@ -164,7 +218,7 @@ impl Method {
     /// statistics show it.
     ///
     /// # Errors
-    /// When the kernel refuses a ring.
+    /// When the kernel refuses a ring that was asked for by name, with the limit that was hit.
     pub fn channel(&self, arenas: &[&Arena]) -> Result<Channel, IoError> {
         self.channel_to(&[], arenas)
     }
@@ -180,9 +234,16 @@ impl Method {
         let way = match &self.carrier {
             Carrier::Session => Way::Sync,
             Carrier::Pool(pool) => Way::Pool(PoolChannel::open(pool)),
-            Carrier::Ring(setup) => {
-                Way::Ring(Box::new(RingChannel::open(*setup, self.queue_depth, arenas, files)?))
+            Carrier::Ring(setup, quota) => {
+                let open = |size| {
+                    let shape = (*setup, self.queue_depth, size);
+                    RingChannel::open(shape, arenas, files, quota)
+                };
+                // A smaller ring of the same kind is what was asked for; of two refusals the first is told.
+                let ring = open(Size::Whole).or_else(|error| open(Size::Small).map_err(|_| error))?;
+                Way::Ring(Box::new(ring))
             }
+            Carrier::Ladder(ladder) => ladder.open(files, arenas),
         };
         let delay = Delay::of(self.delay);
         Ok(Channel {
@@ -259,14 +320,29 @@ pub struct Completion {
 struct Pending {
     request: Request,
     done: usize,
-    begin: Nanos,
-    /// What the sync of a whole [`Operation::WriteAndSync`] came to.
+    /// When it left the session's hands, and when it was first handed to the kernel.
+    left: Option<Nanos>,
+    begin: Option<Nanos>,
+    /// The delay that was put before it, which is to pass for the device's.
+    delay: Nanos,
+    /// Outcome of the sync that follows a whole [`Operation::WriteAndSync`].
     sync: Result<(), Errno>,
 }
 
 impl Pending {
     fn new(request: Request) -> Pending {
-        Pending { request, done: 0, begin: now(), sync: Ok(()) }
+        Pending { request, done: 0, left: None, begin: None, delay: Nanos(0), sync: Ok(()) }
+    }
+
+    /// It leaves the session's hands: the first time counts.
+    fn leaves(&mut self, at: Nanos) {
+        self.left.get_or_insert(at);
+    }
+
+    /// It is handed to the kernel: the first time counts.
+    fn begins(&mut self, at: Nanos) {
+        self.leaves(at);
+        self.begin.get_or_insert(at);
     }
 
     /// What is left to move: where in the buffer, and where in the file.
@@ -294,11 +370,13 @@ impl Pending {
     }
 }
 
-/// What one attempt at a request came to.
+/// Outcome of one attempt at a request.
 #[derive(Debug)]
 struct Attempt {
     pending: Pending,
     result: Result<usize, Errno>,
+    /// When it was over, or seen to be.
+    end: Nanos,
 }
 
 #[derive(Debug)]
@@ -340,20 +418,23 @@ impl Channel {
     /// # Errors
     /// When the ring itself fails; a failed transfer comes out of `wait`.
     pub fn submit(&mut self, session: &Session, request: Request) -> Result<(), IoError> {
-        assert!(request.range.end <= request.buffer.len());
-        assert!(!request.range.is_empty());
+        let buffer_bytes = request.buffer.len();
+        assert!(request.range.end <= buffer_bytes, "{:?} of {buffer_bytes} bytes", request.range);
+        assert!(!request.range.is_empty(), "a request moves a byte");
         while self.in_flight >= self.queue_depth {
             self.collect(session, Some(request.event))?;
         }
         // Files in memory have no descriptor that a pool or a ring would serve better.
         let in_memory = request.file.descriptor().is_none();
-        let pending = Pending::new(request);
+        let at_once = in_memory || matches!(self.way, Way::Sync);
+        let mut pending = Pending::new(request);
+        let event = pending.request.event;
+        let wait = (at_once || self.delay.is_some()).then(|| session.begin_wait());
         if let Some(delay) = &mut self.delay {
-            delay.pass();
-            // A request that is carried out at once is waited for from its begin.
-            if !in_memory && !matches!(self.way, Way::Sync) {
-                session.waited(pending.request.event, pending.begin, now());
-            }
+            pending.delay = delay.pass();
+        }
+        if let Some(wait) = wait.filter(|_| !at_once) {
+            session.end_wait(event, wait);
         }
         match &mut self.way {
             Way::Pool(pool) if !in_memory => {
@@ -368,11 +449,12 @@ impl Channel {
             _ => {
                 self.in_flight += 1;
                 session.count(Statistic::SyncRequests, 1);
-                let event = pending.request.event;
-                let begin = pending.begin;
                 let attempt = sync::attempt(pending);
-                self.settle(session, attempt)?;
-                session.waited(event, begin, now());
+                let end = attempt.end;
+                self.settle(session, attempt, end)?;
+                if let Some(wait) = wait {
+                    session.end_wait(event, wait);
+                }
             }
         }
         Ok(())
@@ -397,7 +479,7 @@ impl Channel {
     /// # Panics
     /// When nothing is outstanding: the wait would never end.
     pub fn wait(&mut self, session: &Session, event: Event) -> Result<Completion, IoError> {
-        assert!(self.outstanding() > 0, "nothing to wait for");
+        assert!(self.outstanding() > 0, "C3: nothing to wait for");
         if self.ready.is_empty() {
             self.harvest(session)?;
         }
@@ -446,15 +528,15 @@ impl Channel {
 
     /// Takes in what has arrived; with an event, waits until something has.
     fn collect(&mut self, session: &Session, event: Option<Event>) -> Result<(), IoError> {
-        let begin = now();
+        let wait = event.map(|event| (event, session.begin_wait()));
         let mut attempts = std::mem::take(&mut self.attempts);
         match &mut self.way {
             Way::Sync => {}
             Way::Pool(pool) => pool.collect(event.is_some(), &mut attempts),
             Way::Ring(ring) => ring.collect(session, event.is_some(), &mut attempts)?,
         }
-        if let Some(event) = event {
-            session.waited(event, begin, now());
+        if let Some((event, begin)) = wait {
+            session.end_wait(event, begin);
         }
         self.settle_all(session, attempts)
     }
@@ -462,26 +544,28 @@ impl Channel {
     /// Settles all of them, an error or not, and keeps their memory for the next ones.
     fn settle_all(&mut self, session: &Session, mut attempts: Vec<Attempt>) -> Result<(), IoError> {
         let mut settled = Ok(());
+        let taken_in = if attempts.is_empty() { Nanos(0) } else { now() };
         for attempt in attempts.drain(..) {
-            settled = settled.and(self.settle(session, attempt));
+            settled = settled.and(self.settle(session, attempt, taken_in));
         }
         self.attempts = attempts;
         settled
     }
 
     /// Decides what follows from an attempt: a completion, an error, or another attempt.
-    fn settle(&mut self, session: &Session, attempt: Attempt) -> Result<(), IoError> {
+    fn settle(&mut self, session: &Session, attempt: Attempt, taken_in: Nanos) -> Result<(), IoError> {
         let mut attempt = attempt;
         loop {
-            let Attempt { mut pending, result } = attempt;
+            let Attempt { mut pending, result, end } = attempt;
             let may_end = pending.request.operation == Operation::ReadAtMost;
             match result {
                 Ok(0) if may_end => {
-                    self.complete(session, pending);
+                    self.complete(session, pending, (end, taken_in));
                     return Ok(());
                 }
                 Ok(0) => return self.refuse(cut_short(&pending)),
                 Ok(moved) => {
+                    assert!(moved <= pending.rest().0.len(), "C1: {moved} bytes moved, more than asked for");
                     pending.done += moved;
                     // Direct I/O can go on only from an aligned place. The device's own
                     // short transfers end at one; what ends elsewhere is the file.
@@ -491,7 +575,7 @@ impl Channel {
                         if let Err(errno) = pending.sync {
                             return self.refuse(sync_error(&pending, errno));
                         }
-                        self.complete(session, pending);
+                        self.complete(session, pending, (end, taken_in));
                         return Ok(());
                     }
                     if file_ended {
@@ -502,6 +586,7 @@ impl Channel {
                 Err(Errno::INTR | Errno::AGAIN) => session.count(Statistic::RequestsRetried, 1),
                 Err(errno) => return self.refuse(transfer_error(&pending, errno)),
             }
+            assert!(pending.sync.is_ok(), "C4: a request whose sync failed is not tried again");
             match &mut self.way {
                 Way::Ring(ring) if pending.request.file.descriptor().is_some() => {
                     return ring.push(session, pending).inspect_err(|_| self.in_flight -= 1);
@@ -516,19 +601,27 @@ impl Channel {
     }
 
     fn refuse(&mut self, error: IoError) -> Result<(), IoError> {
-        self.in_flight -= 1;
+        self.land();
         self.ready.push_back(Err(error));
         Ok(())
     }
 
-    fn complete(&mut self, session: &Session, pending: Pending) {
-        let Pending { request, begin, done, .. } = pending;
-        let end = now();
+    /// One request is with the caller again, or soon.
+    fn land(&mut self) {
+        assert!(self.in_flight > 0, "C1: what ends was in flight");
+        self.in_flight -= 1;
+    }
+
+    fn complete(&mut self, session: &Session, pending: Pending, (end, taken_in): (Nanos, Nanos)) {
+        let Pending { request, begin, left, delay, done, .. } = pending;
+        let since = |at: Option<Nanos>| at.unwrap_or(end).saturating_sub(delay);
+        let (begin, taken_in) = (since(begin), taken_in.max(end));
         let bytes = done as u64;
         let write = request.operation.writes();
-        session.transferred(request.stream, begin, end, bytes);
+        let times = RequestTimes { handed_over: since(left), begin, end, taken_in };
+        session.transferred(request.stream, times, bytes);
         request.file.counters().add(write, bytes, end.saturating_sub(begin).0);
-        self.in_flight -= 1;
+        self.land();
         self.ready.push_back(Ok(Completion {
             tag: request.tag,
             buffer: request.buffer,
@@ -561,6 +654,9 @@ fn transfer_error(pending: &Pending, errno: Errno) -> IoError {
         path: request.file.path().to_path_buf(),
         offset: request.offset,
         length: request.range.len(),
-        source: errno.into(),
+        source: noted(errno.into(), request.file.path()),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,11 +15,13 @@
 //! are for who asks for them by name; none is replaced by another.
 
 use io_uring::IoUring;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io;
 
 /// How a ring is set up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum RingSetup {
     /// No flags: every kernel that has io_uring.
     Plain,
@@ -72,7 +74,15 @@ impl RingSetup {
 
     /// Makes a ring of its kind.
     pub(crate) fn build(self, entries: u32) -> io::Result<IoUring> {
+        self.build_with(entries, 2 * entries)
+    }
+
+    /// The same with room for so many completions; by itself the kernel makes room for two an entry.
+    pub(crate) fn build_with(self, entries: u32, completions: u32) -> io::Result<IoUring> {
         let mut builder = IoUring::builder();
+        if completions != 2 * entries {
+            builder.setup_cqsize(completions);
+        }
         match self {
             RingSetup::Plain => &mut builder,
             RingSetup::Cooperative => builder.setup_coop_taskrun().setup_taskrun_flag(),

@@ -1,9 +1,11 @@
 //! The plain method: the session makes the system call and waits in it.
 
 use super::{Attempt, Pending};
+use plumb_events::now;
 
 /// One attempt by the calling thread.
 pub(super) fn attempt(mut pending: Pending) -> Attempt {
+    pending.begins(now());
     let result = pending.transfer_once();
-    Attempt { pending, result }
+    Attempt { pending, result, end: now() }
 }

@@ -8,13 +8,14 @@
 
 use super::{Attempt, Pending, sync};
 use crate::IoError;
+use crate::limits::{self, Quota};
+use plumb_events::now;
 use std::collections::VecDeque;
-use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 /// The most workers a pool starts: beyond it a virtual disk of one queue gains nothing.
-pub(super) const WORKERS_MAX: usize = 32;
+const WORKERS_MAX: usize = 32;
 
 #[derive(Debug)]
 pub(super) struct Pool {
@@ -41,18 +42,24 @@ struct Arrivals {
 }
 
 impl Pool {
-    pub(super) fn start(workers: usize) -> Result<Pool, IoError> {
+    /// A pool for requests of which a session has so many in flight.
+    pub(super) fn start(queue_depth: usize, quota: &Quota) -> Result<Pool, IoError> {
+        let wanted = queue_depth.min(WORKERS_MAX);
         let mut pool = Pool { queue: Arc::default(), workers: Vec::new() };
-        for number in 0..workers {
+        for started in 0..wanted {
             let queue = Arc::clone(&pool.queue);
-            let worker = thread::Builder::new()
-                .name(format!("io-{number:02}"))
-                .stack_size(128 * 1024)
-                .spawn(move || queue.serve())
-                .map_err(|source| {
-                    IoError::operation("start an I/O thread for", Path::new("the pool"), source)
-                })?;
-            pool.workers.push(worker);
+            let worker = quota.thread().and_then(|share| {
+                let serve = move || {
+                    let _share = share;
+                    queue.serve();
+                };
+                thread::Builder::new().name(format!("io-{started:02}")).stack_size(128 * 1024).spawn(serve)
+            });
+            pool.workers.push(worker.map_err(|source| IoError::Threads {
+                what: format!("the {wanted} threads of io_method=threads, but only {started}"),
+                source,
+                limit: limits::threads(wanted - started),
+            })?);
         }
         Ok(pool)
     }
@@ -115,7 +122,8 @@ impl PoolChannel {
         PoolChannel { pool: Arc::clone(pool), arrivals: Arc::default(), away: 0 }
     }
 
-    pub(super) fn submit(&mut self, pending: Pending) {
+    pub(super) fn submit(&mut self, mut pending: Pending) {
+        pending.leaves(now());
         self.away += 1;
         let queue = &self.pool.queue;
         locked(&queue.jobs).waiting.push_back((pending, Arc::clone(&self.arrivals)));
@@ -127,6 +135,7 @@ impl PoolChannel {
         while wait && attempts.is_empty() {
             attempts = self.arrivals.posted.wait(attempts).unwrap_or_else(PoisonError::into_inner);
         }
+        assert!(attempts.len() <= self.away, "C1: what comes back was with the workers");
         self.away -= attempts.len();
         into.append(&mut attempts);
     }

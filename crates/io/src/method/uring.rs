@@ -23,15 +23,19 @@
 //! ```
 
 use super::{Attempt, Operation, Pending, RingSetup};
-use crate::{Arena, File, IoError};
+use crate::limits::{self, Quota, Share};
+use crate::{Arena, File, IoError, device};
 use io_uring::{IoUring, opcode, squeue, types};
 use plumb_events::{Event, Session, Statistic, now};
-use plumb_units::Nanos;
+use plumb_units::{Bytes, Nanos};
 use rustix::io::Errno;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::thread;
+use std::time::Duration;
 
 pub(super) struct RingChannel {
     ring: IoUring,
@@ -39,10 +43,18 @@ pub(super) struct RingChannel {
     /// Requests in the kernel's hands, by the user data of their entries.
     flights: Vec<Option<Flight>>,
     vacant: Vec<usize>,
-    /// Entries pushed since the last enter.
+    /// Entries pushed since the last enter, and the places of their requests.
     unsent: usize,
+    unsent_flights: Vec<usize>,
+    /// Seen to be complete, and not yet taken in.
+    seen: Vec<Attempt>,
     arenas: Vec<Arena>,
     files: Vec<Arc<File>>,
+    /// Why the arenas are not registered.
+    unregistered: Option<String>,
+    // What it holds of what may be had at once.
+    _registered: Registered,
+    _share: Share,
 }
 
 /// A request in the kernel's hands.
@@ -51,7 +63,7 @@ struct Flight {
     pending: Pending,
     /// Completions that have not come.
     awaited: u8,
-    /// What the transfer came to; meaningless while it is awaited.
+    /// Outcome of the transfer; meaningless while it is awaited.
     moved: Result<usize, Errno>,
 }
 
@@ -69,30 +81,100 @@ pub(super) fn entries(queue_depth: usize) -> u32 {
     u32::try_from(queue_depth.next_power_of_two().max(2)).unwrap_or(4096)
 }
 
+/// Entries of a ring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Size {
+    /// One for each request in flight.
+    Whole,
+    /// Some at a time; there is room for the completions of all.
+    Small,
+}
+
+/// Entries of a small ring.
+const SMALL_ENTRIES: u32 = 4;
+
+impl Size {
+    /// Entries for submissions, and for completions.
+    fn entries(self, queue_depth: usize) -> (u32, u32) {
+        let whole = entries(queue_depth);
+        match self {
+            Size::Whole => (whole, 2 * whole),
+            Size::Small => (whole.min(SMALL_ENTRIES), whole.max(2 * SMALL_ENTRIES)),
+        }
+    }
+
+    /// The memory that the kernel locks for such a ring: 64 bytes a submission in one mapping, and in another 4
+    /// more of each, 16 a completion and the heads of the queues.
+    fn memory(self, queue_depth: usize) -> Bytes {
+        let (submissions, completions) = self.entries(queue_depth);
+        let page = rustix::param::page_size() as u64;
+        let queues = 256 + 4 * u64::from(submissions) + 16 * u64::from(completions);
+        Bytes((64 * u64::from(submissions)).next_multiple_of(page) + queues.next_multiple_of(page))
+    }
+}
+
+/// How long the kernel may take to give back what a closed ring had locked: it does so some time after the close.
+const CLOSING: Duration = Duration::from_millis(1);
+const CLOSING_TRIES: usize = 5;
+
 impl RingChannel {
+    /// `quota` says how many rings there may be.
     pub(super) fn open(
-        setup: RingSetup,
-        queue_depth: usize,
+        (setup, queue_depth, size): (RingSetup, usize, Size),
         arenas: &[&Arena],
         files: &[&Arc<File>],
+        quota: &Quota,
     ) -> Result<RingChannel, IoError> {
-        let ring = setup.build(entries(queue_depth)).map_err(|error| refused(setup, &error))?;
+        let (submissions, completions) = size.entries(queue_depth);
+        let build = || {
+            let share = quota.ring()?;
+            Ok((setup.build_with(submissions, completions)?, share))
+        };
+        let mut built = build();
+        for _ in 0..CLOSING_TRIES {
+            // Milliseconds before the work of a channel begins: no event has them.
+            if !built.as_ref().is_err_and(|error| Errno::from_io_error(error) == Some(Errno::NOMEM)) {
+                break;
+            }
+            thread::sleep(CLOSING);
+            built = build();
+        }
+        let memory = size.memory(queue_depth);
+        let (ring, share) = built.map_err(|error| refused(setup, memory, quota.taken() as u64, &error))?;
+        let (arenas, registered, unregistered) = match register_arenas(&ring, arenas) {
+            Ok((arenas, registered)) => (arenas, registered, None),
+            Err(why) => (Vec::new(), Registered(0), Some(why)),
+        };
         Ok(RingChannel {
-            arenas: register_arenas(&ring, arenas),
+            arenas,
             files: register_files(&ring, files),
             ring,
             setup,
             flights: Vec::new(),
             vacant: Vec::new(),
             unsent: 0,
+            unsent_flights: Vec::new(),
+            seen: Vec::new(),
+            unregistered,
+            _registered: registered,
+            _share: share,
         })
     }
 
-    pub(super) fn push(&mut self, session: &Session, pending: Pending) -> Result<(), IoError> {
+    /// Why the buffers that it was to register are not.
+    pub(super) fn unregistered(&self) -> Option<&str> {
+        self.unregistered.as_deref()
+    }
+
+    pub(super) fn push(&mut self, session: &Session, mut pending: Pending) -> Result<(), IoError> {
         let place = self.vacant.pop().unwrap_or_else(|| {
             self.flights.push(None);
             self.flights.len() - 1
         });
+        if self.setup == RingSetup::SubmissionPolling {
+            // The kernel's thread takes it from memory.
+            pending.begins(now());
+        }
         let target = self.target(&pending.request.file);
         let transfer = self.transfer(session, &pending, &target).user_data(place as u64 * 2);
         let synced = pending.request.operation == Operation::WriteAndSync;
@@ -107,11 +189,15 @@ impl RingChannel {
         } else {
             self.push_entries(session, &[transfer])
         };
-        pushed.inspect_err(|_| {
-            // The kernel never saw this one.
-            self.flights[place] = None;
-            self.vacant.push(place);
-        })
+        match pushed {
+            Ok(()) => self.unsent_flights.push(place),
+            Err(_) => {
+                // The kernel never saw this one.
+                self.flights[place] = None;
+                self.vacant.push(place);
+            }
+        }
+        pushed
     }
 
     /// Puts entries that belong together into the ring, making room if need be.
@@ -170,24 +256,40 @@ impl RingChannel {
         if self.unsent == 0 && want == 0 {
             return Ok(());
         }
+        self.enter_kernel(session, want)
+    }
+
+    /// Submits what was pushed, if anything, and sees what has been completed.
+    fn enter_kernel(&mut self, session: &Session, want: usize) -> Result<(), IoError> {
         // A kernel thread that is awake sees the entries without being told.
         let told =
             want > 0 || self.setup != RingSetup::SubmissionPolling || self.ring.submission().need_wakeup();
         session.count(Statistic::RingEnters, u64::from(told));
-        // To wait for completions is the caller's wait, which has a name already.
-        let begin = (want == 0).then(now);
-        let entered = self.ring.submit_and_wait(want);
-        if let Some(begin) = begin {
-            note_stall(session, begin);
+        let begin = now();
+        let entered = match self.setup {
+            RingSetup::Plain | RingSetup::Cooperative | RingSetup::Deferred if want == 0 => self.peek(),
+            _ => self.ring.submit_and_wait(want),
+        };
+        let end = now();
+        if want == 0 {
+            // To wait for completions is the caller's wait, which has a name already.
+            note_stall(session, begin, end);
         }
-        self.entered(entered)
+        self.entered(entered, begin)?;
+        self.see(end);
+        Ok(())
     }
 
     /// What came of an enter: all is sent, unless it was interrupted and is repeated.
-    fn entered(&mut self, result: io::Result<usize>) -> Result<(), IoError> {
+    fn entered(&mut self, result: io::Result<usize>, begin: Nanos) -> Result<(), IoError> {
         match result {
             Ok(_) => {
                 self.unsent = 0;
+                for place in self.unsent_flights.drain(..) {
+                    if let Some(flight) = &mut self.flights[place] {
+                        flight.pending.begins(begin);
+                    }
+                }
                 Ok(())
             }
             Err(error) if harmless(&error) => Ok(()),
@@ -201,45 +303,47 @@ impl RingChannel {
         wait: bool,
         into: &mut Vec<Attempt>,
     ) -> Result<(), IoError> {
-        if self.ring.completion().is_empty() {
-            if wait {
-                self.enter(session, 1)?;
-            } else {
-                // Deferred task work runs only inside an enter that asks for events.
-                session.count(Statistic::RingEnters, 1);
-                let begin = now();
-                let peeked = self.peek();
-                note_stall(session, begin);
-                peeked?;
-            }
+        if self.seen.is_empty() && self.ring.completion().is_empty() {
+            self.enter_kernel(session, usize::from(wait))?;
         }
         self.drain(into);
         Ok(())
     }
 
-    /// What lies in the completion queue, without entering the kernel.
+    /// What has been completed, without entering the kernel.
     pub(super) fn drain(&mut self, into: &mut Vec<Attempt>) {
+        if !self.ring.completion().is_empty() {
+            self.see(now());
+        }
+        into.append(&mut self.seen);
+    }
+
+    /// Takes what lies in the completion queue at `at`.
+    fn see(&mut self, at: Nanos) {
         for entry in self.ring.completion() {
             let place = (entry.user_data() / 2) as usize;
-            let flight = self.flights[place].as_mut().expect("a completion belongs to a request");
+            let flight =
+                self.flights[place].as_mut().expect("C1: a completion belongs to a request in flight");
             flight.arrived(entry.user_data() % 2 == 1, entry.result());
             if flight.awaited == 0
                 && let Some(Flight { pending, moved, .. }) = self.flights[place].take()
             {
                 self.vacant.push(place);
-                into.push(Attempt { pending, result: moved });
+                self.seen.push(Attempt { pending, result: moved, end: at });
             }
         }
     }
 
-    /// Submits and runs deferred completions without waiting.
-    fn peek(&mut self) -> Result<(), IoError> {
+    /// Submits without waiting, and has the kernel run deferred completions: it does so
+    /// only in an enter that asks for events.
+    fn peek(&mut self) -> io::Result<usize> {
         const GETEVENTS: u32 = 1;
         let unsent = u32::try_from(self.ring.submission().len()).unwrap_or(0);
         // SAFETY: no argument is passed; the entries are those pushed above.
         #[allow(unsafe_code)]
-        let entered = unsafe { self.ring.submitter().enter::<libc::sigset_t>(unsent, 0, GETEVENTS, None) };
-        self.entered(entered)
+        unsafe {
+            self.ring.submitter().enter::<libc::sigset_t>(unsent, 0, GETEVENTS, None)
+        }
     }
 }
 
@@ -248,8 +352,7 @@ impl RingChannel {
 const STALL: Nanos = Nanos(1_000_000);
 
 /// Names the time that a submission stood in the kernel.
-fn note_stall(session: &Session, begin: Nanos) {
-    let end = now();
+fn note_stall(session: &Session, begin: Nanos, end: Nanos) {
     if end.saturating_sub(begin) >= STALL {
         session.waited(Event::DbFileAsyncIoSubmit, begin, end);
     }
@@ -271,6 +374,7 @@ impl Flight {
     /// Takes in a completion of the transfer or of the sync linked to it.
     fn arrived(&mut self, sync: bool, result: i32) {
         let result = usize::try_from(result).map_err(|_| Errno::from_raw_os_error(-result));
+        assert!(self.awaited > 0, "C1: a completion comes once");
         self.awaited -= 1;
         if sync {
             self.pending.sync = result.map(|_| ());
@@ -301,24 +405,55 @@ fn harmless(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EINTR | libc::EBUSY | libc::EAGAIN))
 }
 
-/// Registers the arenas, all or none: a ring without them works, only slower.
-fn register_arenas(ring: &IoUring, arenas: &[&Arena]) -> Vec<Arena> {
-    if arenas.is_empty() {
-        return Vec::new();
+/// Bytes that all rings of this process have registered. They may be half of what it may lock: rings are locked too,
+/// and a session without a ring is worse off than one without registered buffers.
+static REGISTERED: AtomicU64 = AtomicU64::new(0);
+
+/// The part of [`REGISTERED`] that a ring has.
+#[derive(Debug)]
+struct Registered(u64);
+
+impl Registered {
+    fn take(bytes: u64, most: u64) -> Option<Registered> {
+        let add = |taken: u64| taken.checked_add(bytes).filter(|sum| *sum <= most);
+        REGISTERED.fetch_update(Relaxed, Relaxed, add).ok().map(|_| Registered(bytes))
     }
-    let spans: Vec<libc::iovec> = arenas
-        .iter()
-        .map(|arena| {
-            let (start, length) = arena.span();
-            libc::iovec { iov_base: start.cast(), iov_len: length }
-        })
-        .collect();
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        REGISTERED.fetch_sub(self.0, Relaxed);
+    }
+}
+
+/// Registers the arenas, all or none: a ring without them works, only slower.
+///
+/// # Errors
+/// Why they are not.
+fn register_arenas(ring: &IoUring, arenas: &[&Arena]) -> Result<(Vec<Arena>, Registered), String> {
+    if arenas.is_empty() {
+        return Ok((Vec::new(), Registered(0)));
+    }
+    let span = |arena: &&Arena| {
+        let (start, length) = arena.span();
+        libc::iovec { iov_base: start.cast(), iov_len: length }
+    };
+    let spans: Vec<libc::iovec> = arenas.iter().map(span).collect();
+    let bytes = spans.iter().map(|span| span.iov_len as u64).sum();
+    let share = limits::lockable().map_or(u64::MAX, |limit| limit / 2);
+    let registered = Registered::take(bytes, share).ok_or_else(|| {
+        let (limit, cure) = limits::locked(Bytes(bytes), limits::pinned());
+        format!("registered buffers may have half of what can be locked: {limit}; {cure}")
+    })?;
     // SAFETY: the mappings live as long as `arenas`, which the channel keeps.
     #[allow(unsafe_code)]
     let result = unsafe { ring.submitter().register_buffers(&spans) };
     match result {
-        Ok(()) => arenas.iter().map(|arena| (*arena).clone()).collect(),
-        Err(_) => Vec::new(),
+        Ok(()) => Ok((arenas.iter().map(|arena| (*arena).clone()).collect(), registered)),
+        Err(error) => {
+            let (limit, cure) = limits::locked(Bytes(bytes), limits::pinned());
+            Err(format!("io_uring_register failed: {error}: {limit}; {cure}"))
+        }
     }
 }
 
@@ -335,20 +470,22 @@ fn register_files(ring: &IoUring, files: &[&Arc<File>]) -> Vec<Arc<File>> {
     }
 }
 
-pub(super) fn refused(setup: RingSetup, error: &io::Error) -> IoError {
-    let unknown = error.raw_os_error() == Some(libc::EINVAL);
+/// A ring that the kernel refuses, with the limit that was hit: of locked memory, beside `open` rings of this size.
+pub(super) fn refused(setup: RingSetup, memory: Bytes, open: u64, error: &io::Error) -> IoError {
+    let with = if setup == RingSetup::Plain { String::new() } else { format!(" with {setup}") };
+    let (why, cure) = match Errno::from_io_error(error) {
+        Some(Errno::INVAL) => {
+            ("the kernel does not know it".to_string(), format!("use a kernel of {} or later", setup.since()))
+        }
+        Some(Errno::NOMEM) => limits::locked(memory, Bytes(limits::pinned().0 + open * memory.0)),
+        Some(Errno::MFILE) => limits::files(),
+        Some(Errno::AGAIN) => ("a thread of the kernel could not be started".to_string(), limits::threads(1)),
+        _ => device::explain_ring(error),
+    };
     IoError::MethodUnsupported {
         method: "io_uring",
-        why: match setup {
-            RingSetup::Plain => format!("io_uring_setup failed: {error}"),
-            setup => format!("io_uring_setup with {setup} failed: {error}"),
-        },
-        cure: if unknown {
-            format!("use a kernel of {} or later", setup.since())
-        } else {
-            "allow it with sysctl kernel.io_uring_disabled=0 and in the container's seccomp profile"
-                .to_string()
-        },
+        why: format!("io_uring_setup{with} failed: {error}: {why}"),
+        cure,
     }
 }
 
@@ -366,8 +503,8 @@ mod tests {
         let recorder = Recorder::new();
         let session = recorder.session("writer", SessionKind::Foreground);
         let before = recorder.snapshot();
-        note_stall(&session, now());
-        note_stall(&session, now().saturating_sub(Nanos(3_000_000)));
+        note_stall(&session, Nanos(5_000_000), Nanos(5_900_000));
+        note_stall(&session, Nanos(5_000_000), Nanos(8_000_000));
         let waits =
             recorder.snapshot().since(&before).event(Event::DbFileAsyncIoSubmit, SessionKind::Foreground);
         assert_eq!(waits.count, 1);

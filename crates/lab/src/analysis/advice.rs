@@ -6,23 +6,22 @@
 //! of no effect, and no claim about it is worse than not proved.
 
 use super::doubts::contradicted;
+use super::result::{Bearing, JudgedClaim, Recommendation};
 use super::seen::Seen;
 use super::stability::effect_of;
 use crate::bundle::Settled;
+use crate::record::Finding;
 use plumb_proof::permutation::{self, Statistic};
-use plumb_report::context::Finding;
-use plumb_report::study::context::{Assignment, Bearing, Claim, Recommendation};
+use plumb_proof::verdict::Verdict;
 use plumb_units::RowCount;
 
 /// A share of runs that began on a busy device, above which it is said.
 const BUSY_SHARE: f64 = 0.2;
 /// p below which the reference is said to differ from itself.
 const SELF_P: f64 = 0.01;
-/// The exit code of NOT PROVED; what is worse speaks against the data.
-const NOT_PROVED: u8 = 3;
 
 /// The settings to use; none when no arm is better than the reference beyond doubt.
-pub(super) fn recommendation(seen: &Seen<'_>, claims: &[Claim]) -> Option<Recommendation> {
+pub(super) fn recommendation(seen: &Seen<'_>, claims: &[JudgedClaim]) -> Option<Recommendation> {
     let plan = &seen.contents.plan;
     let observations = seen.observations(&plan.study.measure).ok()?;
     let (reference, seed) = (plan.schedule.reference, plan.schedule.seed);
@@ -35,7 +34,7 @@ pub(super) fn recommendation(seen: &Seen<'_>, claims: &[Claim]) -> Option<Recomm
     let doubted = |arm: usize| {
         let about = plan.study.claims.iter().zip(claims);
         let mut about = about.filter(|(claim, _)| claim.all_arms(&plan.design).contains(&arm));
-        about.any(|(_, judged)| judged.verdict.exit_code > NOT_PROVED)
+        about.any(|(_, judged)| speaks_against_the_data(&judged.verdict))
             || !contradicted(seen, &[arm]).is_empty()
     };
     if gain.high.is_none_or(|high| high >= 1.0) || doubted(best) || doubted(reference) {
@@ -46,10 +45,7 @@ pub(super) fn recommendation(seen: &Seen<'_>, claims: &[Claim]) -> Option<Recomm
     let settings: Vec<_> = levels.flat_map(|(factor, level)| &factor.levels[*level].settings).collect();
     Some(Recommendation {
         arm: best,
-        settings: settings
-            .iter()
-            .map(|set| Assignment { name: set.name.clone(), value: set.value.clone() })
-            .collect(),
+        settings: settings.into_iter().cloned().collect(),
         against: plan.arm_name(reference),
         gain,
         evidence: format!(
@@ -63,7 +59,7 @@ pub(super) fn recommendation(seen: &Seen<'_>, claims: &[Claim]) -> Option<Recomm
 
 pub(super) fn findings(
     seen: &Seen<'_>,
-    claims: &[Claim],
+    claims: &[JudgedClaim],
     recommendation: Option<&Recommendation>,
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -75,6 +71,11 @@ pub(super) fn findings(
     findings.extend(critical(seen));
     findings.extend(undecided(claims));
     findings
+}
+
+/// UNSTABLE, INVALID and IMPOSSIBLE.
+fn speaks_against_the_data(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Unstable { .. } | Verdict::Invalid { .. } | Verdict::Impossible { .. })
 }
 
 fn finding(what: impl Into<String>, evidence: impl Into<String>, advice: impl Into<String>) -> Finding {
@@ -151,12 +152,12 @@ fn use_these(seen: &Seen<'_>, recommendation: Option<&Recommendation>) -> Option
     ))
 }
 
-fn refuted(claims: &[Claim]) -> Vec<Finding> {
+fn refuted(claims: &[JudgedClaim]) -> Vec<Finding> {
     let refuted = claims.iter().filter(|claim| claim.bearing == Bearing::Refuted);
-    let row = |claim: &Claim| {
+    let row = |claim: &JudgedClaim| {
         finding(
             format!("The claim {} does not hold here", claim.name),
-            format!("{}: {}", claim.comparison, claim.verdict.line),
+            format!("{}: {}", claim.comparison, claim.verdict),
             "ratios may differ on another device: study it where it matters",
         )
     };
@@ -215,8 +216,9 @@ fn critical(seen: &Seen<'_>) -> Option<Finding> {
     })
 }
 
-fn undecided(claims: &[Claim]) -> Option<Finding> {
-    let open: Vec<&Claim> = claims.iter().filter(|claim| claim.verdict.exit_code == NOT_PROVED).collect();
+fn undecided(claims: &[JudgedClaim]) -> Option<Finding> {
+    let open: Vec<&JudgedClaim> =
+        claims.iter().filter(|claim| matches!(claim.verdict, Verdict::NotProved { .. })).collect();
     let first = open.first()?;
     let names: Vec<&str> = open.iter().map(|claim| claim.name.as_str()).collect();
     let needed = open.iter().filter_map(|claim| claim.blocks_needed);

@@ -6,6 +6,7 @@
 //! over those that claim equality: their tests are against another hypothesis, and they may be wrong too.
 
 use super::doubts;
+use super::result::{ArmPair, Bearing, JudgedClaim};
 use super::seen::Seen;
 use super::stability::{Stability, effect, reference_floor};
 use super::why;
@@ -19,7 +20,6 @@ use plumb_proof::noise::Floor;
 use plumb_proof::permutation::{self, Interval, Statistic};
 use plumb_proof::sequential::{self, Monitor};
 use plumb_proof::verdict::{ArmChange, Better, Change, Difference, Evidence, Judgement, Verdict, judge};
-use plumb_report::study::context::{self as report, ArmPair, Bearing};
 
 /// The power that a smallest effect is stated for.
 const POWER: f64 = 0.8;
@@ -156,7 +156,7 @@ pub(super) fn claims(
     seen: &Seen<'_>,
     stability: &Stability,
     tested: &[Result<Tested, String>],
-) -> Vec<report::Claim> {
+) -> Vec<JudgedClaim> {
     let study = &seen.contents.plan.study;
     study.claims.iter().zip(tested).map(|(claim, tested)| judged(seen, stability, claim, tested)).collect()
 }
@@ -166,7 +166,7 @@ fn judged(
     stability: &Stability,
     claim: &Claim,
     tested: &Result<Tested, String>,
-) -> report::Claim {
+) -> JudgedClaim {
     let plan = &seen.contents.plan;
     let judgement = verdict(seen, stability, claim, tested.as_ref());
     let sides = claim.sides(&plan.design);
@@ -177,17 +177,12 @@ fn judged(
     let proved = matches!(judgement.verdict, Verdict::Faster(_) | Verdict::Slower(_));
     let explained = proved && claim.with.is_none();
     let tested = tested.as_ref().ok();
-    report::Claim {
+    JudgedClaim {
         name: claim.name.clone(),
         text: claim.text.clone(),
         comparison: claim.comparison(&plan.study),
         arms: pair,
-        measure: claim.measure.as_ref().map(super::head::measure),
-        verdict: report::Verdict {
-            label: judgement.verdict.label().to_string(),
-            line: judgement.verdict.to_string(),
-            exit_code: judgement.verdict.exit_code(),
-        },
+        measure: claim.measure.clone(),
         bearing: bearing(claim.expects, &judgement.verdict),
         reasons: judgement.reasons,
         effect: tested
@@ -200,12 +195,11 @@ fn judged(
             Verdict::NotProved { more_blocks, .. } => more_blocks.map(|blocks| blocks as u64),
             _ => None,
         },
+        verdict: judgement.verdict,
         smallest_effect: tested.filter(|tested| tested.floor.blocks > 1).map(|tested| {
             tested.floor.smallest_effect(tested.differences.len(), tested.step.level, POWER).exp_m1()
         }),
-        equivalence: tested
-            .and_then(|tested| tested.equivalence)
-            .map(|test| report::Equivalence { margin: test.margin, p: test.p }),
+        equivalence: tested.and_then(|tested| tested.equivalence),
         why: explained.then(|| why::why(seen, claim)).flatten(),
         profiles: pair.filter(|_| explained).and_then(|pair| why::profiles(seen, pair)),
     }

@@ -5,9 +5,10 @@
 //! files that the page cache kept. IMPOSSIBLE: a figure that the machine cannot have produced.
 
 use super::seen::{Seen, fault};
-use crate::study::{Change, Claim};
-use plumb_report::ReportContext;
-use plumb_report::context::Held;
+use crate::record::Held;
+use crate::record::Record;
+use crate::study::Claim;
+use plumb_proof::effect::Change;
 use plumb_units::Bytes;
 
 /// The share of the files' pages that may stay in the page cache.
@@ -114,12 +115,12 @@ pub(super) fn beyond_bound(seen: &Seen<'_>, claim: &Claim) -> Vec<String> {
     found
 }
 
-fn seconds(record: &ReportContext) -> f64 {
+fn seconds(record: &Record) -> f64 {
     (record.header.elapsed_ns as f64 / 1e9).max(1e-9)
 }
 
 /// The bounds that the study's author states.
-fn stated(seen: &Seen<'_>, record: &ReportContext) -> Vec<String> {
+fn stated(seen: &Seen<'_>, record: &Record) -> Vec<String> {
     let exceeded = seen.contents.plan.study.bounds.iter().filter_map(|bound| {
         let total = record.statistics.iter().find(|row| row.name == bound.statistic)?.total;
         let rate = total as f64 / seconds(record);
@@ -134,14 +135,14 @@ fn stated(seen: &Seen<'_>, record: &ReportContext) -> Vec<String> {
 }
 
 /// More processor time than there are processors.
-fn processors(record: &ReportContext) -> Option<String> {
+fn processors(record: &Record) -> Option<String> {
     let (cpu, cpus) = (record.header.db_cpu_ns as f64 / 1e9, record.header.host.cpus);
     let most = seconds(record) * f64::from(cpus) * CPU_SLACK + 0.01;
     (cpu > most).then(|| format!("{cpu:.2} s of CPU in {:.2} s on {cpus} processors", seconds(record)))
 }
 
 /// Little's law: what is on its way at once is rate times time, and no more than was let out.
-fn in_flight(record: &ReportContext) -> Option<String> {
+fn in_flight(record: &Record) -> Option<String> {
     let depth = record.settings.iter().find(|setting| setting.name == "io_queue_depth")?;
     let most = depth.value.parse::<f64>().ok()? * record.sessions.len().max(1) as f64;
     let time: u64 = record.io_functions.iter().map(|row| row.reads.time_ns + row.writes.time_ns).sum();
@@ -155,7 +156,7 @@ fn in_flight(record: &ReportContext) -> Option<String> {
 }
 
 /// More bytes a second past the page cache than the calibration found.
-fn device(seen: &Seen<'_>, record: &ReportContext) -> Option<String> {
+fn device(seen: &Seen<'_>, record: &Record) -> Option<String> {
     let direct = record.receipts.iter().any(|receipt| {
         receipt.setting == "filesystemio_options"
             && ["directio", "setall"].contains(&receipt.asked.as_str())

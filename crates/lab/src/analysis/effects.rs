@@ -3,9 +3,9 @@
 use super::CONFIDENCE;
 use super::seen::Seen;
 use super::stability::effect_of;
+use crate::analysis::result::{Effect, Interaction, MainEffect};
 use plumb_proof::effect::{self, Change, Observations};
 use plumb_proof::permutation::{self, Statistic};
-use plumb_report::study::context::{Effect, Interaction, MainEffect};
 
 /// Every factor moved from its reference to each of its other levels.
 fn changes(seen: &Seen<'_>) -> Vec<Change> {

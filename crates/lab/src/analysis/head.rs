@@ -1,77 +1,31 @@
-//! What was asked and how it ran: header, factors, arms, design and the list of runs.
+//! How a study ran: its end, arms, design and the list of runs.
 
+use super::result::{Arm, Counted, Design, StudyRun, StudyState};
 use super::seen::{Seen, fault};
 use crate::bundle::{Ended, RunRecord, Stop};
 use crate::calendar::Moment;
 use crate::plan::Until;
-use crate::study::{Assignment, WORKLOAD};
-use crate::target;
+use crate::record::{Calibration, Record, Setting};
 use plumb_proof::design::Order;
-use plumb_report::context::{Calibration, Setting};
-use plumb_report::study::context as report;
-use plumb_report::study::context::{
-    Arm, Better, Counted, Design, Factor, Level, Measure, StudyHeader, StudyRun, StudyState,
-};
-use plumb_units::RowCount;
 use std::time::Duration;
 
 /// What happens between two runs.
 const SETTLING: &str = "the data files are made durable and dropped from the page cache, and the block device is waited for \
                         until nothing moves on it, for 2 s at most";
 
-/// A measure as reports have it.
-pub(super) fn measure(measure: &target::Measure) -> Measure {
-    Measure { name: measure.title(), unit: measure.unit().to_string(), better: Better::Lower }
-}
-
-pub(super) fn header(seen: &Seen<'_>) -> StudyHeader {
+/// When the study ended: its state, the time, and how long after its begin, nanoseconds.
+pub(super) fn ended(seen: &Seen<'_>) -> (StudyState, String, u64) {
     let contents = seen.contents;
-    let (study, environment) = (&contents.plan.study, &contents.environment);
     let ended =
         |run: &RunRecord| run.start_ns + run.record.as_ref().map_or(0, |record| record.header.elapsed_ns);
     let last = contents.runs.iter().map(ended).max().unwrap_or(0);
     let elapsed_ns = contents.end.map_or(last, |end| end.end_ns);
-    let stopped = |end: &crate::bundle::EndFile| end.stop == Stop::Interrupted;
-    StudyHeader {
-        name: study.name.clone(),
-        title: study.title.clone(),
-        question: study.question.clone(),
-        source: study.source.clone(),
-        workload: format!("{WORKLOAD}, {} rows", RowCount(study.rows)),
-        target: environment.target.clone(),
-        measure: measure(&study.measure),
-        state: match contents.end.as_ref().is_none_or(stopped) {
-            true => StudyState::Interrupted,
-            false => StudyState::Finished,
-        },
-        plumb_version: environment.plumb_version.clone(),
-        git_revision: environment.git_revision.clone(),
-        host: environment.host.clone(),
-        begin_time: environment.begin_time.clone(),
-        end_time: Moment::of(Duration::from_nanos(environment.begin_ns + elapsed_ns)).iso(),
-        elapsed_ns,
-        command_line: environment.command_line.clone(),
-        study_hash: study.hash(),
-    }
-}
-
-fn assignment(set: &Assignment) -> report::Assignment {
-    report::Assignment { name: set.name.clone(), value: set.value.clone() }
-}
-
-pub(super) fn factors(seen: &Seen<'_>) -> Vec<Factor> {
-    let plan = &seen.contents.plan;
-    let reference = &plan.design.arms[plan.schedule.reference];
-    let level = |level: &crate::study::Level| Level {
-        label: level.label.clone(),
-        settings: level.settings.iter().map(assignment).collect(),
+    let state = match contents.end.map(|end| end.stop) {
+        None | Some(Stop::Interrupted) => StudyState::Interrupted,
+        Some(_) => StudyState::Finished,
     };
-    let factor = |(factor, reference): (&crate::study::Factor, &usize)| Factor {
-        name: factor.name.clone(),
-        levels: factor.levels.iter().map(level).collect(),
-        reference: *reference,
-    };
-    plan.study.factors.iter().zip(reference).map(factor).collect()
+    let end = Duration::from_nanos(contents.environment.begin_ns + elapsed_ns);
+    (state, Moment::of(end).iso(), elapsed_ns)
 }
 
 pub(super) fn arms(seen: &Seen<'_>) -> Vec<Arm> {
@@ -114,13 +68,10 @@ pub(super) fn design(seen: &Seen<'_>) -> Design {
         },
         seed: plan.schedule.seed,
         stopping: stopping(seen),
-        blocks_planned: study.blocks as u64,
         blocks_used: seen.blocks.len() as u64,
         blocks_marked: seen.marked.clone(),
         warm_up_runs: seen.contents.runs.iter().filter(|run| run.block.is_none()).count() as u64,
         settling: SETTLING.to_string(),
-        alpha: study.alpha,
-        effect_sought: study.sought,
     }
 }
 
@@ -145,7 +96,7 @@ pub(super) fn runs(seen: &Seen<'_>) -> Vec<StudyRun> {
     let measure = &seen.contents.plan.study.measure;
     let row = |run: &RunRecord| {
         let record = run.record.as_ref();
-        let validity = record.map(plumb_report::ReportContext::validity);
+        let validity = record.map(Record::validity);
         StudyRun {
             number: run.number,
             block: run.block,

@@ -16,14 +16,15 @@ mod claims;
 mod doubts;
 mod effects;
 mod head;
-mod published;
+pub mod result;
 mod seen;
 mod stability;
+pub mod tally;
 mod why;
 
+use crate::analysis::result::{ANALYSIS_SCHEMA_VERSION, Analysis};
 use crate::bundle::Contents;
 use plumb_proof::change_point::Search;
-use plumb_report::study::context::{STUDY_SCHEMA_VERSION, StudyContext};
 use seen::Seen;
 use stability::Stability;
 
@@ -32,31 +33,34 @@ const CONFIDENCE: f64 = 0.95;
 
 /// Everything that a study's report says.
 #[must_use]
-pub fn analyse(contents: &Contents) -> StudyContext {
+pub fn analyse(contents: &Contents) -> Analysis {
     let seen = Seen::of(contents);
     let stability = Stability::of(&seen);
     let tested = claims::test(&seen);
     let claims = claims::claims(&seen, &stability, &tested);
     let recommendation = advice::recommendation(&seen, &claims);
-    StudyContext {
-        schema_version: STUDY_SCHEMA_VERSION,
-        header: head::header(&seen),
-        factors: head::factors(&seen),
+    let (state, end_time, elapsed_ns) = head::ended(&seen);
+    Analysis {
+        schema_version: ANALYSIS_SCHEMA_VERSION,
+        study: contents.plan.study.clone(),
+        study_hash: contents.plan.study.hash(),
+        environment: contents.environment.clone(),
+        state,
+        end_time,
+        elapsed_ns,
         arms: head::arms(&seen),
         design: head::design(&seen),
         main_effects: effects::main_effects(&seen),
         interactions: effects::interactions(&seen),
-        published: published::table(&seen),
         floor: stability.floor(&seen),
-        order: stability.order_test(&seen),
         changes: stability.changes(&seen),
+        order: stability.order,
         changes_need_blocks: Search::usual(0).values_needed() as u64,
         runs: head::runs(&seen),
         findings: advice::findings(&seen, &claims, recommendation.as_ref()),
         not_tested: advice::not_tested(&seen),
         recommendation,
         claims,
-        devices: contents.environment.devices.clone(),
         calibration: head::calibration(&seen),
         settings: head::settings(&seen),
     }

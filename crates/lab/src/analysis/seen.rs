@@ -4,15 +4,15 @@
 //! with it: without it the others have lost what they are compared with, and which run of a block
 //! fails may depend on the treatment.
 
+use crate::analysis::result::MarkedBlock;
 use crate::bundle::{Contents, Ended, RunRecord};
 use crate::plan::Until;
+use crate::record::Record;
 use crate::target::Measure;
 use plumb_proof::ProofError;
 use plumb_proof::effect::Observations;
 use plumb_proof::permutation::{self, Interval, Statistic};
 use plumb_proof::sequential::{self, Spending};
-use plumb_report::ReportContext;
-use plumb_report::study::context::MarkedBlock;
 
 /// A bundle's contents with the blocks that are used.
 pub(super) struct Seen<'a> {
@@ -53,7 +53,7 @@ impl<'a> Seen<'a> {
     }
 
     /// The records that count of some arms, with their runs.
-    pub(super) fn records(&self, arms: &[usize]) -> Vec<(&'a RunRecord, &'a ReportContext)> {
+    pub(super) fn records(&self, arms: &[usize]) -> Vec<(&'a RunRecord, &'a Record)> {
         let runs = self.blocks.iter().flat_map(|(_, runs)| runs.iter().copied());
         let ours = runs.filter(|run| arms.contains(&run.arm_index));
         ours.filter_map(|run| Some((run, run.record.as_ref()?))).collect()

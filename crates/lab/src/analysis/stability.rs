@@ -1,13 +1,13 @@
 //! Whether the machine held still: noise of the reference against itself, order of execution, changes.
 
 use super::CONFIDENCE;
+use super::result::{Effect, LevelChange, NoiseFloor};
 use super::seen::Seen;
 use plumb_proof::change_point::{self, Search};
 use plumb_proof::effect::Observations;
 use plumb_proof::noise::Floor;
 use plumb_proof::order::{self, OrderReport};
 use plumb_proof::permutation::{self, Statistic};
-use plumb_report::study::context::{ChangePoint, Effect, NoiseFloor, OrderShift, OrderTest};
 
 /// Blocks below which neither noise nor order can be told.
 const BLOCKS_MIN: usize = 2;
@@ -38,39 +38,15 @@ impl Stability {
         let ratios = observations.log_ratios(again, first).ok()?;
         let level = plan.study.alpha / plan.study.claims.len().max(1) as f64;
         Some(NoiseFloor {
-            deviation: floor.deviation,
-            robust_deviation: floor.robust_deviation,
-            blocks: floor.blocks as u64,
-            within: floor.within,
-            between: floor.between,
+            floor,
             aa: Some(effect_of(seen, &ratios, 1.0 - CONFIDENCE)),
             aa_p: Some(permutation::test(&ratios, 0.0, Statistic::SignedRank, plan.schedule.seed).p),
             smallest_effect: floor.smallest_effect(observations.blocks(), level, POWER).exp_m1(),
         })
     }
 
-    /// The order test of the report.
-    pub(super) fn order_test(&self, seen: &Seen<'_>) -> Option<OrderTest> {
-        let plan = &seen.contents.plan;
-        let order = self.order.as_ref()?;
-        let again = plan.schedule.reference_again();
-        let slot = |slot: usize| match plan.arm_name(plan.schedule.arm_of(slot)) {
-            name if slot == again => format!("{name} (again)"),
-            name => name,
-        };
-        let shift = |name: String, shift: f64| OrderShift { name, ratio: shift.exp() };
-        Some(OrderTest {
-            position_p: order.position_p,
-            positions: order.positions.iter().map(|at| shift((at.index + 1).to_string(), at.shift)).collect(),
-            carry_over_p: order.carry_over_p,
-            predecessors: order.predecessors.iter().map(|at| shift(slot(at.index), at.shift)).collect(),
-            drift_p: order.drift_p,
-            drift_per_block: order.drift_per_block.exp(),
-        })
-    }
-
     /// Changes of level: of the reference's own figures, and of every other arm's ratio to it.
-    pub(super) fn changes(&self, seen: &Seen<'_>) -> Vec<ChangePoint> {
+    pub(super) fn changes(&self, seen: &Seen<'_>) -> Vec<LevelChange> {
         let plan = &seen.contents.plan;
         let Some(observations) = &self.observations else { return Vec::new() };
         let search = Search::usual(plan.schedule.seed);
@@ -82,7 +58,7 @@ impl Stability {
                 (observations.log_ratios(arm, plan.schedule.reference), "its ratio to the reference")
             };
             let found = series.map(|series| change_point::find(&series, &search)).unwrap_or_default();
-            changes.extend(found.into_iter().map(|change| ChangePoint {
+            changes.extend(found.into_iter().map(|change| LevelChange {
                 arm: plan.arm_name(arm),
                 series: name.to_string(),
                 block: seen.blocks.get(change.index).map_or(0, |(block, _)| *block),

@@ -18,11 +18,11 @@
 //! rounding to nanoseconds leaves is with the unaccounted part, which the report derives.
 
 use super::seen::Seen;
+use crate::analysis::result::{ArmPair, ProfilePair, RunProfile, Why, WhyPart};
 use crate::bundle::RunRecord;
+use crate::record::Record;
 use crate::study::Claim;
-use plumb_report::ReportContext;
-use plumb_report::context::SessionKind;
-use plumb_report::study::context::{ArmPair, ProfilePair, RunProfile, Why, WhyPart};
+use plumb_events::SessionKind;
 use std::collections::BTreeMap;
 
 /// The name of the CPU part, as reports have it.
@@ -71,7 +71,7 @@ pub(super) fn why(seen: &Seen<'_>, claim: &Claim) -> Option<Why> {
 }
 
 /// The mean elapsed time of some runs, and the means of its parts.
-fn mean_parts(runs: &[(&RunRecord, &ReportContext)]) -> Option<(f64, Parts)> {
+fn mean_parts(runs: &[(&RunRecord, &Record)]) -> Option<(f64, Parts)> {
     if runs.is_empty() {
         return None;
     }
@@ -87,7 +87,7 @@ fn mean_parts(runs: &[(&RunRecord, &ReportContext)]) -> Option<(f64, Parts)> {
 }
 
 /// The parts of one run's elapsed time, without the unaccounted one.
-fn parts(record: &ReportContext) -> Vec<(String, String, f64)> {
+fn parts(record: &Record) -> Vec<(String, String, f64)> {
     let foreground = || record.sessions.iter().filter(|session| session.kind == SessionKind::Foreground);
     let busy: f64 = foreground().map(|session| session.elapsed_ns as f64 - session.idle_ns as f64).sum();
     if busy <= 0.0 {

@@ -3,11 +3,11 @@
 use super::Story;
 use super::phases::{PROBE, Timeline};
 use crate::measure;
+use crate::record::{Calibration, DeviceLimits, LimitShare};
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::{EngineError, Instance, probe};
 use plumb_events::{IoStream, SessionKind, clock};
 use plumb_io::Disk;
-use plumb_report::context::{Calibration, DeviceLimits, LimitShare};
 use plumb_units::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -36,7 +36,7 @@ pub fn calibrate(instance: &Instance, purpose: Purpose) -> Result<Option<Calibra
     }
     measure::make_cold(instance);
     let begin = clock::now();
-    let session = instance.recorder.session("device probe", SessionKind::Foreground);
+    let session = instance.recorder.session("device probe", SessionKind::Probe);
     let sequential = probe::sequential_read(instance, &session, purpose, SEQUENTIAL_BYTES.0)?;
     let cost = probe::measure(instance, &session, purpose)?;
     instance.recorder.phase(PROBE, begin, 0);
@@ -52,7 +52,7 @@ pub fn calibrate(instance: &Instance, purpose: Purpose) -> Result<Option<Calibra
 /// # Errors
 /// When a read fails.
 pub fn learn_read_cost(instance: &Instance) -> Result<(), EngineError> {
-    let session = instance.recorder.session("device probe", SessionKind::Foreground);
+    let session = instance.recorder.session("device probe", SessionKind::Probe);
     super::receipts::plan_of(instance)?.learn_read_cost(instance, &session)
 }
 
@@ -69,7 +69,6 @@ pub(super) fn calibration(story: &Story<'_>) -> Option<Calibration> {
     Some(Calibration {
         path: directory.display().to_string(),
         sequential_read_bytes_per_s: calibrated.map(|found| found.sequential_read),
-        sequential_write_bytes_per_s: None,
         random_read_8k_ns: calibrated
             .filter(|_| block_bytes == RECORD_BLOCK_BYTES)
             .map(|found| found.block_read_ns),

@@ -1,10 +1,10 @@
 //! What lies under each path, in the report's words.
 
 use super::Story;
+use crate::record::{Device, DirectIo, IoUring, QueueLimits};
 use plumb_io::RingSetup;
 use plumb_io::device::{self, BlockDevice, DeviceDescription, DirectIoSupport, IoUringSupport, RingPart};
-use plumb_report::context::{Device, DirectIo, IoUring, QueueLimits};
-use plumb_units::Bytes;
+use plumb_units::{Bytes, path_text};
 
 pub(super) fn devices(story: &Story<'_>) -> Vec<Device> {
     story.devices.iter().map(|description| device_of(story, description)).collect()
@@ -13,7 +13,7 @@ pub(super) fn devices(story: &Story<'_>) -> Vec<Device> {
 fn device_of(story: &Story<'_>, description: &DeviceDescription) -> Device {
     let access = &story.instance.access;
     let method = if story.in_memory() { "null".to_string() } else { access.method.kind().to_string() };
-    let mut device = device(description, &method, &access.method_reason);
+    let mut device = device(description, &method, &access.method_reason());
     device.notes.push(access.direct_reason.clone());
     device
 }
@@ -24,7 +24,7 @@ pub fn device(description: &DeviceDescription, method: &str, method_reason: &str
     let block = description.block.as_ref();
     let queue = block.map(|block| block.upper_queue.as_ref().unwrap_or(&block.queue));
     Device {
-        path: description.path.display().to_string(),
+        path: path_text(&description.path),
         filesystem: description.mount.file_system.clone(),
         mount_options: description.mount.options.join(","),
         device: block.map_or_else(|| description.mount.source.clone(), name),

@@ -1,8 +1,8 @@
 //! Wait events of one kind of session.
 
 use super::Story;
+use crate::record::WaitEvent;
 use plumb_events::{Event, SessionKind};
-use plumb_report::context::WaitEvent;
 
 /// Events that were waited for, in the order of their table.
 pub(super) fn events(story: &Story<'_>, kind: SessionKind) -> Vec<WaitEvent> {
@@ -12,7 +12,6 @@ pub(super) fn events(story: &Story<'_>, kind: SessionKind) -> Vec<WaitEvent> {
             event: event.name().to_string(),
             wait_class: event.class().name().to_string(),
             waits: total.count,
-            timeouts: 0,
             time_ns: total.time.0,
             max_ns: total.max.0,
             histogram: total.histogram.0.to_vec(),

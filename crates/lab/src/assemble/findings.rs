@@ -2,22 +2,25 @@
 
 use super::phases::Timeline;
 use super::{Story, one_pass};
+use crate::record::Finding;
+use crate::record::Record;
 use crate::settings;
 use plumb_engine::Setting;
 use plumb_events::{Event, IoStream, SessionKind, Statistic};
-use plumb_io::DirectIo;
-use plumb_report::ReportContext;
-use plumb_report::context::Finding;
+use plumb_io::{DirectIo, MethodKind};
 use plumb_units::{Bytes, Nanos, Rate, RowCount};
 
 /// A rule; `None` when it sees nothing.
-type Rule = fn(&Story<'_>, &ReportContext) -> Option<Finding>;
+type Rule = fn(&Story<'_>, &Record) -> Option<Finding>;
 
 /// The rules; what casts doubt on the run comes first.
 const RULES: &[Rule] = &[
     delayed,
     files_grew,
     not_direct,
+    method_replaced,
+    fewer_servers,
+    memory_scarce,
     cache_below,
     unaccounted,
     stolen,
@@ -31,7 +34,7 @@ const RULES: &[Rule] = &[
     memory_exceeded,
 ];
 
-pub(super) fn findings(story: &Story<'_>, context: &ReportContext) -> Vec<Finding> {
+pub(super) fn findings(story: &Story<'_>, context: &Record) -> Vec<Finding> {
     RULES.iter().filter_map(|rule| rule(story, context)).collect()
 }
 
@@ -48,7 +51,7 @@ fn percent(part: u64, whole: u64) -> f64 {
 }
 
 /// A run whose requests were held back says nothing of a device, and must not pass for one.
-fn delayed(story: &Story<'_>, _: &ReportContext) -> Option<Finding> {
+fn delayed(story: &Story<'_>, _: &Record) -> Option<Finding> {
     let each = story.instance.settings.number(Setting::DebugRequestDelay);
     if each == 0 {
         return None;
@@ -60,7 +63,7 @@ fn delayed(story: &Story<'_>, _: &ReportContext) -> Option<Finding> {
     )
 }
 
-fn files_grew(story: &Story<'_>, _: &ReportContext) -> Option<Finding> {
+fn files_grew(story: &Story<'_>, _: &Record) -> Option<Finding> {
     let grown = story.measured.period.statistic(Statistic::FileBytesExtended);
     if grown == 0 {
         return None;
@@ -78,7 +81,7 @@ fn files_grew(story: &Story<'_>, _: &ReportContext) -> Option<Finding> {
     )
 }
 
-fn not_direct(story: &Story<'_>, _: &ReportContext) -> Option<Finding> {
+fn not_direct(story: &Story<'_>, _: &Record) -> Option<Finding> {
     let options = story.instance.settings.word(Setting::FilesystemioOptions);
     let asked = matches!(options, "directio" | "setall");
     if !asked || story.in_memory() || story.instance.access.direct == DirectIo::Required {
@@ -91,8 +94,38 @@ fn not_direct(story: &Story<'_>, _: &ReportContext) -> Option<Finding> {
     )
 }
 
+/// Sessions of one run that went different ways; a ring that registered no buffers is one all the same.
+fn method_replaced(story: &Story<'_>, _: &Record) -> Option<Finding> {
+    let method = &story.instance.access.method;
+    let said = method.replaced()?;
+    if MethodKind::ALL.into_iter().filter(|kind| method.goes_by(*kind)).count() < 2 {
+        return None;
+    }
+    finding(
+        "Some sessions did not get the best I/O method",
+        said,
+        "raise the limit, or name an io_method that all sessions can have, before comparing runs",
+    )
+}
+
+fn fewer_servers(story: &Story<'_>, _: &Record) -> Option<Finding> {
+    finding(
+        "Fewer servers were started than there are processors",
+        story.instance.access.servers.reason.clone()?,
+        "raise the limit, or set the parallel_degree that it allows, before comparing runs",
+    )
+}
+
+fn memory_scarce(story: &Story<'_>, _: &Record) -> Option<Finding> {
+    finding(
+        "The settings allow more memory than was available",
+        story.instance.access.memory_warning.clone()?,
+        "a machine that swaps measures its swap: lower sort_area_size, db_cache_size or parallel_degree",
+    )
+}
+
 /// Writes that outrun the raw read rate are not on the medium yet.
-fn cache_below(story: &Story<'_>, _: &ReportContext) -> Option<Finding> {
+fn cache_below(story: &Story<'_>, _: &Record) -> Option<Finding> {
     let limit = story.calibrated?.sequential_read;
     let timeline = Timeline::of(story);
     let streams = [IoStream::TempWrites, IoStream::IndexWrites, IoStream::FileWrites];
@@ -115,9 +148,9 @@ fn cache_below(story: &Story<'_>, _: &ReportContext) -> Option<Finding> {
     )
 }
 
-fn unaccounted(_: &Story<'_>, context: &ReportContext) -> Option<Finding> {
+fn unaccounted(_: &Story<'_>, context: &Record) -> Option<Finding> {
     let elapsed: u64 = context.sessions.iter().map(|session| session.elapsed_ns).sum();
-    let rest: i64 = context.sessions.iter().map(plumb_report::context::SessionTime::unaccounted_ns).sum();
+    let rest: i64 = context.sessions.iter().map(crate::record::SessionTime::unaccounted_ns).sum();
     let share = rest as f64 * 100.0 / elapsed.max(1) as f64;
     if share.abs() <= 5.0 {
         return None;
@@ -129,7 +162,7 @@ fn unaccounted(_: &Story<'_>, context: &ReportContext) -> Option<Finding> {
     )
 }
 
-fn stolen(_: &Story<'_>, context: &ReportContext) -> Option<Finding> {
+fn stolen(_: &Story<'_>, context: &Record) -> Option<Finding> {
     let cpu = context.host_cpu.as_ref()?;
     let total = cpu.user_ns + cpu.system_ns + cpu.iowait_ns + cpu.steal_ns + cpu.idle_ns;
     let share = percent(cpu.steal_ns, total);
@@ -144,7 +177,7 @@ fn stolen(_: &Story<'_>, context: &ReportContext) -> Option<Finding> {
 }
 
 /// A system that gives free memory back to its host waits for it when it is touched again.
-fn first_touch(story: &Story<'_>, context: &ReportContext) -> Option<Finding> {
+fn first_touch(story: &Story<'_>, context: &Record) -> Option<Finding> {
     let servers = &story.measured.outcome.sort.servers;
     let time = Nanos(servers.iter().map(|server| server.area_mapping.0).sum());
     let share = percent(time.0, context.header.db_cpu_ns);
@@ -160,7 +193,7 @@ fn first_touch(story: &Story<'_>, context: &ReportContext) -> Option<Finding> {
     )
 }
 
-fn free_buffers(story: &Story<'_>, context: &ReportContext) -> Option<Finding> {
+fn free_buffers(story: &Story<'_>, context: &Record) -> Option<Finding> {
     let waited = story.measured.period.event(Event::FreeBufferWaits, SessionKind::Foreground);
     let share = percent(waited.time.0, context.header.db_time_ns);
     if share < 10.0 {
@@ -173,7 +206,7 @@ fn free_buffers(story: &Story<'_>, context: &ReportContext) -> Option<Finding> {
     )
 }
 
-fn intermediate_merges(story: &Story<'_>, context: &ReportContext) -> Option<Finding> {
+fn intermediate_merges(story: &Story<'_>, context: &Record) -> Option<Finding> {
     let sort = context.sort.as_ref()?;
     if sort.intermediate_merges == 0 {
         return None;
@@ -200,7 +233,7 @@ fn intermediate_merges(story: &Story<'_>, context: &ReportContext) -> Option<Fin
     )
 }
 
-fn fitted_in_memory(story: &Story<'_>, context: &ReportContext) -> Option<Finding> {
+fn fitted_in_memory(story: &Story<'_>, context: &Record) -> Option<Finding> {
     let sort = context.sort.as_ref()?;
     if sort.runs > 0 || sort.rows == 0 {
         return None;
@@ -217,9 +250,11 @@ fn fitted_in_memory(story: &Story<'_>, context: &ReportContext) -> Option<Findin
 }
 
 /// What bounds the build: the processors, or the device's sequential read.
-fn bound(_: &Story<'_>, context: &ReportContext) -> Option<Finding> {
-    let header = &context.header;
-    let cpu = percent(header.db_cpu_ns, header.db_time_ns);
+fn bound(_: &Story<'_>, context: &Record) -> Option<Finding> {
+    // What waits use is the processors' time too: a buffered read is a copy.
+    let foreground = context.sessions.iter().filter(|session| session.kind == SessionKind::Foreground);
+    let used = foreground.map(|session| session.cpu_ns + session.wait_cpu_ns).sum();
+    let cpu = percent(used, context.header.db_time_ns);
     let shares = context.calibration.iter().flat_map(|found| &found.shares);
     let reached = shares
         .filter(|share| share.limit_bytes_per_s > 0.0)
@@ -245,7 +280,7 @@ fn bound(_: &Story<'_>, context: &ReportContext) -> Option<Finding> {
     None
 }
 
-fn workers(story: &Story<'_>, _: &ReportContext) -> Option<Finding> {
+fn workers(story: &Story<'_>, _: &Record) -> Option<Finding> {
     let (begin, seen) = story.measured.io_wq_workers;
     if seen <= begin {
         return None;
@@ -257,7 +292,7 @@ fn workers(story: &Story<'_>, _: &ReportContext) -> Option<Finding> {
     )
 }
 
-fn skew(story: &Story<'_>, _: &ReportContext) -> Option<Finding> {
+fn skew(story: &Story<'_>, _: &Record) -> Option<Finding> {
     let servers = &story.measured.outcome.sort.servers;
     let rows: u64 = servers.iter().map(|server| server.row_count).sum();
     let most = servers.iter().map(|server| server.row_count).max()?;
@@ -277,7 +312,7 @@ fn skew(story: &Story<'_>, _: &ReportContext) -> Option<Finding> {
     )
 }
 
-fn memory_exceeded(_: &Story<'_>, context: &ReportContext) -> Option<Finding> {
+fn memory_exceeded(_: &Story<'_>, context: &Record) -> Option<Finding> {
     let memory = &context.memory;
     let budget = memory.budget_bytes();
     let peak = memory.peak_rss_bytes.filter(|peak| *peak > budget)?;

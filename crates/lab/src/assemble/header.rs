@@ -2,8 +2,8 @@
 
 use super::Story;
 use crate::calendar::Moment;
+use crate::record::Header;
 use crate::{host, settings};
-use plumb_report::context::Header;
 
 pub(super) fn header(story: &Story<'_>) -> Header {
     let (begin, end) = story.measured.wall;

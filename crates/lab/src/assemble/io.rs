@@ -2,8 +2,11 @@
 
 use super::Story;
 use crate::measure::{FileEvidence, Transfers};
+use crate::record::{Completion, IoDevice, IoFile, IoFunction, IoTally};
 use plumb_events::{Direction, IoStream};
-use plumb_report::context::{IoFile, IoFunction, IoTally};
+use plumb_io::MethodKind;
+use plumb_io::receipt::RequestCounts;
+use plumb_units::path_text;
 
 pub(super) fn functions(story: &Story<'_>) -> Vec<IoFunction> {
     let row = |stream: &IoStream| {
@@ -21,11 +24,33 @@ pub(super) fn functions(story: &Story<'_>) -> Vec<IoFunction> {
 pub(super) fn files(story: &Story<'_>) -> Vec<IoFile> {
     let row = |file: &FileEvidence| IoFile {
         tablespace: file.role.name().to_string(),
-        path: file.path.display().to_string(),
+        path: path_text(&file.path),
         reads: tally(file.reads),
         writes: tally(file.writes),
     };
     story.measured.files.iter().map(row).collect()
+}
+
+/// The block devices that did something during the build.
+pub(super) fn devices(story: &Story<'_>) -> Vec<IoDevice> {
+    let tally = |counts: &RequestCounts| tally((counts.completed, counts.bytes.0, counts.time.0));
+    let disks =
+        story.measured.disks.iter().filter(|(_, disk)| disk.reads.completed + disk.writes.completed > 0);
+    disks
+        .map(|(name, disk)| IoDevice {
+            device: name.clone(),
+            reads: tally(&disk.reads),
+            writes: tally(&disk.writes),
+        })
+        .collect()
+}
+
+/// Only a ring lets a completion lie until its session looks.
+pub(super) fn completion(story: &Story<'_>) -> Completion {
+    match story.instance.access.method.kind() {
+        MethodKind::IoUring if !story.in_memory() => Completion::Seen,
+        _ => Completion::Exact,
+    }
 }
 
 fn tally((requests, bytes, time_ns): Transfers) -> IoTally {

@@ -1,8 +1,8 @@
 //! The load profile, and all statistics of the period.
 
 use super::Story;
-use plumb_events::{Statistic, Unit};
-use plumb_report::context::{self, LoadRow, StatisticUnit};
+use crate::record::{self, LoadRow};
+use plumb_events::Statistic;
 use plumb_units::Bytes;
 
 pub(super) fn rows(story: &Story<'_>) -> Vec<LoadRow> {
@@ -30,14 +30,11 @@ pub(super) fn rows(story: &Story<'_>) -> Vec<LoadRow> {
     ]
 }
 
-pub(super) fn statistics(story: &Story<'_>) -> Vec<context::Statistic> {
-    let row = |statistic: &Statistic| context::Statistic {
+pub(super) fn statistics(story: &Story<'_>) -> Vec<record::Statistic> {
+    let row = |statistic: &Statistic| record::Statistic {
         name: statistic.name().to_string(),
         total: story.measured.period.statistic(*statistic),
-        unit: match statistic.unit() {
-            Unit::Count => StatisticUnit::Count,
-            Unit::Bytes => StatisticUnit::Bytes,
-        },
+        unit: statistic.unit(),
     };
     Statistic::ALL.iter().map(row).collect()
 }

@@ -1,7 +1,7 @@
 //! Memory that was declared, and memory that was used.
 
 use super::Story;
-use plumb_report::context::{Memory, MemoryArea};
+use crate::record::{Memory, MemoryArea};
 use plumb_units::Bytes;
 
 /// What the program itself may take beside the budget: its code, the recorder's

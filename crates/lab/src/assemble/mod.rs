@@ -24,12 +24,12 @@ pub use calibration::{Calibrated, calibrate, learn_read_cost};
 pub use devices::device;
 
 use crate::measure::Measured;
+use crate::record::Record;
+use crate::record::{Check, DeviceLimits, SCHEMA_VERSION};
 use phases::Timeline;
 use plumb_engine::check::CheckLine;
 use plumb_engine::{EngineError, Instance};
 use plumb_io::device::DeviceDescription;
-use plumb_report::ReportContext;
-use plumb_report::context::{Check, DeviceLimits, SCHEMA_VERSION};
 use plumb_units::Nanos;
 
 /// What a report is made of.
@@ -72,9 +72,9 @@ impl Story<'_> {
 
 /// The context of the report.
 #[must_use]
-pub fn context(story: &Story<'_>) -> ReportContext {
+pub fn context(story: &Story<'_>) -> Record {
     let timeline = Timeline::of(story);
-    let mut context = ReportContext {
+    let mut context = Record {
         schema_version: SCHEMA_VERSION,
         header: header::header(story),
         devices: devices::devices(story),
@@ -93,6 +93,8 @@ pub fn context(story: &Story<'_>) -> ReportContext {
         statistics: load_profile::statistics(story),
         io_functions: io::functions(story),
         io_files: io::files(story),
+        io_devices: io::devices(story),
+        completion: io::completion(story),
         io_profile: phases::profile(&timeline),
         sort: Some(sort::sort(story)),
         settings: settings::settings(story),

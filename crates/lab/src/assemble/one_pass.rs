@@ -74,7 +74,7 @@ impl Server {
         }
         self.read_fac.is_some_and(|read_fac| {
             let shape = merge_plan::plan(runs, memory_blocks, self.chunk_blocks_max, given_cost(read_fac));
-            merge_plan::passes(runs, shape.width) == 1
+            merge_plan::passes(runs, shape.fan_in) == 1
         })
     }
 }

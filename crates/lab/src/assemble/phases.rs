@@ -8,8 +8,8 @@
 
 use super::Story;
 use super::sort::first_run_bytes;
+use crate::record::{IoProfile, Phase, ProfileSeries};
 use plumb_events::{Direction, IoStream, PhaseSpan, Profile};
-use plumb_report::context::{IoDirection, IoProfile, Phase, ProfileSeries};
 use plumb_units::{Bytes, Nanos};
 
 // The engine's names of the phases of a build.
@@ -143,11 +143,11 @@ pub(super) fn phases(story: &Story<'_>, timeline: &Timeline) -> Vec<Phase> {
 }
 
 /// Which way a phase's bytes go, where all go the same.
-fn direction(name: &str) -> Option<IoDirection> {
+fn direction(name: &str) -> Option<Direction> {
     match name {
-        "load" | RUN_GENERATION | JOIN => Some(IoDirection::Write),
+        "load" | RUN_GENERATION | JOIN => Some(Direction::Write),
         INTERMEDIATE_MERGES | MERGE_AND_INDEX => None,
-        _ => Some(IoDirection::Read),
+        _ => Some(Direction::Read),
     }
 }
 
@@ -243,10 +243,7 @@ pub(super) fn profile(timeline: &Timeline) -> IoProfile {
         let bytes: Vec<u64> = timeline.profile.series(*stream).skip(timeline.first).collect();
         ProfileSeries {
             name: stream.name().to_string(),
-            direction: match stream.direction() {
-                Direction::Read => IoDirection::Read,
-                Direction::Write => IoDirection::Write,
-            },
+            direction: stream.direction(),
             bytes: bytes.chunks(joined).map(|chunk| chunk.iter().sum()).collect(),
         }
     };

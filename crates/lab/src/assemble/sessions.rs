@@ -1,8 +1,8 @@
 //! Where each session's time went.
 
 use super::Story;
-use plumb_events::{SessionKind, SessionTotals};
-use plumb_report::context::{self, SessionTime};
+use crate::record::SessionTime;
+use plumb_events::SessionTotals;
 
 pub(super) fn sessions(story: &Story<'_>) -> Vec<SessionTime> {
     story.measured.period.sessions.iter().map(session_time).collect()
@@ -13,12 +13,10 @@ fn session_time(session: &SessionTotals) -> SessionTime {
     SessionTime {
         name,
         role,
-        kind: match session.kind {
-            SessionKind::Foreground => context::SessionKind::Foreground,
-            SessionKind::Background => context::SessionKind::Background,
-        },
+        kind: session.kind,
         elapsed_ns: session.elapsed.0,
         cpu_ns: session.cpu.0,
+        wait_cpu_ns: session.wait_cpu.0,
         wait_ns: session.waits(false).0,
         idle_ns: session.waits(true).0,
         // The kernel counts the run queue inside waits too: a session that is woken

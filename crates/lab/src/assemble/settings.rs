@@ -1,13 +1,13 @@
 //! The settings as the run had them.
 
 use super::Story;
+use crate::record;
 use crate::settings;
 use plumb_engine::Setting;
-use plumb_report::context;
 
-pub(super) fn settings(story: &Story<'_>) -> Vec<context::Setting> {
+pub(super) fn settings(story: &Story<'_>) -> Vec<record::Setting> {
     let set = &story.instance.settings;
-    let row = |setting: Setting| context::Setting {
+    let row = |setting: Setting| record::Setting {
         name: setting.row().name.to_string(),
         value: settings::shown(set, setting),
         is_default: !set.is_explicit(setting),

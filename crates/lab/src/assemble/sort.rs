@@ -1,10 +1,10 @@
 //! What the sort did.
 
 use super::Story;
+use crate::record::Sort;
 use plumb_engine::Setting;
 use plumb_engine::sort::summary::SortServerSummary;
 use plumb_events::Statistic;
-use plumb_report::context::{Sort, SortServer};
 
 pub(super) fn sort(story: &Story<'_>) -> Sort {
     let outcome = &story.measured.outcome;
@@ -30,7 +30,7 @@ pub(super) fn sort(story: &Story<'_>) -> Sort {
         sort_direct_writes: story.instance.settings.word(Setting::SortDirectWrites).to_string(),
         direct_writes_used: outcome.sort.direct_writes,
         direct_writes_reason: outcome.sort.direct_writes_reason.clone(),
-        servers: servers.iter().map(server).collect(),
+        servers: servers.clone(),
     }
 }
 
@@ -52,16 +52,4 @@ pub(super) fn first_runs_share(story: &Story<'_>, all: u64) -> u64 {
     }
     let share = u128::from(all) * u128::from(rows) / u128::from(rows_written);
     u64::try_from(share).unwrap_or(u64::MAX).min(all)
-}
-
-fn server(outcome: &SortServerSummary) -> SortServer {
-    SortServer {
-        name: outcome.name.clone(),
-        area_bytes: outcome.area.0,
-        rows: outcome.row_count,
-        runs: outcome.run_count,
-        run_bytes: outcome.run_bytes,
-        merge_passes: outcome.merge_passes,
-        merge_width: outcome.merge_width,
-    }
 }

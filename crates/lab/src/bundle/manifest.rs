@@ -1,7 +1,8 @@
 //! The checksums of a bundle's files, as `sha256sum` prints and checks them.
 
-use super::{LOCK, ORDER, RUNS};
+use super::{ORDER, RUNS};
 use crate::LabError;
+use plumb_io::owner::MARK;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs;
@@ -101,7 +102,7 @@ impl Manifest {
     }
 }
 
-/// Files and directories of a bundle that its manifest does not list, the lock apart.
+/// Files and directories of a bundle that its manifest does not list, the mark of who writes it apart.
 ///
 /// # Errors
 /// When a directory cannot be read.
@@ -116,7 +117,7 @@ pub fn unlisted(directory: &Path, manifest: &Manifest) -> Result<Vec<String>, La
             let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
             if entry.path().is_dir() {
                 found.extend((name != RUNS).then(|| format!("{name}/")));
-            } else if !manifest.lists(&name) && name != MANIFEST && name != LOCK {
+            } else if !manifest.lists(&name) && name != MANIFEST && name != MARK {
                 found.push(name);
             }
         }

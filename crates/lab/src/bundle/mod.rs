@@ -12,8 +12,8 @@
 //!
 //! A file is written beside its name, made durable and renamed, and the manifest is replaced
 //! behind it: whenever the program dies, the manifest lists only whole files. What it does not
-//! list is an unfinished rest, which a resuming study removes. While a study runs it holds a lock file,
-//! so that no second program goes on with it.
+//! list is an unfinished rest, which a resuming study removes. While a study runs it holds the directory's
+//! mark ([`Reservation`]), so that no second program goes on with it.
 //!
 //! Why not one file for all: a run is kept the moment it ends, and a reader may look at any of
 //! them with any tool. `docs/bundle.md` has the fields.
@@ -21,10 +21,12 @@
 mod contents;
 mod manifest;
 mod record;
+mod reservation;
 
 pub use contents::Contents;
 pub use manifest::{MANIFEST, Manifest, unlisted};
 pub use record::{EndFile, Ended, Environment, LimitFigure, OrderFile, RunRecord, Settled, Stop};
+pub use reservation::{Reservation, refused, write_new};
 
 use crate::LabError;
 use crate::plan::Plan;
@@ -48,8 +50,8 @@ pub const END: &str = "end.json";
 pub const ANALYSIS: &str = "analysis.json";
 /// The reports.
 pub const REPORTS: [&str; 2] = ["report.txt", "report.html"];
-/// Held while a study runs.
-const LOCK: &str = "lock";
+/// A calibration, in a bundle of its own.
+pub const CALIBRATION: &str = "calibration.json";
 
 /// A bundle that is being written.
 #[derive(Debug)]
@@ -58,27 +60,27 @@ pub struct Bundle {
     manifest: Manifest,
     contents: Contents,
     /// Held as long as it is open.
-    _lock: File,
+    reservation: Reservation,
 }
 
 impl Bundle {
-    /// Begins a new one; the directory is made, and must be empty if it is there.
+    /// Begins a new one in a directory that was reserved for it.
     ///
     /// # Errors
-    /// When something is in it, or it cannot be written.
-    pub fn create(directory: &Path, plan: &Plan, environment: Environment) -> Result<Bundle, LabError> {
-        let occupied = fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_some());
-        if occupied {
-            return Err(LabError::BundleOccupied { path: directory.to_path_buf() });
-        }
-        let cannot = |source| LabError::BundleWrite { path: directory.to_path_buf(), source };
-        fs::create_dir_all(directory.join(RUNS)).map_err(cannot)?;
-        let lock = lock(directory)?;
+    /// When it cannot be written.
+    pub fn create(
+        reservation: Reservation,
+        plan: &Plan,
+        environment: Environment,
+    ) -> Result<Bundle, LabError> {
+        let directory = reservation.directory().to_path_buf();
+        let runs = directory.join(RUNS);
+        fs::create_dir(&runs).map_err(|source| LabError::BundleWrite { path: runs, source })?;
         let mut bundle = Bundle {
-            directory: directory.to_path_buf(),
+            directory,
             manifest: Manifest::default(),
             contents: Contents { plan: plan.clone(), environment, runs: Vec::new(), end: None },
-            _lock: lock,
+            reservation,
         };
         bundle.write(STUDY, &plan.study.to_toml())?;
         let environment = json(&bundle.contents.environment)?;
@@ -92,11 +94,11 @@ impl Bundle {
     /// # Errors
     /// When another program has it open, or a file is not the one that was written.
     pub fn open(directory: &Path, vocabulary: &dyn Vocabulary) -> Result<Bundle, LabError> {
-        // Before a lock file is left in a directory that is no bundle.
+        // Before a mark is left in a directory that is no bundle.
         Manifest::read(directory)?;
-        let lock = lock(directory)?;
+        let reservation = Reservation::existing(directory)?;
         let (manifest, contents) = Contents::read(directory, vocabulary)?;
-        Ok(Bundle { directory: directory.to_path_buf(), manifest, contents, _lock: lock })
+        Ok(Bundle { directory: directory.to_path_buf(), manifest, contents, reservation })
     }
 
     /// Opens one to go on with its study; removes what that left unfinished when it was killed.
@@ -116,18 +118,23 @@ impl Bundle {
     /// Removes a bundle that holds no run: its study could not begin.
     pub fn discard(self) {
         let names: Vec<PathBuf> = self.manifest.names().map(|name| self.directory.join(name)).collect();
-        let rest = [self.directory.join(MANIFEST), self.directory.join(LOCK)];
-        for file in names.iter().chain(&rest) {
+        for file in names.iter().chain([&self.directory.join(MANIFEST)]) {
             let _ = fs::remove_file(file);
         }
-        // A directory that others use too is not empty and stays.
-        let _ = fs::remove_dir(self.directory.join(RUNS)).and_then(|()| fs::remove_dir(&self.directory));
+        // The directory goes with the reservation, unless others use it too.
+        let _ = fs::remove_dir(self.directory.join(RUNS));
     }
 
     /// The directory.
     #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
+    }
+
+    /// What keeps others from writing to it.
+    #[must_use]
+    pub fn reservation(&self) -> &Reservation {
+        &self.reservation
     }
 
     /// What is in it.
@@ -188,13 +195,6 @@ impl Bundle {
     }
 }
 
-impl Drop for Bundle {
-    fn drop(&mut self) {
-        // A lock file that stays is harmless, but nobody has to wonder about it.
-        let _ = fs::remove_file(self.directory.join(LOCK));
-    }
-}
-
 /// The file of a run.
 #[must_use]
 pub fn record_name(number: u64) -> String {
@@ -208,17 +208,6 @@ pub fn record_name(number: u64) -> String {
 pub fn json<T: Serialize>(value: &T) -> Result<String, LabError> {
     let text = serde_json::to_string_pretty(value).map_err(|source| LabError::Json { source })?;
     Ok(text + "\n")
-}
-
-fn lock(directory: &Path) -> Result<File, LabError> {
-    let path = directory.join(LOCK);
-    let cannot = |source| LabError::BundleWrite { path: path.clone(), source };
-    let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(cannot)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(fs::TryLockError::WouldBlock) => Err(LabError::BundleInUse { path: directory.to_path_buf() }),
-        Err(fs::TryLockError::Error(source)) => Err(cannot(source)),
-    }
 }
 
 /// Puts a text in the place of a file: written beside it, made durable, renamed.

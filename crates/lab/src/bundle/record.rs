@@ -2,10 +2,9 @@
 
 use crate::LabError;
 use crate::plan::{Plan, Until};
+use crate::record::{Device, Host, Record, SCHEMA_VERSION, SCHEMA_VERSION_OLDEST};
 use crate::target::SettingFacts;
 use plumb_proof::design::Order;
-use plumb_report::ReportContext;
-use plumb_report::context::{Device, Host};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -57,7 +56,7 @@ pub struct RunRecord {
     /// How it ended.
     pub ended: Ended,
     /// The record of `docs/record.md`; none when the run failed.
-    pub record: Option<ReportContext>,
+    pub record: Option<Record>,
 }
 
 /// A figure of the calibration that holds for the device.
@@ -194,13 +193,40 @@ pub struct EndFile {
 /// When it is no such record, or of another version.
 pub fn read(path: &Path, text: &str) -> Result<RunRecord, LabError> {
     let unreadable = |why: String| LabError::BundleRead { path: path.to_path_buf(), why };
-    let run: RunRecord = serde_json::from_str(text).map_err(|error| unreadable(error.to_string()))?;
-    let expected = plumb_report::context::SCHEMA_VERSION;
-    match run.record.as_ref().map(|record| record.schema_version) {
-        Some(found) if found != expected => Err(unreadable(format!(
+    let (oldest, expected) = (SCHEMA_VERSION_OLDEST, SCHEMA_VERSION);
+    // Before its fields, of which another version may have others.
+    let versioned: Versioned = serde_json::from_str(text).map_err(|error| unreadable(error.to_string()))?;
+    match versioned.record.map(|record| record.schema_version) {
+        Some(found) if !(oldest..=expected).contains(&found) => Err(unreadable(format!(
             "the record has schema version {found}, and this program reads version {expected}: use the release that \
              wrote it"
         ))),
-        _ => Ok(run),
+        _ => serde_json::from_str(text).map_err(|error| unreadable(error.to_string())),
+    }
+}
+
+/// What every version of a run's record has.
+#[derive(Deserialize)]
+struct Versioned {
+    record: Option<Version>,
+}
+
+#[derive(Deserialize)]
+struct Version {
+    schema_version: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_of_a_version_that_is_not_read_is_refused_by_its_number_and_not_by_a_field() {
+        let text = r#"{"number": 1, "record": {"schema_version": 99, "sessions": [{"name": "p000"}]}}"#;
+        let error = read(Path::new("runs/0001.json"), text).expect_err("another version");
+        assert!(
+            error.to_string().contains("the record has schema version 99, and this program reads"),
+            "{error}"
+        );
     }
 }

@@ -8,22 +8,13 @@ use super::Study;
 use crate::target::Measure;
 use plumb_proof::ProofError;
 use plumb_proof::design::Design;
-use plumb_proof::effect::{Observations, contrast};
+use plumb_proof::effect::{Change, Observations, contrast};
+use serde::Serialize;
 use std::fmt;
 
-/// A factor moved from one level to another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Change {
-    /// Index of the factor.
-    pub factor: usize,
-    /// The level before.
-    pub from: usize,
-    /// The level after.
-    pub to: usize,
-}
-
 /// What the author expects.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Expectation {
     /// The figure becomes better by at least so many per cent.
     Faster {
@@ -81,7 +72,7 @@ impl fmt::Display for Expectation {
 }
 
 /// A claim, written before the run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Claim {
     /// Its key, unique in the study.
     pub name: String,

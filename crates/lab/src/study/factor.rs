@@ -12,7 +12,7 @@ pub struct Assignment {
 }
 
 /// What is varied.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Factor {
     /// Its name.
     pub name: String,
@@ -21,7 +21,7 @@ pub struct Factor {
 }
 
 /// One of a factor's levels.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Level {
     /// Its label, unique in the factor.
     pub label: String,

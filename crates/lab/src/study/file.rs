@@ -7,9 +7,10 @@
 //! `docs/studies.md` shows the form.
 
 use super::published::{Published, PublishedRow, minutes};
-use super::{Assignment, Bound, Change, Claim, Expectation, Factor, Generator, Level, Study, WORKLOAD};
+use super::{Assignment, Bound, Claim, Expectation, Factor, Generator, Level, Study, WORKLOAD};
 use crate::target::{Measure, Vocabulary};
 use plumb_proof::design::Order;
+use plumb_proof::effect::Change;
 use plumb_units::parse_count;
 use serde::Deserialize;
 use std::collections::BTreeMap;

@@ -16,7 +16,7 @@ mod file;
 mod published;
 mod text;
 
-pub use claim::{Change, Claim, Expectation};
+pub use claim::{Claim, Expectation};
 pub use factor::{Assignment, Factor, Level};
 pub use file::{StudyError, parse};
 pub use published::{Published, PublishedRow, minutes};
@@ -24,12 +24,13 @@ pub use published::{Published, PublishedRow, minutes};
 use crate::target::Measure;
 use plumb_proof::ProofError;
 use plumb_proof::design::{self, Design, Order};
+use serde::Serialize;
 
 /// The only workload so far.
 pub const WORKLOAD: &str = crate::large_sort::NAME;
 
 /// A figure that no machine can exceed, stated by the study's author.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bound {
     /// A statistic of the run's record.
     pub statistic: String,
@@ -40,7 +41,7 @@ pub struct Bound {
 }
 
 /// A factor of a fraction whose levels follow from those of others.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Generator {
     /// The factor, which comes behind all free ones.
     pub factor: usize,
@@ -49,7 +50,7 @@ pub struct Generator {
 }
 
 /// A checked study.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Study {
     /// Its name, in titles and paths.
     pub name: String,

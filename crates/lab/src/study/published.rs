@@ -1,7 +1,9 @@
 //! The source's table, to be printed beside ours in its own layout.
 
+use serde::Serialize;
+
 /// A published table of times.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Published {
     /// Its title.
     pub title: String,
@@ -16,7 +18,7 @@ pub struct Published {
 }
 
 /// One row.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PublishedRow {
     /// The level of each row factor.
     pub levels: Vec<usize>,

@@ -3,8 +3,9 @@
 //! Written by hand and not by serialisation, so that the order is that of a reader's questions and
 //! the same study has the same bytes, which name it by their hash.
 
-use super::{Assignment, Change, Claim, Factor, Published, Study, WORKLOAD};
+use super::{Assignment, Claim, Factor, Published, Study, WORKLOAD};
 use plumb_proof::design::Order;
+use plumb_proof::effect::Change;
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 

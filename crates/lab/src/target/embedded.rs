@@ -21,23 +21,26 @@ use crate::bundle::{Environment, LimitFigure, Settled};
 use crate::calendar::Moment;
 use crate::observer::{Observer, Stage};
 use crate::place::Places;
+use crate::record::Record;
 use crate::study::Assignment;
 use crate::{LabError, Temporary, host, large_sort, settings, settle, sizing};
 use plumb_calibrate::Calibration;
+use plumb_engine::access::memory;
 use plumb_engine::instance::{Cancel, InitialSizes};
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::{EngineError, Instance, Setting, Settings, drop as dropping};
 use plumb_events::{Event, Statistic, Unit, clock};
+use plumb_io::IoError;
 use plumb_io::device::DeviceDescription;
-use plumb_report::ReportContext;
-use plumb_units::Bytes;
+use plumb_units::{Bytes, path_of_text, path_text};
 use serde::{Deserialize, Serialize};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::fs;
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
-use std::{fs, thread};
 
 /// The hidden command that makes one run.
 pub const COMMAND: &str = "study-run";
@@ -103,8 +106,9 @@ fn given(assignments: &[Assignment]) -> Result<Settings, EngineError> {
 /// What a run is asked to do.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Request {
-    home: PathBuf,
-    path: PathBuf,
+    /// Paths as [`path_text`] has them.
+    home: String,
+    path: String,
     settings: Vec<Assignment>,
     rows: u64,
     data_seed: u64,
@@ -207,8 +211,8 @@ impl<'a> Embedded<'a> {
             self.path.display()
         );
         Request {
-            home: database.home.clone(),
-            path: self.path.clone(),
+            home: path_text(&database.home),
+            path: path_text(&self.path),
             settings: settings.to_vec(),
             rows,
             data_seed,
@@ -227,8 +231,8 @@ impl Target for Embedded<'_> {
         let begin = clock::wall();
         let calibration = self.calibration.as_ref();
         let figures = calibration.map(|found| found.figures.iter()).into_iter().flatten();
-        let limit = |figure: &plumb_calibrate::Figure| LimitFigure {
-            name: figure.kind.name().trim().to_string(),
+        let limit = |figure: &plumb_calibrate::MainFigure| LimitFigure {
+            name: figure.kind.name().to_string(),
             unit: figure.kind.unit().to_string(),
             median: figure.estimate.median,
             high: figure.estimate.high,
@@ -259,7 +263,11 @@ impl Target for Embedded<'_> {
             // What a killed study left; the bundle's lock says that it is dead.
             let _ = fs::remove_dir_all(self.path.join(&name));
             let arms = preparation.arms.iter().filter(|arm| creation_settings_of(arm, &ENGINE) == fixed);
-            let sizes = arms.map(|arm| Ok(sizing::sizes(preparation.rows, &given(arm)?)));
+            let sizes = arms.map(|arm| {
+                let settings = given(arm)?;
+                memory::require(&settings, settings.block_size())?;
+                Ok(sizing::sizes(preparation.rows, &settings))
+            });
             let sizes = largest(&sizes.collect::<Result<Vec<_>, EngineError>>()?);
             let database = self.create(&name, fixed, sizes)?;
             self.databases.push(database);
@@ -273,7 +281,7 @@ impl Target for Embedded<'_> {
         settle::settle(&directories, device.as_slice())
     }
 
-    fn run(&mut self, settings: &[Assignment], cancel: &Cancel) -> Result<ReportContext, RunError> {
+    fn run(&mut self, settings: &[Assignment], cancel: &Cancel) -> Result<Record, RunError> {
         let Some(database) = self.database(settings) else {
             return Err(RunError::Failed("no database was made with its settings".to_string()));
         };
@@ -295,20 +303,18 @@ fn largest(sizes: &[InitialSizes]) -> InitialSizes {
 }
 
 /// Waits for a run; kills it when the study is to stop.
-fn watch(mut child: Child, request: &str, cancel: &Cancel) -> Result<ReportContext, RunError> {
+fn watch(mut child: Child, request: &str, cancel: &Cancel) -> Result<Record, RunError> {
     let mut input = child.stdin.take();
     // A run that has died already says so by its status.
     let _ =
         input.as_mut().map(|input| input.write_all(request.as_bytes()).and_then(|()| input.write_all(b"\n")));
-    let reading = |from: Option<Box<dyn Read + Send>>| {
-        thread::spawn(move || {
-            let mut text = String::new();
-            let _ = from.map(|mut from| from.read_to_string(&mut text));
-            text
-        })
-    };
-    let output = reading(child.stdout.take().map(|pipe| Box::new(pipe) as _));
-    let errors = reading(child.stderr.take().map(|pipe| Box::new(pipe) as _));
+    let started = reading(child.stdout.take())
+        .and_then(|output| Ok((output, reading(child.stderr.take())?)))
+        .map_err(|source| RunError::Failed(IoError::thread("the readers of a run", source).to_string()));
+    let (output, errors) = started.inspect_err(|_| {
+        let _ = child.kill();
+        let _ = child.wait();
+    })?;
     let status = loop {
         match child.try_wait() {
             Ok(Some(status)) => break status,
@@ -334,7 +340,16 @@ fn watch(mut child: Child, request: &str, cancel: &Cancel) -> Result<ReportConte
         let said = errors.lines().last().unwrap_or("it said nothing").trim_start_matches("plumb: ");
         return Err(RunError::Failed(format!("the run's process ended with {status}: {said}")));
     }
-    ReportContext::from_json(&output).map_err(|error| RunError::Failed(error.to_string()))
+    Record::from_json(&output).map_err(|error| RunError::Failed(error.to_string()))
+}
+
+/// Takes in a pipe to its end, on a thread of its own.
+fn reading(from: Option<impl Read + Send + 'static>) -> io::Result<JoinHandle<String>> {
+    thread::Builder::new().spawn(move || {
+        let mut text = String::new();
+        let _ = from.map(|mut from| from.read_to_string(&mut text));
+        text
+    })
 }
 
 /// The run's side: reads a request from standard input, makes the run, and gives its record as JSON. Ends
@@ -347,24 +362,27 @@ pub fn serve(input: impl Read + Send + 'static) -> Result<String, LabError> {
     let mut line = String::new();
     input.read_line(&mut line).map_err(|source| LabError::Json { source: serde_json::Error::io(source) })?;
     let request: Request = serde_json::from_str(&line).map_err(|source| LabError::Json { source })?;
-    thread::spawn(move || {
+    let watch = move || {
         let mut rest = Vec::new();
         let _ = input.read_to_end(&mut rest);
         // What is half made owns no space and goes with the study's directory.
         std::process::exit(1);
-    });
+    };
+    let watching = thread::Builder::new().spawn(watch);
+    watching.map_err(|source| EngineError::from(IoError::thread("the watch over the study", source)))?;
     let record = execute(&request)?;
     serde_json::to_string(&record).map_err(|source| LabError::Json { source })
 }
 
-fn execute(request: &Request) -> Result<ReportContext, LabError> {
-    let devices = places(&request.path).describe()?;
-    let instance = Instance::open(&request.home, given(&request.settings)?, Cancel::default())?;
+fn execute(request: &Request) -> Result<Record, LabError> {
+    let (home, path) = (path_of_text(&request.home), path_of_text(&request.path));
+    let devices = places(&path).describe()?;
+    let instance = Instance::open(&home, given(&request.settings)?, Cancel::default())?;
     drop_index(&instance)?;
     let begin = clock::now();
     let measured = large_sort::build_index(&instance, &devices, request.rows, &Silent)?;
     let checks = large_sort::verify(&instance, &Silent)?;
-    let limits = large_sort::limits(&instance, &places(&request.path), &devices);
+    let limits = large_sort::limits(&instance, &places(&path), &devices);
     let context = assemble::context(&Story {
         workload: large_sort::NAME,
         command_line: &request.command_line,

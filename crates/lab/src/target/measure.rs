@@ -1,10 +1,12 @@
 //! What runs are compared by: a figure of their record.
 
-use plumb_report::ReportContext;
-use plumb_report::context::StatisticUnit;
+use crate::record::Record;
+use plumb_events::Unit;
+use serde::Serialize;
 
 /// Where in a record a figure stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Figure {
     /// The elapsed time.
     Elapsed,
@@ -21,7 +23,7 @@ pub enum Figure {
 }
 
 /// A figure with its name. Less of each of them is better.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Measure {
     /// Its name in study files.
     pub name: String,
@@ -62,9 +64,9 @@ impl Measure {
 
     /// The figure of a run; an event that nobody waited for took no time.
     #[must_use]
-    pub fn value(&self, record: &ReportContext) -> f64 {
+    pub fn value(&self, record: &Record) -> f64 {
         let seconds = |nanos: u64| nanos as f64 / 1e9;
-        let total = |name: &str, unit: StatisticUnit| {
+        let total = |name: &str, unit: Unit| {
             let found = record.statistics.iter().find(|row| row.name == *name && row.unit == unit);
             found.map_or(0.0, |row| row.total as f64)
         };
@@ -76,8 +78,8 @@ impl Measure {
                 let waited = record.foreground_events.iter().find(|event| event.event == *name);
                 seconds(waited.map_or(0, |event| event.time_ns))
             }
-            Figure::Count(name) => total(name, StatisticUnit::Count),
-            Figure::Bytes(name) => total(name, StatisticUnit::Bytes) / MEGABYTE,
+            Figure::Count(name) => total(name, Unit::Count),
+            Figure::Bytes(name) => total(name, Unit::Bytes) / MEGABYTE,
         }
     }
 }

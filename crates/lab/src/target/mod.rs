@@ -17,9 +17,9 @@ pub use measure::{Figure, Measure};
 
 use crate::LabError;
 use crate::bundle::{Environment, Settled};
+use crate::record::Record;
 use crate::study::Assignment;
 use plumb_engine::instance::Cancel;
-use plumb_report::ReportContext;
 use serde::{Deserialize, Serialize};
 
 /// When a setting takes effect.
@@ -105,7 +105,7 @@ pub trait Target {
     ///
     /// # Errors
     /// When it did not come to its end. A failed verification is a record that says so.
-    fn run(&mut self, settings: &[Assignment], cancel: &Cancel) -> Result<ReportContext, RunError>;
+    fn run(&mut self, settings: &[Assignment], cancel: &Cancel) -> Result<Record, RunError>;
 }
 
 /// The distinct values of the settings that are fixed when a database is made, over these arms.

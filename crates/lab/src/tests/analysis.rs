@@ -1,16 +1,16 @@
 //! Verdicts of studies whose truth is known.
 
 use super::{Noise, plan};
+use crate::analysis::result::Analysis;
+use crate::analysis::result::Bearing;
 use crate::analysis::{analyse, decided};
 use crate::bundle::{Contents, EndFile, Ended, LimitFigure, RunRecord, Settled, Stop};
 use crate::fixture;
 use crate::plan::{Plan, PlanOptions, Until};
+use crate::record::Record;
+use crate::record::{Held, IoFunction, IoTally, Receipt, Setting};
 use crate::study::parse;
 use crate::target::embedded::ENGINE;
-use plumb_report::ReportContext;
-use plumb_report::context::{Held, IoFunction, IoTally, Receipt, Setting};
-use plumb_report::study::StudyContext;
-use plumb_report::study::context::Bearing;
 
 /// How a made-up machine answers to the settings.
 struct Machine {
@@ -38,11 +38,7 @@ fn flat() -> Machine {
 }
 
 /// Runs a plan in memory; `record` gives a run's record by its number, from 0, and its arm's settings.
-fn contents(
-    plan: &Plan,
-    settled: Settled,
-    mut record: impl FnMut(usize, &[String]) -> ReportContext,
-) -> Contents {
+fn contents(plan: &Plan, settled: Settled, mut record: impl FnMut(usize, &[String]) -> Record) -> Contents {
     let mut environment = fixture::environment();
     environment.settings = plan.setting_facts(&ENGINE);
     let mut contents = Contents { plan: plan.clone(), environment, runs: Vec::new(), end: None };
@@ -73,7 +69,7 @@ fn contents(
 }
 
 /// A record of so many seconds with receipts that hold.
-fn lasting(seconds: f64) -> ReportContext {
+fn lasting(seconds: f64) -> Record {
     let mut record = fixture::record((seconds * 1e9) as u64, 2);
     record.receipts = held();
     record
@@ -84,7 +80,7 @@ fn planned(text: &str, blocks: usize, until: Until) -> Plan {
     Plan::new(study, PlanOptions { blocks: Some(blocks), rows: None }, until, 1).expect("a design")
 }
 
-fn study(machine: &Machine, seed: u64) -> StudyContext {
+fn study(machine: &Machine, seed: u64) -> Analysis {
     let mut noise = Noise::new(seed);
     let contents = contents(&plan(seed), machine.settled, |_, values| {
         let has = |value: &str| values.iter().any(|set| set == value);
@@ -100,8 +96,8 @@ fn study(machine: &Machine, seed: u64) -> StudyContext {
     analyse(&contents)
 }
 
-fn lines(context: &StudyContext) -> Vec<&str> {
-    context.claims.iter().map(|claim| claim.verdict.label.as_str()).collect()
+fn lines(context: &Analysis) -> Vec<&str> {
+    context.claims.iter().map(|claim| claim.verdict.label()).collect()
 }
 
 #[test]
@@ -143,7 +139,7 @@ fn nothing_is_proved_where_nothing_is() {
     let proved = (0..60).filter(|seed| {
         let context = study(&Machine { noise: 0.05, ..flat() }, 100 + seed);
         context.claims.iter().any(|claim| {
-            claim.verdict.label.starts_with("PROVED f") || claim.verdict.label.starts_with("PROVED s")
+            claim.verdict.label().starts_with("PROVED f") || claim.verdict.label().starts_with("PROVED s")
         })
     });
     // 5% of 60 studies is 3; 8 or more by chance once in a hundred such tests.
@@ -154,7 +150,7 @@ fn nothing_is_proved_where_nothing_is() {
 #[test]
 fn a_claim_of_much_is_refuted_by_little() {
     let context = study(&Machine { direct: 0.97, noise: 0.003, ..flat() }, 3);
-    assert_eq!(context.claims[0].verdict.label, "PROVED faster");
+    assert_eq!(context.claims[0].verdict.label(), "PROVED faster");
     assert_eq!(context.claims[0].bearing, Bearing::Refuted, "at least 10% was claimed");
 }
 
@@ -173,9 +169,9 @@ fn a_contradicted_receipt_makes_the_claims_of_its_arms_invalid() {
     assert_eq!(lines(&context), ["INVALID"; 3]);
     assert_eq!(context.exit_code(), 5);
     assert!(
-        context.claims[0].verdict.line.contains("0 of 6 files are direct"),
+        context.claims[0].verdict.to_string().contains("0 of 6 files are direct"),
         "{}",
-        context.claims[0].verdict.line
+        context.claims[0].verdict
     );
     assert!(context.recommendation.is_none());
 }
@@ -195,7 +191,7 @@ fn a_treatment_without_a_receipt_is_never_proved() {
     let context = study(&Machine { direct: 0.5, receipts, ..flat() }, 5);
     assert_eq!(lines(&context), ["INVALID", "PROVED EQUAL", "INVALID"]);
     assert_eq!(
-        context.claims[0].verdict.line,
+        context.claims[0].verdict.to_string(),
         "INVALID: nothing shows that sort_direct_writes took effect: the sort fitted in memory: this setting had no effect"
     );
 }
@@ -205,7 +201,8 @@ fn the_page_cache_matters_to_treatments_of_the_io_path_alone() {
     let settled = Settled { resident_pages: 50, ..COLD };
     let context = study(&Machine { direct: 0.5, settled, ..flat() }, 6);
     assert_eq!(
-        context.claims[0].verdict.label, "PROVED faster",
+        context.claims[0].verdict.label(),
+        "PROVED faster",
         "a setting of the sort is not of the I/O path"
     );
 }
@@ -214,7 +211,7 @@ fn the_page_cache_matters_to_treatments_of_the_io_path_alone() {
 fn the_difference_is_the_sum_of_its_parts() {
     let context = study(&Machine { direct: 0.6, ..flat() }, 7);
     let why = context.claims[0].why.as_ref().expect("proved, so explained");
-    let sum = |of: fn(&plumb_report::study::context::WhyPart) -> u64| why.parts.iter().map(of).sum::<u64>();
+    let sum = |of: fn(&crate::analysis::result::WhyPart) -> u64| why.parts.iter().map(of).sum::<u64>();
     for (elapsed, parts) in [
         (why.reference_elapsed_ns, sum(|part| part.reference_ns)),
         (why.treatment_elapsed_ns, sum(|part| part.treatment_ns)),
@@ -235,7 +232,7 @@ fn figures_that_cannot_be_are_impossible() {
         lasting(if values.iter().any(|value| value == "true") { 0.5 } else { 1.0 })
     }));
     assert_eq!(lines(&context), ["IMPOSSIBLE"; 3]);
-    assert!(context.claims[0].verdict.line.ends_with("the bus"), "{}", context.claims[0].verdict.line);
+    assert!(context.claims[0].verdict.to_string().ends_with("the bus"), "{}", context.claims[0].verdict);
     assert_eq!(context.exit_code(), 6);
     assert!(context.recommendation.is_none());
 }
@@ -244,7 +241,7 @@ fn figures_that_cannot_be_are_impossible() {
 fn more_processor_time_than_processors_is_impossible() {
     // Twenty servers on eight processors, each half of its time on one.
     let context = analyse(&contents(&plan(1), COLD, |_, _| fixture::record(1_000_000_000, 20)));
-    let line = &context.claims[0].verdict.line;
+    let line = context.claims[0].verdict.to_string();
     assert!(
         line.starts_with("IMPOSSIBLE: run ") && line.ends_with("10.00 s of CPU in 1.00 s on 8 processors"),
         "{line}"
@@ -270,7 +267,7 @@ fn more_requests_on_their_way_than_were_let_out_are_impossible() {
         });
         record
     }));
-    let line = &context.claims[0].verdict.line;
+    let line = context.claims[0].verdict.to_string();
     assert!(
         line.ends_with("97 requests on their way on average, and 3 sessions may have 96 at once"),
         "{line}"
@@ -295,13 +292,13 @@ fn a_rate_beyond_the_calibration_is_impossible() {
     };
     contents.environment.limits = vec![limit(700.0)];
     assert_ne!(
-        analyse(&contents).claims[0].verdict.label,
+        analyse(&contents).claims[0].verdict.label(),
         "IMPOSSIBLE",
         "1 GB/s is within half as much again"
     );
     contents.environment.limits = vec![limit(600.0)];
     let context = analyse(&contents);
-    let line = &context.claims[0].verdict.line;
+    let line = context.claims[0].verdict.to_string();
     assert!(
         line.contains("physical read bytes at 1.00 GB/s, and the device gave at most 600 MB/s"),
         "{line}"
@@ -315,7 +312,7 @@ fn an_effect_that_changes_during_the_study_is_unstable() {
         let late = run > 100 && values.iter().any(|value| value == "true");
         lasting((0.01 * noise.normal()).exp() * if late { 1.3 } else { 1.0 })
     }));
-    assert_eq!(context.claims[0].verdict.label, "UNSTABLE", "{}", context.claims[0].verdict.line);
+    assert_eq!(context.claims[0].verdict.label(), "UNSTABLE", "{}", context.claims[0].verdict);
     assert!(!context.changes.is_empty());
 }
 
@@ -325,7 +322,7 @@ fn too_few_blocks_prove_nothing() {
         let direct = values.iter().any(|value| value == "true");
         lasting(if direct { 0.001 } else { 1.0 } + run as f64 / 1e6)
     }));
-    assert_eq!(context.claims[0].verdict.label, "NOT PROVED");
+    assert_eq!(context.claims[0].verdict.label(), "NOT PROVED");
     assert!(
         context.claims[0].reasons[0].contains("5 blocks cannot reach"),
         "{:?}",

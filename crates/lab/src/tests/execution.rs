@@ -1,14 +1,14 @@
 //! Order, failures, resuming, bundles that were changed.
 
 use super::{bundle, plan, run, run_within};
-use crate::bundle::{Bundle, Ended, MANIFEST, Stop, record_name};
+use crate::bundle::{Bundle, Ended, MANIFEST, Reservation, Stop, record_name};
 use crate::fixture::{self, Scripted};
+use crate::record::{Held, Receipt};
 use crate::report::publish;
 use crate::study::Assignment;
 use crate::target::RunError;
 use crate::target::embedded::ENGINE;
 use crate::verify::verify;
-use plumb_report::context::{Held, Receipt};
 use plumb_units::Nanos;
 use std::fs;
 use std::path::Path;
@@ -103,10 +103,10 @@ fn a_wrong_result_marks_its_block_and_makes_its_claims_invalid() {
     let context = publish(&mut bundle).expect("it is written");
     assert_eq!(context.design.blocks_marked.len(), 1);
     assert_eq!(context.design.blocks_marked[0].block, 3);
-    let codes: Vec<u8> = context.claims.iter().map(|claim| claim.verdict.exit_code).collect();
-    assert_ne!(codes[0], 5, "{}", context.claims[0].verdict.line);
+    let codes: Vec<u8> = context.claims.iter().map(|claim| claim.verdict.exit_code()).collect();
+    assert_ne!(codes[0], 5, "{}", context.claims[0].verdict);
     assert_eq!(codes[1..], [5, 5]);
-    assert!(context.claims[1].verdict.line.contains("verification failed: keys in order"));
+    assert!(context.claims[1].verdict.to_string().contains("verification failed: keys in order"));
 }
 
 #[test]
@@ -181,7 +181,9 @@ fn a_running_study_is_not_resumed() {
     let bundle = bundle(directory.path(), &plan(2));
     let refused = Bundle::resume(directory.path(), &ENGINE).expect_err("it is open");
     assert!(
-        refused.to_string().ends_with("its study is running; wait until it ends, or stop it first"),
+        refused
+            .to_string()
+            .contains(" is being written by another process: wait until its run or study ends"),
         "{refused}"
     );
     drop(bundle);
@@ -192,7 +194,7 @@ fn a_running_study_is_not_resumed() {
 fn a_bundle_is_not_put_where_something_is() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     fs::write(directory.path().join("mine"), "kept").expect("a file");
-    let refused = Bundle::create(directory.path(), &plan(2), fixture::environment()).expect_err("occupied");
+    let refused = Reservation::named(directory.path()).expect_err("occupied");
     assert!(refused.to_string().contains("there is something in it"), "{refused}");
     assert_eq!(fs::read_to_string(directory.path().join("mine")).expect("a file"), "kept");
 }

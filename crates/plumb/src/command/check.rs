@@ -1,41 +1,53 @@
 //! `plumb check`: tables and indexes against each other.
+//!
+//! The database is opened to be read: nothing in it is written. The check goes on past what is wrong; it prints what is
+//! right and what is not, table by table, and ends with one line that says how much that is.
 
 use crate::arguments::Check;
-use crate::failure::{Failure, OF_VERIFICATION};
+use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
 use crate::output::{self, aligned};
 use crate::progress::{Audience, Watch};
 use crate::{database, settings};
-use plumb_engine::{EngineError, Instance, check};
+use plumb_engine::check::{self, SegmentDamage, TableCheck};
+use plumb_engine::{EngineError, Instance};
 use plumb_lab::Stage;
-use plumb_lab::large_sort::{blocks_in_use, is_finding};
+use plumb_lab::large_sort::blocks_in_use;
+use plumb_units::RowCount;
 
 /// Checks one table or all of them.
 ///
 /// # Errors
-/// The first thing that is wrong; its exit code is that of a failed verification
+/// When something is wrong; its exit code is that of a failed verification
 /// when it is in the data, and 1 when the data cannot be reached.
 pub fn run(arguments: &Check) -> Result<Outcome, Failure> {
     let settings = settings::parse_for_files(&arguments.set)?;
     let interrupt = Interrupt::install()?;
-    let instance = database::open(&arguments.path, settings, &interrupt)?;
+    let instance = database::open_to_read(&arguments.path, settings, &interrupt)?;
     interrupt.begin_reading();
     let tables = tables(&instance, arguments.table.as_deref())?;
     if tables.is_empty() {
         output::print("the database has no table\n")?;
     }
+    let mut wrong = Wrong::default();
+    for file in instance.tablespaces().iter().flat_map(|tablespace| &tablespace.unusable) {
+        let error = EngineError::Unusable(file.error.clone());
+        output::print(&format!("{} {error}\n", if error.is_damage() { "DAMAGED" } else { "UNREACHED" }))?;
+        wrong.note(&error);
+    }
     let watch = Watch::start(Audience::Terminal);
     watch.stage(&Stage::Verify { instance: &instance, blocks: blocks_in_use(&instance) });
     for table in &tables {
-        let checked =
-            check::check_table(&instance, table).map_err(|error| failure(table, error, &interrupt))?;
-        let rows = checked.iter().map(|line| {
-            vec![format!("  {}", line.name), format!("{:.2} s", line.elapsed.seconds()), line.detail.clone()]
-        });
-        output::print(&format!("table {table}\n{}", aligned(&rows.collect::<Vec<_>>())))?;
+        let found = check::examine_table(&instance, table).map_err(|error| match error {
+            EngineError::Interrupted => Failure::run(interrupt.message()),
+            error => Failure::from(error),
+        })?;
+        output::print(&shown(table, &found))?;
+        found.damage.iter().for_each(|damage| wrong.note_segment(table, damage));
+        found.unreached.iter().for_each(|error| wrong.note(error));
     }
-    Ok(Outcome::Fine)
+    wrong.outcome()
 }
 
 fn tables(instance: &Instance, table: Option<&str>) -> Result<Vec<String>, EngineError> {
@@ -46,15 +58,62 @@ fn tables(instance: &Instance, table: Option<&str>) -> Result<Vec<String>, Engin
     }
 }
 
-fn failure(table: &str, error: EngineError, interrupt: &Interrupt) -> Failure {
-    if let EngineError::Interrupted = error {
-        return Failure::run(interrupt.message());
+/// What is right with a table and its indexes, then what is not.
+fn shown(table: &str, found: &TableCheck) -> String {
+    let right = found.lines.iter().map(|line| {
+        vec![format!("  {}", line.name), format!("{:.2} s", line.elapsed.seconds()), line.detail.clone()]
+    });
+    let mut text = format!("table {table}\n{}", aligned(&right.collect::<Vec<_>>()));
+    for damage in &found.damage {
+        let counts = damage.counts.iter().map(|(kind, count)| format!("{kind} {}", RowCount(*count)));
+        let counts = counts.collect::<Vec<_>>().join(", ");
+        text.push_str(&format!("  DAMAGED {}: {} ({counts})\n", damage.segment, blocks(damage.count())));
+        damage.first.iter().for_each(|error| text.push_str(&format!("    {error}\n")));
+        if damage.count() > damage.first.len() as u64 {
+            text.push_str(&format!("    these are the first {}\n", damage.first.len()));
+        }
     }
-    if is_finding(&error) {
-        return Failure {
-            message: format!("table {table} is not as it must be: {error}"),
-            code: OF_VERIFICATION,
-        };
+    found.unreached.iter().for_each(|error| text.push_str(&format!("  UNREACHED {error}\n")));
+    text
+}
+
+fn blocks(count: u64) -> String {
+    if count == 1 { "1 block".to_string() } else { format!("{} blocks", RowCount(count)) }
+}
+
+/// What was found wrong in all.
+#[derive(Default)]
+struct Wrong {
+    /// The first that is in the data, and the first that could not be reached.
+    damage: Option<String>,
+    unreached: Option<String>,
+    blocks: u64,
+    segments: usize,
+}
+
+impl Wrong {
+    fn note(&mut self, error: &EngineError) {
+        let first = if error.is_damage() { &mut self.damage } else { &mut self.unreached };
+        first.get_or_insert_with(|| error.to_string());
     }
-    Failure::from(error)
+
+    fn note_segment(&mut self, table: &str, damage: &SegmentDamage) {
+        self.blocks += damage.count();
+        self.segments += 1;
+        let first = || format!("table {table} is not as it must be: {}", damage.first[0]);
+        self.damage.get_or_insert_with(first);
+    }
+
+    fn outcome(self) -> Result<Outcome, Failure> {
+        match (self.damage, self.unreached) {
+            (None, None) => Ok(Outcome::Fine),
+            (None, Some(error)) => Err(Failure::run(error)),
+            (Some(first), _) if self.blocks > 1 => Err(Failure::finding(format!(
+                "{} of {} are damaged, as listed above; the first: {first}",
+                blocks(self.blocks),
+                if self.segments == 1 { "a table or index" } else { "several tables and indexes" }
+            ))),
+            (Some(first), _) => Err(Failure::finding(first)),
+        }
+    }
 }

@@ -12,8 +12,9 @@ use plumb_engine::storage::tablespace::Purpose;
 use plumb_events::clock;
 use plumb_io::device::{self, DeviceDescription};
 use plumb_lab::assemble::{self, Story};
-use plumb_lab::{Stage, measure, stored};
-use plumb_report::{ReportContext, summary, text};
+use plumb_lab::record::Record;
+use plumb_lab::{Stage, document, measure, stored};
+use plumb_report::{summary, text};
 
 /// Builds the index.
 ///
@@ -22,8 +23,8 @@ use plumb_report::{ReportContext, summary, text};
 pub fn run(arguments: &Index) -> Result<Outcome, Failure> {
     let settings = settings::parse_for_files(&arguments.set)?;
     let columns = types::parse_columns(&arguments.columns.join(" "))?;
-    arguments.bundle.as_deref().map_or(Ok(()), bundle::require_writable)?;
     let interrupt = Interrupt::install()?;
+    let bundle = bundle::reserve(arguments.bundle.as_deref(), None, &interrupt)?;
     let instance = database::open(&arguments.path, settings, &interrupt)?;
     interrupt.begin();
     let name = arguments.name.clone().unwrap_or_else(|| types::index_name(&arguments.table, &columns));
@@ -52,9 +53,10 @@ pub fn run(arguments: &Index) -> Result<Outcome, Failure> {
         files_presized: false,
     };
     let context = assemble::context(&story);
-    let mut shown = if arguments.report { text::render(&context) + "\n" } else { String::new() };
-    shown.push_str(&summary::render(&context));
-    bundle::show(&shown, arguments.bundle.as_deref(), &context)?;
+    let document = document::run::document(&context);
+    let report = if arguments.report { text::render(&document) + "\n" } else { String::new() };
+    let shown = report + &summary::render(&document);
+    bundle::show(&shown, bundle.as_ref(), &context, &document)?;
     output::print(&verdict(
         measured.outcome.index.as_deref().unwrap_or_default(),
         &arguments.table,
@@ -64,7 +66,7 @@ pub fn run(arguments: &Index) -> Result<Outcome, Failure> {
 }
 
 /// What the figures are worth so far, and what would make them worth more.
-fn verdict(index: &str, table: &str, context: &ReportContext) -> String {
+fn verdict(index: &str, table: &str, context: &Record) -> String {
     let state = context.validity().state.word();
     format!("index {index}: {state}; run `plumb check {table}` to verify it\n")
 }

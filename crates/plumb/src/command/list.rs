@@ -27,7 +27,7 @@ pub fn run(arguments: &List) -> Result<Outcome, Failure> {
         Listing::Statistics => document::statistics_list(),
         Listing::Tables => {
             let interrupt = Interrupt::install()?;
-            let instance = database::open(&arguments.path, Settings::default(), &interrupt)?;
+            let instance = database::open_to_read(&arguments.path, Settings::default(), &interrupt)?;
             let catalog = instance.catalog();
             tables(&catalog)
         }

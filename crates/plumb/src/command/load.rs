@@ -8,6 +8,7 @@ use crate::outcome::Outcome;
 use crate::output::{self, aligned};
 use crate::progress::{Audience, Watch};
 use crate::{settings, types};
+use plumb_engine::storage::control::stored_name;
 use plumb_engine::table::load::{self, LoadOutcome};
 use plumb_events::clock;
 use plumb_lab::Stage;
@@ -108,7 +109,7 @@ fn done(arguments: &Load, home: &Path, loaded: &LoadOutcome, elapsed: Nanos) -> 
     let file_bytes = fs::metadata(&arguments.file).map_or(0, |found| found.len());
     format!(
         "table {} in {}: {} rows, {} in {} blocks, {:.2} s, {:.1} MB/s of the file ({})\n",
-        arguments.table.to_uppercase(),
+        stored_name(&arguments.table),
         home.display(),
         RowCount(loaded.row_count),
         Bytes(loaded.row_bytes),

@@ -1,6 +1,8 @@
 //! The commands, one a file, but for runs and calibrations.
 
 pub mod check;
+pub mod clean;
+pub mod compare;
 pub mod drop;
 pub mod index;
 pub mod list;

@@ -6,6 +6,9 @@ use crate::command::study;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::{bundle, output, run};
+use plumb_lab::document;
+use plumb_lab::record::Record;
+use plumb_lab::report::rendered;
 use plumb_report::summary;
 
 /// Renders them.
@@ -16,15 +19,12 @@ pub fn run(arguments: &Report) -> Result<Outcome, Failure> {
     if arguments.bundle.join(plumb_lab::bundle::STUDY).exists() {
         return study::rebuild(&arguments.bundle);
     }
-    if arguments.bundle.join(calibrate::CALIBRATION).exists() {
+    if arguments.bundle.join(plumb_lab::bundle::CALIBRATION).exists() {
         return calibrate::rebuild(&arguments.bundle);
     }
-    let (directory, context) = bundle::read(&arguments.bundle)?;
-    let files = bundle::write_reports(&directory, &context)?;
-    let mut shown = summary::render(&context);
-    for file in files {
-        shown.push_str(&format!("  {}\n", file.display()));
-    }
-    output::print(&shown)?;
+    let (directory, context) = Record::read(&arguments.bundle)?;
+    let document = document::run::document(&context);
+    let files = bundle::write(&directory, &rendered(&document))?;
+    output::print(&(summary::render(&document) + &bundle::listed(&files)))?;
     Ok(run::outcome(&context))
 }

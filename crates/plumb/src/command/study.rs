@@ -8,13 +8,16 @@ use crate::progress::{Audience, Onlooker, Watch};
 use crate::{bundle, calibrate, command_line, output};
 use plumb_events::clock;
 use plumb_lab::LabError;
-use plumb_lab::bundle::{Bundle, REPORTS, Stop};
+use plumb_lab::analysis::result::Analysis;
+use plumb_lab::bundle::{Bundle, Environment, REPORTS, Stop};
+use plumb_lab::document;
 use plumb_lab::plan::{Plan, PlanOptions, Until};
 use plumb_lab::study::{self, catalog};
 use plumb_lab::target::Target;
 use plumb_lab::target::embedded::{ENGINE, Embedded};
 use plumb_lab::{execution, report};
-use plumb_report::study::{StudyContext, summary, text};
+use plumb_report::{summary, text};
+use plumb_units::path_of_text;
 use std::path::{Path, PathBuf};
 
 /// Runs a study, or goes on with one.
@@ -28,21 +31,29 @@ pub fn run(arguments: &Study) -> Result<Outcome, Failure> {
         None => plan(arguments, None)?,
     };
     plan.require_room(arguments.budget)?;
-    let directory = directory(arguments, resumed.as_deref(), &plan);
-    if resumed.is_none() {
-        bundle::require_writable(&directory)?;
-    }
+    let interrupt = Interrupt::install()?;
+    let reserved = match resumed {
+        Some(_) => None,
+        None => {
+            let name = format!("study-{}", plan.study.name);
+            bundle::reserve(arguments.bundle.as_deref(), Some(&name), &interrupt)?
+        }
+    };
     let path = path(arguments, resumed.as_deref())?;
     let calibration = calibrate::stored(&path)?;
     let program = std::env::current_exe()
         .map_err(|error| Failure::run(format!("cannot tell which program this is: {error}")))?;
-    let interrupt = Interrupt::install()?;
     let audience = if arguments.json { Audience::Nobody } else { Audience::Terminal };
     let watch = Watch::start(audience);
     let onlooker = Onlooker { watch: &watch, interrupt: &interrupt };
     let mut target =
         Embedded::new(&path, program, command_line::typed(), calibration, interrupt.cancel(), &onlooker)?;
-    let mut bundle = open(&mut target, plan, &directory, resumed.is_some())?;
+    let mut bundle = match reserved {
+        Some(reserved) => Bundle::create(reserved, &plan, environment(&mut target, &plan)?)?,
+        None => go_on(&mut target, &plan, &resumed.unwrap_or_default())?,
+    };
+    interrupt.reserved(bundle.reservation());
+    let directory = bundle.directory().to_path_buf();
     interrupt.say(format!("interrupted; `plumb study --resume {}` goes on", directory.display()));
     let ended =
         execution::execute(&mut bundle, &mut target, arguments.budget, &interrupt.cancel(), &onlooker);
@@ -141,11 +152,6 @@ fn the_same(arguments: &Study, directory: &Path) -> Result<Plan, Failure> {
     }
 }
 
-fn directory(arguments: &Study, resumed: Option<&Path>, plan: &Plan) -> PathBuf {
-    let named = resumed.map(Path::to_path_buf).or_else(|| arguments.bundle.clone());
-    named.unwrap_or_else(|| bundle::default_directory(&format!("study-{}", plan.study.name)))
-}
-
 /// Where the databases go: a study that is resumed has its place.
 fn path(arguments: &Study, resumed: Option<&Path>) -> Result<PathBuf, Failure> {
     if let Some(path) = &arguments.path {
@@ -154,16 +160,12 @@ fn path(arguments: &Study, resumed: Option<&Path>) -> Result<PathBuf, Failure> {
     let Some(directory) = resumed else { return Ok(PathBuf::from(".")) };
     let (_, contents) = plumb_lab::bundle::Contents::read(directory, &ENGINE)?;
     let device = contents.environment.devices.first();
-    Ok(device.map_or_else(|| PathBuf::from("."), |device| PathBuf::from(&device.path)))
+    Ok(device.map_or_else(|| PathBuf::from("."), |device| path_of_text(&device.path)))
 }
 
-/// A new bundle, or the one to go on with if nothing that matters has changed.
-fn open(target: &mut dyn Target, plan: Plan, directory: &Path, resumed: bool) -> Result<Bundle, Failure> {
-    let mut environment = target.environment()?;
-    environment.settings = plan.setting_facts(&ENGINE);
-    if !resumed {
-        return Ok(Bundle::create(directory, &plan, environment)?);
-    }
+/// The bundle to go on with, if nothing that matters has changed.
+fn go_on(target: &mut dyn Target, plan: &Plan, directory: &Path) -> Result<Bundle, Failure> {
+    let environment = environment(target, plan)?;
     let bundle = Bundle::resume(directory, &ENGINE)?;
     match bundle.contents().environment.differences(&environment).first() {
         None => Ok(bundle),
@@ -171,16 +173,22 @@ fn open(target: &mut dyn Target, plan: Plan, directory: &Path, resumed: bool) ->
     }
 }
 
-fn show(arguments: &Study, directory: &Path, context: &StudyContext) -> Result<(), Failure> {
+/// Where the study runs, with the settings of its plan.
+fn environment(target: &mut dyn Target, plan: &Plan) -> Result<Environment, LabError> {
+    Ok(Environment { settings: plan.setting_facts(&ENGINE), ..target.environment()? })
+}
+
+fn show(arguments: &Study, directory: &Path, context: &Analysis) -> Result<(), Failure> {
     if arguments.json {
         return output::print(&plumb_lab::bundle::json(context)?);
     }
-    output::print(&(text::render(context) + "\n" + &summary::render(context) + &paths(directory)))
+    let document = document::study::document(context);
+    output::print(&(text::render(&document) + "\n" + &summary::render(&document) + &paths(directory)))
 }
 
 /// The reports' paths, a line each.
 fn paths(directory: &Path) -> String {
-    REPORTS.iter().map(|name| format!("  {}\n", directory.join(name).display())).collect()
+    bundle::listed(&REPORTS.map(|name| directory.join(name)))
 }
 
 /// Rebuilds the reports of a bundle.
@@ -191,6 +199,6 @@ pub fn rebuild(directory: &Path) -> Result<Outcome, Failure> {
     let mut bundle = Bundle::open(directory, &ENGINE)?;
     let context = report::publish(&mut bundle)?;
     drop(bundle);
-    output::print(&(summary::render(&context) + &paths(directory)))?;
+    output::print(&(summary::render(&document::study::document(&context)) + &paths(directory)))?;
     Ok(Outcome::Judged(context.exit_code()))
 }

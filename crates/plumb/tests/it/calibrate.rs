@@ -1,7 +1,7 @@
 //! Short calibrations: what they print, what they leave behind, what they refuse.
 
 use crate::faults::end_of;
-use crate::program::{as_nobody, command, fine, names, plumb, refused};
+use crate::program::{as_nobody, command, fine, names, refused};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -41,13 +41,19 @@ fn a_quick_calibration_is_printed_bundled_and_stored() {
     assert_eq!(json(&stored)["mode"], "quick");
     let page = fs::read_to_string(directory.path().join("b/report.html")).expect("a report");
     assert!(page.contains("<svg") && page.ends_with("</html>\n"), "no page with curves");
-    assert!(printed.contains("  b/report.html with calibration.json and night_"), "{printed}");
-    fs::remove_file(directory.path().join("b/report.html")).expect("removed");
+    let text = fs::read_to_string(directory.path().join("b/report.txt")).expect("a report");
+    assert!(text.contains("\nMain Figures\n~~~~") && text.ends_with("\nEnd of Report\n"), "{text}");
+    assert!(printed.contains("  b/report.html with report.txt, calibration.json and night_"), "{printed}");
+    assert!(printed.lines().count() <= 60, "{printed}");
+    for name in ["b/report.html", "b/report.txt"] {
+        fs::remove_file(directory.path().join(name)).expect("removed");
+    }
     let shown = fine(directory.path(), ["report", "b"]);
-    assert!(
-        shown.ends_with("\n\n  b/report.html\n") && printed.starts_with(shown.split("\n\n").next().unwrap())
-    );
-    assert_eq!(fs::read_to_string(directory.path().join("b/report.html")).expect("a report"), page);
+    assert!(shown.ends_with("\n\n  b/report.txt\n  b/report.html\n"), "{shown}");
+    assert!(printed.starts_with(shown.split("\n\n").next().unwrap()), "{shown}");
+    for (name, kept) in [("b/report.html", page), ("b/report.txt", text)] {
+        assert_eq!(fs::read_to_string(directory.path().join(name)).expect("a report"), kept);
+    }
     let files = names(&directory.path().join("b"));
     let tables: Vec<&str> = files.iter().filter_map(|name| name.strip_prefix("night_")).collect();
     let kinds: Vec<&str> = tables.iter().map(|name| name.rsplit('_').next().unwrap_or(name)).collect();
@@ -239,17 +245,6 @@ fn places_that_cannot_be_written_are_named_before_anything_is_measured() {
     assert_eq!(names(&locked), Vec::<String>::new());
 }
 
-#[test]
-fn a_calibration_that_was_killed_is_pointed_out_and_spared() {
-    let directory = place();
-    let other = directory.path().join("plumb-calibrate-1-0");
-    fs::create_dir(&other).expect("a directory");
-    let ended = plumb(directory.path(), ["calibrate", "--file-size", "1M"]);
-    assert_eq!(ended.code, Some(2));
-    assert!(ended.stderr.contains("plumb-calibrate-1-0 is of another calibration: "), "{}", ended.stderr);
-    assert!(other.exists());
-}
-
 /// While the file is made, and while it is measured.
 #[test]
 fn an_interrupted_calibration_leaves_nothing() {
@@ -277,7 +272,7 @@ fn an_interrupted_calibration_leaves_nothing() {
 /// Waits until the calibration has made its directory.
 fn wait_for_home(directory: &Path) {
     let mut waited_ms = 0;
-    while names(directory).is_empty() {
+    while !names(directory).iter().any(|name| name.starts_with("plumb-calibrate-")) {
         assert!(waited_ms < 30_000, "no calibration began");
         sleep(Duration::from_millis(20));
         waited_ms += 20;
@@ -286,6 +281,7 @@ fn wait_for_home(directory: &Path) {
 
 /// The limits in the record of a small run here, and what its summary says of them.
 fn limits_of_a_run(directory: &Path) -> (serde_json::Value, String) {
+    let _ = fs::remove_dir_all(directory.join("run"));
     let arguments = ["run", "large-sort", "--rows", "20000", "--bundle", "run"];
     let printed = fine(directory, arguments);
     let line = printed.lines().rfind(|line| line.starts_with("  Device ")).expect("a line in the summary");

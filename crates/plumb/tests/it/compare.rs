@@ -1,6 +1,10 @@
 //! `plumb compare`: real runs, and arms of a study made of one real record with other times.
 
 use crate::program::{fine, plumb, refused};
+use plumb_lab::bundle::{Bundle, Environment, Reservation};
+use plumb_lab::plan::{Plan, PlanOptions, Until};
+use plumb_lab::study::parse;
+use plumb_lab::target::embedded::ENGINE;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
@@ -12,28 +16,61 @@ fn run(directory: &Path, bundle: &str) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
+const STUDY: &str = r#"
+name = "made-up"
+title = "Two arms"
+question = "Is the second faster?"
+workload = "large-sort"
+rows = "20K"
+blocks = 9
+
+[[factor]]
+name = "direct"
+setting = "sort_direct_writes"
+levels = ["FALSE", "TRUE"]
+
+[[claim]]
+name = "faster"
+text = "It is."
+factor = "direct"
+from = "FALSE"
+to = "TRUE"
+expect = "faster"
+"#;
+
 /// A study of two arms: the second takes 80% of the first's time, give or take a wobble; block 3 failed.
 fn study(directory: &Path, bundle: &str, record: &Value, workload: &str) {
-    let runs = directory.join(bundle).join("runs");
-    fs::create_dir_all(&runs).expect("a directory");
-    let mut number = 0;
-    for block in 0..=9u64 {
+    let study = parse("made-up.toml", STUDY, &ENGINE).expect("well formed");
+    let plan = Plan::new(study, PlanOptions::default(), Until::Blocks, 1).expect("a design");
+    let environment = json!({
+        "plumb_version": "0", "git_revision": null, "target": "made-up figures", "host": record["header"]["host"],
+        "devices": [], "calibration_date": null, "limits": [], "settings": [], "begin_ns": 0, "begin_time": "",
+        "command_line": "",
+    });
+    let environment: Environment = serde_json::from_value(environment).expect("an environment");
+    let reserved = Reservation::named(&directory.join(bundle)).expect("an empty directory");
+    let mut bundle = Bundle::create(reserved, &plan, environment).expect("a bundle");
+    let cells = (0..=9).flat_map(|block| plan.block(block));
+    for (number, cell) in (1..).zip(cells) {
+        let mut record = record.clone();
+        let wobble = 1.0 + 0.01 * ((cell.block * 7 + cell.slot * 3) % 5) as f64;
         // The third slot is the reference's second run.
-        for (slot, arm, share) in [(0, 0, 1.0), (1, 1, 0.8), (2, 0, 50.0)] {
-            number += 1;
-            let mut record = record.clone();
-            let wobble = 1.0 + 0.01 * ((block * 7 + slot * 3) % 5) as f64;
-            let header = &mut record["header"];
-            header["workload"] = json!(workload);
-            header["elapsed_ns"] = json!((1e9 * share * wobble) as u64);
-            let arms = ["direct=FALSE", "direct=TRUE"];
-            let failed = block == 3 && slot == 1;
-            let stored = json!({
-                "number": number, "arm": arms[arm], "arm_index": arm, "block": if block == 0 { Value::Null } else { json!(block) },
-                "position": slot + 1, "slot": slot, "start_ns": 0, "record": if failed { Value::Null } else { record },
-            });
-            fs::write(runs.join(format!("{number:04}.json")), stored.to_string()).expect("a file");
-        }
+        let share = [1.0, 0.8, 50.0][cell.slot];
+        record["header"]["workload"] = json!(workload);
+        record["header"]["elapsed_ns"] = json!((1e9 * share * wobble) as u64);
+        let failed = cell.block == 3 && cell.slot == 1;
+        let ended = if failed {
+            json!({ "state": "failed", "reason": "killed" })
+        } else {
+            json!({ "state": "finished" })
+        };
+        let run = json!({
+            "number": number, "arm": plan.arm_name(cell.arm), "arm_index": cell.arm, "position": cell.position,
+            "block": if cell.block == 0 { Value::Null } else { json!(cell.block) }, "slot": cell.slot, "start_ns": 0,
+            "settled": { "waited_ns": 0, "idle": true, "resident_pages": 0, "total_pages": 1 }, "ended": ended,
+            "record": if failed { Value::Null } else { record },
+        });
+        bundle.add(&serde_json::from_value(run).expect("a run")).expect("it is written");
     }
 }
 
@@ -86,6 +123,23 @@ fn arms_of_a_study_are_compared_block_by_block() {
     let elapsed = line(&apart, "Elapsed  ").split_whitespace().collect::<Vec<_>>();
     assert_eq!(elapsed.last(), Some(&"lower"), "{elapsed:?}");
     assert!(elapsed.iter().all(|word| !word.starts_with('[')), "an interval without a test: {elapsed:?}");
+}
+
+#[test]
+fn a_flipped_byte_in_a_bundle_is_no_figure_but_a_refusal() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let record = run(directory.path(), "one");
+    study(directory.path(), "study", &record, "large-sort");
+    let file = directory.path().join("study/runs/0009.json");
+    let text = fs::read_to_string(&file).expect("a run");
+    let at = text.find("\"elapsed_ns\": ").expect("a time") + 14;
+    let mut bytes = text.into_bytes();
+    // Another digit: the file still reads, and says another time.
+    bytes[at] ^= 1;
+    fs::write(&file, bytes).expect("a file");
+    let (code, message) = refused(directory.path(), ["compare", "study:1", "study:2"]);
+    assert_eq!(code, 5);
+    assert!(message.contains("runs/0009.json is not as it was written: its SHA-256 is "), "{message}");
 }
 
 #[test]

@@ -118,6 +118,38 @@ fn every_filesystemio_option_leaves_its_receipt() {
 }
 
 #[test]
+fn the_time_of_every_session_adds_up() {
+    for (settings, buffered) in [
+        (&["filesystemio_options=none", "sort_direct_writes=true", SMALL_AREA][..], true),
+        (&["filesystemio_options=asynch", "io_method=threads", SMALL_AREA], false),
+        (&["filesystemio_options=setall", "sort_direct_writes=false", SMALL_AREA], false),
+        (&["parallel_degree=1", SMALL_AREA], false),
+    ] {
+        let record = run("400000", settings);
+        let (mut db_cpu, mut db_time, mut inside) = (0, 0, 0);
+        for session in record["sessions"].as_array().expect("a list") {
+            let of = |name: &str| session[name].as_i64().expect("nanoseconds");
+            let parts = ["cpu_ns", "wait_ns", "idle_ns", "run_queue_ns"].map(of).iter().sum::<i64>();
+            // What is read around some waits stands for all, so the sum may be above by that much.
+            let tolerance = of("elapsed_ns") / 100 + 200_000;
+            assert!(parts <= of("elapsed_ns") + tolerance, "{settings:?}: counted twice in {session}");
+            // Below it is what the hypervisor took, which no thread can see.
+            assert!(parts >= of("elapsed_ns") / 2, "{settings:?}: not counted in {session}");
+            assert!(of("wait_cpu_ns") <= of("wait_ns") + of("idle_ns"), "{settings:?}: {session}");
+            if session["kind"] == "foreground" {
+                db_cpu += of("cpu_ns");
+                db_time += of("cpu_ns") + of("wait_ns");
+                inside += of("wait_cpu_ns");
+            }
+        }
+        assert_eq!(record["header"]["db_cpu_ns"].as_i64(), Some(db_cpu));
+        assert_eq!(record["header"]["db_time_ns"].as_i64(), Some(db_time));
+        // A buffered read copies: milliseconds that were in the CPU and in the waits.
+        assert!(!buffered || inside > 2_000_000, "{inside}");
+    }
+}
+
+#[test]
 fn files_in_memory_leave_nothing_to_observe() {
     let record = run(ROWS, &["io_method=null", SMALL_AREA]);
     for setting in ["io_method", "filesystemio_options"] {

@@ -6,13 +6,21 @@
 //! - `calibrate`: short calibrations, what they leave behind and what they refuse.
 //! - `study`: studies, their bundles, their end by force, treatments that do nothing.
 //! - `compare`: two runs, two arms of a study, and what does not compare.
+//! - `bundles`: nothing is written over, and what came to nothing goes again.
+//! - `orphans`: what killed processes left, and the ways to end one.
+//! - `foreign_text`: names a terminal would obey, paths that are no text.
 //! - `faults`: bad input, damage, two processes, no room, Ctrl-C.
+//! - `limits`: fewer threads, rings and less memory than asked for.
 //! - `texts`: help, lists and every error message, as snapshots.
 
+mod bundles;
 mod calibrate;
 mod compare;
 mod faults;
+mod foreign_text;
 mod large_sort;
+mod limits;
+mod orphans;
 mod own_data;
 mod program;
 mod record_sort;

@@ -1,9 +1,11 @@
 //! Text that may hold anything, made safe for the place where it stands.
 
+use plumb_units::visible_lines;
+
 /// For element content and quoted attributes.
 pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for letter in text.chars() {
+    for letter in visible_lines(text).chars() {
         match letter {
             '&' => escaped.push_str("&amp;"),
             '<' => escaped.push_str("&lt;"),
@@ -29,7 +31,7 @@ mod tests {
 
     #[test]
     fn markup_becomes_text() {
-        assert_eq!(escape("/u01/<a>&\"b'"), "/u01/&lt;a&gt;&amp;&quot;b&#39;");
+        assert_eq!(escape("/u01/<a>&\"b'\x1b"), "/u01/&lt;a&gt;&amp;&quot;b&#39;\\u001b");
     }
 
     #[test]

@@ -1,136 +1,66 @@
-//! The HTML report: one file, no network.
+//! The page of a document: one self-contained file.
 //!
-//! The same sections as the text, as tables; the I/O profile drawn by uPlot
-//! from the context, which is embedded as JSON, so that the file is also the
-//! record. Style sheet, plot and uPlot (MIT, see `assets/uPlot.LICENSE`) are
-//! inlined, and a content security policy forbids every request. A script that
-//! fails says so in `data-errors` on the root element; the plot says
-//! `data-plot="drawn"` once uPlot has drawn it. Without scripts the profile is
-//! shown in characters.
+//! Style sheet, scripts and data are in the file; it asks the network for
+//! nothing, and its policy would not let it. What the document was made from is embedded as JSON. Pictures are SVG and
+//! style sheets; only bytes over time are drawn by a script, from data beside each of them. Without scripts
+//! everything is readable: the profile then stands in characters.
 
 mod escape;
 mod order;
 mod pair;
+mod parts;
 mod plot;
 mod strip;
 mod table;
 
-use crate::ReportContext;
+use crate::document::{Block, Document, Drawing, Headline, Section, Setting};
 use crate::profile::Chart;
-use crate::section::{self, Block, Drawing, Headline, Section, Setting};
+use crate::table::Tone;
 use crate::text;
-use crate::validity::RunState;
 use escape::json_in_script;
+use serde::Serialize;
 
 pub(crate) use escape::escape;
 
-pub(crate) const UPLOT_SCRIPT: &str = include_str!("../../assets/uPlot.iife.min.js");
-pub(crate) const UPLOT_STYLE: &str = include_str!("../../assets/uPlot.min.css");
-const REPORT_STYLE: &str = include_str!("../../assets/report.css");
-/// Drawings in tables, the order of runs, pairs of profiles.
-pub(crate) const STUDY_STYLE: &str = include_str!("../../assets/study.css");
+const UPLOT_SCRIPT: &str = include_str!("../../assets/uPlot.iife.min.js");
+const UPLOT_STYLE: &str = include_str!("../../assets/uPlot.min.css");
+const STYLE: &str = include_str!("../../assets/report.css");
+/// Runs before everything else, so that a failing script is seen by tests.
 const ERRORS_SCRIPT: &str = include_str!("../../assets/errors.js");
-const PLOT_SCRIPT: &str = include_str!("../../assets/plot.js");
+const PROFILE_SCRIPT: &str = include_str!("../../assets/profile.js");
 
 /// The whole file.
 #[must_use]
-pub fn render(context: &ReportContext) -> String {
-    // Without its JSON the page still shows every table, and the plot's failure to read it is recorded.
-    let json = serde_json::to_string(context).unwrap_or_else(|_| "null".to_string());
-    page(&Page {
-        title: &context.header.title,
-        body: &body(context),
-        json: &json,
-        styles: &[UPLOT_STYLE],
-        scripts: &[UPLOT_SCRIPT, PLOT_SCRIPT],
-    })
-}
-
-/// What a file is put together from.
-pub(crate) struct Page<'a> {
-    /// The window's title.
-    pub title: &'a str,
-    /// What is shown, as HTML.
-    pub body: &'a str,
-    /// The data that is embedded.
-    pub json: &'a str,
-    /// Style sheets before that of all reports.
-    pub styles: &'a [&'a str],
-    /// Scripts, in their order.
-    pub scripts: &'a [&'a str],
-}
-
-/// A whole file.
-pub(crate) fn page(page: &Page<'_>) -> String {
-    let title = escape(page.title);
-    let json = json_in_script(page.json);
-    let styles: String = page.styles.iter().map(|style| format!("<style>{style}</style>\n")).collect();
-    let scripts: String = page.scripts.iter().map(|script| format!("<script>{script}</script>\n")).collect();
+pub fn render(document: &Document) -> String {
+    let mut blocks = document.sections.iter().flat_map(|section| &section.blocks);
+    let is_drawn = blocks.any(|block| matches!(block, Block::Profile(_) | Block::Pair(_)));
+    let (style, scripts) = match is_drawn {
+        true => {
+            (UPLOT_STYLE, format!("<script>{UPLOT_SCRIPT}</script>\n<script>{PROFILE_SCRIPT}</script>\n"))
+        }
+        false => ("", String::new()),
+    };
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
          style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n\
-         <script>{ERRORS_SCRIPT}</script>\n{styles}\
-         <style>{REPORT_STYLE}</style>\n</head>\n<body>\n{}\
-         <script type=\"application/json\" id=\"context\">{json}</script>\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{}</title>\n\
+         <script>{ERRORS_SCRIPT}</script>\n<style>{style}{STYLE}</style>\n</head>\n<body>\n{}\
+         <script type=\"application/json\" id=\"context\">{}</script>\n\
          {scripts}</body>\n</html>\n",
-        page.body
+        escape(&document.title),
+        body(document),
+        json_in_script(&document.data)
     )
 }
 
-/// What stands above all sections, always in the same place.
-pub(crate) struct Masthead<'a> {
-    /// The report's title.
-    pub title: &'a str,
-    /// The class of the state, which chooses its colour.
-    pub class: &'a str,
-    /// The state in a word.
-    pub state: &'a str,
-    /// What the state rests on.
-    pub basis: &'a str,
-    /// What speaks against it.
-    pub reasons: &'a [String],
-    /// The figures to read first.
-    pub headline: Vec<Headline>,
-}
-
-/// What the page shows, without styles and scripts.
-pub(crate) fn body(context: &ReportContext) -> String {
-    let masthead = section::masthead(context);
-    let validity = &masthead.validity;
-    let masthead = Masthead {
-        title: &masthead.title,
-        class: match validity.state {
-            RunState::Valid => "valid",
-            RunState::Unverified => "unverified",
-            RunState::Invalid => "invalid",
-        },
-        state: validity.state.word(),
-        basis: &validity.basis,
-        reasons: &validity.reasons,
-        headline: section::headline(context),
-    };
-    body_of(&masthead, &section::sections(context), &footer(context))
-}
-
-/// What any page shows.
-pub(crate) fn body_of(masthead: &Masthead<'_>, sections: &[Section], footer: &str) -> String {
-    body_under(&self::masthead(masthead), sections, footer)
-}
-
-/// What a page shows that has a masthead of its own, given as HTML.
-pub(crate) fn body_under(masthead: &str, sections: &[Section], footer: &str) -> String {
-    let mut html = contents(sections);
-    html.push_str("<main>\n");
-    html.push_str(masthead);
-    for section in sections {
-        html.push_str(&render_section(section));
-    }
-    html.push_str(&format!("<footer>{}</footer>\n", escape(footer)));
-    html.push_str("</main>\n");
-    html
+/// What stands between head and scripts.
+#[must_use]
+pub fn body(document: &Document) -> String {
+    let mut html = contents(&document.sections) + "<main>\n" + &masthead(document);
+    document.sections.iter().for_each(|section| html.push_str(&render_section(section)));
+    html + &format!("<footer>{}</footer>\n</main>\n", escape(&document.footer))
 }
 
 fn contents(sections: &[Section]) -> String {
@@ -142,25 +72,34 @@ fn contents(sections: &[Section]) -> String {
     html + "</ol>\n</nav>\n"
 }
 
-fn masthead(masthead: &Masthead<'_>) -> String {
-    let Masthead { title, class, state, basis, reasons, headline } = masthead;
-    let mut html = format!(
-        "<header>\n<h1>{}</h1>\n<div class=\"state {class}\"><strong>{state}</strong> \
-         <span>{}</span>",
-        escape(title),
+fn masthead(document: &Document) -> String {
+    let Document { title, question, state, basis, reasons, .. } = document;
+    let class = match state.tone {
+        Tone::Good => "valid",
+        Tone::Bad => "invalid",
+        Tone::Plain | Tone::Open => "unverified",
+    };
+    let mut html = format!("<header>\n<h1>{}</h1>\n", escape(title));
+    if !question.is_empty() {
+        html.push_str(&format!("<p class=\"question\">{}</p>\n", escape(question)));
+    }
+    html.push_str(&format!(
+        "<div class=\"state {class}\">{} <strong>{}</strong> <span>{}</span>",
+        state.of,
+        escape(&state.word),
         escape(basis)
-    );
+    ));
     if !reasons.is_empty() {
         let reasons = reasons.iter().map(|reason| format!("<li>{}</li>", escape(reason)));
         html.push_str(&format!("\n<ul>{}</ul>", reasons.collect::<String>()));
     }
-    html.push_str("</div>\n");
-    html.push_str(&self::headline(headline));
-    html + "</header>\n"
+    html + "</div>\n" + &headline(&document.headline) + "</header>\n"
 }
 
-/// The figures to read first.
-pub(crate) fn headline(figures: &[Headline]) -> String {
+fn headline(figures: &[Headline]) -> String {
+    if figures.is_empty() {
+        return String::new();
+    }
     let mut html = "<dl class=\"headline\">\n".to_string();
     for figure in figures {
         html.push_str(&format!(
@@ -184,7 +123,9 @@ fn with_small_unit(value: &str) -> String {
 }
 
 /// One section.
-pub(crate) fn render_section(section: &Section) -> String {
+/// A section of a page.
+#[must_use]
+pub fn render_section(section: &Section) -> String {
     let class = match section.setting {
         Setting::Front => "front",
         Setting::Detail => "detail",
@@ -202,6 +143,7 @@ pub(crate) fn render_section(section: &Section) -> String {
         html.push_str(&match block {
             Block::Table(table) => table::table(table),
             Block::Facts(facts) => table::facts(facts),
+            Block::Parts(parts) => parts::figure(parts),
             Block::Profile(chart) => profile(chart),
             Block::Pair(pair) => pair::figure(pair),
             Block::Order(plot) => order::figure(plot),
@@ -220,18 +162,15 @@ fn drawings(drawings: &[Drawing]) -> String {
 }
 
 fn profile(chart: &Chart) -> String {
-    let characters = escape(&text::chart_lines(chart).join("\n"));
+    let characters = escape(&text::chart_lines(chart, text::WIDTH).join("\n"));
     format!(
-        "<figure><div id=\"plot\" data-x-max=\"{}\" data-y-max=\"{}\"></div>\
-         <noscript><pre>{characters}</pre></noscript></figure>\n",
-        chart.x_max_s, chart.y_max_mb_per_s
+        "<figure class=\"profile\"><div class=\"plot\"></div>{}<noscript><pre>{characters}</pre></noscript></figure>\n",
+        data(chart)
     )
 }
 
-fn footer(context: &ReportContext) -> String {
-    format!(
-        "plumb {}, record schema {}. The record of this run is embedded in this file \
-         as JSON. Plot by uPlot (MIT licence, Leon Sorokin).",
-        context.header.plumb_version, context.schema_version
-    )
+/// What the script draws, beside the place where it does.
+fn data(value: &impl Serialize) -> String {
+    let json = serde_json::to_string(value).unwrap_or_else(|_| "null".to_string());
+    format!("<script type=\"application/json\">{}</script>", json_in_script(&json))
 }

@@ -6,7 +6,7 @@
 
 use super::escape;
 use super::strip::percent;
-use crate::study::{OrderPanel, OrderPlot, OrderPoint};
+use crate::order::{OrderPanel, OrderPlot, OrderPoint};
 
 /// Shapes about a point, pixels.
 const SHAPES: [&str; 6] = [

@@ -1,9 +1,8 @@
 //! The I/O profiles of two runs: one panel a stream, both runs in each, all on the same axes.
 //!
-//! A script draws the panels with uPlot from the embedded context; without scripts the profiles
-//! stand in characters.
+//! A script draws the panels with uPlot; without scripts the profiles stand in characters.
 
-use super::escape;
+use super::{data, escape};
 use crate::profile::PairChart;
 use crate::text;
 
@@ -12,14 +11,12 @@ pub(super) fn figure(pair: &PairChart) -> String {
     let [reference, treatment] = &pair.sides;
     let characters = escape(&text::pair_lines(pair)[1..].join("\n"));
     format!(
-        "<figure class=\"pair\" data-claim=\"{}\" data-x-max=\"{}\" data-y-max=\"{}\">\n<h3>{}</h3>\n\
+        "<figure class=\"pair\">\n<h3>{}</h3>\n\
          <ul class=\"legend\"><li><i class=\"side-0\"></i>{}</li><li><i class=\"side-1\"></i>{}</li></ul>\n\
-         <div class=\"panels\"></div>\n<noscript><pre>{characters}</pre></noscript></figure>\n",
-        pair.claim,
-        reference.chart.x_max_s,
-        reference.chart.y_max_mb_per_s,
+         <div class=\"panels\"></div>{}\n<noscript><pre>{characters}</pre></noscript></figure>\n",
         escape(&pair.title),
         escape(&reference.name),
-        escape(&treatment.name)
+        escape(&treatment.name),
+        data(pair)
     )
 }

@@ -2,7 +2,7 @@
 
 use super::escape::escape;
 use super::strip;
-use crate::section::NO_DATA;
+use crate::document::NO_DATA;
 use crate::table::{Cell, Column, Facts, Row, RowKind, Seat, Table, Tone};
 
 /// A table.

@@ -5,28 +5,25 @@
 //! of a line, `:` two thirds, `#` all of it. What rises above a fixed axis ends
 //! in `^`. Below the panels stand the seconds and the phases.
 
-use super::{WIDTH, wrap};
-use crate::context::ProfileSeries;
+use super::wrap;
 use crate::format::{Decimal, Figure, Size, grouped};
-use crate::profile::{Band, Chart, PairChart, peak_mb_per_s, tick_step};
+use crate::profile::{Band, Chart, PairChart, Stream, tick_step};
 
 const COLUMNS: usize = 100;
 const LINES: usize = 5;
 /// Lines of a panel that has a sibling to be compared with.
 const PAIR_LINES: usize = 3;
-/// The longest name of a phase: one that starts at the axis' end still fits the page.
-const NAME_MAX: usize = WIDTH - GUTTER - COLUMNS - 1;
 /// Characters left of the axis.
 const GUTTER: usize = 9;
 
 /// The chart's lines.
-pub(crate) fn lines(chart: &Chart) -> Vec<String> {
+pub(crate) fn lines(chart: &Chart, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
-    for series in &chart.series {
-        lines.extend(panel(chart, series, &series.name, LINES));
+    for stream in &chart.streams {
+        lines.extend(panel(chart, stream, &stream.name, LINES));
     }
-    lines.push(seconds(chart, WIDTH));
-    lines.extend(phases(chart));
+    lines.push(seconds(chart, width));
+    lines.extend(phases(chart, width));
     lines
 }
 
@@ -34,26 +31,26 @@ pub(crate) fn lines(chart: &Chart) -> Vec<String> {
 pub(crate) fn pair_lines(pair: &PairChart) -> Vec<String> {
     let [reference, treatment] = &pair.sides;
     let mut lines = wrap(&pair.title, GUTTER + 1 + COLUMNS);
-    for (before, after) in reference.chart.series.iter().zip(&treatment.chart.series) {
-        for (side, series) in [(reference, before), (treatment, after)] {
-            let caption = format!("{}: {}", series.name, side.name);
-            lines.extend(panel(&side.chart, series, &caption, PAIR_LINES));
+    for (before, after) in reference.chart.streams.iter().zip(&treatment.chart.streams) {
+        for (side, stream) in [(reference, before), (treatment, after)] {
+            let caption = format!("{}: {}", stream.name, side.name);
+            lines.extend(panel(&side.chart, stream, &caption, PAIR_LINES));
         }
     }
     lines.push(seconds(&reference.chart, GUTTER + 1 + COLUMNS));
     lines
 }
 
-fn panel(chart: &Chart, series: &ProfileSeries, caption: &str, height: usize) -> Vec<String> {
-    let total = Size(series.bytes.iter().sum()).figure();
-    let peak = Decimal(peak_mb_per_s(series, chart.bucket_s)).figure();
+fn panel(chart: &Chart, stream: &Stream, caption: &str, height: usize) -> Vec<String> {
+    let total = Size(stream.total()).figure();
+    let peak = Decimal(stream.peak_mb_per_s(chart.bucket_s)).figure();
     let figures = format!("  {total}, peak {peak} MB/s");
     let caption = caption.chars().take(COLUMNS - figures.chars().count()).collect::<String>();
     let mut lines = vec![format!("{:GUTTER$} {caption}{figures}", "")];
     let column_s = chart.x_max_s / COLUMNS as f64;
     let heights = (0..COLUMNS).map(|column| {
         let from_s = column as f64 * column_s;
-        let rate = chart.rate_mb_per_s(series, from_s, from_s + column_s);
+        let rate = stream.rate_mb_per_s(chart.bucket_s, from_s, from_s + column_s);
         rate / chart.y_max_mb_per_s * height as f64
     });
     let heights = heights.collect::<Vec<_>>();
@@ -118,12 +115,12 @@ fn seconds(chart: &Chart, width: usize) -> String {
 }
 
 /// The phases below the time axis; one that overlaps another starts a new line.
-fn phases(chart: &Chart) -> Vec<String> {
+fn phases(chart: &Chart, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for band in chart.bands.iter().filter(|band| band.start_s < chart.x_max_s) {
         let start = column_of(chart, band.start_s);
         let room = lines.iter_mut().find(|line| line.chars().count() <= GUTTER + start);
-        let label = label(band, column_of(chart, band.end_s).saturating_sub(start));
+        let label = label(band, column_of(chart, band.end_s).saturating_sub(start), width);
         match room {
             Some(line) => *line = format!("{line:<width$}{label}", width = GUTTER + start),
             None => lines.push(format!("{:width$}{label}", "", width = GUTTER + start)),
@@ -133,7 +130,7 @@ fn phases(chart: &Chart) -> Vec<String> {
 }
 
 /// `|name....` over so many columns; a narrow one keeps its name.
-fn label(band: &Band, columns: usize) -> String {
-    let name = band.name.chars().take(NAME_MAX).collect::<String>();
+fn label(band: &Band, columns: usize, width: usize) -> String {
+    let name = band.name.chars().take(width - GUTTER - COLUMNS - 1).collect::<String>();
     format!("|{name:.<width$}", width = columns.saturating_sub(1))
 }

@@ -1,7 +1,7 @@
 //! Names and values, the names flush to a colon.
 
 use super::wrap::wrap;
-use crate::section::NO_DATA;
+use crate::document::NO_DATA;
 use crate::table::Facts;
 
 /// The column of the colon, unless a name is longer.

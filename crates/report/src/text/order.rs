@@ -4,7 +4,7 @@
 //! (`A` the first), a small letter a run that does not count, `*` several runs in one place. A run
 //! without a figure is `!` on the axis. Below stand the blocks.
 
-use crate::study::{OrderPanel, OrderPlot};
+use crate::order::{OrderPanel, OrderPlot};
 
 /// Characters left of the axis.
 const GUTTER: usize = 9;

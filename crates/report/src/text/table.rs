@@ -2,8 +2,9 @@
 
 use super::strip;
 use super::wrap::wrap;
-use crate::section::NO_DATA;
+use crate::document::NO_DATA;
 use crate::table::{Column, Row, RowKind, Seat, Table};
+use plumb_units::visible;
 
 /// The table's lines; its caption in lines of at most so many characters.
 pub(super) fn lines(table: &Table, page_width: usize) -> Vec<String> {
@@ -36,8 +37,8 @@ pub(super) fn lines(table: &Table, page_width: usize) -> Vec<String> {
 fn broken(row: &Row, columns: &[Column]) -> Vec<Vec<String>> {
     let cells = row.cells.iter().zip(columns);
     let broken = cells.map(|(cell, column)| match column.seat {
-        Seat::Wrapped(width) => wrap(&cell.text, width),
-        Seat::Text | Seat::Number => vec![cell.text.clone()],
+        Seat::Wrapped(width) => wrap(&visible(&cell.text), width),
+        Seat::Text | Seat::Number => vec![visible(&cell.text).into_owned()],
         Seat::Drawn(width) => vec![strip::drawing(cell.drawing, column.axis.as_ref(), width)],
     });
     broken.collect()

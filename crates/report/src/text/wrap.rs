@@ -2,7 +2,7 @@
 
 /// Lines of at most `width` characters, broken at blanks; a word longer than a
 /// line is cut. A text that fits stays as it is; an empty one is one empty line.
-pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
     assert!(width > 0, "a line has room for a character");
     if text.chars().count() <= width && !text.contains('\n') {
         return vec![text.to_string()];

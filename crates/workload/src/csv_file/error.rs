@@ -120,9 +120,9 @@ pub enum CsvError {
     /// Two types for a column.
     #[error("{}: column {column} is given two types, {first} and {second}; keep one", path.display())]
     TwoTypes { path: PathBuf, column: String, first: ColumnType, second: ColumnType },
-    /// Another header than when the file was opened.
-    #[error("{} has other columns than when it was opened; open it again", path.display())]
-    Changed { path: PathBuf },
+    /// Other bytes than when its types were found.
+    #[error("{} was changed while it was read: it is read twice, and {what}; load it again when nothing writes to it", path.display())]
+    Changed { path: PathBuf, what: String },
 }
 
 impl CsvError {

@@ -4,6 +4,13 @@
 //! value, and text for good with the first value that is not like those above
 //! it. Numbers keep the most digits seen on either side of the point, text the
 //! longest value, counted from the first row on.
+//!
+//! One rule decides about numbers: a column is NUMBER where one [`Spelling`] gives
+//! every value of it back as it stands in the file. What looks like a number and
+//! would come back as another text (`007`, `+49`, `1E5`, `1.10` beside `1.9`) may be
+//! a postal code, a telephone number, an article or a version, and stays text. Why
+//! not the value alone: what is lost then cannot be had back, whereas a text becomes
+//! a number at any time, by its type being given.
 
 use super::convert::{check_field_count, is_null, trim_blanks};
 use super::error::excerpt;
@@ -104,6 +111,16 @@ pub enum TextCause {
     NotADate,
     /// Zeros at its start would be lost.
     LeadingZeros,
+    /// Zeros at its end would be lost, for other values have other digits behind the point.
+    ClosingZeros,
+    /// Zeros at the end of values above it would be lost, for it has other digits behind the point.
+    OtherDecimals,
+    /// A plus, or a minus before zero, would be lost.
+    Sign,
+    /// An exponent would be lost.
+    Exponent,
+    /// A point without digits on one side would be lost.
+    Point,
     /// A number of more digits or another size than a NUMBER keeps.
     BeyondNumber,
     /// Parts of a second would be lost.
@@ -118,6 +135,13 @@ impl fmt::Display for TextReason {
             TextCause::NotANumber => "is not a number, as the values above it are",
             TextCause::NotADate => "is not a date, as the values above it are",
             TextCause::LeadingZeros => "starts with zeros that a number would lose",
+            TextCause::ClosingZeros => "ends in zeros that a number would lose",
+            TextCause::OtherDecimals => {
+                "has other digits behind the point than the values above it, whose closing zeros a number would lose"
+            }
+            TextCause::Sign => "has a sign that a number would lose",
+            TextCause::Exponent => "is written with an exponent, which a number would lose",
+            TextCause::Point => "has a point without digits on one side, which a number would lose",
             TextCause::BeyondNumber => "has more digits or another size than a NUMBER keeps",
             TextCause::FractionalSeconds => "has fractional seconds that a DATE would lose",
         };
@@ -182,12 +206,29 @@ struct Guess {
 enum Kind {
     #[default]
     Nothing,
-    Numbers {
-        integer_digits: i16,
-        fraction_digits: i16,
-    },
+    Numbers(Numbers),
     Dates,
     Text(TextReason),
+}
+
+/// The most digits left and right of the point, and how all values are written.
+struct Numbers {
+    integer_digits: i16,
+    fraction_digits: i16,
+    spelling: Spelling,
+}
+
+/// The ways to write numbers by which all values of a column come back.
+#[derive(Clone, Copy)]
+struct Spelling {
+    /// No digit too many: `10`, `2.5`.
+    shortest: bool,
+    /// The same with one digit behind the point at least: `10.0`, `2.5`.
+    float: bool,
+    /// The same number of digits behind the point everywhere: `10.00`, `2.50`.
+    fixed: Option<usize>,
+    /// Whether there is a zero before the point of `0.5`; none where no value says.
+    zero_before_point: Option<bool>,
 }
 
 /// Why a value cannot be kept at all.
@@ -220,14 +261,12 @@ impl Guess {
         let trimmed = trim_blanks(value);
         let cause = match &mut self.kind {
             Kind::Text(_) => return check_text(value),
-            Kind::Numbers { integer_digits, fraction_digits } => match read_number(trimmed, scratch) {
-                Ok((integer, fraction)) => {
-                    *integer_digits = integer.max(*integer_digits);
-                    *fraction_digits = fraction.max(*fraction_digits);
-                    return Ok(());
+            Kind::Numbers(numbers) => {
+                match read_number(trimmed, scratch).and_then(|found| numbers.take(trimmed, &found)) {
+                    Ok(()) => return Ok(()),
+                    Err(cause) => cause,
                 }
-                Err(cause) => cause,
-            },
+            }
             Kind::Dates => match read_date(trimmed) {
                 Ok(()) => return Ok(()),
                 Err(cause) => cause,
@@ -249,11 +288,85 @@ impl Guess {
         match self.kind {
             Kind::Nothing => ColumnBasis::NoValues,
             Kind::Dates => ColumnBasis::Dates,
-            Kind::Numbers { integer_digits, fraction_digits } => ColumnBasis::Numbers {
-                integer_digits: integer_digits.max(0).unsigned_abs(),
-                fraction_digits: fraction_digits.max(0).unsigned_abs(),
-            },
+            Kind::Numbers(numbers) => numbers.basis(),
             Kind::Text(reason) => ColumnBasis::Text { bytes_max: self.bytes_max as u32, reason },
+        }
+    }
+}
+
+impl Numbers {
+    /// Takes in a further value; fails where no way of writing gives all of them back.
+    #[inline]
+    fn take(&mut self, value: &[u8], found: &Numbers) -> Result<(), TextCause> {
+        self.spelling = self.spelling.and(found.spelling, value)?;
+        self.integer_digits = self.integer_digits.max(found.integer_digits);
+        self.fraction_digits = self.fraction_digits.max(found.fraction_digits);
+        Ok(())
+    }
+
+    fn basis(&self) -> ColumnBasis {
+        // Closing zeros come back by the scale of the column.
+        let written = self.spelling.fixed.filter(|_| !self.spelling.shortest).unwrap_or(0);
+        ColumnBasis::Numbers {
+            integer_digits: self.integer_digits.max(0).unsigned_abs(),
+            fraction_digits: self.fraction_digits.max(0).unsigned_abs().max(written as u16),
+        }
+    }
+}
+
+impl Spelling {
+    /// The ways in which a number comes back as it is written here.
+    #[inline]
+    fn of(number: &[u8]) -> Result<Spelling, TextCause> {
+        let (sign, digits) = match number {
+            [sign @ (b'-' | b'+'), digits @ ..] => (Some(sign), digits),
+            digits => (None, digits),
+        };
+        if matches!(digits, [b'0', b'0'..=b'9', ..]) {
+            return Err(TextCause::LeadingZeros);
+        }
+        if digits.iter().any(|byte| matches!(byte, b'e' | b'E')) {
+            return Err(TextCause::Exponent);
+        }
+        let zero = || digits.iter().all(|byte| matches!(byte, b'0' | b'.'));
+        if sign == Some(&b'+') || sign.is_some() && zero() {
+            return Err(TextCause::Sign);
+        }
+        let point = digits.iter().position(|byte| *byte == b'.');
+        let decimals = point.map_or(0, |point| digits.len() - 1 - point);
+        if point.is_some() && decimals == 0 {
+            return Err(TextCause::Point);
+        }
+        let closing_zero = decimals > 0 && digits.ends_with(b"0");
+        let whole = point.map_or(digits, |point| &digits[..point]);
+        Ok(Spelling {
+            shortest: !closing_zero,
+            float: decimals == 1 || decimals > 1 && !closing_zero,
+            fixed: Some(decimals),
+            zero_before_point: point.and(match whole {
+                [] => Some(false),
+                [b'0'] => Some(true),
+                _ => None,
+            }),
+        })
+    }
+
+    /// The ways of both; `value` has the second.
+    #[inline]
+    fn and(self, other: Spelling, value: &[u8]) -> Result<Spelling, TextCause> {
+        let both = Spelling {
+            shortest: self.shortest && other.shortest,
+            float: self.float && other.float,
+            fixed: self.fixed.filter(|_| self.fixed == other.fixed),
+            zero_before_point: self.zero_before_point.or(other.zero_before_point),
+        };
+        if other.zero_before_point.is_some_and(|zero| both.zero_before_point != Some(zero)) {
+            return Err(TextCause::Point);
+        }
+        match both.shortest || both.float || both.fixed.is_some() {
+            true => Ok(both),
+            false if !other.shortest && value.ends_with(b"0") => Err(TextCause::ClosingZeros),
+            false => Err(TextCause::OtherDecimals),
         }
     }
 }
@@ -261,9 +374,7 @@ impl Guess {
 /// What the first value of a column is.
 fn first_value(value: &[u8], scratch: &mut Vec<u8>) -> Result<Kind, TextCause> {
     let number = match read_number(value, scratch) {
-        Ok((integer_digits, fraction_digits)) => {
-            return Ok(Kind::Numbers { integer_digits, fraction_digits });
-        }
+        Ok(numbers) => return Ok(Kind::Numbers(numbers)),
         Err(cause) => cause,
     };
     match (read_date(value), number) {
@@ -274,26 +385,19 @@ fn first_value(value: &[u8], scratch: &mut Vec<u8>) -> Result<Kind, TextCause> {
     }
 }
 
-/// Digits left and right of the point.
+/// Digits left and right of the point, and how they are written.
 #[inline]
-fn read_number(value: &[u8], scratch: &mut Vec<u8>) -> Result<(i16, i16), TextCause> {
+fn read_number(value: &[u8], scratch: &mut Vec<u8>) -> Result<Numbers, TextCause> {
     scratch.clear();
     match parse_number(value, scratch) {
-        Ok(_) if has_leading_zero(value) => Err(TextCause::LeadingZeros),
-        Ok(shape) => Ok((shape.integer_digits, shape.fraction_digits)),
+        Ok(shape) => Ok(Numbers {
+            integer_digits: shape.integer_digits,
+            fraction_digits: shape.fraction_digits,
+            spelling: Spelling::of(value)?,
+        }),
         Err(NumberError::TooManyDigits { .. } | NumberError::OutOfRange) => Err(TextCause::BeyondNumber),
         Err(_) => Err(TextCause::NotANumber),
     }
-}
-
-/// `007` and `-01`, but not `0` and `0.5`.
-#[inline]
-fn has_leading_zero(number: &[u8]) -> bool {
-    let digits = match number {
-        [b'-' | b'+', digits @ ..] => digits,
-        digits => digits,
-    };
-    matches!(digits, [b'0', b'0'..=b'9', ..])
 }
 
 fn read_date(value: &[u8]) -> Result<(), TextCause> {

@@ -10,6 +10,7 @@
 //! Quotes count only at the start of a field, as in `"a ""b"", c"`. Elsewhere
 //! they are text: `5" pipe` is five characters of it and needs no care.
 
+use flate2::Crc;
 use std::io::{self, Read};
 
 /// Read at a time; also the longest record without growing the buffer.
@@ -43,6 +44,9 @@ pub(super) struct Records {
     end: usize,
     /// Whether the input has no more bytes.
     input_ended: bool,
+    /// How many bytes it gave, and their checksum.
+    bytes: u64,
+    checksum: Crc,
     /// The line that `start` is on, the first being 1.
     next_line: u64,
 
@@ -99,6 +103,8 @@ impl Records {
             start: 0,
             end: 0,
             input_ended: false,
+            bytes: 0,
+            checksum: Crc::new(),
             next_line: 1,
             empty_lines: EmptyLines::Skipped,
             skipped: 0,
@@ -120,6 +126,11 @@ impl Records {
     /// Empty lines passed over since.
     pub(super) fn skipped_lines(&self) -> u64 {
         self.skipped
+    }
+
+    /// How many bytes were read so far, and their CRC-32.
+    pub(super) fn read_so_far(&self) -> (u64, u32) {
+        (self.bytes, self.checksum.sum())
     }
 
     /// Goes to the next record; false at the end of the input.
@@ -320,7 +331,11 @@ impl Records {
                     self.input_ended = true;
                     break;
                 }
-                Ok(count) => self.end += count,
+                Ok(count) => {
+                    self.checksum.update(&self.buffer[self.end..self.end + count]);
+                    self.bytes += count as u64;
+                    self.end += count;
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(source) => {
                     return Err(RecordError::Read { line: self.next_line, source });

@@ -104,12 +104,13 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 #[test]
 fn types_follow_from_all_values() {
     check(
-        b"id,price,day,note,none\n1,2.50,2024-01-31,abc,\n200,-10,2024-02-01 13:45:00,,\n",
+        b"id,price,day,note,none\n1,2.5,2024-01-31,abc,\n200,-10,2024-02-01 13:45:00,,\n",
         "id NUMBER(3) NOT NULL, price NUMBER(3,1) NOT NULL, day DATE NOT NULL, note VARCHAR2(3), none VARCHAR2(1)",
         "1|2.5|2024-01-31|abc|NULL\n200|-10|2024-02-01 13:45:00|NULL|NULL",
     );
-    check(b"a,b\n0,0.05\n0,1e3\n", "a NUMBER(1) NOT NULL, b NUMBER(6,2) NOT NULL", "0|0.05\n0|1000");
-    check(b"a\n1e37\n1e-5\n", "a NUMBER NOT NULL", "10000000000000000000000000000000000000\n0.00001");
+    check(b"a,b\n0,0.05\n0,1000\n", "a NUMBER(1) NOT NULL, b NUMBER(6,2) NOT NULL", "0|0.05\n0|1000");
+    let wide = format!("1{}\n0.00001", "0".repeat(37));
+    check(format!("a\n{wide}\n").as_bytes(), "a NUMBER NOT NULL", &wide);
     check(b"a,b\n 12 , 2024-01-31\n", "a NUMBER(2) NOT NULL, b DATE NOT NULL", "12|2024-01-31");
     check("a\nüber\n".as_bytes(), "a VARCHAR2(5) NOT NULL", "über");
 }
@@ -146,6 +147,41 @@ fn a_column_that_became_text_says_why() {
     );
     assert_eq!(reason("a\n0\n0.5\n"), "Numbers { integer_digits: 0, fraction_digits: 1 }");
     assert_eq!(reason("a\n \n"), "line 2: \" \" is neither a number nor a date");
+}
+
+/// The rule: one way to write numbers gives every value of the column back.
+#[test]
+fn what_would_come_back_as_another_text_is_no_number() {
+    let basis = |values: &str| {
+        let given = Given::new(format!("a\n{values}\n").as_bytes());
+        let basis = given.open(CsvOptions::default()).unwrap().findings()[0].basis.clone();
+        match basis {
+            ColumnBasis::Text { reason, .. } => reason.to_string(),
+            other => other.column_type().to_string(),
+        }
+    };
+    let cases = [
+        ("+49", "line 2: \"+49\" has a sign that a number would lose"),
+        ("1\n-0", "line 3: \"-0\" has a sign that a number would lose"),
+        ("1E5", "line 2: \"1E5\" is written with an exponent, which a number would lose"),
+        ("1.9\n1.10", "line 3: \"1.10\" ends in zeros that a number would lose"),
+        (
+            "1.10\n1.9",
+            "line 3: \"1.9\" has other digits behind the point than the values above it, whose closing zeros a \
+             number would lose",
+        ),
+        ("5.", "line 2: \"5.\" has a point without digits on one side, which a number would lose"),
+        ("0.5\n.5", "line 3: \".5\" has a point without digits on one side, which a number would lose"),
+        // One way of writing each: prices, floats as programs print them, the shortest, Oracle's.
+        ("1.10\n-2.50\n0.00", "NUMBER(3,2)"),
+        ("10.00\n20.00", "NUMBER(4,2)"),
+        ("10.0\n2.25\n-3.5", "NUMBER(4,2)"),
+        ("10\n2.25\n0.5", "NUMBER(4,2)"),
+        (".5\n-.25\n3", "NUMBER(3,2)"),
+    ];
+    for (values, expected) in cases {
+        assert_eq!(basis(values), expected, "{values:?}");
+    }
 }
 
 #[test]
@@ -466,6 +502,35 @@ fn rows_come_in_batches_once_and_again_after_a_restart() {
     std::fs::write(given.path(), "id\n1\n").unwrap();
     assert_eq!(
         given.text(file.restart().unwrap_err()),
-        "rows.csv has other columns than when it was opened; open it again"
+        "rows.csv was changed while it was read: it is read twice, and found 1 columns, expected 2 as before; load it \
+         again when nothing writes to it"
     );
+}
+
+#[test]
+fn a_file_that_changes_between_its_passes_is_refused() {
+    let rows = |count: u32| (0..count).map(|id| format!("{id},name of {id}\n")).collect::<String>();
+    let text = format!("id,name\n{}", rows(60_000));
+    let half = format!("id,name\n{}", rows(30_000));
+    // Same length and, as far as anybody can tell, same time.
+    let other = text.replace("name of 59999", "NAME of 59999");
+    let cases = [
+        (half.as_bytes(), " bytes (CRC-32 "),
+        (&text.as_bytes()[..text.len() / 2 + 3], "was changed while it was read: "),
+        (format!("{text}60000,late\n").as_bytes(), " bytes (CRC-32 "),
+        (other.as_bytes(), " bytes (CRC-32 "),
+    ]
+    .map(|(now, expected)| (now.to_vec(), expected));
+    for (now, expected) in cases {
+        let given = Given::new(text.as_bytes());
+        let modified = given.path().metadata().unwrap().modified().unwrap();
+        let file = given.open(CsvOptions::default()).unwrap();
+        std::fs::write(given.path(), &now).unwrap();
+        if now.len() == text.len() {
+            std::fs::File::options().write(true).open(given.path()).unwrap().set_modified(modified).unwrap();
+        }
+        let error = given.text(shown(&file).expect_err("it is another file now"));
+        assert!(error.contains(expected), "{error}");
+        assert!(error.ends_with("; load it again when nothing writes to it"), "{error}");
+    }
 }

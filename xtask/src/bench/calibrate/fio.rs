@@ -2,7 +2,7 @@
 
 use super::point::Outcome;
 use anyhow::{Context, ensure};
-use plumb_calibrate::{DurablePoint, Load, Pattern, Task, Workbench};
+use plumb_calibrate::{DurablePoint, Load, Pattern, Task, TaskSession};
 use plumb_units::Nanos;
 use serde::Deserialize;
 use std::io::ErrorKind;
@@ -55,7 +55,12 @@ impl Fio {
     }
 
     /// Measures a task once.
-    pub(super) fn measure(&self, task: &Task, bench: &Workbench<'_>, time: Nanos) -> anyhow::Result<Outcome> {
+    pub(super) fn measure(
+        &self,
+        task: &Task,
+        bench: &TaskSession<'_>,
+        time: Nanos,
+    ) -> anyhow::Result<Outcome> {
         let arguments = arguments(task, bench, time);
         let output = Command::new("fio").args(&arguments).output().context("starting fio")?;
         let told = String::from_utf8_lossy(&output.stderr);
@@ -66,7 +71,7 @@ impl Fio {
 }
 
 /// The command line of a task, without the program's name.
-fn arguments(task: &Task, bench: &Workbench<'_>, time: Nanos) -> Vec<String> {
+fn arguments(task: &Task, bench: &TaskSession<'_>, time: Nanos) -> Vec<String> {
     let (file, own) = match task {
         Task::Point(point) => (bench.file(), point.loads.first().map_or(Vec::new(), of_load)),
         Task::Durable(point) => (bench.log(), of_log(point)),

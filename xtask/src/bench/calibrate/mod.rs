@@ -4,7 +4,7 @@
 //! slower than the tool everybody trusts measures itself.
 //!
 //! How: a file of random bytes and a log of zeros are made once, by the code that
-//! calibrations use (`plumb_calibrate::Workbench`). A round measures each point by both
+//! calibrations use (`plumb_calibrate::TaskSession`). A round measures each point by both
 //! tools, the points in a new random order, the two tools of a point one right after the
 //! other in an order that a coin decides. The ratio is taken within the round; its
 //! interval is that of the signed-rank test over the rounds (`plumb-proof`).
@@ -34,7 +34,7 @@ use super::machine::Machine;
 use anyhow::Context;
 use clap::Args;
 use fio::Fio;
-use plumb_calibrate::{Watch, Workbench};
+use plumb_calibrate::{ProgressObserver, TaskSession};
 use plumb_io::device;
 use plumb_units::{Bytes, Nanos};
 use point::{Comparison, RingChoice};
@@ -90,7 +90,7 @@ pub(super) fn run(options: &Options) -> anyhow::Result<()> {
     point::require(&device)?;
     let machine = Machine::describe(&device.path);
     println!("{}{}\n", machine.show(), fio.version());
-    let bench = Workbench::create(&device, options.file_size, LOG, options.seed, &stop)?;
+    let bench = TaskSession::create(&device, options.file_size, LOG, options.seed, &stop)?;
     let time = Nanos((options.seconds * 1e9) as u64);
     let mut comparisons = Comparison::all(options.ring);
     let times = round::Times { each: time, wait: Nanos((options.wait.max(0.0) * 1e9) as u64) };
@@ -134,7 +134,7 @@ impl Stop {
     }
 }
 
-impl Watch for Stop {
+impl ProgressObserver for Stop {
     fn cancelled(&self) -> bool {
         self.0.load(Relaxed)
     }

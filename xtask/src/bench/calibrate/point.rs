@@ -1,10 +1,9 @@
 //! The points, as plumb measures them and as fio is asked for them, and what they came to.
 
 use anyhow::ensure;
-use plumb_calibrate::{
-    Access, Buffers, DurableMethod, DurablePoint, Load, Pattern, Point, Ring, Setup, Space, Task, Way,
-};
+use plumb_calibrate::{Buffers, DurableMethod, DurablePoint, Load, LogSpace, Pattern, Point, Ring, Task};
 use plumb_io::device::{DeviceDescription, DirectIoSupport, IoUringSupport};
+use plumb_io::{DirectIo, MethodKind, RingSetup};
 use plumb_units::Bytes;
 
 /// A set-up of rings that any thread may be given.
@@ -16,11 +15,11 @@ pub(super) enum RingChoice {
 }
 
 impl RingChoice {
-    fn setup(self) -> Setup {
+    fn setup(self) -> RingSetup {
         match self {
-            RingChoice::Plain => Setup::Plain,
-            RingChoice::Cooperative => Setup::Cooperative,
-            RingChoice::Deferred => Setup::Deferred,
+            RingChoice::Plain => RingSetup::Plain,
+            RingChoice::Cooperative => RingSetup::Cooperative,
+            RingChoice::Deferred => RingSetup::Deferred,
         }
     }
 }
@@ -58,9 +57,9 @@ impl Comparison {
             point(Pattern::Random, small, 100, 32),
             Task::Durable(DurablePoint {
                 method: DurableMethod::Fdatasync,
-                access: Access::Direct,
+                direct_io: DirectIo::Required,
                 request_bytes: 4 * Bytes::K,
-                space: Space::Zeroed,
+                space: LogSpace::Zeroed,
             }),
         ];
         tasks.into_iter().map(|task| Comparison { task, rounds: Vec::new(), quiet: 0 }).collect()
@@ -86,8 +85,8 @@ fn point(
     Task::Point(Point {
         loads: vec![load],
         threads: 1,
-        way: Way::IoUring,
-        access: Access::Direct,
+        method: MethodKind::IoUring,
+        direct_io: DirectIo::Required,
         buffers: Buffers::Registered,
         ring: Ring { setup: ring.setup(), ..Ring::default() },
     })

@@ -3,7 +3,7 @@
 use super::fio::Fio;
 use super::point::{Comparison, Outcome};
 use super::quiet::{self, Moment};
-use plumb_calibrate::{Task, Workbench};
+use plumb_calibrate::{Task, TaskSession};
 use plumb_proof::random::Generator;
 use plumb_units::Nanos;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub(super) struct Times {
 /// Measures every point once by plumb and once by fio.
 pub(super) fn run(
     comparisons: &mut [Comparison],
-    bench: &Workbench<'_>,
+    bench: &TaskSession<'_>,
     fio: &Fio,
     times: Times,
     (seed, round): (u64, u16),
@@ -49,7 +49,7 @@ pub(super) fn run(
     Ok(())
 }
 
-fn plumb(task: &Task, bench: &Workbench<'_>, time: Nanos) -> anyhow::Result<Outcome> {
+fn plumb(task: &Task, bench: &TaskSession<'_>, time: Nanos) -> anyhow::Result<Outcome> {
     let _company = Company::new();
     let measured = bench.measure(task, time)?;
     Ok(Outcome {

@@ -20,15 +20,15 @@ use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::table::scan::{self, Granules};
 use plumb_events::clock::thread_cpu;
 use plumb_events::{Session, SessionKind};
-use plumb_units::{BlockAddress, Bytes, RowId};
+use plumb_units::{BlockAddress, Bytes, Lsn, RowId};
 use std::convert::Infallible;
 use std::hint::black_box;
 
 /// Rows whose records stay in the second-level cache.
 const HOT_ROWS: usize = 8192;
 /// Width of the merge that is measured for itself, and most rows of it.
-const WIDTH: usize = 64;
-const WIDTH_ROWS: usize = 4_000_000;
+const FAN_IN: usize = 64;
+const FAN_IN_ROWS: usize = 4_000_000;
 /// Most rows of the inputs in order, in reverse and at random.
 const GENERATION_ROWS: usize = 2_000_000;
 
@@ -48,6 +48,7 @@ pub(super) struct Stage {
 pub(super) struct Alone<'a, C> {
     instance: &'a Instance,
     session: Session,
+    lsn: Lsn,
     operation: Operation,
     plan: SortPlan,
     table: Table,
@@ -78,9 +79,11 @@ type Area<C> = <<C as Codec>::Format as Format>::Area;
 impl<'a, C: Codec> Alone<'a, C> {
     pub(super) fn new(instance: &'a Instance, table: Table, codec: C) -> anyhow::Result<Alone<'a, C>> {
         let record = RecordSize::new::<Area<C>>(16);
+        let session = instance.recorder.session("stages", SessionKind::Foreground);
         let mut alone = Alone {
             instance,
-            session: instance.recorder.session("stages", SessionKind::Foreground),
+            lsn: instance.next_lsn(&session)?,
+            session,
             operation: Operation::new(instance),
             plan: SortPlan::new(instance, record, table.row_count)?,
             codec,
@@ -97,7 +100,7 @@ impl<'a, C: Codec> Alone<'a, C> {
     /// Takes rows and records from the table, and plans for them.
     fn collect(&mut self) -> anyhow::Result<()> {
         let mut all = Vec::new();
-        let granules = Granules::new(&self.table.extents);
+        let granules = Granules::new(&self.table);
         scan::scan(self.instance, &self.session, &self.operation, &granules, |row, row_id| {
             let made = self.codec.encode(row, row_id, &mut all);
             debug_assert!(made.is_ok());
@@ -137,7 +140,7 @@ impl<'a, C: Codec> Alone<'a, C> {
         let stages = NAMES.into_iter().zip(nanos).map(stage).collect();
         let mut lines = self.generation(&sorted, repeat);
         let wide = (0..repeat).map(|_| self.wide_merge(&sorted)).collect::<anyhow::Result<Vec<f64>>>()?;
-        lines.push(format!("merge, {WIDTH}-way: {} ns a row (goal 30)", Spread::of(wide).show(1)));
+        lines.push(format!("merge, {FAN_IN}-way: {} ns a row (goal 30)", Spread::of(wide).show(1)));
         Ok(Findings { stages, lines })
     }
 
@@ -147,7 +150,7 @@ impl<'a, C: Codec> Alone<'a, C> {
             session: &self.session,
             operation: &self.operation,
             plan: &self.plan,
-            lsn: self.instance.next_lsn(),
+            lsn: self.lsn,
         }
     }
 
@@ -174,7 +177,7 @@ impl<'a, C: Codec> Alone<'a, C> {
     }
 
     fn scan_and(&self, mut visit: impl FnMut(&[u8], RowId)) -> anyhow::Result<f64> {
-        let granules = Granules::new(&self.table.extents);
+        let granules = Granules::new(&self.table);
         let begin = thread_cpu();
         scan::scan(self.instance, &self.session, &self.operation, &granules, |row, row_id| {
             visit(row, row_id);
@@ -280,14 +283,15 @@ impl<'a, C: Codec> Alone<'a, C> {
         let mut block = vec![0; self.instance.tablespace(Purpose::Indx).block_size.bytes()];
         let mut leaf = LeafBuilder::new();
         let mut state = C::State::default();
-        let (address, lsn) = (BlockAddress::default(), self.instance.next_lsn());
+        let (address, lsn) = (BlockAddress::default(), self.lsn);
         let begin = thread_cpu();
         for record in records::<C::Format>(sorted) {
-            if !self.codec.push_leaf(record, &mut state, &mut leaf, &mut block) {
+            let (key, row) = self.codec.decode(record, &mut state);
+            if !leaf.push_key(&mut block, key, row) {
                 let content = leaf.finish(&mut block, None);
                 block::seal(&mut block, BlockKind::Leaf, address, lsn, content);
                 black_box(&block);
-                self.codec.push_leaf(record, &mut state, &mut leaf, &mut block);
+                leaf.push_key(&mut block, key, row);
             }
         }
         per_row(begin, self.record_count)
@@ -345,12 +349,12 @@ impl<'a, C: Codec> Alone<'a, C> {
         per_row(begin, rows)
     }
 
-    /// Nanoseconds a row of a merge of exactly [`WIDTH`] runs.
+    /// Nanoseconds a row of a merge of exactly [`FAN_IN`] runs.
     fn wide_merge(&self, sorted: &[u8]) -> anyhow::Result<f64> {
         let mut random = SplitMix(9);
-        let mut dealt: Vec<Vec<&[u8]>> = vec![Vec::new(); WIDTH];
-        for record in records::<C::Format>(sorted).take(WIDTH_ROWS) {
-            dealt[(random.next() % WIDTH as u64) as usize].push(record);
+        let mut dealt: Vec<Vec<&[u8]>> = vec![Vec::new(); FAN_IN];
+        for record in records::<C::Format>(sorted).take(FAN_IN_ROWS) {
+            dealt[(random.next() % FAN_IN as u64) as usize].push(record);
         }
         let server = self.server();
         let mut writer = RunWriter::<<C::Format as RunFormat>::Packing>::new(&server)?;
@@ -360,9 +364,9 @@ impl<'a, C: Codec> Alone<'a, C> {
         }
         let (runs, _) = writer.finish()?;
         let shape = MergeShape {
-            width: WIDTH,
+            fan_in: FAN_IN,
             chunk_blocks: self.plan.chunk_blocks_max.min(16),
-            buffer_count: 2 * WIDTH,
+            buffer_count: 2 * FAN_IN,
         };
         let begin = thread_cpu();
         let rows = merge::merge::<C::Format>(&server, runs, shape, Vec::new(), |record| {

@@ -12,10 +12,9 @@
 use super::Options;
 use super::laboratory::Laboratory;
 use anyhow::Context;
+use plumb_lab::analysis::result::{Analysis, JudgedClaim, Why, WhyPart};
 use plumb_proof::effect::log_ratio;
 use plumb_proof::noise::{Goal, blocks_for};
-use plumb_report::study::StudyContext;
-use plumb_report::study::context::{Claim, Why, WhyPart};
 use plumb_units::Nanos;
 use std::fmt::Write as _;
 
@@ -45,7 +44,7 @@ pub(super) struct Delayed {
     noise: f64,
     /// Blocks by the rule, and those that were made.
     blocks: (usize, usize),
-    claim: Claim,
+    claim: JudgedClaim,
 }
 
 /// Makes both studies.
@@ -56,10 +55,10 @@ pub(super) fn run(options: &Options, laboratory: &Laboratory) -> anyhow::Result<
     anyhow::ensure!(
         requests > 0.0,
         "a delay of {PILOT_DELAY} a request added nothing to {without:.4} s: {}",
-        pilot.claims[0].verdict.line
+        pilot.claims[0].verdict
     );
     let delay = Nanos((without * SLOWDOWN / 100.0 * 1e9 / requests).round().max(1.0) as u64);
-    let noise = pilot.floor.as_ref().context("the pilot has no noise floor")?.deviation;
+    let noise = pilot.floor.as_ref().context("the pilot has no noise floor")?.floor.deviation;
     let goal = Goal { effect: log_ratio(SLOWDOWN), deviation: noise, alpha: ALPHA, power: POWER };
     let wanted = blocks_for(&goal, options.seed);
     let made = wanted.min(BLOCKS_MAX);
@@ -75,7 +74,7 @@ pub(super) fn run(options: &Options, laboratory: &Laboratory) -> anyhow::Result<
 }
 
 /// Median elapsed seconds of an arm.
-fn median(study: &StudyContext, arm: usize) -> anyhow::Result<f64> {
+fn median(study: &Analysis, arm: usize) -> anyhow::Result<f64> {
     study.arms[arm].median.context("no block of the pilot came to its end")
 }
 
@@ -124,7 +123,7 @@ impl Delayed {
             100.0 * self.noise,
             100.0 * POWER
         );
-        let _ = writeln!(text, "verdict: {}", self.claim.verdict.line);
+        let _ = writeln!(text, "verdict: {}", self.claim.verdict);
         if let Some(effect) = &self.claim.effect {
             let percent = |ratio: f64| format!("{:.1}%", 100.0 * (ratio - 1.0));
             let end = |ratio: Option<f64>| ratio.map_or("open".to_string(), percent);

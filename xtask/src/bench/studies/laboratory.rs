@@ -2,12 +2,12 @@
 
 use anyhow::Context;
 use plumb_engine::instance::Cancel;
-use plumb_lab::bundle::{Bundle, Stop};
+use plumb_lab::analysis::result::Analysis;
+use plumb_lab::bundle::{Bundle, Reservation, Stop};
 use plumb_lab::plan::{Plan, PlanOptions, Until};
 use plumb_lab::target::Target;
 use plumb_lab::target::embedded::{ENGINE, Embedded};
 use plumb_lab::{Observer, Stage, execution, report, study};
-use plumb_report::study::StudyContext;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::fs;
 use std::io::{IsTerminal, Write, stderr};
@@ -43,7 +43,7 @@ impl Laboratory {
     ///
     /// # Errors
     /// When it is not well formed, cannot be made, or was interrupted.
-    pub(super) fn study(&self, text: &str, seed: u64, label: &str) -> anyhow::Result<StudyContext> {
+    pub(super) fn study(&self, text: &str, seed: u64, label: &str) -> anyhow::Result<Analysis> {
         let study = study::parse("study", text, &ENGINE)?;
         let plan = Plan::new(study, PlanOptions::default(), Until::Blocks, seed)?;
         let progress = Progress { label, terminal: stderr().is_terminal() };
@@ -53,7 +53,7 @@ impl Laboratory {
         let mut environment = target.environment()?;
         environment.settings = plan.setting_facts(&ENGINE);
         let directory = self.room.0.join("bundle");
-        let mut bundle = Bundle::create(&directory, &plan, environment)?;
+        let mut bundle = Bundle::create(Reservation::named(&directory)?, &plan, environment)?;
         let stop = execution::execute(&mut bundle, &mut target, None, &self.cancel, &progress)?;
         anyhow::ensure!(stop != Stop::Interrupted, "interrupted: nothing remains");
         let context = report::publish(&mut bundle)?;

@@ -45,11 +45,11 @@ pub(super) fn run(options: &Options, laboratory: &Laboratory) -> anyhow::Result<
         let seed = options.seed.wrapping_mul(1_000_003).wrapping_add(number as u64);
         let context = laboratory.study(&text, seed, &format!("A/A study {number} of {studies}"))?;
         let claim = &context.claims[0];
-        *same.verdicts.entry(claim.verdict.label.clone()).or_default() += 1;
+        *same.verdicts.entry(claim.verdict.label().to_string()).or_default() += 1;
         same.arms.extend(claim.p);
         if let Some(floor) = &context.floor {
             same.reference.extend(floor.aa_p);
-            same.noise.push(100.0 * floor.deviation);
+            same.noise.push(100.0 * floor.floor.deviation);
             same.smallest.push(100.0 * floor.smallest_effect);
         }
     }

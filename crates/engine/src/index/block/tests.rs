@@ -220,3 +220,28 @@ fn a_complaint_names_the_block() {
          byte 44, where the entry before it ends; restore the file from a copy, or drop and rebuild what it holds"
     );
 }
+
+fn child(block: u32) -> BlockAddress {
+    BlockAddress { file: FileId(1), block: BlockNumber(block) }
+}
+
+#[test]
+#[should_panic(expected = "I1: a stored key does not end in 00")]
+fn a_key_that_is_not_trimmed_is_not_stored() {
+    BranchBuilder::new().push(&mut [0; 2048], &[1, 0], RowId(1), child(1));
+}
+
+#[test]
+#[should_panic(expected = "I2: a branch is in order")]
+fn a_branch_out_of_order_is_not_finished() {
+    let (mut builder, mut block) = (BranchBuilder::new(), [0; 2048]);
+    builder.push(&mut block, b"b", RowId(1), child(1));
+    builder.push(&mut block, b"a", RowId(2), child(2));
+    builder.finish(&mut block);
+}
+
+#[test]
+#[should_panic(expected = "I3: entries up to byte 2000, slots from 1848")]
+fn entries_do_not_meet_their_slots() {
+    Area { entries: 100, end: 2000 }.close(&mut [0; 2048]);
+}

@@ -5,6 +5,7 @@ use crate::Instance;
 use crate::index::block::{BranchBuilder, LeafBuilder};
 use crate::instance::{Cancel, InitialSizes, Layout};
 use crate::settings::Settings;
+use crate::storage::block::LsnRange;
 use crate::storage::control::{IndexColumn, SegmentExtent};
 use crate::storage::writer::{SegmentWriter, WriterOptions};
 use plumb_events::{Event, IoStream, Session, SessionKind};
@@ -123,6 +124,7 @@ pub(crate) fn write_index(
         height,
         leaves,
         branches: writer.finish().expect("written"),
+        lsns: LsnRange::only(Lsn(1)),
     }
 }
 

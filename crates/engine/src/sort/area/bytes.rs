@@ -38,7 +38,7 @@
 use super::{InputOrder, Mapped, MemoryMerge, RecordSink, RecordSize, SortArea, StripPool};
 use crate::sort::format::{BYTES_HEADER, BytesKey, RunFormat, key_of, row_of};
 use crate::sort::packed::{self, GROWTH_MAX, Head, Packed, Rebuilt};
-use plumb_io::{HugeVec, IoError, prefetch};
+use plumb_io::{HugeVec, IoError, prefetch, strict_assert};
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -47,15 +47,17 @@ use std::ops::Range;
 const BATCH_BYTES_MAX: usize = 1 << 20;
 /// The least part of an area that is kept for strips, as 1 - 1 / this.
 const BATCH_SHARE: usize = 4;
-/// What is looked at and then copied in one go: it has the longest record, and is
-/// still in a cache the second time.
+/// Input that is looked at and then copied in one go: the longest record fits, and the
+/// second time it is still in a cache.
 const INPUT_BYTES: usize = 1 << 17;
-/// How far ahead of a look at a record memory is asked for: input comes from another
-/// processor, and a third of the time went into waiting for it.
+const _: () = assert!(INPUT_BYTES > BYTES_HEADER + u16::MAX as usize, "the longest record fits");
+const _: () = assert!(BATCH_BYTES_MAX <= u32::MAX as usize, "an entry has 32 bits for a record's place");
+/// How far ahead memory is prefetched: input comes from another processor, and without it
+/// a third of the time is spent waiting for it.
 const AHEAD_BYTES: usize = 1024;
-/// Groups of so many records are sorted by comparing their keys.
+/// Most records of a group that is sorted by comparing whole keys.
 const SMALL_GROUP: usize = 8;
-/// Bytes of a prefix.
+/// Bytes of a key that an entry holds as a number.
 const PREFIX_BYTES: usize = 8;
 
 /// Area of [`BytesKey`] records.
@@ -135,6 +137,7 @@ impl SortArea for BytesArea {
         if self.batch.entries.is_empty() {
             return Ok(());
         }
+        let row_count = self.len();
         let shared_known = self.batch.sort();
         let records = &*self.batch.records;
         let mut strip = self.filling.take().expect("records were taken for which strips have room");
@@ -146,12 +149,13 @@ impl SortArea for BytesArea {
             let key = entry.key(records);
             let shared = if shared_known { entry.prefix as usize } else { packed::shared_bytes(last, key) };
             let record = &records[entry.at as usize..];
+            strict_assert!(shared == packed::shared_bytes(last, key), "P1: entry {number} shares {shared}");
             if !strip.append(record, shared) {
                 strip.end_mini_run(start, records, &self.batch.entries[first..number]);
                 let next = self.pool.take()?.expect("records were taken for which strips have room");
                 self.full.push_back(std::mem::replace(&mut strip, Strip::new(next)));
                 (first, start) = (number, 0);
-                assert!(strip.append(record, 0), "a strip holds a mini-run");
+                assert!(strip.append(record, 0), "a strip holds a record");
             }
             last = key;
         }
@@ -161,14 +165,12 @@ impl SortArea for BytesArea {
         }
         self.filling = Some(strip);
         self.batch.clear();
+        assert_eq!(self.len(), row_count, "A4: records of a batch and of the strips it was packed in");
         Ok(())
     }
 
     fn spill<S: RecordSink>(&mut self, sink: &mut S) -> Result<u64, S::Error> {
-        debug_assert!(
-            self.batch.entries.is_empty(),
-            "fill packs a batch before it says that the area is full"
-        );
+        assert!(self.batch.entries.is_empty(), "A4: a batch is packed before a strip is spilled");
         let Some(mut strip) = self.full.pop_front().or_else(|| self.filling.take()) else { return Ok(0) };
         strip.mini_runs.sort_by(|one, two| BytesKey::compare(&one.first, &two.first));
         let mut rest = strip.mini_runs.as_slice();
@@ -253,8 +255,8 @@ impl BytesArea {
         Room { here: self.filling.as_ref().map_or(0, |strip| strip.packed.room()), beyond: self.pool.room() }
     }
 
-    /// Whether a batch that is empty is worth its beginning: the mini-runs that fit
-    /// what is left at the end of an area are shorter and shorter.
+    /// True when a batch may go on, or there is room enough to begin one: at the end of an
+    /// area mini-runs would otherwise become shorter and shorter.
     fn begins_batch(&self, room: Room) -> bool {
         self.is_empty()
             || !self.batch.entries.is_empty()
@@ -274,8 +276,8 @@ impl MiniRun {
         Ok(())
     }
 
-    /// How many from the front on overlap, of mini-runs in the order of their first
-    /// records: what comes after them is not before any of theirs.
+    /// How many of these mini-runs, in the order of their first records, overlap from the
+    /// front on: no record after them comes before one of theirs.
     pub(super) fn overlapping(mini_runs: &[MiniRun]) -> usize {
         let Some(mut last) = mini_runs.first().map(|first| &first.last) else { return 0 };
         for (number, mini_run) in mini_runs.iter().enumerate().skip(1) {
@@ -304,6 +306,10 @@ impl Strip {
         let ends = entries.first().zip(entries.last());
         let ends = ends.map(|(first, last)| (first.record(records).to_vec(), last.record(records).to_vec()));
         let place = start..self.packed.len();
+        if let Some((first, last)) = &ends {
+            assert_eq!(self.packed[start], 0, "P1: a mini-run begins with a whole key");
+            assert!(BytesKey::compare(first, last).is_le(), "A3: a mini-run is in order");
+        }
         self.mini_runs.extend(ends.map(|(first, last)| MiniRun { place, first, last }));
         self.row_count += entries.len();
     }
@@ -338,6 +344,7 @@ impl Strip {
     fn end_in_order(&mut self, last: &[u8]) {
         let end = self.packed.len();
         if let Some(mini_run) = self.mini_runs.last_mut() {
+            assert!(BytesKey::compare(&mini_run.last, last).is_le(), "A3: a mini-run goes on in order");
             mini_run.place.end = end;
             mini_run.last.clear();
             mini_run.last.extend_from_slice(last);
@@ -440,9 +447,15 @@ impl Batch {
             }
             _ => {
                 sort_entries(&self.records, &mut self.entries, 0);
+                strict_assert!(self.is_sorted(), "A3: a batch is in order");
                 false
             }
         }
+    }
+
+    fn is_sorted(&self) -> bool {
+        let record = |entry: &Entry| entry.record(&self.records);
+        self.entries.is_sorted_by(|one, two| BytesKey::compare(record(one), record(two)).is_le())
     }
 
     fn clear(&mut self) {
@@ -463,7 +476,7 @@ impl Batch {
     }
 }
 
-/// The order of two records whose keys share so many bytes and no more.
+/// The order of two records whose keys have exactly their first `shared` bytes in common.
 #[inline]
 fn compare_from(shared: usize, one: &[u8], two: &[u8]) -> Ordering {
     let next = |record| key_of(record).get(shared).copied();
@@ -562,5 +575,57 @@ fn sort_entries(records: &[u8], entries: &mut [Entry], mut skip: usize) {
         if group.len() > 1 {
             sort_entries(records, group, skip + PREFIX_BYTES);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(key: &[u8]) -> Vec<u8> {
+        [&(key.len() as u16).to_le_bytes()[..], &[0; 8], key].concat()
+    }
+
+    fn area_with(keys: &[&[u8]]) -> BytesArea {
+        let size = RecordSize { bytes: 20, entry_bytes: BytesArea::ENTRY_BYTES };
+        let mut area = BytesArea::new(64 * 1024, 2, size).expect("memory");
+        for key in keys {
+            area.fill(&record(key)).expect("memory");
+        }
+        area
+    }
+
+    #[test]
+    #[should_panic(expected = "P1: a mini-run begins with a whole key")]
+    fn a_mini_run_does_not_share_with_what_lies_before_it() {
+        let mut area = area_with(&[b"abc", b"abd"]);
+        let strip = area.filling.as_mut().expect("a strip");
+        strip.append(&record(b"abc"), 2);
+        strip.end_mini_run(0, &area.batch.records, &area.batch.entries);
+    }
+
+    #[test]
+    #[should_panic(expected = "A3: a mini-run is in order")]
+    fn a_mini_run_out_of_order_is_noticed() {
+        let mut area = area_with(&[b"b", b"a"]);
+        let strip = area.filling.as_mut().expect("a strip");
+        strip.append(&record(b"b"), 0);
+        strip.end_mini_run(0, &area.batch.records, &area.batch.entries);
+    }
+
+    #[test]
+    #[should_panic(expected = "A4: a batch is packed before a strip is spilled")]
+    fn a_spill_does_not_pass_over_a_batch() {
+        struct Nowhere;
+        impl RecordSink for Nowhere {
+            type Error = std::convert::Infallible;
+            fn record(&mut self, _: &[u8]) -> Result<(), Self::Error> {
+                Ok(())
+            }
+            fn end_run(&mut self) -> Result<(), Self::Error> {
+                Ok(())
+            }
+        }
+        let _ = area_with(&[b"b", b"a"]).spill(&mut Nowhere);
     }
 }

@@ -235,3 +235,25 @@ fn a_record_larger_than_a_strip_is_not_taken() {
     assert_eq!(area.fill(&record).expect("memory"), 0);
     assert!(area.is_empty());
 }
+
+#[test]
+#[should_panic(expected = "A1: a strip comes back that was not taken")]
+fn a_strip_of_another_area_is_not_given_back() {
+    let mut pool = StripPool::<u64>::new(4096, 2);
+    pool.give_back(HugeVec::with_capacity(256).expect("memory"));
+}
+
+#[test]
+#[should_panic(expected = "A1: a strip keeps its size")]
+fn a_strip_of_another_size_is_not_given_back() {
+    let mut pool = StripPool::<u64>::new(4096, 2);
+    pool.take().expect("memory");
+    pool.give_back(HugeVec::with_capacity(128).expect("memory"));
+}
+
+#[test]
+#[should_panic(expected = "A2: records of 8 bytes come whole")]
+fn a_part_of_a_word_is_not_taken() {
+    let mut area = WordArea::<u64>::new(4096, 1, RecordSize { bytes: 8, entry_bytes: 0 }).expect("memory");
+    let _ = area.fill(&[0; 12]);
+}

@@ -6,7 +6,7 @@
 
 use super::{InputOrder, Mapped, RecordSink, RecordSize, SortArea, StripPool};
 use crate::sort::word::Word;
-use plumb_io::{HugeVec, IoError};
+use plumb_io::{HugeVec, IoError, strict_assert};
 use std::collections::VecDeque;
 
 // A record's bytes are the word, least significant first, as it lies in memory.
@@ -31,6 +31,7 @@ impl<W: Word> SortArea for WordArea<W> {
     }
 
     fn fill(&mut self, records: &[u8]) -> Result<usize, IoError> {
+        assert!(records.len().is_multiple_of(W::BYTES), "A2: records of {} bytes come whole", W::BYTES);
         let mut taken = 0;
         while taken < records.len() {
             if self.filling.is_none() {
@@ -55,6 +56,7 @@ impl<W: Word> SortArea for WordArea<W> {
             InputOrder { descending: true, .. } => strip.reverse(),
             _ => strip.sort_unstable(),
         }
+        strict_assert!(strip.is_sorted(), "A3: a strip is in order when it is closed");
         self.full.push_back(strip);
         Ok(())
     }

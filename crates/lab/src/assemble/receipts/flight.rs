@@ -1,9 +1,9 @@
 //! How many requests were on their way at once.
 //!
-//! Two times say it. The service time of a request runs from its submission until
-//! its session takes it in; a wait runs while the session can do nothing else.
+//! Two times say it. A request is on its way from its hand-over to the kernel, or to the
+//! pool of threads, until its session takes it in; a wait runs while the session can do nothing else.
 //! Their ratio over a session is what discriminates: a synchronous request is
-//! waited for from its submission on, so both are the same and the ratio is 1; of
+//! waited for all the way, so both are the same and the ratio is 1; of
 //! an asynchronous one a session waits at most for the rest, and requests that
 //! overlap count each with their own time, so the ratio is above 1. Sums over a
 //! session are taken, because the median of requests says nothing about overlap,
@@ -11,7 +11,7 @@
 //! by design (reads into the cache) are left out as well, and so is a session that
 //! measured the device: it waited for that under the same names.
 //!
-//! How many there were on average is the service time over the time in which the
+//! How many there were on average is the time on their way over the time in which the
 //! session did that work.
 
 use super::super::Story;
@@ -28,7 +28,7 @@ use plumb_units::Nanos;
 const SESSION_REQUESTS_MIN: u64 = 8;
 /// With fewer requests in all nothing is said.
 const REQUESTS_MIN: u64 = 32;
-/// The ratio of service time to waits from which requests overlapped.
+/// The ratio of the time on their way to waits from which requests overlapped.
 const ASYNCHRONOUS_MIN: f64 = 1.05;
 /// The ratio up to which each request was waited for.
 const SYNCHRONOUS_MAX: f64 = 1.01;
@@ -54,10 +54,10 @@ const WAITS: [Event; 7] = [
     Event::DbFileParallelWrite,
 ];
 
-/// Requests, service time and waits of a session.
+/// Requests of a session, the time they were on their way, and waits.
 struct Flight {
     requests: u64,
-    service: Nanos,
+    away: Nanos,
     waits: Nanos,
 }
 
@@ -66,13 +66,13 @@ impl Flight {
         let streams = || STREAMS.iter().map(|stream| &session.streams[*stream as usize]);
         Flight {
             requests: streams().map(|stream| stream.count).sum(),
-            service: streams().map(|stream| stream.time).sum(),
+            away: streams().map(|stream| stream.away).sum(),
             waits: WAITS.iter().map(|event| session.events[*event as usize].time).sum(),
         }
     }
 
     fn ratio(&self) -> f64 {
-        self.service.0 as f64 / self.waits.0.max(1) as f64
+        self.away.0 as f64 / self.waits.0.max(1) as f64
     }
 }
 
@@ -85,7 +85,7 @@ pub(super) fn overlap(story: &Story<'_>) -> Option<Finding> {
     let requests: u64 = flights.iter().map(|flight| flight.requests).sum();
     let total = Flight {
         requests,
-        service: flights.iter().map(|flight| flight.service).sum(),
+        away: flights.iter().map(|flight| flight.away).sum(),
         waits: flights.iter().map(|flight| flight.waits).sum(),
     };
     let least = flights.iter().map(Flight::ratio).fold(f64::INFINITY, f64::min);
@@ -97,7 +97,7 @@ pub(super) fn overlap(story: &Story<'_>) -> Option<Finding> {
         "{} were on their way for {} in sum and waited for {}: {:.2} times as long, {least:.2} to {most:.2} by session \
          (1.00 is synchronous)",
         counted(requests, "request"),
-        total.service,
+        total.away,
         total.waits,
         total.ratio()
     );
@@ -105,9 +105,12 @@ pub(super) fn overlap(story: &Story<'_>) -> Option<Finding> {
     let asynchronous = method.kind() != MethodKind::Sync;
     let options = story.instance.settings.word(Setting::FilesystemioOptions);
     if asynchronous != matches!(options, "asynch" | "setall") {
-        return Some(Finding::not_checked(format!("{evidence}; {}", story.instance.access.method_reason)));
+        return Some(Finding::not_checked(format!("{evidence}; {}", story.instance.access.method_reason())));
     }
     Some(match asynchronous {
+        true if method.goes_by(MethodKind::Sync) => {
+            Finding::not_checked(format!("{evidence}; {}", story.instance.access.method_reason()))
+        }
         true if method.queue_depth() == 1 => Finding::not_checked(format!("{evidence}; io_queue_depth is 1")),
         true => Finding::that(total.ratio() > ASYNCHRONOUS_MIN, evidence),
         false => Finding::that(most <= SYNCHRONOUS_MAX, evidence),
@@ -128,8 +131,8 @@ pub(super) fn scan_read_ahead(story: &Story<'_>) -> Option<Finding> {
     let sessions = scanners(story).map(|session| {
         let stream = &session.streams[IoStream::TableReads as usize];
         let waits = session.events[Event::DirectPathRead as usize].time;
-        let flight = Flight { requests: stream.count, service: stream.time, waits };
-        (in_flight(stream.time, session.elapsed.min(scan)), flight)
+        let flight = Flight { requests: stream.count, away: stream.away, waits };
+        (in_flight(stream.away, session.elapsed.min(scan)), flight)
     });
     let sessions: Vec<(f64, Flight)> = sessions.filter(|(_, flight)| flight.requests > 0).collect();
     let requests: u64 = sessions.iter().map(|(_, flight)| flight.requests).sum();
@@ -148,7 +151,7 @@ pub(super) fn scan_read_ahead(story: &Story<'_>) -> Option<Finding> {
     );
     let may_overlap = asked.min(method.queue_depth() as u64) > 1;
     // Reads that had arrived before they were asked for leave no trace of others beside them.
-    let mostly_waited = sessions.iter().any(|(_, flight)| flight.waits.0 * 2 > flight.service.0);
+    let mostly_waited = sessions.iter().any(|(_, flight)| flight.waits.0 * 2 > flight.away.0);
     Some(match (most <= (asked + 1) as f64 * TOLERANCE, may_overlap && mean <= 1.0) {
         (false, _) => Finding::contradicted(evidence),
         (true, false) => Finding::held(evidence),
@@ -174,7 +177,7 @@ pub(super) fn write_buffers(story: &Story<'_>) -> Option<Finding> {
     for session in &story.measured.period.sessions {
         let stream = &session.streams[IoStream::TempWrites as usize];
         requests += stream.count;
-        most = most.max(in_flight(stream.time, session.elapsed));
+        most = most.max(in_flight(stream.away, session.elapsed));
     }
     let evidence = format!(
         "{} of runs, at most {most:.2} in flight on average over the life of a session",
@@ -186,8 +189,8 @@ pub(super) fn write_buffers(story: &Story<'_>) -> Option<Finding> {
     Some(Finding::that(most <= asked as f64 * TOLERANCE, evidence))
 }
 
-fn in_flight(service: Nanos, elapsed: Nanos) -> f64 {
-    service.0 as f64 / elapsed.0.max(1) as f64
+fn in_flight(away: Nanos, elapsed: Nanos) -> f64 {
+    away.0 as f64 / elapsed.0.max(1) as f64
 }
 
 /// How long a phase lasted.

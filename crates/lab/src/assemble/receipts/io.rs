@@ -130,7 +130,7 @@ pub(super) fn method(story: &Story<'_>) -> Option<Finding> {
     let mut evidence = format!(
         "{kind} ({}): {} requests through rings ({} with registered buffers), {} by the thread pool, {} synchronous; {} \
          io-wq workers at the begin, at most {} seen",
-        story.instance.access.method_reason,
+        story.instance.access.method_reason(),
         RowCount(ring),
         RowCount(fixed),
         RowCount(pool),
@@ -147,8 +147,10 @@ pub(super) fn method(story: &Story<'_>) -> Option<Finding> {
         evidence.push_str(&format!("; /proc/self/io: {} read and write calls", RowCount(calls)));
     }
     let by_calls = ring + pool + sync;
+    // A session that could not have the best says which other way it went.
+    let may = |kind| story.instance.access.method.goes_by(kind);
     let agrees = match kind {
-        MethodKind::IoUring => ring > 0 && pool == 0,
+        MethodKind::IoUring => ring > 0 && (pool == 0 || may(MethodKind::Threads)),
         MethodKind::Threads => pool > 0 && ring == 0 && calls.is_none_or(|calls| calls >= pool),
         MethodKind::Sync => ring == 0 && pool == 0 && calls.is_none_or(|calls| calls >= by_calls),
     };

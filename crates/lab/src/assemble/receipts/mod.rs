@@ -19,9 +19,10 @@ mod sort;
 pub(super) use sort::{given_cost, plan, plan_of};
 
 use super::{Story, memory};
+use crate::record::{Held, Receipt};
 use crate::settings;
 use plumb_engine::Setting;
-use plumb_report::context::{Held, Receipt};
+use plumb_io::limits;
 use plumb_units::{Bytes, RowCount};
 
 /// What a rule found.
@@ -114,6 +115,8 @@ fn memory_budget(story: &Story<'_>) -> Receipt {
     let declared = memory.declared_bytes();
     let overhead = memory.overhead_bytes.unwrap_or(0);
     let finding = match memory.peak_rss_bytes {
+        // Under a budget that the machine cannot fill, nothing can be seen to stay.
+        _ if beyond_memory(declared) => Finding::not_checked(BEYOND_MEMORY),
         None => Finding::not_checked("the kernel does not tell the peak of the build alone"),
         Some(peak) => Finding::that(
             peak <= memory.budget_bytes(),
@@ -131,6 +134,14 @@ fn memory_budget(story: &Story<'_>) -> Receipt {
         evidence: finding.evidence,
         held: finding.held,
     }
+}
+
+/// Why nothing that is seen speaks for a size.
+const BEYOND_MEMORY: &str = "it is more than the memory of this machine: no run could have exceeded it";
+
+/// Whether a size is beyond the memory that the process may use.
+fn beyond_memory(bytes: u64) -> bool {
+    limits::memory().is_some_and(|memory| bytes > memory.total.0)
 }
 
 /// `1 run`, `2 runs`.
@@ -154,7 +165,7 @@ fn without_files(story: &Story<'_>, receipts: &mut Vec<Receipt>) {
         receipt.evidence = "files in memory: there is no file to observe".to_string();
     }
     let memory = |receipt: &mut Receipt| {
-        receipt.evidence = story.instance.access.method_reason.clone();
+        receipt.evidence = story.instance.access.method_reason();
     };
     receipts.iter_mut().filter(|receipt| receipt.setting == Setting::IoMethod.row().name).for_each(memory);
     receipts.dedup();

@@ -2,7 +2,7 @@
 
 use super::super::Story;
 use super::super::sort::{first_run_bytes, first_runs_share};
-use super::{Finding, counted};
+use super::{BEYOND_MEMORY, Finding, beyond_memory, counted};
 use plumb_engine::sort::area::RecordSize;
 use plumb_engine::sort::merge_plan::{self, MergeCost, MergeShape};
 use plumb_engine::sort::plan::SortPlan;
@@ -50,6 +50,9 @@ pub(in crate::assemble) fn plan_of(instance: &Instance) -> Result<SortPlan, Engi
 pub(super) fn area(story: &Story<'_>) -> Option<Finding> {
     let plan = plan(story)?;
     let asked = story.instance.settings.number(Setting::SortAreaSize);
+    if beyond_memory(asked) {
+        return Some(Finding::not_checked(BEYOND_MEMORY));
+    }
     let mapped = || servers(story).iter().map(|server| server.area_mapped.0);
     let (least, most) = (mapped().min()?, mapped().max()?);
     // The write buffers come out of the area with auto, and on top of it with true.
@@ -200,7 +203,7 @@ pub(super) fn read_fac(story: &Story<'_>) -> Option<Finding> {
 
 /// The costs of a merge whose read cost was given: merging again counts as the write alone.
 pub(in crate::assemble) const fn given_cost(read_fac: f64) -> MergeCost {
-    MergeCost { read_fac, again: 1.0 }
+    MergeCost { read_fac, extra_pass: 1.0 }
 }
 
 /// A server's merges, planned and done.
@@ -236,7 +239,7 @@ impl Merge {
             server: server.name.clone(),
             shape,
             chunk: Bytes(u64::from(shape.chunk_blocks) * block.bytes() as u64),
-            passes: u64::from(merge_plan::passes(runs, shape.width)),
+            passes: u64::from(merge_plan::passes(runs, shape.fan_in)),
             width_done: server.merge_width,
             passes_done: server.merge_passes,
             reads: (reads.count, Bytes(reads.bytes.checked_div(reads.count).unwrap_or(0))),
@@ -247,14 +250,14 @@ impl Merge {
     fn agrees(&self) -> bool {
         let (count, mean) = self.reads;
         let size = mean <= self.chunk && (count < REQUESTS_MIN || mean.0 * 2 >= self.chunk.0);
-        size && self.width_done <= self.shape.width as u64 && self.passes_done == self.passes
+        size && self.width_done <= self.shape.fan_in as u64 && self.passes_done == self.passes
     }
 
     fn shown(&self) -> String {
         format!(
             "{}: planned {} wide in {} with reads of {}, done {} wide in {} with {} of {} on average",
             self.server,
-            self.shape.width,
+            self.shape.fan_in,
             counted(self.passes, "pass"),
             self.chunk,
             self.width_done,

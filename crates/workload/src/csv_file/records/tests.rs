@@ -32,6 +32,8 @@ fn split(bytes: &[u8], buffer: usize) -> Result<Vec<Split>, RecordError> {
         start: 0,
         end: 0,
         input_ended: false,
+        bytes: 0,
+        checksum: Crc::new(),
         next_line: 1,
         empty_lines: EmptyLines::Skipped,
         skipped: 0,

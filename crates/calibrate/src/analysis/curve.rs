@@ -1,0 +1,118 @@
+//! Curves: rate and latency of small requests over the number outstanding.
+//!
+//! The maximum is the largest median of the curve. Of several noisy figures the
+//! largest is somewhat too large, by less than its own interval; the depth where
+//! the curve saturates is therefore not where it is highest but the smallest that
+//! comes within [`SATURATED`] of the maximum.
+
+use crate::{Estimate, Point, TaskResult};
+use plumb_units::Nanos;
+
+/// A depth saturates a device when its rate is at least this share of the maximum.
+pub const SATURATED: f64 = 0.97;
+
+/// One depth.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CurvePoint {
+    /// Requests outstanding.
+    pub outstanding: usize,
+    /// The threads they are spread over.
+    pub threads: usize,
+    /// Requests a second.
+    pub iops: Estimate,
+    /// The mean latency, microseconds.
+    pub mean_micros: Estimate,
+    /// p50, p90, p99 and p99.9 of the latency, microseconds.
+    pub percentiles_micros: [Estimate; 4],
+    /// The longest of all, microseconds.
+    pub max_micros: f64,
+}
+
+/// Small random requests of one mix at several depths.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Curve {
+    /// How many in a hundred are writes.
+    pub write_percent: u8,
+    /// One a depth, by depth and then by threads.
+    pub points: Vec<CurvePoint>,
+}
+
+impl Curve {
+    /// The curve of a mix among results; `like` gives all that depths have in common.
+    pub(crate) fn of(results: &[TaskResult], like: &Point, write_percent: u8) -> Curve {
+        let mut points: Vec<CurvePoint> =
+            results.iter().filter_map(|result| curve_point(result, like, write_percent)).collect();
+        points.sort_by_key(|point| (point.outstanding, point.threads));
+        Curve { write_percent, points }
+    }
+
+    /// The highest rate.
+    #[must_use]
+    pub fn maximum(&self) -> Option<&CurvePoint> {
+        highest(self.points.iter())
+    }
+
+    /// The smallest depth that saturates.
+    #[must_use]
+    pub fn saturation(&self) -> Option<&CurvePoint> {
+        let enough = self.maximum()?.iops.median * SATURATED;
+        self.points.iter().find(|point| point.iops.median >= enough)
+    }
+
+    /// The highest rate whose mean latency is at most so long.
+    #[must_use]
+    pub fn within(&self, latency: Nanos) -> Option<&CurvePoint> {
+        highest(self.points.iter().filter(|point| point.mean_micros.median <= latency.micros()))
+    }
+}
+
+fn highest<'a>(points: impl Iterator<Item = &'a CurvePoint>) -> Option<&'a CurvePoint> {
+    points.max_by(|left, right| left.iops.median.total_cmp(&right.iops.median))
+}
+
+fn curve_point(result: &TaskResult, like: &Point, write_percent: u8) -> Option<CurvePoint> {
+    let point = result.point()?;
+    let (load, wanted) = (point.single()?, like.single()?);
+    let mut same = *wanted;
+    (same.outstanding, same.write_percent) = (load.outstanding, write_percent);
+    // The steps of the method ladder make the same requests by other rings.
+    if *load != same || !point.reached_like(like) {
+        return None;
+    }
+    let percentile = |quantile| result.latency_micros(0, quantile);
+    Some(CurvePoint {
+        outstanding: load.outstanding,
+        threads: point.threads,
+        iops: result.iops(0)?,
+        mean_micros: result.mean_micros(0)?,
+        percentiles_micros: [percentile(0.5)?, percentile(0.9)?, percentile(0.99)?, percentile(0.999)?],
+        max_micros: result.latency(0).max().micros(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn curve(rates: &[(usize, f64, f64)]) -> Curve {
+        let one = |value: f64| Estimate::of(&[value; 3], 0.1).expect("three values");
+        let points = rates.iter().map(|(outstanding, iops, micros)| CurvePoint {
+            outstanding: *outstanding,
+            threads: 1,
+            iops: one(*iops),
+            mean_micros: one(*micros),
+            percentiles_micros: [one(*micros), one(*micros), one(*micros), one(*micros)],
+            max_micros: *micros,
+        });
+        Curve { write_percent: 0, points: points.collect() }
+    }
+
+    #[test]
+    fn saturation_is_the_first_depth_near_the_maximum() {
+        let curve = curve(&[(1, 20e3, 50.0), (8, 70e3, 110.0), (16, 74e3, 210.0), (32, 75e3, 420.0)]);
+        assert_eq!(curve.maximum().map(|point| point.outstanding), Some(32));
+        assert_eq!(curve.saturation().map(|point| point.outstanding), Some(16));
+        assert_eq!(curve.within(Nanos(200_000)).map(|point| point.outstanding), Some(8));
+        assert_eq!(curve.within(Nanos(10_000)), None);
+    }
+}

@@ -1,0 +1,34 @@
+//! Analysis: what the results of all tasks say together. Pure functions of the results.
+//!
+//! ```text
+//! answer      device or cache: what answered each task
+//! curve       rate and latency over the requests outstanding
+//! matrix      small and large requests together, as ORION lays them out
+//! ladder      the same requests by every method
+//! read_cost   t(bytes) = s + bytes / B, and what follows for a merge
+//! figures     the main figures, by which calibrations are compared
+//! warning     what limits the meaning of all this
+//! ```
+//!
+//! Why from results and not while measuring: a result serves several of these, and a
+//! record can be analysed again.
+//!
+//! Limits: nothing is pooled over tasks; a figure is the estimate of one task or of a line
+//! through several.
+
+pub(crate) mod answer;
+mod curve;
+mod figures;
+mod ladder;
+pub(crate) mod matrix;
+mod read_cost;
+mod warning;
+
+pub use curve::{Curve, CurvePoint};
+pub(crate) use figures::FigureSearch;
+pub use figures::{FigureKind, MainFigure};
+pub(crate) use ladder::ladder;
+pub use ladder::{Rung, RungState};
+pub use matrix::{Matrix, MatrixCell};
+pub use read_cost::ReadCost;
+pub use warning::Warning;

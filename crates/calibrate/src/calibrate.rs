@@ -1,0 +1,247 @@
+//! The order of a calibration: file, plan, rounds, figures, record.
+
+use crate::analysis::{FigureSearch, answer, ladder};
+use crate::files::{DataFile, Filling, Flexible, Logs, ScratchDirectory, Size, check_place, fitting_length};
+use crate::load::TaskRunner;
+use crate::load::schedule::{self, Rounds, TimeBudget};
+use crate::measure::{CpuMeter, DeviceMeter};
+use crate::plan::{LADDER_OUTSTANDING, LARGE_OUTSTANDING, MatrixKind, PlanInput, REPEATS_MIN, Step};
+use crate::progress::StopCheck;
+use crate::{
+    AnswerSource, CalibrateError, Calibration, DeviceEnvironment, Load, MainFigure, Mode, Options, Point,
+    Progress, ProgressObserver, ReadCost, Ring, SCHEMA_VERSION, TaskPlan, TaskResult, Warning,
+};
+use plumb_events::now;
+use plumb_io::device::{DeviceDescription, DirectIoSupport, IoUringSupport, RingPart};
+use plumb_io::{DirectIo, Disk, IoError, Method, MethodKind, RingSetup};
+use plumb_units::{Bytes, Nanos};
+
+/// Measures what lies under `device.path`, a directory, with a file of its own.
+/// The file is removed before this returns, with an error or without.
+///
+/// # Errors
+/// When the place will not do (no device, no space, no right to write), an option
+/// is out of range, a request fails, or `observer` asks to stop.
+pub fn calibrate(
+    device: &DeviceDescription,
+    options: &Options,
+    observer: &dyn ProgressObserver,
+) -> Result<Calibration, CalibrateError> {
+    check_place(device)?;
+    calibrate_on(Disk::Kernel, device, &DeviceMeter::of(device), options, observer)
+}
+
+/// The same on any disk; one in memory is for tests, and has no logs.
+pub(crate) fn calibrate_on(
+    disk: Disk,
+    device: &DeviceDescription,
+    meter: &DeviceMeter,
+    options: &Options,
+    observer: &dyn ProgressObserver,
+) -> Result<Calibration, CalibrateError> {
+    options.check()?;
+    let (begin, stop) = (now(), StopCheck::new(observer));
+    let deadline = begin + options.budget.unwrap_or(options.mode.budget());
+    let mut warnings = Vec::new();
+    let device = &with_rings_that_can_be_had(device, options);
+    let method = usual_method(device, options, &mut warnings);
+    let scratch = ScratchDirectory::create(disk, &device.path)?;
+    let (size, log_bytes) = sizes(options, &scratch);
+    let length = fitting_length(&device.path, device.space.free, size)?;
+    let preparing = Progress {
+        what: format!("writing a file of {}", length.as_setting()),
+        done: 0,
+        total: 0,
+        elapsed: Nanos(0),
+        left: deadline.saturating_sub(begin),
+    };
+    observer.progress(&preparing);
+    let fill_method = Method::start(method, FILL_OUTSTANDING)?;
+    let time_max = Nanos(deadline.saturating_sub(begin).0 / FILL_PARTS);
+    let filling = Filling { method: &fill_method, seed: options.seed, time_max, stop: &stop };
+    let file = DataFile::create(&scratch, &device.direct_io, length, &filling)?;
+    let logs = Logs::create(&scratch, log_bytes, &stop)?;
+    note_file(device, &file, size.wanted, &mut warnings);
+
+    let direct_io = if file.has_direct() { DirectIo::Required } else { DirectIo::Off };
+    let input = PlanInput {
+        usual: Point::usual(options.size_small, method, direct_io, usual_ring(device)),
+        steps: Step::workable(device),
+        processors: std::thread::available_parallelism().map_or(1, usize::from),
+        length: file.length(),
+        device: (!scratch.in_memory()).then_some(device),
+    };
+    let plan = TaskPlan::of(options, &input);
+    let task_time = options.duration.unwrap_or_else(|| plan.task_time(deadline.saturating_sub(now())));
+    let time = TimeBudget { begin, deadline, task_time };
+    let (cpu, seed) = (CpuMeter::start(), options.seed);
+    let runner =
+        TaskRunner { scratch: &scratch, file: &file, logs: &logs, meter, cpu: &cpu, stop: &stop, seed };
+    let mut rounds = schedule::run(&plan, &runner, observer, time)?;
+    answer::judge(&mut rounds.results, device);
+    let mut calibration = assemble(device, options, &input, time, rounds, warnings);
+    calibration.refused = plan.refused;
+    calibration.cycles_refused = cpu.refusal().map(str::to_string);
+    Ok(calibration)
+}
+
+/// Requests outstanding at the deepest points.
+const OUTSTANDING_MAX: usize = 256;
+/// Filling the file takes at most this part of the time.
+const FILL_PARTS: u64 = 7;
+/// Requests in flight while the file is filled.
+const FILL_OUTSTANDING: usize = 8;
+
+fn sizes(options: &Options, scratch: &ScratchDirectory) -> (Size, Bytes) {
+    let log_bytes = match options.mode {
+        _ if scratch.in_memory() => Bytes(0),
+        Mode::Quick => Bytes(64 * Bytes::M),
+        _ => Bytes(256 * Bytes::M),
+    };
+    let flexible = if options.file_size.is_some() { Flexible::No } else { Flexible::Yes };
+    let wanted = options.file_size.unwrap_or(options.mode.file_bytes());
+    // One log of zeros, and one that is allocated.
+    (Size { wanted, flexible, beside: Bytes(2 * log_bytes.0) }, log_bytes)
+}
+
+/// The rings of an engine: the best that work.
+fn usual_ring(device: &DeviceDescription) -> Ring {
+    let deferred = device.io_uring.refusal(RingPart::Setup(RingSetup::Deferred)).is_none();
+    Ring { setup: if deferred { RingSetup::Deferred } else { RingSetup::Plain }, ..Ring::default() }
+}
+
+/// The method asked for, or the best that works.
+fn usual_method(device: &DeviceDescription, options: &Options, warnings: &mut Vec<Warning>) -> MethodKind {
+    match (options.method, &device.io_uring) {
+        (Some(kind), _) => kind,
+        (None, IoUringSupport::Yes { .. }) => MethodKind::IoUring,
+        (None, IoUringSupport::No { why, cure }) => {
+            let by = MethodKind::Threads.name().to_string();
+            warnings.push(Warning::MethodReplaced { by, why: why.clone(), cure: cure.clone() });
+            MethodKind::Threads
+        }
+    }
+}
+
+/// The same device, without io_uring where a limit of the process stands against the rings of its deepest points:
+/// a point must not fail for it in the middle. Rings asked for by name are tried when they are due.
+fn with_rings_that_can_be_had(device: &DeviceDescription, options: &Options) -> DeviceDescription {
+    let mut device = device.clone();
+    let rings = || {
+        let method = Method::start_ring(Ring::default().setup, OUTSTANDING_MAX)?;
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        (0..threads).map(|_| method.channel(&[])).collect::<Result<Vec<_>, _>>()
+    };
+    if matches!(device.io_uring, IoUringSupport::Yes { .. })
+        && options.method.is_none()
+        && let Err(IoError::MethodUnsupported { why, cure, .. }) = rings()
+    {
+        device.io_uring = IoUringSupport::No { why, cure };
+    }
+    device
+}
+
+fn note_file(device: &DeviceDescription, file: &DataFile, wanted: Bytes, warnings: &mut Vec<Warning>) {
+    if let DirectIoSupport::No { why } = &device.direct_io {
+        warnings.push(Warning::NotDirect { why: why.clone() });
+    }
+    let made = file.length();
+    if made < wanted {
+        warnings.push(Warning::FileShort { wanted: wanted.0, made: made.0 });
+    }
+}
+
+/// Derives the figures and puts the record together.
+fn assemble(
+    device: &DeviceDescription,
+    options: &Options,
+    input: &PlanInput<'_>,
+    time: TimeBudget,
+    rounds: Rounds,
+    mut warnings: Vec<Warning>,
+) -> Calibration {
+    let results = &rounds.results;
+    let read_cost = ReadCost::of(results, &input.usual);
+    let search = FigureSearch {
+        results,
+        like: &input.usual,
+        size_large: options.size_large,
+        processors: input.processors,
+        max_latency: options.max_latency,
+        read_cost: read_cost.as_ref(),
+    };
+    let figures = search.figures();
+    let rungs = |size: Bytes, outstanding| {
+        let point = input.usual.with(vec![Load::random_read(size, outstanding)], 1);
+        ladder(results, &point, device, input.processors)
+    };
+    note_rounds(&rounds, &figures, &mut warnings);
+    let kind = MatrixKind::of(options);
+    Calibration {
+        schema_version: SCHEMA_VERSION,
+        environment: DeviceEnvironment::of(device, &input.usual, input.processors, options.date.clone()),
+        mode: options.mode,
+        seed: options.seed,
+        size_small: options.size_small.0,
+        size_large: options.size_large.0,
+        matrix_write_percent: kind.write_percent,
+        matrix_large_pattern: kind.pattern,
+        max_latency_ns: options.max_latency.0,
+        file_bytes: input.length.0,
+        task_time_ns: time.task_time.0,
+        elapsed_ns: now().saturating_sub(time.begin).0,
+        ladder_small: rungs(options.size_small, LADDER_OUTSTANDING),
+        ladder_large: rungs(options.size_large, LARGE_OUTSTANDING),
+        plausibility: answer::plausibility(results, device),
+        figures,
+        read_cost,
+        warnings,
+        cycles_refused: None,
+        refused: Vec::new(),
+        tasks: rounds.results,
+    }
+}
+
+fn note_rounds(rounds: &Rounds, figures: &[MainFigure], warnings: &mut Vec<Warning>) {
+    let results = &rounds.results;
+    // Buffered requests are read ahead and written later: more or less than asked for is no neighbour.
+    let direct =
+        |result: &&TaskResult| result.point().is_some_and(|point| point.direct_io == DirectIo::Required);
+    let rates: Vec<f64> =
+        results.iter().filter(direct).filter_map(TaskResult::other_rate).map(|rate| rate.0).collect();
+    if rounds.busy_rounds > 0 || !rates.is_empty() {
+        warnings.push(Warning::OtherLoad {
+            busy_rounds: rounds.busy_rounds,
+            requests_per_second: rounds.other_load.unwrap_or(0.0),
+            tasks: rates.len(),
+            bytes_per_second: rates.iter().copied().fold(0.0, f64::max),
+        });
+    }
+    // A sync in a ring is a worker's by nature: only points count.
+    let workers = |result: &&TaskResult| {
+        result.point().is_some()
+            && result.repeats.iter().any(|repeat| repeat.measurement.evidence.io_wq_workers > 0)
+    };
+    let suspected = |result: &&TaskResult| {
+        matches!(result.answer.source, AnswerSource::PageCache | AnswerSource::HostCacheSuspected)
+    };
+    let few = |result: &&TaskResult| result.repeats.len() < REPEATS_MIN;
+    let count = |which: &dyn Fn(&&TaskResult) -> bool| results.iter().filter(which).count();
+    if count(&workers) > 0 {
+        warnings.push(Warning::RingWorkers { tasks: count(&workers) });
+    }
+    if count(&few) > 0 {
+        warnings.push(Warning::TimeRanOut { tasks: count(&few) });
+    }
+    let unsettled = figures.iter().filter_map(|figure| {
+        Some(format!("{} ({})", figure.kind.name().trim_start(), figure.estimate.reason.as_ref()?))
+    });
+    let unsettled: Vec<String> = unsettled.collect();
+    if !unsettled.is_empty() {
+        warnings.push(Warning::NotSettled { figures: unsettled });
+    }
+    if let Some(first) = results.iter().find(suspected) {
+        let example = format!("{}: {}", first.task, first.answer);
+        warnings.push(Warning::Cached { tasks: count(&suspected), example });
+    }
+}

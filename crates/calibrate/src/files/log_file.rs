@@ -1,0 +1,198 @@
+//! The logs that durable writes go to.
+//!
+//! A log is opened with the flags that a point asks for, and the flags that the kernel holds
+//! are read back before the first write. Each write goes to the next place, one at a time,
+//! through a channel of `plumb-io`: by a ring where the point names one, and by a system
+//! call of the writer's own elsewhere.
+//!
+//! Writes past the page cache must not find the log in it: the kernel would throw out a
+//! page with each of them. So the log leaves the page cache before a point begins.
+
+use super::ScratchDirectory;
+use crate::CalibrateError;
+use crate::plan::{DurableMethod, DurablePoint, LogSpace};
+use crate::progress::StopCheck;
+use plumb_events::{Event, IoStream, Recorder, Session, SessionKind};
+use plumb_io::{
+    Arena, Channel, DirectIo, Durability, File, IoBuffer, Method, MethodKind, Operation, Request, receipt,
+};
+use plumb_units::Bytes;
+use std::sync::Arc;
+
+/// Zeros are written so many at a time.
+const ZEROS_BYTES: usize = 1 << 20;
+
+/// The logs of a calibration.
+#[derive(Debug)]
+pub(crate) struct Logs {
+    /// The log that is written with zeros before; `None` where there is no kernel's file.
+    zeroed: Option<File>,
+    bytes: Bytes,
+}
+
+impl Logs {
+    /// The zeroed log's name in its scratch.
+    pub(crate) const ZEROED: &'static str = "log";
+    /// The name of one that is allocated.
+    const ALLOCATED: &'static str = "log-allocated";
+
+    /// No logs: nothing durable is measured.
+    pub(crate) fn none() -> Logs {
+        Logs { zeroed: None, bytes: Bytes(0) }
+    }
+
+    /// Makes the zeroed log; allocated ones, of the same length, are made when needed.
+    pub(crate) fn create(
+        scratch: &ScratchDirectory,
+        bytes: Bytes,
+        stop: &StopCheck<'_>,
+    ) -> Result<Logs, CalibrateError> {
+        if scratch.in_memory() {
+            return Ok(Logs::none());
+        }
+        let zeroed = Arc::new(scratch.create_file(Logs::ZEROED, DirectIo::Off)?);
+        write_zeros(&zeroed, bytes, stop)?;
+        zeroed.sync_data()?;
+        // The channel is gone, and with it every other owner.
+        Ok(Logs { zeroed: Arc::into_inner(zeroed), bytes })
+    }
+}
+
+fn write_zeros(file: &Arc<File>, bytes: Bytes, stop: &StopCheck<'_>) -> Result<(), CalibrateError> {
+    let recorder = Recorder::new();
+    let session = recorder.session("calibration log fill", SessionKind::Probe);
+    let mut channel = Method::start(MethodKind::Sync, 1)?.channel(&[])?;
+    let (_arena, mut buffers) = Arena::buffers(ZEROS_BYTES, 1)?;
+    let mut offset = 0;
+    while let Some(buffer) = buffers.pop().filter(|_| offset < bytes.0) {
+        stop.check()?;
+        let part = (bytes.0 - offset).min(ZEROS_BYTES as u64) as usize;
+        let request = Request {
+            operation: Operation::Write,
+            file: Arc::clone(file),
+            offset,
+            buffer,
+            range: 0..part,
+            event: Event::DataFileInitWrite,
+            stream: IoStream::FileInit,
+            tag: 0,
+        };
+        channel.submit(&session, request)?;
+        buffers.push(channel.wait(&session, Event::DataFileInitWrite)?.buffer);
+        offset += part as u64;
+    }
+    Ok(())
+}
+
+/// A log that is open with the flags a point asks for.
+#[derive(Debug)]
+pub(crate) struct LogFile {
+    point: DurablePoint,
+    file: Arc<File>,
+    channel: Channel,
+    /// Writes that fit.
+    writes: u64,
+}
+
+impl LogFile {
+    pub(crate) fn open(
+        scratch: &ScratchDirectory,
+        logs: &Logs,
+        point: DurablePoint,
+    ) -> Result<LogFile, CalibrateError> {
+        let allocated;
+        let log = match (point.space, &logs.zeroed) {
+            (LogSpace::Zeroed, Some(zeroed)) => zeroed,
+            _ => {
+                allocated = allocate(scratch, logs.bytes)?;
+                &allocated
+            }
+        };
+        if let Some(descriptor) = log.descriptor() {
+            // Pages that stay cost each write its removal: seen as a wider interval.
+            let _ = receipt::drop_cache(descriptor);
+        }
+        let durability = match point.method {
+            DurableMethod::ODsync => Durability::Data,
+            DurableMethod::OSync => Durability::All,
+            _ => Durability::OnSync,
+        };
+        let file = scratch.reopen(log, point.direct_io, durability)?;
+        require(&file, point.direct_io, durability)?;
+        let kind = if point.method.by_ring() { MethodKind::IoUring } else { MethodKind::Sync };
+        let channel = Method::start(kind, 1)?.channel(&[])?;
+        Ok(LogFile { point, file: Arc::new(file), channel, writes: logs.bytes.0 / point.request_bytes })
+    }
+
+    /// Whether one more may be written after so many: an allocated log is written once.
+    pub(crate) fn has_room(&self, writes: u64) -> bool {
+        self.point.space == LogSpace::Zeroed || writes < self.writes
+    }
+
+    /// Writes at the next place and returns the buffer when it is durable.
+    pub(crate) fn write(
+        &mut self,
+        session: &Session,
+        buffer: IoBuffer,
+        number: u64,
+    ) -> Result<IoBuffer, CalibrateError> {
+        let request = Request {
+            operation: match self.point.method {
+                DurableMethod::RwfDsync | DurableMethod::RingRwfDsync => Operation::WriteDurable,
+                DurableMethod::RingLinked => Operation::WriteAndSync,
+                _ => Operation::Write,
+            },
+            file: Arc::clone(&self.file),
+            offset: number % self.writes.max(1) * self.point.request_bytes,
+            range: 0..buffer.len(),
+            buffer,
+            event: Event::LogFileParallelWrite,
+            stream: IoStream::ProbeWrites,
+            tag: number,
+        };
+        self.channel.submit(session, request)?;
+        let buffer = self.channel.wait(session, Event::LogFileParallelWrite)?.buffer;
+        match self.point.method {
+            DurableMethod::Fdatasync => {
+                session.wait(Event::LogFileParallelWrite, || self.file.sync_data())?;
+            }
+            DurableMethod::Fsync => session.wait(Event::LogFileParallelWrite, || self.file.sync_all())?,
+            _ => {}
+        }
+        Ok(buffer)
+    }
+
+    /// Removes an allocated log: its blocks are written now.
+    pub(crate) fn close(self, scratch: &ScratchDirectory) -> Result<(), CalibrateError> {
+        if self.point.space == LogSpace::Allocated {
+            scratch.remove_file(self.file.path())?;
+        }
+        Ok(())
+    }
+}
+
+fn allocate(scratch: &ScratchDirectory, bytes: Bytes) -> Result<File, CalibrateError> {
+    let file = scratch.create_file(Logs::ALLOCATED, DirectIo::Off)?;
+    file.allocate(bytes.0)?;
+    // The length and the map are durable before the first write is timed.
+    file.sync_data()?;
+    Ok(file)
+}
+
+/// Holds what the kernel says of an open file against what was asked.
+fn require(file: &File, direct: DirectIo, durability: Durability) -> Result<(), CalibrateError> {
+    let Some(descriptor) = file.descriptor() else { return Ok(()) };
+    let path = || file.path().to_path_buf();
+    let flags =
+        receipt::open_flags(descriptor).map_err(|source| CalibrateError::Receipt { path: path(), source })?;
+    let found = (flags.direct, flags.dsync, flags.sync);
+    let asked =
+        (direct == DirectIo::Required, durability != Durability::OnSync, durability == Durability::All);
+    if found == asked {
+        return Ok(());
+    }
+    let asked = [(asked.0, "O_DIRECT"), (asked.1, "O_DSYNC"), (asked.2, "O_SYNC")];
+    let names: Vec<&str> = asked.into_iter().filter_map(|(is, name)| is.then_some(name)).collect();
+    let asked = if names.is_empty() { "no flags".to_string() } else { names.join(" and ") };
+    Err(CalibrateError::OpenedOtherwise { path: path(), asked, found: flags.raw })
+}

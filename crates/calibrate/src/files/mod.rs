@@ -1,0 +1,21 @@
+//! The files that are measured, in a directory that the calibration makes and removes.
+//!
+//! ```text
+//! PATH/plumb-calibrate-PID-N/    scratch      removed when the calibration ends, in a panic too
+//!     data                       data_file    random bytes, written once: what points read and write
+//!     log                        log_file     zeros, written once: what durable writes go to
+//!     log-allocated              log_file     allocated and never written, made anew for each repeat
+//! ```
+//!
+//! Why not an existing file or a device: a calibration writes, and must not destroy anything.
+//!
+//! Limits: a process that is killed leaves its directory behind; [`leftovers`] finds it.
+
+mod data_file;
+mod log_file;
+mod scratch;
+
+pub(crate) use data_file::{DataFile, Filling, Flexible, Size, check_place, fitting_length};
+pub(crate) use log_file::{LogFile, Logs};
+pub(crate) use scratch::ScratchDirectory;
+pub use scratch::leftovers;

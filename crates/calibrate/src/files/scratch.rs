@@ -1,0 +1,169 @@
+//! The scratch directory of a calibration, and everything in it.
+//!
+//! Invariants:
+//! - H1 Nothing is opened for writing but what this process created, exclusively,
+//!   in a directory that it created, exclusively.
+//! - H2 When the directory is dropped, in a panic too, its files and then its directory are
+//!   removed. The directory is removed only when it is empty: what another process
+//!   put there stays.
+//!
+//! Limits: a process that is killed leaves its directory behind, with a mark of its own in it;
+//! [`leftovers`] finds the directories of calibrations, and removes none.
+
+use crate::CalibrateError;
+use plumb_io::owner::Owner;
+use plumb_io::{Access, DirectIo, Disk, Durability, File, IoError};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// The name of every scratch directory begins with it.
+const PREFIX: &str = "plumb-calibrate-";
+/// Scratch directories that one process may have under one path; more are a mistake.
+const DIRECTORIES_MAX: usize = 100;
+
+/// Directories under `path` that earlier calibrations left behind, because they
+/// were killed or still run.
+#[must_use]
+pub fn leftovers(path: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(path) else { return Vec::new() };
+    let is_scratch = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(PREFIX);
+    let mut found: Vec<PathBuf> = entries.flatten().filter(is_scratch).map(|entry| entry.path()).collect();
+    found.sort();
+    found
+}
+
+/// A directory that this process made and removes.
+#[derive(Debug)]
+pub(crate) struct ScratchDirectory {
+    disk: Disk,
+    directory: PathBuf,
+    files: Mutex<Vec<PathBuf>>,
+    /// Tells the directory from that of a killed process (H1).
+    owner: Option<Owner>,
+}
+
+impl ScratchDirectory {
+    pub(crate) fn create(disk: Disk, under: &Path) -> Result<ScratchDirectory, CalibrateError> {
+        let directory = match &disk {
+            Disk::Kernel => new_directory(under)?,
+            Disk::Memory(_) => under.join(PREFIX),
+        };
+        let mut scratch = ScratchDirectory { disk, directory, files: Mutex::default(), owner: None };
+        if !scratch.in_memory() {
+            let owner = Owner::of_directory(&scratch.directory);
+            let refused = |source| CalibrateError::Directory { path: under.to_path_buf(), source };
+            scratch.owner = Some(owner.map_err(refused)?);
+        }
+        Ok(scratch)
+    }
+
+    /// Where a file of this name lies.
+    pub(crate) fn path_of(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Whether its files lie in the memory of this process.
+    pub(crate) fn in_memory(&self) -> bool {
+        matches!(self.disk, Disk::Memory(_))
+    }
+
+    /// Creates a file, which must not exist (H1).
+    pub(crate) fn create_file(&self, name: &str, direct: DirectIo) -> Result<File, IoError> {
+        let path = self.path_of(name);
+        let file = self.disk.open(&path, Access::Create, direct)?;
+        self.files.lock().unwrap_or_else(PoisonError::into_inner).push(path);
+        Ok(file)
+    }
+
+    /// Opens a file of its own once more, in another way.
+    pub(crate) fn reopen(
+        &self,
+        file: &File,
+        direct: DirectIo,
+        durability: Durability,
+    ) -> Result<File, IoError> {
+        assert!(file.path().starts_with(&self.directory), "H1: only files of this directory are opened");
+        self.disk.open_durable(file.path(), Access::Write, direct, durability)
+    }
+
+    /// Removes one of its files before the end.
+    pub(crate) fn remove_file(&self, path: &Path) -> Result<(), IoError> {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(index) = files.iter().position(|file| file == path) else { return Ok(()) };
+        files.swap_remove(index);
+        self.disk.remove(path)
+    }
+}
+
+impl Drop for ScratchDirectory {
+    fn drop(&mut self) {
+        let files = self.files.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for path in files.drain(..) {
+            // What cannot be removed stays as a leftover; there is nobody to tell here.
+            let _ = self.disk.remove(&path);
+        }
+        if !self.in_memory() {
+            self.owner = None;
+            let _ = fs::remove_dir(&self.directory);
+        }
+    }
+}
+
+fn new_directory(under: &Path) -> Result<PathBuf, CalibrateError> {
+    let process = std::process::id();
+    for number in 0..DIRECTORIES_MAX {
+        let directory = under.join(format!("{PREFIX}{process}-{number}"));
+        match fs::create_dir(&directory) {
+            Ok(()) => return Ok(directory),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => {
+                return Err(CalibrateError::ReadOnly { path: under.to_path_buf() });
+            }
+            Err(source) => return Err(CalibrateError::Directory { path: under.to_path_buf(), source }),
+        }
+    }
+    let source =
+        io::Error::new(io::ErrorKind::AlreadyExists, format!("{DIRECTORIES_MAX} of this process are there"));
+    Err(CalibrateError::Directory { path: under.to_path_buf(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scratch_directory_removes_its_files_and_spares_others() {
+        let under = tempfile::tempdir().expect("a directory");
+        let scratch = ScratchDirectory::create(Disk::Kernel, under.path()).expect("a directory");
+        let second = ScratchDirectory::create(Disk::Kernel, under.path()).expect("another directory");
+        scratch.create_file("data", DirectIo::Off).expect("a file");
+        scratch.create_file("data", DirectIo::Off).expect_err("H1: a file that exists is not opened");
+        let foreign = second.directory().join("foreign");
+        fs::write(&foreign, "kept").expect("a file of somebody else");
+        assert_eq!(leftovers(under.path()).len(), 2);
+        let first = scratch.directory().to_path_buf();
+        drop((scratch, second));
+        assert!(!first.exists());
+        assert_eq!(fs::read_to_string(&foreign).expect("spared"), "kept");
+    }
+
+    #[test]
+    fn a_scratch_directory_is_removed_when_its_owner_panics() {
+        let under = tempfile::tempdir().expect("a directory");
+        let path = under.path().to_path_buf();
+        let panicked = std::panic::catch_unwind(move || {
+            let scratch = ScratchDirectory::create(Disk::Kernel, &path).expect("a directory");
+            scratch.create_file("data", DirectIo::Off).expect("a file");
+            assert!(scratch.in_memory(), "this fails, and the directory must go");
+        });
+        assert!(panicked.is_err());
+        assert!(leftovers(under.path()).is_empty());
+    }
+}

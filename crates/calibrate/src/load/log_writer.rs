@@ -1,0 +1,107 @@
+//! The log writer: durable writes one after the other, each timed until it is durable.
+//!
+//! An eighth of the time is a ramp: the first writes meet a cold code path and an idle
+//! disk. A zeroed log is written again from its start when it is full; an allocated one
+//! ends the measurement, because each of its blocks has a first write only once.
+
+use super::TaskRunner;
+use super::requests::stamp;
+use crate::files::LogFile;
+use crate::measure::Traffic;
+use crate::plan::{DurableMethod, DurablePoint};
+use crate::random::Random;
+use crate::{CalibrateError, DeviceEvidence, LoadMeasurement, Measurement};
+use plumb_events::{Recorder, SessionKind, now};
+use plumb_io::{Arena, receipt};
+use plumb_units::Nanos;
+
+/// The ramp is this part of the time that is measured.
+const RAMP_PARTS: u64 = 8;
+
+/// Writes durably, one write after the other, and measures for `time`.
+pub(crate) fn run(
+    runner: &TaskRunner<'_>,
+    point: DurablePoint,
+    mut random: Random,
+    time: Nanos,
+) -> Result<Measurement, CalibrateError> {
+    let recorder = Recorder::new();
+    let session = recorder.session("calibration log writer", SessionKind::Probe);
+    let mut log = LogFile::open(runner.scratch, runner.logs, point)?;
+    let (_arena, mut buffers) = Arena::buffers(point.request_bytes as usize, 1)?;
+    let Some(mut buffer) = buffers.pop() else { unreachable!("one was asked for") };
+    random.fill(&mut buffer);
+    let (mut number, mut load, mut writes) = (random.word(), LoadMeasurement::default(), 0);
+    let cpu = runner.cpu.read();
+    let mut at = now();
+    let mut measured_from = at + Nanos(time.0 / RAMP_PARTS);
+    let end = measured_from + time;
+    while at < end && log.has_room(writes) {
+        if writes % 64 == 0 {
+            runner.stop.check()?;
+        }
+        stamp(&mut buffer, &mut number);
+        let begin = now();
+        buffer = log.write(&session, buffer, writes)?;
+        at = now();
+        writes += 1;
+        if begin >= measured_from {
+            load.writes += 1;
+            load.latency.add(at.saturating_sub(begin));
+        } else {
+            // What began in the ramp ends it: the measurement begins with a whole write.
+            measured_from = measured_from.max(at);
+        }
+    }
+    let cpu = runner.cpu.read().since(cpu);
+    // While the log's ring lives: its workers end with it.
+    let io_wq_workers = receipt::io_wq_workers().unwrap_or(0);
+    log.close(runner.scratch)?;
+    let asked = Traffic { requests: writes, read_bytes: 0, write_bytes: writes * point.request_bytes };
+    let syncs = if point.method == DurableMethod::None { 0 } else { writes };
+    let evidence = DeviceEvidence { asked, syncs, io_wq_workers, ..DeviceEvidence::default() };
+    let elapsed_ns = at.saturating_sub(measured_from).0;
+    Ok(Measurement { elapsed_ns, loads: vec![load], cpu_ns: cpu.time.0, cycles: cpu.cycles, evidence })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LogSpace;
+    use crate::fixture::place;
+    use crate::load::TaskSession;
+    use plumb_io::DirectIo;
+    use plumb_units::Bytes;
+
+    #[test]
+    fn every_way_writes_both_logs() {
+        let (_directory, device) = place();
+        let log_bytes = Bytes(Bytes::M);
+        let session =
+            TaskSession::create(&device, Bytes(16 * Bytes::M), log_bytes, 1, &()).expect("a session");
+        let runner = session.runner();
+        {
+            for method in DurableMethod::ALL {
+                for (space, direct_io) in [
+                    (LogSpace::Zeroed, DirectIo::Off),
+                    (LogSpace::Allocated, DirectIo::Off),
+                    (LogSpace::Zeroed, DirectIo::Required),
+                ] {
+                    let point = DurablePoint { method, direct_io, request_bytes: 4096, space };
+                    if let Some(why) = point.refusal(&device) {
+                        println!("{point}: {why}: not tested");
+                        continue;
+                    }
+                    let found = run(&runner, point, Random::seeded(1), Nanos(10_000_000))
+                        .unwrap_or_else(|error| panic!("{point}: {error}"));
+                    let asked = found.evidence.asked;
+                    assert_eq!(asked.write_bytes, asked.requests * 4096, "{point}");
+                    assert!(asked.requests > 0, "{point}");
+                    let room = log_bytes.0 / 4096;
+                    assert!(space == LogSpace::Zeroed || asked.requests <= room, "{point} is written once");
+                    assert!(!runner.scratch.path_of("log-allocated").exists(), "{point}");
+                }
+            }
+        }
+    }
+}

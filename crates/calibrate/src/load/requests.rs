@@ -1,0 +1,308 @@
+//! One thread of a point: its channel, its buffers, the places of its requests.
+//!
+//! Everything that costs time is done before the measurement begins: buffers are
+//! mapped and filled, the places of requests drawn, the ring set up and its
+//! buffers registered. Then each completion is followed at once by the next
+//! request of the same load, so that the number outstanding never changes:
+//!
+//! ```text
+//! ramp             measured                       drain
+//! |----------------|------------------------------|------|
+//! fill the queue    completions are counted here    wait for the rest
+//! ```
+//!
+//! The clock is read once a completion: the end of one request is the beginning of
+//! the next. Completions that arrived together get times some microseconds apart,
+//! the time it takes to handle those before them, as in any tool with one thread.
+//!
+//! Requests are handed to the kernel four at a time. All that came together in one
+//! system call costs the least CPU time, but then the first of them waits for the
+//! last, and the device for both: at 32 outstanding that was 5% of the reads a
+//! second. One by one costs 10% to 25% more CPU time and is no faster than four.
+//!
+//! Places are drawn 65,536 at a time and used again in the same order when they run
+//! out; each repeat of a point draws others. Each 4 KiB of a write carries a number
+//! of its own, so that no device can store two of them as one.
+
+use super::start::Window;
+use crate::measure::{CpuMeter, CpuUse, Traffic};
+use crate::progress::StopCheck;
+use crate::random::Random;
+use crate::{Buffers, CalibrateError, Files, Load, LoadMeasurement, Pattern, Point};
+use plumb_events::{Event, IoStream, Session, now};
+use plumb_io::{Arena, Channel, File, IoBuffer, Method, Operation, Request, receipt};
+use plumb_units::Nanos;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Places drawn beforehand: 256 KiB of them, and a file of 512 MiB in blocks of 8K.
+const PLACES: usize = 1 << 16;
+/// Requests that are handed to the kernel in one system call, at most.
+const TOGETHER: usize = 4;
+/// What carries a number of its own.
+const STAMPED_BYTES: usize = 4096;
+/// How often a thread looks whether it is to stop.
+const GUARD_INTERVAL: Nanos = Nanos(50_000_000);
+const WRITES: u32 = 1 << 31;
+
+/// The share of a load that one thread keeps outstanding.
+#[derive(Debug, Clone)]
+pub(crate) struct ThreadShare {
+    /// Which load of the point.
+    pub load_index: usize,
+    /// What it asks for.
+    pub load: Load,
+    /// How many of its requests this thread has.
+    pub outstanding: usize,
+    /// The stretch of the file for sequential requests of this thread, in requests.
+    pub stretch: Range<u64>,
+    /// The requests that fit in the load's part of the file.
+    pub units: u64,
+}
+
+/// What a thread measured.
+#[derive(Debug)]
+pub(crate) struct ThreadResult {
+    /// One for each load of the point.
+    pub loads: Vec<LoadMeasurement>,
+    /// All requests, ramp and drain included.
+    pub asked: Traffic,
+    /// The process's use of processors when the last request of the thread had completed.
+    pub cpu: CpuUse,
+    pub io_wq_workers: usize,
+}
+
+/// The places of a share's requests, and which of them are writes.
+#[derive(Debug)]
+struct Places {
+    words: Vec<u32>,
+    next: usize,
+    sequential: Option<(Range<u64>, u64)>,
+}
+
+impl Places {
+    fn draw(share: &ThreadShare, random: &mut Random) -> Places {
+        let percent = u64::from(share.load.write_percent);
+        let words = (0..PLACES).map(|_| {
+            let write = if random.below(100) < percent { WRITES } else { 0 };
+            random.below(share.units.min(u64::from(WRITES))) as u32 | write
+        });
+        let sequential = match share.load.pattern {
+            Pattern::Random => None,
+            Pattern::Sequential => Some((share.stretch.clone(), share.stretch.start)),
+        };
+        Places { words: words.collect(), next: 0, sequential }
+    }
+
+    /// The next place, in requests, and what to do there.
+    #[inline]
+    fn next(&mut self) -> (u64, Operation) {
+        let word = self.words[self.next];
+        self.next = (self.next + 1) % PLACES;
+        let operation = if word & WRITES == 0 { Operation::Read } else { Operation::Write };
+        let Some((stretch, at)) = &mut self.sequential else { return (u64::from(word & !WRITES), operation) };
+        let place = *at;
+        *at = if place + 1 < stretch.end { place + 1 } else { stretch.start };
+        (place, operation)
+    }
+}
+
+/// An outstanding request.
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    share: usize,
+    begin: Nanos,
+    operation: Operation,
+}
+
+/// A thread that is ready to begin.
+pub(crate) struct LoadThread<'a> {
+    // What it works on.
+    session: &'a Session,
+    file: &'a Arc<File>,
+    stop: &'a StopCheck<'a>,
+    shares: Vec<ThreadShare>,
+
+    // Its state.
+    channel: Channel,
+    idle: Vec<(usize, IoBuffer)>,
+    places: Vec<Places>,
+    slots: Vec<Slot>,
+    unsent: usize,
+    stamp: u64,
+    result: ThreadResult,
+}
+
+impl<'a> LoadThread<'a> {
+    /// Does all that can be done before the first request.
+    pub(crate) fn prepare(
+        session: &'a Session,
+        file: &'a Arc<File>,
+        stop: &'a StopCheck<'a>,
+        method: &Method,
+        point: &Point,
+        shares: Vec<ThreadShare>,
+        mut random: Random,
+    ) -> Result<LoadThread<'a>, CalibrateError> {
+        let (mut arenas, mut idle) = (Vec::new(), Vec::new());
+        for (index, share) in shares.iter().enumerate() {
+            let (arena, cut) = Arena::buffers(share.load.request_bytes as usize, share.outstanding)?;
+            for mut buffer in cut {
+                random.fill(&mut buffer);
+                idle.push((index, buffer));
+            }
+            arenas.push(arena);
+        }
+        let registered: Vec<&Arena> = match point.buffers {
+            Buffers::Registered => arenas.iter().collect(),
+            Buffers::Ordinary => Vec::new(),
+        };
+        let files: &[&Arc<File>] = match point.ring.files {
+            Files::Registered => &[file],
+            Files::Ordinary => &[],
+        };
+        let loads = shares.iter().map(|share| share.load_index + 1).max().unwrap_or(0);
+        Ok(LoadThread {
+            channel: method.channel_to(files, &registered)?,
+            places: shares.iter().map(|share| Places::draw(share, &mut random)).collect(),
+            slots: Vec::with_capacity(idle.len()),
+            unsent: 0,
+            stamp: random.word(),
+            result: ThreadResult {
+                loads: vec![LoadMeasurement::default(); loads],
+                asked: Traffic::default(),
+                cpu: CpuUse::default(),
+                io_wq_workers: 0,
+            },
+            session,
+            file,
+            stop,
+            shares,
+            idle,
+        })
+    }
+
+    /// Keeps its requests outstanding until the window ends.
+    pub(crate) fn run(mut self, window: Window, cpu: &CpuMeter) -> Result<ThreadResult, CalibrateError> {
+        for (share, buffer) in std::mem::take(&mut self.idle) {
+            let slot = Slot { share, begin: Nanos(0), operation: Operation::Read };
+            self.slots.push(slot);
+            self.submit(self.slots.len() - 1, buffer, now())?;
+        }
+        let mut looked = now();
+        while self.channel.outstanding() > 0 {
+            let completion = self.channel.wait(self.session, Event::DirectPathRead)?;
+            let at = now();
+            let slot = completion.tag as usize;
+            if at >= window.begin && at < window.end {
+                self.count(slot, at);
+            }
+            if at < window.end {
+                self.submit(slot, completion.buffer, at)?;
+            }
+            if at.saturating_sub(looked) >= GUARD_INTERVAL {
+                self.stop.check()?;
+                looked = at;
+            }
+        }
+        self.result.cpu = cpu.read();
+        // While the channel lives: its workers end with it.
+        self.result.io_wq_workers = receipt::io_wq_workers().unwrap_or(0);
+        Ok(self.result)
+    }
+
+    #[inline]
+    fn count(&mut self, slot: usize, at: Nanos) {
+        let slot = self.slots[slot];
+        let load = &mut self.result.loads[self.shares[slot.share].load_index];
+        match slot.operation {
+            Operation::Read | Operation::ReadAtMost => load.reads += 1,
+            _ => load.writes += 1,
+        }
+        load.latency.add(at.saturating_sub(slot.begin));
+    }
+
+    fn submit(&mut self, slot: usize, mut buffer: IoBuffer, at: Nanos) -> Result<(), CalibrateError> {
+        let share = self.slots[slot].share;
+        let (place, operation) = self.places[share].next();
+        let bytes = self.shares[share].load.request_bytes;
+        self.slots[slot] = Slot { share, begin: at, operation };
+        self.result.asked.requests += 1;
+        let (event, stream) = match operation {
+            Operation::Read | Operation::ReadAtMost => {
+                self.result.asked.read_bytes += bytes;
+                (Event::DirectPathRead, IoStream::Probe)
+            }
+            _ => {
+                self.result.asked.write_bytes += bytes;
+                stamp(&mut buffer, &mut self.stamp);
+                (Event::DirectPathWrite, IoStream::ProbeWrites)
+            }
+        };
+        let request = Request {
+            operation,
+            file: Arc::clone(self.file),
+            offset: place * bytes,
+            range: 0..bytes as usize,
+            buffer,
+            event,
+            stream,
+            tag: slot as u64,
+        };
+        self.channel.submit(self.session, request)?;
+        self.unsent += 1;
+        // Fewer than that are all waited for together: the wait hands them over.
+        if self.unsent >= TOGETHER && self.slots.len() > TOGETHER {
+            self.channel.flush(self.session)?;
+            self.unsent = 0;
+        }
+        Ok(())
+    }
+}
+
+/// Makes what is written unlike anything written before.
+pub(crate) fn stamp(bytes: &mut [u8], number: &mut u64) {
+    for part in bytes.chunks_mut(STAMPED_BYTES) {
+        *number = number.wrapping_add(1);
+        part[..size_of::<u64>()].copy_from_slice(&number.to_le_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn share(pattern: Pattern, write_percent: u8) -> ThreadShare {
+        let load = Load { pattern, request_bytes: 8192, write_percent, outstanding: 4, zone_bytes: None };
+        ThreadShare { load_index: 0, load, outstanding: 4, stretch: 10..13, units: 1000 }
+    }
+
+    #[test]
+    fn random_places_cover_the_file_evenly_and_the_mix_is_kept() {
+        let mut places = Places::draw(&share(Pattern::Random, 30), &mut Random::seeded(1));
+        let (mut halves, mut writes) = ([0u32; 2], 0u32);
+        for _ in 0..PLACES {
+            let (place, operation) = places.next();
+            halves[usize::from(place >= 500)] += 1;
+            writes += u32::from(operation == Operation::Write);
+        }
+        let share = |count: u32| f64::from(count) / PLACES as f64;
+        assert!((share(halves[0]) - 0.5).abs() < 0.01, "{halves:?}");
+        assert!((share(writes) - 0.3).abs() < 0.01, "{writes}");
+    }
+
+    #[test]
+    fn sequential_places_go_round_their_stretch() {
+        let mut places = Places::draw(&share(Pattern::Sequential, 0), &mut Random::seeded(1));
+        let found: Vec<u64> = (0..5).map(|_| places.next().0).collect();
+        assert_eq!(found, [10, 11, 12, 10, 11]);
+    }
+
+    #[test]
+    fn no_two_stamped_pieces_are_alike() {
+        let (mut bytes, mut number) = (vec![0u8; 3 * STAMPED_BYTES], 5);
+        stamp(&mut bytes, &mut number);
+        let stamps: Vec<u8> = bytes.chunks(STAMPED_BYTES).map(|piece| piece[0]).collect();
+        assert_eq!(stamps, [6, 7, 8]);
+    }
+}

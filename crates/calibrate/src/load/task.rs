@@ -1,0 +1,212 @@
+//! One task once: a point on its threads, or a durable write on a log, with all readings around it.
+//!
+//! ```text
+//! read the device -> start threads -> ramp, measured, drain -> join -> read the device
+//! ```
+//!
+//! The outstanding requests of a point are dealt out to its threads as evenly as they go;
+//! sequential requests of each thread have a stretch of the file of their own.
+
+use super::log_writer;
+use super::requests::{LoadThread, ThreadResult, ThreadShare};
+use super::start::{self, Start, Window};
+use crate::files::{DataFile, Logs, ScratchDirectory};
+use crate::measure::{CpuMeter, CpuUse, DeviceMeter, Traffic};
+use crate::progress::StopCheck;
+use crate::random::Random;
+use crate::{CalibrateError, DeviceEvidence, DurablePoint, LoadMeasurement, Measurement, Point, Task};
+use plumb_events::{Recorder, SessionKind, Statistic};
+use plumb_io::{DirectIo, MethodKind};
+use plumb_units::{Bytes, Nanos};
+use std::ops::Range;
+use std::thread;
+
+/// Buffers are not on the stack.
+const STACK_BYTES: usize = 256 << 10;
+
+/// What tasks run on.
+#[derive(Debug)]
+pub(crate) struct TaskRunner<'a> {
+    pub scratch: &'a ScratchDirectory,
+    pub file: &'a DataFile,
+    pub logs: &'a Logs,
+    pub meter: &'a DeviceMeter,
+    pub cpu: &'a CpuMeter,
+    pub stop: &'a StopCheck<'a>,
+    pub seed: u64,
+}
+
+impl TaskRunner<'_> {
+    /// Runs a task once, measuring for `time`. `order` tells this repeat from all others.
+    pub(crate) fn run(&self, task: &Task, order: usize, time: Nanos) -> Result<Measurement, CalibrateError> {
+        self.stop.check()?;
+        let random = Random::part(self.seed, order as u64);
+        match task {
+            Task::Point(point) => self.run_point(point, random, time),
+            Task::Durable(point) => self.run_durable(*point, random, time),
+        }
+    }
+
+    /// On a thread of its own: the kernel's workers for the syncs of its ring end with
+    /// it, and are not taken for those of the point that follows.
+    fn run_durable(
+        &self,
+        point: DurablePoint,
+        random: Random,
+        time: Nanos,
+    ) -> Result<Measurement, CalibrateError> {
+        let before = self.meter.read();
+        let alone = Start::new(1, time, self.cpu);
+        let write = |_: &Start<'_>| log_writer::run(self, point, random, time).map(Some);
+        let thread = |_| thread::Builder::new().name("log-writer".to_string()).stack_size(STACK_BYTES);
+        let mut measurements = start::together(vec![write], &alone, thread)?;
+        let Some(mut measurement) = measurements.pop() else { unreachable!("a writer that did not fail") };
+        let DeviceEvidence { asked, syncs, io_wq_workers, .. } = measurement.evidence;
+        measurement.evidence = DeviceEvidence { asked, syncs, io_wq_workers, ..self.meter.since(&before) };
+        Ok(measurement)
+    }
+
+    fn run_point(
+        &self,
+        point: &Point,
+        mut random: Random,
+        time: Nanos,
+    ) -> Result<Measurement, CalibrateError> {
+        if point.direct_io == DirectIo::Off {
+            self.file.drop_cache();
+        }
+        let shares = shares(point, self.file.length());
+        let method = point.start()?;
+        let recorder = Recorder::new();
+        let start = Start::new(shares.len(), time, self.cpu);
+        let file = self.file.by(point.direct_io);
+        let work = |shares: Vec<ThreadShare>| {
+            let (recorder, method, random) = (&recorder, &method, Random::seeded(random.word()));
+            move |start: &Start<'_>| {
+                let session = recorder.session("calibration load", SessionKind::Probe);
+                let load = LoadThread::prepare(&session, file, self.stop, method, point, shares, random)?;
+                start.arrive().map(|window| Ok((window, load.run(window, self.cpu)?))).transpose()
+            }
+        };
+        let works = shares.into_iter().map(work).collect();
+        let thread = |index| thread::Builder::new().name(format!("load-{index:03}")).stack_size(STACK_BYTES);
+        let before = self.meter.read();
+        let results = start::together(works, &start, thread)?;
+        let seen = self.meter.since(&before);
+        let snapshot = recorder.snapshot();
+        let evidence = DeviceEvidence {
+            ring_requests: snapshot.statistic(Statistic::RingRequests),
+            ring_fixed_requests: snapshot.statistic(Statistic::RingFixedRequests),
+            ring_fixed_file_requests: snapshot.statistic(Statistic::RingFixedFileRequests),
+            ..seen
+        };
+        Ok(together(point, &results, time, evidence))
+    }
+}
+
+/// Spreads the outstanding requests of a point over its threads.
+fn shares(point: &Point, length: Bytes) -> Vec<Vec<ThreadShare>> {
+    let threads = match point.method {
+        // A thread in a system call has one request outstanding.
+        MethodKind::Sync => point.outstanding(),
+        MethodKind::Threads | MethodKind::IoUring => point.threads.clamp(1, point.outstanding()),
+    };
+    let mut shares: Vec<Vec<ThreadShare>> = vec![Vec::new(); threads];
+    let mut first = 0;
+    for (load_index, load) in point.loads.iter().enumerate() {
+        let zone = load.zone_bytes.map_or(length.0, |zone| zone.min(length.0));
+        let units = (zone / load.request_bytes).max(1);
+        let sharing = threads.min(load.outstanding);
+        for place in 0..sharing {
+            let outstanding = load.outstanding / sharing + usize::from(place < load.outstanding % sharing);
+            let share = ThreadShare {
+                load_index,
+                load: *load,
+                outstanding,
+                stretch: stretch(units, place, sharing),
+                units,
+            };
+            // The next load begins where this one ended, so that no thread gets both while another gets none.
+            shares[(first + place) % threads].push(share);
+        }
+        first += sharing;
+    }
+    shares
+}
+
+/// The stretch of a file that one of several threads goes through.
+fn stretch(units: u64, place: usize, sharing: usize) -> Range<u64> {
+    let bound = |index: usize| units * index as u64 / sharing as u64;
+    let begin = bound(place);
+    begin..bound(place + 1).max(begin + 1)
+}
+
+/// Adds up what the threads of a point measured.
+fn together(
+    point: &Point,
+    threads: &[(Window, ThreadResult)],
+    time: Nanos,
+    evidence: DeviceEvidence,
+) -> Measurement {
+    let mut loads = vec![LoadMeasurement::default(); point.loads.len()];
+    let (mut asked, mut cpu, mut workers) = (Traffic::default(), CpuUse::default(), 0);
+    for (window, thread) in threads {
+        for (load, part) in loads.iter_mut().zip(&thread.loads) {
+            load.merge(part);
+        }
+        asked.merge(thread.asked);
+        workers = workers.max(thread.io_wq_workers);
+        // Both readings are the process's: the thread that ended last has read all of it.
+        let spent = thread.cpu.since(window.cpu);
+        cpu = if spent.time > cpu.time { spent } else { cpu };
+    }
+    let evidence = DeviceEvidence { asked, io_wq_workers: workers, ..evidence };
+    Measurement { elapsed_ns: time.0, loads, cpu_ns: cpu.time.0, cycles: cpu.cycles, evidence }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Buffers, Load, Pattern, Ring};
+
+    fn check(method: MethodKind, threads: usize, outstanding: &[usize], expected: &[&[usize]]) {
+        let load = |outstanding: &usize| Load {
+            pattern: Pattern::Random,
+            request_bytes: 8192,
+            write_percent: 0,
+            outstanding: *outstanding,
+            zone_bytes: None,
+        };
+        let loads = outstanding.iter().map(load).collect();
+        let point = Point {
+            loads,
+            threads,
+            method,
+            direct_io: DirectIo::Required,
+            buffers: Buffers::Ordinary,
+            ring: Ring::default(),
+        };
+        let found: Vec<Vec<usize>> = shares(&point, Bytes(1 << 30))
+            .iter()
+            .map(|thread| thread.iter().map(|share| share.outstanding).collect())
+            .collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn outstanding_requests_are_spread_over_the_threads() {
+        check(MethodKind::IoUring, 1, &[5], &[&[5]]);
+        check(MethodKind::IoUring, 2, &[5], &[&[3], &[2]]);
+        check(MethodKind::IoUring, 4, &[2], &[&[1], &[1]]);
+        check(MethodKind::IoUring, 2, &[1, 1], &[&[1], &[1]]);
+        check(MethodKind::IoUring, 1, &[4, 2], &[&[4, 2]]);
+        check(MethodKind::Sync, 1, &[3], &[&[1], &[1], &[1]]);
+        check(MethodKind::Sync, 1, &[2, 1], &[&[1], &[1], &[1]]);
+    }
+
+    #[test]
+    fn stretches_adjoin() {
+        assert_eq!([stretch(10, 0, 3), stretch(10, 1, 3), stretch(10, 2, 3)], [0..3, 3..6, 6..10]);
+        assert_eq!(stretch(1, 1, 2), 0..1);
+    }
+}

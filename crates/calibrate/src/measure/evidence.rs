@@ -1,0 +1,202 @@
+//! Evidence: what the system saw of a measurement, from outside the code that made it.
+//!
+//! Bytes at the block device against bytes asked for tell a device from a page
+//! cache, and our requests from those of other processes:
+//!
+//! ```text
+//! caused reads < asked reads    the page cache answered the rest
+//! device bytes > asked bytes    another load (or, through the page cache, read-ahead)
+//! flushes = 0, syncs > 0        nothing was flushed
+//! ```
+//!
+//! Caused reads are what the kernel charges this process for, so a neighbour cannot
+//! hide a page cache; the device's bytes are those of all processes, so they show a neighbour.
+//!
+//! Limits: writes are charged when a page becomes dirty, so for them only the
+//! device's bytes tell, and only where it has no other user. Another load that
+//! runs only as long as ours is told from journal writes of our own file system
+//! by size alone: [`OTHER_SHARE_MIN`] and [`OTHER_BYTES_MIN`] leave room for those.
+
+use plumb_events::now;
+use plumb_io::device::DeviceDescription;
+use plumb_io::receipt::{DiskStats, ProcessIo};
+use plumb_units::{Bytes, Nanos, Rate};
+use serde::{Deserialize, Serialize};
+use std::thread;
+use std::time::Duration;
+
+/// Another load moves more than this share of our own bytes,
+const OTHER_SHARE_MIN: f64 = 0.02;
+/// and more bytes than a journal commit or two.
+const OTHER_BYTES_MIN: u64 = 512 << 10;
+/// Requests a second of an idle device: journal commits and the like.
+const IDLE_REQUESTS_PER_SECOND: f64 = 50.0;
+
+/// Requests and bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Traffic {
+    /// Reads and writes.
+    pub requests: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+}
+
+impl Traffic {
+    pub(crate) fn merge(&mut self, other: Traffic) {
+        self.requests += other.requests;
+        self.read_bytes += other.read_bytes;
+        self.write_bytes += other.write_bytes;
+    }
+}
+
+/// What the system saw of a measurement, from its ramp to its last completion.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceEvidence {
+    /// The requests that were made.
+    pub asked: Traffic,
+    /// Syncs that were made, `O_DSYNC` writes included.
+    pub syncs: u64,
+    /// Bytes that this process caused to be read from a device; `None` where the
+    /// kernel does not count them.
+    pub caused_read_bytes: Option<u64>,
+    /// The requests at the device; `None` where no statistics name it.
+    pub device: Option<Traffic>,
+    /// How long the device was watched.
+    pub span_ns: u64,
+    /// Flushes that reached the disk.
+    pub flushes: Option<u64>,
+    /// Kernel threads that carried out ring requests which would have blocked.
+    pub io_wq_workers: usize,
+    /// Requests that went through a ring.
+    pub ring_requests: u64,
+    /// Of these, with registered buffers.
+    pub ring_fixed_requests: u64,
+    /// Of these, to registered files.
+    #[serde(default)]
+    pub ring_fixed_file_requests: u64,
+}
+
+impl DeviceEvidence {
+    /// Reads that this process caused at a device as a share of those it asked for.
+    #[must_use]
+    pub fn read_share(&self) -> Option<f64> {
+        let caused = self.caused_read_bytes?;
+        (self.asked.read_bytes > 0).then(|| caused as f64 / self.asked.read_bytes as f64)
+    }
+
+    /// Device writes as a share of writes asked for.
+    #[must_use]
+    pub fn write_share(&self) -> Option<f64> {
+        let device = self.device?;
+        (self.asked.write_bytes > 0).then(|| device.write_bytes as f64 / self.asked.write_bytes as f64)
+    }
+
+    /// Bytes a second of other processes, where they are too many to be our own file
+    /// system's.
+    #[must_use]
+    pub fn other_rate(&self) -> Option<Rate> {
+        let device = self.device?;
+        let reads = device.read_bytes.saturating_sub(self.asked.read_bytes);
+        let writes = device.write_bytes.saturating_sub(self.asked.write_bytes);
+        let asked = (self.asked.read_bytes + self.asked.write_bytes).max(1);
+        let share = (reads + writes) as f64 / asked as f64;
+        let seen = share > OTHER_SHARE_MIN && reads + writes > OTHER_BYTES_MIN;
+        seen.then(|| Bytes(reads + writes).per(Nanos(self.span_ns)))
+    }
+}
+
+/// Reads the statistics of the device under a file system.
+#[derive(Debug, Clone)]
+pub(crate) struct DeviceMeter {
+    /// The device under the file system, and its disk, which counts the flushes.
+    names: Option<(String, String)>,
+}
+
+/// Statistics at one moment.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reading {
+    at: Nanos,
+    /// Of the device and of its disk.
+    disks: Option<(DiskStats, DiskStats)>,
+    process: Option<ProcessIo>,
+}
+
+impl DeviceMeter {
+    pub(crate) fn of(device: &DeviceDescription) -> DeviceMeter {
+        let names = device.block.as_ref().map(|block| (block.name.clone(), block.disk.clone()));
+        DeviceMeter { names }
+    }
+
+    /// A meter of nothing: files in memory have no device.
+    #[cfg(test)]
+    pub(crate) fn none() -> DeviceMeter {
+        DeviceMeter { names: None }
+    }
+
+    pub(crate) fn read(&self) -> Reading {
+        let statistics = |(device, disk): &(String, String)| {
+            Some((DiskStats::read(device).ok()?, DiskStats::read(disk).ok()?))
+        };
+        Reading {
+            at: now(),
+            disks: self.names.as_ref().and_then(statistics),
+            process: ProcessIo::read().ok(),
+        }
+    }
+
+    /// The evidence since an earlier reading; `asked` and `syncs` are the caller's to add.
+    pub(crate) fn since(&self, earlier: &Reading) -> DeviceEvidence {
+        let later = self.read();
+        let caused = later.process.zip(earlier.process);
+        let mut evidence = DeviceEvidence {
+            span_ns: later.at.saturating_sub(earlier.at).0,
+            caused_read_bytes: caused.map(|(later, earlier)| later.since(&earlier).read_bytes.0),
+            ..DeviceEvidence::default()
+        };
+        if let (Some((device, disk)), Some((device_then, disk_then))) = (later.disks, earlier.disks) {
+            let device = device.since(&device_then);
+            evidence.flushes = disk.since(&disk_then).flushes.map(|flushes| flushes.completed);
+            evidence.device = Some(Traffic {
+                requests: device.reads.completed + device.writes.completed,
+                read_bytes: device.reads.bytes.0,
+                write_bytes: device.writes.bytes.0,
+            });
+        }
+        evidence
+    }
+
+    /// Watches the device while nothing is asked of it: the requests a second of other
+    /// processes, where they are more than an idle system makes.
+    pub(crate) fn other_load(&self, look: Nanos) -> Option<f64> {
+        let earlier = self.read();
+        thread::sleep(Duration::from_nanos(look.0));
+        let seen = self.since(&earlier);
+        let requests = seen.device?.requests as f64 / Nanos(seen.span_ns).seconds().max(1e-9);
+        (requests > IDLE_REQUESTS_PER_SECOND).then_some(requests)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_load_is_told_from_a_journal_commit() {
+        let asked = Traffic { requests: 1000, read_bytes: 100 << 20, write_bytes: 0 };
+        let with = |device: Traffic| DeviceEvidence {
+            asked,
+            device: Some(device),
+            caused_read_bytes: Some(25 << 20),
+            span_ns: 500_000_000,
+            ..DeviceEvidence::default()
+        };
+        let journal = Traffic { write_bytes: 64 << 10, ..asked };
+        assert_eq!(with(journal).other_rate(), None);
+        let neighbour = Traffic { read_bytes: 150 << 20, ..asked };
+        assert_eq!(with(neighbour).other_rate(), Some(Rate(100.0 * Bytes::M as f64)));
+        assert_eq!(with(neighbour).read_share(), Some(0.25), "a neighbour does not hide a page cache");
+        assert_eq!(DeviceEvidence::default().other_rate(), None);
+    }
+}

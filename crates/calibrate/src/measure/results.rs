@@ -1,0 +1,215 @@
+//! All repeats of one task, and the estimates that follow from them.
+
+use super::{Estimate, LatencyHistogram, Measurement, Repeat, Traffic};
+use crate::plan::{DurablePoint, Point, Task};
+use plumb_io::DirectIo;
+use plumb_units::{Nanos, Rate};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Repeats of a settled figure agree within this share of their median.
+pub(crate) const SETTLED_LIMIT: f64 = 0.10;
+
+/// All repeats of one task.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TaskResult {
+    /// What was measured.
+    pub task: Task,
+    /// Its repeats in the order they ran.
+    pub repeats: Vec<Repeat>,
+    /// What answered: the device or a cache.
+    #[serde(alias = "verdict")]
+    pub answer: Answer,
+}
+
+/// What answered a task: the device or a cache.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnswerSource {
+    /// The device.
+    Device,
+    /// This machine's page cache.
+    PageCache,
+    /// A cache that only its speed gives away: the host's, a controller's.
+    HostCacheSuspected,
+    /// Not known.
+    #[default]
+    Unknown,
+}
+
+impl AnswerSource {
+    /// The name as reports print it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            AnswerSource::Device => "device",
+            AnswerSource::PageCache => "page cache",
+            AnswerSource::HostCacheSuspected => "host cache suspected",
+            AnswerSource::Unknown => "unknown",
+        }
+    }
+}
+
+/// What answered a task, and how that is known.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// What answered a task: the device or a cache.
+    pub source: AnswerSource,
+    /// The evidence, in one line.
+    pub reason: String,
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.source.name(), self.reason)
+    }
+}
+
+impl TaskResult {
+    pub(crate) fn new(task: Task) -> TaskResult {
+        TaskResult { task, repeats: Vec::new(), answer: Answer::default() }
+    }
+
+    /// The point, if it is one.
+    #[must_use]
+    pub fn point(&self) -> Option<&Point> {
+        if let Task::Point(point) = &self.task { Some(point) } else { None }
+    }
+
+    /// The durable write, if it is one.
+    #[must_use]
+    pub fn durable(&self) -> Option<&DurablePoint> {
+        if let Task::Durable(point) = &self.task { Some(point) } else { None }
+    }
+
+    /// Whether it was to bypass the page cache.
+    #[must_use]
+    pub fn direct_io(&self) -> DirectIo {
+        match &self.task {
+            Task::Point(point) => point.direct_io,
+            Task::Durable(point) => point.direct_io,
+        }
+    }
+
+    /// The bytes of each request of a load.
+    #[must_use]
+    pub fn request_bytes(&self, load: usize) -> u64 {
+        match &self.task {
+            Task::Point(point) => point.loads.get(load).map_or(0, |load| load.request_bytes),
+            Task::Durable(point) => point.request_bytes,
+        }
+    }
+
+    /// Requests a second of a load.
+    #[must_use]
+    pub fn iops(&self, load: usize) -> Option<Estimate> {
+        self.estimate(|measurement| Some(measurement.iops(load)))
+    }
+
+    /// MB a second of a load.
+    #[must_use]
+    pub fn mb_per_second(&self, load: usize) -> Option<Estimate> {
+        let bytes = self.request_bytes(load);
+        self.estimate(|measurement| Some(measurement.mb_per_second(load, bytes)))
+    }
+
+    /// A quantile of a load's latency, in microseconds.
+    #[must_use]
+    pub fn latency_micros(&self, load: usize, quantile: f64) -> Option<Estimate> {
+        self.estimate_latency(load, |latency| latency.quantile(quantile))
+    }
+
+    /// The mean of a load's latency, in microseconds.
+    #[must_use]
+    pub fn mean_micros(&self, load: usize) -> Option<Estimate> {
+        self.estimate_latency(load, LatencyHistogram::mean)
+    }
+
+    /// Microseconds of processor time a request.
+    #[must_use]
+    pub fn cpu_micros(&self) -> Option<Estimate> {
+        self.estimate(Measurement::cpu_micros)
+    }
+
+    /// Processor cycles a request, where something counts them.
+    #[must_use]
+    pub fn cycles(&self) -> Option<Estimate> {
+        self.estimate(Measurement::cycles_a_request)
+    }
+
+    /// Bytes asked for and bytes that the device moved, in all repeats; no device's
+    /// where no statistics name one.
+    #[must_use]
+    pub fn bytes(&self) -> (u64, Option<u64>) {
+        let sum = |traffic: Traffic| traffic.read_bytes + traffic.write_bytes;
+        let evidence = || self.repeats.iter().map(|repeat| repeat.measurement.evidence);
+        (evidence().map(|seen| sum(seen.asked)).sum(), evidence().map(|seen| seen.device.map(sum)).sum())
+    }
+
+    /// All latencies of a load.
+    #[must_use]
+    pub fn latency(&self, load: usize) -> LatencyHistogram {
+        let mut all = LatencyHistogram::default();
+        for repeat in &self.repeats {
+            if let Some(load) = repeat.measurement.loads.get(load) {
+                all.merge(&load.latency);
+            }
+        }
+        all
+    }
+
+    /// Whether the rates of all its loads have settled.
+    #[must_use]
+    pub fn settled(&self) -> bool {
+        let loads = self.point().map_or(1, |point| point.loads.len());
+        (0..loads).all(|load| self.iops(load).is_some_and(|estimate| estimate.settled))
+    }
+
+    /// The highest rate of other processes during any repeat.
+    #[must_use]
+    pub fn other_rate(&self) -> Option<Rate> {
+        let rates = self.repeats.iter().filter_map(|repeat| repeat.measurement.evidence.other_rate());
+        rates.reduce(|left, right| if right > left { right } else { left })
+    }
+
+    /// Repeats during which another load used the device.
+    fn disturbed_repeats(&self) -> usize {
+        // Requests through the page cache are read ahead and written later: they look like another load.
+        let disturbed = |repeat: &&Repeat| repeat.measurement.evidence.other_rate().is_some();
+        if self.direct_io() == DirectIo::Required { self.repeats.iter().filter(disturbed).count() } else { 0 }
+    }
+
+    /// The estimate of any figure that each repeat gives. Where another load used the device
+    /// during half of them or more, the median may be of both: it has not settled, however little it scatters.
+    #[must_use]
+    pub fn estimate(&self, figure: impl Fn(&Measurement) -> Option<f64>) -> Option<Estimate> {
+        let values: Vec<f64> = self.repeats.iter().filter_map(|repeat| figure(&repeat.measurement)).collect();
+        let mut estimate = Estimate::of(&values, SETTLED_LIMIT)?;
+        let disturbed = self.disturbed_repeats();
+        match &mut estimate.reason {
+            Some(reason) if disturbed > 0 => {
+                reason.push_str(&format!(", with another load during {disturbed} of them"));
+            }
+            None if 2 * disturbed >= estimate.repeats && disturbed > 0 => {
+                let repeats = estimate.repeats;
+                estimate.reason =
+                    Some(format!("another load used the device during {disturbed} of {repeats} repeats"));
+                estimate.settled = false;
+            }
+            _ => {}
+        }
+        Some(estimate)
+    }
+
+    fn estimate_latency(&self, load: usize, figure: impl Fn(&LatencyHistogram) -> Nanos) -> Option<Estimate> {
+        self.estimate(|measurement| {
+            let latency = &measurement.loads.get(load)?.latency;
+            (latency.count() > 0).then(|| figure(latency).micros())
+        })
+    }
+}
+
+/// Looks for a point among results.
+pub(crate) fn find<'a>(results: &'a [TaskResult], wanted: &Point) -> Option<&'a TaskResult> {
+    results.iter().find(|result| result.point() == Some(wanted) && !result.repeats.is_empty())
+}

@@ -1,0 +1,140 @@
+//! Durable writes: what a commit costs on this device, by each way to ask for it.
+//!
+//! One writer writes a log from its start, each write the next, each made durable
+//! before the one after it. Two things decide the cost besides the device: the way
+//! durability is asked for, and whether the file's blocks were ever written. In a
+//! file that is merely allocated (`fallocate`) each first write also changes the
+//! file's map of blocks, and a sync has to make that durable too: a journal commit
+//! and often a second flush. So both files are measured, the zeroed one again and
+//! again from its start, the allocated one made anew for each repeat.
+//!
+//! ```text
+//! physics of one flush:   disk that rotates     4 - 12 ms (half a turn or more)
+//!                         flash, no capacitor   0.3 - 5 ms (program the cache's pages)
+//!                         flash with capacitor  10 - 60 us (the cache counts as medium)
+//! under 5 us more than the same write without a sync: no device was asked
+//! ```
+//!
+//! The plain write is measured as a method of its own, because the cost of a flush
+//! is a difference.
+//!
+//! Limits: one log, one writer, one write at a time: group commit is the log writer's
+//! business.
+
+use plumb_io::device::{DeviceDescription, DirectIoSupport, RingPart};
+use plumb_io::{DirectIo, RingSetup};
+use plumb_units::Bytes;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A way to make a write durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DurableMethod {
+    /// Not at all: the write alone, to compare with.
+    None,
+    /// write, then fdatasync.
+    Fdatasync,
+    /// write, then fsync.
+    Fsync,
+    /// A file that is open with `O_DSYNC`.
+    ODsync,
+    /// A file that is open with `O_SYNC`.
+    OSync,
+    /// A write with `RWF_DSYNC`, by pwritev2.
+    RwfDsync,
+    /// The same through a ring.
+    RingRwfDsync,
+    /// A write and an fdatasync through a ring, linked: one system call for both.
+    RingLinked,
+}
+
+impl DurableMethod {
+    /// Every way, the plain write first.
+    pub const ALL: [DurableMethod; 8] = [
+        DurableMethod::None,
+        DurableMethod::Fdatasync,
+        DurableMethod::Fsync,
+        DurableMethod::ODsync,
+        DurableMethod::OSync,
+        DurableMethod::RwfDsync,
+        DurableMethod::RingRwfDsync,
+        DurableMethod::RingLinked,
+    ];
+
+    /// The name, as a reader of manual pages knows it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            DurableMethod::None => "write only",
+            DurableMethod::Fdatasync => "fdatasync",
+            DurableMethod::Fsync => "fsync",
+            DurableMethod::ODsync => "O_DSYNC",
+            DurableMethod::OSync => "O_SYNC",
+            DurableMethod::RwfDsync => "RWF_DSYNC",
+            DurableMethod::RingRwfDsync => "RWF_DSYNC by ring",
+            DurableMethod::RingLinked => "linked fdatasync by ring",
+        }
+    }
+
+    /// Whether it needs a ring.
+    pub(crate) const fn by_ring(self) -> bool {
+        matches!(self, DurableMethod::RingRwfDsync | DurableMethod::RingLinked)
+    }
+}
+
+/// What a log's blocks are before they are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogSpace {
+    /// Written with zeros.
+    Zeroed,
+    /// Allocated and never written.
+    Allocated,
+}
+
+/// Durable writes of one kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DurablePoint {
+    /// How durability is asked for.
+    pub method: DurableMethod,
+    /// Whether the page cache is bypassed.
+    #[serde(alias = "access")]
+    pub direct_io: DirectIo,
+    /// The bytes of each write.
+    pub request_bytes: u64,
+    /// What the log's blocks are before.
+    pub space: LogSpace,
+}
+
+impl DurablePoint {
+    /// Why this cannot be measured on a device.
+    #[must_use]
+    pub fn refusal(&self, device: &DeviceDescription) -> Option<String> {
+        let ring = device.io_uring.refusal(RingPart::Setup(RingSetup::Plain));
+        if let Some((why, cure)) = ring.filter(|_| self.method.by_ring()) {
+            return Some(format!("no io_uring: {why}; {cure}"));
+        }
+        if self.direct_io == DirectIo::Off {
+            return None;
+        }
+        match &device.direct_io {
+            DirectIoSupport::No { why } => Some(format!("direct I/O does not work here: {why}")),
+            DirectIoSupport::Yes { offset_align, .. }
+                if !self.request_bytes.is_multiple_of(offset_align.0) =>
+            {
+                Some(format!("direct writes here are multiples of {}", offset_align.as_setting()))
+            }
+            DirectIoSupport::Yes { .. } => None,
+        }
+    }
+}
+
+impl fmt::Display for DurablePoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let direct = if self.direct_io == DirectIo::Required { "O_DIRECT " } else { "" };
+        let space = if self.space == LogSpace::Zeroed { "zeroed" } else { "allocated" };
+        let size = Bytes(self.request_bytes).as_setting();
+        write!(f, "{size} {direct}write, {}, {space} log", self.method.name())
+    }
+}

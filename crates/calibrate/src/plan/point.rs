@@ -1,0 +1,187 @@
+//! A point: requests of one or two kinds, kept outstanding for a while.
+//!
+//! A point says only what the storage is asked for, as plain data that can be compared.
+//! Its purpose (a curve, a cell of the matrix, a rung of the ladder) is not part of it:
+//! a point measured once serves all of them.
+
+use plumb_io::{DirectIo, IoError, Method, MethodKind, RingSetup};
+use plumb_units::Bytes;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The order of a load's requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pattern {
+    /// Uniform over the file, at multiples of the request's size.
+    Random,
+    /// One after the other, each thread through a stretch of its own.
+    Sequential,
+}
+
+/// Whether buffers are registered with the ring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Buffers {
+    /// Pinned once, before the measurement.
+    Registered,
+    /// Pinned for each request.
+    Ordinary,
+}
+
+/// Whether the file is registered with the ring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Files {
+    /// Looked up once, before the measurement.
+    Registered,
+    /// Looked up for each request.
+    Ordinary,
+}
+
+/// How the rings of a point are made; ignored by methods without rings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ring {
+    /// How they are set up.
+    pub setup: RingSetup,
+    /// Whether the file is registered with them.
+    pub files: Files,
+}
+
+impl Default for Ring {
+    /// The rings of an engine on a current kernel.
+    fn default() -> Ring {
+        Ring { setup: RingSetup::Deferred, files: Files::Ordinary }
+    }
+}
+
+/// Requests of one kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Load {
+    /// Their order.
+    pub pattern: Pattern,
+    /// The bytes of each.
+    pub request_bytes: u64,
+    /// How many in a hundred are writes.
+    pub write_percent: u8,
+    /// How many are outstanding at any time, all threads together.
+    pub outstanding: usize,
+    /// How much of the file is used, from its start; the whole of it if `None`.
+    pub zone_bytes: Option<u64>,
+}
+
+impl Load {
+    pub(crate) fn random_read(size: Bytes, outstanding: usize) -> Load {
+        let pattern = Pattern::Random;
+        Load { pattern, request_bytes: size.0, write_percent: 0, outstanding, zone_bytes: None }
+    }
+}
+
+impl fmt::Display for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pattern = match self.pattern {
+            Pattern::Random => "random",
+            Pattern::Sequential => "sequential",
+        };
+        write!(f, "{} {pattern} ", Bytes(self.request_bytes).as_setting())?;
+        match self.write_percent {
+            0 => write!(f, "read")?,
+            100 => write!(f, "write")?,
+            percent => write!(f, "{}/{percent} read/write", 100 - percent)?,
+        }
+        write!(f, " x{}", self.outstanding)?;
+        match self.zone_bytes {
+            Some(bytes) => write!(f, " in {}", Bytes(bytes).as_setting()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What is asked of the storage at one time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Point {
+    /// One load, or a small and a large one at the same time, in that order.
+    pub loads: Vec<Load>,
+    /// The threads that the outstanding requests are spread over.
+    pub threads: usize,
+    /// How they reach the kernel.
+    #[serde(alias = "way")]
+    pub method: MethodKind,
+    /// Whether they bypass the page cache, which is otherwise emptied before each repeat.
+    #[serde(alias = "access")]
+    pub direct_io: DirectIo,
+    /// Whether their buffers are registered.
+    pub buffers: Buffers,
+    /// How their rings are made; records from before this was chosen have deferred rings.
+    #[serde(default)]
+    pub ring: Ring,
+}
+
+impl Point {
+    /// A random read alone; buffers are registered where there is a ring to register them with.
+    pub(crate) fn usual(size: Bytes, method: MethodKind, direct_io: DirectIo, ring: Ring) -> Point {
+        let buffers = if method == MethodKind::IoUring { Buffers::Registered } else { Buffers::Ordinary };
+        Point { loads: vec![Load::random_read(size, 1)], threads: 1, method, direct_io, buffers, ring }
+    }
+
+    /// Other loads, reached in the same way.
+    pub(crate) fn with(&self, loads: Vec<Load>, threads: usize) -> Point {
+        Point { loads, threads, ..self.clone() }
+    }
+
+    /// True when both reach the file in the same way: method, buffers, rings, page cache.
+    pub(crate) fn reached_like(&self, other: &Point) -> bool {
+        let how = |of: &Point| (of.method, of.direct_io, of.buffers, of.ring);
+        how(self) == how(other)
+    }
+
+    /// Starts the method of `plumb-io` that it asks for.
+    pub(crate) fn start(&self) -> Result<Method, IoError> {
+        match self.method {
+            MethodKind::IoUring => Method::start_ring(self.ring.setup, self.outstanding()),
+            method => Method::start(method, self.outstanding()),
+        }
+    }
+
+    /// Requests outstanding at any time, of all loads.
+    #[must_use]
+    pub fn outstanding(&self) -> usize {
+        self.loads.iter().map(|load| load.outstanding).sum()
+    }
+
+    /// The only load, if there is but one.
+    #[must_use]
+    pub fn single(&self) -> Option<&Load> {
+        if let [load] = self.loads.as_slice() { Some(load) } else { None }
+    }
+}
+
+impl fmt::Display for Point {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, load) in self.loads.iter().enumerate() {
+            if index > 0 {
+                write!(f, " + ")?;
+            }
+            write!(f, "{load}")?;
+        }
+        write!(f, ", {}", self.method)?;
+        if self.threads > 1 {
+            write!(f, ", {} threads", self.threads)?;
+        }
+        if self.method == MethodKind::IoUring {
+            if self.ring.setup != RingSetup::Deferred {
+                write!(f, ", {}", self.ring.setup)?;
+            }
+            match (self.buffers, self.ring.files) {
+                (Buffers::Registered, Files::Registered) => write!(f, ", registered buffers and files")?,
+                (Buffers::Registered, Files::Ordinary) => write!(f, ", registered buffers")?,
+                (Buffers::Ordinary, Files::Registered) => write!(f, ", registered files")?,
+                (Buffers::Ordinary, Files::Ordinary) => {}
+            }
+        }
+        if self.direct_io == DirectIo::Off {
+            write!(f, ", page cache")?;
+        }
+        Ok(())
+    }
+}

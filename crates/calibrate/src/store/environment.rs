@@ -1,0 +1,117 @@
+//! The environment that a calibration holds for: device, file system, kernel.
+
+use crate::Point;
+use plumb_io::device::DeviceDescription;
+use plumb_io::{DirectIo, MethodKind};
+use serde::{Deserialize, Serialize};
+
+/// What a calibration holds for: other hardware, another kernel or another way to
+/// the device make it another question.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceEnvironment {
+    // What must be the same.
+    /// The device the file system is on, or what is mounted where there is none.
+    pub device: String,
+    /// The size of the disk, where the kernel tells it.
+    pub disk_bytes: Option<u64>,
+    /// The type of the file system.
+    pub file_system: String,
+    /// The release of the kernel.
+    pub kernel: String,
+    /// Where the file system is mounted; `None` in records from before it was kept.
+    #[serde(default)]
+    pub mount: Option<String>,
+    /// What the file system calls itself; `None` in records from before it was kept.
+    #[serde(default)]
+    pub file_system_id: Option<String>,
+    /// Maker and model of the disk, where it tells them.
+    #[serde(default)]
+    pub disk_model: Option<String>,
+
+    // How and where it was measured.
+    /// The path, absolute.
+    pub path: String,
+    /// The method of all points but the ladder's.
+    pub method: MethodKind,
+    /// Whether the page cache was bypassed.
+    pub direct: bool,
+    /// Processors of the machine.
+    pub processors: usize,
+    /// Whether the disk is made by software.
+    pub virtual_disk: bool,
+    /// The date in the caller's words.
+    pub date: String,
+}
+
+impl DeviceEnvironment {
+    /// The environment of points like `usual`.
+    pub(crate) fn of(
+        device: &DeviceDescription,
+        usual: &Point,
+        processors: usize,
+        date: String,
+    ) -> DeviceEnvironment {
+        DeviceEnvironment {
+            device: device_name(device),
+            disk_bytes: disk_bytes(device),
+            file_system: device.mount.file_system.clone(),
+            kernel: kernel(device),
+            mount: Some(device.mount.mount_point.display().to_string()),
+            file_system_id: Some(file_system_id(device)),
+            disk_model: disk_model(device),
+            path: plumb_units::path_text(&device.path),
+            method: usual.method,
+            direct: usual.direct_io == DirectIo::Required,
+            processors,
+            virtual_disk: device.virtualization.disk,
+            date,
+        }
+    }
+
+    /// What is different on a device; nothing: the calibration holds for it.
+    #[must_use]
+    pub fn differences(&self, device: &DeviceDescription) -> Vec<String> {
+        let size = |bytes: Option<u64>| bytes.map_or("unknown".to_string(), |bytes| bytes.to_string());
+        // What an older record does not have is no difference.
+        let known = |then: &Option<String>, now: String| then.clone().unwrap_or_else(|| now.clone());
+        let mount = device.mount.mount_point.display().to_string();
+        let model = disk_model(device).unwrap_or_else(|| "unknown".to_string());
+        let pairs = [
+            ("device", self.device.clone(), device_name(device)),
+            ("disk size", size(self.disk_bytes), size(disk_bytes(device))),
+            ("file system", self.file_system.clone(), device.mount.file_system.clone()),
+            ("mount", known(&self.mount, mount.clone()), mount),
+            (
+                "file system's identity",
+                known(&self.file_system_id, file_system_id(device)),
+                file_system_id(device),
+            ),
+            ("disk", known(&self.disk_model, model.clone()), model),
+            ("kernel", self.kernel.clone(), kernel(device)),
+        ];
+        let different = pairs.into_iter().filter(|(_, then, now)| then != now);
+        different.map(|(what, then, now)| format!("{what}: calibrated on {then}, this is {now}")).collect()
+    }
+}
+
+fn device_name(device: &DeviceDescription) -> String {
+    device.block.as_ref().map_or_else(|| device.mount.source.clone(), |block| block.name.clone())
+}
+
+fn disk_bytes(device: &DeviceDescription) -> Option<u64> {
+    device.block.as_ref()?.disk_size.map(|bytes| bytes.0)
+}
+
+fn file_system_id(device: &DeviceDescription) -> String {
+    format!("{:x}", device.space.id)
+}
+
+fn disk_model(device: &DeviceDescription) -> Option<String> {
+    let block = device.block.as_ref()?;
+    let words: Vec<&str> = [&block.vendor, &block.model].into_iter().flatten().map(String::as_str).collect();
+    (!words.is_empty()).then(|| words.join(" "))
+}
+
+fn kernel(device: &DeviceDescription) -> String {
+    device.host.kernel_release.clone().unwrap_or_else(|| "unknown".to_string())
+}

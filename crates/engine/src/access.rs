@@ -1,0 +1,251 @@
+//! What the machine gives an instance: the way to its files, servers, memory. Resolved once, at the start.
+//!
+//! What somebody asked for by name is done or refused, never replaced, and a refusal names the limit that was hit
+//! with its value and the number it takes. A default is replaced by the next best: a direct file by a buffered one,
+//! io_uring by the next of [`plumb_io::Method::best_of`], a degree by the servers that could be started. The reasons
+//! are kept for the report.
+//!
+//! Memory is asked about before anything is made: see [`memory`].
+//!
+//! Threads are tried before any server waits for another: as many as a build takes are started, do nothing, and
+//! end. What else the user starts meanwhile can still take their place; a server that cannot start is then an
+//! error of its operation ([`crate::parallel::servers`]).
+
+pub mod memory;
+
+use crate::EngineError;
+use crate::settings::{Setting, Settings};
+use plumb_io::device::{self, DeviceDescription, DirectIoSupport, IoUringSupport};
+use plumb_io::limits::{self, Quota, Quotas};
+use plumb_io::sim::MemoryDisk;
+use plumb_io::{DirectIo, Disk, IoError, Method, MethodKind};
+use plumb_units::{BlockSize, Nanos};
+use std::path::{Path, PathBuf};
+
+/// Threads beside servers and database writers: a counter of the laboratory, a watchdog.
+const OTHER_THREADS: usize = 2;
+
+/// What all sessions share.
+#[derive(Debug, Clone)]
+pub struct Access {
+    /// In the file system, or in memory.
+    pub disk: Disk,
+    /// Sync, threads or io_uring.
+    pub method: Method,
+    /// Past the page cache or through it.
+    pub direct: DirectIo,
+    /// Why direct, or why not.
+    pub direct_reason: String,
+    /// The servers of its operations.
+    pub servers: Servers,
+    /// What is said of its memory, where it may ask for more than there is to be had.
+    pub memory_warning: Option<String>,
+    method_reason: String,
+}
+
+impl Access {
+    /// Why this method, and which sessions have another one instead, so far.
+    #[must_use]
+    pub fn method_reason(&self) -> String {
+        let replaced = self.method.replaced().map_or(String::new(), |said| format!("; {said}"));
+        format!("{}{replaced}", self.method_reason)
+    }
+}
+
+/// The servers of a parallel operation.
+#[derive(Debug, Clone)]
+pub struct Servers {
+    /// In each set.
+    pub degree: usize,
+    /// Why fewer than there are processors.
+    pub reason: Option<String>,
+    /// Threads they may be.
+    pub(crate) threads: Quota,
+}
+
+/// Decides memory, method, direct I/O and servers for files in these directories.
+pub(crate) fn resolve<'a>(
+    settings: &Settings,
+    block_size: BlockSize,
+    directories: impl Iterator<Item = &'a PathBuf>,
+) -> Result<Access, EngineError> {
+    let quotas = quotas(settings);
+    if settings.word(Setting::IoMethod) == "null" {
+        let direct = (DirectIo::Off, "files in memory have no page cache to bypass".to_string());
+        let reason = "null: files are kept in memory, so the run costs what the engine costs".to_string();
+        let method = (Method::start(MethodKind::Sync, 1)?, reason);
+        return assemble(settings, block_size, Disk::Memory(MemoryDisk::new()), (direct, method, quotas));
+    }
+    let described = describe(directories)?;
+    let direct = resolve_direct(settings, block_size, &described)?;
+    let method = resolve_method(settings, &described, &quotas)?;
+    assemble(settings, block_size, Disk::Kernel, (direct, method, quotas))
+}
+
+/// The same to read alone, and without a trace: what works is tried on one of the files, not by a probe beside them.
+pub(crate) fn resolve_to_read(
+    settings: &Settings,
+    block_size: BlockSize,
+    file: Option<&Path>,
+) -> Result<Access, EngineError> {
+    let options = settings.word(Setting::FilesystemioOptions);
+    let refused = file.filter(|_| matches!(options, "directio" | "setall")).and_then(|file| {
+        let opened = Disk::Kernel.open(file, plumb_io::Access::Read, DirectIo::Required);
+        opened.err().filter(|error| matches!(error, IoError::DirectUnsupported { .. }))
+    });
+    let direct = match refused {
+        Some(error) if settings.is_explicit(Setting::FilesystemioOptions) => return Err(error.into()),
+        Some(error) => (DirectIo::Off, format!("buffered: {error}")),
+        None => resolve_direct(settings, block_size, &[])?,
+    };
+    let quotas = quotas(settings);
+    let method = resolve_method(settings, &[], &quotas)?;
+    assemble(settings, block_size, Disk::Kernel, (direct, method, quotas))
+}
+
+fn quotas(settings: &Settings) -> Quotas {
+    let quota = |setting| match settings.number(setting) as usize {
+        0 => Quota::default(),
+        most => Quota::of(most),
+    };
+    Quotas { threads: quota(Setting::DebugThreadLimit), rings: quota(Setting::DebugRingLimit) }
+}
+
+type Reasoned<T> = (T, String);
+
+fn assemble(
+    settings: &Settings,
+    block_size: BlockSize,
+    disk: Disk,
+    (direct, method, quotas): (Reasoned<DirectIo>, Reasoned<Method>, Quotas),
+) -> Result<Access, EngineError> {
+    Ok(Access {
+        disk,
+        method: method.0.delayed(Nanos(settings.number(Setting::DebugRequestDelay))),
+        direct: direct.0,
+        direct_reason: direct.1,
+        servers: resolve_servers(settings, quotas.threads)?,
+        memory_warning: memory::require(settings, block_size)?,
+        method_reason: method.1,
+    })
+}
+
+fn describe<'a>(
+    directories: impl Iterator<Item = &'a PathBuf>,
+) -> Result<Vec<DeviceDescription>, EngineError> {
+    let mut described: Vec<DeviceDescription> = Vec::new();
+    for directory in directories {
+        let existing = directory.ancestors().find(|path| path.is_dir()).unwrap_or(Path::new("."));
+        if !described.iter().any(|known| known.path == existing) {
+            let found = device::describe(existing);
+            described
+                .push(found.map_err(|error| {
+                    IoError::operation("examine", existing, std::io::Error::other(error))
+                })?);
+        }
+    }
+    Ok(described)
+}
+
+/// The servers that an operation can have.
+fn resolve_servers(settings: &Settings, threads: Quota) -> Result<Servers, EngineError> {
+    let degree = settings.degree();
+    let beside = settings.number(Setting::DbWriterProcesses) as usize + OTHER_THREADS;
+    // Two sets of servers at once; a serial operation is one.
+    let needed = if degree == 1 { 1 } else { 2 * degree } + beside;
+    let Err(shortage) = limits::try_threads(&threads, needed) else {
+        return Ok(Servers { degree, reason: None, threads });
+    };
+    let started = shortage.started;
+    if settings.is_explicit(Setting::ParallelDegree) {
+        let what = format!("the {needed} threads that parallel_degree={degree} takes, but only {started}");
+        let limit = format!("{}, or lower parallel_degree", shortage.limit);
+        return Err(IoError::Threads { what, source: shortage.source, limit }.into());
+    }
+    let fewer = (started.saturating_sub(beside) / 2).clamp(1, degree);
+    let reason = format!(
+        "{fewer} instead of {degree}: of {needed} threads {started} could be started: {}; {}",
+        shortage.source, shortage.limit
+    );
+    Ok(Servers { degree: fewer, reason: Some(reason), threads })
+}
+
+fn resolve_direct(
+    settings: &Settings,
+    block_size: BlockSize,
+    described: &[DeviceDescription],
+) -> Result<(DirectIo, String), EngineError> {
+    let options = settings.word(Setting::FilesystemioOptions);
+    if !matches!(options, "directio" | "setall") {
+        return Ok((DirectIo::Off, format!("filesystemio_options={options}: through the page cache")));
+    }
+    let refusal = described.iter().find_map(|device| {
+        let why = refusal_of(&device.direct_io, block_size)?;
+        Some((device.path.clone(), why))
+    });
+    match refusal {
+        None => Ok((DirectIo::Required, format!("filesystemio_options={options}: O_DIRECT works here"))),
+        Some((path, why)) if settings.is_explicit(Setting::FilesystemioOptions) => {
+            Err(IoError::DirectUnsupported { path, why }.into())
+        }
+        Some((path, why)) => {
+            Ok((DirectIo::Off, format!("buffered, because {} cannot do direct I/O: {why}", path.display())))
+        }
+    }
+}
+
+/// Why blocks of this size cannot go past the page cache; `None` where they can. Requests begin and end at blocks,
+/// and so do the buffers they use.
+fn refusal_of(support: &DirectIoSupport, block_size: BlockSize) -> Option<String> {
+    match support {
+        DirectIoSupport::No { why } => Some(why.clone()),
+        DirectIoSupport::Yes { memory_align, offset_align, .. } => {
+            let align = memory_align.0.max(offset_align.0);
+            (!(block_size.bytes() as u64).is_multiple_of(align)).then(|| {
+                format!("it moves whole pieces of {align} bytes, and db_block_size is {block_size}, which is no multiple")
+            })
+        }
+    }
+}
+
+fn resolve_method(
+    settings: &Settings,
+    described: &[DeviceDescription],
+    quotas: &Quotas,
+) -> Result<(Method, String), EngineError> {
+    settings.require_consistent()?;
+    let options = settings.word(Setting::FilesystemioOptions);
+    let depth = settings.number(Setting::IoQueueDepth) as usize;
+    let named = |kind, works: &str| {
+        Ok((Method::start_within(kind, depth, quotas)?, format!("io_method={kind} was asked for{works}")))
+    };
+    let io_uring = described.iter().find_map(|device| match &device.io_uring {
+        IoUringSupport::No { why, cure } => Some((why.clone(), cure.clone())),
+        IoUringSupport::Yes { .. } => None,
+    });
+    match (settings.word(Setting::IoMethod), matches!(options, "asynch" | "setall")) {
+        (_, false) => {
+            let method = Method::start(MethodKind::Sync, depth)?;
+            Ok((method, format!("filesystemio_options={options}: one request at a time")))
+        }
+        ("sync", true) => named(MethodKind::Sync, ""),
+        ("threads", true) => named(MethodKind::Threads, ""),
+        ("io_uring", true) => match io_uring {
+            Some((why, cure)) => Err(IoError::MethodUnsupported { method: "io_uring", why, cure }.into()),
+            None => named(MethodKind::IoUring, ", and works"),
+        },
+        _ => {
+            let (best, reason) = match io_uring {
+                Some((why, cure)) => (
+                    MethodKind::Threads,
+                    format!("the next best, because io_uring does not work here: {why}; {cure}"),
+                ),
+                None => (MethodKind::IoUring, "the best, and a probe found it working here".to_string()),
+            };
+            Ok((Method::best_of(best, depth, quotas), reason))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,86 @@
+//! Whether the memory that settings ask for can be had, before the first of it is taken.
+//!
+//! The sum is what a build may come to take at most: areas and buffers are mapped as they are needed. More than the
+//! machine or the control group has cannot be had, and is refused where a part of it was asked for by name. More
+//! than is available now may be had, if others give some back: it is said and tried.
+
+use crate::EngineError;
+use crate::parallel::table_queue;
+use crate::settings::{Setting, Settings};
+use plumb_io::limits::{self, MemoryBounds};
+use plumb_units::{BlockSize, Bytes};
+
+/// The settings that the sum depends on.
+const SETTINGS: [Setting; 7] = [
+    Setting::SortAreaSize,
+    Setting::DbCacheSize,
+    Setting::SortWriteBufferSize,
+    Setting::SortWriteBuffers,
+    Setting::ParallelDegree,
+    Setting::ScanReadAhead,
+    Setting::DbFileMultiblockReadCount,
+];
+
+/// Refuses memory beyond the machine's; gives what is to be said of memory beyond what is available.
+///
+/// # Errors
+/// [`EngineError::Memory`] when a setting was asked for by name and the sum is beyond what there is.
+pub fn require(settings: &Settings, block_size: BlockSize) -> Result<Option<String>, EngineError> {
+    limits::memory().map_or(Ok(None), |bounds| judge(settings, block_size, &bounds))
+}
+
+pub(super) fn judge(
+    settings: &Settings,
+    block_size: BlockSize,
+    bounds: &MemoryBounds,
+) -> Result<Option<String>, EngineError> {
+    let parts = parts(settings, block_size);
+    let sum = Bytes(parts.iter().fold(0, |sum, (_, bytes)| sum.saturating_add(bytes.0)));
+    let listed: Vec<String> = parts.iter().map(|(what, bytes)| format!("{what} {bytes}")).collect();
+    let MemoryBounds { total, source, available } = *bounds;
+    let asked: Vec<String> = SETTINGS
+        .iter()
+        .filter_map(|setting| {
+            let origin = settings.origin(*setting)?;
+            Some(format!("{}={} ({origin})", setting.row().name, settings.word(*setting)))
+        })
+        .collect();
+    if sum > total && !asked.is_empty() {
+        let (parts, asked) = (listed.join(" + "), asked.join(", "));
+        return Err(EngineError::Memory { sum, parts, total, source_name: source, asked });
+    }
+    Ok((sum > available.min(total)).then(|| {
+        format!(
+            "{sum} may be taken ({}), and {available} of {total} were available at the start",
+            listed.join(" + ")
+        )
+    }))
+}
+
+/// What a build may take, by purpose.
+fn parts(settings: &Settings, block_size: BlockSize) -> Vec<(String, Bytes)> {
+    let degree = settings.degree() as u64;
+    let number = |setting| settings.number(setting);
+    let read = (number(Setting::DbFileMultiblockReadCount) * block_size.bytes() as u64)
+        .min(number(Setting::ExtentSize));
+    let mut parts = vec![("sort areas", number(Setting::SortAreaSize))];
+    // Otherwise they come out of the area.
+    if settings.word(Setting::SortDirectWrites) == "true" {
+        parts.push((
+            "sort write buffers",
+            number(Setting::SortWriteBuffers) * number(Setting::SortWriteBufferSize),
+        ));
+    }
+    parts.push(("scan buffers", number(Setting::ScanReadAhead) * read));
+    let mut parts: Vec<(String, Bytes)> = parts
+        .into_iter()
+        .map(|(what, bytes)| {
+            (format!("{what} {degree} x {} =", Bytes(bytes)), Bytes(bytes.saturating_mul(degree)))
+        })
+        .collect();
+    if degree > 1 {
+        parts.push(("table queue".to_string(), Bytes(table_queue::memory(degree))));
+    }
+    parts.push(("buffer cache".to_string(), Bytes(number(Setting::DbCacheSize))));
+    parts
+}

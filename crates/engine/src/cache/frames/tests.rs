@@ -1,0 +1,137 @@
+//! Each invariant of the frames, broken by hand: the program stops where it holds no longer.
+
+use super::*;
+use plumb_io::Arena;
+use plumb_units::{BlockNumber, FileId};
+
+fn frames(count: usize) -> Frames {
+    let (_, buffers) = Arena::buffers(2048, count).expect("memory");
+    let mut frames = Frames::default();
+    frames.populate(buffers);
+    frames
+}
+
+fn address(block: u32) -> BlockAddress {
+    BlockAddress { file: FileId(1), block: BlockNumber(block) }
+}
+
+/// A frame with a dirty block, of a writer of its own.
+fn dirty(frames: &mut Frames, block: u32) -> u32 {
+    let writer = frames.open_writer();
+    let taken = frames.take().expect("a free frame");
+    let index = taken.0;
+    frames.dirtied(taken, address(block), Purpose::Temp, writer);
+    index
+}
+
+/// A frame with a block that was read, as it is after every unpin.
+fn read(frames: &mut Frames, block: u32) -> u32 {
+    let (index, bytes) = frames.take().expect("a frame");
+    frames.begin_read(index, address(block), Purpose::Users);
+    frames.arrived(index, bytes, 0);
+    index
+}
+
+#[test]
+#[should_panic(expected = "B1: its reader alone had the bytes")]
+fn bytes_that_somebody_else_holds_do_not_arrive() {
+    let mut frames = frames(2);
+    let (index, bytes) = frames.take().expect("a free frame");
+    frames.begin_read(index, address(1), Purpose::Users);
+    let _another = Arc::clone(&bytes);
+    frames.arrived(index, bytes, 0);
+}
+
+#[test]
+#[should_panic(expected = "B1: pinned while Reading")]
+fn a_block_that_is_being_read_is_not_pinned() {
+    let mut frames = frames(2);
+    let (index, _bytes) = frames.take().expect("a free frame");
+    frames.begin_read(index, address(1), Purpose::Users);
+    frames.pin(index);
+}
+
+#[test]
+#[should_panic(expected = "B2: file 1 block 7 is in a frame already")]
+fn an_address_has_one_frame() {
+    let mut frames = frames(2);
+    dirty(&mut frames, 7);
+    dirty(&mut frames, 7);
+}
+
+#[test]
+#[should_panic(expected = "B2: a frame that holds a block is in its bucket")]
+fn a_frame_is_found_where_it_was_linked() {
+    let mut frames = frames(2);
+    let index = read(&mut frames, 7);
+    frames.buckets.fill(NONE);
+    frames.forget(index);
+}
+
+#[test]
+#[should_panic(expected = "B3: in the cold queue while Dirty")]
+fn a_dirty_frame_is_not_in_the_cold_queue() {
+    let mut frames = frames(1);
+    let index = dirty(&mut frames, 1);
+    frames.cold.push_back(index);
+    frames.take();
+}
+
+#[test]
+#[should_panic(expected = "B3: once in the dirty list")]
+fn a_frame_is_once_in_the_dirty_list() {
+    let mut frames = frames(1);
+    let index = dirty(&mut frames, 1);
+    frames.dirty.push_back(index);
+    frames.gather(2);
+}
+
+#[test]
+fn a_pinned_frame_is_passed_over() {
+    let mut frames = frames(1);
+    let index = read(&mut frames, 1);
+    let pinned = frames.pin(index);
+    assert!(frames.take().is_none(), "B4");
+    drop(pinned);
+    assert!(frames.take().is_some());
+}
+
+#[test]
+#[should_panic(expected = "B4: a pinned frame is not taken")]
+fn a_frame_that_is_pinned_between_choice_and_taking_is_noticed() {
+    let mut frames = frames(1);
+    let index = read(&mut frames, 1);
+    let pinned = frames.pin(index);
+    // As if the choice had not looked at the pin.
+    frames.resident_count = 0;
+    frames.own(index);
+    drop(pinned);
+}
+
+#[test]
+#[should_panic(expected = "B5: blocks of a writer that ends are written or forgotten")]
+fn a_writer_with_a_dirty_block_does_not_end() {
+    let mut frames = frames(1);
+    let index = dirty(&mut frames, 1);
+    let writer = frames.frames[index as usize].writer;
+    frames.close_writer(writer);
+}
+
+#[test]
+#[should_panic(expected = "B7: the counts are those of the frames")]
+fn a_count_that_is_wrong_is_noticed_below_zero() {
+    let mut frames = frames(1);
+    dirty(&mut frames, 1);
+    frames.dirty_count = 0;
+    frames.gather(1);
+}
+
+#[test]
+#[should_panic(expected = "B8: written once")]
+fn a_block_is_written_once() {
+    let mut frames = frames(1);
+    let index = dirty(&mut frames, 1);
+    frames.gather(1);
+    frames.written(index);
+    frames.written(index);
+}

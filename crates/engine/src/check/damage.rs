@@ -1,0 +1,91 @@
+//! What is wrong with a segment: all of it counted, the first of it in full.
+
+use super::segment::Place;
+use crate::EngineError;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// How many errors of a segment are kept.
+const KEPT: usize = 10;
+
+/// What is wrong with a table or an index.
+#[derive(Debug)]
+pub struct SegmentDamage {
+    /// `table T` or `index I`.
+    pub segment: String,
+    /// How many blocks are not as they must be, by what is wrong with them.
+    pub counts: Vec<(&'static str, u64)>,
+    /// The first errors, in the order of the segment; not empty.
+    pub first: Vec<EngineError>,
+}
+
+impl SegmentDamage {
+    /// Blocks in all.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.counts.iter().map(|(_, count)| count).sum()
+    }
+}
+
+/// Filled by all servers that look at a segment.
+#[derive(Debug, Default)]
+pub(super) struct Damage(Mutex<Found>);
+
+#[derive(Debug, Default)]
+struct Found {
+    counts: BTreeMap<&'static str, u64>,
+    /// By extent and block, so that what is kept does not depend on which server came first.
+    first: Vec<((usize, u32), EngineError)>,
+}
+
+impl Damage {
+    /// Notes what is wrong with a block. What says nothing about the data is given back.
+    pub(super) fn note(&self, place: Place, error: EngineError) -> Result<(), EngineError> {
+        self.note_blocks((place.extent, place.index), 1, error)
+    }
+
+    /// Notes what is wrong with so many blocks.
+    pub(super) fn note_blocks(
+        &self,
+        place: (usize, u32),
+        blocks: u32,
+        error: EngineError,
+    ) -> Result<(), EngineError> {
+        if !error.is_damage() {
+            return Err(error);
+        }
+        let mut found = self.found();
+        *found.counts.entry(kind(&error)).or_default() += u64::from(blocks);
+        let at = found.first.partition_point(|(known, _)| *known <= place);
+        if at < KEPT {
+            found.first.insert(at, (place, error));
+            found.first.truncate(KEPT);
+        }
+        Ok(())
+    }
+
+    pub(super) fn is_none(&self) -> bool {
+        self.found().first.is_empty()
+    }
+
+    /// All of it, if there is any.
+    pub(super) fn of(self, segment: String) -> Option<SegmentDamage> {
+        let Found { counts, first } = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let first: Vec<EngineError> = first.into_iter().map(|(_, error)| error).collect();
+        (!first.is_empty()).then(|| SegmentDamage { segment, counts: counts.into_iter().collect(), first })
+    }
+
+    fn found(&self) -> MutexGuard<'_, Found> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn kind(error: &EngineError) -> &'static str {
+    match error {
+        EngineError::CorruptBlock { what: "content", .. } => "never written",
+        EngineError::CorruptBlock { what, .. } => what,
+        EngineError::BadRow { .. } => "rows",
+        EngineError::Unusable(_) | EngineError::Io(_) => "data file",
+        _ => "contents",
+    }
+}

@@ -1,0 +1,302 @@
+//! Making a database, so that a creation that ends at any moment leaves a database or nothing.
+//!
+//! How: the control file is written first, as that of a database in the making, with the names of all files to come.
+//! Then the files are made and synced, then their directories. At last the control file is replaced by that of a
+//! database that stands. Who finds the first one, and can lock the home, knows that its maker is dead: the files it
+//! names go, and it after them. A creation that fails removes what it has made itself.
+//!
+//! Why the names are safe to remove: none of the files was there when the control file was written, and a file that is
+//! there already is never opened. A home with data files and no control file has been damaged by somebody else, and
+//! is left alone.
+
+use super::lock::{HomeLock, LOCK_FILE};
+use super::{Instance, Opened};
+use crate::EngineError;
+use crate::access::{self, Access};
+use crate::cancel::Cancel;
+use crate::settings::{Setting, Settings};
+use crate::storage::control::{Catalog, FILE_NAME, FileEntry, TablespaceEntry};
+use crate::storage::datafile::DataFile;
+use crate::storage::header::{DatabaseId, FileHeader};
+use crate::storage::tablespace::{Purpose, Tablespace};
+use plumb_events::{Event, Recorder, Session, SessionKind};
+use plumb_io::{Disk, IoError, Lock, random_id};
+use plumb_units::{BlockCount, BlockSize, Bytes, FileId, Lsn};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Where a database's files go.
+#[derive(Debug, Clone)]
+pub struct Layout {
+    /// The control file and the lock file.
+    pub home: PathBuf,
+    /// Data files of tables; several directories are used in turn.
+    pub users: Vec<PathBuf>,
+    /// Data files of sort runs.
+    pub temp: Vec<PathBuf>,
+    /// Data files of indexes.
+    pub indx: Vec<PathBuf>,
+}
+
+impl Layout {
+    /// Everything in one directory.
+    #[must_use]
+    pub fn in_one(home: PathBuf) -> Layout {
+        Layout { users: vec![home.clone()], temp: vec![home.clone()], indx: vec![home.clone()], home }
+    }
+
+    fn directories(&self, purpose: Purpose) -> &[PathBuf] {
+        match purpose {
+            Purpose::Users => &self.users,
+            Purpose::Temp => &self.temp,
+            Purpose::Indx => &self.indx,
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &PathBuf> {
+        [&self.home].into_iter().chain(&self.users).chain(&self.temp).chain(&self.indx)
+    }
+}
+
+/// The first size of each tablespace in bytes, rounded up to extents.
+#[derive(Debug, Clone, Copy)]
+pub struct InitialSizes {
+    /// For tables.
+    pub users: Bytes,
+    /// For sort runs.
+    pub temp: Bytes,
+    /// For indexes.
+    pub indx: Bytes,
+}
+
+/// The operation that makes the files.
+pub(super) const CREATION: Lsn = Lsn(1);
+
+impl Instance {
+    /// Makes a new database and opens it.
+    ///
+    /// # Errors
+    /// When the home holds a database already, a setting cannot be met on this
+    /// machine, or a file cannot be made; then what was made is removed again.
+    pub fn create(
+        layout: &Layout,
+        settings: Settings,
+        sizes: InitialSizes,
+        cancel: Cancel,
+    ) -> Result<Instance, EngineError> {
+        let access = access::resolve(&settings, settings.block_size(), layout.all())?;
+        let on_disk = matches!(access.disk, Disk::Kernel);
+        let exists = || EngineError::Exists { kind: "database", name: layout.home.display().to_string() };
+        if on_disk && stands(&layout.home)? {
+            return Err(exists());
+        }
+        let mut made = Made::default();
+        let mut lock = None;
+        if on_disk {
+            layout.all().try_for_each(|directory| made.directory(directory))?;
+            lock = HomeLock::take(&layout.home, Lock::Exclusive)?;
+            // Not before: another process's lock file is not ours to remove.
+            made.files.push(layout.home.join(LOCK_FILE));
+            if Catalog::find(&layout.home)?.is_some() {
+                // Whoever made it since has let go of it.
+                made.keep();
+                return Err(exists());
+            }
+        }
+        let recorder = Recorder::new();
+        let session = recorder.session("create database", SessionKind::Foreground);
+        let home = if on_disk { canonical(&layout.home)? } else { layout.home.clone() };
+        let mut catalog = Catalog::new(DatabaseId(random_id()), &home);
+        for (purpose, bytes) in
+            [(Purpose::Users, sizes.users), (Purpose::Temp, sizes.temp), (Purpose::Indx, sizes.indx)]
+        {
+            catalog.tablespaces.push(plan(&settings, layout, &home, (purpose, bytes))?);
+        }
+        let write = |catalog: &Catalog| {
+            session.wait(Event::ControlFileParallelWrite, || catalog.write(&access.disk, &layout.home))
+        };
+        if on_disk {
+            let files: Vec<PathBuf> = catalog.data_files(&layout.home).collect();
+            if let Some(file) = files.iter().find(|file| file.exists()) {
+                return Err(EngineError::NoControlFile { home: layout.home.clone(), file: file.clone() });
+            }
+            made.files.extend(files);
+            made.files.push(layout.home.join(FILE_NAME));
+        }
+        write(&catalog)?;
+        let tablespaces = make_files(&session, (&access, &cancel), layout, &catalog)?;
+        made.sync(&access.disk, &catalog, &layout.home)?;
+        catalog.open();
+        write(&catalog)?;
+        drop(session);
+        made.keep();
+        let mode = plumb_io::Access::Create;
+        let opened =
+            Opened { home: layout.home.clone(), mode, lock, catalog, tablespaces, next_lsn: CREATION.0 + 1 };
+        Ok(Instance::new((settings, access, recorder, cancel), opened))
+    }
+}
+
+/// Whether a database stands in `home`. What a killed creation has left there is removed.
+///
+/// # Errors
+/// When the control file is damaged or there are data files without one, or somebody is making one.
+pub fn stands(home: &Path) -> Result<bool, EngineError> {
+    let stands = |found: &Option<Catalog>| found.as_ref().is_some_and(Catalog::is_open);
+    let found = Catalog::find(home)?;
+    if found.is_none() || stands(&found) {
+        return Ok(found.is_some());
+    }
+    let _lock = HomeLock::take(home, Lock::Exclusive)?;
+    // Its maker may have come to an end since.
+    let found = Catalog::find(home)?;
+    let Some(catalog) = found.as_ref().filter(|catalog| !catalog.is_open()) else {
+        return Ok(stands(&found));
+    };
+    let files: Vec<PathBuf> = catalog.half_made(&canonical(home)?).collect();
+    // Its own list goes last.
+    for file in files.into_iter().chain([home.join(FILE_NAME)]).filter(|file| file.exists()) {
+        Disk::Kernel.remove(&file)?;
+    }
+    Ok(false)
+}
+
+/// A directory's path without links, as it is compared.
+pub(super) fn canonical(directory: &Path) -> Result<PathBuf, EngineError> {
+    directory.canonicalize().map_err(|source| {
+        IoError::Operation { operation: "resolve", path: directory.to_path_buf(), source }.into()
+    })
+}
+
+/// The files of a tablespace, none of which is there yet.
+fn plan(
+    settings: &Settings,
+    layout: &Layout,
+    home: &Path,
+    (purpose, bytes): (Purpose, Bytes),
+) -> Result<TablespaceEntry, EngineError> {
+    let block_size = settings.block_size();
+    let extent_bytes = extent_bytes(settings);
+    let file_count = settings.number(Setting::DataFiles);
+    let file_bytes = bytes.0.div_ceil(file_count).next_multiple_of(extent_bytes).max(extent_bytes);
+    let extent_blocks = block_size.blocks_in(extent_bytes);
+    if file_bytes / block_size.bytes() as u64 > u64::from(u32::MAX) {
+        return Err(EngineError::Full { tablespace: purpose.name(), files: file_count as usize });
+    }
+    let directories = layout.directories(purpose);
+    let mut files = Vec::new();
+    for number in 0..file_count {
+        let directory = &directories[number as usize % directories.len()];
+        let directory = directory.canonicalize().unwrap_or_else(|_| directory.clone());
+        let path = directory.join(format!("{}{:02}.dbf", purpose.name().to_lowercase(), number + 1));
+        let path = path.strip_prefix(home).map_or(path.clone(), Path::to_path_buf);
+        files.push(FileEntry {
+            id: (purpose as u64 * file_count + number + 1) as u16,
+            path,
+            bytes: file_bytes,
+        });
+    }
+    Ok(TablespaceEntry {
+        purpose,
+        block_size: block_size.bytes() as u64,
+        extent_blocks: extent_blocks.0,
+        files,
+    })
+}
+
+/// Bytes of an extent: a power of two, and eight blocks at least.
+#[must_use]
+pub fn extent_bytes(settings: &Settings) -> u64 {
+    let least = 8 * settings.block_size().bytes() as u64;
+    settings.number(Setting::ExtentSize).max(least).next_power_of_two()
+}
+
+fn make_files(
+    session: &Session,
+    (access, cancel): (&Access, &Cancel),
+    layout: &Layout,
+    catalog: &Catalog,
+) -> Result<Vec<Tablespace>, EngineError> {
+    let home = canonical(&layout.home).unwrap_or_else(|_| layout.home.clone());
+    let mut tablespaces = Vec::new();
+    for entry in &catalog.tablespaces {
+        let block_size = BlockSize::new(entry.block_size).expect("it was set");
+        let mut files = Vec::new();
+        for file in &entry.files {
+            cancel.check()?;
+            let header = header(catalog, entry, file, (block_size, &home));
+            let path = file.path_from(&layout.home);
+            files.push(DataFile::create(session, access, cancel, &path, (&header, file.bytes))?);
+        }
+        let extent_blocks = BlockCount(entry.extent_blocks);
+        tablespaces.push(Tablespace::new(entry.purpose, block_size, extent_blocks, (files, Vec::new()))?);
+    }
+    Ok(tablespaces)
+}
+
+/// What the header of a data file must say.
+pub(super) fn header(
+    catalog: &Catalog,
+    entry: &TablespaceEntry,
+    file: &FileEntry,
+    (block_size, home): (BlockSize, &Path),
+) -> FileHeader {
+    FileHeader {
+        database: catalog.database,
+        file: FileId(file.id),
+        block_size,
+        extent_blocks: BlockCount(entry.extent_blocks),
+        purpose: entry.purpose,
+        created: CREATION,
+        home: file.path.is_absolute().then(|| home.to_path_buf()),
+    }
+}
+
+/// What a create has made so far; removed again unless kept.
+#[derive(Debug, Default)]
+struct Made {
+    directories: Vec<PathBuf>,
+    files: Vec<PathBuf>,
+    kept: bool,
+}
+
+impl Made {
+    fn directory(&mut self, path: &Path) -> Result<(), EngineError> {
+        let missing: Vec<&Path> = path.ancestors().take_while(|path| !path.exists()).collect();
+        self.directories.extend(missing.into_iter().rev().map(Path::to_path_buf));
+        fs::create_dir_all(path).map_err(|source| IoError::Operation {
+            operation: "create directory",
+            path: path.to_path_buf(),
+            source,
+        })?;
+        Ok(())
+    }
+
+    /// Makes the names durable: those of the files, and of the directories that were made for them.
+    fn sync(&self, disk: &Disk, catalog: &Catalog, home: &Path) -> Result<(), EngineError> {
+        let parent = |path: PathBuf| path.parent().map(Path::to_path_buf);
+        let of_files = catalog.data_files(home).filter_map(parent);
+        let directories: BTreeSet<PathBuf> =
+            of_files.chain(self.directories.iter().cloned().filter_map(parent)).collect();
+        Ok(directories.iter().try_for_each(|directory| disk.sync_directory(directory))?)
+    }
+
+    fn keep(&mut self) {
+        self.kept = true;
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        if self.kept {
+            return;
+        }
+        for file in &self.files {
+            let _ = fs::remove_file(file);
+        }
+        for directory in self.directories.iter().rev() {
+            let _ = fs::remove_dir(directory);
+        }
+    }
+}

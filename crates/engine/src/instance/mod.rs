@@ -1,0 +1,238 @@
+//! An instance: an open database with its settings, files and recorder.
+//!
+//! A database lies in one home directory (control file, lock file), its data
+//! files there or in directories of their own. [`create`] makes it, [`open`] opens
+//! what stands, [`crate::access`] decides how its files are reached. This is the instance
+//! that runs: the catalog and its changes, which are durable before they count.
+//!
+//! Limits: one process at a time may change a database; several may read it
+//! ([`Instance::open_to_read`]). Changes of the catalog write all of it.
+
+mod create;
+mod lock;
+mod open;
+
+pub use crate::access::Access;
+pub use crate::cancel::Cancel;
+pub use create::{InitialSizes, Layout, extent_bytes, stands};
+
+use crate::EngineError;
+use crate::cache::{BufferCache, CacheOptions};
+use crate::probe::MergeReads;
+use crate::settings::Settings;
+use crate::storage::control::{Catalog, FILE_NAME};
+use crate::storage::tablespace::{Purpose, Tablespace};
+use lock::{HomeLock, LOCK_FILE};
+use plumb_events::{Event, Recorder, Session};
+use plumb_io::{Access as Mode, Disk};
+use plumb_units::Lsn;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// An open database.
+#[derive(Debug)]
+pub struct Instance {
+    /// A value for every setting.
+    pub settings: Settings,
+    /// The way to the files.
+    pub access: Access,
+    /// The records of all sessions.
+    pub recorder: Recorder,
+    /// Asks everything under way to stop.
+    pub cancel: Cancel,
+    home: PathBuf,
+    mode: Mode,
+    tablespaces: Arc<Vec<Tablespace>>,
+    /// Stops its writers when the instance is dropped.
+    cache: BufferCache,
+    catalog: Mutex<Catalog>,
+    /// What was measured for the plans of merges.
+    pub(crate) merge_reads: Mutex<Option<MergeReads>>,
+    /// The number of the next operation; changed under the catalog's lock.
+    next_lsn: AtomicU64,
+    /// Holds the lock as long as it is open; `None` for files in memory.
+    _lock: Option<HomeLock>,
+}
+
+/// What was found or made.
+struct Opened {
+    home: PathBuf,
+    mode: Mode,
+    lock: Option<HomeLock>,
+    catalog: Catalog,
+    tablespaces: Vec<Tablespace>,
+    next_lsn: u64,
+}
+
+impl Instance {
+    fn new(
+        (settings, access, recorder, cancel): (Settings, Access, Recorder, Cancel),
+        opened: Opened,
+    ) -> Instance {
+        let tablespaces = Arc::new(opened.tablespaces);
+        let options = CacheOptions::of(&settings, tablespaces[0].block_size);
+        let cache = BufferCache::new(options, &access, Arc::clone(&tablespaces), recorder.clone());
+        Instance {
+            settings,
+            access,
+            recorder,
+            cancel,
+            home: opened.home,
+            mode: opened.mode,
+            tablespaces,
+            cache,
+            catalog: Mutex::new(opened.catalog),
+            merge_reads: Mutex::new(None),
+            next_lsn: AtomicU64::new(opened.next_lsn),
+            _lock: opened.lock,
+        }
+    }
+
+    /// The database's directory.
+    #[must_use]
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// The tablespace of a purpose.
+    #[must_use]
+    pub fn tablespace(&self, purpose: Purpose) -> &Tablespace {
+        &self.tablespaces[purpose as usize]
+    }
+
+    /// The tablespaces, for what outlives a borrow of the instance.
+    pub(crate) fn share_tablespaces(&self) -> Arc<Vec<Tablespace>> {
+        Arc::clone(&self.tablespaces)
+    }
+
+    /// All tablespaces.
+    #[must_use]
+    pub fn tablespaces(&self) -> &[Tablespace] {
+        &self.tablespaces
+    }
+
+    /// The buffer cache.
+    #[must_use]
+    pub fn cache(&self) -> &BufferCache {
+        &self.cache
+    }
+
+    /// A cache of another shape, for tests.
+    #[cfg(test)]
+    pub(crate) fn replace_cache(&mut self, options: CacheOptions) {
+        let tablespaces = Arc::clone(&self.tablespaces);
+        self.cache = BufferCache::new(options, &self.access, tablespaces, self.recorder.clone());
+    }
+
+    /// The catalog as it stands.
+    pub fn catalog(&self) -> MutexGuard<'_, Catalog> {
+        self.catalog.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the catalog has a table or an index of this name.
+    pub(crate) fn has_segment(&self, name: &str) -> bool {
+        self.catalog().holder_of(name).is_some()
+    }
+
+    /// A number for an operation that is about to write blocks. No operation of this database has had it or will: a
+    /// block says by it who wrote it.
+    ///
+    /// # Errors
+    /// When no number is left of those reserved, and the control file cannot be written.
+    pub fn next_lsn(&self, session: &Session) -> Result<Lsn, EngineError> {
+        let mut catalog = self.catalog();
+        let lsn = self.next_lsn.load(Relaxed);
+        if lsn >= catalog.lsn_ceiling {
+            self.replace_catalog(session, &mut catalog, Catalog::raise_lsn_ceiling)?;
+        }
+        assert!(lsn < catalog.lsn_ceiling, "a number is reserved before it is used");
+        self.next_lsn.store(lsn + 1, Relaxed);
+        Ok(Lsn(lsn))
+    }
+
+    /// Changes the catalog and makes the change durable: the moment at which a
+    /// load or a build becomes part of the database.
+    ///
+    /// # Errors
+    /// When the control file cannot be written; the catalog is then as before. Or when the new one
+    /// stands and is not durable: the catalog is then changed.
+    pub fn change_catalog(
+        &self,
+        session: &Session,
+        change: impl FnOnce(&mut Catalog),
+    ) -> Result<(), EngineError> {
+        self.replace_catalog(session, &mut self.catalog(), change)
+    }
+
+    fn replace_catalog(
+        &self,
+        session: &Session,
+        catalog: &mut Catalog,
+        change: impl FnOnce(&mut Catalog),
+    ) -> Result<(), EngineError> {
+        if self.mode == Mode::Read {
+            return Err(EngineError::ReadOnly { home: self.home.clone() });
+        }
+        let mut changed = catalog.clone();
+        change(&mut changed);
+        let write = || changed.write(&self.access.disk, &self.home);
+        let written = session.wait(Event::ControlFileParallelWrite, write);
+        // The new control file may stand although its directory could not be synced: what it
+        // refers to is then no longer the caller's to take back.
+        let stands = || Catalog::read(&self.home).is_ok_and(|found| found.segments().eq(changed.segments()));
+        if written.is_ok() || stands() {
+            *catalog = changed;
+        }
+        written
+    }
+
+    /// Servers in each set of a parallel operation.
+    #[must_use]
+    pub fn parallel_degree(&self) -> usize {
+        self.access.servers.degree
+    }
+
+    /// Makes the files of a tablespace durable.
+    ///
+    /// # Errors
+    /// When a device reports a failed write: what was written is lost and must
+    /// be written again.
+    pub fn sync(&self, session: &Session, purpose: Purpose) -> Result<(), EngineError> {
+        self.tablespace(purpose).files.iter().try_for_each(|file| file.sync(session))
+    }
+
+    /// Closes the database and removes every file and directory of it.
+    ///
+    /// # Errors
+    /// When something cannot be removed; the rest is removed all the same.
+    pub fn destroy(self) -> Result<(), EngineError> {
+        self.cache.stop();
+        let mut first = Ok(());
+        for file in self.tablespaces.iter().flat_map(|tablespace| &tablespace.files) {
+            let removed = self.access.disk.remove(file.file.path());
+            if first.is_ok() {
+                first = removed.map_err(EngineError::from);
+            }
+        }
+        if matches!(self.access.disk, Disk::Kernel) {
+            for name in [FILE_NAME, LOCK_FILE] {
+                // Missing is as good as removed.
+                let _ = fs::remove_file(self.home.join(name));
+            }
+            let mut directories: Vec<&Path> = self
+                .tablespaces
+                .iter()
+                .flat_map(|t| &t.files)
+                .filter_map(|f| f.file.path().parent())
+                .collect();
+            directories.push(&self.home);
+            for directory in directories {
+                // A directory that others use too is not empty and stays.
+                let _ = fs::remove_dir(directory);
+            }
+        }
+        first
+    }
+}

@@ -1,0 +1,218 @@
+//! Opening a database: to change it, or to read it without leaving a trace.
+//!
+//! To change it the home and every data file are locked for this process alone, a batch of numbers of operations is
+//! reserved, and what can be mended is: the temporary tablespace holds nothing that outlives an instance, so a file of
+//! it that is missing, short or damaged is made anew; so is a data file in which no table and no index has a block.
+//! Any other file that is missing or damaged keeps its error ([`Tablespace::unusable`]) and the rest can be used.
+//!
+//! To read it nothing is written, not even a lock file's content: it works on a read-only mount, in a directory
+//! without write permission, and beside others who read. The temporary tablespace is not opened.
+//!
+//! A file outside the home names the home. When that is not this one, either the database was moved, and the file is
+//! given the new name; or this is a copy, and the file belongs to the original.
+
+use super::create::{canonical, header, stands};
+use super::lock::HomeLock;
+use super::{Instance, Opened};
+use crate::EngineError;
+use crate::access::{self, Access};
+use crate::cancel::Cancel;
+use crate::settings::Settings;
+use crate::storage::control::{Catalog, FILE_NAME, FileEntry, SegmentExtent, TablespaceEntry};
+use crate::storage::datafile::DataFile;
+use crate::storage::header::FileHeader;
+use crate::storage::tablespace::{Extent, Purpose, Tablespace, UnusableFile};
+use plumb_events::{Event, Recorder, Session, SessionKind};
+use plumb_io::{Access as Mode, Lock};
+use plumb_units::{BlockCount, BlockSize, FileId};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+impl Instance {
+    /// Opens the database in `home`.
+    ///
+    /// # Errors
+    /// When there is none, another process has it open, or its control file is damaged. A data file that is missing
+    /// or damaged is an error for who needs it.
+    pub fn open(home: &Path, settings: Settings, cancel: Cancel) -> Result<Instance, EngineError> {
+        stands(home)?;
+        open_as(Mode::Write, home, settings, cancel)
+    }
+
+    /// Opens the database in `home` to read it, beside others who read it. It cannot be changed, and nothing can be
+    /// sorted in it.
+    ///
+    /// # Errors
+    /// As [`Instance::open`].
+    pub fn open_to_read(home: &Path, settings: Settings, cancel: Cancel) -> Result<Instance, EngineError> {
+        open_as(Mode::Read, home, settings, cancel)
+    }
+}
+
+fn open_as(mode: Mode, home: &Path, settings: Settings, cancel: Cancel) -> Result<Instance, EngineError> {
+    // Read before the lock to tell a missing database from a locked one, and
+    // again behind it: its last owner may have changed it until then.
+    Catalog::read(home)?;
+    let lock = HomeLock::take(home, if mode == Mode::Read { Lock::Shared } else { Lock::Exclusive })?;
+    let mut catalog = Catalog::read(home)?;
+    if !catalog.is_open() {
+        // Whoever made it is dead, and what it left is not a reader's to remove.
+        return Err(EngineError::NoDatabase { home: home.to_path_buf() });
+    }
+    let files: Vec<PathBuf> = catalog.data_files(home).collect();
+    let block_size = catalog.tablespaces.first().and_then(|entry| BlockSize::new(entry.block_size));
+    let block_size = block_size.unwrap_or(settings.block_size());
+    let access = match mode {
+        Mode::Read => {
+            let file = files.iter().find(|file| file.exists()).map(PathBuf::as_path);
+            access::resolve_to_read(&settings, block_size, file)?
+        }
+        _ => {
+            let directories: Vec<PathBuf> =
+                files.iter().filter_map(|file| file.parent().map(Path::to_path_buf)).collect();
+            access::resolve(&settings, block_size, directories.iter())?
+        }
+    };
+    let recorder = Recorder::new();
+    let session = recorder.session("open database", SessionKind::Foreground);
+    let opening = Opening {
+        mode,
+        home,
+        canonical: canonical(home)?,
+        session: &session,
+        access: &access,
+        catalog: &catalog,
+    };
+    let tablespaces =
+        catalog.tablespaces.iter().map(|entry| opening.tablespace(entry)).collect::<Result<Vec<_>, _>>()?;
+    claim(&catalog, &tablespaces)
+        .map_err(|why| EngineError::ControlFile { path: home.join(FILE_NAME), why })?;
+    let next_lsn = catalog.lsn_ceiling;
+    if mode == Mode::Write {
+        catalog.raise_lsn_ceiling();
+        session.wait(Event::ControlFileParallelWrite, || catalog.write(&access.disk, home))?;
+    }
+    drop(session);
+    let opened = Opened { home: home.to_path_buf(), mode, lock, catalog, tablespaces, next_lsn };
+    Ok(Instance::new((settings, access, recorder, cancel), opened))
+}
+
+/// Marks what segments own as taken.
+fn claim(catalog: &Catalog, tablespaces: &[Tablespace]) -> Result<(), String> {
+    for (purpose, extents) in owned_extents(catalog) {
+        extents.iter().try_for_each(|extent| tablespaces[purpose as usize].claim(extent.extent))?;
+    }
+    Ok(())
+}
+
+fn owned_extents(catalog: &Catalog) -> impl Iterator<Item = (Purpose, &[SegmentExtent])> {
+    let tables = catalog.tables.iter().map(|table| (Purpose::Users, table.extents.as_slice()));
+    let leaves = catalog.indexes.iter().map(|index| (Purpose::Indx, index.leaves.as_slice()));
+    let branches = catalog.indexes.iter().map(|index| (Purpose::Indx, index.branches.as_slice()));
+    tables.chain(leaves).chain(branches)
+}
+
+/// What the files of a database are opened with.
+struct Opening<'a> {
+    mode: Mode,
+    home: &'a Path,
+    canonical: PathBuf,
+    session: &'a Session,
+    access: &'a Access,
+    catalog: &'a Catalog,
+}
+
+impl Opening<'_> {
+    fn tablespace(&self, entry: &TablespaceEntry) -> Result<Tablespace, EngineError> {
+        let block_size = BlockSize::new(entry.block_size).ok_or_else(|| EngineError::ControlFile {
+            path: self.home.join(FILE_NAME),
+            why: format!("a block size of {} bytes is not possible", entry.block_size),
+        })?;
+        let (mut files, mut unusable) = (Vec::new(), Vec::new());
+        let not_needed = self.mode == Mode::Read && entry.purpose == Purpose::Temp;
+        for file in entry.files.iter().filter(|_| !not_needed) {
+            match self.file(entry, file, block_size) {
+                Ok(opened) => files.push(opened),
+                Err(error @ (EngineError::InUse { .. } | EngineError::CopyOf { .. })) => return Err(error),
+                // Sorts write to all files of it: without one they would not do what was asked for.
+                Err(error) if entry.purpose == Purpose::Temp => return Err(error),
+                Err(error) => {
+                    let (id, path) = (FileId(file.id), file.path_from(self.home));
+                    unusable.push(UnusableFile { id, path, error: Arc::new(error) });
+                }
+            }
+        }
+        Tablespace::new(entry.purpose, block_size, BlockCount(entry.extent_blocks), (files, unusable))
+    }
+
+    fn file(
+        &self,
+        entry: &TablespaceEntry,
+        file: &FileEntry,
+        block_size: BlockSize,
+    ) -> Result<DataFile, EngineError> {
+        let path = file.path_from(self.home);
+        let header = header(self.catalog, entry, file, (block_size, &self.canonical));
+        // It may have grown since it was made: what segments own of it counts too.
+        let owned = owned_extents(self.catalog).flat_map(|(_, pieces)| pieces).map(|piece| piece.extent);
+        let end_of = |extent: Extent| (u64::from(extent.block) + u64::from(extent.blocks)) * entry.block_size;
+        let end = owned.filter(|extent| extent.file == file.id).map(end_of).max();
+        let needed = file.bytes.max(end.unwrap_or(0));
+        match DataFile::open(self.session, self.access, &path, (&header, file.bytes, needed), self.mode) {
+            Ok((opened, home)) => self.settle(opened, &header, home),
+            Err(error) if self.mode == Mode::Write && end.is_none() && may_be_made_anew(&error, &header) => {
+                self.make_anew(&path, &header, file.bytes)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Gives a file outside the home to this one, unless the database that it names is still there.
+    fn settle(
+        &self,
+        file: DataFile,
+        header: &FileHeader,
+        named: Option<PathBuf>,
+    ) -> Result<DataFile, EngineError> {
+        let Some(original) = named.filter(|named| header.home.as_ref() != Some(named)) else {
+            return Ok(file);
+        };
+        // What cannot be read is not known to be gone.
+        let is_there = match Catalog::find(&original) {
+            Ok(found) => found.is_some_and(|found| found.database == header.database),
+            Err(_) => true,
+        };
+        if is_there {
+            let (path, home) = (file.file.path().to_path_buf(), self.home.to_path_buf());
+            return Err(EngineError::CopyOf { path, original, home });
+        }
+        if self.mode == Mode::Write {
+            file.write_header(self.session, &self.access.method, header)?;
+            file.sync(self.session)?;
+        }
+        Ok(file)
+    }
+
+    fn make_anew(&self, path: &Path, header: &FileHeader, bytes: u64) -> Result<DataFile, EngineError> {
+        let (session, access) = (self.session, self.access);
+        let cancel = Cancel::default();
+        if !path.exists() {
+            let made = DataFile::create(session, access, &cancel, path, (header, bytes))?;
+            access.disk.sync_directory(path.parent().unwrap_or(self.home))?;
+            return Ok(made);
+        }
+        let file = DataFile::reach(session, access, path, (header, bytes), Mode::Write)?;
+        file.format(session, &access.method, &cancel, header)?;
+        Ok(file)
+    }
+}
+
+/// Whether a file that cannot be used as it is, and that nobody has a block in, can be replaced by an empty one: not
+/// when it may be another database's, nor when it could not be reached.
+fn may_be_made_anew(error: &EngineError, header: &FileHeader) -> bool {
+    let inside = header.home.is_none();
+    match error {
+        EngineError::OtherDatabase { .. } => inside && header.purpose == Purpose::Temp,
+        error => error.is_damage(),
+    }
+}

@@ -1,0 +1,210 @@
+//! The header of a data file: its block 0.
+//!
+//! It says whose file this is: every database has an id of its own, drawn at random, and every open compares it, so
+//! that a file of another database, or of a copy, is never taken for one's own. A file outside the database's home
+//! names the home too, because a copy of the home has the same id and would reach the same file.
+//!
+//! ```text
+//! byte  24  magic                8 bytes
+//!       32  database             u128
+//!       48  block size           u32, bytes
+//!       52  extent               u32, blocks
+//!       56  purpose              u8: 1 USERS, 2 TEMP, 3 INDX
+//!       58  length of the home   u16, bytes; 0 when the file lies within it
+//!       64  LSN at creation      u64
+//!       72  LSN of the last checkpoint  u64, 0 until there is a log
+//!      128  the home             an absolute path
+//! ```
+//! The file's number is that of the block's own address. The rest is zero and left for what a log will need.
+
+use crate::EngineError;
+use crate::storage::block::{self, BlockKind, Content, Expected, LsnRange};
+use crate::storage::tablespace::Purpose;
+use plumb_units::{BlockAddress, BlockCount, BlockNumber, BlockSize, FileId, Lsn};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::ffi::OsStr;
+use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+const MAGIC: [u8; 8] = *b"plumbdbf";
+/// Where the home's path begins.
+const HOME: usize = 128;
+
+/// The number that tells a database from all others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DatabaseId(pub u128);
+
+impl fmt::Display for DatabaseId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl Serialize for DatabaseId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for DatabaseId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<DatabaseId, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        u128::from_str_radix(&text, 16).map(DatabaseId).map_err(serde::de::Error::custom)
+    }
+}
+
+/// What a data file says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileHeader {
+    /// The database it belongs to.
+    pub database: DatabaseId,
+    /// Its number.
+    pub file: FileId,
+    /// The size of its blocks.
+    pub block_size: BlockSize,
+    /// Blocks in an extent.
+    pub extent_blocks: BlockCount,
+    /// The tablespace it is of.
+    pub purpose: Purpose,
+    /// The operation that made it.
+    pub created: Lsn,
+    /// The database's home, for a file outside it; absolute.
+    pub home: Option<PathBuf>,
+}
+
+impl FileHeader {
+    /// Where it lies.
+    #[must_use]
+    pub fn address(&self) -> BlockAddress {
+        BlockAddress { file: self.file, block: BlockNumber(0) }
+    }
+
+    /// Fills a block with it.
+    ///
+    /// # Errors
+    /// When the home's path is too long for the block.
+    pub fn write(&self, block: &mut [u8]) -> Result<(), EngineError> {
+        let home = self.home.as_deref().map_or(&[][..], |home| home.as_os_str().as_bytes());
+        let room = block.len() - HOME;
+        if home.len() > room {
+            return Err(EngineError::Contradiction {
+                first: format!("db_block_size={}", self.block_size.bytes()),
+                second: format!("a home of {} bytes", home.len()),
+                why: format!(
+                    "data files outside the home keep its path, up to {room} bytes of it; choose a shorter --path or a larger db_block_size"
+                ),
+            });
+        }
+        block.fill(0);
+        let mut put = |at: usize, bytes: &[u8]| block[at..at + bytes.len()].copy_from_slice(bytes);
+        put(24, &MAGIC);
+        put(32, &self.database.0.to_le_bytes());
+        put(48, &(self.block_size.bytes() as u32).to_le_bytes());
+        put(52, &self.extent_blocks.0.to_le_bytes());
+        put(56, &[self.purpose as u8 + 1]);
+        put(58, &(home.len() as u16).to_le_bytes());
+        put(64, &self.created.0.to_le_bytes());
+        put(HOME, home);
+        let content = Content { entries: 0, used: (HOME - block::HEADER_BYTES + home.len()) as u16 };
+        block::seal(block, BlockKind::FileHeader, self.address(), self.created, content);
+        Ok(())
+    }
+
+    /// Checks that a block is the header of the file meant; gives back the home that it names.
+    ///
+    /// # Errors
+    /// When it is damaged, or another file's.
+    pub fn verify(&self, block: &[u8], path: &Path) -> Result<Option<PathBuf>, EngineError> {
+        let differs = |what: &str, found: String, expected: String| {
+            if found == expected {
+                return Ok(());
+            }
+            Err(EngineError::DataFile {
+                path: path.to_path_buf(),
+                why: format!("{what}: found {found}, expected {expected}"),
+            })
+        };
+        let number = |at: usize| u32::from_le_bytes(block[at..at + 4].try_into().expect("four bytes"));
+        let size = number(48);
+        if block[24..32] == MAGIC && BlockSize::new(u64::from(size)).is_some() {
+            // First, because the checksum is over a block of that size.
+            differs("bytes in a block", size.to_string(), self.block_size.bytes().to_string())?;
+        }
+        let header = Expected { kind: BlockKind::FileHeader, lsns: LsnRange::ANY };
+        let verified = block::verify(block, header, self.address(), path);
+        let whole =
+            matches!(verified, Ok(_) | Err(EngineError::CorruptBlock { what: "its own address", .. }));
+        let database = u128::from_le_bytes(block[32..48].try_into().expect("sixteen bytes"));
+        // A file of another database may well have another number: say the former.
+        if whole && database != self.database.0 {
+            let (found, expected) = (DatabaseId(database), self.database);
+            return Err(EngineError::OtherDatabase { path: path.to_path_buf(), found, expected });
+        }
+        verified?;
+        let purpose =
+            |byte: u8| Purpose::ALL.get(usize::from(byte).wrapping_sub(1)).map_or("none", |p| p.name());
+        differs("its tablespace", purpose(block[56]).to_string(), self.purpose.name().to_string())?;
+        differs("blocks in an extent", number(52).to_string(), self.extent_blocks.0.to_string())?;
+        let length = usize::from(u16::from_le_bytes([block[58], block[59]])).min(block.len() - HOME);
+        Ok((length > 0).then(|| PathBuf::from(OsStr::from_bytes(&block[HOME..HOME + length]))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header() -> FileHeader {
+        FileHeader {
+            database: DatabaseId(0xABCD),
+            file: FileId(3),
+            block_size: BlockSize::new(2048).expect("a block size"),
+            extent_blocks: BlockCount(128),
+            purpose: Purpose::Indx,
+            created: Lsn(1),
+            home: Some(PathBuf::from("/data/db")),
+        }
+    }
+
+    #[test]
+    fn a_header_is_that_of_its_file_and_of_no_other() {
+        let mut block = vec![0xEE; 2048];
+        header().write(&mut block).expect("fits");
+        let path = Path::new("indx01.dbf");
+        assert_eq!(header().verify(&block, path).expect("right"), header().home);
+        let check = |other: FileHeader, text: &str| {
+            let error = other.verify(&block, path).expect_err("another's").to_string();
+            assert!(error.contains(text), "{error}");
+            assert_eq!(error.lines().count(), 1);
+        };
+        check(
+            FileHeader { database: DatabaseId(1), ..header() },
+            "belongs to database 0000000000000000000000000000abcd, expected 00000000000000000000000000000001",
+        );
+        check(
+            FileHeader { file: FileId(4), ..header() },
+            "its own address: found file 3 block 0, expected file 4 block 0",
+        );
+        check(
+            FileHeader { purpose: Purpose::Users, ..header() },
+            "its tablespace: found INDX, expected USERS",
+        );
+        check(
+            FileHeader { extent_blocks: BlockCount(64), ..header() },
+            "blocks in an extent: found 128, expected 64",
+        );
+        let larger = FileHeader { block_size: BlockSize::new(8192).expect("a block size"), ..header() };
+        block.resize(8192, 0);
+        let error = larger.verify(&block, path).expect_err("another size").to_string();
+        assert!(error.contains("bytes in a block: found 2048, expected 8192"), "{error}");
+    }
+
+    #[test]
+    fn a_home_that_does_not_fit_the_block_is_refused() {
+        let long = FileHeader { home: Some(PathBuf::from("/x".repeat(1000))), ..header() };
+        let error = long.write(&mut [0; 2048]).expect_err("too long").to_string();
+        assert!(error.contains("up to 1920 bytes of it; choose a shorter --path"), "{error}");
+        assert_eq!(long.write(&mut [0; 4096]).map_err(|error| error.to_string()), Ok(()));
+    }
+}

@@ -1,0 +1,205 @@
+//! Databases that were copied or moved, files of other databases, and several who read at once.
+
+use crate::support::{Rows, SMALLEST, assert_green, create_in, load, open_in, settings};
+use plumb_engine::check::check_table;
+use plumb_engine::drop::drop_named;
+use plumb_engine::instance::Cancel;
+use plumb_engine::{EngineError, Instance, Layout};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a directory");
+    for entry in fs::read_dir(from).expect("a directory") {
+        let entry = entry.expect("an entry");
+        fs::copy(entry.path(), to.join(entry.file_name())).expect("copied");
+    }
+}
+
+/// All bytes below a directory, but for the lock file.
+fn bytes(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let paths = fs::read_dir(directory).expect("a directory").map(|entry| entry.expect("an entry").path());
+    let mut all: Vec<_> = paths.filter(|path| !path.ends_with("lock")).collect();
+    all.sort();
+    all.into_iter().map(|path| (path.clone(), fs::read(path).expect("a file"))).collect()
+}
+
+fn to_read(home: &Path) -> Result<Instance, EngineError> {
+    Instance::open_to_read(home, settings(&[]), Cancel::default())
+}
+
+/// The control file held absolute paths: a copy wrote into its original.
+#[test]
+fn what_is_done_in_a_copy_does_not_touch_the_original() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let [original, copied] = ["d", "e"].map(|name| directory.path().join(name));
+    {
+        let instance = create_in(&original, &[]);
+        load(&instance, "t", &Rows::uniform(20_000, 1)).expect("loaded");
+    }
+    copy(&original, &copied);
+    let before = bytes(&original);
+    {
+        let instance = open_in(&copied).expect("a copy is a database");
+        assert_green(&instance, "t");
+        drop_named(&instance, "t").expect("dropped");
+        load(&instance, "u", &Rows::uniform(30_000, 2)).expect("loaded");
+        assert_green(&instance, "u");
+    }
+    assert_eq!(bytes(&original), before);
+    assert_green(&open_in(&original).expect("as it was"), "t");
+    // Both may be open at the same time.
+    let both = [open_in(&original).expect("opened"), open_in(&copied).expect("opened")];
+    assert_green(&both[0], "t");
+    assert_green(&both[1], "u");
+}
+
+#[test]
+fn a_moved_database_works_and_its_control_file_is_its_owners() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = tempfile::tempdir().expect("a directory");
+    let [old, new] = ["old", "new"].map(|name| directory.path().join(name));
+    load(&create_in(&old, &[]), "t", &Rows::uniform(3000, 1)).expect("loaded");
+    fs::rename(&old, &new).expect("moved");
+    let instance = open_in(&new).expect("it works where it is");
+    assert_green(&instance, "t");
+    load(&instance, "u", &Rows::uniform(3000, 1)).expect("loaded");
+    assert!(!old.exists());
+    let mode = fs::metadata(new.join("control.json")).expect("a control file").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "it has least and largest values of columns");
+}
+
+/// A database with its tables outside the home.
+fn with_files_outside(directory: &Path) -> (PathBuf, PathBuf) {
+    let [home, data] = ["home", "data"].map(|name| directory.join(name));
+    let layout = Layout { users: vec![data.clone()], ..Layout::in_one(home.clone()) };
+    let settings = settings(&[("filesystemio_options", "none")]);
+    let instance = Instance::create(&layout, settings, SMALLEST, Cancel::default()).expect("created");
+    load(&instance, "t", &Rows::uniform(3000, 1)).expect("loaded");
+    (home, data)
+}
+
+#[test]
+fn a_copy_does_not_get_the_originals_files_outside_the_home_and_a_moved_one_does() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (home, data) = with_files_outside(directory.path());
+    let other = directory.path().join("copy");
+    copy(&home, &other);
+    let before = bytes(&data);
+    let expected = format!(
+        "{} belongs to the database in {}, of which {} is a copy; open the original, or load the data anew",
+        data.join("users01.dbf").display(),
+        home.display(),
+        other.display()
+    );
+    assert_eq!(open_in(&other).expect_err("a copy").to_string(), expected);
+    assert_eq!(to_read(&other).expect_err("a copy").to_string(), expected);
+    assert_eq!(bytes(&data), before);
+    assert_green(&open_in(&home).expect("the original"), "t");
+    fs::remove_dir_all(&home).expect("removed");
+    // To read it nothing is written; to change it the files get their new home.
+    check_table(&to_read(&other).expect("moved"), "t").expect("green");
+    assert_eq!(bytes(&data), before);
+    assert_green(&open_in(&other).expect("moved"), "t");
+    assert_ne!(bytes(&data), before);
+    fs::create_dir(&home).expect("made");
+    copy(&other, &home);
+    let error = open_in(&home).expect_err("now this is the copy").to_string();
+    assert!(error.contains(&format!("belongs to the database in {}, of which", other.display())), "{error}");
+}
+
+#[test]
+fn a_file_of_another_database_is_named_and_left_alone() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let [one, two] = ["one", "two"].map(|name| directory.path().join(name));
+    for home in [&one, &two] {
+        load(&create_in(home, &[]), "t", &Rows::uniform(3000, 1)).expect("loaded");
+    }
+    let stranger = two.join("users01.dbf");
+    fs::copy(one.join("users01.dbf"), &stranger).expect("copied");
+    let before = fs::read(&stranger).expect("a file");
+    let instance = open_in(&two).expect("the rest can be used");
+    let error = check_table(&instance, "t").expect_err("it is the other one's").to_string();
+    assert!(error.starts_with(&format!("data file {} belongs to database ", stranger.display())), "{error}");
+    drop_named(&instance, "t").expect("dropped");
+    drop(instance);
+    drop(open_in(&two).expect("opened"));
+    assert_eq!(fs::read(&stranger).expect("a file"), before, "somebody may have something to lose in it");
+}
+
+#[test]
+fn a_data_file_that_is_in_use_is_not_opened_by_another_name() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let [one, two] = ["one", "two"].map(|name| directory.path().join(name));
+    let instance = create_in(&one, &[]);
+    fs::create_dir(&two).expect("made");
+    for name in
+        ["control.json", "users01.dbf", "users02.dbf", "temp01.dbf", "temp02.dbf", "indx01.dbf", "indx02.dbf"]
+    {
+        fs::hard_link(one.join(name), two.join(name)).expect("linked");
+    }
+    let expected = format!(
+        "data file {} is in use by another process: wait until it ends, or choose another --path",
+        two.join("users01.dbf").display()
+    );
+    assert_eq!(open_in(&two).expect_err("in use").to_string(), expected);
+    assert_eq!(to_read(&two).expect_err("in use").to_string(), expected);
+    drop(instance);
+    assert!(open_in(&two).is_ok());
+}
+
+#[test]
+fn who_reads_does_so_beside_others_writes_nothing_and_changes_nothing() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let home = directory.path().join("db");
+    load(&create_in(&home, &[]), "t", &Rows::uniform(3000, 1)).expect("loaded");
+    fs::remove_file(home.join("temp01.dbf")).expect("it is not needed");
+    let names = |directory: &Path| fs::read_dir(directory).expect("a directory").count();
+    let (before, count) = (bytes(&home), names(&home));
+    let two = [to_read(&home).expect("one"), to_read(&home).expect("and another")];
+    for instance in &two {
+        check_table(instance, "t").expect("green");
+        let refused = format!("database {} was opened to be read only", home.display());
+        assert_eq!(drop_named(instance, "t").expect_err("refused").to_string(), refused);
+        assert_eq!(load(instance, "u", &Rows::uniform(1, 1)).expect_err("refused").to_string(), refused);
+    }
+    let error = open_in(&home).expect_err("it is being read").to_string();
+    assert!(error.contains(" is in use by another process: wait"), "{error}");
+    drop(two);
+    assert_eq!((bytes(&home), names(&home)), (before, count));
+    assert!(open_in(&home).is_ok());
+}
+
+#[test]
+fn a_database_of_the_first_format_is_refused_in_one_line() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("control.json");
+    // The checksum of the document, as the first version wrote it.
+    let old = "d3569625\n{\"version\":1,\"next_lsn\":1,\"tablespaces\":[],\"tables\":[],\"indexes\":[]}";
+    fs::write(&path, old).expect("written");
+    let expected = format!(
+        "control file {}: the database has format 1, expected 2: load the data anew with this version, under another \
+         --path or after removing the directory",
+        path.display()
+    );
+    assert_eq!(open_in(directory.path()).expect_err("old").to_string(), expected);
+    assert_eq!(to_read(directory.path()).expect_err("old").to_string(), expected);
+}
+
+/// A name was stored in capitals of all scripts, and looked up in those of ASCII.
+#[test]
+fn names_outside_ascii_are_found_as_they_were_given() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let instance = create_in(directory.path(), &[]);
+    for (name, same) in [("größe", "GRÖSSE"), ("ñandú", "Ñandú"), ("таблица", "Таблица")]
+    {
+        load(&instance, name, &Rows::uniform(300, 1)).expect("loaded");
+        for name in [name, same] {
+            assert_green(&instance, name);
+            let error = load(&instance, name, &Rows::uniform(1, 1)).expect_err("taken").to_string();
+            assert!(error.contains(" exists already"), "{error}");
+        }
+        crate::support::build_on(&instance, ("i", name), &[("k", false)]).expect("built");
+        assert_eq!(drop_named(&instance, same).expect("dropped").indexes, ["I"]);
+    }
+}

@@ -1,0 +1,42 @@
+//! What the kernel is and allows this process.
+
+use crate::roots::{Roots, bracketed};
+use plumb_units::Bytes;
+
+/// What the kernel is and allows this process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Host {
+    /// The release of the kernel, as `uname -r` prints it.
+    pub kernel_release: Option<String>,
+    /// The size of a page of memory.
+    pub page_size: Bytes,
+    /// The soft limit on locked memory (`ulimit -l`); `None`: unlimited.
+    pub memlock_soft: Option<Bytes>,
+    /// Whether that limit does not bind this process (`CAP_IPC_LOCK`).
+    pub memlock_exempt: bool,
+    /// When memory gets huge pages: `always`, `madvise` or `never`.
+    pub transparent_huge_pages: Option<String>,
+}
+
+/// The bit of `CAP_IPC_LOCK` in the capability sets of `/proc/self/status`.
+const CAP_IPC_LOCK: u32 = 14;
+
+/// Reads it.
+pub(crate) fn read(roots: &Roots) -> Host {
+    let status = roots.proc_text("self/status").unwrap_or_default();
+    let huge_pages = roots.sys_text("kernel/mm/transparent_hugepage/enabled");
+    Host {
+        kernel_release: roots.proc_text("sys/kernel/osrelease"),
+        page_size: Bytes(rustix::param::page_size() as u64),
+        memlock_soft: rustix::process::getrlimit(rustix::process::Resource::Memlock).current.map(Bytes),
+        memlock_exempt: status_field(&status, "CapEff")
+            .and_then(|mask| u64::from_str_radix(mask, 16).ok())
+            .is_some_and(|mask| mask >> CAP_IPC_LOCK & 1 == 1),
+        transparent_huge_pages: huge_pages.as_deref().and_then(bracketed).map(str::to_owned),
+    }
+}
+
+/// The value of a field in the text of `/proc/self/status`.
+pub(crate) fn status_field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
+    status.lines().find_map(|line| Some(line.strip_prefix(name)?.strip_prefix(':')?.trim()))
+}

@@ -1,0 +1,251 @@
+//! What the system gives this process, and how much of it is taken: threads, memory, locked memory, open files.
+//!
+//! The kernel says that a limit was hit and not which: EAGAIN of a thread, ENOMEM of a ring. The functions here
+//! find the limit behind such an error, with its value and the number it takes, while what was begun still
+//! counts against it. Control groups are read in both of their layouts, each group with its parents.
+//!
+//! A [`Quota`] is a limit of our own, so that a test hits one at a place of its choice.
+
+use crate::host::status_field;
+use crate::roots::{Roots, names};
+use plumb_units::Bytes;
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+/// So many may be had at once; any number by default.
+#[derive(Debug, Clone)]
+pub struct Quota {
+    most: usize,
+    taken: Arc<AtomicUsize>,
+}
+
+impl Default for Quota {
+    fn default() -> Quota {
+        Quota { most: usize::MAX, taken: Arc::default() }
+    }
+}
+
+impl Quota {
+    /// At most so many at once.
+    #[must_use]
+    pub fn of(most: usize) -> Quota {
+        Quota { most, ..Quota::default() }
+    }
+
+    /// Takes the place of a thread, which is free again when the share is dropped.
+    ///
+    /// # Errors
+    /// As the kernel refuses a thread, when all are taken.
+    pub fn thread(&self) -> io::Result<Share> {
+        self.take(Errno::AGAIN)
+    }
+
+    /// The same of a ring.
+    pub(crate) fn ring(&self) -> io::Result<Share> {
+        self.take(Errno::NOMEM)
+    }
+
+    fn take(&self, refusal: Errno) -> io::Result<Share> {
+        let share = Share(Arc::clone(&self.taken));
+        if self.taken.fetch_add(1, Relaxed) < self.most { Ok(share) } else { Err(refusal.into()) }
+    }
+
+    /// How many are taken.
+    pub(crate) fn taken(&self) -> usize {
+        self.taken.load(Relaxed)
+    }
+}
+
+/// One of a [`Quota`].
+#[derive(Debug)]
+pub struct Share(Arc<AtomicUsize>);
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}
+
+/// What an instance may have at once.
+#[derive(Debug, Clone, Default)]
+pub struct Quotas {
+    /// Threads.
+    pub threads: Quota,
+    /// Rings.
+    pub rings: Quota,
+}
+
+/// Threads that could not all be started.
+#[derive(Debug)]
+pub struct ThreadShortage {
+    /// Those that could.
+    pub started: usize,
+    /// What the kernel said of the next.
+    pub source: io::Error,
+    /// The limit that was hit.
+    pub limit: String,
+}
+
+/// Starts so many threads that do nothing and ends them again: work whose threads wait for each other begins
+/// only where all of them can be had.
+///
+/// # Errors
+/// When not all can be started.
+pub fn try_threads(quota: &Quota, wanted: usize) -> Result<(), ThreadShortage> {
+    let gate = Mutex::new(());
+    thread::scope(|scope| {
+        // All are there at once: each waits, for less than a millisecond, until the last was tried.
+        let closed = gate.lock().unwrap_or_else(PoisonError::into_inner);
+        for started in 0..wanted {
+            let tried = quota.thread().and_then(|share| {
+                let wait = || drop((gate.lock(), share));
+                thread::Builder::new().spawn_scoped(scope, wait)
+            });
+            if let Err(source) = tried {
+                return Err(ThreadShortage { started, source, limit: threads(wanted - started) });
+            }
+        }
+        drop(closed);
+        Ok(())
+    })
+}
+
+/// The limit that stands against so many more threads, and what it must be.
+#[must_use]
+pub fn threads(needed: usize) -> String {
+    let limit = getrlimit(Resource::Nproc).current;
+    threads_at(&Roots::real(), limit, needed as u64)
+}
+
+pub(crate) fn threads_at(roots: &Roots, limit: Option<u64>, needed: u64) -> String {
+    let used = threads_of_user(roots);
+    if let Some(limit) = limit.filter(|limit| used + needed > *limit) {
+        return format!(
+            "this user may have {limit} threads (RLIMIT_NPROC), has {used} and needs {needed} more: set ulimit -u to {} \
+             or more",
+            used + needed
+        );
+    }
+    let groups = roots.group_files("pids", &["pids.max"]);
+    for (directory, limit) in groups {
+        let used = roots.number_in(&directory, "pids.current").unwrap_or(0);
+        if used + needed > limit {
+            return format!(
+                "the control group may have {limit} threads (pids.max), has {used} and needs {needed} more: raise it to {} \
+                 or more (docker: --pids-limit; systemd: TasksMax)",
+                used + needed
+            );
+        }
+    }
+    let limit = limit.map_or("unlimited".to_string(), |limit| limit.to_string());
+    format!(
+        "RLIMIT_NPROC is {limit} and this user has {used} threads: look at kernel.threads-max, vm.max_map_count and the \
+         limit on virtual memory (ulimit -v)"
+    )
+}
+
+/// Threads of all processes of this user, as far as /proc shows them.
+fn threads_of_user(roots: &Roots) -> u64 {
+    let user = rustix::process::getuid().as_raw();
+    let processes = names(&roots.proc).into_iter().filter(|name| name.parse::<u32>().is_ok());
+    let threads = |name: String| {
+        let owner = roots.proc.join(&name).metadata().ok()?.uid();
+        let status = roots.proc_text(&format!("{name}/status")).filter(|_| owner == user)?;
+        status_field(&status, "Threads")?.parse::<u64>().ok()
+    };
+    processes.filter_map(threads).sum()
+}
+
+/// The limit that stands against a further open file, and what it must be.
+#[must_use]
+pub fn files() -> (String, String) {
+    let limit =
+        getrlimit(Resource::Nofile).current.map_or("unlimited".to_string(), |limit| limit.to_string());
+    // To count them takes one more, which is not there when all are taken.
+    let used = names(Path::new("/proc/self/fd")).len().checked_sub(1);
+    let used = used.map_or("has them all".to_string(), |used| format!("has {used}"));
+    (
+        format!("this process may have {limit} files open (RLIMIT_NOFILE) and {used}"),
+        "raise it with ulimit -n, one for each ring and file".to_string(),
+    )
+}
+
+/// The limit that stands against locking `needed` more bytes, beside `held` that are known of, and what it must be.
+#[must_use]
+pub fn locked(needed: Bytes, held: Bytes) -> (String, String) {
+    let limit = getrlimit(Resource::Memlock).current.map(Bytes);
+    let shown = limit.map_or("not limited".to_string(), |limit| format!("limited to {limit}"));
+    // Of other processes of the user nothing is known: with as much more as is needed they are beside the point.
+    let least = Bytes(needed.0 + limit.unwrap_or_default().max(held).0);
+    (
+        format!(
+            "locked memory is {shown} (RLIMIT_MEMLOCK, of all processes of this user); this process has locked {held} and \
+             needs {needed} more"
+        ),
+        format!("set ulimit -l to {} or more (systemd: LimitMEMLOCK)", least.0.div_ceil(1024)),
+    )
+}
+
+/// Bytes that this process may lock in all; `None` for any number.
+pub(crate) fn lockable() -> Option<u64> {
+    let host = crate::host::read(&Roots::real());
+    host.memlock_soft.filter(|_| !host.memlock_exempt).map(|bytes| bytes.0)
+}
+
+/// Bytes that this process has pinned.
+pub(crate) fn pinned() -> Bytes {
+    let status = Roots::real().proc_text("self/status").unwrap_or_default();
+    Bytes(status_field(&status, "VmPin").and_then(kibibytes).unwrap_or(0))
+}
+
+/// The memory a process may use, and what bounds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemoryBounds {
+    /// The machine's, or less where a control group says so.
+    pub total: Bytes,
+    /// Which of them: `MemTotal` or `memory.max`.
+    pub source: &'static str,
+    /// What could still be taken.
+    pub available: Bytes,
+}
+
+/// The memory this process may use; `None` where /proc does not tell.
+#[must_use]
+pub fn memory() -> Option<MemoryBounds> {
+    memory_at(&Roots::real())
+}
+
+pub(crate) fn memory_at(roots: &Roots) -> Option<MemoryBounds> {
+    let info = roots.proc_text("meminfo")?;
+    let field = |name| status_field(&info, name).and_then(kibibytes);
+    let total = field("MemTotal")?;
+    let machine =
+        MemoryBounds { total: Bytes(total), source: "MemTotal", available: Bytes(field("MemAvailable")?) };
+    let groups = roots.group_files("memory", &["memory.max", "memory.limit_in_bytes"]);
+    Some(groups.into_iter().fold(machine, |bounds, (directory, limit)| {
+        let current = ["memory.current", "memory.usage_in_bytes"];
+        let used = current.iter().find_map(|name| roots.number_in(&directory, name)).unwrap_or(0);
+        let available = bounds.available.min(Bytes(limit.saturating_sub(used)));
+        if Bytes(limit) < bounds.total {
+            return MemoryBounds {
+                total: Bytes(limit),
+                source: "memory.max of the control group",
+                available,
+            };
+        }
+        bounds
+    }))
+}
+
+fn kibibytes(text: &str) -> Option<u64> {
+    text.strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
+}
+
+#[cfg(test)]
+mod tests;

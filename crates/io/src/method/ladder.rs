@@ -1,0 +1,163 @@
+//! The way down where nobody asked for a method by name: a channel gets the best that can be had.
+//!
+//! ```text
+//! ring              as many entries as requests may be in flight
+//! smaller ring      the same number in flight, handed over some at a time
+//! threads           the pool, which is started when the first channel needs it
+//! calls             the session makes them itself: cannot be refused
+//! ```
+//!
+//! Each channel begins at the top, for what one may have (locked memory, open files) depends on who else has some,
+//! and the refusal of a ring costs microseconds. What each got is counted, and [`Ladder::said`] says it with the
+//! first reason: reports print that, and receipts are held against it.
+
+use super::threads::{Pool, PoolChannel};
+use super::uring::{self, RingChannel, Size};
+use super::{MethodKind, RingSetup, Way};
+use crate::limits::Quotas;
+use crate::{Arena, File, IoError};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What a channel can get, the best first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
+enum Rung {
+    Ring,
+    SmallerRing,
+    Threads,
+    Calls,
+}
+
+impl Rung {
+    const ALL: [Rung; 4] = [Rung::Ring, Rung::SmallerRing, Rung::Threads, Rung::Calls];
+
+    const fn kind(self) -> MethodKind {
+        match self {
+            Rung::Ring | Rung::SmallerRing => MethodKind::IoUring,
+            Rung::Threads => MethodKind::Threads,
+            Rung::Calls => MethodKind::Sync,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Ladder {
+    // What is asked for.
+    queue_depth: usize,
+    quotas: Quotas,
+    /// The best that could be had at the start.
+    top: Rung,
+    setup: RingSetup,
+    // What was had.
+    pool: Mutex<Option<Arc<Pool>>>,
+    /// Channels by rung.
+    opened: [AtomicU64; Rung::ALL.len()],
+    /// Channels whose ring did not register the buffers it was to.
+    unregistered: AtomicU64,
+    /// The first refusal.
+    why: Mutex<Option<String>>,
+}
+
+impl Ladder {
+    /// A ladder whose top is `kind`, or what of it can be had now.
+    pub(super) fn new(kind: MethodKind, queue_depth: usize, quotas: &Quotas) -> Ladder {
+        let entries = uring::entries(queue_depth);
+        let setup = super::setup::best(entries).unwrap_or(RingSetup::Plain);
+        let ladder = |top| Ladder {
+            queue_depth,
+            quotas: quotas.clone(),
+            top,
+            setup,
+            pool: Mutex::default(),
+            opened: Default::default(),
+            unregistered: AtomicU64::new(0),
+            why: Mutex::default(),
+        };
+        let begin = Rung::ALL.into_iter().find(|rung| rung.kind() == kind).unwrap_or(Rung::Calls);
+        let tried = ladder(begin);
+        let (top, _) = tried.climb(&[], &[]);
+        Ladder { why: tried.why, pool: tried.pool, ..ladder(top) }
+    }
+
+    pub(super) fn kind(&self) -> MethodKind {
+        self.top.kind()
+    }
+
+    pub(super) fn setup(&self) -> Option<RingSetup> {
+        (self.kind() == MethodKind::IoUring).then_some(self.setup)
+    }
+
+    /// Whether a channel went this way.
+    pub(super) fn used(&self, kind: MethodKind) -> bool {
+        Rung::ALL.into_iter().any(|rung| rung.kind() == kind && self.opened[rung as usize].load(Relaxed) > 0)
+    }
+
+    pub(super) fn open(&self, files: &[&Arc<File>], arenas: &[&Arena]) -> Way {
+        let (rung, way) = self.climb(files, arenas);
+        self.opened[rung as usize].fetch_add(1, Relaxed);
+        if let Way::Ring(ring) = &way
+            && let Some(why) = ring.unregistered()
+        {
+            self.unregistered.fetch_add(1, Relaxed);
+            self.note(why.to_string());
+        }
+        way
+    }
+
+    fn climb(&self, files: &[&Arc<File>], arenas: &[&Arena]) -> (Rung, Way) {
+        for rung in Rung::ALL.into_iter().filter(|rung| *rung >= self.top) {
+            match self.attempt(rung, files, arenas) {
+                Ok(way) => return (rung, way),
+                Err(error) => self.note(match error {
+                    IoError::MethodUnsupported { why, cure, .. } => format!("{why}; {cure}"),
+                    other => other.to_string(),
+                }),
+            }
+        }
+        (Rung::Calls, Way::Sync)
+    }
+
+    fn attempt(&self, rung: Rung, files: &[&Arc<File>], arenas: &[&Arena]) -> Result<Way, IoError> {
+        let ring = |size| {
+            let shape = (self.setup, self.queue_depth, size);
+            let ring = RingChannel::open(shape, arenas, files, &self.quotas.rings)?;
+            Ok(Way::Ring(Box::new(ring)))
+        };
+        match rung {
+            Rung::Ring => ring(Size::Whole),
+            Rung::SmallerRing => ring(Size::Small),
+            Rung::Threads => {
+                let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+                let pool = match &*pool {
+                    Some(pool) => pool,
+                    None => pool.insert(Arc::new(Pool::start(self.queue_depth, &self.quotas.threads)?)),
+                };
+                Ok(Way::Pool(PoolChannel::open(pool)))
+            }
+            Rung::Calls => Ok(Way::Sync),
+        }
+    }
+
+    fn note(&self, why: String) {
+        self.why.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
+    }
+
+    /// What channels got instead of the best, and why; nothing while all had it.
+    pub(super) fn said(&self) -> Option<String> {
+        let why = self.why.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
+        let counts = self.opened.each_ref().map(|count| count.load(Relaxed));
+        let worse = [
+            (counts[Rung::SmallerRing as usize], "have a smaller ring"),
+            (self.unregistered.load(Relaxed), "registered no buffers"),
+            (counts[Rung::Threads as usize], "go by threads"),
+            (counts[Rung::Calls as usize], "go by plain calls"),
+        ];
+        let worse: Vec<String> = worse
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("{count} {what}"))
+            .collect();
+        let total: u64 = counts.iter().sum();
+        (!worse.is_empty()).then(|| format!("of {total} channels {}, because {why}", worse.join(", ")))
+    }
+}

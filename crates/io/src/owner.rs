@@ -1,0 +1,192 @@
+//! Who made a directory or a file that has to go again.
+//!
+//! A program that is killed leaves what it would have removed. So that the next one can
+//! tell such an orphan from what a living process uses, its maker leaves a mark in the
+//! directory (or beside the file) and holds a lock on it as long as it lives. The mark
+//! goes with what it marks, or when that is to stay.
+//!
+//! ```text
+//! plumb-run-4711/plumb-owner        plumb 4711 started 812345
+//! ```
+//!
+//! Why a lock and numbers: the kernel drops the lock with the process, whatever ended it, and
+//! knows it across containers, where process numbers mean nothing. The number of the process,
+//! and when it started (numbers are used again), decide where a file system has no locks.
+//!
+//! Invariants:
+//! - O1 A mark whose lock is held, or whose process lives, is nobody's to take or to remove.
+//! - O2 A mark is written under its lock; an empty one is being made.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// The name of the mark in a directory, and what the name of a file's mark ends in.
+pub const MARK: &str = "plumb-owner";
+
+/// The longest mark.
+const MARK_BYTES_MAX: u64 = 64;
+
+/// A mark of this process, which goes when this is dropped.
+#[derive(Debug)]
+pub struct Owner {
+    mark: PathBuf,
+    /// Holds the lock.
+    _file: File,
+}
+
+impl Owner {
+    /// Marks a directory as this process's.
+    ///
+    /// # Errors
+    /// `ResourceBusy` when another process has it; otherwise what the kernel answers.
+    pub fn of_directory(directory: &Path) -> io::Result<Owner> {
+        Owner::take(directory.join(MARK))
+    }
+
+    /// Marks a file, which may still have to be made.
+    ///
+    /// # Errors
+    /// As [`Owner::of_directory`].
+    pub fn of_file(file: &Path) -> io::Result<Owner> {
+        let mut mark = file.as_os_str().to_owned();
+        mark.push(format!(".{MARK}"));
+        Owner::take(PathBuf::from(mark))
+    }
+
+    /// The mark's file.
+    #[must_use]
+    pub fn mark(&self) -> &Path {
+        &self.mark
+    }
+
+    /// Makes the mark, or takes over that of a dead process.
+    fn take(mark: PathBuf) -> io::Result<Owner> {
+        loop {
+            let mut file = open(File::options().read(true).write(true).create(true), &mark)?;
+            let maker = Maker::read(&file)?;
+            let held = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
+            if held || maker.as_ref().is_some_and(Maker::lives) {
+                let who =
+                    maker.map_or("another process".to_string(), |maker| format!("process {}", maker.process));
+                return Err(io::Error::new(ErrorKind::ResourceBusy, format!("{who} is using it")));
+            }
+            // Its maker may have removed it since it was opened; then nobody would see our lock.
+            let found = fs::symlink_metadata(&mark).ok();
+            if found.is_some_and(|found| file.metadata().is_ok_and(|ours| found.ino() == ours.ino())) {
+                file.set_len(0)?;
+                file.write_all(Maker::this().text().as_bytes())?;
+                return Ok(Owner { mark, _file: file });
+            }
+        }
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        // It may have gone with its directory.
+        let _ = fs::remove_file(&self.mark);
+    }
+}
+
+/// The mark of a dead process, if this file is one. While the file that is given is open, nobody
+/// takes the mark over.
+#[must_use]
+pub fn abandoned(mark: &Path) -> Option<File> {
+    let file = open(File::options().read(true), mark).ok()?;
+    let maker = Maker::read(&file).ok()??;
+    let held = || matches!(file.try_lock(), Err(TryLockError::WouldBlock));
+    (!maker.lives() && !held()).then_some(file)
+}
+
+/// Never through a symbolic link, and never waiting for the other end of a pipe.
+fn open(options: &mut fs::OpenOptions, mark: &Path) -> io::Result<File> {
+    options.truncate(false).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(mark)
+}
+
+/// A process that made something.
+#[derive(Debug)]
+struct Maker {
+    process: u32,
+    /// Clock ticks after the start of the system; 0 where /proc does not say.
+    started: u64,
+}
+
+impl Maker {
+    fn this() -> Maker {
+        let process = std::process::id();
+        Maker { process, started: started(process).unwrap_or(0) }
+    }
+
+    fn text(&self) -> String {
+        format!("plumb {} started {}\n", self.process, self.started)
+    }
+
+    /// What a mark says; none when it is empty or no mark.
+    fn read(file: &File) -> io::Result<Option<Maker>> {
+        let mut text = String::new();
+        if file.metadata()?.is_file() {
+            file.take(MARK_BYTES_MAX).read_to_string(&mut text)?;
+        }
+        let maker = || {
+            let (process, started) = text.trim_end().strip_prefix("plumb ")?.split_once(" started ")?;
+            Some(Maker { process: process.parse().ok()?, started: started.parse().ok()? })
+        };
+        Ok(maker())
+    }
+
+    fn lives(&self) -> bool {
+        started(self.process).is_some_and(|started| started == self.started)
+    }
+}
+
+/// When a process started: field 22 of its stat file, behind a name that may hold anything.
+fn started(process: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_living_process_made_is_not_abandoned() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let owner = Owner::of_directory(directory.path()).expect("a mark");
+        assert!(abandoned(owner.mark()).is_none(), "O1");
+        // Held by somebody whose process number means nothing here.
+        fs::write(owner.mark(), "plumb 4194305 started 1\n").expect("another mark");
+        assert!(abandoned(owner.mark()).is_none(), "O1");
+        let error = Owner::of_directory(directory.path()).expect_err("O1");
+        assert_eq!(error.kind(), ErrorKind::ResourceBusy);
+        assert_eq!(error.to_string(), "process 4194305 is using it");
+        let mark = owner.mark().to_path_buf();
+        drop(owner);
+        assert!(!mark.exists());
+    }
+
+    #[test]
+    fn the_mark_of_a_dead_process_is_taken_over_and_what_is_no_mark_is_not_one() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mark = directory.path().join(MARK);
+        // The number is used again, by a process that started at another time.
+        let again = format!("plumb {} started 1\n", std::process::id());
+        for text in ["plumb 4194305 started 1\n", again.as_str()] {
+            fs::write(&mark, text).expect("a mark");
+            assert!(abandoned(&mark).is_some(), "{text}");
+        }
+        drop(Owner::of_directory(directory.path()).expect("taken over"));
+        for text in ["", "plumb\n", "4711\n", "plumb x started y\n"] {
+            fs::write(&mark, text).expect("a file");
+            assert!(abandoned(&mark).is_none(), "O2: {text:?}");
+        }
+        fs::remove_file(&mark).expect("there");
+        let elsewhere = directory.path().join("elsewhere");
+        fs::write(&elsewhere, "plumb 4194305 started 1\n").expect("a file");
+        std::os::unix::fs::symlink(&elsewhere, &mark).expect("a link");
+        assert!(abandoned(&mark).is_none(), "no link is followed");
+        Owner::of_directory(directory.path()).expect_err("no link is followed");
+    }
+}

@@ -1,0 +1,380 @@
+//! What a study's report is made from, and what a bundle keeps of its analysis.
+//!
+//! Plain data, as in the context of a run: whoever analysed the runs fills it, and this crate
+//! renders it. Units end the names. Effects are ratios of treatment to reference, 1 where there is no
+//! effect; per cent are left to the renderers. What follows from other fields is not kept: the
+//! unaccounted part of a difference, counts of claims by verdict, the study's worst verdict.
+//!
+//! Indices: an arm is its place in [`Analysis::arms`]. A block has a slot for every arm, numbered
+//! alike, and one more, the last, in which the reference arm runs a second time (A/A).
+//! Blocks are numbered from 1, as they are printed. An open end of an interval is `None`: JSON
+//! has no infinity, and too few blocks bound nothing.
+
+use crate::bundle::Environment;
+use crate::record::{Calibration, Finding, IoProfile, Phase, RunState, Setting};
+use crate::study::{Assignment, Study};
+use crate::target::Measure;
+use plumb_proof::equivalence::Equivalence;
+use plumb_proof::noise::Floor;
+use plumb_proof::order::OrderReport;
+use plumb_proof::verdict::Verdict;
+use serde::Serialize;
+
+/// The version of the study context written by this crate; it grows when a field changes its meaning or goes.
+pub const ANALYSIS_SCHEMA_VERSION: u32 = 2;
+
+/// Everything a study's report says.
+#[derive(Debug, Clone, Serialize)]
+pub struct Analysis {
+    /// [`ANALYSIS_SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// What was asked.
+    pub study: Study,
+    /// A hash of the study as text: equal hashes are equal studies.
+    pub study_hash: String,
+    /// Where it ran, and by which program.
+    pub environment: Environment,
+    /// Whether all that was planned ran.
+    pub state: StudyState,
+    /// End of the last run, ISO 8601.
+    pub end_time: String,
+    /// From begin to end, preparation and settling included, nanoseconds.
+    pub elapsed_ns: u64,
+    /// The combinations of levels that ran.
+    pub arms: Vec<Arm>,
+    /// How runs were ordered and counted.
+    pub design: Design,
+    /// The claims in the study's order, each with its verdict.
+    pub claims: Vec<JudgedClaim>,
+    /// Each factor's effect averaged over the others, for reading; only claims are corrected for.
+    pub main_effects: Vec<MainEffect>,
+    /// By how much one factor changes another's effect, for reading.
+    pub interactions: Vec<Interaction>,
+    /// The noise, measured on the reference's two runs a block; none before the second block.
+    pub floor: Option<NoiseFloor>,
+    /// Whether the order of execution mattered; none when too few blocks ran.
+    pub order: Option<OrderReport>,
+    /// Changes of level within an arm.
+    pub changes: Vec<LevelChange>,
+    /// The fewest used blocks in which a change can be found.
+    pub changes_need_blocks: u64,
+    /// Every run in order of execution, warm-ups and failed ones too.
+    pub runs: Vec<StudyRun>,
+    /// The settings to use; none when nothing was proved better than the reference.
+    pub recommendation: Option<Recommendation>,
+    /// What the verdicts mean, and what to try next.
+    pub findings: Vec<Finding>,
+    /// What the study says nothing about, one sentence each.
+    pub not_tested: Vec<String>,
+    /// The device's limits; its shares are those of the arm that reached most.
+    pub calibration: Option<Calibration>,
+    /// The settings that all arms share, in printing order; those of the factors are in the study.
+    pub settings: Vec<Setting>,
+}
+
+/// Whether all that was planned ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StudyState {
+    /// It did, or the study stopped by its own rule.
+    Finished,
+    /// It was stopped from outside; what finished is judged.
+    Interrupted,
+}
+
+/// A combination of levels.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Arm {
+    /// Its name, unique in the study, such as `direct=TRUE area=1M`.
+    pub name: String,
+    /// The index of each factor's level, in the factors' order.
+    pub levels: Vec<usize>,
+    /// Median of the measure over its counted runs, in the measure's unit; none when none counted.
+    pub median: Option<f64>,
+    /// Smallest of them.
+    pub least: Option<f64>,
+    /// Largest of them.
+    pub most: Option<f64>,
+}
+
+/// How runs were ordered, counted and judged.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Design {
+    /// Such as `full factorial` or `half fraction, resolution IV`.
+    pub kind: String,
+    /// Effects that this design cannot tell apart, one sentence each.
+    pub confounded: Vec<String>,
+    /// The arm that runs twice a block and that others are compared with.
+    pub reference_arm: usize,
+    /// Such as `every order of a block equally likely`.
+    pub order: String,
+    /// The seed of the order.
+    pub seed: u64,
+    /// When the study stops, such as `after 12 blocks` or `when every claim is decided, at most 40 blocks`.
+    pub stopping: String,
+    /// Blocks that the analysis used, a count.
+    pub blocks_used: u64,
+    /// Blocks that ran and were not used.
+    pub blocks_marked: Vec<MarkedBlock>,
+    /// Warm-up runs, recorded and not counted, a count.
+    pub warm_up_runs: u64,
+    /// What happens between two runs, so that one does not pay for another.
+    pub settling: String,
+}
+
+/// A block that ran and was not used.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MarkedBlock {
+    /// The block, from 1.
+    pub block: u64,
+    /// Why.
+    pub reason: String,
+}
+
+/// A ratio of treatment to reference with its interval; 1 is no effect.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Effect {
+    /// The estimate.
+    pub ratio: f64,
+    /// Lower end; none is unbounded.
+    pub low: Option<f64>,
+    /// Upper end; none is unbounded.
+    pub high: Option<f64>,
+    /// The interval's level, a share: 0.95 for one that misses the truth in 5% of studies.
+    pub confidence: f64,
+}
+
+impl Effect {
+    /// The ratio between the ends of its interval.
+    pub(crate) fn ends(&self) -> plumb_report::axis::Effect {
+        (self.low, self.ratio, self.high)
+    }
+}
+
+/// What a verdict means for the claim as it was written before the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Bearing {
+    /// What is proved is what was claimed.
+    Holds,
+    /// What is proved excludes what was claimed.
+    Refuted,
+    /// Neither.
+    Open,
+}
+
+/// A claim and what became of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct JudgedClaim {
+    /// Its key in the study file.
+    pub name: String,
+    /// The claim in a sentence.
+    pub text: String,
+    /// What is compared: `direct=TRUE against direct=FALSE, at area=1M`.
+    pub comparison: String,
+    /// The two arms, when the claim compares two; none for one averaged over arms.
+    pub arms: Option<ArmPair>,
+    /// The statistic, when it is not the study's own.
+    pub measure: Option<Measure>,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// What it means for the claim.
+    pub bearing: Bearing,
+    /// Why, one sentence each, the decisive one last.
+    pub reasons: Vec<String>,
+    /// The effect at the level at which the claim was tested; none when no block was usable.
+    pub effect: Option<Effect>,
+    /// p of "no difference", before correction.
+    pub p: Option<f64>,
+    /// p after Holm's correction over the study's claims.
+    pub adjusted_p: Option<f64>,
+    /// Blocks used, a count.
+    pub blocks: u64,
+    /// About how many more blocks it would take; none when proved, or when no sensible number would do.
+    pub blocks_needed: Option<u64>,
+    /// Smallest effect that this many blocks find with 80% power, a share.
+    pub smallest_effect: Option<f64>,
+    /// The test of equality, when the claim asks for it.
+    pub equivalence: Option<Equivalence>,
+    /// Where a proved difference comes from.
+    pub why: Option<Why>,
+    /// Bytes over time of a typical run of either arm.
+    pub profiles: Option<ProfilePair>,
+}
+
+/// Two arms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct ArmPair {
+    /// What the treatment is compared with.
+    pub reference: usize,
+    /// The treatment.
+    pub treatment: usize,
+}
+
+/// An elapsed difference as the sum of the differences of its parts. What the parts leave is unaccounted.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Why {
+    /// How the sessions' times became parts of the elapsed time, in a sentence.
+    pub basis: String,
+    /// What runs before: the arm's name, or the level's.
+    pub reference: String,
+    /// What runs after.
+    pub treatment: String,
+    /// Mean elapsed time of the reference's counted runs, nanoseconds.
+    pub reference_elapsed_ns: u64,
+    /// Mean elapsed time of the treatment's counted runs, nanoseconds.
+    pub treatment_elapsed_ns: u64,
+    /// CPU and each wait event, without the unaccounted rest, in any order.
+    pub parts: Vec<WhyPart>,
+}
+
+/// CPU, or the wait for one event, on both sides.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct WhyPart {
+    /// `DB CPU` or the event's name.
+    pub name: String,
+    /// Its wait class; empty for CPU.
+    pub wait_class: String,
+    /// Its part of the reference's elapsed time, nanoseconds.
+    pub reference_ns: u64,
+    /// Its part of the treatment's elapsed time, nanoseconds.
+    pub treatment_ns: u64,
+}
+
+/// The I/O profiles of two runs, to be drawn on the same axes.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ProfilePair {
+    /// A typical run of the reference.
+    pub reference: RunProfile,
+    /// A typical run of the treatment.
+    pub treatment: RunProfile,
+}
+
+/// The I/O profile of one run. Its buckets may be as long as they are: each side keeps its own.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RunProfile {
+    /// The arm's name.
+    pub arm: String,
+    /// The run's number in the bundle: the one with the arm's median, if that is one run.
+    pub run: u64,
+    /// The run's elapsed time, nanoseconds.
+    pub elapsed_ns: u64,
+    /// Bytes over time.
+    pub profile: IoProfile,
+    /// The run's phases.
+    pub phases: Vec<Phase>,
+}
+
+/// A factor moved from one level to another, averaged over all other factors.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MainEffect {
+    /// The factor's name.
+    pub factor: String,
+    /// The level that is the base.
+    pub from: String,
+    /// The level it is changed to.
+    pub to: String,
+    /// The effect.
+    pub effect: Effect,
+    /// p of "no effect", not corrected.
+    pub p: f64,
+}
+
+/// By how much the first factor's effect is multiplied when the second is changed too; 1 is not at all.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Interaction {
+    /// The first factor with its change, such as `direct FALSE -> TRUE`.
+    pub first: String,
+    /// The second, in the same form.
+    pub second: String,
+    /// The effect.
+    pub effect: Effect,
+    /// p of "they simply multiply", not corrected.
+    pub p: f64,
+}
+
+/// The noise, measured on the reference's two runs a block.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NoiseFloor {
+    /// Of the logarithms of A/A ratios.
+    #[serde(flatten)]
+    pub floor: Floor,
+    /// The second run of the reference against the first: an effect known to be none.
+    pub aa: Option<Effect>,
+    /// p of that.
+    pub aa_p: Option<f64>,
+    /// Smallest effect that these blocks find with 80% power, a share.
+    pub smallest_effect: f64,
+}
+
+/// A change of level within an arm.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LevelChange {
+    /// The arm's name.
+    pub arm: String,
+    /// In what it was found: `its ratio to the reference` or `its own figures`.
+    pub series: String,
+    /// The first block after it, from 1.
+    pub block: u64,
+    /// Level after over level before.
+    pub ratio: f64,
+    /// p of "the level does not change".
+    pub p: f64,
+}
+
+/// One run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StudyRun {
+    /// Its number in the bundle, from 1, in order of execution: the record is `runs/NNNN.json`.
+    pub number: u64,
+    /// Its block, from 1; none for a warm-up.
+    pub block: Option<u64>,
+    /// Its place in the order of its block, from 1.
+    pub position: u64,
+    /// Its slot; the one beyond the arms is the reference's second run.
+    pub slot: usize,
+    /// Its arm.
+    pub arm: usize,
+    /// From the study's begin to the begin of what was timed, nanoseconds.
+    pub start_ns: u64,
+    /// The elapsed time of what was timed, nanoseconds; none when it did not finish.
+    pub elapsed_ns: Option<u64>,
+    /// The study's measure in its unit; none when it did not finish.
+    pub value: Option<f64>,
+    /// Whether it counts, and why not.
+    pub counted: Counted,
+    /// Whether its receipts held and its result was verified; none when it did not finish.
+    pub validity: Option<RunState>,
+    /// The basis of that in a line, such as `3 of 3 checks passed, 15 of 15 receipts held`.
+    pub basis: String,
+}
+
+/// Whether a run counts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum Counted {
+    /// It does.
+    Yes,
+    /// It warmed up.
+    WarmUp,
+    /// Its block is marked.
+    No {
+        /// Why this run does not count.
+        reason: String,
+    },
+}
+
+/// The settings to use.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Recommendation {
+    /// The arm it rests on.
+    pub arm: usize,
+    /// The settings.
+    pub settings: Vec<Assignment>,
+    /// What the gain is against, such as the reference arm's name.
+    pub against: String,
+    /// The gain to expect, as the ratio of the measure; below 1 is a gain where lower is better.
+    pub gain: Effect,
+    /// Which claims it rests on, and what it costs.
+    pub evidence: String,
+}

@@ -1,0 +1,240 @@
+//! Which differences of two sets of runs are more than noise.
+//!
+//! Pairs of runs of the same block: the exact sign-flip test on logarithms of ratios, corrected by Holm
+//! within each table of the report, the interval at the level of the claim's step; the elapsed time gets a
+//! verdict. A figure that is 0 on one side only has no ratio: it is new or gone when that
+//! holds in all pairs and the pairs are enough for any proof.
+//!
+//! Repeated runs that were not interleaved: no test separates the setting from the hour, so no p is
+//! given. A difference is shown when no run of one set lies among those of the other and shuffled
+//! sets of this size would do so in at most 5% of cases, 2 / C(n + m, n).
+//!
+//! Single runs: nothing.
+
+use super::{Difference, Group, Outcome, Pairing, Sample, samples};
+use crate::record::Record;
+use plumb_proof::change_point::{self, Search};
+use plumb_proof::effect::log_ratio;
+use plumb_proof::equivalence::Equivalence;
+use plumb_proof::multiple::{Outcome as Proved, holm};
+use plumb_proof::noise::Floor;
+use plumb_proof::permutation::{self, Interval, Statistic};
+use plumb_proof::verdict::{self, ArmChange, Better, Evidence, Verdict};
+
+/// Error allowed to each table, and to the verdict.
+pub const ALPHA: f64 = 0.05;
+/// The smallest effect worth finding, per cent.
+const EFFECT_SOUGHT: f64 = 2.0;
+/// Seed of what is simulated; any will do, and the same gives the same report.
+const SEED: u64 = 1996;
+
+/// What can be said of every figure.
+pub fn differences(first: &[Record], second: &[Record], pairing: Pairing) -> Vec<Difference> {
+    let samples = samples(first, second);
+    match pairing {
+        Pairing::Single => Vec::new(),
+        Pairing::Apart => samples.iter().map(apart).collect(),
+        Pairing::Blocks => {
+            let groups = [Group::Time, Group::Load, Group::Event, Group::Statistic, Group::Io];
+            let of = |group| samples.iter().filter(move |sample| sample.group == group).collect::<Vec<_>>();
+            groups.into_iter().flat_map(|group| paired(&of(group))).collect()
+        }
+    }
+}
+
+/// A difference of which nothing is known but its ratio.
+fn bare(sample: &Sample, ratio: f64, outcome: Outcome) -> Difference {
+    Difference {
+        group: sample.group,
+        name: sample.name.clone(),
+        ratio: Some(ratio).filter(|ratio| ratio.is_finite()),
+        low: None,
+        high: None,
+        p: None,
+        runs: sample.first.len().min(sample.second.len()) as u64,
+        outcome,
+    }
+}
+
+/// One table of pairs.
+fn paired(samples: &[&Sample]) -> Vec<Difference> {
+    let mut found = Vec::new();
+    let mut tested = Vec::new();
+    for sample in samples {
+        match untested(sample) {
+            Some(difference) => found.push(difference),
+            None => tested.push((*sample, logs(sample))),
+        }
+    }
+    let tests = tested
+        .iter()
+        .map(|(_, logs)| permutation::test(logs, 0.0, Statistic::SignedRank, SEED))
+        .collect::<Vec<_>>();
+    let steps = holm(&tests.iter().map(|test| test.p).collect::<Vec<_>>(), ALPHA);
+    for (((sample, logs), test), step) in tested.iter().zip(&tests).zip(&steps) {
+        let interval = permutation::interval(logs, step.level, Statistic::SignedRank, SEED);
+        let end = |end: f64| Some(end.exp()).filter(|_| end.is_finite());
+        let outcome = match step.outcome {
+            Proved::Proved if interval.low > 0.0 => Outcome::Higher,
+            Proved::Proved if interval.high < 0.0 => Outcome::Lower,
+            Proved::Proved | Proved::NotProved => Outcome::Open,
+        };
+        found.push(Difference {
+            low: end(interval.low),
+            high: end(interval.high),
+            p: Some(step.adjusted_p),
+            ..bare(sample, test.estimate.exp(), outcome)
+        });
+    }
+    found
+}
+
+/// Logarithms of the ratios of the pairs; all values lie above 0.
+fn logs(sample: &Sample) -> Vec<f64> {
+    sample.first.iter().zip(&sample.second).map(|(one, two)| (two / one).ln()).collect()
+}
+
+/// What needs no test, or has no ratio to be tested.
+fn untested(sample: &Sample) -> Option<Difference> {
+    let (first, second) = (&sample.first, &sample.second);
+    let zeros = |values: &[f64]| values.iter().filter(|value| **value == 0.0).count();
+    let enough = permutation::smallest_p(first.len()) <= ALPHA;
+    match (zeros(first), zeros(second)) {
+        _ if first.iter().chain(second).all(|value| Some(value) == first.first()) => {
+            Some(bare(sample, 1.0, Outcome::Same))
+        }
+        (0, 0) => None,
+        (0, gone) if gone == second.len() && enough => Some(bare(sample, 0.0, Outcome::Gone)),
+        (new, 0) if new == first.len() && enough => Some(bare(sample, f64::INFINITY, Outcome::New)),
+        _ => Some(bare(sample, f64::INFINITY, Outcome::Open)),
+    }
+}
+
+/// Two sets that were not interleaved.
+fn apart(sample: &Sample) -> Difference {
+    let ends = |values: &[f64]| {
+        values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+            (low.min(*value), high.max(*value))
+        })
+    };
+    let ((low, high), (other_low, other_high)) = (ends(&sample.first), ends(&sample.second));
+    let ratio = median(&sample.second) / median(&sample.first);
+    let seldom = chance_of_no_overlap(sample.first.len(), sample.second.len()) <= ALPHA;
+    let outcome = match () {
+        () if low == high && (low, high) == (other_low, other_high) => {
+            return bare(sample, 1.0, Outcome::Same);
+        }
+        () if seldom && other_high < low => Outcome::Lower,
+        () if seldom && other_low > high => Outcome::Higher,
+        () => Outcome::Open,
+    };
+    bare(sample, ratio, outcome)
+}
+
+/// The share of shuffles of n + m values in which no value of one set lies among those of the other.
+fn chance_of_no_overlap(n: usize, m: usize) -> f64 {
+    let choices: f64 = (1..=n).map(|index| (m + index) as f64 / index as f64).product();
+    2.0 / choices
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let (low, high) = (sorted.len().saturating_sub(1) / 2, sorted.len() / 2);
+    sorted.get(low).zip(sorted.get(high)).map_or(0.0, |(low, high)| (low + high) / 2.0)
+}
+
+/// The verdict on the elapsed time and its reasons; none when the runs are no pairs.
+pub fn verdict(first: &[Record], second: &[Record], pairing: Pairing) -> Option<(Verdict, Vec<String>)> {
+    if pairing != Pairing::Blocks {
+        return None;
+    }
+    let elapsed = samples(first, second).into_iter().find(|sample| sample.group == Group::Time)?;
+    let logs = logs(&elapsed);
+    let test = permutation::test(&logs, 0.0, Statistic::SignedRank, SEED);
+    let interval: Interval = permutation::interval(&logs, ALPHA, Statistic::SignedRank, SEED);
+    let changes = change_point::find(&logs, &Search::usual(SEED));
+    let changes =
+        changes.into_iter().map(|change| ArmChange { arm: "the ratio of the two".to_string(), change });
+    let own = |values: &[f64]| values.iter().map(|value| value.ln()).collect::<Vec<_>>();
+    let contradictions =
+        first.iter().chain(second).flat_map(|run| run.validity().reasons).collect::<Vec<_>>();
+    let judgement = verdict::judge(&Evidence {
+        beyond_bound: &[],
+        contradictions: &contradictions,
+        changes: &changes.collect::<Vec<_>>(),
+        order: None,
+        difference: verdict::Difference {
+            estimate: test.estimate,
+            adjusted_p: test.p,
+            interval,
+            level: ALPHA,
+            blocks: logs.len(),
+        },
+        equivalence: None::<Equivalence>,
+        // A constant effect does not widen the spread of the pairs' differences: they serve as the noise.
+        floor: Floor::of(&own(&elapsed.first), &own(&elapsed.second)),
+        alpha: ALPHA,
+        claims: 1,
+        better: Better::Lower,
+        effect_sought: log_ratio(EFFECT_SOUGHT),
+        seed: SEED,
+    });
+    let mut reasons = judgement.reasons;
+    reasons.dedup();
+    Some((judgement.verdict, reasons))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(name: &str, first: &[f64], second: &[f64]) -> Sample {
+        Sample { group: Group::Event, name: name.to_string(), first: first.to_vec(), second: second.to_vec() }
+    }
+
+    #[test]
+    fn a_table_of_pairs_says_what_is_more_than_noise() {
+        let base = [1.0, 1.1, 0.9, 1.05, 0.95, 1.02, 0.98, 1.01];
+        let times = |factor: f64| base.map(|value| value * factor);
+        let noise = [1.01, 1.09, 0.91, 1.04, 0.96, 1.0, 0.99, 1.0];
+        let samples = [
+            sample("halved", &base, &times(0.5)),
+            sample("noise", &base, &noise),
+            sample("same", &[3.0; 8], &[3.0; 8]),
+            sample("gone", &base, &[0.0; 8]),
+            sample("new", &[0.0; 8], &base),
+            sample("at times", &base, &[0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]),
+        ];
+        let found = paired(&samples.iter().collect::<Vec<_>>());
+        let outcome = |name: &str| found.iter().find(|found| found.name == name).map(|found| found.outcome);
+        assert_eq!(outcome("halved"), Some(Outcome::Lower));
+        assert_eq!(outcome("noise"), Some(Outcome::Open));
+        assert_eq!(outcome("same"), Some(Outcome::Same));
+        assert_eq!(outcome("gone"), Some(Outcome::Gone));
+        assert_eq!(outcome("new"), Some(Outcome::New));
+        assert_eq!(outcome("at times"), Some(Outcome::Open));
+        let halved = found.iter().find(|found| found.name == "halved").unwrap();
+        assert!((halved.ratio.unwrap() - 0.5).abs() < 1e-9 && halved.p.unwrap() <= ALPHA);
+    }
+
+    #[test]
+    fn five_pairs_prove_nothing() {
+        let found = paired(&[&sample("halved", &[1.0, 1.1, 0.9, 1.2, 1.05], &[0.5, 0.5, 0.5, 0.5, 0.5])]);
+        assert_eq!(found[0].outcome, Outcome::Open);
+        let found = paired(&[&sample("gone", &[1.0; 5], &[0.0; 5])]);
+        assert_eq!(found[0].outcome, Outcome::Open);
+    }
+
+    #[test]
+    fn sets_that_were_not_interleaved_differ_only_when_they_do_not_overlap() {
+        let first = [1.0, 1.1, 1.2, 1.3];
+        assert_eq!(apart(&sample("apart", &first, &[2.0, 2.1, 2.2, 2.3])).outcome, Outcome::Higher);
+        assert_eq!(apart(&sample("overlap", &first, &[1.25, 2.1, 2.2, 2.3])).outcome, Outcome::Open);
+        // Three against three do so by chance in a tenth of all cases.
+        assert_eq!(apart(&sample("few", &first[..3], &[2.0, 2.1, 2.2])).outcome, Outcome::Open);
+        assert!((chance_of_no_overlap(3, 3) - 0.1).abs() < 1e-12);
+        let difference = apart(&sample("apart", &first, &[2.0, 2.1, 2.2, 2.3]));
+        assert_eq!((difference.p, difference.low), (None, None));
+    }
+}

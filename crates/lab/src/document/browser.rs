@@ -1,0 +1,41 @@
+//! The page in a real browser: uPlot draws, and no script fails.
+//!
+//! Skipped, and said so, where there is none; `PLUMB_REQUIRE_BROWSER=1` makes
+//! its absence a failure. `PLUMB_PAGES=DIR` keeps the pages there, to be looked at.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+pub(crate) const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+
+pub(crate) fn browser() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let folders = std::env::split_paths(&path).collect::<Vec<_>>();
+    let candidates = NAMES.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
+    let found = candidates.into_iter().find(|candidate| candidate.is_file());
+    let required = std::env::var_os("PLUMB_REQUIRE_BROWSER").is_some_and(|value| value == "1");
+    assert!(found.is_some() || !required, "PLUMB_REQUIRE_BROWSER=1 and no {NAMES:?} in PATH");
+    found
+}
+
+/// The document after its scripts ran.
+pub(crate) fn dom(browser: &PathBuf, name: &str, html: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("report.html");
+    std::fs::write(&page, html).unwrap();
+    if let Some(kept) = std::env::var_os("PLUMB_PAGES") {
+        std::fs::create_dir_all(&kept).unwrap();
+        std::fs::write(PathBuf::from(kept).join(name), html).unwrap();
+    }
+    let output = Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"])
+        .args(["--no-first-run", "--disable-background-networking", "--disable-component-update"])
+        .args(["--disable-sync", "--window-size=1300,2600", "--virtual-time-budget=5000"])
+        .arg(format!("--user-data-dir={}", folder.path().join("profile").display()))
+        .arg("--dump-dom")
+        .arg(format!("file://{}", page.display()))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}

@@ -1,0 +1,51 @@
+//! The main figures.
+
+use super::{READING, interval, median, number, range};
+use plumb_calibrate::{Calibration, FigureKind, MainFigure};
+use plumb_report::format::{Count, Figure};
+use plumb_report::table::{Cell, Column, Table};
+use plumb_report::{Headline, Section};
+
+/// The figures to read first.
+const HEADLINE: [FigureKind; 6] = [
+    FigureKind::SmallReadLatency,
+    FigureKind::SmallReadIops,
+    FigureKind::SmallWriteIops,
+    FigureKind::SequentialRead,
+    FigureKind::SequentialWrite,
+    FigureKind::DurableWrite,
+];
+
+/// The few to read first.
+pub(super) fn headline(calibration: &Calibration) -> Vec<Headline> {
+    let first = calibration.figures.iter().filter(|figure| HEADLINE.contains(&figure.kind));
+    let of = |figure: &MainFigure| Headline {
+        name: figure.kind.name().to_string(),
+        value: format!("{} {}", number(figure.estimate.median), figure.kind.unit()),
+        aside: format!("{}{}", if figure.estimate.settled { "" } else { "? " }, range(&figure.estimate)),
+    };
+    first.map(of).collect()
+}
+
+/// All of them.
+pub(super) fn figures(calibration: &Calibration) -> Section {
+    let mut table = Table::new(vec![
+        Column::text("Figure"),
+        Column::number("Median"),
+        Column::text("Unit"),
+        Column::text("Interval"),
+        Column::number("Repeats"),
+        Column::text("Found at"),
+    ]);
+    for MainFigure { kind, estimate, at } in &calibration.figures {
+        table.row(vec![
+            Cell::from(kind.name()),
+            median(estimate),
+            Cell::from(kind.unit()),
+            Cell::from(interval(estimate)),
+            Cell::from(Count(estimate.repeats as u64).figure()),
+            Cell::from(at),
+        ]);
+    }
+    Section::front("figures", "Main Figures").note(READING).table(table)
+}

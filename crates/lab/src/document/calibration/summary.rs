@@ -1,0 +1,128 @@
+//! A calibration on one screen: how it was made, the figures, the methods, what limits their meaning.
+//!
+//! What it leaves out, the reasons of doubts above all, stands in the report.
+
+use super::{interval, number, range};
+use plumb_calibrate::{Calibration, MainFigure, Rung, RungState, Warning};
+use plumb_report::Summary;
+use plumb_report::text::hanging;
+use plumb_units::{Bytes, Nanos};
+
+/// Lines are no longer than this.
+pub(super) const WIDTH: usize = 100;
+/// Warnings take no more lines than this; all stand in the record.
+const WARNING_LINES_MAX: usize = 6;
+
+pub(super) fn summary(calibration: &Calibration) -> Summary {
+    let environment = &calibration.environment;
+    let mut lines = heading(calibration);
+    lines.push(format!("{:<26}{:>15}  {:<21} {}", "", "median", "[low, high]", "? has not settled"));
+    lines.extend(calibration.figures.iter().map(figure));
+    let merge = calibration.read_cost.as_ref();
+    let merge = merge.map(|cost| format!("of a merge: {}", cost.of_a_merge(Bytes(calibration.size_small))));
+    lines.extend(merge);
+    let small = (calibration.size_small, &calibration.ladder_small);
+    let large = (calibration.size_large, &calibration.ladder_large);
+    for (size, rungs) in [small, large] {
+        lines.extend(ladder(&super::methods::requests(calibration, size), size, rungs));
+    }
+    if let Some(plausibility) = &calibration.plausibility {
+        lines.push(String::new());
+        // What is said of it and of its flushes; doubts follow, and stand in the report.
+        let parts: Vec<&str> = plausibility.split("; ").take(2).collect();
+        lines.extend(hanging("durable?  ", &parts.join("; "), WIDTH));
+    }
+    lines.extend(warning_lines(&calibration.warnings));
+    let subject = format!("calibration of {} at {}", environment.path, environment.date);
+    Summary { subject, lines, facts: Vec::new() }
+}
+
+fn heading(calibration: &Calibration) -> Vec<String> {
+    let environment = &calibration.environment;
+    let access = if environment.direct { "direct" } else { "page cache" };
+    let size = environment.disk_bytes.map_or(String::new(), |bytes| format!(" ({})", Bytes(bytes)));
+    let how = format!(
+        "{}{size}, {}, kernel {}; {} run, {}, {access}, file of {}, {} repeats of {} in {}, seed {}",
+        environment.device,
+        environment.file_system,
+        environment.kernel,
+        calibration.mode,
+        environment.method,
+        Bytes(calibration.file_bytes).as_setting(),
+        calibration.repeats(),
+        Nanos(calibration.task_time_ns),
+        Nanos(calibration.elapsed_ns),
+        calibration.seed
+    );
+    hanging("  ", &how, WIDTH)
+}
+
+/// Those that are no reason of the state, which stands above.
+fn warning_lines(warnings: &[Warning]) -> Vec<String> {
+    let said = |warning: &&Warning| {
+        !matches!(warning, Warning::OtherLoad { .. } | Warning::NotSettled { .. } | Warning::Cached { .. })
+    };
+    let mut lines: Vec<String> = warnings
+        .iter()
+        .filter(said)
+        .flat_map(|warning| hanging("warning: ", &warning.to_string(), WIDTH))
+        .collect();
+    let more = lines.len().saturating_sub(WARNING_LINES_MAX);
+    if more > 0 {
+        lines.truncate(WARNING_LINES_MAX);
+        lines.push(format!("         ... {more} more lines of warnings in the report"));
+    }
+    if !lines.is_empty() {
+        lines.insert(0, String::new());
+    }
+    lines
+}
+
+fn figure(MainFigure { kind, estimate, at }: &MainFigure) -> String {
+    // A figure of all threads continues the line above it.
+    let name = kind.name().split_once(", by all").map_or(kind.name(), |_| "  by all threads");
+    let mark = if estimate.settled { ' ' } else { '?' };
+    let line = format!(
+        "{name:<26}{:>9} {:<5}{mark}{:<21} {at}",
+        number(estimate.median),
+        kind.unit(),
+        interval(estimate)
+    );
+    line.chars().take(WIDTH).collect()
+}
+
+fn ladder(requests: &str, size: u64, rungs: &[Rung]) -> Vec<String> {
+    if rungs.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec![String::new()];
+    let (mut rows, mut said, mut counted) = (Vec::new(), Vec::new(), "");
+    for Rung { name, state } in rungs {
+        match state {
+            RungState::Measured { iops, cpu_micros, cycles, note, .. } => {
+                let mark = if iops.settled { ' ' } else { '?' };
+                counted = if cycles.is_some() { "  cycles/req" } else { counted };
+                let cycles = cycles.as_ref().map_or(String::new(), |cycles| number(cycles.median));
+                rows.push(format!(
+                    "{name:<28}{:>9} {mark}{:<19}{:>12}  {:<14}{cycles:>12}",
+                    number(iops.median),
+                    range(iops),
+                    number(cpu_micros.median),
+                    range(cpu_micros),
+                ));
+                said.extend(note.iter().map(|note| format!("  {name}: {note}")));
+            }
+            RungState::Refused { why, .. } => said.push(format!("  {name}: {why}")),
+        }
+    }
+    lines.push(format!(
+        "{requests:<28}{:>9}  {:<19}{:>12}  {:<14}{counted}",
+        "IOPS", "[low, high]", "CPU us/req", "[low, high]"
+    ));
+    lines.extend(rows);
+    // The reasons are the same for every size: said once.
+    if size < Bytes::M {
+        lines.extend(said.iter().map(|line| line.chars().take(WIDTH).collect::<String>()));
+    }
+    lines
+}

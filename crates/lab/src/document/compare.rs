@@ -1,0 +1,511 @@
+//! The report of a comparison, in the order of an AWR compare-period report.
+//!
+//! Figures of repeated runs are medians. `%Diff` is blank where it would be noise: after single
+//! runs everywhere, since nothing says how far two runs of the same would lie apart; after
+//! repeated runs wherever the test leaves the difference open. What is not measured but configured
+//! (memory, settings) differs or does not, and needs no test.
+
+use super::run::{TopEvent, device_facts, top_events};
+use super::tone_of;
+use crate::compare::{Comparison, Difference, Group, Outcome, Pairing, Period, names, samples, tally};
+use crate::record::{Record, RunState};
+use plumb_report::format::{Average, Change, Count, Decimal, Ends, Probability, Reading, Size, Total};
+use plumb_report::table::{Cell, Column, Facts, RowKind, Table, Tone};
+use plumb_report::{Document, Section, State, Summary, text};
+
+/// What the report of a comparison says.
+#[must_use]
+pub fn document(context: &Comparison) -> Document {
+    let header = context.second.runs.first().map(|run| &run.header);
+    let workload = header.map_or("", |header| header.workload.as_str());
+    let tone = context.verdict.as_ref().map_or(Tone::Open, tone_of);
+    Document {
+        title: format!("PLUMB COMPARE PERIOD REPORT  Workload: {workload}"),
+        question: String::new(),
+        running_head: format!("Compare: {workload}  1st against 2nd"),
+        width: text::WIDTH,
+        state: State { of: "Elapsed time", word: verdict_line(context), tone },
+        basis: String::new(),
+        reasons: context.reasons.iter().cloned().chain(warnings(context)).collect(),
+        headline: Vec::new(),
+        sections: sections(context),
+        summary: Summary::default(),
+        footer: format!(
+            "plumb {}, comparison schema {}. The records of all runs are embedded in this file as JSON.",
+            header.map_or("", |header| header.plumb_version.as_str()),
+            context.schema_version
+        ),
+        data: serde_json::to_string(context).unwrap_or_else(|_| "null".to_string()),
+    }
+}
+
+/// What is proved of the elapsed time, or why nothing can be.
+fn verdict_line(context: &Comparison) -> String {
+    match (&context.verdict, context.pairing) {
+        (Some(verdict), _) => verdict.to_string(),
+        (None, pairing) => format!("no verdict: {}", because(pairing)),
+    }
+}
+
+fn because(pairing: Pairing) -> &'static str {
+    match pairing {
+        Pairing::Single => "one run a side",
+        Pairing::Apart => "the two sets were not interleaved",
+        Pairing::Blocks => "no block in which both arms count",
+    }
+}
+
+/// What makes the two sides hard to compare: a run that must not be believed, other work, other data.
+fn warnings(context: &Comparison) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for (name, period) in [("1st", &context.first), ("2nd", &context.second)] {
+        for run in &period.runs {
+            warnings.extend(
+                run.validity().reasons.into_iter().map(|reason| format!("{name} is INVALID: {reason}")),
+            );
+        }
+    }
+    warnings.dedup();
+    let sides = [&context.first, &context.second].map(|period| period.typical());
+    if let [Some(first), Some(second)] = sides {
+        let rows = |run: &Record| run.sort.as_ref().map(|sort| sort.rows);
+        if rows(first) != rows(second) {
+            let shown = |rows: Option<u64>| rows.map_or("none".to_string(), |rows| rows.to_string());
+            warnings.push(format!(
+                "not the same work: {} rows sorted and {}; only rates compare",
+                shown(rows(first)),
+                shown(rows(second))
+            ));
+        }
+        if first.header.seed != second.header.seed {
+            warnings
+                .push(format!("not the same rows: seed {} and {}", first.header.seed, second.header.seed));
+        }
+        if first.header.host.name != second.header.host.name {
+            warnings.push("not the same host: times compare hosts as well as settings".to_string());
+        }
+    }
+    warnings
+}
+
+/// All sections.
+fn sections(context: &Comparison) -> Vec<Section> {
+    vec![
+        sets(context),
+        times(context),
+        hosts(context),
+        memory(context),
+        settings(context),
+        load_profile(context),
+        top(context),
+        events(context),
+        io(context),
+        statistics(context),
+    ]
+}
+
+/// The middle of some values; 0 of none.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let (low, high) = (values.len().saturating_sub(1) / 2, values.len() / 2);
+    match (values.get(low), values.get(high)) {
+        (Some(low), Some(high)) => (low + high) / 2.0,
+        _ => 0.0,
+    }
+}
+
+impl Period {
+    /// The run that stands for the set: the one with the median elapsed time, the earlier of two.
+    pub(super) fn typical(&self) -> Option<&Record> {
+        let mut by_time = self.runs.iter().collect::<Vec<_>>();
+        by_time.sort_by_key(|run| run.header.elapsed_ns);
+        by_time.get(by_time.len().saturating_sub(1) / 2).copied()
+    }
+
+    fn median(&self, of: impl Fn(&Record) -> f64) -> f64 {
+        median(self.runs.iter().map(of).collect())
+    }
+
+    /// The worst state of its runs.
+    pub(super) fn state(&self) -> RunState {
+        let states = || self.runs.iter().map(|run| run.validity().state);
+        match () {
+            () if states().any(|state| state == RunState::Invalid) => RunState::Invalid,
+            () if states().any(|state| state == RunState::Unverified) => RunState::Unverified,
+            () => RunState::Valid,
+        }
+    }
+}
+
+impl Comparison {
+    fn sides(&self) -> [&Period; 2] {
+        [&self.first, &self.second]
+    }
+
+    fn difference(&self, group: Group, name: &str) -> Option<&Difference> {
+        self.differences.iter().find(|found| found.group == group && found.name == name)
+    }
+}
+
+/// What `%Diff` means in this report.
+fn rule(pairing: Pairing) -> &'static str {
+    match pairing {
+        Pairing::Single => {
+            "%Diff is blank: one run a side says nothing of how far two runs of the same lie apart; \
+             `plumb study` repeats both in random order"
+        }
+        Pairing::Blocks => {
+            "%Diff stands where an exact test over pairs of runs of the same block proves it, p corrected within each \
+             table; `~` may be noise; intervals are those of the corrected tests, 95% or wider"
+        }
+        Pairing::Apart => {
+            "%Diff stands where no run of one set lies among those of the other, and chance alone would seldom part sets of \
+             this size so; they were not interleaved, so the hour or the machine may have made it: no p"
+        }
+    }
+}
+
+/// The two sets with what AWR puts into its first lines.
+fn sets(context: &Comparison) -> Section {
+    let mut table = Table::default()
+        .text(["Set"])
+        .wrapped("Bundle", 34)
+        .wrapped("Arm", 24)
+        .numbers(["Runs"])
+        .text(["Begin", "Runs are"])
+        .numbers(["Avg Active\nUsers", "Elapsed\nTime (s)", "DB time\n(s)"]);
+    for (name, period) in ["First (1st)", "Second (2nd)"].into_iter().zip(context.sides()) {
+        let elapsed = period.median(|run| run.header.elapsed_ns as f64 / 1e9);
+        let db_time = period.median(|run| run.header.db_time_ns as f64 / 1e9);
+        let active = period.median(|run| run.header.db_time_ns as f64 / run.header.elapsed_ns.max(1) as f64);
+        let state = period.state();
+        table.row(vec![
+            Cell::from(name),
+            Cell::from(&period.source),
+            Cell::from(period.arm.as_deref().unwrap_or("")),
+            Cell::of(Count(period.runs.len() as u64)),
+            Cell::from(period.runs.first().map_or("", |run| run.header.begin_time.as_str())),
+            Cell::from(state.word()).with_tone(state.tone()),
+            Cell::of(Decimal(active)),
+            Cell::of(Reading(elapsed)),
+            Cell::of(Reading(db_time)),
+        ]);
+    }
+    let mut total = vec![Cell::default(); 9];
+    total[0] = Cell::from("%Diff:");
+    total[7] = percent(context.difference(Group::Time, "Elapsed"));
+    total[8] = percent(context.difference(Group::Time, "DB Time"));
+    table.push(RowKind::Total, total);
+    Section::front("sets", "Snapshot Sets").note(rule(context.pairing)).table(table)
+}
+
+/// A difference in per cent; blank where it would be noise.
+pub(super) fn percent(difference: Option<&Difference>) -> Cell {
+    let resolved = difference.filter(|found| found.outcome != Outcome::Open);
+    let ratio = resolved.and_then(|found| found.ratio);
+    Cell::from(ratio.map(|ratio| Change(ratio).coarse().replace('%', "")).unwrap_or_default())
+}
+
+/// The columns that a test adds.
+fn test_columns() -> Vec<Column> {
+    vec![
+        Column::number("%Diff"),
+        Column::number("95% CI of\nratio"),
+        Column::number("p"),
+        Column::number("n"),
+        Column::text("Verdict"),
+    ]
+}
+
+/// What they hold; nothing but blanks after single runs.
+fn test_cells(difference: Option<&Difference>) -> Vec<Cell> {
+    let Some(found) = difference else {
+        return vec![Cell::default(); 5];
+    };
+    let word = match found.outcome {
+        Outcome::Higher => Cell::from("higher").with_tone(Tone::Open),
+        Outcome::Lower => Cell::from("lower").with_tone(Tone::Open),
+        Outcome::New => Cell::from("new").with_tone(Tone::Open),
+        Outcome::Gone => Cell::from("gone").with_tone(Tone::Open),
+        Outcome::Same => Cell::from("same"),
+        Outcome::Open => Cell::from("~"),
+    };
+    let bounded = found.low.is_some() || found.high.is_some();
+    let ends = Ends { low: found.low, high: found.high };
+    vec![
+        percent(Some(found)),
+        Cell::from(if bounded { ends.ratios() } else { String::new() }),
+        Cell::of(found.p.map(Probability)),
+        Cell::of(Count(found.runs)),
+        word,
+    ]
+}
+
+/// A table whose rows are the figures of a group, printed by `print`.
+fn figures(context: &Comparison, group: Group, titles: [&str; 3], print: impl Fn(f64) -> Cell) -> Table {
+    let mut columns = vec![Column::text(titles[0]), Column::number(titles[1]), Column::number(titles[2])];
+    columns.extend(test_columns());
+    let mut table = Table::new(columns);
+    for sample in samples(&context.first.runs, &context.second.runs) {
+        if sample.group == group {
+            let mut cells =
+                vec![Cell::from(&sample.name), print(median(sample.first)), print(median(sample.second))];
+            cells.extend(test_cells(context.difference(group, &sample.name)));
+            table.row(cells);
+        }
+    }
+    table
+}
+
+fn times(context: &Comparison) -> Section {
+    let table =
+        figures(context, Group::Time, ["Time", "1st (s)", "2nd (s)"], |value| Cell::of(Reading(value)));
+    Section::front("times", "Times").table(table)
+}
+
+fn load_profile(context: &Comparison) -> Section {
+    let titles = ["Load", "1st Per Sec", "2nd Per Sec"];
+    let table = figures(context, Group::Load, titles, |value| Cell::of(Total(value)));
+    Section::front("load-profile", "Load Profile").table(table)
+}
+
+fn statistics(context: &Comparison) -> Section {
+    let titles = ["Statistic", "1st", "2nd"];
+    let table = figures(context, Group::Statistic, titles, amount);
+    Section::detail("statistics", "Instance Activity Stats")
+        .note("totals of a run; times in seconds; statistics that did not move are left out")
+        .table(table)
+}
+
+/// A total; whole unless it is a median between two.
+fn amount(value: f64) -> Cell {
+    if value.fract() == 0.0 { Cell::of(Count(value as u64)) } else { Cell::of(Total(value)) }
+}
+
+/// Facts of both sides in one table, those that differ marked.
+fn side_by_side(rows: [Vec<(String, String)>; 2]) -> Table {
+    let mut table =
+        Table::default().text([""]).wrapped("First (1st)", 48).wrapped("Second (2nd)", 48).text(["Diff"]);
+    let [first, second] = rows;
+    let mut names = Vec::new();
+    for (name, _) in first.iter().chain(&second) {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    let all = |side: &[(String, String)], name: &str| {
+        side.iter()
+            .filter(|(found, _)| found == name)
+            .map(|(_, value)| value.clone())
+            .collect::<Vec<_>>()
+            .join("; ")
+    };
+    for name in names {
+        let values = [all(&first, &name), all(&second, &name)];
+        let differs = values[0] != values[1];
+        let tone = if differs { Tone::Open } else { Tone::Plain };
+        let [one, two] = values;
+        table.row(vec![
+            Cell::from(&name),
+            Cell::from(one).with_tone(tone),
+            Cell::from(two).with_tone(tone),
+            Cell::from(if differs { "*" } else { "" }).with_tone(tone),
+        ]);
+    }
+    table
+}
+
+fn hosts(context: &Comparison) -> Section {
+    let facts = |period: &Period| {
+        let Some(run) = period.typical() else { return Vec::new() };
+        let host = &run.header.host;
+        let mut facts = Facts::default();
+        facts.add("Host Name", &host.name);
+        facts.add("Platform", &host.kernel);
+        facts.add("CPUs", host.cpus.to_string());
+        facts.add("CPU Model", &host.cpu_model);
+        facts.add("Memory", Cell::of(Size(host.memory_bytes)));
+        facts.add("Release", &run.header.plumb_version);
+        facts.add("Revision", run.header.git_revision.as_deref().unwrap_or(""));
+        for device in &run.devices {
+            facts.add("Path", &device.path);
+            facts.rows.extend(device_facts(device).rows);
+        }
+        facts.rows.into_iter().map(|(name, cell)| (name, cell.text)).collect()
+    };
+    let [mut first, mut second] = context.sides().map(facts);
+    // Notes are long, and a device has many: only those of one side tell the two apart.
+    let is_note = |(name, _): &(String, String)| name == "Note";
+    let common =
+        first.iter().filter(|fact| is_note(fact) && second.contains(fact)).cloned().collect::<Vec<_>>();
+    first.retain(|fact| !common.contains(fact));
+    second.retain(|fact| !common.contains(fact));
+    let section = Section::front("hosts", "Host Configuration Comparison").note("*: they differ");
+    let section = match common.len() {
+        0 => section,
+        count => section.note(format!("notes on the device that hold on both sides are left out: {count}")),
+    };
+    section.table(side_by_side([first, second]))
+}
+
+fn memory(context: &Comparison) -> Section {
+    let areas = |period: &Period| period.typical().map(|run| run.memory.areas.clone()).unwrap_or_default();
+    let [first, second] = context.sides().map(areas);
+    let mut names = first.iter().map(|area| area.name.clone()).collect::<Vec<_>>();
+    names.extend(
+        second
+            .iter()
+            .map(|area| area.name.clone())
+            .filter(|name| !first.iter().any(|area| area.name == *name)),
+    );
+    let mut table = Table::default().text(["Area"]).numbers(["First (1st)", "Second (2nd)", "%Diff"]);
+    for name in names {
+        let of = |areas: &[crate::record::MemoryArea]| {
+            areas.iter().find(|area| area.name == name).map(|area| area.bytes)
+        };
+        let values = [of(&first), of(&second)];
+        // What is configured is no measurement: its difference is exact.
+        let ratio = match values {
+            [Some(one), Some(two)] if one > 0 && one != two => {
+                Change(two as f64 / one as f64).coarse().replace('%', "")
+            }
+            _ => String::new(),
+        };
+        table.row(vec![
+            Cell::from(&name),
+            Cell::of(values[0].map(Size)),
+            Cell::of(values[1].map(Size)),
+            Cell::from(ratio),
+        ]);
+    }
+    Section::front("memory", "Cache Sizes").table(table)
+}
+
+fn settings(context: &Comparison) -> Section {
+    let settings = |period: &Period| {
+        let settings = period.typical().map(|run| run.settings.as_slice()).unwrap_or_default();
+        settings.iter().map(|setting| (setting.name.clone(), setting.value.clone())).collect::<Vec<_>>()
+    };
+    let mut table = side_by_side(context.sides().map(settings));
+    table.rows.retain(|row| row.cells.last().is_some_and(|cell| cell.text == "*"));
+    let section = Section::front("settings", "Settings That Differ");
+    if table.rows.is_empty() {
+        section.note("none: both sets have the same settings")
+    } else {
+        section.table(table)
+    }
+}
+
+/// The longest waits of either side, side by side.
+fn top(context: &Comparison) -> Section {
+    let mut columns = Vec::new();
+    for side in ["1st", "2nd"] {
+        columns.push(Column::wrapped(format!("{side}: Event"), 27));
+        columns.extend(["Waits", "Time (s)", "Avg Time", "%DB\ntime"].map(Column::number));
+    }
+    columns.insert(5, Column::text("|"));
+    let mut table = Table::new(columns);
+    let runs = context.sides().map(Period::typical);
+    let tops = runs.map(|run| run.map(top_events).unwrap_or_default());
+    let named = |side: usize, event: &TopEvent<'_>| tops[side].iter().any(|other| other.event == event.event);
+    for index in 0..tops[0].len().max(tops[1].len()) {
+        let mut cells = Vec::new();
+        for side in 0..2 {
+            let event = tops[side].get(index);
+            let mark = event.map_or("", |event| if named(1 - side, event) { "" } else { "-" });
+            let db_time = runs[side].map_or(0, |run| run.header.db_time_ns);
+            cells.extend(
+                event.map_or_else(|| vec![Cell::default(); 5], |event| top_cells(mark, event, db_time)),
+            );
+        }
+        cells.insert(5, Cell::from("|"));
+        table.row(cells);
+    }
+    let section = Section::front("top-events", "Top Timed Events")
+        .note("Events with a \"-\" did not make the Top list of the other set");
+    let repeated = context.sides().iter().any(|period| period.runs.len() > 1);
+    let section =
+        if repeated { section.note("of the run with the median elapsed time of its set") } else { section };
+    section.table(table)
+}
+
+fn top_cells(mark: &str, event: &TopEvent<'_>, db_time_ns: u64) -> Vec<Cell> {
+    let share = plumb_report::format::Percent::of(event.time_ns, db_time_ns);
+    let average = event.waits.map(|count| Average { total_ns: event.time_ns, count });
+    vec![
+        Cell::from(format!("{mark}{}", event.event)),
+        Cell::of(event.waits.map(Count)),
+        Cell::of(plumb_report::format::Seconds(event.time_ns)),
+        Cell::of(average),
+        Cell::of(share).with_share(share.share()),
+    ]
+}
+
+/// All events that are not idle, by the longer of both times.
+fn events(context: &Comparison) -> Section {
+    let mut columns = vec![Column::wrapped("Event", 28)];
+    columns.extend(
+        ["Waits\n1st", "Waits\n2nd", "Time (s)\n1st", "Time (s)\n2nd", "Avg Time\n1st", "Avg Time\n2nd"]
+            .map(Column::number),
+    );
+    columns.extend(test_columns());
+    let mut table = Table::new(columns);
+    let mut rows = names(Group::Event, &context.first.runs, &context.second.runs)
+        .into_iter()
+        .map(|name| {
+            let sides = context.sides().map(|period| waits(period, &name));
+            (sides[0].1.max(sides[1].1), name, sides)
+        })
+        .collect::<Vec<_>>();
+    rows.sort_by(|left, right| right.0.total_cmp(&left.0).then(left.1.cmp(&right.1)));
+    for (_, name, [first, second]) in rows {
+        let average = |(waits, ns): (f64, f64)| Average { total_ns: ns as u64, count: waits as u64 };
+        let mut cells = vec![Cell::from(&name)];
+        cells.extend([first, second].map(|(waits, _)| Cell::of(Count(waits.round() as u64))));
+        cells.extend([first, second].map(|(_, ns)| Cell::of(Reading(ns / 1e9))));
+        cells.extend([first, second].map(|side| Cell::of(average(side))));
+        cells.extend(test_cells(context.difference(Group::Event, &name)));
+        table.row(cells);
+    }
+    Section::detail("events", "Foreground Wait Events")
+        .note("ordered by the longer of both times; %Diff, interval and p are those of the time")
+        .table(table)
+}
+
+/// Medians of the waits and of the time waited, nanoseconds.
+fn waits(period: &Period, name: &str) -> (f64, f64) {
+    let of = |of: fn(&crate::record::WaitEvent) -> u64| {
+        period
+            .median(|run| run.foreground_events.iter().find(|event| event.event == name).map_or(0, of) as f64)
+    };
+    (of(|event| event.waits), of(|event| event.time_ns))
+}
+
+fn io(context: &Comparison) -> Section {
+    let mut columns = vec![Column::text("Stream")];
+    columns.extend(
+        ["Reqs\n1st", "Reqs\n2nd", "Data\n1st", "Data\n2nd", "Avg Time\n1st", "Avg Time\n2nd"]
+            .map(Column::number),
+    );
+    columns.extend(test_columns());
+    let mut table = Table::new(columns);
+    for name in names(Group::Io, &context.first.runs, &context.second.runs) {
+        let side = |of: fn(crate::record::IoTally) -> u64| {
+            context.sides().map(|period| period.median(|run| of(tally(run, &name)) as f64).round() as u64)
+        };
+        let (requests, bytes, times) =
+            (side(|tally| tally.requests), side(|tally| tally.bytes), side(|tally| tally.time_ns));
+        let mut cells = vec![Cell::from(&name)];
+        cells.extend(requests.map(|count| Cell::of(Count(count))));
+        cells.extend(bytes.map(|bytes| Cell::of(Size(bytes))));
+        cells.extend([0, 1].map(|side| Cell::of(Average { total_ns: times[side], count: requests[side] })));
+        cells.extend(test_cells(context.difference(Group::Io, &name)));
+        table.row(cells);
+    }
+    Section::detail("io", "IOStat by Function")
+        .note("Avg Time ends with a request's completion, with io_uring when that was seen; %Diff, interval and p are those of it")
+        .table(table)
+}
+
+#[cfg(test)]
+mod tests;

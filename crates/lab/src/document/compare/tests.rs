@@ -1,0 +1,184 @@
+//! Comparisons of fixed runs, as snapshots; and the rule of the blank.
+
+use super::{document, percent, sections};
+use crate::compare::{
+    COMPARE_SCHEMA_VERSION, Comparison, Difference, Group, Outcome, Pairing, Period, samples,
+};
+use crate::document::browser;
+use crate::document::run::fixture::large_sort;
+use crate::record::{Held, Record};
+use plumb_proof::verdict::{Change, Verdict};
+use plumb_report::{html, text};
+
+/// The run of the second side: half the CPU, no waits for free buffers, a larger sort area, another host.
+fn changed() -> Record {
+    let mut run = large_sort();
+    run.header.elapsed_ns = 18_400_000_000;
+    run.header.db_time_ns = 41_700_000_000;
+    run.header.host.name = "dblab04".to_string();
+    run.devices[0].filesystem = "ext4".to_string();
+    run.memory.areas[1].bytes *= 2;
+    run.settings[5].value = "128M".to_string();
+    run.foreground_events.retain(|event| event.event != "free buffer waits");
+    run.foreground_events[1].time_ns /= 2;
+    run.io_functions[2].reads.time_ns /= 2;
+    run
+}
+
+fn period(source: &str, arm: Option<&str>, runs: Vec<Record>) -> Period {
+    Period { source: source.to_string(), arm: arm.map(String::from), runs }
+}
+
+fn single() -> Comparison {
+    Comparison {
+        schema_version: COMPARE_SCHEMA_VERSION,
+        first: period("plumb-reports/large-sort-xfs", None, vec![large_sort()]),
+        second: period("plumb-reports/large-sort-ext4", None, vec![changed()]),
+        pairing: Pairing::Single,
+        alpha: 0.05,
+        verdict: None,
+        reasons: Vec::new(),
+        differences: Vec::new(),
+    }
+}
+
+/// Eight pairs; every third figure is left open by its test.
+fn paired() -> Comparison {
+    let run = |base: Record, index: u64| {
+        let mut run = base;
+        run.header.elapsed_ns += index * 37_000_000 % 190_000_000;
+        run
+    };
+    let first = (0..8).map(|index| run(large_sort(), index)).collect::<Vec<_>>();
+    let second = (0..8).map(|index| run(changed(), index)).collect::<Vec<_>>();
+    let differences = samples(&first, &second).into_iter().enumerate().map(|(index, sample)| {
+        let (one, two) = (sample.first[0], sample.second[0]);
+        let ratio = two / one;
+        let outcome = match () {
+            () if two == 0.0 => Outcome::Gone,
+            () if sample.first.iter().chain(&sample.second).all(|value| *value == one) => Outcome::Same,
+            () if index % 3 == 2 => Outcome::Open,
+            () if ratio < 1.0 => Outcome::Lower,
+            () => Outcome::Higher,
+        };
+        let tested = matches!(outcome, Outcome::Open | Outcome::Higher | Outcome::Lower);
+        let (low, high) = (tested.then_some(ratio * 0.98), tested.then_some(ratio * 1.03));
+        let p = tested.then_some(if outcome == Outcome::Open { 0.31 } else { 0.0078 });
+        Difference {
+            group: sample.group,
+            name: sample.name,
+            ratio: Some(ratio),
+            low,
+            high,
+            p,
+            runs: 8,
+            outcome,
+        }
+    });
+    Comparison {
+        differences: differences.collect(),
+        first: period("studies/parallel", Some("async=FALSE direct=FALSE area=1M"), first),
+        second: period("studies/parallel", Some("async=FALSE direct=TRUE area=1M"), second),
+        pairing: Pairing::Blocks,
+        verdict: Some(Verdict::Faster(Change { percent: 38.7, low: 37.9, high: 39.5 })),
+        reasons: vec![
+            "adjusted p = 0.0078 over 1 claims and 8 blocks, interval clear of no effect".to_string(),
+        ],
+        ..single()
+    }
+}
+
+fn invalid() -> Comparison {
+    let mut context = single();
+    context.second.runs[0].receipts[0].held = Held::Contradicted;
+    context.second.runs[0].header.seed = 7;
+    context
+}
+
+#[test]
+fn comparisons_read_like_an_awr_compare_period_report() {
+    insta::assert_snapshot!("compare_text_single", text::render(&document(&single())));
+    insta::assert_snapshot!("compare_text_paired", text::render(&document(&paired())));
+    let head = text::render(&document(&invalid())).lines().take(8).collect::<Vec<_>>().join("\n");
+    insta::assert_snapshot!("compare_text_invalid", head);
+    let (head, _) = html::body(&document(&paired()))
+        .split_once("<section id=\"hosts\"")
+        .map(|(head, _)| (head.to_string(), ()))
+        .unwrap();
+    insta::assert_snapshot!("compare_html_head", head);
+}
+
+#[test]
+fn text_stays_within_its_columns() {
+    for context in [single(), paired(), invalid()] {
+        for line in text::render(&document(&context)).lines() {
+            assert!(line.chars().count() <= text::WIDTH, "too long: {line}");
+            assert_eq!(line.trim_end(), line, "trailing blanks");
+        }
+    }
+}
+
+/// The `%Diff` cells of the measured tables, by the row's name.
+fn percents(context: &Comparison) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for section in sections(context).iter().filter(|section| section.id != "memory") {
+        for block in &section.blocks {
+            let plumb_report::Block::Table(table) = block else { continue };
+            let Some(column) = table.columns.iter().position(|column| column.title == "%Diff") else {
+                continue;
+            };
+            found.extend(
+                table.rows.iter().map(|row| (row.cells[0].text.clone(), row.cells[column].text.clone())),
+            );
+        }
+    }
+    found
+}
+
+#[test]
+fn a_difference_that_may_be_noise_is_blank() {
+    assert!(percents(&single()).len() > 20);
+    assert!(percents(&single()).iter().all(|(_, shown)| shown.is_empty()), "{:?}", percents(&single()));
+    let context = paired();
+    let open = |name: &str| {
+        context.differences.iter().any(|found| found.name == name && found.outcome != Outcome::Open)
+    };
+    let shown = percents(&context);
+    assert!(shown.iter().any(|(_, shown)| !shown.is_empty()));
+    for (name, shown) in shown {
+        assert_eq!(!shown.is_empty(), open(&name), "{name}: {shown}");
+    }
+    for difference in &context.differences {
+        let blank = percent(Some(difference)).text.is_empty();
+        assert_eq!(blank, difference.outcome == Outcome::Open, "{difference:?}");
+    }
+}
+
+#[test]
+fn every_figure_of_either_side_is_a_sample() {
+    let samples = samples(&[large_sort()], &[changed()]);
+    let names = |group| {
+        samples
+            .iter()
+            .filter(|sample| sample.group == group)
+            .map(|sample| sample.name.as_str())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(names(Group::Time), ["Elapsed", "DB Time", "DB CPU"]);
+    assert!(names(Group::Event).contains(&"free buffer waits"), "an event of one side only");
+    assert!(!names(Group::Event).contains(&"PX Deq: Execute Reply"), "an idle event");
+    let free = samples.iter().find(|sample| sample.name == "free buffer waits").unwrap();
+    assert_eq!((free.first.as_slice(), free.second.as_slice()), (&[0.47][..], &[0.0][..]));
+}
+
+#[test]
+fn a_browser_shows_it_and_no_script_fails() {
+    let Some(browser) = browser::browser() else {
+        println!("skipped: no {:?} in PATH", browser::NAMES);
+        return;
+    };
+    for (name, context) in [("compare.html", paired()), ("compare-single.html", single())] {
+        let dom = browser::dom(&browser, name, &html::render(&document(&context)));
+        assert!(!dom.contains("data-errors="), "a script failed: {}", &dom[..400]);
+    }
+}

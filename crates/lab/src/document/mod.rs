@@ -1,0 +1,25 @@
+//! Reports: a document of each kind, filled from what owns the data.
+//!
+//! `plumb_report` has the document and its renderers; here is what is said, a folder a kind. Figures that follow from
+//! others (rates, shares, averages, what is unaccounted for) are computed here. Nothing is tested here: verdicts and
+//! intervals come with the data.
+
+pub mod calibration;
+pub mod compare;
+pub mod run;
+pub mod study;
+
+use plumb_proof::verdict::Verdict;
+use plumb_report::table::Tone;
+
+/// The colour of a verdict.
+fn tone_of(verdict: &Verdict) -> Tone {
+    match verdict {
+        Verdict::Faster(_) | Verdict::Slower(_) | Verdict::Equal { .. } => Tone::Good,
+        Verdict::NotProved { .. } => Tone::Open,
+        Verdict::Unstable { .. } | Verdict::Invalid { .. } | Verdict::Impossible { .. } => Tone::Bad,
+    }
+}
+
+#[cfg(test)]
+mod browser;

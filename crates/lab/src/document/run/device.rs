@@ -1,0 +1,228 @@
+//! What lies under each path, and what it can do.
+
+use crate::record::Record;
+use crate::record::{Calibration, Device, DeviceLimits, DirectIo, IoUring, LimitShare, StoredCalibration};
+use plumb_report::Section;
+use plumb_report::format::{Duration, Figure, Megabytes, Percent, Total};
+use plumb_report::table::{Cell, Facts, Table, Tone};
+
+/// The devices under the paths that the work used.
+pub(super) fn devices(devices: &[Device]) -> Section {
+    let section = Section::front("device", "What Lies Under the Path");
+    devices.iter().fold(section, |section, device| section.facts(facts(device)))
+}
+
+/// A device, fact by fact.
+pub(crate) fn facts(device: &Device) -> Facts {
+    let mut facts = Facts { caption: Some(device.path.clone()), ..Facts::default() };
+    facts.add("File System", joined(&[device.filesystem.clone(), device.mount_options.clone()]));
+    facts.add("Device", joined(&[device.device.clone(), device.model.clone().unwrap_or_default()]));
+    let nature = device.virtual_reason.as_ref().map(|reason| format!("yes: {reason}"));
+    facts.add("Virtual", nature.unwrap_or_else(|| "no sign of it".to_string()));
+    facts.add("Write Cache", write_cache(device));
+    facts.add("Blocks", blocks(device));
+    facts.add("Queue", queue(device));
+    facts.add("Direct I/O", direct_io(&device.direct_io));
+    facts.add("io_uring", io_uring(&device.io_uring));
+    facts.add("I/O Method", format!("{}: {}", device.io_method, device.io_method_reason));
+    for note in &device.notes {
+        facts.add("Note", note);
+    }
+    facts
+}
+
+fn joined(parts: &[String]) -> String {
+    let parts = parts.iter().filter(|part| !part.is_empty()).cloned();
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+fn write_cache(device: &Device) -> String {
+    let fua = device.fua.map(|fua| format!("FUA {}", fua.figure()));
+    joined(&[device.write_cache.clone().unwrap_or_default(), fua.unwrap_or_default()])
+}
+
+fn blocks(device: &Device) -> String {
+    let size =
+        |name: &str, bytes: Option<u64>| bytes.map(|bytes| format!("{name} {bytes} B")).unwrap_or_default();
+    let nature = device.rotational.map(|rotates| if rotates { "rotational" } else { "solid state" });
+    joined(&[
+        size("logical", device.logical_block_bytes),
+        size("physical", device.physical_block_bytes),
+        nature.unwrap_or_default().to_string(),
+    ])
+}
+
+fn queue(device: &Device) -> String {
+    let queue = &device.queue;
+    let limit =
+        |name: &str, value: Option<u64>| value.map(|value| format!("{name} {value}")).unwrap_or_default();
+    let poll = queue.io_poll.map(|poll| format!("io_poll {}", poll.figure()));
+    joined(&[
+        queue.scheduler.as_ref().map(|name| format!("scheduler {name}")).unwrap_or_default(),
+        limit("nr_requests", queue.nr_requests),
+        limit("max_sectors_kb", queue.max_sectors_kb),
+        limit("max_segments", queue.max_segments),
+        limit("hardware queues", queue.hardware_queues),
+        poll.unwrap_or_default(),
+    ])
+}
+
+fn direct_io(direct_io: &DirectIo) -> Cell {
+    match direct_io {
+        DirectIo::Available { memory_alignment_bytes, offset_alignment_bytes } => Cell::from(format!(
+            "available, aligned to {memory_alignment_bytes} B in memory and {offset_alignment_bytes} B in the file"
+        )),
+        DirectIo::Unavailable { reason } => {
+            Cell::from(format!("not available: {reason}")).with_tone(Tone::Bad)
+        }
+    }
+}
+
+fn io_uring(io_uring: &IoUring) -> Cell {
+    match io_uring {
+        IoUring::Available { detail } if detail.is_empty() => Cell::from("available"),
+        IoUring::Available { detail } => Cell::from(format!("available, {detail}")),
+        IoUring::Unavailable { reason } => {
+            Cell::from(format!("not available: {reason}")).with_tone(Tone::Bad)
+        }
+    }
+}
+
+/// The device's limits and what the run reached of them.
+pub(super) fn calibration(context: &Record) -> Option<Section> {
+    let mut section = Section::front("calibration", "I/O Calibration");
+    let measured = context.calibration.as_ref();
+    if measured.is_none() && context.limits.is_none() {
+        return None;
+    }
+    if let Some(limits) = &context.limits {
+        section = section.note(limits_in_one_line(limits));
+    }
+    let probed = measured.filter(|measured| measured.sequential_read_bytes_per_s.is_some());
+    if let Some(measured) = probed {
+        section =
+            section.note("measured in this run: on its path, with reads of its own files; MB is 2^20 bytes");
+        let facts = measured_limits(measured, context.calibrated());
+        section = section.facts(facts);
+    }
+    if let Some(stored) = context.calibrated() {
+        section = section.table(figures(stored));
+    }
+    let shares = measured.map(|measured| measured.shares.as_slice()).unwrap_or_default();
+    Some(if shares.is_empty() { section } else { section.table(self::shares(shares)) })
+}
+
+/// What lies under the paths of many runs, and its limits.
+pub(crate) fn devices_of(found: &[Device], calibration: Option<&Calibration>) -> Vec<Section> {
+    let limits = calibration.map(|calibration| {
+        let section =
+            Section::front("calibration", "I/O Calibration").note("of the path below; MB is 2^20 bytes");
+        let section = section.facts(measured_limits(calibration, None));
+        if calibration.shares.is_empty() { section } else { section.table(shares(&calibration.shares)) }
+    });
+    std::iter::once(devices(found)).chain(limits).collect()
+}
+
+/// Which calibration rates are held against, or the request for one.
+pub(crate) fn limits_in_one_line(limits: &DeviceLimits) -> String {
+    match limits {
+        DeviceLimits::Calibrated(stored) => {
+            let age = stored.age_s.map(|seconds| format!(", {} before this run", age(seconds)));
+            let (date, mode) = (&stored.date, &stored.mode);
+            format!("calibrated {date} ({mode}{}): {}", age.unwrap_or_default(), stored.source)
+        }
+        DeviceLimits::NotCalibrated { reason, cure } => format!("not calibrated: {reason}; {cure}"),
+    }
+}
+
+/// A time in the largest unit of which it has two.
+fn age(seconds: u64) -> String {
+    match seconds {
+        seconds if seconds >= 2 * 86_400 => format!("{} days", seconds / 86_400),
+        seconds if seconds >= 2 * 3_600 => format!("{} hours", seconds / 3_600),
+        seconds if seconds >= 2 * 60 => format!("{} minutes", seconds / 60),
+        seconds => format!("{seconds} s"),
+    }
+}
+
+fn measured_limits(calibration: &Calibration, stored: Option<&StoredCalibration>) -> Facts {
+    let mut facts = Facts::default();
+    // Its share of the calibrated rate tells whether the device is still what it was.
+    let throughput = |bytes_per_s: Option<f64>, calibrated: Option<f64>| {
+        let share = |rate| calibrated.map(|whole| Percent { part: rate, whole }.figure());
+        let share =
+            |rate| share(rate).map(|share| format!(", {share}% of the calibrated")).unwrap_or_default();
+        bytes_per_s
+            .map(|rate| format!("{} MB/s{}", Megabytes(rate).figure(), share(rate)))
+            .unwrap_or_default()
+    };
+    let read = stored.and_then(|stored| stored.sequential_read_bytes_per_s);
+    facts.add("Path", &calibration.path);
+    facts.add("Sequential Read", throughput(calibration.sequential_read_bytes_per_s, read));
+    let latency = calibration.random_read_8k_ns.map(Duration);
+    facts.add("Random 8K Read", Cell::of(latency));
+    facts
+}
+
+/// What the calibration found.
+fn figures(stored: &StoredCalibration) -> Table {
+    let mut table = Table::default()
+        .text(["Calibrated figure"])
+        .numbers(["Median"])
+        .text(["Unit"])
+        .numbers(["Low", "High"])
+        .text(["Settled"])
+        .wrapped("Found at", 44)
+        .with_caption("The device's limits as calibrated");
+    for figure in &stored.figures {
+        let tone = if figure.settled { Tone::Plain } else { Tone::Open };
+        table.row(vec![
+            Cell::from(figure.name.replace('_', " ")),
+            Cell::of(Total(figure.value)),
+            Cell::from(&figure.unit),
+            Cell::of(Total(figure.low)),
+            Cell::of(Total(figure.high)),
+            Cell::from(figure.settled.figure()).with_tone(tone),
+            Cell::from(&figure.at),
+        ]);
+    }
+    table
+}
+
+fn shares(shares: &[LimitShare]) -> Table {
+    let mut table = Table::default()
+        .wrapped("Reached by the run", 44)
+        .numbers(["MB/s"])
+        .wrapped("Limit", 32)
+        .numbers(["MB/s", "% of\nlimit"]);
+    for share in shares {
+        let part = Percent { part: share.reached_bytes_per_s, whole: share.limit_bytes_per_s };
+        let beyond = part.share().is_some_and(|share| share > 1.0);
+        table.row(vec![
+            Cell::from(&share.what),
+            Cell::of(Megabytes(share.reached_bytes_per_s)),
+            Cell::from(&share.limit),
+            Cell::of(Megabytes(share.limit_bytes_per_s)),
+            Cell::of(part).with_share(part.share()).with_tone(if beyond { Tone::Bad } else { Tone::Plain }),
+        ]);
+    }
+    table
+}
+
+/// One line for a terminal.
+pub(crate) fn in_one_line(device: &Device) -> String {
+    let nature = device.virtual_reason.as_ref().map(|_| "virtual".to_string());
+    let direct = match device.direct_io {
+        DirectIo::Available { .. } => "direct I/O",
+        DirectIo::Unavailable { .. } => "no direct I/O",
+    };
+    let cache = device.write_cache.as_ref().map(|cache| format!("{cache} cache"));
+    let what = joined(&[
+        format!("{} on {}", device.filesystem, device.device),
+        nature.unwrap_or_default(),
+        cache.unwrap_or_default(),
+        direct.to_string(),
+        format!("method {}", device.io_method),
+    ]);
+    format!("{}: {what}", device.path)
+}

@@ -1,0 +1,102 @@
+//! The first lines: the run's state, its provenance, and the figures to read first.
+
+use crate::record::Record;
+use plumb_report::format::{Count, Decimal, Figure, Percent, Seconds, Size, grouped};
+use plumb_report::table::{Cell, Facts, Table};
+use plumb_report::{Headline, Section};
+
+/// The figures to read first: elapsed against DB time, then what bounds them.
+pub(crate) fn headline(context: &Record) -> Vec<Headline> {
+    let header = &context.header;
+    let sessions = Percent::of(header.db_time_ns, header.elapsed_ns);
+    let mut figures = vec![
+        Headline {
+            name: "Elapsed".to_string(),
+            value: format!("{} s", Seconds(header.elapsed_ns).figure()),
+            aside: match header.host.cpus {
+                1 => "on 1 CPU".to_string(),
+                cpus => format!("on {cpus} CPUs"),
+            },
+        },
+        Headline {
+            name: "DB Time".to_string(),
+            value: format!("{} s", Seconds(header.db_time_ns).figure()),
+            aside: sessions.share().map_or_else(String::new, |share| {
+                format!("{} average active sessions", Decimal(share).figure())
+            }),
+        },
+        Headline {
+            name: "DB CPU".to_string(),
+            value: format!("{} s", Seconds(header.db_cpu_ns).figure()),
+            aside: match Percent::of(header.db_cpu_ns, header.db_time_ns).figure() {
+                share if share.is_empty() => share,
+                share => format!("{share}% of DB time"),
+            },
+        },
+    ];
+    if let Some(peak) = context.memory.peak_rss_bytes {
+        let [declared, budget] = [context.memory.declared_bytes(), context.memory.budget_bytes()].map(Size);
+        let aside = format!("{} declared, budget {}", declared.figure(), budget.figure());
+        figures.push(Headline { name: "Peak memory".to_string(), value: Size(peak).figure(), aside });
+    }
+    figures
+}
+
+/// What ran, where and when.
+pub(super) fn run(context: &Record) -> Section {
+    Section::front("run", "Run").table(identity(context)).table(host(context)).facts(period(context))
+}
+
+fn identity(context: &Record) -> Table {
+    let header = &context.header;
+    let mut table =
+        Table::default().text(["Workload", "Release", "Revision", "Settings Hash"]).numbers(["Seed"]);
+    table.row(vec![
+        Cell::from(&header.workload),
+        Cell::from(&header.plumb_version),
+        Cell::from(header.git_revision.as_deref().unwrap_or("unknown")),
+        Cell::from(&header.settings_hash),
+        Cell::from(header.seed.to_string()),
+    ]);
+    table
+}
+
+fn host(context: &Record) -> Table {
+    let host = &context.header.host;
+    let mut table = Table::default()
+        .text(["Host Name", "Platform"])
+        .numbers(["CPUs"])
+        .wrapped("CPU Model", 40)
+        .numbers(["Memory"]);
+    table.row(vec![
+        Cell::from(&host.name),
+        Cell::from(&host.kernel),
+        Cell::of(Count(u64::from(host.cpus))),
+        Cell::from(&host.cpu_model),
+        Cell::of(Size(host.memory_bytes)),
+    ]);
+    table
+}
+
+fn period(context: &Record) -> Facts {
+    let header = &context.header;
+    let mut facts = Facts::default();
+    facts.add("Begin", &header.begin_time);
+    facts.add("End", &header.end_time);
+    facts.add("Elapsed", in_seconds_and_minutes(header.elapsed_ns));
+    facts.add("DB Time", in_seconds_and_minutes(header.db_time_ns));
+    let sessions = Percent::of(header.db_time_ns, header.elapsed_ns).share();
+    facts.add("Average Active Sessions", Cell::of(sessions.map(Decimal)));
+    facts.add("Command", &header.command_line);
+    let precision = header.clock_precision_ns.map(|ns| format!(", steps of {ns} ns"));
+    let clock = header
+        .clock_source
+        .as_deref()
+        .map(|source| format!("{source}{}", precision.as_deref().unwrap_or(", precision not measured")));
+    facts.add("Clock", clock.unwrap_or_default());
+    facts
+}
+
+fn in_seconds_and_minutes(ns: u64) -> String {
+    format!("{} (secs)  {} (mins)", Seconds(ns).figure(), grouped(ns as f64 / 60e9, 2))
+}

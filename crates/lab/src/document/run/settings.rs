@@ -1,0 +1,34 @@
+//! The settings as the run had them, those that someone chose first.
+
+use crate::record::Setting;
+use plumb_report::Section;
+use plumb_report::table::{Cell, RowKind, Table};
+
+/// How wide descriptions are in a run's report.
+pub(super) const DESCRIPTION_WIDTH: usize = 50;
+
+/// Every setting; defaults after those that were set.
+pub(crate) fn settings(settings: &[Setting], title: &str, description_width: usize) -> Section {
+    let mut table = Table::default()
+        .text(["Parameter Name"])
+        .wrapped("Value", 24)
+        .wrapped("Set by", 20)
+        .wrapped("Description", description_width);
+    let mut settings = settings.iter().collect::<Vec<_>>();
+    // Stable: each half keeps the order in which the settings were given.
+    settings.sort_by_key(|setting| setting.is_default);
+    for setting in settings {
+        let (kind, source) = match setting.is_default {
+            true => (RowKind::Quiet, "default"),
+            false => (RowKind::Plain, setting.source.as_str()),
+        };
+        let cells = vec![
+            Cell::from(&setting.name),
+            Cell::from(&setting.value),
+            Cell::from(source),
+            Cell::from(&setting.description),
+        ];
+        table.push(kind, cells);
+    }
+    Section::detail("settings", title).note("those that were set first, then the defaults").table(table)
+}

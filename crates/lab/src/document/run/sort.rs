@@ -1,0 +1,90 @@
+//! What the sort did: work areas, runs, merges and how they were decided.
+
+use crate::record::Record;
+use crate::record::Sort;
+use plumb_engine::sort::summary::SortServerSummary;
+use plumb_report::Section;
+use plumb_report::format::{Count, Figure, Percent, Size};
+use plumb_report::table::{Cell, Facts, Table};
+
+/// The sort; none when the workload has none.
+pub(super) fn sort(context: &Record) -> Option<Section> {
+    let sort = context.sort.as_ref()?;
+    let section = Section::detail("sort", "SQL Work Area: Sort")
+        .note("optimal: no spill; one-pass: spilled and merged once; multi-pass: merged again")
+        .table(work_areas(sort))
+        .facts(decisions(sort));
+    Some(if sort.servers.is_empty() { section } else { section.table(servers(&sort.servers)) })
+}
+
+fn work_areas(sort: &Sort) -> Table {
+    let mut table = Table::default().numbers([
+        "Optimal",
+        "One-pass",
+        "Multi-pass",
+        "Rows",
+        "Runs",
+        "First runs",
+        "Merge\npasses",
+        "Merge\nwidth",
+        "Intermediate\nmerges",
+    ]);
+    table.row(vec![
+        Cell::of(Count(sort.optimal)),
+        Cell::of(Count(sort.one_pass)),
+        Cell::of(Count(sort.multi_pass)),
+        Cell::of(Count(sort.rows)),
+        Cell::of(Count(sort.runs)),
+        Cell::of(Size(sort.run_bytes)),
+        Cell::of(Count(sort.merge_passes)),
+        Cell::of(Count(sort.merge_width)),
+        Cell::of(Count(sort.intermediate_merges)),
+    ]);
+    table
+}
+
+fn decisions(sort: &Sort) -> Facts {
+    let mut facts = Facts::default();
+    // 0 stands for a ratio that no merge depended on; its source says so.
+    let read_fac = match sort.sort_read_fac {
+        0 => sort.sort_read_fac_source.clone(),
+        ratio => format!("{ratio}, {}", sort.sort_read_fac_source),
+    };
+    facts.add("sort_read_fac", read_fac);
+    let resolved = format!(
+        "{} asked, {} used: {}",
+        sort.sort_direct_writes, sort.direct_writes_used, sort.direct_writes_reason
+    );
+    facts.add("sort_direct_writes", resolved);
+    facts
+}
+
+fn servers(servers: &[SortServerSummary]) -> Table {
+    let mut table = Table::default()
+        .text(["Server"])
+        .numbers([
+            "Sort area",
+            "Rows",
+            "% of\nrows",
+            "Runs",
+            "All runs\nwritten",
+            "Merge\npasses",
+            "Merge\nwidth",
+        ])
+        .with_caption("Sort servers");
+    let rows = servers.iter().map(|server| server.row_count).sum();
+    for server in servers {
+        let share = Percent::of(server.row_count, rows);
+        table.row(vec![
+            Cell::from(&server.name),
+            Cell::of(Size(server.area.0)),
+            Cell::of(Count(server.row_count)),
+            Cell::from(share.figure()).with_share(share.share()),
+            Cell::of(Count(server.run_count)),
+            Cell::of(Size(server.run_bytes)),
+            Cell::of(Count(server.merge_passes)),
+            Cell::of(Count(server.merge_width)),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,83 @@
+//! A run in ten to fifteen lines for a terminal.
+//!
+//! The state first, then the figures to read first, what lay under the path,
+//! the phases, and where the time went. It carries no colour and no control
+//! characters; it says nothing that the report does not.
+
+use super::{device, events, head, io, time};
+use crate::record::{LimitShare, Phase, Record};
+use plumb_events::Direction;
+use plumb_report::Summary;
+use plumb_report::format::{Average, Count, Figure, PerSecond, Percent, Seconds, Size, Throughput};
+
+/// Phases shown at most; the longest of those that rows passed through are.
+const PHASES_MAX: usize = 5;
+/// Events shown at most.
+const EVENTS_MAX: usize = 3;
+
+pub(super) fn summary(context: &Record) -> Summary {
+    let header = &context.header;
+    let line = |name: &str, value: String| (name.to_string(), value);
+    let figures = head::headline(context);
+    let mut facts = figures.iter().map(|figure| line(&figure.name, figure.line())).collect::<Vec<_>>();
+    facts.extend(context.devices.first().map(|device| line("Path", device::in_one_line(device))));
+    facts.push(line("Limit", limit(context)));
+    facts.extend(context.limits.as_ref().map(|limits| line("Device", device::limits_in_one_line(limits))));
+    let phases = longest(&context.phases).into_iter();
+    facts.extend(phases.map(|phase| line(&phase.name, progress(context, phase))));
+    facts.push(line("Top events", top_events(context)));
+    let rest = time::unaccounted(context).map(|share| share.figure());
+    facts.extend(rest.map(|rest| line("Unaccounted", format!("{rest}% of all sessions' time"))));
+    facts.extend(context.findings.first().map(|finding| line("Finding", finding.what.clone())));
+    Summary { subject: format!("{} on {}", header.workload, header.host.name), lines: Vec::new(), facts }
+}
+
+fn limit(context: &Record) -> String {
+    let shares = context.calibration.as_ref().map(|found| found.shares.as_slice());
+    let Some(share) = shares.and_then(<[LimitShare]>::first) else {
+        return "not calibrated: throughput has nothing to be measured against".to_string();
+    };
+    let part = Percent { part: share.reached_bytes_per_s, whole: share.limit_bytes_per_s };
+    format!("{} at {}% of {}", share.what, part.figure(), share.limit)
+}
+
+/// The longest phases in the order of their start.
+fn longest(phases: &[Phase]) -> Vec<&Phase> {
+    let elapsed_ns = |phase: &Phase| phase.end_ns.saturating_sub(phase.start_ns);
+    let mut longest = phases.iter().filter(|phase| phase.rows > 0).collect::<Vec<_>>();
+    longest.sort_by_key(|phase| std::cmp::Reverse(elapsed_ns(phase)));
+    longest.truncate(PHASES_MAX);
+    longest.sort_by_key(|phase| phase.start_ns);
+    longest
+}
+
+fn progress(context: &Record, phase: &Phase) -> String {
+    let elapsed_ns = phase.end_ns.saturating_sub(phase.start_ns);
+    let mut parts = vec![format!("{} s", Seconds(elapsed_ns).figure())];
+    if phase.rows > 0 {
+        let rate = PerSecond { total: phase.rows as f64, elapsed_ns }.rate().round() as u64;
+        parts.push(format!("{} rows ({}/s)", Count(phase.rows).figure(), Count(rate).figure()));
+    }
+    if phase.bytes > 0 {
+        let rate = Throughput { bytes: phase.bytes, elapsed_ns }.figure();
+        let share = io::phase_share(context, phase).filter(|_| context.calibrated().is_some());
+        let way = match phase.direction {
+            Some(Direction::Write) => "write",
+            _ => "read",
+        };
+        let share = share.map(|share| format!(", {}% of the device's {way}", share.figure()));
+        parts.push(format!("{} ({rate} MB/s{})", Size(phase.bytes).figure(), share.unwrap_or_default()));
+    }
+    parts.join(", ")
+}
+
+fn top_events(context: &Record) -> String {
+    let top = events::top_events(context);
+    let shown = top.iter().take(EVENTS_MAX).map(|event| {
+        let share = Percent::of(event.time_ns, context.header.db_time_ns).figure();
+        let average = event.waits.map(|count| Average { total_ns: event.time_ns, count }.figure());
+        let average = average.map(|average| format!(" (avg {average})")).unwrap_or_default();
+        format!("{} {share}%{average}", event.event)
+    });
+    shown.collect::<Vec<_>>().join(", ")
+}

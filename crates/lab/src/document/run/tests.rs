@@ -1,0 +1,208 @@
+//! The reports of fixed contexts, as snapshots; and what no snapshot shows.
+
+use super::fixture::{empty, large_sort};
+use super::{document, sections};
+use crate::document::browser;
+use crate::record::{DeviceLimits, Held, Receipt, Record, RecordError, RunState};
+use plumb_report::{html, summary, text};
+
+/// A context whose texts hold whatever markup would break on.
+fn hostile() -> Record {
+    let mut context = large_sort();
+    let path = "/u02/<b>&\"it's\"</script><script>fail()</script>";
+    context.devices[0].path = path.to_string();
+    context.io_files[0].path = path.to_string();
+    context.header.title = path.to_string();
+    context.phases[0].name = path.to_string();
+    context
+}
+
+/// A run that must not be believed.
+fn invalid() -> Record {
+    let mut context = large_sort();
+    context.checks[1].passed = false;
+    context.checks[1].detail = "rowid file 1 block 17 slot 3 is missing".to_string();
+    context.receipts[0] = Receipt {
+        setting: "filesystemio_options".to_string(),
+        asked: "directio".to_string(),
+        evidence: "no O_DIRECT in the open flags of users01.dbf".to_string(),
+        held: Held::Contradicted,
+    };
+    context
+}
+
+#[test]
+fn text_sections_read_like_an_awr_report() {
+    let context = large_sort();
+    for section in sections(&context) {
+        let lines = text::render_section(&section, &document(&context));
+        let lines = lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>();
+        insta::assert_snapshot!(format!("text_{}", section.id), lines.join("\n"));
+    }
+}
+
+#[test]
+fn html_sections_show_the_same_tables() {
+    let context = large_sort();
+    for section in sections(&context) {
+        insta::assert_snapshot!(format!("html_{}", section.id), html::render_section(&section));
+    }
+}
+
+#[test]
+fn whole_report_as_text() {
+    insta::assert_snapshot!(text::render(&document(&large_sort())));
+}
+
+#[test]
+fn whole_report_of_an_empty_run() {
+    insta::assert_snapshot!(text::render(&document(&empty())));
+}
+
+#[test]
+fn whole_report_as_html_without_its_assets() {
+    let body = html::body(&document(&large_sort()));
+    let (head, _) = body.split_once("<section").unwrap();
+    insta::assert_snapshot!("html_contents_and_masthead", head);
+    assert!(html::render(&document(&large_sort())).contains(&body));
+}
+
+#[test]
+fn summary_fits_a_terminal() {
+    let summary = summary::render(&document(&large_sort()));
+    let count = summary.lines().count();
+    assert!((10..=15).contains(&count), "{count} lines");
+    insta::assert_snapshot!(summary);
+    insta::assert_snapshot!("summary_of_an_invalid_run", summary::render(&document(&invalid())));
+}
+
+#[test]
+fn a_run_without_a_calibration_asks_for_one_in_one_line() {
+    let mut context = large_sort();
+    context.limits = Some(DeviceLimits::NotCalibrated {
+        reason: "/u02/oradata/plumb-calibration.json does not hold: kernel: calibrated on 6.1, this is 6.12"
+            .to_string(),
+        cure: "plumb calibrate --path /u02/oradata makes one".to_string(),
+    });
+    let section = sections(&context).into_iter().find(|section| section.id == "calibration");
+    let section = text::render_section(&section.expect("a section"), &document(&context));
+    let summary = summary::render(&document(&context));
+    let asked = summary.lines().filter(|line| line.contains("plumb calibrate"));
+    insta::assert_snapshot!(format!("{}\n{}", section[..6].join("\n"), asked.collect::<Vec<_>>().join("\n")));
+    // Files on several devices have no limit in common.
+    let mut other = context.devices[0].clone();
+    other.device = "nvme2n1".to_string();
+    context.devices.push(other);
+    assert!(!summary::render(&document(&context)).contains("of the device's)"));
+}
+
+#[test]
+fn an_invalid_run_says_so_below_the_title() {
+    let report = text::render(&document(&invalid()));
+    let head = report.lines().take(5).collect::<Vec<_>>().join("\n");
+    insta::assert_snapshot!(head);
+    assert!(
+        html::render(&document(&invalid()))
+            .contains("<div class=\"state invalid\">Run <strong>INVALID</strong>")
+    );
+    assert_eq!(invalid().validity().reasons.len(), 2);
+}
+
+#[test]
+fn a_run_is_valid_only_when_something_was_checked() {
+    assert_eq!(large_sort().validity().state, RunState::Valid);
+    assert_eq!(empty().validity().state, RunState::Unverified);
+    let mut unchecked = empty();
+    unchecked.receipts = vec![large_sort().receipts[4].clone()];
+    assert_eq!(unchecked.validity().state, RunState::Unverified);
+    assert_eq!(invalid().validity().state, RunState::Invalid);
+}
+
+#[test]
+fn text_stays_within_its_columns() {
+    for context in [large_sort(), empty(), invalid(), hostile()] {
+        for line in text::render(&document(&context)).lines() {
+            assert!(line.chars().count() <= text::WIDTH, "too long: {line}");
+            assert_eq!(line.trim_end(), line, "trailing blanks");
+        }
+    }
+}
+
+#[test]
+fn markup_in_names_stays_text() {
+    let page = html::render(&document(&hostile()));
+    assert!(!page.contains("<b>"), "a path became markup");
+    assert!(!page.contains("<script>fail"), "a path became a script");
+    assert!(page.contains("/u02/&lt;b&gt;&amp;&quot;it&#39;s&quot;&lt;/script&gt;"));
+}
+
+#[test]
+fn the_page_asks_the_network_for_nothing() {
+    let page = html::render(&document(&large_sort()));
+    for reference in ["src=", "href=\"http", "@import", "url("] {
+        assert!(!page.contains(reference), "{reference}");
+    }
+}
+
+#[test]
+fn a_record_survives_being_written_and_read() {
+    for context in [large_sort(), empty(), invalid(), hostile()] {
+        let json = context.to_json().unwrap();
+        assert_eq!(Record::from_json(&json).unwrap(), context);
+    }
+    insta::assert_snapshot!("record", large_sort().to_json().unwrap());
+}
+
+#[test]
+fn a_record_of_another_version_is_refused_by_its_number() {
+    let error = Record::from_json("{\"schema_version\": 99}").unwrap_err();
+    assert!(matches!(error, RecordError::Version { found: 99, .. }));
+    insta::assert_snapshot!(error.to_string());
+    assert!(matches!(Record::from_json("{}"), Err(RecordError::Json(_))));
+}
+
+#[test]
+fn a_rate_above_a_fixed_axis_is_cut_and_marked() {
+    let mut context = large_sort();
+    context.io_profile.y_max_mb_per_s = Some(100.0);
+    context.io_profile.x_max_s = Some(60.0);
+    let section = sections(&context).into_iter().find(|section| section.id == "io-profile");
+    let lines = text::render_section(&section.unwrap(), &document(&context));
+    insta::assert_snapshot!(lines[..33].join("\n"));
+}
+#[test]
+fn the_record_is_documented() {
+    /// Every field's name, those of nested values too.
+    fn names(value: &serde_json::Value, found: &mut std::collections::BTreeSet<String>) {
+        match value {
+            serde_json::Value::Object(fields) => fields.iter().for_each(|(name, value)| {
+                found.insert(name.clone());
+                names(value, found);
+            }),
+            serde_json::Value::Array(values) => values.iter().for_each(|value| names(value, found)),
+            _ => {}
+        }
+    }
+    let documented = include_str!("../../../../../docs/record.md");
+    let mut fields = std::collections::BTreeSet::new();
+    names(&serde_json::to_value(large_sort()).unwrap(), &mut fields);
+    fields.retain(|name| !documented.contains(&format!("`{name}`")));
+    assert!(fields.is_empty(), "docs/record.md does not describe {fields:?}");
+}
+
+#[test]
+fn a_browser_draws_the_profile_and_no_script_fails() {
+    let Some(browser) = browser::browser() else {
+        println!("skipped: no {:?} in PATH", browser::NAMES);
+        return;
+    };
+    for (name, context) in [("run.html", large_sort()), ("run-hostile.html", hostile())] {
+        let dom = browser::dom(&browser, name, &html::render(&document(&context)));
+        assert!(dom.contains("data-plot=\"drawn\""), "the plot was not drawn");
+        assert!(dom.contains("<canvas"), "there is no canvas");
+        assert!(!dom.contains("data-errors="), "a script failed: {}", &dom[..400]);
+    }
+    let dom = browser::dom(&browser, "run-empty.html", &html::render(&document(&empty())));
+    assert!(!dom.contains("<canvas"), "nothing was recorded, and something is drawn");
+    assert!(!dom.contains("data-errors="), "a script failed: {}", &dom[..400]);
+}

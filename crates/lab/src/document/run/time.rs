@@ -1,0 +1,154 @@
+//! Time adds up: each session's elapsed time as CPU, waits and a rest.
+//!
+//! The rest is printed, not spread over the others, and marked when it passes
+//! a twentieth of the elapsed time: then something is not measured. CPU that is
+//! used inside waits is a part of them and stands beside them.
+
+use super::events;
+use crate::record::Record;
+use crate::record::SessionTime;
+use plumb_events::SessionKind;
+use plumb_report::format::{Figure, Percent, Seconds, SignedSeconds};
+use plumb_report::table::{Cell, Column, RowKind, Table, Tone};
+use plumb_report::{Block, Part, Parts, Section};
+
+/// The largest share of elapsed time, either way, that may stay unaccounted without a mark.
+pub(crate) const UNACCOUNTED_SHARE_MAX: f64 = 0.05;
+
+/// Where each session's time went.
+pub(super) fn time_model(context: &Record) -> Section {
+    let mut table = Table::new(columns());
+    let mut sessions = context.sessions.iter().collect::<Vec<_>>();
+    sessions.sort_by_key(|session| session.kind);
+    for session in &sessions {
+        table.push(RowKind::Plain, cells(session));
+    }
+    if !sessions.is_empty() {
+        table.push(RowKind::Total, cells(&total(context)));
+    }
+    let marked = context.sessions.iter().filter(|session| is_marked(session)).count();
+    let section = Section::detail("time-model", "Time Model Statistics")
+        .note("Elapsed = CPU + waits + idle waits + run queue + unaccounted, by session, in seconds")
+        .note("Run queue: ready to run without a CPU, outside waits, as the kernel counts it")
+        .note("CPU is that outside waits, in user and kernel mode; the CPU inside waits is a part of waits and idle waits");
+    let section = match marked {
+        0 => section,
+        _ => section.note(format!(
+            "*: more than {:.0}% of elapsed unaccounted ({marked} of {} sessions)",
+            UNACCOUNTED_SHARE_MAX * 100.0,
+            sessions.len()
+        )),
+    };
+    section.table(table)
+}
+
+/// One bar: CPU, waits by class, the run queue and the rest of the time in which foreground sessions were not idle.
+pub(super) fn parts(context: &Record) -> Option<Section> {
+    let foreground = || context.sessions.iter().filter(|session| session.kind == SessionKind::Foreground);
+    let busy: u64 = foreground().map(|session| session.elapsed_ns.saturating_sub(session.idle_ns)).sum();
+    let mut parts = events::class_times(context);
+    parts.push(("run queue", foreground().filter_map(|session| session.run_queue_ns).sum()));
+    let known: u64 = parts.iter().map(|(_, ns)| ns).sum();
+    parts.push(("unaccounted", busy.saturating_sub(known)));
+    // CPU that was used inside waits counts in both: then the parts are more than the whole.
+    let whole = busy.max(known);
+    let part = |(name, ns): (&str, u64)| {
+        let share = Percent::of(ns, whole);
+        let shown = format!("{} s, {}%", Seconds(ns).figure(), share.figure());
+        Some(Part { name: name.to_string(), shown, share: share.share().filter(|share| *share > 0.0)? })
+    };
+    let parts = Parts(parts.into_iter().filter_map(part).collect());
+    let note = format!("{} s in which foreground sessions were not idle", Seconds(whole).figure());
+    let section = Section::front("time", "Where the Time Went").note(note).block(Block::Parts(parts));
+    (whole > 0).then_some(section)
+}
+
+fn columns() -> Vec<Column> {
+    vec![
+        Column::text("Session"),
+        Column::text("Role"),
+        Column::text("FG/BG"),
+        Column::number("Elapsed"),
+        Column::number("CPU"),
+        Column::number("%"),
+        Column::number("Waits"),
+        Column::number("%"),
+        Column::number("Idle"),
+        Column::number("%"),
+        Column::number("CPU in\nwaits"),
+        Column::number("Run\nqueue"),
+        Column::number("%"),
+        Column::number("Unac-\ncounted"),
+        Column::number("%"),
+        Column::text(""),
+    ]
+}
+
+fn cells(session: &SessionTime) -> Vec<Cell> {
+    let of_elapsed = |ns: u64| Percent::of(ns, session.elapsed_ns);
+    let share = |ns: u64| Cell::of(of_elapsed(ns)).with_share(of_elapsed(ns).share());
+    let rest = session.unaccounted_ns();
+    let rest_share = Percent { part: rest as f64, whole: session.elapsed_ns as f64 };
+    let (mark, tone) = if is_marked(session) { ("*", Tone::Bad) } else { ("", Tone::Plain) };
+    let kind = match session.kind {
+        _ if session.name == TOTAL => "",
+        SessionKind::Foreground => "FG",
+        SessionKind::Background | SessionKind::Probe => "BG",
+    };
+    vec![
+        Cell::from(&session.name),
+        Cell::from(&session.role),
+        Cell::from(kind),
+        Cell::of(Seconds(session.elapsed_ns)),
+        Cell::of(Seconds(session.cpu_ns)),
+        share(session.cpu_ns),
+        Cell::of(Seconds(session.wait_ns)),
+        share(session.wait_ns),
+        Cell::of(Seconds(session.idle_ns)),
+        share(session.idle_ns),
+        Cell::of(Seconds(session.wait_cpu_ns)),
+        Cell::of(session.run_queue_ns.map(Seconds)),
+        Cell::of(session.run_queue_ns.map(of_elapsed)),
+        Cell::of(SignedSeconds(rest)).with_tone(tone),
+        Cell::from(signed_percent(rest_share)).with_tone(tone),
+        Cell::from(mark).with_tone(tone),
+    ]
+}
+
+/// The name of the row that sums the sessions.
+const TOTAL: &str = "Total";
+
+/// The sessions' sum. Its run queue is unknown as soon as no session knows its own.
+fn total(context: &Record) -> SessionTime {
+    let sum = |part: fn(&SessionTime) -> u64| context.sessions.iter().map(part).sum();
+    let knows_queue = context.sessions.iter().any(|session| session.run_queue_ns.is_some());
+    SessionTime {
+        name: TOTAL.to_string(),
+        role: String::new(),
+        kind: SessionKind::Foreground,
+        elapsed_ns: sum(|session| session.elapsed_ns),
+        cpu_ns: sum(|session| session.cpu_ns),
+        wait_cpu_ns: sum(|session| session.wait_cpu_ns),
+        wait_ns: sum(|session| session.wait_ns),
+        idle_ns: sum(|session| session.idle_ns),
+        run_queue_ns: knows_queue.then(|| sum(|session| session.run_queue_ns.unwrap_or(0))),
+    }
+}
+
+/// The share of all sessions' elapsed time that is unaccounted; none without sessions.
+pub(crate) fn unaccounted(context: &Record) -> Option<Percent> {
+    let total = total(context);
+    let share = Percent { part: total.unaccounted_ns() as f64, whole: total.elapsed_ns as f64 };
+    share.share().map(|_| share)
+}
+
+fn is_marked(session: &SessionTime) -> bool {
+    let limit = session.elapsed_ns as f64 * UNACCOUNTED_SHARE_MAX;
+    (session.unaccounted_ns() as f64).abs() > limit
+}
+
+/// A share that rounds to zero has no sign.
+fn signed_percent(share: Percent) -> String {
+    let shown = share.figure();
+    if shown == "-0.0" { "0.0".to_string() } else { shown }
+}

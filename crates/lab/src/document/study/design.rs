@@ -1,0 +1,81 @@
+//! How the study was run, and on what.
+
+use super::advice::assignments;
+use crate::analysis::result::{Analysis, StudyState};
+use crate::document::run::settings_section;
+use plumb_report::Section;
+use plumb_report::format::{Count, Figure, Share};
+use plumb_report::table::{Cell, Facts, RowKind, Table};
+
+/// The design.
+pub(super) fn design(analysis: &Analysis) -> Section {
+    let design = &analysis.design;
+    let mut facts = Facts::default();
+    facts.add("Study", format!("{}, hash {}", analysis.study.name, analysis.study_hash));
+    facts.add("Release", release(analysis));
+    facts.add("Design", format!("{}, {} arms", design.kind, analysis.arms.len()));
+    for words in &design.confounded {
+        facts.add("Confounded", words);
+    }
+    facts.add("Reference", format!("{}, twice in every block", analysis.arm_name(design.reference_arm)));
+    facts.add("Order", format!("{}, seed {}", design.order, design.seed));
+    facts.add("Stopping", &design.stopping);
+    facts.add("Blocks", blocks(analysis));
+    for marked in &design.blocks_marked {
+        facts.add("Not used", format!("block {}: {}", marked.block, marked.reason));
+    }
+    facts.add("Warm-up", format!("{} runs, recorded and not counted", Count(design.warm_up_runs).figure()));
+    facts.add("Between runs", &design.settling);
+    facts.add(
+        "Error allowed",
+        format!(
+            "in at most {} of studies anything is called proved that is not so",
+            Share(analysis.study.alpha).figure()
+        ),
+    );
+    facts.add("Effect sought", Share(analysis.study.sought).figure());
+    Section::detail("design", "Design").facts(facts)
+}
+
+fn release(analysis: &Analysis) -> String {
+    let revision = analysis.environment.git_revision.as_deref().unwrap_or("unknown");
+    format!("plumb {}, revision {revision}", analysis.environment.plumb_version)
+}
+
+fn blocks(analysis: &Analysis) -> String {
+    let design = &analysis.design;
+    let state = match analysis.state {
+        StudyState::Finished => "",
+        StudyState::Interrupted => "; the study was interrupted",
+    };
+    format!(
+        "{} used, {} marked, {} planned{state}",
+        Count(design.blocks_used).figure(),
+        design.blocks_marked.len(),
+        Count(analysis.study.blocks as u64).figure()
+    )
+}
+
+/// What was varied.
+pub(super) fn factors(analysis: &Analysis) -> Section {
+    let mut table = Table::default().text(["Factor", "Level"]).wrapped("Settings", 60).text([""]);
+    let reference = &analysis.arms[analysis.design.reference_arm].levels;
+    for (factor, reference) in analysis.study.factors.iter().zip(reference) {
+        for (index, level) in factor.levels.iter().enumerate() {
+            let is_reference = index == *reference;
+            let cells = vec![
+                Cell::from(if index == 0 { factor.name.as_str() } else { "" }),
+                Cell::from(&level.label),
+                Cell::from(assignments(&level.settings)),
+                Cell::from(if is_reference { "reference" } else { "" }),
+            ];
+            table.push(RowKind::Plain, cells);
+        }
+    }
+    Section::detail("factors", "Factors").table(table)
+}
+
+/// The settings that all arms share.
+pub(super) fn settings(analysis: &Analysis) -> Section {
+    settings_section(&analysis.settings, "Settings of All Arms", 34)
+}

@@ -1,0 +1,121 @@
+//! A study on one screen: at most 24 lines of 100 characters.
+//!
+//! The verdicts first, a line each; then the settings to use, the noise floor, whether order mattered,
+//! and what ran. What is too long ends in `..`; the report has all of it.
+
+use super::advice::{assignments, gain};
+use crate::analysis::result::{Analysis, Counted, JudgedClaim};
+use crate::document::run::device_line;
+use plumb_proof::order::OrderReport;
+use plumb_report::Summary;
+use plumb_report::format::{Count, Figure, Probability, Seconds, Share};
+use plumb_report::text::wrap;
+
+/// Where values begin: behind two blanks, the longest name, and two blanks.
+const VALUE_COLUMN: usize = 15;
+/// Lines that settings may take.
+const SETTINGS_LINES_MAX: usize = 2;
+/// How much of a claim's name is shown.
+const NAME_WIDTH: usize = 24;
+/// The longest line.
+pub(crate) const COLUMNS: usize = 100;
+/// The most lines.
+pub(crate) const LINES: usize = 24;
+/// The first line and those below the claims.
+const OTHER_LINES: usize = 10;
+/// Claims shown at most.
+const CLAIMS_MAX: usize = LINES - OTHER_LINES;
+
+pub(super) fn summary(analysis: &Analysis) -> Summary {
+    let named = named(analysis);
+    let width = named.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    Summary {
+        subject: format!("{} on {}", analysis.study.name, analysis.environment.host.name),
+        lines: claims(analysis).iter().map(|line| cut(line, COLUMNS)).collect(),
+        facts: named
+            .into_iter()
+            .map(|(name, value)| (name.to_string(), cut(&value, COLUMNS - 4 - width)))
+            .collect(),
+    }
+}
+
+fn claims(analysis: &Analysis) -> Vec<String> {
+    let mut worst_first = analysis.claims.iter().enumerate().collect::<Vec<_>>();
+    let left_out = worst_first.len().saturating_sub(CLAIMS_MAX);
+    if left_out > 0 {
+        // What is shown is what matters most: the doubtful ones, then the others in their order.
+        worst_first.sort_by_key(|(_, claim)| std::cmp::Reverse(claim.verdict.exit_code()));
+        worst_first.truncate(CLAIMS_MAX - 1);
+        worst_first.sort_by_key(|(index, _)| *index);
+    }
+    let width = worst_first.iter().map(|(_, claim)| claim.name.chars().count()).max().unwrap_or(0);
+    let width = width.min(NAME_WIDTH);
+    let line = |(index, claim): &(usize, &JudgedClaim)| {
+        let name = claim.name.chars().take(width).collect::<String>();
+        format!("  {:>2} {name:<width$}  {:<7}  {}", index + 1, claim.bearing_word(), claim.verdict)
+    };
+    let mut lines = worst_first.iter().map(line).collect::<Vec<_>>();
+    if left_out > 0 {
+        lines.push(format!("     and {} more claims in the report", left_out + 1));
+    }
+    lines
+}
+
+/// What else there is to say, by name.
+fn named(analysis: &Analysis) -> Vec<(&'static str, String)> {
+    let mut lines = Vec::new();
+    match &analysis.recommendation {
+        Some(recommendation) => {
+            let room = COLUMNS - VALUE_COLUMN;
+            let settings = wrap(&assignments(&recommendation.settings), room);
+            let names = std::iter::once("Use").chain(std::iter::repeat(""));
+            lines.extend(names.zip(settings).take(SETTINGS_LINES_MAX));
+            lines.push(("Gain", format!("{} against {}", gain(recommendation), recommendation.against)));
+        }
+        None => lines.push(("Use", "nothing else: no arm was proved better than the reference".to_string())),
+    }
+    let floor = analysis.floor.as_ref().map(|floor| {
+        format!(
+            "{} is the smallest effect that {} blocks find",
+            Share(floor.smallest_effect).figure(),
+            analysis.design.blocks_used
+        )
+    });
+    lines.push(("Noise floor", floor.unwrap_or_else(|| "not measured".to_string())));
+    lines.extend(analysis.order.as_ref().map(|order| ("Order", order_line(order))));
+    lines.push(("Runs", runs(analysis)));
+    lines.extend(analysis.environment.devices.first().map(|device| ("Path", device_line(device))));
+    lines.extend(analysis.findings.first().map(|finding| ("Finding", finding.what.clone())));
+    lines.extend(analysis.not_tested.first().map(|gap| ("Not tested", gap.clone())));
+    lines
+}
+
+fn order_line(order: &OrderReport) -> String {
+    let p = |p: f64| Probability(p).figure();
+    format!(
+        "carry-over p = {}, position p = {}, drift p = {}",
+        p(order.carry_over_p),
+        p(order.position_p),
+        p(order.drift_p)
+    )
+}
+
+fn runs(analysis: &Analysis) -> String {
+    let counted = analysis.runs.iter().filter(|run| run.counted == Counted::Yes).count();
+    format!(
+        "{} of {} counted, {} arms, {} of {} blocks used, {} s",
+        Count(counted as u64).figure(),
+        Count(analysis.runs.len() as u64).figure(),
+        analysis.arms.len(),
+        analysis.design.blocks_used,
+        analysis.study.blocks,
+        Seconds(analysis.elapsed_ns).figure()
+    )
+}
+
+fn cut(text: &str, columns: usize) -> String {
+    if text.chars().count() <= columns {
+        return text.to_string();
+    }
+    text.chars().take(columns - 2).collect::<String>().trim_end().to_string() + ".."
+}

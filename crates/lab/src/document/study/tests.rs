@@ -1,0 +1,177 @@
+//! The reports of fixed studies, as snapshots; and what no snapshot shows.
+
+use super::fixture::{parallel_sort, troubled, unborn};
+use super::why::{Part, Parts};
+use super::{WIDTH, document, sections, summary as screen};
+use crate::analysis::result::{Analysis, WhyPart};
+use crate::document::browser;
+use plumb_report::html::render_section;
+use plumb_report::{html, summary, text};
+
+/// A study whose texts hold whatever markup would break on.
+fn hostile() -> Analysis {
+    let mut study = parallel_sort();
+    let name = "/u02/<b>&\"it's\"</script><script>fail()</script>";
+    study.study.title = name.to_string();
+    study.arms[2].name = name.to_string();
+    study.claims[0].name = name.to_string();
+    study.claims[0].why.as_mut().unwrap().parts[0].name = name.to_string();
+    study.claims[0].profiles.as_mut().unwrap().treatment.arm = name.to_string();
+    study
+}
+
+#[test]
+fn text_sections_read_from_the_answer_downwards() {
+    let study = parallel_sort();
+    for section in sections(&study) {
+        let lines = text::render_section(&section, &document(&study));
+        let lines = lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>();
+        insta::assert_snapshot!(format!("study_text_{}", section.id), lines.join("\n"));
+    }
+}
+
+#[test]
+fn html_sections_show_the_same() {
+    let study = parallel_sort();
+    let chosen = ["verdicts", "why", "profiles", "effects", "published"];
+    for section in sections(&study).iter().filter(|section| chosen.contains(&section.id)) {
+        insta::assert_snapshot!(format!("study_html_{}", section.id), render_section(section));
+    }
+    let (head, _) = html::body(&document(&study))
+        .split_once("<section")
+        .map(|(head, rest)| (head.to_string(), rest.len()))
+        .unwrap();
+    insta::assert_snapshot!("study_html_contents_and_masthead", head);
+}
+
+#[test]
+fn whole_reports_of_studies_that_went_wrong() {
+    let head = |study: &Analysis| {
+        text::render(&document(study)).split("What Lies Under").next().unwrap_or_default().to_string()
+    };
+    insta::assert_snapshot!("study_text_of_a_troubled_study", head(&troubled()));
+    insta::assert_snapshot!("study_text_of_an_unborn_study", text::render(&document(&unborn())));
+}
+
+#[test]
+fn the_summary_fits_a_screen() {
+    let mut many = parallel_sort();
+    many.claims = many.claims.iter().cycle().take(30).cloned().collect();
+    for study in [parallel_sort(), troubled(), unborn(), hostile(), many.clone()] {
+        let shown = summary::render(&document(&study));
+        assert!(shown.lines().count() <= screen::LINES, "{shown}");
+        assert!(shown.lines().all(|line| line.chars().count() <= screen::COLUMNS), "{shown}");
+    }
+    insta::assert_snapshot!("study_summary", summary::render(&document(&parallel_sort())));
+    insta::assert_snapshot!("study_summary_of_a_troubled_study", summary::render(&document(&troubled())));
+    insta::assert_snapshot!("study_summary_of_many_claims", summary::render(&document(&many)));
+}
+
+#[test]
+fn text_stays_within_its_columns() {
+    for study in [parallel_sort(), troubled(), unborn(), hostile()] {
+        for line in text::render(&document(&study)).lines() {
+            assert!(line.chars().count() <= WIDTH, "too long: {line}");
+            assert_eq!(line.trim_end(), line, "trailing blanks");
+        }
+    }
+}
+
+#[test]
+fn the_worst_verdict_is_the_studys() {
+    let label = |study: &Analysis| study.verdict().map(|verdict| verdict.label());
+    assert_eq!(label(&parallel_sort()), Some("NOT PROVED"));
+    assert_eq!((label(&troubled()), troubled().exit_code()), (Some("IMPOSSIBLE"), 6));
+    assert_eq!((label(&unborn()), unborn().exit_code()), (None, 0));
+    assert!(
+        text::render(&document(&troubled()))
+            .lines()
+            .nth(1)
+            .is_some_and(|line| line.contains("*** IMPOSSIBLE ***"))
+    );
+}
+
+#[test]
+fn the_parts_of_a_difference_sum_to_it() {
+    // Whatever the parts, even more than the whole: the rest takes it up.
+    let mut why = parallel_sort().claims[0].why.clone().unwrap();
+    for seed in 0..200u64 {
+        let random = |index: u64| {
+            (seed * 6_364_136_223_846_793 + index * 1_442_695_040_888).wrapping_mul(2_862_933_555) >> 20
+        };
+        why.reference_elapsed_ns = random(1) % 5_000_000_000;
+        why.treatment_elapsed_ns = random(2) % 5_000_000_000;
+        why.parts = (0..seed % 9)
+            .map(|index| WhyPart {
+                name: format!("event {index}"),
+                wait_class: "Other".to_string(),
+                reference_ns: random(10 + index) % 2_000_000_000,
+                treatment_ns: random(30 + index) % 2_000_000_000,
+            })
+            .collect();
+        let parts = Parts::of(&why);
+        let sum = |of: fn(&Part) -> i64| parts.rows.iter().map(of).sum::<i64>();
+        assert_eq!(sum(|part| part.reference_ns), why.reference_elapsed_ns as i64, "seed {seed}");
+        assert_eq!(sum(|part| part.treatment_ns), why.treatment_elapsed_ns as i64, "seed {seed}");
+        let whole = why.treatment_elapsed_ns as i64 - why.reference_elapsed_ns as i64;
+        assert_eq!(parts.difference_ns(), whole, "seed {seed}");
+        assert_eq!(parts.rows.last().map(|part| part.name.as_str()), Some("unaccounted"));
+    }
+}
+
+#[test]
+fn markup_in_names_stays_text() {
+    let page = html::render(&document(&hostile()));
+    assert!(!page.contains("<b>"), "a name became markup");
+    assert!(!page.contains("<script>fail"), "a name became a script");
+}
+
+#[test]
+fn the_page_asks_the_network_for_nothing() {
+    let page = html::render(&document(&parallel_sort()));
+    for reference in ["src=", "href=\"http", "@import", "url("] {
+        assert!(!page.contains(reference), "{reference}");
+    }
+}
+
+#[test]
+fn the_context_is_documented() {
+    /// Every field's name, those of nested values too.
+    fn names(value: &serde_json::Value, found: &mut std::collections::BTreeSet<String>) {
+        match value {
+            serde_json::Value::Object(fields) => fields.iter().for_each(|(name, value)| {
+                found.insert(name.clone());
+                names(value, found);
+            }),
+            serde_json::Value::Array(values) => values.iter().for_each(|value| names(value, found)),
+            _ => {}
+        }
+    }
+    // What a study shares with a run and with its bundle is described where those are.
+    let documented = concat!(
+        include_str!("../../../../../docs/study.md"),
+        include_str!("../../../../../docs/record.md"),
+        include_str!("../../../../../docs/bundle.md")
+    );
+    let mut fields = std::collections::BTreeSet::new();
+    names(&serde_json::to_value(troubled()).unwrap(), &mut fields);
+    fields.retain(|name| !documented.contains(&format!("`{name}`")));
+    assert!(fields.is_empty(), "docs/study.md does not describe {fields:?}");
+}
+
+#[test]
+fn a_browser_draws_both_profiles_and_no_script_fails() {
+    let Some(browser) = browser::browser() else {
+        println!("skipped: no {:?} in PATH", browser::NAMES);
+        return;
+    };
+    for (name, study) in [("study.html", parallel_sort()), ("study-hostile.html", hostile())] {
+        let dom = browser::dom(&browser, name, &html::render(&document(&study)));
+        let moving = 4;
+        assert_eq!(dom.matches("data-plot=\"drawn\"").count(), moving, "a panel a stream that moved");
+        assert_eq!(dom.matches("<canvas").count(), moving);
+        assert!(!dom.contains("data-errors="), "a script failed: {}", &dom[..400]);
+    }
+    let dom = browser::dom(&browser, "study-unborn.html", &html::render(&document(&unborn())));
+    assert!(!dom.contains("<canvas") && !dom.contains("data-errors="), "{}", &dom[..400]);
+}

@@ -1,0 +1,100 @@
+//! What was asked, and what the evidence says.
+
+use crate::analysis::result::{Analysis, JudgedClaim};
+use crate::document::tone_of;
+use crate::study::WORKLOAD;
+use plumb_report::Section;
+use plumb_report::format::{Count, Figure, Probability, Seconds, Share};
+use plumb_report::table::{Cell, Facts, Table, Tone};
+
+/// The question.
+pub(super) fn question(analysis: &Analysis) -> Section {
+    let mut facts = Facts::default();
+    facts.add("Question", &analysis.study.question);
+    facts.add("Source", &analysis.study.source);
+    facts.add("Workload", format!("{WORKLOAD}, {} rows", Count(analysis.study.rows).figure()));
+    facts.add("Target", &analysis.environment.target);
+    let measure = &analysis.study.measure;
+    facts.add("Measure", format!("{}, in {}; lower is better", measure.title(), measure.unit()));
+    facts.add("Host", host(analysis));
+    facts.add("Ran", format!("{} to {}", analysis.environment.begin_time, analysis.end_time));
+    facts.add(
+        "Elapsed",
+        format!("{} (secs), preparation and settling included", Seconds(analysis.elapsed_ns).figure()),
+    );
+    facts.add("Command", &analysis.environment.command_line);
+    Section::front("question", "Question").facts(facts)
+}
+
+fn host(analysis: &Analysis) -> String {
+    let host = &analysis.environment.host;
+    format!("{}, {} CPUs, {}", host.name, Count(u64::from(host.cpus)).figure(), host.cpu_model)
+}
+
+/// A verdict a claim.
+pub(super) fn verdicts(analysis: &Analysis) -> Section {
+    let mut table = Table::default()
+        .numbers(["#"])
+        .wrapped("Verdict", 52)
+        .wrapped("What was claimed before the run", 44)
+        .text(["Claim"]);
+    for (index, claim) in analysis.claims.iter().enumerate() {
+        let bearing = match claim.bearing_word() {
+            "REFUTED" => Tone::Bad,
+            "holds" => Tone::Good,
+            _ => Tone::Open,
+        };
+        table.row(vec![
+            Cell::from((index + 1).to_string()),
+            Cell::from(claim.verdict.to_string()).with_tone(tone_of(&claim.verdict)),
+            Cell::from(&claim.text),
+            Cell::from(claim.bearing_word()).with_tone(bearing),
+        ]);
+    }
+    Section::front("verdicts", "Verdicts")
+        .note("brackets: the interval that goes with the corrected test; faster and slower are per cent of the reference's figure")
+        .table(table)
+}
+
+/// What each verdict rests on.
+pub(super) fn evidence(analysis: &Analysis) -> Section {
+    let mut table = Table::default().numbers(["#"]).wrapped("Compared", 38).numbers([
+        "p",
+        "Holm p",
+        "Blocks",
+        "More\nneeded",
+        "Floor",
+        "Margin",
+        "p of\nequality",
+    ]);
+    let mut reasons = Facts { caption: Some("Reasons, the decisive one last".to_string()), rows: Vec::new() };
+    for (index, claim) in analysis.claims.iter().enumerate() {
+        let number = index + 1;
+        let equivalence = claim.equivalence;
+        table.row(vec![
+            Cell::from(number.to_string()),
+            Cell::from(compared(claim)),
+            Cell::of(claim.p.map(Probability)),
+            Cell::of(claim.adjusted_p.map(Probability)),
+            Cell::of(Count(claim.blocks)),
+            Cell::of(claim.blocks_needed.map(Count)),
+            Cell::of(claim.smallest_effect.map(Share)),
+            Cell::of(equivalence.map(|test| Share(test.margin))),
+            Cell::of(equivalence.map(|test| Probability(test.p))),
+        ]);
+        reasons.add(format!("{number} {}", claim.name), claim.reasons.join("; "));
+    }
+    let section = Section::front("evidence", "What the Verdicts Rest On")
+        .note("p: exact sign-flip test over blocks; Holm p: corrected for the claims of the study, to be held against its alpha")
+        .note("Floor: the smallest effect that so many blocks find with 80% power; More needed: blocks still to run")
+        .table(table);
+    if reasons.rows.is_empty() { section } else { section.facts(reasons) }
+}
+
+/// The comparison, with the measure when it is not the study's.
+fn compared(claim: &JudgedClaim) -> String {
+    match &claim.measure {
+        Some(measure) => format!("{}: {}", measure.title(), claim.comparison),
+        None => claim.comparison.clone(),
+    }
+}

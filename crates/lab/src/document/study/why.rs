@@ -1,0 +1,216 @@
+//! Where a proved difference comes from: its parts, which sum to it, and the bytes over time.
+//!
+//! The unaccounted part is what the named parts leave of the elapsed times; it is computed here, so that
+//! the sum holds whatever the context says. The drawing walks from the reference's time to the
+//! treatment's: each bar begins where the one before it ended.
+
+use crate::analysis::result::{Analysis, ProfilePair, RunProfile, Why};
+use crate::document::run::moved;
+use plumb_report::axis::LinearAxis;
+use plumb_report::format::{Figure, Percent, SignedMillis};
+use plumb_report::profile::{Chart, PairChart, Side, Stream, axis_end};
+use plumb_report::table::{BarKind, Cell, Column, Drawing, RowKind, Table, Tone};
+use plumb_report::{Block, Section};
+use plumb_units::Nanos;
+
+/// The name of what no instrument accounts for.
+const UNACCOUNTED: &str = "unaccounted";
+/// A part is marked when it is unaccounted and larger than this share of the difference.
+const UNACCOUNTED_SHARE_MAX: f64 = 0.2;
+
+/// The parts of a difference, nanoseconds on either side; they sum to the elapsed times.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Parts {
+    /// Name, wait class, reference, treatment; the largest change first, the unaccounted part last.
+    pub rows: Vec<Part>,
+}
+
+/// One of them.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Part {
+    /// CPU, an event, or what is unaccounted.
+    pub name: String,
+    /// The wait class; empty for CPU and for what is unaccounted.
+    pub wait_class: String,
+    /// Nanoseconds of the reference.
+    pub reference_ns: i64,
+    /// Nanoseconds of the treatment.
+    pub treatment_ns: i64,
+}
+
+impl Part {
+    /// What it adds to the difference, nanoseconds.
+    pub(crate) fn difference_ns(&self) -> i64 {
+        self.treatment_ns - self.reference_ns
+    }
+}
+
+impl Parts {
+    /// The parts with the rest that they leave.
+    pub(crate) fn of(why: &Why) -> Parts {
+        let signed = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
+        let part = |part: &crate::analysis::result::WhyPart| Part {
+            name: part.name.clone(),
+            wait_class: part.wait_class.clone(),
+            reference_ns: signed(part.reference_ns),
+            treatment_ns: signed(part.treatment_ns),
+        };
+        let mut rows = why.parts.iter().map(part).collect::<Vec<_>>();
+        rows.sort_by_key(|part| (std::cmp::Reverse(part.difference_ns().abs()), part.name.clone()));
+        let rest = |elapsed: u64, of: fn(&Part) -> i64| signed(elapsed) - rows.iter().map(of).sum::<i64>();
+        let unaccounted = Part {
+            name: UNACCOUNTED.to_string(),
+            wait_class: String::new(),
+            reference_ns: rest(why.reference_elapsed_ns, |part| part.reference_ns),
+            treatment_ns: rest(why.treatment_elapsed_ns, |part| part.treatment_ns),
+        };
+        rows.push(unaccounted);
+        Parts { rows }
+    }
+
+    /// The whole difference, nanoseconds.
+    pub(crate) fn difference_ns(&self) -> i64 {
+        self.rows.iter().map(Part::difference_ns).sum()
+    }
+}
+
+/// The parts of every proved difference; none when nothing was proved different.
+pub(super) fn why(analysis: &Analysis) -> Option<Section> {
+    let explained =
+        analysis.claims.iter().enumerate().filter_map(|(index, claim)| Some((index, claim.why.as_ref()?)));
+    let mut section = Section::front("why", "Why").note(
+        "the mean elapsed time of either side as CPU, waits and an unaccounted rest; differences sum to the whole difference",
+    );
+    let mut bases: Vec<&str> = Vec::new();
+    for (index, why) in explained {
+        if !bases.contains(&why.basis.as_str()) {
+            bases.push(&why.basis);
+            section = section.note(&why.basis);
+        }
+        let name = analysis.claims.get(index).map_or("", |claim| claim.name.as_str());
+        let caption = format!("{} {name}: {} against {}", index + 1, why.treatment, why.reference);
+        section = section.table(difference(why).with_caption(caption));
+    }
+    (!section.blocks.is_empty()).then_some(section)
+}
+
+/// One difference and its parts.
+fn difference(why: &Why) -> Table {
+    let parts = Parts::of(why);
+    let total_ns = parts.difference_ns();
+    let mut sums = vec![why.reference_elapsed_ns as f64];
+    for part in &parts.rows {
+        sums.push(sums.last().copied().unwrap_or(0.0) + part.difference_ns() as f64);
+    }
+    let axis = LinearAxis::over(&sums.iter().map(|ns| ns / 1e9).collect::<Vec<_>>());
+    let place = |ns: f64| axis.position(ns / 1e9);
+    let heading = if axis.is_cut() { "seconds (the axis does not start at 0)" } else { "seconds" };
+    let mut table = Table::default()
+        .wrapped("Part", 24)
+        .text(["Wait Class"])
+        .numbers(["Reference\n(s)", "Treatment\n(s)", "Difference\n(s)", "% of\nwhole"])
+        .column(Column::drawn(heading, 26, axis.bars()));
+    let total_bar = |ns: f64| Drawing::Bar { from: 0.0, to: place(ns), kind: BarKind::Total };
+    table.push(
+        RowKind::Quiet,
+        bar_row("reference", why.reference_elapsed_ns, None, total_bar(why.reference_elapsed_ns as f64)),
+    );
+    for (part, ends) in parts.rows.iter().zip(sums.windows(2)) {
+        let (from, to) = (place(ends[0]), place(ends[1]));
+        let kind = if part.difference_ns() < 0 { BarKind::Less } else { BarKind::More };
+        let share = Percent { part: part.difference_ns() as f64, whole: total_ns as f64 };
+        let share = if total_ns < 0 { Percent { part: -share.part, whole: -share.whole } } else { share };
+        let bad = part.name == UNACCOUNTED
+            && share.share().is_some_and(|share| share.abs() > UNACCOUNTED_SHARE_MAX);
+        let drawing = (part.difference_ns() != 0).then_some(Drawing::Bar { from, to, kind });
+        table.row(vec![
+            Cell::from(&part.name),
+            Cell::from(&part.wait_class),
+            Cell::of(SignedMillis(part.reference_ns)),
+            Cell::of(SignedMillis(part.treatment_ns)),
+            Cell::of(SignedMillis(part.difference_ns())),
+            Cell::from(unsigned_zero(share)).with_tone(if bad { Tone::Bad } else { Tone::Plain }),
+            Cell::drawn(drawing),
+        ]);
+    }
+    let whole = [why.reference_elapsed_ns, why.treatment_elapsed_ns];
+    let mut total = bar_row("Elapsed", whole[0], Some(whole[1]), total_bar(whole[1] as f64));
+    total[4] = Cell::of(SignedMillis(total_ns));
+    table.push(RowKind::Total, total);
+    table
+}
+
+/// A share that rounds to zero has no sign.
+fn unsigned_zero(share: Percent) -> String {
+    let shown = share.figure();
+    if shown == "-0.0" { "0.0".to_string() } else { shown }
+}
+
+/// A row of a whole: the elapsed times, and the bar of one of them.
+fn bar_row(name: &str, reference_ns: u64, treatment_ns: Option<u64>, bar: Drawing) -> Vec<Cell> {
+    let millis = |ns: u64| SignedMillis(i64::try_from(ns).unwrap_or(i64::MAX));
+    vec![
+        Cell::from(name),
+        Cell::default(),
+        Cell::of(millis(reference_ns)),
+        Cell::of(treatment_ns.map(millis)),
+        Cell::default(),
+        Cell::default(),
+        Cell::drawn(Some(bar)),
+    ]
+}
+
+/// Bytes over time of both arms of a claim, on the same axes; none when no claim has them.
+pub(super) fn profiles(analysis: &Analysis) -> Option<Section> {
+    let mut section = Section::front("profiles", "I/O Profiles of Two Arms")
+        .note("MB/s (2^20 bytes) over seconds from the begin of a typical run of either arm, all panels on the same axes");
+    for (index, claim) in analysis.claims.iter().enumerate() {
+        let title = format!("{} {}: {}", index + 1, claim.name, claim.comparison);
+        let pair = claim.profiles.as_ref().and_then(|pair| pair_chart(title, pair));
+        section.blocks.extend(pair.map(Block::Pair));
+    }
+    (!section.blocks.is_empty()).then_some(section)
+}
+
+/// Both profiles on the same axes; none when nothing was recorded over time.
+fn pair_chart(title: String, pair: &ProfilePair) -> Option<PairChart> {
+    let runs = [&pair.reference, &pair.treatment];
+    let own = runs.map(|run| moved(&run.profile.series));
+    let mut names: Vec<&str> = Vec::new();
+    for stream in own.iter().flatten() {
+        if !names.contains(&stream.name.as_str()) {
+            names.push(&stream.name);
+        }
+    }
+    if names.is_empty() || runs.iter().any(|run| run.profile.bucket_ns == 0) {
+        return None;
+    }
+    let bucket_s = |run: &RunProfile| Nanos(run.profile.bucket_ns).seconds();
+    let peaks = runs.iter().zip(&own).flat_map(|(run, streams)| {
+        let bucket_s = bucket_s(run);
+        streams.iter().map(move |stream| stream.peak_mb_per_s(bucket_s))
+    });
+    let y_max_mb_per_s = axis_end(peaks.fold(0.0, f64::max));
+    let x_max_s = runs.iter().map(|run| Nanos(run.elapsed_ns).seconds()).fold(0.0, f64::max);
+    let side = |side: usize| {
+        let run = runs[side];
+        let stream = |(colour, name): (usize, &&str)| {
+            let known = own[side].iter().find(|stream| stream.name == **name);
+            let bytes = known.map(|stream| stream.bytes.clone()).unwrap_or_default();
+            Stream { name: (*name).to_string(), colour, bytes }
+        };
+        Side {
+            name: format!("{} (run {})", run.arm, run.run),
+            end_s: Nanos(run.elapsed_ns).seconds(),
+            chart: Chart {
+                x_max_s: x_max_s.max(bucket_s(run)),
+                y_max_mb_per_s,
+                bucket_s: bucket_s(run),
+                streams: names.iter().enumerate().map(stream).collect(),
+                bands: Vec::new(),
+                limit: None,
+            },
+        }
+    };
+    Some(PairChart { title, sides: [side(0), side(1)] })
+}

@@ -1,0 +1,119 @@
+//! What killed processes left: the directories of runs, studies and calibrations, the output of a
+//! sort of records, and directories that were reserved for a bundle and hold nothing yet.
+//!
+//! An orphan is known by the mark of a dead process ([`owner`]) in it or beside it, never by its name
+//! alone: what a living process uses, what was kept (its mark went) and what somebody else made are none.
+//! They are looked for in a directory and in its `plumb-reports`.
+//!
+//! Removal follows no link and goes into no directory: plumb puts only plain files into these, so
+//! anything else in one is somebody else's, and stays with the directory. A directory of runs is
+//! told by its name, so that a database of the user's is never taken for one; a bundle of a killed study
+//! holds runs, and is to be resumed.
+
+use plumb_io::owner::{self, MARK};
+use plumb_units::Bytes;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// What the names of directories begin with that go with the process that made them.
+const PREFIXES: [&str; 3] = ["plumb-run-", "plumb-study-", "plumb-calibrate-"];
+/// What the name of an output ends in until it is complete.
+const UNFINISHED: &str = ".unfinished";
+/// Where bundles go when nobody says.
+pub const REPORTS: &str = "plumb-reports";
+/// Bytes of a block as `stat` counts them.
+const STAT_BLOCK: u64 = 512;
+
+/// What a killed process left.
+#[derive(Debug)]
+pub struct Orphan {
+    /// The directory or file.
+    pub path: PathBuf,
+    /// What it takes of the file system.
+    pub bytes: Bytes,
+    mark: PathBuf,
+    /// Plain files to be removed, the mark last.
+    files: Vec<PathBuf>,
+    /// The lock on the mark: nobody takes it over meanwhile.
+    _held: File,
+}
+
+impl Orphan {
+    /// Removes it; says what is in it that plumb did not make, which stays.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn remove(self) -> io::Result<Option<PathBuf>> {
+        self.files.iter().try_for_each(fs::remove_file)?;
+        if self.mark.parent() != Some(&self.path) {
+            return Ok(None);
+        }
+        match fs::read_dir(&self.path)?.next().transpose()? {
+            Some(stray) => Ok(Some(stray.path())),
+            None => fs::remove_dir(&self.path).map(|()| None),
+        }
+    }
+}
+
+/// All orphans in a directory and in its `plumb-reports`, by their paths. What cannot be read has none.
+#[must_use]
+pub fn find(directory: &Path) -> Vec<Orphan> {
+    let mut found: Vec<Orphan> = plain_entries(directory).into_iter().filter_map(orphan).collect();
+    let reports = directory.join(REPORTS);
+    if fs::symlink_metadata(&reports).is_ok_and(|found| found.is_dir()) {
+        found.extend(plain_entries(&reports).into_iter().filter_map(orphan));
+    }
+    found.sort_by(|one, two| one.path.cmp(&two.path));
+    found
+}
+
+/// A file or directory, links and the rest apart.
+struct Entry {
+    path: PathBuf,
+    is_directory: bool,
+    bytes: u64,
+}
+
+fn plain_entries(directory: &Path) -> Vec<Entry> {
+    let entry = |path: PathBuf| {
+        let found = fs::symlink_metadata(&path).ok().filter(|found| found.is_dir() || found.is_file())?;
+        Some(Entry { path, is_directory: found.is_dir(), bytes: found.blocks() * STAT_BLOCK })
+    };
+    let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
+    entries.flatten().filter_map(|found| entry(found.path())).collect()
+}
+
+fn orphan(Entry { path, is_directory, .. }: Entry) -> Option<Orphan> {
+    if !is_directory {
+        return unfinished(path);
+    }
+    let mark = path.join(MARK);
+    let held = owner::abandoned(&mark)?;
+    let (mut files, mut bytes) = (Vec::new(), 0);
+    for file in plain_entries(&path).into_iter().filter(|entry| !entry.is_directory && entry.path != mark) {
+        files.push(file.path);
+        bytes += file.bytes;
+    }
+    let name = path.file_name()?.to_string_lossy();
+    // Anything in a bundle is worth more than the room it takes.
+    let temporary = PREFIXES.iter().any(|prefix| name.starts_with(prefix));
+    let empty = || fs::read_dir(&path).is_ok_and(|entries| entries.count() == 1);
+    if !temporary && !empty() {
+        return None;
+    }
+    files.push(mark.clone());
+    Some(Orphan { path, bytes: Bytes(bytes), mark, files, _held: held })
+}
+
+/// The unfinished output that a mark stands beside.
+fn unfinished(mark: PathBuf) -> Option<Orphan> {
+    let path = mark.extension().is_some_and(|end| end == MARK).then(|| mark.with_extension(""))?;
+    let named = path.as_os_str().to_string_lossy().ends_with(UNFINISHED);
+    let held = owner::abandoned(&mark).filter(|_| named)?;
+    let output = fs::symlink_metadata(&path).ok().filter(|found| found.is_file());
+    let bytes = Bytes(output.as_ref().map_or(0, |found| found.blocks() * STAT_BLOCK));
+    let files = output.map(|_| path.clone()).into_iter().chain([mark.clone()]).collect();
+    Some(Orphan { path, bytes, mark, files, _held: held })
+}

@@ -1,0 +1,98 @@
+//! A run's record: the context as JSON, and back.
+//!
+//! `docs/record.md` is its schema. A record of a version that is not read is refused
+//! before its fields are looked at, because a field may have changed its meaning.
+
+use super::{FILE, Record, SCHEMA_VERSION, SCHEMA_VERSION_OLDEST};
+
+use crate::LabError;
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+use std::{fmt, fs};
+
+/// Why a record could not be read.
+#[derive(Debug)]
+pub enum RecordError {
+    /// It is no JSON, or a field is missing or of another type.
+    Json(serde_json::Error),
+    /// It was written by another version of the program.
+    Version {
+        /// The record's version.
+        found: u32,
+        /// The version that this program reads.
+        expected: u32,
+    },
+}
+
+impl fmt::Display for RecordError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RecordError::Json(error) => write!(f, "the record is not readable: {error}"),
+            RecordError::Version { found, expected } => write!(
+                f,
+                "the record has schema version {found}, and this program reads version {expected}: \
+                 use the release that wrote it"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for RecordError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            RecordError::Json(error) => Some(error),
+            RecordError::Version { .. } => None,
+        }
+    }
+}
+
+/// The one field that every version has.
+#[derive(Deserialize)]
+struct Versioned {
+    schema_version: u32,
+}
+
+impl Record {
+    /// The record, indented.
+    ///
+    /// # Errors
+    /// When the context cannot be written as JSON.
+    pub fn to_json(&self) -> Result<String, RecordError> {
+        serde_json::to_string_pretty(self).map_err(RecordError::Json)
+    }
+
+    /// Reads a record.
+    ///
+    /// # Errors
+    /// When it is no record, or one of another version.
+    pub fn from_json(text: &str) -> Result<Record, RecordError> {
+        let versioned: Versioned = serde_json::from_str(text).map_err(RecordError::Json)?;
+        let found = versioned.schema_version;
+        if !(SCHEMA_VERSION_OLDEST..=SCHEMA_VERSION).contains(&found) {
+            return Err(RecordError::Version { found, expected: SCHEMA_VERSION });
+        }
+        serde_json::from_str(text).map_err(RecordError::Json)
+    }
+
+    /// Reads the record of a bundle, named by its directory or by the record's file. Gives the directory too.
+    ///
+    /// # Errors
+    /// When there is none, or one of another version.
+    pub fn read(bundle: &Path) -> Result<(PathBuf, Record), LabError> {
+        let path = if bundle.is_dir() { bundle.join(FILE) } else { bundle.to_path_buf() };
+        let record = Record::from_json(&text(&path)?)
+            .map_err(|source| LabError::Record { path: path.clone(), source })?;
+        Ok((path.parent().map_or_else(PathBuf::new, Path::to_path_buf), record))
+    }
+}
+
+/// The text of a file of a bundle that has no checksums: a run's or a calibration's.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn text(path: &Path) -> Result<String, LabError> {
+    fs::read_to_string(path).map_err(|error| LabError::BundleRead {
+        path: path.to_path_buf(),
+        why: format!("{error}; name a bundle's directory or its {FILE}"),
+    })
+}

@@ -1,0 +1,93 @@
+//! Whether a run's figures may be used at all.
+//!
+//! A contradicted receipt or a failed check makes a run invalid whatever its
+//! time. A run without a check is not called valid, whatever its receipts say:
+//! nobody looked at the result.
+
+use super::{Held, Record};
+use plumb_report::table::Tone;
+use serde::{Deserialize, Serialize};
+
+/// The state that heads every report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunState {
+    /// Nothing failed, and the result was checked.
+    Valid,
+    /// Nothing failed, and nobody checked the result.
+    Unverified,
+    /// A check failed or a receipt contradicts its setting.
+    Invalid,
+}
+
+impl RunState {
+    /// The word in the report.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            RunState::Valid => "VALID",
+            RunState::Unverified => "UNVERIFIED",
+            RunState::Invalid => "INVALID",
+        }
+    }
+
+    pub(crate) const fn tone(self) -> Tone {
+        match self {
+            RunState::Valid => Tone::Good,
+            RunState::Unverified => Tone::Open,
+            RunState::Invalid => Tone::Bad,
+        }
+    }
+}
+
+/// The state with what it rests on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Validity {
+    /// The state.
+    pub state: RunState,
+    /// Counts of checks and receipts in one line.
+    pub basis: String,
+    /// What makes the run invalid, one sentence each.
+    pub reasons: Vec<String>,
+}
+
+impl Record {
+    /// Whether the run's figures may be used.
+    #[must_use]
+    pub fn validity(&self) -> Validity {
+        let reasons = self.failed_checks().chain(self.contradicted_receipts()).collect::<Vec<_>>();
+        let state = match (reasons.is_empty(), self.checks.is_empty()) {
+            (false, _) => RunState::Invalid,
+            (true, true) => RunState::Unverified,
+            (true, false) => RunState::Valid,
+        };
+        Validity { state, basis: self.basis(), reasons }
+    }
+
+    fn failed_checks(&self) -> impl Iterator<Item = String> {
+        let failed = self.checks.iter().filter(|check| !check.passed);
+        failed.map(|check| format!("verification failed: {}: {}", check.name, check.detail))
+    }
+
+    fn contradicted_receipts(&self) -> impl Iterator<Item = String> {
+        let contradicted = self.receipts.iter().filter(|row| row.held == Held::Contradicted);
+        contradicted
+            .map(|row| format!("receipt contradicts {} = {}: {}", row.setting, row.asked, row.evidence))
+    }
+
+    fn basis(&self) -> String {
+        let passed = self.checks.iter().filter(|check| check.passed).count();
+        let count = |held| self.receipts.iter().filter(|row| row.held == held).count();
+        let mut basis = match self.checks.len() {
+            0 => "no check of the result was run".to_string(),
+            checks => format!("{passed} of {checks} checks passed"),
+        };
+        basis.push_str(&format!(", {} of {} receipts held", count(Held::Held), self.receipts.len()));
+        for (held, word) in [(Held::Contradicted, "contradicted"), (Held::NotChecked, "not checked")] {
+            if count(held) > 0 {
+                basis.push_str(&format!(", {} {word}", count(held)));
+            }
+        }
+        basis
+    }
+}

@@ -1,0 +1,66 @@
+//! `plumb clean`: what killed processes left is named, and removed when asked for.
+
+use crate::arguments::Clean;
+use crate::failure::Failure;
+use crate::outcome::Outcome;
+use crate::output::{self, aligned};
+use plumb_lab::orphans::{self, Orphan};
+use plumb_lab::place;
+use plumb_units::Bytes;
+use std::path::Path;
+
+/// Lists it, and removes it.
+///
+/// # Errors
+/// When there is no such directory, or something cannot be removed.
+pub fn run(arguments: &Clean) -> Result<Outcome, Failure> {
+    place::require_directory("--path", &arguments.path)?;
+    let found = orphans::find(&arguments.path);
+    if found.is_empty() {
+        output::print(&format!("{}: no killed process left anything\n", arguments.path.display()))?;
+        return Ok(Outcome::Fine);
+    }
+    let rows: Vec<_> =
+        found.iter().map(|orphan| vec![shown(&orphan.path), orphan.bytes.to_string()]).collect();
+    output::print(&aligned(&rows))?;
+    if arguments.dry_run {
+        output::print(&format!("{} would be freed\n", total(&found)))?;
+        return Ok(Outcome::Fine);
+    }
+    let mut freed = Bytes(0);
+    for orphan in found {
+        let (path, bytes) = (shown(&orphan.path), orphan.bytes);
+        let stray = orphan.remove().map_err(|error| {
+            Failure::run(format!(
+                "cannot remove {path}: {error}; give this user the right to, or remove it by hand"
+            ))
+        })?;
+        freed.0 += bytes.0;
+        if let Some(stray) = stray {
+            output::remark(&format!("{path} stays: plumb did not make {}\n", stray.display()));
+        }
+    }
+    output::print(&format!("{freed} freed\n"))?;
+    Ok(Outcome::Fine)
+}
+
+/// Names what is there in one line before another command begins.
+pub fn remark(path: &Path) {
+    let found = orphans::find(path);
+    let Some(first) = found.first() else { return };
+    let more = if found.len() > 1 { format!(" and {} more", found.len() - 1) } else { String::new() };
+    output::remark(&format!(
+        "killed processes left {}{more}, {}: `plumb clean --path {}` removes it\n",
+        shown(&first.path),
+        total(&found),
+        path.display()
+    ));
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+fn total(found: &[Orphan]) -> Bytes {
+    Bytes(found.iter().map(|orphan| orphan.bytes.0).sum())
+}

@@ -1,0 +1,30 @@
+//! `plumb compare`: two runs, or two arms of studies, side by side.
+
+use crate::arguments::Compare;
+use crate::failure::Failure;
+use crate::outcome::Outcome;
+use crate::output;
+use plumb_lab::compare::compare;
+use plumb_lab::record::RunState;
+use plumb_lab::target::embedded::ENGINE;
+use plumb_lab::{bundle, document};
+use plumb_report::{html, text};
+
+/// Compares them.
+///
+/// # Errors
+/// When a side is no bundle or no arm of one, when the two ran different workloads, or when a report cannot be written.
+pub fn run(arguments: &Compare) -> Result<Outcome, Failure> {
+    let comparison = compare(&arguments.first, &arguments.second, &ENGINE)?;
+    let document = document::compare::document(&comparison);
+    if let Some(path) = &arguments.html {
+        bundle::write_new(path, &html::render(&document))?;
+    }
+    output::print(&match arguments.json {
+        true => bundle::json(&comparison)?,
+        false => text::render(&document),
+    })?;
+    let mut runs = comparison.first.runs.iter().chain(&comparison.second.runs);
+    let invalid = runs.any(|run| run.validity().state == RunState::Invalid);
+    Ok(if invalid { Outcome::Invalid } else { Outcome::Fine })
+}

@@ -1,0 +1,134 @@
+//! Bundles are never written over: not by name, not by a second run at the same time, not inside a study's;
+//! and what was reserved for one and came to nothing goes again.
+
+use crate::faults::end_of;
+use crate::program::{command, fine, names, plumb, refused};
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+const SMALL: [&str; 6] = ["run", "large-sort", "--rows", "1000", "--set", "io_method=null"];
+
+#[test]
+fn runs_at_the_same_time_never_share_a_bundle() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    let start = || command(here).args(SMALL).stdout(Stdio::null()).spawn().expect("the program starts");
+    let children: Vec<_> = (0..6).map(|_| start()).collect();
+    children.into_iter().for_each(|child| assert!(end_of(child).status.success()));
+    let bundles = names(&here.join("plumb-reports"));
+    assert_eq!(bundles.len(), 6, "{bundles:?}");
+    for bundle in &bundles {
+        let files = names(&here.join("plumb-reports").join(bundle));
+        assert_eq!(files, ["record.json", "report.html", "report.txt"], "{bundle}");
+    }
+    assert_eq!(names(here), ["plumb-reports"]);
+}
+
+#[test]
+fn what_holds_anything_is_refused_before_the_work_begins() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    fs::create_dir(here.join("full")).expect("a directory");
+    fs::write(here.join("full/report.txt"), "of another run").expect("a file");
+    fs::write(here.join("t.csv"), "a\n1\n").expect("a file");
+    fine(here, ["load", "t.csv", "--table", "t"]);
+    // More rows than a moment would do for.
+    let commands: [&[&str]; 5] = [
+        &["run", "large-sort", "--rows", "10M"],
+        &["run", "record-sort", "--size", "1G", "--json"],
+        &["study", "large-sort"],
+        &["calibrate"],
+        &["index", "t", "a"],
+    ];
+    for arguments in commands {
+        let (code, line) = refused(here, arguments.iter().chain(&["--bundle", "full"]));
+        assert_eq!(code, 1, "{line}");
+        assert_eq!(line, "full: there is something in it, and nothing is written over: name a new directory");
+    }
+    assert_eq!(names(&here.join("full")), ["report.txt"]);
+    assert_eq!(names(here), ["full", "plumb.db", "t.csv"]);
+    // An empty one is as good as a new one.
+    fs::create_dir(here.join("empty")).expect("a directory");
+    fine(here, SMALL.iter().chain(&["--bundle", "empty"]));
+    assert_eq!(names(&here.join("empty")), ["record.json", "report.html", "report.txt"]);
+    // A bundle's own reports may be written again.
+    fine(here, ["report", "empty"]);
+}
+
+#[test]
+fn nothing_is_written_into_the_bundle_of_a_study() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let study = directory.path().join("study");
+    fs::create_dir_all(study.join("runs")).expect("a directory");
+    ["manifest.sha256", "order.json"]
+        .iter()
+        .for_each(|name| fs::write(study.join(name), "").expect("a file"));
+    let before = names(&study);
+    for bundle in ["study/mine", "study/runs/mine"] {
+        let (code, line) = refused(directory.path(), SMALL.iter().chain(&["--bundle", bundle]));
+        assert_eq!(code, 1);
+        assert!(line.starts_with(&format!("{bundle} lies in the bundle of a study, ")), "{line}");
+    }
+    // Where nobody said, it would go below the present directory.
+    let (_, line) = refused(&study, SMALL);
+    assert!(line.contains("lies in the bundle of a study"), "{line}");
+    assert_eq!(names(&study), before);
+}
+
+#[test]
+fn what_was_reserved_goes_when_the_run_fails_or_is_interrupted() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    for bundle in [&[][..], &["--bundle", "a/b"]] {
+        let all = ["run", "large-sort", "--rows", "1000G", "--path", "."].iter().chain(bundle);
+        let (code, line) = refused(here, all);
+        assert_eq!(code, 1, "{line}");
+        assert_eq!(names(here), Vec::<String>::new());
+        let mut run = command(here);
+        run.args(["run", "large-sort", "--rows", "20M"])
+            .args(bundle)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        let child = run.spawn().expect("the program starts");
+        sleep(Duration::from_millis(500));
+        signal("INT", child.id());
+        assert_eq!(end_of(child).status.code(), Some(1));
+        assert_eq!(names(here), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_comparison_replaces_no_file() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    ["one", "two"].iter().for_each(|bundle| drop(fine(here, SMALL.iter().chain(&["--bundle", bundle]))));
+    let compare = ["compare", "one", "two", "--html", "page.html"];
+    fine(here, compare);
+    let page = fs::read(here.join("page.html")).expect("a page");
+    fs::write(here.join("page.html"), "mine").expect("a file");
+    let ended = plumb(here, compare);
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.stderr.ends_with("nothing is written over: name a new file\n"), "{}", ended.stderr);
+    assert_eq!(fs::read_to_string(here.join("page.html")).expect("a file"), "mine");
+    assert!(page.len() > 1000);
+}
+
+/// Sends a signal.
+pub fn signal(name: &str, process: u32) {
+    let sent = Command::new("kill").args([&format!("-{name}"), &process.to_string()]).status();
+    assert!(sent.expect("kill is there").success());
+}
+
+/// Waits until a file or directory is there.
+pub fn wait_for(path: &Path) {
+    for _ in 0..6_000 {
+        if path.exists() {
+            return;
+        }
+        sleep(Duration::from_millis(5));
+    }
+    panic!("{} was never made", path.display());
+}

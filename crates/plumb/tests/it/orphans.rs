@@ -1,0 +1,178 @@
+//! What killed processes leave is named by the next command and removed by `plumb clean`, and nothing else is;
+//! and how a process ends that is told to: by the terminal's end, by a second Ctrl-C, by a limit.
+
+use crate::bundles::{signal, wait_for};
+use crate::faults::end_of;
+use crate::program::{command, fine, names, plumb};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+/// Starts a command that takes a while, and waits until it has begun to fill its directory.
+fn started(directory: &Path, arguments: &[&str]) -> (Child, PathBuf) {
+    let mut command = command(directory);
+    command.args(arguments).stdout(Stdio::null()).stderr(Stdio::piped());
+    let child = command.spawn().expect("the program starts");
+    let kind = if arguments[0] == "run" { "plumb-run-" } else { "plumb-calibrate-" };
+    let ours = |name: &String| name.starts_with(&format!("{kind}{}", child.id()));
+    let home = (0..6_000).find_map(|_| {
+        sleep(Duration::from_millis(5));
+        names(directory).into_iter().find(ours)
+    });
+    let home = directory.join(home.expect("a directory of its own"));
+    wait_for(&home.join("plumb-owner"));
+    (child, home)
+}
+
+fn kill(mut child: Child) {
+    child.kill().expect("kill -9");
+    child.wait().expect("a child");
+}
+
+const RUN: [&str; 5] = ["run", "large-sort", "--rows", "20M", "--json"];
+
+#[test]
+fn what_a_killed_process_left_is_named_and_removed_and_a_living_one_is_spared() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary directory");
+    let here = directory.path();
+    let (run, of_run) = started(here, &["run", "large-sort", "--rows", "20M"]);
+    kill(run);
+    let (calibration, of_calibration) = started(here, &["calibrate", "--file-size", "256M", "--json"]);
+    kill(calibration);
+    let (living, of_living) = started(here, &RUN);
+
+    let listed = plumb(here, ["list", "tables"]);
+    let remark = listed.stderr.lines().next().expect("a remark");
+    assert!(remark.starts_with("killed processes left ./plumb-"), "{remark}");
+    assert!(remark.contains(" and 2 more, "), "the bundle of the run too: {remark}");
+    assert!(remark.ends_with(": `plumb clean --path .` removes it"), "{remark}");
+
+    let dry = fine(here, ["clean", "--dry-run"]);
+    assert_eq!(dry.lines().count(), 4, "{dry}");
+    assert!(of_run.exists() && of_calibration.exists());
+    let cleaned = fine(here, ["clean", "--path", "."]);
+    assert_eq!(cleaned.replace(" freed", " would be freed"), dry);
+    assert!(cleaned.ends_with("MB freed\n") || cleaned.ends_with("GB freed\n"), "{cleaned}");
+    assert!(!of_run.exists() && !of_calibration.exists());
+    assert!(of_living.join("control.json").exists() || of_living.exists(), "a living process is spared");
+    assert_eq!(names(&here.join("plumb-reports")), Vec::<String>::new());
+    assert_eq!(fine(here, ["clean"]), ".: no killed process left anything\n");
+    kill(living);
+}
+
+#[test]
+fn nothing_is_removed_that_plumb_did_not_make_or_that_was_kept() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    fs::write(here.join("t.csv"), "a\n1\n").expect("a file");
+    fine(here, ["load", "t.csv", "--table", "t"]);
+    fine(here, ["run", "large-sort", "--rows", "1000", "--keep", "--json"]);
+    let elsewhere = here.join("elsewhere");
+    fs::create_dir(&elsewhere).expect("a directory");
+    fs::write(elsewhere.join("mine"), "kept").expect("a file");
+    let dead = "plumb 4194305 started 1\n";
+    // Names like ours without a mark; a link to somewhere; a mark in a directory of the user's own.
+    fs::create_dir(here.join("plumb-run-1")).expect("a directory");
+    fs::write(here.join("plumb-run-1/mine"), "kept").expect("a file");
+    fs::write(elsewhere.join("plumb-owner"), dead).expect("a file");
+    symlink(&elsewhere, here.join("plumb-run-2")).expect("a link");
+    fs::write(here.join("out.unfinished"), "kept").expect("a file");
+    // An orphan with what is not ours in it.
+    let orphan = here.join("plumb-run-3");
+    fs::create_dir_all(orphan.join("plumb.db")).expect("a directory");
+    fs::write(orphan.join("plumb-owner"), dead).expect("a file");
+    fs::write(orphan.join("users01.dbf"), vec![1; 100_000]).expect("a file");
+    symlink(&elsewhere, orphan.join("link")).expect("a link");
+    // The output of a killed sort of records.
+    fs::write(here.join("sorted.unfinished"), vec![1; 100_000]).expect("a file");
+    fs::write(here.join("sorted.unfinished.plumb-owner"), dead).expect("a file");
+
+    let before = names(here);
+    let ended = plumb(here, ["clean"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(
+        ended.stderr.starts_with("./plumb-run-3 stays: plumb did not make ./plumb-run-3/"),
+        "{}",
+        ended.stderr
+    );
+    assert_eq!(ended.stdout.lines().count(), 3, "{}", ended.stdout);
+    let gone = ["sorted.unfinished", "sorted.unfinished.plumb-owner"];
+    let expected: Vec<String> = before.into_iter().filter(|name| !gone.contains(&name.as_str())).collect();
+    assert_eq!(names(here), expected);
+    assert_eq!(names(&orphan), ["link", "plumb.db"]);
+    assert_eq!(names(&elsewhere), ["mine", "plumb-owner"]);
+    fine(here, ["check"]);
+}
+
+#[test]
+fn the_end_of_the_terminal_is_as_ctrl_c_unless_nohup_ignores_it() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let (child, home) = started(directory.path(), &RUN);
+    signal("HUP", child.id());
+    let ended = end_of(child);
+    assert_eq!(ended.status.code(), Some(1));
+    let stderr = String::from_utf8_lossy(&ended.stderr);
+    assert!(stderr.starts_with("plumb: interrupted: "), "{stderr}");
+    assert!(!home.exists());
+
+    let mut nohup = Command::new("nohup");
+    nohup.arg(env!("CARGO_BIN_EXE_plumb")).args(["run", "large-sort", "--rows", "200K", "--json"]);
+    nohup.current_dir(directory.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let child = nohup.spawn().expect("nohup is there");
+    sleep(Duration::from_millis(300));
+    signal("HUP", child.id());
+    assert!(end_of(child).status.success());
+}
+
+#[test]
+fn a_second_ctrl_c_says_what_stays_and_how_to_remove_it() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let (child, home) = started(directory.path(), &["run", "large-sort", "--rows", "20M"]);
+    signal("INT", child.id());
+    signal("TERM", child.id());
+    let ended = end_of(child);
+    let stderr = String::from_utf8_lossy(&ended.stderr);
+    if !home.exists() {
+        println!("skipped: the first one was done before the second came");
+        return;
+    }
+    let name = home.file_name().expect("a name").display().to_string();
+    assert_eq!(stderr, format!("plumb: killed: ./{name} stays; `plumb clean --path .` removes it\n"));
+    assert_eq!(ended.status.code(), None, "killed by the signal");
+    fine(directory.path(), ["clean"]);
+    assert_eq!(names(directory.path()), Vec::<String>::new());
+}
+
+#[test]
+fn a_limit_on_the_size_of_files_is_an_error_that_names_it() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary directory");
+    let limited = |arguments: &str| {
+        let line = format!("ulimit -f 4096; exec {} {arguments}", env!("CARGO_BIN_EXE_plumb"));
+        let mut shell = Command::new("bash");
+        shell.args(["-c", &line]).current_dir(directory.path()).stdin(Stdio::null());
+        shell.output().expect("bash is there")
+    };
+    let mut csv = String::from("a\n");
+    (0..1_000_000).for_each(|row| csv.push_str(&format!("{row}\n")));
+    fs::write(directory.path().join("t.csv"), csv).expect("a file");
+    for arguments in [
+        "run large-sort --rows 1M --set io_method=sync",
+        "run record-sort --rows 1M --set io_method=threads",
+        "run large-sort --rows 1M",
+        "calibrate --file-size 64M",
+        "load t.csv --table t",
+    ] {
+        let ended = limited(arguments);
+        let stderr = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(1), "{arguments}: {stderr}");
+        assert_eq!(stderr.lines().count(), 1, "{arguments}: {stderr}");
+        assert!(
+            stderr.contains("no file longer than 4194304 bytes (RLIMIT_FSIZE): raise the limit (ulimit -f)"),
+            "{arguments}: {stderr}"
+        );
+        assert_eq!(names(directory.path()), ["t.csv"], "{arguments}");
+    }
+}

@@ -1,0 +1,30 @@
+//! The parts of a whole in characters: one bar, then what each character stands for.
+
+use crate::document::Parts;
+
+/// The bar, characters.
+const COLUMNS: usize = 100;
+/// What parts are drawn with, in turn.
+const MARKS: [char; 8] = ['#', '=', '+', ':', '%', 'o', '-', '.'];
+
+pub(super) fn lines(parts: &Parts, width: usize) -> Vec<String> {
+    let (mut bar, mut end) = (String::new(), 0.0);
+    let mark = |index: usize| MARKS[index % MARKS.len()];
+    for (index, part) in parts.0.iter().enumerate() {
+        end += part.share;
+        let columns = ((end * COLUMNS as f64).round() as usize).min(COLUMNS);
+        let used = bar.chars().count();
+        bar.extend(std::iter::repeat_n(mark(index), columns.saturating_sub(used)));
+    }
+    let mut lines = vec![format!("|{bar:<COLUMNS$}|")];
+    let mut legend = String::new();
+    for (index, part) in parts.0.iter().enumerate() {
+        let entry = format!("{} {} {}", mark(index), part.name, part.shown);
+        if !legend.is_empty() && legend.chars().count() + 3 + entry.chars().count() > width {
+            lines.push(std::mem::take(&mut legend));
+        }
+        legend = if legend.is_empty() { entry } else { format!("{legend}   {entry}") };
+    }
+    lines.push(legend);
+    lines
+}
