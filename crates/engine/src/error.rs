@@ -1,6 +1,6 @@
 //! The engine's errors: what, where, found, expected, cure.
 
-use crate::storage::header::DatabaseId;
+use crate::database_id::DatabaseId;
 use plumb_io::IoError;
 use plumb_types::SourceError;
 use plumb_units::{BlockAddress, Bytes, RowId};

@@ -11,10 +11,12 @@
 pub mod access;
 mod cancel;
 pub mod check;
+mod database_id;
 pub mod drop;
 mod error;
 pub mod instance;
 pub mod probe;
+pub mod read_cost;
 pub mod settings;
 pub mod storage;
 

@@ -19,7 +19,8 @@
 //! sizes at least. What a device does when written to at the same time is not
 //! measured.
 
-use crate::parallel::servers::{self, Operation};
+use crate::parallel::servers;
+use crate::read_cost::{MergeReads, ReadCost};
 use crate::settings::Setting;
 use crate::storage::control::SegmentExtent;
 use crate::storage::datafile::DataFile;
@@ -46,68 +47,18 @@ const ROUNDS_MIN: usize = 3;
 const ROUNDS_MAX: usize = 64;
 const SEED: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// The cost of reads: t(bytes) = start + bytes / rate.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ReadCost {
-    /// Seconds before the first byte: seek, latency, system call.
-    pub start_seconds: f64,
-    /// Bytes a second once it runs, one request at a time.
-    pub bytes_per_second: f64,
-    /// Seconds of one random read of one block at depth 1 (median).
-    pub block_read_seconds: f64,
-}
-
-/// What the plan of a merge goes by.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct MergeReads {
-    /// The cost of reads one at a time.
-    pub cost: ReadCost,
-    /// Reads of single blocks that a merge has in flight.
-    pub depth: usize,
-    /// Seconds that one of them then takes.
-    pub block_seconds: f64,
-}
-
-impl MergeReads {
-    /// Measures them on the files of the temporary tablespace.
-    pub(crate) fn measure(
-        instance: &Instance,
-        session: &Session,
-        depth: usize,
-    ) -> Result<MergeReads, EngineError> {
-        let cost = measure(instance, session, Purpose::Temp)?;
-        let block_seconds = match depth {
-            1 => cost.block_read_seconds,
-            _ => overlapped_block_read(instance, session, Purpose::Temp, depth)?,
-        };
-        Ok(MergeReads { cost, depth, block_seconds })
-    }
-}
-
-impl ReadCost {
-    /// SORT_READ_FAC: the cost of reading one block over the cost of each further
-    /// block of the same request, (seek + latency + transfer) / transfer, that is
-    ///
-    /// ```text
-    /// (seek + latency) / transfer + 1
-    /// ```
-    ///
-    /// rounded, and at least 1. Transfer is the time of one block at the rate.
-    #[must_use]
-    pub fn read_fac(&self, block_size: BlockSize) -> u64 {
-        let transfer = block_size.bytes() as f64 / self.bytes_per_second;
-        let ratio = self.read_fac_of(block_size, self.start_seconds + transfer);
-        ratio.round() as u64
-    }
-
-    /// The same ratio for one-block reads that take so many seconds each, as
-    /// several in flight do; at least 1.
-    #[must_use]
-    pub fn read_fac_of(&self, block_size: BlockSize, block_seconds: f64) -> f64 {
-        let transfer = block_size.bytes() as f64 / self.bytes_per_second;
-        let ratio = block_seconds / transfer;
-        if ratio.is_finite() { ratio.max(1.0) } else { 1.0 }
-    }
+/// Measures what the plan of a merge goes by, on the files of the temporary tablespace.
+pub(crate) fn merge_reads(
+    instance: &Instance,
+    session: &Session,
+    depth: usize,
+) -> Result<MergeReads, EngineError> {
+    let cost = measure(instance, session, Purpose::Temp)?;
+    let block_seconds = match depth {
+        1 => cost.block_read_seconds,
+        _ => overlapped_block_read(instance, session, Purpose::Temp, depth)?,
+    };
+    Ok(MergeReads { cost, depth, block_seconds })
 }
 
 /// Measures it with reads of the tablespace's own files.
@@ -194,13 +145,13 @@ pub fn sequential_read(
     let extents = extents.as_slice();
     let options = raw_options(instance, tablespace);
     drop_cache(session, tablespace)?;
-    let operation = Operation::new(instance);
+    let operation = instance.operation();
     let taken = AtomicUsize::new(0);
     let begin = now();
     thread::scope(|scope| {
         let servers = (0..instance.parallel_degree()).map(|number| {
             let (operation, taken) = (&operation, &taken);
-            servers::start(scope, instance, operation, format!("probe p{number:03}"), move |session| {
+            servers::start(scope, operation, format!("probe p{number:03}"), move |session| {
                 let mut reader = SegmentReader::new(session, &instance.access, tablespace, options)?;
                 let mut pieces = || extents.get(taken.fetch_add(1, Relaxed)).copied();
                 while let Some(chunk) = reader.next(&mut pieces)? {

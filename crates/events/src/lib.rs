@@ -33,8 +33,8 @@ mod table;
 pub use clock::now;
 pub use histogram::{BUCKETS, Histogram};
 pub use profile::Profile;
-pub use recorder::{EventTotals, Period, PhaseSpan, Recorder, SessionTotals, Snapshot, StreamTotals};
-pub use session::{RequestTimes, Session, SessionKind, WaitBegin};
+pub use recorder::{EventTotals, Period, Recorder, SessionTotals, Snapshot, StreamTotals};
+pub use session::{PhaseSpan, RequestTimes, Session, SessionKind, WaitBegin};
 pub use table::{Direction, Event, IoStream, Statistic, Unit, WaitClass};
 
 #[cfg(test)]

@@ -17,46 +17,15 @@
 use crate::clock::{self, now};
 use crate::histogram::Histogram;
 use crate::profile::Profile;
-use crate::session::{EventCell, Record, StreamCell, Tally};
+use crate::session::{EventCell, PhaseSpan, Record, Shared, StreamCell, Tally, locked};
 use crate::{Event, IoStream, Session, SessionKind, Statistic, WaitClass};
 use plumb_units::Nanos;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Keeps the records of every session of one instance. Its locks are taken when
 /// a session starts or ends and when a snapshot is read, never by a wait.
 #[derive(Debug, Clone)]
 pub struct Recorder(Arc<Shared>);
-
-#[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) origin: Nanos,
-    records: Mutex<Vec<Arc<Record>>>,
-    profile: Mutex<Profile>,
-    phases: Mutex<Vec<PhaseSpan>>,
-}
-
-impl Shared {
-    pub(crate) fn register(&self, record: Arc<Record>) {
-        locked(&self.records).push(record);
-    }
-
-    pub(crate) fn merge_profile(&self, profile: &Profile) {
-        locked(&self.profile).merge(profile);
-    }
-}
-
-/// A stretch of work with a name: a band of the I/O profile.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PhaseSpan {
-    /// What was done, as `run generation`.
-    pub name: &'static str,
-    /// When it began, since the recorder's origin.
-    pub begin: Nanos,
-    /// When it ended.
-    pub end: Nanos,
-    /// Rows that passed through.
-    pub rows: u64,
-}
 
 impl Recorder {
     /// A recorder whose profile starts now.
@@ -210,7 +179,7 @@ impl Period {
     /// DB time: CPU outside waits and non-idle waits of foreground sessions.
     #[must_use]
     pub fn db_time(&self) -> Nanos {
-        self.foreground().map(|session| session.cpu + session.waits(false)).sum()
+        self.foreground().map(|session| session.cpu + session.waits()).sum()
     }
 
     fn foreground(&self) -> impl Iterator<Item = &SessionTotals> {
@@ -298,14 +267,21 @@ impl SessionTotals {
         Some(difference)
     }
 
-    /// Time it waited: idle events only, or all others.
+    /// Time it waited for events that are not idle.
     #[must_use]
-    pub fn waits(&self, idle: bool) -> Nanos {
-        Event::ALL
-            .iter()
-            .filter(|event| (event.class() == WaitClass::Idle) == idle)
-            .map(|event| self.events[*event as usize].time)
-            .sum()
+    pub fn waits(&self) -> Nanos {
+        self.time_of(|class| class != WaitClass::Idle)
+    }
+
+    /// Time it waited for work.
+    #[must_use]
+    pub fn idle(&self) -> Nanos {
+        self.time_of(|class| class == WaitClass::Idle)
+    }
+
+    fn time_of(&self, counts: impl Fn(WaitClass) -> bool) -> Nanos {
+        let events = Event::ALL.iter().filter(|event| counts(event.class()));
+        events.map(|event| self.events[*event as usize].time).sum()
     }
 
     /// CPU time it used, inside waits too.
@@ -317,7 +293,7 @@ impl SessionTotals {
     /// What neither CPU nor a wait explains: elapsed - CPU - waits.
     #[must_use]
     pub fn unaccounted(&self) -> Nanos {
-        self.elapsed.saturating_sub(self.cpu + self.waits(false) + self.waits(true))
+        self.elapsed.saturating_sub(self.cpu + self.waits() + self.idle())
     }
 }
 
@@ -423,9 +399,4 @@ fn subtract(from: &mut Histogram, earlier: &Histogram) {
     for (mine, theirs) in from.0.iter_mut().zip(&earlier.0) {
         *mine -= theirs;
     }
-}
-
-/// A panic elsewhere must not hide the records: they are counters, valid at any moment.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

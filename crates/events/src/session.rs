@@ -3,14 +3,13 @@
 use crate::clock::{self, now};
 use crate::histogram::{BUCKETS, Histogram};
 use crate::profile::Profile;
-use crate::recorder::Shared;
 use crate::{Direction, Event, IoStream, Statistic};
 use plumb_units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::array;
 use std::cell::{Cell, RefCell};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Whether a session's time is DB time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -342,4 +341,41 @@ impl Drop for Session {
 
 fn run_queue(thread: i32) -> Nanos {
     clock::scheduler_times(thread).unwrap_or_default().1
+}
+
+/// What the sessions of a recorder share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) origin: Nanos,
+    pub(crate) records: Mutex<Vec<Arc<Record>>>,
+    pub(crate) profile: Mutex<Profile>,
+    pub(crate) phases: Mutex<Vec<PhaseSpan>>,
+}
+
+impl Shared {
+    pub(crate) fn register(&self, record: Arc<Record>) {
+        locked(&self.records).push(record);
+    }
+
+    pub(crate) fn merge_profile(&self, profile: &Profile) {
+        locked(&self.profile).merge(profile);
+    }
+}
+
+/// A stretch of work with a name: a band of the I/O profile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PhaseSpan {
+    /// What was done, as `run generation`.
+    pub name: &'static str,
+    /// When it began, since the recorder's origin.
+    pub begin: Nanos,
+    /// When it ended.
+    pub end: Nanos,
+    /// Rows that passed through.
+    pub rows: u64,
+}
+
+/// A panic elsewhere must not hide the records: they are counters, valid at any moment.
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

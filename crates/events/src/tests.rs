@@ -40,14 +40,14 @@ fn elapsed_is_cpu_plus_waits_plus_a_small_rest() {
     });
     let period = recorder.snapshot().since(&before);
     let session = &period.sessions[0];
-    assert!(session.waits(false) >= Nanos(20_000_000));
-    assert!(session.waits(true) >= Nanos(10_000_000));
-    let parts = session.cpu + session.waits(false) + session.waits(true) + session.unaccounted();
+    assert!(session.waits() >= Nanos(20_000_000));
+    assert!(session.idle() >= Nanos(10_000_000));
+    let parts = session.cpu + session.waits() + session.idle() + session.unaccounted();
     assert_eq!(parts, session.elapsed);
     assert!(session.wait_cpu > Nanos(0), "to go to sleep and to wake up takes CPU");
     assert_eq!(period.statistic(Statistic::SortRows), 7);
     assert_eq!(period.event(Event::DirectPathRead, SessionKind::Foreground).count, 1);
-    assert_eq!(period.db_time(), session.cpu + session.waits(false));
+    assert_eq!(period.db_time(), session.cpu + session.waits());
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn cpu_inside_waits_is_a_part_of_the_waits_and_the_parts_sum_to_elapsed() {
     let session = SessionTotals::of(&record, Nanos(9_999));
     assert_eq!(session.events[Event::DirectPathRead as usize].cpu, Nanos(300));
     assert_eq!((session.wait_cpu, session.cpu), (Nanos(340), Nanos(900 - 340)));
-    assert_eq!((session.waits(false), session.waits(true)), (Nanos(960), Nanos(40)));
+    assert_eq!((session.waits(), session.idle()), (Nanos(960), Nanos(40)));
     assert_eq!((session.elapsed, session.run_queue), (Nanos(2_000), Nanos(20)));
     assert_eq!(session.unaccounted(), Nanos(2_000 - 560 - 960 - 40));
 }
@@ -149,9 +149,9 @@ fn waits_that_are_all_cpu_leave_the_sleep_beside_them_to_the_cpu_of_the_session(
     let period = recorder.snapshot().since(&before);
     let session = &period.sessions[0];
     let within = session.events[Event::DirectPathRead as usize].cpu;
-    assert!((20_000_000..=session.waits(false).0).contains(&within.0), "{within}");
+    assert!((20_000_000..=session.waits().0).contains(&within.0), "{within}");
     assert!(session.cpu >= Nanos(9_000_000) && session.cpu < Nanos(20_000_000), "{}", session.cpu);
-    let parts = session.cpu + session.waits(false);
+    let parts = session.cpu + session.waits();
     assert!(parts <= session.elapsed, "counted twice: {parts} of {}", session.elapsed);
     assert_eq!(period.db_time(), parts);
 }

@@ -41,13 +41,15 @@ pub mod limits;
 mod method;
 pub mod owner;
 pub mod receipt;
+mod ring_setup;
 mod roots;
 pub mod sim;
 
 pub use arena::{Arena, HugeVec, IoBuffer, Plain, prefetch};
 pub use error::{IoError, hint_of_limits};
 pub use file::{Access, DirectIo, Disk, Durability, File, FileCounters, Lock, random_id};
-pub use method::{Channel, Completion, Method, MethodKind, Operation, Request, RingSetup};
+pub use method::{Channel, Completion, Method, MethodKind, Operation, Request};
+pub use ring_setup::RingSetup;
 
 #[cfg(test)]
 mod tests;

@@ -30,6 +30,7 @@ pub mod design;
 pub mod effect;
 pub mod equivalence;
 mod error;
+pub mod interval;
 pub mod multiple;
 pub mod noise;
 pub mod order;

@@ -29,6 +29,7 @@
 //! against a treatment run once, are not exchangeable; `effect` therefore
 //! compares one run with one run.
 
+use crate::interval::Interval;
 use crate::random::Generator;
 use crate::signed_rank;
 use crate::summary::mean;
@@ -76,25 +77,6 @@ pub struct Test {
     pub blocks: usize,
     /// Whether p is a count or a sample.
     pub precision: Precision,
-}
-
-/// Ends of a confidence interval, both inside.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Interval {
-    /// Lower end.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-}
-
-impl Interval {
-    /// What too few blocks give.
-    pub const UNBOUNDED: Self = Self { low: f64::NEG_INFINITY, high: f64::INFINITY };
-
-    /// Whether the value is one of those not rejected.
-    pub fn contains(&self, value: f64) -> bool {
-        self.low <= value && value <= self.high
-    }
 }
 
 /// The smallest two-sided p that so many blocks can give: 2 / 2^n.

@@ -6,7 +6,7 @@
 //! covering more often than it says (Brown, Cai, DasGupta 2001). Found by bisection on the sum of the binomial
 //! terms, which costs a term a hit and step; a closed form needs the incomplete beta function.
 
-use crate::permutation::Interval;
+use crate::interval::Interval;
 
 /// Halvings: beyond the digits of a double.
 const STEPS: usize = 60;

@@ -42,7 +42,8 @@
 //! Limits: no bounded interval and no proof before `blocks_needed` blocks, which with small
 //! studies is most of them; how much is saved is in `calibration`.
 
-use crate::permutation::{Interval, boundary};
+use crate::interval::Interval;
+use crate::permutation::boundary;
 use crate::signed_rank;
 
 /// The largest score of a block: finer than the ranks of most studies.

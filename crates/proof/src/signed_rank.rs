@@ -26,7 +26,7 @@
 //! Limits: the cost is O(n^3), some 8 million additions at 200 blocks. The interval
 //! is that of distributions without ties; equal differences make it err on the wide side.
 
-use crate::permutation::Interval;
+use crate::interval::Interval;
 use crate::summary::{doubled_ranks, median};
 
 /// Probabilities that fair coins put W at or beyond what was seen.

@@ -23,9 +23,10 @@ use std::fmt;
 use crate::change_point::ChangePoint;
 use crate::effect::percent;
 use crate::equivalence::Equivalence;
+use crate::interval::Interval;
 use crate::noise::{self, Floor, Goal};
 use crate::order::OrderReport;
-use crate::permutation::{Interval, blocks_needed};
+use crate::permutation::blocks_needed;
 
 /// A carry-over is believed at this p ...
 pub const CARRY_OVER_P: f64 = 0.01;

@@ -10,7 +10,7 @@ use clap::Args;
 use plumb_engine::drop::drop_named;
 use plumb_engine::index::build::{BuildOutcome, IndexSpec, create_index};
 use plumb_engine::instance::{Cancel, InitialSizes};
-use plumb_engine::parallel::servers::{self, Operation};
+use plumb_engine::parallel::servers;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::table::load::load;
 use plumb_engine::table::scan::{self, Granules};
@@ -157,17 +157,13 @@ fn scan_alone(instance: &Instance) -> anyhow::Result<f64> {
     let table = instance.catalog().table("SALES")?.clone();
     let granules = Granules::new(&table);
     let coordinator = instance.recorder.session("coordinator", SessionKind::Foreground);
-    let operation = Operation::new(instance);
+    let operation = instance.operation();
     thread::scope(|scope| {
         let server = |number: usize| {
             let (granules, operation) = (&granules, &operation);
-            servers::start(
-                scope,
-                instance,
-                operation,
-                format!("PX scan server p{number:03}"),
-                move |session| scan::scan(instance, session, operation, granules, |_, _| Ok(())),
-            )
+            servers::start(scope, operation, format!("PX scan server p{number:03}"), move |session| {
+                scan::scan(instance, session, operation, granules, |_, _| Ok(()))
+            })
         };
         let all = (0..instance.parallel_degree()).map(server).collect();
         servers::join(&coordinator, all);

@@ -5,10 +5,14 @@
 //! than is available now may be had, if others give some back: it is said and tried.
 
 use crate::EngineError;
-use crate::parallel::table_queue;
 use crate::settings::{Setting, Settings};
 use plumb_io::limits::{self, MemoryBounds};
 use plumb_units::{BlockSize, Bytes};
+
+/// Bytes of a buffer of the table queue.
+pub const QUEUE_BUFFER_BYTES: usize = 64 * 1024;
+/// Buffers that a key range of the table queue has for each of its senders.
+pub const QUEUE_BUFFERS_PER_SENDER: usize = 16;
 
 /// The settings that the sum depends on.
 const SETTINGS: [Setting; 7] = [
@@ -79,8 +83,13 @@ fn parts(settings: &Settings, block_size: BlockSize) -> Vec<(String, Bytes)> {
         })
         .collect();
     if degree > 1 {
-        parts.push(("table queue".to_string(), Bytes(table_queue::memory(degree))));
+        parts.push(("table queue".to_string(), Bytes(queue_bytes(degree))));
     }
     parts.push(("buffer cache".to_string(), Bytes(number(Setting::DbCacheSize))));
     parts
+}
+
+/// Bytes of the table queue between two sets of so many servers, at most.
+pub(crate) const fn queue_bytes(degree: u64) -> u64 {
+    degree * degree * (QUEUE_BUFFERS_PER_SENDER * QUEUE_BUFFER_BYTES) as u64
 }

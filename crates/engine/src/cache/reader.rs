@@ -12,10 +12,10 @@
 //! that each hold frames and wait for more could wait for each other. So the read ends
 //! before the first block that cannot be had at once, and the caller goes on from there.
 
-use super::buffer_cache::{Claim, OwnedFrame, Patience, PinnedBlock, Shared};
+use super::buffer_cache::{BufferCache, Claim, OwnedFrame, Patience, PinnedBlock, Shared};
+use crate::EngineError;
 use crate::storage::block::{self, Expected};
 use crate::storage::tablespace::Purpose;
-use crate::{EngineError, Instance};
 use plumb_events::{Event, IoStream, Session, Statistic};
 use plumb_io::{Arena, Channel, IoBuffer, Operation, Request};
 use plumb_units::BlockAddress;
@@ -44,8 +44,8 @@ impl<'a> CacheReader<'a> {
     ///
     /// # Errors
     /// When a buffer or a channel cannot be had.
-    pub fn new(session: &'a Session, instance: &'a Instance) -> Result<CacheReader<'a>, EngineError> {
-        let shared = instance.cache().shared();
+    pub fn new(session: &'a Session, cache: &'a BufferCache) -> Result<CacheReader<'a>, EngineError> {
+        let shared = cache.shared();
         let (arena, mut buffers) = Arena::buffers(shared.block_size.bytes(), 1)?;
         let channel = shared.method.channel(&[&arena])?;
         Ok(CacheReader { session, shared, channel, single: buffers.pop(), several: None, next_tag: 0 })

@@ -70,7 +70,8 @@ fn since(instance: &Instance, before: &Snapshot) -> Period {
 
 fn writer<'a>(session: &'a Session, instance: &'a Instance, purpose: Purpose) -> CacheWriter<'a> {
     let options = CacheWriterOptions { kind: KIND, lsn: Lsn(7) };
-    CacheWriter::new(session, instance, instance.tablespace(purpose), options).expect("a writer")
+    CacheWriter::new(session, (instance.cache(), &instance.access), instance.tablespace(purpose), options)
+        .expect("a writer")
 }
 
 /// Writes a block whose content says `mark`, at both ends.
@@ -208,7 +209,7 @@ fn every_method_writes_and_reads_real_files() {
             for (mark, address) in (0..).zip(&addresses) {
                 assert_eq!(mark_on_disk(&session, &instance, Purpose::Indx, *address), mark);
             }
-            let mut reader = CacheReader::new(&session, &instance).expect("a reader");
+            let mut reader = CacheReader::new(&session, instance.cache()).expect("a reader");
             for (mark, address) in (0..).zip(addresses) {
                 assert_eq!(mark_of(&reader.get(Purpose::Indx, address, READ).expect("read")), mark);
             }
@@ -242,7 +243,7 @@ fn adjacent_blocks_are_joined_when_requests_may_be_larger() {
 fn pin_everything(session: &Session, instance: &Instance) -> Vec<PinnedBlock> {
     let (_, addresses) =
         write_segment(session, instance, Purpose::Users, (0, u64::from(FRAMES))).expect("written");
-    let mut reader = CacheReader::new(session, instance).expect("a reader");
+    let mut reader = CacheReader::new(session, instance.cache()).expect("a reader");
     let pins = addresses.iter().map(|address| reader.get(Purpose::Users, *address, READ).expect("read"));
     pins.collect()
 }
@@ -276,7 +277,7 @@ fn when_every_buffer_stays_pinned_a_session_gives_up_and_says_why() {
         let instance = instance(&[]);
         let session = session(&instance);
         let pins = pin_everything(&session, &instance);
-        let mut reader = CacheReader::new(&session, &instance).expect("a reader");
+        let mut reader = CacheReader::new(&session, instance.cache()).expect("a reader");
         let elsewhere =
             BlockAddress { file: instance.tablespace(Purpose::Indx).files[0].id, ..pins[0].address() };
         let error = reader.get(Purpose::Indx, elsewhere, READ).expect_err("no frame");
@@ -300,7 +301,7 @@ fn a_block_is_read_once_and_then_found() {
             let extent = crate::storage::tablespace::Extent { file: file.0, block: 0, blocks: 64 };
             instance.cache().discard(&session, [extent]);
         }
-        let mut reader = CacheReader::new(&session, &instance).expect("a reader");
+        let mut reader = CacheReader::new(&session, instance.cache()).expect("a reader");
         let before = instance.recorder.snapshot();
         for _ in 0..2 {
             assert_eq!(mark_of(&reader.get(Purpose::Users, addresses[3], READ).expect("read")), 3);
@@ -328,7 +329,7 @@ fn a_multiblock_read_is_one_request_around_what_is_there() {
         let (extents, addresses) =
             write_segment(&session, &instance, Purpose::Users, (0, 7)).expect("written");
         instance.cache().discard(&session, extents.iter().map(|extent| extent.extent));
-        let mut reader = CacheReader::new(&session, &instance).expect("a reader");
+        let mut reader = CacheReader::new(&session, instance.cache()).expect("a reader");
         let in_between = reader.get(Purpose::Users, addresses[2], READ).expect("read");
         let before = instance.recorder.snapshot();
         let blocks = reader.read_multiblock(Purpose::Users, addresses[0], 7, READ).expect("read");
@@ -349,7 +350,7 @@ fn a_multiblock_read_takes_at_most_a_quarter_of_the_cache() {
         let instance = instance(&[]);
         let session = session(&instance);
         let (_, addresses) = write_segment(&session, &instance, Purpose::Users, (0, 31)).expect("written");
-        let mut reader = CacheReader::new(&session, &instance).expect("a reader");
+        let mut reader = CacheReader::new(&session, instance.cache()).expect("a reader");
         let blocks = reader.read_multiblock(Purpose::Users, addresses[0], 31, READ).expect("read");
         assert_eq!(blocks.len() as u32, FRAMES / 4);
     });
@@ -365,7 +366,7 @@ fn written_sort_blocks_do_not_age_out_blocks_of_others() {
             write_segment(&session, &instance, Purpose::Temp, (0, 10)).expect("written");
         }
         let before = instance.recorder.snapshot();
-        let mut reader = CacheReader::new(&session, &instance).expect("a reader");
+        let mut reader = CacheReader::new(&session, instance.cache()).expect("a reader");
         for (mark, address) in (0..).zip(addresses) {
             assert_eq!(mark_of(&reader.get(Purpose::Users, address, READ).expect("read")), mark);
         }
@@ -378,7 +379,7 @@ fn discarded_blocks_are_read_anew() {
     bounded(|| {
         let instance = instance(&[]);
         let session = session(&instance);
-        let mut reader = CacheReader::new(&session, &instance).expect("a reader");
+        let mut reader = CacheReader::new(&session, instance.cache()).expect("a reader");
         let (extents, old) = write_segment(&session, &instance, Purpose::Temp, (100, 1)).expect("written");
         let pinned = reader.get(Purpose::Temp, old[0], READ).expect("read");
         release(&session, &instance, Purpose::Temp, extents);
@@ -489,7 +490,7 @@ fn a_failed_write_surfaces_everywhere_and_nobody_hangs() {
                 assert_eq!(error, &errors[0]);
             }
             let session = session(&instance);
-            let mut reader = CacheReader::new(&session, &instance).expect("a reader");
+            let mut reader = CacheReader::new(&session, instance.cache()).expect("a reader");
             let address = BlockAddress::default();
             assert!(matches!(
                 reader.get(Purpose::Temp, address, READ),
@@ -508,7 +509,7 @@ fn a_failed_read_gives_its_buffer_back() {
         let (extents, addresses) =
             write_segment(&session, &instance, Purpose::Users, (0, 7)).expect("written");
         instance.cache().discard(&session, extents.iter().map(|extent| extent.extent));
-        let mut reader = CacheReader::new(&session, &instance).expect("a reader");
+        let mut reader = CacheReader::new(&session, instance.cache()).expect("a reader");
         for round in 0..100 {
             memory(&instance).plan_faults(Faults { fail_read: Some(1), ..Faults::default() });
             let failed = match round % 2 {
@@ -540,7 +541,7 @@ fn sessions_that_read_the_same_blocks_see_the_same_and_read_them_once_at_a_time(
                 scope.spawn(move || {
                     let session = session(instance);
                     let mut random = Random(seed);
-                    let mut reader = CacheReader::new(&session, instance).expect("a reader");
+                    let mut reader = CacheReader::new(&session, instance.cache()).expect("a reader");
                     for _ in 0..20_000 {
                         let mark = random.below(100);
                         let address = addresses[mark as usize];
@@ -681,7 +682,7 @@ fn random_operations_of_three_sessions_agree_with_a_model() {
                 scope.spawn(move || {
                     let session = session(instance);
                     let mut random = Random(seed.wrapping_add(number));
-                    let mut reader = CacheReader::new(&session, instance).expect("a reader");
+                    let mut reader = CacheReader::new(&session, instance.cache()).expect("a reader");
                     let (mut model, mut pins) = (Model::default(), Vec::new());
                     for _ in 0..1500 {
                         random_operation(&mut random, &mut model, &session, instance, &mut reader, &mut pins);
@@ -712,7 +713,7 @@ fn a_hit_is_cheap() {
         let instance = instance(&[("db_block_size", "8K")]);
         let session = session(&instance);
         let (_, addresses) = write_segment(&session, &instance, Purpose::Users, (0, 100)).expect("written");
-        let mut reader = CacheReader::new(&session, &instance).expect("a reader");
+        let mut reader = CacheReader::new(&session, instance.cache()).expect("a reader");
         let mut sum = 0u64;
         let mut best = u64::MAX;
         for _ in 0..5 {

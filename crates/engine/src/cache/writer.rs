@@ -10,11 +10,11 @@
 //! for: a late write would hit the extents' next owner (B5).
 
 use super::buffer_cache::{BufferCache, OwnedFrame};
+use crate::EngineError;
 use crate::access::Access;
 use crate::storage::block::{self, BlockKind, Content};
 use crate::storage::control::SegmentExtent;
 use crate::storage::tablespace::{Extent, Tablespace};
-use crate::{EngineError, Instance};
 use plumb_events::Session;
 use plumb_units::{BlockAddress, Lsn};
 
@@ -50,19 +50,19 @@ impl<'a> CacheWriter<'a> {
     /// When the cache's memory cannot be had, or the cache has failed.
     ///
     /// # Panics
-    /// When the tablespace is not the instance's.
+    /// When the tablespace is not one of the cache's.
     pub fn new(
         session: &'a Session,
-        instance: &'a Instance,
+        (cache, access): (&'a BufferCache, &'a Access),
         tablespace: &'a Tablespace,
         options: CacheWriterOptions,
     ) -> Result<CacheWriter<'a>, EngineError> {
-        let of_instance = std::ptr::eq(tablespace, instance.tablespace(tablespace.purpose));
-        assert!(of_instance, "the cache finds a block's file by purpose");
-        let cache = instance.cache();
+        let of_cache =
+            std::ptr::eq(tablespace, &raw const cache.shared().tablespaces[tablespace.purpose as usize]);
+        assert!(of_cache, "the cache finds a block's file by purpose");
         let number = cache.shared().open_writer()?;
         let cursor = ExtentCursor { tablespace, extents: Vec::new(), following: None };
-        Ok(CacheWriter { session, access: &instance.access, cache, options, number, current: None, cursor })
+        Ok(CacheWriter { session, access, cache, options, number, current: None, cursor })
     }
 
     /// The block to format next: all of it, header included. Its old content is

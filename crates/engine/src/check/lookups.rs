@@ -34,7 +34,7 @@ pub(super) fn try_some(
     rows: Rows<'_>,
     session: &Session,
 ) -> Result<String, EngineError> {
-    let blocks = RefCell::new(CacheReader::new(session, checked.instance)?);
+    let blocks = RefCell::new(CacheReader::new(session, checked.instance.cache())?);
     let tree = BTree::new(checked.index, checked.instance.tablespace(Purpose::Indx), &blocks);
     let fetch = Fetch { session, blocks: &blocks, key: rows.key, table: rows.rows.expected };
     let map = &rows.rows.map;
@@ -149,7 +149,7 @@ pub(super) fn explain_difference(
     bucket: usize,
 ) -> EngineError {
     let compare = || {
-        let blocks = RefCell::new(CacheReader::new(session, checked.instance)?);
+        let blocks = RefCell::new(CacheReader::new(session, checked.instance.cache())?);
         let fetch = Fetch { session, blocks: &blocks, key: rows.key, table: rows.rows.expected };
         let mut comparer = Comparer { checked, map: &rows.rows.map, fetch, bucket, key: Vec::new() };
         let cancel = || checked.instance.cancel.check();

@@ -1,7 +1,7 @@
 //! Blocks of a segment, read by several servers, an extent at a time.
 
 use super::damage::Damage;
-use crate::parallel::servers::{self, Operation};
+use crate::parallel::servers;
 use crate::storage::block::{Content, Expected};
 use crate::storage::control::SegmentExtent;
 use crate::storage::reader::{ReaderOptions, SegmentReader};
@@ -60,12 +60,12 @@ impl Segment<'_> {
         for (number, (file, extent)) in instance.tablespace(self.purpose).unusable_among(self.extents) {
             damage.note_blocks((number, 0), extent.used, EngineError::Unusable(Arc::clone(&file.error)))?;
         }
-        let operation = Operation::new(instance);
+        let operation = instance.operation();
         let taken = AtomicUsize::new(0);
         let inspectors = thread::scope(|scope| {
             let start = |number: usize| {
                 let (operation, taken, make) = (&operation, &taken, &make);
-                servers::start(scope, instance, operation, format!("check p{number:03}"), move |session| {
+                servers::start(scope, operation, format!("check p{number:03}"), move |session| {
                     let mut inspector = make();
                     let check = || operation.check();
                     let note = |place, error| damage.note(place, error);

@@ -23,11 +23,15 @@ pub fn create(instance: &Instance, path: &Path, source: &dyn RecordSource) -> Re
     let record_bytes = source.record_bytes() as u64;
     let count = source.record_count();
     let output = OutputFile::create(instance, &coordinator, path, count * record_bytes)?;
-    let stretches =
-        servers::run_set(instance, &coordinator, ("load", degree), |session, operation, number| {
+    let stretches = servers::run_set(
+        instance.operation(),
+        &coordinator,
+        ("load", degree),
+        |session, operation, number| {
             let begin_of = |number: usize| (u128::from(count) * number as u128 / degree as u128) as u64;
             write_stretch(session, operation, &output, source, (begin_of(number), begin_of(number + 1)))
-        })?;
+        },
+    )?;
     output.patch(&coordinator, stretches.into_iter().flatten().collect())?;
     output.finish(&coordinator)?;
     instance.recorder.phase("load", begin, count);

@@ -63,7 +63,7 @@ pub mod record;
 mod runs;
 pub mod validate;
 
-use crate::parallel::servers::{self, Operation};
+use crate::parallel::servers;
 use crate::sort::area::RecordSink;
 use crate::sort::merge_plan::{self, MergeShape};
 use crate::sort::summary::{SortServerSummary, SortSummary};
@@ -188,7 +188,7 @@ impl<const BYTES: usize, const KEY: usize> FileSort<'_, BYTES, KEY> {
         work: impl Fn(&SortServer<'_>, usize) -> Result<T, EngineError> + Sync,
     ) -> Result<Vec<T>, EngineError> {
         let (instance, plan, lsn) = (self.instance, &self.plan.sort, self.lsn);
-        servers::run_set(instance, coordinator, (name, count), |session, operation, number| {
+        servers::run_set(instance.operation(), coordinator, (name, count), |session, operation, number| {
             work(&SortServer { instance, session, operation, plan, lsn }, number)
         })
     }
@@ -357,7 +357,7 @@ impl<const BYTES: usize, const KEY: usize> FileSort<'_, BYTES, KEY> {
         session: &Session,
         runs: &[SampledRun],
     ) -> Result<Vec<Vec<std::ops::Range<u64>>>, EngineError> {
-        let operation = Operation::new(self.instance);
+        let operation = self.instance.operation();
         let instance = self.instance;
         let server =
             SortServer { instance, session, operation: &operation, plan: &self.plan.sort, lsn: self.lsn };

@@ -77,9 +77,10 @@ pub fn validate<const BYTES: usize, const KEY: usize>(
     let chunk_bytes = (CHUNK_BYTES_MAX / least * least).max(least);
     let file = RecordFile::open(instance, &coordinator, path, (BYTES, chunk_bytes))?;
     let degree = instance.parallel_degree();
-    let parts = servers::run_set(instance, &coordinator, ("check", degree), |session, operation, _| {
-        part::<BYTES, KEY>(instance, session, operation, &file)
-    })?;
+    let parts =
+        servers::run_set(instance.operation(), &coordinator, ("check", degree), |session, operation, _| {
+            part::<BYTES, KEY>(instance, session, operation, &file)
+        })?;
     let mut summary = RecordSummary::default();
     let mut edges = Vec::new();
     for (part, part_edges) in parts {

@@ -19,10 +19,11 @@
 //!
 //! The index enters the control file last, after its blocks are durable.
 
+use crate::access::memory::{QUEUE_BUFFER_BYTES, QUEUE_BUFFERS_PER_SENDER, queue_bytes};
 use crate::index::block::key_bytes_max;
 use crate::index::levels::{self, BranchWriter, LastLeaf, LeafWriter, TreeTarget, WrittenTree};
 use crate::parallel::servers::{self, Operation};
-use crate::parallel::table_queue::{self, CloseGuard, Closed, TableQueue};
+use crate::parallel::table_queue::{CloseGuard, Closed, TableQueue};
 use crate::settings::Setting;
 use crate::sort::area::RecordSize;
 use crate::sort::codec::{BytesCodec, Codec};
@@ -145,7 +146,7 @@ impl Build<'_> {
 
         let extent_counts =
             [Purpose::Temp, Purpose::Indx].map(|p| (p, instance.tablespace(p).extent_counts()));
-        let operation = Operation::new(instance);
+        let operation = instance.operation();
         let parts = if degree == 1 {
             self.serial(coordinator, &operation, &plan, codec)
         } else {
@@ -208,7 +209,7 @@ impl Build<'_> {
         memory.push(("scan buffers".to_string(), all(options.chunk_blocks as usize * block * scan_buffers)));
         memory.push(("index write buffers".to_string(), all(levels::BUFFER_MEMORY)));
         if degree > 1 {
-            memory.push(("table queue".to_string(), Bytes(table_queue::memory(degree as u64))));
+            memory.push(("table queue".to_string(), Bytes(queue_bytes(degree as u64))));
         }
         memory
     }
@@ -303,11 +304,11 @@ impl Build<'_> {
             let work = |session: &Session| {
                 let server = self.sort_server(session, operation, plan);
                 let mut sorter = Sorter::<C::Format>::new(&server)?;
-                let mut records = Vec::with_capacity(table_queue::BUFFER_BYTES);
+                let mut records = Vec::with_capacity(QUEUE_BUFFER_BYTES);
                 let begin = now();
                 let visit = |row: &[u8], row_id| {
                     self.make(codec, row, row_id, &mut records)?;
-                    if records.len() >= table_queue::BUFFER_BYTES / 4 {
+                    if records.len() >= QUEUE_BUFFER_BYTES / 4 {
                         sorter.fill(&records)?;
                         records.clear();
                     }
@@ -322,7 +323,7 @@ impl Build<'_> {
                 sorter.fill(&records)?;
                 self.finish_part(session, codec, sorter)
             };
-            let server = servers::start(scope, self.instance, operation, "serial".to_string(), work);
+            let server = servers::start(scope, operation, "serial".to_string(), work);
             servers::join(coordinator, vec![server])
         });
         part.into_iter().flatten().collect()
@@ -339,7 +340,7 @@ impl Build<'_> {
     ) -> Vec<SubIndex> {
         let degree = self.instance.parallel_degree();
         let granules = Granules::new(self.table);
-        let queue = TableQueue::new(degree, degree, degree * table_queue::BUFFERS_PER_SENDER);
+        let queue = TableQueue::new(degree, degree, degree * QUEUE_BUFFERS_PER_SENDER);
         let (granules, queue) = (&granules, &queue);
         let parts = thread::scope(|scope| {
             // Made here, not by the servers: one that cannot start lets nobody wait for it.
@@ -349,7 +350,7 @@ impl Build<'_> {
                 let work = move |session: &Session| {
                     self.sort_range(session, operation, plan, codec, (queue, range, guard))
                 };
-                servers::start(scope, self.instance, operation, format!("PX sort server p{range:03}"), work)
+                servers::start(scope, operation, format!("PX sort server p{range:03}"), work)
             });
             let sorts: Vec<_> = sorts.collect();
             let scans = (0..degree).map(|number| {
@@ -357,7 +358,7 @@ impl Build<'_> {
                 let work = move |session: &Session| {
                     self.scan_ranges(session, operation, codec, granules, (queue, guard), ranges)
                 };
-                servers::start(scope, self.instance, operation, format!("PX scan server p{number:03}"), work)
+                servers::start(scope, operation, format!("PX scan server p{number:03}"), work)
             });
             let scans: Vec<_> = scans.collect();
             servers::join(coordinator, scans);
@@ -386,7 +387,7 @@ impl Build<'_> {
             record.clear();
             self.make(codec, row, row_id, &mut record)?;
             let range = ranges.iter().take_while(|first| C::Format::compare(first, &record).is_le()).count();
-            if buffers[range].len() + record.len() > table_queue::BUFFER_BYTES {
+            if buffers[range].len() + record.len() > QUEUE_BUFFER_BYTES {
                 let full = std::mem::take(&mut buffers[range]);
                 queue.send(session, range, full);
                 buffers[range] = queue.empty_buffer(session, range).map_err(|Closed| EngineError::Stopped)?;

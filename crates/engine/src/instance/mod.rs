@@ -18,7 +18,8 @@ pub use create::{InitialSizes, Layout, extent_bytes, stands};
 
 use crate::EngineError;
 use crate::cache::{BufferCache, CacheOptions};
-use crate::probe::MergeReads;
+use crate::parallel::servers::Operation;
+use crate::read_cost::MergeReads;
 use crate::settings::Settings;
 use crate::storage::control::{Catalog, FILE_NAME};
 use crate::storage::tablespace::{Purpose, Tablespace};
@@ -186,6 +187,12 @@ impl Instance {
             *catalog = changed;
         }
         written
+    }
+
+    /// A new parallel operation.
+    #[must_use]
+    pub fn operation(&self) -> Operation {
+        Operation::new(&self.recorder, &self.access.servers.threads, &self.cancel)
     }
 
     /// Servers in each set of a parallel operation.

@@ -3,10 +3,11 @@
 //! When one fails the others are told to stop; the error that comes back is the
 //! one that came first, not its consequences.
 
+use crate::EngineError;
 use crate::cancel::Cancel;
-use crate::{EngineError, Instance};
-use plumb_events::{Event, Session, SessionKind};
+use plumb_events::{Event, Recorder, Session, SessionKind};
 use plumb_io::IoError;
+use plumb_io::limits::Quota;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Scope, ScopedJoinHandle};
@@ -14,16 +15,24 @@ use std::thread::{self, Scope, ScopedJoinHandle};
 /// What every server of an operation looks at between two pieces of work.
 #[derive(Debug)]
 pub struct Operation {
+    recorder: Recorder,
+    threads: Quota,
     cancel: Cancel,
     failed: AtomicBool,
     first: Mutex<Option<EngineError>>,
 }
 
 impl Operation {
-    /// A new operation of the instance.
+    /// A new operation, whose servers have sessions of this recorder and take threads out of this quota.
     #[must_use]
-    pub fn new(instance: &Instance) -> Operation {
-        Operation { cancel: instance.cancel.clone(), failed: AtomicBool::new(false), first: Mutex::new(None) }
+    pub fn new(recorder: &Recorder, threads: &Quota, cancel: &Cancel) -> Operation {
+        Operation {
+            recorder: recorder.clone(),
+            threads: threads.clone(),
+            cancel: cancel.clone(),
+            failed: AtomicBool::new(false),
+            first: Mutex::new(None),
+        }
     }
 
     /// Whether to go on.
@@ -62,7 +71,6 @@ pub type Server<'scope, T> = Option<ScopedJoinHandle<'scope, Option<T>>>;
 /// failure is noted, also that of the start: `work` is then dropped, and with it what others wait for.
 pub fn start<'scope, 'env, T: Send + 'scope>(
     scope: &'scope Scope<'scope, 'env>,
-    instance: &'env Instance,
     operation: &'env Operation,
     name: String,
     work: impl FnOnce(&Session) -> Result<T, EngineError> + Send + 'scope,
@@ -70,10 +78,10 @@ pub fn start<'scope, 'env, T: Send + 'scope>(
     // A thread's name has 15 bytes: PX scan p000, as tools that list threads show it.
     let thread = thread::Builder::new().name(name.replace(" server", ""));
     let refused = name.clone();
-    let started = instance.access.servers.threads.thread().and_then(|share| {
+    let started = operation.threads.thread().and_then(|share| {
         let work = move || {
             let _share = share;
-            let session = instance.recorder.session(name, SessionKind::Foreground);
+            let session = operation.recorder.session(name, SessionKind::Foreground);
             work(&session).map_err(|error| operation.fail(error)).ok()
         };
         thread.spawn_scoped(scope, work)
@@ -87,17 +95,16 @@ pub fn start<'scope, 'env, T: Send + 'scope>(
 /// # Errors
 /// The first failure of a server; the others have then stopped.
 pub fn run_set<T: Send>(
-    instance: &Instance,
+    operation: Operation,
     coordinator: &Session,
     (name, count): (&str, usize),
     work: impl Fn(&Session, &Operation, usize) -> Result<T, EngineError> + Sync,
 ) -> Result<Vec<T>, EngineError> {
-    let operation = Operation::new(instance);
     let results = thread::scope(|scope| {
         let begin = |number: usize| {
             let (work, operation) = (&work, &operation);
             let work = move |session: &Session| work(session, operation, number);
-            start(scope, instance, operation, format!("PX {name} server p{number:03}"), work)
+            start(scope, operation, format!("PX {name} server p{number:03}"), work)
         };
         let started = (0..count).map(begin).collect();
         join(coordinator, started)

@@ -19,24 +19,13 @@
 //! Invariants:
 //! - Q1 A buffer of a range is empty in the queue, full in the queue, or with one server; a
 //!   range never has more than it was planned with.
-//! - Q2 A buffer has at most [`BUFFER_BYTES`] of records, so it never moves to larger memory.
+//! - Q2 A buffer has at most [`QUEUE_BUFFER_BYTES`] of records, so it never moves to larger memory.
 //! - Q3 A sender that is done sends no more, and is done once.
 
+use crate::access::memory::QUEUE_BUFFER_BYTES;
 use plumb_events::{Event, Session, Statistic};
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-
-/// Bytes of a buffer.
-pub const BUFFER_BYTES: usize = 64 * 1024;
-
-/// Buffers a lane has for each of its senders.
-pub const BUFFERS_PER_SENDER: usize = 16;
-
-/// Bytes of the queue between two sets of so many servers, at most.
-#[must_use]
-pub const fn memory(degree: u64) -> u64 {
-    degree * degree * (BUFFERS_PER_SENDER * BUFFER_BYTES) as u64
-}
 
 /// The queue between two sets of servers.
 #[derive(Debug)]
@@ -112,7 +101,7 @@ impl TableQueue {
             }
             if state.unmade > 0 {
                 state.unmade -= 1;
-                break Ok(Vec::with_capacity(BUFFER_BYTES));
+                break Ok(Vec::with_capacity(QUEUE_BUFFER_BYTES));
             }
             begin.get_or_insert_with(|| session.begin_wait());
             state = range.emptied.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -126,7 +115,7 @@ impl TableQueue {
 
     /// Puts a filled buffer into a range.
     pub fn send(&self, session: &Session, range: usize, buffer: Vec<u8>) {
-        assert!(buffer.len() <= BUFFER_BYTES, "Q2: a buffer of {} bytes", buffer.len());
+        assert!(buffer.len() <= QUEUE_BUFFER_BYTES, "Q2: a buffer of {} bytes", buffer.len());
         session.count(Statistic::QueueBytes, buffer.len() as u64);
         let range = &self.ranges[range];
         let mut state = locked(&range.state);
@@ -263,7 +252,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "Q2: a buffer of 65537 bytes")]
     fn a_buffer_that_has_grown_is_not_sent() {
-        with_queue(|queue, session| queue.send(session, 0, vec![0; BUFFER_BYTES + 1]));
+        with_queue(|queue, session| queue.send(session, 0, vec![0; QUEUE_BUFFER_BYTES + 1]));
     }
 
     #[test]

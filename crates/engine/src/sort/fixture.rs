@@ -6,7 +6,6 @@ use super::run::{Run, RunWriter};
 use super::word::WordKey;
 use super::{RecordSink, SortServer};
 use crate::instance::{Cancel, InitialSizes};
-use crate::parallel::servers::Operation;
 use crate::sort::format::Unpacked;
 use crate::{Instance, Layout, Settings};
 use plumb_events::SessionKind;
@@ -27,7 +26,7 @@ pub(crate) fn with_server(body: impl FnOnce(&SortServer<'_>)) {
     let layout = Layout::in_one(home.path().join("db"));
     let instance = Instance::create(&layout, settings, sizes, Cancel::default()).expect("an instance");
     let session = instance.recorder.session("test", SessionKind::Foreground);
-    let operation = Operation::new(&instance);
+    let operation = instance.operation();
     let record = RecordSize { bytes: 8, entry_bytes: 0 };
     let plan = SortPlan::new(&instance, record, 1_000).expect("a plan");
     body(&SortServer {

@@ -23,7 +23,8 @@
 //! range that gets more has runs that need another pass. Records are taken to be as
 //! long as those of the sample.
 
-use crate::probe::MergeReads;
+use crate::probe;
+use crate::read_cost::MergeReads;
 use crate::settings::Setting;
 use crate::sort::area::{
     RecordSize, STRIP_BYTES_MAX, STRIP_BYTES_MIN, STRIP_BYTES_TARGET, STRIPS_MAX, STRIPS_MIN,
@@ -220,7 +221,7 @@ impl SortPlan {
     /// When the device cannot be read.
     pub fn learn_read_cost(&self, instance: &Instance, session: &Session) -> Result<(), EngineError> {
         if instance.settings.optional_number(Setting::SortReadFac).is_none() {
-            let reads = MergeReads::measure(instance, session, self.merge_depth(instance))?;
+            let reads = probe::merge_reads(instance, session, self.merge_depth(instance))?;
             *instance.merge_reads.lock().unwrap_or_else(PoisonError::into_inner) = Some(reads);
         }
         Ok(())
@@ -234,7 +235,7 @@ impl SortPlan {
             Some(reads) => reads,
             None => {
                 let begin = now();
-                let reads = MergeReads::measure(instance, session, depth)?;
+                let reads = probe::merge_reads(instance, session, depth)?;
                 instance.recorder.phase("probe of read cost", begin, 0);
                 *known.insert(reads)
             }

@@ -137,7 +137,12 @@ impl<'a, P: Packing> RunWriter<'a, P> {
             WritePath::Direct(SegmentWriter::new(server.session, access, tablespace, options)?)
         } else {
             let options = CacheWriterOptions { kind: BlockKind::Temp, lsn: server.lsn };
-            let writer = CacheWriter::new(server.session, server.instance, tablespace, options)?;
+            let writer = CacheWriter::new(
+                server.session,
+                (server.instance.cache(), &server.instance.access),
+                tablespace,
+                options,
+            )?;
             WritePath::Conventional(writer)
         };
         Ok(RunWriter {

@@ -14,12 +14,12 @@
 //! before a number below it is used, so none is ever used again.
 
 use crate::EngineError;
+use crate::database_id::DatabaseId;
 use crate::storage::block::{BlockKind, Expected, LsnRange};
-use crate::storage::header::DatabaseId;
 use crate::storage::tablespace::{Extent, Purpose};
 use plumb_io::{Disk, IoError};
-use plumb_types::DigitCode;
 use plumb_types::Schema;
+use plumb_types::{ColumnType, DigitCode};
 use plumb_units::{BlockAddress, BlockNumber, FileId};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -146,16 +146,16 @@ impl ColumnStatistics {
         self.null_count += other.null_count;
     }
 
-    /// Takes a value in; `number` says whether the column is a NUMBER.
+    /// Takes in a value of a column of this type.
     #[inline]
-    pub fn note(&mut self, value: Option<&[u8]>, number: bool) {
+    pub fn note(&mut self, value: Option<&[u8]>, column_type: ColumnType) {
         let Some(bytes) = value else {
             self.null_count += 1;
             return;
         };
         let first = self.bytes_max == 0;
         self.bytes_max = self.bytes_max.max(bytes.len() as u32);
-        if number && (first || self.integers.is_some()) {
+        if matches!(column_type, ColumnType::Number { .. }) && (first || self.integers.is_some()) {
             self.integers = DigitCode::decode(bytes).map(|DigitCode(value)| match self.integers {
                 Some((least, most)) => (least.min(value), most.max(value)),
                 None => (value, value),

@@ -18,41 +18,17 @@
 //! The file's number is that of the block's own address. The rest is zero and left for what a log will need.
 
 use crate::EngineError;
+use crate::database_id::DatabaseId;
 use crate::storage::block::{self, BlockKind, Content, Expected, LsnRange};
 use crate::storage::tablespace::Purpose;
 use plumb_units::{BlockAddress, BlockCount, BlockNumber, BlockSize, FileId, Lsn};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::ffi::OsStr;
-use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 const MAGIC: [u8; 8] = *b"plumbdbf";
 /// Where the home's path begins.
 const HOME: usize = 128;
-
-/// The number that tells a database from all others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DatabaseId(pub u128);
-
-impl fmt::Display for DatabaseId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:032x}", self.0)
-    }
-}
-
-impl Serialize for DatabaseId {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for DatabaseId {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<DatabaseId, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        u128::from_str_radix(&text, 16).map(DatabaseId).map_err(serde::de::Error::custom)
-    }
-}
 
 /// What a data file says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -338,7 +338,8 @@ impl Space {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::storage::header::{DatabaseId, FileHeader};
+    use crate::database_id::DatabaseId;
+    use crate::storage::header::FileHeader;
     use plumb_events::{Recorder, SessionKind};
     use plumb_units::Lsn;
 

@@ -17,7 +17,7 @@ use crate::storage::writer::{SegmentWriter, WriterOptions};
 use crate::table::heap::{BlockFill, row_bytes_max};
 use crate::{EngineError, Instance};
 use plumb_events::{Event, IoStream, Session, SessionKind, Statistic, now};
-use plumb_types::{Column, ColumnType, RowBatch, RowSource, columns};
+use plumb_types::{ColumnType, RowBatch, RowSource, columns};
 use plumb_units::{Lsn, RowId};
 use std::thread;
 
@@ -46,19 +46,15 @@ pub fn load(instance: &Instance, table: &str, source: &dyn RowSource) -> Result<
     let begin = now();
     let coordinator = instance.recorder.session("load coordinator", SessionKind::Foreground);
     let lsn = instance.next_lsn(&coordinator)?;
-    let operation = Operation::new(instance);
+    let operation = instance.operation();
     let tablespace = instance.tablespace(Purpose::Users);
     let extent_counts = tablespace.extent_counts();
     let pieces = thread::scope(|scope| {
         let start = |number: usize| {
             let operation = &operation;
-            servers::start(
-                scope,
-                instance,
-                operation,
-                format!("PX load server p{number:03}"),
-                move |session| load_piece(instance, session, operation, lsn, source),
-            )
+            servers::start(scope, operation, format!("PX load server p{number:03}"), move |session| {
+                load_piece(instance, session, operation, lsn, source)
+            })
         };
         let servers = (0..instance.parallel_degree()).map(start).collect();
         servers::join(&coordinator, servers)
@@ -147,8 +143,7 @@ fn load_piece(
         columns: vec![ColumnStatistics::default(); source.schema().column_count()],
         extents: Vec::new(),
     };
-    let number = |column: &Column| matches!(column.column_type, ColumnType::Number { .. });
-    let numbers: Vec<bool> = source.schema().columns.iter().map(number).collect();
+    let types: Vec<ColumnType> = source.schema().columns.iter().map(|column| column.column_type).collect();
     let mut fill = BlockFill::default();
     let mut batch = RowBatch::new();
     let mut sealed = 0;
@@ -164,7 +159,7 @@ fn load_piece(
                     return Err(too_long(row, tablespace.block_size));
                 }
             }
-            note_columns(row, &numbers, &mut piece.columns)?;
+            note_columns(row, &types, &mut piece.columns)?;
             piece.row_bytes += row.len() as u64;
         }
         piece.row_count += batch.len() as u64;
@@ -188,13 +183,13 @@ fn seal(session: &Session, writer: &mut SegmentWriter<'_>, fill: &mut BlockFill)
 
 fn note_columns(
     row: &[u8],
-    numbers: &[bool],
+    types: &[ColumnType],
     statistics: &mut [ColumnStatistics],
 ) -> Result<(), EngineError> {
-    assert_eq!(numbers.len(), statistics.len(), "each column has a type and statistics");
-    for ((value, number), column) in columns(row).zip(numbers).zip(statistics) {
+    assert_eq!(types.len(), statistics.len(), "each column has a type and statistics");
+    for ((value, column_type), column) in columns(row).zip(types).zip(statistics) {
         let value = value.map_err(|error| EngineError::BadRow { row: RowId(0), why: error.to_string() })?;
-        column.note(value, *number);
+        column.note(value, *column_type);
     }
     Ok(())
 }

@@ -95,7 +95,7 @@ pub fn scan_conventional(
     mut visit: impl FnMut(&[u8], RowId) -> Result<(), EngineError>,
 ) -> Result<(), EngineError> {
     let chunk_blocks = reader_options(instance).chunk_blocks;
-    let mut reader = CacheReader::new(session, instance)?;
+    let mut reader = CacheReader::new(session, instance.cache())?;
     while let Some(piece) = granules.take() {
         let mut done = 0;
         while done < piece.used {

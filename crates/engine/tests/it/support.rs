@@ -4,7 +4,6 @@ use plumb_engine::cache::CacheReader;
 use plumb_engine::index::btree::BTree;
 use plumb_engine::index::build::{self, BuildOutcome, IndexSpec};
 use plumb_engine::instance::{Cancel, InitialSizes};
-use plumb_engine::parallel::servers::Operation;
 use plumb_engine::storage::control::SegmentExtent;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::table::load::{self, LoadOutcome};
@@ -197,7 +196,7 @@ pub fn build(instance: &Instance) -> Result<BuildOutcome, EngineError> {
 pub fn scan_rows(instance: &Instance, table: &str) -> Vec<(RowId, Vec<Value>)> {
     let table = instance.catalog().table(table).expect("the table was loaded").clone();
     let session = instance.recorder.session("test scan", SessionKind::Foreground);
-    let (operation, granules) = (Operation::new(instance), Granules::new(&table));
+    let (operation, granules) = (instance.operation(), Granules::new(&table));
     let mut rows = Vec::new();
     scan::scan(instance, &session, &operation, &granules, |row, row_id| {
         let columns = table.schema.columns.iter().enumerate();
@@ -217,7 +216,7 @@ pub fn index_rows(instance: &Instance, index: &str) -> Vec<RowId> {
     let named = |known: &&plumb_engine::storage::control::Index| known.name.eq_ignore_ascii_case(index);
     let index = instance.catalog().indexes.iter().find(named).expect("the index was built").clone();
     let session = instance.recorder.session("test look-ups", SessionKind::Foreground);
-    let blocks = RefCell::new(CacheReader::new(&session, instance).expect("a reader"));
+    let blocks = RefCell::new(CacheReader::new(&session, instance.cache()).expect("a reader"));
     let tree = BTree::new(&index, instance.tablespace(Purpose::Indx), &blocks);
     let mut range = tree.range(Bound::Unbounded, Bound::Unbounded).expect("a way down");
     let mut rows = Vec::new();

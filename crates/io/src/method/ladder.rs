@@ -62,7 +62,7 @@ impl Ladder {
     /// A ladder whose top is `kind`, or what of it can be had now.
     pub(super) fn new(kind: MethodKind, queue_depth: usize, quotas: &Quotas) -> Ladder {
         let entries = uring::entries(queue_depth);
-        let setup = super::setup::best(entries).unwrap_or(RingSetup::Plain);
+        let setup = crate::ring_setup::best(entries).unwrap_or(RingSetup::Plain);
         let ladder = |top| Ladder {
             queue_depth,
             quotas: quotas.clone(),

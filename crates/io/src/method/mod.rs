@@ -6,7 +6,7 @@
 //! one system call. Completions may come in any order; the `tag` tells which.
 //!
 //! How: the three methods are siblings, [`sync`], [`threads`] and [`uring`], whose
-//! rings are set up as [`setup`] says; [`ladder`] takes the best that can be had. Each moves one stretch of bytes at a time;
+//! rings are set up as [`crate::ring_setup`] says; [`ladder`] takes the best that can be had. Each moves one stretch of bytes at a time;
 //! this file does what they share: continuing short transfers, repeating EINTR and
 //! EAGAIN, naming errors and recording service times and waits.
 //!
@@ -26,13 +26,13 @@
 
 mod delay;
 mod ladder;
-mod setup;
 mod sync;
 mod threads;
 mod uring;
 
 use crate::error::noted;
 use crate::limits::{Quota, Quotas};
+use crate::ring_setup::{self, RingSetup};
 use crate::{Arena, DirectIo, File, IoBuffer, IoError};
 use delay::Delay;
 use ladder::Ladder;
@@ -47,8 +47,6 @@ use std::str::FromStr;
 use std::sync::Arc;
 use threads::{Pool, PoolChannel};
 use uring::{RingChannel, Size};
-
-pub use setup::RingSetup;
 
 /// How requests reach the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -129,7 +127,7 @@ impl Method {
             MethodKind::Sync => Carrier::Session,
             MethodKind::Threads => Carrier::Pool(Arc::new(Pool::start(queue_depth, &quotas.threads)?)),
             MethodKind::IoUring => {
-                let setup = setup::best(uring::entries(queue_depth)).unwrap_or(RingSetup::Plain);
+                let setup = ring_setup::best(uring::entries(queue_depth)).unwrap_or(RingSetup::Plain);
                 return Method::of_rings(setup, queue_depth, &quotas.rings);
             }
         };

@@ -15,9 +15,10 @@ use crate::target::Measure;
 use plumb_proof::change_point::{self, Search};
 use plumb_proof::effect::log_ratio;
 use plumb_proof::equivalence::{self, Equivalence};
+use plumb_proof::interval::Interval;
 use plumb_proof::multiple::{self, Step};
 use plumb_proof::noise::Floor;
-use plumb_proof::permutation::{self, Interval, Statistic};
+use plumb_proof::permutation::{self, Statistic};
 use plumb_proof::sequential::{self, Monitor};
 use plumb_proof::verdict::{ArmChange, Better, Change, Difference, Evidence, Judgement, Verdict, judge};
 

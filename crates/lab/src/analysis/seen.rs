@@ -11,7 +11,8 @@ use crate::record::Record;
 use crate::target::Measure;
 use plumb_proof::ProofError;
 use plumb_proof::effect::Observations;
-use plumb_proof::permutation::{self, Interval, Statistic};
+use plumb_proof::interval::Interval;
+use plumb_proof::permutation::{self, Statistic};
 use plumb_proof::sequential::{self, Spending};
 
 /// A bundle's contents with the blocks that are used.

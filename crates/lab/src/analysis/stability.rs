@@ -85,7 +85,7 @@ pub(super) fn effect_of(seen: &Seen<'_>, differences: &[f64], level: f64) -> Eff
 }
 
 /// The same from its parts; an open end is none.
-pub(super) fn effect(estimate: f64, interval: permutation::Interval, level: f64) -> Effect {
+pub(super) fn effect(estimate: f64, interval: plumb_proof::interval::Interval, level: f64) -> Effect {
     let end = |log: f64| log.is_finite().then(|| log.exp());
     Effect {
         ratio: estimate.exp(),

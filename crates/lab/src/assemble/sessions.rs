@@ -17,8 +17,8 @@ fn session_time(session: &SessionTotals) -> SessionTime {
         elapsed_ns: session.elapsed.0,
         cpu_ns: session.cpu.0,
         wait_cpu_ns: session.wait_cpu.0,
-        wait_ns: session.waits(false).0,
-        idle_ns: session.waits(true).0,
+        wait_ns: session.waits().0,
+        idle_ns: session.idle().0,
         // The kernel counts the run queue inside waits too: a session that is woken
         // queues before its wait ends for us. Only what no wait explains can be
         // queueing outside waits, so no nanosecond is counted twice.

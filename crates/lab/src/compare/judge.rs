@@ -16,9 +16,10 @@ use crate::record::Record;
 use plumb_proof::change_point::{self, Search};
 use plumb_proof::effect::log_ratio;
 use plumb_proof::equivalence::Equivalence;
+use plumb_proof::interval::Interval;
 use plumb_proof::multiple::{Outcome as Proved, holm};
 use plumb_proof::noise::Floor;
-use plumb_proof::permutation::{self, Interval, Statistic};
+use plumb_proof::permutation::{self, Statistic};
 use plumb_proof::verdict::{self, ArmChange, Better, Evidence, Verdict};
 
 /// Error allowed to each table, and to the verdict.

@@ -6,7 +6,8 @@ use super::fio::{self, Fio};
 use super::point::{Comparison, Outcome};
 use plumb_calibrate::Task;
 use plumb_events::clock::wall;
-use plumb_proof::permutation::{self, Interval, Statistic};
+use plumb_proof::interval::Interval;
+use plumb_proof::permutation::{self, Statistic};
 use plumb_proof::signed_rank;
 use std::fmt::Write as _;
 

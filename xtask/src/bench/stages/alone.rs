@@ -3,9 +3,10 @@
 use crate::bench::{SplitMix, Spread};
 use anyhow::Context;
 use plumb_engine::Instance;
+use plumb_engine::access::memory::QUEUE_BUFFER_BYTES;
 use plumb_engine::index::block::LeafBuilder;
 use plumb_engine::parallel::servers::Operation;
-use plumb_engine::parallel::table_queue::{BUFFER_BYTES, Closed, TableQueue};
+use plumb_engine::parallel::table_queue::{Closed, TableQueue};
 use plumb_engine::sort::SortServer;
 use plumb_engine::sort::area::{MemoryMerge, RecordSink, RecordSize, STRIPS_MAX, SortArea};
 use plumb_engine::sort::codec::Codec;
@@ -84,7 +85,7 @@ impl<'a, C: Codec> Alone<'a, C> {
             instance,
             lsn: instance.next_lsn(&session)?,
             session,
-            operation: Operation::new(instance),
+            operation: instance.operation(),
             plan: SortPlan::new(instance, record, table.row_count)?,
             codec,
             table,
@@ -165,9 +166,9 @@ impl<'a, C: Codec> Alone<'a, C> {
     /// their own it takes up to four times as long as of rows in a block whose
     /// checksum has just been computed.)
     fn make(&self, scan: f64) -> anyhow::Result<f64> {
-        let mut out = Vec::with_capacity(BUFFER_BYTES);
+        let mut out = Vec::with_capacity(QUEUE_BUFFER_BYTES);
         let with_records = self.scan_and(|row, row_id| {
-            if out.len() > BUFFER_BYTES / 2 {
+            if out.len() > QUEUE_BUFFER_BYTES / 2 {
                 black_box(&mut out).clear();
             }
             let made = self.codec.encode(row, row_id, &mut out);
@@ -196,7 +197,7 @@ impl<'a, C: Codec> Alone<'a, C> {
         for _ in 0..rounds {
             for record in records::<C::Format>(&self.hot_records) {
                 let lane = usize::from(C::Format::compare(&self.split, record).is_le());
-                if buffers[lane].len() + record.len() > BUFFER_BYTES {
+                if buffers[lane].len() + record.len() > QUEUE_BUFFER_BYTES {
                     queue.send(&self.session, lane, std::mem::take(&mut buffers[lane]));
                     if let Some(full) = queue.receive(&self.session, lane).map_err(failed)? {
                         queue.give_back(lane, full);
