@@ -162,7 +162,12 @@ fn resolve_servers(settings: &Settings, threads: Quota) -> Result<Servers, Engin
         let limit = format!("{}, or lower parallel_degree", shortage.limit);
         return Err(IoError::Threads { what, source: shortage.source, limit }.into());
     }
-    let fewer = (started.saturating_sub(beside) / 2).clamp(1, degree);
+    let least = 1 + beside;
+    if started < least {
+        let what = format!("the {least} threads that a database takes at least, but only {started}");
+        return Err(IoError::Threads { what, source: shortage.source, limit: limits::threads(least) }.into());
+    }
+    let fewer = ((started - beside) / 2).clamp(1, degree);
     let reason = format!(
         "{fewer} instead of {degree}: of {needed} threads {started} could be started: {}; {}",
         shortage.source, shortage.limit

@@ -86,7 +86,7 @@ pub enum EngineError {
         holder: String,
     },
     /// The control file is damaged.
-    #[error("control file {}: {why}; restore it from a copy, or remove the directory to start anew", path.display())]
+    #[error("control file {}: {why}; restore it from a copy; the data files are as they were: move them away before you start anew", path.display())]
     ControlFile {
         /// The file.
         path: PathBuf,
@@ -94,7 +94,7 @@ pub enum EngineError {
         why: String,
     },
     /// The files were written by another version of the program.
-    #[error("control file {}: the database has format {found}, expected {expected}: load the data anew with this version, under another --path or after removing the directory", path.display())]
+    #[error("control file {}: the database has format {found}, expected {expected}: {}", path.display(), if found > expected { "a newer plumb made it; use that one" } else { "load the data anew with this version, under another --path" })]
     Format {
         /// The control file.
         path: PathBuf,
@@ -133,6 +133,14 @@ pub enum EngineError {
         /// The file.
         path: PathBuf,
         /// What was found and expected.
+        why: String,
+    },
+    /// A data file in the home that a copy of the home could reach too.
+    #[error("data file {}: {why}, so that a copy of the directory would write into the same file; put a plain file of its own in its place (cp --remove-destination), or link the whole directory instead", path.display())]
+    LinkedFile {
+        /// The file.
+        path: PathBuf,
+        /// What was found.
         why: String,
     },
     /// The data file of another database.

@@ -53,9 +53,7 @@ pub enum IoError {
         why: String,
     },
     /// An I/O method was required and is not to be had.
-    #[error(
-        "io_method={method} was asked for, but it does not work here: {why}; {cure}, or set io_method=auto"
-    )]
+    #[error("io_method={method} does not work here: {why}; {cure}, or set io_method=auto")]
     MethodUnsupported {
         /// The method's name.
         method: &'static str,
@@ -124,6 +122,9 @@ fn hint(source: &io::Error, path: &Path) -> String {
             format!("; {limit}: {cure}")
         }
         Some(libc::EFBIG) => hint_of_limits(source),
+        Some(libc::ECANCELED) => {
+            format!("; the kernel could not start a thread of the ring for it: {}", limits::threads(1))
+        }
         Some(libc::EIO) => "; the device reports an error: look at the kernel's log (dmesg)".to_string(),
         _ => String::new(),
     }

@@ -123,13 +123,16 @@ pub fn threads(needed: usize) -> String {
     threads_at(&Roots::real(), limit, needed as u64)
 }
 
+/// Threads that counted when the limit was hit and may have ended before they were counted.
+const ENDED_SINCE: u64 = 8;
+
 pub(crate) fn threads_at(roots: &Roots, limit: Option<u64>, needed: u64) -> String {
     let used = threads_of_user(roots);
-    if let Some(limit) = limit.filter(|limit| used + needed > *limit) {
+    let least = used + needed + ENDED_SINCE;
+    if let Some(limit) = limit.filter(|limit| least > *limit) {
         return format!(
-            "this user may have {limit} threads (RLIMIT_NPROC), has {used} and needs {needed} more: set ulimit -u to {} \
-             or more",
-            used + needed
+            "this user may have {limit} threads (RLIMIT_NPROC), has {used} and needs {needed} more: set ulimit -u to \
+             {least} or more"
         );
     }
     let groups = roots.group_files("pids", &["pids.max"]);
@@ -162,17 +165,21 @@ fn threads_of_user(roots: &Roots) -> u64 {
     processes.filter_map(threads).sum()
 }
 
+/// Files and rings that a run of a few servers opens.
+const FILES_OF_A_RUN: u64 = 64;
+
 /// The limit that stands against a further open file, and what it must be.
 #[must_use]
 pub fn files() -> (String, String) {
-    let limit =
-        getrlimit(Resource::Nofile).current.map_or("unlimited".to_string(), |limit| limit.to_string());
+    let limit = getrlimit(Resource::Nofile).current;
+    let least = limit.unwrap_or_default() + FILES_OF_A_RUN;
+    let limit = limit.map_or("unlimited".to_string(), |limit| limit.to_string());
     // To count them takes one more, which is not there when all are taken.
     let used = names(Path::new("/proc/self/fd")).len().checked_sub(1);
     let used = used.map_or("has them all".to_string(), |used| format!("has {used}"));
     (
         format!("this process may have {limit} files open (RLIMIT_NOFILE) and {used}"),
-        "raise it with ulimit -n, one for each ring and file".to_string(),
+        format!("set ulimit -n to {least} or more: each ring and each file takes one"),
     )
 }
 

@@ -5,8 +5,8 @@
 //! alone: what a living process uses, what was kept (its mark went) and what somebody else made are none.
 //! They are looked for in a directory and in its `plumb-reports`.
 //!
-//! Removal follows no link and goes into no directory: plumb puts only plain files into these, so
-//! anything else in one is somebody else's, and stays with the directory. A directory of runs is
+//! Removal follows no link and goes into no directory: plumb puts plain files of known names into these, so
+//! anything else in one is somebody else's, and nothing in that directory is removed. A directory of runs is
 //! told by its name, so that a database of the user's is never taken for one; a bundle of a killed study
 //! holds runs, and is to be resumed.
 
@@ -36,24 +36,32 @@ pub struct Orphan {
     mark: PathBuf,
     /// Plain files to be removed, the mark last.
     files: Vec<PathBuf>,
+    /// Something in it that plumb did not make: nothing is removed then.
+    stray: Option<PathBuf>,
     /// The lock on the mark: nobody takes it over meanwhile.
     _held: File,
 }
 
 impl Orphan {
-    /// Removes it; says what is in it that plumb did not make, which stays.
+    /// What is in it that plumb did not make: it is then not removed.
+    #[must_use]
+    pub fn stray(&self) -> Option<&Path> {
+        self.stray.as_deref()
+    }
+
+    /// Removes it; a directory with a stray in it stays as it is, mark and all, and the stray is given back.
     ///
     /// # Errors
     /// When the kernel refuses.
     pub fn remove(self) -> io::Result<Option<PathBuf>> {
+        if self.stray.is_some() {
+            return Ok(self.stray);
+        }
         self.files.iter().try_for_each(fs::remove_file)?;
-        if self.mark.parent() != Some(&self.path) {
-            return Ok(None);
+        if self.mark.parent() == Some(&self.path) {
+            fs::remove_dir(&self.path)?;
         }
-        match fs::read_dir(&self.path)?.next().transpose()? {
-            Some(stray) => Ok(Some(stray.path())),
-            None => fs::remove_dir(&self.path).map(|()| None),
-        }
+        Ok(None)
     }
 }
 
@@ -104,7 +112,32 @@ fn orphan(Entry { path, is_directory, .. }: Entry) -> Option<Orphan> {
         return None;
     }
     files.push(mark.clone());
-    Some(Orphan { path, bytes: Bytes(bytes), mark, files, _held: held })
+    let stray = fs::read_dir(&path).ok()?.flatten().map(|entry| entry.path()).find(|entry| !is_ours(entry));
+    Some(Orphan { path, bytes: Bytes(bytes), mark, files, stray, _held: held })
+}
+
+/// Whether plumb makes plain files of this name in directories of its own.
+fn is_ours(entry: &Path) -> bool {
+    const NAMES: [&str; 9] = [
+        MARK,
+        "lock",
+        "control.json",
+        "control.json.new",
+        "records.dat",
+        "sorted.dat",
+        "data",
+        "log",
+        "log-allocated",
+    ];
+    let plain = fs::symlink_metadata(entry).is_ok_and(|found| found.is_file());
+    let Some(name) = entry.file_name().and_then(|name| name.to_str()) else { return false };
+    let name = name.strip_suffix(&format!(".{MARK}")).unwrap_or(name);
+    let name = name.strip_suffix(UNFINISHED).unwrap_or(name);
+    let data_file = name.strip_suffix(".dbf").is_some_and(|stem| {
+        let stem = stem.trim_end_matches(|digit: char| digit.is_ascii_digit());
+        ["users", "temp", "indx"].contains(&stem)
+    });
+    plain && (data_file || NAMES.contains(&name))
 }
 
 /// The unfinished output that a mark stands beside.
@@ -115,5 +148,5 @@ fn unfinished(mark: PathBuf) -> Option<Orphan> {
     let output = fs::symlink_metadata(&path).ok().filter(|found| found.is_file());
     let bytes = Bytes(output.as_ref().map_or(0, |found| found.blocks() * STAT_BLOCK));
     let files = output.map(|_| path.clone()).into_iter().chain([mark.clone()]).collect();
-    Some(Orphan { path, bytes, mark, files, _held: held })
+    Some(Orphan { path, bytes, mark, files, stray: None, _held: held })
 }

@@ -14,8 +14,10 @@ use crate::failure::Failure;
 use crate::output;
 use plumb_engine::EngineError;
 use plumb_engine::instance::Cancel;
+use plumb_events::now;
 use plumb_io::IoError;
 use plumb_lab::bundle::Reservation;
+use plumb_units::Nanos;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use std::path::PathBuf;
@@ -27,6 +29,8 @@ use std::{fs, process, thread};
 /// What is said of an interrupted command that has changed nothing.
 const NOTHING_CHANGED: &str = "interrupted: nothing has been changed";
 
+/// Signals that come within this time of the first are the same one.
+const ONE_SIGNAL: Nanos = Nanos(50_000_000);
 /// How long the engine has to stop by itself.
 const PATIENCE: Duration = Duration::from_millis(400);
 
@@ -82,15 +86,21 @@ impl Interrupt {
             .map_err(|error| Failure::run(format!("cannot catch signals: {error}")))?;
         let shared = interrupt.clone();
         let listen = move || {
-            let mut first = true;
+            let mut first = None;
             for signal in signals.forever() {
-                if !first {
-                    shared.release();
-                    shared.say_what_stays();
-                    let _ = signal_hook::low_level::emulate_default_handler(signal);
+                match first {
+                    None => {
+                        first = Some(now());
+                        shared.stop();
+                    }
+                    // timeout(1) and shells send one signal to the process and again to its group.
+                    Some(at) if now().saturating_sub(at) < ONE_SIGNAL => {}
+                    Some(_) => {
+                        shared.release();
+                        shared.say_what_stays();
+                        let _ = signal_hook::low_level::emulate_default_handler(signal);
+                    }
                 }
-                first = false;
-                shared.stop();
             }
         };
         let listening = thread::Builder::new().name("signals".to_string()).spawn(listen);

@@ -25,6 +25,8 @@ use crate::storage::tablespace::{Extent, Purpose, Tablespace, UnusableFile};
 use plumb_events::{Event, Recorder, Session, SessionKind};
 use plumb_io::{Access as Mode, Lock};
 use plumb_units::{BlockCount, BlockSize, FileId};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -87,6 +89,9 @@ fn open_as(mode: Mode, home: &Path, settings: Settings, cancel: Cancel) -> Resul
         catalog.tablespaces.iter().map(|entry| opening.tablespace(entry)).collect::<Result<Vec<_>, _>>()?;
     claim(&catalog, &tablespaces)
         .map_err(|why| EngineError::ControlFile { path: home.join(FILE_NAME), why })?;
+    if mode == Mode::Write {
+        catalog.skip_lsns();
+    }
     let next_lsn = catalog.lsn_ceiling;
     if mode == Mode::Write {
         catalog.raise_lsn_ceiling();
@@ -133,7 +138,11 @@ impl Opening<'_> {
         for file in entry.files.iter().filter(|_| !not_needed) {
             match self.file(entry, file, block_size) {
                 Ok(opened) => files.push(opened),
-                Err(error @ (EngineError::InUse { .. } | EngineError::CopyOf { .. })) => return Err(error),
+                Err(
+                    error @ (EngineError::InUse { .. }
+                    | EngineError::CopyOf { .. }
+                    | EngineError::LinkedFile { .. }),
+                ) => return Err(error),
                 // Sorts write to all files of it: without one they would not do what was asked for.
                 Err(error) if entry.purpose == Purpose::Temp => return Err(error),
                 Err(error) => {
@@ -158,9 +167,15 @@ impl Opening<'_> {
         let end_of = |extent: Extent| (u64::from(extent.block) + u64::from(extent.blocks)) * entry.block_size;
         let end = owned.filter(|extent| extent.file == file.id).map(end_of).max();
         let needed = file.bytes.max(end.unwrap_or(0));
+        let inside = self.mode == Mode::Write && header.home.is_none();
+        let require_own = || if inside { require_own_file(&path) } else { Ok(()) };
         match DataFile::open(self.session, self.access, &path, (&header, file.bytes, needed), self.mode) {
-            Ok((opened, home)) => self.settle(opened, &header, home),
+            Ok((opened, home)) => {
+                require_own()?;
+                self.settle(opened, &header, home)
+            }
             Err(error) if self.mode == Mode::Write && end.is_none() && may_be_made_anew(&error, &header) => {
+                require_own()?;
                 self.make_anew(&path, &header, file.bytes)
             }
             Err(error) => Err(error),
@@ -204,6 +219,20 @@ impl Opening<'_> {
         let file = DataFile::reach(session, access, path, (header, bytes), Mode::Write)?;
         file.format(session, &access.method, &cancel, header)?;
         Ok(file)
+    }
+}
+
+/// Refuses to write to a file within the home that another directory may reach too: by a link, which `cp -a` copies,
+/// or by a second name. Its header names no home, so nothing else would tell the copy from the original.
+fn require_own_file(path: &Path) -> Result<(), EngineError> {
+    let linked = |why: &str| Err(EngineError::LinkedFile { path: path.to_path_buf(), why: why.to_string() });
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.file_type().is_symlink() => linked("it is a link"),
+        Ok(found) if found.is_file() && found.nlink() > 1 => {
+            linked(&format!("it has {} names (hard links)", found.nlink()))
+        }
+        // What is missing or cannot be reached is said by who opens it.
+        _ => Ok(()),
     }
 }
 

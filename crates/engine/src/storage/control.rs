@@ -17,7 +17,7 @@ use crate::EngineError;
 use crate::database_id::DatabaseId;
 use crate::storage::block::{BlockKind, Expected, LsnRange};
 use crate::storage::tablespace::{Extent, Purpose};
-use plumb_io::{Disk, IoError};
+use plumb_io::{Disk, IoError, random_id};
 use plumb_types::Schema;
 use plumb_types::{ColumnType, DigitCode};
 use plumb_units::{BlockAddress, BlockNumber, FileId};
@@ -32,6 +32,8 @@ const VERSION: u32 = 2;
 pub const FILE_NAME: &str = "control.json";
 /// Numbers of operations that are reserved at once.
 const LSN_BATCH: u64 = 1024;
+/// How many an opening passes over at most: 2^29 openings fit into 64 bits.
+const LSN_STRETCH: u64 = 1 << 35;
 
 /// The name of a table or an index as it is stored and looked up.
 #[must_use]
@@ -282,6 +284,12 @@ impl Catalog {
     /// Reserves more numbers of operations.
     pub(crate) fn raise_lsn_ceiling(&mut self) {
         self.lsn_ceiling += LSN_BATCH;
+    }
+
+    /// Passes over a random stretch of numbers of operations. A copy has the numbers of its original up to here; from
+    /// here on the two use others, so that a block of one is found out in the other (but for one time in 2^25).
+    pub(crate) fn skip_lsns(&mut self) {
+        self.lsn_ceiling += (random_id() as u64) & (LSN_STRETCH - 1);
     }
 
     /// Its data files as they lie from `home`.

@@ -54,6 +54,54 @@ fn what_is_done_in_a_copy_does_not_touch_the_original() {
     assert_green(&both[1], "u");
 }
 
+/// Links to data files are copied with the directory, and both would write through them.
+#[test]
+fn a_data_file_that_a_copy_would_reach_too_is_not_written_to() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let [original, copied, elsewhere] = ["d", "e", "users01.dbf"].map(|name| directory.path().join(name));
+    load(&create_in(&original, &[]), "t", &Rows::uniform(3000, 1)).expect("loaded");
+    let file = original.join("users01.dbf");
+    let refused = |home: &Path, why: &str| {
+        let error = open_in(home).expect_err("not to be written to").to_string();
+        assert!(error.contains("users01.dbf: ") && error.contains(why), "{error}");
+    };
+    // As cp -al leaves it.
+    copy(&original, &copied);
+    fs::remove_file(copied.join("users01.dbf")).expect("removed");
+    fs::hard_link(&file, copied.join("users01.dbf")).expect("a second name");
+    refused(&original, "it has 2 names");
+    refused(&copied, "it has 2 names");
+    fs::remove_dir_all(&copied).expect("removed");
+    // Moved to another disk, and linked.
+    fs::rename(&file, &elsewhere).expect("moved");
+    std::os::unix::fs::symlink(&elsewhere, &file).expect("a link");
+    refused(&original, "it is a link");
+    assert_green(&to_read(&original).expect("who reads does no harm"), "t");
+    fs::remove_file(&file).expect("removed");
+    fs::rename(&elsewhere, &file).expect("moved back");
+    assert_green(&open_in(&original).expect("its own again"), "t");
+}
+
+/// Copies share their id and all numbers of operations up to the copy.
+#[test]
+fn a_block_that_a_copy_wrote_later_is_found_out_in_the_original() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let [original, copied] = ["d", "e"].map(|name| directory.path().join(name));
+    load(&create_in(&original, &[]), "t", &Rows::uniform(3000, 1)).expect("loaded");
+    copy(&original, &copied);
+    for home in [&original, &copied] {
+        load(&open_in(home).expect("a database"), "u", &Rows::uniform(30, 2)).expect("loaded");
+    }
+    for number in 1..=2 {
+        let name = format!("users{number:02}.dbf");
+        fs::copy(copied.join(&name), original.join(&name)).expect("swapped");
+    }
+    let instance = open_in(&original).expect("whole files of the same id");
+    assert_green(&instance, "t");
+    let error = check_table(&instance, "u").expect_err("the copy's rows").to_string();
+    assert!(error.contains("operation: found number"), "{error}");
+}
+
 #[test]
 fn a_moved_database_works_and_its_control_file_is_its_owners() {
     use std::os::unix::fs::PermissionsExt;
@@ -145,7 +193,8 @@ fn a_data_file_that_is_in_use_is_not_opened_by_another_name() {
     assert_eq!(open_in(&two).expect_err("in use").to_string(), expected);
     assert_eq!(to_read(&two).expect_err("in use").to_string(), expected);
     drop(instance);
-    assert!(open_in(&two).is_ok());
+    assert!(open_in(&two).expect_err("one file for two databases").to_string().contains("it has 2 names"));
+    assert!(to_read(&two).is_ok());
 }
 
 #[test]
@@ -179,7 +228,7 @@ fn a_database_of_the_first_format_is_refused_in_one_line() {
     fs::write(&path, old).expect("written");
     let expected = format!(
         "control file {}: the database has format 1, expected 2: load the data anew with this version, under another \
-         --path or after removing the directory",
+         --path",
         path.display()
     );
     assert_eq!(open_in(directory.path()).expect_err("old").to_string(), expected);

@@ -308,10 +308,10 @@ pub(super) fn explain(error: &io::Error, state: &ProcessState) -> (String, Strin
         ),
         (Some(Errno::NOMEM), _) => (
             format!("locked memory is limited to {}", state.memlock),
-            "ulimit -l unlimited (systemd: LimitMEMLOCK=infinity)".to_owned(),
+            "set ulimit -l to 8192 or more (systemd: LimitMEMLOCK=8M)".to_owned(),
         ),
         (Some(Errno::MFILE), _) => {
-            say("the process has too many files open", "ulimit -n with a larger number")
+            say("the process has too many files open", "set ulimit -n to 1024 or more")
         }
         (Some(Errno::TIME), _) => say(
             "no completion within 5 s",

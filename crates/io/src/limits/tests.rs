@@ -56,7 +56,7 @@ fn the_limit_of_threads_that_was_hit_is_named_with_the_number_needed() {
     let (_directory, roots) = machine(&[own]);
     assert_eq!(
         threads_at(&roots, Some(80), 64),
-        "this user may have 80 threads (RLIMIT_NPROC), has 70 and needs 64 more: set ulimit -u to 134 or more"
+        "this user may have 80 threads (RLIMIT_NPROC), has 70 and needs 64 more: set ulimit -u to 142 or more"
     );
     let group = [
         own,

@@ -115,7 +115,7 @@ impl Size {
 
 /// How long the kernel may take to give back what a closed ring had locked: it does so some time after the close.
 const CLOSING: Duration = Duration::from_millis(1);
-const CLOSING_TRIES: usize = 5;
+const CLOSING_TRIES: usize = 50;
 
 impl RingChannel {
     /// `quota` says how many rings there may be.
@@ -126,21 +126,19 @@ impl RingChannel {
         quota: &Quota,
     ) -> Result<RingChannel, IoError> {
         let (submissions, completions) = size.entries(queue_depth);
-        let build = || {
-            let share = quota.ring()?;
-            Ok((setup.build_with(submissions, completions)?, share))
-        };
-        let mut built = build();
+        let memory = size.memory(queue_depth);
+        let refuse = |error| refused(setup, memory, quota.taken() as u64, &error);
+        let share = quota.ring().map_err(refuse)?;
+        let mut ring = setup.build_with(submissions, completions);
         for _ in 0..CLOSING_TRIES {
             // Milliseconds before the work of a channel begins: no event has them.
-            if !built.as_ref().is_err_and(|error| Errno::from_io_error(error) == Some(Errno::NOMEM)) {
+            if !ring.as_ref().is_err_and(|error| Errno::from_io_error(error) == Some(Errno::NOMEM)) {
                 break;
             }
             thread::sleep(CLOSING);
-            built = build();
+            ring = setup.build_with(submissions, completions);
         }
-        let memory = size.memory(queue_depth);
-        let (ring, share) = built.map_err(|error| refused(setup, memory, quota.taken() as u64, &error))?;
+        let ring = ring.map_err(refuse)?;
         let (arenas, registered, unregistered) = match register_arenas(&ring, arenas) {
             Ok((arenas, registered)) => (arenas, registered, None),
             Err(why) => (Vec::new(), Registered(0), Some(why)),

@@ -20,8 +20,13 @@ pub fn run(arguments: &Clean) -> Result<Outcome, Failure> {
         output::print(&format!("{}: no killed process left anything\n", arguments.path.display()))?;
         return Ok(Outcome::Fine);
     }
-    let rows: Vec<_> =
-        found.iter().map(|orphan| vec![shown(&orphan.path), orphan.bytes.to_string()]).collect();
+    let stray = |orphan: &Orphan| {
+        orphan.stray().map_or(String::new(), |stray| format!("stays: plumb did not make {}", shown(stray)))
+    };
+    let rows: Vec<_> = found
+        .iter()
+        .map(|orphan| vec![shown(&orphan.path), orphan.bytes.to_string(), stray(orphan)])
+        .collect();
     output::print(&aligned(&rows))?;
     if arguments.dry_run {
         output::print(&format!("{} would be freed\n", total(&found)))?;
@@ -30,14 +35,13 @@ pub fn run(arguments: &Clean) -> Result<Outcome, Failure> {
     let mut freed = Bytes(0);
     for orphan in found {
         let (path, bytes) = (shown(&orphan.path), orphan.bytes);
-        let stray = orphan.remove().map_err(|error| {
+        let stays = orphan.remove().map_err(|error| {
             Failure::run(format!(
                 "cannot remove {path}: {error}; give this user the right to, or remove it by hand"
             ))
         })?;
-        freed.0 += bytes.0;
-        if let Some(stray) = stray {
-            output::remark(&format!("{path} stays: plumb did not make {}\n", stray.display()));
+        if stays.is_none() {
+            freed.0 += bytes.0;
         }
     }
     output::print(&format!("{freed} freed\n"))?;
@@ -62,5 +66,5 @@ fn shown(path: &Path) -> String {
 }
 
 fn total(found: &[Orphan]) -> Bytes {
-    Bytes(found.iter().map(|orphan| orphan.bytes.0).sum())
+    Bytes(found.iter().filter(|orphan| orphan.stray().is_none()).map(|orphan| orphan.bytes.0).sum())
 }

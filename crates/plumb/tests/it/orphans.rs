@@ -55,7 +55,8 @@ fn what_a_killed_process_left_is_named_and_removed_and_a_living_one_is_spared() 
     assert!(of_run.exists() && of_calibration.exists());
     let cleaned = fine(here, ["clean", "--path", "."]);
     assert_eq!(cleaned.replace(" freed", " would be freed"), dry);
-    assert!(cleaned.ends_with("MB freed\n") || cleaned.ends_with("GB freed\n"), "{cleaned}");
+    // How much there was to be freed depends on how far they had come.
+    assert!(cleaned.ends_with(" freed\n"), "{cleaned}");
     assert!(!of_run.exists() && !of_calibration.exists());
     assert!(of_living.join("control.json").exists() || of_living.exists(), "a living process is spared");
     assert_eq!(names(&here.join("plumb-reports")), Vec::<String>::new());
@@ -93,16 +94,12 @@ fn nothing_is_removed_that_plumb_did_not_make_or_that_was_kept() {
     let before = names(here);
     let ended = plumb(here, ["clean"]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    assert!(
-        ended.stderr.starts_with("./plumb-run-3 stays: plumb did not make ./plumb-run-3/"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stdout.contains("stays: plumb did not make ./plumb-run-3/"), "{}", ended.stdout);
     assert_eq!(ended.stdout.lines().count(), 3, "{}", ended.stdout);
     let gone = ["sorted.unfinished", "sorted.unfinished.plumb-owner"];
     let expected: Vec<String> = before.into_iter().filter(|name| !gone.contains(&name.as_str())).collect();
     assert_eq!(names(here), expected);
-    assert_eq!(names(&orphan), ["link", "plumb.db"]);
+    assert_eq!(names(&orphan), ["link", "plumb-owner", "plumb.db", "users01.dbf"], "all of it, and its mark");
     assert_eq!(names(&elsewhere), ["mine", "plumb-owner"]);
     fine(here, ["check"]);
 }

@@ -19,6 +19,9 @@ pub enum CsvError {
         path.display()
     )]
     Read { path: PathBuf, line: u64, source: io::Error },
+    /// A pipe, a directory, a device.
+    #[error("{} is no plain file: it is read twice, which a pipe or a directory cannot be; write the text to a file first", path.display())]
+    NoFile { path: PathBuf },
     /// No bytes, or empty lines only.
     #[error("{} is empty; expected a header row with the column names, then rows", path.display())]
     Empty { path: PathBuf },

@@ -17,6 +17,9 @@ const UTF16_MARKS: [[u8; 2]; 2] = [[0xFF, 0xFE], [0xFE, 0xFF]];
 pub(super) fn open(path: &Path) -> Result<Box<dyn Read + Send>, CsvError> {
     let unreadable = |source| CsvError::Open { path: path.to_owned(), source };
     let mut file = File::open(path).map_err(unreadable)?;
+    if !file.metadata().map_err(unreadable)?.is_file() {
+        return Err(CsvError::NoFile { path: path.to_owned() });
+    }
     let head = head(&mut file, GZIP_MAGIC.len()).map_err(unreadable)?;
     let whole = Cursor::new(head.clone()).chain(file);
     let mut text: Box<dyn Read + Send> =
