@@ -57,5 +57,7 @@ impl Drop for HomeLock {
             // Who reads after us leaves no number: ours would be taken for theirs.
             let _ = self.file.set_len(0);
         }
+        // Closing is not enough: a child that is being started elsewhere in this process has the descriptor too for a moment.
+        let _ = self.file.unlock();
     }
 }
