@@ -69,17 +69,18 @@ pub(crate) fn resolve<'a>(
     block_size: BlockSize,
     directories: impl Iterator<Item = &'a PathBuf>,
 ) -> Result<Access, EngineError> {
+    let memory = memory::require(settings, block_size)?;
     let quotas = quotas(settings);
     if settings.word(Setting::IoMethod) == "null" {
         let direct = (DirectIo::Off, "files in memory have no page cache to bypass".to_string());
         let reason = "null: files are kept in memory, so the run costs what the engine costs".to_string();
         let method = (Method::start(MethodKind::Sync, 1)?, reason);
-        return assemble(settings, block_size, Disk::Memory(MemoryDisk::new()), (direct, method, quotas));
+        return assemble(settings, memory, Disk::Memory(MemoryDisk::new()), (direct, method, quotas));
     }
     let described = describe(directories)?;
     let direct = resolve_direct(settings, block_size, &described)?;
     let method = resolve_method(settings, &described, &quotas)?;
-    assemble(settings, block_size, Disk::Kernel, (direct, method, quotas))
+    assemble(settings, memory, Disk::Kernel, (direct, method, quotas))
 }
 
 /// The same to read alone, and without a trace: what works is tried on one of the files, not by a probe beside them.
@@ -88,6 +89,7 @@ pub(crate) fn resolve_to_read(
     block_size: BlockSize,
     file: Option<&Path>,
 ) -> Result<Access, EngineError> {
+    let memory = memory::require(settings, block_size)?;
     let options = settings.word(Setting::FilesystemioOptions);
     let refused = file.filter(|_| matches!(options, "directio" | "setall")).and_then(|file| {
         let opened = Disk::Kernel.open(file, plumb_io::Access::Read, DirectIo::Required);
@@ -100,7 +102,7 @@ pub(crate) fn resolve_to_read(
     };
     let quotas = quotas(settings);
     let method = resolve_method(settings, &[], &quotas)?;
-    assemble(settings, block_size, Disk::Kernel, (direct, method, quotas))
+    assemble(settings, memory, Disk::Kernel, (direct, method, quotas))
 }
 
 fn quotas(settings: &Settings) -> Quotas {
@@ -115,7 +117,7 @@ type Reasoned<T> = (T, String);
 
 fn assemble(
     settings: &Settings,
-    block_size: BlockSize,
+    memory_warning: Option<String>,
     disk: Disk,
     (direct, method, quotas): (Reasoned<DirectIo>, Reasoned<Method>, Quotas),
 ) -> Result<Access, EngineError> {
@@ -125,7 +127,7 @@ fn assemble(
         direct: direct.0,
         direct_reason: direct.1,
         servers: resolve_servers(settings, quotas.threads)?,
-        memory_warning: memory::require(settings, block_size)?,
+        memory_warning,
         method_reason: method.1,
     })
 }
