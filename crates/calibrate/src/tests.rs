@@ -7,7 +7,7 @@ use crate::{
     Advanced, Agreement, AnswerSource, CalibrateError, Calibration, Cells, DurableMethod, FigureKind, Mode,
     Options, Progress, ProgressObserver, RungState, Task, Warning, calibrate, csv, leftovers,
 };
-use plumb_events::{Event, IoStream, Recorder, SessionKind};
+use plumb_events::{Event, IoStream, Recorder, Role};
 use plumb_io::device::{DirectIoSupport, IoUringSupport};
 use plumb_io::sim::{Faults, MemoryDisk};
 use plumb_io::{Arena, DirectIo, Disk, Method, MethodKind, Operation, Request};
@@ -182,7 +182,7 @@ fn disturb(directory: &Path, stop: &AtomicBool) {
     file.sync_data().expect("durable");
     let file = Arc::new(file);
     let recorder = Recorder::new();
-    let session = recorder.session("neighbour", SessionKind::Foreground);
+    let session = recorder.session(Role::User);
     let mut channel = Method::start(MethodKind::Sync, 1).expect("a method").channel(&[]).expect("a channel");
     let (_arena, mut buffers) = Arena::buffers(1 << 20, 1).expect("memory");
     let mut place = 0;

@@ -51,7 +51,7 @@ use crate::storage::control::{Index, Table};
 use crate::{EngineError, Instance};
 use damage::Damage;
 use leaves::LeafFacts;
-use plumb_events::{Session, SessionKind, now};
+use plumb_events::{Phase, Role, Session, now};
 use plumb_units::{Bytes, Nanos, RowCount};
 use rows::{RowFacts, RowMap};
 
@@ -132,7 +132,7 @@ pub fn examine_table(instance: &Instance, table: &str) -> Result<TableCheck, Eng
         let indexes: Vec<Index> = catalog.indexes_of(&table.name).cloned().collect();
         (table, indexes)
     };
-    let coordinator = instance.recorder.session("check", SessionKind::Foreground);
+    let coordinator = instance.recorder.session(Role::Check);
     let mut found = TableCheck::default();
     let mut lines = Vec::new();
     let damage = Damage::default();
@@ -159,7 +159,7 @@ pub fn examine_table(instance: &Instance, table: &str) -> Result<TableCheck, Eng
         lines.insert(0, line("block checksums", blocks.join(", "), Nanos(0)));
     }
     found.lines = lines;
-    instance.recorder.phase("verify", begin, rows.map_or(0, |(_, rows)| rows.map.row_count()));
+    instance.recorder.phase(Phase::Verify, begin, rows.map_or(0, |(_, rows)| rows.map.row_count()));
     Ok(found)
 }
 

@@ -5,7 +5,7 @@ use crate::EngineError;
 use crate::instance::Instance;
 use crate::storage::control::{Index, SegmentExtent, Table, listed, stored_name};
 use crate::storage::tablespace::Purpose;
-use plumb_events::{Session, SessionKind};
+use plumb_events::{Role, Session};
 
 /// What a drop removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct Dropped {
 /// When there is neither, or the control file cannot be written; then nothing
 /// has changed.
 pub fn drop_named(instance: &Instance, name: &str) -> Result<Dropped, EngineError> {
-    let session = instance.recorder.session("drop", SessionKind::Foreground);
+    let session = instance.recorder.session(Role::Drop);
     let name = stored_name(name);
     let (tables, indexes): (Vec<Table>, Vec<Index>) = {
         let catalog = instance.catalog();

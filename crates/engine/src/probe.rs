@@ -28,7 +28,7 @@ use crate::storage::reader::{ReaderOptions, SegmentReader};
 use crate::storage::tablespace::{Purpose, Tablespace};
 use crate::table::scan;
 use crate::{EngineError, Instance};
-use plumb_events::{Event, IoStream, Session, now};
+use plumb_events::{Event, IoStream, Role, Session, now};
 use plumb_io::{Arena, Channel, DirectIo, IoBuffer, IoError, Request, receipt};
 use plumb_units::{BlockSize, Bytes, Nanos};
 use std::sync::Arc;
@@ -151,7 +151,7 @@ pub fn sequential_read(
     thread::scope(|scope| {
         let servers = (0..instance.parallel_degree()).map(|number| {
             let (operation, taken) = (&operation, &taken);
-            servers::start(scope, operation, format!("probe p{number:03}"), move |session| {
+            servers::start(scope, operation, (Role::ProbeServer, number), move |session| {
                 let mut reader = SegmentReader::new(session, &instance.access, tablespace, options)?;
                 let mut pieces = || extents.get(taken.fetch_add(1, Relaxed)).copied();
                 while let Some(chunk) = reader.next(&mut pieces)? {

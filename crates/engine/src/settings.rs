@@ -1,4 +1,4 @@
-//! The settings: one row each gives name, unit, range, default and help.
+//! The settings: one row each gives name, what it is about, when it takes effect, unit, range, default and help.
 //!
 //! From a row follow parsing, `plumb list settings`, docs/settings.md and the
 //! report's parameter section. A value is checked when it is set; what several
@@ -9,10 +9,66 @@
 
 use crate::EngineError;
 use plumb_units::{BlockSize, Bytes, parse_count, parse_size};
+use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
-/// The group of the settings that no list shows.
-const HIDDEN_GROUP: &str = "debug";
+/// What a setting is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Group {
+    /// Files, extents and blocks of a database.
+    Storage,
+    /// The buffer cache and its writers.
+    Cache,
+    /// How requests reach the files.
+    Io,
+    /// The memory of sorts and their way to the disk.
+    Sort,
+    /// Servers.
+    Parallel,
+    /// Tests of the program itself: no list shows them, and a record has them only where they were set.
+    Debug,
+}
+
+impl Group {
+    /// The name as lists and pages print it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Group::Storage => "storage",
+            Group::Cache => "cache",
+            Group::Io => "io",
+            Group::Sort => "sort",
+            Group::Parallel => "parallel",
+            Group::Debug => "debug",
+        }
+    }
+
+    /// Whether its settings show in files alone, so that files in memory say nothing of them.
+    #[must_use]
+    pub const fn is_about_files(self) -> bool {
+        matches!(self, Group::Storage | Group::Cache | Group::Io)
+    }
+}
+
+/// What has to happen before another value of a setting takes effect, the dearest first. This engine knows the second
+/// and the fourth; servers that are studied know them all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TakesEffect {
+    /// The program is built.
+    Build,
+    /// The database is made.
+    Creation,
+    /// Its files are changed while it is closed.
+    Offline,
+    /// It is started. Written as `run` in bundles of before there were targets to be started.
+    #[serde(alias = "run")]
+    Start,
+    /// It reads its configuration again.
+    Reload,
+    /// A session sets it.
+    Session,
+}
 
 /// How a setting's value is written, and which values it takes.
 #[derive(Debug, Clone, Copy)]
@@ -37,7 +93,9 @@ pub struct SettingRow {
     /// The name, Oracle's where Oracle has one.
     pub name: &'static str,
     /// What it belongs to.
-    pub group: &'static str,
+    pub group: Group,
+    /// When another value takes effect.
+    pub takes_effect: TakesEffect,
     /// Which values it takes.
     pub domain: Domain,
     /// Its default, as it would be written.
@@ -50,12 +108,12 @@ impl SettingRow {
     /// Whether lists leave it out: it is for tests of the program itself.
     #[must_use]
     pub fn is_hidden(&self) -> bool {
-        self.group == HIDDEN_GROUP
+        self.group == Group::Debug
     }
 }
 
 macro_rules! settings {
-    ($($variant:ident $name:ident $group:literal $domain:expr, $default:literal, $help:literal;)*) => {
+    ($($variant:ident $name:ident $group:ident $takes_effect:ident $domain:expr, $default:literal, $help:literal;)*) => {
         /// A setting, by name.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Setting { $(#[doc = $help] $variant),* }
@@ -68,7 +126,7 @@ macro_rules! settings {
             #[must_use]
             pub const fn row(self) -> &'static SettingRow {
                 match self { $(Setting::$variant => &SettingRow {
-                    name: stringify!($name), group: $group, domain: $domain, default: $default, help: $help,
+                    name: stringify!($name), group: Group::$group, takes_effect: TakesEffect::$takes_effect, domain: $domain, default: $default, help: $help,
                 }),* }
             }
         }
@@ -81,27 +139,27 @@ const M: u64 = Bytes::M;
 const G: u64 = Bytes::G;
 
 settings! {
-    DbBlockSize db_block_size "storage" Domain::BlockSize, "8K", "Size of a block of every tablespace made from now on.";
-    DataFiles data_files "storage" Count(1, 64), "2", "Data files of a tablespace; extents go over them round robin.";
-    ExtentSize extent_size "storage" PowerOfTwo(256 * K, 64 * M), "1M", "Size of an extent; no request crosses its end.";
-    DbCacheSize db_cache_size "cache" Size(M, 1024 * G), "20M", "Size of the buffer cache.";
-    DbWriterProcesses db_writer_processes "cache" Count(1, 32), "1", "Database writers that write dirty blocks of the cache.";
-    DbBlockWriteBatch db_block_write_batch "cache" Count(1, 4096), "512", "Most blocks a database writer takes at once.";
-    FilesystemioOptions filesystemio_options "io" Word(&["none", "asynch", "directio", "setall"]), "setall", "asynch: requests overlap; directio: the page cache is bypassed; setall: both.";
-    IoMethod io_method "io" Word(&["auto", "sync", "threads", "io_uring", "null"]), "auto", "How requests reach the kernel; null keeps the files in memory to measure the engine alone.";
-    IoQueueDepth io_queue_depth "io" Count(1, 1024), "32", "Most requests a session has in flight on one channel.";
-    DbFileMultiblockReadCount db_file_multiblock_read_count "io" Count(1, 4096), "64", "Blocks read by one request of a scan; at most an extent.";
-    ScanReadAhead scan_read_ahead "io" Count(1, 64), "16", "Requests a scan server keeps in flight.";
-    SerialDirectRead serial_direct_read "io" Word(&["true", "false"]), "true", "A serial scan reads past the buffer cache, as a parallel one always does.";
-    SortAreaSize sort_area_size "sort" Size(64 * K, 1024 * G), "4M", "Memory of a sort, per sort server: first for making runs, then for merging them.";
-    SortDirectWrites sort_direct_writes "sort" Word(&["auto", "true", "false"]), "auto", "true: a sort writes its runs itself; false: through the buffer cache and DBWR; auto: itself if the write buffers fit a tenth of the sort area, out of which they come.";
-    SortWriteBuffers sort_write_buffers "sort" Count(2, 64), "4", "Buffers a sort server writes its runs with.";
-    SortWriteBufferSize sort_write_buffer_size "sort" Size(32 * K, 4 * M), "256K", "Size of each of them, a multiple of the block size.";
-    SortReadFac sort_read_fac "sort" AutoOrCount(1, 100_000), "auto", "Cost of reading one block over the cost of each further block of the same request; auto measures it on this device.";
-    ParallelDegree parallel_degree "parallel" AutoOrCount(1, 64), "auto", "Servers in each set; 1 is the serial path without a table queue; auto is the number of processors.";
-    DebugRequestDelay debug_request_delay "debug" Count(0, 1_000_000_000), "0", "Nanoseconds that a session sleeps before each request, on average, within the request's wait.";
-    DebugThreadLimit debug_thread_limit "debug" Count(0, 100_000), "0", "Threads of the instance that may live at once, as under a limit of the system; 0 for any number.";
-    DebugRingLimit debug_ring_limit "debug" Count(0, 100_000), "0", "Rings of the instance that may be open at once, as under a limit of the system; 0 for any number.";
+    DbBlockSize db_block_size Storage Creation Domain::BlockSize, "8K", "Size of a block of every tablespace made from now on.";
+    DataFiles data_files Storage Creation Count(1, 64), "2", "Data files of a tablespace; extents go over them round robin.";
+    ExtentSize extent_size Storage Creation PowerOfTwo(256 * K, 64 * M), "1M", "Size of an extent; no request crosses its end.";
+    DbCacheSize db_cache_size Cache Start Size(M, 1024 * G), "20M", "Size of the buffer cache.";
+    DbWriterProcesses db_writer_processes Cache Start Count(1, 32), "1", "Database writers that write dirty blocks of the cache.";
+    DbBlockWriteBatch db_block_write_batch Cache Start Count(1, 4096), "512", "Most blocks a database writer takes at once.";
+    FilesystemioOptions filesystemio_options Io Start Word(&["none", "asynch", "directio", "setall"]), "setall", "asynch: requests overlap; directio: the page cache is bypassed; setall: both.";
+    IoMethod io_method Io Start Word(&["auto", "sync", "threads", "io_uring", "null"]), "auto", "How requests reach the kernel; null keeps the files in memory to measure the engine alone.";
+    IoQueueDepth io_queue_depth Io Start Count(1, 1024), "32", "Most requests a session has in flight on one channel.";
+    DbFileMultiblockReadCount db_file_multiblock_read_count Io Start Count(1, 4096), "64", "Blocks read by one request of a scan; at most an extent.";
+    ScanReadAhead scan_read_ahead Io Start Count(1, 64), "16", "Requests a scan server keeps in flight.";
+    SerialDirectRead serial_direct_read Io Start Word(&["true", "false"]), "true", "A serial scan reads past the buffer cache, as a parallel one always does.";
+    SortAreaSize sort_area_size Sort Start Size(64 * K, 1024 * G), "4M", "Memory of a sort, per sort server: first for making runs, then for merging them.";
+    SortDirectWrites sort_direct_writes Sort Start Word(&["auto", "true", "false"]), "auto", "true: a sort writes its runs itself; false: through the buffer cache and DBWR; auto: itself if the write buffers fit a tenth of the sort area, out of which they come.";
+    SortWriteBuffers sort_write_buffers Sort Start Count(2, 64), "4", "Buffers a sort server writes its runs with.";
+    SortWriteBufferSize sort_write_buffer_size Sort Start Size(32 * K, 4 * M), "256K", "Size of each of them, a multiple of the block size.";
+    SortReadFac sort_read_fac Sort Start AutoOrCount(1, 100_000), "auto", "Cost of reading one block over the cost of each further block of the same request; auto measures it on this device.";
+    ParallelDegree parallel_degree Parallel Start AutoOrCount(1, 64), "auto", "Servers in each set; 1 is the serial path without a table queue; auto is the number of processors.";
+    DebugRequestDelay debug_request_delay Debug Start Count(0, 1_000_000_000), "0", "Nanoseconds that a session sleeps before each request, on average, within the request's wait.";
+    DebugThreadLimit debug_thread_limit Debug Start Count(0, 100_000), "0", "Threads of the instance that may live at once, as under a limit of the system; 0 for any number.";
+    DebugRingLimit debug_ring_limit Debug Start Count(0, 100_000), "0", "Rings of the instance that may be open at once, as under a limit of the system; 0 for any number.";
 }
 
 /// Where a value came from, for messages and the report.
@@ -234,6 +292,25 @@ impl Settings {
             first: format!("io_method={asked}"),
             second: format!("filesystemio_options={options}"),
             why: why.to_string(),
+        })
+    }
+
+    /// Refuses a read that nobody can make: a request ends with its extent.
+    ///
+    /// # Errors
+    /// When more blocks a request were asked for than an extent of so many has.
+    pub(crate) fn require_reads_within(&self, extent_blocks: u64) -> Result<(), EngineError> {
+        let asked = self.number(Setting::DbFileMultiblockReadCount);
+        if asked <= extent_blocks || !self.is_explicit(Setting::DbFileMultiblockReadCount) {
+            return Ok(());
+        }
+        Err(EngineError::Contradiction {
+            first: format!("db_file_multiblock_read_count={asked}"),
+            second: format!("an extent of {extent_blocks} blocks"),
+            why: format!(
+                "a request ends with its extent; set {extent_blocks} at most, or make the database with a larger \
+                 extent_size"
+            ),
         })
     }
 

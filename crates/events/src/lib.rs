@@ -34,8 +34,10 @@ pub use clock::now;
 pub use histogram::{BUCKETS, Histogram};
 pub use profile::Profile;
 pub use recorder::{EventTotals, Period, Recorder, SessionTotals, Snapshot, StreamTotals};
-pub use session::{PhaseSpan, RequestTimes, Session, SessionKind, WaitBegin};
-pub use table::{Direction, Event, IoStream, Statistic, Unit, WaitClass};
+pub use session::{PhaseSpan, RequestTimes, Session, WaitBegin};
+pub use table::{
+    Direction, Event, IoStream, Operation, Phase, Role, SessionKind, Statistic, Unit, WaitClass,
+};
 
 #[cfg(test)]
 mod tests;

@@ -18,7 +18,7 @@ use crate::clock::{self, now};
 use crate::histogram::Histogram;
 use crate::profile::Profile;
 use crate::session::{EventCell, PhaseSpan, Record, Shared, StreamCell, Tally, locked};
-use crate::{Event, IoStream, Session, SessionKind, Statistic, WaitClass};
+use crate::{Event, IoStream, Phase, Role, Session, SessionKind, Statistic, WaitClass};
 use plumb_units::Nanos;
 use std::sync::{Arc, Mutex};
 
@@ -46,30 +46,36 @@ impl Recorder {
         self.0.origin
     }
 
-    /// A new session of the calling thread.
+    /// A new session of the calling thread, alone in its role.
     #[must_use]
-    pub fn session(&self, name: impl Into<String>, kind: SessionKind) -> Session {
-        Session::new(Arc::clone(&self.0), name.into(), kind)
+    pub fn session(&self, role: Role) -> Session {
+        Session::new(Arc::clone(&self.0), role.name().to_string(), role)
+    }
+
+    /// A new session of the calling thread, the one of this number in its role.
+    #[must_use]
+    pub fn numbered_session(&self, role: Role, number: usize) -> Session {
+        Session::new(Arc::clone(&self.0), role.numbered(number), role)
     }
 
     /// Notes a phase that began at `begin` (a clock reading) and ends now.
-    pub fn phase(&self, name: &'static str, begin: Nanos, rows: u64) {
+    pub fn phase(&self, phase: Phase, begin: Nanos, rows: u64) {
         let origin = self.0.origin;
         locked(&self.0.phases).push(PhaseSpan {
-            name,
+            phase,
             begin: begin.saturating_sub(origin),
             end: now().saturating_sub(origin),
             rows,
         });
     }
 
-    /// The phases so far, spans of one name joined to one (first begin, last
+    /// The phases so far, spans of one phase joined to one (first begin, last
     /// end, sum of rows), in order of beginning.
     #[must_use]
     pub fn phases(&self) -> Vec<PhaseSpan> {
         let mut joined: Vec<PhaseSpan> = Vec::new();
         for span in locked(&self.0.phases).iter() {
-            match joined.iter_mut().find(|known| known.name == span.name) {
+            match joined.iter_mut().find(|known| known.phase == span.phase) {
                 Some(known) => {
                     known.begin = known.begin.min(span.begin);
                     known.end = known.end.max(span.end);
@@ -154,7 +160,7 @@ impl Period {
     #[must_use]
     pub fn event(&self, event: Event, kind: SessionKind) -> EventTotals {
         let mut total = EventTotals::default();
-        for session in self.sessions.iter().filter(|session| session.kind == kind) {
+        for session in self.sessions.iter().filter(|session| session.role.kind() == kind) {
             total.merge(&session.events[event as usize]);
         }
         total
@@ -183,7 +189,7 @@ impl Period {
     }
 
     fn foreground(&self) -> impl Iterator<Item = &SessionTotals> {
-        self.sessions.iter().filter(|session| session.kind == SessionKind::Foreground)
+        self.sessions.iter().filter(|session| session.role.kind() == SessionKind::Foreground)
     }
 }
 
@@ -192,8 +198,8 @@ impl Period {
 pub struct SessionTotals {
     /// Its name.
     pub name: String,
-    /// Whether its time is DB time.
-    pub kind: SessionKind,
+    /// What it is there for.
+    pub role: Role,
     /// How long it lived.
     pub elapsed: Nanos,
     /// CPU time it used outside waits, in user and in kernel mode.
@@ -231,7 +237,7 @@ impl SessionTotals {
         }
         SessionTotals {
             name: record.name.clone(),
-            kind: record.kind,
+            role: record.role,
             elapsed: until.saturating_sub(record.begin),
             cpu: used.saturating_sub(wait_cpu),
             wait_cpu,

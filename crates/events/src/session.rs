@@ -3,25 +3,12 @@
 use crate::clock::{self, now};
 use crate::histogram::{BUCKETS, Histogram};
 use crate::profile::Profile;
-use crate::{Direction, Event, IoStream, Statistic};
+use crate::{Direction, Event, IoStream, Phase, Role, SessionKind, Statistic};
 use plumb_units::Nanos;
-use serde::{Deserialize, Serialize};
 use std::array;
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// Whether a session's time is DB time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SessionKind {
-    /// Works for a user: its CPU and non-idle waits are DB time.
-    Foreground,
-    /// Works for the instance: the database writer.
-    Background,
-    /// Measures a device, the CPU of each request too: its own is not looked at within waits.
-    Probe,
-}
 
 /// A counter with one writer and many readers: no locked instruction.
 #[derive(Debug, Default)]
@@ -98,7 +85,7 @@ pub(crate) struct StreamCell {
 #[derive(Debug)]
 pub(crate) struct Record {
     pub(crate) name: String,
-    pub(crate) kind: SessionKind,
+    pub(crate) role: Role,
     pub(crate) thread: i32,
     pub(crate) begin: Nanos,
     /// What the thread had used and queued for before the session.
@@ -120,13 +107,13 @@ pub(crate) struct Record {
 impl Record {
     /// A record without an entry, of a thread that had used so much CPU and queued so long at `begin`.
     pub(crate) fn new(
-        (name, kind, thread): (String, SessionKind, i32),
+        (name, role, thread): (String, Role, i32),
         begin: Nanos,
         [begin_cpu, begin_run_queue]: [Nanos; 2],
     ) -> Record {
         Record {
             name,
-            kind,
+            role,
             thread,
             begin,
             begin_cpu,
@@ -225,14 +212,14 @@ pub struct Session {
 }
 
 impl Session {
-    pub(crate) fn new(shared: Arc<Shared>, name: String, kind: SessionKind) -> Session {
+    pub(crate) fn new(shared: Arc<Shared>, name: String, role: Role) -> Session {
         let thread = rustix::thread::gettid().as_raw_nonzero().get();
         let queued = run_queue(thread);
         // The CPU clock is read within the life of the session, here and at its end.
         let begin = now();
-        let record = Arc::new(Record::new((name, kind, thread), begin, [clock::thread_cpu(), queued]));
+        let record = Arc::new(Record::new((name, role, thread), begin, [clock::thread_cpu(), queued]));
         shared.register(Arc::clone(&record));
-        let metering = if kind == SessionKind::Probe { Nanos(0) } else { METERING_BUDGET };
+        let metering = if role.kind() == SessionKind::Probe { Nanos(0) } else { METERING_BUDGET };
         Session {
             record,
             profile: RefCell::new(Profile::new(shared.origin)),
@@ -274,7 +261,7 @@ impl Session {
         let duration = now().saturating_sub(begin.at);
         let cpu = begin.cpu.map(|cpu| clock::thread_cpu().saturating_sub(cpu));
         self.record.waited(event, duration, cpu);
-        if self.record.kind != SessionKind::Probe {
+        if self.record.role.kind() != SessionKind::Probe {
             let earned = self.metering_ns.get().saturating_add(duration.0 / METERED_PART);
             self.metering_ns.set(earned.min(METERING_BUDGET.0));
         }
@@ -362,11 +349,11 @@ impl Shared {
     }
 }
 
-/// A stretch of work with a name: a band of the I/O profile.
+/// A phase and its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PhaseSpan {
-    /// What was done, as `run generation`.
-    pub name: &'static str,
+    /// What was done.
+    pub phase: Phase,
     /// When it began, since the recorder's origin.
     pub begin: Nanos,
     /// When it ended.

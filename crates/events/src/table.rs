@@ -1,7 +1,9 @@
-//! The tables: wait events with their classes, statistics, I/O streams.
+//! The tables: wait events with their classes, statistics, I/O streams, roles of sessions, phases of a run.
 //!
 //! One row each; names, documentation and reports follow from it. The names
 //! are Oracle's where Oracle has one.
+
+use serde::{Deserialize, Serialize};
 
 /// The class that groups wait events in a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -106,7 +108,7 @@ events! {
 }
 
 /// How a statistic's number is to be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// A plain count.
@@ -164,6 +166,7 @@ statistics! {
     RequestsRetried, "requests retried", Count, "Requests repeated after EINTR or EAGAIN.";
     RingEnters, "ring enters", Count, "Calls of io_uring_enter.";
     RingRequests, "ring requests", Count, "Requests that went through an io_uring.";
+    RingCompleteAtOnce, "ring requests complete at submission", Count, "Requests through an io_uring that were complete when the call that handed them over returned: the kernel carried them out in it.";
     RingFixedRequests, "ring requests with registered buffers", Count, "Requests through an io_uring whose buffers the kernel had pinned beforehand.";
     RingFixedFileRequests, "ring requests with registered files", Count, "Requests through an io_uring that named a file which the kernel had looked up beforehand.";
     PoolRequests, "thread pool requests", Count, "Requests that the thread pool carried out.";
@@ -183,6 +186,8 @@ statistics! {
     SortsMultiPass, "workarea executions - multipass", Count, "Sorts that needed intermediate merges.";
     SortRows, "sorts (rows)", Count, "Rows sorted.";
     SortRuns, "sort runs", Count, "Sorted runs made from the input.";
+    SortWriteWaits, "sort write buffers waited for", Count, "Times that all write buffers of a run were on their way when the next was needed.";
+    SortWritesInFlight, "sort writes in flight then", Count, "Writes of runs on their way at these times, in sum.";
     SortRunRows, "sort run rows written", Count, "Rows written to sort runs, intermediate merges included.";
     SortKeyBytesShared, "sort run key bytes left out", Bytes, "Bytes of text keys that sort runs leave out, because the key before has them too.";
     SortMatches, "sort merge matches", Count, "Comparisons of two records in merges of text keys.";
@@ -202,7 +207,7 @@ statistics! {
 }
 
 /// Which way bytes move.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
     /// From a file.
@@ -258,4 +263,143 @@ streams! {
     FileInit, "file init", Write, "Zeros written when data files are made or extended.";
     Probe, "device probe", Read, "Reads that measure the device.";
     ProbeWrites, "device probe writes", Write, "Writes that measure the device.";
+}
+
+/// Whether a session's time is DB time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionKind {
+    /// Works for a user: its CPU and non-idle waits are DB time.
+    Foreground,
+    /// Works for the instance: the database writer.
+    Background,
+    /// Measures a device, the CPU of each request too: its own is not looked at within waits.
+    Probe,
+}
+
+macro_rules! roles {
+    ($($variant:ident, $name:literal, $kind:ident, $sentence:literal;)*) => {
+        /// What a session is there for. Its name follows from its role, and from its number where there are several.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Role { $(#[doc = $sentence] $variant),* }
+
+        impl Role {
+            /// Every role, in the order of the table.
+            pub const ALL: &'static [Role] = &[$(Role::$variant),*];
+
+            /// The name of a session that is alone in its role.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Role::$variant => $name),* }
+            }
+
+            /// Whether its time is DB time.
+            #[must_use]
+            pub const fn kind(self) -> SessionKind {
+                match self { $(Role::$variant => SessionKind::$kind),* }
+            }
+        }
+    };
+}
+
+roles! {
+    User, "session", Foreground, "Works for a program that uses the engine.";
+    CreateDatabase, "create database", Foreground, "Makes the files of a database.";
+    OpenDatabase, "open database", Foreground, "Reads the headers of a database's files.";
+    LoadCoordinator, "load coordinator", Foreground, "Starts the servers of a load, and enters the table.";
+    LoadServer, "PX load server", Foreground, "Makes and writes blocks of a table.";
+    Coordinator, "PX coordinator", Foreground, "Divides a parallel operation among servers, and joins what they made.";
+    CopyServer, "PX copy server", Foreground, "Writes a stretch of a file of records.";
+    ScanServer, "PX scan server", Foreground, "Reads a table and sends its keys.";
+    Serial, "serial", Foreground, "Scans, sorts and builds alone.";
+    SortServer, "PX sort server", Foreground, "Sorts the rows of a key range, or pieces of a file.";
+    MergeServer, "PX merge server", Foreground, "Merges runs of all servers over a key range.";
+    CheckServer, "PX check server", Foreground, "Reads and verifies.";
+    Check, "check", Foreground, "Holds indexes against their tables.";
+    Drop, "drop", Foreground, "Removes a table or an index.";
+    DatabaseWriter, "DBW", Background, "Writes dirty blocks of the buffer cache.";
+    ProbeServer, "probe", Foreground, "Reads beside others while an operation asks what a read costs.";
+    DeviceProbe, "device probe", Probe, "Measures the device under a database.";
+    CalibrationFill, "calibration fill", Probe, "Fills the file of a calibration.";
+    CalibrationLoad, "calibration load", Probe, "Makes the requests of a calibration.";
+    CalibrationLogFill, "calibration log fill", Probe, "Fills the log file of a calibration.";
+    CalibrationLogWriter, "calibration log writer", Probe, "Makes the durable writes of a calibration.";
+}
+
+impl Role {
+    /// The name of the session of this number among several: `PX sort server p001`; for background processes as
+    /// Oracle counts, `DBW0` to `DBW9`, then `DBWa`.
+    #[must_use]
+    pub fn numbered(self, number: usize) -> String {
+        match self.kind() {
+            SessionKind::Background => {
+                let digit = u32::try_from(number).ok().and_then(|number| char::from_digit(number, 36));
+                format!("{}{}", self.name(), digit.unwrap_or('z'))
+            }
+            SessionKind::Foreground | SessionKind::Probe => format!("{} p{number:03}", self.name()),
+        }
+    }
+}
+
+/// What a phase is part of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// Making the data.
+    Load,
+    /// Measuring the device.
+    Calibration,
+    /// What the run is made for.
+    Work,
+    /// Checking what came of it.
+    Verification,
+}
+
+macro_rules! phases {
+    ($($variant:ident, $name:literal, $operation:ident, $direction:expr, $sentence:literal;)*) => {
+        /// A stretch of work with a name: a band of the I/O profile.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Phase { $(#[doc = $sentence] $variant),* }
+
+        impl Phase {
+            /// Every phase, in the order of the table.
+            pub const ALL: &'static [Phase] = &[$(Phase::$variant),*];
+
+            /// The name as reports print it.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Phase::$variant => $name),* }
+            }
+
+            /// What it is part of.
+            #[must_use]
+            pub const fn operation(self) -> Operation {
+                match self { $(Phase::$variant => Operation::$operation),* }
+            }
+
+            /// Which way its bytes go, where all go the same.
+            #[must_use]
+            pub const fn direction(self) -> Option<Direction> {
+                match self { $(Phase::$variant => $direction),* }
+            }
+        }
+    };
+}
+
+const READ: Option<Direction> = Some(Direction::Read);
+const WRITE: Option<Direction> = Some(Direction::Write);
+
+phases! {
+    Load, "load", Load, WRITE, "A table is loaded, or a file of records made.";
+    DeviceProbe, "device probe", Calibration, READ, "The device is measured, beside the work.";
+    Sample, "sample", Work, READ, "Some blocks are read to divide the keys among servers.";
+    TableScan, "table scan", Work, READ, "The table is read.";
+    RunGeneration, "run generation", Work, WRITE, "Sorted runs are made from the input.";
+    ReadCost, "probe of read cost", Work, READ, "The device is measured for the plan of a merge.";
+    IntermediateMerges, "intermediate merges", Work, None, "Runs are merged into longer runs.";
+    MergeAndIndex, "merge and index", Work, None, "Runs are merged, and the index is built of them.";
+    Division, "division of the merge", Work, READ, "The merge is divided among servers.";
+    MergeAndWrite, "merge and write", Work, None, "Runs are merged into the output.";
+    Join, "join", Work, WRITE, "The servers' parts are joined.";
+    Verify, "verify", Verification, READ, "Indexes are held against their tables.";
+    VerifyRecords, "verify records", Verification, READ, "A file of records is read and judged.";
 }

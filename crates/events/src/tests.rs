@@ -32,7 +32,7 @@ fn elapsed_is_cpu_plus_waits_plus_a_small_rest() {
     let before = recorder.snapshot();
     thread::scope(|scope| {
         scope.spawn(|| {
-            let session = recorder.session("sleeper", SessionKind::Foreground);
+            let session = recorder.session(Role::User);
             session.wait(Event::DirectPathRead, || thread::sleep(Duration::from_millis(20)));
             session.wait(Event::PxDeqTableQNormal, || thread::sleep(Duration::from_millis(10)));
             session.count(Statistic::SortRows, 7);
@@ -53,7 +53,7 @@ fn elapsed_is_cpu_plus_waits_plus_a_small_rest() {
 #[test]
 fn a_period_leaves_out_what_came_before_it() {
     let recorder = Recorder::new();
-    let session = recorder.session("worker", SessionKind::Foreground);
+    let session = recorder.session(Role::User);
     session.count(Statistic::SortRows, 5);
     session.waited(Event::DirectPathRead, Nanos(0), Nanos(5_000));
     let middle = recorder.snapshot();
@@ -84,7 +84,7 @@ fn the_profile_keeps_every_byte_when_it_folds() {
 #[test]
 fn a_long_wait_counts_while_it_lasts_and_publishes_what_was_moved() {
     let recorder = Recorder::new();
-    let session = recorder.session("DBW0", SessionKind::Background);
+    let session = recorder.session(Role::DatabaseWriter);
     session.transferred(IoStream::TempWrites, RequestTimes::of_call(now(), now()), 4096);
     let before = recorder.snapshot();
     session.wait_long(Event::DbwrIdle, || {
@@ -100,7 +100,7 @@ fn a_long_wait_counts_while_it_lasts_and_publishes_what_was_moved() {
 
 /// A record by a clock that the test sets.
 fn record(begin: Nanos, used_before: [Nanos; 2]) -> session::Record {
-    session::Record::new(("p000".to_string(), SessionKind::Foreground, 0), begin, used_before)
+    session::Record::new(("p000".to_string(), Role::User, 0), begin, used_before)
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn waits_that_are_all_cpu_leave_the_sleep_beside_them_to_the_cpu_of_the_session(
     let before = recorder.snapshot();
     thread::scope(|scope| {
         scope.spawn(|| {
-            let session = recorder.session("copies", SessionKind::Foreground);
+            let session = recorder.session(Role::User);
             for _ in 0..20 {
                 session.wait(Event::DirectPathRead, || spin(Nanos(1_000_000)));
                 session.wait(Event::DbFileSequentialRead, || thread::sleep(Duration::from_millis(1)));
@@ -167,7 +167,7 @@ fn a_session_on_a_thread_that_lived_before_it_counts_its_own_cpu_only() {
     const BEFORE: Nanos = Nanos(60_000_000);
     spin(BEFORE);
     let recorder = Recorder::new();
-    let session = recorder.session("late", SessionKind::Foreground);
+    let session = recorder.session(Role::User);
     spin(Nanos(5_000_000));
     let cpu = || recorder.snapshot().sessions[0].cpu_used();
     let of_another_thread = thread::scope(|scope| scope.spawn(cpu).join().expect("a snapshot"));

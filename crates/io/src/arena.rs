@@ -11,7 +11,7 @@ use plumb_events::now;
 use plumb_units::Nanos;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -111,6 +111,13 @@ impl Arena {
     /// Start and length of the part in use, for registration with a ring.
     pub(crate) fn span(&self) -> (*mut u8, usize) {
         (self.0.start.as_ptr().wrapping_add(self.0.used.0), self.0.used.1)
+    }
+
+    /// The addresses of its buffers, for whoever asks the kernel what is mapped there.
+    #[must_use]
+    pub fn addresses(&self) -> Range<usize> {
+        let (start, length) = self.span();
+        start.addr()..start.addr() + length
     }
 
     pub(crate) fn owns(&self, buffer: &IoBuffer) -> bool {

@@ -39,6 +39,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::fs;
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 /// The unit of sectors in the kernel's statistics and of `st_blocks`,
@@ -462,6 +463,24 @@ pub fn resident_memory() -> io::Result<ResidentMemory> {
         kib.map(|kib| Bytes(kib * Bytes::K)).ok_or_else(|| malformed(path))
     };
     Ok(ResidentMemory { rss: value("VmRSS")?, peak: value("VmHWM")? })
+}
+
+/// Bytes of a range of this process's addresses that the kernel has mapped for reading and writing.
+///
+/// # Errors
+/// When `/proc` is not mounted.
+pub fn mapped(range: &Range<usize>) -> io::Result<Bytes> {
+    let mut within = 0;
+    for line in read_text("/proc/self/maps")?.lines() {
+        let mut fields = line.split_whitespace();
+        let ends = fields.next().and_then(|span| span.split_once('-'));
+        let Some((start, end)) = ends else { continue };
+        let address = |text| usize::from_str_radix(text, 16).unwrap_or(0);
+        if fields.next().is_some_and(|flags| flags.starts_with("rw")) {
+            within += address(end).min(range.end).saturating_sub(address(start).max(range.start));
+        }
+    }
+    Ok(Bytes(within as u64))
 }
 
 /// Sets the peak of [`resident_memory`] to the present; false when the kernel

@@ -6,7 +6,7 @@ use crate::{
     Access, Arena, Channel, DirectIo, Disk, Durability, File, IoError, Method, MethodKind, Operation,
     Request, RingSetup, device, receipt,
 };
-use plumb_events::{Event, IoStream, Recorder, SessionKind, Statistic};
+use plumb_events::{Event, IoStream, Recorder, Role, SessionKind, Statistic};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ fn round_trip_by(
 ) -> Result<(), IoError> {
     let kind = method.kind();
     let recorder = Recorder::new();
-    let session = recorder.session("test", SessionKind::Foreground);
+    let session = recorder.session(Role::User);
     let file = Arc::new(disk.open(path, Access::Create, direct)?);
     let (arena, mut buffers) = Arena::buffers(BLOCK, 8)?;
     let mut channel = method.channel_to(&[&file], &[&arena])?;
@@ -112,7 +112,7 @@ fn a_delay_is_in_the_waits_and_in_the_service_times_of_every_method() {
         );
         let method = Method::start(kind, 8).expect("a method").delayed(plumb_units::Nanos(DELAY));
         let recorder = Recorder::new();
-        let session = recorder.session("test", SessionKind::Foreground);
+        let session = recorder.session(Role::User);
         let before = recorder.snapshot();
         let (_arena, buffers) = Arena::buffers(BLOCK, 8).expect("an arena");
         let mut channel = method.channel(&[]).expect("a channel");
@@ -140,7 +140,7 @@ fn service_time(method: &Method, before_flush: std::time::Duration, before_wait:
     let open = |name| Disk::Kernel.open(&directory.path().join(name), Access::Create, DirectIo::Off);
     let files = ["first", "second"].map(|name| Arc::new(open(name).expect("a file")));
     let recorder = Recorder::new();
-    let session = recorder.session("test", SessionKind::Foreground);
+    let session = recorder.session(Role::User);
     let (_arena, buffers) = Arena::buffers(BLOCK, 2).expect("an arena");
     let mut channel = method.channel(&[]).expect("a channel");
     for (file, buffer) in files.iter().zip(buffers) {
@@ -274,7 +274,7 @@ fn a_failed_sync_is_an_error_and_is_not_repeated() {
     let file = Disk::Memory(Arc::clone(&disk)).open(path, Access::Create, DirectIo::Off).expect("a new file");
     let file = Arc::new(file);
     let recorder = Recorder::new();
-    let session = recorder.session("test", SessionKind::Foreground);
+    let session = recorder.session(Role::User);
     let mut channel = Method::start(MethodKind::Sync, 1).expect("a method").channel(&[]).expect("a channel");
     let (_arena, mut buffers) = Arena::buffers(BLOCK, 2).expect("memory");
     disk.plan_faults(Faults { fail_sync: Some(1), ..Faults::default() });
@@ -300,7 +300,7 @@ fn a_write_that_fails_is_named_and_its_sync_is_not() {
     std::fs::write(&path, b"").expect("a file");
     let file = Arc::new(Disk::Kernel.open(&path, Access::Read, DirectIo::Off).expect("to be read"));
     let recorder = Recorder::new();
-    let session = recorder.session("test", SessionKind::Foreground);
+    let session = recorder.session(Role::User);
     for method in methods() {
         let (_arena, mut buffers) = Arena::buffers(BLOCK, 1).expect("memory");
         let mut channel = method.channel(&[]).expect("a channel");
@@ -364,7 +364,7 @@ fn short_and_interrupted_transfers_are_carried_on() {
 
 fn one_read(disk: &Disk, path: &Path, offset: u64, kind: MethodKind) -> Result<(), IoError> {
     let recorder = Recorder::new();
-    let session = recorder.session("test", SessionKind::Foreground);
+    let session = recorder.session(Role::User);
     let file = Arc::new(disk.open(path, Access::Write, DirectIo::Off)?);
     let (_arena, mut buffers) = Arena::buffers(BLOCK, 1)?;
     let mut channel: Channel = Method::start(kind, 2)?.channel(&[])?;
@@ -406,7 +406,7 @@ fn a_failed_request_names_file_offset_and_cause() {
 fn a_channel_dropped_with_requests_in_flight_waits_for_them() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let recorder = Recorder::new();
-    let session = recorder.session("test", SessionKind::Foreground);
+    let session = recorder.session(Role::User);
     for kind in MethodKind::ALL.into_iter().filter(|kind| works_here(*kind)) {
         let path = directory.path().join(format!("{kind}"));
         let file = Arc::new(Disk::Kernel.open(&path, Access::Create, DirectIo::Off).expect("a new file"));
@@ -437,7 +437,7 @@ fn a_file_that_ends_between_blocks_is_cut_short_and_no_endless_read() {
     let path = directory.path().join("users01.dbf");
     std::fs::write(&path, vec![1u8; 8_192 + 100]).expect("a small file");
     let recorder = Recorder::new();
-    let session = recorder.session("test", SessionKind::Foreground);
+    let session = recorder.session(Role::User);
     for kind in MethodKind::ALL.into_iter().filter(|kind| works_here(*kind)) {
         let Ok(file) = Disk::Kernel.open(&path, Access::Write, DirectIo::Required) else {
             eprintln!("no direct I/O here: not tested");
@@ -456,7 +456,7 @@ fn a_file_that_ends_between_blocks_is_cut_short_and_no_endless_read() {
 fn a_read_at_most_ends_with_the_file() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let recorder = Recorder::new();
-    let session = recorder.session("test", SessionKind::Foreground);
+    let session = recorder.session(Role::User);
     for length in [0usize, 100, 512, 4_096, 8_192 + 100, BLOCK, BLOCK + 1] {
         let path = directory.path().join(length.to_string());
         std::fs::write(&path, vec![1u8; length]).expect("a small file");

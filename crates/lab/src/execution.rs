@@ -44,12 +44,7 @@ pub fn execute(
     let begin = clock::now();
     let arms: Vec<_> = (0..plan.design.arms.len()).map(|arm| plan.arm_settings(arm)).collect();
     let name = format!("plumb-study-{}", bundle.contents().id());
-    target.prepare(&Preparation {
-        arms: &arms,
-        rows: plan.study.rows,
-        data_seed: plan.study.data_seed,
-        name: &name,
-    })?;
+    target.prepare(&Preparation { arms: &arms, name: &name })?;
     let stop =
         Execution { plan: &plan, bundle, target, cancel, observer, budget, begin, blocks_timed: Vec::new() }
             .blocks()?;

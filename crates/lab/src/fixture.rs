@@ -4,8 +4,8 @@ use crate::LabError;
 use crate::bundle::{Environment, Settled};
 use crate::record::Record;
 use crate::record::*;
-use crate::study::Assignment;
 use crate::target::{Preparation, RunError, Target};
+use crate::vocabulary::Assignment;
 use plumb_engine::instance::Cancel;
 use plumb_events::{SessionKind, Unit};
 

@@ -10,9 +10,8 @@
 //! [`execution`] runs them against a [`target`], a [`bundle`] keeps every raw record, and the
 //! [`analysis`] turns these into verdicts, again and again the same ones.
 //!
-//! A single run is made in a temporary database of its own ([`large_sort::run`]): load,
-//! calibrate, build, verify. [`measure`] takes readings around the build, and
-//! [`assemble`] turns them into the context of a report, receipts and findings
+//! A single run is made in a temporary database of its own ([`workload::run`]): load, calibrate, work, verify. What is
+//! seen of it is [`evidence`], a value, and [`assemble`] makes it into a [`record`], receipts and findings
 //! included. The laboratory prints nothing; whoever wants to see how far a run is
 //! looks on as an [`Observer`].
 
@@ -21,28 +20,28 @@ pub mod assemble;
 pub mod bundle;
 pub mod calendar;
 pub mod compare;
+pub mod device_probe;
 pub mod document;
 mod error;
+pub mod evidence;
 pub mod execution;
 pub mod host;
-pub mod large_sort;
-pub mod measure;
 mod observer;
 pub mod orphans;
 pub mod place;
 pub mod plan;
 pub mod record;
-pub mod record_sort;
 pub mod report;
 pub mod settings;
 mod settle;
-mod sizing;
 pub mod stored;
 pub mod study;
 pub mod target;
 mod temporary;
 pub mod verify;
+pub mod vocabulary;
 mod workers;
+pub mod workload;
 
 pub use error::LabError;
 pub use observer::{Observer, Stage};

@@ -29,6 +29,28 @@ pub struct Places<'a> {
     pub indx: &'a [PathBuf],
 }
 
+/// What the files of a run take.
+#[derive(Debug, Clone, Copy)]
+pub struct Room {
+    /// Tablespaces at first: large enough, so that none grows while it is measured.
+    pub tablespaces: InitialSizes,
+    /// Files of its own beside those of each tablespace.
+    pub beside: InitialSizes,
+}
+
+impl Room {
+    /// The largest of each.
+    #[must_use]
+    pub fn largest(rooms: &[Room]) -> Room {
+        let most = |sizes: fn(&Room) -> InitialSizes| InitialSizes {
+            users: rooms.iter().map(|room| sizes(room).users).max().unwrap_or(Bytes(0)),
+            temp: rooms.iter().map(|room| sizes(room).temp).max().unwrap_or(Bytes(0)),
+            indx: rooms.iter().map(|room| sizes(room).indx).max().unwrap_or(Bytes(0)),
+        };
+        Room { tablespaces: most(|room| room.tablespaces), beside: most(|room| room.beside) }
+    }
+}
+
 impl Places<'_> {
     /// Every directory with its argument, each once.
     pub(crate) fn named(&self) -> Vec<(&'static str, &Path)> {

@@ -11,8 +11,8 @@
 //! not know what the figures say, so that needs no correction.
 
 use crate::LabError;
-use crate::study::{Assignment, Study};
-use crate::target::{SettingFacts, Vocabulary};
+use crate::study::Study;
+use crate::vocabulary::{Assignment, SettingFacts};
 use plumb_proof::design::{Design, Schedule};
 use plumb_proof::permutation::blocks_needed;
 use plumb_units::{Nanos, RowCount};
@@ -75,7 +75,12 @@ impl Plan {
     /// # Errors
     /// When its design cannot be.
     pub fn new(mut study: Study, options: PlanOptions, until: Until, seed: u64) -> Result<Plan, LabError> {
-        study.rows = options.rows.unwrap_or(study.rows);
+        let why = |why: String| LabError::Plan { study: study.name.clone(), why };
+        if let Some(rows) = options.rows {
+            let work =
+                study.work.as_mut().ok_or_else(|| why("it has no rows; leave --rows out".to_string()))?;
+            *work = work.with_rows(rows).map_err(why)?;
+        }
         study.blocks = options.blocks.unwrap_or(study.blocks);
         let design = study
             .design()
@@ -113,21 +118,27 @@ impl Plan {
     /// With what one block takes at least.
     pub fn require_room(&self, budget: Option<Nanos>) -> Result<(), LabError> {
         let Some(budget) = budget else { return Ok(()) };
-        let run = (self.study.rows as f64 / ROWS_PER_SECOND_MAX).max(RUN_SECONDS_MIN);
+        let run = (self.study.rows() as f64 / ROWS_PER_SECOND_MAX).max(RUN_SECONDS_MIN);
         let needed = Nanos((run * self.schedule.slots() as f64 * 1e9) as u64);
         if budget >= needed {
             return Ok(());
         }
-        Err(LabError::Budget { budget, runs: self.schedule.slots(), rows: RowCount(self.study.rows), needed })
+        Err(LabError::Budget {
+            budget,
+            runs: self.schedule.slots(),
+            rows: RowCount(self.study.rows()),
+            needed,
+        })
     }
 
     /// What is known of the settings that the study gives.
     #[must_use]
-    pub fn setting_facts(&self, vocabulary: &dyn Vocabulary) -> Vec<SettingFacts> {
+    pub fn setting_facts(&self) -> Vec<SettingFacts> {
         let levels = self.study.factors.iter().flat_map(|factor| &factor.levels);
         let given = self.study.settings.iter().chain(levels.flat_map(|level| &level.settings));
-        let mut facts: Vec<SettingFacts> =
-            given.filter_map(|set| Some(vocabulary.setting(&set.name, &set.value, "").ok()?.0)).collect();
+        let mut facts: Vec<SettingFacts> = given
+            .filter_map(|set| Some(self.study.vocabulary.setting(&set.name, &set.value, "").ok()?.0))
+            .collect();
         facts.sort_by(|one, two| one.name.cmp(&two.name));
         facts.dedup();
         facts
@@ -157,10 +168,10 @@ impl Plan {
 mod tests {
     use super::*;
     use crate::study::catalog;
-    use crate::target::embedded::ENGINE;
+    use crate::target::embedded::Engine;
 
     fn plan(seed: u64) -> Plan {
-        let study = catalog::find("large-sort", &ENGINE)
+        let study = catalog::find("large-sort", &[&Engine])
             .expect("a study that is well formed")
             .expect("the study is there");
         Plan::new(study, PlanOptions::default(), Until::Blocks, seed).expect("a design")

@@ -6,7 +6,7 @@
 
 use crate::LabError;
 use crate::observer::{Observer, Stage};
-use crate::place::{self, Places};
+use crate::place::{self, Places, Room};
 use plumb_engine::instance::{Cancel, InitialSizes};
 use plumb_engine::{Instance, Setting, Settings};
 use plumb_io::limits;
@@ -34,24 +34,7 @@ impl Temporary {
         places: &Places<'_>,
         name: &str,
         settings: Settings,
-        sizes: InitialSizes,
-        cancel: Cancel,
-        observer: &dyn Observer,
-    ) -> Result<Temporary, LabError> {
-        let nothing = InitialSizes { users: Bytes(0), temp: Bytes(0), indx: Bytes(0) };
-        Temporary::with_files_beside(places, name, settings, (sizes, nothing), cancel, observer)
-    }
-
-    /// The same, with room left for files of the run's own in the directories of
-    /// these tablespaces.
-    ///
-    /// # Errors
-    /// As [`create`](Temporary::create).
-    pub fn with_files_beside(
-        places: &Places<'_>,
-        name: &str,
-        settings: Settings,
-        (sizes, beside): (InitialSizes, InitialSizes),
+        Room { tablespaces: sizes, beside }: Room,
         cancel: Cancel,
         observer: &dyn Observer,
     ) -> Result<Temporary, LabError> {

@@ -12,7 +12,7 @@ use crate::observer::{Observer, Stage};
 use crate::plan::{Plan, PlanOptions, Until};
 use crate::study::{Study, parse};
 use crate::target::Target;
-use crate::target::embedded::ENGINE;
+use crate::target::embedded::Engine;
 use plumb_engine::instance::Cancel;
 use plumb_units::Nanos;
 use std::path::Path;
@@ -74,7 +74,7 @@ impl Observer for Nobody {
 
 /// The study of made-up runs.
 pub fn study() -> Study {
-    parse("made-up.toml", STUDY, &ENGINE).expect("a study that is well formed")
+    parse("made-up.toml", STUDY, &[&Engine]).expect("a study that is well formed")
 }
 
 /// Its plan.
@@ -85,7 +85,7 @@ pub fn plan(seed: u64) -> Plan {
 /// A new bundle of a plan.
 pub fn bundle(directory: &Path, plan: &Plan) -> Bundle {
     let mut environment = fixture::environment();
-    environment.settings = plan.setting_facts(&ENGINE);
+    environment.settings = plan.setting_facts();
     let reserved = Reservation::named(directory).expect("an empty directory");
     Bundle::create(reserved, plan, environment).expect("a bundle can be written")
 }

@@ -8,7 +8,7 @@ use crate::LabError;
 use crate::analysis::result::{ANALYSIS_SCHEMA_VERSION, Analysis};
 use crate::bundle::{ANALYSIS, Contents, Manifest, unlisted};
 use crate::report::{self, Derived};
-use crate::target::Vocabulary;
+use crate::vocabulary::Kinds;
 use std::path::Path;
 
 /// What was verified.
@@ -26,7 +26,7 @@ pub struct Verified {
 ///
 /// # Errors
 /// The first file that is not as it was written, or does not follow from the raw records.
-pub fn verify(directory: &Path, vocabulary: &dyn Vocabulary) -> Result<Verified, LabError> {
+pub fn verify(directory: &Path, kinds: &Kinds) -> Result<Verified, LabError> {
     let manifest = Manifest::read(directory)?;
     for name in manifest.names() {
         manifest.text(directory, name)?;
@@ -36,7 +36,7 @@ pub fn verify(directory: &Path, vocabulary: &dyn Vocabulary) -> Result<Verified,
                    `plumb study --resume` mends";
         return Err(LabError::Tampered { path: directory.join(stray), why: why.to_string() });
     }
-    let (_, contents) = Contents::read(directory, vocabulary)?;
+    let (_, contents) = Contents::read(directory, kinds)?;
     let context = manifest.lists(ANALYSIS).then(|| recompute(directory, &manifest, &contents)).transpose()?;
     Ok(Verified { files: manifest.names().count(), runs: contents.runs.len(), context })
 }

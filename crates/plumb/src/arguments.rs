@@ -1,10 +1,10 @@
 //! The arguments of every command.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Arg, ArgMatches, Args, FromArgMatches, Parser, Subcommand, ValueEnum};
 use plumb_calibrate::{Cells, Mode, Options, Pattern};
 use plumb_units::{Bytes, Nanos};
-use plumb_workload::Delimiter;
+use plumb_workload::{Delimiter, Parameter, Takes, WORKLOADS, Workload};
 use std::path::{Path, PathBuf};
 
 /// Find out what a database's I/O path can do, which settings make it faster, and whether the evidence proves it.
@@ -78,27 +78,12 @@ impl Command {
     }
 }
 
-/// The workloads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Workload {
-    /// Load the sales table, build an index on it that does not fit its sort areas, verify it
-    LargeSort,
-    /// Sort a file of 100-byte records with 10-byte keys into another file, judge it as valsort does
-    RecordSort,
-}
-
 /// `plumb run`
 #[derive(Debug, Args)]
 pub struct Run {
-    /// Which workload
-    #[arg(value_enum)]
-    pub workload: Workload,
-    /// Rows of the table, or records of the file; K, M and G are powers of 1000
-    #[arg(long, default_value = "2M", value_parser = parse_rows, allow_hyphen_values = true)]
-    pub rows: u64,
-    /// Instead of rows: bytes of the file of records, as 10G; K, M and G are powers of 1024
-    #[arg(long, value_name = "BYTES", conflicts_with = "rows", value_parser = parse_bytes, allow_hyphen_values = true)]
-    pub size: Option<Bytes>,
+    /// Which workload, and what is said of it
+    #[command(flatten)]
+    pub work: WorkArguments,
     /// Where the temporary database goes, in a directory of its own
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub path: PathBuf,
@@ -114,9 +99,6 @@ pub struct Run {
     /// Set a setting (repeat for several); `plumb list settings` shows them
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
-    /// Seed of the generated rows: the same seed, the same rows
-    #[arg(long, default_value_t = 1996)]
-    pub seed: u64,
     /// Where report.txt, report.html and record.json go [default: plumb-reports/WORKLOAD-DATE-TIME]
     #[arg(long, value_name = "DIR")]
     pub bundle: Option<PathBuf>,
@@ -126,6 +108,82 @@ pub struct Run {
     /// Keep the database instead of removing it
     #[arg(long)]
     pub keep: bool,
+}
+
+/// A workload with its parameters: arguments that follow from the table of workloads.
+#[derive(Debug)]
+pub struct WorkArguments {
+    /// The workload.
+    pub workload: &'static Workload,
+    /// The parameters that were given, as they were typed.
+    pub given: Vec<(&'static str, String)>,
+}
+
+impl WorkArguments {
+    /// Every parameter that some workload takes, each once.
+    fn parameters() -> Vec<&'static Parameter> {
+        let mut all: Vec<&'static Parameter> = Vec::new();
+        for parameter in WORKLOADS.iter().flat_map(|workload| workload.parameters) {
+            if all.iter().all(|known| known.name != parameter.name) {
+                all.push(parameter);
+            }
+        }
+        all
+    }
+
+    /// The help of a parameter: its own, its default, and who takes it where not all do.
+    fn help(parameter: &Parameter) -> String {
+        let default = parameter.default.map_or(String::new(), |default| format!(" [default: {default}]"));
+        let takes = |workload: &&&Workload| workload.parameter(parameter.name).is_some();
+        let takers: Vec<&str> = WORKLOADS.iter().filter(takes).map(|workload| workload.name).collect();
+        let only =
+            if takers.len() == WORKLOADS.len() { String::new() } else { format!(" ({})", takers.join(", ")) };
+        format!("{}{only}{default}", parameter.help)
+    }
+}
+
+impl Args for WorkArguments {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        let workloads = WORKLOADS.iter().map(|workload| (workload.name, workload.help, *workload));
+        let workload = Arg::new("workload")
+            .value_name("WORKLOAD")
+            .required(true)
+            .help("Which workload")
+            .value_parser(one_of(workloads));
+        let parameters = WorkArguments::parameters().into_iter().map(|parameter| {
+            let value = match parameter.takes {
+                Takes::Count(_) => "N",
+                Takes::Size(_) => "BYTES",
+            };
+            let help = WorkArguments::help(parameter);
+            Arg::new(parameter.name)
+                .long(parameter.name)
+                .value_name(value)
+                .help(help)
+                .allow_hyphen_values(true)
+        });
+        command.arg(workload).args(parameters)
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        WorkArguments::augment_args(command)
+    }
+}
+
+impl FromArgMatches for WorkArguments {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<WorkArguments, clap::Error> {
+        let missing = || clap::Error::new(clap::error::ErrorKind::MissingRequiredArgument);
+        let workload = *matches.get_one::<&'static Workload>("workload").ok_or_else(missing)?;
+        let given = WorkArguments::parameters().into_iter().filter_map(|parameter| {
+            Some((parameter.name, matches.get_one::<String>(parameter.name)?.clone()))
+        });
+        Ok(WorkArguments { workload, given: given.collect() })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = WorkArguments::from_arg_matches(matches)?;
+        Ok(())
+    }
 }
 
 /// `plumb study`

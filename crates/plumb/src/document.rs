@@ -27,7 +27,7 @@ pub fn settings_list() -> String {
     let rows = shown_settings().map(|setting| {
         let row = setting.row();
         let takes = describe(row.domain);
-        [row.name, row.group, row.default, takes.as_str(), row.help].map(String::from).to_vec()
+        [row.name, row.group.name(), row.default, takes.as_str(), row.help].map(String::from).to_vec()
     });
     aligned(&std::iter::once(head).chain(rows).collect::<Vec<_>>())
 }
@@ -66,13 +66,14 @@ fn settings_page() -> String {
          A value out of range is refused with the range; what a run really did with each setting is in its receipts.\n\
          This page is generated from the table in `crates/engine/src/settings.rs`.\n",
     );
-    let mut group = "";
+    let mut group = None;
     for setting in shown_settings() {
         let row = setting.row();
-        if row.group != group {
-            group = row.group;
+        if group != Some(row.group) {
+            group = Some(row.group);
             page.push_str(&format!(
-                "\n## {group}\n\n| setting | default | takes | meaning |\n|---|---|---|---|\n"
+                "\n## {}\n\n| setting | default | takes | meaning |\n|---|---|---|---|\n",
+                row.group.name()
             ));
         }
         let (name, takes) = (format!("`{}`", row.name), describe(row.domain));

@@ -19,6 +19,7 @@ mod output;
 mod progress;
 mod run;
 mod settings;
+mod targets;
 mod types;
 mod welcome;
 

@@ -1,23 +1,25 @@
 //! `plumb run`: a workload from nothing to its report.
 
-use crate::arguments::{Run, Workload};
+use crate::arguments::Run;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
 use crate::progress::{Audience, Onlooker, Watch};
 use crate::{bundle, command_line, output, settings};
 use plumb_lab::bundle::Reservation;
-use plumb_lab::large_sort::{self, Request};
+use plumb_lab::document;
 use plumb_lab::place::Places;
 use plumb_lab::record::{Record, RunState};
-use plumb_lab::{document, record_sort};
+use plumb_lab::workload::{self, Request};
 use plumb_report::{summary, text};
+use plumb_workload::Work;
 
 /// Runs the workload.
 ///
 /// # Errors
 /// When it cannot run to its end. A failed verification is no error but an outcome.
 pub fn run(arguments: &Run) -> Result<Outcome, Failure> {
+    let work = work(arguments)?;
     let settings = settings::parse(&arguments.set)?;
     let places = places(arguments);
     let devices = places.describe()?;
@@ -25,19 +27,14 @@ pub fn run(arguments: &Run) -> Result<Outcome, Failure> {
     let bundle = bundle::reserve(arguments.bundle.as_deref(), default_name(arguments), &interrupt)?;
     let watch = Watch::start(if arguments.json { Audience::Nobody } else { Audience::Terminal });
     let request = Request {
-        rows: rows(arguments)?,
-        seed: arguments.seed,
+        work: &work,
         settings,
         places: &places,
         devices: &devices,
         command_line: &command_line::typed(),
     };
     let onlooker = Onlooker { watch: &watch, interrupt: &interrupt };
-    let workload = match arguments.workload {
-        Workload::LargeSort => large_sort::run,
-        Workload::RecordSort => record_sort::run,
-    };
-    let (context, mut database) = workload(request, interrupt.cancel(), &onlooker)?;
+    let (context, mut database) = workload::run(request, interrupt.cancel(), &onlooker)?;
     drop(watch);
     if arguments.keep {
         interrupt.keep();
@@ -50,28 +47,18 @@ pub fn run(arguments: &Run) -> Result<Outcome, Failure> {
 
 /// What the name of a bundle begins with that goes where nobody said, if there is to be one.
 fn default_name(arguments: &Run) -> Option<&'static str> {
-    let name = match arguments.workload {
-        Workload::LargeSort => large_sort::NAME,
-        Workload::RecordSort => record_sort::NAME,
-    };
-    (!arguments.json).then_some(name)
+    (!arguments.json).then_some(arguments.work.workload.name)
 }
 
-/// How many rows or records.
-fn rows(arguments: &Run) -> Result<u64, Failure> {
-    match (arguments.workload, arguments.size) {
-        (_, None) => Ok(arguments.rows),
-        (Workload::RecordSort, Some(bytes)) if bytes.0 >= record_sort::BYTES => {
-            Ok(bytes.0 / record_sort::BYTES)
-        }
-        (Workload::RecordSort, Some(bytes)) => Err(Failure::usage(format!(
-            "--size: {bytes} is less than one record of {} bytes",
-            record_sort::BYTES
-        ))),
-        (Workload::LargeSort, Some(_)) => Err(Failure::usage(
-            "--size: the size of the sales table follows from --rows; use that".to_string(),
-        )),
-    }
+/// The workload with what was said of it.
+fn work(arguments: &Run) -> Result<Work, Failure> {
+    let mut work = Work::of(arguments.work.workload);
+    let given = &arguments.work.given;
+    given
+        .iter()
+        .try_for_each(|(name, text)| work.set(name, text))
+        .map_err(|why| Failure::usage(format!("--{why}")))?;
+    Ok(work)
 }
 
 fn places(arguments: &Run) -> Places<'_> {

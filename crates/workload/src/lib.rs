@@ -1,4 +1,4 @@
-//! What a database is asked to do, and the rows to do it with.
+//! What a database is asked to do ([`specification`]), and the rows to do it with.
 //!
 //! Three sources of rows: [`SalesTable`] makes the sales of a chain of stores and
 //! [`PagesTable`] views of web pages, each from a seed; [`CsvFile`] reads the
@@ -10,9 +10,11 @@ mod csv_file;
 pub mod gensort;
 mod pages;
 mod sales;
+pub mod specification;
 
 pub use csv_file::{
     ColumnBasis, ColumnFinding, CsvError, CsvFile, CsvOptions, Delimiter, TextCause, TextReason,
 };
 pub use pages::{PAGE_BYTES_MAX, PagesSpec, PagesTable};
 pub use sales::{SALES_ROWS_OF_SOURCE, SalesSpec, SalesTable};
+pub use specification::{Parameter, Takes, WORKLOADS, Work, Workload};

@@ -2,7 +2,7 @@
 
 use super::Spread;
 use plumb_events::clock::thread_cpu;
-use plumb_events::{Event, IoStream, Recorder, RequestTimes, SessionKind, Statistic, now};
+use plumb_events::{Event, IoStream, Recorder, RequestTimes, Role, Statistic, now};
 use plumb_units::Nanos;
 use std::hint::black_box;
 
@@ -11,7 +11,7 @@ const REPEATS: usize = 9;
 
 pub(super) fn run() -> anyhow::Result<()> {
     let recorder = Recorder::new();
-    let session = recorder.session("bench", SessionKind::Foreground);
+    let session = recorder.session(Role::User);
     println!(
         "nanoseconds a call: median [least .. most] of {REPEATS} x {CALLS} calls; the goal for a wait is 60"
     );

@@ -15,7 +15,7 @@ use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::table::load::load;
 use plumb_engine::table::scan::{self, Granules};
 use plumb_engine::{Instance, Layout, Settings, probe};
-use plumb_events::{SessionKind, SessionTotals, Statistic, now};
+use plumb_events::{Role, SessionKind, SessionTotals, Statistic, now};
 use plumb_io::receipt;
 use plumb_units::{Bytes, Nanos, RowCount};
 use plumb_workload::{SalesSpec, SalesTable};
@@ -116,7 +116,7 @@ fn round(instance: &Instance) -> anyhow::Result<Round> {
     let outcome = create_index(instance, &spec())?;
     let build = now().saturating_sub(begin).seconds();
     let period = instance.recorder.snapshot().since(&before);
-    let foreground = period.sessions.iter().filter(|session| session.kind == SessionKind::Foreground);
+    let foreground = period.sessions.iter().filter(|session| session.role.kind() == SessionKind::Foreground);
     let cpu = foreground.map(SessionTotals::cpu_used);
     let peak = receipt::resident_memory()?.peak;
     drop_named(instance, "SALES_STORE_PROD")?;
@@ -146,7 +146,7 @@ fn declared(outcome: &BuildOutcome) -> u64 {
 /// Seconds of reading so many bytes of the table's files, with the requests of a
 /// scan and nothing behind.
 fn raw_read(instance: &Instance, bytes: u64) -> anyhow::Result<f64> {
-    let session = instance.recorder.session("raw read", SessionKind::Probe);
+    let session = instance.recorder.session(Role::DeviceProbe);
     let rate = probe::sequential_read(instance, &session, Purpose::Users, bytes)?;
     Ok(bytes as f64 / rate)
 }
@@ -156,12 +156,12 @@ fn scan_alone(instance: &Instance) -> anyhow::Result<f64> {
     let begin = now();
     let table = instance.catalog().table("SALES")?.clone();
     let granules = Granules::new(&table);
-    let coordinator = instance.recorder.session("coordinator", SessionKind::Foreground);
+    let coordinator = instance.recorder.session(Role::User);
     let operation = instance.operation();
     thread::scope(|scope| {
         let server = |number: usize| {
             let (granules, operation) = (&granules, &operation);
-            servers::start(scope, operation, format!("PX scan server p{number:03}"), move |session| {
+            servers::start(scope, operation, (Role::ScanServer, number), move |session| {
                 scan::scan(instance, session, operation, granules, |_, _| Ok(()))
             })
         };

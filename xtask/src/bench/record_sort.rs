@@ -23,8 +23,10 @@ use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::{Instance, Layout, Settings};
 use plumb_events::{Event, Period, SessionKind, SessionTotals, now};
 use plumb_io::receipt;
+use plumb_lab::workload::execution;
 use plumb_units::{Bytes, RowCount};
 use plumb_workload::gensort::{GensortRecords, KEY_BYTES, RECORD_BYTES, RecordForm};
+use plumb_workload::specification::RECORD_SORT;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -90,7 +92,7 @@ fn settings(options: &Options) -> anyhow::Result<Settings> {
         let (name, value) = set.split_once('=').context("--set takes name=value")?;
         settings.set(name, value, "--set")?;
     }
-    plumb_lab::record_sort::suit(&mut settings)?;
+    execution(&RECORD_SORT).apply_defaults(&mut settings)?;
     Ok(settings)
 }
 

@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 
 /// Breaches from before their rule, as their complaints begin. The list may only shrink: an entry without its breach
 /// is a complaint.
-const LEFT: [&str; 1] = ["crates/lab/src:1: modules know each other"];
+const LEFT: [&str; 0] = [];
 
 /// A Rust file of the workspace.
 pub struct Source {

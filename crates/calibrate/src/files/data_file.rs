@@ -17,7 +17,7 @@ use super::ScratchDirectory;
 use crate::CalibrateError;
 use crate::progress::StopCheck;
 use crate::random::Random;
-use plumb_events::{Event, IoStream, Recorder, SessionKind, now};
+use plumb_events::{Event, IoStream, Recorder, Role, now};
 use plumb_io::device::{DeviceDescription, DirectIoSupport};
 use plumb_io::{Arena, DirectIo, Durability, File, Method, Operation, Request, receipt};
 use plumb_units::{Bytes, Nanos};
@@ -160,7 +160,7 @@ pub(crate) struct Filling<'a> {
 impl Filling<'_> {
     fn fill(&self, file: &Arc<File>, length: Bytes) -> Result<Bytes, CalibrateError> {
         let recorder = Recorder::new();
-        let session = recorder.session("calibration fill", SessionKind::Probe);
+        let session = recorder.session(Role::CalibrationFill);
         let depth = FILL_DEPTH.min(self.method.queue_depth());
         let (arena, mut buffers) = Arena::buffers(FILL_BYTES as usize, depth)?;
         let mut channel = self.method.channel(&[&arena])?;

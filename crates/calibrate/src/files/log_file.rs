@@ -12,7 +12,7 @@ use super::ScratchDirectory;
 use crate::CalibrateError;
 use crate::plan::{DurableMethod, DurablePoint, LogSpace};
 use crate::progress::StopCheck;
-use plumb_events::{Event, IoStream, Recorder, Session, SessionKind};
+use plumb_events::{Event, IoStream, Recorder, Role, Session};
 use plumb_io::{
     Arena, Channel, DirectIo, Durability, File, IoBuffer, Method, MethodKind, Operation, Request, receipt,
 };
@@ -60,7 +60,7 @@ impl Logs {
 
 fn write_zeros(file: &Arc<File>, bytes: Bytes, stop: &StopCheck<'_>) -> Result<(), CalibrateError> {
     let recorder = Recorder::new();
-    let session = recorder.session("calibration log fill", SessionKind::Probe);
+    let session = recorder.session(Role::CalibrationLogFill);
     let mut channel = Method::start(MethodKind::Sync, 1)?.channel(&[])?;
     let (_arena, mut buffers) = Arena::buffers(ZEROS_BYTES, 1)?;
     let mut offset = 0;

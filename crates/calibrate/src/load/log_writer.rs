@@ -11,7 +11,7 @@ use crate::measure::Traffic;
 use crate::plan::{DurableMethod, DurablePoint};
 use crate::random::Random;
 use crate::{CalibrateError, DeviceEvidence, LoadMeasurement, Measurement};
-use plumb_events::{Recorder, SessionKind, now};
+use plumb_events::{Recorder, Role, now};
 use plumb_io::{Arena, receipt};
 use plumb_units::Nanos;
 
@@ -26,7 +26,7 @@ pub(crate) fn run(
     time: Nanos,
 ) -> Result<Measurement, CalibrateError> {
     let recorder = Recorder::new();
-    let session = recorder.session("calibration log writer", SessionKind::Probe);
+    let session = recorder.session(Role::CalibrationLogWriter);
     let mut log = LogFile::open(runner.scratch, runner.logs, point)?;
     let (_arena, mut buffers) = Arena::buffers(point.request_bytes as usize, 1)?;
     let Some(mut buffer) = buffers.pop() else { unreachable!("one was asked for") };

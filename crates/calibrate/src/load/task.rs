@@ -15,7 +15,7 @@ use crate::measure::{CpuMeter, CpuUse, DeviceMeter, Traffic};
 use crate::progress::StopCheck;
 use crate::random::Random;
 use crate::{CalibrateError, DeviceEvidence, DurablePoint, LoadMeasurement, Measurement, Point, Task};
-use plumb_events::{Recorder, SessionKind, Statistic};
+use plumb_events::{Recorder, Role, Statistic};
 use plumb_io::{DirectIo, MethodKind};
 use plumb_units::{Bytes, Nanos};
 use std::ops::Range;
@@ -83,7 +83,7 @@ impl TaskRunner<'_> {
         let work = |shares: Vec<ThreadShare>| {
             let (recorder, method, random) = (&recorder, &method, Random::seeded(random.word()));
             move |start: &Start<'_>| {
-                let session = recorder.session("calibration load", SessionKind::Probe);
+                let session = recorder.session(Role::CalibrationLoad);
                 let load = LoadThread::prepare(&session, file, self.stop, method, point, shares, random)?;
                 start.arrive().map(|window| Ok((window, load.run(window, self.cpu)?))).transpose()
             }

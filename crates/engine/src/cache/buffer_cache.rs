@@ -16,11 +16,11 @@ use crate::EngineError;
 use crate::access::Access;
 use crate::settings::{Setting, Settings};
 use crate::storage::tablespace::{Extent, Purpose, Tablespace};
-use plumb_events::{Event, Recorder, Session, Statistic, now};
+use plumb_events::{Event, Recorder, Role, Session, Statistic, now};
 use plumb_io::limits::Quota;
 use plumb_io::{Arena, IoBuffer, IoError, Method, strict_assert};
 use plumb_units::{BlockAddress, BlockSize, Nanos};
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -94,6 +94,8 @@ pub(super) struct Shared {
 #[derive(Debug, Default)]
 struct State {
     frames: Frames,
+    /// Their memory; none before the cache is used for the first time.
+    memory: Option<Arena>,
     /// The first failed write; nothing is served any more (B6).
     failure: Option<String>,
     stopping: bool,
@@ -295,8 +297,8 @@ impl BufferCache {
         if !threads.is_empty() {
             return Ok(());
         }
-        for number in 0..self.shared.options.writer_count as u32 {
-            let name = database_writer::name(number);
+        for number in 0..self.shared.options.writer_count {
+            let name = Role::DatabaseWriter.numbered(number);
             let shared = Arc::clone(&self.shared);
             self.shared.lock().writers_alive += 1;
             let started = self.shared.writer_threads.thread().and_then(|share| {
@@ -319,6 +321,12 @@ impl BufferCache {
             }
         }
         Ok(())
+    }
+
+    /// Where its buffers lie in memory, for whoever asks the kernel what is mapped there; none before its first use.
+    #[must_use]
+    pub fn memory(&self) -> Option<Range<usize>> {
+        self.shared.lock().memory.as_ref().map(Arena::addresses)
     }
 
     /// Counts everything anew, and says how many sessions wait for a free buffer.
@@ -466,8 +474,9 @@ impl Shared {
         let mut state = self.lock();
         state.check()?;
         if state.frames.is_empty() {
-            let (_, buffers) = Arena::buffers(self.block_size.bytes(), self.options.frame_count)?;
+            let (arena, buffers) = Arena::buffers(self.block_size.bytes(), self.options.frame_count)?;
             state.frames.populate(buffers);
+            state.memory = Some(arena);
         }
         Ok(state)
     }

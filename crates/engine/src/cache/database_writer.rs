@@ -27,21 +27,16 @@ use super::buffer_cache::Shared;
 use super::frames::DirtyBlock;
 use crate::EngineError;
 use crate::storage::tablespace::Purpose;
-use plumb_events::{Event, IoStream, Session, SessionKind, Statistic};
+use plumb_events::{Event, IoStream, Role, Session, Statistic};
 use plumb_io::{Arena, Channel, IoBuffer, MethodKind, Operation, Request};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Its name as Oracle counts: DBW0 to DBW9, then DBWa.
-pub(super) fn name(number: u32) -> String {
-    format!("DBW{}", char::from_digit(number, 36).unwrap_or('z'))
-}
-
 /// The life of a database writer.
-pub(super) fn run(shared: &Shared, number: u32) {
+pub(super) fn run(shared: &Shared, number: usize) {
     // Dropped last: when it is counted as ended its channel is gone.
     let _ending = Ending(shared);
-    let session = shared.recorder.session(name(number), SessionKind::Background);
+    let session = shared.recorder.numbered_session(Role::DatabaseWriter, number);
     let result = DatabaseWriter::new(shared, &session).and_then(DatabaseWriter::serve);
     if let Err(error) = result {
         shared.fail(error.to_string());

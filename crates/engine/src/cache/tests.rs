@@ -10,7 +10,7 @@ use crate::storage::block::{self, BlockKind, Content, Expected, HEADER_BYTES, Ls
 use crate::storage::control::SegmentExtent;
 use crate::storage::tablespace::Purpose;
 use crate::{EngineError, Instance, Layout};
-use plumb_events::{Event, IoStream, Period, Session, SessionKind, Snapshot, Statistic, now};
+use plumb_events::{Event, IoStream, Period, Role, Session, SessionKind, Snapshot, Statistic, now};
 use plumb_io::sim::{Faults, MemoryDisk};
 use plumb_io::{Arena, Disk, Operation, Request};
 use plumb_units::{BlockAddress, Bytes, Lsn, Nanos};
@@ -54,7 +54,7 @@ fn instance(more: &[(&str, &str)]) -> Instance {
 }
 
 fn session(instance: &Instance) -> Session {
-    instance.recorder.session("test", SessionKind::Foreground)
+    instance.recorder.session(Role::User)
 }
 
 fn memory(instance: &Instance) -> Arc<MemoryDisk> {
@@ -176,7 +176,8 @@ fn blocks_of_several_sessions_are_on_disk_with_one_writer_and_with_three() {
     bounded(|| {
         for writers in ["1", "3"] {
             let (period, _) = check_written_out(4, &[("db_writer_processes", writers)]);
-            let background = period.sessions.iter().filter(|session| session.kind == SessionKind::Background);
+            let background =
+                period.sessions.iter().filter(|session| session.role.kind() == SessionKind::Background);
             assert_eq!(background.count().to_string(), writers);
         }
     });
@@ -701,7 +702,7 @@ fn an_instance_that_does_not_use_its_cache_has_no_writers() {
         let cache: &BufferCache = instance.cache();
         assert_eq!(cache.options().frame_count as u32, FRAMES);
         let sessions = instance.recorder.snapshot().sessions;
-        assert!(sessions.iter().all(|session| session.kind == SessionKind::Foreground));
+        assert!(sessions.iter().all(|session| session.role.kind() == SessionKind::Foreground));
     });
 }
 

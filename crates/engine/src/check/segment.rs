@@ -8,7 +8,7 @@ use crate::storage::reader::{ReaderOptions, SegmentReader};
 use crate::storage::tablespace::Purpose;
 use crate::table::scan;
 use crate::{EngineError, Instance};
-use plumb_events::{IoStream, Session, Statistic};
+use plumb_events::{IoStream, Role, Session, Statistic};
 use plumb_units::{BlockAddress, FileId};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -65,7 +65,7 @@ impl Segment<'_> {
         let inspectors = thread::scope(|scope| {
             let start = |number: usize| {
                 let (operation, taken, make) = (&operation, &taken, &make);
-                servers::start(scope, operation, format!("check p{number:03}"), move |session| {
+                servers::start(scope, operation, (Role::CheckServer, number), move |session| {
                     let mut inspector = make();
                     let check = || operation.check();
                     let note = |place, error| damage.note(place, error);

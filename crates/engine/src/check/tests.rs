@@ -8,6 +8,7 @@ use crate::storage::block::{BlockKind, seal};
 use crate::storage::control::IndexColumn;
 use crate::storage::tablespace::Purpose;
 use crate::table::load;
+use plumb_events::{Phase, Role};
 use plumb_io::{Arena, Operation, Request};
 use plumb_types::{Column, ColumnType, Number, RowBatch, RowSource, Schema, SourceError, Value};
 use plumb_units::{BlockAddress, RowId};
@@ -72,7 +73,7 @@ impl Fixture {
     fn new(count: u64) -> Fixture {
         let instance = instance();
         load::load(&instance, "sales", &Rows::new(count)).expect("loaded");
-        let session = instance.recorder.session("test", SessionKind::Foreground);
+        let session = instance.recorder.session(Role::User);
         let table = instance.catalog().table("sales").expect("there").clone();
         let key = KeyBuilder::new(&KEY, &table.schema);
         let mut blocks = crate::cache::CacheReader::new(&session, instance.cache()).expect("a reader");
@@ -171,7 +172,7 @@ fn a_right_table_with_its_indexes_passes_with_figures() {
     assert_eq!(lines[5].detail.replace("I_ONE", ""), lines[11].detail.replace("I_TWO", ""));
     assert!(lines[7].detail.starts_with("I_ONE: 300 keys, and a range of "), "{}", lines[7].detail);
     let phases = fixture.instance.recorder.phases();
-    assert!(phases.iter().any(|phase| phase.name == "verify" && phase.rows == 3000));
+    assert!(phases.iter().any(|phase| phase.phase == Phase::Verify && phase.rows == 3000));
 }
 
 #[test]

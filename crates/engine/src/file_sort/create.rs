@@ -5,7 +5,7 @@ use crate::file_sort::input::chunk_bytes_min;
 use crate::file_sort::output::{Fragment, OutputFile, OutputWriter};
 use crate::parallel::servers::{self, Operation};
 use crate::{EngineError, Instance};
-use plumb_events::{Session, SessionKind, Statistic, now};
+use plumb_events::{Phase, Role, Session, Statistic, now};
 use plumb_types::RecordSource;
 use std::path::Path;
 
@@ -17,7 +17,7 @@ const BUFFERS: (usize, usize) = (512 * 1024, 4);
 /// # Errors
 /// When something of that name exists, or a write fails; no file remains then.
 pub fn create(instance: &Instance, path: &Path, source: &dyn RecordSource) -> Result<(), EngineError> {
-    let coordinator = instance.recorder.session("PX coordinator", SessionKind::Foreground);
+    let coordinator = instance.recorder.session(Role::Coordinator);
     let begin = now();
     let degree = instance.parallel_degree();
     let record_bytes = source.record_bytes() as u64;
@@ -26,7 +26,7 @@ pub fn create(instance: &Instance, path: &Path, source: &dyn RecordSource) -> Re
     let stretches = servers::run_set(
         instance.operation(),
         &coordinator,
-        ("load", degree),
+        (Role::CopyServer, degree),
         |session, operation, number| {
             let begin_of = |number: usize| (u128::from(count) * number as u128 / degree as u128) as u64;
             write_stretch(session, operation, &output, source, (begin_of(number), begin_of(number + 1)))
@@ -34,7 +34,7 @@ pub fn create(instance: &Instance, path: &Path, source: &dyn RecordSource) -> Re
     )?;
     output.patch(&coordinator, stretches.into_iter().flatten().collect())?;
     output.finish(&coordinator)?;
-    instance.recorder.phase("load", begin, count);
+    instance.recorder.phase(Phase::Load, begin, count);
     Ok(())
 }
 

@@ -74,7 +74,7 @@ use input::{RecordFile, RecordReader};
 use load::Load;
 use output::{Fragment, OutputFile, OutputWriter};
 use plan::FilePlan;
-use plumb_events::{Session, SessionKind, Statistic, now};
+use plumb_events::{Phase, Role, Session, Statistic, now};
 use plumb_io::File;
 use plumb_units::Bytes;
 use record::FixedRecord;
@@ -124,7 +124,7 @@ pub fn sort_file<const BYTES: usize, const KEY: usize>(
     instance: &Instance,
     spec: &FileSortSpec,
 ) -> Result<FileSortOutcome, EngineError> {
-    let coordinator = instance.recorder.session("PX coordinator", SessionKind::Foreground);
+    let coordinator = instance.recorder.session(Role::Coordinator);
     let temp = instance.tablespace(Purpose::Temp);
     let extent_counts = temp.extent_counts();
     let sorted = FileSort::<BYTES, KEY>::run(instance, &coordinator, spec);
@@ -184,11 +184,11 @@ impl<const BYTES: usize, const KEY: usize> FileSort<'_, BYTES, KEY> {
     fn run_set<T: Send>(
         &self,
         coordinator: &Session,
-        (name, count): (&str, usize),
+        (role, count): (Role, usize),
         work: impl Fn(&SortServer<'_>, usize) -> Result<T, EngineError> + Sync,
     ) -> Result<Vec<T>, EngineError> {
         let (instance, plan, lsn) = (self.instance, &self.plan.sort, self.lsn);
-        servers::run_set(instance.operation(), coordinator, (name, count), |session, operation, number| {
+        servers::run_set(instance.operation(), coordinator, (role, count), |session, operation, number| {
             work(&SortServer { instance, session, operation, plan, lsn }, number)
         })
     }
@@ -198,7 +198,7 @@ impl<const BYTES: usize, const KEY: usize> FileSort<'_, BYTES, KEY> {
         coordinator: &Session,
         input: &RecordFile,
     ) -> Result<(Vec<SampledRun>, Vec<SortServerSummary>), EngineError> {
-        let made = self.run_set(coordinator, ("sort", self.degree()), |server, _| {
+        let made = self.run_set(coordinator, (Role::SortServer, self.degree()), |server, _| {
             self.make_runs_of_server(server, input)
         })?;
         let mut runs = Vec::new();
@@ -242,7 +242,7 @@ impl<const BYTES: usize, const KEY: usize> FileSort<'_, BYTES, KEY> {
         session.count(Statistic::SortRows, row_count);
         session.count(Statistic::SortRuns, runs.len() as u64);
         session.count(Statistic::SortsDisk, u64::from(!runs.is_empty()));
-        instance.recorder.phase("run generation", begin, row_count);
+        instance.recorder.phase(Phase::RunGeneration, begin, row_count);
         let summary = SortServerSummary {
             name: session.name().to_string(),
             area: Bytes(instance.settings.number(crate::Setting::SortAreaSize)),
@@ -279,15 +279,16 @@ impl<const BYTES: usize, const KEY: usize> FileSort<'_, BYTES, KEY> {
         let queue = Mutex::new(MergeQueue { runs: runs.into(), under_way: 0 });
         let mut merged_rows = 0;
         if passes > 1 {
-            let merges = self.run_set(coordinator, ("merge", self.degree()), |server, number| {
-                Ok((number, self.intermediate_merges(server, shape, &queue)?))
-            })?;
+            let merges =
+                self.run_set(coordinator, (Role::MergeServer, self.degree()), |server, number| {
+                    Ok((number, self.intermediate_merges(server, shape, &queue)?))
+                })?;
             for (number, merges) in merges {
                 summaries[number].intermediate_merges = merges.count;
                 summaries[number].run_bytes += merges.bytes;
                 merged_rows += merges.rows;
             }
-            instance.recorder.phase("intermediate merges", begin, merged_rows);
+            instance.recorder.phase(Phase::IntermediateMerges, begin, merged_rows);
         }
         let runs: Vec<SampledRun> = queue.into_inner().unwrap_or_else(PoisonError::into_inner).runs.into();
         for summary in summaries {
@@ -333,7 +334,7 @@ impl<const BYTES: usize, const KEY: usize> FileSort<'_, BYTES, KEY> {
     ) -> Result<Vec<u64>, EngineError> {
         let begin = now();
         let shares = self.divide(coordinator, runs)?;
-        self.instance.recorder.phase("division of the merge", begin, 0);
+        self.instance.recorder.phase(Phase::Division, begin, 0);
         let counts: Vec<u64> = shares
             .iter()
             .map(|share| share.iter().map(|records| records.end - records.start).sum())
@@ -341,14 +342,14 @@ impl<const BYTES: usize, const KEY: usize> FileSort<'_, BYTES, KEY> {
         let begins: Vec<u64> = (0..counts.len()).map(|share| counts[..share].iter().sum()).collect();
         let temp = self.instance.tablespace(Purpose::Temp);
         let per_block = records_per_block(temp.block_size, BYTES);
-        let merged = self.run_set(coordinator, ("merge", shares.len()), |server, share| {
+        let merged = self.run_set(coordinator, (Role::MergeServer, shares.len()), |server, share| {
             let ranges = runs.iter().zip(&shares[share]);
             let parts = ranges.filter_map(|(run, records)| run.part(records.clone(), per_block, BYTES));
             self.merge_share(server, parts.collect(), shape, (output, begins[share], counts[share]))
         })?;
         let begin = now();
         output.patch(coordinator, merged.into_iter().flatten().collect())?;
-        self.instance.recorder.phase("join", begin, 0);
+        self.instance.recorder.phase(Phase::Join, begin, 0);
         Ok(counts)
     }
 
@@ -384,7 +385,7 @@ impl<const BYTES: usize, const KEY: usize> FileSort<'_, BYTES, KEY> {
         })?;
         assert_eq!(rows, expected, "X2: the parts of a share are its records");
         let fragments = writer.finish()?;
-        self.instance.recorder.phase("merge and write", begin, rows);
+        self.instance.recorder.phase(Phase::MergeAndWrite, begin, rows);
         Ok(fragments)
     }
 }

@@ -12,7 +12,7 @@ use crate::file_sort::record::FixedRecord;
 use crate::parallel::servers::{self, Operation};
 use crate::{EngineError, Instance};
 use crc_fast::CrcAlgorithm::Crc32IsoHdlc;
-use plumb_events::{Session, SessionKind, now};
+use plumb_events::{Phase, Role, Session, now};
 use std::cmp::Ordering;
 use std::path::Path;
 
@@ -71,16 +71,18 @@ pub fn validate<const BYTES: usize, const KEY: usize>(
     instance: &Instance,
     path: &Path,
 ) -> Result<RecordSummary, EngineError> {
-    let coordinator = instance.recorder.session("PX coordinator", SessionKind::Foreground);
+    let coordinator = instance.recorder.session(Role::Coordinator);
     let begin = now();
     let least = chunk_bytes_min(BYTES);
     let chunk_bytes = (CHUNK_BYTES_MAX / least * least).max(least);
     let file = RecordFile::open(instance, &coordinator, path, (BYTES, chunk_bytes))?;
     let degree = instance.parallel_degree();
-    let parts =
-        servers::run_set(instance.operation(), &coordinator, ("check", degree), |session, operation, _| {
-            part::<BYTES, KEY>(instance, session, operation, &file)
-        })?;
+    let parts = servers::run_set(
+        instance.operation(),
+        &coordinator,
+        (Role::CheckServer, degree),
+        |session, operation, _| part::<BYTES, KEY>(instance, session, operation, &file),
+    )?;
     let mut summary = RecordSummary::default();
     let mut edges = Vec::new();
     for (part, part_edges) in parts {
@@ -91,7 +93,7 @@ pub fn validate<const BYTES: usize, const KEY: usize>(
     for pair in edges.windows(2) {
         summary.follow(pair[1].first_record, pair[0].last.cmp(&pair[1].first));
     }
-    instance.recorder.phase("verify records", begin, summary.record_count);
+    instance.recorder.phase(Phase::VerifyRecords, begin, summary.record_count);
     Ok(summary)
 }
 

@@ -39,7 +39,7 @@ use crate::storage::tablespace::{Purpose, Tablespace};
 use crate::table::heap;
 use crate::table::scan::{self, Granules};
 use crate::{EngineError, Instance};
-use plumb_events::{Event, IoStream, Session, SessionKind, Statistic, now};
+use plumb_events::{Event, IoStream, Phase, Role, Session, Statistic, now};
 use plumb_io::{Arena, Operation as Transfer, Request};
 use plumb_units::{BlockAddress, BlockNumber, Bytes, Lsn, RowId};
 use std::sync::Arc;
@@ -77,7 +77,7 @@ pub struct BuildOutcome {
 /// a block is corrupt or I/O fails; nothing of the build then remains.
 pub fn create_index(instance: &Instance, spec: &IndexSpec) -> Result<BuildOutcome, EngineError> {
     let (table, columns) = resolve(instance, spec)?;
-    let coordinator = instance.recorder.session("PX coordinator", SessionKind::Foreground);
+    let coordinator = instance.recorder.session(Role::Coordinator);
     let block_size = instance.tablespace(Purpose::Users).block_size;
     let layout = WordLayout::new(&columns, &table, block_size);
     let build =
@@ -142,7 +142,7 @@ impl Build<'_> {
         sample.sort_by(|one, two| C::Format::compare(one, two));
         let ranges = splitters(&sample, degree);
         drop(sample);
-        instance.recorder.phase("sample", begin, 0);
+        instance.recorder.phase(Phase::Sample, begin, 0);
 
         let extent_counts =
             [Purpose::Temp, Purpose::Indx].map(|p| (p, instance.tablespace(p).extent_counts()));
@@ -319,11 +319,11 @@ impl Build<'_> {
                 } else {
                     scan::scan_conventional(self.instance, session, operation, &granules, visit)?;
                 }
-                self.instance.recorder.phase("table scan", begin, self.table.row_count);
+                self.instance.recorder.phase(Phase::TableScan, begin, self.table.row_count);
                 sorter.fill(&records)?;
                 self.finish_part(session, codec, sorter)
             };
-            let server = servers::start(scope, operation, "serial".to_string(), work);
+            let server = servers::start(scope, operation, (Role::Serial, 0), work);
             servers::join(coordinator, vec![server])
         });
         part.into_iter().flatten().collect()
@@ -350,7 +350,7 @@ impl Build<'_> {
                 let work = move |session: &Session| {
                     self.sort_range(session, operation, plan, codec, (queue, range, guard))
                 };
-                servers::start(scope, operation, format!("PX sort server p{range:03}"), work)
+                servers::start(scope, operation, (Role::SortServer, range), work)
             });
             let sorts: Vec<_> = sorts.collect();
             let scans = (0..degree).map(|number| {
@@ -358,7 +358,7 @@ impl Build<'_> {
                 let work = move |session: &Session| {
                     self.scan_ranges(session, operation, codec, granules, (queue, guard), ranges)
                 };
-                servers::start(scope, operation, format!("PX scan server p{number:03}"), work)
+                servers::start(scope, operation, (Role::ScanServer, number), work)
             });
             let scans: Vec<_> = scans.collect();
             servers::join(coordinator, scans);
@@ -402,7 +402,7 @@ impl Build<'_> {
         queue.sender_done();
         guard.done();
         session.count(Statistic::QueueRows, rows);
-        self.instance.recorder.phase("table scan", begin, rows);
+        self.instance.recorder.phase(Phase::TableScan, begin, rows);
         Ok(())
     }
 
@@ -493,7 +493,7 @@ impl Build<'_> {
         written.extend(&extents);
         branches.extend(extents);
         let entry_count: u64 = parts.iter().map(|part| part.outcome.row_count).sum();
-        self.instance.recorder.phase("join", begin, 0);
+        self.instance.recorder.phase(Phase::Join, begin, 0);
         if entry_count != self.table.row_count {
             return Err(EngineError::Verification {
                 what: format!("entries of index {}", stored_name(&self.spec.name)),

@@ -20,7 +20,7 @@ use crate::storage::control::{Catalog, FILE_NAME, FileEntry, TablespaceEntry};
 use crate::storage::datafile::DataFile;
 use crate::storage::header::FileHeader;
 use crate::storage::tablespace::{Purpose, Tablespace};
-use plumb_events::{Event, Recorder, Session, SessionKind};
+use plumb_events::{Event, Recorder, Role, Session};
 use plumb_io::{Disk, IoError, Lock, random_id};
 use plumb_units::{BlockCount, BlockSize, Bytes, FileId, Lsn};
 use std::collections::BTreeSet;
@@ -71,6 +71,11 @@ pub struct InitialSizes {
     pub indx: Bytes,
 }
 
+impl InitialSizes {
+    /// Nothing at all.
+    pub const NONE: InitialSizes = InitialSizes { users: Bytes(0), temp: Bytes(0), indx: Bytes(0) };
+}
+
 /// The operation that makes the files.
 pub(super) const CREATION: Lsn = Lsn(1);
 
@@ -86,6 +91,7 @@ impl Instance {
         sizes: InitialSizes,
         cancel: Cancel,
     ) -> Result<Instance, EngineError> {
+        settings.require_reads_within(extent_bytes(&settings) / settings.number(Setting::DbBlockSize))?;
         let access = access::resolve(&settings, settings.block_size(), layout.all())?;
         let on_disk = matches!(access.disk, Disk::Kernel);
         let exists = || EngineError::Exists { kind: "database", name: layout.home.display().to_string() };
@@ -106,7 +112,7 @@ impl Instance {
             }
         }
         let recorder = Recorder::new();
-        let session = recorder.session("create database", SessionKind::Foreground);
+        let session = recorder.session(Role::CreateDatabase);
         let home = if on_disk { canonical(&layout.home)? } else { layout.home.clone() };
         let mut catalog = Catalog::new(DatabaseId(random_id()), &home);
         for (purpose, bytes) in

@@ -22,7 +22,7 @@ use crate::storage::control::{Catalog, FILE_NAME, FileEntry, SegmentExtent, Tabl
 use crate::storage::datafile::DataFile;
 use crate::storage::header::FileHeader;
 use crate::storage::tablespace::{Extent, Purpose, Tablespace, UnusableFile};
-use plumb_events::{Event, Recorder, Session, SessionKind};
+use plumb_events::{Event, Recorder, Role, Session};
 use plumb_io::{Access as Mode, Lock};
 use plumb_units::{BlockCount, BlockSize, FileId};
 use std::fs;
@@ -61,6 +61,9 @@ fn open_as(mode: Mode, home: &Path, settings: Settings, cancel: Cancel) -> Resul
         // Whoever made it is dead, and what it left is not a reader's to remove.
         return Err(EngineError::NoDatabase { home: home.to_path_buf() });
     }
+    for entry in &catalog.tablespaces {
+        settings.require_reads_within(u64::from(entry.extent_blocks))?;
+    }
     let files: Vec<PathBuf> = catalog.data_files(home).collect();
     let block_size = catalog.tablespaces.first().and_then(|entry| BlockSize::new(entry.block_size));
     let block_size = block_size.unwrap_or(settings.block_size());
@@ -76,7 +79,7 @@ fn open_as(mode: Mode, home: &Path, settings: Settings, cancel: Cancel) -> Resul
         }
     };
     let recorder = Recorder::new();
-    let session = recorder.session("open database", SessionKind::Foreground);
+    let session = recorder.session(Role::OpenDatabase);
     let opening = Opening {
         mode,
         home,

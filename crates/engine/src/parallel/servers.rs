@@ -5,7 +5,7 @@
 
 use crate::EngineError;
 use crate::cancel::Cancel;
-use plumb_events::{Event, Recorder, Session, SessionKind};
+use plumb_events::{Event, Recorder, Role, Session};
 use plumb_io::IoError;
 use plumb_io::limits::Quota;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -72,21 +72,21 @@ pub type Server<'scope, T> = Option<ScopedJoinHandle<'scope, Option<T>>>;
 pub fn start<'scope, 'env, T: Send + 'scope>(
     scope: &'scope Scope<'scope, 'env>,
     operation: &'env Operation,
-    name: String,
+    (role, number): (Role, usize),
     work: impl FnOnce(&Session) -> Result<T, EngineError> + Send + 'scope,
 ) -> Server<'scope, T> {
     // A thread's name has 15 bytes: PX scan p000, as tools that list threads show it.
+    let name = role.numbered(number);
     let thread = thread::Builder::new().name(name.replace(" server", ""));
-    let refused = name.clone();
     let started = operation.threads.thread().and_then(|share| {
         let work = move || {
             let _share = share;
-            let session = operation.recorder.session(name, SessionKind::Foreground);
+            let session = operation.recorder.numbered_session(role, number);
             work(&session).map_err(|error| operation.fail(error)).ok()
         };
         thread.spawn_scoped(scope, work)
     });
-    started.map_err(|source| operation.fail(IoError::thread(refused, source).into())).ok()
+    started.map_err(|source| operation.fail(IoError::thread(name, source).into())).ok()
 }
 
 /// Has a set of `count` servers do the same work, each with its number, and waits
@@ -97,14 +97,14 @@ pub fn start<'scope, 'env, T: Send + 'scope>(
 pub fn run_set<T: Send>(
     operation: Operation,
     coordinator: &Session,
-    (name, count): (&str, usize),
+    (role, count): (Role, usize),
     work: impl Fn(&Session, &Operation, usize) -> Result<T, EngineError> + Sync,
 ) -> Result<Vec<T>, EngineError> {
     let results = thread::scope(|scope| {
         let begin = |number: usize| {
             let (work, operation) = (&work, &operation);
             let work = move |session: &Session| work(session, operation, number);
-            start(scope, operation, format!("PX {name} server p{number:03}"), work)
+            start(scope, operation, (role, number), work)
         };
         let started = (0..count).map(begin).collect();
         join(coordinator, started)

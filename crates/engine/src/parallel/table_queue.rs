@@ -221,11 +221,11 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_events::{Recorder, SessionKind};
+    use plumb_events::{Recorder, Role};
 
     fn with_queue(body: impl FnOnce(&TableQueue, &Session)) {
         let recorder = Recorder::new();
-        body(&TableQueue::new(2, 1, 2), &recorder.session("test", SessionKind::Foreground));
+        body(&TableQueue::new(2, 1, 2), &recorder.session(Role::User));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::*;
 use crate::instance::{Cancel, InitialSizes, Layout};
 use crate::settings::Settings;
-use plumb_events::SessionKind;
+use plumb_events::Role;
 use std::path::PathBuf;
 
 fn close(found: f64, expected: f64) -> bool {
@@ -65,7 +65,7 @@ fn instance(extent: &str) -> Instance {
 fn files_of_any_length_can_be_measured() {
     for extent in ["256K", "4M"] {
         let instance = instance(extent);
-        let session = instance.recorder.session("test", SessionKind::Foreground);
+        let session = instance.recorder.session(Role::User);
         for purpose in Purpose::ALL {
             let cost = measure(&instance, &session, purpose).expect("measured");
             assert!(
@@ -85,7 +85,7 @@ fn empty_snapshot() -> plumb_events::Snapshot {
 #[test]
 fn a_sequential_read_takes_the_extents_there_are_and_no_header() {
     let instance = instance("256K");
-    let session = instance.recorder.session("test", SessionKind::Foreground);
+    let session = instance.recorder.session(Role::User);
     let rate = sequential_read(&instance, &session, Purpose::Users, 1 << 40).expect("read");
     assert!(rate > 0.0);
     let read = instance.recorder.snapshot().since(&empty_snapshot()).stream(IoStream::Probe).bytes;

@@ -8,7 +8,7 @@ use super::{RecordSink, SortServer};
 use crate::instance::{Cancel, InitialSizes};
 use crate::sort::format::Unpacked;
 use crate::{Instance, Layout, Settings};
-use plumb_events::SessionKind;
+use plumb_events::Role;
 use plumb_units::{Bytes, Lsn};
 
 /// Records of the tests.
@@ -25,7 +25,7 @@ pub(crate) fn with_server(body: impl FnOnce(&SortServer<'_>)) {
     let sizes = InitialSizes { users: Bytes(Bytes::M), temp: Bytes(8 * Bytes::M), indx: Bytes(Bytes::M) };
     let layout = Layout::in_one(home.path().join("db"));
     let instance = Instance::create(&layout, settings, sizes, Cancel::default()).expect("an instance");
-    let session = instance.recorder.session("test", SessionKind::Foreground);
+    let session = instance.recorder.session(Role::User);
     let operation = instance.operation();
     let record = RecordSize { bytes: 8, entry_bytes: 0 };
     let plan = SortPlan::new(&instance, record, 1_000).expect("a plan");

@@ -49,7 +49,7 @@ use area::{Mapped, MemoryMerge, RecordSink, SortArea};
 use format::Format;
 use merge_plan::MergeShape;
 use plan::SortPlan;
-use plumb_events::{Session, Statistic, now};
+use plumb_events::{Phase, Session, Statistic, now};
 use plumb_units::{Bytes, Lsn};
 use run::{Run, RunWriter};
 use std::collections::VecDeque;
@@ -185,7 +185,7 @@ impl<'a, F: Format> Sorter<'a, F> {
             merged.advance();
         }
         merged.matches().count_in(self.server.session);
-        self.server.instance.recorder.phase("merge and index", begin, self.outcome.row_count);
+        self.server.instance.recorder.phase(Phase::MergeAndIndex, begin, self.outcome.row_count);
         Ok(self.outcome)
     }
 
@@ -213,7 +213,7 @@ impl<'a, F: Format> Sorter<'a, F> {
         self.outcome.merge_width = self.outcome.merge_width.max(runs.len() as u64);
         let begin = now();
         let rows = merge::merge::<F>(self.server, runs, shape, self.area.sources(), take)?;
-        self.server.instance.recorder.phase("merge and index", begin, rows);
+        self.server.instance.recorder.phase(Phase::MergeAndIndex, begin, rows);
         if rows != self.outcome.row_count {
             return Err(EngineError::Verification {
                 what: "rows that came out of the sort".to_string(),
@@ -226,7 +226,7 @@ impl<'a, F: Format> Sorter<'a, F> {
 
     /// Notes the end of run generation.
     fn generated(&self) {
-        self.server.instance.recorder.phase("run generation", self.begin, self.outcome.row_count);
+        self.server.instance.recorder.phase(Phase::RunGeneration, self.begin, self.outcome.row_count);
         self.server.session.count(Statistic::SortRows, self.outcome.row_count);
     }
 
@@ -280,7 +280,7 @@ fn reduce<F: Format>(
         server.session.count(Statistic::IntermediateMerges, 1);
     }
     if outcome.intermediate_merges > 0 {
-        server.instance.recorder.phase("intermediate merges", begin, merged_rows);
+        server.instance.recorder.phase(Phase::IntermediateMerges, begin, merged_rows);
     }
     Ok((queue.into(), shape))
 }

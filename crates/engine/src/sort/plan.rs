@@ -32,7 +32,7 @@ use crate::sort::area::{
 use crate::sort::merge_plan::{self, MergeCost, MergeShape};
 use crate::storage::tablespace::Purpose;
 use crate::{EngineError, Instance};
-use plumb_events::{Session, now};
+use plumb_events::{Phase, Session, now};
 use plumb_io::MethodKind;
 use plumb_units::{BlockSize, Bytes, Nanos, Rate};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -236,7 +236,7 @@ impl SortPlan {
             None => {
                 let begin = now();
                 let reads = probe::merge_reads(instance, session, depth)?;
-                instance.recorder.phase("probe of read cost", begin, 0);
+                instance.recorder.phase(Phase::ReadCost, begin, 0);
                 *known.insert(reads)
             }
         };

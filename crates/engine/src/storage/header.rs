@@ -23,6 +23,8 @@ use crate::storage::block::{self, BlockKind, Content, Expected, LsnRange};
 use crate::storage::tablespace::Purpose;
 use plumb_units::{BlockAddress, BlockCount, BlockNumber, BlockSize, FileId, Lsn};
 use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -47,6 +49,35 @@ pub struct FileHeader {
     pub created: Lsn,
     /// The database's home, for a file outside it; absolute.
     pub home: Option<PathBuf>,
+}
+
+/// What a data file's header says of its blocks, read by itself: no instance is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileShape {
+    /// The file.
+    pub path: PathBuf,
+    /// Bytes in a block.
+    pub block_bytes: u64,
+    /// Bytes in an extent.
+    pub extent_bytes: u64,
+}
+
+impl FileShape {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or does not begin as a data file does.
+    pub fn read(path: &Path) -> io::Result<FileShape> {
+        let mut bytes = [0; HOME];
+        File::open(path)?.read_exact(&mut bytes)?;
+        if bytes[24..32] != MAGIC {
+            return Err(io::Error::other(format!("{} is no data file", path.display())));
+        }
+        let number =
+            |at: usize| u64::from(u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes")));
+        let (block_bytes, extent_blocks) = (number(48), number(52));
+        Ok(FileShape { path: path.to_path_buf(), block_bytes, extent_bytes: block_bytes * extent_blocks })
+    }
 }
 
 impl FileHeader {

@@ -340,13 +340,13 @@ mod tests {
     use super::*;
     use crate::database_id::DatabaseId;
     use crate::storage::header::FileHeader;
-    use plumb_events::{Recorder, SessionKind};
+    use plumb_events::{Recorder, Role};
     use plumb_units::Lsn;
 
     /// Block numbers wrapped: the extents behind the last one were those at the front of the file.
     #[test]
     fn a_file_ends_to_grow_before_its_blocks_cannot_be_numbered() {
-        let session = Recorder::new().session("test", SessionKind::Foreground);
+        let session = Recorder::new().session(Role::User);
         let mut settings = crate::Settings::default();
         settings.set("io_method", "null", "test").expect("a setting");
         let block_size = BlockSize::new(2048).expect("a block size");

@@ -213,6 +213,10 @@ impl<'a> SegmentWriter<'a> {
         if let Some(buffer) = self.free.pop() {
             return Ok(buffer);
         }
+        if self.options.kind == BlockKind::Temp {
+            self.session.count(Statistic::SortWriteWaits, 1);
+            self.session.count(Statistic::SortWritesInFlight, self.channel.outstanding() as u64);
+        }
         Ok(self.channel.wait(self.session, self.options.event)?.buffer)
     }
 

@@ -16,7 +16,7 @@ use crate::storage::tablespace::Purpose;
 use crate::storage::writer::{SegmentWriter, WriterOptions};
 use crate::table::heap::{BlockFill, row_bytes_max};
 use crate::{EngineError, Instance};
-use plumb_events::{Event, IoStream, Session, SessionKind, Statistic, now};
+use plumb_events::{Event, IoStream, Phase, Role, Session, Statistic, now};
 use plumb_types::{ColumnType, RowBatch, RowSource, columns};
 use plumb_units::{Lsn, RowId};
 use std::thread;
@@ -44,7 +44,7 @@ pub struct LoadOutcome {
 pub fn load(instance: &Instance, table: &str, source: &dyn RowSource) -> Result<LoadOutcome, EngineError> {
     let name = instance.catalog().require_free(table)?;
     let begin = now();
-    let coordinator = instance.recorder.session("load coordinator", SessionKind::Foreground);
+    let coordinator = instance.recorder.session(Role::LoadCoordinator);
     let lsn = instance.next_lsn(&coordinator)?;
     let operation = instance.operation();
     let tablespace = instance.tablespace(Purpose::Users);
@@ -52,7 +52,7 @@ pub fn load(instance: &Instance, table: &str, source: &dyn RowSource) -> Result<
     let pieces = thread::scope(|scope| {
         let start = |number: usize| {
             let operation = &operation;
-            servers::start(scope, operation, format!("PX load server p{number:03}"), move |session| {
+            servers::start(scope, operation, (Role::LoadServer, number), move |session| {
                 load_piece(instance, session, operation, lsn, source)
             })
         };
@@ -76,7 +76,7 @@ pub fn load(instance: &Instance, table: &str, source: &dyn RowSource) -> Result<
         let _ = tablespace.cut_back(&extent_counts);
     }
     let outcome = entered?;
-    instance.recorder.phase("load", begin, outcome.row_count);
+    instance.recorder.phase(Phase::Load, begin, outcome.row_count);
     Ok(outcome)
 }
 

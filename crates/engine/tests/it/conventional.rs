@@ -3,7 +3,7 @@
 use crate::support::{Rows, assert_green, assert_no_space_leaks, build, in_memory, load};
 use plumb_engine::cache::{CacheReader, PinnedBlock};
 use plumb_engine::storage::tablespace::Purpose;
-use plumb_events::{Event, IoStream, Period, SessionKind, Statistic};
+use plumb_events::{Event, IoStream, Period, Role, SessionKind, Statistic};
 
 const ROWS: u64 = 100_000;
 const SEED: u64 = 7;
@@ -13,7 +13,7 @@ const SEED: u64 = 7;
 fn check(settings: &[(&str, &str)], pinned: u32) -> Period {
     let instance = in_memory(settings);
     load(&instance, "t", &Rows::uniform(ROWS, SEED)).expect("loaded");
-    let other = instance.recorder.session("somebody else", SessionKind::Foreground);
+    let other = instance.recorder.session(Role::User);
     let mut reader = CacheReader::new(&other, instance.cache()).expect("a reader");
     let table = instance.catalog().tables[0].clone();
     let extents = &table.extents;

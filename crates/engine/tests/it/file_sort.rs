@@ -13,7 +13,7 @@ use plumb_engine::file_sort::validate::{RecordSummary, validate};
 use plumb_engine::file_sort::{FileSortOutcome, FileSortSpec, sort_file};
 use plumb_engine::instance::{Cancel, InitialSizes};
 use plumb_engine::{EngineError, Instance, Layout};
-use plumb_events::{Event, IoStream, SessionKind, Statistic};
+use plumb_events::{Event, IoStream, Role, Statistic};
 use plumb_io::sim::Faults;
 use plumb_io::{Access, Arena, DirectIo, Operation, Request};
 use plumb_types::RecordSource;
@@ -77,7 +77,7 @@ fn spec(home: &Path) -> FileSortSpec {
 
 /// All bytes of a file in memory.
 fn content(instance: &Instance, path: &Path) -> Vec<u8> {
-    let session = instance.recorder.session("test read", SessionKind::Foreground);
+    let session = instance.recorder.session(Role::User);
     let file = instance.access.disk.open(path, Access::Read, DirectIo::Off).expect("a file");
     let length = file.length().expect("its length") as usize;
     let (_, mut buffers) = Arena::buffers((length + 1).next_multiple_of(4096), 1).expect("memory");

@@ -7,7 +7,7 @@ use plumb_engine::EngineError;
 use plumb_engine::check::check_table;
 use plumb_engine::drop::drop_named;
 use plumb_engine::storage::tablespace::Purpose;
-use plumb_events::SessionKind;
+use plumb_events::Role;
 use plumb_io::sim::Faults;
 use std::collections::BTreeSet;
 use std::fs;
@@ -71,7 +71,7 @@ fn a_leaf_of_a_dropped_index_is_no_leaf_of_the_next_one() {
 fn a_cached_block_of_a_dropped_table_is_not_taken_for_one_of_the_next() {
     let instance = in_memory(&[("parallel_degree", "1")]);
     load(&instance, "t", &Rows::uniform(300, 1)).expect("loaded");
-    let session = instance.recorder.session("test", SessionKind::Foreground);
+    let session = instance.recorder.session(Role::User);
     let table = instance.catalog().tables[0].clone();
     let address = table.extents[0].extent.address(0);
     let mut reader = plumb_engine::cache::CacheReader::new(&session, instance.cache()).expect("a reader");
@@ -123,7 +123,7 @@ fn numbers_of_operations_never_repeat() {
     let home = directory.path().join("db");
     let mut given = BTreeSet::new();
     let mut take = |instance: &plumb_engine::Instance, count: usize| {
-        let session = instance.recorder.session("test", SessionKind::Foreground);
+        let session = instance.recorder.session(Role::User);
         for _ in 0..count {
             let lsn = instance.next_lsn(&session).expect("a number").0;
             assert!(given.insert(lsn), "{lsn} was given before");

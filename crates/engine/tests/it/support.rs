@@ -9,7 +9,7 @@ use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::table::load::{self, LoadOutcome};
 use plumb_engine::table::scan::{self, Granules};
 use plumb_engine::{EngineError, Instance, Layout, Settings, check};
-use plumb_events::SessionKind;
+use plumb_events::Role;
 use plumb_io::Disk;
 use plumb_io::sim::MemoryDisk;
 use plumb_types::{Column, ColumnType, Number, RowBatch, RowSource, Schema, SourceError, Value, column_at};
@@ -195,7 +195,7 @@ pub fn build(instance: &Instance) -> Result<BuildOutcome, EngineError> {
 /// Every row of a table, by a scan past the buffer cache.
 pub fn scan_rows(instance: &Instance, table: &str) -> Vec<(RowId, Vec<Value>)> {
     let table = instance.catalog().table(table).expect("the table was loaded").clone();
-    let session = instance.recorder.session("test scan", SessionKind::Foreground);
+    let session = instance.recorder.session(Role::User);
     let (operation, granules) = (instance.operation(), Granules::new(&table));
     let mut rows = Vec::new();
     scan::scan(instance, &session, &operation, &granules, |row, row_id| {
@@ -215,7 +215,7 @@ pub fn scan_rows(instance: &Instance, table: &str) -> Vec<(RowId, Vec<Value>)> {
 pub fn index_rows(instance: &Instance, index: &str) -> Vec<RowId> {
     let named = |known: &&plumb_engine::storage::control::Index| known.name.eq_ignore_ascii_case(index);
     let index = instance.catalog().indexes.iter().find(named).expect("the index was built").clone();
-    let session = instance.recorder.session("test look-ups", SessionKind::Foreground);
+    let session = instance.recorder.session(Role::User);
     let blocks = RefCell::new(CacheReader::new(&session, instance.cache()).expect("a reader"));
     let tree = BTree::new(&index, instance.tablespace(Purpose::Indx), &blocks);
     let mut range = tree.range(Bound::Unbounded, Bound::Unbounded).expect("a way down");
@@ -251,7 +251,7 @@ pub fn assert_no_space_leaks(instance: &Instance) {
 
 /// Takes all that is free, until the tablespace grows, and gives it back.
 fn taken_extents(instance: &Instance, purpose: Purpose) -> usize {
-    let session = instance.recorder.session("test space", SessionKind::Foreground);
+    let session = instance.recorder.session(Role::User);
     let tablespace = instance.tablespace(purpose);
     let size = tablespace.size();
     let mut extents = Vec::new();

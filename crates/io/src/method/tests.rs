@@ -3,12 +3,12 @@
 use super::*;
 use crate::Disk;
 use crate::sim::MemoryDisk;
-use plumb_events::{Recorder, SessionKind};
+use plumb_events::{Recorder, Role};
 use std::path::Path;
 
 fn with_channel(body: impl FnOnce(&mut Channel, &Session, Request)) {
     let recorder = Recorder::new();
-    let session = recorder.session("test", SessionKind::Foreground);
+    let session = recorder.session(Role::User);
     let disk = Disk::Memory(MemoryDisk::new());
     let file = disk.open(Path::new("file"), crate::Access::Create, DirectIo::Off).expect("a file");
     let (_, mut buffers) = Arena::buffers(4096, 1).expect("a buffer");

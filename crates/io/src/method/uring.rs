@@ -274,7 +274,12 @@ impl RingChannel {
             note_stall(session, begin, end);
         }
         self.entered(entered, begin)?;
+        let before = self.seen.len();
         self.see(end);
+        if want == 0 {
+            let at_once = self.seen[before..].iter().filter(|seen| seen.pending.begin == Some(begin)).count();
+            session.count(Statistic::RingCompleteAtOnce, at_once as u64);
+        }
         Ok(())
     }
 
@@ -494,12 +499,12 @@ fn ring_failed(error: io::Error) -> IoError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_events::{Recorder, SessionKind};
+    use plumb_events::{Recorder, Role, SessionKind};
 
     #[test]
     fn a_submission_that_stands_has_a_name_and_a_short_one_is_no_wait() {
         let recorder = Recorder::new();
-        let session = recorder.session("writer", SessionKind::Foreground);
+        let session = recorder.session(Role::User);
         let before = recorder.snapshot();
         note_stall(&session, Nanos(5_000_000), Nanos(5_900_000));
         note_stall(&session, Nanos(5_000_000), Nanos(8_000_000));

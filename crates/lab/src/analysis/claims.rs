@@ -11,7 +11,7 @@ use super::seen::Seen;
 use super::stability::{Stability, effect, reference_floor};
 use super::why;
 use crate::study::{Claim, Expectation};
-use crate::target::Measure;
+use crate::vocabulary::Measure;
 use plumb_proof::change_point::{self, Search};
 use plumb_proof::effect::log_ratio;
 use plumb_proof::equivalence::{self, Equivalence};

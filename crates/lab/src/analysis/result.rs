@@ -12,8 +12,8 @@
 
 use crate::bundle::Environment;
 use crate::record::{Calibration, Finding, IoProfile, Phase, RunState, Setting};
-use crate::study::{Assignment, Study};
-use crate::target::Measure;
+use crate::study::Study;
+use crate::vocabulary::{Assignment, Measure};
 use plumb_proof::equivalence::Equivalence;
 use plumb_proof::noise::Floor;
 use plumb_proof::order::OrderReport;

@@ -8,7 +8,7 @@ use crate::analysis::result::MarkedBlock;
 use crate::bundle::{Contents, Ended, RunRecord};
 use crate::plan::Until;
 use crate::record::Record;
-use crate::target::Measure;
+use crate::vocabulary::Measure;
 use plumb_proof::ProofError;
 use plumb_proof::effect::Observations;
 use plumb_proof::interval::Interval;

@@ -1,18 +1,18 @@
 //! What lies under each path, in the report's words.
 
-use super::Story;
+use super::Evidence;
 use crate::record::{Device, DirectIo, IoUring, QueueLimits};
 use plumb_io::RingSetup;
 use plumb_io::device::{self, BlockDevice, DeviceDescription, DirectIoSupport, IoUringSupport, RingPart};
 use plumb_units::{Bytes, path_text};
 
-pub(super) fn devices(story: &Story<'_>) -> Vec<Device> {
-    story.devices.iter().map(|description| device_of(story, description)).collect()
+pub(super) fn devices(seen: &Evidence) -> Vec<Device> {
+    seen.devices.iter().map(|description| device_of(seen, description)).collect()
 }
 
-fn device_of(story: &Story<'_>, description: &DeviceDescription) -> Device {
-    let access = &story.instance.access;
-    let method = if story.in_memory() { "null".to_string() } else { access.method.kind().to_string() };
+fn device_of(seen: &Evidence, description: &DeviceDescription) -> Device {
+    let access = &seen.inside.access;
+    let method = if seen.inside.in_memory() { "null".to_string() } else { access.method.kind().to_string() };
     let mut device = device(description, &method, &access.method_reason());
     device.notes.push(access.direct_reason.clone());
     device

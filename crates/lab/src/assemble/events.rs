@@ -1,13 +1,13 @@
 //! Wait events of one kind of session.
 
-use super::Story;
+use super::Evidence;
 use crate::record::WaitEvent;
 use plumb_events::{Event, SessionKind};
 
 /// Events that were waited for, in the order of their table.
-pub(super) fn events(story: &Story<'_>, kind: SessionKind) -> Vec<WaitEvent> {
+pub(super) fn events(seen: &Evidence, kind: SessionKind) -> Vec<WaitEvent> {
     let waited = |event: &Event| {
-        let total = story.measured.period.event(*event, kind);
+        let total = seen.measured.period.event(*event, kind);
         (total.count > 0).then(|| WaitEvent {
             event: event.name().to_string(),
             wait_class: event.class().name().to_string(),

@@ -1,7 +1,7 @@
 //! Findings: what the figures mean, each from the figures themselves.
 
 use super::phases::Timeline;
-use super::{Story, one_pass};
+use super::{Evidence, one_pass};
 use crate::record::Finding;
 use crate::record::Record;
 use crate::settings;
@@ -11,7 +11,7 @@ use plumb_io::{DirectIo, MethodKind};
 use plumb_units::{Bytes, Nanos, Rate, RowCount};
 
 /// A rule; `None` when it sees nothing.
-type Rule = fn(&Story<'_>, &Record) -> Option<Finding>;
+type Rule = fn(&Evidence, &Record) -> Option<Finding>;
 
 /// The rules; what casts doubt on the run comes first.
 const RULES: &[Rule] = &[
@@ -34,8 +34,8 @@ const RULES: &[Rule] = &[
     memory_exceeded,
 ];
 
-pub(super) fn findings(story: &Story<'_>, context: &Record) -> Vec<Finding> {
-    RULES.iter().filter_map(|rule| rule(story, context)).collect()
+pub(super) fn findings(seen: &Evidence, context: &Record) -> Vec<Finding> {
+    RULES.iter().filter_map(|rule| rule(seen, context)).collect()
 }
 
 fn finding(
@@ -51,8 +51,8 @@ fn percent(part: u64, whole: u64) -> f64 {
 }
 
 /// A run whose requests were held back says nothing of a device, and must not pass for one.
-fn delayed(story: &Story<'_>, _: &Record) -> Option<Finding> {
-    let each = story.instance.settings.number(Setting::DebugRequestDelay);
+fn delayed(seen: &Evidence, _: &Record) -> Option<Finding> {
+    let each = seen.inside.settings.number(Setting::DebugRequestDelay);
     if each == 0 {
         return None;
     }
@@ -63,40 +63,40 @@ fn delayed(story: &Story<'_>, _: &Record) -> Option<Finding> {
     )
 }
 
-fn files_grew(story: &Story<'_>, _: &Record) -> Option<Finding> {
-    let grown = story.measured.period.statistic(Statistic::FileBytesExtended);
+fn files_grew(seen: &Evidence, _: &Record) -> Option<Finding> {
+    let grown = seen.measured.period.statistic(Statistic::FileBytesExtended);
     if grown == 0 {
         return None;
     }
-    let waited = story.measured.period.event(Event::DataFileInitWrite, SessionKind::Foreground).time;
+    let waited = seen.measured.period.event(Event::DataFileInitWrite, SessionKind::Foreground).time;
     finding(
         "Files grew while the build was measured",
         format!("{} of zeros were written; sessions waited {waited} on Data file init write", Bytes(grown)),
-        if story.files_presized {
+        if seen.asked.files_presized {
             "the files were made too small for this run: its times include writing zeros".to_string()
         } else {
-            let index = story.measured.outcome.index.as_deref().unwrap_or("INDEX");
+            let index = seen.measured.outcome.index.as_deref().unwrap_or("INDEX");
             format!("`plumb drop {index}` and build it again: the files are large enough now")
         },
     )
 }
 
-fn not_direct(story: &Story<'_>, _: &Record) -> Option<Finding> {
-    let options = story.instance.settings.word(Setting::FilesystemioOptions);
+fn not_direct(seen: &Evidence, _: &Record) -> Option<Finding> {
+    let options = seen.inside.settings.word(Setting::FilesystemioOptions);
     let asked = matches!(options, "directio" | "setall");
-    if !asked || story.in_memory() || story.instance.access.direct == DirectIo::Required {
+    if !asked || seen.inside.in_memory() || seen.inside.access.direct == DirectIo::Required {
         return None;
     }
     finding(
         "I/O went through the page cache although direct I/O is the default",
-        story.instance.access.direct_reason.clone(),
+        seen.inside.access.direct_reason.clone(),
         "put the files on a file system with direct I/O to measure a device",
     )
 }
 
 /// Sessions of one run that went different ways; a ring that registered no buffers is one all the same.
-fn method_replaced(story: &Story<'_>, _: &Record) -> Option<Finding> {
-    let method = &story.instance.access.method;
+fn method_replaced(seen: &Evidence, _: &Record) -> Option<Finding> {
+    let method = &seen.inside.access.method;
     let said = method.replaced()?;
     if MethodKind::ALL.into_iter().filter(|kind| method.goes_by(*kind)).count() < 2 {
         return None;
@@ -108,36 +108,36 @@ fn method_replaced(story: &Story<'_>, _: &Record) -> Option<Finding> {
     )
 }
 
-fn fewer_servers(story: &Story<'_>, _: &Record) -> Option<Finding> {
+fn fewer_servers(seen: &Evidence, _: &Record) -> Option<Finding> {
     finding(
         "Fewer servers were started than there are processors",
-        story.instance.access.servers.reason.clone()?,
+        seen.inside.access.servers.reason.clone()?,
         "raise the limit, or set the parallel_degree that it allows, before comparing runs",
     )
 }
 
-fn memory_scarce(story: &Story<'_>, _: &Record) -> Option<Finding> {
+fn memory_scarce(seen: &Evidence, _: &Record) -> Option<Finding> {
     finding(
         "The settings allow more memory than was available",
-        story.instance.access.memory_warning.clone()?,
+        seen.inside.access.memory_warning.clone()?,
         "a machine that swaps measures its swap: lower sort_area_size, db_cache_size or parallel_degree",
     )
 }
 
 /// Writes that outrun the raw read rate are not on the medium yet.
-fn cache_below(story: &Story<'_>, _: &Record) -> Option<Finding> {
-    let limit = story.calibrated?.sequential_read;
-    let timeline = Timeline::of(story);
+fn cache_below(seen: &Evidence, _: &Record) -> Option<Finding> {
+    let limit = seen.calibrated?.sequential_read;
+    let timeline = Timeline::of(seen);
     let streams = [IoStream::TempWrites, IoStream::IndexWrites, IoStream::FileWrites];
     let (stream, rate) = streams
         .into_iter()
         .filter_map(|stream| Some((stream, timeline.rate_in_build(stream)?)))
         .max_by(|one, two| one.1.total_cmp(&two.1))?;
-    let moved = story.measured.period.stream(stream).bytes;
+    let moved = seen.measured.period.stream(stream).bytes;
     if rate < limit * 1.05 || moved < 16 * Bytes::M {
         return None;
     }
-    let where_it_is = match story.instance.access.direct {
+    let where_it_is = match seen.inside.access.direct {
         DirectIo::Required => "beneath the file system (device, hypervisor or controller)",
         DirectIo::Off => "above the device, the page cache to begin with,",
     };
@@ -148,7 +148,7 @@ fn cache_below(story: &Story<'_>, _: &Record) -> Option<Finding> {
     )
 }
 
-fn unaccounted(_: &Story<'_>, context: &Record) -> Option<Finding> {
+fn unaccounted(_: &Evidence, context: &Record) -> Option<Finding> {
     let elapsed: u64 = context.sessions.iter().map(|session| session.elapsed_ns).sum();
     let rest: i64 = context.sessions.iter().map(crate::record::SessionTime::unaccounted_ns).sum();
     let share = rest as f64 * 100.0 / elapsed.max(1) as f64;
@@ -162,7 +162,7 @@ fn unaccounted(_: &Story<'_>, context: &Record) -> Option<Finding> {
     )
 }
 
-fn stolen(_: &Story<'_>, context: &Record) -> Option<Finding> {
+fn stolen(_: &Evidence, context: &Record) -> Option<Finding> {
     let cpu = context.host_cpu.as_ref()?;
     let total = cpu.user_ns + cpu.system_ns + cpu.iowait_ns + cpu.steal_ns + cpu.idle_ns;
     let share = percent(cpu.steal_ns, total);
@@ -177,8 +177,8 @@ fn stolen(_: &Story<'_>, context: &Record) -> Option<Finding> {
 }
 
 /// A system that gives free memory back to its host waits for it when it is touched again.
-fn first_touch(story: &Story<'_>, context: &Record) -> Option<Finding> {
-    let servers = &story.measured.outcome.sort.servers;
+fn first_touch(seen: &Evidence, context: &Record) -> Option<Finding> {
+    let servers = &seen.measured.outcome.sort.servers;
     let time = Nanos(servers.iter().map(|server| server.area_mapping.0).sum());
     let share = percent(time.0, context.header.db_cpu_ns);
     if share < 5.0 {
@@ -193,8 +193,8 @@ fn first_touch(story: &Story<'_>, context: &Record) -> Option<Finding> {
     )
 }
 
-fn free_buffers(story: &Story<'_>, context: &Record) -> Option<Finding> {
-    let waited = story.measured.period.event(Event::FreeBufferWaits, SessionKind::Foreground);
+fn free_buffers(seen: &Evidence, context: &Record) -> Option<Finding> {
+    let waited = seen.measured.period.event(Event::FreeBufferWaits, SessionKind::Foreground);
     let share = percent(waited.time.0, context.header.db_time_ns);
     if share < 10.0 {
         return None;
@@ -206,7 +206,7 @@ fn free_buffers(story: &Story<'_>, context: &Record) -> Option<Finding> {
     )
 }
 
-fn intermediate_merges(story: &Story<'_>, context: &Record) -> Option<Finding> {
+fn intermediate_merges(seen: &Evidence, context: &Record) -> Option<Finding> {
     let sort = context.sort.as_ref()?;
     if sort.intermediate_merges == 0 {
         return None;
@@ -223,7 +223,7 @@ fn intermediate_merges(story: &Story<'_>, context: &Record) -> Option<Finding> {
             sort.merge_width,
             sort.merge_passes
         ),
-        match one_pass::area(story) {
+        match one_pass::area(seen) {
             Some(area) => format!(
                 "sort_area_size={} would merge them at once, as the plan of merges works it out",
                 area.as_setting()
@@ -233,12 +233,12 @@ fn intermediate_merges(story: &Story<'_>, context: &Record) -> Option<Finding> {
     )
 }
 
-fn fitted_in_memory(story: &Story<'_>, context: &Record) -> Option<Finding> {
+fn fitted_in_memory(seen: &Evidence, context: &Record) -> Option<Finding> {
     let sort = context.sort.as_ref()?;
     if sort.runs > 0 || sort.rows == 0 {
         return None;
     }
-    let area = settings::shown(&story.instance.settings, Setting::SortAreaSize);
+    let area = settings::shown(&seen.inside.settings, Setting::SortAreaSize);
     finding(
         "The sort fitted in memory: nothing went to the temporary tablespace",
         match sort.servers.len() {
@@ -250,7 +250,7 @@ fn fitted_in_memory(story: &Story<'_>, context: &Record) -> Option<Finding> {
 }
 
 /// What bounds the build: the processors, or the device's sequential read.
-fn bound(_: &Story<'_>, context: &Record) -> Option<Finding> {
+fn bound(_: &Evidence, context: &Record) -> Option<Finding> {
     // What waits use is the processors' time too: a buffered read is a copy.
     let foreground = context.sessions.iter().filter(|session| session.kind == SessionKind::Foreground);
     let used = foreground.map(|session| session.cpu_ns + session.wait_cpu_ns).sum();
@@ -280,8 +280,8 @@ fn bound(_: &Story<'_>, context: &Record) -> Option<Finding> {
     None
 }
 
-fn workers(story: &Story<'_>, _: &Record) -> Option<Finding> {
-    let (begin, seen) = story.measured.io_wq_workers;
+fn workers(seen: &Evidence, _: &Record) -> Option<Finding> {
+    let (begin, seen) = seen.measured.io_wq_workers;
     if seen <= begin {
         return None;
     }
@@ -292,8 +292,8 @@ fn workers(story: &Story<'_>, _: &Record) -> Option<Finding> {
     )
 }
 
-fn skew(story: &Story<'_>, _: &Record) -> Option<Finding> {
-    let servers = &story.measured.outcome.sort.servers;
+fn skew(seen: &Evidence, _: &Record) -> Option<Finding> {
+    let servers = &seen.measured.outcome.sort.servers;
     let rows: u64 = servers.iter().map(|server| server.row_count).sum();
     let most = servers.iter().map(|server| server.row_count).max()?;
     let ratio = most as f64 * servers.len() as f64 / rows.max(1) as f64;
@@ -303,7 +303,7 @@ fn skew(story: &Story<'_>, _: &Record) -> Option<Finding> {
     finding(
         "The sort servers were not equally busy",
         format!("the busiest sorted {ratio:.1} times its share of the rows"),
-        match story.measured.outcome.index {
+        match seen.measured.outcome.index {
             Some(_) => "the key ranges come from a sample of the table's blocks, which missed it this time",
             None => {
                 "servers take the next piece of the file as they finish one: look for what held one of them up"
@@ -312,7 +312,7 @@ fn skew(story: &Story<'_>, _: &Record) -> Option<Finding> {
     )
 }
 
-fn memory_exceeded(_: &Story<'_>, context: &Record) -> Option<Finding> {
+fn memory_exceeded(_: &Evidence, context: &Record) -> Option<Finding> {
     let memory = &context.memory;
     let budget = memory.budget_bytes();
     let peak = memory.peak_rss_bytes.filter(|peak| *peak > budget)?;

@@ -1,12 +1,12 @@
 //! The load profile, and all statistics of the period.
 
-use super::Story;
+use super::Evidence;
 use crate::record::{self, LoadRow};
 use plumb_events::Statistic;
 use plumb_units::Bytes;
 
-pub(super) fn rows(story: &Story<'_>) -> Vec<LoadRow> {
-    let period = &story.measured.period;
+pub(super) fn rows(seen: &Evidence) -> Vec<LoadRow> {
+    let period = &seen.measured.period;
     let row = |name: &str, total: f64| LoadRow { name: name.to_string(), total, is_count: false };
     let count = |name: &str, statistic| LoadRow {
         name: name.to_string(),
@@ -30,10 +30,10 @@ pub(super) fn rows(story: &Story<'_>) -> Vec<LoadRow> {
     ]
 }
 
-pub(super) fn statistics(story: &Story<'_>) -> Vec<record::Statistic> {
+pub(super) fn statistics(seen: &Evidence) -> Vec<record::Statistic> {
     let row = |statistic: &Statistic| record::Statistic {
         name: statistic.name().to_string(),
-        total: story.measured.period.statistic(*statistic),
+        total: seen.measured.period.statistic(*statistic),
         unit: statistic.unit(),
     };
     Statistic::ALL.iter().map(row).collect()

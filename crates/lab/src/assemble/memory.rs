@@ -1,6 +1,6 @@
 //! Memory that was declared, and memory that was used.
 
-use super::Story;
+use super::Evidence;
 use crate::record::{Memory, MemoryArea};
 use plumb_units::Bytes;
 
@@ -8,14 +8,14 @@ use plumb_units::Bytes;
 /// profiles (a quarter of a megabyte a session), rings, stacks and the allocator's slack.
 const OVERHEAD_BYTES: u64 = 64 * Bytes::M;
 
-pub(super) fn memory(story: &Story<'_>) -> Memory {
+pub(super) fn memory(seen: &Evidence) -> Memory {
     let area = |(name, bytes): &(String, Bytes)| MemoryArea { name: name.clone(), bytes: bytes.0 };
-    let mut areas: Vec<MemoryArea> = story.measured.outcome.sort.memory.iter().map(area).collect();
-    if story.in_memory() {
-        let files = story.instance.tablespaces().iter().map(|tablespace| tablespace.size()).sum::<Bytes>();
+    let mut areas: Vec<MemoryArea> = seen.measured.outcome.sort.memory.iter().map(area).collect();
+    if seen.inside.in_memory() {
+        let files = seen.inside.tablespaces.iter().map(|tablespace| tablespace.size).sum::<Bytes>();
         areas.push(MemoryArea { name: "Files (io_method=null)".to_string(), bytes: files.0 });
     }
     // A peak that covers the load as well says nothing about the build.
-    let peak = story.measured.memory.filter(|_| story.measured.peak_is_of_build);
+    let peak = seen.measured.memory.filter(|_| seen.measured.peak_is_of_work);
     Memory { areas, overhead_bytes: Some(OVERHEAD_BYTES), peak_rss_bytes: peak.map(|memory| memory.peak.0) }
 }

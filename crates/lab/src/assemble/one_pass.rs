@@ -11,7 +11,7 @@
 //! that was measured is not relied upon, because it will be measured again: then
 //! requests must come near the device's full rate.
 
-use super::Story;
+use super::Evidence;
 use super::receipts::given_cost;
 use plumb_engine::Setting;
 use plumb_engine::settings::Domain;
@@ -42,14 +42,14 @@ struct Server {
 }
 
 impl Server {
-    fn of(story: &Story<'_>, plan: &SortPlan, server: &SortServerSummary) -> Server {
-        let settings = &story.instance.settings;
+    fn of(seen: &Evidence, plan: &SortPlan, server: &SortServerSummary) -> Server {
+        let settings = &seen.inside.settings;
         let held = server.row_count / server.run_count.max(1);
         let from_area = settings.word(Setting::SortDirectWrites) == "auto";
         Server {
             rows: server.row_count + server.row_count / 50,
             row_bytes: server.strip.0.0 as f64 / held.max(1) as f64,
-            block: story.instance.tablespace(Purpose::Temp).block_size,
+            block: seen.inside.tablespace(Purpose::Temp).block_size,
             chunk_blocks_max: plan.chunk_blocks_max,
             read_fac: settings.optional_number(Setting::SortReadFac).map(|fac| fac as f64),
             // With auto write buffers take a tenth of the area at most.
@@ -81,12 +81,12 @@ impl Server {
 
 /// The smallest `sort_area_size` that would have needed no intermediate merge;
 /// `None` where the setting's range has none.
-pub(super) fn area(story: &Story<'_>) -> Option<Bytes> {
+pub(super) fn area(seen: &Evidence) -> Option<Bytes> {
     let Domain::Size(_, most) = Setting::SortAreaSize.row().domain else { return None };
-    let plan = super::receipts::plan(story)?;
-    let merged = story.measured.outcome.sort.servers.iter().filter(|server| server.intermediate_merges > 0);
-    let servers: Vec<Server> = merged.map(|server| Server::of(story, &plan, server)).collect();
-    let asked = story.instance.settings.number(Setting::SortAreaSize);
+    let plan = seen.inside.plan.as_deref()?;
+    let merged = seen.measured.outcome.sort.servers.iter().filter(|server| server.intermediate_merges > 0);
+    let servers: Vec<Server> = merged.map(|server| Server::of(seen, plan, server)).collect();
+    let asked = seen.inside.settings.number(Setting::SortAreaSize);
     smallest(asked, most, |area| servers.iter().all(|server| server.fits(area))).map(Bytes)
 }
 

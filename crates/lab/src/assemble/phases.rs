@@ -6,40 +6,12 @@
 //! and once reading the first runs. Phases outside the build are read off the
 //! profile, buckets at their ends in proportion to the time that is theirs.
 
-use super::Story;
+use super::Evidence;
 use super::sort::first_run_bytes;
-use crate::record::{IoProfile, Phase, ProfileSeries};
-use plumb_events::{Direction, IoStream, PhaseSpan, Profile};
+use crate::record::{self, IoProfile, ProfileSeries};
+use plumb_events::{IoStream, Operation, Phase, PhaseSpan, Profile, Role};
 use plumb_units::{Bytes, Nanos};
 
-// The engine's names of the phases of a build.
-const SAMPLE: &str = "sample";
-/// The phase in which the table is read.
-pub(super) const TABLE_SCAN: &str = "table scan";
-const RUN_GENERATION: &str = "run generation";
-const READ_COST: &str = "probe of read cost";
-const INTERMEDIATE_MERGES: &str = "intermediate merges";
-const MERGE_AND_INDEX: &str = "merge and index";
-const JOIN: &str = "join";
-// Those of a sort of a file.
-const DIVISION: &str = "division of the merge";
-const MERGE_AND_WRITE: &str = "merge and write";
-/// All of them.
-const BUILD: [&str; 9] = [
-    SAMPLE,
-    TABLE_SCAN,
-    RUN_GENERATION,
-    READ_COST,
-    INTERMEDIATE_MERGES,
-    MERGE_AND_INDEX,
-    DIVISION,
-    MERGE_AND_WRITE,
-    JOIN,
-];
-/// The phase in which the device was calibrated.
-pub(super) const PROBE: &str = "device probe";
-/// The session that reads the sample and joins the parts.
-const COORDINATOR: &str = "PX coordinator";
 /// Points of the plot at most.
 const POINTS_MAX: usize = 600;
 
@@ -47,7 +19,7 @@ const POINTS_MAX: usize = 600;
 #[derive(Debug)]
 pub(super) struct Timeline {
     profile: Profile,
-    /// The bucket in which the story begins.
+    /// The bucket in which the seen begins.
     first: usize,
     /// When that bucket starts, from the recorder's origin.
     zero: Nanos,
@@ -58,13 +30,12 @@ pub(super) struct Timeline {
 }
 
 impl Timeline {
-    pub(super) fn of(story: &Story<'_>) -> Timeline {
-        let recorder = &story.instance.recorder;
-        let profile = recorder.profile();
-        let first = (story.begin.saturating_sub(recorder.origin()).0 / profile.width().0) as usize;
-        let build_begin = story.measured.begin.saturating_sub(recorder.origin());
-        let build = (build_begin, build_begin + story.measured.period.elapsed);
-        let scan = recorder.phases().into_iter().find(|span| span.name == TABLE_SCAN);
+    pub(super) fn of(seen: &Evidence) -> Timeline {
+        let (profile, origin) = (seen.inside.profile.clone(), seen.inside.origin);
+        let first = (seen.asked.begin.saturating_sub(origin).0 / profile.width().0) as usize;
+        let build_begin = seen.measured.begin.saturating_sub(origin);
+        let build = (build_begin, build_begin + seen.measured.period.elapsed);
+        let scan = seen.inside.phases.iter().find(|span| span.phase == Phase::TableScan);
         Timeline {
             first,
             zero: Nanos(first as u64 * profile.width().0),
@@ -124,50 +95,41 @@ fn weighted(buckets: impl Iterator<Item = u64>, width: Nanos, from: Nanos, to: N
 }
 
 /// The phases with what they moved.
-pub(super) fn phases(story: &Story<'_>, timeline: &Timeline) -> Vec<Phase> {
-    let spans = story.instance.recorder.phases();
-    let moved = BuildBytes::of(story);
-    let phase = |span: &PhaseSpan| Phase {
-        name: span.name.to_string(),
-        operation: operation(story, span.name).to_string(),
+pub(super) fn phases(seen: &Evidence, timeline: &Timeline) -> Vec<record::Phase> {
+    let moved = BuildBytes::of(seen);
+    let phase = |span: &PhaseSpan| record::Phase {
+        name: span.phase.name().to_string(),
+        operation: operation(seen, span.phase).to_string(),
         start_ns: span.begin.saturating_sub(timeline.zero).0,
         end_ns: span.end.saturating_sub(timeline.zero).0,
         rows: span.rows,
-        bytes: moved.of_phase(span.name).unwrap_or_else(|| {
-            let streams = outside_the_build(span.name).iter();
+        bytes: moved.of_phase(span.phase).unwrap_or_else(|| {
+            let streams = streams_outside_the_work(span.phase.operation()).iter();
             streams.map(|stream| timeline.bytes(*stream, span.begin, span.end)).sum()
         }),
-        direction: direction(span.name),
+        direction: span.phase.direction(),
     };
-    spans.iter().map(phase).collect()
-}
-
-/// Which way a phase's bytes go, where all go the same.
-fn direction(name: &str) -> Option<Direction> {
-    match name {
-        "load" | RUN_GENERATION | JOIN => Some(Direction::Write),
-        INTERMEDIATE_MERGES | MERGE_AND_INDEX => None,
-        _ => Some(Direction::Read),
-    }
+    seen.inside.phases.iter().map(phase).collect()
 }
 
 /// What a phase is part of.
-fn operation(story: &Story<'_>, name: &str) -> &'static str {
-    match name {
-        "load" => "load",
-        PROBE => "calibration",
-        name if BUILD.contains(&name) && story.measured.outcome.index.is_none() => "file sort",
-        name if BUILD.contains(&name) => "index build",
-        _ => "verify",
+fn operation(seen: &Evidence, phase: Phase) -> &'static str {
+    match phase.operation() {
+        Operation::Load => "load",
+        Operation::Calibration => "calibration",
+        Operation::Work => seen.asked.measures,
+        Operation::Verification => "verify",
     }
 }
 
-/// The streams of a phase that is no part of the build.
-fn outside_the_build(name: &str) -> &'static [IoStream] {
-    match name {
-        "load" => &[IoStream::DataWrites, IoStream::FileInit, IoStream::FileWrites],
-        PROBE => &[IoStream::Probe],
-        _ => &[IoStream::TableReads, IoStream::IndexReads, IoStream::CacheReads, IoStream::FileReads],
+/// The streams of a phase that is no part of the work.
+fn streams_outside_the_work(operation: Operation) -> &'static [IoStream] {
+    match operation {
+        Operation::Load => &[IoStream::DataWrites, IoStream::FileInit, IoStream::FileWrites],
+        Operation::Calibration => &[IoStream::Probe],
+        Operation::Work | Operation::Verification => {
+            &[IoStream::TableReads, IoStream::IndexReads, IoStream::CacheReads, IoStream::FileReads]
+        }
     }
 }
 
@@ -185,10 +147,10 @@ struct BuildBytes {
 }
 
 impl BuildBytes {
-    fn of(story: &Story<'_>) -> BuildBytes {
-        let period = &story.measured.period;
+    fn of(seen: &Evidence) -> BuildBytes {
+        let period = &seen.measured.period;
         let total = |stream: IoStream| period.stream(stream).bytes;
-        let coordinators = || period.sessions.iter().filter(|session| session.name == COORDINATOR);
+        let coordinators = || period.sessions.iter().filter(|session| session.role == Role::Coordinator);
         let by_coordinator = |stream: IoStream| {
             coordinators().map(|session| session.streams[stream as usize].bytes).sum::<u64>()
         };
@@ -198,9 +160,9 @@ impl BuildBytes {
         let results = total(IoStream::IndexWrites) + total(IoStream::FileWrites);
         let (written, read) = (total(IoStream::TempWrites), total(IoStream::TempReads) - division);
         // Without intermediate merges all runs are first runs, and each is read once.
-        let merged = story.measured.outcome.sort.servers.iter().any(|server| server.intermediate_merges > 0);
-        let first_runs = if merged { first_run_bytes(story).min(written) } else { written };
-        let read_last = if merged { first_run_bytes(story).min(read) } else { read };
+        let merged = seen.measured.outcome.sort.servers.iter().any(|server| server.intermediate_merges > 0);
+        let first_runs = if merged { first_run_bytes(seen).min(written) } else { written };
+        let read_last = if merged { first_run_bytes(seen).min(read) } else { read };
         BuildBytes {
             sample,
             scan: total(IoStream::TableReads) - sample + total(IoStream::CacheReads),
@@ -213,17 +175,17 @@ impl BuildBytes {
         }
     }
 
-    fn of_phase(&self, name: &str) -> Option<u64> {
-        Some(match name {
-            SAMPLE => self.sample,
-            TABLE_SCAN => self.scan,
-            RUN_GENERATION => self.first_runs,
-            READ_COST => self.read_cost,
-            INTERMEDIATE_MERGES => self.intermediate,
-            MERGE_AND_INDEX | MERGE_AND_WRITE => self.last_merge,
-            DIVISION => self.division,
-            JOIN => self.join,
-            _ => return None,
+    fn of_phase(&self, phase: Phase) -> Option<u64> {
+        Some(match phase {
+            Phase::Sample => self.sample,
+            Phase::TableScan => self.scan,
+            Phase::RunGeneration => self.first_runs,
+            Phase::ReadCost => self.read_cost,
+            Phase::IntermediateMerges => self.intermediate,
+            Phase::MergeAndIndex | Phase::MergeAndWrite => self.last_merge,
+            Phase::Division => self.division,
+            Phase::Join => self.join,
+            Phase::Load | Phase::DeviceProbe | Phase::Verify | Phase::VerifyRecords => return None,
         })
     }
 }

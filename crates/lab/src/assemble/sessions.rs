@@ -1,19 +1,18 @@
 //! Where each session's time went.
 
-use super::Story;
+use super::Evidence;
 use crate::record::SessionTime;
 use plumb_events::SessionTotals;
 
-pub(super) fn sessions(story: &Story<'_>) -> Vec<SessionTime> {
-    story.measured.period.sessions.iter().map(session_time).collect()
+pub(super) fn sessions(seen: &Evidence) -> Vec<SessionTime> {
+    seen.measured.period.sessions.iter().map(session_time).collect()
 }
 
 fn session_time(session: &SessionTotals) -> SessionTime {
-    let (role, name) = split_name(&session.name);
     SessionTime {
-        name,
-        role,
-        kind: session.kind,
+        name: short_name(session),
+        role: session.role.name().to_string(),
+        kind: session.role.kind(),
         elapsed_ns: session.elapsed.0,
         cpu_ns: session.cpu.0,
         wait_cpu_ns: session.wait_cpu.0,
@@ -26,12 +25,8 @@ fn session_time(session: &SessionTotals) -> SessionTime {
     }
 }
 
-/// `PX sort server p001` is the sort server p001; other sessions are named by what they do.
-fn split_name(name: &str) -> (String, String) {
-    match name.rsplit_once(' ') {
-        Some((role, number)) if number.ends_with(|letter: char| letter.is_ascii_digit()) => {
-            (role.to_string(), number.to_string())
-        }
-        _ => (name.to_string(), name.to_string()),
-    }
+/// `PX sort server p001` is the sort server p001; a session that is alone in its role is named by it.
+fn short_name(session: &SessionTotals) -> String {
+    let number = session.name.strip_prefix(session.role.name()).and_then(|number| number.strip_prefix(' '));
+    number.unwrap_or(&session.name).to_string()
 }

@@ -1,12 +1,12 @@
 //! The settings as the run had them.
 
-use super::Story;
+use super::Evidence;
 use crate::record;
 use crate::settings;
 use plumb_engine::Setting;
 
-pub(super) fn settings(story: &Story<'_>) -> Vec<record::Setting> {
-    let set = &story.instance.settings;
+pub(super) fn settings(seen: &Evidence) -> Vec<record::Setting> {
+    let set = &seen.inside.settings;
     let row = |setting: Setting| record::Setting {
         name: setting.row().name.to_string(),
         value: settings::shown(set, setting),

@@ -1,13 +1,13 @@
 //! What the sort did.
 
-use super::Story;
+use super::Evidence;
 use crate::record::Sort;
 use plumb_engine::Setting;
 use plumb_engine::sort::summary::SortServerSummary;
 use plumb_events::Statistic;
 
-pub(super) fn sort(story: &Story<'_>) -> Sort {
-    let outcome = &story.measured.outcome;
+pub(super) fn sort(seen: &Evidence) -> Sort {
+    let outcome = &seen.measured.outcome;
     let servers = &outcome.sort.servers;
     let total = |part: fn(&SortServerSummary) -> u64| servers.iter().map(part).sum::<u64>();
     let most = |part: fn(&SortServerSummary) -> u64| servers.iter().map(part).max().unwrap_or(0);
@@ -21,13 +21,13 @@ pub(super) fn sort(story: &Story<'_>) -> Sort {
         multi_pass: passes(|passes| passes > 1),
         rows: total(|server| server.row_count),
         runs: total(|server| server.run_count),
-        run_bytes: first_run_bytes(story),
+        run_bytes: first_run_bytes(seen),
         merge_passes: most(|server| server.merge_passes),
         merge_width: most(|server| server.merge_width),
         intermediate_merges: total(|server| server.intermediate_merges),
         sort_read_fac: outcome.sort.sort_read_fac,
         sort_read_fac_source: outcome.sort.sort_read_fac_source.clone(),
-        sort_direct_writes: story.instance.settings.word(Setting::SortDirectWrites).to_string(),
+        sort_direct_writes: seen.inside.settings.word(Setting::SortDirectWrites).to_string(),
         direct_writes_used: outcome.sort.direct_writes,
         direct_writes_reason: outcome.sort.direct_writes_reason.clone(),
         servers: servers.clone(),
@@ -35,18 +35,18 @@ pub(super) fn sort(story: &Story<'_>) -> Sort {
 }
 
 /// Bytes of the runs made from the input.
-pub(super) fn first_run_bytes(story: &Story<'_>) -> u64 {
-    let written = story.measured.outcome.sort.servers.iter().map(|server| server.run_bytes).sum();
-    first_runs_share(story, written)
+pub(super) fn first_run_bytes(seen: &Evidence) -> u64 {
+    let written = seen.measured.outcome.sort.servers.iter().map(|server| server.run_bytes).sum();
+    first_runs_share(seen, written)
 }
 
 /// Of a figure of all runs, the part of those made from the input. Records of
 /// intermediate merges are as long as those they came from, so the share of the
 /// rows is that of the bytes.
-pub(super) fn first_runs_share(story: &Story<'_>, all: u64) -> u64 {
-    let spilled = story.measured.outcome.sort.servers.iter().filter(|server| !server.optimal);
+pub(super) fn first_runs_share(seen: &Evidence, all: u64) -> u64 {
+    let spilled = seen.measured.outcome.sort.servers.iter().filter(|server| !server.optimal);
     let rows: u64 = spilled.map(|server| server.row_count - server.memory_rows).sum();
-    let rows_written = story.measured.period.statistic(Statistic::SortRunRows);
+    let rows_written = seen.measured.period.statistic(Statistic::SortRunRows);
     if rows_written == 0 {
         return all;
     }

@@ -5,7 +5,7 @@ use super::{END, ENVIRONMENT, Manifest, ORDER, RUNS, STUDY};
 use crate::LabError;
 use crate::plan::{Plan, PlanOptions};
 use crate::study;
-use crate::target::Vocabulary;
+use crate::vocabulary::Kinds;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 use std::path::Path;
@@ -38,10 +38,10 @@ impl Contents {
     ///
     /// # Errors
     /// When a file is missing or has changed, or is not what it should be.
-    pub fn read(directory: &Path, vocabulary: &dyn Vocabulary) -> Result<(Manifest, Contents), LabError> {
+    pub fn read(directory: &Path, kinds: &Kinds) -> Result<(Manifest, Contents), LabError> {
         let manifest = Manifest::read(directory)?;
         let shown = directory.join(STUDY).display().to_string();
-        let study = study::parse(&shown, &manifest.text(directory, STUDY)?, vocabulary)?;
+        let study = study::parse(&shown, &manifest.text(directory, STUDY)?, kinds)?;
         let environment: Environment = parsed(directory, &manifest, ENVIRONMENT)?;
         let order: OrderFile = parsed(directory, &manifest, ORDER)?;
         let plan = Plan::new(study, PlanOptions::default(), order.until, order.seed)?;

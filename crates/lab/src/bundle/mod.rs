@@ -22,15 +22,17 @@ mod contents;
 mod manifest;
 mod record;
 mod reservation;
+mod single;
 
 pub use contents::Contents;
 pub use manifest::{MANIFEST, Manifest, unlisted};
 pub use record::{EndFile, Ended, Environment, LimitFigure, OrderFile, RunRecord, Settled, Stop};
 pub use reservation::{Reservation, refused, write_new};
+pub use single::{run_record, text};
 
 use crate::LabError;
 use crate::plan::Plan;
-use crate::target::Vocabulary;
+use crate::vocabulary::Kinds;
 use serde::Serialize;
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -93,11 +95,11 @@ impl Bundle {
     ///
     /// # Errors
     /// When another program has it open, or a file is not the one that was written.
-    pub fn open(directory: &Path, vocabulary: &dyn Vocabulary) -> Result<Bundle, LabError> {
+    pub fn open(directory: &Path, kinds: &Kinds) -> Result<Bundle, LabError> {
         // Before a mark is left in a directory that is no bundle.
         Manifest::read(directory)?;
         let reservation = Reservation::existing(directory)?;
-        let (manifest, contents) = Contents::read(directory, vocabulary)?;
+        let (manifest, contents) = Contents::read(directory, kinds)?;
         Ok(Bundle { directory: directory.to_path_buf(), manifest, contents, reservation })
     }
 
@@ -105,8 +107,8 @@ impl Bundle {
     ///
     /// # Errors
     /// As [`Bundle::open`], or when the rest cannot be removed.
-    pub fn resume(directory: &Path, vocabulary: &dyn Vocabulary) -> Result<Bundle, LabError> {
-        let bundle = Bundle::open(directory, vocabulary)?;
+    pub fn resume(directory: &Path, kinds: &Kinds) -> Result<Bundle, LabError> {
+        let bundle = Bundle::open(directory, kinds)?;
         // A directory is nothing that a study left.
         for stray in unlisted(directory, &bundle.manifest)?.into_iter().filter(|name| !name.ends_with('/')) {
             let path = directory.join(stray);

@@ -3,7 +3,7 @@
 use crate::LabError;
 use crate::plan::{Plan, Until};
 use crate::record::{Device, Host, Record, SCHEMA_VERSION, SCHEMA_VERSION_OLDEST};
-use crate::target::SettingFacts;
+use crate::vocabulary::SettingFacts;
 use plumb_proof::design::Order;
 use serde::{Deserialize, Serialize};
 use std::path::Path;

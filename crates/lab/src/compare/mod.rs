@@ -11,7 +11,7 @@ mod side;
 
 use crate::LabError;
 use crate::record::{IoFunction, IoTally, Record};
-use crate::target::Vocabulary;
+use crate::vocabulary::Kinds;
 use plumb_proof::verdict::Verdict;
 use serde::Serialize;
 
@@ -43,8 +43,8 @@ pub struct Comparison {
 ///
 /// # Errors
 /// When one of them names nothing that can be read, or the two do not compare.
-pub fn compare(first: &str, second: &str, vocabulary: &dyn Vocabulary) -> Result<Comparison, LabError> {
-    let side::Sides { first, second, pairing, remarks } = side::Sides::read(first, second, vocabulary)?;
+pub fn compare(first: &str, second: &str, kinds: &Kinds) -> Result<Comparison, LabError> {
+    let side::Sides { first, second, pairing, remarks } = side::Sides::read(first, second, kinds)?;
     let differences = judge::differences(&first.runs, &second.runs, pairing);
     let (verdict, reasons) = judge::verdict(&first.runs, &second.runs, pairing).unzip();
     Ok(Comparison {

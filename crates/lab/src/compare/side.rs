@@ -4,10 +4,10 @@
 
 use super::{Pairing, Period};
 use crate::LabError;
-use crate::bundle::{CALIBRATION, Contents, RUNS};
+use crate::bundle::{CALIBRATION, Contents, RUNS, run_record};
 use crate::plan::Plan;
 use crate::record::Record;
-use crate::target::Vocabulary;
+use crate::vocabulary::Kinds;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -34,8 +34,8 @@ fn refuse(why: String) -> LabError {
 }
 
 impl Sides {
-    pub(super) fn read(first: &str, second: &str, vocabulary: &dyn Vocabulary) -> Result<Sides, LabError> {
-        let (first, second) = (Side::read(first, vocabulary)?, Side::read(second, vocabulary)?);
+    pub(super) fn read(first: &str, second: &str, kinds: &Kinds) -> Result<Sides, LabError> {
+        let (first, second) = (Side::read(first, kinds)?, Side::read(second, kinds)?);
         if first.arm.is_some() && (&first.study, &first.arm) == (&second.study, &second.arm) {
             return Err(refuse(format!("{} is on both sides; name two different arms", first.source)));
         }
@@ -106,16 +106,16 @@ fn apart(first: Side, second: Side) -> Sides {
 }
 
 impl Side {
-    fn read(named: &str, vocabulary: &dyn Vocabulary) -> Result<Side, LabError> {
+    fn read(named: &str, kinds: &Kinds) -> Result<Side, LabError> {
         let path = Path::new(named);
         if path.exists() {
-            return Side::single(named, path, vocabulary);
+            return Side::single(named, path, kinds);
         }
         // A path may have colons too.
         let splits = named.match_indices(':').map(|(at, _)| (&named[..at], &named[at + 1..]));
         let mut studies = splits.filter(|(bundle, _)| Path::new(bundle).join(RUNS).is_dir());
         match studies.next() {
-            Some((bundle, arm)) => Side::of_study(bundle, arm, vocabulary),
+            Some((bundle, arm)) => Side::of_study(bundle, arm, kinds),
             None => Err(LabError::BundleRead {
                 path: path.to_path_buf(),
                 why: "there is no such file or directory; name a bundle of `plumb run`, or BUNDLE:ARM of a study"
@@ -124,9 +124,9 @@ impl Side {
         }
     }
 
-    fn single(named: &str, path: &Path, vocabulary: &dyn Vocabulary) -> Result<Side, LabError> {
+    fn single(named: &str, path: &Path, kinds: &Kinds) -> Result<Side, LabError> {
         if path.join(RUNS).is_dir() {
-            let (_, contents) = Contents::read(path, vocabulary)?;
+            let (_, contents) = Contents::read(path, kinds)?;
             return Err(refuse(format!(
                 "{named} is the bundle of a study; name an arm, as in {named}:1; its arms are {}",
                 arms(&contents.plan)
@@ -138,13 +138,13 @@ impl Side {
                  compares itself with the one before it"
             )));
         }
-        let (_, record) = Record::read(path)?;
+        let (_, record) = run_record(path)?;
         Ok(Side { source: named.to_string(), arm: None, study: None, runs: vec![(None, record)] })
     }
 
-    fn of_study(bundle: &str, named: &str, vocabulary: &dyn Vocabulary) -> Result<Side, LabError> {
+    fn of_study(bundle: &str, named: &str, kinds: &Kinds) -> Result<Side, LabError> {
         let path = Path::new(bundle);
-        let (_, Contents { plan, runs, .. }) = Contents::read(path, vocabulary)?;
+        let (_, Contents { plan, runs, .. }) = Contents::read(path, kinds)?;
         let count = plan.design.arms.len();
         let number = named.parse().ok().and_then(|number: usize| number.checked_sub(1));
         let by_name = (0..count).find(|arm| plan.arm_name(*arm) == named);

@@ -3,12 +3,9 @@
 //! `docs/record.md` is its schema. A record of a version that is not read is refused
 //! before its fields are looked at, because a field may have changed its meaning.
 
-use super::{FILE, Record, SCHEMA_VERSION, SCHEMA_VERSION_OLDEST};
-
-use crate::LabError;
+use super::{Record, SCHEMA_VERSION, SCHEMA_VERSION_OLDEST};
 use serde::Deserialize;
-use std::path::{Path, PathBuf};
-use std::{fmt, fs};
+use std::fmt;
 
 /// Why a record could not be read.
 #[derive(Debug)]
@@ -73,26 +70,4 @@ impl Record {
         }
         serde_json::from_str(text).map_err(RecordError::Json)
     }
-
-    /// Reads the record of a bundle, named by its directory or by the record's file. Gives the directory too.
-    ///
-    /// # Errors
-    /// When there is none, or one of another version.
-    pub fn read(bundle: &Path) -> Result<(PathBuf, Record), LabError> {
-        let path = if bundle.is_dir() { bundle.join(FILE) } else { bundle.to_path_buf() };
-        let record = Record::from_json(&text(&path)?)
-            .map_err(|source| LabError::Record { path: path.clone(), source })?;
-        Ok((path.parent().map_or_else(PathBuf::new, Path::to_path_buf), record))
-    }
-}
-
-/// The text of a file of a bundle that has no checksums: a run's or a calibration's.
-///
-/// # Errors
-/// When it cannot be read.
-pub fn text(path: &Path) -> Result<String, LabError> {
-    fs::read_to_string(path).map_err(|error| LabError::BundleRead {
-        path: path.to_path_buf(),
-        why: format!("{error}; name a bundle's directory or its {FILE}"),
-    })
 }

@@ -12,7 +12,7 @@
 mod json;
 mod validity;
 
-pub use json::{RecordError, text};
+pub use json::RecordError;
 pub use validity::{RunState, Validity};
 
 use plumb_engine::sort::summary::SortServerSummary;

@@ -1,7 +1,7 @@
 //! The studies that come with the program.
 
 use super::{Study, StudyError, parse};
-use crate::target::Vocabulary;
+use crate::vocabulary::Kinds;
 
 /// Name of the file, and its text.
 pub const FILES: &[(&str, &str)] = &[
@@ -16,14 +16,14 @@ pub const FILES: &[(&str, &str)] = &[
 ///
 /// # Errors
 /// Never, which a test sees to; a study of a changed vocabulary could be refused.
-pub fn all(vocabulary: &dyn Vocabulary) -> Result<Vec<Study>, StudyError> {
-    FILES.iter().map(|(file, text)| parse(file, text, vocabulary)).collect()
+pub fn all(kinds: &Kinds) -> Result<Vec<Study>, StudyError> {
+    FILES.iter().map(|(file, text)| parse(file, text, kinds)).collect()
 }
 
 /// The study of that name.
 ///
 /// # Errors
 /// As [`all`].
-pub fn find(name: &str, vocabulary: &dyn Vocabulary) -> Result<Option<Study>, StudyError> {
-    Ok(all(vocabulary)?.into_iter().find(|study| study.name == name))
+pub fn find(name: &str, kinds: &Kinds) -> Result<Option<Study>, StudyError> {
+    Ok(all(kinds)?.into_iter().find(|study| study.name == name))
 }

@@ -5,7 +5,7 @@
 //! is about the interaction: by how much the first effect differs after the second change.
 
 use super::Study;
-use crate::target::Measure;
+use crate::vocabulary::Measure;
 use plumb_proof::ProofError;
 use plumb_proof::design::Design;
 use plumb_proof::effect::{Change, Observations, contrast};

@@ -1,15 +1,7 @@
 //! What is varied: a factor with its levels, each one or more settings.
 
-use serde::{Deserialize, Serialize};
-
-/// A setting with its value, as it would be typed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Assignment {
-    /// The setting's name.
-    pub name: String,
-    /// Its value.
-    pub value: String,
-}
+use crate::vocabulary::Assignment;
+use serde::Serialize;
 
 /// What is varied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -7,15 +7,16 @@
 //! `docs/studies.md` shows the form.
 
 use super::published::{Published, PublishedRow, minutes};
-use super::{Assignment, Bound, Claim, Expectation, Factor, Generator, Level, Study, WORKLOAD};
-use crate::target::{Measure, Vocabulary};
+use super::{Bound, Claim, Expectation, Factor, Generator, Level, Study};
+use crate::vocabulary::{Assignment, Kinds, Measure, TargetKind, Vocabulary};
 use plumb_proof::design::Order;
 use plumb_proof::effect::Change;
-use plumb_units::parse_count;
+use plumb_workload::{Work, Workload};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use toml::Spanned;
+use toml::de::{DeTable, Deserializer};
 
 /// What is wrong with a study file: the place, and a sentence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -62,10 +63,12 @@ struct RawStudy {
     question: String,
     #[serde(default)]
     source: String,
-    workload: Text,
-    rows: Spanned<Word>,
-    #[serde(default = "data_seed")]
-    data_seed: u64,
+    workload: Option<Text>,
+    /// Two parameters of the workload that may stand here.
+    rows: Option<Spanned<Word>>,
+    data_seed: Option<Spanned<Word>>,
+    #[serde(default)]
+    parameters: Words,
     blocks: Spanned<i64>,
     statistic: Option<Text>,
     sought: Option<Text>,
@@ -146,11 +149,6 @@ struct RawCells {
     times: Vec<Text>,
 }
 
-/// The seed of the rows, the same as that of `plumb run`.
-fn data_seed() -> u64 {
-    1996
-}
-
 /// The smallest effect worth finding when the file names none.
 const SOUGHT: f64 = 0.05;
 /// The error allowed to a study.
@@ -162,22 +160,38 @@ const BLOCKS_MAX: i64 = 1000;
 ///
 /// # Errors
 /// The first thing that is wrong, with its line.
-pub fn parse(file: &str, text: &str, vocabulary: &dyn Vocabulary) -> Result<Study, StudyError> {
-    let reader = Reader { file, text, vocabulary };
-    let raw: RawStudy = toml::from_str(text).map_err(|error| {
-        let why = error.message().lines().collect::<Vec<_>>().join("; ");
-        reader.at(error.span().unwrap_or(0..0), &why)
-    })?;
-    reader.study(&raw)
+pub fn parse(file: &str, text: &str, kinds: &Kinds) -> Result<Study, StudyError> {
+    let place = Place { file, text };
+    let wrong = |error: toml::de::Error| place.of(&error);
+    let mut whole = DeTable::parse(text).map_err(wrong)?;
+    let named = whole.get_ref().get("target").and_then(|target| target.get_ref().as_str());
+    let Some(kind) = kinds.iter().find(|kind| named.is_none_or(|named| named == kind.name())) else {
+        let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
+        let span = whole.get_ref().get("target").map_or(0..0, Spanned::span);
+        let what =
+            format!("there is no target {:?}; it takes {}", named.unwrap_or_default(), names.join(", "));
+        return Err(place.at(span, &what));
+    };
+    let sections = sections(&mut whole, *kind);
+    whole.get_mut().remove("target");
+    let vocabulary = kind.vocabulary(Deserializer::from(sections)).map_err(wrong)?;
+    let raw = RawStudy::deserialize(Deserializer::from(whole)).map_err(wrong)?;
+    Reader { place, vocabulary }.study(&raw)
 }
 
-struct Reader<'a> {
+/// Takes out of a file what its kind of target reads itself.
+fn sections<'i>(whole: &mut Spanned<DeTable<'i>>, kind: &dyn TargetKind) -> Spanned<DeTable<'i>> {
+    let taken = kind.sections().iter().filter_map(|name| whole.get_mut().remove_entry(*name)).collect();
+    Spanned::new(whole.span(), taken)
+}
+
+/// Where refusals point to.
+struct Place<'a> {
     file: &'a str,
     text: &'a str,
-    vocabulary: &'a dyn Vocabulary,
 }
 
-impl Reader<'_> {
+impl Place<'_> {
     fn origin(&self, span: Range<usize>) -> String {
         let before = &self.text.as_bytes()[..span.start.min(self.text.len())];
         format!("{}:{}", self.file, before.iter().filter(|byte| **byte == b'\n').count() + 1)
@@ -187,12 +201,24 @@ impl Reader<'_> {
         StudyError(format!("{}: {what}", self.origin(span)))
     }
 
+    fn of(&self, error: &toml::de::Error) -> StudyError {
+        let why = error.message().lines().collect::<Vec<_>>().join("; ");
+        self.at(error.span().unwrap_or(0..0), &why)
+    }
+}
+
+struct Reader<'a> {
+    place: Place<'a>,
+    vocabulary: Vocabulary,
+}
+
+impl Reader<'_> {
+    fn at(&self, span: Range<usize>, what: &str) -> StudyError {
+        self.place.at(span, what)
+    }
+
     fn study(&self, raw: &RawStudy) -> Result<Study, StudyError> {
         self.plain_name(&raw.name, "a study's name")?;
-        if raw.workload.get_ref() != WORKLOAD {
-            let what = format!("there is no workload {:?}; it takes {WORKLOAD}", raw.workload.get_ref());
-            return Err(self.at(raw.workload.span(), &what));
-        }
         let settings = self.assignments(&raw.settings)?;
         let factors = self.factors(raw, &settings)?;
         let mut study = Study {
@@ -200,8 +226,8 @@ impl Reader<'_> {
             title: raw.title.clone(),
             question: raw.question.clone(),
             source: raw.source.clone(),
-            rows: self.rows(&raw.rows)?,
-            data_seed: raw.data_seed,
+            work: self.work(raw)?,
+            vocabulary: self.vocabulary.clone(),
             blocks: self.blocks(&raw.blocks)?,
             measure: self.measure(raw.statistic.as_ref())?,
             sought: self.sought(raw.sought.as_ref())?,
@@ -231,12 +257,38 @@ impl Reader<'_> {
         Err(self.at(name.span(), &format!("{text:?}: {what} has 1 to 64 letters, digits, -, _ or .")))
     }
 
-    fn rows(&self, rows: &Spanned<Word>) -> Result<u64, StudyError> {
-        let text = rows.get_ref().text();
-        match parse_count(&text) {
-            Ok(0) => Err(self.at(rows.span(), "rows = 0: a table to sort has at least one row")),
-            Ok(rows) => Ok(rows),
-            Err(error) => Err(self.at(rows.span(), &format!("rows = {text}: {error}"))),
+    /// The workload with its parameters, where the target takes one.
+    fn work(&self, raw: &RawStudy) -> Result<Option<Work>, StudyError> {
+        let mut work = self.workload(raw)?.map(Work::of);
+        let stated = [("rows", &raw.rows), ("seed", &raw.data_seed)];
+        let stated = stated.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
+        let named = raw.parameters.iter().map(|(name, value)| (name.get_ref().as_str(), value));
+        for (name, value) in stated.chain(named) {
+            let refused = match &mut work {
+                Some(work) => work.set(name, &value.get_ref().text()).err(),
+                None => Some(format!("{name}: without a workload there is no such parameter")),
+            };
+            refused.map_or(Ok(()), |what| Err(self.at(value.span(), &what)))?;
+        }
+        Ok(work)
+    }
+
+    fn workload(&self, raw: &RawStudy) -> Result<Option<&'static Workload>, StudyError> {
+        let known = self.vocabulary.workloads();
+        let names = || known.iter().map(|workload| workload.name).collect::<Vec<_>>().join(", ");
+        match &raw.workload {
+            None if known.is_empty() => Ok(None),
+            None => Err(self.at(0..0, &format!("missing field `workload`; it takes {}", names()))),
+            Some(name) if known.is_empty() => {
+                let what =
+                    format!("a {} has no workload; its own tables say what is run", self.vocabulary.target());
+                Err(self.at(name.span(), &what))
+            }
+            Some(name) => {
+                let found = known.iter().find(|workload| workload.name == name.get_ref().as_str());
+                let what = || format!("there is no workload {:?}; it takes {}", name.get_ref(), names());
+                found.copied().map(Some).ok_or_else(|| self.at(name.span(), &what()))
+            }
         }
     }
 
@@ -282,7 +334,7 @@ impl Reader<'_> {
     }
 
     fn assignment(&self, name: &Text, value: &Spanned<Word>) -> Result<Assignment, StudyError> {
-        let origin = self.origin(value.span());
+        let origin = self.place.origin(value.span());
         let text = value.get_ref().text();
         let found = self.vocabulary.setting(name.get_ref(), &text, &origin);
         let (facts, value) = found.map_err(StudyError)?;
@@ -496,7 +548,7 @@ impl Reader<'_> {
         if raw.is_empty() {
             return Err(StudyError(format!(
                 "{}: the study claims nothing; write a [[claim]] before the run",
-                self.file
+                self.place.file
             )));
         }
         let mut claims: Vec<Claim> = Vec::new();

@@ -17,17 +17,17 @@ mod published;
 mod text;
 
 pub use claim::{Claim, Expectation};
-pub use factor::{Assignment, Factor, Level};
+pub use factor::{Factor, Level};
 pub use file::{StudyError, parse};
 pub use published::{Published, PublishedRow, minutes};
 
-use crate::target::Measure;
+use crate::vocabulary::{Assignment, Measure, Vocabulary};
 use plumb_proof::ProofError;
 use plumb_proof::design::{self, Design, Order};
-use serde::Serialize;
-
-/// The only workload so far.
-pub const WORKLOAD: &str = crate::large_sort::NAME;
+use plumb_units::RowCount;
+use plumb_workload::Work;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 
 /// A figure that no machine can exceed, stated by the study's author.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -60,10 +60,12 @@ pub struct Study {
     pub question: String,
     /// Whose conclusions the claims are; empty when they are the study's own.
     pub source: String,
-    /// Rows of the table.
-    pub rows: u64,
-    /// Seed of the rows.
-    pub data_seed: u64,
+    /// The words that it is written in, and with them the kind of its target.
+    #[serde(rename = "target")]
+    pub vocabulary: Vocabulary,
+    /// What every run does; none where the target's own sections say it.
+    #[serde(serialize_with = "work_as_map")]
+    pub work: Option<Work>,
     /// Blocks to be run.
     pub blocks: usize,
     /// What runs are compared by, unless a claim names another.
@@ -88,7 +90,31 @@ pub struct Study {
     pub published: Option<Published>,
 }
 
+/// The workload with the values of its parameters.
+fn work_as_map<S: Serializer>(work: &Option<Work>, serializer: S) -> Result<S::Ok, S::Error> {
+    let Some(work) = work else { return serializer.serialize_none() };
+    let mut map = serializer.serialize_map(None)?;
+    map.serialize_entry("workload", work.workload.name)?;
+    work.values().try_for_each(|(name, value)| map.serialize_entry(name, &value))?;
+    map.end()
+}
+
 impl Study {
+    /// Rows of the data; 0 where the work has none.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.work.as_ref().map_or(0, Work::rows)
+    }
+
+    /// What is run, as it is shown.
+    #[must_use]
+    pub fn work_shown(&self) -> String {
+        match &self.work {
+            Some(work) => format!("{}, {} rows", work.workload.name, RowCount(work.rows())),
+            None => format!("a {}", self.vocabulary.target()),
+        }
+    }
+
     /// The arms that its factors make.
     ///
     /// # Errors

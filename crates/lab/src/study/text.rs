@@ -3,7 +3,8 @@
 //! Written by hand and not by serialisation, so that the order is that of a reader's questions and
 //! the same study has the same bytes, which name it by their hash.
 
-use super::{Assignment, Claim, Factor, Published, Study, WORKLOAD};
+use super::{Claim, Factor, Published, Study};
+use crate::vocabulary::Assignment;
 use plumb_proof::design::Order;
 use plumb_proof::effect::Change;
 use sha2::{Digest, Sha256};
@@ -23,9 +24,7 @@ impl Study {
             ("title", quoted(&self.title)),
             ("question", quoted(&self.question)),
             ("source", quoted(&self.source)),
-            ("workload", quoted(WORKLOAD)),
-            ("rows", self.rows.to_string()),
-            ("data_seed", self.data_seed.to_string()),
+            ("target", quoted(self.vocabulary.target())),
             ("blocks", self.blocks.to_string()),
             ("statistic", quoted(&self.measure.name)),
             ("sought", quoted(&format!("{}%", percent(self.sought)))),
@@ -33,6 +32,13 @@ impl Study {
         ] {
             let _ = writeln!(out, "{key} = {value}");
         }
+        if let Some(work) = &self.work {
+            let _ = writeln!(out, "workload = {}\n\n[parameters]", quoted(work.workload.name));
+            work.values().for_each(|(name, value)| {
+                let _ = writeln!(out, "{name} = {value}");
+            });
+        }
+        out.push_str(&self.vocabulary.sections());
         out.push_str("\n[settings]\n");
         for set in &self.settings {
             let _ = writeln!(out, "{} = {}", set.name, quoted(&set.value));

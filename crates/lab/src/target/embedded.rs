@@ -14,25 +14,27 @@
 //! The input stays open as long as the study lives. A run whose input ends has lost its study and
 //! stops at once.
 
-use super::{Figure, Measure, creation_settings, creation_settings_of};
-use super::{Preparation, RunError, SettingFacts, TakesEffect, Target, Vocabulary};
-use crate::assemble::{self, Calibrated, Story};
+use super::{Opening, Preparation, RunError, Target, creation_settings, creation_settings_of};
 use crate::bundle::{Environment, LimitFigure, Settled};
 use crate::calendar::Moment;
+use crate::device_probe::{self, Calibrated};
 use crate::observer::{Observer, Stage};
-use crate::place::Places;
+use crate::place::{Places, Room};
 use crate::record::Record;
-use crate::study::Assignment;
-use crate::{LabError, Temporary, host, large_sort, settings, settle, sizing};
+use crate::study::Study;
+use crate::vocabulary::{Assignment, Figure, Measure, SettingFacts, TargetKind, Vocabulary, Words};
+use crate::workload::{self, Place, WORKLOADS};
+use crate::{LabError, Temporary, assemble, host, settings, settle};
 use plumb_calibrate::Calibration;
 use plumb_engine::access::memory;
-use plumb_engine::instance::{Cancel, InitialSizes};
-use plumb_engine::storage::tablespace::Purpose;
-use plumb_engine::{EngineError, Instance, Setting, Settings, drop as dropping};
+use plumb_engine::instance::Cancel;
+use plumb_engine::settings::Group;
+use plumb_engine::{EngineError, Instance, Setting, Settings};
 use plumb_events::{Event, Statistic, Unit, clock};
 use plumb_io::IoError;
 use plumb_io::device::DeviceDescription;
-use plumb_units::{Bytes, path_of_text, path_text};
+use plumb_units::{path_of_text, path_text};
+use plumb_workload::{Work, Workload};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -41,6 +43,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
+use toml::de::{Deserializer, Error};
 
 /// The hidden command that makes one run.
 pub const COMMAND: &str = "study-run";
@@ -49,14 +52,37 @@ const INTERVAL: Duration = Duration::from_millis(5);
 /// How long after a run the study itself may learn of the signal that ended both.
 const SIGNAL_PATIENCE: Duration = Duration::from_millis(50);
 
-/// The engine's settings and measures.
+/// The engine as a kind of target: its words are the same in every study.
 #[derive(Debug, Clone, Copy)]
 pub struct Engine;
 
-/// The one there is.
-pub const ENGINE: Engine = Engine;
+impl TargetKind for Engine {
+    fn name(&self) -> &'static str {
+        self.target()
+    }
 
-impl Vocabulary for Engine {
+    fn sections(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn vocabulary(&self, _: Deserializer<'_>) -> Result<Vocabulary, Error> {
+        Ok(Vocabulary::new(Engine))
+    }
+}
+
+impl Words for Engine {
+    fn target(&self) -> &'static str {
+        "engine"
+    }
+
+    fn workloads(&self) -> &'static [&'static Workload] {
+        WORKLOADS
+    }
+
+    fn sections(&self) -> String {
+        String::new()
+    }
+
     fn setting(&self, name: &str, value: &str, origin: &str) -> Result<(SettingFacts, String), String> {
         let mut set = Settings::default();
         set.set(name, value, origin).map_err(|error| error.to_string())?;
@@ -70,8 +96,13 @@ impl Vocabulary for Engine {
             ));
         }
         let row = setting.row();
-        let takes_effect = if row.group == "storage" { TakesEffect::Creation } else { TakesEffect::Run };
-        Ok((SettingFacts { name: row.name.to_string(), takes_effect, about_io: row.group == "io" }, value))
+        let facts = SettingFacts {
+            name: row.name.to_string(),
+            takes_effect: row.takes_effect,
+            about_io: row.group == Group::Io,
+            receipt: assemble::seen_of(setting),
+        };
+        Ok((facts, value))
     }
 
     fn consistent(&self, settings: &[Assignment]) -> Result<(), String> {
@@ -110,8 +141,9 @@ pub struct Request {
     home: String,
     path: String,
     settings: Vec<Assignment>,
-    rows: u64,
-    data_seed: u64,
+    workload: String,
+    /// Its parameters as they would be typed.
+    parameters: Vec<(String, String)>,
     calibrated: Option<Calibrated>,
     command_line: String,
 }
@@ -147,22 +179,18 @@ pub struct Embedded<'a> {
     observer: &'a dyn Observer,
     cancel: Cancel,
     databases: Vec<Database>,
-    size: (u64, u64),
+    /// What its runs do.
+    work: Work,
+    vocabulary: Vocabulary,
 }
 
 impl<'a> Embedded<'a> {
-    /// The engine under `path`; runs are made by `program`.
+    /// The engine under a path, for the runs of a study.
     ///
     /// # Errors
     /// When there is no such directory, or what lies under it cannot be told.
-    pub fn new(
-        path: &Path,
-        program: PathBuf,
-        command_line: String,
-        calibration: Option<Calibration>,
-        cancel: Cancel,
-        observer: &'a dyn Observer,
-    ) -> Result<Embedded<'a>, LabError> {
+    pub fn open(study: &Study, opening: Opening<'a>) -> Result<Embedded<'a>, LabError> {
+        let Opening { path, program, command_line, calibration, cancel, observer } = opening;
         let described = places(path).describe()?;
         let device = described.into_iter().next().ok_or_else(|| LabError::Directory {
             argument: "--path",
@@ -171,7 +199,9 @@ impl<'a> Embedded<'a> {
         })?;
         // One that was made on another device is no limit of this one.
         let calibration = calibration.filter(|calibration| calibration.matches(&device));
-        let (databases, size) = (Vec::new(), (0, 0));
+        let why = || "it has no workload".to_string();
+        let work =
+            study.work.clone().ok_or_else(|| LabError::Plan { study: study.name.clone(), why: why() })?;
         Ok(Embedded {
             path: device.path.clone(),
             program,
@@ -180,42 +210,48 @@ impl<'a> Embedded<'a> {
             device,
             observer,
             cancel,
-            databases,
-            size,
+            databases: Vec::new(),
+            work,
+            vocabulary: study.vocabulary.clone(),
         })
     }
 
     fn database(&self, settings: &[Assignment]) -> Option<&Database> {
-        let fixed = creation_settings_of(settings, &ENGINE);
+        let fixed = creation_settings_of(settings, &self.vocabulary);
         self.databases.iter().find(|database| database.fixed == fixed)
     }
 
-    fn create(&self, name: &str, fixed: Vec<Assignment>, sizes: InitialSizes) -> Result<Database, LabError> {
-        let (rows, seed) = self.size;
-        let settings = given(&fixed)?;
+    fn create(&self, name: &str, fixed: Vec<Assignment>, room: Room) -> Result<Database, LabError> {
+        let execution = workload::execution(self.work.workload);
+        let mut settings = given(&fixed)?;
+        execution.apply_defaults(&mut settings)?;
         let places = places(&self.path);
         let cancel = self.cancel.clone();
-        let mut files = Temporary::create(&places, name, settings, sizes, cancel, self.observer)?;
-        large_sort::load(files.instance(), rows, seed, self.observer)?;
-        let calibrated = assemble::calibrate(files.instance(), Purpose::Users)?;
+        let mut files = Temporary::create(&places, name, settings, room, cancel, self.observer)?;
+        execution.load(&Place {
+            instance: files.instance(),
+            work: &self.work,
+            devices: std::slice::from_ref(&self.device),
+            observer: self.observer,
+        })?;
+        let calibrated = device_probe::calibrate(files.instance(), execution.source())?;
         let home = files.close();
         Ok(Database { fixed, home, calibrated, _files: files })
     }
 
     fn request(&self, database: &Database, settings: &[Assignment]) -> Request {
-        let (rows, data_seed) = self.size;
         let set: String = settings.iter().map(|set| format!(" --set {}={}", set.name, set.value)).collect();
-        let command_line = format!(
-            "plumb run {} --rows {rows} --seed {data_seed} --path {}{set}",
-            large_sort::NAME,
-            self.path.display()
-        );
+        let command_line = format!("plumb run {} --path {}{set}", self.work.arguments(), self.path.display());
         Request {
             home: path_text(&database.home),
             path: path_text(&self.path),
             settings: settings.to_vec(),
-            rows,
-            data_seed,
+            workload: self.work.workload.name.to_string(),
+            parameters: self
+                .work
+                .values()
+                .map(|(name, value)| (name.to_string(), value.to_string()))
+                .collect(),
             calibrated: database.calibrated,
             command_line,
         }
@@ -257,19 +293,20 @@ impl Target for Embedded<'_> {
     }
 
     fn prepare(&mut self, preparation: &Preparation<'_>) -> Result<(), LabError> {
-        self.size = (preparation.rows, preparation.data_seed);
-        for (number, fixed) in creation_settings(preparation.arms, &ENGINE).into_iter().enumerate() {
+        let execution = workload::execution(self.work.workload);
+        for (number, fixed) in creation_settings(preparation.arms, &self.vocabulary).into_iter().enumerate() {
             let name = format!("{}-{}", preparation.name, number + 1);
             // What a killed study left; the bundle's lock says that it is dead.
             let _ = fs::remove_dir_all(self.path.join(&name));
-            let arms = preparation.arms.iter().filter(|arm| creation_settings_of(arm, &ENGINE) == fixed);
-            let sizes = arms.map(|arm| {
-                let settings = given(arm)?;
+            let of_this = |arm: &&Vec<Assignment>| creation_settings_of(arm, &self.vocabulary) == fixed;
+            let rooms = preparation.arms.iter().filter(of_this).map(|arm| {
+                let mut settings = given(arm)?;
+                execution.apply_defaults(&mut settings)?;
                 memory::require(&settings, settings.block_size())?;
-                Ok(sizing::sizes(preparation.rows, &settings))
+                Ok(execution.room(&self.work, &settings))
             });
-            let sizes = largest(&sizes.collect::<Result<Vec<_>, EngineError>>()?);
-            let database = self.create(&name, fixed, sizes)?;
+            let room = Room::largest(&rooms.collect::<Result<Vec<_>, EngineError>>()?);
+            let database = self.create(&name, fixed, room)?;
             self.databases.push(database);
         }
         Ok(())
@@ -294,12 +331,6 @@ impl Target for Embedded<'_> {
         })?;
         watch(child, &request, cancel)
     }
-}
-
-/// The largest of each.
-fn largest(sizes: &[InitialSizes]) -> InitialSizes {
-    let most = |of: fn(&InitialSizes) -> Bytes| sizes.iter().map(of).max().unwrap_or(Bytes(0));
-    InitialSizes { users: most(|s| s.users), temp: most(|s| s.temp), indx: most(|s| s.indx) }
 }
 
 /// Waits for a run; kills it when the study is to stop.
@@ -377,32 +408,19 @@ pub fn serve(input: impl Read + Send + 'static) -> Result<String, LabError> {
 fn execute(request: &Request) -> Result<Record, LabError> {
     let (home, path) = (path_of_text(&request.home), path_of_text(&request.path));
     let devices = places(&path).describe()?;
-    let instance = Instance::open(&home, given(&request.settings)?, Cancel::default())?;
-    drop_index(&instance)?;
-    let begin = clock::now();
-    let measured = large_sort::build_index(&instance, &devices, request.rows, &Silent)?;
-    let checks = large_sort::verify(&instance, &Silent)?;
-    let limits = large_sort::limits(&instance, &places(&path), &devices);
-    let context = assemble::context(&Story {
-        workload: large_sort::NAME,
-        command_line: &request.command_line,
-        seed: request.data_seed,
-        table: large_sort::TABLE,
-        begin,
-        instance: &instance,
-        devices: &devices,
-        measured: &measured,
-        checks: &checks,
-        calibrated: request.calibrated.as_ref(),
-        limits: limits.as_ref(),
-        files_presized: true,
-    });
-    drop_index(&instance)?;
-    Ok(context)
+    let work = work_of(request)?;
+    let mut settings = given(&request.settings)?;
+    workload::execution(work.workload).apply_defaults(&mut settings)?;
+    let instance = Instance::open(&home, settings, Cancel::default())?;
+    let place = Place { instance: &instance, work: &work, devices: &devices, observer: &Silent };
+    workload::repeat(&place, &places(&path), (&request.command_line, request.calibrated))
 }
 
-/// Drops the index, if there is one: a run that died before its end leaves one.
-fn drop_index(instance: &Instance) -> Result<(), EngineError> {
-    let exists = instance.catalog().indexes.iter().any(|index| index.name == large_sort::INDEX);
-    if exists { dropping::drop_named(instance, large_sort::INDEX).map(|_| ()) } else { Ok(()) }
+fn work_of(request: &Request) -> Result<Work, LabError> {
+    let refused = |why: String| LabError::Plan { study: request.workload.clone(), why };
+    let workload =
+        Workload::find(&request.workload).ok_or_else(|| refused("no such workload".to_string()))?;
+    let mut work = Work::of(workload);
+    request.parameters.iter().try_for_each(|(name, value)| work.set(name, value)).map_err(refused)?;
+    Ok(work)
 }

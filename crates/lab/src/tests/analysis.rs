@@ -10,7 +10,7 @@ use crate::plan::{Plan, PlanOptions, Until};
 use crate::record::Record;
 use crate::record::{Held, IoFunction, IoTally, Receipt, Setting};
 use crate::study::parse;
-use crate::target::embedded::ENGINE;
+use crate::target::embedded::Engine;
 
 /// How a made-up machine answers to the settings.
 struct Machine {
@@ -40,7 +40,7 @@ fn flat() -> Machine {
 /// Runs a plan in memory; `record` gives a run's record by its number, from 0, and its arm's settings.
 fn contents(plan: &Plan, settled: Settled, mut record: impl FnMut(usize, &[String]) -> Record) -> Contents {
     let mut environment = fixture::environment();
-    environment.settings = plan.setting_facts(&ENGINE);
+    environment.settings = plan.setting_facts();
     let mut contents = Contents { plan: plan.clone(), environment, runs: Vec::new(), end: None };
     for block in 0..=plan.study.blocks {
         for cell in plan.block(block) {
@@ -76,7 +76,7 @@ fn lasting(seconds: f64) -> Record {
 }
 
 fn planned(text: &str, blocks: usize, until: Until) -> Plan {
-    let study = parse("made-up.toml", text, &ENGINE).expect("well formed");
+    let study = parse("made-up.toml", text, &[&Engine]).expect("well formed");
     Plan::new(study, PlanOptions { blocks: Some(blocks), rows: None }, until, 1).expect("a design")
 }
 

@@ -5,10 +5,10 @@ use crate::bundle::{Bundle, Ended, MANIFEST, Reservation, Stop, record_name};
 use crate::fixture::{self, Scripted};
 use crate::record::{Held, Receipt};
 use crate::report::publish;
-use crate::study::Assignment;
 use crate::target::RunError;
-use crate::target::embedded::ENGINE;
+use crate::target::embedded::Engine;
 use crate::verify::verify;
+use crate::vocabulary::Assignment;
 use plumb_units::Nanos;
 use std::fs;
 use std::path::Path;
@@ -127,11 +127,11 @@ fn an_interrupted_study_goes_on_where_it_stopped() {
     // What a study leaves that is killed within a write.
     fs::write(directory.path().join("runs/0019.unfinished"), "{").expect("a file");
 
-    let mut second = Bundle::resume(directory.path(), &ENGINE).expect("it is whole");
+    let mut second = Bundle::resume(directory.path(), &[&Engine]).expect("it is whole");
     assert!(!directory.path().join("runs/0019.unfinished").exists());
     second.go_on().expect("it is written");
     assert!(!directory.path().join("analysis.json").exists(), "what was said then does not hold now");
-    assert!(verify(directory.path(), &ENGINE).expect("the rest is whole").context.is_none());
+    assert!(verify(directory.path(), &[&Engine]).expect("the rest is whole").context.is_none());
     assert_eq!(run(&mut second, &mut steady()).expect("it runs"), Stop::Planned);
     publish(&mut second).expect("it is written");
     let planned: Vec<String> =
@@ -140,7 +140,7 @@ fn an_interrupted_study_goes_on_where_it_stopped() {
     let again = second.contents().runs.iter().filter(|run| run.position == 0).count();
     assert_eq!(again, 1, "and one run warmed the new databases up");
     drop(second);
-    verify(directory.path(), &ENGINE).expect("it verifies");
+    verify(directory.path(), &[&Engine]).expect("it verifies");
 }
 
 #[test]
@@ -153,16 +153,16 @@ fn a_full_disk_keeps_what_finished_and_the_study_goes_on_when_there_is_room() {
     assert!(error.contains("runs/0012.json") && error.contains("No space left on device"), "{error}");
     assert!(!directory.path().join("runs/0012.unfinished").exists());
     drop(first);
-    verify(directory.path(), &ENGINE).expect("what finished is whole");
+    verify(directory.path(), &[&Engine]).expect("what finished is whole");
 
-    let mut second = Bundle::resume(directory.path(), &ENGINE).expect("it is whole");
+    let mut second = Bundle::resume(directory.path(), &[&Engine]).expect("it is whole");
     let kept = second.contents().runs.len();
     assert_eq!(kept, 11, "of twelve runs the last found no room");
     second.go_on().expect("there is room");
     assert_eq!(run(&mut second, &mut steady()).expect("it runs"), Stop::Planned);
     publish(&mut second).expect("it is written");
     drop(second);
-    verify(directory.path(), &ENGINE).expect("it verifies");
+    verify(directory.path(), &[&Engine]).expect("it verifies");
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn a_study_that_ended_stays_as_it_is() {
 fn a_running_study_is_not_resumed() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let bundle = bundle(directory.path(), &plan(2));
-    let refused = Bundle::resume(directory.path(), &ENGINE).expect_err("it is open");
+    let refused = Bundle::resume(directory.path(), &[&Engine]).expect_err("it is open");
     assert!(
         refused
             .to_string()
@@ -187,7 +187,7 @@ fn a_running_study_is_not_resumed() {
         "{refused}"
     );
     drop(bundle);
-    Bundle::resume(directory.path(), &ENGINE).expect("it is free");
+    Bundle::resume(directory.path(), &[&Engine]).expect("it is free");
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn one_changed_byte_of_any_file_is_found_and_the_file_named() {
     run(&mut bundle, &mut steady()).expect("it runs");
     publish(&mut bundle).expect("it is written");
     drop(bundle);
-    let verified = verify(directory.path(), &ENGINE).expect("it is as it was written");
+    let verified = verify(directory.path(), &[&Engine]).expect("it is as it was written");
     assert_eq!((verified.runs, verified.context.expect("an analysis").claims.len()), (55, 3));
     let mut seed = super::Noise::new(11);
     for name in files(directory.path()) {
@@ -223,13 +223,13 @@ fn one_changed_byte_of_any_file_is_found_and_the_file_named() {
         let at = (seed.next() * whole.len() as f64) as usize;
         changed[at] ^= 1;
         fs::write(&path, &changed).expect("a file");
-        let refused = verify(directory.path(), &ENGINE).expect_err("a byte has changed").to_string();
+        let refused = verify(directory.path(), &[&Engine]).expect_err("a byte has changed").to_string();
         let names_it = refused.contains(&name) || name == MANIFEST;
         assert!(names_it && refused.contains("is not as it was written"), "{name} at byte {at}: {refused}");
         fs::write(&path, &whole).expect("a file");
     }
     fs::remove_file(directory.path().join(record_name(3))).expect("a file");
-    let refused = verify(directory.path(), &ENGINE).expect_err("a file is missing").to_string();
+    let refused = verify(directory.path(), &[&Engine]).expect_err("a file is missing").to_string();
     assert!(refused.contains("runs/0003.json"), "{refused}");
 }
 
@@ -247,7 +247,7 @@ fn an_analysis_that_does_not_follow_from_the_records_is_found_though_its_checksu
         )
         .expect("a file");
     drop(bundle);
-    let refused = verify(directory.path(), &ENGINE).expect_err("forged").to_string();
+    let refused = verify(directory.path(), &[&Engine]).expect_err("forged").to_string();
     assert!(
         refused.ends_with("report.txt is not as it was written: it does not follow from the raw records"),
         "{refused}"

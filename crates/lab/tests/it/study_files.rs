@@ -1,7 +1,7 @@
 //! What a study file may not say: each refusal in one line, with file and line.
 
 use plumb_lab::study::parse;
-use plumb_lab::target::embedded::ENGINE;
+use plumb_lab::target::embedded::Engine;
 
 /// A study that is well formed.
 const WHOLE: &str = r#"name = "whole"
@@ -36,8 +36,8 @@ expect = "faster"
 
 #[test]
 fn a_whole_study_is_read() {
-    let study = parse("whole.toml", WHOLE, &ENGINE).expect("well formed");
-    assert_eq!((study.rows, study.blocks, study.factors.len(), study.claims.len()), (10_000, 8, 2, 1));
+    let study = parse("whole.toml", WHOLE, &[&Engine]).expect("well formed");
+    assert_eq!((study.rows(), study.blocks, study.factors.len(), study.claims.len()), (10_000, 8, 2, 1));
     assert_eq!(study.claims[0].comparison(&study), "direct=TRUE against direct=FALSE, at area=1M");
 }
 
@@ -91,7 +91,7 @@ fn what_cannot_be_run_is_refused_with_file_and_line() {
     for (from, to) in cases {
         let text = WHOLE.replacen(from, to, 1);
         assert_ne!(text, WHOLE, "{from}");
-        let refused = parse("study.toml", &text, &ENGINE).expect_err(to).to_string();
+        let refused = parse("study.toml", &text, &[&Engine]).expect_err(to).to_string();
         assert_eq!(refused.lines().count(), 1, "{refused}");
         assert!(refused.starts_with("study.toml:"), "{refused}");
         said.push_str(&format!(
@@ -103,7 +103,7 @@ fn what_cannot_be_run_is_refused_with_file_and_line() {
     let claimless = WHOLE.split("[[claim]]").next().expect("a first part");
     said.push_str(&format!(
         "no claim\n    {}\n",
-        parse("study.toml", claimless, &ENGINE).expect_err("no claim")
+        parse("study.toml", claimless, &[&Engine]).expect_err("no claim")
     ));
     insta::assert_snapshot!(said);
 }

@@ -22,7 +22,7 @@ use crate::{bundle, command_line, output};
 use plumb_calibrate::{CalibrateError, Calibration, Mode, Options, calibrate, csv, leftovers};
 use plumb_events::clock;
 use plumb_io::device::{self, DeviceDescription};
-use plumb_lab::bundle::{CALIBRATION, json};
+use plumb_lab::bundle::{CALIBRATION, json, text as bundle_text};
 use plumb_lab::calendar::Moment;
 use plumb_lab::document::calibration::{self as document, Provenance};
 use plumb_lab::report::rendered;
@@ -93,9 +93,9 @@ pub fn stored(path: &Path) -> Result<Option<Calibration>, Failure> {
 pub fn rebuild(directory: &Path) -> Result<Outcome, Failure> {
     let [calibration, provenance] = [CALIBRATION, record::FILE].map(|name| directory.join(name));
     let refused = |file: &Path, why: String| Failure::run(format!("{}: {why}", file.display()));
-    let made = Calibration::from_json(&record::text(&calibration)?)
+    let made = Calibration::from_json(&bundle_text(&calibration)?)
         .map_err(|error| refused(&calibration, error.to_string()))?;
-    let by = Provenance::from_json(&record::text(&provenance)?)
+    let by = Provenance::from_json(&bundle_text(&provenance)?)
         .map_err(|error| refused(&provenance, format!("does not say what made the calibration ({error})")))?;
     let report = document::document(&made, &by);
     let files = bundle::write(directory, &rendered(&report))?;

@@ -13,7 +13,7 @@ use crate::{database, settings};
 use plumb_engine::check::{self, SegmentDamage, TableCheck};
 use plumb_engine::{EngineError, Instance};
 use plumb_lab::Stage;
-use plumb_lab::large_sort::blocks_in_use;
+use plumb_lab::workload::large_sort::blocks_in_use;
 use plumb_units::RowCount;
 
 /// Checks one table or all of them.

@@ -11,9 +11,9 @@ use plumb_engine::index::build::IndexSpec;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_events::clock;
 use plumb_io::device::{self, DeviceDescription};
-use plumb_lab::assemble::{self, Story};
+use plumb_lab::evidence::{Asked, Evidence};
 use plumb_lab::record::Record;
-use plumb_lab::{Stage, document, measure, stored};
+use plumb_lab::{Stage, assemble, device_probe, document, stored, workload};
 use plumb_report::{summary, text};
 
 /// Builds the index.
@@ -33,35 +33,28 @@ pub fn run(arguments: &Index) -> Result<Outcome, Failure> {
     let limits = stored::limits(&[&arguments.path], &under_tables(&instance, &devices));
     let watch = Watch::start(Audience::Terminal);
     let begin = clock::now();
-    measure::make_cold(&instance);
+    device_probe::make_cold(&instance);
     watch.stage(&Stage::Build { instance: &instance, rows });
     let spec = IndexSpec { name, table: arguments.table.clone(), columns };
-    let measured = measure::build(&instance, &spec, &devices)?;
+    let measured = workload::large_sort::build(&instance, &spec, &devices)?;
     drop(watch);
-    let story = Story {
-        workload: "index",
-        command_line: &command_line::typed(),
+    let built = measured.outcome.index.clone().unwrap_or_default();
+    let asked = Asked {
+        workload: "index".to_string(),
+        data: arguments.table.clone(),
+        measures: "index build",
+        command_line: command_line::typed(),
         seed: 0,
-        table: &arguments.table,
-        begin,
-        instance: &instance,
-        devices: &devices,
-        measured: &measured,
-        checks: &Ok(Vec::new()),
-        calibrated: None,
-        limits: limits.as_ref(),
         files_presized: false,
+        begin,
     };
-    let context = assemble::context(&story);
+    let seen = Evidence::of(&instance, asked, measured, &devices, Vec::new()).with_limits(None, limits);
+    let context = assemble::record(&seen);
     let document = document::run::document(&context);
     let report = if arguments.report { text::render(&document) + "\n" } else { String::new() };
     let shown = report + &summary::render(&document);
     bundle::show(&shown, bundle.as_ref(), &context, &document)?;
-    output::print(&verdict(
-        measured.outcome.index.as_deref().unwrap_or_default(),
-        &arguments.table,
-        &context,
-    ))?;
+    output::print(&verdict(&built, &arguments.table, &context))?;
     Ok(run::outcome(&context))
 }
 

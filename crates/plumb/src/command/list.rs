@@ -1,18 +1,18 @@
 //! `plumb list`: what there is.
 
-use crate::arguments::{List, Listing, Workload};
+use crate::arguments::{List, Listing};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
 use crate::output::{self, aligned};
+use crate::targets::KINDS;
 use crate::{database, document};
-use clap::ValueEnum;
 use plumb_engine::Settings;
 use plumb_engine::storage::control::{Catalog, Index};
 use plumb_lab::LabError;
 use plumb_lab::study::catalog;
-use plumb_lab::target::embedded::ENGINE;
 use plumb_units::{Bytes, RowCount};
+use plumb_workload::{Parameter, WORKLOADS, Workload};
 
 /// Prints the list.
 ///
@@ -36,24 +36,23 @@ pub fn run(arguments: &List) -> Result<Outcome, Failure> {
 }
 
 fn workloads() -> String {
-    let row = |workload: &Workload| {
-        let value = workload.to_possible_value()?;
-        Some(vec![
-            value.get_name().to_string(),
-            value.get_help().map(ToString::to_string).unwrap_or_default(),
-        ])
+    let row = |workload: &&Workload| {
+        let parameter = |parameter: &Parameter| match parameter.default {
+            Some(default) => format!("{}={default}", parameter.name),
+            None => parameter.name.to_string(),
+        };
+        let parameters: Vec<String> = workload.parameters.iter().map(parameter).collect();
+        vec![workload.name.to_string(), parameters.join(", "), workload.help.to_string()]
     };
-    let head = vec!["WORKLOAD".to_string(), "DOES".to_string()];
-    aligned(
-        &std::iter::once(head).chain(Workload::value_variants().iter().filter_map(row)).collect::<Vec<_>>(),
-    )
+    let head = ["WORKLOAD", "PARAMETERS", "DOES"].map(String::from).to_vec();
+    aligned(&std::iter::once(head).chain(WORKLOADS.iter().map(row)).collect::<Vec<_>>())
 }
 
 fn studies() -> Result<String, Failure> {
     let mut rows = vec![["STUDY", "ARMS", "BLOCKS", "ROWS", "ASKS"].map(String::from).to_vec()];
-    for study in catalog::all(&ENGINE).map_err(LabError::from)? {
+    for study in catalog::all(KINDS).map_err(LabError::from)? {
         let arms: usize = study.factors.iter().map(|factor| factor.levels.len()).product();
-        let (blocks, size) = (study.blocks.to_string(), RowCount(study.rows).to_string());
+        let (blocks, size) = (study.blocks.to_string(), RowCount(study.rows()).to_string());
         rows.push(vec![study.name, arms.to_string(), blocks, size, study.title]);
     }
     Ok(aligned(&rows))

@@ -6,8 +6,8 @@ use crate::command::study;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::{bundle, output, run};
+use plumb_lab::bundle::run_record;
 use plumb_lab::document;
-use plumb_lab::record::Record;
 use plumb_lab::report::rendered;
 use plumb_report::summary;
 
@@ -22,7 +22,7 @@ pub fn run(arguments: &Report) -> Result<Outcome, Failure> {
     if arguments.bundle.join(plumb_lab::bundle::CALIBRATION).exists() {
         return calibrate::rebuild(&arguments.bundle);
     }
-    let (directory, context) = Record::read(&arguments.bundle)?;
+    let (directory, context) = run_record(&arguments.bundle)?;
     let document = document::run::document(&context);
     let files = bundle::write(&directory, &rendered(&document))?;
     output::print(&(summary::render(&document) + &bundle::listed(&files)))?;

@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
 use crate::progress::{Audience, Onlooker, Watch};
+use crate::targets::{self, KINDS};
 use crate::{bundle, calibrate, command_line, output};
 use plumb_events::clock;
 use plumb_lab::LabError;
@@ -13,8 +14,7 @@ use plumb_lab::bundle::{Bundle, Environment, REPORTS, Stop};
 use plumb_lab::document;
 use plumb_lab::plan::{Plan, PlanOptions, Until};
 use plumb_lab::study::{self, catalog};
-use plumb_lab::target::Target;
-use plumb_lab::target::embedded::{ENGINE, Embedded};
+use plumb_lab::target::{Opening, Target};
 use plumb_lab::{execution, report};
 use plumb_report::{summary, text};
 use plumb_units::path_of_text;
@@ -46,17 +46,24 @@ pub fn run(arguments: &Study) -> Result<Outcome, Failure> {
     let audience = if arguments.json { Audience::Nobody } else { Audience::Terminal };
     let watch = Watch::start(audience);
     let onlooker = Onlooker { watch: &watch, interrupt: &interrupt };
-    let mut target =
-        Embedded::new(&path, program, command_line::typed(), calibration, interrupt.cancel(), &onlooker)?;
+    let opening = Opening {
+        path: &path,
+        program,
+        command_line: command_line::typed(),
+        calibration,
+        cancel: interrupt.cancel(),
+        observer: &onlooker,
+    };
+    let mut target = targets::open(&plan.study, opening)?;
     let mut bundle = match reserved {
-        Some(reserved) => Bundle::create(reserved, &plan, environment(&mut target, &plan)?)?,
-        None => go_on(&mut target, &plan, &resumed.unwrap_or_default())?,
+        Some(reserved) => Bundle::create(reserved, &plan, environment(&mut *target, &plan)?)?,
+        None => go_on(&mut *target, &plan, &resumed.unwrap_or_default())?,
     };
     interrupt.reserved(bundle.reservation());
     let directory = bundle.directory().to_path_buf();
     interrupt.say(format!("interrupted; `plumb study --resume {}` goes on", directory.display()));
     let ended =
-        execution::execute(&mut bundle, &mut target, arguments.budget, &interrupt.cancel(), &onlooker);
+        execution::execute(&mut bundle, &mut *target, arguments.budget, &interrupt.cancel(), &onlooker);
     drop(target);
     drop(watch);
     let stop = match ended {
@@ -97,9 +104,9 @@ fn find(name: &str) -> Result<study::Study, Failure> {
     if is_file {
         let text = std::fs::read_to_string(file)
             .map_err(|error| Failure::run(format!("cannot read the study {name}: {error}")))?;
-        return Ok(study::parse(name, &text, &ENGINE).map_err(LabError::from)?);
+        return Ok(study::parse(name, &text, KINDS).map_err(LabError::from)?);
     }
-    catalog::find(name, &ENGINE).map_err(LabError::from)?.ok_or_else(|| {
+    catalog::find(name, KINDS).map_err(LabError::from)?.ok_or_else(|| {
         Failure::usage(format!(
             "there is no study {name:?}; `plumb list studies` shows them, and a study of your own is a file NAME.toml"
         ))
@@ -110,7 +117,7 @@ fn find(name: &str) -> Result<study::Study, Failure> {
 fn plan(arguments: &Study, earlier: Option<&Plan>) -> Result<Plan, Failure> {
     let name = arguments.study.as_deref().unwrap_or_default();
     let options = PlanOptions {
-        rows: arguments.rows.or(earlier.map(|plan| plan.study.rows)),
+        rows: arguments.rows.or(earlier.map(|plan| plan.study.rows()).filter(|rows| *rows > 0)),
         blocks: arguments.blocks.map(usize::from).or(earlier.map(|plan| plan.study.blocks)),
     };
     let until = match arguments.until {
@@ -126,7 +133,7 @@ fn plan(arguments: &Study, earlier: Option<&Plan>) -> Result<Plan, Failure> {
 
 /// The plan of a bundle; refuses arguments that ask for another.
 fn the_same(arguments: &Study, directory: &Path) -> Result<Plan, Failure> {
-    let (_, contents) = plumb_lab::bundle::Contents::read(directory, &ENGINE)?;
+    let (_, contents) = plumb_lab::bundle::Contents::read(directory, KINDS)?;
     let kept = contents.plan;
     let refuse = |why: String| Failure::from(LabError::Resume { path: directory.to_path_buf(), why });
     if arguments.study.is_some() {
@@ -136,7 +143,7 @@ fn the_same(arguments: &Study, directory: &Path) -> Result<Plan, Failure> {
         }
     }
     let changed = [
-        ("--rows", arguments.rows.is_some_and(|rows| rows != kept.study.rows)),
+        ("--rows", arguments.rows.is_some_and(|rows| rows != kept.study.rows())),
         ("--blocks", arguments.blocks.is_some_and(|blocks| usize::from(blocks) != kept.study.blocks)),
         ("--seed", arguments.seed.is_some_and(|seed| seed != kept.schedule.seed)),
         (
@@ -158,7 +165,7 @@ fn path(arguments: &Study, resumed: Option<&Path>) -> Result<PathBuf, Failure> {
         return Ok(path.clone());
     }
     let Some(directory) = resumed else { return Ok(PathBuf::from(".")) };
-    let (_, contents) = plumb_lab::bundle::Contents::read(directory, &ENGINE)?;
+    let (_, contents) = plumb_lab::bundle::Contents::read(directory, KINDS)?;
     let device = contents.environment.devices.first();
     Ok(device.map_or_else(|| PathBuf::from("."), |device| path_of_text(&device.path)))
 }
@@ -166,7 +173,7 @@ fn path(arguments: &Study, resumed: Option<&Path>) -> Result<PathBuf, Failure> {
 /// The bundle to go on with, if nothing that matters has changed.
 fn go_on(target: &mut dyn Target, plan: &Plan, directory: &Path) -> Result<Bundle, Failure> {
     let environment = environment(target, plan)?;
-    let bundle = Bundle::resume(directory, &ENGINE)?;
+    let bundle = Bundle::resume(directory, KINDS)?;
     match bundle.contents().environment.differences(&environment).first() {
         None => Ok(bundle),
         Some(why) => Err(LabError::Resume { path: directory.to_path_buf(), why: why.clone() }.into()),
@@ -175,7 +182,7 @@ fn go_on(target: &mut dyn Target, plan: &Plan, directory: &Path) -> Result<Bundl
 
 /// Where the study runs, with the settings of its plan.
 fn environment(target: &mut dyn Target, plan: &Plan) -> Result<Environment, LabError> {
-    Ok(Environment { settings: plan.setting_facts(&ENGINE), ..target.environment()? })
+    Ok(Environment { settings: plan.setting_facts(), ..target.environment()? })
 }
 
 fn show(arguments: &Study, directory: &Path, context: &Analysis) -> Result<(), Failure> {
@@ -196,7 +203,7 @@ fn paths(directory: &Path) -> String {
 /// # Errors
 /// When a raw record is not as it was written, or a report cannot be written.
 pub fn rebuild(directory: &Path) -> Result<Outcome, Failure> {
-    let mut bundle = Bundle::open(directory, &ENGINE)?;
+    let mut bundle = Bundle::open(directory, KINDS)?;
     let context = report::publish(&mut bundle)?;
     drop(bundle);
     output::print(&(summary::render(&document::study::document(&context)) + &paths(directory)))?;

@@ -4,7 +4,7 @@ use crate::arguments::Verify;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::output;
-use plumb_lab::target::embedded::ENGINE;
+use crate::targets::KINDS;
 use plumb_lab::verify;
 
 /// Verifies a study's bundle.
@@ -12,7 +12,7 @@ use plumb_lab::verify;
 /// # Errors
 /// The first file that is not as it was written, or does not follow from the raw records: exit code 5.
 pub fn run(arguments: &Verify) -> Result<Outcome, Failure> {
-    let verified = verify::verify(&arguments.bundle, &ENGINE)?;
+    let verified = verify::verify(&arguments.bundle, KINDS)?;
     let claims = verified.context.as_ref().map(|context| context.claims.len());
     let follows = claims.map_or("it has not come to an analysis yet".to_string(), |claims| {
         let claims = if claims == 1 { "1 claim".to_string() } else { format!("{claims} claims") };

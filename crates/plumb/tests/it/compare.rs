@@ -4,7 +4,7 @@ use crate::program::{fine, plumb, refused};
 use plumb_lab::bundle::{Bundle, Environment, Reservation};
 use plumb_lab::plan::{Plan, PlanOptions, Until};
 use plumb_lab::study::parse;
-use plumb_lab::target::embedded::ENGINE;
+use plumb_lab::target::embedded::Engine;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
@@ -40,7 +40,7 @@ expect = "faster"
 
 /// A study of two arms: the second takes 80% of the first's time, give or take a wobble; block 3 failed.
 fn study(directory: &Path, bundle: &str, record: &Value, workload: &str) {
-    let study = parse("made-up.toml", STUDY, &ENGINE).expect("well formed");
+    let study = parse("made-up.toml", STUDY, &[&Engine]).expect("well formed");
     let plan = Plan::new(study, PlanOptions::default(), Until::Blocks, 1).expect("a design");
     let environment = json!({
         "plumb_version": "0", "git_revision": null, "target": "made-up figures", "host": record["header"]["host"],

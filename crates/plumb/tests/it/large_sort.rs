@@ -222,7 +222,7 @@ fn a_run_of_some_size_is_judged_by_what_the_kernel_counted() {
         println!("skipped: {filesystem} moves other bytes than it is asked for");
         return;
     }
-    assert!(evidence.contains("/proc/self/io: ") && evidence.contains("by everybody"), "{evidence}");
+    assert!(evidence.contains("/proc/self/io: ") && evidence.contains("by all processes"), "{evidence}");
     assert_eq!(receipt["held"], "held", "{receipt}");
 }
 

@@ -67,9 +67,13 @@ fn ways_to_the_disk_hold_what_they_say() {
 fn what_cannot_be_sorted_is_refused_in_one_line() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     for (arguments, code, says) in [
-        (&["run", "record-sort", "--size", "99"][..], 2, "less than one record of 100 bytes"),
-        (&["run", "large-sort", "--size", "1G"], 2, "follows from --rows"),
-        (&["run", "record-sort", "--size", "1G", "--rows", "5"], 2, "cannot be used with"),
+        (&["run", "record-sort", "--size", "99"][..], 2, "--size 99: expected 100 B or more"),
+        (
+            &["run", "large-sort", "--size", "1G"],
+            2,
+            "--size: large-sort has no such parameter; it has rows, seed",
+        ),
+        (&["run", "record-sort", "--size", "1G", "--rows", "5"], 2, "say the same in two ways"),
         (
             &["run", "record-sort", "--rows", "5", "--set", "sort_area_size=64K"],
             2,

@@ -20,7 +20,7 @@ use plumb_engine::storage::control::Table;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::table::scan::{self, Granules};
 use plumb_events::clock::thread_cpu;
-use plumb_events::{Session, SessionKind};
+use plumb_events::{Role, Session};
 use plumb_units::{BlockAddress, Bytes, Lsn, RowId};
 use std::convert::Infallible;
 use std::hint::black_box;
@@ -80,7 +80,7 @@ type Area<C> = <<C as Codec>::Format as Format>::Area;
 impl<'a, C: Codec> Alone<'a, C> {
     pub(super) fn new(instance: &'a Instance, table: Table, codec: C) -> anyhow::Result<Alone<'a, C>> {
         let record = RecordSize::new::<Area<C>>(16);
-        let session = instance.recorder.session("stages", SessionKind::Foreground);
+        let session = instance.recorder.session(Role::User);
         let mut alone = Alone {
             instance,
             lsn: instance.next_lsn(&session)?,

@@ -5,8 +5,8 @@ use plumb_engine::instance::Cancel;
 use plumb_lab::analysis::result::Analysis;
 use plumb_lab::bundle::{Bundle, Reservation, Stop};
 use plumb_lab::plan::{Plan, PlanOptions, Until};
-use plumb_lab::target::Target;
-use plumb_lab::target::embedded::{ENGINE, Embedded};
+use plumb_lab::target::embedded::{Embedded, Engine};
+use plumb_lab::target::{Opening, Target};
 use plumb_lab::{Observer, Stage, execution, report, study};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::fs;
@@ -44,14 +44,21 @@ impl Laboratory {
     /// # Errors
     /// When it is not well formed, cannot be made, or was interrupted.
     pub(super) fn study(&self, text: &str, seed: u64, label: &str) -> anyhow::Result<Analysis> {
-        let study = study::parse("study", text, &ENGINE)?;
+        let study = study::parse("study", text, &[&Engine])?;
         let plan = Plan::new(study, PlanOptions::default(), Until::Blocks, seed)?;
         let progress = Progress { label, terminal: stderr().is_terminal() };
         let (cancel, command) = (self.cancel.clone(), "cargo xtask bench studies".to_string());
-        let program = self.program.clone();
-        let mut target = Embedded::new(&self.room.0, program, command, None, cancel, &progress)?;
+        let opening = Opening {
+            path: &self.room.0,
+            program: self.program.clone(),
+            command_line: command,
+            calibration: None,
+            cancel,
+            observer: &progress,
+        };
+        let mut target = Embedded::open(&plan.study, opening)?;
         let mut environment = target.environment()?;
-        environment.settings = plan.setting_facts(&ENGINE);
+        environment.settings = plan.setting_facts();
         let directory = self.room.0.join("bundle");
         let mut bundle = Bundle::create(Reservation::named(&directory)?, &plan, environment)?;
         let stop = execution::execute(&mut bundle, &mut target, None, &self.cancel, &progress)?;

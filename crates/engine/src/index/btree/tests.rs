@@ -8,7 +8,7 @@ use crate::settings::Settings;
 use crate::storage::block::LsnRange;
 use crate::storage::control::{IndexColumn, SegmentExtent};
 use crate::storage::writer::{SegmentWriter, WriterOptions};
-use plumb_events::{Event, IoStream, Session, SessionKind};
+use plumb_events::{Event, IoStream, Role, Session};
 use plumb_units::{BlockNumber, Bytes, FileId, Lsn};
 use std::path::PathBuf;
 
@@ -151,7 +151,7 @@ fn entries(keys: u64) -> Vec<(Vec<u8>, RowId)> {
 
 fn with_tree(hand: &HandWritten<'_>, check: impl Fn(&Instance, &Session, &mut Index)) {
     let instance = instance();
-    let session = instance.recorder.session("test", SessionKind::Foreground);
+    let session = instance.recorder.session(Role::User);
     let mut index = write_index(&session, &instance, ("I", "T"), &[], hand);
     check(&instance, &session, &mut index);
 }

@@ -29,7 +29,7 @@ fn a_merge_that_gives_out_other_than_its_runs_hold_fails() {
         let mut runs = write_runs(server, &[vec![1, 2], vec![3]]);
         runs[0].rows += 1;
         let error = merged(server, runs).expect_err("M4").to_string();
-        assert_eq!(error, "records merged by test: found 3, expected 4");
+        assert_eq!(error, "records merged by session: found 3, expected 4");
     });
 }
 

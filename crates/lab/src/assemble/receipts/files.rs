@@ -1,16 +1,17 @@
 //! Blocks, extents, files and the buffer cache.
 
-use super::super::Story;
+use super::super::Evidence;
 use super::{Finding, counted};
-use crate::measure::Role;
+use crate::evidence::FileRole;
 use plumb_engine::Setting;
+use plumb_engine::storage::header::FileShape;
 use plumb_engine::storage::tablespace::Purpose;
-use plumb_events::Statistic;
+use plumb_events::{Role, Statistic};
 use plumb_units::Bytes;
 
 /// What is fixed when a database is made agrees with what is asked, or nobody asked.
-fn fixed(story: &Story<'_>, setting: Setting, agrees: bool, evidence: String) -> Option<Finding> {
-    match (agrees, story.instance.settings.is_explicit(setting) || story.files_presized) {
+fn fixed(seen: &Evidence, setting: Setting, agrees: bool, evidence: String) -> Option<Finding> {
+    match (agrees, seen.inside.settings.is_explicit(setting) || seen.asked.files_presized) {
         (false, false) => {
             Some(Finding::not_checked(format!("{evidence}; it was fixed when the database was made")))
         }
@@ -18,49 +19,60 @@ fn fixed(story: &Story<'_>, setting: Setting, agrees: bool, evidence: String) ->
     }
 }
 
-pub(super) fn block_size(story: &Story<'_>) -> Option<Finding> {
-    let asked = story.instance.settings.number(Setting::DbBlockSize);
-    let sizes = story.instance.catalog().tablespaces.iter().map(|entry| entry.block_size).collect::<Vec<_>>();
+/// What the headers on disk say of all data files, each size once.
+fn in_headers(seen: &Evidence, size: fn(&FileShape) -> u64) -> (Vec<u64>, String) {
+    let mut sizes: Vec<u64> = seen.headers.iter().map(size).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
     let shown = sizes.iter().map(|size| Bytes(*size).as_setting()).collect::<Vec<_>>().join(", ");
-    let agrees = sizes.iter().all(|size| *size == asked);
-    fixed(story, Setting::DbBlockSize, agrees, format!("the control file has tablespaces of {shown} blocks"))
+    (sizes, shown)
 }
 
-pub(super) fn extent_size(story: &Story<'_>) -> Option<Finding> {
-    let settings = &story.instance.settings;
+pub(super) fn block_size(seen: &Evidence) -> Option<Finding> {
+    let asked = seen.inside.settings.number(Setting::DbBlockSize);
+    let (sizes, shown) = in_headers(seen, |header| header.block_bytes);
+    let files = counted(seen.headers.len() as u64, "data file");
+    fixed(
+        seen,
+        Setting::DbBlockSize,
+        sizes == [asked],
+        format!("read back from disk: {files} of {shown} blocks"),
+    )
+}
+
+pub(super) fn extent_size(seen: &Evidence) -> Option<Finding> {
+    let settings = &seen.inside.settings;
     if !settings.is_explicit(Setting::ExtentSize) {
         return None;
     }
     let block = settings.number(Setting::DbBlockSize);
     let asked = settings.number(Setting::ExtentSize).max(8 * block).next_power_of_two();
-    let extents = story
-        .instance
-        .catalog()
-        .tablespaces
-        .iter()
-        .map(|entry| u64::from(entry.extent_blocks) * entry.block_size)
-        .collect::<Vec<_>>();
-    let shown = extents.iter().map(|size| Bytes(*size).as_setting()).collect::<Vec<_>>().join(", ");
-    let agrees = extents.iter().all(|size| *size == asked);
-    fixed(story, Setting::ExtentSize, agrees, format!("the control file has extents of {shown}"))
+    let (sizes, shown) = in_headers(seen, |header| header.extent_bytes);
+    let files = counted(seen.headers.len() as u64, "data file");
+    fixed(
+        seen,
+        Setting::ExtentSize,
+        sizes == [asked],
+        format!("read back from disk: {files} of {shown} extents"),
+    )
 }
 
 /// Extents of the table by data file.
-pub(super) fn striping(story: &Story<'_>) -> Option<Finding> {
-    let catalog = story.instance.catalog();
-    let asked = story.instance.settings.number(Setting::DataFiles);
+pub(super) fn striping(seen: &Evidence) -> Option<Finding> {
+    let catalog = &seen.inside.catalog;
+    let asked = seen.inside.settings.number(Setting::DataFiles);
     let users = catalog.tablespaces.iter().find(|entry| entry.purpose == Purpose::Users)?;
-    let table = catalog.table(story.table).ok()?;
+    let table = catalog.table(&seen.asked.data).ok()?;
     let blocks = |id: u16| {
         let extents = table.extents.iter().filter(|extent| extent.extent.file == id);
         extents.map(|extent| u64::from(extent.used)).sum::<u64>()
     };
     let by_file: Vec<u64> = users.files.iter().map(|file| blocks(file.id)).collect();
-    let reads: Vec<u64> = story
+    let reads: Vec<u64> = seen
         .measured
         .files
         .iter()
-        .filter(|file| file.role == Role::Data(Purpose::Users))
+        .filter(|file| file.role == FileRole::Data(Purpose::Users))
         .map(|file| file.reads.1)
         .collect();
     let shown =
@@ -75,16 +87,16 @@ pub(super) fn striping(story: &Story<'_>) -> Option<Finding> {
     // Round robin: no file is more than the servers' unfinished extents ahead of another.
     let least = by_file.iter().min().copied().unwrap_or(0);
     let most = by_file.iter().max().copied().unwrap_or(0);
-    let slack = u64::from(users.extent_blocks) * (story.instance.parallel_degree() as u64 + 1);
-    let even = !story.files_presized || most - least <= slack;
-    fixed(story, Setting::DataFiles, even && by_file.len() as u64 == asked, evidence)
+    let slack = u64::from(users.extent_blocks) * (seen.inside.degree as u64 + 1);
+    let even = !seen.asked.files_presized || most - least <= slack;
+    fixed(seen, Setting::DataFiles, even && by_file.len() as u64 == asked, evidence)
 }
 
 /// No file may grow while it is measured.
-pub(super) fn growth(story: &Story<'_>) -> Option<Finding> {
-    let grown = story.measured.period.statistic(Statistic::FileBytesExtended);
+pub(super) fn growth(seen: &Evidence) -> Option<Finding> {
+    let grown = seen.measured.period.statistic(Statistic::FileBytesExtended);
     let evidence = format!("the files grew by {} during the build", Bytes(grown));
-    match (grown, story.files_presized) {
+    match (grown, seen.asked.files_presized) {
         (0, _) => Some(Finding::held(evidence)),
         (_, false) => Some(Finding::not_checked(format!("{evidence}; this database starts small and grows"))),
         (_, true) => {
@@ -97,62 +109,62 @@ pub(super) fn growth(story: &Story<'_>) -> Option<Finding> {
 const CACHE_UNUSED: &str = "the cache was not used: this setting had no effect";
 
 /// Whether a session looked for a block in the cache or put one there.
-fn cache_was_used(story: &Story<'_>) -> bool {
+fn cache_was_used(seen: &Evidence) -> bool {
     let kinds = [Statistic::FreeBufferRequested, Statistic::PhysicalWritesFromCache, Statistic::LogicalReads];
-    kinds.iter().any(|kind| story.measured.period.statistic(*kind) > 0)
+    kinds.iter().any(|kind| seen.measured.period.statistic(*kind) > 0)
 }
 
 /// What is said of a setting of a cache that was not used, if somebody set it.
-fn unused(story: &Story<'_>, setting: Setting) -> Option<Finding> {
-    story.instance.settings.is_explicit(setting).then(|| Finding::not_checked(CACHE_UNUSED))
+fn unused(seen: &Evidence, setting: Setting) -> Option<Finding> {
+    seen.inside.settings.is_explicit(setting).then(|| Finding::not_checked(CACHE_UNUSED))
 }
 
-/// The buffer cache's frames against its size.
-pub(super) fn cache(story: &Story<'_>) -> Option<Finding> {
-    if !cache_was_used(story) {
-        return unused(story, Setting::DbCacheSize);
+/// What the kernel has mapped for the buffer cache, against its size.
+pub(super) fn cache(seen: &Evidence) -> Option<Finding> {
+    if !cache_was_used(seen) {
+        return unused(seen, Setting::DbCacheSize);
     }
-    let asked = story.instance.settings.number(Setting::DbCacheSize);
-    let block = story.instance.tablespace(Purpose::Users).block_size.bytes() as u64;
-    let frames = story.instance.cache().options().frame_count as u64;
-    let found = frames * block;
-    let count = |kind| story.measured.period.statistic(kind);
+    let asked = seen.inside.settings.number(Setting::DbCacheSize);
+    let block = seen.inside.tablespace(Purpose::Users).block_size.bytes() as u64;
+    let frames = seen.inside.cache.frames;
+    let Some(Bytes(mapped)) = seen.inside.cache.mapped else {
+        return Some(Finding::not_checked("/proc/self/maps does not tell what is mapped for the cache"));
+    };
+    let count = |kind| seen.measured.period.statistic(kind);
     let evidence = format!(
-        "the cache has {} of {}, {}; {} requested, {} written by DBWR",
+        "/proc/self/maps: {} are mapped for the {} of {}; {} requested, {} written by DBWR",
+        Bytes(mapped),
         counted(frames, "buffer"),
         Bytes(block).as_setting(),
-        Bytes(found),
         counted(count(Statistic::FreeBufferRequested), "buffer"),
         counted(count(Statistic::PhysicalWritesFromCache), "block")
     );
-    Some(Finding::that(found <= asked && found + block > asked, evidence))
-}
-
-/// The sessions of database writers.
-fn writer_sessions(story: &Story<'_>) -> u64 {
-    story.measured.period.sessions.iter().filter(|session| session.name.starts_with("DBW")).count() as u64
+    // Whole blocks, and as many as there are buffers.
+    let agrees = mapped <= asked && mapped + block > asked && mapped == frames * block;
+    Some(Finding::that(agrees, evidence))
 }
 
 /// Database writers that lived.
-pub(super) fn writers(story: &Story<'_>) -> Option<Finding> {
-    let lived = writer_sessions(story);
+pub(super) fn writers(seen: &Evidence) -> Option<Finding> {
+    let sessions = seen.measured.period.sessions.iter();
+    let lived = sessions.filter(|session| session.role == Role::DatabaseWriter).count() as u64;
     if lived == 0 {
-        return unused(story, Setting::DbWriterProcesses);
+        return unused(seen, Setting::DbWriterProcesses);
     }
-    let asked = story.instance.settings.number(Setting::DbWriterProcesses);
-    let batches = story.measured.period.statistic(Statistic::DbwrBatches);
+    let asked = seen.inside.settings.number(Setting::DbWriterProcesses);
+    let batches = seen.measured.period.statistic(Statistic::DbwrBatches);
     let evidence = format!("{} of DBWR, {}", counted(lived, "session"), counted(batches, "write batch"));
     Some(Finding::that(lived == asked, evidence))
 }
 
 /// Blocks of a batch of the database writers.
-pub(super) fn write_batch(story: &Story<'_>) -> Option<Finding> {
-    let period = &story.measured.period;
+pub(super) fn write_batch(seen: &Evidence) -> Option<Finding> {
+    let period = &seen.measured.period;
     let batches = period.statistic(Statistic::DbwrBatches);
     if batches == 0 {
-        return unused(story, Setting::DbBlockWriteBatch);
+        return unused(seen, Setting::DbBlockWriteBatch);
     }
-    let asked = story.instance.settings.number(Setting::DbBlockWriteBatch);
+    let asked = seen.inside.settings.number(Setting::DbBlockWriteBatch);
     let blocks = period.statistic(Statistic::PhysicalWritesFromCache);
     let evidence = format!(
         "{} in {}, {:.1} each on average",

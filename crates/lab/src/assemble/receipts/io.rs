@@ -1,8 +1,8 @@
 //! How requests reached the files: direct or not, by which method, how many at once, how large.
 
-use super::super::Story;
+use super::super::Evidence;
 use super::{Finding, counted};
-use crate::measure::FileEvidence;
+use crate::evidence::FileEvidence;
 use plumb_engine::Setting;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_events::{Event, IoStream, SessionTotals, Statistic};
@@ -18,35 +18,38 @@ const PAGES_OF_DIRECT_MAX: u64 = 64;
 /// File systems that move other bytes than they are asked for, or by other processes.
 const INDIRECT_FILE_SYSTEMS: [&str; 4] = ["btrfs", "overlay", "zfs", "bcachefs"];
 
+/// The share of requests that may have gone another way: headers and single blocks at the ends of an operation.
+const STRAYS_MAX: f64 = 0.05;
+
 /// Whether direct I/O was asked for.
-fn asked_direct(story: &Story<'_>) -> bool {
-    matches!(story.instance.settings.word(Setting::FilesystemioOptions), "directio" | "setall")
+fn asked_direct(seen: &Evidence) -> bool {
+    matches!(seen.inside.settings.word(Setting::FilesystemioOptions), "directio" | "setall")
 }
 
-fn is_direct(story: &Story<'_>) -> bool {
-    story.instance.access.direct == DirectIo::Required
+fn is_direct(seen: &Evidence) -> bool {
+    seen.inside.access.direct == DirectIo::Required
 }
 
 /// `O_DIRECT` of every data file as /proc/self/fdinfo has it.
-pub(super) fn open_flags(story: &Story<'_>) -> Option<Finding> {
-    let files = &story.measured.files;
+pub(super) fn open_flags(seen: &Evidence) -> Option<Finding> {
+    let files = &seen.measured.files;
     let known: Vec<bool> = files.iter().filter_map(|file| Some(file.flags?.direct)).collect();
     let direct = known.iter().filter(|direct| **direct).count();
     let evidence = format!("/proc/self/fdinfo: O_DIRECT in the flags of {direct} of {} files", files.len());
     if known.len() < files.len() {
         return Some(Finding::not_checked("/proc/self/fdinfo does not tell the flags of the files"));
     }
-    if asked_direct(story) && !is_direct(story) && direct == 0 {
+    if asked_direct(seen) && !is_direct(seen) && direct == 0 {
         // A default that cannot be met here is replaced, and not silently.
-        return Some(Finding::not_checked(format!("{evidence}; {}", story.instance.access.direct_reason)));
+        return Some(Finding::not_checked(format!("{evidence}; {}", seen.inside.access.direct_reason)));
     }
-    Some(Finding::that(direct == if asked_direct(story) { files.len() } else { 0 }, evidence))
+    Some(Finding::that(direct == if asked_direct(seen) { files.len() } else { 0 }, evidence))
 }
 
 /// Pages of the data files in the page cache after the build.
-pub(super) fn page_cache(story: &Story<'_>) -> Option<Finding> {
+pub(super) fn page_cache(seen: &Evidence) -> Option<Finding> {
     let used: Vec<&FileEvidence> =
-        story.measured.files.iter().filter(|file| file.reads.1 + file.writes.1 > 0).collect();
+        seen.measured.files.iter().filter(|file| file.reads.1 + file.writes.1 > 0).collect();
     let sum =
         |pages: fn(&FileEvidence) -> Option<u64>| used.iter().map(|file| pages(file)).sum::<Option<u64>>();
     let total = sum(|file| Some(file.cached_after?.total_pages))?;
@@ -58,11 +61,11 @@ pub(super) fn page_cache(story: &Story<'_>) -> Option<Finding> {
         RowCount(after),
         RowCount(total)
     );
-    if is_direct(story) {
+    if is_direct(seen) {
         let grown = after.saturating_sub(before);
         return Some(Finding::that(grown <= PAGES_OF_DIRECT_MAX.max(total / 100), evidence));
     }
-    if asked_direct(story) {
+    if asked_direct(seen) {
         return Some(Finding::not_checked(evidence));
     }
     // Under memory pressure pages go, but hardly all of them.
@@ -70,8 +73,8 @@ pub(super) fn page_cache(story: &Story<'_>) -> Option<Finding> {
 }
 
 /// Bytes that the kernel moved between this process and a device, against bytes asked for.
-pub(super) fn device_bytes(story: &Story<'_>) -> Option<Finding> {
-    let measured = story.measured;
+pub(super) fn device_bytes(seen: &Evidence) -> Option<Finding> {
+    let measured = &seen.measured;
     let asked = [Statistic::PhysicalReadBytes, Statistic::PhysicalWriteBytes]
         .map(|kind| measured.period.statistic(kind));
     let mut evidence = format!("asked: {} read, {} written", Bytes(asked[0]), Bytes(asked[1]));
@@ -82,9 +85,8 @@ pub(super) fn device_bytes(story: &Story<'_>) -> Option<Finding> {
             process.read_bytes, process.write_bytes
         ));
     }
-    evidence.push_str(&at_the_devices(story));
-    let judged =
-        is_direct(story) && !is_indirect(story) && asked.iter().any(|bytes| *bytes >= BYTES_TO_JUDGE);
+    evidence.push_str(&at_the_devices(seen));
+    let judged = is_direct(seen) && !is_indirect(seen) && asked.iter().any(|bytes| *bytes >= BYTES_TO_JUDGE);
     let Some(process) = process.filter(|_| judged) else {
         return Some(Finding::not_checked(evidence));
     };
@@ -98,27 +100,27 @@ pub(super) fn device_bytes(story: &Story<'_>) -> Option<Finding> {
 }
 
 /// Whether the kernel's count of a process's device bytes is not that of its requests.
-fn is_indirect(story: &Story<'_>) -> bool {
-    story.devices.iter().any(|device| {
+fn is_indirect(seen: &Evidence) -> bool {
+    seen.devices.iter().any(|device| {
         device.block.is_none() || INDIRECT_FILE_SYSTEMS.contains(&device.mount.file_system.as_str())
     })
 }
 
 /// What the block devices counted: evidence beside ours, because others use them too.
-fn at_the_devices(story: &Story<'_>) -> String {
-    let disks = &story.measured.disks;
+fn at_the_devices(seen: &Evidence) -> String {
+    let disks = &seen.measured.disks;
     if disks.is_empty() {
         return "; no block device is visible".to_string();
     }
     let read: Bytes = disks.values().map(|disk| disk.reads.bytes).sum();
     let written: Bytes = disks.values().map(|disk| disk.writes.bytes).sum();
     let names = disks.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
-    format!("; {names}: {read} read, {written} written by everybody")
+    format!("; {names}: {read} read, {written} written by all processes")
 }
 
 /// Which way requests went, by the engine's counters and the kernel's.
-pub(super) fn method(story: &Story<'_>) -> Option<Finding> {
-    let period = &story.measured.period;
+pub(super) fn method(seen: &Evidence) -> Option<Finding> {
+    let period = &seen.measured.period;
     let [ring, fixed, pool, sync] = [
         Statistic::RingRequests,
         Statistic::RingFixedRequests,
@@ -126,31 +128,35 @@ pub(super) fn method(story: &Story<'_>) -> Option<Finding> {
         Statistic::SyncRequests,
     ]
     .map(|kind| period.statistic(kind));
-    let kind = story.instance.access.method.kind();
+    let kind = seen.inside.access.method.kind();
     let mut evidence = format!(
         "{kind} ({}): {} requests through rings ({} with registered buffers), {} by the thread pool, {} synchronous; {} \
-         io-wq workers at the begin, at most {} seen",
-        story.instance.access.method_reason(),
+         io-wq workers at first, at most {} seen",
+        seen.inside.access.method_reason(),
         RowCount(ring),
         RowCount(fixed),
         RowCount(pool),
         RowCount(sync),
-        story.measured.io_wq_workers.0,
-        story.measured.io_wq_workers.1
+        seen.measured.io_wq_workers.0,
+        seen.measured.io_wq_workers.1
     );
     if ring + pool + sync == 0 {
         return Some(Finding::not_checked("no request was made"));
     }
     // The kernel counts read and write calls, and not what goes through a ring.
-    let calls = story.measured.process_io.as_ref().map(|process| process.syscr + process.syscw);
+    let calls = seen.measured.process_io.as_ref().map(|process| process.syscr + process.syscw);
     if let Some(calls) = calls {
         evidence.push_str(&format!("; /proc/self/io: {} read and write calls", RowCount(calls)));
     }
     let by_calls = ring + pool + sync;
     // A session that could not have the best says which other way it went.
-    let may = |kind| story.instance.access.method.goes_by(kind);
+    let may = |kind| seen.inside.access.method.goes_by(kind);
     let agrees = match kind {
-        MethodKind::IoUring => ring > 0 && (pool == 0 || may(MethodKind::Threads)),
+        MethodKind::IoUring => {
+            let others = [(MethodKind::Threads, pool), (MethodKind::Sync, sync)];
+            let strays: u64 = others.iter().filter(|(kind, _)| !may(*kind)).map(|(_, count)| count).sum();
+            ring > 0 && strays as f64 <= (ring + strays) as f64 * STRAYS_MAX
+        }
         MethodKind::Threads => pool > 0 && ring == 0 && calls.is_none_or(|calls| calls >= pool),
         MethodKind::Sync => ring == 0 && pool == 0 && calls.is_none_or(|calls| calls >= by_calls),
     };
@@ -158,14 +164,14 @@ pub(super) fn method(story: &Story<'_>) -> Option<Finding> {
 }
 
 /// What a session may have in flight bounds what all have.
-pub(super) fn queue_depth(story: &Story<'_>) -> Option<Finding> {
-    let settings = &story.instance.settings;
+pub(super) fn queue_depth(seen: &Evidence) -> Option<Finding> {
+    let settings = &seen.inside.settings;
     let depth = settings.number(Setting::IoQueueDepth);
-    let found = story.instance.access.method.queue_depth() as u64;
+    let found = seen.inside.access.method.queue_depth() as u64;
     if !settings.is_explicit(Setting::IoQueueDepth) {
         return None;
     }
-    Some(match found == depth || story.instance.access.method.kind() == MethodKind::Sync {
+    Some(match found == depth || seen.inside.access.method.kind() == MethodKind::Sync {
         true => Finding::not_checked(format!(
             "channels were opened for {} each; fewer were in flight where buffers ran out",
             counted(found, "request")
@@ -177,14 +183,14 @@ pub(super) fn queue_depth(story: &Story<'_>) -> Option<Finding> {
 }
 
 /// The mean request of a table scan.
-pub(super) fn request_size(story: &Story<'_>) -> Option<Finding> {
-    let tablespace = story.instance.tablespace(Purpose::Users);
+pub(super) fn request_size(seen: &Evidence) -> Option<Finding> {
+    let tablespace = seen.inside.tablespace(Purpose::Users);
     let block = tablespace.block_size.bytes() as u64;
-    let asked = story.instance.settings.number(Setting::DbFileMultiblockReadCount);
+    let asked = seen.inside.settings.number(Setting::DbFileMultiblockReadCount);
     let asked = asked.min(u64::from(tablespace.extent_blocks.0)) * block;
     let mut requests = 0;
     let mut bytes = 0;
-    for session in scanners(story) {
+    for session in scanners(seen) {
         for stream in [IoStream::TableReads, IoStream::CacheReads] {
             requests += session.streams[stream as usize].count;
             bytes += session.streams[stream as usize].bytes;
@@ -206,27 +212,25 @@ pub(super) fn request_size(story: &Story<'_>) -> Option<Finding> {
     Some(match (mean <= asked, mean * 2 >= asked) {
         (false, _) => Finding::contradicted(evidence),
         (true, true) => Finding::held(evidence),
-        (true, false) if bytes < 8 * asked * story.instance.parallel_degree() as u64 => {
-            Finding::not_checked(evidence)
-        }
+        (true, false) if bytes < 8 * asked * seen.inside.degree as u64 => Finding::not_checked(evidence),
         (true, false) => Finding::contradicted(evidence),
     })
 }
 
 /// The sessions that scan; the coordinator's sample is of single blocks.
-pub(super) fn scanners<'a>(story: &'a Story<'_>) -> impl Iterator<Item = &'a SessionTotals> {
+pub(super) fn scanners(seen: &Evidence) -> impl Iterator<Item = &SessionTotals> {
     let scans = |session: &&SessionTotals| session.statistics[Statistic::TableScanBlocks as usize] > 0;
-    story.measured.period.sessions.iter().filter(scans)
+    seen.measured.period.sessions.iter().filter(scans)
 }
 
 /// Whether the serial scan went past the buffer cache.
-pub(super) fn serial_direct_read(story: &Story<'_>) -> Option<Finding> {
-    let settings = &story.instance.settings;
+pub(super) fn serial_direct_read(seen: &Evidence) -> Option<Finding> {
+    let settings = &seen.inside.settings;
     let explicit = settings.is_explicit(Setting::SerialDirectRead);
-    if story.instance.parallel_degree() > 1 {
+    if seen.inside.degree > 1 {
         return explicit.then(|| Finding::not_checked("no effect: parallel scans always read directly"));
     }
-    let session = scanners(story).next()?;
+    let session = scanners(seen).next()?;
     let direct = session.streams[IoStream::TableReads as usize].bytes;
     let scattered = session.events[Event::DbFileScatteredRead as usize].count;
     let single = session.events[Event::DbFileSequentialRead as usize].count;
@@ -239,7 +243,7 @@ pub(super) fn serial_direct_read(story: &Story<'_>) -> Option<Finding> {
         counted(scattered + single, "read"),
         counted(blocks, "block")
     );
-    let block = story.instance.tablespace(Purpose::Users).block_size.bytes() as u64;
+    let block = seen.inside.tablespace(Purpose::Users).block_size.bytes() as u64;
     Some(match settings.word(Setting::SerialDirectRead) {
         "true" => Finding::that(direct >= blocks * block && scattered == 0, evidence),
         _ => Finding::that(direct == 0 && logical >= blocks, evidence),
@@ -247,8 +251,8 @@ pub(super) fn serial_direct_read(story: &Story<'_>) -> Option<Finding> {
 }
 
 /// The service time of all requests has the delay of each.
-pub(super) fn request_delay(story: &Story<'_>) -> Option<Finding> {
-    let settings = &story.instance.settings;
+pub(super) fn request_delay(seen: &Evidence) -> Option<Finding> {
+    let settings = &seen.inside.settings;
     let each = settings.number(Setting::DebugRequestDelay);
     if !settings.is_explicit(Setting::DebugRequestDelay) {
         return None;
@@ -256,7 +260,7 @@ pub(super) fn request_delay(story: &Story<'_>) -> Option<Finding> {
     if each == 0 {
         return Some(Finding::not_checked("nothing was put before a request"));
     }
-    let transfers = || story.measured.files.iter().flat_map(|file| [file.reads, file.writes]);
+    let transfers = || seen.measured.files.iter().flat_map(|file| [file.reads, file.writes]);
     let requests: u64 = transfers().map(|(requests, _, _)| requests).sum();
     let service: u64 = transfers().map(|(_, _, nanos)| nanos).sum();
     if requests == 0 {

@@ -15,12 +15,15 @@ mod files;
 mod flight;
 mod io;
 mod sort;
+#[cfg(test)]
+mod tests;
 
-pub(super) use sort::{given_cost, plan, plan_of};
+pub(super) use sort::given_cost;
 
-use super::{Story, memory};
+use super::{Evidence, memory};
 use crate::record::{Held, Receipt};
 use crate::settings;
+use crate::vocabulary::Seen;
 use plumb_engine::Setting;
 use plumb_io::limits;
 use plumb_units::{Bytes, RowCount};
@@ -52,38 +55,43 @@ impl Finding {
 }
 
 /// A rule; `None` when it has nothing to say about this run.
-type Rule = fn(&Story<'_>) -> Option<Finding>;
+type Rule = fn(&Evidence) -> Option<Finding>;
 
-/// The rules in printing order. A setting may have several.
-const RULES: &[(Setting, Rule)] = &[
-    (Setting::FilesystemioOptions, io::open_flags),
-    (Setting::FilesystemioOptions, io::page_cache),
-    (Setting::FilesystemioOptions, io::device_bytes),
-    (Setting::FilesystemioOptions, flight::overlap),
-    (Setting::IoMethod, io::method),
-    (Setting::IoQueueDepth, io::queue_depth),
-    (Setting::DbFileMultiblockReadCount, io::request_size),
-    (Setting::ScanReadAhead, flight::scan_read_ahead),
-    (Setting::SerialDirectRead, io::serial_direct_read),
-    (Setting::DbBlockSize, files::block_size),
-    (Setting::ExtentSize, files::extent_size),
-    (Setting::DataFiles, files::striping),
-    (Setting::DataFiles, files::growth),
-    (Setting::DbCacheSize, files::cache),
-    (Setting::DbWriterProcesses, files::writers),
-    (Setting::DbBlockWriteBatch, files::write_batch),
-    (Setting::SortAreaSize, sort::area),
-    (Setting::SortDirectWrites, sort::direct_writes),
-    (Setting::SortWriteBuffers, flight::write_buffers),
-    (Setting::SortWriteBufferSize, sort::write_buffer_size),
-    (Setting::SortReadFac, sort::read_fac),
-    (Setting::ParallelDegree, sort::degree),
-    (Setting::DebugRequestDelay, io::request_delay),
+/// The rules in printing order. A setting may have several; each says where it looks.
+const RULES: &[(Setting, Seen, Rule)] = &[
+    (Setting::FilesystemioOptions, Seen::Outside, io::open_flags),
+    (Setting::FilesystemioOptions, Seen::Outside, io::page_cache),
+    (Setting::FilesystemioOptions, Seen::Outside, io::device_bytes),
+    (Setting::FilesystemioOptions, Seen::Inside, flight::overlap),
+    (Setting::IoMethod, Seen::Outside, io::method),
+    (Setting::IoQueueDepth, Seen::Inside, io::queue_depth),
+    (Setting::DbFileMultiblockReadCount, Seen::Inside, io::request_size),
+    (Setting::ScanReadAhead, Seen::Inside, flight::scan_read_ahead),
+    (Setting::SerialDirectRead, Seen::Inside, io::serial_direct_read),
+    (Setting::DbBlockSize, Seen::Outside, files::block_size),
+    (Setting::ExtentSize, Seen::Outside, files::extent_size),
+    (Setting::DataFiles, Seen::Inside, files::striping),
+    (Setting::DataFiles, Seen::Inside, files::growth),
+    (Setting::DbCacheSize, Seen::Outside, files::cache),
+    (Setting::DbWriterProcesses, Seen::Inside, files::writers),
+    (Setting::DbBlockWriteBatch, Seen::Inside, files::write_batch),
+    (Setting::SortAreaSize, Seen::Inside, sort::area),
+    (Setting::SortDirectWrites, Seen::Inside, sort::direct_writes),
+    (Setting::SortWriteBuffers, Seen::Inside, flight::write_buffers),
+    (Setting::SortWriteBufferSize, Seen::Inside, sort::write_buffer_size),
+    (Setting::SortReadFac, Seen::Inside, sort::read_fac),
+    (Setting::ParallelDegree, Seen::Inside, sort::degree),
+    (Setting::DebugRequestDelay, Seen::Inside, io::request_delay),
 ];
 
+/// The best that a receipt of a setting rests on.
+pub(crate) fn seen_of(setting: Setting) -> Seen {
+    RULES.iter().filter(|(of, ..)| *of == setting).map(|(_, seen, _)| *seen).max().unwrap_or(Seen::Asked)
+}
+
 /// All receipts.
-pub(super) fn receipts(story: &Story<'_>) -> Vec<Receipt> {
-    let set = &story.instance.settings;
+pub(super) fn receipts(seen: &Evidence) -> Vec<Receipt> {
+    let set = &seen.inside.settings;
     let receipt = |setting: Setting, finding: Finding| Receipt {
         setting: setting.row().name.to_string(),
         asked: settings::shown(set, setting),
@@ -91,8 +99,8 @@ pub(super) fn receipts(story: &Story<'_>) -> Vec<Receipt> {
         held: finding.held,
     };
     let mut receipts = Vec::new();
-    for (setting, rule) in RULES {
-        receipts.extend(rule(story).map(|finding| receipt(*setting, finding)));
+    for (setting, _, rule) in RULES {
+        receipts.extend(rule(seen).map(|finding| receipt(*setting, finding)));
     }
     for setting in Setting::ALL.iter().filter(|setting| set.is_explicit(**setting)) {
         if receipts.iter().all(|known| known.setting != setting.row().name) {
@@ -102,16 +110,16 @@ pub(super) fn receipts(story: &Story<'_>) -> Vec<Receipt> {
             ));
         }
     }
-    if story.in_memory() {
-        without_files(story, &mut receipts);
+    if seen.inside.in_memory() {
+        without_files(seen, &mut receipts);
     }
-    receipts.push(memory_budget(story));
+    receipts.push(memory_budget(seen));
     receipts
 }
 
 /// The largest resident set against what was declared, with the stated overhead.
-fn memory_budget(story: &Story<'_>) -> Receipt {
-    let memory = memory::memory(story);
+fn memory_budget(seen: &Evidence) -> Receipt {
+    let memory = memory::memory(seen);
     let declared = memory.declared_bytes();
     let overhead = memory.overhead_bytes.unwrap_or(0);
     let finding = match memory.peak_rss_bytes {
@@ -155,17 +163,17 @@ fn counted(count: u64, noun: &str) -> String {
 }
 
 /// With files in memory nothing about files can be observed from outside.
-fn without_files(story: &Story<'_>, receipts: &mut Vec<Receipt>) {
+fn without_files(seen: &Evidence, receipts: &mut Vec<Receipt>) {
     let about_files = |receipt: &Receipt| {
         let group = Setting::ALL.iter().find(|setting| setting.row().name == receipt.setting);
-        group.is_some_and(|setting| matches!(setting.row().group, "io" | "storage" | "cache"))
+        group.is_some_and(|setting| setting.row().group.is_about_files())
     };
     for receipt in receipts.iter_mut().filter(|receipt| about_files(receipt)) {
         receipt.held = Held::NotChecked;
         receipt.evidence = "files in memory: there is no file to observe".to_string();
     }
     let memory = |receipt: &mut Receipt| {
-        receipt.evidence = story.instance.access.method_reason();
+        receipt.evidence = seen.inside.access.method_reason();
     };
     receipts.iter_mut().filter(|receipt| receipt.setting == Setting::IoMethod.row().name).for_each(memory);
     receipts.dedup();

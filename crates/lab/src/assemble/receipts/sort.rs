@@ -1,19 +1,16 @@
 //! The sort: its memory, its way to the disk, its servers.
 
-use super::super::Story;
+use super::super::Evidence;
 use super::super::sort::{first_run_bytes, first_runs_share};
 use super::{BEYOND_MEMORY, Finding, beyond_memory, counted};
-use plumb_engine::sort::area::RecordSize;
+use plumb_engine::Setting;
 use plumb_engine::sort::merge_plan::{self, MergeCost, MergeShape};
 use plumb_engine::sort::plan::SortPlan;
 use plumb_engine::sort::summary::SortServerSummary;
 use plumb_engine::storage::tablespace::Purpose;
-use plumb_engine::{EngineError, Instance, Setting};
-use plumb_events::{IoStream, Statistic};
+use plumb_events::{IoStream, Role, Statistic};
 use plumb_units::{Bytes, RowCount};
 
-/// The record that a plan is worked out for; area and buffers do not depend on it.
-const RECORD: RecordSize = RecordSize { bytes: 16, entry_bytes: 0 };
 /// What an area may lose to the size of a record and to equal strips.
 const AREA_SLACK: u64 = 16 * Bytes::K;
 /// Requests from which a mean size is judged.
@@ -23,51 +20,41 @@ const SHARED_ROWS_MIN: u64 = 100_000;
 /// Why a setting of the spill has no effect.
 const IN_MEMORY: &str = "the sort fitted in memory: this setting had no effect";
 
-fn servers<'a>(story: &'a Story<'_>) -> &'a [SortServerSummary] {
-    &story.measured.outcome.sort.servers
+fn servers(seen: &Evidence) -> &[SortServerSummary] {
+    &seen.measured.outcome.sort.servers
 }
 
-fn in_memory(story: &Story<'_>) -> bool {
-    !spilled(story)
+fn in_memory(seen: &Evidence) -> bool {
+    !spilled(seen)
 }
 
 /// Whether a server wrote a run.
-pub(super) fn spilled(story: &Story<'_>) -> bool {
-    servers(story).iter().any(|server| server.run_count > 0)
-}
-
-/// The plan that the settings make, worked out anew.
-pub(in crate::assemble) fn plan(story: &Story<'_>) -> Option<SortPlan> {
-    plan_of(story.instance).ok()
-}
-
-/// The plan that an instance's settings make.
-pub(in crate::assemble) fn plan_of(instance: &Instance) -> Result<SortPlan, EngineError> {
-    SortPlan::new(instance, RECORD, 0)
+pub(super) fn spilled(seen: &Evidence) -> bool {
+    servers(seen).iter().any(|server| server.run_count > 0)
 }
 
 /// The memory that the areas mapped, and the runs that came out of them.
-pub(super) fn area(story: &Story<'_>) -> Option<Finding> {
-    let plan = plan(story)?;
-    let asked = story.instance.settings.number(Setting::SortAreaSize);
+pub(super) fn area(seen: &Evidence) -> Option<Finding> {
+    let plan = seen.inside.plan.as_deref()?;
+    let asked = seen.inside.settings.number(Setting::SortAreaSize);
     if beyond_memory(asked) {
         return Some(Finding::not_checked(BEYOND_MEMORY));
     }
-    let mapped = || servers(story).iter().map(|server| server.area_mapped.0);
+    let mapped = || servers(seen).iter().map(|server| server.area_mapped.0);
     let (least, most) = (mapped().min()?, mapped().max()?);
     // The write buffers come out of the area with auto, and on top of it with true.
     let from_area = asked - plan.area.0;
     let memory =
         format!("areas of {} mapped and {} of write buffers out of them", Bytes(most), Bytes(from_area));
-    let runs: u64 = servers(story).iter().map(|server| server.run_count).sum();
+    let runs: u64 = servers(seen).iter().map(|server| server.run_count).sum();
     // Memory is taken as records come: what fitted need not have taken all.
     // A sort of a file takes two loads for its runs, and the rest only for its merge.
-    let wanted = match story.measured.outcome.index {
+    let wanted = match seen.measured.outcome.index {
         Some(_) => asked - from_area,
-        None => servers(story).iter().map(|server| server.strip.0.0).min()?,
+        None => servers(seen).iter().map(|server| server.strip.0.0).min()?,
     };
     let fits = most + from_area <= asked && (runs == 0 || least + AREA_SLACK >= wanted);
-    let count = |kind| RowCount(story.measured.period.statistic(kind));
+    let count = |kind| RowCount(seen.measured.period.statistic(kind));
     let sorts = format!(
         "sorts: {} in memory, {} on disk",
         count(Statistic::SortsMemory),
@@ -78,11 +65,11 @@ pub(super) fn area(story: &Story<'_>) -> Option<Finding> {
     }
     // What neighbouring keys share is neither in a strip nor written, so the largest run is one of packed
     // records. The smallest is one of records as they came.
-    let shared = story.measured.period.statistic(Statistic::SortKeyBytesShared);
-    let written = first_run_bytes(story) / runs;
-    let unpacked = written + first_runs_share(story, shared) / runs;
-    let strip = servers(story).iter().map(|server| server.strip.0.0).max()?;
-    let (largest, smallest) = (largest_run(strip, shared > 0), smallest_run(story));
+    let shared = seen.measured.period.statistic(Statistic::SortKeyBytesShared);
+    let written = first_run_bytes(seen) / runs;
+    let unpacked = written + first_runs_share(seen, shared) / runs;
+    let strip = servers(seen).iter().map(|server| server.strip.0.0).max()?;
+    let (largest, smallest) = (largest_run(strip, shared > 0), smallest_run(seen));
     let packed = if shared > 0 { format!(", {} unpacked", Bytes(unpacked)) } else { String::new() };
     let evidence = format!(
         "{memory}; {} of {} on average{packed}, where such an area makes runs of {} to {}, the smaller ones where one merge \
@@ -105,24 +92,24 @@ fn largest_run(strip: u64, packed: bool) -> u64 {
 /// The least mean of the runs of a working area: half the records of a strip. A
 /// strip closes early when records are longer than the sample said, and every
 /// server's last run is what was left over.
-fn smallest_run(story: &Story<'_>) -> u64 {
-    let runs: u64 = servers(story).iter().map(|server| server.run_count).sum();
-    let spilled = servers(story).iter().filter(|server| server.run_count > 0);
+fn smallest_run(seen: &Evidence) -> u64 {
+    let runs: u64 = servers(seen).iter().map(|server| server.run_count).sum();
+    let spilled = servers(seen).iter().filter(|server| server.run_count > 0);
     let strip = spilled.clone().map(|server| server.strip.1.0).min().unwrap_or(0);
     // One left-over run a server may be as small as it likes.
     strip / 2 * runs.saturating_sub(spilled.count() as u64) / runs.max(1)
 }
 
 /// Who wrote the runs.
-pub(super) fn direct_writes(story: &Story<'_>) -> Option<Finding> {
-    if in_memory(story) {
+pub(super) fn direct_writes(seen: &Evidence) -> Option<Finding> {
+    if in_memory(seen) {
         return Some(Finding::not_checked(IN_MEMORY));
     }
-    let period = &story.measured.period;
+    let period = &seen.measured.period;
     let direct = period.statistic(Statistic::PhysicalWritesDirectTemp);
     let cached = period.statistic(Statistic::PhysicalWritesFromCache);
     let batches = period.statistic(Statistic::DbwrBatches);
-    let outcome = &story.measured.outcome;
+    let outcome = &seen.measured.outcome;
     let evidence = format!(
         "{} written by the sort itself, {} by DBWR in {} ({})",
         counted(direct, "run block"),
@@ -130,7 +117,7 @@ pub(super) fn direct_writes(story: &Story<'_>) -> Option<Finding> {
         counted(batches, "batch"),
         outcome.sort.direct_writes_reason
     );
-    let asked = match story.instance.settings.word(Setting::SortDirectWrites) {
+    let asked = match seen.inside.settings.word(Setting::SortDirectWrites) {
         "true" => true,
         "false" => false,
         _ => outcome.sort.direct_writes,
@@ -146,23 +133,23 @@ pub(super) fn direct_writes(story: &Story<'_>) -> Option<Finding> {
 }
 
 /// The mean write of a run.
-pub(super) fn write_buffer_size(story: &Story<'_>) -> Option<Finding> {
-    let settings = &story.instance.settings;
-    if in_memory(story) {
+pub(super) fn write_buffer_size(seen: &Evidence) -> Option<Finding> {
+    let settings = &seen.inside.settings;
+    if in_memory(seen) {
         return settings.is_explicit(Setting::SortWriteBufferSize).then(|| Finding::not_checked(IN_MEMORY));
     }
-    let writes = story.measured.period.stream(IoStream::TempWrites);
-    if !story.measured.outcome.sort.direct_writes || writes.count == 0 {
+    let writes = seen.measured.period.stream(IoStream::TempWrites);
+    if !seen.measured.outcome.sort.direct_writes || writes.count == 0 {
         let explicit = settings.is_explicit(Setting::SortWriteBufferSize);
         return explicit
             .then(|| Finding::not_checked("runs went through the buffer cache: this setting had no effect"));
     }
-    let plan = plan(story)?;
+    let plan = seen.inside.plan.as_deref()?;
     let asked = settings.number(Setting::SortWriteBufferSize);
     let planned = plan.write_buffer_bytes as u64;
     let mean = writes.bytes / writes.count;
     let evidence = format!("{} of runs of {} on average", counted(writes.count, "write"), Bytes(mean));
-    let block = story.instance.tablespace(Purpose::Temp).block_size.bytes() as u64;
+    let block = seen.inside.tablespace(Purpose::Temp).block_size.bytes() as u64;
     if planned != asked.next_multiple_of(block) {
         // auto has shrunk the buffers, or an extent is smaller.
         let why =
@@ -178,24 +165,22 @@ pub(super) fn write_buffer_size(story: &Story<'_>) -> Option<Finding> {
 
 /// The read cost that merges were planned with, by what followed from it: how
 /// wide the merges were, how often rows were read, and how much at once.
-pub(super) fn read_fac(story: &Story<'_>) -> Option<Finding> {
-    let outcome = &story.measured.outcome;
-    let asked = story.instance.settings.optional_number(Setting::SortReadFac)?;
-    if in_memory(story) {
+pub(super) fn read_fac(seen: &Evidence) -> Option<Finding> {
+    let outcome = &seen.measured.outcome;
+    let asked = seen.inside.settings.optional_number(Setting::SortReadFac)?;
+    if in_memory(seen) {
         return Some(Finding::not_checked(IN_MEMORY));
     }
     if outcome.sort.sort_read_fac == 0 {
         let why = format!("no merge plan depended on it: {}", outcome.sort.sort_read_fac_source);
         return Some(Finding::not_checked(why));
     }
-    if story.measured.outcome.index.is_none() {
+    if seen.measured.outcome.index.is_none() {
         return Some(Finding::not_checked("the merge of a file is divided: no server's runs are its own"));
     }
-    let plan = plan(story)?;
-    let merges: Vec<Merge> = servers(story)
-        .iter()
-        .filter_map(|server| Merge::that_depended(story, &plan, server, asked))
-        .collect();
+    let plan = seen.inside.plan.as_deref()?;
+    let merges: Vec<Merge> =
+        servers(seen).iter().filter_map(|server| Merge::that_depended(seen, plan, server, asked)).collect();
     let shown: Vec<String> = merges.iter().map(Merge::shown).collect();
     let agrees = !merges.is_empty() && merges.iter().all(Merge::agrees);
     Some(Finding::that(agrees, shown.join("; ")))
@@ -221,19 +206,19 @@ struct Merge {
 impl Merge {
     /// The merges of a server whose plan depended on the read cost.
     fn that_depended(
-        story: &Story<'_>,
+        seen: &Evidence,
         plan: &SortPlan,
         server: &SortServerSummary,
         fac: u64,
     ) -> Option<Merge> {
-        let block = story.instance.tablespace(Purpose::Temp).block_size;
+        let block = seen.inside.tablespace(Purpose::Temp).block_size;
         let memory = block.blocks_in(plan.area.0).0;
         let (runs, most) = (server.run_count as usize, plan.chunk_blocks_max);
         if runs == 0 || merge_plan::fits_one_pass(runs, memory, block.bytes(), most).is_some() {
             return None;
         }
         let shape = merge_plan::plan(runs, memory, most, given_cost(fac as f64));
-        let session = story.measured.period.sessions.iter().find(|session| session.name == server.name)?;
+        let session = seen.measured.period.sessions.iter().find(|session| session.name == server.name)?;
         let reads = &session.streams[IoStream::TempReads as usize];
         Some(Merge {
             server: server.name.clone(),
@@ -269,17 +254,14 @@ impl Merge {
 }
 
 /// Servers that really lived.
-pub(super) fn degree(story: &Story<'_>) -> Option<Finding> {
-    let asked = story.instance.parallel_degree();
-    let count = |role: &str| {
-        let sessions = story.measured.period.sessions.iter();
-        sessions.filter(|session| session.name.starts_with(role)).count()
-    };
-    let [scan, sort, merge] = ["PX scan server", "PX sort server", "PX merge server"].map(count);
-    let largest = servers(story).iter().map(|server| server.row_count).max().unwrap_or(0);
-    let rows: u64 = servers(story).iter().map(|server| server.row_count).sum();
+pub(super) fn degree(seen: &Evidence) -> Option<Finding> {
+    let asked = seen.inside.degree;
+    let count = |role| seen.measured.period.sessions.iter().filter(|session| session.role == role).count();
+    let [scan, sort, merge] = [Role::ScanServer, Role::SortServer, Role::MergeServer].map(count);
+    let largest = servers(seen).iter().map(|server| server.row_count).max().unwrap_or(0);
+    let rows: u64 = servers(seen).iter().map(|server| server.row_count).sum();
     let share = largest as f64 * 100.0 / rows.max(1) as f64;
-    if story.measured.outcome.index.is_none() {
+    if seen.measured.outcome.index.is_none() {
         let evidence = format!(
             "{} and {} lived; the busiest made runs of {share:.0}% of the rows",
             counted(sort as u64, "sort server"),

@@ -2,7 +2,7 @@
 
 use crate::analysis::result::{Analysis, Recommendation};
 use crate::document::run::findings_table;
-use crate::study::Assignment;
+use crate::vocabulary::Assignment;
 use plumb_report::Section;
 use plumb_report::format::{Change, Ends, Figure, Share};
 use plumb_report::table::Facts;

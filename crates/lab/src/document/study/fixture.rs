@@ -9,8 +9,9 @@ use crate::document::run::fixture::large_sort;
 use crate::fixture;
 use crate::record::RunState;
 use crate::record::{Finding, IoProfile, ProfileSeries};
-use crate::study::{Assignment, Study, parse};
-use crate::target::embedded::ENGINE;
+use crate::study::{Study, parse};
+use crate::target::embedded::Engine;
+use crate::vocabulary::Assignment;
 use plumb_events::Direction;
 use plumb_proof::equivalence::Equivalence;
 use plumb_proof::noise::Floor;
@@ -165,7 +166,7 @@ cells = [
 "#;
 
 fn study() -> Study {
-    parse("fixture.toml", STUDY, &ENGINE).unwrap()
+    parse("fixture.toml", STUDY, &[&Engine]).unwrap()
 }
 
 fn environment() -> Environment {

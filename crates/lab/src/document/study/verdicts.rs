@@ -2,7 +2,6 @@
 
 use crate::analysis::result::{Analysis, JudgedClaim};
 use crate::document::tone_of;
-use crate::study::WORKLOAD;
 use plumb_report::Section;
 use plumb_report::format::{Count, Figure, Probability, Seconds, Share};
 use plumb_report::table::{Cell, Facts, Table, Tone};
@@ -12,7 +11,7 @@ pub(super) fn question(analysis: &Analysis) -> Section {
     let mut facts = Facts::default();
     facts.add("Question", &analysis.study.question);
     facts.add("Source", &analysis.study.source);
-    facts.add("Workload", format!("{WORKLOAD}, {} rows", Count(analysis.study.rows).figure()));
+    facts.add("Workload", analysis.study.work_shown());
     facts.add("Target", &analysis.environment.target);
     let measure = &analysis.study.measure;
     facts.add("Measure", format!("{}, in {}; lower is better", measure.title(), measure.unit()));

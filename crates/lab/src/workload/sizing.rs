@@ -19,7 +19,7 @@ const MERGE_WIDTH_MIN: u64 = 2;
 
 /// The first sizes of the tablespaces for a sort of so many sales.
 #[must_use]
-pub fn sizes(rows: u64, settings: &Settings) -> InitialSizes {
+pub fn of_sales(rows: u64, settings: &Settings) -> InitialSizes {
     let degree = settings.degree() as u64;
     let slack = extent_bytes(settings) * (2 * degree + settings.number(Setting::DataFiles));
     let blocks = |entry_bytes: u64| {

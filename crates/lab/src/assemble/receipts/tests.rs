@@ -1,0 +1,269 @@
+//! Each rule sees a run in which its setting took effect, and one in which it did not: a fact of the evidence is
+//! changed, and the receipt must contradict. The evidence is of a real run that spills, made once.
+
+use super::{RULES, memory_budget};
+use crate::evidence::Evidence;
+use crate::observer::{Observer, Stage};
+use crate::place::Places;
+use crate::record::Held;
+use crate::workload::{Request, observe};
+use plumb_engine::instance::Cancel;
+use plumb_engine::{Setting, Settings};
+use plumb_events::{IoStream, Role, SessionTotals, Statistic};
+use plumb_io::{DirectIo, MethodKind};
+use plumb_units::{Bytes, Nanos};
+use plumb_workload::Work;
+use plumb_workload::specification::LARGE_SORT;
+use std::path::Path;
+
+struct Nobody;
+
+impl Observer for Nobody {
+    fn stage(&self, _: &Stage<'_>) {}
+    fn begins(&self) {}
+    fn made(&self, _: &Path) {}
+}
+
+const SET: [(&str, &str); 10] = [
+    ("parallel_degree", "2"),
+    ("io_queue_depth", "16"),
+    ("extent_size", "1M"),
+    ("db_file_multiblock_read_count", "16"),
+    ("sort_area_size", "512K"),
+    ("sort_direct_writes", "true"),
+    ("sort_write_buffers", "4"),
+    ("sort_write_buffer_size", "64K"),
+    ("sort_read_fac", "10"),
+    ("debug_request_delay", "1"),
+];
+
+/// What is seen of a sort that spills. Files whose directory cannot do direct I/O pass for such as can.
+fn evidence() -> Evidence {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let places = Places { home: directory.path(), users: &[], temp: &[], indx: &[] };
+    let devices = places.describe().expect("a directory");
+    let mut settings = Settings::default();
+    SET.iter().try_for_each(|(name, value)| settings.set(name, value, "test")).expect("in range");
+    let mut work = Work::of(&LARGE_SORT);
+    work.set("rows", "400K").expect("in range");
+    let request = Request { work: &work, settings, places: &places, devices: &devices, command_line: "test" };
+    let (mut seen, _) = observe(request, Cancel::default(), &Nobody).expect("it runs");
+    seen.devices.clear();
+    seen.inside.access.direct = DirectIo::Required;
+    for file in &mut seen.measured.files {
+        if let Some(flags) = &mut file.flags {
+            flags.direct = true;
+        }
+        file.cached_after = file.cached_before;
+    }
+    seen
+}
+
+fn set(seen: &mut Evidence, setting: Setting, value: &str) {
+    seen.inside.settings.set(setting.row().name, value, "test").expect("in range");
+}
+
+/// Makes one statistic of the period this.
+fn count(seen: &mut Evidence, statistic: Statistic, value: u64) {
+    for session in &mut seen.measured.period.sessions {
+        session.statistics[statistic as usize] = 0;
+    }
+    seen.measured.period.sessions[0].statistics[statistic as usize] = value;
+}
+
+fn sessions(seen: &mut Evidence, role: Role) -> impl Iterator<Item = &mut SessionTotals> {
+    seen.measured.period.sessions.iter_mut().filter(move |session| session.role == role)
+}
+
+fn writers(seen: &mut Evidence, number: usize) {
+    let first = seen.measured.period.sessions[0].clone();
+    let writer = SessionTotals { role: Role::DatabaseWriter, ..first };
+    seen.measured.period.sessions.extend(vec![writer; number]);
+}
+
+/// Pages of one file that came into the page cache.
+fn cached(seen: &mut Evidence, pages: u64) {
+    let file = seen.measured.files.iter_mut().find(|file| file.reads.1 > 0).expect("one was read");
+    file.cached_after = file.cached_before.map(|before| plumb_io::receipt::Residency {
+        resident_pages: before.resident_pages + pages,
+        ..before
+    });
+}
+
+/// Requests by method: rings, pool, calls.
+fn requests(seen: &mut Evidence, [ring, pool, sync]: [u64; 3]) {
+    count(seen, Statistic::RingRequests, ring);
+    count(seen, Statistic::PoolRequests, pool);
+    count(seen, Statistic::SyncRequests, sync);
+}
+
+/// All of them by the method that was taken.
+fn requests_by_method(seen: &mut Evidence) {
+    let by = |kind| if seen.inside.access.method.kind() == kind { 1000 } else { 0 };
+    let counts = [by(MethodKind::IoUring), by(MethodKind::Threads), by(MethodKind::Sync)];
+    if let Some(process) = &mut seen.measured.process_io {
+        process.syscr = 5000;
+    }
+    requests(seen, counts);
+}
+
+type Change = fn(&mut Evidence);
+
+/// In the order of the rules: the facts of a run in which the setting took effect, beside those of the real one, and
+/// of one in which it did not.
+const CASES: &[(Setting, Change, Change)] = &[
+    (
+        Setting::FilesystemioOptions,
+        |_| {},
+        |seen| seen.measured.files[0].flags.iter_mut().for_each(|flags| flags.direct = false),
+    ),
+    (Setting::FilesystemioOptions, |_| {}, |seen| cached(seen, 1_000_000)),
+    (Setting::FilesystemioOptions, |seen| moved(seen, 100 * Bytes::M), |seen| moved(seen, 50 * Bytes::M)),
+    (Setting::FilesystemioOptions, |seen| overlapping(seen, 100), |seen| overlapping(seen, 1)),
+    (Setting::IoMethod, requests_by_method, |seen| requests(seen, [1, 1, 1000])),
+    (Setting::IoQueueDepth, |_| {}, |seen| set(seen, Setting::IoQueueDepth, "7")),
+    (
+        Setting::DbFileMultiblockReadCount,
+        |_| {},
+        |seen| {
+            set(seen, Setting::DbFileMultiblockReadCount, "2");
+        },
+    ),
+    (Setting::ScanReadAhead, |seen| in_flight(seen, 16), |seen| in_flight(seen, 40)),
+    (
+        Setting::SerialDirectRead,
+        |seen| seen.inside.degree = 1,
+        |seen| {
+            seen.inside.degree = 1;
+            set(seen, Setting::SerialDirectRead, "false");
+        },
+    ),
+    (Setting::DbBlockSize, |_| {}, |seen| seen.headers[0].block_bytes = 4096),
+    (Setting::ExtentSize, |_| {}, |seen| seen.headers[0].extent_bytes = 4096),
+    (Setting::DataFiles, |_| {}, |seen| set(seen, Setting::DataFiles, "3")),
+    (Setting::DataFiles, |_| {}, |seen| count(seen, Statistic::FileBytesExtended, 1)),
+    (Setting::DbCacheSize, |seen| cache(seen, 20 * Bytes::M), |seen| cache(seen, 10 * Bytes::M)),
+    (Setting::DbWriterProcesses, |seen| writers(seen, 1), |seen| writers(seen, 2)),
+    (Setting::DbBlockWriteBatch, |seen| batch(seen, 512), |seen| batch(seen, 513)),
+    (
+        Setting::SortAreaSize,
+        |_| {},
+        |seen| {
+            seen.measured.outcome.sort.servers[0].area_mapped = Bytes(Bytes::M);
+        },
+    ),
+    (
+        Setting::SortDirectWrites,
+        |_| {},
+        |seen| {
+            count(seen, Statistic::PhysicalWritesDirectTemp, 0);
+        },
+    ),
+    (Setting::SortWriteBuffers, |seen| buffers(seen, 4), |seen| buffers(seen, 2)),
+    (Setting::SortWriteBufferSize, |seen| writes(seen, 64 * Bytes::K), |seen| writes(seen, 8 * Bytes::K)),
+    (
+        Setting::SortReadFac,
+        |_| {},
+        |seen| {
+            seen.measured.outcome.sort.servers.iter_mut().for_each(|server| server.merge_passes += 1);
+        },
+    ),
+    (
+        Setting::ParallelDegree,
+        |_| {},
+        |seen| {
+            sessions(seen, Role::SortServer).for_each(|session| session.role = Role::MergeServer);
+        },
+    ),
+    (
+        Setting::DebugRequestDelay,
+        |_| {},
+        |seen| {
+            set(seen, Setting::DebugRequestDelay, "1000000000");
+        },
+    ),
+];
+
+/// 100 MB asked for, and this much moved by the kernel.
+fn moved(seen: &mut Evidence, bytes: u64) {
+    count(seen, Statistic::PhysicalReadBytes, 100 * Bytes::M);
+    count(seen, Statistic::PhysicalWriteBytes, 0);
+    if let Some(process) = &mut seen.measured.process_io {
+        process.read_bytes = Bytes(bytes);
+    }
+}
+
+/// Requests through rings, one in so many complete when it is handed over.
+fn overlapping(seen: &mut Evidence, one_in: u64) {
+    for session in &mut seen.measured.period.sessions {
+        session.streams.iter_mut().for_each(|stream| stream.away = Nanos(stream.away.0 * 10));
+    }
+    count(seen, Statistic::RingRequests, 1000);
+    count(seen, Statistic::RingCompleteAtOnce, 1000 / one_in);
+}
+
+/// So many reads of the table in flight on average, for each scan server.
+fn in_flight(seen: &mut Evidence, mean: u64) {
+    for session in sessions(seen, Role::ScanServer) {
+        session.elapsed = Nanos(1000);
+        let stream = &mut session.streams[IoStream::TableReads as usize];
+        (stream.away, stream.count) = (Nanos(1000 * mean), 1000);
+    }
+}
+
+/// A cache that was used, with so much mapped for it.
+fn cache(seen: &mut Evidence, mapped: u64) {
+    count(seen, Statistic::FreeBufferRequested, 1);
+    seen.inside.cache.mapped = Some(Bytes(mapped));
+}
+
+fn batch(seen: &mut Evidence, blocks: u64) {
+    count(seen, Statistic::DbwrBatches, 1);
+    count(seen, Statistic::PhysicalWritesFromCache, blocks);
+}
+
+/// So many writes in flight at each of many waits for a buffer.
+fn buffers(seen: &mut Evidence, in_flight: u64) {
+    count(seen, Statistic::SortWriteWaits, 100);
+    count(seen, Statistic::SortWritesInFlight, 100 * in_flight);
+}
+
+/// Many writes of runs, each of this size.
+fn writes(seen: &mut Evidence, bytes: u64) {
+    for session in &mut seen.measured.period.sessions {
+        let stream = &mut session.streams[IoStream::TempWrites as usize];
+        (stream.count, stream.bytes) = (0, 0);
+    }
+    let stream = &mut seen.measured.period.sessions[0].streams[IoStream::TempWrites as usize];
+    (stream.count, stream.bytes) = (1000, 1000 * bytes);
+}
+
+#[test]
+fn each_receipt_holds_where_its_setting_took_effect_and_contradicts_where_it_did_not() {
+    let real = evidence();
+    assert_eq!(CASES.len(), RULES.len(), "each rule has its case");
+    for ((setting, _, rule), (of, holds, fails)) in RULES.iter().zip(CASES) {
+        assert_eq!(setting, of, "cases are in the order of the rules");
+        let judged = |change: &Change| {
+            let mut seen = real.clone();
+            change(&mut seen);
+            rule(&seen).unwrap_or_else(|| panic!("{setting:?} says nothing"))
+        };
+        let (good, bad) = (judged(holds), judged(fails));
+        // A queue may be shorter for want of buffers: its receipt can only contradict.
+        let at_best = if *setting == Setting::IoQueueDepth { Held::NotChecked } else { Held::Held };
+        assert_eq!(good.held, at_best, "{setting:?}: {}", good.evidence);
+        assert_eq!(bad.held, Held::Contradicted, "{setting:?}: {}", bad.evidence);
+    }
+}
+
+#[test]
+fn a_peak_beyond_what_was_declared_contradicts_the_budget() {
+    let mut seen = evidence();
+    seen.measured.peak_is_of_work = true;
+    let memory = |peak| Some(plumb_io::receipt::ResidentMemory { rss: Bytes(0), peak: Bytes(peak) });
+    seen.measured.memory = memory(Bytes::M);
+    assert_eq!(memory_budget(&seen).held, Held::Held);
+    seen.measured.memory = memory(1 << 50);
+    assert_eq!(memory_budget(&seen).held, Held::Contradicted);
+}

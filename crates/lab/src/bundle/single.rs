@@ -1,0 +1,28 @@
+//! Bundles without a manifest: a run's or a calibration's.
+
+use crate::LabError;
+use crate::record::{FILE, Record};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Reads the record of a run's bundle, named by its directory or by the record's file. Gives the directory too.
+///
+/// # Errors
+/// When there is none, or one of another version.
+pub fn run_record(bundle: &Path) -> Result<(PathBuf, Record), LabError> {
+    let path = if bundle.is_dir() { bundle.join(FILE) } else { bundle.to_path_buf() };
+    let record =
+        Record::from_json(&text(&path)?).map_err(|source| LabError::Record { path: path.clone(), source })?;
+    Ok((path.parent().map_or_else(PathBuf::new, Path::to_path_buf), record))
+}
+
+/// The text of one of its files.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn text(path: &Path) -> Result<String, LabError> {
+    fs::read_to_string(path).map_err(|error| LabError::BundleRead {
+        path: path.to_path_buf(),
+        why: format!("{error}; name a bundle's directory or its {FILE}"),
+    })
+}

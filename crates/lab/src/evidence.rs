@@ -1,0 +1,426 @@
+//! Evidence: what was seen of a run, as one value.
+//!
+//! ```text
+//! reading ──> work ──> reading        Measured: the difference, from outside the code that is measured
+//! Instance ──> Inside                 what the engine says of itself
+//! Asked, Measured, Inside, disk  ──>  Evidence ──> receipts, findings, the record
+//! ```
+//!
+//! The readings come from outside the code that is measured: the recorder's
+//! snapshots, what the kernel counts for this process and for the block
+//! devices, how the files are open and how much of them is in the page cache.
+//! They are taken around the work and never within it.
+//!
+//! Rules read nothing but this value, no instance and no /proc: a test changes one fact of it and sees the rule that
+//! rests on it fail.
+
+use crate::device_probe::{self, Calibrated};
+use crate::host::{self, CpuTimes};
+use crate::record::{Check, DeviceLimits};
+use crate::workers::WorkerCount;
+use plumb_engine::access::Access;
+use plumb_engine::check::CheckLine;
+use plumb_engine::sort::plan::SortPlan;
+use plumb_engine::sort::summary::SortSummary;
+use plumb_engine::storage::control::Catalog;
+use plumb_engine::storage::header::FileShape;
+use plumb_engine::storage::tablespace::Purpose;
+use plumb_engine::{EngineError, Instance, Settings};
+use plumb_events::{Period, PhaseSpan, Profile, Snapshot, clock};
+use plumb_io::device::DeviceDescription;
+use plumb_io::receipt::{self, DiskStats, OpenFlags, ProcessIo, Residency, ResidentMemory};
+use plumb_io::{Disk, File};
+use plumb_units::{BlockCount, BlockSize, Bytes, Nanos};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a run was asked to do.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// The workload's name, in titles.
+    pub workload: String,
+    /// What it is about: a table or a file.
+    pub data: String,
+    /// What was measured, as phases are headed.
+    pub measures: &'static str,
+    /// The command as it could be typed.
+    pub command_line: String,
+    /// The seed of its rows; 0 where none were made.
+    pub seed: u64,
+    /// Whether the files were made large enough beforehand, so that growth is an error of the run.
+    pub files_presized: bool,
+    /// When the first phase began, on the monotonic clock.
+    pub begin: Nanos,
+}
+
+/// A tablespace as the instance has it open.
+#[derive(Debug, Clone)]
+pub struct TablespaceFacts {
+    /// What it is for.
+    pub purpose: Purpose,
+    /// The size of its blocks.
+    pub block_size: BlockSize,
+    /// Blocks in an extent.
+    pub extent_blocks: BlockCount,
+    /// Its files.
+    pub files: Vec<PathBuf>,
+    /// Their length in all.
+    pub size: Bytes,
+}
+
+/// The buffer cache.
+#[derive(Debug, Clone)]
+pub struct CacheFacts {
+    /// Its buffers.
+    pub frames: u64,
+    /// What the kernel has mapped of their memory; none before the cache is used, or where /proc does not tell.
+    pub mapped: Option<Bytes>,
+}
+
+/// What the engine says of itself at the end of the work.
+#[derive(Debug, Clone)]
+pub struct Inside {
+    /// A value for every setting.
+    pub settings: Settings,
+    /// The way to the files that it took, and why.
+    pub access: Access,
+    /// Servers in a set.
+    pub degree: usize,
+    /// The database's directory.
+    pub home: PathBuf,
+    /// By purpose.
+    pub tablespaces: Vec<TablespaceFacts>,
+    /// The catalog.
+    pub catalog: Catalog,
+    /// The buffer cache.
+    pub cache: CacheFacts,
+    /// The plan that the settings make for a sort, worked out anew; none where they make none.
+    pub plan: Option<Arc<SortPlan>>,
+    /// Every phase since the database was opened.
+    pub phases: Vec<PhaseSpan>,
+    /// Bytes over time since then.
+    pub profile: Profile,
+    /// When that was, on the monotonic clock.
+    pub origin: Nanos,
+}
+
+impl Inside {
+    /// Asks an instance.
+    #[must_use]
+    pub fn of(instance: &Instance) -> Inside {
+        let tablespace = |found: &plumb_engine::storage::tablespace::Tablespace| TablespaceFacts {
+            purpose: found.purpose,
+            block_size: found.block_size,
+            extent_blocks: found.extent_blocks,
+            files: found.files.iter().map(|file| file.file.path().to_path_buf()).collect(),
+            size: found.size(),
+        };
+        let memory = instance.cache().memory();
+        Inside {
+            settings: instance.settings.clone(),
+            access: instance.access.clone(),
+            degree: instance.parallel_degree(),
+            home: instance.home().to_path_buf(),
+            tablespaces: instance.tablespaces().iter().map(tablespace).collect(),
+            catalog: instance.catalog().clone(),
+            cache: CacheFacts {
+                frames: instance.cache().options().frame_count as u64,
+                mapped: memory.and_then(|range| receipt::mapped(&range).ok()),
+            },
+            plan: device_probe::plan(instance).ok().map(Arc::new),
+            phases: instance.recorder.phases(),
+            profile: instance.recorder.profile(),
+            origin: instance.recorder.origin(),
+        }
+    }
+
+    /// The tablespace of a purpose.
+    #[must_use]
+    pub fn tablespace(&self, purpose: Purpose) -> &TablespaceFacts {
+        &self.tablespaces[purpose as usize]
+    }
+
+    /// Whether the files are in memory, so that nothing about files can be observed.
+    #[must_use]
+    pub fn in_memory(&self) -> bool {
+        matches!(self.access.disk, Disk::Memory(_))
+    }
+}
+
+/// Everything that is known of a run.
+#[derive(Debug, Clone)]
+pub struct Evidence {
+    /// What it was asked to do.
+    pub asked: Asked,
+    /// What the engine says of itself.
+    pub inside: Inside,
+    /// What was seen around the work.
+    pub measured: Measured,
+    /// What the headers of the data files say, read back from the disk.
+    pub headers: Vec<FileShape>,
+    /// What lies under the paths.
+    pub devices: Vec<DeviceDescription>,
+    /// What verification found; empty where none ran.
+    pub checks: Vec<Check>,
+    /// The device's limits, where they were measured in the same run.
+    pub calibrated: Option<Calibrated>,
+    /// What the device under the tables can do, or why that is not known; none where there is no device.
+    pub limits: Option<DeviceLimits>,
+}
+
+impl Evidence {
+    /// Collects what is known of a run whose database is still open.
+    #[must_use]
+    pub fn of(
+        instance: &Instance,
+        asked: Asked,
+        measured: Measured,
+        devices: &[DeviceDescription],
+        checks: Vec<Check>,
+    ) -> Evidence {
+        let inside = Inside::of(instance);
+        let files = inside.tablespaces.iter().flat_map(|tablespace| &tablespace.files);
+        // In memory there is no file to read back.
+        let headers = files.filter_map(|file| FileShape::read(file).ok()).collect();
+        let devices = devices.to_vec();
+        Evidence { asked, inside, measured, headers, devices, checks, calibrated: None, limits: None }
+    }
+
+    /// The same with the limits of the device.
+    #[must_use]
+    pub fn with_limits(self, calibrated: Option<Calibrated>, limits: Option<DeviceLimits>) -> Evidence {
+        Evidence { calibrated, limits, ..self }
+    }
+}
+
+/// The checks of a verification that passed, or the one that did not, which is named after `subject`.
+#[must_use]
+pub fn checks(found: Result<Vec<CheckLine>, EngineError>, subject: &str) -> Vec<Check> {
+    let passed = |line: CheckLine| Check {
+        name: line.name,
+        passed: true,
+        detail: line.detail,
+        elapsed_ns: line.elapsed.0,
+    };
+    match found {
+        Ok(lines) => lines.into_iter().map(passed).collect(),
+        Err(error) => {
+            vec![Check { name: subject.to_string(), passed: false, detail: error.to_string(), elapsed_ns: 0 }]
+        }
+    }
+}
+
+/// Requests, bytes and nanoseconds of service time, as `io` records them.
+pub type Transfers = (u64, u64, u64);
+
+/// What the work did, and what was seen of it from outside.
+#[derive(Debug, Clone)]
+pub struct Measured {
+    /// What the engine says it did.
+    pub outcome: Done,
+    /// What its sessions recorded.
+    pub period: Period,
+    /// Wall-clock time at the begin and the end.
+    pub wall: (Duration, Duration),
+    /// Monotonic time at the begin.
+    pub begin: Nanos,
+    /// What the kernel counted for this process.
+    pub process_io: Option<ProcessIo>,
+    /// What it counted for each block device, by name.
+    pub disks: BTreeMap<String, DiskStats>,
+    /// Each data file.
+    pub files: Vec<FileEvidence>,
+    /// CPU time of the host.
+    pub host_cpu: Option<crate::record::HostCpu>,
+    /// The io-wq workers there were at the begin, and the most seen.
+    pub io_wq_workers: (usize, usize),
+    /// The resident set, its peak since the begin if `peak_is_of_work`.
+    pub memory: Option<ResidentMemory>,
+    /// Whether the kernel let the peak be reset at the begin.
+    pub peak_is_of_work: bool,
+}
+
+/// What the engine says it did.
+#[derive(Debug, Clone)]
+pub struct Done {
+    /// The name of the index that was built; none where a file was sorted.
+    pub index: Option<String>,
+    /// The sort.
+    pub sort: SortSummary,
+}
+
+/// What a file is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileRole {
+    /// A data file of a tablespace.
+    Data(Purpose),
+    /// The file that was sorted.
+    Input,
+    /// The sorted file.
+    Output,
+}
+
+impl FileRole {
+    /// As reports print it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            FileRole::Data(purpose) => purpose.name(),
+            FileRole::Input => "(input)",
+            FileRole::Output => "(output)",
+        }
+    }
+}
+
+/// What was seen of a file.
+#[derive(Debug, Clone)]
+pub struct FileEvidence {
+    /// What it is for.
+    pub role: FileRole,
+    /// Its path.
+    pub path: PathBuf,
+    /// Reads during the work.
+    pub reads: Transfers,
+    /// Writes during the work.
+    pub writes: Transfers,
+    /// The flags it is open with; none for a file in memory, or when /proc does not tell.
+    pub flags: Option<OpenFlags>,
+    /// Pages in the page cache before the work.
+    pub cached_before: Option<Residency>,
+    /// Pages in the page cache after the work.
+    pub cached_after: Option<Residency>,
+}
+
+/// Readings that count up.
+#[derive(Debug)]
+struct Reading {
+    snapshot: Snapshot,
+    process_io: Option<ProcessIo>,
+    disks: BTreeMap<String, DiskStats>,
+    files: Vec<(Transfers, Transfers)>,
+    cpu: Option<CpuTimes>,
+    load: Option<f64>,
+}
+
+impl Reading {
+    fn take(instance: &Instance, devices: &[DeviceDescription]) -> Reading {
+        let names = devices.iter().filter_map(|device| Some(device.block.as_ref()?.name.clone()));
+        let disks = names.filter_map(|name| DiskStats::read(&name).ok().map(|stats| (name, stats))).collect();
+        let files = instance.tablespaces().iter().flat_map(|tablespace| &tablespace.files);
+        let counted = |file: &plumb_engine::storage::datafile::DataFile| {
+            (file.file.counters().reads(), file.file.counters().writes())
+        };
+        Reading {
+            process_io: ProcessIo::read().ok(),
+            disks,
+            files: files.map(counted).collect(),
+            cpu: CpuTimes::read(),
+            load: host::load_average(),
+            snapshot: instance.recorder.snapshot(),
+        }
+    }
+}
+
+/// What was seen of a file that was opened for the work.
+#[must_use]
+pub fn of_plain_file(
+    role: FileRole,
+    path: &Path,
+    file: &File,
+    cached_before: Option<Residency>,
+) -> FileEvidence {
+    FileEvidence {
+        role,
+        path: path.to_path_buf(),
+        reads: file.counters().reads(),
+        writes: file.counters().writes(),
+        flags: file.descriptor().and_then(|descriptor| receipt::open_flags(descriptor).ok()),
+        cached_before,
+        cached_after: residency(file),
+    }
+}
+
+/// Does work between two readings; it answers with what it did, and with the files of its own that it used.
+///
+/// # Errors
+/// As the work fails.
+pub fn around(
+    instance: &Instance,
+    devices: &[DeviceDescription],
+    work: impl FnOnce() -> Result<(Done, Vec<FileEvidence>), EngineError>,
+) -> Result<Measured, EngineError> {
+    let cached_before = residencies(instance);
+    let peak_is_of_work = receipt::reset_peak();
+    let workers = WorkerCount::start();
+    let wall_begin = clock::wall();
+    let before = Reading::take(instance, devices);
+    let (outcome, plain) = work()?;
+    let after = Reading::take(instance, devices);
+    let mut files = file_evidence(instance, &before, &after, cached_before);
+    files.extend(plain);
+    Ok(Measured {
+        outcome,
+        wall: (wall_begin, clock::wall()),
+        begin: before.snapshot.at,
+        memory: receipt::resident_memory().ok(),
+        peak_is_of_work,
+        io_wq_workers: workers.end(),
+        files,
+        process_io: after.process_io.zip(before.process_io).map(|(later, earlier)| later.since(&earlier)),
+        disks: difference(&after.disks, &before.disks),
+        host_cpu: after
+            .cpu
+            .zip(before.cpu)
+            .map(|(later, earlier)| later.since(&earlier, before.load, after.load)),
+        period: after.snapshot.since(&before.snapshot),
+    })
+}
+
+fn difference(
+    later: &BTreeMap<String, DiskStats>,
+    earlier: &BTreeMap<String, DiskStats>,
+) -> BTreeMap<String, DiskStats> {
+    let both = later.iter().filter_map(|(name, stats)| Some((name.clone(), stats.since(earlier.get(name)?))));
+    both.collect()
+}
+
+fn residencies(instance: &Instance) -> Vec<Option<Residency>> {
+    let files = instance.tablespaces().iter().flat_map(|tablespace| &tablespace.files);
+    files.map(|file| residency(&file.file)).collect()
+}
+
+/// The pages of a file in the page cache.
+#[must_use]
+pub fn residency(file: &File) -> Option<Residency> {
+    receipt::residency(file.descriptor()?, Bytes(file.length().ok()?)).ok()
+}
+
+fn file_evidence(
+    instance: &Instance,
+    before: &Reading,
+    after: &Reading,
+    cached_before: Vec<Option<Residency>>,
+) -> Vec<FileEvidence> {
+    let files = instance.tablespaces().iter().flat_map(|tablespace| {
+        let role = FileRole::Data(tablespace.purpose);
+        tablespace.files.iter().map(move |file| (role, file))
+    });
+    let grown = |later: Transfers, earlier: Transfers| {
+        (later.0 - earlier.0, later.1 - earlier.1, later.2 - earlier.2)
+    };
+    let counted = before.files.iter().zip(&after.files);
+    let cached = cached_before.into_iter().zip(residencies(instance));
+    let rows = files.zip(counted).zip(cached);
+    rows.map(|(((role, file), (earlier, later)), (cached_before, cached_after))| FileEvidence {
+        role,
+        path: file.file.path().to_path_buf(),
+        reads: grown(later.0, earlier.0),
+        writes: grown(later.1, earlier.1),
+        flags: file.file.descriptor().and_then(|descriptor| receipt::open_flags(descriptor).ok()),
+        cached_before,
+        cached_after,
+    })
+    .collect()
+}

@@ -1,0 +1,134 @@
+//! What can be said of a kind of target: its settings, its workloads and its measures, and what a study file may have
+//! for it alone.
+//!
+//! ```text
+//! TargetKind   registered by name ──[sections of a study file]──> Vocabulary
+//! Vocabulary   which settings, workloads and measures there are in this study
+//! ```
+//!
+//! A [`study`](crate::study) is written in these words; a [`target`](crate::target) acts on them. For a database engine
+//! the words are the same in every study; for a command they follow from the study's own sections.
+
+mod measure;
+
+pub use measure::{Figure, Measure};
+pub use plumb_engine::settings::TakesEffect;
+
+use plumb_workload::Workload;
+use serde::{Deserialize, Serialize, Serializer};
+use std::fmt;
+use std::sync::Arc;
+use toml::de::{Deserializer, Error};
+
+/// A setting with its value, as it would be typed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Assignment {
+    /// The setting's name.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+}
+
+/// Where what speaks for a setting was seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Seen {
+    /// It was asked for, and nothing more is known.
+    Asked,
+    /// The program that was given it says so.
+    Inside,
+    /// By the kernel, or on the disk.
+    #[default]
+    Outside,
+}
+
+/// What is to be known of a setting.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SettingFacts {
+    /// Its name.
+    pub name: String,
+    /// When it takes effect.
+    pub takes_effect: TakesEffect,
+    /// Whether it is about how requests reach a device, so that it says nothing of files in memory.
+    pub about_io: bool,
+    /// The best that a receipt of it can rest on.
+    #[serde(default)]
+    pub receipt: Seen,
+}
+
+/// A kind of target, as it is registered.
+pub trait TargetKind: Sync {
+    /// Its name in study files.
+    fn name(&self) -> &'static str;
+
+    /// The tables of a study file that it reads itself.
+    fn sections(&self) -> &'static [&'static str];
+
+    /// The words of a study with these sections.
+    ///
+    /// # Errors
+    /// What is wrong with a section, with its place in the file.
+    fn vocabulary(&self, sections: Deserializer<'_>) -> Result<Vocabulary, Error>;
+}
+
+/// The kinds of targets that there are.
+pub type Kinds = [&'static dyn TargetKind];
+
+/// The settings, workloads and measures of a study.
+pub trait Words: fmt::Debug + Send + Sync {
+    /// The name of its kind of target.
+    fn target(&self) -> &'static str;
+
+    /// The setting of that name with a value in one form for each value (`4M` for `4096k`).
+    ///
+    /// # Errors
+    /// Beginning with `origin`: there is no such setting, or the value is out of range.
+    fn setting(&self, name: &str, value: &str, origin: &str) -> Result<(SettingFacts, String), String>;
+
+    /// Refuses settings that contradict each other wherever they are given.
+    ///
+    /// # Errors
+    /// Which two, and the cure.
+    fn consistent(&self, settings: &[Assignment]) -> Result<(), String>;
+
+    /// The workloads that it carries out; none where a study's own sections say what is run.
+    fn workloads(&self) -> &'static [&'static Workload];
+
+    /// The measure of that name.
+    fn measure(&self, name: &str) -> Option<Measure>;
+
+    /// Its sections of the study file, everything spelled out.
+    fn sections(&self) -> String;
+}
+
+/// The words of a study, shared by all that comes of it. Two are equal when they say the same.
+#[derive(Debug, Clone)]
+pub struct Vocabulary(Arc<dyn Words>);
+
+impl Vocabulary {
+    /// These words.
+    #[must_use]
+    pub fn new(words: impl Words + 'static) -> Vocabulary {
+        Vocabulary(Arc::new(words))
+    }
+}
+
+impl std::ops::Deref for Vocabulary {
+    type Target = dyn Words;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
+}
+
+impl PartialEq for Vocabulary {
+    fn eq(&self, other: &Vocabulary) -> bool {
+        self.target() == other.target() && self.sections() == other.sections()
+    }
+}
+
+impl Serialize for Vocabulary {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.target().serialize(serializer)
+    }
+}

@@ -1,0 +1,223 @@
+//! How the embedded engine carries out each workload: one file each, and a row of the table below.
+//!
+//! ```text
+//! load ──> [ prepare ──> work ──> verify ──> undo ]*
+//! ```
+//!
+//! A run alone does all of it once, in a temporary database ([`run`]). A study loads once for each set of settings that
+//! are fixed when a database is made, and does the rest for every run ([`carry_out`]). Both end in the same record.
+
+pub mod large_sort;
+pub mod record_sort;
+mod sizing;
+
+use crate::device_probe::{self, Calibrated};
+use crate::evidence::{self, Asked, Evidence, Measured};
+use crate::observer::{Observer, Stage};
+use crate::place::{self, Places, Room};
+use crate::record::{DeviceLimits, Record};
+use crate::{LabError, Temporary, assemble, stored};
+use plumb_engine::check::CheckLine;
+use plumb_engine::instance::Cancel;
+use plumb_engine::storage::tablespace::Purpose;
+use plumb_engine::{EngineError, Instance, Settings};
+use plumb_events::clock;
+use plumb_io::Disk;
+use plumb_io::device::DeviceDescription;
+use plumb_units::Nanos;
+use plumb_workload::{Work, Workload};
+use std::path::Path;
+
+/// A database in which a workload is carried out.
+pub struct Place<'a> {
+    /// The database.
+    pub instance: &'a Instance,
+    /// What is to be done.
+    pub work: &'a Work,
+    /// What lies under its paths.
+    pub devices: &'a [DeviceDescription],
+    /// Is told how far it is.
+    pub observer: &'a dyn Observer,
+}
+
+/// How a workload is carried out.
+pub trait Execution: Sync {
+    /// The workload.
+    fn workload(&self) -> &'static Workload;
+
+    /// Sets what suits the workload where nobody asked for another value.
+    ///
+    /// # Errors
+    /// Never, as long as the values are in the settings' ranges.
+    fn apply_defaults(&self, settings: &mut Settings) -> Result<(), EngineError>;
+
+    /// What its files will take.
+    fn room(&self, work: &Work, settings: &Settings) -> Room;
+
+    /// Whose device its first reads come from.
+    fn source(&self) -> Purpose;
+
+    /// Makes its data, in a database that has none.
+    ///
+    /// # Errors
+    /// As the load fails.
+    fn load(&self, place: &Place<'_>) -> Result<(), EngineError>;
+
+    /// Does the work between two readings, on data that is not in the page cache.
+    ///
+    /// # Errors
+    /// As the work fails.
+    fn work(&self, place: &Place<'_>) -> Result<Measured, EngineError>;
+
+    /// Checks what came of it.
+    ///
+    /// # Errors
+    /// What is wrong with it, or why it cannot be read.
+    fn verify(&self, place: &Place<'_>) -> Result<Vec<CheckLine>, EngineError>;
+
+    /// Removes what came of it, if there is any: a run that died leaves some.
+    ///
+    /// # Errors
+    /// When it cannot be removed.
+    fn undo(&self, place: &Place<'_>) -> Result<(), EngineError>;
+}
+
+/// Every workload that the engine carries out.
+const EXECUTIONS: &[&dyn Execution] = &[&large_sort::LargeSort, &record_sort::RecordSort];
+
+/// Their specifications.
+pub const WORKLOADS: &[&Workload] = plumb_workload::WORKLOADS;
+
+/// How this one is carried out.
+///
+/// # Panics
+/// When the table lacks a workload, which a test sees to.
+#[must_use]
+pub fn execution(workload: &Workload) -> &'static dyn Execution {
+    let found = EXECUTIONS.iter().find(|execution| execution.workload() == workload);
+    *found.expect("every workload has its execution")
+}
+
+/// What is to be run, and where.
+#[derive(Debug)]
+pub struct Request<'a> {
+    /// What to do.
+    pub work: &'a Work,
+    /// A value for every setting.
+    pub settings: Settings,
+    /// Where the database goes.
+    pub places: &'a Places<'a>,
+    /// What lies under these places.
+    pub devices: &'a [DeviceDescription],
+    /// The command as it could be typed again.
+    pub command_line: &'a str,
+}
+
+/// Runs a workload from nothing to its record. All files are removed with the guard.
+///
+/// # Errors
+/// When it cannot run to its end. A failed verification is no error but a check of the record.
+pub fn run(
+    request: Request<'_>,
+    cancel: Cancel,
+    observer: &dyn Observer,
+) -> Result<(Record, Temporary), LabError> {
+    let (seen, database) = observe(request, cancel, observer)?;
+    Ok((assemble::record(&seen), database))
+}
+
+/// The same to what was seen of it.
+pub(crate) fn observe(
+    request: Request<'_>,
+    cancel: Cancel,
+    observer: &dyn Observer,
+) -> Result<(Evidence, Temporary), LabError> {
+    let Request { work, mut settings, places, devices, command_line } = request;
+    let execution = execution(work.workload);
+    execution.apply_defaults(&mut settings)?;
+    let name = place::free_name(places, "plumb-run");
+    let room = execution.room(work, &settings);
+    let database = Temporary::create(places, &name, settings, room, cancel, observer)?;
+    let place = Place { instance: database.instance(), work, devices, observer };
+    let begin = clock::now();
+    execution.load(&place)?;
+    let calibrated = device_probe::calibrate(place.instance, execution.source())?;
+    let limits = limits(place.instance, places, devices);
+    let seen = carry_out(&place, asked(work, command_line, begin))?.with_limits(calibrated, limits);
+    Ok((seen, database))
+}
+
+/// A run of a study, in a database that was loaded for it.
+///
+/// # Errors
+/// As [`run`].
+pub fn repeat(
+    place: &Place<'_>,
+    places: &Places<'_>,
+    (command_line, calibrated): (&str, Option<Calibrated>),
+) -> Result<Record, LabError> {
+    let execution = execution(place.work.workload);
+    execution.undo(place)?;
+    let seen = carry_out(place, asked(place.work, command_line, clock::now()))?;
+    let limits = limits(place.instance, places, place.devices);
+    let record = assemble::record(&seen.with_limits(calibrated, limits));
+    execution.undo(place)?;
+    Ok(record)
+}
+
+fn asked(work: &Work, command_line: &str, begin: Nanos) -> Asked {
+    Asked {
+        workload: work.workload.name.to_string(),
+        data: work.workload.data.to_string(),
+        measures: work.workload.measures,
+        command_line: command_line.to_string(),
+        seed: work.seed(),
+        files_presized: true,
+        begin,
+    }
+}
+
+/// Does the work and verifies it.
+fn carry_out(place: &Place<'_>, asked: Asked) -> Result<Evidence, EngineError> {
+    let Place { instance, work, devices, observer } = *place;
+    let execution = execution(work.workload);
+    device_probe::learn_read_cost(instance)?;
+    device_probe::make_cold(instance);
+    observer.stage(&Stage::Build { instance, rows: work.rows() });
+    let measured = execution.work(place)?;
+    let checks = match execution.verify(place) {
+        // What is no finding about the data (an interruption, a device that fails) stays an error.
+        Err(error) if !error.is_damage() => return Err(error),
+        found => evidence::checks(found, &format!("the result of the {}", asked.measures)),
+    };
+    Ok(Evidence::of(instance, asked, measured, devices, checks))
+}
+
+/// What the device under the tables can do, by what is stored under the paths of the run.
+fn limits(instance: &Instance, places: &Places<'_>, devices: &[DeviceDescription]) -> Option<DeviceLimits> {
+    if matches!(instance.access.disk, Disk::Memory(_)) {
+        return None;
+    }
+    let tables = places.tables();
+    let under = |path: &&Path| {
+        let path = path.canonicalize().ok()?;
+        devices.iter().find(|device| device.path == path)
+    };
+    let devices: Vec<&DeviceDescription> = tables.iter().filter_map(under).collect();
+    let mut paths = tables.clone();
+    if !paths.contains(&places.home) {
+        paths.push(places.home);
+    }
+    stored::limits(&paths, &devices)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_workload_is_carried_out() {
+        assert_eq!(EXECUTIONS.len(), WORKLOADS.len());
+        assert!(WORKLOADS.iter().all(|workload| execution(workload).workload() == *workload));
+    }
+}

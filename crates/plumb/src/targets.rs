@@ -1,0 +1,18 @@
+//! The kinds of targets: one row each.
+
+use plumb_lab::LabError;
+use plumb_lab::study::Study;
+use plumb_lab::target::embedded::{Embedded, Engine};
+use plumb_lab::target::{Opening, Target};
+use plumb_lab::vocabulary::Kinds;
+
+/// What study files may name; the first is meant where one names none.
+pub const KINDS: &Kinds = &[&Engine];
+
+/// Opens the target of a study.
+///
+/// # Errors
+/// When it cannot be opened.
+pub fn open<'a>(study: &Study, opening: Opening<'a>) -> Result<Box<dyn Target + 'a>, LabError> {
+    Ok(Box::new(Embedded::open(study, opening)?))
+}

@@ -1,0 +1,318 @@
+//! Workloads: one row each says what is asked of a target, on what data, with which parameters, and what counts as
+//! verified.
+//!
+//! ```text
+//! Workload (a row)  ──[values of its parameters]──>  Work  ──[a target]──> a record
+//! ```
+//!
+//! Nothing here says how the work is carried out: each target does that for the workloads it knows. From a row follow
+//! the arguments of `plumb run`, `plumb list workloads` and what a study file may give.
+
+use plumb_events::Phase;
+use plumb_units::{Bytes, parse_count, parse_size};
+use std::fmt::Write as _;
+
+/// Which values a parameter takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Takes {
+    /// A count from this on; K, M and G are powers of 1000.
+    Count(u64),
+    /// Bytes from this on; K, M and G are powers of 1024.
+    Size(u64),
+}
+
+/// What a user may say of a workload.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// Its name: `--NAME` on the command line, a key in a study file.
+    pub name: &'static str,
+    /// One line of help.
+    pub help: &'static str,
+    /// Which values it takes.
+    pub takes: Takes,
+    /// Its default as it would be typed; none where nothing stands for it.
+    pub default: Option<&'static str>,
+    /// Another parameter that says the same in other words.
+    pub instead_of: Option<&'static str>,
+}
+
+impl Parameter {
+    /// The number that a text stands for.
+    ///
+    /// # Errors
+    /// What was expected.
+    pub fn parse(&self, text: &str) -> Result<u64, String> {
+        let (number, least) = match self.takes {
+            Takes::Count(least) => (parse_count(text).map_err(|error| error.to_string())?, least),
+            Takes::Size(least) => (parse_size(text).map_err(|error| error.to_string())?, least),
+        };
+        if number >= least {
+            return Ok(number);
+        }
+        Err(match self.takes {
+            Takes::Count(least) => format!("expected a count of {least} or more"),
+            Takes::Size(least) => format!("expected {} or more", Bytes(least)),
+        })
+    }
+}
+
+/// A row of the table.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Workload {
+    /// Its name, in titles and paths.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub help: &'static str,
+    /// What it is about: a table or a file.
+    pub data: &'static str,
+    /// What is measured, as phases are headed.
+    pub measures: &'static str,
+    /// The phases that a run may have, in their order.
+    pub phases: &'static [Phase],
+    /// What counts as verified.
+    pub verified: &'static str,
+    /// What a user may say of it.
+    pub parameters: &'static [Parameter],
+    /// Bytes of one of its rows, where all are of one length.
+    pub row_bytes: Option<u64>,
+}
+
+/// Rows of the sales table.
+const ROWS: Parameter = Parameter {
+    name: "rows",
+    help: "Rows of the table, or records of the file; K, M and G are powers of 1000",
+    takes: Takes::Count(1),
+    default: Some("2M"),
+    instead_of: None,
+};
+/// The seed of rows.
+const SEED: Parameter = Parameter {
+    name: "seed",
+    help: "Seed of the generated rows: the same seed, the same rows",
+    takes: Takes::Count(0),
+    default: Some("1996"),
+    instead_of: None,
+};
+/// Bytes of a file of records.
+const SIZE: Parameter = Parameter {
+    name: "size",
+    help: "Instead of rows: bytes of the file of records, as 10G; K, M and G are powers of 1024",
+    takes: Takes::Size(crate::gensort::RECORD_BYTES as u64),
+    default: None,
+    instead_of: Some("rows"),
+};
+
+/// The index build.
+pub const LARGE_SORT: Workload = Workload {
+    name: "large-sort",
+    help: "Load the sales table, build an index on it that does not fit its sort areas, verify it",
+    data: "SALES",
+    measures: "index build",
+    phases: &[
+        Phase::Load,
+        Phase::DeviceProbe,
+        Phase::Sample,
+        Phase::TableScan,
+        Phase::RunGeneration,
+        Phase::ReadCost,
+        Phase::IntermediateMerges,
+        Phase::MergeAndIndex,
+        Phase::Join,
+        Phase::Verify,
+    ],
+    verified: "every row has its entry, every entry its row, in order; all blocks have their checksums",
+    parameters: &[ROWS, SEED],
+    row_bytes: None,
+};
+
+/// The sort of a file.
+pub const RECORD_SORT: Workload = Workload {
+    name: "record-sort",
+    help: "Sort a file of 100-byte records with 10-byte keys into another file, judge it as valsort does",
+    data: "RECORDS",
+    measures: "file sort",
+    phases: &[
+        Phase::Load,
+        Phase::DeviceProbe,
+        Phase::RunGeneration,
+        Phase::ReadCost,
+        Phase::IntermediateMerges,
+        Phase::Division,
+        Phase::MergeAndWrite,
+        Phase::Join,
+        Phase::VerifyRecords,
+    ],
+    verified: "the output is in order and has the records of the input, by number and by the sum of their checksums",
+    parameters: &[ROWS, SIZE],
+    row_bytes: Some(crate::gensort::RECORD_BYTES as u64),
+};
+
+/// Every workload.
+pub const WORKLOADS: &[&Workload] = &[&LARGE_SORT, &RECORD_SORT];
+
+impl Workload {
+    /// The row of that name.
+    #[must_use]
+    pub fn find(name: &str) -> Option<&'static Workload> {
+        WORKLOADS.iter().copied().find(|workload| workload.name == name)
+    }
+
+    /// Its parameter of that name.
+    #[must_use]
+    pub fn parameter(&self, name: &str) -> Option<&Parameter> {
+        self.parameters.iter().find(|parameter| parameter.name == name)
+    }
+}
+
+/// A workload with a value for each parameter that has one. Two are equal when they do the same.
+#[derive(Debug, Clone)]
+pub struct Work {
+    /// The row.
+    pub workload: &'static Workload,
+    /// By parameter: the value that was given.
+    given: Vec<Option<u64>>,
+}
+
+impl PartialEq for Work {
+    fn eq(&self, other: &Work) -> bool {
+        self.workload == other.workload && self.values().eq(other.values())
+    }
+}
+
+impl Work {
+    /// The workload with its defaults.
+    #[must_use]
+    pub fn of(workload: &'static Workload) -> Work {
+        Work { workload, given: vec![None; workload.parameters.len()] }
+    }
+
+    /// Gives a parameter a value.
+    ///
+    /// # Errors
+    /// When the workload has no such parameter, the value is out of range, or another parameter was given that says
+    /// the same.
+    pub fn set(&mut self, name: &str, text: &str) -> Result<(), String> {
+        let Some(place) = self.workload.parameters.iter().position(|parameter| parameter.name == name) else {
+            let names: Vec<&str> = self.workload.parameters.iter().map(|parameter| parameter.name).collect();
+            return Err(format!(
+                "{name}: {} has no such parameter; it has {}",
+                self.workload.name,
+                names.join(", ")
+            ));
+        };
+        let parameter = &self.workload.parameters[place];
+        let value = parameter.parse(text).map_err(|expected| format!("{name} {text}: {expected}"))?;
+        let rival = self.workload.parameters.iter().zip(&self.given).find(|(other, given)| {
+            given.is_some() && (other.instead_of == Some(name) || parameter.instead_of == Some(other.name))
+        });
+        if let Some((other, _)) = rival {
+            return Err(format!("{name} and {} say the same in two ways; give one of them", other.name));
+        }
+        self.given[place] = Some(value);
+        Ok(())
+    }
+
+    /// The same with so many rows.
+    ///
+    /// # Errors
+    /// When its rows are not a parameter, or out of range.
+    pub fn with_rows(&self, rows: u64) -> Result<Work, String> {
+        let mut work = self.clone();
+        // Whatever said how many there are is replaced.
+        for (parameter, given) in self.workload.parameters.iter().zip(&mut work.given) {
+            if parameter.instead_of == Some("rows") {
+                *given = None;
+            }
+        }
+        work.set("rows", &rows.to_string())?;
+        Ok(work)
+    }
+
+    /// The value of a parameter: what was given, or its default; none where it has neither.
+    #[must_use]
+    pub fn value(&self, name: &str) -> Option<u64> {
+        let place = self.workload.parameters.iter().position(|parameter| parameter.name == name)?;
+        let parameter = &self.workload.parameters[place];
+        self.given[place].or_else(|| parameter.parse(parameter.default?).ok())
+    }
+
+    /// How many rows or records: stated, or by the bytes that they take.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        let by_size = || Some(self.value("size")? / self.workload.row_bytes?);
+        by_size().or_else(|| self.value("rows")).unwrap_or(0)
+    }
+
+    /// The seed of its rows; 0 where they have none.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        self.value("seed").unwrap_or(0)
+    }
+
+    /// Its parameters with their values, in the order of the table, those without a value left out.
+    pub fn values(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        self.workload.parameters.iter().filter_map(|parameter| {
+            let replaced =
+                self.workload.parameters.iter().any(|other| {
+                    other.instead_of == Some(parameter.name) && self.value(other.name).is_some()
+                });
+            Some((parameter.name, self.value(parameter.name).filter(|_| !replaced)?))
+        })
+    }
+
+    /// The arguments of `plumb run` that ask for it.
+    #[must_use]
+    pub fn arguments(&self) -> String {
+        let mut text = self.workload.name.to_string();
+        for (name, value) in self.values() {
+            let _ = write!(text, " --{name} {value}");
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_every_default_is_in_range() {
+        for (place, workload) in WORKLOADS.iter().enumerate() {
+            assert!(WORKLOADS[..place].iter().all(|other| other.name != workload.name));
+            for parameter in workload.parameters {
+                assert!(parameter.default.is_none_or(|text| parameter.parse(text).is_ok()), "{parameter:?}");
+                assert!(parameter.instead_of.is_none_or(|name| workload.parameter(name).is_some()));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_given_replaces_the_default_and_says_the_same_when_it_is_typed_again() {
+        let mut work = Work::of(&LARGE_SORT);
+        assert_eq!((work.rows(), work.seed()), (2_000_000, 1996));
+        work.set("rows", "10M").expect("in range");
+        assert_eq!(work.arguments(), "large-sort --rows 10000000 --seed 1996");
+        let mut records = Work::of(&RECORD_SORT);
+        records.set("size", "1M").expect("in range");
+        assert_eq!((records.rows(), records.seed()), (10_485, 0));
+        assert_eq!(records.arguments(), "record-sort --size 1048576");
+    }
+
+    #[test]
+    fn what_a_workload_does_not_take_is_refused_with_what_it_takes() {
+        let refused = |workload, set: &[(&str, &str)]| {
+            let mut work = Work::of(workload);
+            set.iter().find_map(|(name, text)| work.set(name, text).err()).expect("refused")
+        };
+        assert_eq!(
+            refused(&LARGE_SORT, &[("size", "1G")]),
+            "size: large-sort has no such parameter; it has rows, seed"
+        );
+        assert_eq!(refused(&LARGE_SORT, &[("rows", "0")]), "rows 0: expected a count of 1 or more");
+        assert_eq!(refused(&RECORD_SORT, &[("size", "99")]), "size 99: expected 100 B or more");
+        assert_eq!(
+            refused(&RECORD_SORT, &[("rows", "5"), ("size", "1G")]),
+            "size and rows say the same in two ways; give one of them"
+        );
+    }
+}
