@@ -40,6 +40,7 @@ mod host;
 pub mod limits;
 mod method;
 pub mod owner;
+pub mod process;
 pub mod receipt;
 mod ring_setup;
 mod roots;

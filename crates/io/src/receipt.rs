@@ -37,6 +37,7 @@ use plumb_events::clock;
 use plumb_units::{Bytes, Nanos};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
+use rustix::process::Pid;
 use std::fs;
 use std::io;
 use std::ops::Range;
@@ -67,19 +68,46 @@ pub struct OpenFlags {
 /// When `/proc` is not mounted or has no `flags` line.
 pub fn open_flags(fd: BorrowedFd<'_>) -> io::Result<OpenFlags> {
     let path = format!("/proc/self/fdinfo/{}", fd.as_raw_fd());
-    let text = read_text(&path)?;
-    let raw = field(&text, "flags")
-        .and_then(|octal| u32::from_str_radix(octal, 8).ok())
-        .ok_or_else(|| malformed(&path))?;
-    // The C names: rustix's DSYNC is the bits of O_SYNC.
-    let has = |flag: libc::c_int| raw & flag as u32 == flag as u32;
-    Ok(OpenFlags {
-        direct: has(libc::O_DIRECT),
-        dsync: has(libc::O_DSYNC),
-        sync: has(libc::O_SYNC),
-        append: has(libc::O_APPEND),
-        raw,
-    })
+    flags_of(&read_text(&path)?).ok_or_else(|| malformed(&path))
+}
+
+/// The flags in the text of a file of fdinfo.
+pub(crate) fn flags_of(info: &str) -> Option<OpenFlags> {
+    u32::from_str_radix(field(info, "flags")?, 8).ok().map(OpenFlags::of_bits)
+}
+
+impl OpenFlags {
+    /// The flags that these bits of open(2) stand for.
+    #[must_use]
+    pub fn of_bits(raw: u32) -> OpenFlags {
+        // The C names: rustix's DSYNC is the bits of O_SYNC.
+        let has = |flag: libc::c_int| raw & flag as u32 == flag as u32;
+        OpenFlags {
+            direct: has(libc::O_DIRECT),
+            dsync: has(libc::O_DSYNC),
+            sync: has(libc::O_SYNC),
+            append: has(libc::O_APPEND),
+            raw,
+        }
+    }
+
+    /// All flags of both.
+    #[must_use]
+    pub fn with(self, other: OpenFlags) -> OpenFlags {
+        OpenFlags::of_bits(self.raw | other.raw)
+    }
+
+    /// Whether a flag is set, by its name: `O_DIRECT`, `O_DSYNC`, `O_SYNC` or `O_APPEND`; none for another name.
+    #[must_use]
+    pub fn has(&self, name: &str) -> Option<bool> {
+        match name {
+            "O_DIRECT" => Some(self.direct),
+            "O_DSYNC" => Some(self.dsync),
+            "O_SYNC" => Some(self.sync),
+            "O_APPEND" => Some(self.append),
+            _ => None,
+        }
+    }
 }
 
 /// What this process asked for and caused, since it started (`/proc/self/io`).
@@ -110,7 +138,19 @@ impl ProcessIo {
     /// # Errors
     /// When `/proc` is not mounted, or the kernel keeps no such counters.
     pub fn read() -> io::Result<ProcessIo> {
-        let path = "/proc/self/io";
+        ProcessIo::at("/proc/self/io")
+    }
+
+    /// The same of another process, also of one that has ended and was not waited for; its children count that it
+    /// waited for.
+    ///
+    /// # Errors
+    /// As [`ProcessIo::read`], and when it is not ours to look at.
+    pub fn of(process: Pid) -> io::Result<ProcessIo> {
+        ProcessIo::at(&format!("/proc/{}/io", process.as_raw_nonzero()))
+    }
+
+    fn at(path: &str) -> io::Result<ProcessIo> {
         let text = read_text(path)?;
         let value = |name| {
             let value = field(&text, name).and_then(|value| value.parse::<u64>().ok());
@@ -575,7 +615,7 @@ fn malformed(path: &str) -> io::Error {
 }
 
 /// The value of `name: value` in a text of such lines.
-fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+pub(crate) fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| Some(line.strip_prefix(name)?.strip_prefix(':')?.trim()))
 }
 

@@ -71,6 +71,12 @@ pub enum LabError {
     /// A study file that cannot be run.
     #[error(transparent)]
     Study(#[from] StudyError),
+    /// A run of a command did not come to its end as it should.
+    #[error("{why}")]
+    Command {
+        /// A sentence.
+        why: String,
+    },
     /// A study whose design cannot be.
     #[error("study {study}: {why}")]
     Plan {

@@ -73,6 +73,8 @@ pub fn record(elapsed_ns: u64, servers: u64) -> Record {
         io_profile: IoProfile { bucket_ns: 0, y_max_mb_per_s: None, x_max_s: None, series: Vec::new() },
         sort: None,
         settings: Vec::new(),
+        measures: Vec::new(),
+        command: None,
     }
 }
 
@@ -120,6 +122,7 @@ pub fn environment() -> Environment {
         begin_ns: 1_767_225_600_000_000_000,
         begin_time: "2026-01-01T00:00:00Z".to_string(),
         command_line: "plumb study".to_string(),
+        spawn_ns: None,
     }
 }
 
@@ -165,5 +168,11 @@ impl Target for Scripted {
 
 /// A receipt of a setting.
 pub fn receipt(setting: &str, held: Held, evidence: &str) -> Receipt {
-    Receipt { setting: setting.to_string(), asked: "asked".to_string(), evidence: evidence.to_string(), held }
+    Receipt {
+        setting: setting.to_string(),
+        asked: "asked".to_string(),
+        evidence: evidence.to_string(),
+        held,
+        seen: Seen::Outside,
+    }
 }

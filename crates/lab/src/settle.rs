@@ -8,7 +8,7 @@ use crate::bundle::Settled;
 use plumb_events::clock;
 use plumb_io::receipt::{self, DiskStats};
 use plumb_units::{Bytes, Nanos};
-use std::fs::{self, File};
+use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::thread;
@@ -23,20 +23,18 @@ const REST_BYTES: Bytes = Bytes(256 * Bytes::K);
 /// How long a busy device is waited for.
 const BOUND: Nanos = Nanos(2_000_000_000);
 
-/// Settles the files in these directories and the block devices of these names.
+/// Settles these files and the block devices of these names.
 #[must_use]
-pub fn settle(directories: &[PathBuf], devices: &[String]) -> Settled {
+pub fn settle(files: &[PathBuf], devices: &[String]) -> Settled {
     let begin = clock::now();
-    let (resident_pages, total_pages) = drop_cached(directories);
+    let (resident_pages, total_pages) = drop_cached(files);
     let idle = wait_until_idle(devices, begin);
     Settled { waited_ns: clock::now().saturating_sub(begin).0, idle, resident_pages, total_pages }
 }
 
 /// Drops the files' pages from the page cache: those that stayed, and all there are.
-fn drop_cached(directories: &[PathBuf]) -> (u64, u64) {
-    let entries = directories.iter().filter_map(|directory| fs::read_dir(directory).ok()).flatten().flatten();
-    let files = entries.filter(|entry| entry.path().extension().is_some_and(|ending| ending == "dbf"));
-    let dropped = files.filter_map(|file| receipt::drop_cache(File::open(file.path()).ok()?.as_fd()).ok());
+fn drop_cached(files: &[PathBuf]) -> (u64, u64) {
+    let dropped = files.iter().filter_map(|file| receipt::drop_cache(File::open(file).ok()?.as_fd()).ok());
     dropped.fold((0, 0), |(resident, total), file| (resident + file.resident_pages, total + file.total_pages))
 }
 
@@ -68,9 +66,9 @@ mod tests {
     #[test]
     fn without_a_device_there_is_nothing_to_wait_for_and_files_are_counted() {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        std::fs::write(directory.path().join("users01.dbf"), vec![7; 100_000]).expect("a file");
-        std::fs::write(directory.path().join("control"), "other").expect("a file");
-        let settled = settle(&[directory.path().to_path_buf()], &[]);
+        let file = directory.path().join("users01.dbf");
+        std::fs::write(&file, vec![7; 100_000]).expect("a file");
+        let settled = settle(&[file, directory.path().join("missing")], &[]);
         assert!(settled.idle);
         assert_eq!(settled.total_pages, 100_000_u64.div_ceil(4096));
         assert!(settled.resident_pages <= settled.total_pages);

@@ -29,6 +29,8 @@ pub enum Command {
     Run(Run),
     /// Turn settings in a designed experiment, and give a verdict on each claim
     Study(Study),
+    /// Run two or more commands in turn, again and again, and say which is faster and whether that is proved
+    CompareCommands(CompareCommands),
     /// Recompute every number and verdict of a study's bundle from its raw records
     Verify(Verify),
     /// Measure what the storage under a path can do, with a file of its own
@@ -190,8 +192,17 @@ impl FromArgMatches for WorkArguments {
 #[derive(Debug, Args)]
 pub struct Study {
     /// Its name, which `plumb list studies` shows, or a study file
-    #[arg(value_name = "NAME|FILE.toml", required_unless_present = "resume")]
+    #[arg(value_name = "NAME|FILE.toml", required_unless_present_any = ["resume", "command"])]
     pub study: Option<String>,
+    /// Instead of a study file: a command with a word in braces for each factor, as 'fio --bs={bs} job.fio'
+    #[arg(long, value_name = "COMMAND", conflicts_with = "study", requires = "factor")]
+    pub command: Option<String>,
+    /// What is varied of the command: a word with its values, the first the reference (repeat for several)
+    #[arg(long, value_name = "WORD=A,B,..", requires = "command")]
+    pub factor: Vec<String>,
+    /// How each run of the command is measured, and what is done around it
+    #[command(flatten)]
+    pub around: AroundCommand,
     /// Where the temporary databases go, in directories of their own [default: .]
     #[arg(long, value_name = "DIR")]
     pub path: Option<PathBuf>,
@@ -219,6 +230,84 @@ pub struct Study {
     /// Print the analysis as JSON and nothing else
     #[arg(long)]
     pub json: bool,
+}
+
+/// What is done around a command, and what is measured of it.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Options of commands")]
+pub struct AroundCommand {
+    /// What is compared: elapsed, cpu, "peak memory", regex:PATTERN with one group, json:/POINTER, or size:FILE [default: elapsed]
+    #[arg(long, value_name = "MEASURE")]
+    pub measure: Option<String>,
+    /// Which way a figure is to go, for a pattern, a pointer or a size
+    #[arg(long, value_name = "lower|higher", value_parser = ["lower", "higher"])]
+    pub better: Option<String>,
+    /// Run before each run, untimed
+    #[arg(long, value_name = "COMMAND")]
+    pub prepare: Option<String>,
+    /// Run after each run, untimed
+    #[arg(long, value_name = "COMMAND")]
+    pub conclude: Option<String>,
+    /// Run after each run: the result is wrong when it does not exit with 0
+    #[arg(long, value_name = "COMMAND")]
+    pub verify: Option<String>,
+    /// Have /bin/sh run the commands, which costs its start
+    #[arg(long)]
+    pub shell: bool,
+    /// Expect both to be the same: to see what this machine proves of nothing
+    #[arg(long)]
+    pub same: bool,
+}
+
+/// `plumb compare-commands`
+#[derive(Debug, Args)]
+pub struct CompareCommands {
+    /// The commands; the first is the reference
+    #[arg(required = true, num_args = 2.., value_name = "COMMAND")]
+    pub commands: Vec<String>,
+    /// How each run is measured, and what is done around it
+    #[command(flatten)]
+    pub around: AroundCommand,
+    /// A directory that the commands use, as {path} in them; its device is then described and left to settle
+    #[arg(long, value_name = "DIR")]
+    pub path: Option<PathBuf>,
+    /// Blocks: every command runs once a block, the first twice
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000), allow_hyphen_values = true)]
+    pub blocks: u16,
+    /// Stop before a block that would not end within this time: a number with s, m or h
+    #[arg(long, value_name = "TIME", value_parser = parse_budget, allow_hyphen_values = true)]
+    pub budget: Option<Nanos>,
+    /// Seed of the order of runs [default: from the clock]
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// Where the raw records and the reports go [default: plumb-reports/study-NAME-DATE-TIME]
+    #[arg(long, value_name = "DIR")]
+    pub bundle: Option<PathBuf>,
+    /// Print the analysis as JSON and nothing else
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl CompareCommands {
+    /// The study that it stands for.
+    #[must_use]
+    pub fn into_study(self) -> Study {
+        Study {
+            study: None,
+            command: Some(String::new()),
+            factor: self.commands,
+            around: self.around,
+            path: self.path,
+            rows: None,
+            blocks: Some(self.blocks),
+            budget: self.budget,
+            until: None,
+            seed: self.seed,
+            bundle: self.bundle,
+            resume: None,
+            json: self.json,
+        }
+    }
 }
 
 /// When a study stops.
@@ -508,34 +597,20 @@ fn parse_bytes(text: &str) -> Result<Bytes, String> {
     plumb_units::parse_size(text).map(Bytes).map_err(|error| error.to_string())
 }
 
-/// The shortest and the longest time that an argument may name.
-const TIMES: (f64, f64) = (1e3, 3600e9);
-
 fn parse_time(text: &str) -> Result<Nanos, String> {
-    let units = [("us", 1e3), ("ms", 1e6), ("s", 1e9)];
-    let parts = units.into_iter().find_map(|(unit, scale)| Some((text.strip_suffix(unit)?, scale)));
-    let plain = |letter: char| letter.is_ascii_digit() || letter == '.';
-    let nanos = parts.and_then(|(number, scale)| {
-        let number = number.trim_end();
-        number.chars().all(plain).then(|| number.parse::<f64>().ok()).flatten().map(|number| number * scale)
-    });
-    match nanos {
-        None => Err("expected a number with us, ms or s after it, as in 10ms".to_string()),
-        Some(nanos) if nanos < TIMES.0 || nanos > TIMES.1 => Err("expected 1us to 3600s".to_string()),
-        Some(nanos) => Ok(Nanos(nanos.round() as u64)),
-    }
+    within(text, Nanos(1_000), Nanos(3600 * SECOND), "1us to 3600s")
 }
 
 fn parse_budget(text: &str) -> Result<Nanos, String> {
-    let units = [("s", 1.0), ("m", 60.0), ("h", 3600.0)];
-    let parts = units.into_iter().find_map(|(unit, scale)| Some((text.strip_suffix(unit)?, scale)));
-    let plain = |number: &str| number.chars().all(|letter| letter.is_ascii_digit() || letter == '.');
-    let seconds = parts.filter(|(number, _)| plain(number)).and_then(|(number, scale)| {
-        let number: f64 = number.parse().ok()?;
-        Some(number * scale).filter(|seconds| (1.0..=7.0 * 86_400.0).contains(seconds))
-    });
-    let expected = "expected 1s to 168h: a number with s, m or h after it, as in 10m";
-    seconds.map(|seconds| Nanos((seconds * 1e9) as u64)).ok_or_else(|| expected.to_string())
+    within(text, Nanos(SECOND), Nanos(7 * 24 * 3600 * SECOND), "1s to 168h")
+}
+
+/// Nanoseconds.
+const SECOND: u64 = 1_000_000_000;
+
+fn within(text: &str, least: Nanos, most: Nanos, range: &str) -> Result<Nanos, String> {
+    let time = plumb_units::parse_duration(text).map_err(|error| error.to_string())?;
+    if (least..=most).contains(&time) { Ok(time) } else { Err(format!("expected {range}")) }
 }
 
 /// It becomes a part of names of files.

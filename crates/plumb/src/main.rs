@@ -74,6 +74,7 @@ fn dispatch(arguments: Arguments) -> Result<Outcome, Failure> {
         None => output::print(welcome::TEXT).map(|()| Outcome::Fine),
         Some(Command::Run(run)) => run::run(&run),
         Some(Command::Study(study)) => command::study::run(&study),
+        Some(Command::CompareCommands(compare)) => command::study::run(&compare.into_study()),
         Some(Command::StudyRun) => command::study_run::run(),
         Some(Command::Verify(verify)) => command::verify::run(&verify),
         Some(Command::Calibrate(calibrate)) => calibrate::run(&calibrate),

@@ -2,17 +2,21 @@
 
 use plumb_lab::LabError;
 use plumb_lab::study::Study;
+use plumb_lab::target::command::{CommandTarget, Commands};
 use plumb_lab::target::embedded::{Embedded, Engine};
 use plumb_lab::target::{Opening, Target};
-use plumb_lab::vocabulary::Kinds;
+use plumb_lab::vocabulary::{Kinds, TargetKind};
 
 /// What study files may name; the first is meant where one names none.
-pub const KINDS: &Kinds = &[&Engine];
+pub const KINDS: &Kinds = &[&Engine, &Commands];
 
 /// Opens the target of a study.
 ///
 /// # Errors
 /// When it cannot be opened.
 pub fn open<'a>(study: &Study, opening: Opening<'a>) -> Result<Box<dyn Target + 'a>, LabError> {
-    Ok(Box::new(Embedded::open(study, opening)?))
+    Ok(match study.vocabulary.target() == Commands.name() {
+        true => Box::new(CommandTarget::open(study, opening)?),
+        false => Box::new(Embedded::open(study, opening)?),
+    })
 }

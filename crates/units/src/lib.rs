@@ -14,7 +14,7 @@ mod time;
 mod visible;
 
 pub use count::RowCount;
-pub use parse::{ParseUnitError, parse_count, parse_size};
+pub use parse::{ParseUnitError, parse_count, parse_duration, parse_size};
 pub use path::{path_of_text, path_text};
 pub use place::{BlockAddress, BlockCount, BlockNumber, BlockSize, FileId, Lsn, RowId};
 pub use size::{Bytes, Rate};

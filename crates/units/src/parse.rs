@@ -1,5 +1,6 @@
 //! Numbers as people write them: `64K`, `1.5G`, `5T`, `10_000`, `10M`.
 
+use crate::Nanos;
 use std::fmt;
 
 /// Why a size or a count was refused; the caller adds the setting's name.
@@ -41,6 +42,25 @@ pub fn parse_count(text: &str) -> Result<u64, ParseUnitError> {
     parse_scaled(text.trim(), 1000).ok_or_else(|| ParseUnitError {
         text: text.to_string(),
         expected: "a count (a number with K, M, G or T after it, as in 10M)",
+    })
+}
+
+/// Parses a time: a number with ns, us, ms, s, m or h after it.
+///
+/// # Errors
+/// When the text is no such number.
+pub fn parse_duration(text: &str) -> Result<Nanos, ParseUnitError> {
+    let trimmed = text.trim();
+    let units = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("m", 60e9), ("h", 3600e9)];
+    let parts =
+        units.into_iter().find_map(|(unit, scale)| Some((trimmed.strip_suffix(unit)?.trim_end(), scale)));
+    let plain = |number: &&str| number.chars().all(|letter| letter.is_ascii_digit() || letter == '.');
+    let nanos = parts.filter(|(number, _)| plain(number)).and_then(|(number, scale)| {
+        Some(number.parse::<f64>().ok()? * scale).filter(|nanos| *nanos < u64::MAX as f64)
+    });
+    nanos.map(|nanos| Nanos(nanos.round() as u64)).ok_or_else(|| ParseUnitError {
+        text: text.to_string(),
+        expected: "a time (a number with us, ms, s, m or h after it, as in 10ms)",
     })
 }
 

@@ -55,6 +55,8 @@ pub fn record(seen: &Evidence) -> Record {
         io_profile: phases::profile(&timeline),
         sort: Some(sort::sort(seen)),
         settings: settings::settings(seen),
+        measures: Vec::new(),
+        command: None,
     };
     record.findings = findings::findings(seen, &record);
     record

@@ -4,6 +4,7 @@ use crate::LabError;
 use crate::plan::{Plan, Until};
 use crate::record::{Device, Host, Record, SCHEMA_VERSION, SCHEMA_VERSION_OLDEST};
 use crate::vocabulary::SettingFacts;
+use plumb_calibrate::Calibration;
 use plumb_proof::design::Order;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -72,6 +73,20 @@ pub struct LimitFigure {
     pub high: f64,
 }
 
+impl LimitFigure {
+    /// Those of a calibration.
+    #[must_use]
+    pub fn of(calibration: &Calibration) -> Vec<LimitFigure> {
+        let limit = |figure: &plumb_calibrate::MainFigure| LimitFigure {
+            name: figure.kind.name().to_string(),
+            unit: figure.kind.unit().to_string(),
+            median: figure.estimate.median,
+            high: figure.estimate.high,
+        };
+        calibration.figures.iter().map(limit).collect()
+    }
+}
+
 /// Where a study ran, and by which program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Environment {
@@ -97,6 +112,9 @@ pub struct Environment {
     pub begin_time: String,
     /// The command that began it.
     pub command_line: String,
+    /// What the start of a command costs that does nothing, nanoseconds; none where runs start none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spawn_ns: Option<u64>,
 }
 
 impl Environment {

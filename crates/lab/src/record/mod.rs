@@ -80,6 +80,124 @@ pub struct Record {
     pub sort: Option<Sort>,
     /// Every setting the run could have had, in printing order.
     pub settings: Vec<Setting>,
+    /// Figures that are no statistics of an engine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub measures: Vec<MeasuredFigure>,
+    /// The command, when the run was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<CommandRun>,
+}
+
+/// A figure of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MeasuredFigure {
+    /// Its name.
+    pub name: String,
+    /// The figure, in `unit`.
+    pub value: f64,
+    /// The unit as it is printed; empty for a plain number.
+    pub unit: String,
+}
+
+/// A file with the hash of its content.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HashedFile {
+    /// Its path.
+    pub path: String,
+    /// SHA-256 in hexadecimal; none where it cannot be read.
+    pub sha256: Option<String>,
+}
+
+/// A file that a command had open.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OpenedFile {
+    /// Its path.
+    pub path: String,
+    /// The flags of open(2), of all times it was open, as octal digits.
+    pub flags: String,
+}
+
+/// A command as it was started, and as it was seen from outside.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct CommandRun {
+    /// The program and its arguments.
+    pub arguments: Vec<String>,
+    /// Variables that were set for it, each as NAME=value.
+    pub environment: Vec<String>,
+    /// Bytes drawn at random that its environment was made longer by.
+    pub padding_bytes: u64,
+    /// A hash over all that it was given: what its executables and named files hold, arguments, environment.
+    pub treatment: String,
+    /// The executables of its processes.
+    pub executables: Vec<HashedFile>,
+    /// Files that the study names, and those that it wrote.
+    pub files: Vec<HashedFile>,
+    /// Libraries that were mapped.
+    pub libraries: Vec<String>,
+    /// Files that were seen open.
+    pub opened: Vec<OpenedFile>,
+    /// io_uring instances.
+    pub rings: u64,
+    /// Requests that the kernel took out of them, as far as it was seen.
+    pub ring_requests: u64,
+    /// Processes that were seen.
+    pub processes: u64,
+    /// Most threads at once.
+    pub threads_max: u64,
+    /// How often it was looked at while it lived.
+    pub looks: u64,
+    /// The peak of its largest process at these looks, bytes.
+    pub peak_seen_bytes: u64,
+    /// Bytes asked for by read and write calls.
+    pub asked_read_bytes: Option<u64>,
+    /// Bytes handed to write calls.
+    pub asked_written_bytes: Option<u64>,
+    /// Bytes that the kernel fetched from a device for it.
+    pub device_read_bytes: Option<u64>,
+    /// Bytes that it sent to one.
+    pub device_written_bytes: Option<u64>,
+    /// Flushes of the devices meanwhile, by all processes; none where no device is known.
+    pub flushes: Option<u64>,
+    /// How it ended.
+    pub status: String,
+    /// What it printed, the middle left out where that is long.
+    pub output: String,
+    /// What it printed to standard error, likewise.
+    pub errors: String,
+}
+
+impl Record {
+    /// A record of which only the head is known.
+    #[must_use]
+    pub fn of(header: Header) -> Record {
+        Record {
+            schema_version: SCHEMA_VERSION,
+            header,
+            devices: Vec::new(),
+            calibration: None,
+            limits: None,
+            checks: Vec::new(),
+            receipts: Vec::new(),
+            findings: Vec::new(),
+            phases: Vec::new(),
+            memory: Memory::default(),
+            load_profile: Vec::new(),
+            host_cpu: None,
+            foreground_events: Vec::new(),
+            background_events: Vec::new(),
+            sessions: Vec::new(),
+            statistics: Vec::new(),
+            io_functions: Vec::new(),
+            io_files: Vec::new(),
+            io_devices: Vec::new(),
+            completion: Completion::default(),
+            io_profile: IoProfile { bucket_ns: 0, y_max_mb_per_s: None, x_max_s: None, series: Vec::new() },
+            sort: None,
+            settings: Vec::new(),
+            measures: Vec::new(),
+            command: None,
+        }
+    }
 }
 
 /// What ran, where and when: the provenance of every figure in the report.
@@ -336,6 +454,30 @@ pub struct Receipt {
     pub evidence: String,
     /// What the evidence says about the setting.
     pub held: Held,
+    /// Where that was seen.
+    #[serde(default, skip_serializing_if = "Seen::is_outside")]
+    pub seen: Seen,
+}
+
+/// Where what speaks for a setting was seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Seen {
+    /// It was asked for, and nothing more is known.
+    Asked,
+    /// The program that was given it says so.
+    Inside,
+    /// By the kernel, or on the disk; what older records have is not told apart.
+    #[default]
+    Outside,
+}
+
+impl Seen {
+    /// Whether it is what records need not say.
+    #[must_use]
+    pub fn is_outside(&self) -> bool {
+        *self == Seen::Outside
+    }
 }
 
 /// What the evidence says about a setting.

@@ -8,7 +8,7 @@
 
 use super::published::{Published, PublishedRow, minutes};
 use super::{Bound, Claim, Expectation, Factor, Generator, Level, Study};
-use crate::vocabulary::{Assignment, Kinds, Measure, TargetKind, Vocabulary};
+use crate::vocabulary::{Assignment, Kinds, Measure, Refusal, TargetKind, Vocabulary};
 use plumb_proof::design::Order;
 use plumb_proof::effect::Change;
 use plumb_workload::{Work, Workload};
@@ -88,7 +88,7 @@ struct RawStudy {
 #[serde(deny_unknown_fields)]
 struct RawFactor {
     name: Text,
-    /// Levels that are values of one setting need only be listed.
+    /// Levels that are values of one setting need only be listed; it may be left out where it has the factor's name.
     setting: Option<Text>,
     /// A value, or a table of `label` and `set`.
     levels: Vec<Spanned<toml::Value>>,
@@ -162,7 +162,7 @@ const BLOCKS_MAX: i64 = 1000;
 /// The first thing that is wrong, with its line.
 pub fn parse(file: &str, text: &str, kinds: &Kinds) -> Result<Study, StudyError> {
     let place = Place { file, text };
-    let wrong = |error: toml::de::Error| place.of(&error);
+    let wrong = |error: toml::de::Error| place.of(error.into());
     let mut whole = DeTable::parse(text).map_err(wrong)?;
     let named = whole.get_ref().get("target").and_then(|target| target.get_ref().as_str());
     let Some(kind) = kinds.iter().find(|kind| named.is_none_or(|named| named == kind.name())) else {
@@ -174,7 +174,7 @@ pub fn parse(file: &str, text: &str, kinds: &Kinds) -> Result<Study, StudyError>
     };
     let sections = sections(&mut whole, *kind);
     whole.get_mut().remove("target");
-    let vocabulary = kind.vocabulary(Deserializer::from(sections)).map_err(wrong)?;
+    let vocabulary = kind.vocabulary(Deserializer::from(sections)).map_err(|refusal| place.of(refusal))?;
     let raw = RawStudy::deserialize(Deserializer::from(whole)).map_err(wrong)?;
     Reader { place, vocabulary }.study(&raw)
 }
@@ -201,9 +201,8 @@ impl Place<'_> {
         StudyError(format!("{}: {what}", self.origin(span)))
     }
 
-    fn of(&self, error: &toml::de::Error) -> StudyError {
-        let why = error.message().lines().collect::<Vec<_>>().join("; ");
-        self.at(error.span().unwrap_or(0..0), &why)
+    fn of(&self, refusal: Refusal) -> StudyError {
+        self.at(refusal.place, &refusal.what)
     }
 }
 
@@ -416,7 +415,12 @@ impl Reader<'_> {
     fn level(&self, given: &RawFactor, level: &Spanned<toml::Value>) -> Result<Level, StudyError> {
         let (factor, span) = (given.name.get_ref(), level.span());
         let word = word(level.get_ref()).map(|word| Spanned::new(span.clone(), word));
-        match (level.get_ref(), word, &given.setting) {
+        // A factor may be named after its setting.
+        let named =
+            |word: &Spanned<Word>| self.vocabulary.setting(factor, &word.get_ref().text(), "").is_ok();
+        let own = || word.as_ref().is_some_and(named).then(|| given.name.clone());
+        let setting = given.setting.clone().or_else(own);
+        match (level.get_ref(), word, &setting) {
             (_, Some(word), Some(setting)) => {
                 let set = self.assignment(setting, &word)?;
                 Ok(Level { label: word.get_ref().text(), settings: vec![set] })

@@ -3,17 +3,8 @@
 //! Databases lie under the study's path, one for each set of settings that are fixed when a
 //! database is made; an arm's run opens its database with all of its settings, builds the
 //! index, verifies it, and drops it again. The table is never written after its load.
-//!
-//! Each run is a process of its own: this program with a hidden command, given a [`Request`] on its
-//! standard input. So a crash is one failed run and not the end of the study; the peak of its memory
-//! is its own; its layout in memory is drawn anew each time, which is known to decide some per cent
-//! (Mytkowicz et al. 2009); and what the kernel counts for a process it counts for this
-//! run. It costs the start of a process and the opening of a database, some milliseconds outside what is
-//! timed. Why not a fork: the parent has threads. Why not in this process: none of the above.
-//!
-//! The input stays open as long as the study lives. A run whose input ends has lost its study and
-//! stops at once.
 
+use super::child::{self, Request};
 use super::{Opening, Preparation, RunError, Target, creation_settings, creation_settings_of};
 use crate::bundle::{Environment, LimitFigure, Settled};
 use crate::calendar::Moment;
@@ -22,7 +13,7 @@ use crate::observer::{Observer, Stage};
 use crate::place::{Places, Room};
 use crate::record::Record;
 use crate::study::Study;
-use crate::vocabulary::{Assignment, Figure, Measure, SettingFacts, TargetKind, Vocabulary, Words};
+use crate::vocabulary::{Assignment, Figure, Measure, Refusal, SettingFacts, TargetKind, Vocabulary, Words};
 use crate::workload::{self, Place, WORKLOADS};
 use crate::{LabError, Temporary, assemble, host, settings, settle};
 use plumb_calibrate::Calibration;
@@ -31,26 +22,13 @@ use plumb_engine::instance::Cancel;
 use plumb_engine::settings::Group;
 use plumb_engine::{EngineError, Instance, Setting, Settings};
 use plumb_events::{Event, Statistic, Unit, clock};
-use plumb_io::IoError;
 use plumb_io::device::DeviceDescription;
 use plumb_units::{path_of_text, path_text};
 use plumb_workload::{Work, Workload};
 use serde::{Deserialize, Serialize};
 use std::fs;
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::thread::{self, JoinHandle};
-use std::time::Duration;
-use toml::de::{Deserializer, Error};
-
-/// The hidden command that makes one run.
-pub const COMMAND: &str = "study-run";
-/// How often a run is asked whether it has ended.
-const INTERVAL: Duration = Duration::from_millis(5);
-/// How long after a run the study itself may learn of the signal that ended both.
-const SIGNAL_PATIENCE: Duration = Duration::from_millis(50);
+use toml::de::Deserializer;
 
 /// The engine as a kind of target: its words are the same in every study.
 #[derive(Debug, Clone, Copy)]
@@ -65,7 +43,7 @@ impl TargetKind for Engine {
         &[]
     }
 
-    fn vocabulary(&self, _: Deserializer<'_>) -> Result<Vocabulary, Error> {
+    fn vocabulary(&self, _: Deserializer<'_>) -> Result<Vocabulary, Refusal> {
         Ok(Vocabulary::new(Engine))
     }
 }
@@ -123,7 +101,7 @@ impl Words for Engine {
                 (None, None) => return None,
             },
         };
-        Some(Measure { name: name.to_string(), figure })
+        Some(Measure::cost(name, figure))
     }
 }
 
@@ -136,7 +114,7 @@ fn given(assignments: &[Assignment]) -> Result<Settings, EngineError> {
 
 /// What a run is asked to do.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Request {
+pub struct EngineRun {
     /// Paths as [`path_text`] has them.
     home: String,
     path: String,
@@ -239,10 +217,10 @@ impl<'a> Embedded<'a> {
         Ok(Database { fixed, home, calibrated, _files: files })
     }
 
-    fn request(&self, database: &Database, settings: &[Assignment]) -> Request {
+    fn request(&self, database: &Database, settings: &[Assignment]) -> EngineRun {
         let set: String = settings.iter().map(|set| format!(" --set {}={}", set.name, set.value)).collect();
         let command_line = format!("plumb run {} --path {}{set}", self.work.arguments(), self.path.display());
-        Request {
+        EngineRun {
             home: path_text(&database.home),
             path: path_text(&self.path),
             settings: settings.to_vec(),
@@ -266,13 +244,6 @@ impl Target for Embedded<'_> {
     fn environment(&mut self) -> Result<Environment, LabError> {
         let begin = clock::wall();
         let calibration = self.calibration.as_ref();
-        let figures = calibration.map(|found| found.figures.iter()).into_iter().flatten();
-        let limit = |figure: &plumb_calibrate::MainFigure| LimitFigure {
-            name: figure.kind.name().to_string(),
-            unit: figure.kind.unit().to_string(),
-            median: figure.estimate.median,
-            high: figure.estimate.high,
-        };
         Ok(Environment {
             plumb_version: env!("CARGO_PKG_VERSION").to_string(),
             git_revision: option_env!("PLUMB_REVISION").map(str::to_string),
@@ -284,11 +255,12 @@ impl Target for Embedded<'_> {
                 "the settings of each arm decide it; its runs' records say which",
             )],
             calibration_date: calibration.map(|found| found.environment.date.clone()),
-            limits: figures.map(limit).collect(),
+            limits: calibration.map(LimitFigure::of).unwrap_or_default(),
             settings: Vec::new(),
             begin_ns: u64::try_from(begin.as_nanos()).unwrap_or(u64::MAX),
             begin_time: Moment::of(begin).iso(),
             command_line: self.command_line.clone(),
+            spawn_ns: None,
         })
     }
 
@@ -313,99 +285,27 @@ impl Target for Embedded<'_> {
     }
 
     fn settle(&mut self) -> Settled {
-        let directories: Vec<PathBuf> = self.databases.iter().map(|database| database.home.clone()).collect();
+        let directories = self.databases.iter().filter_map(|database| fs::read_dir(&database.home).ok());
+        let files = directories.flatten().flatten().map(|entry| entry.path());
+        let data: Vec<PathBuf> =
+            files.filter(|file| file.extension().is_some_and(|end| end == "dbf")).collect();
         let device = self.device.block.as_ref().map(|block| block.name.clone());
-        settle::settle(&directories, device.as_slice())
+        settle::settle(&data, device.as_slice())
     }
 
     fn run(&mut self, settings: &[Assignment], cancel: &Cancel) -> Result<Record, RunError> {
         let Some(database) = self.database(settings) else {
             return Err(RunError::Failed("no database was made with its settings".to_string()));
         };
-        let request = serde_json::to_string(&self.request(database, settings))
-            .map_err(|error| RunError::Failed(error.to_string()))?;
-        let mut command = Command::new(&self.program);
-        command.arg(COMMAND).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let child = command.spawn().map_err(|source| {
-            RunError::Failed(LabError::Child { program: self.program.clone(), source }.to_string())
-        })?;
-        watch(child, &request, cancel)
+        child::run(&self.program, &Request::Engine(self.request(database, settings)), cancel)
     }
 }
 
-/// Waits for a run; kills it when the study is to stop.
-fn watch(mut child: Child, request: &str, cancel: &Cancel) -> Result<Record, RunError> {
-    let mut input = child.stdin.take();
-    // A run that has died already says so by its status.
-    let _ =
-        input.as_mut().map(|input| input.write_all(request.as_bytes()).and_then(|()| input.write_all(b"\n")));
-    let started = reading(child.stdout.take())
-        .and_then(|output| Ok((output, reading(child.stderr.take())?)))
-        .map_err(|source| RunError::Failed(IoError::thread("the readers of a run", source).to_string()));
-    let (output, errors) = started.inspect_err(|_| {
-        let _ = child.kill();
-        let _ = child.wait();
-    })?;
-    let status = loop {
-        match child.try_wait() {
-            Ok(Some(status)) => break status,
-            Ok(None) if cancel.check().is_err() => {
-                let _ = child.kill();
-                let _ = child.wait();
-                return Err(RunError::Interrupted);
-            }
-            Ok(None) => thread::sleep(INTERVAL),
-            Err(error) => return Err(RunError::Failed(format!("the run's process was lost: {error}"))),
-        }
-    };
-    drop(input);
-    let (output, errors) = (output.join().unwrap_or_default(), errors.join().unwrap_or_default());
-    // A signal from the terminal reaches the run too, and maybe before the study.
-    if status.signal().is_some() {
-        thread::sleep(SIGNAL_PATIENCE);
-    }
-    if cancel.check().is_err() {
-        return Err(RunError::Interrupted);
-    }
-    if !status.success() {
-        let said = errors.lines().last().unwrap_or("it said nothing").trim_start_matches("plumb: ");
-        return Err(RunError::Failed(format!("the run's process ended with {status}: {said}")));
-    }
-    Record::from_json(&output).map_err(|error| RunError::Failed(error.to_string()))
-}
-
-/// Takes in a pipe to its end, on a thread of its own.
-fn reading(from: Option<impl Read + Send + 'static>) -> io::Result<JoinHandle<String>> {
-    thread::Builder::new().spawn(move || {
-        let mut text = String::new();
-        let _ = from.map(|mut from| from.read_to_string(&mut text));
-        text
-    })
-}
-
-/// The run's side: reads a request from standard input, makes the run, and gives its record as JSON. Ends
-/// the process when the input ends.
+/// Makes a run, in a process of its own.
 ///
 /// # Errors
-/// When the request cannot be read, or the run does not come to its end.
-pub fn serve(input: impl Read + Send + 'static) -> Result<String, LabError> {
-    let mut input = BufReader::new(input);
-    let mut line = String::new();
-    input.read_line(&mut line).map_err(|source| LabError::Json { source: serde_json::Error::io(source) })?;
-    let request: Request = serde_json::from_str(&line).map_err(|source| LabError::Json { source })?;
-    let watch = move || {
-        let mut rest = Vec::new();
-        let _ = input.read_to_end(&mut rest);
-        // What is half made owns no space and goes with the study's directory.
-        std::process::exit(1);
-    };
-    let watching = thread::Builder::new().spawn(watch);
-    watching.map_err(|source| EngineError::from(IoError::thread("the watch over the study", source)))?;
-    let record = execute(&request)?;
-    serde_json::to_string(&record).map_err(|source| LabError::Json { source })
-}
-
-fn execute(request: &Request) -> Result<Record, LabError> {
+/// When it does not come to its end.
+pub(super) fn execute(request: &EngineRun) -> Result<Record, LabError> {
     let (home, path) = (path_of_text(&request.home), path_of_text(&request.path));
     let devices = places(&path).describe()?;
     let work = work_of(request)?;
@@ -416,7 +316,7 @@ fn execute(request: &Request) -> Result<Record, LabError> {
     workload::repeat(&place, &places(&path), (&request.command_line, request.calibrated))
 }
 
-fn work_of(request: &Request) -> Result<Work, LabError> {
+fn work_of(request: &EngineRun) -> Result<Work, LabError> {
     let refused = |why: String| LabError::Plan { study: request.workload.clone(), why };
     let workload =
         Workload::find(&request.workload).ok_or_else(|| refused("no such workload".to_string()))?;

@@ -11,6 +11,8 @@
 //!
 //! The program registers the kinds of targets; nothing here names them.
 
+pub mod child;
+pub mod command;
 pub mod embedded;
 
 use crate::LabError;

@@ -20,24 +20,45 @@ pub enum Figure {
     Count(String),
     /// A statistic in bytes.
     Bytes(String),
+    /// A figure that the target measures by itself, in this unit.
+    Measured(String),
 }
 
-/// A figure with its name. Less of each of them is better.
+/// Which way a figure is to go.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Better {
+    /// Less of it is better: a time, a cost.
+    #[default]
+    Lower,
+    /// More of it is better: a rate.
+    Higher,
+}
+
+/// A figure with its name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Measure {
     /// Its name in study files.
     pub name: String,
     /// Where it stands.
     pub figure: Figure,
+    /// Which way it is to go.
+    pub better: Better,
 }
 
 const MEGABYTE: f64 = 1024.0 * 1024.0;
 
 impl Measure {
+    /// A figure of which less is better.
+    #[must_use]
+    pub fn cost(name: &str, figure: Figure) -> Measure {
+        Measure { name: name.to_string(), figure, better: Better::Lower }
+    }
+
     /// The elapsed time.
     #[must_use]
     pub fn elapsed() -> Measure {
-        Measure { name: "elapsed".to_string(), figure: Figure::Elapsed }
+        Measure::cost("elapsed", Figure::Elapsed)
     }
 
     /// What it is in reports.
@@ -49,16 +70,18 @@ impl Measure {
             Figure::DbCpu => "DB CPU".to_string(),
             Figure::Event(name) => format!("time waited on {name}"),
             Figure::Count(name) | Figure::Bytes(name) => name.clone(),
+            Figure::Measured(_) => self.name.clone(),
         }
     }
 
     /// The unit of [`Measure::value`].
     #[must_use]
-    pub fn unit(&self) -> &'static str {
-        match self.figure {
+    pub fn unit(&self) -> &str {
+        match &self.figure {
             Figure::Elapsed | Figure::DbTime | Figure::DbCpu | Figure::Event(_) => "s",
             Figure::Count(_) => "",
             Figure::Bytes(_) => "MB",
+            Figure::Measured(unit) => unit,
         }
     }
 
@@ -80,6 +103,9 @@ impl Measure {
             }
             Figure::Count(name) => total(name, Unit::Count),
             Figure::Bytes(name) => total(name, Unit::Bytes) / MEGABYTE,
+            Figure::Measured(_) => {
+                record.measures.iter().find(|row| row.name == self.name).map_or(f64::NAN, |row| row.value)
+            }
         }
     }
 }

@@ -11,12 +11,14 @@
 
 mod measure;
 
-pub use measure::{Figure, Measure};
+pub use crate::record::Seen;
+pub use measure::{Better, Figure, Measure};
 pub use plumb_engine::settings::TakesEffect;
 
 use plumb_workload::Workload;
 use serde::{Deserialize, Serialize, Serializer};
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 use toml::de::{Deserializer, Error};
 
@@ -27,19 +29,6 @@ pub struct Assignment {
     pub name: String,
     /// Its value.
     pub value: String,
-}
-
-/// Where what speaks for a setting was seen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Seen {
-    /// It was asked for, and nothing more is known.
-    Asked,
-    /// The program that was given it says so.
-    Inside,
-    /// By the kernel, or on the disk.
-    #[default]
-    Outside,
 }
 
 /// What is to be known of a setting.
@@ -68,7 +57,23 @@ pub trait TargetKind: Sync {
     ///
     /// # Errors
     /// What is wrong with a section, with its place in the file.
-    fn vocabulary(&self, sections: Deserializer<'_>) -> Result<Vocabulary, Error>;
+    fn vocabulary(&self, sections: Deserializer<'_>) -> Result<Vocabulary, Refusal>;
+}
+
+/// What is wrong with a section of a study file.
+#[derive(Debug)]
+pub struct Refusal {
+    /// Where, in bytes of the file.
+    pub place: Range<usize>,
+    /// A sentence.
+    pub what: String,
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Refusal {
+        let what = error.message().lines().collect::<Vec<_>>().join("; ");
+        Refusal { place: error.span().unwrap_or(0..0), what }
+    }
 }
 
 /// The kinds of targets that there are.

@@ -1,5 +1,6 @@
 //! The commands, one a file, but for runs and calibrations.
 
+pub mod ad_hoc;
 pub mod check;
 pub mod clean;
 pub mod compare;

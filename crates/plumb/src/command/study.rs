@@ -1,5 +1,6 @@
 //! `plumb study`: a designed experiment, from its file to its verdicts.
 
+use super::ad_hoc;
 use crate::arguments::{self, Study};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -115,7 +116,13 @@ fn find(name: &str) -> Result<study::Study, Failure> {
 
 /// The plan that the arguments ask for; what they leave open is that of an earlier one.
 fn plan(arguments: &Study, earlier: Option<&Plan>) -> Result<Plan, Failure> {
-    let name = arguments.study.as_deref().unwrap_or_default();
+    let study = match &arguments.command {
+        Some(command) => {
+            let text = ad_hoc::text(command, &arguments.factor, &arguments.around)?;
+            study::parse("the command line", &text, KINDS).map_err(LabError::from)?
+        }
+        None => find(arguments.study.as_deref().unwrap_or_default())?,
+    };
     let options = PlanOptions {
         rows: arguments.rows.or(earlier.map(|plan| plan.study.rows()).filter(|rows| *rows > 0)),
         blocks: arguments.blocks.map(usize::from).or(earlier.map(|plan| plan.study.blocks)),
@@ -128,7 +135,7 @@ fn plan(arguments: &Study, earlier: Option<&Plan>) -> Result<Plan, Failure> {
     // A seed that can be typed again.
     let from_clock = || clock::wall().as_nanos() as u64 % 1_000_000_000;
     let seed = arguments.seed.or(earlier.map(|plan| plan.schedule.seed)).unwrap_or_else(from_clock);
-    Ok(Plan::new(find(name)?, options, until, seed)?)
+    Ok(Plan::new(study, options, until, seed)?)
 }
 
 /// The plan of a bundle; refuses arguments that ask for another.
@@ -136,7 +143,7 @@ fn the_same(arguments: &Study, directory: &Path) -> Result<Plan, Failure> {
     let (_, contents) = plumb_lab::bundle::Contents::read(directory, KINDS)?;
     let kept = contents.plan;
     let refuse = |why: String| Failure::from(LabError::Resume { path: directory.to_path_buf(), why });
-    if arguments.study.is_some() {
+    if arguments.study.is_some() || arguments.command.is_some() {
         let asked = plan(arguments, Some(&kept))?;
         if asked.study.hash() != kept.study.hash() {
             return Err(refuse(format!("its study {} is not the one that is asked for", kept.study.name)));

@@ -3,13 +3,13 @@
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::output;
-use plumb_lab::target::embedded;
+use plumb_lab::target::child;
 
 /// Makes the run that standard input asks for, and prints its record.
 ///
 /// # Errors
 /// When it does not come to its end.
 pub fn run() -> Result<Outcome, Failure> {
-    output::print(&embedded::serve(std::io::stdin())?)?;
+    output::print(&child::serve(std::io::stdin())?)?;
     Ok(Outcome::Fine)
 }

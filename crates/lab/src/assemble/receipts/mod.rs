@@ -92,20 +92,21 @@ pub(crate) fn seen_of(setting: Setting) -> Seen {
 /// All receipts.
 pub(super) fn receipts(seen: &Evidence) -> Vec<Receipt> {
     let set = &seen.inside.settings;
-    let receipt = |setting: Setting, finding: Finding| Receipt {
+    let receipt = |(setting, seen): (Setting, Seen), finding: Finding| Receipt {
         setting: setting.row().name.to_string(),
         asked: settings::shown(set, setting),
         evidence: finding.evidence,
         held: finding.held,
+        seen,
     };
     let mut receipts = Vec::new();
-    for (setting, _, rule) in RULES {
-        receipts.extend(rule(seen).map(|finding| receipt(*setting, finding)));
+    for (setting, place, rule) in RULES {
+        receipts.extend(rule(seen).map(|finding| receipt((*setting, *place), finding)));
     }
     for setting in Setting::ALL.iter().filter(|setting| set.is_explicit(**setting)) {
         if receipts.iter().all(|known| known.setting != setting.row().name) {
             receipts.push(receipt(
-                *setting,
+                (*setting, Seen::Asked),
                 Finding::not_checked("nothing outside the engine shows its effect in this run"),
             ));
         }
@@ -141,6 +142,7 @@ fn memory_budget(seen: &Evidence) -> Receipt {
         asked: Bytes(declared + overhead).to_string(),
         evidence: finding.evidence,
         held: finding.held,
+        seen: Seen::Outside,
     }
 }
 

@@ -18,6 +18,8 @@ pub(crate) fn large_sort() -> Record {
     let db_cpu_ns = foreground.clone().map(|row| row.cpu_ns).sum();
     let db_time_ns = foreground.map(|row| row.cpu_ns + row.wait_ns).sum();
     Record {
+        measures: Vec::new(),
+        command: None,
         schema_version: SCHEMA_VERSION,
         header: header(db_time_ns, db_cpu_ns),
         devices: vec![device()],
@@ -203,6 +205,7 @@ fn checks() -> Vec<Check> {
 
 fn receipts() -> Vec<Receipt> {
     let receipt = |setting: &str, asked: &str, evidence: &str, held| Receipt {
+        seen: Seen::Outside,
         setting: setting.to_string(),
         asked: asked.to_string(),
         evidence: evidence.to_string(),

@@ -23,6 +23,7 @@ fn invalid() -> Record {
     context.checks[1].passed = false;
     context.checks[1].detail = "rowid file 1 block 17 slot 3 is missing".to_string();
     context.receipts[0] = Receipt {
+        seen: crate::record::Seen::Outside,
         setting: "filesystemio_options".to_string(),
         asked: "directio".to_string(),
         evidence: "no O_DIRECT in the open flags of users01.dbf".to_string(),

@@ -1,0 +1,139 @@
+//! A run of a study as a process of its own.
+//!
+//! It is this program with a hidden command, given a [`Request`] on its
+//! standard input. So a crash is one failed run and not the end of the study; the peak of its memory
+//! is its own; its layout in memory is drawn anew each time, which is known to decide some per cent
+//! (Mytkowicz et al. 2009); and what the kernel counts for a process it counts for this
+//! run. It costs the start of a process, some milliseconds outside what is
+//! timed. Why not a fork: the parent has threads. Why not in this process: none of the above.
+//!
+//! The input stays open as long as the study lives. A run whose input ends has lost its study and
+//! stops at once, with all that it started.
+
+use super::RunError;
+use super::command::Job;
+use super::embedded::{self, EngineRun};
+use crate::LabError;
+use crate::record::Record;
+use plumb_engine::EngineError;
+use plumb_engine::instance::Cancel;
+use plumb_io::IoError;
+use serde::{Deserialize, Serialize};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// The hidden command that makes one run.
+pub const COMMAND: &str = "study-run";
+/// How often a run is asked whether it has ended.
+const INTERVAL: Duration = Duration::from_millis(5);
+/// How long after a run the study itself may learn of the signal that ended both.
+const SIGNAL_PATIENCE: Duration = Duration::from_millis(50);
+
+/// What a run is asked to do.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Request {
+    /// A workload in a database.
+    Engine(EngineRun),
+    /// A command.
+    Command(Box<Job>),
+}
+
+/// Has this program make a run in a process of its own, and waits for it; kills it when the study is to stop.
+///
+/// # Errors
+/// When it did not come to its end.
+pub(super) fn run(program: &Path, request: &Request, cancel: &Cancel) -> Result<Record, RunError> {
+    let failed = |error: serde_json::Error| RunError::Failed(error.to_string());
+    let request = serde_json::to_string(request).map_err(failed)?;
+    let mut command = Command::new(program);
+    command.arg(COMMAND).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().map_err(|source| {
+        RunError::Failed(LabError::Child { program: program.to_path_buf(), source }.to_string())
+    })?;
+    watch(child, &request, cancel)
+}
+
+fn watch(mut child: Child, request: &str, cancel: &Cancel) -> Result<Record, RunError> {
+    let mut input = child.stdin.take();
+    // A run that has died already says so by its status.
+    let _ =
+        input.as_mut().map(|input| input.write_all(request.as_bytes()).and_then(|()| input.write_all(b"\n")));
+    let started = reading(child.stdout.take())
+        .and_then(|output| Ok((output, reading(child.stderr.take())?)))
+        .map_err(|source| RunError::Failed(IoError::thread("the readers of a run", source).to_string()));
+    let (output, errors) = started.inspect_err(|_| {
+        let _ = child.kill();
+        let _ = child.wait();
+    })?;
+    let status = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break status,
+            Ok(None) if cancel.check().is_err() => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(RunError::Interrupted);
+            }
+            Ok(None) => thread::sleep(INTERVAL),
+            Err(error) => return Err(RunError::Failed(format!("the run's process was lost: {error}"))),
+        }
+    };
+    drop(input);
+    let (output, errors) = (output.join().unwrap_or_default(), errors.join().unwrap_or_default());
+    // A signal from the terminal reaches the run too, and maybe before the study.
+    if status.signal().is_some() {
+        thread::sleep(SIGNAL_PATIENCE);
+    }
+    if cancel.check().is_err() {
+        return Err(RunError::Interrupted);
+    }
+    if !status.success() {
+        let said = errors.lines().last().unwrap_or("it said nothing").trim_start_matches("plumb: ");
+        return Err(RunError::Failed(format!("the run's process ended with {status}: {said}")));
+    }
+    Record::from_json(&output).map_err(|error| RunError::Failed(error.to_string()))
+}
+
+/// Takes in a pipe to its end, on a thread of its own.
+fn reading(from: Option<impl Read + Send + 'static>) -> io::Result<JoinHandle<String>> {
+    thread::Builder::new().spawn(move || {
+        let mut text = String::new();
+        let _ = from.map(|mut from| from.read_to_string(&mut text));
+        text
+    })
+}
+
+/// The run's side: reads a request from standard input, makes the run, and gives its record as JSON. Ends
+/// the process when the input ends.
+///
+/// # Errors
+/// When the request cannot be read, or the run does not come to its end.
+pub fn serve(input: impl Read + Send + 'static) -> Result<String, LabError> {
+    let mut input = BufReader::new(input);
+    let mut line = String::new();
+    input.read_line(&mut line).map_err(|source| LabError::Json { source: serde_json::Error::io(source) })?;
+    let request: Request = serde_json::from_str(&line).map_err(|source| LabError::Json { source })?;
+    let request = Arc::new(request);
+    let theirs = Arc::clone(&request);
+    let watch = move || {
+        let mut rest = Vec::new();
+        let _ = input.read_to_end(&mut rest);
+        // What is half made owns no space and goes with the study's directory.
+        if let Request::Command(job) = &*theirs {
+            job.abandon();
+        }
+        std::process::exit(1);
+    };
+    let watching = thread::Builder::new().spawn(watch);
+    watching.map_err(|source| EngineError::from(IoError::thread("the watch over the study", source)))?;
+    let record = match &*request {
+        Request::Engine(run) => embedded::execute(run)?,
+        Request::Command(job) => job.execute()?,
+    };
+    serde_json::to_string(&record).map_err(|source| LabError::Json { source })
+}

@@ -1,0 +1,463 @@
+//! One run of a command: prepared, started, watched, judged and cleaned up after, in a process of its own.
+//!
+//! ```text
+//! files written ──> prepare ──> [ clock, readings, command, readings, clock ] ──> conclude ──> verify ──> put back
+//! ```
+//!
+//! What is timed is from before the start to the end of the command's first process; what that leaves behind is ended
+//! and said. A thread looks at its processes at once and then in growing steps up to ten times a second.
+
+use super::files::{self, Written};
+use super::{figure, receipt};
+use crate::LabError;
+use crate::calendar::Moment;
+use crate::host::{self, CpuTimes};
+use crate::record::{
+    Check, CommandRun, HashedFile, Header, Held, MeasuredFigure, OpenedFile, Receipt, Record, Seen,
+    SessionTime, Setting,
+};
+use crate::vocabulary::Assignment;
+use plumb_events::{SessionKind, clock};
+use plumb_io::process::{self, Ended, Looks};
+use plumb_io::receipt::DiskStats;
+use plumb_units::{Bytes, Nanos, path_of_text};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::collections::VecDeque;
+use std::fs;
+use std::hash::{BuildHasher, RandomState};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+/// The first look and the longest time between two.
+const LOOKS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(100));
+/// Bytes kept of each of its outputs: as many of the begin as of the end.
+const KEPT: usize = 512 * 1024;
+/// The most that an environment is made longer by, bytes.
+const PADDING_MAX: u64 = 4096;
+/// Its name.
+const PADDING: &str = "PLUMB_PADDING";
+
+/// What a run is to do, everything filled in.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Job {
+    pub(super) run: Vec<String>,
+    pub(super) prepare: Option<Vec<String>>,
+    pub(super) conclude: Option<Vec<String>>,
+    pub(super) verify: Option<Vec<String>>,
+    pub(super) environment: Vec<(String, String)>,
+    /// As [`plumb_units::path_text`] has it.
+    pub(super) directory: String,
+    pub(super) timeout_ns: u64,
+    /// Files to be written, with their text.
+    pub(super) written: Vec<(String, String)>,
+    /// Files whose content is part of the treatment.
+    pub(super) named: Vec<String>,
+    /// Variables whose values are never kept.
+    pub(super) secrets: Vec<String>,
+    pub(super) measures: Vec<(String, figure::Declared)>,
+    pub(super) receipts: Vec<receipt::Declared>,
+    pub(super) words: Vec<Assignment>,
+    /// Block devices that are counted.
+    pub(super) disks: Vec<String>,
+    pub(super) command_line: String,
+}
+
+/// What a command printed.
+struct Printed {
+    output: String,
+    errors: String,
+}
+
+impl Job {
+    fn directory(&self) -> PathBuf {
+        path_of_text(&self.directory)
+    }
+
+    /// Ends what was started and puts files back, because nobody waits for the run any more.
+    pub(in crate::target) fn abandon(&self) {
+        let _ = process::end_all();
+        files::put_all_back(&self.written, &self.directory());
+    }
+
+    /// Makes the run.
+    ///
+    /// # Errors
+    /// When a command cannot be started or does not end as it should, or a figure is missing: a sentence.
+    pub(in crate::target) fn execute(&self) -> Result<Record, LabError> {
+        self.make().map_err(|why| LabError::Command { why: self.without_secrets(&why) })
+    }
+
+    fn make(&self) -> Result<Record, String> {
+        let directory = self.directory();
+        let written = Written::write(&self.written, &directory)?;
+        let made = self.between(&directory);
+        let back = written.put_back();
+        let record = made?;
+        back.map(|()| record)
+    }
+
+    fn between(&self, directory: &Path) -> Result<Record, String> {
+        self.beside("prepare", self.prepare.as_deref())?;
+        let wall = clock::wall();
+        let began = SystemTime::UNIX_EPOCH + wall;
+        let before = (CpuTimes::read(), self.disks());
+        let (mut run, ended, printed) = self.started(&self.run)?;
+        let after = (CpuTimes::read(), self.disks());
+        let concluded = self.beside("conclude", self.conclude.as_deref());
+        self.require("the command", &ended, &printed)?;
+        concluded?;
+        let checks = self.verified()?;
+        let figures = self.figures(&printed, directory, began)?;
+        self.count(&mut run, &ended, (&before.1, &after.1));
+        run.treatment = self.treatment(&run, directory);
+        (run.output, run.errors) =
+            (self.without_secrets(&printed.output), self.without_secrets(&printed.errors));
+        let (user, system) = (ended.usage.user, ended.usage.system);
+        let own = [("cpu", user + system, "s"), ("user cpu", user, "s"), ("system cpu", system, "s")];
+        let own = own.map(|(name, time, unit)| measured(name, time.seconds(), unit)).into_iter();
+        let peak = measured("peak memory", self.peak(&run, &ended) as f64 / Bytes::M as f64, "MB");
+        let header = self.header(ended.elapsed, user + system, wall);
+        let mut record = Record {
+            checks,
+            measures: own.chain([peak]).chain(figures).collect(),
+            sessions: vec![session(ended.elapsed, user + system)],
+            host_cpu: after
+                .0
+                .zip(before.0)
+                .map(|(later, earlier)| later.since(&earlier, host::load_average(), host::load_average())),
+            settings: self.words.iter().map(setting).collect(),
+            ..Record::of(header)
+        };
+        record.memory.peak_rss_bytes = Some(self.peak(&run, &ended));
+        record.receipts = self.receipts(&run);
+        record.command = Some(run);
+        Ok(record)
+    }
+
+    /// Starts a command and watches it to its end.
+    fn started(&self, arguments: &[String]) -> Result<(CommandRun, Ended, Printed), String> {
+        let padding = RandomState::new().hash_one(0_u8) % PADDING_MAX;
+        let mut command = self.command(arguments);
+        command.env(PADDING, "x".repeat(padding as usize)).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let wrong = |what: &str, error: std::io::Error| format!("cannot {what} {}: {error}", arguments[0]);
+        let mut started = process::start(&mut command).map_err(|error| wrong("start", error))?;
+        let (output, errors) = (kept(started.child.stdout.take()), kept(started.child.stderr.take()));
+        let (pid, over, late) = (started.pid(), AtomicBool::new(false), AtomicBool::new(false));
+        let (ended, looks) = thread::scope(|scope| {
+            let watch = scope.spawn(|| {
+                let (begin, mut pause, mut looks) = (clock::now(), LOOKS.0, Looks::default());
+                while !over.load(Relaxed) {
+                    looks.look(pid);
+                    if clock::now().saturating_sub(begin).0 > self.timeout_ns {
+                        late.store(true, Relaxed);
+                        let _ = process::end_all();
+                        break;
+                    }
+                    thread::park_timeout(pause);
+                    pause = (pause * 2).min(LOOKS.1);
+                }
+                looks
+            });
+            let ended = started.wait();
+            over.store(true, Relaxed);
+            watch.thread().unpark();
+            (ended, watch.join().unwrap_or_default())
+        });
+        let printed =
+            Printed { output: output.join().unwrap_or_default(), errors: errors.join().unwrap_or_default() };
+        let ended = ended.map_err(|error| wrong("wait for", error))?;
+        if late.load(Relaxed) {
+            return Err(format!(
+                "{} did not end within timeout = {}; it was ended",
+                arguments[0],
+                Nanos(self.timeout_ns)
+            ));
+        }
+        if ended.left > 0 {
+            let left = ended.left;
+            return Err(format!(
+                "{} left {left} process{} running, which would disturb the next run; they were ended: wait for them in \
+                 the command, or start them in prepare of another program",
+                arguments[0],
+                if left == 1 { "" } else { "es" }
+            ));
+        }
+        Ok((self.seen(arguments, padding, &looks), ended, printed))
+    }
+
+    fn command(&self, arguments: &[String]) -> Command {
+        let mut command = Command::new(&arguments[0]);
+        command.args(&arguments[1..]).current_dir(self.directory()).stdin(Stdio::null()).env("LC_ALL", "C");
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
+    /// A command beside the one that is measured; what it leaves running is ended.
+    fn beside(&self, what: &str, arguments: Option<&[String]>) -> Result<(), String> {
+        let Some(arguments) = arguments else { return Ok(()) };
+        let (_, ended, printed) = self.started(arguments)?;
+        self.require(what, &ended, &printed)
+    }
+
+    fn verified(&self) -> Result<Vec<Check>, String> {
+        let Some(arguments) = &self.verify else { return Ok(Vec::new()) };
+        let (_, ended, printed) = self.started(arguments)?;
+        Ok(vec![Check {
+            name: "verify".to_string(),
+            passed: ended.status.success(),
+            detail: format!("{}: {}", ended.status, last_line(&printed)),
+            elapsed_ns: ended.elapsed.0,
+        }])
+    }
+
+    fn require(&self, what: &str, ended: &Ended, printed: &Printed) -> Result<(), String> {
+        if ended.status.success() {
+            return Ok(());
+        }
+        Err(format!("{what} ended with {}: {}", shown(ended.status), last_line(printed)))
+    }
+
+    fn figures(
+        &self,
+        printed: &Printed,
+        directory: &Path,
+        began: SystemTime,
+    ) -> Result<Vec<MeasuredFigure>, String> {
+        let figure = |(name, declared): &(String, figure::Declared)| {
+            // Some tools print their figures to standard error.
+            let both = || format!("{}\n{}", printed.output, printed.errors);
+            let text = if declared.regex.is_some() { both() } else { printed.output.clone() };
+            let value = declared
+                .read(&text, directory, began)
+                .map_err(|why| format!("measure {name}: {why}; it printed last: {}", last_line(printed)))?;
+            Ok(measured(name, value, &declared.unit))
+        };
+        self.measures.iter().map(figure).collect()
+    }
+
+    /// What was seen while it lived.
+    fn seen(&self, arguments: &[String], padding: u64, looks: &Looks) -> CommandRun {
+        let text = |path: &Path| plumb_units::path_text(path);
+        let programs: std::collections::BTreeSet<PathBuf> =
+            looks.executables.iter().cloned().chain(self.program(&arguments[0])).collect();
+        CommandRun {
+            arguments: arguments.iter().map(|argument| self.without_secrets(argument)).collect(),
+            environment: self.environment.iter().map(|(name, value)| self.variable(name, value)).collect(),
+            padding_bytes: padding,
+            executables: programs.iter().map(|path| hashed(path)).collect(),
+            files: Vec::new(),
+            libraries: looks.libraries.iter().map(|path| text(path)).collect(),
+            opened: looks
+                .files
+                .iter()
+                .map(|(path, flags)| OpenedFile { path: text(path), flags: format!("{:07o}", flags.raw) })
+                .collect(),
+            rings: looks.rings.len() as u64,
+            ring_requests: looks.ring_requests(),
+            processes: looks.processes.len() as u64,
+            threads_max: looks.threads_max,
+            looks: looks.count,
+            peak_seen_bytes: looks.peak.0,
+            ..CommandRun::default()
+        }
+    }
+
+    /// The file that is meant by a program's name.
+    fn program(&self, name: &str) -> Option<PathBuf> {
+        if name.contains('/') {
+            return self.directory().join(name).canonicalize().ok();
+        }
+        let path = std::env::var_os("PATH")?;
+        std::env::split_paths(&path)
+            .map(|directory| directory.join(name))
+            .find(|file| file.is_file())?
+            .canonicalize()
+            .ok()
+    }
+
+    /// The larger of what the kernel says at the end and of what was seen: the former begins with ours.
+    fn peak(&self, run: &CommandRun, ended: &Ended) -> u64 {
+        let ours = plumb_io::receipt::resident_memory().map_or(0, |memory| memory.peak.0);
+        let seen = run.peak_seen_bytes;
+        if ended.usage.peak.0 > ours { ended.usage.peak.0.max(seen) } else { seen }
+    }
+
+    fn count(&self, run: &mut CommandRun, ended: &Ended, (before, after): (&[DiskStats], &[DiskStats])) {
+        if let Some(io) = ended.usage.io {
+            run.asked_read_bytes = Some(io.rchar.0);
+            run.asked_written_bytes = Some(io.wchar.0);
+            run.device_read_bytes = Some(io.read_bytes.0);
+            run.device_written_bytes = Some(io.write_bytes.0);
+        }
+        let flushes = |disks: &[DiskStats]| {
+            disks.iter().filter_map(|disk| Some(disk.flushes.as_ref()?.completed)).sum::<u64>()
+        };
+        run.flushes = (!after.is_empty()).then(|| flushes(after).saturating_sub(flushes(before)));
+        run.status = shown(ended.status);
+    }
+
+    fn disks(&self) -> Vec<DiskStats> {
+        self.disks.iter().filter_map(|name| DiskStats::read(name).ok()).collect()
+    }
+
+    /// A hash over all that the command was given; the padding is no part of it, and neither is a program's name.
+    fn treatment(&self, run: &CommandRun, directory: &Path) -> String {
+        let mut hash = Sha256::new();
+        let mut add = |kind: &str, text: &str| {
+            hash.update((text.len() as u64).to_le_bytes());
+            hash.update(kind);
+            hash.update(text);
+        };
+        for file in &run.executables {
+            // What cannot be read is told by its name.
+            add("executable", file.sha256.as_deref().unwrap_or(&file.path));
+        }
+        self.run[1..].iter().for_each(|argument| add("argument", argument));
+        self.environment.iter().for_each(|(name, value)| add("variable", &format!("{name}={value}")));
+        self.written.iter().for_each(|(name, text)| add("written", &format!("{name}={text}")));
+        for name in &self.named {
+            add("file", hashed(&directory.join(name)).sha256.as_deref().unwrap_or("none"));
+        }
+        hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// A receipt for each word, that it was asked for, and those that the study declares.
+    fn receipts(&self, run: &CommandRun) -> Vec<Receipt> {
+        let value = |word: &str| {
+            let found = self.words.iter().find(|set| set.name == word);
+            found.map_or_else(String::new, |set| set.value.clone())
+        };
+        let asked = |set: &Assignment| Receipt {
+            setting: set.name.clone(),
+            asked: set.value.clone(),
+            evidence: "the command was started with it".to_string(),
+            held: Held::Held,
+            seen: Seen::Asked,
+        };
+        let declared = self.receipts.iter().flat_map(|declared| declared.judge(run, value));
+        self.words.iter().map(asked).chain(declared).collect()
+    }
+
+    fn header(&self, elapsed: Nanos, cpu: Nanos, begin: Duration) -> Header {
+        Header {
+            title: "PLUMB REPORT  Command".to_string(),
+            workload: "command".to_string(),
+            plumb_version: env!("CARGO_PKG_VERSION").to_string(),
+            git_revision: option_env!("PLUMB_REVISION").map(str::to_string),
+            host: host::describe(),
+            begin_time: Moment::of(begin).iso(),
+            end_time: Moment::of(clock::wall()).iso(),
+            elapsed_ns: elapsed.0,
+            db_time_ns: cpu.0,
+            db_cpu_ns: cpu.0,
+            command_line: self.without_secrets(&self.command_line),
+            seed: 0,
+            settings_hash: String::new(),
+            clock_source: host::clock_source(),
+            clock_precision_ns: None,
+        }
+    }
+
+    fn variable(&self, name: &str, value: &str) -> String {
+        if self.secrets.iter().any(|secret| secret == name) {
+            format!("{name}=***")
+        } else {
+            format!("{name}={value}")
+        }
+    }
+
+    /// A text in which the values of secrets do not stand.
+    fn without_secrets(&self, text: &str) -> String {
+        let set = |name: &String| {
+            let given =
+                self.environment.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+            given.or_else(|| std::env::var(name).ok()).filter(|value| !value.is_empty())
+        };
+        self.secrets.iter().filter_map(set).fold(text.to_string(), |text, value| text.replace(&value, "***"))
+    }
+}
+
+fn measured(name: &str, value: f64, unit: &str) -> MeasuredFigure {
+    MeasuredFigure { name: name.to_string(), value, unit: unit.to_string() }
+}
+
+fn setting(set: &Assignment) -> Setting {
+    Setting {
+        name: set.name.clone(),
+        value: set.value.clone(),
+        is_default: false,
+        source: "study".to_string(),
+        description: String::new(),
+    }
+}
+
+/// Its time: CPU, and a rest of which nothing is known.
+fn session(elapsed: Nanos, cpu: Nanos) -> SessionTime {
+    SessionTime {
+        name: "command".to_string(),
+        role: "command".to_string(),
+        kind: SessionKind::Foreground,
+        elapsed_ns: elapsed.0,
+        cpu_ns: cpu.0,
+        wait_cpu_ns: 0,
+        wait_ns: 0,
+        idle_ns: 0,
+        run_queue_ns: None,
+    }
+}
+
+fn shown(status: ExitStatus) -> String {
+    status.to_string()
+}
+
+/// The last line that says something, of standard error where there is one.
+fn last_line(printed: &Printed) -> String {
+    let last =
+        |text: &str| text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_string);
+    let line = last(&printed.errors).or_else(|| last(&printed.output));
+    let line = line.unwrap_or_else(|| "it printed nothing".to_string());
+    line.chars().take(300).collect()
+}
+
+/// A file with the hash of its content.
+fn hashed(path: &Path) -> HashedFile {
+    let hash = || {
+        let mut file = fs::File::open(path).ok()?;
+        let (mut hash, mut piece) = (Sha256::new(), vec![0; 64 * 1024]);
+        while let count @ 1.. = file.read(&mut piece).ok()? {
+            hash.update(&piece[..count]);
+        }
+        Some(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    };
+    HashedFile { path: plumb_units::path_text(path), sha256: hash() }
+}
+
+/// Takes in a pipe to its end, and keeps its begin and its end.
+fn kept(from: Option<impl Read + Send + 'static>) -> thread::JoinHandle<String> {
+    thread::spawn(move || {
+        let (mut head, mut tail, mut total) = (Vec::new(), VecDeque::new(), 0_usize);
+        let mut piece = vec![0; 64 * 1024];
+        let Some(mut from) = from else { return String::new() };
+        while let Ok(count @ 1..) = from.read(&mut piece) {
+            total += count;
+            let room = (KEPT / 2).saturating_sub(head.len()).min(count);
+            head.extend_from_slice(&piece[..room]);
+            tail.extend(&piece[room..count]);
+            let over = tail.len().saturating_sub(KEPT / 2);
+            tail.drain(..over);
+        }
+        let (head_bytes, tail_bytes) = (head.len(), tail.len());
+        let left_out = total - head_bytes - tail_bytes;
+        let tail: Vec<u8> = tail.into();
+        let (head, tail) = (String::from_utf8_lossy(&head), String::from_utf8_lossy(&tail));
+        match left_out {
+            0 => format!("{head}{tail}"),
+            left_out => format!("{head}\n[{} left out]\n{tail}", Bytes(left_out as u64)),
+        }
+    })
+}

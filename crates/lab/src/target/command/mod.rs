@@ -1,0 +1,459 @@
+//! Any command as a target: a program that is started for each run, with what a level puts into its arguments, its
+//! environment or a file.
+//!
+//! ```text
+//! study file: [command] [file] [measure] [receipt]  ──> Specification    (this file)
+//! an arm's words fill its places                    ──> Job              one run, in a process of its own (job)
+//! ```
+//!
+//! Words are the settings of such a study: a name in braces in a template. Nothing else is varied, so that what two
+//! arms differ in can be read from the study. Without a shell nothing expands or hides a process.
+//!
+//! What is known of a run comes from outside: its processes as /proc shows them (`io/process`), what it printed, and
+//! receipts that the study declares. What was only asked for is said to be no more than that. Two arms that give the
+//! same executables the same arguments, environment and files are one treatment: such a study is refused before its
+//! first run where that can be told, and its verdicts are INVALID where it shows later.
+//!
+//! Why not measure a server through its client here: what a server does is not what its client waits for
+//! (a kind of target of its own).
+//!
+//! Limits: what a command changes outside the files that the study names is the user's to undo (`prepare`); its
+//! processes are looked at ten times a second, so that what is open for less may not be seen.
+
+mod figure;
+mod files;
+mod job;
+mod receipt;
+mod template;
+
+pub use job::Job;
+
+use super::child::{self, Request};
+use super::{Opening, Preparation, RunError, Target};
+use crate::bundle::{Environment, LimitFigure, Settled};
+use crate::calendar::Moment;
+use crate::place::Places;
+use crate::record::Record;
+use crate::study::Study;
+use crate::vocabulary::{
+    Assignment, Better, Figure, Measure, Refusal, Seen, SettingFacts, TakesEffect, TargetKind, Vocabulary,
+    Words,
+};
+use crate::{LabError, assemble, host, settle};
+use plumb_engine::instance::Cancel;
+use plumb_events::clock;
+use plumb_io::device::DeviceDescription;
+use plumb_io::process;
+use plumb_units::path_text;
+use plumb_workload::Workload;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::process::Stdio;
+use template::{Template, Values};
+use toml::Spanned;
+use toml::de::Deserializer;
+
+/// The word that is the study's path, wherever it stands.
+const PATH: &str = "path";
+/// How long a run may take where the study does not say.
+const TIMEOUT: &str = "10m";
+/// Starts of a command that does nothing, to learn what a start costs.
+const SPAWNS: usize = 15;
+
+/// Commands as a kind of target.
+#[derive(Debug, Clone, Copy)]
+pub struct Commands;
+
+impl TargetKind for Commands {
+    fn name(&self) -> &'static str {
+        "command"
+    }
+
+    fn sections(&self) -> &'static [&'static str] {
+        &["command", "file", "measure", "receipt"]
+    }
+
+    fn vocabulary(&self, sections: Deserializer<'_>) -> Result<Vocabulary, Refusal> {
+        let read = Sections::deserialize(sections)?;
+        Ok(Vocabulary::new(Specification::new(read)?))
+    }
+}
+
+/// The sections of a study file, as they stand there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sections {
+    command: Spanned<RawCommand>,
+    #[serde(default)]
+    file: BTreeMap<String, RawFile>,
+    #[serde(default)]
+    measure: BTreeMap<String, Spanned<figure::Declared>>,
+    #[serde(default)]
+    receipt: Vec<Spanned<receipt::Declared>>,
+}
+
+/// What is run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawCommand {
+    run: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prepare: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    conclude: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verify: Option<String>,
+    #[serde(default)]
+    shell: bool,
+    #[serde(default = "timeout")]
+    timeout: String,
+    /// `same` where all arms are to be one treatment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expects: Option<String>,
+    /// Files whose content is part of what is run.
+    #[serde(default)]
+    files: Vec<String>,
+    /// Patterns of files whose pages are dropped from the page cache before each run.
+    #[serde(default)]
+    drop: Vec<String>,
+    #[serde(default)]
+    secrets: Vec<String>,
+    #[serde(default)]
+    environment: BTreeMap<String, String>,
+}
+
+fn timeout() -> String {
+    TIMEOUT.to_string()
+}
+
+/// A file that is written before each run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawFile {
+    text: String,
+}
+
+/// What the sections of a study say, checked.
+#[derive(Debug, Clone)]
+struct Specification {
+    sections: Sections,
+    timeout_ns: u64,
+    /// The words of all templates, with where each stands.
+    words: BTreeMap<String, String>,
+}
+
+impl Specification {
+    fn new(sections: Sections) -> Result<Specification, Refusal> {
+        let command = sections.command.get_ref();
+        let wrong =
+            |what: String| Refusal { place: sections.command.span(), what: format!("[command] {what}") };
+        let timeout = plumb_units::parse_duration(&command.timeout)
+            .map_err(|why| wrong(format!("timeout = {:?}: {why}", command.timeout)))?;
+        if let Some(other) = command.expects.as_deref().filter(|expects| *expects != "same") {
+            return Err(wrong(format!(
+                "expects = {other:?}: it takes same, where all arms are one treatment"
+            )));
+        }
+        for pattern in &command.drop {
+            glob::Pattern::new(pattern).map_err(|why| wrong(format!("drop = {pattern:?}: {why}")))?;
+        }
+        for (name, measure) in &sections.measure {
+            let refused = |why| Refusal { place: measure.span(), what: format!("[measure.{name}] {why}") };
+            if OWN.iter().any(|(own, _)| own == name) {
+                return Err(refused("every command has this measure".to_string()));
+            }
+            measure.get_ref().check().map_err(refused)?;
+        }
+        for receipt in &sections.receipt {
+            let refused = |why| Refusal { place: receipt.span(), what: format!("[[receipt]] {why}") };
+            receipt.get_ref().check().map_err(refused)?;
+        }
+        let words = words_of(&sections);
+        for receipt in &sections.receipt {
+            if let Some(word) = receipt.get_ref().when.keys().find(|word| !words.contains_key(*word)) {
+                let what = format!("[[receipt]] when: no template has the word {{{word}}}");
+                return Err(Refusal { place: receipt.span(), what });
+            }
+        }
+        Ok(Specification { timeout_ns: timeout.0, words, sections })
+    }
+
+    fn command(&self) -> &RawCommand {
+        self.sections.command.get_ref()
+    }
+
+    /// Whether the study names a path.
+    fn has_path(&self) -> bool {
+        self.words.contains_key(PATH)
+    }
+
+    /// A command with these values as arguments.
+    fn arguments(&self, command: &str, values: &Values<'_>) -> Result<Vec<String>, String> {
+        match self.command().shell {
+            true => Ok(vec!["/bin/sh".to_string(), "-c".to_string(), Template::new(command).fill(values)]),
+            false => template::arguments(command, values),
+        }
+    }
+
+    /// What a run with these words does.
+    fn job(&self, words: &[Assignment], path: &str) -> Result<Job, String> {
+        let values: Values<'_> =
+            words.iter().map(|set| (set.name.as_str(), set.value.as_str())).chain([(PATH, path)]).collect();
+        let command = self.command();
+        let fill = |text: &String| Template::new(text).fill(&values);
+        let optional = |command: &Option<String>| {
+            command.as_ref().map(|command| self.arguments(command, &values)).transpose()
+        };
+        Ok(Job {
+            run: self.arguments(&command.run, &values)?,
+            prepare: optional(&command.prepare)?,
+            conclude: optional(&command.conclude)?,
+            verify: optional(&command.verify)?,
+            environment: command.environment.iter().map(|(name, text)| (name.clone(), fill(text))).collect(),
+            directory: std::env::current_dir().map(|found| path_text(&found)).unwrap_or_default(),
+            timeout_ns: self.timeout_ns,
+            written: self.sections.file.iter().map(|(name, file)| (fill(name), fill(&file.text))).collect(),
+            named: command.files.iter().map(fill).collect(),
+            secrets: command.secrets.clone(),
+            measures: self
+                .sections
+                .measure
+                .iter()
+                .map(|(name, measure)| (name.clone(), filled(measure.get_ref(), fill)))
+                .collect(),
+            receipts: self.sections.receipt.iter().map(|receipt| receipt.get_ref().clone()).collect(),
+            words: words.to_vec(),
+            disks: Vec::new(),
+            command_line: Template::new(&command.run).fill(&values),
+        })
+    }
+}
+
+/// A measure whose files have the values of words in their names.
+fn filled(measure: &figure::Declared, fill: impl Fn(&String) -> String) -> figure::Declared {
+    figure::Declared {
+        size: measure.size.as_ref().map(&fill),
+        from: measure.from.as_ref().map(&fill),
+        ..measure.clone()
+    }
+}
+
+/// The words of all templates, each with the first template that has it.
+fn words_of(sections: &Sections) -> BTreeMap<String, String> {
+    let command = sections.command.get_ref();
+    let optional =
+        [("prepare", &command.prepare), ("conclude", &command.conclude), ("verify", &command.verify)];
+    let optional = optional.into_iter().filter_map(|(name, text)| Some((name.to_string(), text.as_ref()?)));
+    let environment = command.environment.iter().map(|(name, text)| (format!("environment {name}"), text));
+    let files = command.files.iter().chain(&command.drop).map(|text| ("a file's name".to_string(), text));
+    let written = sections
+        .file
+        .iter()
+        .flat_map(|(name, file)| [("a file's name".to_string(), name), (format!("file {name}"), &file.text)]);
+    let measures = sections.measure.iter().flat_map(|(name, measure)| {
+        let measure = measure.get_ref();
+        let files = [&measure.from, &measure.size].into_iter().flatten();
+        files.map(move |text| (format!("measure {name}"), text))
+    });
+    let texts = std::iter::once(("run".to_string(), &command.run));
+    let texts = texts.chain(optional).chain(environment).chain(files).chain(written).chain(measures);
+    let mut words = BTreeMap::new();
+    for (place, text) in texts {
+        for word in Template::new(text).words() {
+            words.entry(word.to_string()).or_insert_with(|| place.clone());
+        }
+    }
+    words
+}
+
+/// The measures that every command has, with their units.
+const OWN: [(&str, &str); 5] =
+    [("elapsed", "s"), ("cpu", "s"), ("user cpu", "s"), ("system cpu", "s"), ("peak memory", "MB")];
+
+impl Words for Specification {
+    fn target(&self) -> &'static str {
+        Commands.name()
+    }
+
+    fn setting(&self, name: &str, value: &str, origin: &str) -> Result<(SettingFacts, String), String> {
+        if !self.words.contains_key(name) || name == PATH {
+            let known: Vec<String> =
+                self.words.keys().filter(|word| *word != PATH).map(|word| format!("{{{word}}}")).collect();
+            let known = if known.is_empty() { "none".to_string() } else { known.join(", ") };
+            return Err(format!(
+                "{origin}: no template of the command has the word {{{name}}}; they have {known}"
+            ));
+        }
+        let declared = self
+            .sections
+            .receipt
+            .iter()
+            .map(Spanned::get_ref)
+            .filter(|receipt| receipt.when.contains_key(name));
+        let best =
+            declared.map(|receipt| if receipt.kind == "output" { Seen::Inside } else { Seen::Outside }).max();
+        let facts = SettingFacts {
+            name: name.to_string(),
+            takes_effect: TakesEffect::Start,
+            about_io: false,
+            receipt: best.unwrap_or(Seen::Asked),
+        };
+        Ok((facts, value.to_string()))
+    }
+
+    fn consistent(&self, settings: &[Assignment]) -> Result<(), String> {
+        let set = |word: &String| word == PATH || settings.iter().any(|set| set.name == *word);
+        if let Some((word, place)) = self.words.iter().find(|(word, _)| !set(word)) {
+            return Err(format!(
+                "the word {{{word}}} of {place} is set by no factor and not under [settings]; braces that are text are \
+                 doubled: {{{{{word}}}}}"
+            ));
+        }
+        self.job(settings, "").map(|_| ())
+    }
+
+    fn workloads(&self) -> &'static [&'static Workload] {
+        &[]
+    }
+
+    fn measure(&self, name: &str) -> Option<Measure> {
+        if name == "elapsed" {
+            return Some(Measure::elapsed());
+        }
+        if let Some((name, unit)) = OWN.iter().find(|(own, _)| *own == name) {
+            return Some(Measure::cost(name, Figure::Measured((*unit).to_string())));
+        }
+        let declared = self.sections.measure.get(name)?.get_ref();
+        let better =
+            if declared.better.as_deref() == Some("higher") { Better::Higher } else { Better::Lower };
+        Some(Measure { name: name.to_string(), figure: Figure::Measured(declared.unit.clone()), better })
+    }
+
+    fn sections(&self) -> String {
+        // What was read can be written.
+        format!("\n{}", toml::to_string(&self.sections).unwrap_or_default())
+    }
+}
+
+/// A command that a study runs.
+pub struct CommandTarget<'a> {
+    opening: Opening<'a>,
+    specification: Specification,
+    name: String,
+    /// What lies under the study's path, where it names one.
+    device: Option<DeviceDescription>,
+    /// As [`path_text`] has it.
+    path: String,
+    spawn_ns: Option<u64>,
+}
+
+impl<'a> CommandTarget<'a> {
+    /// The command of a study.
+    ///
+    /// # Errors
+    /// When the study is none of a command, or its path is no directory.
+    pub fn open(study: &Study, opening: Opening<'a>) -> Result<CommandTarget<'a>, LabError> {
+        let wrong = |why: String| LabError::Plan { study: study.name.clone(), why };
+        // Its own text is what the words were made of.
+        let sections = Sections::deserialize(
+            Deserializer::parse(&study.vocabulary.sections()).map_err(|error| wrong(error.to_string()))?,
+        );
+        let sections = sections.map_err(|error| wrong(error.to_string()))?;
+        let specification = Specification::new(sections).map_err(|refusal| wrong(refusal.what))?;
+        let device = match specification.has_path() {
+            true => {
+                let places = Places { home: opening.path, users: &[], temp: &[], indx: &[] };
+                places.describe()?.into_iter().next()
+            }
+            false => None,
+        };
+        let path = device.as_ref().map_or_else(String::new, |device| path_text(&device.path));
+        Ok(CommandTarget { opening, specification, name: study.name.clone(), device, path, spawn_ns: None })
+    }
+
+    fn disks(&self) -> Vec<String> {
+        let block = self.device.as_ref().and_then(|device| device.block.as_ref());
+        block.map(|block| block.name.clone()).into_iter().collect()
+    }
+
+    /// Files whose pages are dropped.
+    fn dropped(&self) -> Vec<PathBuf> {
+        let values = Values::from([(PATH, self.path.as_str())]);
+        let patterns = self.specification.command().drop.iter().map(|text| Template::new(text).fill(&values));
+        patterns
+            .flat_map(|pattern| glob::glob(&pattern).into_iter().flatten().flatten())
+            .filter(|path| path.is_file())
+            .collect()
+    }
+}
+
+/// What starting a command costs that does nothing: the median of some.
+fn spawn_cost() -> Option<u64> {
+    let once = || {
+        let mut command = std::process::Command::new("true");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        Some(process::start(&mut command).ok()?.wait().ok()?.elapsed.0)
+    };
+    let mut costs: Vec<u64> = (0..SPAWNS).filter_map(|_| once()).collect();
+    costs.sort_unstable();
+    costs.get(costs.len() / 2).copied()
+}
+
+impl Target for CommandTarget<'_> {
+    fn environment(&mut self) -> Result<Environment, LabError> {
+        let begin = clock::wall();
+        let calibration = self
+            .opening
+            .calibration
+            .as_ref()
+            .filter(|found| self.device.as_ref().is_some_and(|device| found.matches(device)));
+        self.spawn_ns = spawn_cost();
+        let described = self
+            .device
+            .iter()
+            .map(|device| assemble::device(device, "by the command", "it opens its files itself"));
+        Ok(Environment {
+            plumb_version: env!("CARGO_PKG_VERSION").to_string(),
+            git_revision: option_env!("PLUMB_REVISION").map(str::to_string),
+            target: format!("the command {}", self.specification.command().run),
+            host: host::describe(),
+            devices: described.collect(),
+            calibration_date: calibration.map(|found| found.environment.date.clone()),
+            limits: calibration.map(LimitFigure::of).unwrap_or_default(),
+            settings: Vec::new(),
+            begin_ns: u64::try_from(begin.as_nanos()).unwrap_or(u64::MAX),
+            begin_time: Moment::of(begin).iso(),
+            command_line: self.opening.command_line.clone(),
+            spawn_ns: self.spawn_ns,
+        })
+    }
+
+    /// Refuses arms that would be started alike.
+    fn prepare(&mut self, preparation: &Preparation<'_>) -> Result<(), LabError> {
+        let wrong = |why: String| LabError::Plan { study: self.name.clone(), why };
+        let mut known: BTreeSet<String> = BTreeSet::new();
+        for arm in preparation.arms {
+            let job = self.specification.job(arm, &self.path).map_err(wrong)?;
+            let given = format!("{:?}{:?}{:?}{:?}", job.run, job.environment, job.written, job.named);
+            if !known.insert(given) && self.specification.command().expects.is_none() {
+                let shown = job.run.join(" ");
+                return Err(wrong(format!(
+                    "two arms start the same: {shown}; if they are to be one treatment, say expects = \"same\" under \
+                     [command]"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn settle(&mut self) -> Settled {
+        settle::settle(&self.dropped(), &self.disks())
+    }
+
+    fn run(&mut self, settings: &[Assignment], cancel: &Cancel) -> Result<Record, RunError> {
+        let mut job = self.specification.job(settings, &self.path).map_err(RunError::Failed)?;
+        job.disks = self.disks();
+        child::run(&self.opening.program, &Request::Command(Box::new(job)), cancel)
+    }
+}
