@@ -150,18 +150,15 @@ fn load_piece(
     while source.next_batch(&mut batch).map_err(EngineError::Source)? {
         operation.check()?;
         for row in batch.iter() {
-            if !fill.push(writer.block()?, row) {
+            while !fill.push(writer.block()?, row) {
                 if fill.is_empty() {
                     return Err(too_long(row, tablespace.block_size));
                 }
                 sealed += seal(session, &mut writer, &mut fill)?;
-                if !fill.push(writer.block()?, row) {
-                    return Err(too_long(row, tablespace.block_size));
-                }
             }
             note_columns(row, &types, &mut piece.columns)?;
-            piece.row_bytes += row.len() as u64;
         }
+        piece.row_bytes += batch.byte_count() as u64;
         piece.row_count += batch.len() as u64;
         session.count(Statistic::LoadRows, batch.len() as u64);
     }
@@ -189,7 +186,7 @@ fn note_columns(
     assert_eq!(types.len(), statistics.len(), "each column has a type and statistics");
     for ((value, column_type), column) in columns(row).zip(types).zip(statistics) {
         let value = value.map_err(|error| EngineError::BadRow { row: RowId(0), why: error.to_string() })?;
-        column.note(value, *column_type);
+        column.note(row, value, *column_type);
     }
     Ok(())
 }

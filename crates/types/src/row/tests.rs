@@ -129,6 +129,11 @@ proptest! {
             for (index, value) in expected.iter().enumerate() {
                 prop_assert_eq!(column_at(image, index), Ok(*value));
             }
+            for value in found.into_iter().flatten() {
+                let word = leading_word(image, value).to_be_bytes();
+                let length = value.len().min(8);
+                prop_assert_eq!(&word[..length], &value[..length]);
+            }
         }
     }
 
