@@ -151,8 +151,11 @@ impl<'a> ColumnWalk<'a> {
     }
 }
 
-/// An iterator over the columns of a row; `None` is NULL. Corrupt bytes yield
-/// an error, which is the last item; so do bytes after the last column.
+/// An iterator over the columns of a row; `None` is NULL. It ends where the row
+/// does and where bytes are corrupt: [`finish`](Self::finish) tells which.
+///
+/// Why the items are no results: an error beside each value goes through memory, in
+/// parts that are read back as a whole, and that took longer than all else in a load.
 #[derive(Debug, Clone)]
 pub struct Columns<'a> {
     row: &'a [u8],
@@ -163,36 +166,40 @@ pub struct Columns<'a> {
 }
 
 impl Columns<'_> {
-    /// Why there is no further column; after it there are no further items.
+    /// The number of columns of the row, those included that were not asked for.
+    ///
+    /// Fails where the row has no header, a column cannot be read, or bytes follow the last.
+    #[inline]
+    pub fn finish(mut self) -> Result<usize, RowError> {
+        self.by_ref().for_each(drop);
+        match self.column == self.count && self.offset == self.row.len() {
+            true => Ok(self.count),
+            false => Err(self.fault()),
+        }
+    }
+
     #[cold]
-    fn fault(&mut self) -> RowError {
-        let (row, offset, column) = (self.row, self.offset, self.column);
-        self.column = self.count;
-        self.offset = row.len();
-        match row.len().checked_sub(offset) {
-            None => RowError::NoHeader { found: row.len() },
-            Some(surplus) if column == self.count => RowError::TrailingBytes { surplus },
-            Some(_) => fault_at(row, offset, column),
+    fn fault(&self) -> RowError {
+        match self.row.len().checked_sub(self.offset) {
+            None => RowError::NoHeader { found: self.row.len() },
+            Some(surplus) if self.column == self.count => RowError::TrailingBytes { surplus },
+            Some(_) => fault_at(self.row, self.offset, self.column),
         }
     }
 }
 
 impl<'a> Iterator for Columns<'a> {
-    type Item = Result<Option<&'a [u8]>, RowError>;
+    type Item = Option<&'a [u8]>;
 
-    // Inlined, and with no error made on the way, so that an item stays in registers:
-    // written to memory as parts and read back as a whole it cost more than the walk.
-    #[inline(always)]
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        if self.column < self.count
-            && let Some((value, end)) = value_at(self.row, self.offset)
-        {
-            self.offset = end;
-            self.column += 1;
-            return Some(Ok(value));
+        if self.column == self.count {
+            return None;
         }
-        let ended = self.column == self.count && self.offset == self.row.len();
-        (!ended).then(|| Err(self.fault()))
+        let (value, end) = value_at(self.row, self.offset)?;
+        self.offset = end;
+        self.column += 1;
+        Some(value)
     }
 }
 

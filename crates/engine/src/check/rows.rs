@@ -111,11 +111,7 @@ impl Inspector for RowInspector<'_> {
 impl RowInspector<'_> {
     #[inline]
     fn row(&mut self, row: &[u8], row_id: RowId, block: u64) -> Result<(), String> {
-        let mut found = 0;
-        for column in columns(row) {
-            column.map_err(|error| error.to_string())?;
-            found += 1;
-        }
+        let found = columns(row).finish().map_err(|error| error.to_string())?;
         if found != self.column_count {
             return Err(format!("it has {found} columns, expected {}", self.column_count));
         }

@@ -17,7 +17,7 @@ use crate::storage::writer::{SegmentWriter, WriterOptions};
 use crate::table::heap::{BlockFill, row_bytes_max};
 use crate::{EngineError, Instance};
 use plumb_events::{Event, IoStream, Session, SessionKind, Statistic, now};
-use plumb_types::{ColumnType, RowBatch, RowSource, columns};
+use plumb_types::{ColumnType, RowBatch, RowError, RowSource, columns};
 use plumb_units::{Lsn, RowId};
 use std::thread;
 
@@ -184,21 +184,20 @@ fn note_columns(
     statistics: &mut [ColumnStatistics],
 ) -> Result<(), EngineError> {
     assert_eq!(types.len(), statistics.len(), "each column has a type and statistics");
-    for ((value, column_type), column) in columns(row).zip(types).zip(statistics) {
-        let value = value.map_err(|error| EngineError::BadRow { row: RowId(0), why: error.to_string() })?;
+    let mut values = columns(row);
+    for ((value, column_type), column) in values.by_ref().zip(types).zip(statistics) {
         column.note(row, value, *column_type);
     }
-    Ok(())
+    let bad = |error: RowError| EngineError::BadRow { row: RowId(0), why: error.to_string() };
+    values.finish().map(|_| ()).map_err(bad)
 }
 
 fn too_long(row: &[u8], block_size: plumb_units::BlockSize) -> EngineError {
     let shown: Vec<String> = columns(row)
         .take(3)
         .map(|value| match value {
-            Ok(Some(bytes)) => {
-                String::from_utf8_lossy(&bytes[..bytes.len().min(20)]).escape_debug().to_string()
-            }
-            _ => "NULL".to_string(),
+            Some(bytes) => String::from_utf8_lossy(&bytes[..bytes.len().min(20)]).escape_debug().to_string(),
+            None => "NULL".to_string(),
         })
         .collect();
     EngineError::RowTooLong {

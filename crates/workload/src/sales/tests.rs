@@ -24,7 +24,7 @@ fn rows_of(table: &SalesTable) -> Vec<Vec<u8>> {
 fn numbers(row: &[u8]) -> [i128; 9] {
     let mut numbers = [0; 9];
     for (index, column) in columns(row).enumerate() {
-        let bytes = column.unwrap().unwrap();
+        let bytes = column.unwrap();
         numbers[index] = if index == 0 {
             i128::from(DateTime::decode(bytes).unwrap().day())
         } else {
