@@ -42,9 +42,7 @@ fn shown(file: &CsvFile) -> Result<String, SourceError> {
         for row in batch.iter() {
             let values: Vec<String> = columns(row)
                 .zip(&file.schema().columns)
-                .map(|(bytes, column)| {
-                    Value::from_encoded(&column.column_type, bytes.unwrap()).unwrap().to_string()
-                })
+                .map(|(bytes, column)| Value::from_encoded(&column.column_type, bytes).unwrap().to_string())
                 .collect();
             lines.push(values.join("|"));
         }
