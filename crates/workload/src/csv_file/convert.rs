@@ -1,46 +1,42 @@
 //! The second pass: fields become columns of a row.
 
+use super::CsvError;
 use super::error::excerpt;
 use super::records::Records;
-use super::{CsvError, CsvOptions};
 use plumb_types::{Column, ColumnType, DateTime, RowBatch, Schema, parse_number};
 use std::path::Path;
 
 /// Makes rows of records.
 #[derive(Debug)]
-pub(super) struct Converter {
-    null_text: Vec<String>,
+pub(super) struct Converter<'a> {
+    path: &'a Path,
+    schema: &'a Schema,
+    null_text: &'a [String],
     /// An encoded number on its way into the row.
     number: Vec<u8>,
 }
 
-impl Converter {
-    pub(super) fn new(options: &CsvOptions) -> Self {
-        Converter { null_text: options.null_text.clone(), number: Vec::new() }
+impl<'a> Converter<'a> {
+    pub(super) fn new(path: &'a Path, schema: &'a Schema, null_text: &'a [String]) -> Self {
+        Converter { path, schema, null_text, number: Vec::new() }
     }
 
     /// Appends the current record as a row; fails, appending nothing, where a
     /// value is not of its column's type.
     #[inline]
-    pub(super) fn push_row(
-        &mut self,
-        path: &Path,
-        schema: &Schema,
-        records: &Records,
-        batch: &mut RowBatch,
-    ) -> Result<(), CsvError> {
-        let columns = &schema.columns;
-        check_field_count(path, records, columns.len(), |index| {
+    pub(super) fn push_row(&mut self, records: &Records, batch: &mut RowBatch) -> Result<(), CsvError> {
+        let columns = &self.schema.columns;
+        check_field_count(self.path, records, columns.len(), |index| {
             columns.get(index).map(|column| column.name.clone())
         })?;
         batch.begin_row(columns.len() as u8);
         let line = records.line();
         for (value, column) in records.fields().zip(columns) {
-            if is_null(value, &self.null_text) {
+            if is_null(value, self.null_text) {
                 batch.push_null();
                 continue;
             }
-            let cell = Cell { path, line, column, value };
+            let cell = Cell { path: self.path, line, column, value };
             let pushed = match column.column_type {
                 ColumnType::Number { .. } => cell.push_number(&mut self.number, batch),
                 ColumnType::Date => cell.push_date(batch),

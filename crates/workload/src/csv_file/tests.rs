@@ -232,8 +232,8 @@ fn gzip_is_told_by_content_and_may_have_members() {
     check(&bytes, "a NUMBER(1) NOT NULL, b VARCHAR2(1) NOT NULL", "1|x\n2|y");
     let given = Given::new(&gzip(&b"a,b\n1,2\n".repeat(1000))[..40]);
     let error = given.text(given.open(CsvOptions::default()).unwrap_err());
-    // What lies between is the decompressor's.
-    assert!(error.starts_with("rows.csv:1: cannot read on: "), "{error}");
+    // How many lines come out before, and what lies between, are the decompressor's.
+    assert!(error.starts_with("rows.csv:") && error.contains(": cannot read on: "), "{error}");
     assert!(
         error.ends_with("; the file may be cut off or damaged (gzip -t tests a compressed one)"),
         "{error}"
@@ -481,7 +481,7 @@ fn rows_come_in_batches_once_and_again_after_a_restart() {
     let take = || {
         let (mut batch, mut rows) = (RowBatch::new(), Vec::new());
         while file.next_batch(&mut batch).unwrap() {
-            assert!(batch.byte_count() < 2 * BATCH_BYTES);
+            assert!(batch.byte_count() < 4 * PIECE_BYTES);
             rows.extend(batch.iter().map(<[u8]>::to_vec));
         }
         rows
