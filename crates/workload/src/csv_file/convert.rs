@@ -5,6 +5,7 @@ use super::error::excerpt;
 use super::records::Records;
 use plumb_types::{Column, ColumnType, DateTime, RowBatch, Schema, parse_number};
 use std::path::Path;
+use std::str::Utf8Error;
 
 /// Makes rows of records.
 #[derive(Debug)]
@@ -101,22 +102,28 @@ impl Cell<'_> {
 
     #[inline]
     fn push_text(self, max_bytes: u32, batch: &mut RowBatch) -> Result<(), CsvError> {
-        let text = std::str::from_utf8(self.value).map_err(|error| {
+        check_utf8(self.value).map_err(|error| {
             CsvError::invalid_utf8(self.path, self.line, self.column.name.clone(), self.value, error)
         })?;
-        if text.len() > max_bytes as usize {
+        if self.value.len() > max_bytes as usize {
             return Err(CsvError::TextTooLong {
                 path: self.path.to_owned(),
                 line: self.line,
                 column: self.column.name.clone(),
                 found: excerpt(self.value),
-                bytes: text.len(),
+                bytes: self.value.len(),
                 expected: self.column.column_type,
             });
         }
-        batch.push_text(text);
+        batch.push_bytes(self.value);
         Ok(())
     }
+}
+
+/// Fails where a value is not UTF-8. Most are short and ASCII, which is soon told.
+#[inline]
+pub(super) fn check_utf8(value: &[u8]) -> Result<(), Utf8Error> {
+    if value.is_ascii() { Ok(()) } else { std::str::from_utf8(value).map(|_| ()) }
 }
 
 /// Whether a field stands for NULL.

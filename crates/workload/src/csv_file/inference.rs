@@ -18,7 +18,7 @@
 //! not the value alone: what is lost then cannot be had back, whereas a text becomes
 //! a number at any time, by its type being given.
 
-use super::convert::{check_field_count, is_null, trim_blanks};
+use super::convert::{check_field_count, check_utf8, is_null, trim_blanks};
 use super::error::excerpt;
 use super::header::ColumnName;
 use super::pieces::{PieceError, Pieces};
@@ -555,5 +555,5 @@ fn check_text(value: &[u8]) -> Result<(), Fault> {
     if value.len() > TEXT_BYTES_MAX as usize {
         return Err(Fault::TooLong);
     }
-    std::str::from_utf8(value).map(|_| ()).map_err(Fault::NotUtf8)
+    check_utf8(value).map_err(Fault::NotUtf8)
 }
