@@ -28,7 +28,8 @@ use plumb_types::{ColumnType, DateError, DateTime, NumberError, TEXT_BYTES_MAX, 
 use std::fmt;
 use std::num::NonZero;
 use std::path::Path;
-use std::thread::{self, ScopedJoinHandle};
+use std::sync::Mutex;
+use std::thread;
 
 /// What is known of a column, and why it has the type it has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -174,8 +175,11 @@ pub(super) struct Inferred {
     pub(super) skipped_lines: u64,
 }
 
-/// Pieces that a thread looks at while the next ones are read: fewer, and starting
-/// threads would take longer than a hundredth of their time.
+/// Rows of a piece and what its columns seem to hold.
+type Found = Result<(u64, Vec<Guess>), CsvError>;
+
+/// Pieces that a thread looks at while the next ones are read: some milliseconds of work,
+/// so that starting the thread is little beside it.
 const PIECES_OF_A_THREAD: usize = 4;
 
 /// Reads all records after the header, of which `first` has those of the first piece.
@@ -188,36 +192,39 @@ pub(super) fn infer(columns: Columns<'_>, pieces: &mut Pieces, first: Records) -
     let (mut now, mut next) = (vec![first], Vec::new());
     let (mut count, mut failed) = (1, None);
     while count > 0 {
-        let (found, read) = thread::scope(|scope| {
-            let look = |share: &mut [Records]| share.iter_mut().map(|piece| columns.look(piece)).collect();
-            let shares = now[..count].chunks_mut(count.div_ceil(threads));
-            let looking: Vec<ScopedJoinHandle<'_, Vec<_>>> =
-                shares.map(|share| scope.spawn(move || look(share))).collect();
+        let mut found: Vec<Option<Found>> = (0..count).map(|_| None).collect();
+        let queue = Mutex::new(now.iter_mut().zip(&mut found));
+        let take = || queue.lock().expect("no thread panics while it takes a piece").next();
+        let look = || {
+            while let Some((piece, found)) = take() {
+                *found = Some(columns.look(piece));
+            }
+        };
+        count = thread::scope(|scope| {
+            for _ in 1..threads {
+                // Those that cannot be started are not missed: this one looks at what is left.
+                let _ = thread::Builder::new().spawn_scoped(scope, look);
+            }
             let read = columns.read(pieces, &mut next, threads * PIECES_OF_A_THREAD, &mut failed);
-            let found = looking.into_iter().flat_map(|thread| match thread.join() {
-                Ok(found) => found,
-                Err(panic) => std::panic::resume_unwind(panic),
-            });
-            (found.collect::<Vec<_>>(), read)
+            look();
+            read
         });
-        for (piece, found) in now.iter_mut().zip(found) {
-            let (piece_rows, again) = match found {
-                Ok((rows, fresh)) => {
-                    let differ = |index: &usize| !guesses[*index].merge(&fresh[*index]);
-                    (Some(rows), all.iter().copied().filter(differ).collect())
-                }
-                Err(_) => (None, all.clone()),
-            };
+        for (piece, found) in now.iter_mut().zip(found.into_iter().flatten()) {
             let lines = piece.next_line() - 1;
-            let counted = match again.is_empty() {
-                true => 0,
-                false => columns.observe(piece, line, &again, &mut guesses)?,
+            let again: Vec<usize> = match &found {
+                Ok((_, fresh)) => {
+                    all.iter().copied().filter(|index| !guesses[*index].merge(&fresh[*index])).collect()
+                }
+                // It fails again, and then knows its line.
+                Err(_) => all.clone(),
             };
-            rows += piece_rows.unwrap_or(counted);
+            if !again.is_empty() {
+                columns.observe(piece, line, &again, &mut guesses)?;
+            }
+            rows += found?.0;
             skipped_lines += piece.skipped_lines();
             line += lines;
         }
-        count = read;
         std::mem::swap(&mut now, &mut next);
     }
     if let Some(error) = failed {
@@ -273,7 +280,7 @@ impl Columns<'_> {
     }
 
     /// What a piece holds, as if it were the first, and its rows.
-    fn look(&self, piece: &mut Records) -> Result<(u64, Vec<Guess>), CsvError> {
+    fn look(&self, piece: &mut Records) -> Found {
         let mut guesses = self.guesses();
         let rows = self.observe(piece, 1, &self.inferred(), &mut guesses)?;
         Ok((rows, guesses))
