@@ -24,7 +24,7 @@ pub use number::{
     DigitCode, INTEGER_WORDS, Number, NumberError, NumberShape, decode_number, encode_number, first_bytes,
     number_to_string, parse_number, try_encode_number,
 };
-pub use row::{ColumnWalk, Columns, RowError, column_at, columns};
+pub use row::{ColumnWalk, Columns, RowError, column_at, columns, leading_word};
 pub use schema::{Column, Schema, SchemaError};
 pub use source::{RecordSource, RowSource, SourceError};
 pub use value::{Value, ValueError};

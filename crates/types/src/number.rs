@@ -174,20 +174,13 @@ pub struct DigitCode(pub i64);
 
 impl DigitCode {
     /// The code of an encoded number that is one of [`INTEGER_WORDS`]; `None` for
-    /// every other number, and for most bytes that are no number.
-    #[inline]
-    pub fn decode(bytes: &[u8]) -> Option<DigitCode> {
-        let mut padded = [0; 8];
-        padded.get_mut(..bytes.len())?.copy_from_slice(bytes);
-        DigitCode::decode_word(u64::from_be_bytes(padded), bytes.len())
-    }
-
-    /// As [`DigitCode::decode`], of bytes that are already a big-endian word;
-    /// whatever follows the first `length` of them, at most 8, does not matter.
+    /// every other number, and for most bytes that are no number. The encoding is
+    /// given as a big-endian word: whatever follows the first `length` of its bytes
+    /// does not matter.
     ///
     /// No branch depends on the count of digits, which in real data is as good as random.
     #[inline]
-    pub fn decode_word(word: u64, length: usize) -> Option<DigitCode> {
+    pub fn decode(word: u64, length: usize) -> Option<DigitCode> {
         let head = (word >> 56) as u32;
         // Digits in front of the point; a larger exponent is no integer of a word.
         let whole = head.wrapping_sub(FIRST_INTEGER).wrapping_add(1);
@@ -272,8 +265,8 @@ fn encode_zero_or_negative(code: DigitCode) -> (u64, u32) {
         return (u64::from(ZERO) << 56, 1);
     }
     let encoded = Encoded::small(true, i64::from(code).unsigned_abs(), 0);
-    let length = u32::from(encoded.0[0]);
-    let word = u64::from_be_bytes(encoded.0[1..9].try_into().expect("eight bytes"));
+    let length = encoded.len() as u32;
+    let word = u64::from_be_bytes(encoded.bytes()[1..9].try_into().expect("eight bytes"));
     (word & first_bytes(length), length)
 }
 
@@ -324,9 +317,11 @@ impl fmt::Debug for Number {
 }
 
 /// An encoding on its way into a buffer: `[length][bytes]`, so that a row can
-/// take it with its length. The size is fixed so that it is copied without a
-/// call; what lies behind the length is cut off again.
-pub(crate) struct Encoded([u8; 24]);
+/// take it with its length, as little-endian words: bytes put into memory one by
+/// one would have to arrive there before they could be copied as words. The size is
+/// fixed so that it is copied without a call; what lies behind the length is cut
+/// off again.
+pub(crate) struct Encoded([u64; 3]);
 
 impl Encoded {
     /// Encodes `unscaled / 10^scale`.
@@ -342,10 +337,7 @@ impl Encoded {
         // these scales leaves the range.
         const SMALL_MAX: u128 = (u64::MAX / 10) as u128;
         if magnitude == 0 {
-            let mut bytes = [0; 24];
-            bytes[0] = 1;
-            bytes[1] = ZERO;
-            return Ok(Encoded(bytes));
+            return Ok(Encoded([u64::from_le_bytes([1, ZERO, 0, 0, 0, 0, 0, 0]), 0, 0]));
         }
         if magnitude <= SMALL_MAX && (-80..=127).contains(&scale) {
             return Ok(Encoded::small(negative, magnitude as u64, scale));
@@ -383,15 +375,16 @@ impl Encoded {
     /// exponent. What lies below the last one is not part of the number.
     #[inline]
     fn assemble(digits: u64, count: usize, exponent: i32, negative: bool) -> Self {
-        let mut bytes = [0; 24];
         let head = (EXPONENT_BIAS + exponent) as u8;
-        bytes[1] = if negative { !head } else { head };
-        bytes[2..10].copy_from_slice(&digits.to_be_bytes());
+        let mut digits = u128::from(digits.swap_bytes());
         if negative {
-            bytes[2 + count] = NEGATIVE_END;
+            digits &= !(0xFF << (8 * count));
+            digits |= u128::from(NEGATIVE_END) << (8 * count);
         }
-        bytes[0] = (1 + count + usize::from(negative)) as u8;
-        Encoded(bytes)
+        let length = 1 + count + usize::from(negative);
+        let head = if negative { !head } else { head };
+        let words = digits << 16 | u128::from(head) << 8 | length as u128;
+        Encoded([words as u64, (words >> 64) as u64, 0])
     }
 
     /// Nine or ten base-100 digits.
@@ -465,19 +458,30 @@ impl Encoded {
             bytes[1] = head;
         }
         bytes[0] = 1 + count as u8;
-        Encoded(bytes)
+        let (words, _) = bytes.as_chunks();
+        Encoded([0, 1, 2].map(|index| u64::from_le_bytes(words[index])))
     }
 
-    /// The encoding, 1 to 21 bytes.
+    /// How many bytes the encoding has, 1 to 21.
+    #[inline]
     fn len(&self) -> usize {
-        usize::from(self.0[0])
+        usize::from(self.0[0] as u8)
+    }
+
+    /// The length, the encoding, and zeros or what else is cut off.
+    #[inline]
+    fn bytes(&self) -> [u8; 24] {
+        let mut bytes = [0; 24];
+        let (words, _) = bytes.as_chunks_mut();
+        words.iter_mut().zip(self.0).for_each(|(bytes, word)| *bytes = word.to_le_bytes());
+        bytes
     }
 
     /// Appends the bytes.
     #[inline]
     fn append_to(&self, out: &mut Vec<u8>) {
         let end = out.len() + self.len();
-        out.extend_from_slice(&self.0[1..]);
+        out.extend_from_slice(&self.bytes()[1..]);
         out.truncate(end);
     }
 
@@ -485,7 +489,7 @@ impl Encoded {
     #[inline]
     pub(crate) fn append_with_length_to(&self, out: &mut Vec<u8>) {
         let end = out.len() + 1 + self.len();
-        out.extend_from_slice(&self.0);
+        out.extend_from_slice(&self.bytes());
         out.truncate(end);
     }
 }

@@ -74,7 +74,8 @@ pub enum RowError {
 /// The columns of a row image in order; see [`Columns`].
 #[inline]
 pub fn columns(row: &[u8]) -> Columns<'_> {
-    Columns { row, offset: ROW_HEADER_BYTES, column: 0, count: row.get(2).map(|count| usize::from(*count)) }
+    let count = row.get(2).map_or(0, |count| usize::from(*count));
+    Columns { row, offset: ROW_HEADER_BYTES, column: 0, count }
 }
 
 /// One column of a row image, the first being 0; `None` is NULL.
@@ -83,18 +84,24 @@ pub fn columns(row: &[u8]) -> Columns<'_> {
 /// What follows the column is not looked at.
 #[inline]
 pub fn column_at(row: &[u8], index: usize) -> Result<Option<&[u8]>, RowError> {
-    let Some(&count) = row.get(2) else {
-        return Err(RowError::NoHeader { found: row.len() });
-    };
-    if index >= usize::from(count) {
-        return Err(RowError::NoSuchColumn { index, count: usize::from(count) });
+    ColumnWalk::new(row)?.value(index)
+}
+
+/// The first 8 bytes of a value that is a part of `row`, as a big-endian word; what
+/// follows the value in the row follows it here. One load serves where a copy of a
+/// length known only at run time would go byte by byte.
+#[inline]
+pub fn leading_word(row: &[u8], value: &[u8]) -> u64 {
+    let at = value.as_ptr().addr() - row.as_ptr().addr();
+    match (row.get(at..at + 8), row.last_chunk()) {
+        (Some(bytes), _) => u64::from_be_bytes(bytes.try_into().expect("eight bytes")),
+        (None, Some(last)) => u64::from_be_bytes(*last).unbounded_shl(8 * (at + 8 - row.len()) as u32),
+        (None, None) => {
+            let mut bytes = [0; 8];
+            bytes[..value.len()].copy_from_slice(value);
+            u64::from_be_bytes(bytes)
+        }
     }
-    let mut offset = ROW_HEADER_BYTES;
-    for column in 0..index {
-        offset = value_range(row, offset, column)?.1;
-    }
-    let (start, end) = value_range(row, offset, index)?;
-    value_at(row, start, end, offset, index)
 }
 
 /// Looks up columns of a row, from the first to the last, and walks over each
@@ -131,103 +138,100 @@ impl<'a> ColumnWalk<'a> {
         if index >= self.count {
             return Err(RowError::NoSuchColumn { index, count: self.count });
         }
-        while self.column < index {
-            self.offset = value_range(self.row, self.offset, self.column)?.1;
+        loop {
+            let Some((value, end)) = value_at(self.row, self.offset) else {
+                return Err(fault_at(self.row, self.offset, self.column));
+            };
+            if self.column == index {
+                return Ok(value);
+            }
+            self.offset = end;
             self.column += 1;
         }
-        let (start, end) = value_range(self.row, self.offset, index)?;
-        value_at(self.row, start, end, self.offset, index)
     }
 }
 
-/// An iterator over the columns of a row; `None` is NULL. Corrupt bytes yield
-/// an error, which is the last item; so do bytes after the last column.
+/// An iterator over the columns of a row; `None` is NULL. It ends where the row
+/// does and where bytes are corrupt: [`finish`](Self::finish) tells which.
+///
+/// Why the items are no results: an error beside each value goes through memory, in
+/// parts that are read back as a whole, and that took longer than all else in a load.
 #[derive(Debug, Clone)]
 pub struct Columns<'a> {
     row: &'a [u8],
     offset: usize,
     column: usize,
-    /// None where the row has no header.
-    count: Option<usize>,
+    /// 0 where the row has no header.
+    count: usize,
 }
 
-impl<'a> Columns<'a> {
-    fn step(&mut self, count: usize) -> Result<Option<&'a [u8]>, RowError> {
-        let (start, end) = value_range(self.row, self.offset, self.column)?;
-        let value = value_at(self.row, start, end, self.offset, self.column)?;
-        self.offset = end;
-        self.column += 1;
-        debug_assert!(self.column <= count);
-        Ok(value)
+impl Columns<'_> {
+    /// The number of columns of the row, those included that were not asked for.
+    ///
+    /// Fails where the row has no header, a column cannot be read, or bytes follow the last.
+    #[inline]
+    pub fn finish(mut self) -> Result<usize, RowError> {
+        self.by_ref().for_each(drop);
+        match self.column == self.count && self.offset == self.row.len() {
+            true => Ok(self.count),
+            false => Err(self.fault()),
+        }
     }
 
-    /// No further items.
-    fn stop(&mut self) {
-        self.count = Some(self.column);
-        self.offset = self.row.len();
+    #[cold]
+    fn fault(&self) -> RowError {
+        match self.row.len().checked_sub(self.offset) {
+            None => RowError::NoHeader { found: self.row.len() },
+            Some(surplus) if self.column == self.count => RowError::TrailingBytes { surplus },
+            Some(_) => fault_at(self.row, self.offset, self.column),
+        }
     }
 }
 
 impl<'a> Iterator for Columns<'a> {
-    type Item = Result<Option<&'a [u8]>, RowError>;
+    type Item = Option<&'a [u8]>;
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        let result = match self.count {
-            None => Err(RowError::NoHeader { found: self.row.len() }),
-            Some(count) if self.column < count => self.step(count),
-            Some(_) if self.offset < self.row.len() => {
-                Err(RowError::TrailingBytes { surplus: self.row.len() - self.offset })
-            }
-            Some(_) => return None,
-        };
-        if result.is_err() {
-            self.stop();
+        if self.column == self.count {
+            return None;
         }
-        Some(result)
+        let (value, end) = value_at(self.row, self.offset)?;
+        self.offset = end;
+        self.column += 1;
+        Some(value)
     }
 }
 
-/// Where the value whose length stands at `offset` starts and ends. The end
-/// may lie outside the row; start and end are the same for NULL.
+/// The value whose length stands at `offset`, and where it ends.
 #[inline]
-fn value_range(row: &[u8], offset: usize, column: usize) -> Result<(usize, usize), RowError> {
-    let Some(&mark) = row.get(offset) else {
-        return Err(RowError::Truncated { column, offset, found: row.len() });
+fn value_at(row: &[u8], offset: usize) -> Option<(Option<&[u8]>, usize)> {
+    let mark = *row.get(offset)?;
+    let (start, length) = match usize::from(mark) {
+        length @ 1..=SHORT_BYTES_MAX => (offset + 1, length),
+        _ if mark == NULL_MARK => return Some((None, offset + 1)),
+        _ => (offset + 3, long_length(row, offset)?),
     };
-    let length = usize::from(mark);
-    if length.wrapping_sub(1) < SHORT_BYTES_MAX {
-        return Ok((offset + 1, offset + 1 + length));
-    }
-    match mark {
-        NULL_MARK => Ok((offset + 1, offset + 1)),
-        LONG_MARK => {
-            let Some(&[low, high]) = row.get(offset + 1..offset + 3) else {
-                return Err(RowError::Truncated { column, offset, found: row.len() });
-            };
-            let length = usize::from(u16::from_le_bytes([low, high]));
-            if length <= SHORT_BYTES_MAX {
-                return Err(RowError::BadLength { column, offset, mark });
-            }
-            Ok((offset + 3, offset + 3 + length))
-        }
-        _ => Err(RowError::BadLength { column, offset, mark }),
-    }
+    Some((Some(row.get(start..start + length)?), start + length))
 }
 
-#[inline]
-fn value_at(
-    row: &[u8],
-    start: usize,
-    end: usize,
-    offset: usize,
-    column: usize,
-) -> Result<Option<&[u8]>, RowError> {
-    match row.get(start..end) {
-        Some([]) => Ok(None),
-        Some(value) => Ok(Some(value)),
-        None => Err(RowError::Truncated { column, offset, found: row.len() }),
-    }
+/// The length that stands behind the mark at `offset`, where the mark says so.
+fn long_length(row: &[u8], offset: usize) -> Option<usize> {
+    let &[LONG_MARK, low, high] = row.get(offset..offset + 3)? else { return None };
+    let length = usize::from(u16::from_le_bytes([low, high]));
+    (length > SHORT_BYTES_MAX).then_some(length)
+}
+
+/// Why there is no value at `offset`.
+#[cold]
+fn fault_at(row: &[u8], offset: usize, column: usize) -> RowError {
+    let cut_short = RowError::Truncated { column, offset, found: row.len() };
+    let Some(&mark) = row.get(offset) else { return cut_short };
+    let impossible = match mark {
+        LONG_MARK => row.len() >= offset + 3 && long_length(row, offset).is_none(),
+        mark => !(1..=SHORT_BYTES_MAX).contains(&usize::from(mark)),
+    };
+    if impossible { RowError::BadLength { column, offset, mark } } else { cut_short }
 }
 
 #[cfg(test)]

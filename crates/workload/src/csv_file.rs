@@ -3,7 +3,8 @@
 //! The first row names the columns. The file is read twice: a first pass finds
 //! the type of each column from all its values and counts the rows, a second
 //! hands them out. Where the caller gives all types there is no first pass and
-//! no row count.
+//! no row count. In both passes one thread at a time reads, and cuts off a piece
+//! of whole records ([`pieces`]); all of them split and convert pieces side by side.
 //!
 //! What is read: comma, semicolon or tab between fields (found from the
 //! header), RFC 4180 quoting, lines ended by LF, CRLF or CR, UTF-8 with or
@@ -29,34 +30,35 @@
 //!
 //! Every error is one line that names the file, the line where the row starts
 //! (a quoted field may run over several), the column, what was found, what was
-//! expected and what to do.
+//! expected and what to do. It is that of the first row at fault: a thread that
+//! fails does not know how many lines came before its piece, nor whether another
+//! will fail on one before it, so the file is gone through again, by one thread.
 //!
 //! Why not the csv crate: it counts the lines of CRLF files one short, reads
 //! an unclosed quote to the end of the file without a word, and copies every
 //! field. Tests hold the splitter in [`records`] against it.
 //!
-//! Limits: rows are handed out under one lock, so threads do not parse side by
-//! side. The file must be one that can be opened twice, not a pipe.
+//! Limits: a compressed file is decompressed by one thread at a time, which is what
+//! bounds it. The file must be one that can be opened twice, not a pipe.
 
 mod convert;
 mod error;
 mod header;
 mod inference;
 mod input;
+mod pieces;
 mod records;
 
 pub use error::CsvError;
 pub use inference::{ColumnBasis, ColumnFinding, TextCause, TextReason};
 
 use convert::Converter;
+use pieces::{PIECE_BYTES, Pieces};
 use plumb_types::{Column, ColumnType, RowBatch, RowSource, Schema, SourceError};
-use records::{EmptyLines, Records};
+use records::{EmptyLines, RecordError, Records};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 use std::time::SystemTime;
-
-/// A batch is handed out once it holds this much.
-const BATCH_BYTES: usize = 256 * 1024;
 
 /// How to read a file.
 #[derive(Debug, Clone, Default)]
@@ -128,10 +130,19 @@ struct Seen {
 #[derive(Debug)]
 struct Pass {
     /// None once the rows have ended or failed.
-    records: Option<Records>,
-    converter: Converter,
+    pieces: Option<Pieces>,
+    /// What is left of the first piece behind the header.
+    first: Option<Records>,
+    /// For the next pieces: as many as threads have asked at once.
+    idle: Vec<Records>,
     /// Empty lines passed over so far, by this pass or the first.
     skipped_lines: u64,
+}
+
+impl Pass {
+    fn new((pieces, first): (Pieces, Records), skipped_lines: u64) -> Pass {
+        Pass { pieces: Some(pieces), first: Some(first), idle: Vec::new(), skipped_lines }
+    }
 }
 
 impl CsvFile {
@@ -144,17 +155,20 @@ impl CsvFile {
     pub fn open(path: impl AsRef<Path>, options: CsvOptions) -> Result<Self, CsvError> {
         let path = path.as_ref();
         let state = state(path);
-        let (names, mut records) = start(path, &options)?;
+        let (names, pieces, first) = start(path, &options)?;
         let given = header::given_types(path, &names, &options.types)?;
         let mut skipped_lines = 0;
+        let mut begun = (pieces, first);
         let (findings, row_count, seen) = if given.iter().all(Option::is_some) {
             (names.iter().map(ColumnFinding::given).collect(), None, None)
         } else {
-            let (findings, rows) = inference::infer(path, &names, &given, &options, &mut records)?;
-            skipped_lines = records.skipped_lines();
-            let seen = Seen { read: records.read_so_far(), state };
-            records = start_again(path, &options, names.len())?;
-            (findings, Some(rows), Some(seen))
+            let (mut pieces, first) = begun;
+            let columns = inference::Columns { path, names: &names, given: &given, options: &options };
+            let inferred = inference::infer(columns, &mut pieces, first)?;
+            skipped_lines = inferred.skipped_lines;
+            let seen = Seen { read: pieces.read_so_far(), state };
+            begun = start_again(path, &options, names.len())?;
+            (inferred.findings, Some(inferred.rows), Some(seen))
         };
         let columns = findings.iter().zip(&given).map(|(finding, given)| Column {
             name: finding.name.clone(),
@@ -163,8 +177,7 @@ impl CsvFile {
                 || matches!(finding.basis, ColumnBasis::Given | ColumnBasis::NoValues),
         });
         let schema = Schema { columns: columns.collect() };
-        let converter = Converter::new(&options);
-        let pass = Mutex::new(Pass { records: Some(records), converter, skipped_lines });
+        let pass = Mutex::new(Pass::new(begun, skipped_lines));
         Ok(CsvFile { path: path.to_owned(), options, schema, findings, row_count, seen, pass })
     }
 
@@ -191,8 +204,9 @@ impl CsvFile {
     /// Hands out all rows again from the first; fails where the file can no
     /// longer be opened or is another now.
     pub fn restart(&self) -> Result<(), CsvError> {
-        let records = start_again(&self.path, &self.options, self.schema.columns.len())?;
-        self.lock().records = Some(records);
+        let begun = start_again(&self.path, &self.options, self.schema.columns.len())?;
+        let mut pass = self.lock();
+        *pass = Pass::new(begun, pass.skipped_lines);
         Ok(())
     }
 
@@ -202,24 +216,68 @@ impl CsvFile {
 }
 
 impl CsvFile {
-    /// Fills the batch up to its size or the end of the file.
-    fn fill(&self, pass: &mut Pass, batch: &mut RowBatch) -> Result<(), CsvError> {
-        let Some(records) = &mut pass.records else {
-            return Ok(());
-        };
-        let (path, columns) = (&self.path, &self.schema.columns);
-        let name = |index: usize| columns.get(index).map(|column| column.name.clone());
-        while batch.byte_count() < BATCH_BYTES {
-            let more = records.advance().map_err(|error| CsvError::from_record(path, error, name))?;
-            pass.skipped_lines = pass.skipped_lines.max(records.skipped_lines());
-            if !more {
-                self.require_same(records.read_so_far())?;
-                pass.records = None;
-                break;
+    /// Fills the batch with the rows of a piece; none behind the last.
+    fn fill(&self, batch: &mut RowBatch) -> Result<(), CsvError> {
+        // A piece of nothing but empty lines has no rows.
+        while batch.is_empty() {
+            let Some(mut records) = self.next_piece()? else { return Ok(()) };
+            let mut converter = self.converter();
+            while records.advance().map_err(|error| self.record_error(error))? {
+                converter.push_row(&records, batch)?;
             }
-            pass.converter.push_row(path, &self.schema, records, batch)?;
+            let mut pass = self.lock();
+            // A first pass has counted all of them.
+            pass.skipped_lines += if self.seen.is_none() { records.skipped_lines() } else { 0 };
+            pass.idle.push(records);
         }
         Ok(())
+    }
+
+    /// The next piece; `None` when there are no more, and what was read is what the first pass read.
+    fn next_piece(&self) -> Result<Option<Records>, CsvError> {
+        let mut pass = self.lock();
+        if let Some(first) = pass.first.take() {
+            return Ok(Some(first));
+        }
+        let Pass { pieces: Some(pieces), idle, .. } = &mut *pass else { return Ok(None) };
+        let mut records = idle.pop().unwrap_or_else(|| Records::new(pieces.delimiter(), self.empty_lines()));
+        records.rewind(1);
+        if records.refill(pieces).map_err(|error| self.record_error(error.at(1)))? {
+            return Ok(Some(records));
+        }
+        let read = pieces.read_so_far();
+        pass.pieces = None;
+        self.require_same(read).map(|()| None)
+    }
+
+    /// What is wrong first in the file, after a piece of it could not be read.
+    fn first_error(&self) -> CsvError {
+        let again = || {
+            let (mut pieces, mut records) =
+                start_again(&self.path, &self.options, self.schema.columns.len())?;
+            let (mut converter, mut batch) = (self.converter(), RowBatch::new());
+            while records.advance_in(&mut pieces).map_err(|error| self.record_error(error))? {
+                batch.clear();
+                converter.push_row(&records, &mut batch)?;
+            }
+            self.require_same(pieces.read_so_far())
+        };
+        let what = "nothing is wrong with it now".to_string();
+        let changed = || CsvError::Changed { path: self.path.clone(), what };
+        self.cause(again().err().unwrap_or_else(changed))
+    }
+
+    fn converter(&self) -> Converter<'_> {
+        Converter::new(&self.path, &self.schema, &self.options.null_text)
+    }
+
+    fn empty_lines(&self) -> EmptyLines {
+        EmptyLines::of(self.schema.columns.len())
+    }
+
+    fn record_error(&self, error: RecordError) -> CsvError {
+        let columns = &self.schema.columns;
+        CsvError::from_record(&self.path, error, |index| columns.get(index).map(|column| column.name.clone()))
     }
 
     /// Refuses a second pass that read other bytes than the first. What the file system says of
@@ -259,35 +317,39 @@ impl RowSource for CsvFile {
     /// Fails with a [`CsvError`]. After that no rows are left.
     fn next_batch(&self, batch: &mut RowBatch) -> Result<bool, SourceError> {
         batch.clear();
-        let mut pass = self.lock();
-        if let Err(error) = self.fill(&mut pass, batch) {
-            pass.records = None;
+        if self.fill(batch).is_err() {
+            let mut pass = self.lock();
+            (pass.pieces, pass.first) = (None, None);
+            drop(pass);
             batch.clear();
-            return Err(self.cause(error).into());
+            return Err(self.first_error().into());
         }
         Ok(!batch.is_empty())
     }
 }
 
-/// Opens the file and reads its header.
-fn start(path: &Path, options: &CsvOptions) -> Result<(Vec<header::ColumnName>, Records), CsvError> {
-    let input = input::open(path)?;
-    let mut records = Records::new(input, options.delimiter.byte())
-        .map_err(|error| CsvError::from_record(path, error, |_| None))?;
-    let names = header::read(path, &mut records)?;
-    records.set_empty_lines(if names.len() == 1 { EmptyLines::Records } else { EmptyLines::Skipped });
-    Ok((names, records))
+/// Opens the file and reads its header; the records left are those of the first piece.
+fn start(path: &Path, options: &CsvOptions) -> Result<(Vec<header::ColumnName>, Pieces, Records), CsvError> {
+    let mut pieces = Pieces::new(input::open(path)?, options.delimiter.byte(), PIECE_BYTES);
+    let mut records = Records::new(pieces.delimiter(), EmptyLines::Skipped);
+    let names = header::read(path, &mut pieces, &mut records)?;
+    records.begin_here(EmptyLines::of(names.len()));
+    Ok((names, pieces, records))
 }
 
 /// Opens a file that was open before; fails where its header has another
 /// number of columns now.
-fn start_again(path: &Path, options: &CsvOptions, column_count: usize) -> Result<Records, CsvError> {
-    let (names, records) = start(path, options)?;
+fn start_again(
+    path: &Path,
+    options: &CsvOptions,
+    column_count: usize,
+) -> Result<(Pieces, Records), CsvError> {
+    let (names, pieces, records) = start(path, options)?;
     if names.len() != column_count {
         let what = format!("found {} columns, expected {column_count} as before", names.len());
         return Err(CsvError::Changed { path: path.to_owned(), what });
     }
-    Ok(records)
+    Ok((pieces, records))
 }
 
 /// Length and time of the last change.

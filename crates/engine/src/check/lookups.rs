@@ -1,6 +1,5 @@
 //! Entries looked up one at a time, each compared with its row.
 
-use super::hash::Sums;
 use super::rows::RowMap;
 use super::segment::{Inspector, Place};
 use super::{Checked, Rows, entry_text, key_text, leaves};
@@ -140,18 +139,19 @@ impl Checked<'_> {
     }
 }
 
-/// Finds an entry that differs from its row among those of one bucket: the slow
-/// way, after the sums have shown that there is one.
+/// Finds an entry that differs from its row among those of suspected rows: the slow
+/// way, after sums or the bitmap have shown that there is one.
 pub(super) fn explain_difference(
     checked: &Checked<'_>,
     rows: Rows<'_>,
     session: &Session,
-    bucket: usize,
+    what: &str,
+    suspect: &dyn Fn(RowId) -> bool,
 ) -> EngineError {
     let compare = || {
         let blocks = RefCell::new(CacheReader::new(session, checked.instance.cache())?);
         let fetch = Fetch { session, blocks: &blocks, key: rows.key, table: rows.rows.expected };
-        let mut comparer = Comparer { checked, map: &rows.rows.map, fetch, bucket, key: Vec::new() };
+        let mut comparer = Comparer { checked, fetch, what, suspect, key: Vec::new() };
         let cancel = || checked.instance.cancel.check();
         leaves::segment(checked.index).read(
             (checked.instance, session),
@@ -161,19 +161,18 @@ pub(super) fn explain_difference(
         )
     };
     let unexplained = || {
-        let found =
-            format!("another sum of hashes in bucket {bucket}, but no entry that differs from its row");
-        checked.wrong("keys equal rows", found, "the sum over the table".to_string())
+        let found = "a set of entries that is not the table's, but none that differs from its row";
+        checked.wrong(what, found.to_string(), "an entry with the key of its row for each row".to_string())
     };
     compare().err().unwrap_or_else(unexplained)
 }
 
-/// Compares the entries whose rows lie in the blocks of a bucket.
+/// Compares the entries of suspected rows.
 struct Comparer<'a> {
     checked: &'a Checked<'a>,
-    map: &'a RowMap,
     fetch: Fetch<'a>,
-    bucket: usize,
+    what: &'a str,
+    suspect: &'a dyn Fn(RowId) -> bool,
     key: Vec<u8>,
 }
 
@@ -188,10 +187,9 @@ impl Inspector for Comparer<'_> {
         let corrupt = |error: crate::index::block::LayoutError| error.at(path, address);
         for (number, entry) in LeafView::new(block, content).map_err(corrupt)?.entries().enumerate() {
             let entry = entry.map_err(corrupt)?;
-            let known = self.map.ordinal(entry.row);
-            if known.is_some_and(|(block, _)| Sums::bucket(block) == self.bucket) {
+            if (self.suspect)(entry.row) {
                 self.fetch.key_of(entry.row, &mut self.key)?;
-                let what = format!("leaf {address}, entry {number}: keys equal rows");
+                let what = format!("leaf {address}, entry {number}: {}", self.what);
                 self.checked.same_key(&what, entry, &self.key)?;
             }
         }

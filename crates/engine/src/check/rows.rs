@@ -12,7 +12,7 @@ use crate::{EngineError, Instance};
 use plumb_events::{IoStream, Session, now};
 use plumb_types::columns;
 use plumb_units::{BlockAddress, BlockNumber, FileId, Nanos, RowCount, RowId};
-use std::sync::atomic::{AtomicU16, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 
 /// What the pass found.
 pub(super) struct RowFacts {
@@ -111,11 +111,7 @@ impl Inspector for RowInspector<'_> {
 impl RowInspector<'_> {
     #[inline]
     fn row(&mut self, row: &[u8], row_id: RowId, block: u64) -> Result<(), String> {
-        let mut found = 0;
-        for column in columns(row) {
-            column.map_err(|error| error.to_string())?;
-            found += 1;
-        }
+        let found = columns(row).finish().map_err(|error| error.to_string())?;
         if found != self.column_count {
             return Err(format!("it has {found} columns, expected {}", self.column_count));
         }
@@ -205,30 +201,83 @@ impl RowMap {
     }
 }
 
-/// A bit for each row, set by any server.
+/// A bit for each row. Each server sets bits of its own: in one bitmap for all of them,
+/// lines of the cache would go from one processor to the other with nearly every bit.
 #[derive(Debug)]
-pub(super) struct Bitmap(Vec<AtomicU64>);
+pub(super) struct Bitmap {
+    words: Vec<u64>,
+    /// A bit that was set again.
+    twice: Option<u64>,
+}
 
 impl Bitmap {
     pub(super) fn new(bits: u64) -> Bitmap {
-        Bitmap((0..bits.div_ceil(64)).map(|_| AtomicU64::new(0)).collect())
+        Bitmap { words: vec![0; bits.div_ceil(64) as usize], twice: None }
     }
 
-    /// Sets a bit and tells whether it was set before.
+    /// Sets a bit.
     #[inline]
-    pub(super) fn set(&self, bit: u64) -> bool {
-        let mask = 1 << (bit % 64);
-        self.0[(bit / 64) as usize].fetch_or(mask, Relaxed) & mask != 0
+    pub(super) fn set(&mut self, bit: u64) {
+        let (word, mask) = (&mut self.words[(bit / 64) as usize], 1 << (bit % 64));
+        if *word & mask != 0 {
+            self.twice = Some(bit);
+        }
+        *word |= mask;
+    }
+
+    /// Sets the bits of a bitmap of the same length.
+    pub(super) fn merge(&mut self, other: &Bitmap) {
+        assert_eq!(self.words.len(), other.words.len());
+        self.twice = self.twice.or(other.twice);
+        for (number, (mine, theirs)) in (0..).zip(self.words.iter_mut().zip(&other.words)) {
+            if *mine & theirs != 0 {
+                self.twice = Some(64 * number + u64::from((*mine & theirs).trailing_zeros()));
+            }
+            *mine |= theirs;
+        }
+    }
+
+    /// A bit that was set more than once, if there is one.
+    pub(super) fn twice(&self) -> Option<u64> {
+        self.twice
     }
 
     /// The first of `bits` bits that is not set.
     pub(super) fn first_clear(&self, bits: u64) -> Option<u64> {
-        let word = self.0.iter().position(|word| word.load(Relaxed) != u64::MAX)?;
-        let bit = word as u64 * 64 + u64::from(self.0[word].load(Relaxed).trailing_ones());
+        let word = self.words.iter().position(|word| *word != u64::MAX)?;
+        let bit = word as u64 * 64 + u64::from(self.words[word].trailing_ones());
         (bit < bits).then_some(bit)
     }
 
     pub(super) fn bytes(&self) -> u64 {
-        self.0.len() as u64 * 8
+        self.words.len() as u64 * 8
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bit_that_is_set_again_is_known_by_any_two_servers() {
+        let bitmap = |bits: &[u64]| {
+            let mut bitmap = Bitmap::new(200);
+            bits.iter().for_each(|bit| bitmap.set(*bit));
+            bitmap
+        };
+        for (one, two, twice) in [
+            (vec![0, 63, 199], vec![1, 64], None),
+            (vec![0, 64, 64], vec![1], Some(64)),
+            (vec![0, 64], vec![1, 128, 128], Some(128)),
+            (vec![0, 64, 130], vec![1, 130], Some(130)),
+        ] {
+            let mut both = bitmap(&one);
+            both.merge(&bitmap(&two));
+            assert_eq!(both.twice(), twice);
+        }
+        let mut all = bitmap(&(0..70).collect::<Vec<u64>>());
+        assert_eq!(all.first_clear(200), Some(70));
+        all.merge(&bitmap(&(70..200).collect::<Vec<u64>>()));
+        assert_eq!(all.first_clear(200), None);
     }
 }

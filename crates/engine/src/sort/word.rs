@@ -40,7 +40,7 @@ use crate::storage::block::HEADER_BYTES;
 use crate::storage::control::{ColumnStatistics, IndexColumn, Table};
 use plumb_io::{Plain, strict_assert};
 use plumb_types::row::ROW_HEADER_BYTES;
-use plumb_types::{ColumnType, ColumnWalk, DigitCode, first_bytes};
+use plumb_types::{ColumnType, ColumnWalk, DigitCode, first_bytes, leading_word};
 use plumb_units::{BlockAddress, BlockNumber, BlockSize, FileId, RowId};
 use std::cmp::Ordering;
 use std::fmt::Debug;
@@ -347,9 +347,7 @@ impl WordColumn {
     fn pack(&self, row: &[u8], value: &[u8]) -> Option<u64> {
         let word = leading_word(row, value);
         let raw = match self.values {
-            Values::Integers(least) => {
-                DigitCode::decode_word(word, value.len())?.0.wrapping_sub(least) as u64
-            }
+            Values::Integers(least) => DigitCode::decode(word, value.len())?.0.wrapping_sub(least) as u64,
             Values::Bytes(bytes) if value.len() <= bytes as usize => {
                 (word & first_bytes(value.len() as u32)) >> (64 - self.bits)
             }
@@ -388,23 +386,6 @@ impl WordColumn {
     #[inline]
     fn code<W: Word>(&self, key: W) -> u64 {
         key.bits(self.shift, self.bits)
-    }
-}
-
-/// The first 8 bytes of a value as a big-endian word, and whatever follows it in
-/// the row: one load serves where a copy of a length known only at run time would
-/// call memcpy.
-#[inline]
-fn leading_word(row: &[u8], value: &[u8]) -> u64 {
-    let at = value.as_ptr().addr() - row.as_ptr().addr();
-    match row.get(at..at + 8) {
-        Some(bytes) => u64::from_be_bytes(bytes.try_into().expect("eight bytes")),
-        None => {
-            let mut bytes = [0; 8];
-            let length = value.len().min(8);
-            bytes[..length].copy_from_slice(&value[..length]);
-            u64::from_be_bytes(bytes)
-        }
     }
 }
 

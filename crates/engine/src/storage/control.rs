@@ -18,8 +18,7 @@ use crate::database_id::DatabaseId;
 use crate::storage::block::{BlockKind, Expected, LsnRange};
 use crate::storage::tablespace::{Extent, Purpose};
 use plumb_io::{Disk, IoError, random_id};
-use plumb_types::Schema;
-use plumb_types::{ColumnType, DigitCode};
+use plumb_types::{ColumnType, DigitCode, Schema, leading_word};
 use plumb_units::{BlockAddress, BlockNumber, FileId};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -148,9 +147,9 @@ impl ColumnStatistics {
         self.null_count += other.null_count;
     }
 
-    /// Takes in a value of a column of this type.
+    /// Takes in a value of `row`, of a column of this type.
     #[inline]
-    pub fn note(&mut self, value: Option<&[u8]>, column_type: ColumnType) {
+    pub fn note(&mut self, row: &[u8], value: Option<&[u8]>, column_type: ColumnType) {
         let Some(bytes) = value else {
             self.null_count += 1;
             return;
@@ -158,7 +157,8 @@ impl ColumnStatistics {
         let first = self.bytes_max == 0;
         self.bytes_max = self.bytes_max.max(bytes.len() as u32);
         if matches!(column_type, ColumnType::Number { .. }) && (first || self.integers.is_some()) {
-            self.integers = DigitCode::decode(bytes).map(|DigitCode(value)| match self.integers {
+            let code = DigitCode::decode(leading_word(row, bytes), bytes.len());
+            self.integers = code.map(|DigitCode(value)| match self.integers {
                 Some((least, most)) => (least.min(value), most.max(value)),
                 None => (value, value),
             });

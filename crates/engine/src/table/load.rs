@@ -17,7 +17,7 @@ use crate::storage::writer::{SegmentWriter, WriterOptions};
 use crate::table::heap::{BlockFill, row_bytes_max};
 use crate::{EngineError, Instance};
 use plumb_events::{Event, IoStream, Phase, Role, Session, Statistic, now};
-use plumb_types::{ColumnType, RowBatch, RowSource, columns};
+use plumb_types::{ColumnType, RowBatch, RowError, RowSource, columns};
 use plumb_units::{Lsn, RowId};
 use std::thread;
 
@@ -150,18 +150,15 @@ fn load_piece(
     while source.next_batch(&mut batch).map_err(EngineError::Source)? {
         operation.check()?;
         for row in batch.iter() {
-            if !fill.push(writer.block()?, row) {
+            while !fill.push(writer.block()?, row) {
                 if fill.is_empty() {
                     return Err(too_long(row, tablespace.block_size));
                 }
                 sealed += seal(session, &mut writer, &mut fill)?;
-                if !fill.push(writer.block()?, row) {
-                    return Err(too_long(row, tablespace.block_size));
-                }
             }
             note_columns(row, &types, &mut piece.columns)?;
-            piece.row_bytes += row.len() as u64;
         }
+        piece.row_bytes += batch.byte_count() as u64;
         piece.row_count += batch.len() as u64;
         session.count(Statistic::LoadRows, batch.len() as u64);
     }
@@ -187,21 +184,20 @@ fn note_columns(
     statistics: &mut [ColumnStatistics],
 ) -> Result<(), EngineError> {
     assert_eq!(types.len(), statistics.len(), "each column has a type and statistics");
-    for ((value, column_type), column) in columns(row).zip(types).zip(statistics) {
-        let value = value.map_err(|error| EngineError::BadRow { row: RowId(0), why: error.to_string() })?;
-        column.note(value, *column_type);
+    let mut values = columns(row);
+    for ((value, column_type), column) in values.by_ref().zip(types).zip(statistics) {
+        column.note(row, value, *column_type);
     }
-    Ok(())
+    let bad = |error: RowError| EngineError::BadRow { row: RowId(0), why: error.to_string() };
+    values.finish().map(|_| ()).map_err(bad)
 }
 
 fn too_long(row: &[u8], block_size: plumb_units::BlockSize) -> EngineError {
     let shown: Vec<String> = columns(row)
         .take(3)
         .map(|value| match value {
-            Ok(Some(bytes)) => {
-                String::from_utf8_lossy(&bytes[..bytes.len().min(20)]).escape_debug().to_string()
-            }
-            _ => "NULL".to_string(),
+            Some(bytes) => String::from_utf8_lossy(&bytes[..bytes.len().min(20)]).escape_debug().to_string(),
+            None => "NULL".to_string(),
         })
         .collect();
     EngineError::RowTooLong {

@@ -6,13 +6,9 @@ use proptest::prelude::*;
 
 /// The columns a row yields, as text.
 fn check(row: &[u8], expect: &str) {
-    let items: Vec<String> = columns(row)
-        .map(|item| match item {
-            Ok(None) => "null".to_owned(),
-            Ok(Some(value)) => format!("{value:?}"),
-            Err(error) => error.to_string(),
-        })
-        .collect();
+    let values = columns(row).map(|value| value.map_or("null".to_owned(), |value| format!("{value:?}")));
+    let fault = columns(row).finish().err().map(|error| error.to_string());
+    let items: Vec<String> = values.chain(fault).collect();
     assert_eq!(items.join("; "), expect, "{row:?}");
 }
 
@@ -123,11 +119,17 @@ proptest! {
         }
         prop_assert_eq!(batch.len(), rows.len());
         for (image, row) in batch.iter().zip(&rows) {
-            let found: Vec<Option<&[u8]>> = columns(image).collect::<Result<_, _>>().unwrap();
+            let found: Vec<Option<&[u8]>> = columns(image).collect();
+            prop_assert_eq!(columns(image).finish(), Ok(row.len()));
             let expected: Vec<Option<&[u8]>> = row.iter().map(Option::as_deref).collect();
             prop_assert_eq!(&found, &expected);
             for (index, value) in expected.iter().enumerate() {
                 prop_assert_eq!(column_at(image, index), Ok(*value));
+            }
+            for value in found.into_iter().flatten() {
+                let word = leading_word(image, value).to_be_bytes();
+                let length = value.len().min(8);
+                prop_assert_eq!(&word[..length], &value[..length]);
             }
         }
     }
@@ -138,15 +140,13 @@ proptest! {
         if let Some(count) = row.get_mut(2) {
             *count %= few + 1;
         }
-        let items: Vec<_> = columns(&row).collect();
-        let errors = items.iter().filter(|item| item.is_err()).count();
-        prop_assert!(errors <= 1);
-        prop_assert!(items.iter().rev().skip(1).all(Result::is_ok));
-        for (index, item) in items.iter().enumerate() {
-            match (item, column_at(&row, index)) {
-                (Ok(value), found) => prop_assert_eq!(Ok(*value), found),
-                (Err(_), found) => prop_assert!(found.is_err()),
-            }
+        let values: Vec<_> = columns(&row).collect();
+        for (index, value) in values.iter().enumerate() {
+            prop_assert_eq!(column_at(&row, index), Ok(*value));
+        }
+        match columns(&row).finish() {
+            Ok(count) => prop_assert_eq!(count, values.len()),
+            Err(_) => prop_assert!(column_at(&row, values.len()).is_err()),
         }
     }
 }

@@ -1,46 +1,43 @@
 //! The second pass: fields become columns of a row.
 
+use super::CsvError;
 use super::error::excerpt;
 use super::records::Records;
-use super::{CsvError, CsvOptions};
 use plumb_types::{Column, ColumnType, DateTime, RowBatch, Schema, parse_number};
 use std::path::Path;
+use std::str::Utf8Error;
 
 /// Makes rows of records.
 #[derive(Debug)]
-pub(super) struct Converter {
-    null_text: Vec<String>,
+pub(super) struct Converter<'a> {
+    path: &'a Path,
+    schema: &'a Schema,
+    null_text: &'a [String],
     /// An encoded number on its way into the row.
     number: Vec<u8>,
 }
 
-impl Converter {
-    pub(super) fn new(options: &CsvOptions) -> Self {
-        Converter { null_text: options.null_text.clone(), number: Vec::new() }
+impl<'a> Converter<'a> {
+    pub(super) fn new(path: &'a Path, schema: &'a Schema, null_text: &'a [String]) -> Self {
+        Converter { path, schema, null_text, number: Vec::new() }
     }
 
     /// Appends the current record as a row; fails, appending nothing, where a
     /// value is not of its column's type.
     #[inline]
-    pub(super) fn push_row(
-        &mut self,
-        path: &Path,
-        schema: &Schema,
-        records: &Records,
-        batch: &mut RowBatch,
-    ) -> Result<(), CsvError> {
-        let columns = &schema.columns;
-        check_field_count(path, records, columns.len(), |index| {
+    pub(super) fn push_row(&mut self, records: &Records, batch: &mut RowBatch) -> Result<(), CsvError> {
+        let columns = &self.schema.columns;
+        check_field_count(self.path, records, columns.len(), |index| {
             columns.get(index).map(|column| column.name.clone())
         })?;
         batch.begin_row(columns.len() as u8);
         let line = records.line();
         for (value, column) in records.fields().zip(columns) {
-            if is_null(value, &self.null_text) {
+            if is_null(value, self.null_text) {
                 batch.push_null();
                 continue;
             }
-            let cell = Cell { path, line, column, value };
+            let cell = Cell { path: self.path, line, column, value };
             let pushed = match column.column_type {
                 ColumnType::Number { .. } => cell.push_number(&mut self.number, batch),
                 ColumnType::Date => cell.push_date(batch),
@@ -105,22 +102,28 @@ impl Cell<'_> {
 
     #[inline]
     fn push_text(self, max_bytes: u32, batch: &mut RowBatch) -> Result<(), CsvError> {
-        let text = std::str::from_utf8(self.value).map_err(|error| {
+        check_utf8(self.value).map_err(|error| {
             CsvError::invalid_utf8(self.path, self.line, self.column.name.clone(), self.value, error)
         })?;
-        if text.len() > max_bytes as usize {
+        if self.value.len() > max_bytes as usize {
             return Err(CsvError::TextTooLong {
                 path: self.path.to_owned(),
                 line: self.line,
                 column: self.column.name.clone(),
                 found: excerpt(self.value),
-                bytes: text.len(),
+                bytes: self.value.len(),
                 expected: self.column.column_type,
             });
         }
-        batch.push_text(text);
+        batch.push_bytes(self.value);
         Ok(())
     }
+}
+
+/// Fails where a value is not UTF-8. Most are short and ASCII, which is soon told.
+#[inline]
+pub(super) fn check_utf8(value: &[u8]) -> Result<(), Utf8Error> {
+    if value.is_ascii() { Ok(()) } else { std::str::from_utf8(value).map(|_| ()) }
 }
 
 /// Whether a field stands for NULL.

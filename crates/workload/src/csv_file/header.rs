@@ -1,6 +1,7 @@
 //! The first row: names, and the types given for them.
 
 use super::error::excerpt;
+use super::pieces::Pieces;
 use super::records::Records;
 use super::{CsvError, inference};
 use plumb_types::{COLUMN_COUNT_MAX, ColumnType};
@@ -18,9 +19,13 @@ pub(super) struct ColumnName {
 ///
 /// Fails on a file without one, on names that are not UTF-8, and on more than
 /// 255 of them.
-pub(super) fn read(path: &Path, records: &mut Records) -> Result<Vec<ColumnName>, CsvError> {
+pub(super) fn read(
+    path: &Path,
+    pieces: &mut Pieces,
+    records: &mut Records,
+) -> Result<Vec<ColumnName>, CsvError> {
     let here = || path.to_owned();
-    let more = records.advance().map_err(|error| CsvError::from_record(path, error, |_| None))?;
+    let more = records.advance_in(pieces).map_err(|error| CsvError::from_record(path, error, |_| None))?;
     if !more {
         return Err(CsvError::Empty { path: here() });
     }

@@ -5,6 +5,12 @@
 //! it. Numbers keep the most digits seen on either side of the point, text the
 //! longest value, counted from the first row on.
 //!
+//! Threads look at pieces of the file side by side, each as if it were the first, and
+//! what they find is taken in in the order of the file. Where that is not enough (a
+//! column becomes text, and the first value at fault must be found; a piece has an error)
+//! the piece is gone over again with what is known from those before it: what comes out
+//! is what one thread would find from the first row to the last.
+//!
 //! One rule decides about numbers: a column is NUMBER where one [`Spelling`] gives
 //! every value of it back as it stands in the file. What looks like a number and
 //! would come back as another text (`007`, `+49`, `1E5`, `1.10` beside `1.9`) may be
@@ -12,14 +18,18 @@
 //! not the value alone: what is lost then cannot be had back, whereas a text becomes
 //! a number at any time, by its type being given.
 
-use super::convert::{check_field_count, is_null, trim_blanks};
+use super::convert::{check_field_count, check_utf8, is_null, trim_blanks};
 use super::error::excerpt;
 use super::header::ColumnName;
-use super::records::Records;
+use super::pieces::{PieceError, Pieces};
+use super::records::{EmptyLines, RecordError, Records};
 use super::{CsvError, CsvOptions};
 use plumb_types::{ColumnType, DateError, DateTime, NumberError, TEXT_BYTES_MAX, parse_number};
 use std::fmt;
+use std::num::NonZero;
 use std::path::Path;
+use std::sync::Mutex;
+use std::thread;
 
 /// What is known of a column, and why it has the type it has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -149,44 +159,168 @@ impl fmt::Display for TextReason {
     }
 }
 
-/// Reads all records after the header. Returns what each column holds and the
-/// number of rows.
-pub(super) fn infer(
-    path: &Path,
-    names: &[ColumnName],
-    given: &[Option<ColumnType>],
-    options: &CsvOptions,
-    records: &mut Records,
-) -> Result<(Vec<ColumnFinding>, u64), CsvError> {
-    let mut rows = 0;
-    let mut guesses: Vec<Guess> = names.iter().map(|_| Guess::default()).collect();
-    let inferred: Vec<usize> = (0..names.len()).filter(|index| given[*index].is_none()).collect();
-    let name = |index: usize| names.get(index).map(|name| name.name.clone());
-    let mut scratch = Vec::new();
-    while records.advance().map_err(|error| CsvError::from_record(path, error, name))? {
-        check_field_count(path, records, names.len(), name)?;
-        rows += 1;
-        for &index in &inferred {
-            let value = records.field(index);
-            if is_null(value, &options.null_text) {
-                guesses[index].null_count += 1;
-                continue;
+/// The columns of a file, and what is known of them before it is read.
+#[derive(Clone, Copy)]
+pub(super) struct Columns<'a> {
+    pub(super) path: &'a Path,
+    pub(super) names: &'a [ColumnName],
+    pub(super) given: &'a [Option<ColumnType>],
+    pub(super) options: &'a CsvOptions,
+}
+
+/// What the pass found.
+pub(super) struct Inferred {
+    pub(super) findings: Vec<ColumnFinding>,
+    pub(super) rows: u64,
+    pub(super) skipped_lines: u64,
+}
+
+/// Rows of a piece and what its columns seem to hold.
+type Found = Result<(u64, Vec<Guess>), CsvError>;
+
+/// Pieces that a thread looks at while the next ones are read: some milliseconds of work,
+/// so that starting the thread is little beside it.
+const PIECES_OF_A_THREAD: usize = 4;
+
+/// Reads all records after the header, of which `first` has those of the first piece.
+pub(super) fn infer(columns: Columns<'_>, pieces: &mut Pieces, first: Records) -> Result<Inferred, CsvError> {
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    let all = columns.inferred();
+    let mut guesses = columns.guesses();
+    let (mut rows, mut line, mut skipped_lines) = (0, first.next_line(), 0);
+    // Looked at, and read meanwhile; of the second so many are pieces.
+    let (mut now, mut next) = (vec![first], Vec::new());
+    let (mut count, mut failed) = (1, None);
+    while count > 0 {
+        let mut found: Vec<Option<Found>> = (0..count).map(|_| None).collect();
+        let queue = Mutex::new(now.iter_mut().zip(&mut found));
+        let take = || queue.lock().expect("no thread panics while it takes a piece").next();
+        let look = || {
+            while let Some((piece, found)) = take() {
+                *found = Some(columns.look(piece));
             }
-            guesses[index]
-                .observe(value, records.line(), &mut scratch)
-                .map_err(|fault| fault.at(path, records.line(), names[index].name.clone(), value))?;
+        };
+        count = thread::scope(|scope| {
+            for _ in 1..threads {
+                // Those that cannot be started are not missed: this one looks at what is left.
+                let _ = thread::Builder::new().spawn_scoped(scope, look);
+            }
+            let read = columns.read(pieces, &mut next, threads * PIECES_OF_A_THREAD, &mut failed);
+            look();
+            read
+        });
+        for (piece, found) in now.iter_mut().zip(found.into_iter().flatten()) {
+            let lines = piece.next_line() - 1;
+            let again: Vec<usize> = match &found {
+                Ok((_, fresh)) => {
+                    all.iter().copied().filter(|index| !guesses[*index].merge(&fresh[*index])).collect()
+                }
+                // It fails again, and then knows its line.
+                Err(_) => all.clone(),
+            };
+            if !again.is_empty() {
+                columns.observe(piece, line, &again, &mut guesses)?;
+            }
+            rows += found?.0;
+            skipped_lines += piece.skipped_lines();
+            line += lines;
         }
+        std::mem::swap(&mut now, &mut next);
     }
-    let findings = names.iter().zip(guesses).zip(given).map(|((name, guess), given)| match given {
-        Some(_) => ColumnFinding::given(name),
-        None => ColumnFinding {
-            name: name.name.clone(),
-            header: name.header.clone(),
-            null_count: guess.null_count,
-            basis: guess.basis(),
-        },
-    });
-    Ok((findings.collect(), rows))
+    if let Some(error) = failed {
+        return Err(columns.error(error.at(line)));
+    }
+    Ok(Inferred { findings: columns.findings(guesses), rows, skipped_lines })
+}
+
+impl Columns<'_> {
+    /// The numbers of those without a given type.
+    fn inferred(&self) -> Vec<usize> {
+        (0..self.names.len()).filter(|index| self.given[*index].is_none()).collect()
+    }
+
+    fn guesses(&self) -> Vec<Guess> {
+        self.names.iter().map(|_| Guess::default()).collect()
+    }
+
+    fn findings(&self, guesses: Vec<Guess>) -> Vec<ColumnFinding> {
+        let findings = self.names.iter().zip(guesses).zip(self.given);
+        let finding = |((name, guess), given): ((&ColumnName, Guess), &Option<ColumnType>)| match given {
+            Some(_) => ColumnFinding::given(name),
+            None => ColumnFinding {
+                name: name.name.clone(),
+                header: name.header.clone(),
+                null_count: guess.null_count,
+                basis: guess.basis(),
+            },
+        };
+        findings.map(finding).collect()
+    }
+
+    /// Reads up to so many pieces, none after a failure; says how many there were.
+    fn read(
+        &self,
+        pieces: &mut Pieces,
+        records: &mut Vec<Records>,
+        most: usize,
+        failed: &mut Option<PieceError>,
+    ) -> usize {
+        let mut count = 0;
+        while count < most && failed.is_none() {
+            if count == records.len() {
+                records.push(Records::new(pieces.delimiter(), EmptyLines::of(self.names.len())));
+            }
+            match records[count].refill(pieces) {
+                Ok(true) => count += 1,
+                Ok(false) => break,
+                Err(error) => *failed = Some(error),
+            }
+        }
+        count
+    }
+
+    /// What a piece holds, as if it were the first, and its rows.
+    fn look(&self, piece: &mut Records) -> Found {
+        let mut guesses = self.guesses();
+        let rows = self.observe(piece, 1, &self.inferred(), &mut guesses)?;
+        Ok((rows, guesses))
+    }
+
+    /// Takes in the values that a piece, which starts on this line, has in some columns; says its rows.
+    fn observe(
+        &self,
+        piece: &mut Records,
+        line: u64,
+        columns: &[usize],
+        guesses: &mut [Guess],
+    ) -> Result<u64, CsvError> {
+        let mut rows = 0;
+        let mut scratch = Vec::new();
+        piece.rewind(line);
+        while piece.advance().map_err(|error| self.error(error))? {
+            check_field_count(self.path, piece, self.names.len(), |index| self.name(index))?;
+            rows += 1;
+            for &index in columns {
+                let value = piece.field(index);
+                if is_null(value, &self.options.null_text) {
+                    guesses[index].null_count += 1;
+                    continue;
+                }
+                guesses[index].observe(value, piece.line(), &mut scratch).map_err(|fault| {
+                    fault.at(self.path, piece.line(), self.names[index].name.clone(), value)
+                })?;
+            }
+        }
+        Ok(rows)
+    }
+
+    fn name(&self, index: usize) -> Option<String> {
+        self.names.get(index).map(|name| name.name.clone())
+    }
+
+    fn error(&self, error: RecordError) -> CsvError {
+        CsvError::from_record(self.path, error, |index| self.name(index))
+    }
 }
 
 /// Whether a field is a number or a date and so hardly a name.
@@ -282,6 +416,22 @@ impl Guess {
         check_text(value)?;
         self.kind = Kind::Text(TextReason { line, value: excerpt(value), cause });
         Ok(())
+    }
+
+    /// Takes in what the next piece of the file holds; false, and nothing taken in, where
+    /// its values must be looked at for that.
+    fn merge(&mut self, next: &Guess) -> bool {
+        let merged = match (&mut self.kind, &next.kind) {
+            (_, Kind::Nothing) | (Kind::Dates, Kind::Dates) => true,
+            (Kind::Numbers(numbers), Kind::Numbers(found)) => numbers.take(b"", found).is_ok(),
+            (Kind::Text(_), _) => next.bytes_max <= TEXT_BYTES_MAX as usize,
+            _ => false,
+        };
+        if merged {
+            self.null_count += next.null_count;
+            self.bytes_max = self.bytes_max.max(next.bytes_max);
+        }
+        merged
     }
 
     fn basis(self) -> ColumnBasis {
@@ -412,5 +562,5 @@ fn check_text(value: &[u8]) -> Result<(), Fault> {
     if value.len() > TEXT_BYTES_MAX as usize {
         return Err(Fault::TooLong);
     }
-    std::str::from_utf8(value).map(|_| ()).map_err(Fault::NotUtf8)
+    check_utf8(value).map_err(Fault::NotUtf8)
 }

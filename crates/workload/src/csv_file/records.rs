@@ -1,24 +1,14 @@
-//! Splits bytes into records and fields.
+//! Splits a piece of the text into records and fields.
 //!
-//! A record is found whole within one buffer, which grows where it must, so
-//! that its fields can be given out as slices of it without a copy. A first
-//! scan only marks where fields start and end; where it runs out of bytes,
-//! more are read and the record is scanned again. Doubled quotes are reduced
-//! in place once the record is complete, and not before: a second scan must
-//! find the bytes untouched.
+//! A piece ends where a record does, so that fields can be given out as slices of it
+//! without a copy. Doubled quotes are reduced in a copy behind the piece, which stays
+//! as it was read: a piece may be gone over again.
 //!
 //! Quotes count only at the start of a field, as in `"a ""b"", c"`. Elsewhere
 //! they are text: `5" pipe` is five characters of it and needs no care.
 
-use flate2::Crc;
-use std::io::{self, Read};
-
-/// Read at a time; also the longest record without growing the buffer.
-const BUFFER_BYTES: usize = 256 * 1024;
-
-/// Longest record. Nothing but an unclosed quote is longer than this, and a
-/// row could not be kept.
-const RECORD_BYTES_MAX: usize = 16 * 1024 * 1024;
+use super::pieces::{PieceError, Pieces};
+use std::io;
 
 /// Why there is no next record.
 #[derive(Debug)]
@@ -33,27 +23,24 @@ pub(super) enum RecordError {
     TooLong { line: u64 },
 }
 
-/// The records of an input, one at a time.
+/// The records of a piece, one at a time.
+#[derive(Debug)]
 pub(super) struct Records {
-    input: Box<dyn Read + Send>,
     delimiter: u8,
-
-    buffer: Vec<u8>,
-    /// `buffer[start..end]` is read and not yet given out.
-    start: usize,
-    end: usize,
-    /// Whether the input has no more bytes.
-    input_ended: bool,
-    /// How many bytes it gave, and their checksum.
-    bytes: u64,
-    checksum: Crc,
-    /// The line that `start` is on, the first being 1.
-    next_line: u64,
-
     /// What an empty line is.
     empty_lines: EmptyLines,
-    /// Empty lines passed over since that was last said.
+
+    /// The piece, and behind it fields of the current record with their quotes reduced.
+    buffer: Vec<u8>,
+    /// Where its records begin, the next one starts and the last one ends.
+    begin: usize,
+    start: usize,
+    end: usize,
+    /// The line that `start` is on.
+    next_line: u64,
+    /// Empty lines passed over.
     skipped: u64,
+
     /// The line the current record started on.
     line: u64,
     /// Where its fields are in `buffer`.
@@ -71,90 +58,110 @@ pub(super) enum EmptyLines {
     Records,
 }
 
+impl EmptyLines {
+    /// What they are where records have so many fields.
+    pub(super) fn of(columns: usize) -> EmptyLines {
+        if columns == 1 { EmptyLines::Records } else { EmptyLines::Skipped }
+    }
+}
+
 #[derive(Debug, Clone, Copy)]
 struct Field {
     start: usize,
     end: usize,
 }
 
-/// How a scan ended.
-enum Scan {
-    /// At the end of the record, after so many line breaks.
-    Complete { next: usize, lines: u64 },
-    /// At the end of the bytes there are.
-    Incomplete,
-}
-
-/// Where a field ended.
-enum FieldEnd {
-    /// At a delimiter, or at what may end the record.
-    At(usize),
-    /// Nowhere in the bytes there are.
-    Beyond,
+impl PieceError {
+    /// The error of who has read up to this line.
+    pub(super) fn at(self, line: u64) -> RecordError {
+        match self {
+            PieceError::Read(source) => RecordError::Read { line, source },
+            PieceError::TooLong => RecordError::TooLong { line },
+        }
+    }
 }
 
 impl Records {
-    /// Reads the first bytes; without a delimiter, takes it from them.
-    pub(super) fn new(input: Box<dyn Read + Send>, delimiter: Option<u8>) -> Result<Self, RecordError> {
-        let mut records = Records {
-            input,
-            delimiter: b',',
-            buffer: vec![0; BUFFER_BYTES],
+    /// Without a piece; the first has the first line.
+    pub(super) fn new(delimiter: u8, empty_lines: EmptyLines) -> Records {
+        Records {
+            delimiter,
+            empty_lines,
+            buffer: Vec::new(),
+            begin: 0,
             start: 0,
             end: 0,
-            input_ended: false,
-            bytes: 0,
-            checksum: Crc::new(),
             next_line: 1,
-            empty_lines: EmptyLines::Skipped,
             skipped: 0,
             line: 1,
             fields: Vec::new(),
             escaped: Vec::new(),
-        };
-        records.fill()?;
-        records.delimiter = delimiter.unwrap_or_else(|| detect_delimiter(&records.buffer[..records.end]));
-        Ok(records)
+        }
     }
 
-    /// Says what empty lines are from here on, and counts those skipped anew.
-    pub(super) fn set_empty_lines(&mut self, empty_lines: EmptyLines) {
+    /// Takes the next piece; false when there is none. Lines go on from those before.
+    pub(super) fn refill(&mut self, pieces: &mut Pieces) -> Result<bool, PieceError> {
+        (self.begin, self.start, self.end) = (0, 0, 0);
+        let more = pieces.next(&mut self.buffer)?;
+        self.end = self.buffer.len();
+        Ok(more)
+    }
+
+    /// What is left of the piece is taken for all of it, and empty lines for this; those
+    /// passed over are counted anew.
+    pub(super) fn begin_here(&mut self, empty_lines: EmptyLines) {
+        self.begin = self.start;
         self.empty_lines = empty_lines;
         self.skipped = 0;
     }
 
-    /// Empty lines passed over since.
+    /// Goes back to where the piece begins, and takes that for this line.
+    pub(super) fn rewind(&mut self, line: u64) {
+        self.start = self.begin;
+        self.next_line = line;
+        self.skipped = 0;
+    }
+
+    /// Empty lines passed over.
     pub(super) fn skipped_lines(&self) -> u64 {
         self.skipped
     }
 
-    /// How many bytes were read so far, and their CRC-32.
-    pub(super) fn read_so_far(&self) -> (u64, u32) {
-        (self.bytes, self.checksum.sum())
+    /// The line behind the current record.
+    pub(super) fn next_line(&self) -> u64 {
+        self.next_line
     }
 
-    /// Goes to the next record; false at the end of the input.
-    #[inline]
-    pub(super) fn advance(&mut self) -> Result<bool, RecordError> {
-        loop {
-            if self.find_record() {
-                match self.scan()? {
-                    Scan::Complete { next, lines } => {
-                        self.start = next;
-                        self.next_line = self.line + lines;
-                        self.reduce_quotes();
-                        return Ok(true);
-                    }
-                    Scan::Incomplete => {
-                        assert!(!self.input_ended, "the end of the input ends its last record")
-                    }
-                }
-            } else if self.input_ended {
-                self.fields.clear();
+    /// Goes to the next record of the input; false at its end.
+    pub(super) fn advance_in(&mut self, pieces: &mut Pieces) -> Result<bool, RecordError> {
+        while !self.advance()? {
+            if !self.refill(pieces).map_err(|error| error.at(self.next_line))? {
                 return Ok(false);
             }
-            self.fill()?;
         }
+        Ok(true)
+    }
+
+    /// Goes to the next record of the piece; false at its end.
+    #[inline]
+    pub(super) fn advance(&mut self) -> Result<bool, RecordError> {
+        self.buffer.truncate(self.end);
+        self.fields.clear();
+        self.escaped.clear();
+        if !self.find_record() {
+            return Ok(false);
+        }
+        let mut lines = 0;
+        let end = self.scan(&mut lines)?;
+        // Past the line break, if that is what ended the record.
+        self.start = match self.buffer[end..] {
+            [] => end,
+            [b'\r', b'\n', ..] => end + 2,
+            _ => end + 1,
+        };
+        self.next_line = self.line + lines + u64::from(end < self.end);
+        self.reduce_quotes();
+        Ok(true)
     }
 
     /// The line the current record starts on, the first being 1.
@@ -180,108 +187,59 @@ impl Records {
         self.fields.iter().map(|field| &self.buffer[field.start..field.end])
     }
 
-    /// Moves to the first byte of a record; false where there is none yet.
+    /// Moves to the first byte of a record; false where there is none.
     #[inline]
     fn find_record(&mut self) -> bool {
-        while self.start < self.end {
-            if self.empty_lines == EmptyLines::Records {
-                self.line = self.next_line;
-                return true;
-            }
-            match self.buffer[self.start] {
-                b'\n' => self.start += 1,
-                b'\r' if self.start + 1 < self.end => {
-                    self.start += 1 + usize::from(self.buffer[self.start + 1] == b'\n');
-                }
-                b'\r' if self.input_ended => self.start += 1,
-                b'\r' => return false,
-                _ => {
-                    self.line = self.next_line;
-                    return true;
-                }
-            }
+        while self.empty_lines == EmptyLines::Skipped
+            && let Some(b'\n' | b'\r') = self.buffer.get(self.start)
+        {
+            self.start += 1 + usize::from(self.buffer[self.start..].starts_with(b"\r\n"));
             self.next_line += 1;
             self.skipped += 1;
         }
-        false
+        self.line = self.next_line;
+        self.start < self.end
     }
 
-    /// Marks the fields of the record at `start`.
+    /// Marks the fields of the record at `start`, adding to `lines` the line breaks in
+    /// them; gives back where the last one ends.
     #[inline]
-    fn scan(&mut self) -> Result<Scan, RecordError> {
-        self.fields.clear();
-        self.escaped.clear();
-        let mut lines = 0;
+    fn scan(&mut self, lines: &mut u64) -> Result<usize, RecordError> {
         let mut at = self.start;
         loop {
-            let found = if at < self.end && self.buffer[at] == b'"' {
-                self.scan_quoted(at, &mut lines)?
+            at = if self.buffer.get(at) == Some(&b'"') {
+                self.scan_quoted(at, lines)?
             } else {
-                self.scan_plain(at)
+                let length = plain_length(&self.buffer[at..], self.delimiter);
+                self.fields.push(Field { start: at, end: at + length });
+                at + length
             };
-            let FieldEnd::At(end) = found else {
-                return Ok(Scan::Incomplete);
-            };
-            at = end;
-            if at == self.end {
-                return Ok(Scan::Complete { next: at, lines });
+            if self.buffer.get(at) != Some(&self.delimiter) {
+                return Ok(at);
             }
-            match self.buffer[at] {
-                b'\n' => {
-                    return Ok(Scan::Complete { next: at + 1, lines: lines + 1 });
-                }
-                b'\r' => {
-                    // Whether a line feed follows cannot be told yet.
-                    if at + 1 == self.end && !self.input_ended {
-                        return Ok(Scan::Incomplete);
-                    }
-                    let crlf = self.buffer[..self.end].get(at + 1) == Some(&b'\n');
-                    return Ok(Scan::Complete { next: at + 1 + usize::from(crlf), lines: lines + 1 });
-                }
-                _ => at += 1,
-            }
+            at += 1;
         }
     }
 
-    /// Marks a field without quotes.
-    #[inline]
-    fn scan_plain(&mut self, start: usize) -> FieldEnd {
-        let length = plain_length(&self.buffer[start..self.end], self.delimiter);
-        let end = match length {
-            Some(length) => start + length,
-            None if self.input_ended => self.end,
-            None => return FieldEnd::Beyond,
-        };
-        self.fields.push(Field { start, end });
-        FieldEnd::At(end)
-    }
-
     /// Marks a field whose opening quote is at `quote`, adding to `lines` the
-    /// line breaks in it.
-    fn scan_quoted(&mut self, quote: usize, lines: &mut u64) -> Result<FieldEnd, RecordError> {
+    /// line breaks in it; gives back where it ends.
+    fn scan_quoted(&mut self, quote: usize, lines: &mut u64) -> Result<usize, RecordError> {
         let quote_line = self.line + *lines;
         let mut escaped = false;
         let mut at = quote + 1;
         loop {
-            match self.buffer[..self.end].get(at) {
-                None if self.input_ended => {
-                    return Err(RecordError::UnclosedQuote { line: self.line, quote_line });
+            match self.buffer[at..] {
+                [] => return Err(RecordError::UnclosedQuote { line: self.line, quote_line }),
+                [b'"', b'"', ..] => {
+                    escaped = true;
+                    at += 1;
                 }
-                None => return Ok(FieldEnd::Beyond),
-                Some(b'\n') => *lines += 1,
-                Some(b'"') => match self.buffer[..self.end].get(at + 1) {
-                    Some(b'"') => {
-                        escaped = true;
-                        at += 1;
-                    }
-                    None if !self.input_ended => return Ok(FieldEnd::Beyond),
-                    _ => break,
-                },
-                Some(_) => {}
+                [b'"', ..] => break,
+                [byte, ..] => *lines += u64::from(byte == b'\n'),
             }
             at += 1;
         }
-        let next = self.buffer[..self.end].get(at + 1).copied();
+        let next = self.buffer.get(at + 1).copied();
         if next.is_some_and(|byte| byte != self.delimiter && byte != b'\n' && byte != b'\r') {
             let found = &self.buffer[quote..self.end.min(quote + 200)];
             return Err(RecordError::TextAfterQuote {
@@ -294,7 +252,7 @@ impl Records {
             self.escaped.push(self.fields.len());
         }
         self.fields.push(Field { start: quote + 1, end: at });
-        Ok(FieldEnd::At(at + 1))
+        Ok(at + 1)
     }
 
     /// Makes one quote of each two within the fields that hold them.
@@ -302,64 +260,23 @@ impl Records {
     fn reduce_quotes(&mut self) {
         for &index in &self.escaped {
             let Field { start, end } = self.fields[index];
-            let mut target = start;
+            let target = self.buffer.len();
             let mut source = start;
             while source < end {
-                self.buffer[target] = self.buffer[source];
-                source += 1 + usize::from(self.buffer[source] == b'"');
-                target += 1;
+                let byte = self.buffer[source];
+                self.buffer.push(byte);
+                source += 1 + usize::from(byte == b'"');
             }
-            self.fields[index].end = target;
+            self.fields[index] = Field { start: target, end: self.buffer.len() };
         }
-    }
-
-    /// Reads more bytes behind those not yet given out.
-    fn fill(&mut self) -> Result<(), RecordError> {
-        debug_assert!(!self.input_ended);
-        self.buffer.copy_within(self.start..self.end, 0);
-        self.end -= self.start;
-        self.start = 0;
-        if self.end == self.buffer.len() {
-            if self.end >= RECORD_BYTES_MAX {
-                return Err(RecordError::TooLong { line: self.line });
-            }
-            self.buffer.resize(self.end * 2, 0);
-        }
-        while self.end < self.buffer.len() {
-            match self.input.read(&mut self.buffer[self.end..]) {
-                Ok(0) => {
-                    self.input_ended = true;
-                    break;
-                }
-                Ok(count) => {
-                    self.checksum.update(&self.buffer[self.end..self.end + count]);
-                    self.bytes += count as u64;
-                    self.end += count;
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(source) => {
-                    return Err(RecordError::Read { line: self.next_line, source });
-                }
-            }
-        }
-        Ok(())
     }
 }
 
-impl std::fmt::Debug for Records {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Records")
-            .field("line", &self.line)
-            .field("delimiter", &self.delimiter)
-            .finish_non_exhaustive()
-    }
-}
-
-/// Bytes up to the first delimiter or line break, eight at a time: fields are
+/// Bytes up to the first delimiter or line break or the end, eight at a time: fields are
 /// short and of all lengths, and a branch for each byte would be guessed wrong
 /// once a field.
 #[inline]
-fn plain_length(bytes: &[u8], delimiter: u8) -> Option<usize> {
+fn plain_length(bytes: &[u8], delimiter: u8) -> usize {
     const EACH: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = 0x8080_8080_8080_8080;
     // Marks the first byte that is zero; above it marks may be false.
@@ -370,38 +287,11 @@ fn plain_length(bytes: &[u8], delimiter: u8) -> Option<usize> {
         let word = u64::from_le_bytes(*word);
         let found = zeros(word ^ delimiters) | zeros(word ^ (EACH * 0x0A)) | zeros(word ^ (EACH * 0x0D));
         if found != 0 {
-            return Some(8 * index + found.trailing_zeros() as usize / 8);
+            return 8 * index + found.trailing_zeros() as usize / 8;
         }
     }
-    let length = rest.iter().position(|byte| *byte == delimiter || *byte == b'\n' || *byte == b'\r')?;
-    Some(8 * words.len() + length)
-}
-
-/// The delimiter the first line has most of outside quotes.
-fn detect_delimiter(bytes: &[u8]) -> u8 {
-    const CANDIDATES: [u8; 3] = [b',', b';', b'\t'];
-    let mut counts = [0_usize; CANDIDATES.len()];
-    let mut quoted = false;
-    let first = bytes.iter().skip_while(|byte| matches!(byte, b'\n' | b'\r'));
-    for byte in first {
-        match byte {
-            b'"' => quoted = !quoted,
-            b'\n' | b'\r' if !quoted => break,
-            _ if quoted => {}
-            _ => {
-                if let Some(index) = CANDIDATES.iter().position(|candidate| candidate == byte) {
-                    counts[index] += 1;
-                }
-            }
-        }
-    }
-    let mut best = 0;
-    for index in 1..CANDIDATES.len() {
-        if counts[index] > counts[best] {
-            best = index;
-        }
-    }
-    CANDIDATES[best]
+    let length = rest.iter().position(|byte| *byte == delimiter || *byte == b'\n' || *byte == b'\r');
+    8 * words.len() + length.unwrap_or(rest.len())
 }
 
 #[cfg(test)]

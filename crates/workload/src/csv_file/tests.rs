@@ -42,9 +42,7 @@ fn shown(file: &CsvFile) -> Result<String, SourceError> {
         for row in batch.iter() {
             let values: Vec<String> = columns(row)
                 .zip(&file.schema().columns)
-                .map(|(bytes, column)| {
-                    Value::from_encoded(&column.column_type, bytes.unwrap()).unwrap().to_string()
-                })
+                .map(|(bytes, column)| Value::from_encoded(&column.column_type, bytes).unwrap().to_string())
                 .collect();
             lines.push(values.join("|"));
         }
@@ -234,8 +232,8 @@ fn gzip_is_told_by_content_and_may_have_members() {
     check(&bytes, "a NUMBER(1) NOT NULL, b VARCHAR2(1) NOT NULL", "1|x\n2|y");
     let given = Given::new(&gzip(&b"a,b\n1,2\n".repeat(1000))[..40]);
     let error = given.text(given.open(CsvOptions::default()).unwrap_err());
-    // What lies between is the decompressor's.
-    assert!(error.starts_with("rows.csv:1: cannot read on: "), "{error}");
+    // How many lines come out before, and what lies between, are the decompressor's.
+    assert!(error.starts_with("rows.csv:") && error.contains(": cannot read on: "), "{error}");
     assert!(
         error.ends_with("; the file may be cut off or damaged (gzip -t tests a compressed one)"),
         "{error}"
@@ -483,7 +481,7 @@ fn rows_come_in_batches_once_and_again_after_a_restart() {
     let take = || {
         let (mut batch, mut rows) = (RowBatch::new(), Vec::new());
         while file.next_batch(&mut batch).unwrap() {
-            assert!(batch.byte_count() < 2 * BATCH_BYTES);
+            assert!(batch.byte_count() < 4 * PIECE_BYTES);
             rows.extend(batch.iter().map(<[u8]>::to_vec));
         }
         rows
@@ -533,4 +531,61 @@ fn a_file_that_changes_between_its_passes_is_refused() {
         assert!(error.contains(expected), "{error}");
         assert!(error.ends_with("; load it again when nothing writes to it"), "{error}");
     }
+}
+
+/// A file of many pieces, which threads look at side by side.
+fn long_file(change: impl Fn(u32) -> Option<&'static str>) -> Given {
+    const ROWS: u32 = 400_000;
+    // An empty line is none of the rows: row n is on line n + 1 from here on.
+    let mut text = "a,b,c\n\n1.5,2024-01-31,\n".to_string();
+    for number in 3..ROWS {
+        match change(number) {
+            Some(line) => text.push_str(line),
+            None => text.push_str(&format!("{number}.5,2024-01-31,\"a, \"\"{number}\"\"\"")),
+        }
+        text.push('\n');
+    }
+    assert!(text.len() > 20 * PIECE_BYTES);
+    Given::new(text.as_bytes())
+}
+
+#[test]
+fn types_of_a_long_file_are_those_that_one_thread_finds() {
+    let file = long_file(|_| None).open(CsvOptions::default()).unwrap();
+    assert_eq!(schema_of(&file), "a NUMBER(7,1) NOT NULL, b DATE NOT NULL, c VARCHAR2(11)");
+    assert_eq!((file.row_count(), file.skipped_lines()), (Some(399_998), 1));
+    assert_eq!(file.findings()[2].null_count, 1);
+    for (line, reason) in [
+        ("1.50,2024-01-31,x", "line 300001: \"1.50\" ends in zeros that a number would lose"),
+        ("x,2024-01-31,x", "line 300001: \"x\" is not a number, as the values above it are"),
+        (
+            "2024-01-31,2024-01-31,x",
+            "line 300001: \"2024-01-31\" is not a number, as the values above it are",
+        ),
+    ] {
+        // A second value at fault in another piece is none of the reason.
+        let given = long_file(|number| [300_000, 350_000].contains(&number).then_some(line));
+        let file = given.open(CsvOptions::default()).unwrap();
+        assert!(schema_of(&file).ends_with(" NOT NULL, b DATE NOT NULL, c VARCHAR2(11)"));
+        match &file.findings()[0].basis {
+            ColumnBasis::Text { reason: found, .. } => assert_eq!(found.to_string(), reason),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn the_first_error_of_a_long_file_is_told_in_both_passes() {
+    let given = long_file(|number| [300_000, 300_001, 330_000, 399_000].contains(&number).then_some("1,2"));
+    let expected = "rows.csv:300001: found 2 fields, the last \"2\", expected 3 as in the header; \
+                    column c is the first without a value: complete the row or take it out";
+    assert_eq!(given.text(given.open(CsvOptions::default()).unwrap_err()), expected);
+    let file = given.open(typed(&["NUMBER", "DATE", "VARCHAR2(20)"])).unwrap();
+    let errors = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..3).map(|_| scope.spawn(|| shown(&file).err())).collect();
+        let errors = threads.into_iter().filter_map(|thread| thread.join().unwrap());
+        errors.map(|error| given.text(error)).collect::<Vec<_>>()
+    });
+    assert!(!errors.is_empty());
+    errors.iter().for_each(|error| assert_eq!(error, expected));
 }

@@ -24,7 +24,7 @@ fn rows_of(table: &SalesTable) -> Vec<Vec<u8>> {
 fn numbers(row: &[u8]) -> [i128; 9] {
     let mut numbers = [0; 9];
     for (index, column) in columns(row).enumerate() {
-        let bytes = column.unwrap().unwrap();
+        let bytes = column.unwrap();
         numbers[index] = if index == 0 {
             i128::from(DateTime::decode(bytes).unwrap().day())
         } else {
@@ -159,7 +159,7 @@ fn the_rows_of_a_seed_stay_what_they_are() {
     table(10_000, 42).fill_chunk(0, &mut batch);
     let first: Vec<String> = columns(batch.row(0))
         .zip(&schema().columns)
-        .map(|(bytes, column)| Value::from_encoded(&column.column_type, bytes.unwrap()).unwrap().to_string())
+        .map(|(bytes, column)| Value::from_encoded(&column.column_type, bytes).unwrap().to_string())
         .collect();
     assert_eq!(first.join(" "), "1995-09-01 892 9934 4 102.2 6 122.64 9 137.97");
     // FNV-1a over all bytes of the chunk.

@@ -34,12 +34,14 @@ pub(super) fn write_csv(path: &Path, rows: Rows, stop: &Stop) -> anyhow::Result<
         source.schema().columns.iter().map(|column| column.column_type).collect()
     };
     write(path, rows, stop, |out, row| {
-        for (index, (column, column_type)) in columns(row).zip(&types).enumerate() {
+        let mut values = columns(row);
+        for (index, (value, column_type)) in values.by_ref().zip(&types).enumerate() {
             if index > 0 {
                 out.write_all(b",")?;
             }
-            write_value(out, column?.context("a NULL among the rows")?, column_type)?;
+            write_value(out, value.context("a NULL among the rows")?, column_type)?;
         }
+        values.finish()?;
         Ok(out.write_all(b"\n")?)
     })
 }

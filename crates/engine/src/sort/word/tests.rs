@@ -50,7 +50,7 @@ fn table(images: &[Vec<u8>]) -> Table {
         for ((value, statistics), column) in
             plumb_types::columns(image).zip(&mut column_statistics).zip(&schema.columns)
         {
-            statistics.note(value.expect("a row"), column.column_type);
+            statistics.note(image, value, column.column_type);
         }
     }
     let extent = crate::storage::tablespace::Extent { file: 3, block: 100, blocks: 60_000 };

@@ -1,7 +1,9 @@
 //! The splitter of records against the csv crate.
 
 use super::*;
+use crate::csv_file::pieces::RECORD_BYTES_MAX;
 use proptest::prelude::*;
+use std::io::Read;
 
 /// Gives out a few bytes at a time, so that every seam is met.
 struct Slow {
@@ -22,27 +24,13 @@ impl Read for Slow {
 /// A record's line and its fields.
 type Split = (u64, Vec<Vec<u8>>);
 
-/// Records with their lines, through a buffer of `buffer` bytes to start with.
+/// Records with their lines, in pieces of `buffer` bytes or whole records.
 fn split(bytes: &[u8], buffer: usize) -> Result<Vec<Split>, RecordError> {
     let input = Box::new(Slow { bytes: bytes.to_vec(), at: 0, step: 3 });
-    let mut records = Records {
-        input,
-        delimiter: b',',
-        buffer: vec![0; buffer],
-        start: 0,
-        end: 0,
-        input_ended: false,
-        bytes: 0,
-        checksum: Crc::new(),
-        next_line: 1,
-        empty_lines: EmptyLines::Skipped,
-        skipped: 0,
-        line: 1,
-        fields: Vec::new(),
-        escaped: Vec::new(),
-    };
+    let mut pieces = Pieces::new(input, Some(b','), buffer);
+    let mut records = Records::new(b',', EmptyLines::Skipped);
     let mut found = Vec::new();
-    while records.advance()? {
+    while records.advance_in(&mut pieces)? {
         assert_eq!(records.field_count(), records.fields().count());
         found.push((records.line(), records.fields().map(<[u8]>::to_vec).collect()));
     }
@@ -86,17 +74,22 @@ fn empty_fields_count_and_empty_lines_do_not() {
 
 #[test]
 fn empty_lines_are_counted_or_are_records() {
-    let mut records = Records::new(Box::new(io::Cursor::new("\n\nh\n\r\n1\r\r\n2\n\n")), None).unwrap();
+    let piece = |text: &'static str| {
+        let mut records = Records::new(b',', EmptyLines::Skipped);
+        records.refill(&mut Pieces::new(Box::new(io::Cursor::new(text)), None, 1000)).unwrap();
+        records
+    };
+    let mut records = piece("\n\nh\n\r\n1\r\r\n2\n\n");
     assert!(records.advance().unwrap());
-    records.set_empty_lines(EmptyLines::Skipped);
+    records.begin_here(EmptyLines::Skipped);
     assert!(records.advance().unwrap() && records.advance().unwrap());
     assert_eq!(records.skipped_lines(), 2);
     assert!(!records.advance().unwrap());
     assert_eq!(records.skipped_lines(), 3);
 
-    let mut records = Records::new(Box::new(io::Cursor::new("h\n\n1\r\n\r\n\r2\n\n")), None).unwrap();
+    let mut records = piece("h\n\n1\r\n\r\n\r2\n\n");
     assert!(records.advance().unwrap());
-    records.set_empty_lines(EmptyLines::Records);
+    records.begin_here(EmptyLines::Records);
     let mut found = Vec::new();
     while records.advance().unwrap() {
         assert_eq!(records.field_count(), 1);
@@ -127,20 +120,11 @@ fn broken_quotes_are_errors() {
 fn a_record_has_an_end() {
     let mut bytes = vec![b'x'; RECORD_BYTES_MAX + 10];
     bytes[..4].copy_from_slice(b"a\n\"b");
-    let mut records = Records::new(Box::new(io::Cursor::new(bytes)), None).unwrap();
-    assert!(records.advance().unwrap());
-    let error = records.advance().unwrap_err();
+    let mut pieces = Pieces::new(Box::new(io::Cursor::new(bytes)), None, 1000);
+    let mut records = Records::new(b',', EmptyLines::Skipped);
+    assert!(records.advance_in(&mut pieces).unwrap());
+    let error = records.advance_in(&mut pieces).unwrap_err();
     assert!(matches!(error, RecordError::TooLong { line: 2 }), "{error:?}");
-}
-
-#[test]
-fn the_delimiter_is_found_in_the_header() {
-    assert_eq!(detect_delimiter(b"a,b;c,d\n;;;;;"), b',');
-    assert_eq!(detect_delimiter(b"\na;b;c,d"), b';');
-    assert_eq!(detect_delimiter(b"a\tb"), b'\t');
-    assert_eq!(detect_delimiter(b"\"a,b,c\";d"), b';');
-    assert_eq!(detect_delimiter(b"a;b,c"), b',');
-    assert_eq!(detect_delimiter(b"a"), b',');
 }
 
 proptest! {
