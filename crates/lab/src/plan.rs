@@ -168,10 +168,11 @@ impl Plan {
 mod tests {
     use super::*;
     use crate::study::catalog;
+    use crate::target::command::Commands;
     use crate::target::embedded::Engine;
 
     fn plan(seed: u64) -> Plan {
-        let study = catalog::find("large-sort", &[&Engine])
+        let study = catalog::find("large-sort", &[&Engine, &Commands])
             .expect("a study that is well formed")
             .expect("the study is there");
         Plan::new(study, PlanOptions::default(), Until::Blocks, seed).expect("a design")

@@ -10,6 +10,11 @@ pub const FILES: &[(&str, &str)] = &[
     ("large-sort-parallel.toml", include_str!("../../../../studies/large-sort-parallel.toml")),
     ("sort-write-buffers.toml", include_str!("../../../../studies/sort-write-buffers.toml")),
     ("sort-area.toml", include_str!("../../../../studies/sort-area.toml")),
+    ("fio-engines.toml", include_str!("../../../../studies/fio-engines.toml")),
+    ("fio-block-size.toml", include_str!("../../../../studies/fio-block-size.toml")),
+    ("sqlite-journal.toml", include_str!("../../../../studies/sqlite-journal.toml")),
+    ("file-copy.toml", include_str!("../../../../studies/file-copy.toml")),
+    ("pgbench.toml", include_str!("../../../../studies/pgbench.toml")),
 ];
 
 /// All of them.

@@ -2,13 +2,15 @@
 
 use crate::plan::{Plan, PlanOptions, Until};
 use crate::study::{catalog, parse};
+use crate::target::command::Commands;
 use crate::target::embedded::Engine;
 
 #[test]
 fn each_is_well_formed_reads_back_as_it_is_written_and_can_prove_its_claims() {
-    for study in catalog::all(&[&Engine]).expect("they are well formed") {
+    for study in catalog::all(&[&Engine, &Commands]).expect("they are well formed") {
         let text = study.to_toml();
-        let again = parse("again.toml", &text, &[&Engine]).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let again = parse("again.toml", &text, &[&Engine, &Commands])
+            .unwrap_or_else(|error| panic!("{error}\n{text}"));
         assert_eq!(again, study, "{text}");
         assert_eq!(again.hash(), study.hash());
         let plan = Plan::new(study, PlanOptions::default(), Until::Blocks, 1).expect("a design");
@@ -28,7 +30,9 @@ fn each_is_well_formed_reads_back_as_it_is_written_and_can_prove_its_claims() {
 
 #[test]
 fn files_are_named_for_their_studies() {
-    for ((file, _), study) in catalog::FILES.iter().zip(catalog::all(&[&Engine]).expect("well formed")) {
+    for ((file, _), study) in
+        catalog::FILES.iter().zip(catalog::all(&[&Engine, &Commands]).expect("well formed"))
+    {
         assert_eq!(*file, format!("{}.toml", study.name));
     }
 }

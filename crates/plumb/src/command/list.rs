@@ -52,7 +52,8 @@ fn studies() -> Result<String, Failure> {
     let mut rows = vec![["STUDY", "ARMS", "BLOCKS", "ROWS", "ASKS"].map(String::from).to_vec()];
     for study in catalog::all(KINDS).map_err(LabError::from)? {
         let arms: usize = study.factors.iter().map(|factor| factor.levels.len()).product();
-        let (blocks, size) = (study.blocks.to_string(), RowCount(study.rows()).to_string());
+        let blocks = study.blocks.to_string();
+        let size = if study.work.is_some() { RowCount(study.rows()).to_string() } else { "-".to_string() };
         rows.push(vec![study.name, arms.to_string(), blocks, size, study.title]);
     }
     Ok(aligned(&rows))

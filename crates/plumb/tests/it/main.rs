@@ -5,6 +5,7 @@
 //! - `own_data`: load, index, check, drop of CSV files.
 //! - `calibrate`: short calibrations, what they leave behind and what they refuse.
 //! - `study`: studies, their bundles, their end by force, treatments that do nothing.
+//! - `commands`: commands as targets: figures, receipts, files put back, nothing left running.
 //! - `compare`: two runs, two arms of a study, and what does not compare.
 //! - `bundles`: nothing is written over, and what came to nothing goes again.
 //! - `orphans`: what killed processes left, and the ways to end one.
@@ -15,6 +16,7 @@
 
 mod bundles;
 mod calibrate;
+mod commands;
 mod compare;
 mod faults;
 mod foreign_text;

@@ -43,7 +43,7 @@ const PADDING_MAX: u64 = 4096;
 const PADDING: &str = "PLUMB_PADDING";
 
 /// What a run is to do, everything filled in.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Job {
     pub(super) run: Vec<String>,
     pub(super) prepare: Option<Vec<String>>,

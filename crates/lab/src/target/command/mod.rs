@@ -98,6 +98,11 @@ struct Sections {
 #[serde(deny_unknown_fields)]
 struct RawCommand {
     run: String,
+    /// Once before the first run, and once after the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    setup: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cleanup: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     prepare: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -198,36 +203,60 @@ impl Specification {
 
     /// What a run with these words does.
     fn job(&self, words: &[Assignment], path: &str) -> Result<Job, String> {
-        let values: Values<'_> =
-            words.iter().map(|set| (set.name.as_str(), set.value.as_str())).chain([(PATH, path)]).collect();
+        let owned = with_path(words, path);
+        let values = values_of(&owned, path);
         let command = self.command();
         let fill = |text: &String| Template::new(text).fill(&values);
         let optional = |command: &Option<String>| {
             command.as_ref().map(|command| self.arguments(command, &values)).transpose()
         };
+        let measure = |(name, measure): (&String, &Spanned<figure::Declared>)| {
+            (name.clone(), filled(measure.get_ref(), fill))
+        };
         Ok(Job {
-            run: self.arguments(&command.run, &values)?,
             prepare: optional(&command.prepare)?,
             conclude: optional(&command.conclude)?,
             verify: optional(&command.verify)?,
-            environment: command.environment.iter().map(|(name, text)| (name.clone(), fill(text))).collect(),
-            directory: std::env::current_dir().map(|found| path_text(&found)).unwrap_or_default(),
-            timeout_ns: self.timeout_ns,
             written: self.sections.file.iter().map(|(name, file)| (fill(name), fill(&file.text))).collect(),
             named: command.files.iter().map(fill).collect(),
-            secrets: command.secrets.clone(),
-            measures: self
-                .sections
-                .measure
-                .iter()
-                .map(|(name, measure)| (name.clone(), filled(measure.get_ref(), fill)))
-                .collect(),
+            measures: self.sections.measure.iter().map(measure).collect(),
             receipts: self.sections.receipt.iter().map(|receipt| receipt.get_ref().clone()).collect(),
-            words: words.to_vec(),
-            disks: Vec::new(),
-            command_line: Template::new(&command.run).fill(&values),
+            ..self.job_of(&command.run, words, path)?
         })
     }
+
+    /// A run of one command alone.
+    fn job_of(&self, command: &str, words: &[Assignment], path: &str) -> Result<Job, String> {
+        let owned = with_path(words, path);
+        let values = values_of(&owned, path);
+        let variables = self.command().environment.iter();
+        Ok(Job {
+            run: self.arguments(command, &values)?,
+            environment: variables
+                .map(|(name, text)| (name.clone(), Template::new(text).fill(&values)))
+                .collect(),
+            directory: std::env::current_dir().map(|found| path_text(&found)).unwrap_or_default(),
+            timeout_ns: self.timeout_ns,
+            secrets: self.command().secrets.clone(),
+            words: words.to_vec(),
+            command_line: Template::new(command).fill(&values),
+            ..Job::default()
+        })
+    }
+}
+
+/// The words with the path in their values.
+fn with_path(words: &[Assignment], path: &str) -> Vec<Assignment> {
+    let values = Values::from([(PATH, path)]);
+    let filled = |set: &Assignment| Assignment {
+        name: set.name.clone(),
+        value: Template::new(&set.value).fill(&values),
+    };
+    words.iter().map(filled).collect()
+}
+
+fn values_of<'a>(words: &'a [Assignment], path: &'a str) -> Values<'a> {
+    words.iter().map(|set| (set.name.as_str(), set.value.as_str())).chain([(PATH, path)]).collect()
 }
 
 /// A measure whose files have the values of words in their names.
@@ -242,8 +271,13 @@ fn filled(measure: &figure::Declared, fill: impl Fn(&String) -> String) -> figur
 /// The words of all templates, each with the first template that has it.
 fn words_of(sections: &Sections) -> BTreeMap<String, String> {
     let command = sections.command.get_ref();
-    let optional =
-        [("prepare", &command.prepare), ("conclude", &command.conclude), ("verify", &command.verify)];
+    let optional = [
+        ("setup", &command.setup),
+        ("cleanup", &command.cleanup),
+        ("prepare", &command.prepare),
+        ("conclude", &command.conclude),
+        ("verify", &command.verify),
+    ];
     let optional = optional.into_iter().filter_map(|(name, text)| Some((name.to_string(), text.as_ref()?)));
     let environment = command.environment.iter().map(|(name, text)| (format!("environment {name}"), text));
     let files = command.files.iter().chain(&command.drop).map(|text| ("a file's name".to_string(), text));
@@ -346,6 +380,8 @@ pub struct CommandTarget<'a> {
     /// As [`path_text`] has it.
     path: String,
     spawn_ns: Option<u64>,
+    /// The words that all arms share, once they are known.
+    shared: Vec<Assignment>,
 }
 
 impl<'a> CommandTarget<'a> {
@@ -369,12 +405,31 @@ impl<'a> CommandTarget<'a> {
             false => None,
         };
         let path = device.as_ref().map_or_else(String::new, |device| path_text(&device.path));
-        Ok(CommandTarget { opening, specification, name: study.name.clone(), device, path, spawn_ns: None })
+        Ok(CommandTarget {
+            opening,
+            specification,
+            name: study.name.clone(),
+            device,
+            path,
+            spawn_ns: None,
+            shared: Vec::new(),
+        })
     }
 
     fn disks(&self) -> Vec<String> {
         let block = self.device.as_ref().and_then(|device| device.block.as_ref());
         block.map(|block| block.name.clone()).into_iter().collect()
+    }
+
+    /// Runs a command that belongs to the whole study.
+    fn once(&self, what: &str, command: Option<&String>) -> Result<(), LabError> {
+        let Some(command) = command else { return Ok(()) };
+        let wrong = |why: String| LabError::Plan { study: self.name.clone(), why: format!("{what}: {why}") };
+        let job = self.specification.job_of(command, &self.shared, &self.path).map_err(wrong)?;
+        match child::run(&self.opening.program, &Request::Command(Box::new(job)), &Cancel::default()) {
+            Ok(_) | Err(RunError::Interrupted) => Ok(()),
+            Err(RunError::Failed(why)) => Err(wrong(why)),
+        }
     }
 
     /// Files whose pages are dropped.
@@ -385,6 +440,13 @@ impl<'a> CommandTarget<'a> {
             .flat_map(|pattern| glob::glob(&pattern).into_iter().flatten().flatten())
             .filter(|path| path.is_file())
             .collect()
+    }
+}
+
+impl Drop for CommandTarget<'_> {
+    fn drop(&mut self) {
+        // What it cannot remove stays; the study's result stands.
+        let _ = self.once("cleanup", self.specification.command().cleanup.as_ref());
     }
 }
 
@@ -444,7 +506,9 @@ impl Target for CommandTarget<'_> {
                 )));
             }
         }
-        Ok(())
+        let of_all = |set: &&Assignment| preparation.arms.iter().all(|arm| arm.contains(set));
+        self.shared = preparation.arms.first().into_iter().flatten().filter(of_all).cloned().collect();
+        self.once("setup", self.specification.command().setup.as_ref())
     }
 
     fn settle(&mut self) -> Settled {

@@ -1,0 +1,251 @@
+//! Commands as targets: what is measured and seen of them, what is put back and ended, and what is refused.
+
+use crate::program::{command, plumb, refused};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+/// A study of a command with two levels of one word.
+fn write(directory: &Path, sections: &str, levels: [&str; 2], more: &str) {
+    let [from, to] = levels.map(|level| Value::from(level).to_string());
+    let text = format!(
+        r#"name = "small"
+title = "A small study"
+question = "Does it run?"
+target = "command"
+blocks = 1
+{more}
+
+{sections}
+
+[[factor]]
+name = "x"
+levels = [{from}, {to}]
+
+[[claim]]
+name = "x"
+text = "It matters."
+factor = "x"
+from = {from}
+to = {to}
+expect = "differs"
+"#
+    );
+    fs::write(directory.join("small.toml"), text).expect("a file");
+}
+
+/// Runs the study that was written; gives the records of its runs.
+fn runs(directory: &Path) -> Vec<Value> {
+    let ended = plumb(directory, ["study", "small.toml", "--seed", "1", "--bundle", "b", "--json"]);
+    assert!(ended.stdout.starts_with('{'), "{}", ended.stderr);
+    let mut records: Vec<Value> = fs::read_dir(directory.join("b/runs"))
+        .expect("runs")
+        .flatten()
+        .map(|entry| serde_json::from_str(&fs::read_to_string(entry.path()).expect("read")).expect("JSON"))
+        .collect();
+    records.sort_by_key(|record| record["number"].as_u64());
+    records
+}
+
+fn level(run: &Value) -> &str {
+    run["arm"].as_str().expect("a name").strip_prefix("x=").expect("of the factor")
+}
+
+fn measure(run: &Value, name: &str) -> f64 {
+    let rows = run["record"]["measures"].as_array().expect("measures");
+    rows.iter().find(|row| row["name"] == name).expect(name)["value"].as_f64().expect("a figure")
+}
+
+fn reasons(runs: &[Value]) -> Vec<&str> {
+    runs.iter().filter_map(|run| run["ended"]["reason"].as_str()).collect()
+}
+
+#[test]
+fn words_reach_arguments_environment_and_files_and_figures_come_back() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    fs::write(directory.path().join("x.conf"), "as it was").expect("a file");
+    let sections = r#"
+[command]
+run = "cat x.conf /proc/self/environ"
+shell = true
+verify = "test -e x.conf"
+files = ["small.toml"]
+secrets = ["TOKEN"]
+environment = { LEVEL = "<{x}>", TOKEN = "much secret" }
+[file."x.conf"]
+text = "tps = {x}00 {\"rate\": {{x}}}\n"
+[measure.tps]
+regex = "tps = ([0-9]+)"
+better = "higher"
+[[receipt]]
+kind = "output"
+regex = "LEVEL=<7>"
+when = { x = "7" }
+[[receipt]]
+kind = "executable"
+path = "*/cat"
+when = { x = "7" }
+"#;
+    write(directory.path(), sections, ["5", "7"], "statistic = \"tps\"");
+    let runs = runs(directory.path());
+    assert_eq!(reasons(&runs), Vec::<&str>::new());
+    for run in &runs {
+        let expected = if level(run) == "7" { 700.0 } else { 500.0 };
+        assert!((measure(run, "tps") - expected).abs() < 1e-9);
+        assert!(measure(run, "cpu") >= 0.0);
+        let command = &run["record"]["command"];
+        assert_eq!(command["arguments"][0], "/bin/sh");
+        assert!(command["output"].as_str().expect("text").contains("TOKEN=***"), "{command}");
+        assert!(!run.to_string().contains("much secret"));
+        assert_eq!(run["record"]["checks"][0]["passed"], true);
+        let receipts = run["record"]["receipts"].as_array().expect("receipts");
+        let output = receipts.iter().find(|row| row["seen"] == "inside").expect("a declared one");
+        assert_eq!(output["held"], "held", "{output}");
+    }
+    assert_eq!(fs::read_to_string(directory.path().join("x.conf")).expect("read"), "as it was");
+}
+
+#[test]
+fn what_a_command_does_wrong_is_one_line_and_the_study_goes_on() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let cases = [
+        (
+            "run = \"sh -c 'exit {x}'\"",
+            ["0", "3"],
+            "the command ended with exit status: 3: it printed nothing",
+        ),
+        ("run = \"sh -c 'sleep {x} & true'\"", ["0", "1000"], "sh left 1 process running"),
+        (
+            "run = \"sleep {x}\"\ntimeout = \"300ms\"",
+            ["0", "1000"],
+            "sleep did not end within timeout = 300 ms",
+        ),
+        ("run = \"/nowhere/{x}\"", ["a", "b"], "cannot start /nowhere/"),
+        (
+            "run = \"true {x}\"\nprepare = \"sh -c 'echo no {x} >&2; exit 1'\"",
+            ["1", "2"],
+            "prepare ended with exit status: 1: no ",
+        ),
+    ];
+    for (sections, levels, expected) in cases {
+        write(directory.path(), &format!("[command]\n{sections}"), levels, "");
+        let runs = runs(directory.path());
+        assert!(!runs.is_empty());
+        assert!(
+            reasons(&runs).iter().any(|reason| reason.contains(expected)),
+            "{expected}: {:?}",
+            reasons(&runs)
+        );
+        fs::remove_dir_all(directory.path().join("b")).expect("removed");
+    }
+    let figure = "[command]\nrun = \"echo {x}\"\n[measure.tps]\nregex = \"tps = (.*)\"\nbetter = \"higher\"";
+    write(directory.path(), figure, ["1", "2"], "statistic = \"tps\"");
+    let missing = runs(directory.path());
+    let expected = "measure tps: nothing matches \"tps = (.*)\"; it printed last: ";
+    assert!(reasons(&missing).iter().all(|reason| reason.contains(expected)), "{:?}", reasons(&missing));
+}
+
+#[test]
+fn what_is_printed_without_end_is_kept_in_part() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let sections = "[command]\nrun = \"head -c {x} /dev/zero\"";
+    write(directory.path(), sections, ["10", "50000000"], "");
+    let runs = runs(directory.path());
+    let long = runs.iter().find(|run| level(run) == "50000000").expect("it ran");
+    let output = long["record"]["command"]["output"].as_str().expect("text");
+    assert!(output.len() < 600_000 && output.contains("[47.2 MB left out]"), "{}", output.len());
+}
+
+#[test]
+fn arms_that_are_one_treatment_are_refused_or_said_to_be_one() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let (code, error) = refused(directory.path(), &["compare-commands", "true", "true"]);
+    assert_eq!(code, 2);
+    assert!(
+        error.contains("two arms start the same: true; if they are to be one treatment, say expects"),
+        "{error}"
+    );
+    let same = ["compare-commands", "true", "true", "--same", "--blocks", "1", "--bundle", "b"];
+    let ended = plumb(directory.path(), same);
+    assert!(ended.stdout.contains("1 claim"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_study_that_cannot_be_is_refused_with_its_line() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let refused_with = |sections: &str| {
+        write(directory.path(), sections, ["1", "2"], "");
+        refused(directory.path(), &["study", "small.toml"]).1
+    };
+    let cases = [
+        ("[command]\nrun = \"true\"", "a level that is a value needs the setting it is a value of"),
+        ("[command]\nrun = \"awk {x} {print}\"", "the word {print} of run is set by no factor"),
+        ("[command]\nrun = \"true {x} 'open\"", "a quotation is not closed"),
+        ("[command]\nrun = \"true {x}\"\nexpects = \"other\"", "it takes same"),
+        ("[command]\nrun = \"true {x}\"\ntimeout = \"soon\"", "timeout = \"soon\""),
+        ("[command]\nrun = \"true {x}\"\nrnu = \"1\"", "unknown field `rnu`"),
+        (
+            "[command]\nrun = \"true {x}\"\n[measure.a]\njson = \"/a\"",
+            "better = \"lower\" or \"higher\" is missing",
+        ),
+        (
+            "[command]\nrun = \"true {x}\"\n[[receipt]]\nkind = \"threads\"\nat_least = 2\nwhen = { y = \"1\" }",
+            "no template has the word {y}",
+        ),
+    ];
+    for (sections, expected) in cases {
+        let error = refused_with(sections);
+        assert!(error.starts_with("small.toml:") && error.contains(expected), "{sections}: {error}");
+    }
+}
+
+/// Processes that have this text among their arguments, zombies apart.
+fn living(text: &str) -> usize {
+    let processes = fs::read_dir("/proc").expect("/proc").flatten();
+    processes
+        .filter(|entry| {
+            fs::read(entry.path().join("cmdline"))
+                .is_ok_and(|line| String::from_utf8_lossy(&line).contains(text))
+        })
+        .count()
+}
+
+fn wait_until(what: impl Fn() -> bool) -> bool {
+    (0..400).any(|_| {
+        std::thread::sleep(Duration::from_millis(25));
+        what()
+    })
+}
+
+#[test]
+fn a_study_that_is_killed_leaves_nothing_running_and_its_files_are_put_back() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    fs::write(directory.path().join("x.conf"), "as it was").expect("a file");
+    // A number of seconds that no other process sleeps for.
+    let seconds = format!("77{}", std::process::id());
+    let sections = format!(
+        "[command]\nrun = \"sh -c 'setsid sleep {seconds} & sleep {seconds}; echo {{x}}'\"\n[file.\"x.conf\"]\ntext = \"changed\""
+    );
+    write(directory.path(), &sections, ["1", "2"], "");
+    let study = || -> Child {
+        command(directory.path())
+            .args(["study", "small.toml", "--bundle", "b"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("it starts")
+    };
+    let mut child = study();
+    assert!(wait_until(|| living(&seconds) >= 3), "it runs");
+    assert_eq!(fs::read_to_string(directory.path().join("x.conf")).expect("read"), "changed");
+    child.kill().expect("killed");
+    child.wait().expect("ended");
+    assert!(wait_until(|| living(&seconds) == 0), "nothing of it runs");
+    assert!(wait_until(
+        || fs::read_to_string(directory.path().join("x.conf")).is_ok_and(|text| text == "as it was")
+    ));
+    assert!(!directory.path().join("x.conf.plumb-original").exists());
+}
