@@ -1,4 +1,5 @@
-//! Many claims in one study: Holm's step-down, and intervals that agree with it.
+//! Many figures in one table: Holm's step-down, and intervals that agree with it. What a study claims is judged by `family`,
+//! which asks more than one thing of a claim.
 //!
 //! With m claims and p-values in ascending order p(1)..p(m), claim (i) is proved
 //! while p(j) <= alpha / (m - j + 1) for all j <= i (Holm 1979). The chance that any

@@ -176,6 +176,8 @@ pub enum Stop {
     Failures,
     /// It was asked to.
     Interrupted,
+    /// Interrupted, and then ended where it was.
+    Ended,
 }
 
 /// How a study ended.

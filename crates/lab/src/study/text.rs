@@ -33,6 +33,10 @@ impl Study {
         ] {
             let _ = writeln!(out, "{key} = {value}");
         }
+        // Not written otherwise: the hash of every other study stays what it was.
+        if self.expects_same {
+            out.push_str("expects = \"same\"\n");
+        }
         out.push_str("\n[settings]\n");
         for set in &self.settings {
             let _ = writeln!(out, "{} = {}", set.name, quoted(&set.value));
