@@ -30,7 +30,7 @@ const RUN_SECONDS_MIN: f64 = 0.1;
 pub enum Until {
     /// After the planned blocks.
     Blocks,
-    /// When every claim is decided, at the latest after the planned blocks.
+    /// When every claim is decided or has hardly a chance to be, at the latest after the planned blocks.
     Decided,
 }
 

@@ -37,6 +37,8 @@ use crate::equivalence::Equivalence;
 use crate::interval::Interval;
 use crate::randomisation::{self, Tails};
 use crate::sequential::{self, Side, Spending};
+use crate::student;
+use crate::summary::normal_quantile;
 
 /// What is asked of an effect.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -292,6 +294,37 @@ impl Answer {
     }
 }
 
+/// A chance of an answer below which a study is not continued for it.
+const CHANCE_MIN: f64 = 0.05;
+/// How much better than it looks an effect is given credit to be: the upper end of its 80% interval.
+const CREDIT: f64 = 1.2816;
+
+/// Whether a claim that has no answer yet has hardly a chance to get one by `planned` blocks, even if the effect is as favourable as
+/// what was seen of it lets expect. To stop for that proves nothing, so that it costs no error; the error that it leaves
+/// unspent is the price.
+pub fn is_hopeless(answer: &Answer, asks: Asks, contrast: &Contrast, planned: usize) -> bool {
+    let (blocks, deviation) = (contrast.blocks(), contrast.deviation());
+    if blocks < randomisation::BLOCKS_MIN || planned <= 2 || deviation.is_nan() {
+        return false;
+    }
+    let (seen, all) = (blocks as f64, planned.max(blocks) as f64);
+    let credit = CREDIT * deviation / seen.sqrt();
+    let lucky = normal_quantile(1.0 - CHANCE_MIN) * deviation * (all - seen).sqrt() / all;
+    // How far from a point the last estimate may come to lie, and how near to it, if the blocks to come are as favourable.
+    let far = |distance: f64| distance + (all - seen) / all * credit + lucky;
+    let near = |distance: f64| distance - (all - seen) / all * credit.min(distance) - lucky;
+    let needed = |level: f64| student::upper_quantile(level, all - 2.0) * deviation / all.sqrt();
+    let half = needed(answer.level / 2.0);
+    let effect = answer.estimate;
+    match asks {
+        Asks::Difference => far(effect.abs()) < half,
+        Asks::Side(bound) => far((effect - bound).abs()) < half,
+        Asks::Equality(bound) => {
+            near(effect.abs()) > bound - needed(answer.level) && far(effect.abs()) < bound + half
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -369,6 +402,25 @@ mod tests {
         let family = ask(&[question(&contrast, Asks::Side(0.05))], 0.05, Looks::Once, Advice::None);
         let answer = family.answers[0].unwrap();
         assert!(answer.differs() && answer.place == Place::Open && !answer.decided(Asks::Side(0.05)));
+    }
+
+    #[test]
+    fn what_blocks_cannot_answer_any_more_is_hopeless() {
+        let hopeless = |effect: f64, asks: Asks, blocks: usize, planned: usize| {
+            let given_up = (0..60).filter(|seed| {
+                let contrast = pairs(300 + seed, effect, blocks);
+                let family = ask(&[question(&contrast, asks)], 0.05, Looks::Once, Advice::None);
+                is_hopeless(&family.answers[0].unwrap(), asks, &contrast, planned)
+            });
+            given_up.count()
+        };
+        // s_d 3%: 20 of 40 blocks know no effect within 0.7%; 3% would be seen.
+        assert!(hopeless(0.0, Asks::Difference, 24, 30) > 20);
+        assert_eq!(hopeless(0.03, Asks::Difference, 12, 30), 0);
+        assert_eq!(hopeless(0.0, Asks::Equality(0.05), 12, 30), 0);
+        assert!(hopeless(0.0, Asks::Equality(0.002), 27, 30) > 40);
+        assert!(hopeless(0.05, Asks::Side(0.05), 28, 30) > 30);
+        assert_eq!(hopeless(0.0, Asks::Difference, 5, 30), 0, "too early to tell");
     }
 
     #[test]

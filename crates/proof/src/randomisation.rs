@@ -22,7 +22,7 @@
 //! Why normal scores: on normal noise they lose nothing against the means themselves, and on any other noise they need no
 //! more blocks (Chernoff, Savage 1958). With stalls in a tenth of all runs a 5% effect at s_d 3% was found by 18 blocks in 98%
 //! of studies, by means in 74%. Why not the signed ranks of blocks: 6 blocks have 64 patterns of signs, and 729 of
-//! threes; what 34 blocks found takes 25.
+//! threes; what took 34 blocks takes 24.
 //!
 //! Ranks say nothing of how far apart runs lie once every lone run is beyond all others. There t of the effects themselves may
 //! speak as well: that happens by chance in less than the smallest p that the lotteries have.

@@ -18,7 +18,7 @@ use plumb_proof::average::{RatioOfMeans, ratio_of_means, slow_runs};
 use plumb_proof::change_point::{self, Search};
 use plumb_proof::contrast::Contrast;
 use plumb_proof::effect::{Observations, log_ratio};
-use plumb_proof::family::{self, Advice, Answer, Asks, Place, Question};
+use plumb_proof::family::{self, Advice, Answer, Asks, Place, Question, is_hopeless};
 use plumb_proof::interval::Interval;
 use plumb_proof::noise;
 use plumb_proof::order::After;
@@ -39,9 +39,9 @@ pub(super) struct Tested {
 }
 
 impl Tested {
-    /// Whether more blocks could not change what is said.
-    pub(super) fn decided(&self) -> bool {
-        self.answer.decided(self.asks)
+    /// Whether blocks up to the planned number would not change what is said: it is decided, or hardly can be any more.
+    pub(super) fn settles(&self, planned: usize) -> bool {
+        self.answer.decided(self.asks) || is_hopeless(&self.answer, self.asks, &self.contrast, planned)
     }
 }
 

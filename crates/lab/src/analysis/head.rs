@@ -112,7 +112,9 @@ fn stopping(seen: &Seen<'_>) -> String {
     let plan = &seen.contents.plan;
     let rule = match plan.until {
         Until::Blocks => format!("after {} blocks", plan.study.blocks),
-        Until::Decided => format!("when every claim is decided, at most {} blocks", plan.study.blocks),
+        Until::Decided => {
+            format!("when every claim is decided or hardly can be, at most {} blocks", plan.study.blocks)
+        }
     };
     let why = match seen.contents.end.map(|end| end.stop) {
         Some(Stop::Planned | Stop::Decided) => return rule,

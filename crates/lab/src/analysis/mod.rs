@@ -69,13 +69,13 @@ pub fn analyse(contents: &Contents) -> Analysis {
     }
 }
 
-/// Whether every claim is decided, so that a study that was to stop then may.
+/// Whether every claim is decided, or has hardly a chance to be, so that a study that was to stop then may.
 #[must_use]
 pub fn decided(contents: &Contents) -> bool {
     let seen = Seen::of(contents);
     let tests = claims::test(&seen);
     seen.contents.plan.study.claims.iter().zip(&tests.claims).all(|(claim, tested)| {
         let doubted = !doubts::contradictions(&seen, claim).is_empty();
-        doubted || tested.as_ref().is_ok_and(claims::Tested::decided)
+        doubted || tested.as_ref().is_ok_and(|tested| tested.settles(seen.contents.plan.study.blocks))
     })
 }
