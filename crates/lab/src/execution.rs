@@ -7,6 +7,9 @@
 //! A block whose run fails is left: it could not be used, and the time is better spent on another.
 //! Three failed blocks end the study, since what fails again and again is the experiment. A study that is resumed
 //! warms up with one run of the reference, because its databases are new.
+//!
+//! A budget ends a study for good: its verdicts are given then. Only one that was interrupted goes on, and until it has ended
+//! nothing shows a figure of it (`analysis`).
 
 use crate::LabError;
 use crate::analysis;
@@ -35,10 +38,16 @@ pub fn execute(
     observer: &dyn Observer,
 ) -> Result<Stop, LabError> {
     let plan = bundle.contents().plan.clone();
-    // To go on after a look at the figures would be another experiment, and a budget knows nothing of them.
-    let over = |stop: &Stop| matches!(stop, Stop::Planned | Stop::Decided | Stop::Failures);
-    if let Some(stop) = bundle.contents().end.map(|end| end.stop).filter(over) {
-        return Ok(stop);
+    // A study that has ended shows its figures: to go on after a look at them would be another experiment.
+    if let Some(stop) = bundle.contents().end.map(|end| end.stop).filter(|stop| *stop != Stop::Interrupted) {
+        return match stop {
+            Stop::Budget | Stop::Ended => {
+                let why = "it has ended before its last block, and its figures were shown: more blocks after a look at \
+                           them would prove too much";
+                Err(LabError::Resume { path: bundle.directory().to_path_buf(), why: why.to_string() })
+            }
+            _ => Ok(stop),
+        };
     }
     bundle.go_on()?;
     let begin = clock::now();

@@ -14,7 +14,7 @@ use crate::LabError;
 use crate::study::Study;
 use crate::vocabulary::{Assignment, SettingFacts};
 use plumb_proof::design::{Design, Schedule};
-use plumb_proof::permutation::blocks_needed;
+use plumb_proof::randomisation::{blocks_needed, fewest_blocks};
 use plumb_units::{Nanos, RowCount};
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +30,7 @@ const RUN_SECONDS_MIN: f64 = 0.1;
 pub enum Until {
     /// After the planned blocks.
     Blocks,
-    /// When every claim is decided, at the latest after the planned blocks.
+    /// When every claim is decided or has hardly a chance to be, at the latest after the planned blocks.
     Decided,
 }
 
@@ -150,17 +150,31 @@ impl Plan {
         blocks_needed(self.study.alpha, self.study.claims.len())
     }
 
-    /// The comparisons among which the best arm's is one: those of all arms with the reference hold
-    /// together, and none is held to less than the first claim that is proved.
+    /// The slots of the reference arm.
     #[must_use]
-    pub fn comparisons(&self) -> usize {
-        (self.schedule.arms - 1).max(self.study.claims.len())
+    pub fn twice(&self) -> (usize, usize) {
+        (self.schedule.reference, self.schedule.reference_again())
     }
 
-    /// The fewest blocks with which an arm can be recommended.
+    /// The claim that the choice between two arms follows from: it compares them by the study's own measure.
+    #[must_use]
+    pub fn advice_claim(&self) -> Option<usize> {
+        let compares = |claim: &crate::study::Claim| {
+            let sides = claim.sides(&self.design);
+            claim.with.is_none()
+                && claim.measure.as_ref().is_none_or(|measure| *measure == self.study.measure)
+                && sides.to.len() == 1
+                && sides.from.len() == 1
+        };
+        (self.schedule.arms == 2).then(|| self.study.claims.iter().position(compares)).flatten()
+    }
+
+    /// The fewest blocks with which an arm can be recommended, if every claim is settled: its two comparisons a block are
+    /// with both runs of the reference, each of 2K - 3 among K arms.
     #[must_use]
     pub fn blocks_to_recommend(&self) -> usize {
-        blocks_needed(self.study.alpha, self.comparisons())
+        let tests = (2 * self.schedule.arms).saturating_sub(3).max(1);
+        fewest_blocks(1.0 / 3.0, 2.0 * self.study.alpha / tests as f64)
     }
 }
 

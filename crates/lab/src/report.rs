@@ -16,12 +16,12 @@ pub struct Derived {
     pub files: Vec<(&'static str, String)>,
 }
 
-/// Works it out.
+/// Works it out; `evidence` is the hash of what the contents were read from.
 ///
 /// # Errors
 /// When the analysis is no JSON.
-pub fn derive(contents: &Contents) -> Result<Derived, LabError> {
-    let context = analyse(contents);
+pub fn derive(contents: &Contents, evidence: String) -> Result<Derived, LabError> {
+    let context = Analysis { evidence_hash: Some(evidence), ..analyse(contents) };
     let document = document::study::document(&context);
     let files = [(ANALYSIS, json(&context)?)].into_iter().chain(rendered(&document)).collect();
     Ok(Derived { context, files })
@@ -39,7 +39,7 @@ pub fn rendered(document: &Document) -> [(&'static str, String); 2] {
 /// # Errors
 /// When a file cannot be written.
 pub fn publish(bundle: &mut Bundle) -> Result<Analysis, LabError> {
-    let Derived { context, files } = derive(bundle.contents())?;
+    let Derived { context, files } = derive(bundle.contents(), bundle.evidence())?;
     files.iter().try_for_each(|(name, text)| bundle.write(name, text))?;
     Ok(context)
 }

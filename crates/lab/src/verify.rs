@@ -1,4 +1,4 @@
-//! Recomputes a bundle: every file against its checksum, every number and verdict against the raw records.
+//! Recomputes a bundle, against accident and not against forgery: every file against its checksum, every number and verdict against the raw records.
 //!
 //! The analysis is a pure function of study, environment, order and records, so that it is compared to the
 //! byte. A bundle that another version of this program wrote may round or word something otherwise;
@@ -18,6 +18,8 @@ pub struct Verified {
     pub files: usize,
     /// Raw records among them.
     pub runs: usize,
+    /// The hash of all that the analysis rests on.
+    pub evidence: String,
     /// What follows from them; none when the study has not come to an analysis.
     pub context: Option<Analysis>,
 }
@@ -38,7 +40,26 @@ pub fn verify(directory: &Path, kinds: &Kinds) -> Result<Verified, LabError> {
     }
     let (_, contents) = Contents::read(directory, kinds)?;
     let context = manifest.lists(ANALYSIS).then(|| recompute(directory, &manifest, &contents)).transpose()?;
-    Ok(Verified { files: manifest.names().count(), runs: contents.runs.len(), context })
+    let evidence = manifest.evidence();
+    Ok(Verified { files: manifest.names().count(), runs: contents.runs.len(), evidence, context })
+}
+
+/// Verifies a bundle and holds it to the hash under which it was published: a forged one, however consistent, has another.
+///
+/// # Errors
+/// As [`verify`], or when the hash is another.
+pub fn verify_published(
+    directory: &Path,
+    kinds: &Kinds,
+    published: &str,
+) -> Result<Verified, LabError> {
+    let verified = verify(directory, kinds)?;
+    if verified.evidence.eq_ignore_ascii_case(published.trim()) {
+        return Ok(verified);
+    }
+    let why =
+        format!("its hash is {}, and {published} was published: these are other runs", verified.evidence);
+    Err(LabError::Tampered { path: directory.to_path_buf(), why })
 }
 
 fn recompute(directory: &Path, manifest: &Manifest, contents: &Contents) -> Result<Analysis, LabError> {
@@ -50,7 +71,7 @@ fn recompute(directory: &Path, manifest: &Manifest, contents: &Contents) -> Resu
         let (path, bundle) = (directory.join(ANALYSIS), directory.to_path_buf());
         return Err(LabError::AnalysisVersion { path, found, expected: ANALYSIS_SCHEMA_VERSION, bundle });
     }
-    let Derived { context, files } = report::derive(contents)?;
+    let Derived { context, files } = report::derive(contents, manifest.evidence())?;
     for (name, expected) in files {
         if manifest.text(directory, name)? != expected {
             let theirs = &contents.environment.plumb_version;

@@ -324,6 +324,9 @@ pub enum Until {
 pub struct Verify {
     /// The directory of a study's bundle
     pub bundle: PathBuf,
+    /// The bundle's hash as it was published: no other bundle passes, however consistent
+    #[arg(long, value_name = "HASH")]
+    pub expect: Option<String>,
 }
 
 /// `plumb calibrate`
@@ -551,6 +554,9 @@ pub struct List {
 pub struct Report {
     /// The bundle of a run, a study or a calibration: its directory, or a run's record.json
     pub bundle: PathBuf,
+    /// End a study that was interrupted where it is: its verdicts are given, and it cannot go on
+    #[arg(long)]
+    pub end: bool,
 }
 
 /// `plumb compare`

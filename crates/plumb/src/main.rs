@@ -3,7 +3,7 @@
 //! Every command ends in an [`Outcome`] or a [`Failure`]; a failure is one
 //! line on stderr. Exit codes: 0 fine, 1 an error of the run, 2 wrong usage,
 //! 5 when a receipt contradicts its setting or a verification failed; a study's is
-//! that of its worst verdict.
+//! that of the claim that stands worst, by the table of `plumb_proof::verdict`.
 
 mod arguments;
 mod bundle;

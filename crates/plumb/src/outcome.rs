@@ -7,7 +7,7 @@ pub enum Outcome {
     Fine,
     /// A receipt contradicts its setting, or a verification failed.
     Invalid,
-    /// The worst verdict of a study's claims, by its exit code.
+    /// How a study stands, by its exit code.
     Judged(u8),
 }
 

@@ -11,11 +11,8 @@
 //! Ratios, because settings scale times and a slow disk makes every gap larger; logarithms,
 //! because then twice as fast and half as fast are opposite numbers (Fleming, Wallace 1986).
 //!
-//! One run against one run. Averaging the two reference runs would shrink the
-//! difference's variance by a quarter, but then its noise is skewed: a burst weighs 1 on the
-//! treatment and 1/2 on the reference, so the sign is no fair coin and the
-//! test no longer exact. The second reference run serves `noise` instead. Contrasts
-//! have as many arms, of equal weight, on either side, so that they are fair, too.
+//! Contrasts have as many arms, of equal weight, on either side, so that their noise is fair. What the
+//! reference's second run adds to a comparison is said in `contrast`.
 //!
 //! Limits: an interaction of factors with more than two levels is asked for a pair of
 //! levels each.
@@ -48,6 +45,11 @@ impl Observations {
         Ok(Self { slots, logs })
     }
 
+    /// The first blocks alone.
+    pub fn first(&self, blocks: usize) -> Self {
+        Self { slots: self.slots, logs: self.logs[..blocks.min(self.logs.len())].to_vec() }
+    }
+
     /// The logarithms, block by block.
     pub fn logs(&self) -> &[Vec<f64>] {
         &self.logs
@@ -76,7 +78,7 @@ impl Observations {
         Ok(self.logs.iter().map(|block| block[slot] - block[reference]).collect())
     }
 
-    fn known(&self, slot: usize) -> Result<(), ProofError> {
+    pub(crate) fn known(&self, slot: usize) -> Result<(), ProofError> {
         if slot < self.slots {
             Ok(())
         } else {

@@ -1,4 +1,5 @@
-//! Many claims in one study: Holm's step-down, and intervals that agree with it.
+//! Many figures in one table: Holm's step-down, and intervals that agree with it. What a study claims is judged by `family`,
+//! which asks more than one thing of a claim.
 //!
 //! With m claims and p-values in ascending order p(1)..p(m), claim (i) is proved
 //! while p(j) <= alpha / (m - j + 1) for all j <= i (Holm 1979). The chance that any
@@ -67,11 +68,6 @@ pub fn holm(p_values: &[f64], alpha: f64) -> Vec<Step> {
     steps
 }
 
-/// The levels at which Holm can ask, smallest first: alpha/m, ..., alpha/1.
-pub fn levels(alpha: f64, claims: usize) -> Vec<f64> {
-    (1..=claims.max(1)).rev().map(|left| alpha / left as f64).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,7 +91,8 @@ mod tests {
     #[test]
     fn a_p_at_its_own_level_is_proved_and_says_so() {
         for claims in 1..40 {
-            let steps = holm(&levels(0.05, claims), 0.05);
+            let levels: Vec<f64> = (1..=claims).rev().map(|left| 0.05 / left as f64).collect();
+            let steps = holm(&levels, 0.05);
             assert!(steps.iter().all(|step| step.outcome == Outcome::Proved && step.adjusted_p <= 0.05));
         }
     }

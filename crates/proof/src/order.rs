@@ -28,7 +28,7 @@
 
 use crate::effect::Observations;
 use crate::random::Generator;
-use crate::summary::{doubled_ranks, median};
+use crate::summary::{doubled_ranks, mean, median};
 use serde::Serialize;
 
 /// Orders drawn.
@@ -41,6 +41,15 @@ pub struct Group {
     pub index: usize,
     /// Median log-ratio of its runs to what their slot and block let expect.
     pub shift: f64,
+}
+
+/// What runs after some slots were, against all other runs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct After {
+    /// Median log-ratio of runs after these slots to what their slot and block let expect, less that of all others.
+    pub shift: f64,
+    /// p of "it does not matter whether one of these ran before".
+    pub p: f64,
 }
 
 /// What the order did.
@@ -105,6 +114,46 @@ pub fn test(seen: &Observations, orders: &[Vec<usize>], seed: u64) -> OrderRepor
         drift_p,
         drift_per_block,
     }
+}
+
+/// Tests whether runs after these slots differ from other runs: whether an arm leaves something behind. None when all runs
+/// follow such a slot, or none does.
+///
+/// The test of all slots at once, in the report, has too many ways to be wrong to find what one arm does.
+pub fn after(seen: &Observations, orders: &[Vec<usize>], slots: &[usize], seed: u64) -> Option<After> {
+    let residuals = residuals(seen);
+    let flat: Vec<f64> = residuals.iter().flatten().copied().collect();
+    let centre = (flat.len() + 1) as f64;
+    let ranks: Vec<f64> = doubled_ranks(&flat).iter().map(|rank| *rank as f64 - centre).collect();
+    let apart = |values: &[f64], orders: &[Vec<usize>]| {
+        let (mut behind, mut others) = (Vec::new(), Vec::new());
+        let mut before = None;
+        for (block, order) in orders.iter().enumerate() {
+            for &slot in order {
+                let Some(previous) = before.replace(slot) else { continue };
+                let group = if slots.contains(&previous) { &mut behind } else { &mut others };
+                group.push(values[block * seen.slots() + slot]);
+            }
+        }
+        (behind, others)
+    };
+    let size = |orders: &[Vec<usize>]| {
+        let (behind, others) = apart(&ranks, orders);
+        (mean(&behind) - mean(&others)).abs()
+    };
+    let (behind, others) = apart(&flat, orders);
+    if behind.is_empty() || others.is_empty() {
+        return None;
+    }
+    let found = size(orders);
+    let mut generator = Generator::new(seed);
+    let mut drawn = orders.to_vec();
+    let as_large = (0..DRAWS).filter(|_| {
+        drawn.iter_mut().for_each(|order| generator.shuffle(order));
+        size(&drawn) >= found * (1.0 - 1e-12)
+    });
+    let p = (1 + as_large.count()) as f64 / (DRAWS + 1) as f64;
+    Some(After { shift: median(&behind) - median(&others), p })
 }
 
 /// `[block][slot]`, free of the slot's and the block's own level.

@@ -6,48 +6,50 @@
 //! 1.
 //!
 //! ```text
-//! S_k = s_1 a_1 + ... + s_k a_k      s_i the sign of d_i, a_i its score
+//! S_k = sum of the scores that the lone runs of k blocks drew
 //!
 //!   +c |        ####      rejected: "above"
 //!      |     ##'
-//!    0 |--*--*--*--*--    the walk of the sum; where it may be after k coins,
+//!    0 |--*--*--*--*--    the walk of the sum; where it may be after k lotteries,
 //!      |     ##.          without having crossed before, is known exactly
 //!   -c |        ####      rejected: "below"
 //! ```
 //!
-//! A score depends on no sign: a_i is the rank of |d_i| among the blocks so far
-//! (Parent 1965; Reynolds 1975), scaled to 1..=`SCORE_MAX`. Under sign symmetry the
-//! walk is therefore a sum of fair coins on known integers, and the chance of every position, among
-//! the walks not stopped so far, follows by one addition a position and block. The ends of that
-//! distribution are cut off as far as the budget allows; what is cut is what is spent. So the
-//! chance that a true null is ever rejected is at most alpha for these very scores, at every
-//! stopping time, for whatever reason one stops; no simulation, no large-sample argument,
-//! no assumption that blocks are alike.
+//! The runs of a lottery are put about their mean, as in `randomisation`, and scored by how large they are among all
+//! before them (sequential ranks: Parent 1965; Reynolds 1975): a normal score with the run's sign, a whole number. Which of a
+//! lottery's scores the lone run drew is the only chance there is, so that the walk is a sum of known lotteries, and the
+//! chance of every position, among the walks not stopped so far, follows by one addition a position and score. The ends
+//! of that distribution are cut off as far as the budget allows, half of it on either side; what is cut is what is spent. So
+//! the chance that an effect of nothing is ever rejected is at most alpha for these very scores, at every stopping time,
+//! for whatever reason one stops; no simulation, no large-sample argument, no assumption that blocks are alike.
+//!
+//! As there, Student's t over the blocks so far has to agree, for effects that vary: its p has to be no larger than
+//! the chance that the walk's cut has in a normal distribution of the walk's variance.
 //!
 //! Why not an e-process or a betting martingale, which is valid for ever: it pays for the
 //! freedom never to plan. The normal mixture over sign-symmetric differences (de la Pena 1999;
-//! Howard et al. 2021) takes some 31 and 15 blocks on average where this walk, planned for 45,
-//! takes 22 and 10 (effects of 2/3 and 4/3 of s_d; a test repeats the first).
+//! Howard et al. 2021) takes half as many blocks again (a test repeats it).
 //! `Spending::Open` keeps the freedom, at a price. Why not re-rank all blocks at each look:
-//! past looks would have been made with other scores, and the walk of survivors would need 2^n
-//! paths instead of a row of sums.
+//! past looks would have been made with other scores, and the walk of survivors would need every path instead of a row of
+//! sums.
 //!
-//! Several levels run at once so that Holm can be applied whenever the study stops: the
+//! Several levels run at once so that a family can be asked whenever the study stops: the
 //! p of a walk is the smallest level crossed. Cuts are forced to be nested (a smaller
 //! level's cut is never nearer to 0), so that p is valid at any time.
 //!
 //! The interval holds every shift whose own walk has not crossed (Jennison, Turnbull 1984): it
 //! covers the truth at all times together, hence at the time one stopped at, and is wider than
-//! that of a fixed study: at an early stop a 95% interval covers in 97% to 99.7% of studies.
-//! Limits: no bounded interval and no proof before `blocks_needed` blocks, which with small
+//! that of a fixed study. Limits: no bounded interval and no proof before `BLOCKS_MIN` blocks, which with small
 //! studies is most of them; how much is saved is in `calibration`.
 
+use crate::contrast::{Contrast, Lottery};
 use crate::interval::Interval;
-use crate::permutation::boundary;
-use crate::signed_rank;
+use crate::randomisation::{self, BLOCKS_MIN, Ranges};
+use crate::student;
+use crate::summary::{normal_probability, normal_score};
 
-/// The largest score of a block: finer than the ranks of most studies.
-const SCORE_MAX: f64 = 24.0;
+/// What a normal score is multiplied by before it is rounded: scores up to some 30.
+const SCALE: f64 = 12.0;
 
 /// How the error is spread over the blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,60 +104,70 @@ pub struct Crossing {
 #[derive(Debug, Clone)]
 struct Walk {
     level: f64,
-    /// Chance of each sum from -reach to +reach.
+    /// Chance of each sum from `lowest` on.
     chances: Vec<f64>,
-    spent: f64,
+    lowest: i64,
+    /// Error spent on walks that left below, and above.
+    spent: [f64; 2],
     crossed: Option<(usize, Side)>,
 }
 
 impl Walk {
     fn new(level: f64) -> Self {
-        Self { level, chances: vec![1.0], spent: 0.0, crossed: None }
+        Self { level, chances: vec![1.0], lowest: 0, spent: [0.0; 2], crossed: None }
     }
 
-    /// One more coin worth `score`.
-    fn toss(&mut self, score: usize) {
-        if score == 0 {
-            return;
-        }
-        let mut next = vec![0.0; self.chances.len() + 2 * score];
-        for (position, chance) in self.chances.iter().enumerate().filter(|(_, chance)| **chance > 0.0) {
-            next[position] += chance / 2.0;
-            next[position + 2 * score] += chance / 2.0;
+    /// One more lottery: one of these steps, each as likely.
+    fn toss(&mut self, steps: &[i64]) {
+        let least = steps.iter().copied().min().unwrap_or(0);
+        let most = steps.iter().copied().max().unwrap_or(0);
+        let mut next = vec![0.0; self.chances.len() + (most - least) as usize];
+        let share = 1.0 / steps.len() as f64;
+        for step in steps {
+            let from = (step - least) as usize;
+            let moved = next[from..].iter_mut().zip(&self.chances);
+            moved.for_each(|(next, chance)| *next += share * chance);
         }
         self.chances = next;
+        self.lowest += least;
     }
 
-    fn reach(&self) -> usize {
-        self.chances.len() / 2
+    fn highest(&self) -> i64 {
+        self.lowest + self.chances.len() as i64 - 1
     }
 
-    /// The nearest cut whose two ends hold no more than the budget; above every sum if
-    /// there is none.
-    fn affordable(&self, budget: f64) -> usize {
-        let reach = self.reach();
-        let (mut cut, mut ends) = (reach + 1, 0.0);
-        while cut > 1 {
-            ends += 2.0 * self.chances[reach + cut - 1];
-            // Rounding of a few hundred additions is far below this allowance.
-            if ends > budget + 1e-13 {
-                break;
-            }
-            cut -= 1;
+    /// The first sum on either side from which on what lies beyond is within the budget: of the lower end, and of the upper
+    /// one. One beyond every sum when nothing is.
+    fn affordable(&self, budget: [f64; 2]) -> [i64; 2] {
+        // Rounding of a few hundred additions is far below this allowance.
+        let fits = |budget: f64, chances: &mut dyn Iterator<Item = &f64>| {
+            let mut sum = 0.0;
+            chances
+                .take_while(|chance| {
+                    sum += **chance;
+                    sum <= budget + 1e-13
+                })
+                .count() as i64
+        };
+        let below = fits(budget[0], &mut self.chances.iter());
+        let above = fits(budget[1], &mut self.chances.iter().rev());
+        [self.lowest + below - 1, self.highest() - above + 1]
+    }
+
+    /// Stops all walks at or beyond the cuts.
+    fn stop(&mut self, cuts: [i64; 2]) {
+        let below = (cuts[0] - self.lowest + 1).clamp(0, self.chances.len() as i64) as usize;
+        let above =
+            (self.highest() - cuts[1] + 1).clamp(0, self.chances.len() as i64 - below as i64) as usize;
+        let kept = self.chances.len() - above;
+        self.spent[0] += self.chances[..below].iter().sum::<f64>();
+        self.spent[1] += self.chances[kept..].iter().sum::<f64>();
+        self.chances.truncate(kept);
+        self.chances.drain(..below);
+        self.lowest += below as i64;
+        if self.chances.is_empty() {
+            self.chances.push(0.0);
         }
-        cut
-    }
-
-    /// Stops all walks at or beyond the cut.
-    fn stop(&mut self, cut: usize) {
-        let reach = self.reach();
-        if cut > reach {
-            return;
-        }
-        let last = self.chances.len();
-        self.spent += self.chances[..=reach - cut].iter().chain(&self.chances[reach + cut..]).sum::<f64>();
-        self.chances.copy_within(reach - cut + 1..last - (reach - cut + 1), 0);
-        self.chances.truncate(2 * cut - 1);
     }
 }
 
@@ -165,57 +177,109 @@ pub struct Monitor {
     /// Ascending levels.
     walks: Vec<Walk>,
     spending: Spending,
-    /// Sizes of the differences so far, ascending.
+    /// Sizes of the aligned runs so far, ascending.
     sizes: Vec<f64>,
-    blocks: usize,
+    /// What each block's lone runs scored above what their lotteries let expect.
+    blocks: Vec<f64>,
+    /// The effects of the blocks about the one that is tested, and where their runs lie.
+    effects: Vec<f64>,
+    ranges: Ranges,
     sum: i64,
+    /// Mean and variance of the sum, if every draw was as likely.
+    mean: f64,
+    variance: f64,
 }
 
 impl Monitor {
-    /// A test of "no effect" at several two-sided levels, such as `multiple::levels`.
+    /// A test at several two-sided levels, such as those of a family.
     pub fn new(levels: &[f64], spending: Spending) -> Self {
         let mut levels = levels.to_vec();
         levels.sort_unstable_by(f64::total_cmp);
         let walks = levels.into_iter().map(Walk::new).collect();
-        Self { walks, spending, sizes: Vec::new(), blocks: 0, sum: 0 }
+        Self {
+            walks,
+            spending,
+            sizes: Vec::new(),
+            blocks: Vec::new(),
+            effects: Vec::new(),
+            ranges: Ranges::EMPTY,
+            sum: 0,
+            mean: 0.0,
+            variance: 0.0,
+        }
     }
 
-    /// Takes the difference of the next block; returns the best crossing so far.
-    pub fn push(&mut self, difference: f64) -> Option<Crossing> {
-        if matches!(self.spending, Spending::Planned { blocks } if self.blocks >= blocks) {
+    /// Takes the lotteries of the next block, about an effect; returns the best crossing so far.
+    pub fn push(&mut self, lotteries: &[Lottery], against: f64) -> Option<Crossing> {
+        if matches!(self.spending, Spending::Planned { blocks } if self.blocks.len() >= blocks) {
             return self.crossing();
         }
-        self.blocks += 1;
-        let score = self.score(difference.abs());
-        self.sum += if difference > 0.0 { score as i64 } else { -(score as i64) };
-        let share = self.spending.share(self.blocks);
-        let (block, sum) = (self.blocks, self.sum);
-        let mut nearest = 1;
-        for walk in self.walks.iter_mut().rev() {
-            walk.toss(score);
-            let cut = walk.affordable(walk.level * share - walk.spent).max(nearest);
-            walk.stop(cut);
-            nearest = cut;
-            if walk.crossed.is_none() && sum.unsigned_abs() as usize >= cut {
-                walk.crossed = Some((block, if sum > 0 { Side::Above } else { Side::Below }));
-            }
+        let mut above = 0.0;
+        for lottery in lotteries {
+            let steps = self.steps(lottery, against);
+            let mean = steps.iter().sum::<i64>() as f64 / steps.len() as f64;
+            self.sum += steps[0];
+            self.mean += mean;
+            self.variance +=
+                steps.iter().map(|step| (*step as f64 - mean).powi(2)).sum::<f64>() / steps.len() as f64;
+            above += (steps[0] as f64 - mean) / lotteries.len() as f64;
+            self.walks.iter_mut().for_each(|walk| walk.toss(&steps));
         }
+        self.blocks.push(above);
+        let effect = lotteries.iter().map(Lottery::effect).sum::<f64>() / lotteries.len() as f64;
+        self.effects.push(effect - against);
+        lotteries.iter().for_each(|lottery| self.ranges.take(lottery, against));
+        self.look();
         self.crossing()
     }
 
-    /// The size's rank among those so far, as 1..=`SCORE_MAX`; 0 has no sign to toss.
-    fn score(&mut self, size: f64) -> usize {
-        let (below, upto) = (
-            self.sizes.partition_point(|other| *other < size),
-            self.sizes.partition_point(|other| *other <= size),
-        );
-        self.sizes.insert(upto, size);
-        if size == 0.0 {
-            return 0;
+    /// The steps of a lottery, the one taken first: signed normal scores of the sizes among those so far.
+    fn steps(&mut self, lottery: &Lottery, against: f64) -> Vec<i64> {
+        let aligned = &lottery.aligned(against)[..lottery.runs()];
+        for value in aligned {
+            let place = self.sizes.partition_point(|other| *other < value.abs());
+            self.sizes.insert(place, value.abs());
         }
-        // The mean rank of the ties, this one included, less one half, is (below + upto + 1) / 2.
-        let share = (below + upto + 1) as f64 / (2 * self.sizes.len()) as f64;
-        (SCORE_MAX * share).round().max(1.0) as usize
+        let step = |value: &f64| {
+            let size = value.abs();
+            if size == 0.0 {
+                return 0;
+            }
+            let below = self.sizes.partition_point(|other| *other < size);
+            let upto = self.sizes.partition_point(|other| *other <= size);
+            let share = (below + upto) as f64 / (2 * self.sizes.len()) as f64;
+            let score = (SCALE * normal_score(0.5 + share / 2.0)).round().max(1.0);
+            if *value > 0.0 { score as i64 } else { -(score as i64) }
+        };
+        aligned.iter().map(step).collect()
+    }
+
+    fn look(&mut self) {
+        let blocks = self.blocks.len();
+        let share = self.spending.share(blocks);
+        let (sum, mean, deviation) = (self.sum, self.mean, self.variance.sqrt());
+        let t = self.ranges.t(&self.blocks, &self.effects);
+        // The chance of so large a t where the effect varies, against that of so large a sum where it does not.
+        let spread_agrees = |side: f64, cut: i64| {
+            let z = side * (cut as f64 - mean) / deviation;
+            blocks >= BLOCKS_MIN
+                && student::upper_tail(side * t, blocks as f64 - 2.0) <= normal_probability(-z)
+        };
+        let mut nearest = [i64::MAX, i64::MIN];
+        for walk in self.walks.iter_mut().rev() {
+            let budget = walk.spent.map(|spent| walk.level * share / 2.0 - spent);
+            let [low, high] = walk.affordable(budget);
+            nearest = [low.min(nearest[0]), high.max(nearest[1])];
+            walk.stop(nearest);
+            if walk.crossed.is_some() {
+                continue;
+            }
+            if sum >= nearest[1] && spread_agrees(1.0, nearest[1]) {
+                walk.crossed = Some((blocks, Side::Above));
+            } else if sum <= nearest[0] && spread_agrees(-1.0, nearest[0]) {
+                walk.crossed = Some((blocks, Side::Below));
+            }
+        }
     }
 
     /// The smallest level crossed so far, which is a p-value valid at any time.
@@ -225,101 +289,80 @@ impl Monitor {
             Some(Crossing { block, side, level: walk.level })
         })
     }
-
-    /// The smallest level crossed, or 1.
-    pub fn p(&self) -> f64 {
-        self.crossing().map_or(1.0, |crossing| crossing.level)
-    }
-
-    /// Blocks seen.
-    pub fn blocks(&self) -> usize {
-        self.blocks
-    }
 }
 
-/// Walks through all differences about a shift and says whether it was ever rejected.
-pub fn crossing(differences: &[f64], shift: f64, level: f64, spending: Spending) -> Option<Crossing> {
-    let mut monitor = Monitor::new(&[level], spending);
-    differences.iter().find_map(|difference| monitor.push(difference - shift))
+/// Walks through all blocks about a shift; the smallest of the levels ever crossed.
+pub fn crossing(contrast: &Contrast, shift: f64, levels: &[f64], spending: Spending) -> Option<Crossing> {
+    let mut monitor = Monitor::new(levels, spending);
+    contrast.lotteries().iter().fold(None, |_, block| monitor.push(block, shift))
 }
 
 /// Every shift never rejected so far: holds at any stopping time.
-pub fn interval(differences: &[f64], level: f64, spending: Spending) -> Interval {
-    let least = differences.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = differences.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    // Where all differences are one the ends lie beside it, far enough to be other numbers.
-    let margin = (most - least).max(1e-9 * least.abs().max(most.abs())).max(f64::MIN_POSITIVE);
-    let left = |shift: f64| matches!(crossing(differences, shift, level, spending), Some(c) if c.side == Side::Above);
-    let right = |shift: f64| matches!(crossing(differences, shift, level, spending), Some(c) if c.side == Side::Below);
-    if differences.is_empty() {
+pub fn interval(contrast: &Contrast, level: f64, spending: Spending) -> Interval {
+    if contrast.blocks() < BLOCKS_MIN {
         return Interval::UNBOUNDED;
     }
-    let centre = signed_rank::estimate(differences);
-    // "No effect" is among the shifts tried, so that interval and test agree about it.
-    let mut found = Interval::UNBOUNDED;
-    let lowest = if centre > 0.0 && left(0.0) { 0.0 } else { least - margin };
-    if left(lowest) {
-        found.low = boundary(lowest, centre, left);
-    }
-    let highest = if centre < 0.0 && right(0.0) { 0.0 } else { most + margin };
-    if right(highest) {
-        found.high = boundary(highest, centre, right);
-    }
-    found
-}
-
-/// Whether the effect was at any time proved to lie within a margin (a share): both
-/// margins rejected, each one-sided at `alpha`, that is, two-sided at twice that.
-pub fn equivalent_since(differences: &[f64], margin: f64, alpha: f64, spending: Spending) -> Option<usize> {
-    let bound = (1.0 + margin).ln();
-    let lower = crossing(differences, -bound, 2.0 * alpha, spending).filter(|c| c.side == Side::Above)?;
-    let upper = crossing(differences, bound, 2.0 * alpha, spending).filter(|c| c.side == Side::Below)?;
-    Some(lower.block.max(upper.block))
+    randomisation::inverted(&contrast.effects(), contrast.estimate(), |shift| {
+        let side = crossing(contrast, shift, &[level], spending).map(|crossing| crossing.side);
+        (side == Some(Side::Above), side == Some(Side::Below))
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::multiple;
     use crate::random::Generator;
     use proptest::prelude::*;
 
-    fn normal(seed: u64, blocks: usize, shift: f64) -> Vec<f64> {
+    fn normal(seed: u64, blocks: usize, shift: f64) -> Contrast {
         let mut generator = Generator::new(seed);
-        (0..blocks).map(|_| shift + generator.normal()).collect()
+        let differences: Vec<f64> = (0..blocks).map(|_| shift + generator.normal()).collect();
+        Contrast::of_differences(&differences)
     }
 
-    /// Rejections over all 2^n signs of given sizes: an exact count, not a sample.
-    fn rejected_share(sizes: &[f64], levels: &[f64], spending: Spending) -> f64 {
-        let all = 1u32 << sizes.len();
-        let rejected = (0..all).filter(|signs| {
-            let mut monitor = Monitor::new(levels, spending);
-            for (i, size) in sizes.iter().enumerate() {
-                monitor.push(if signs >> i & 1 == 1 { *size } else { -size });
-            }
-            monitor.p() <= levels[0]
-        });
-        rejected.count() as f64 / f64::from(all)
+    /// Walks whose sum ever crosses, over all draws of these lotteries: an exact count, not a sample, and of the walk alone,
+    /// without t.
+    fn crossed_share(lotteries: &[Vec<i64>], level: f64, spending: Spending) -> f64 {
+        let all: usize = lotteries.iter().map(Vec::len).product();
+        let crosses = |mut draw: usize| {
+            let (mut walk, mut sum) = (Walk::new(level), 0);
+            lotteries.iter().enumerate().any(|(index, steps)| {
+                sum += steps[draw % steps.len()];
+                draw /= steps.len();
+                walk.toss(steps);
+                let share = spending.share(index + 1);
+                let cuts = walk.affordable(walk.spent.map(|spent| level * share / 2.0 - spent));
+                walk.stop(cuts);
+                sum <= cuts[0] || sum >= cuts[1]
+            })
+        };
+        (0..all).filter(|draw| crosses(*draw)).count() as f64 / all as f64
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(12))]
         #[test]
-        fn over_all_signs_the_error_is_never_above_the_level(steps in prop::collection::vec(1u32..9, 10)) {
-            let sizes: Vec<f64> = steps.iter().map(|step| f64::from(*step)).collect();
-            for spending in [Spending::Planned { blocks: 10 }, Spending::Open { scale: 3 }] {
-                prop_assert!(rejected_share(&sizes, &[0.05], spending) <= 0.05);
-                prop_assert!(rejected_share(&sizes, &[0.02, 0.05], spending) <= 0.02);
+        fn over_all_draws_the_error_is_never_above_the_level(
+            steps in prop::collection::vec((1i64..9, -9i64..9), 8),
+        ) {
+            let pairs: Vec<Vec<i64>> = steps.iter().map(|(a, _)| vec![*a, -a]).collect();
+            let trios: Vec<Vec<i64>> = steps.iter().map(|(a, b)| vec![*a, *b, -a - b]).collect();
+            for lotteries in [pairs, trios] {
+                for spending in [Spending::Planned { blocks: 8 }, Spending::Open { scale: 3 }] {
+                    for level in [0.05, 0.2] {
+                        let share = crossed_share(&lotteries, level, spending);
+                        prop_assert!(share <= level, "{share} at {level}");
+                    }
+                }
             }
         }
 
         #[test]
         fn crossing_a_smaller_level_crosses_the_larger(seed in 0u64..3_000) {
-            let levels = multiple::levels(0.05, 6);
-            let spending = Spending::Planned { blocks: 24 };
-            let mut together = Monitor::new(&levels, spending);
-            for difference in normal(seed, 24, 0.5) {
-                together.push(difference);
+            let levels: Vec<f64> = (1..=6).map(|left| 0.05 / f64::from(left)).collect();
+            let mut together = Monitor::new(&levels, Spending::Planned { blocks: 24 });
+            for block in normal(seed, 24, 0.5).lotteries() {
+                together.push(block, 0.0);
                 let crossed: Vec<bool> = together.walks.iter().map(|walk| walk.crossed.is_some()).collect();
                 prop_assert!(crossed.is_sorted(), "{:?}", crossed);
             }
@@ -331,21 +374,22 @@ mod tests {
         let spending = Spending::Planned { blocks: 20 };
         for seed in 0..30 {
             let seen = normal(seed, 20, 0.7);
-            let crossed = crossing(&seen, 0.0, 0.05, spending).is_some();
+            let crossed = crossing(&seen, 0.0, &[0.05], spending).is_some();
             let interval = interval(&seen, 0.05, spending);
             assert_eq!(crossed, !interval.contains(0.0), "seed {seed}: {interval:?}");
         }
     }
 
     #[test]
-    fn nothing_is_proved_below_the_exact_minimum() {
+    fn nothing_is_proved_below_the_fewest_blocks() {
         let spending = Spending::Open { scale: 1 };
-        assert_eq!(crossing(&[1.0; 5], 0.0, 0.05, spending), None);
-        assert_eq!(interval(&[1.0, 2.0, 3.0], 0.05, spending), Interval::UNBOUNDED);
-        let late = crossing(&[1.0; 30], 0.0, 0.05, Spending::Planned { blocks: 30 }).unwrap();
+        let equal = |blocks: usize, effect: f64| Contrast::of_differences(&vec![effect; blocks]);
+        assert_eq!(crossing(&equal(5, 1.0), 0.0, &[0.05], spending), None);
+        assert_eq!(interval(&equal(3, 1.0), 0.05, spending), Interval::UNBOUNDED);
+        let late = crossing(&equal(30, 1.0), 0.0, &[0.05], Spending::Planned { blocks: 30 }).unwrap();
         // 2/2^7 = 0.0156 is the first within 0.05 g(7/30) = 0.0168.
         assert_eq!((late.side, late.block), (Side::Above, 7));
-        assert_eq!(crossing(&[0.0; 30], 0.0, 0.05, spending), None);
+        assert_eq!(crossing(&equal(30, 0.0), 0.0, &[0.05], spending), None);
     }
 
     /// Blocks until the normal-mixture e-process of sign-symmetric differences reaches
@@ -367,17 +411,9 @@ mod tests {
         let (mut walk, mut mixture) = (0, 0);
         for seed in 0..300 {
             let seen = normal(seed, 300, 2.0 / 3.0);
-            walk += crossing(&seen, 0.0, 0.05, spending).map_or(45, |crossing| crossing.block);
-            mixture += mixture_blocks(&seen).map_or(300, |index| index + 1);
+            walk += crossing(&seen.first(45), 0.0, &[0.05], spending).map_or(45, |crossing| crossing.block);
+            mixture += mixture_blocks(&seen.effects()).map_or(300, |index| index + 1);
         }
         assert!(walk * 4 < mixture * 3, "walk {walk}, mixture {mixture}, in all of 300 studies");
-    }
-
-    #[test]
-    fn equality_is_proved_early_when_the_margin_is_wide() {
-        let seen: Vec<f64> = normal(4, 30, 0.0).iter().map(|d| 0.005 * d).collect();
-        let spending = Spending::Planned { blocks: 30 };
-        assert!(equivalent_since(&seen, 0.02, 0.05, spending).is_some_and(|block| block <= 12));
-        assert_eq!(equivalent_since(&seen, 0.0005, 0.05, spending), None);
     }
 }

@@ -23,6 +23,9 @@
 //! heavy tails it takes far fewer, and never more than 1/0.864 times those of the
 //! mean (Hodges, Lehmann 1956).
 //!
+//! Pairs of runs of the same arm are judged by it, and repeated measurements of a device; a claim, whose design drew
+//! more than a sign, by `randomisation`.
+//!
 //! Limits: the cost is O(n^3), some 8 million additions at 200 blocks. The interval
 //! is that of distributions without ties; equal differences make it err on the wide side.
 
@@ -52,6 +55,12 @@ pub fn tails(differences: &[f64], against: f64) -> Tails {
         less: chances[..=seen].iter().sum::<f64>().min(1.0),
         greater: chances[seen..].iter().sum::<f64>().min(1.0),
     }
+}
+
+/// The two-sided p of "the differences lie about 0"; the smallest that n differences can give is 2 / 2^n.
+pub fn p(differences: &[f64]) -> f64 {
+    let Tails { less, greater } = tails(differences, 0.0);
+    (2.0 * less.min(greater)).min(1.0)
 }
 
 /// P(sum = w) for every w, when each term counts with probability one half.

@@ -1,60 +1,109 @@
 //! What to do with it: the settings to use, what was noticed, what was not tested.
 //!
-//! The arm to use is the one with the smallest figures. Choosing the best of several by the figures
-//! themselves flatters it, so its interval is one of all arms' that hold together (each at the study's error over
-//! their number, or that of the claims where there are more); it is recommended only where that interval is clear
-//! of no effect, and no claim about it is worse than not proved.
+//! Which arm is best is a claim too, the one a reader acts on. `proof::best` says which arms cannot be told from the best, and
+//! which of them are better than the reference, with the share of the error that the family leaves for advice, so
+//! that none is given before a claim is settled; of two arms, the claim that compares them says it. Among the
+//! candidates that are no further from the best-looking one than the smallest effect worth finding, that one is recommended
+//! which changes least of the reference: a level whose difference is open stays as it is.
 
+use super::claims::Tests;
 use super::doubts::contradicted;
-use super::result::{Bearing, JudgedClaim, Recommendation};
+use super::head::created;
+use super::result::{Bearing, JudgedClaim, PhasePart, Recommendation};
 use super::seen::Seen;
-use super::stability::effect_of;
+use super::stability::effect;
 use crate::bundle::Settled;
 use crate::record::Finding;
-use plumb_proof::permutation::{self, Statistic};
+use plumb_proof::best::{self, Arms, Best, Gain};
+use plumb_proof::family::advice_levels;
+use plumb_proof::interval::Interval;
+use plumb_proof::sequential::Side;
+use plumb_proof::signed_rank;
 use plumb_proof::verdict::Verdict;
 use plumb_units::RowCount;
 
 /// A share of runs that began on a busy device, above which it is said.
 const BUSY_SHARE: f64 = 0.2;
+/// A share of a difference in one phase, above which it is said.
+const ONE_PHASE_SHARE: f64 = 0.8;
 /// p below which the reference is said to differ from itself.
 const SELF_P: f64 = 0.01;
 
 /// The settings to use; none when no arm is better than the reference beyond doubt.
-pub(super) fn recommendation(seen: &Seen<'_>, claims: &[JudgedClaim]) -> Option<Recommendation> {
+pub(super) fn recommendation(
+    seen: &Seen<'_>,
+    claims: &[JudgedClaim],
+    tests: &Tests,
+) -> Option<Recommendation> {
     let plan = &seen.contents.plan;
-    let observations = seen.observations(&plan.study.measure).ok()?;
-    let (reference, seed) = (plan.schedule.reference, plan.schedule.seed);
-    let others: Vec<usize> = (0..plan.schedule.arms).filter(|arm| *arm != reference).collect();
-    let ratios = |arm: &usize| observations.log_ratios(*arm, reference).unwrap_or_default();
-    let estimate = |arm: &usize| permutation::test(&ratios(arm), 0.0, Statistic::SignedRank, seed).estimate;
-    let best = *others.iter().min_by(|one, two| estimate(one).total_cmp(&estimate(two)))?;
-    let gain = effect_of(seen, &ratios(&best), plan.study.alpha / plan.comparisons() as f64);
-    // What is UNSTABLE, INVALID or IMPOSSIBLE about a claim is so about its arms.
+    let Best { candidates, better } = chosen(seen, tests)?;
+    // What is UNSTABLE, INVALID or IMPOSSIBLE about a claim is so about its arms, and what is better on no average is no advice.
     let doubted = |arm: usize| {
         let about = plan.study.claims.iter().zip(claims);
         let mut about = about.filter(|(claim, _)| claim.all_arms(&plan.design).contains(&arm));
         about.any(|(_, judged)| speaks_against_the_data(&judged.verdict))
             || !contradicted(seen, &[arm]).is_empty()
     };
-    if gain.high.is_none_or(|high| high >= 1.0) || doubted(best) || doubted(reference) {
-        return None;
-    }
+    let reference = plan.schedule.reference;
+    let changes = |arm: usize| {
+        let levels = plan.design.arms[arm].iter().zip(&plan.design.arms[reference]);
+        levels.filter(|(level, reference)| level != reference).count()
+    };
+    let sound = || better.iter().filter(|(arm, _)| !doubted(*arm));
+    let lowest = sound().map(|(_, gain)| gain.estimate).fold(f64::INFINITY, f64::min);
+    let as_good = sound().filter(|(_, gain)| gain.estimate - lowest <= plan.study.sought.ln_1p());
+    let least = as_good.min_by(|(one, a), (two, b)| {
+        changes(*one).cmp(&changes(*two)).then(a.estimate.total_cmp(&b.estimate))
+    });
+    let (arm, Gain { estimate, interval, level }) = *least.filter(|_| !doubted(reference))?;
     // Those that all arms share are not the study's advice.
-    let levels = plan.study.factors.iter().zip(&plan.design.arms[best]);
+    let levels = plan.study.factors.iter().zip(&plan.design.arms[arm]);
     let settings: Vec<_> = levels.flat_map(|(factor, level)| &factor.levels[*level].settings).collect();
+    let alone = candidates.len() == 1;
+    let evidence = match plan.advice_claim() {
+        Some(claim) => {
+            format!("the claim {} over {} blocks", plan.study.claims[claim].name, seen.blocks.len())
+        }
+        None if alone => format!("the best of {} arms over {} blocks", plan.schedule.arms, seen.blocks.len()),
+        None => format!(
+            "one of {} of {} arms that cannot be told from the best over {} blocks; of those that look as good it changes least, \
+             and its gain is shrunk for the choice",
+            candidates.len(),
+            plan.schedule.arms,
+            seen.blocks.len()
+        ),
+    };
     Some(Recommendation {
-        arm: best,
+        arm,
         settings: settings.into_iter().cloned().collect(),
         against: plan.arm_name(reference),
-        gain,
-        evidence: format!(
-            "the fastest of {} arms over {} blocks; the interval is one of {} that hold together",
-            plan.schedule.arms,
-            seen.blocks.len(),
-            plan.comparisons()
-        ),
+        candidates,
+        gain: effect(estimate, interval, level),
+        evidence,
     })
+}
+
+/// The candidates, and those better than the reference.
+fn chosen(seen: &Seen<'_>, tests: &Tests) -> Option<Best> {
+    let plan = &seen.contents.plan;
+    let reference = plan.schedule.reference;
+    let Some(claim) = plan.advice_claim() else {
+        let observations = seen.observations(&plan.study.measure).ok()?;
+        let arms = Arms { seen: &observations, arms: plan.schedule.arms, twice: plan.twice() };
+        let levels = advice_levels(plan.study.claims.len(), plan.study.alpha);
+        return best::best(&arms, seen.looks(), tests.advice_level, &levels).ok();
+    };
+    let tested = tests.claims[claim].as_ref().ok()?;
+    let (answer, Interval { low, high }) = (tested.answer, tested.interval);
+    // A claim may compare the reference with the treatment, too.
+    let turned = plan.study.claims[claim].sides(&plan.design).from != [reference];
+    let (side, estimate, interval) = match turned {
+        true => (Side::Above, -answer.estimate, Interval { low: -high, high: -low }),
+        false => (Side::Below, answer.estimate, tested.interval),
+    };
+    let gain = Gain { estimate, interval, level: answer.level };
+    let treatment = 1 - reference;
+    answer.is(side).then(|| Best { candidates: vec![treatment], better: vec![(treatment, gain)] })
 }
 
 pub(super) fn findings(
@@ -70,12 +119,69 @@ pub(super) fn findings(
     findings.extend(refuted(claims));
     findings.extend(critical(seen));
     findings.extend(undecided(claims));
+    findings.extend(mixed(claims));
+    findings.extend(one_phase(claims));
+    findings.extend(one_database(seen));
     findings
 }
 
-/// UNSTABLE, INVALID and IMPOSSIBLE.
+/// Claims whose typical run and average disagree.
+fn mixed(claims: &[JudgedClaim]) -> Vec<Finding> {
+    let row = |claim: &JudgedClaim| {
+        let slow = claim.slow_runs.map_or(String::new(), |slow| {
+            let (low, high) = (100.0 * slow.low, 100.0 * slow.high);
+            format!("; {} of {} runs were slow, {low:.0}% to {high:.0}% of all", slow.slow, slow.runs)
+        });
+        finding(
+            format!("{} gains in most runs and loses in some", claim.name),
+            format!("{}{slow}", claim.verdict),
+            "look at the slow runs before you use it: which wait is longer in them?",
+        )
+    };
+    claims.iter().filter(|claim| matches!(claim.verdict, Verdict::Mixed { .. })).map(row).collect()
+}
+
+/// Levels that are databases, of which there is one each.
+fn one_database(seen: &Seen<'_>) -> Option<Finding> {
+    let factors = created(seen);
+    (!factors.is_empty()).then(|| {
+        finding(
+            format!("Each level of {} is one database", factors.join(" and ")),
+            "made once, before the first run: where its files came to lie is part of the level, and more blocks only make that surer",
+            "study again with other databases before you believe a small effect of it",
+        )
+    })
+}
+
+/// Proved differences that lie in one phase of several: whether that is the phase that the treatment is about, is
+/// for the reader to say.
+fn one_phase(claims: &[JudgedClaim]) -> Vec<Finding> {
+    let row = |claim: &JudgedClaim| {
+        let why = claim.why.as_ref().filter(|why| why.phases.len() > 1)?;
+        let whole = why.treatment_elapsed_ns as f64 - why.reference_elapsed_ns as f64;
+        let share = |phase: &PhasePart| (phase.treatment_ns as f64 - phase.reference_ns as f64) / whole;
+        let most = why.phases.iter().max_by(|one, two| share(one).total_cmp(&share(two)))?;
+        let clear = most.ends.is_some_and(|ends| (ends.low_ns > 0) == (ends.high_ns > 0));
+        (clear && share(most) > ONE_PHASE_SHARE).then(|| {
+            finding(
+                format!("The difference of {} lies in the phase {}", claim.name, most.name),
+                format!("{:.0}% of it", 100.0 * share(most)),
+                "if the treatment is not about that phase, something else was changed with it",
+            )
+        })
+    };
+    claims.iter().filter_map(row).collect()
+}
+
+/// UNSTABLE, INVALID and IMPOSSIBLE; and MIXED, which is better on no average.
 fn speaks_against_the_data(verdict: &Verdict) -> bool {
-    matches!(verdict, Verdict::Unstable { .. } | Verdict::Invalid { .. } | Verdict::Impossible { .. })
+    matches!(
+        verdict,
+        Verdict::Unstable { .. }
+            | Verdict::Invalid { .. }
+            | Verdict::Impossible { .. }
+            | Verdict::Mixed { .. }
+    )
 }
 
 fn finding(what: impl Into<String>, evidence: impl Into<String>, advice: impl Into<String>) -> Finding {
@@ -96,8 +202,7 @@ fn itself(seen: &Seen<'_>) -> Option<Finding> {
     let plan = &seen.contents.plan;
     let observations = seen.observations(&plan.study.measure).ok()?;
     let (first, again) = (plan.schedule.reference, plan.schedule.reference_again());
-    let ratios = observations.log_ratios(again, first).ok()?;
-    let p = permutation::test(&ratios, 0.0, Statistic::SignedRank, plan.schedule.seed).p;
+    let p = signed_rank::p(&observations.log_ratios(again, first).ok()?);
     (p <= SELF_P).then(|| {
         finding(
             "The reference differs from itself",
@@ -121,8 +226,16 @@ fn busy(seen: &Seen<'_>) -> Option<Finding> {
 }
 
 fn use_these(seen: &Seen<'_>, recommendation: Option<&Recommendation>) -> Option<Finding> {
+    if !seen.contents.has_ended() {
+        return Some(finding(
+            "The study has not ended",
+            "a look at its figures would be a test, and has its price",
+            "go on with `plumb study --resume`, or end it where it is with `plumb report --end`",
+        ));
+    }
+    let plan = &seen.contents.plan;
     let Some(found) = recommendation else {
-        let (blocks, needed) = (seen.blocks.len(), seen.contents.plan.blocks_to_recommend());
+        let (blocks, needed) = (seen.blocks.len(), plan.blocks_to_recommend());
         return (blocks > 0).then(|| match blocks < needed {
             true => finding(
                 "Too few blocks to recommend an arm",
@@ -131,7 +244,7 @@ fn use_these(seen: &Seen<'_>, recommendation: Option<&Recommendation>) -> Option
             ),
             false => finding(
                 "No arm is better than the reference beyond doubt",
-                format!("{blocks} blocks, all comparisons together"),
+                format!("{blocks} blocks, all comparisons of arms together"),
                 "keep the settings of the reference",
             ),
         });
@@ -139,17 +252,24 @@ fn use_these(seen: &Seen<'_>, recommendation: Option<&Recommendation>) -> Option
     let varied: Vec<String> =
         found.settings.iter().map(|set| format!("{}={}", set.name, set.value)).collect();
     let gain = |ratio: f64| (1.0 - ratio) * 100.0;
-    Some(finding(
-        format!("{} is the best of the arms", seen.contents.plan.arm_name(found.arm)),
-        format!(
-            "{:.1}% less than {} [{:.1}, {:.1}]",
-            gain(found.gain.ratio),
-            found.against,
-            gain(found.gain.high.unwrap_or(f64::NAN)),
-            gain(found.gain.low.unwrap_or(f64::NAN))
-        ),
-        format!("set {}", varied.join(" ")),
-    ))
+    let others: Vec<String> =
+        found.candidates.iter().filter(|arm| **arm != found.arm).map(|arm| plan.arm_name(*arm)).collect();
+    let what = match &others[..] {
+        [] => format!("{} is the best of the arms", plan.arm_name(found.arm)),
+        _ => format!("{} may be the best of the arms", plan.arm_name(found.arm)),
+    };
+    let against = format!(
+        "{:.1}% less than {} [{:.1}, {:.1}]",
+        gain(found.gain.ratio),
+        found.against,
+        gain(found.gain.high.unwrap_or(f64::NAN)),
+        gain(found.gain.low.unwrap_or(f64::NAN))
+    );
+    let evidence = match &others[..] {
+        [] => against,
+        _ => format!("{against}; not told from it: {}", others.join(", ")),
+    };
+    Some(finding(what, evidence, format!("set {}", varied.join(" "))))
 }
 
 fn refuted(claims: &[JudgedClaim]) -> Vec<Finding> {

@@ -1,47 +1,54 @@
-//! Every claim's test, its correction for the others, and its verdict.
+//! Every claim's test, its place in the family, and its verdict.
 //!
-//! A study that stops as soon as it may is tested by the walk that pays for every look
-//! (`proof::sequential`), one of fixed length by the signed-rank test. Holm's procedure runs over all claims
-//! of the study, those that are invalid too: what was claimed is counted, not what turned out well. Once more
-//! over those that claim equality: their tests are against another hypothesis, and they may be wrong too.
+//! One family (`proof::family`) has all claims of the study, those that are invalid too: what was claimed is counted, not what
+//! turned out well. Differences, equalities, what a claim asks at least, and the advice share its error. What a
+//! claim expects decides at which points of the line its effect is tested; a study that stops as soon as it may is
+//! tested by the walk that pays for every look.
+//!
+//! Beside the typical effect stands that on the average of all runs, and how many of them were slow (`proof::average`).
 
 use super::doubts;
-use super::result::{ArmPair, Bearing, JudgedClaim};
+use super::result::{ArmPair, Bearing, JudgedClaim, SlowShare};
 use super::seen::Seen;
-use super::stability::{Stability, effect, reference_floor};
+use super::stability::{Stability, effect};
 use super::why;
 use crate::study::{Claim, Expectation};
 use crate::vocabulary::Measure;
+use plumb_proof::average::{RatioOfMeans, ratio_of_means, slow_runs};
 use plumb_proof::change_point::{self, Search};
-use plumb_proof::effect::log_ratio;
-use plumb_proof::equivalence::{self, Equivalence};
+use plumb_proof::contrast::Contrast;
+use plumb_proof::effect::{Observations, log_ratio};
+use plumb_proof::family::{self, Advice, Answer, Asks, Place, Question, is_hopeless};
 use plumb_proof::interval::Interval;
-use plumb_proof::multiple::{self, Step};
-use plumb_proof::noise::Floor;
-use plumb_proof::permutation::{self, Statistic};
-use plumb_proof::sequential::{self, Monitor};
-use plumb_proof::verdict::{ArmChange, Better, Change, Difference, Evidence, Judgement, Verdict, judge};
-
-/// The power that a smallest effect is stated for.
-const POWER: f64 = 0.8;
+use plumb_proof::noise;
+use plumb_proof::order::After;
+use plumb_proof::randomisation::fewest_blocks;
+use plumb_proof::verdict::{
+    ArmChange, Better, Difference, Evidence, Judgement, POWER, Sought, Verdict, judge,
+};
 
 /// A claim's numbers.
 pub(super) struct Tested {
-    differences: Vec<f64>,
-    estimate: f64,
-    p: f64,
-    step: Step,
-    interval: Interval,
-    equivalence: Option<Equivalence>,
-    floor: Floor,
+    contrast: Contrast,
+    asks: Asks,
+    pub(super) answer: Answer,
+    pub(super) interval: Interval,
+    average: Option<RatioOfMeans>,
+    slow: Option<SlowShare>,
+    carry_over: Option<After>,
 }
 
 impl Tested {
-    /// Whether more blocks would not change what is said, but for their number.
-    pub(super) fn decided(&self, alpha: f64) -> bool {
-        self.step.adjusted_p <= alpha && !self.interval.contains(0.0)
-            || self.equivalence.is_some_and(|test| test.p <= alpha)
+    /// Whether blocks up to the planned number would not change what is said: it is decided, or hardly can be any more.
+    pub(super) fn settles(&self, planned: usize) -> bool {
+        self.answer.decided(self.asks) || is_hopeless(&self.answer, self.asks, &self.contrast, planned)
     }
+}
+
+/// The tests of all claims in their order, or why one has no numbers; and the error that is left for advice.
+pub(super) struct Tests {
+    pub(super) claims: Vec<Result<Tested, String>>,
+    pub(super) advice_level: f64,
 }
 
 /// The measure of a claim.
@@ -49,117 +56,110 @@ fn measure<'a>(seen: &'a Seen<'_>, claim: &'a Claim) -> &'a Measure {
     claim.measure.as_ref().unwrap_or(&seen.contents.plan.study.measure)
 }
 
-/// The tests of all claims in their order; or why one has no numbers.
-pub(super) fn test(seen: &Seen<'_>) -> Vec<Result<Tested, String>> {
-    let plan = &seen.contents.plan;
-    let differences: Vec<Result<(Vec<f64>, Floor), String>> =
-        plan.study.claims.iter().map(|claim| differences(seen, claim)).collect();
-    let p_values: Vec<f64> =
-        differences.iter().map(|found| found.as_ref().map_or(1.0, |(found, _)| p(seen, found))).collect();
-    let steps = multiple::holm(&p_values, plan.study.alpha);
-    let equalities = equalities(seen, &differences);
-    let rows = differences.into_iter().zip(equalities).zip(p_values.iter().zip(steps));
-    rows.map(|((found, equivalence), (p, step))| {
-        let (differences, floor) = found?;
-        let seed = plan.schedule.seed;
-        Ok(Tested {
-            estimate: permutation::test(&differences, 0.0, Statistic::SignedRank, seed).estimate,
-            p: *p,
-            step,
-            interval: seen.interval(&differences, step.level),
-            equivalence,
-            floor,
-            differences,
-        })
-    })
-    .collect()
-}
-
-/// The log-ratios of a claim by block, and the noise of such a comparison.
-fn differences(seen: &Seen<'_>, claim: &Claim) -> Result<(Vec<f64>, Floor), String> {
-    let design = &seen.contents.plan.design;
-    let observations = seen.observations(measure(seen, claim)).map_err(|error| error.to_string())?;
-    let found = claim.differences(design, &observations).map_err(|error| error.to_string())?;
-    // The noise of one run against one, averaged over the arms of a side; an interaction has two such pairs.
-    let arms = claim.all_arms(design).len() as f64;
-    let scale = if claim.with.is_some() { 4.0 / arms } else { 2.0 / arms }.sqrt()
-        * if claim.with.is_some() { 2.0_f64.sqrt() } else { 1.0 };
-    let floor = reference_floor(seen, &observations);
-    let floor = Floor {
-        deviation: floor.deviation * scale,
-        robust_deviation: floor.robust_deviation * scale,
-        ..floor
-    };
-    Ok((found, floor))
-}
-
-fn p(seen: &Seen<'_>, differences: &[f64]) -> f64 {
-    let plan = &seen.contents.plan;
-    let Some(spending) = seen.spending() else {
-        return permutation::test(differences, 0.0, Statistic::SignedRank, plan.schedule.seed).p;
-    };
-    let levels = multiple::levels(plan.study.alpha, plan.study.claims.len());
-    let mut monitor = Monitor::new(&levels, spending);
-    differences.iter().for_each(|difference| {
-        monitor.push(*difference);
-    });
-    monitor.p()
-}
-
-/// The tests of the claims that expect equality, corrected for their number: a family
-/// of their own, for where a difference is wrongly proved no equality can be, and the
-/// other way round.
-fn equalities(
-    seen: &Seen<'_>,
-    differences: &[Result<(Vec<f64>, Floor), String>],
-) -> Vec<Option<Equivalence>> {
+/// Tests all claims.
+pub(super) fn test(seen: &Seen<'_>) -> Tests {
     let study = &seen.contents.plan.study;
-    let claimed: Vec<(usize, f64)> = (0..study.claims.len())
-        .filter_map(|claim| Some((claim, margin(study.claims[claim].expects)?)))
+    let numbers: Vec<Result<(Contrast, Observations), String>> =
+        study.claims.iter().map(|claim| numbers(seen, claim)).collect();
+    let asks: Vec<Asks> = study.claims.iter().map(|claim| asked(claim.expects)).collect();
+    let questions: Vec<Question<'_>> = numbers
+        .iter()
+        .zip(&asks)
+        .map(|(found, asks)| Question {
+            contrast: found.as_ref().ok().map(|(contrast, _)| contrast),
+            asks: *asks,
+        })
         .collect();
-    let level = study.alpha / claimed.len().max(1) as f64;
-    let test = |(claim, margin): &(usize, f64)| {
-        let (differences, _) = differences[*claim].as_ref().ok()?;
-        Some(equal(seen, differences, *margin, level))
-    };
-    let tested: Vec<Option<Equivalence>> = claimed.iter().map(test).collect();
-    let p_values: Vec<f64> = tested.iter().map(|test| test.map_or(1.0, |test| test.p)).collect();
-    let steps = multiple::holm(&p_values, study.alpha);
-    let mut all = vec![None; study.claims.len()];
-    for ((test, step), (claim, _)) in tested.into_iter().zip(steps).zip(claimed) {
-        all[claim] = test.map(|test| Equivalence { p: step.adjusted_p, ..test });
+    let advice = if seen.contents.plan.advice_claim().is_some() { Advice::None } else { Advice::Shares };
+    let family = family::ask(&questions, study.alpha, seen.looks(), advice);
+    let mut claims = Vec::new();
+    for (index, (found, answer)) in numbers.into_iter().zip(family.answers).enumerate() {
+        let (claim, asks) = (&study.claims[index], asks[index]);
+        claims.push(found.and_then(|(contrast, observations)| {
+            let answer = answer.ok_or("no block could be used")?;
+            let carry_over = seen.after(&observations, &claim.sides(&seen.contents.plan.design).to);
+            let (average, slow) = averages(seen, claim, &observations, answer.level);
+            let interval = seen.looks().interval(&contrast, answer.level);
+            Ok(Tested { contrast, asks, answer, interval, average, slow, carry_over })
+        }));
     }
-    all
+    Tests { claims, advice_level: family.advice_level }
 }
 
-/// The margin of an equality, as a share.
-fn margin(expects: Expectation) -> Option<f64> {
+/// What is asked of a claim's effect.
+fn asked(expects: Expectation) -> Asks {
     match expects {
-        Expectation::Equal { within } => Some(within / 100.0),
-        _ => None,
+        Expectation::Equal { within } => Asks::Equality(log_ratio(within)),
+        Expectation::Faster { at_least } if at_least > 0.0 => Asks::Side(log_ratio(-at_least)),
+        Expectation::Slower { at_least } if at_least > 0.0 => Asks::Side(log_ratio(at_least)),
+        Expectation::Faster { .. } | Expectation::Slower { .. } | Expectation::Differs => Asks::Difference,
     }
 }
 
-/// One test; in a study that ends when it is decided, at this level.
-fn equal(seen: &Seen<'_>, differences: &[f64], margin: f64, level: f64) -> Equivalence {
-    let Some(spending) = seen.spending() else {
-        let seed = seen.contents.plan.schedule.seed;
-        return equivalence::test(differences, margin, Statistic::SignedRank, seed);
+/// The comparison of a claim, and the figures it is made of.
+fn numbers(seen: &Seen<'_>, claim: &Claim) -> Result<(Contrast, Observations), String> {
+    let plan = &seen.contents.plan;
+    let observations = seen.observations(measure(seen, claim)).map_err(|error| error.to_string())?;
+    let contrast =
+        claim.contrast(&plan.design, &observations, plan.twice()).map_err(|error| error.to_string())?;
+    let lost = seen.lost(&claim.all_arms(&plan.design));
+    Ok((contrast.without(lost), observations))
+}
+
+/// The ratio of the means of both sides, and the slow runs; an interaction has neither.
+fn averages(
+    seen: &Seen<'_>,
+    claim: &Claim,
+    observations: &Observations,
+    level: f64,
+) -> (Option<RatioOfMeans>, Option<SlowShare>) {
+    let plan = &seen.contents.plan;
+    if claim.with.is_some() {
+        return (None, None);
+    }
+    let sides = claim.sides(&plan.design);
+    let slots = |arms: &[usize]| {
+        let again = arms.contains(&plan.schedule.reference).then(|| plan.schedule.reference_again());
+        arms.iter().copied().chain(again).collect::<Vec<usize>>()
     };
-    // The walk says whether both margins were rejected at this level, and no more.
-    let proved = sequential::equivalent_since(differences, margin, level, spending).is_some();
-    let p = if proved { level } else { 1.0 };
-    Equivalence { margin, p_lower: p, p_upper: p, p }
+    let (to, from) = (slots(&sides.to), slots(&sides.from));
+    let means = |slots: &[usize]| -> Vec<f64> {
+        let mean = |block: &Vec<f64>| {
+            // The reference's two runs are one arm's.
+            let of_arm = |arm: usize| {
+                let own: Vec<f64> = slots
+                    .iter()
+                    .filter(|slot| plan.schedule.arm_of(**slot) == arm)
+                    .map(|slot| block[*slot].exp())
+                    .collect();
+                (!own.is_empty()).then(|| own.iter().sum::<f64>() / own.len() as f64)
+            };
+            let arms: Vec<f64> = (0..plan.schedule.arms).filter_map(of_arm).collect();
+            arms.iter().sum::<f64>() / arms.len().max(1) as f64
+        };
+        observations.logs().iter().map(mean).collect()
+    };
+    let runs = |slots: &[usize]| -> Vec<f64> {
+        observations.logs().iter().flat_map(|block| slots.iter().map(|slot| block[*slot].exp())).collect()
+    };
+    let single = sides.to.len() == 1 && sides.from.len() == 1;
+    let slow = (single && observations.blocks() > 0).then(|| {
+        let found = slow_runs(&runs(&to), &runs(&from));
+        SlowShare {
+            slow: found.slow as u64,
+            runs: found.runs as u64,
+            low: found.share.low,
+            high: found.share.high,
+        }
+    });
+    (ratio_of_means(&means(&to), &means(&from), level), slow)
 }
 
 /// The claims of the report.
-pub(super) fn claims(
-    seen: &Seen<'_>,
-    stability: &Stability,
-    tested: &[Result<Tested, String>],
-) -> Vec<JudgedClaim> {
+pub(super) fn claims(seen: &Seen<'_>, stability: &Stability, tests: &Tests) -> Vec<JudgedClaim> {
     let study = &seen.contents.plan.study;
-    study.claims.iter().zip(tested).map(|(claim, tested)| judged(seen, stability, claim, tested)).collect()
+    let rows = study.claims.iter().zip(&tests.claims);
+    rows.map(|(claim, tested)| judged(seen, stability, claim, tested)).collect()
 }
 
 fn judged(
@@ -175,32 +175,42 @@ fn judged(
         ([reference], [treatment]) => Some(ArmPair { reference: *reference, treatment: *treatment }),
         _ => None,
     };
-    let proved = matches!(judgement.verdict, Verdict::Faster(_) | Verdict::Slower(_));
+    let proved = matches!(judgement.verdict, Verdict::Faster(_) | Verdict::Slower(_) | Verdict::Mixed { .. });
     let explained = proved && claim.with.is_none();
     let tested = tested.as_ref().ok();
+    let some = tested.filter(|tested| tested.contrast.blocks() > 0);
+    let place = tested.map_or(Place::Open, |tested| tested.answer.place);
     JudgedClaim {
         name: claim.name.clone(),
         text: claim.text.clone(),
         comparison: claim.comparison(&plan.study),
         arms: pair,
         measure: claim.measure.clone(),
-        bearing: bearing(claim.expects, &judgement.verdict),
+        bearing: bearing(claim.expects, place, &judgement.verdict),
         reasons: judgement.reasons,
-        effect: tested
-            .filter(|tested| !tested.differences.is_empty())
-            .map(|tested| effect(tested.estimate, tested.interval, tested.step.level)),
-        p: tested.map(|tested| tested.p),
-        adjusted_p: tested.map(|tested| tested.step.adjusted_p),
+        effect: some.map(|tested| effect(tested.answer.estimate, tested.interval, tested.answer.level)),
+        average: some.and_then(|tested| {
+            let RatioOfMeans { ratio, interval } = tested.average?;
+            let logs = Interval { low: interval.low.ln(), high: interval.high.ln() };
+            Some(effect(ratio.ln(), logs, tested.answer.level))
+        }),
+        slow_runs: some.and_then(|tested| tested.slow),
+        carry_over: some.and_then(|tested| tested.carry_over),
+        p: tested.map(|tested| tested.answer.p()),
+        adjusted_p: tested.map(|tested| tested.answer.adjusted_p),
         blocks: seen.blocks.len() as u64,
         blocks_needed: match judgement.verdict {
             Verdict::NotProved { more_blocks, .. } => more_blocks.map(|blocks| blocks as u64),
             _ => None,
         },
         verdict: judgement.verdict,
-        smallest_effect: tested.filter(|tested| tested.floor.blocks > 1).map(|tested| {
-            tested.floor.smallest_effect(tested.differences.len(), tested.step.level, POWER).exp_m1()
+        smallest_effect: tested.and_then(|tested| {
+            let (blocks, level) = (tested.contrast.blocks(), tested.answer.level);
+            let found =
+                noise::smallest_effect(blocks, tested.contrast.deviation(), level, POWER, plan.schedule.seed);
+            found.is_finite().then(|| found.exp_m1())
         }),
-        equivalence: tested.and_then(|tested| tested.equivalence),
+        equivalence: tested.and_then(|tested| tested.answer.equivalence),
         why: explained.then(|| why::why(seen, claim)).flatten(),
         profiles: pair.filter(|_| explained).and_then(|pair| why::profiles(seen, pair)),
     }
@@ -226,84 +236,102 @@ fn verdict(
         }
     };
     let seed = seen.contents.plan.schedule.seed;
-    let changes = change_point::find(&tested.differences, &Search::usual(seed));
+    let (contrast, answer) = (&tested.contrast, &tested.answer);
+    let changes = change_point::find(&contrast.effects(), &Search::usual(seed));
     let changes: Vec<ArmChange> =
         changes.into_iter().map(|change| ArmChange { arm: claim.comparison(study), change }).collect();
-    judge(&Evidence {
+    let share = contrast.first(1).smallest_tail();
+    let mut judgement = judge(&Evidence {
         beyond_bound: &doubts::beyond_bound(seen, claim),
         contradictions: &contradictions,
         changes: &changes,
         order: stability.order.as_ref(),
+        carry_over: tested.carry_over,
         difference: Difference {
-            estimate: tested.estimate,
-            adjusted_p: tested.step.adjusted_p,
+            estimate: answer.estimate,
+            adjusted_p: answer.adjusted_p,
             interval: tested.interval,
-            level: tested.step.level,
-            blocks: tested.differences.len(),
+            level: answer.level,
+            blocks: contrast.blocks(),
+            blocks_min: if contrast.blocks() > 0 { fewest_blocks(share, answer.level) } else { 1 },
+            deviation: tested.contrast.deviation(),
         },
-        equivalence: tested.equivalence,
-        floor: tested.floor,
+        equivalence: answer.equivalence,
+        average: tested.average.map(|average| average.ratio),
         alpha: study.alpha,
         claims: study.claims.len(),
         better: Better::Lower,
-        effect_sought: log_ratio(100.0 * study.sought),
+        sought: match tested.asks {
+            Asks::Equality(margin) => Sought::Equality(margin),
+            Asks::Difference | Asks::Side(_) => Sought::Difference(log_ratio(100.0 * study.sought)),
+        },
         seed,
-    })
+    });
+    if contrast.lost() > 0 {
+        let blocks = contrast.lost();
+        let sentence = format!(
+            "{blocks} block{} lost to a failed run of its arms, each counted as the worst it could have been",
+            if blocks == 1 { " was" } else { "s were" }
+        );
+        judgement.reasons.insert(0, sentence);
+    }
+    judgement
 }
 
-/// What a verdict means for what was expected.
-fn bearing(expects: Expectation, verdict: &Verdict) -> Bearing {
-    let by = |asked: f64, change: &Change| match () {
-        () if change.low >= asked => Bearing::Holds,
-        () if change.high < asked => Bearing::Refuted,
-        () => Bearing::Open,
-    };
-    match (expects, verdict) {
-        (Expectation::Faster { at_least }, Verdict::Faster(change))
-        | (Expectation::Slower { at_least }, Verdict::Slower(change)) => by(at_least, change),
-        (Expectation::Faster { .. }, Verdict::Slower(_) | Verdict::Equal { .. })
-        | (Expectation::Slower { .. }, Verdict::Faster(_) | Verdict::Equal { .. }) => Bearing::Refuted,
-        (Expectation::Equal { .. }, Verdict::Equal { .. })
-        | (Expectation::Differs, Verdict::Faster(_) | Verdict::Slower(_)) => Bearing::Holds,
-        (Expectation::Equal { within }, Verdict::Faster(change)) => {
-            beyond(within / (1.0 + within / 100.0), change)
-        }
-        (Expectation::Equal { within }, Verdict::Slower(change)) => beyond(within, change),
+/// What was proved means for what was expected.
+fn bearing(expects: Expectation, place: Place, verdict: &Verdict) -> Bearing {
+    let typical = matches!(
+        verdict,
+        Verdict::Faster(_) | Verdict::Slower(_) | Verdict::Equal { .. } | Verdict::NotProved { .. }
+    );
+    if !typical {
+        return Bearing::Open;
+    }
+    match (expects, place, verdict) {
+        (Expectation::Faster { at_least }, Place::Below, _) if at_least > 0.0 => Bearing::Holds,
+        (Expectation::Faster { at_least }, Place::Above, _) if at_least > 0.0 => Bearing::Refuted,
+        (Expectation::Slower { at_least }, Place::Above, _) if at_least > 0.0 => Bearing::Holds,
+        (Expectation::Slower { at_least }, Place::Below, _) if at_least > 0.0 => Bearing::Refuted,
+        (Expectation::Faster { at_least: 0.0 }, _, Verdict::Faster(_))
+        | (Expectation::Slower { at_least: 0.0 }, _, Verdict::Slower(_))
+        | (Expectation::Equal { .. }, _, Verdict::Equal { .. })
+        | (Expectation::Differs, _, Verdict::Faster(_) | Verdict::Slower(_)) => Bearing::Holds,
+        (Expectation::Faster { .. }, _, Verdict::Slower(_))
+        | (Expectation::Slower { .. }, _, Verdict::Faster(_))
+        | (Expectation::Equal { .. }, Place::Beyond, _) => Bearing::Refuted,
         _ => Bearing::Open,
     }
-}
-
-/// A proved difference refutes an equality when all of its interval lies beyond the margin.
-fn beyond(margin: f64, change: &Change) -> Bearing {
-    if change.low > margin { Bearing::Refuted } else { Bearing::Open }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plumb_proof::verdict::Change;
 
     #[test]
     fn a_verdict_bears_on_what_was_expected() {
-        let faster = Verdict::Faster(Change { percent: 30.0, low: 25.0, high: 35.0 });
+        let change = Change { percent: 30.0, low: 25.0, high: 35.0 };
+        let faster = Verdict::Faster(change);
         let equal = Verdict::Equal { within: 5.0 };
         let open = Verdict::NotProved { floor: 1.0, more_blocks: None };
-        for (expects, verdict, expected) in [
-            ("faster", &faster, Bearing::Holds),
-            ("faster by at least 20%", &faster, Bearing::Holds),
-            ("faster by at least 30%", &faster, Bearing::Open),
-            ("faster by at least 60%", &faster, Bearing::Refuted),
-            ("slower", &faster, Bearing::Refuted),
-            ("equal within 5%", &faster, Bearing::Refuted),
-            ("equal within 30%", &faster, Bearing::Refuted),
-            ("equal within 40%", &faster, Bearing::Open),
-            ("differs", &faster, Bearing::Holds),
-            ("differs", &equal, Bearing::Open),
-            ("equal within 5%", &equal, Bearing::Holds),
-            ("faster", &equal, Bearing::Refuted),
-            ("faster", &open, Bearing::Open),
+        let mixed = Verdict::Mixed { typically: plumb_proof::verdict::Side::Faster, change, average: 9.0 };
+        for (expects, place, verdict, expected) in [
+            ("faster", Place::Open, &faster, Bearing::Holds),
+            ("faster by at least 20%", Place::Below, &faster, Bearing::Holds),
+            ("faster by at least 30%", Place::Open, &faster, Bearing::Open),
+            ("faster by at least 60%", Place::Above, &faster, Bearing::Refuted),
+            ("faster by at least 60%", Place::Above, &open, Bearing::Refuted),
+            ("slower", Place::Open, &faster, Bearing::Refuted),
+            ("slower by at least 5%", Place::Below, &faster, Bearing::Refuted),
+            ("equal within 5%", Place::Beyond, &faster, Bearing::Refuted),
+            ("equal within 40%", Place::Open, &faster, Bearing::Open),
+            ("differs", Place::Open, &faster, Bearing::Holds),
+            ("equal within 5%", Place::Within, &equal, Bearing::Holds),
+            ("faster", Place::Open, &open, Bearing::Open),
+            ("faster", Place::Open, &mixed, Bearing::Open),
         ] {
             let expects = Expectation::parse(expects).expect("a form that is known");
-            assert_eq!(bearing(expects, verdict), expected, "{expects} {verdict}");
+            assert_eq!(bearing(expects, place, verdict), expected, "{expects} {verdict}");
         }
     }
 }

@@ -2,10 +2,11 @@
 
 use super::CONFIDENCE;
 use super::seen::Seen;
-use super::stability::effect_of;
+use super::stability;
 use crate::analysis::result::{Effect, Interaction, MainEffect};
+use plumb_proof::contrast::Contrast;
 use plumb_proof::effect::{self, Change, Observations};
-use plumb_proof::permutation::{self, Statistic};
+use plumb_proof::family::Looks;
 
 /// Every factor moved from its reference to each of its other levels.
 fn changes(seen: &Seen<'_>) -> Vec<Change> {
@@ -20,11 +21,13 @@ fn observed(seen: &Seen<'_>) -> Option<Observations> {
     (observations.blocks() > 0).then_some(observations)
 }
 
-/// An effect with its p.
-fn tested(seen: &Seen<'_>, differences: &[f64]) -> (Effect, f64) {
-    let seed = seen.contents.plan.schedule.seed;
-    let p = permutation::test(differences, 0.0, Statistic::SignedRank, seed).p;
-    (effect_of(seen, differences, 1.0 - CONFIDENCE), p)
+/// An effect with its p. In a study that may stop, the interval holds at whatever block it did, and there is no p: the only
+/// ones known are those of the claims' levels.
+fn tested(seen: &Seen<'_>, differences: &[f64]) -> (Effect, Option<f64>) {
+    let (contrast, level) = (Contrast::of_differences(differences), 1.0 - CONFIDENCE);
+    let looks = seen.looks();
+    let p = (looks == Looks::Once).then(|| looks.tails(&contrast, 0.0, &[level]).two_sided());
+    (stability::effect(contrast.estimate(), looks.interval(&contrast, level), level), p)
 }
 
 pub(super) fn main_effects(seen: &Seen<'_>) -> Vec<MainEffect> {

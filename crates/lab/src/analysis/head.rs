@@ -6,6 +6,8 @@ use crate::bundle::{Ended, RunRecord, Stop};
 use crate::calendar::Moment;
 use crate::plan::Until;
 use crate::record::{Calibration, Record, Setting};
+use crate::study::Factor;
+use crate::vocabulary::TakesEffect;
 use plumb_proof::design::Order;
 use std::time::Duration;
 
@@ -31,8 +33,9 @@ pub(super) fn ended(seen: &Seen<'_>) -> (StudyState, String, u64) {
 pub(super) fn arms(seen: &Seen<'_>) -> Vec<Arm> {
     let plan = &seen.contents.plan;
     let arm = |(arm, levels): (usize, &Vec<usize>)| {
+        let records = if seen.contents.has_ended() { seen.records(&[arm]) } else { Vec::new() };
         let mut values: Vec<f64> =
-            seen.records(&[arm]).iter().map(|(_, record)| plan.study.measure.value(record)).collect();
+            records.iter().map(|(_, record)| plan.study.measure.value(record)).collect();
         values.sort_unstable_by(f64::total_cmp);
         let middle = values.len() / 2;
         let median = match values.len() {
@@ -72,7 +75,36 @@ pub(super) fn design(seen: &Seen<'_>) -> Design {
         blocks_marked: seen.marked.clone(),
         warm_up_runs: seen.contents.runs.iter().filter(|run| run.block.is_none()).count() as u64,
         settling: SETTLING.to_string(),
+        not_randomised: not_randomised(seen),
     }
+}
+
+/// What no draw decided, in a sentence.
+fn not_randomised(seen: &Seen<'_>) -> String {
+    let made = created(seen);
+    let files = match &made[..] {
+        [] => "the database, made once for all arms".to_string(),
+        _ => format!(
+            "the databases, made once for each level of {}, so that where its files came to lie counts as the level's",
+            made.join(" and ")
+        ),
+    };
+    format!(
+        "only the order of runs within blocks was drawn; not the machine, the day, the rows of the table, nor {files}"
+    )
+}
+
+/// The factors whose levels take effect when a database is made.
+pub(super) fn created<'a>(seen: &Seen<'a>) -> Vec<&'a str> {
+    let at_creation = |name: &str| {
+        let known = &seen.contents.environment.settings;
+        known.iter().any(|facts| facts.name == name && facts.takes_effect == TakesEffect::Creation)
+    };
+    let factors = seen.contents.plan.study.factors.iter();
+    let varied = |factor: &&Factor| {
+        (1..factor.levels.len()).any(|level| factor.differing(0, level).into_iter().any(at_creation))
+    };
+    factors.filter(varied).map(|factor| factor.name.as_str()).collect()
 }
 
 /// When it was to stop, and why it did if that was another reason.
@@ -80,13 +112,16 @@ fn stopping(seen: &Seen<'_>) -> String {
     let plan = &seen.contents.plan;
     let rule = match plan.until {
         Until::Blocks => format!("after {} blocks", plan.study.blocks),
-        Until::Decided => format!("when every claim is decided, at most {} blocks", plan.study.blocks),
+        Until::Decided => {
+            format!("when every claim is decided or hardly can be, at most {} blocks", plan.study.blocks)
+        }
     };
     let why = match seen.contents.end.map(|end| end.stop) {
         Some(Stop::Planned | Stop::Decided) => return rule,
         Some(Stop::Budget) => "another block would not have fitted the budget",
         Some(Stop::Failures) => "three blocks failed",
         Some(Stop::Interrupted) => "it was stopped from outside",
+        Some(Stop::Ended) => "it was ended where it had been stopped",
         None => "it has not ended",
     };
     format!("{rule}; {why}")
@@ -94,6 +129,7 @@ fn stopping(seen: &Seen<'_>) -> String {
 
 pub(super) fn runs(seen: &Seen<'_>) -> Vec<StudyRun> {
     let measure = &seen.contents.plan.study.measure;
+    let shown = seen.contents.has_ended();
     let row = |run: &RunRecord| {
         let record = run.record.as_ref();
         let validity = record.map(Record::validity);
@@ -104,8 +140,8 @@ pub(super) fn runs(seen: &Seen<'_>) -> Vec<StudyRun> {
             slot: run.slot,
             arm: run.arm_index,
             start_ns: run.start_ns,
-            elapsed_ns: record.map(|record| record.header.elapsed_ns),
-            value: record.map(|record| measure.value(record)),
+            elapsed_ns: record.filter(|_| shown).map(|record| record.header.elapsed_ns),
+            value: record.filter(|_| shown).map(|record| measure.value(record)),
             counted: counted(seen, run),
             validity: validity.as_ref().map(|validity| validity.state),
             basis: match (&run.ended, validity) {

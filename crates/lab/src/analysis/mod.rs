@@ -1,7 +1,7 @@
 //! From raw records to verdicts: a pure function of a bundle's contents.
 //!
 //! ```text
-//! runs ──[seen]──> complete blocks ──> figures ──[claims]──> p, Holm, interval ──┐
+//! runs ──[seen]──> complete blocks ──> figures ──[claims]──> p, family, interval ┐
 //!        │                                 ├──[stability]──> order, changes, A/A ─┼─> judge
 //!        └──[doubts]──> receipts, verification, page cache, physical bounds ──────┘
 //! proved ──[why]──> CPU, waits and the rest of the elapsed difference
@@ -36,24 +36,27 @@ const CONFIDENCE: f64 = 0.95;
 pub fn analyse(contents: &Contents) -> Analysis {
     let seen = Seen::of(contents);
     let stability = Stability::of(&seen);
-    let tested = claims::test(&seen);
-    let claims = claims::claims(&seen, &stability, &tested);
-    let recommendation = advice::recommendation(&seen, &claims);
+    // Figures of a study that may go on are looked at by nobody: a look would have its price.
+    let ended = seen.contents.has_ended();
+    let tests = ended.then(|| claims::test(&seen));
+    let claims = tests.as_ref().map_or_else(Vec::new, |tests| claims::claims(&seen, &stability, tests));
+    let recommendation = tests.as_ref().and_then(|tests| advice::recommendation(&seen, &claims, tests));
     let (state, end_time, elapsed_ns) = head::ended(&seen);
     Analysis {
         schema_version: ANALYSIS_SCHEMA_VERSION,
         study: contents.plan.study.clone(),
         study_hash: contents.plan.study.hash(),
         environment: contents.environment.clone(),
+        evidence_hash: None,
         state,
         end_time,
         elapsed_ns,
         arms: head::arms(&seen),
         design: head::design(&seen),
-        main_effects: effects::main_effects(&seen),
-        interactions: effects::interactions(&seen),
+        main_effects: if ended { effects::main_effects(&seen) } else { Vec::new() },
+        interactions: if ended { effects::interactions(&seen) } else { Vec::new() },
         floor: stability.floor(&seen),
-        changes: stability.changes(&seen),
+        changes: if ended { stability.changes(&seen) } else { Vec::new() },
         order: stability.order,
         changes_need_blocks: Search::usual(0).values_needed() as u64,
         runs: head::runs(&seen),
@@ -66,13 +69,13 @@ pub fn analyse(contents: &Contents) -> Analysis {
     }
 }
 
-/// Whether every claim is decided, so that a study that was to stop then may.
+/// Whether every claim is decided, or has hardly a chance to be, so that a study that was to stop then may.
 #[must_use]
 pub fn decided(contents: &Contents) -> bool {
     let seen = Seen::of(contents);
-    let tested = claims::test(&seen);
-    seen.contents.plan.study.claims.iter().zip(&tested).all(|(claim, tested)| {
+    let tests = claims::test(&seen);
+    seen.contents.plan.study.claims.iter().zip(&tests.claims).all(|(claim, tested)| {
         let doubted = !doubts::contradictions(&seen, claim).is_empty();
-        doubted || tested.as_ref().is_ok_and(|tested| tested.decided(seen.contents.plan.study.alpha))
+        doubted || tested.as_ref().is_ok_and(|tested| tested.settles(seen.contents.plan.study.blocks))
     })
 }

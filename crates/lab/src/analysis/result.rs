@@ -16,12 +16,12 @@ use crate::study::Study;
 use crate::vocabulary::{Assignment, Measure};
 use plumb_proof::equivalence::Equivalence;
 use plumb_proof::noise::Floor;
-use plumb_proof::order::OrderReport;
+use plumb_proof::order::{After, OrderReport};
 use plumb_proof::verdict::Verdict;
 use serde::Serialize;
 
 /// The version of the study context written by this crate; it grows when a field changes its meaning or goes.
-pub const ANALYSIS_SCHEMA_VERSION: u32 = 2;
+pub const ANALYSIS_SCHEMA_VERSION: u32 = 3;
 
 /// Everything a study's report says.
 #[derive(Debug, Clone, Serialize)]
@@ -34,6 +34,8 @@ pub struct Analysis {
     pub study_hash: String,
     /// Where it ran, and by which program.
     pub environment: Environment,
+    /// SHA-256 of the checksums of all files that this rests on; none of what no bundle keeps.
+    pub evidence_hash: Option<String>,
     /// Whether all that was planned ran.
     pub state: StudyState,
     /// End of the last run, ISO 8601.
@@ -120,6 +122,8 @@ pub struct Design {
     pub warm_up_runs: u64,
     /// What happens between two runs, so that one does not pay for another.
     pub settling: String,
+    /// What no draw decided, in a sentence.
+    pub not_randomised: String,
 }
 
 /// A block that ran and was not used.
@@ -182,11 +186,17 @@ pub struct JudgedClaim {
     pub bearing: Bearing,
     /// Why, one sentence each, the decisive one last.
     pub reasons: Vec<String>,
-    /// The effect at the level at which the claim was tested; none when no block was usable.
+    /// The typical effect at the level at which the claim was tested; none when no block was usable.
     pub effect: Option<Effect>,
+    /// The ratio of the means of all runs at the same level; none of an interaction.
+    pub average: Option<Effect>,
+    /// Slow runs of the treatment; none where several arms are compared with several.
+    pub slow_runs: Option<SlowShare>,
+    /// What runs after the claim's treatment were, against all others; none when none follows it.
+    pub carry_over: Option<After>,
     /// p of "no difference", before correction.
     pub p: Option<f64>,
-    /// p after Holm's correction over the study's claims.
+    /// p corrected for the family of all that the study says.
     pub adjusted_p: Option<f64>,
     /// Blocks used, a count.
     pub blocks: u64,
@@ -200,6 +210,19 @@ pub struct JudgedClaim {
     pub why: Option<Why>,
     /// Bytes over time of a typical run of either arm.
     pub profiles: Option<ProfilePair>,
+}
+
+/// Runs of a treatment above one and a half times the median of its reference.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct SlowShare {
+    /// Such runs, a count.
+    pub slow: u64,
+    /// All runs of the treatment, a count.
+    pub runs: u64,
+    /// The least share that agrees with it, at 95%.
+    pub low: f64,
+    /// The largest share that agrees with it, at 95%.
+    pub high: f64,
 }
 
 /// Two arms.
@@ -226,6 +249,30 @@ pub struct Why {
     pub treatment_elapsed_ns: u64,
     /// CPU and each wait event, without the unaccounted rest, in any order.
     pub parts: Vec<WhyPart>,
+    /// The phases of the run, in order of their begin; they may overlap.
+    pub phases: Vec<PhasePart>,
+}
+
+/// The time of a phase on both sides.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PhasePart {
+    /// Its name.
+    pub name: String,
+    /// Its mean time of the reference, nanoseconds.
+    pub reference_ns: u64,
+    /// Its mean time of the treatment, nanoseconds.
+    pub treatment_ns: u64,
+    /// The difference of both by blocks.
+    pub ends: Option<EndsNanos>,
+}
+
+/// The 95% interval of a difference by blocks (Student's), alone, nanoseconds; none of fewer than two blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct EndsNanos {
+    /// Lower end.
+    pub low_ns: i64,
+    /// Upper end.
+    pub high_ns: i64,
 }
 
 /// CPU, or the wait for one event, on both sides.
@@ -239,6 +286,8 @@ pub struct WhyPart {
     pub reference_ns: u64,
     /// Its part of the treatment's elapsed time, nanoseconds.
     pub treatment_ns: u64,
+    /// The difference of both by blocks.
+    pub ends: Option<EndsNanos>,
 }
 
 /// The I/O profiles of two runs, to be drawn on the same axes.
@@ -276,8 +325,8 @@ pub struct MainEffect {
     pub to: String,
     /// The effect.
     pub effect: Effect,
-    /// p of "no effect", not corrected.
-    pub p: f64,
+    /// p of "no effect", not corrected; none in a study that ends when it is decided.
+    pub p: Option<f64>,
 }
 
 /// By how much the first factor's effect is multiplied when the second is changed too; 1 is not at all.
@@ -289,8 +338,8 @@ pub struct Interaction {
     pub second: String,
     /// The effect.
     pub effect: Effect,
-    /// p of "they simply multiply", not corrected.
-    pub p: f64,
+    /// p of "they simply multiply", not corrected; none in a study that ends when it is decided.
+    pub p: Option<f64>,
 }
 
 /// The noise, measured on the reference's two runs a block.
@@ -303,8 +352,6 @@ pub struct NoiseFloor {
     pub aa: Option<Effect>,
     /// p of that.
     pub aa_p: Option<f64>,
-    /// Smallest effect that these blocks find with 80% power, a share.
-    pub smallest_effect: f64,
 }
 
 /// A change of level within an arm.
@@ -373,7 +420,9 @@ pub struct Recommendation {
     pub settings: Vec<Assignment>,
     /// What the gain is against, such as the reference arm's name.
     pub against: String,
-    /// The gain to expect, as the ratio of the measure; below 1 is a gain where lower is better.
+    /// The arms that cannot be told from the best, this one among them: the best is one of these.
+    pub candidates: Vec<usize>,
+    /// The gain to expect, as the ratio of the measure, shrunk for having been chosen; below 1 is a gain where lower is better.
     pub gain: Effect,
     /// Which claims it rests on, and what it costs.
     pub evidence: String,

@@ -11,9 +11,9 @@ use crate::record::Record;
 use crate::vocabulary::Measure;
 use plumb_proof::ProofError;
 use plumb_proof::effect::Observations;
-use plumb_proof::interval::Interval;
-use plumb_proof::permutation::{self, Statistic};
-use plumb_proof::sequential::{self, Spending};
+use plumb_proof::family::Looks;
+use plumb_proof::order::{self, After};
+use plumb_proof::sequential::Spending;
 
 /// A bundle's contents with the blocks that are used.
 pub(super) struct Seen<'a> {
@@ -60,22 +60,30 @@ impl<'a> Seen<'a> {
         ours.filter_map(|run| Some((run, run.record.as_ref()?))).collect()
     }
 
-    /// How the error is spread over looks, in a study that ends when it is decided.
-    pub(super) fn spending(&self) -> Option<Spending> {
+    /// How often its figures are looked at: in a study that ends when it is decided, after every block.
+    pub(super) fn looks(&self) -> Looks {
         let plan = &self.contents.plan;
-        (plan.until == Until::Decided).then_some(Spending::Planned { blocks: plan.study.blocks })
+        match plan.until {
+            Until::Decided => Looks::Every(Spending::Planned { blocks: plan.study.blocks }),
+            Until::Blocks => Looks::Once,
+        }
     }
 
-    /// The interval of an effect; where the study ends when it is decided, one that holds at whatever
-    /// block it ended.
-    pub(super) fn interval(&self, differences: &[f64], level: f64) -> Interval {
-        match self.spending() {
-            Some(spending) => sequential::interval(differences, level, spending),
-            None => {
-                let seed = self.contents.plan.schedule.seed;
-                permutation::interval(differences, level, Statistic::SignedRank, seed)
-            }
-        }
+    /// Blocks that are not used because a run of one of these arms did not come to its end.
+    pub(super) fn lost(&self, arms: &[usize]) -> usize {
+        let failed = |block: u64| {
+            let mut runs = self.contents.runs.iter().filter(|run| run.block == Some(block));
+            runs.any(|run| arms.contains(&run.arm_index) && matches!(run.ended, Ended::Failed { .. }))
+        };
+        self.marked.iter().filter(|marked| failed(marked.block)).count()
+    }
+
+    /// What runs after these arms were, against all others.
+    pub(super) fn after(&self, observations: &Observations, arms: &[usize]) -> Option<After> {
+        let schedule = &self.contents.plan.schedule;
+        let slots: Vec<usize> =
+            (0..schedule.slots()).filter(|slot| arms.contains(&schedule.arm_of(*slot))).collect();
+        order::after(observations, &self.orders(), &slots, schedule.seed)
     }
 
     /// Whether a run's block is used.

@@ -7,12 +7,10 @@ use plumb_proof::change_point::{self, Search};
 use plumb_proof::effect::Observations;
 use plumb_proof::noise::Floor;
 use plumb_proof::order::{self, OrderReport};
-use plumb_proof::permutation::{self, Statistic};
+use plumb_proof::signed_rank;
 
 /// Blocks below which neither noise nor order can be told.
 const BLOCKS_MIN: usize = 2;
-/// The power that a smallest effect is stated for.
-const POWER: f64 = 0.8;
 
 /// What was found, on the study's own measure.
 pub(super) struct Stability {
@@ -36,12 +34,11 @@ impl Stability {
         let floor = reference_floor(seen, observations);
         let (first, again) = (plan.schedule.reference, plan.schedule.reference_again());
         let ratios = observations.log_ratios(again, first).ok()?;
-        let level = plan.study.alpha / plan.study.claims.len().max(1) as f64;
+        let interval = signed_rank::interval(&ratios, 1.0 - CONFIDENCE);
         Some(NoiseFloor {
             floor,
-            aa: Some(effect_of(seen, &ratios, 1.0 - CONFIDENCE)),
-            aa_p: Some(permutation::test(&ratios, 0.0, Statistic::SignedRank, plan.schedule.seed).p),
-            smallest_effect: floor.smallest_effect(observations.blocks(), level, POWER).exp_m1(),
+            aa: Some(effect(signed_rank::estimate(&ratios), interval, 1.0 - CONFIDENCE)),
+            aa_p: Some(signed_rank::p(&ratios)),
         })
     }
 
@@ -77,14 +74,7 @@ pub(super) fn reference_floor(seen: &Seen<'_>, observations: &Observations) -> F
     Floor::of(&series(schedule.reference), &series(schedule.reference_again()))
 }
 
-/// An effect as reports have it, from log-ratios.
-pub(super) fn effect_of(seen: &Seen<'_>, differences: &[f64], level: f64) -> Effect {
-    let seed = seen.contents.plan.schedule.seed;
-    let estimate = permutation::test(differences, 0.0, Statistic::SignedRank, seed).estimate;
-    effect(estimate, seen.interval(differences, level), level)
-}
-
-/// The same from its parts; an open end is none.
+/// An effect as reports have it, from logarithms of ratios; an open end is none.
 pub(super) fn effect(estimate: f64, interval: plumb_proof::interval::Interval, level: f64) -> Effect {
     let end = |log: f64| log.is_finite().then(|| log.exp());
     Effect {

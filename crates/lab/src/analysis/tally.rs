@@ -1,42 +1,66 @@
 //! What a study as a whole says: the worst of its claims' verdicts, and how many say what.
 
 use super::result::{Analysis, Bearing, JudgedClaim, StudyState};
-use plumb_proof::verdict::Verdict;
+use plumb_proof::verdict::{Standing, Verdict};
 
 impl Analysis {
-    /// The verdict with the largest exit code, the first of equals; none without claims.
+    /// The verdict of the claim that stands worst, the first of equals; none without claims.
     #[must_use]
     pub fn verdict(&self) -> Option<&Verdict> {
-        let worst = self.claims.iter().map(|claim| claim.verdict.exit_code()).max()?;
-        self.claims.iter().map(|claim| &claim.verdict).find(|verdict| verdict.exit_code() == worst)
+        let worst = self.claims.iter().min_by_key(|claim| claim.standing())?;
+        Some(&worst.verdict)
     }
 
-    /// The exit code of the study: that of its verdict, 0 without claims.
+    /// How the study stands: as the worst of its claims, and as not proved before its end; none without claims.
+    #[must_use]
+    pub fn standing(&self) -> Option<Standing> {
+        match self.state {
+            StudyState::Interrupted => Some(Standing::NotProved),
+            StudyState::Finished => self.claims.iter().map(JudgedClaim::standing).min(),
+        }
+    }
+
+    /// The exit code of the study: that of its standing, 0 without claims.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
-        self.verdict().map_or(0, Verdict::exit_code)
+        self.standing().map_or(0, Standing::exit_code)
     }
 
-    /// The verdict in a word: the worst one's label. Several claims that are proved differently are just PROVED.
+    /// How the study stands, in a word. Claims that are all proved in the same way have its label.
     #[must_use]
     pub fn headline(&self) -> &'static str {
-        let Some(verdict) = self.verdict() else { return "no claim" };
+        if self.state == StudyState::Interrupted {
+            return "UNFINISHED";
+        }
+        let (Some(verdict), Some(standing)) = (self.verdict(), self.standing()) else { return "no claim" };
         let alike = self.claims.iter().all(|claim| claim.verdict.label() == verdict.label());
-        if verdict.exit_code() == 0 && !alike { "PROVED" } else { verdict.label() }
+        if standing == Standing::Proved && alike { verdict.label() } else { standing.word() }
     }
 
-    /// What the verdicts mean for the claims, in one line: `6 claims: 3 held, 1 refuted, 2 open`.
+    /// What the verdicts mean for the claims, in one line: `3 of 6 claims held, 1 REFUTED, 2 open`.
     #[must_use]
     pub fn tally(&self) -> String {
+        if self.state == StudyState::Interrupted {
+            return "interrupted; no verdict before its end".to_string();
+        }
         let count = |bearing| self.claims.iter().filter(|claim| claim.bearing == bearing).count();
-        let parts = [(Bearing::Holds, "held"), (Bearing::Refuted, "refuted"), (Bearing::Open, "open")];
-        let parts = parts.map(|(bearing, word)| format!("{} {word}", count(bearing)));
-        let interrupted = match self.state {
-            StudyState::Finished => "",
-            StudyState::Interrupted => "; interrupted",
-        };
-        let claims = if self.claims.len() == 1 { "claim" } else { "claims" };
-        format!("{} {claims}: {}{interrupted}", self.claims.len(), parts.join(", "))
+        let (held, all) = (count(Bearing::Holds), self.claims.len());
+        let mut text = format!("{held} of {all} claim{} held", if all == 1 { "" } else { "s" });
+        for (bearing, word) in [(Bearing::Refuted, "REFUTED"), (Bearing::Open, "open")] {
+            if count(bearing) > 0 {
+                text.push_str(&format!(", {} {word}", count(bearing)));
+            }
+        }
+        text
+    }
+
+    /// The smallest effects that the blocks find: of the claim that finds the smallest, and of the one that finds the largest.
+    pub(crate) fn floors(&self) -> Option<[(&str, f64); 2]> {
+        let floors =
+            self.claims.iter().filter_map(|claim| Some((claim.name.as_str(), claim.smallest_effect?)));
+        let least = floors.clone().min_by(|one, two| one.1.total_cmp(&two.1))?;
+        let most = floors.max_by(|one, two| one.1.total_cmp(&two.1))?;
+        Some([least, most])
     }
 
     /// An arm's name; its number where the context has no such arm.
@@ -54,6 +78,13 @@ impl Analysis {
 }
 
 impl JudgedClaim {
+    /// How the claim stands: as its verdict does, unless it is refuted, which is worse than anything that is said of numbers.
+    #[must_use]
+    pub fn standing(&self) -> Standing {
+        let own = self.verdict.standing();
+        if self.bearing == Bearing::Refuted { own.min(Standing::Refuted) } else { own }
+    }
+
     /// The word for what the verdict means for the claim.
     pub(crate) fn bearing_word(&self) -> &'static str {
         match self.bearing {

@@ -16,13 +16,18 @@
 //!
 //! A part of an arm is the mean over its counted runs; averages are linear, so that the sum stays exact. What
 //! rounding to nanoseconds leaves is with the unaccounted part, which the report derives.
+//!
+//! Phases are the other way to cut a run: by when, not by what for. Of both kinds the difference has an interval over blocks,
+//! Student's, each alone: they say which parts are worth looking at, and nothing is proved of them.
 
+use super::CONFIDENCE;
 use super::seen::Seen;
-use crate::analysis::result::{ArmPair, ProfilePair, RunProfile, Why, WhyPart};
+use crate::analysis::result::{ArmPair, EndsNanos, PhasePart, ProfilePair, RunProfile, Why, WhyPart};
 use crate::bundle::RunRecord;
 use crate::record::Record;
-use crate::study::Claim;
+use crate::study::{Claim, Sides};
 use plumb_events::SessionKind;
+use plumb_proof::student;
 use std::collections::BTreeMap;
 
 /// The name of the CPU part, as reports have it.
@@ -58,6 +63,9 @@ pub(super) fn why(seen: &Seen<'_>, claim: &Claim) -> Option<Why> {
             wait_class: class.to_string(),
             reference_ns: nanos(&reference),
             treatment_ns: nanos(&treatment),
+            ends: ends(seen, &sides, |record| {
+                parts(record).iter().filter(|(own, ..)| own == name).map(|(_, _, nanos)| nanos).sum()
+            }),
         }
     };
     Some(Why {
@@ -67,7 +75,49 @@ pub(super) fn why(seen: &Seen<'_>, claim: &Claim) -> Option<Why> {
         reference_elapsed_ns: reference_elapsed.round() as u64,
         treatment_elapsed_ns: treatment_elapsed.round() as u64,
         parts: names.into_iter().map(part).collect(),
+        phases: phases(seen, &sides),
     })
+}
+
+/// The phases of both sides' runs, as the first run has them in order.
+fn phases(seen: &Seen<'_>, sides: &Sides) -> Vec<PhasePart> {
+    let (reference, treatment) = (seen.records(&sides.from), seen.records(&sides.to));
+    let mut names: Vec<&str> = Vec::new();
+    for phase in reference.iter().chain(&treatment).flat_map(|(_, record)| &record.phases) {
+        if !names.contains(&phase.name.as_str()) {
+            names.push(&phase.name);
+        }
+    }
+    let mean = |runs: &[(&RunRecord, &Record)], name: &str| {
+        let sum: f64 = runs.iter().map(|(_, record)| lasted(record, name)).sum();
+        (sum / runs.len().max(1) as f64).round() as u64
+    };
+    let part = |name: &str| PhasePart {
+        name: name.to_string(),
+        reference_ns: mean(&reference, name),
+        treatment_ns: mean(&treatment, name),
+        ends: ends(seen, sides, |record| lasted(record, name)),
+    };
+    names.into_iter().map(part).collect()
+}
+
+/// How long a phase of a run lasted in all, nanoseconds.
+fn lasted(record: &Record, name: &str) -> f64 {
+    let own = record.phases.iter().filter(|phase| phase.name == name);
+    own.map(|phase| phase.end_ns.saturating_sub(phase.start_ns) as f64).sum()
+}
+
+/// The interval of the difference of a figure over blocks.
+fn ends(seen: &Seen<'_>, sides: &Sides, figure: impl Fn(&Record) -> f64) -> Option<EndsNanos> {
+    let mean = |runs: &[&RunRecord], arms: &[usize]| {
+        let own = runs.iter().filter(|run| arms.contains(&run.arm_index));
+        let values: Vec<f64> = own.filter_map(|run| Some(figure(run.record.as_ref()?))).collect();
+        values.iter().sum::<f64>() / values.len().max(1) as f64
+    };
+    let differences: Vec<f64> =
+        seen.blocks.iter().map(|(_, runs)| mean(runs, &sides.to) - mean(runs, &sides.from)).collect();
+    let interval = student::interval(&differences, 1.0 - CONFIDENCE)?;
+    Some(EndsNanos { low_ns: interval.low.round() as i64, high_ns: interval.high.round() as i64 })
 }
 
 /// The mean elapsed time of some runs, and the means of its parts.

@@ -1,6 +1,6 @@
 //! What a bundle says, read back: the study, where and in what order it ran, and the raw records.
 
-use super::record::{self, EndFile, Environment, OrderFile, RunRecord};
+use super::record::{self, EndFile, Environment, OrderFile, RunRecord, Stop};
 use super::{END, ENVIRONMENT, Manifest, ORDER, RUNS, STUDY};
 use crate::LabError;
 use crate::plan::{Plan, PlanOptions};
@@ -27,6 +27,12 @@ pub struct Contents {
 }
 
 impl Contents {
+    /// Whether the study has come to an end after which no block is run: only then may a figure of it be looked at.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.end.is_some_and(|end| end.stop != Stop::Interrupted)
+    }
+
     /// A short name for this study of all studies: of the study and the time it began.
     #[must_use]
     pub fn id(&self) -> String {

@@ -1,6 +1,6 @@
 //! The checksums of a bundle's files, as `sha256sum` prints and checks them.
 
-use super::{ORDER, RUNS};
+use super::{ANALYSIS, ORDER, REPORTS, RUNS};
 use crate::LabError;
 use plumb_io::owner::MARK;
 use sha2::{Digest, Sha256};
@@ -43,6 +43,20 @@ impl Manifest {
     #[must_use]
     pub fn to_text(&self) -> String {
         self.0.iter().map(|(name, sum)| format!("{sum}  {name}\n")).collect()
+    }
+
+    /// A hash of all that a study's analysis rests on, and of nothing that rests on it: whoever published it has named
+    /// these runs and no others.
+    #[must_use]
+    pub fn evidence(&self) -> String {
+        let derived = |name: &str| name == ANALYSIS || REPORTS.contains(&name);
+        let lines: String = self
+            .0
+            .iter()
+            .filter(|(name, _)| !derived(name))
+            .map(|(name, sum)| format!("{sum}  {name}\n"))
+            .collect();
+        checksum(lines.as_bytes())
     }
 
     /// Reads a bundle's manifest.

@@ -139,6 +139,12 @@ impl Bundle {
         &self.reservation
     }
 
+    /// The hash of all that its analysis rests on.
+    #[must_use]
+    pub fn evidence(&self) -> String {
+        self.manifest.evidence()
+    }
+
     /// What is in it.
     #[must_use]
     pub fn contents(&self) -> &Contents {
@@ -165,6 +171,23 @@ impl Bundle {
     pub fn end(&mut self, end: EndFile) -> Result<(), LabError> {
         self.contents.end = Some(end);
         self.write(END, &json(&end)?)
+    }
+
+    /// Ends a study that was interrupted, or killed, where it is: its figures may be looked at, and it cannot go on. One that has
+    /// ended stays as it is.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn end_here(&mut self) -> Result<(), LabError> {
+        if self.contents.has_ended() {
+            return Ok(());
+        }
+        let last =
+            self.contents.runs.last().map_or(0, |run| {
+                run.start_ns + run.record.as_ref().map_or(0, |record| record.header.elapsed_ns)
+            });
+        let end_ns = self.contents.end.map_or(last, |end| end.end_ns);
+        self.end(EndFile { stop: Stop::Ended, end_ns })
     }
 
     /// Removes what an earlier end of the study said: it goes on, and that no longer follows from its records.

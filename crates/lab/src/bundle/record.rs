@@ -194,6 +194,8 @@ pub enum Stop {
     Failures,
     /// It was asked to.
     Interrupted,
+    /// Interrupted, and then ended where it was.
+    Ended,
 }
 
 /// How a study ended.

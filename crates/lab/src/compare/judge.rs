@@ -1,8 +1,8 @@
 //! Which differences of two sets of runs are more than noise.
 //!
-//! Pairs of runs of the same block: the exact sign-flip test on logarithms of ratios, corrected by Holm
-//! within each table of the report, the interval at the level of the claim's step; the elapsed time gets a
-//! verdict. A figure that is 0 on one side only has no ratio: it is new or gone when that
+//! Pairs of runs of the same block: the test of a study's claims on logarithms of ratios, corrected by Holm
+//! within each table of the report, the interval at the level of the figure's step; the elapsed time gets a
+//! verdict, with the same p. A figure that is 0 on one side only has no ratio: it is new or gone when that
 //! holds in all pairs and the pairs are enough for any proof.
 //!
 //! Repeated runs that were not interleaved: no test separates the setting from the hour, so no p is
@@ -11,16 +11,16 @@
 //!
 //! Single runs: nothing.
 
-use super::{Difference, Group, Outcome, Pairing, Sample, samples};
+use super::{Difference, Group, Outcome, Pairing, Sample, TIMES, samples};
 use crate::record::Record;
+use plumb_proof::average::ratio_of_means;
 use plumb_proof::change_point::{self, Search};
+use plumb_proof::contrast::Contrast;
 use plumb_proof::effect::log_ratio;
-use plumb_proof::equivalence::Equivalence;
 use plumb_proof::interval::Interval;
-use plumb_proof::multiple::{Outcome as Proved, holm};
-use plumb_proof::noise::Floor;
-use plumb_proof::permutation::{self, Statistic};
-use plumb_proof::verdict::{self, ArmChange, Better, Evidence, Verdict};
+use plumb_proof::multiple::{Outcome as Proved, Step, holm};
+use plumb_proof::randomisation::{fewest_blocks, interval, tails};
+use plumb_proof::verdict::{self, ArmChange, Better, Evidence, Sought, Verdict};
 
 /// Error allowed to each table, and to the verdict.
 pub const ALPHA: f64 = 0.05;
@@ -59,35 +59,48 @@ fn bare(sample: &Sample, ratio: f64, outcome: Outcome) -> Difference {
 
 /// One table of pairs.
 fn paired(samples: &[&Sample]) -> Vec<Difference> {
-    let mut found = Vec::new();
-    let mut tested = Vec::new();
-    for sample in samples {
-        match untested(sample) {
-            Some(difference) => found.push(difference),
-            None => tested.push((*sample, logs(sample))),
-        }
-    }
-    let tests = tested
-        .iter()
-        .map(|(_, logs)| permutation::test(logs, 0.0, Statistic::SignedRank, SEED))
-        .collect::<Vec<_>>();
-    let steps = holm(&tests.iter().map(|test| test.p).collect::<Vec<_>>(), ALPHA);
-    for (((sample, logs), test), step) in tested.iter().zip(&tests).zip(&steps) {
-        let interval = permutation::interval(logs, step.level, Statistic::SignedRank, SEED);
+    let tested: Vec<&Sample> = samples.iter().copied().filter(|sample| untested(sample).is_none()).collect();
+    let plain = samples.iter().filter_map(|sample| untested(sample));
+    plain.chain(tests(&tested).iter().map(Tested::difference)).collect()
+}
+
+/// A figure with a ratio in every pair, and its test.
+struct Tested<'a> {
+    sample: &'a Sample,
+    contrast: Contrast,
+    step: Step,
+    interval: Interval,
+}
+
+/// The tests of a table, corrected for each other.
+fn tests<'a>(samples: &[&'a Sample]) -> Vec<Tested<'a>> {
+    let contrasts: Vec<Contrast> =
+        samples.iter().map(|sample| Contrast::of_differences(&logs(sample))).collect();
+    let p: Vec<f64> = contrasts.iter().map(|contrast| tails(contrast, 0.0).two_sided()).collect();
+    let rows = samples.iter().zip(contrasts).zip(holm(&p, ALPHA));
+    rows.map(|((sample, contrast), step)| {
+        let interval = interval(&contrast, step.level);
+        Tested { sample, contrast, step, interval }
+    })
+    .collect()
+}
+
+impl Tested<'_> {
+    fn difference(&self) -> Difference {
+        let Self { sample, contrast, step, interval } = self;
         let end = |end: f64| Some(end.exp()).filter(|_| end.is_finite());
         let outcome = match step.outcome {
             Proved::Proved if interval.low > 0.0 => Outcome::Higher,
             Proved::Proved if interval.high < 0.0 => Outcome::Lower,
             Proved::Proved | Proved::NotProved => Outcome::Open,
         };
-        found.push(Difference {
+        Difference {
             low: end(interval.low),
             high: end(interval.high),
             p: Some(step.adjusted_p),
-            ..bare(sample, test.estimate.exp(), outcome)
-        });
+            ..bare(sample, contrast.estimate().exp(), outcome)
+        }
     }
-    found
 }
 
 /// Logarithms of the ratios of the pairs; all values lie above 0.
@@ -99,7 +112,7 @@ fn logs(sample: &Sample) -> Vec<f64> {
 fn untested(sample: &Sample) -> Option<Difference> {
     let (first, second) = (&sample.first, &sample.second);
     let zeros = |values: &[f64]| values.iter().filter(|value| **value == 0.0).count();
-    let enough = permutation::smallest_p(first.len()) <= ALPHA;
+    let enough = first.len() >= fewest_blocks(0.5, ALPHA);
     match (zeros(first), zeros(second)) {
         _ if first.iter().chain(second).all(|value| Some(value) == first.first()) => {
             Some(bare(sample, 1.0, Outcome::Same))
@@ -150,35 +163,38 @@ pub fn verdict(first: &[Record], second: &[Record], pairing: Pairing) -> Option<
     if pairing != Pairing::Blocks {
         return None;
     }
-    let elapsed = samples(first, second).into_iter().find(|sample| sample.group == Group::Time)?;
-    let logs = logs(&elapsed);
-    let test = permutation::test(&logs, 0.0, Statistic::SignedRank, SEED);
-    let interval: Interval = permutation::interval(&logs, ALPHA, Statistic::SignedRank, SEED);
-    let changes = change_point::find(&logs, &Search::usual(SEED));
+    let samples = samples(first, second);
+    let times: Vec<&Sample> =
+        samples.iter().filter(|sample| sample.group == Group::Time && untested(sample).is_none()).collect();
+    let tested = tests(&times).into_iter().find(|tested| tested.sample.name == TIMES[0])?;
+    let effects = tested.contrast.effects();
+    let changes = change_point::find(&effects, &Search::usual(SEED));
     let changes =
         changes.into_iter().map(|change| ArmChange { arm: "the ratio of the two".to_string(), change });
-    let own = |values: &[f64]| values.iter().map(|value| value.ln()).collect::<Vec<_>>();
     let contradictions =
         first.iter().chain(second).flat_map(|run| run.validity().reasons).collect::<Vec<_>>();
+    let Sample { first: before, second: after, .. } = tested.sample;
     let judgement = verdict::judge(&Evidence {
         beyond_bound: &[],
         contradictions: &contradictions,
         changes: &changes.collect::<Vec<_>>(),
         order: None,
+        carry_over: None,
         difference: verdict::Difference {
-            estimate: test.estimate,
-            adjusted_p: test.p,
-            interval,
-            level: ALPHA,
-            blocks: logs.len(),
+            estimate: tested.contrast.estimate(),
+            adjusted_p: tested.step.adjusted_p,
+            interval: tested.interval,
+            level: tested.step.level,
+            blocks: effects.len(),
+            blocks_min: fewest_blocks(0.5, tested.step.level),
+            deviation: tested.contrast.deviation(),
         },
-        equivalence: None::<Equivalence>,
-        // A constant effect does not widen the spread of the pairs' differences: they serve as the noise.
-        floor: Floor::of(&own(&elapsed.first), &own(&elapsed.second)),
+        equivalence: None,
+        average: ratio_of_means(after, before, ALPHA).map(|average| average.ratio),
         alpha: ALPHA,
-        claims: 1,
+        claims: times.len(),
         better: Better::Lower,
-        effect_sought: log_ratio(EFFECT_SOUGHT),
+        sought: Sought::Difference(log_ratio(EFFECT_SOUGHT)),
         seed: SEED,
     });
     let mut reasons = judgement.reasons;

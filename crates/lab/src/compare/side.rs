@@ -144,7 +144,14 @@ impl Side {
 
     fn of_study(bundle: &str, named: &str, kinds: &Kinds) -> Result<Side, LabError> {
         let path = Path::new(bundle);
-        let (_, Contents { plan, runs, .. }) = Contents::read(path, kinds)?;
+        let (_, contents) = Contents::read(path, kinds)?;
+        if !contents.has_ended() {
+            return Err(refuse(format!(
+                "{bundle} has not ended, and a look at its figures would be a test with a price; go on with `plumb study \
+                 --resume {bundle}`, or end it where it is with `plumb report --end {bundle}`"
+            )));
+        }
+        let Contents { plan, runs, .. } = contents;
         let count = plan.design.arms.len();
         let number = named.parse().ok().and_then(|number: usize| number.checked_sub(1));
         let by_name = (0..count).find(|arm| plan.arm_name(*arm) == named);

@@ -9,15 +9,24 @@ pub mod compare;
 pub mod run;
 pub mod study;
 
-use plumb_proof::verdict::Verdict;
+use plumb_proof::verdict::{Standing, Verdict};
 use plumb_report::table::Tone;
 
 /// The colour of a verdict.
 fn tone_of(verdict: &Verdict) -> Tone {
     match verdict {
         Verdict::Faster(_) | Verdict::Slower(_) | Verdict::Equal { .. } => Tone::Good,
-        Verdict::NotProved { .. } => Tone::Open,
+        Verdict::Mixed { .. } | Verdict::NotProved { .. } => Tone::Open,
         Verdict::Unstable { .. } | Verdict::Invalid { .. } | Verdict::Impossible { .. } => Tone::Bad,
+    }
+}
+
+/// The colour of how a study stands.
+fn tone_of_standing(standing: Option<Standing>) -> Tone {
+    match standing {
+        Some(Standing::Proved) => Tone::Good,
+        None | Some(Standing::NotProved | Standing::Mixed) => Tone::Open,
+        Some(_) => Tone::Bad,
     }
 }
 

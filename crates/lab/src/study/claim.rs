@@ -7,6 +7,7 @@
 use super::Study;
 use crate::vocabulary::Measure;
 use plumb_proof::ProofError;
+use plumb_proof::contrast::{Contrast, Lottery};
 use plumb_proof::design::Design;
 use plumb_proof::effect::{Change, Observations, contrast};
 use serde::Serialize;
@@ -114,21 +115,51 @@ impl Claim {
         (0..design.arms.len()).filter(|arm| held(&design.arms[*arm])).collect()
     }
 
-    /// The effect in every block, as a log-ratio; of an interaction, a difference of two.
+    /// The comparison, block by block. Arms that differ in the changed factor alone are pairs, each of which the design
+    /// labelled by itself; in a fraction of a design there are none, and a block is one comparison of means. `twice` are the
+    /// slots of the reference arm.
     ///
     /// # Errors
     /// When the design has no such arms, or more on one side than on the other.
-    pub fn differences(&self, design: &Design, seen: &Observations) -> Result<Vec<f64>, ProofError> {
-        let at = |second: &[(usize, usize)]| {
+    pub fn contrast(
+        &self,
+        design: &Design,
+        seen: &Observations,
+        twice: (usize, usize),
+    ) -> Result<Contrast, ProofError> {
+        let sides = |second: &[(usize, usize)]| {
             let side = |level| {
                 let levels: Vec<_> = second.iter().copied().chain([(self.change.factor, level)]).collect();
                 self.arms(design, &levels)
             };
-            contrast(seen, &side(self.change.to), &side(self.change.from))
+            (side(self.change.to), side(self.change.from))
         };
-        let Some(with) = self.with else { return at(&[]) };
-        let (after, before) = (at(&[(with.factor, with.to)])?, at(&[(with.factor, with.from)])?);
-        Ok(after.iter().zip(&before).map(|(after, before)| after - before).collect())
+        let Some(with) = self.with else {
+            let (to, from) = sides(&[]);
+            return match paired(design, &to, &from, self.change.factor) {
+                Some(pairs) => Contrast::of_pairs(seen, &pairs, twice),
+                None => Ok(Contrast::of_differences(&contrast(seen, &to, &from)?)),
+            };
+        };
+        let (after, before) = (sides(&[(with.factor, with.to)]), sides(&[(with.factor, with.from)]));
+        let pairs = |(to, from): &(Vec<usize>, Vec<usize>)| paired(design, to, from, self.change.factor);
+        match (pairs(&after), pairs(&before), paired(design, &after.0, &before.0, with.factor)) {
+            (Some(after), Some(before), Some(_)) => {
+                let four = |block: &Vec<f64>, index: usize| {
+                    let at = |(to, from): (usize, usize)| block[to] - block[from];
+                    Lottery::pair(at(after[index]) - at(before[index]))
+                };
+                let block = |block: &Vec<f64>| (0..after.len()).map(|index| four(block, index)).collect();
+                Ok(Contrast::new(seen.logs().iter().map(block).collect()))
+            }
+            _ => {
+                let (after, before) =
+                    (contrast(seen, &after.0, &after.1)?, contrast(seen, &before.0, &before.1)?);
+                let differences: Vec<f64> =
+                    after.iter().zip(&before).map(|(after, before)| after - before).collect();
+                Ok(Contrast::of_differences(&differences))
+            }
+        }
     }
 
     /// All arms that the claim rests on.
@@ -170,6 +201,21 @@ impl Claim {
         }
         text
     }
+}
+
+/// Each arm of one side with its like on the other; none when the sides are not alike but for one factor, or empty.
+pub(crate) fn paired(
+    design: &Design,
+    to: &[usize],
+    from: &[usize],
+    factor: usize,
+) -> Option<Vec<(usize, usize)>> {
+    let alike = |(to, from): &(usize, usize)| {
+        let levels = design.arms[*to].iter().zip(&design.arms[*from]).enumerate();
+        levels.into_iter().all(|(at, (to, from))| at == factor || to == from)
+    };
+    let pairs: Vec<(usize, usize)> = to.iter().copied().zip(from.iter().copied()).collect();
+    (to.len() == from.len() && !pairs.is_empty() && pairs.iter().all(alike)).then_some(pairs)
 }
 
 #[cfg(test)]

@@ -73,6 +73,8 @@ struct RawStudy {
     statistic: Option<Text>,
     sought: Option<Text>,
     order: Option<Text>,
+    /// `same`: levels that set the same are meant.
+    expects: Option<Text>,
     #[serde(default)]
     settings: Words,
     factor: Vec<RawFactor>,
@@ -232,6 +234,7 @@ impl Reader<'_> {
             sought: self.sought(raw.sought.as_ref())?,
             alpha: ALPHA,
             order: self.order(raw.order.as_ref())?,
+            expects_same: self.expects_same(raw.expects.as_ref())?,
             settings,
             generators: self.generators(&raw.generator, &factors)?,
             factors,
@@ -320,6 +323,31 @@ impl Reader<'_> {
         }
     }
 
+    fn expects_same(&self, expects: Option<&Text>) -> Result<bool, StudyError> {
+        match expects.map(|text| (text.get_ref().as_str(), text.span())) {
+            None => Ok(false),
+            Some(("same", _)) => Ok(true),
+            Some((other, span)) => {
+                Err(self.at(span, &format!("expects = {other:?}: it takes same, or is left out")))
+            }
+        }
+    }
+
+    /// A factor whose levels set the same compares the program with itself, which has to be meant.
+    fn require_difference(&self, given: &RawFactor, factor: &Factor) -> Result<(), StudyError> {
+        for to in 1..factor.levels.len() {
+            if let Some(from) = (0..to).find(|from| factor.differing(*from, to).is_empty()) {
+                let what = format!(
+                    "levels {} and {} of the factor {} set the same; give one another value, or say expects = \"same\" at \
+                     the top if they are to be compared with each other",
+                    factor.levels[from].label, factor.levels[to].label, factor.name
+                );
+                return Err(self.at(given.levels[to].span(), &what));
+            }
+        }
+        Ok(())
+    }
+
     fn measure(&self, name: Option<&Text>) -> Result<Measure, StudyError> {
         let Some(name) = name else { return Ok(Measure::elapsed()) };
         self.vocabulary.measure(name.get_ref()).ok_or_else(|| {
@@ -355,6 +383,9 @@ impl Reader<'_> {
             let factor = Factor { name: name.clone(), levels: self.levels(given)? };
             for set in factor.levels.iter().flat_map(|level| &level.settings) {
                 self.require_own(given, &factor, set, fixed, &factors)?;
+            }
+            if !self.expects_same(raw.expects.as_ref())? {
+                self.require_difference(given, &factor)?;
             }
             factors.push(factor);
         }
@@ -610,7 +641,7 @@ impl Reader<'_> {
         let row = vec![1.0; design.arms.len() + 1];
         let seen = plumb_proof::effect::Observations::new(row.len(), &[row])
             .map_err(|error| self.at(given.name.span(), &error.to_string()))?;
-        claim.differences(&design, &seen).map(|_| ()).map_err(|error| {
+        claim.contrast(&design, &seen, (0, design.arms.len())).map(|_| ()).map_err(|error| {
             self.at(given.name.span(), &format!("this design has no such comparison: {error}"))
         })
     }

@@ -16,7 +16,7 @@ mod file;
 mod published;
 mod text;
 
-pub use claim::{Claim, Expectation};
+pub use claim::{Claim, Expectation, Sides};
 pub use factor::{Factor, Level};
 pub use file::{StudyError, parse};
 pub use published::{Published, PublishedRow, minutes};
@@ -76,6 +76,8 @@ pub struct Study {
     pub alpha: f64,
     /// How the order within a block is drawn.
     pub order: Order,
+    /// Levels that set the same are meant: the program is compared with itself.
+    pub expects_same: bool,
     /// Settings that all arms share.
     pub settings: Vec<Assignment>,
     /// What is varied; the first level of each is the reference.

@@ -32,6 +32,10 @@ impl Study {
         ] {
             let _ = writeln!(out, "{key} = {value}");
         }
+        // Not written otherwise: the hash of every other study stays what it was.
+        if self.expects_same {
+            out.push_str("expects = \"same\"\n");
+        }
         if let Some(work) = &self.work {
             let _ = writeln!(out, "workload = {}\n\n[parameters]", quoted(work.workload.name));
             work.values().for_each(|(name, value)| {

@@ -1,7 +1,7 @@
 //! Order, failures, resuming, bundles that were changed.
 
 use super::{bundle, plan, run, run_within};
-use crate::bundle::{Bundle, Ended, MANIFEST, Reservation, Stop, record_name};
+use crate::bundle::{Bundle, EndFile, Ended, MANIFEST, Reservation, Stop, record_name};
 use crate::fixture::{self, Scripted};
 use crate::record::{Held, Receipt};
 use crate::report::publish;
@@ -141,6 +141,45 @@ fn an_interrupted_study_goes_on_where_it_stopped() {
     assert_eq!(again, 1, "and one run warmed the new databases up");
     drop(second);
     verify(directory.path(), &[&Engine]).expect("it verifies");
+}
+
+#[test]
+fn a_study_that_may_go_on_shows_no_figure_and_one_that_was_ended_cannot_go_on() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let mut first = bundle(directory.path(), &plan(9));
+    let mut stopped = Scripted::new(|run, _: &[Assignment]| match run {
+        48 => Err(RunError::Interrupted),
+        _ => Ok(fixture::record(SECOND, 2)),
+    });
+    assert_eq!(run(&mut first, &mut stopped).expect("it stops"), Stop::Interrupted);
+    let said = publish(&mut first).expect("it is written");
+    assert!(said.claims.is_empty() && said.main_effects.is_empty() && said.recommendation.is_none());
+    assert!(said.runs.iter().all(|run| run.value.is_none() && run.elapsed_ns.is_none()));
+    assert!(said.arms.iter().all(|arm| arm.median.is_none()));
+    assert_eq!(said.exit_code(), 3);
+
+    first.end_here().expect("it is written");
+    let said = publish(&mut first).expect("it is written");
+    assert_eq!((said.claims.len(), said.design.blocks_used), (3, 8));
+    let why = run(&mut first, &mut steady()).expect_err("it has ended").to_string();
+    assert!(why.contains("its figures were shown"), "{why}");
+    first.end_here().expect("nothing changes");
+    assert_eq!(first.contents().end.map(|end| end.stop), Some(Stop::Ended));
+}
+
+#[test]
+fn a_budget_ends_a_study_for_good() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let mut bundle = bundle(directory.path(), &plan(9));
+    let mut stopped = Scripted::new(|run, _: &[Assignment]| match run {
+        48 => Err(RunError::Interrupted),
+        _ => Ok(fixture::record(SECOND, 2)),
+    });
+    run(&mut bundle, &mut stopped).expect("it stops");
+    bundle.end(EndFile { stop: Stop::Budget, end_ns: 1 }).expect("it is written");
+    assert_eq!(publish(&mut bundle).expect("it is written").claims.len(), 3);
+    let why = run(&mut bundle, &mut steady()).expect_err("it has ended").to_string();
+    assert!(why.contains("more blocks after a look at them would prove too much"), "{why}");
 }
 
 #[test]

@@ -65,6 +65,7 @@ fn what_cannot_be_run_is_refused_with_file_and_line() {
         ("levels = [\"1M\", \"2M\"]", "levels = [\"1M\", \"1K\"]"),
         ("levels = [\"1M\", \"2M\"]", "levels = [\"1M\"]"),
         ("levels = [\"1M\", \"2M\"]", "levels = [\"1M\", \"1M\"]"),
+        ("levels = [\"1M\", \"2M\"]", "levels = [\"1M\", \"1024K\"]"),
         ("setting = \"sort_area_size\"", "setting = \"sort_direct_writes\""),
         ("setting = \"sort_area_size\"\n", ""),
         ("name = \"area\"", "name = \"direct\""),

@@ -2,7 +2,7 @@
 
 use crate::arguments::Report;
 use crate::calibrate;
-use crate::command::study;
+use crate::command::study::{self, End};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::{bundle, output, run};
@@ -17,7 +17,7 @@ use plumb_report::summary;
 /// When the bundle has no record that this program can read, or a report cannot be written.
 pub fn run(arguments: &Report) -> Result<Outcome, Failure> {
     if arguments.bundle.join(plumb_lab::bundle::STUDY).exists() {
-        return study::rebuild(&arguments.bundle);
+        return study::rebuild(&arguments.bundle, if arguments.end { End::Here } else { End::Kept });
     }
     if arguments.bundle.join(plumb_lab::bundle::CALIBRATION).exists() {
         return calibrate::rebuild(&arguments.bundle);

@@ -205,12 +205,24 @@ fn paths(directory: &Path) -> String {
     bundle::listed(&REPORTS.map(|name| directory.join(name)))
 }
 
+/// What becomes of a study that has not ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// It may go on, and its figures are shown to nobody.
+    Kept,
+    /// It ends where it is.
+    Here,
+}
+
 /// Rebuilds the reports of a bundle.
 ///
 /// # Errors
 /// When a raw record is not as it was written, or a report cannot be written.
-pub fn rebuild(directory: &Path) -> Result<Outcome, Failure> {
+pub fn rebuild(directory: &Path, end: End) -> Result<Outcome, Failure> {
     let mut bundle = Bundle::open(directory, KINDS)?;
+    if end == End::Here {
+        bundle.end_here()?;
+    }
     let context = report::publish(&mut bundle)?;
     drop(bundle);
     output::print(&(summary::render(&document::study::document(&context)) + &paths(directory)))?;

@@ -12,17 +12,21 @@ use plumb_lab::verify;
 /// # Errors
 /// The first file that is not as it was written, or does not follow from the raw records: exit code 5.
 pub fn run(arguments: &Verify) -> Result<Outcome, Failure> {
-    let verified = verify::verify(&arguments.bundle, KINDS)?;
+    let verified = match &arguments.expect {
+        Some(hash) => verify::verify_published(&arguments.bundle, KINDS, hash)?,
+        None => verify::verify(&arguments.bundle, KINDS)?,
+    };
     let claims = verified.context.as_ref().map(|context| context.claims.len());
     let follows = claims.map_or("it has not come to an analysis yet".to_string(), |claims| {
         let claims = if claims == 1 { "1 claim".to_string() } else { format!("{claims} claims") };
         format!("every number and verdict of {claims} follows from the raw records")
     });
     output::print(&format!(
-        "{}: {} files as they were written, {} runs; {follows}\n",
+        "{}: {} files as they were written, {} runs; {follows}; hash {}\n",
         arguments.bundle.display(),
         verified.files,
-        verified.runs
+        verified.runs,
+        verified.evidence
     ))?;
     Ok(Outcome::Fine)
 }

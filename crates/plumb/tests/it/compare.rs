@@ -1,7 +1,7 @@
 //! `plumb compare`: real runs, and arms of a study made of one real record with other times.
 
 use crate::program::{fine, plumb, refused};
-use plumb_lab::bundle::{Bundle, Environment, Reservation};
+use plumb_lab::bundle::{Bundle, EndFile, Environment, Reservation, Stop};
 use plumb_lab::plan::{Plan, PlanOptions, Until};
 use plumb_lab::study::parse;
 use plumb_lab::target::embedded::Engine;
@@ -72,6 +72,31 @@ fn study(directory: &Path, bundle: &str, record: &Value, workload: &str) {
         });
         bundle.add(&serde_json::from_value(run).expect("a run")).expect("it is written");
     }
+    bundle.end(EndFile { stop: Stop::Planned, end_ns: 1 }).expect("it is written");
+}
+
+#[test]
+fn arms_of_a_study_that_has_not_ended_are_compared_by_nobody() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let record = run(directory.path(), "one");
+    study(directory.path(), "study", &record, "large-sort");
+    let mut bundle = Bundle::open(&directory.path().join("study"), &[&Engine]).expect("a bundle");
+    bundle.end(EndFile { stop: Stop::Interrupted, end_ns: 1 }).expect("it is written");
+    drop(bundle);
+    let (code, message) = refused(directory.path(), ["compare", "study:1", "study:2"]);
+    assert_eq!(code, 2);
+    assert!(
+        message.contains("study has not ended") && message.contains("plumb report --end study"),
+        "{message}"
+    );
+    let shown = plumb(directory.path(), ["report", "study"]);
+    assert_eq!(shown.code, Some(3));
+    assert!(shown.stdout.contains("UNFINISHED (interrupted; no verdict before its end)"), "{}", shown.stdout);
+    assert!(!shown.stdout.contains("PROVED"), "{}", shown.stdout);
+    // Ended where it is, it has its verdict, and cannot go on.
+    let ended = plumb(directory.path(), ["report", "--end", "study"]);
+    assert!(ended.stdout.contains("claim"), "{}", ended.stdout);
+    fine(directory.path(), ["compare", "study:1", "study:2"]);
 }
 
 /// The line that begins so.

@@ -104,10 +104,16 @@ fn a_study_leaves_a_bundle_that_verifies_and_nothing_else() {
         "a warm-up block and two more of two arms and the reference"
     );
     let said = fine(here, ["verify", "kept"]);
+    let (said, hash) = said.trim_end().rsplit_once("; hash ").expect("a hash");
     assert_eq!(
         said,
-        "kept: 16 files as they were written, 9 runs; every number and verdict of 1 claim follows from the raw records\n"
+        "kept: 16 files as they were written, 9 runs; every number and verdict of 1 claim follows from the raw records"
     );
+    fine(here, ["verify", "kept", "--expect", hash]);
+    let other = plumb(here, ["verify", "kept", "--expect", &hash.replace(char::is_numeric, "0")]);
+    assert_eq!(other.code, Some(5));
+    assert!(other.stderr.contains(&format!("its hash is {hash}, and ")), "{}", other.stderr);
+    assert!(fs::read_to_string(here.join("kept/report.txt")).expect("a report").contains(hash));
     let report = fs::read_to_string(here.join("kept/report.txt")).expect("a report");
     assert_eq!(plumb(here, ["report", "kept"]).code, Some(3));
     assert_eq!(fs::read_to_string(here.join("kept/report.txt")).expect("a report"), report);
@@ -339,6 +345,7 @@ fn without_delay(seed: &str) -> String {
     let text = fs::read_to_string(here.join("small.toml")).expect("a file");
     let same = r#"levels = [{ label = "0", set = { debug_request_delay = 0 } }, { label = "1", set = { debug_request_delay = 0 } }]"#;
     let text = text.replace("setting = \"debug_request_delay\"\nlevels = [\"0\", \"1\"]", same);
+    let text = text.replacen("\n\n", "\nexpects = \"same\"\n\n", 1);
     assert!(text.contains(same));
     fs::write(here.join("small.toml"), text).expect("a file");
     let (_, analysis) = study(here, &["--seed", seed]);

@@ -7,7 +7,6 @@ use super::point::{Comparison, Outcome};
 use plumb_calibrate::Task;
 use plumb_events::clock::wall;
 use plumb_proof::interval::Interval;
-use plumb_proof::permutation::{self, Statistic};
 use plumb_proof::signed_rank;
 use std::fmt::Write as _;
 
@@ -35,7 +34,7 @@ struct Ratio {
 impl Ratio {
     fn of(rounds: &[(Outcome, Outcome)], value: fn(&Outcome) -> f64) -> Ratio {
         let logs: Vec<f64> = rounds.iter().map(|(plumb, fio)| (value(plumb) / value(fio)).ln()).collect();
-        let interval = permutation::interval(&logs, ALPHA, Statistic::SignedRank, 0);
+        let interval = signed_rank::interval(&logs, ALPHA);
         Ratio {
             estimate: signed_rank::estimate(&logs).exp(),
             interval: Interval { low: interval.low.exp(), high: interval.high.exp() },

@@ -50,8 +50,8 @@ pub(super) fn run(options: &Options, laboratory: &Laboratory) -> anyhow::Result<
         if let Some(floor) = &context.floor {
             same.reference.extend(floor.aa_p);
             same.noise.push(100.0 * floor.floor.deviation);
-            same.smallest.push(100.0 * floor.smallest_effect);
         }
+        same.smallest.extend(claim.smallest_effect.map(|effect| 100.0 * effect));
     }
     Ok(same)
 }
@@ -64,6 +64,7 @@ question = "Is something seen where nothing is?"
 workload = "large-sort"
 rows = {}
 blocks = {}
+expects = "same"
 
 [[factor]]
 name = "copy"

@@ -13,6 +13,9 @@ pub(super) fn design(analysis: &Analysis) -> Section {
     let mut facts = Facts::default();
     facts.add("Study", format!("{}, hash {}", analysis.study.name, analysis.study_hash));
     facts.add("Release", release(analysis));
+    if let Some(hash) = &analysis.evidence_hash {
+        facts.add("Hash", format!("{hash}; `plumb verify --expect` holds the bundle to it"));
+    }
     facts.add("Design", format!("{}, {} arms", design.kind, analysis.arms.len()));
     for words in &design.confounded {
         facts.add("Confounded", words);
@@ -29,10 +32,12 @@ pub(super) fn design(analysis: &Analysis) -> Section {
     facts.add(
         "Error allowed",
         format!(
-            "in at most {} of studies anything is called proved that is not so",
+            "in at most {} of studies anything is said that is not so: differences, equalities, what holds and what is \
+             refuted, and the advice",
             Share(analysis.study.alpha).figure()
         ),
     );
+    facts.add("Not randomised", &design.not_randomised);
     facts.add("Effect sought", Share(analysis.study.sought).figure());
     Section::detail("design", "Design").facts(facts)
 }

@@ -38,7 +38,7 @@ pub(super) fn main_effects(analysis: &Analysis) -> Option<Section> {
     let rows = analysis.main_effects.iter().map(|row| Row {
         name: format!("{}: {} -> {}", row.factor, row.from, row.to),
         effect: Some(&row.effect),
-        last: Cell::of(Probability(row.p)),
+        last: Cell::of(row.p.map(Probability)),
     });
     let rows = rows.collect::<Vec<_>>();
     let section = Section::front("main-effects", "Main Effects").note(format!(
@@ -53,7 +53,7 @@ pub(super) fn interactions(analysis: &Analysis) -> Option<Section> {
     let rows = analysis.interactions.iter().map(|row| Row {
         name: format!("{} x {}", row.first, row.second),
         effect: Some(&row.effect),
-        last: Cell::of(Probability(row.p)),
+        last: Cell::of(row.p.map(Probability)),
     });
     let rows = rows.collect::<Vec<_>>();
     let section = Section::front("interactions", "Two-Factor Interactions")

@@ -15,7 +15,7 @@ use crate::vocabulary::Assignment;
 use plumb_events::Direction;
 use plumb_proof::equivalence::Equivalence;
 use plumb_proof::noise::Floor;
-use plumb_proof::order::{Group, OrderReport};
+use plumb_proof::order::{After, Group, OrderReport};
 use plumb_proof::verdict::{Change, Verdict};
 
 const MS: u64 = 1_000_000;
@@ -33,6 +33,7 @@ pub(crate) fn parallel_sort() -> Analysis {
         study: study(),
         study_hash: "51d0c7aa".to_string(),
         environment: environment(),
+        evidence_hash: Some("5f".repeat(32)),
         state: StudyState::Finished,
         end_time: "2025-11-20T21:11:17+00:00".to_string(),
         elapsed_ns: 432_000 * MS,
@@ -64,7 +65,6 @@ pub(crate) fn parallel_sort() -> Analysis {
 /// A study that went wrong in every way that a report must show.
 pub(crate) fn troubled() -> Analysis {
     let mut study = parallel_sort();
-    study.state = StudyState::Interrupted;
     study.claims[0].verdict =
         Verdict::Unstable { reason: "direct=TRUE changes by +7.1% at block 5 (p = 0.0005)".to_string() };
     study.claims[0].bearing = Bearing::Open;
@@ -298,6 +298,7 @@ fn design() -> Design {
         }],
         warm_up_runs: 4,
         settling: "cached pages of the files dropped, sync, device idle for 100 ms, at most 5 s".to_string(),
+        not_randomised: "only the order of runs within blocks was drawn; not the machine".to_string(),
     }
 }
 
@@ -330,6 +331,9 @@ fn claim(
             "adjusted p = 0.0391 over 5 claims and 8 blocks, interval clear of no effect".to_string(),
         ],
         effect: None,
+        average: Some(effect(0.95, 0.98, 1.01, 0.99)),
+        slow_runs: Some(SlowShare { slow: 0, runs: BLOCKS - 1, low: 0.0, high: 0.312 }),
+        carry_over: Some(After { shift: 0.004, p: 0.41 }),
         p: Some(0.0078),
         adjusted_p: Some(if proved { 0.0391 } else { 0.2 }),
         blocks: BLOCKS - 1,
@@ -407,6 +411,13 @@ fn why() -> Why {
         wait_class: wait_class.to_string(),
         reference_ns: reference * MS,
         treatment_ns: treatment * MS,
+        ends: Some(around(reference, treatment)),
+    };
+    let phase = |name: &str, reference: u64, treatment: u64| PhasePart {
+        name: name.to_string(),
+        reference_ns: reference * MS,
+        treatment_ns: treatment * MS,
+        ends: Some(around(reference, treatment)),
     };
     Why {
         basis: "a session's times count by its share of the foreground sessions: servers work side by side"
@@ -423,7 +434,16 @@ fn why() -> Why {
             part("direct path read", "User I/O", 111, 49),
             part("log file sync", "Commit", 3, 3),
         ],
+        phases: vec![phase("sort runs", 1_240, 320), phase("merge", 402, 297)],
     }
+}
+
+/// The interval of a difference of so many milliseconds.
+fn around(reference: u64, treatment: u64) -> EndsNanos {
+    let difference = treatment as i64 - reference as i64;
+    let reach = 4 + difference.abs() / 10;
+    let end = |ms: i64| ms * MS as i64;
+    EndsNanos { low_ns: end(difference - reach), high_ns: end(difference + reach) }
 }
 
 fn profiles() -> ProfilePair {
@@ -466,7 +486,7 @@ fn main_effects() -> Vec<MainEffect> {
         from: from.to_string(),
         to: to.to_string(),
         effect,
-        p,
+        p: Some(p),
     };
     vec![
         row("async", "FALSE", "TRUE", effect(0.605, 0.62, 0.634, 0.95), 0.0078),
@@ -481,7 +501,7 @@ fn interactions() -> Vec<Interaction> {
         first: first.to_string(),
         second: second.to_string(),
         effect,
-        p,
+        p: Some(p),
     };
     vec![
         row("async FALSE -> TRUE", "direct FALSE -> TRUE", effect(2.37, 2.46, 2.55, 0.95), 0.0078),
@@ -500,7 +520,6 @@ fn floor() -> NoiseFloor {
         },
         aa: Some(effect(0.991, 1.002, 1.014, 0.95)),
         aa_p: Some(0.7422),
-        smallest_effect: 0.0213,
     }
 }
 
@@ -528,6 +547,7 @@ fn recommendation() -> Recommendation {
             assignment("sort_area_size", "1M"),
         ],
         against: arm_name(0),
+        candidates: vec![9, 10],
         gain: effect(0.349, 0.364, 0.381, 0.95),
         evidence: "claims 1 and 3; costs no memory: write buffers come out of the sort area".to_string(),
     }

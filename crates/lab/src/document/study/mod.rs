@@ -18,9 +18,8 @@ mod why;
 
 use crate::analysis::result::{Analysis, Counted};
 use crate::document::run::devices_of;
-use crate::document::tone_of;
+use crate::document::tone_of_standing;
 use plumb_report::format::{Change, Count, Figure, Seconds, Share};
-use plumb_report::table::Tone;
 use plumb_report::{Document, Headline, Section, State};
 
 /// The longest line.
@@ -40,7 +39,7 @@ pub fn document(analysis: &Analysis) -> Document {
         state: State {
             of: "Study",
             word: analysis.headline().to_string(),
-            tone: analysis.verdict().map_or(Tone::Good, tone_of),
+            tone: tone_of_standing(analysis.standing()),
         },
         basis: analysis.tally(),
         reasons: Vec::new(),
@@ -66,9 +65,9 @@ fn headline(analysis: &Analysis) -> Vec<Headline> {
         figure("Arms", analysis.arms.len().to_string(), design.kind.clone()),
         figure("Runs counted", counted.to_string(), format!("of {} that ran", analysis.runs.len())),
     ];
-    figures.extend(analysis.floor.as_ref().map(|floor| {
-        let found = "found with 80% power".to_string();
-        figure("Smallest effect", Share(floor.smallest_effect).figure(), found)
+    figures.extend(analysis.floors().map(|[(_, least), (name, most)]| {
+        let aside = format!("found with 80% power by claim, the most by {name}");
+        figure("Smallest effects", format!("{} to {}", Share(least).figure(), Share(most).figure()), aside)
     }));
     figures.extend(analysis.recommendation.as_ref().map(|found| {
         figure("Gain to expect", Change(found.gain.ratio).figure(), advice::assignments(&found.settings))

@@ -26,10 +26,6 @@ fn noise(found: &NoiseFloor) -> Facts {
     // The SD of a logarithm, as the change that one deviation upwards is.
     let spread = |deviation: f64| Share(deviation.exp() - 1.0).figure();
     facts.add(
-        "Smallest effect",
-        format!("{} is found by these blocks with 80% power", Share(found.smallest_effect).figure()),
-    );
-    facts.add(
         "Spread of pairs",
         format!(
             "{} (robust {}) over {} pairs",

@@ -22,7 +22,7 @@ pub(crate) const COLUMNS: usize = 100;
 /// The most lines.
 pub(crate) const LINES: usize = 24;
 /// The first line and those below the claims.
-const OTHER_LINES: usize = 10;
+const OTHER_LINES: usize = 11;
 /// Claims shown at most.
 const CLAIMS_MAX: usize = LINES - OTHER_LINES;
 
@@ -74,16 +74,18 @@ fn named(analysis: &Analysis) -> Vec<(&'static str, String)> {
         }
         None => lines.push(("Use", "nothing else: no arm was proved better than the reference".to_string())),
     }
-    let floor = analysis.floor.as_ref().map(|floor| {
-        format!(
-            "{} is the smallest effect that {} blocks find",
-            Share(floor.smallest_effect).figure(),
-            analysis.design.blocks_used
-        )
+    let floor = analysis.floors().map(|[(least_name, least), (most_name, most)]| {
+        let (least, most) = (Share(least).figure(), Share(most).figure());
+        let found = format!("{} blocks find {least}", analysis.design.blocks_used);
+        match least_name == most_name {
+            true => format!("{found} with 80% power"),
+            false => format!("{found} ({least_name}) to {most} ({most_name}) with 80% power"),
+        }
     });
     lines.push(("Noise floor", floor.unwrap_or_else(|| "not measured".to_string())));
     lines.extend(analysis.order.as_ref().map(|order| ("Order", order_line(order))));
     lines.push(("Runs", runs(analysis)));
+    lines.extend(analysis.evidence_hash.as_ref().map(|hash| ("Hash", hash.clone())));
     lines.extend(analysis.environment.devices.first().map(|device| ("Path", device_line(device))));
     lines.extend(analysis.findings.first().map(|finding| ("Finding", finding.what.clone())));
     lines.extend(analysis.not_tested.first().map(|gap| ("Not tested", gap.clone())));

@@ -3,7 +3,7 @@
 use crate::analysis::result::{Analysis, JudgedClaim};
 use crate::document::tone_of;
 use plumb_report::Section;
-use plumb_report::format::{Count, Figure, Probability, Seconds, Share};
+use plumb_report::format::{Change, Count, Ends, Figure, Probability, Seconds, Share};
 use plumb_report::table::{Cell, Facts, Table, Tone};
 
 /// The question.
@@ -59,7 +59,7 @@ pub(super) fn verdicts(analysis: &Analysis) -> Section {
 pub(super) fn evidence(analysis: &Analysis) -> Section {
     let mut table = Table::default().numbers(["#"]).wrapped("Compared", 38).numbers([
         "p",
-        "Holm p",
+        "Family\np",
         "Blocks",
         "More\nneeded",
         "Floor",
@@ -84,10 +84,40 @@ pub(super) fn evidence(analysis: &Analysis) -> Section {
         reasons.add(format!("{number} {}", claim.name), claim.reasons.join("; "));
     }
     let section = Section::front("evidence", "What the Verdicts Rest On")
-        .note("p: exact sign-flip test over blocks; Holm p: corrected for the claims of the study, to be held against its alpha")
-        .note("Floor: the smallest effect that so many blocks find with 80% power; More needed: blocks still to run")
-        .table(table);
+        .note("p: how often the design's own draws within blocks, or blocks that vary as these do, would show as much; Family p: \
+               corrected for all that the study says, to be held against its alpha")
+        .note("Floor: the smallest effect that these blocks find with 80% power, from the spread of the claim itself; More needed: \
+               blocks still to run")
+        .table(table)
+        .table(beside(analysis));
     if reasons.rows.is_empty() { section } else { section.facts(reasons) }
+}
+
+/// What each treatment does beside its effect on the typical run.
+fn beside(analysis: &Analysis) -> Table {
+    let mut table = Table::default()
+        .numbers(["#"])
+        .wrapped("Claim", 24)
+        .numbers(["On average", "Interval", "Slow runs", "at most", "Runs after\nit", "p"])
+        .with_caption(
+            "On the average of all runs; slow runs, above 1.5 times the reference's median; carry-over",
+        );
+    for (index, claim) in analysis.claims.iter().enumerate() {
+        let average = claim.average.as_ref();
+        let slow = claim.slow_runs;
+        let after = claim.carry_over;
+        table.row(vec![
+            Cell::from((index + 1).to_string()),
+            Cell::from(&claim.name),
+            Cell::of(average.map(|effect| Change(effect.ratio))),
+            Cell::of(average.map(|effect| Ends { low: effect.low, high: effect.high })),
+            Cell::from(slow.map_or_else(String::new, |slow| format!("{} of {}", slow.slow, slow.runs))),
+            Cell::of(slow.map(|slow| Share(slow.high))),
+            Cell::of(after.map(|after| Change(after.shift.exp()))),
+            Cell::of(after.map(|after| Probability(after.p))),
+        ]);
+    }
+    table
 }
 
 /// The comparison, with the measure when it is not the study's.

@@ -4,7 +4,7 @@
 //! the sum holds whatever the context says. The drawing walks from the reference's time to the
 //! treatment's: each bar begins where the one before it ended.
 
-use crate::analysis::result::{Analysis, ProfilePair, RunProfile, Why};
+use crate::analysis::result::{Analysis, EndsNanos, ProfilePair, RunProfile, Why};
 use crate::document::run::moved;
 use plumb_report::axis::LinearAxis;
 use plumb_report::format::{Figure, Percent, SignedMillis};
@@ -36,6 +36,8 @@ pub(crate) struct Part {
     pub reference_ns: i64,
     /// Nanoseconds of the treatment.
     pub treatment_ns: i64,
+    /// The interval of their difference; none of what is unaccounted.
+    pub ends: Option<EndsNanos>,
 }
 
 impl Part {
@@ -54,6 +56,7 @@ impl Parts {
             wait_class: part.wait_class.clone(),
             reference_ns: signed(part.reference_ns),
             treatment_ns: signed(part.treatment_ns),
+            ends: part.ends,
         };
         let mut rows = why.parts.iter().map(part).collect::<Vec<_>>();
         rows.sort_by_key(|part| (std::cmp::Reverse(part.difference_ns().abs()), part.name.clone()));
@@ -63,6 +66,7 @@ impl Parts {
             wait_class: String::new(),
             reference_ns: rest(why.reference_elapsed_ns, |part| part.reference_ns),
             treatment_ns: rest(why.treatment_elapsed_ns, |part| part.treatment_ns),
+            ends: None,
         };
         rows.push(unaccounted);
         Parts { rows }
@@ -79,7 +83,7 @@ pub(super) fn why(analysis: &Analysis) -> Option<Section> {
     let explained =
         analysis.claims.iter().enumerate().filter_map(|(index, claim)| Some((index, claim.why.as_ref()?)));
     let mut section = Section::front("why", "Why").note(
-        "the mean elapsed time of either side as CPU, waits and an unaccounted rest; differences sum to the whole difference",
+        "the mean elapsed time of either side as CPU, waits and an unaccounted rest; differences sum to the whole difference; intervals are over blocks, each alone",
     );
     let mut bases: Vec<&str> = Vec::new();
     for (index, why) in explained {
@@ -90,6 +94,9 @@ pub(super) fn why(analysis: &Analysis) -> Option<Section> {
         let name = analysis.claims.get(index).map_or("", |claim| claim.name.as_str());
         let caption = format!("{} {name}: {} against {}", index + 1, why.treatment, why.reference);
         section = section.table(difference(why).with_caption(caption));
+        if let Some(phases) = phases(why) {
+            section = section.table(phases.with_caption("The same by phase"));
+        }
     }
     (!section.blocks.is_empty()).then_some(section)
 }
@@ -104,12 +111,12 @@ fn difference(why: &Why) -> Table {
     }
     let axis = LinearAxis::over(&sums.iter().map(|ns| ns / 1e9).collect::<Vec<_>>());
     let place = |ns: f64| axis.position(ns / 1e9);
-    let heading = if axis.is_cut() { "seconds (the axis does not start at 0)" } else { "seconds" };
+    let heading = if axis.is_cut() { "s, not from 0" } else { "seconds" };
     let mut table = Table::default()
         .wrapped("Part", 24)
         .text(["Wait Class"])
-        .numbers(["Reference\n(s)", "Treatment\n(s)", "Difference\n(s)", "% of\nwhole"])
-        .column(Column::drawn(heading, 26, axis.bars()));
+        .numbers(["Reference\n(s)", "Treatment\n(s)", "Difference\n(s)", "95% interval\n(s)", "% of\nwhole"])
+        .column(Column::drawn(heading, 14, axis.bars()));
     let total_bar = |ns: f64| Drawing::Bar { from: 0.0, to: place(ns), kind: BarKind::Total };
     table.push(
         RowKind::Quiet,
@@ -129,6 +136,7 @@ fn difference(why: &Why) -> Table {
             Cell::of(SignedMillis(part.reference_ns)),
             Cell::of(SignedMillis(part.treatment_ns)),
             Cell::of(SignedMillis(part.difference_ns())),
+            Cell::of(part.ends.map(Between)),
             Cell::from(unsigned_zero(share)).with_tone(if bad { Tone::Bad } else { Tone::Plain }),
             Cell::drawn(drawing),
         ]);
@@ -138,6 +146,40 @@ fn difference(why: &Why) -> Table {
     total[4] = Cell::of(SignedMillis(total_ns));
     table.push(RowKind::Total, total);
     table
+}
+
+/// The time of each phase on both sides; none when the runs had only one.
+fn phases(why: &Why) -> Option<Table> {
+    let mut table = Table::default().wrapped("Phase", 24).numbers([
+        "Reference\n(s)",
+        "Treatment\n(s)",
+        "Difference\n(s)",
+        "95% interval\n(s)",
+    ]);
+    for phase in &why.phases {
+        let [reference, treatment] = [phase.reference_ns, phase.treatment_ns].map(signed);
+        table.row(vec![
+            Cell::from(&phase.name),
+            Cell::of(SignedMillis(reference)),
+            Cell::of(SignedMillis(treatment)),
+            Cell::of(SignedMillis(treatment - reference)),
+            Cell::of(phase.ends.map(Between)),
+        ]);
+    }
+    (why.phases.len() > 1).then_some(table)
+}
+
+/// Both ends of a difference, in seconds with three decimals.
+struct Between(EndsNanos);
+
+impl Figure for Between {
+    fn figure(&self) -> String {
+        format!("[{}, {}]", SignedMillis(self.0.low_ns).figure(), SignedMillis(self.0.high_ns).figure())
+    }
+}
+
+fn signed(nanos: u64) -> i64 {
+    i64::try_from(nanos).unwrap_or(i64::MAX)
 }
 
 /// A share that rounds to zero has no sign.
@@ -154,6 +196,7 @@ fn bar_row(name: &str, reference_ns: u64, treatment_ns: Option<u64>, bar: Drawin
         Cell::default(),
         Cell::of(millis(reference_ns)),
         Cell::of(treatment_ns.map(millis)),
+        Cell::default(),
         Cell::default(),
         Cell::default(),
         Cell::drawn(Some(bar)),

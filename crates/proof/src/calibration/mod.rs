@@ -1,0 +1,260 @@
+//! What this crate does to whole studies whose truth is known.
+//!
+//! ```text
+//! false statements   is anything said that is not so: a difference, an equality, a side of a bound, the advice?
+//! situations         what really happens to studies: how often does it fool the former rules, and these?
+//! coverage           how often does the interval hold the effect, and how wide is it?
+//! power              how many blocks until 95% of the studies find a slowdown?
+//! saving             how many of those blocks does stopping early spend?
+//! ```
+//!
+//! Studies are made as the laboratory makes them and judged as it judges them: `design`, `synthetic`, `family`, `best`,
+//! `change_point`, `order`, `verdict`. What was done before stands beside it: signed ranks of one run against one, Holm over the
+//! differences, Holm once more over the equalities.
+//!
+//! Every cell has its own part of the seed. A share of N studies has a standard error of sqrt(p (1-p) / N), and its upper end
+//! is that of Clopper and Pearson (1934), 97.5% one-sided.
+//!
+//! What saving is possible: no sequential test of a two-sided 5% with 95% power spends less
+//! than 51% of the fixed blocks at the very effect it is sized for, if the noise is normal
+//! (Wald, Wolfowitz 1948, with the formula of Wald 1945).
+//!
+//! Limits: whether `synthetic` resembles a real machine is not asked here. Tests of order and of change are made
+//! where something would be said falsely, and in the cells that count UNSTABLE; elsewhere they decide nothing.
+
+mod power;
+mod show;
+mod situations;
+mod study;
+
+pub use power::{Coverage, Power, Saving};
+pub use situations::Situation;
+pub use study::Plan;
+
+use crate::ProofError;
+use crate::proportion;
+use crate::random::Generator;
+use crate::synthetic::Noise;
+use study::Judged;
+
+const ALPHA: f64 = 0.05;
+/// s_d: deviation of the log-ratio of two runs.
+const PAIR_DEVIATION: f64 = 0.03;
+/// What a rate of false statements may be at most, upper end included.
+const ERROR_MAX: f64 = 0.055;
+
+/// How much to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Scale {
+    /// Studies in each cell.
+    pub studies: usize,
+    /// Seed of everything.
+    pub seed: u64,
+}
+
+/// A share of studies.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Share {
+    /// How many.
+    pub hits: usize,
+    /// Of how many.
+    pub studies: usize,
+}
+
+impl Share {
+    /// The share.
+    pub fn found(self) -> f64 {
+        self.hits as f64 / self.studies.max(1) as f64
+    }
+
+    /// The upper end of its 95% interval.
+    pub fn upper(self) -> f64 {
+        proportion::interval(self.hits, self.studies, 0.05).high
+    }
+}
+
+/// A row of rates by noise.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// What was done.
+    pub name: String,
+    /// A share a noise, in the order of `Noise::ALL`.
+    pub shares: Vec<Share>,
+}
+
+/// The figures.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Calibration {
+    /// What was run.
+    pub scale: Scale,
+    /// Shares of studies with any false statement.
+    pub false_statements: Vec<Row>,
+    /// Shares of studies that are called UNSTABLE.
+    pub unstable: Vec<Row>,
+    /// What really happens.
+    pub situations: Vec<Situation>,
+    /// Coverage of 95% intervals, and their width.
+    pub coverage: Vec<Coverage>,
+    /// Blocks to 95% power.
+    pub power: Vec<Power>,
+    /// Blocks spent by stopping early.
+    pub savings: Vec<Saving>,
+}
+
+/// Runs all cells.
+///
+/// # Errors
+/// When a study cannot be made, which would be a bug.
+pub fn run(scale: Scale) -> Result<Calibration, ProofError> {
+    Ok(Calibration {
+        scale,
+        false_statements: false_statements(scale)?,
+        unstable: unstable(scale)?,
+        situations: situations::all(scale)?,
+        coverage: power::coverage(scale)?,
+        power: power::power(scale)?,
+        savings: power::savings(scale)?,
+    })
+}
+
+/// The stream of a study of a cell.
+fn stream(scale: Scale, cell: usize, study: usize) -> Generator {
+    Generator::of_part(scale.seed, (cell as u64) << 32 | study as u64)
+}
+
+/// Counts studies for which something holds, from 0 on.
+fn count(
+    scale: Scale,
+    cell: usize,
+    mut holds: impl FnMut(&mut Generator) -> Result<bool, ProofError>,
+) -> Result<Share, ProofError> {
+    let mut hits = 0;
+    for index in 0..scale.studies {
+        hits += usize::from(holds(&mut stream(scale, cell, index))?);
+    }
+    Ok(Share { hits, studies: scale.studies })
+}
+
+fn false_statements(scale: Scale) -> Result<Vec<Row>, ProofError> {
+    let plans = [
+        Plan::single(6),
+        Plan::single(9),
+        Plan::single(24),
+        Plan::factorial(9),
+        Plan::factorial(20),
+        Plan::single(24).until_decided(),
+        Plan::factorial(20).until_decided(),
+        Plan::single(9).as_before(),
+        Plan::factorial(9).as_before(),
+        Plan::factorial(20).as_before(),
+    ];
+    let mut rows = Vec::new();
+    for (row, plan) in plans.iter().enumerate() {
+        // A walk after every block costs as much as all blocks together.
+        let scale = if plan.is_sequential() { Scale { studies: scale.studies / 4, ..scale } } else { scale };
+        let mut shares = Vec::new();
+        for (column, noise) in Noise::ALL.into_iter().enumerate() {
+            let cell = 100 + 20 * row + column;
+            shares.push(count(scale, cell, |generator| Ok(plan.run(noise, generator)?.says_falsely()))?);
+        }
+        rows.push(Row { name: plan.name(), shares });
+    }
+    Ok(rows)
+}
+
+fn unstable(scale: Scale) -> Result<Vec<Row>, ProofError> {
+    // A fortieth of the studies: each has thousands of shuffles.
+    let scale = Scale { studies: scale.studies / 40, ..scale };
+    let mut rows = Vec::new();
+    for (row, (blocks, percent)) in [(9, 0.0), (20, 0.0), (9, 5.0), (20, 5.0)].into_iter().enumerate() {
+        let plan = Plan::single(blocks).slower_by(percent);
+        let mut shares = Vec::new();
+        for (column, noise) in Noise::ALL.into_iter().enumerate() {
+            let cell = 400 + 20 * row + column;
+            shares.push(count(scale, cell, |generator| {
+                plan.run(noise, generator).map(|judged: Judged| judged.is_unstable(0))
+            })?);
+        }
+        rows.push(Row { name: format!("1 claim, {blocks} blocks, {percent}%"), shares });
+    }
+    Ok(rows)
+}
+
+/// A goal and what was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Goal {
+    /// The goal in words.
+    pub text: String,
+    /// What was found.
+    pub found: String,
+    /// Whether it was reached.
+    pub reached: Reached,
+}
+
+/// Reached or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reached {
+    /// It was.
+    Yes,
+    /// It was not.
+    No,
+}
+
+impl Reached {
+    fn when(condition: bool) -> Self {
+        if condition { Self::Yes } else { Self::No }
+    }
+}
+
+impl Calibration {
+    /// The goals and whether they were reached.
+    pub fn goals(&self) -> Vec<Goal> {
+        let mut goals = Vec::new();
+        for row in self.false_statements.iter().filter(|row| !row.name.starts_with("before")) {
+            let named = row.shares.iter().zip(Noise::ALL);
+            let (worst, noise) = named
+                .max_by(|(one, _), (two, _)| one.upper().total_cmp(&two.upper()))
+                .unwrap_or((&Share { hits: 0, studies: 0 }, Noise::Lognormal));
+            goals.push(Goal {
+                text: format!("a false statement in at most 5.5% of studies, upper end: {}", row.name),
+                found: format!(
+                    "{:.2}%, upper end {:.2}% ({})",
+                    100.0 * worst.found(),
+                    100.0 * worst.upper(),
+                    noise.name()
+                ),
+                reached: Reached::when(worst.upper() <= ERROR_MAX),
+            });
+        }
+        for row in &self.unstable {
+            let clean = row.shares[0];
+            goals.push(Goal {
+                text: format!("UNSTABLE in at most 5% on lognormal noise: {}", row.name),
+                found: format!("{:.2}%", 100.0 * clean.found()),
+                reached: Reached::when(clean.found() <= 0.05),
+            });
+        }
+        goals.extend(self.power.iter().filter_map(Power::goal));
+        goals.extend(self.savings.iter().filter_map(Saving::goal));
+        goals.extend(self.coverage.iter().filter_map(Coverage::goal));
+        goals
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_calibration_is_within_generous_bounds() {
+        let scale = Scale { studies: 20, seed: 1 };
+        let found = run(scale).unwrap();
+        for row in found.false_statements.iter().filter(|row| !row.name.starts_with("before")) {
+            // 5% of 20 is 1; 6 and more by chance in one of 3,000 cells.
+            assert!(row.shares.iter().all(|share| share.hits <= 5), "{row:?}");
+        }
+        let text = found.to_string();
+        assert!(text.contains("\nGoals\n") && text.lines().all(|line| line.chars().count() <= 140), "{text}");
+        assert_eq!(found, run(scale).unwrap(), "the same seed gives the same figures");
+    }
+}

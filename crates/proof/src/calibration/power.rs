@@ -1,0 +1,265 @@
+//! Coverage of intervals, blocks to a power, and what stopping early saves.
+
+use super::situations::single;
+use super::study::Plan;
+use super::{ALPHA, Goal, PAIR_DEVIATION, Reached, Scale, Share, count};
+use crate::ProofError;
+use crate::contrast::Contrast;
+use crate::effect::log_ratio;
+use crate::family::{Asks, Looks};
+use crate::interval::Interval;
+use crate::sequential::Spending;
+use crate::synthetic::Noise;
+
+const POWER: f64 = 0.95;
+/// Blocks within which power is looked for.
+const BLOCKS_MAX: usize = 90;
+
+/// How often the interval held the effect, and how wide it was.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Coverage {
+    /// Blocks of a fixed study, or the most of one that stops.
+    pub blocks: usize,
+    /// How it ends.
+    pub ends: Ends,
+    /// Its noise.
+    pub noise: Noise,
+    /// Share of intervals that hold the truth.
+    pub share: Share,
+    /// Median width over that of a fixed study of as many blocks as were spent; of one that stops.
+    pub width: Option<f64>,
+}
+
+/// How a study ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ends {
+    /// After all blocks.
+    Planned,
+    /// When its claim is decided.
+    Decided,
+}
+
+/// What it takes to find a slowdown.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Power {
+    /// The slowdown in per cent.
+    pub percent: f64,
+    /// s_d, in per cent.
+    pub deviation: f64,
+    /// Claims of the study, all with this slowdown.
+    pub claims: usize,
+    /// How the machine misbehaves.
+    pub noise: Noise,
+    /// Fewest blocks with which 95% of the studies find one of them; none within 90.
+    pub blocks: Option<usize>,
+    /// What was to be reached.
+    pub wanted: Option<usize>,
+}
+
+/// What stopping early spends, on lognormal noise.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Saving {
+    /// The slowdown that both designs are sized for, in per cent.
+    pub sized_for: f64,
+    /// The true slowdown.
+    pub percent: f64,
+    /// Blocks of the fixed study with 95% power for the slowdown it is sized for.
+    pub fixed: usize,
+    /// Most blocks of the sequential study with the same power.
+    pub planned: usize,
+    /// Blocks it spends on average.
+    pub mean_blocks: f64,
+    /// Share that proves the difference.
+    pub decided: Share,
+}
+
+fn contrast(
+    plan: &Plan,
+    noise: Noise,
+    generator: &mut crate::random::Generator,
+) -> Result<Contrast, ProofError> {
+    Contrast::of_pairs(&plan.figures(noise, generator)?.0, &[(1, 0)], (0, 2))
+}
+
+pub(super) fn coverage(scale: Scale) -> Result<Vec<Coverage>, ProofError> {
+    let scale = Scale { studies: scale.studies / 10, ..scale };
+    let truth = log_ratio(5.0);
+    let mut rows = Vec::new();
+    for (row, blocks) in [6, 9, 24].into_iter().enumerate() {
+        for (column, noise) in
+            Noise::ALL.into_iter().enumerate().filter(|(_, noise)| *noise != Noise::DirtyArm)
+        {
+            let plan = Plan::single(blocks).slower_by(5.0);
+            let share = count(scale, 700 + 20 * row + column, |generator| {
+                Ok(Looks::Once.interval(&contrast(&plan, noise, generator)?, ALPHA).contains(truth))
+            })?;
+            rows.push(Coverage { blocks, ends: Ends::Planned, noise, share, width: None });
+        }
+    }
+    let scale = Scale { studies: scale.studies / 2, ..scale };
+    for (column, noise) in [Noise::Lognormal, Noise::HeavyTails, Noise::ByBlock].into_iter().enumerate() {
+        let blocks = 30;
+        let looks = Looks::Every(Spending::Planned { blocks });
+        let plan = Plan::single(blocks).slower_by(2.0);
+        let mut widths = Vec::new();
+        let share = count(scale, 780 + column, |generator| {
+            let whole = contrast(&plan, noise, generator)?;
+            let seen = stopped(&whole, looks);
+            let wide = |interval: Interval| interval.high - interval.low;
+            let interval = looks.interval(&seen, ALPHA);
+            let fixed = wide(Looks::Once.interval(&seen, ALPHA));
+            widths.push(wide(interval) / fixed);
+            Ok(interval.contains(log_ratio(2.0)))
+        })?;
+        let width = Some(crate::summary::median(&widths));
+        rows.push(Coverage { blocks, ends: Ends::Decided, noise, share, width });
+    }
+    Ok(rows)
+}
+
+/// The blocks up to the first at which a difference is proved.
+fn stopped(whole: &Contrast, looks: Looks) -> Contrast {
+    let Looks::Every(spending) = looks else { return whole.clone() };
+    match crate::sequential::crossing(whole, 0.0, &[ALPHA], spending) {
+        Some(crossing) => whole.first(crossing.block),
+        None => whole.clone(),
+    }
+}
+
+pub(super) fn power(scale: Scale) -> Result<Vec<Power>, ProofError> {
+    let scale = Scale { studies: scale.studies / 5, ..scale };
+    let mut rows = Vec::new();
+    for (row, (percent, deviation, claims, wanted)) in [
+        (5.0, PAIR_DEVIATION, 1, Some(6)),
+        (2.0, PAIR_DEVIATION, 1, Some(24)),
+        (5.0, PAIR_DEVIATION, 4, Some(7)),
+        (2.0, PAIR_DEVIATION, 4, Some(28)),
+        (5.0, 0.08, 1, Some(28)),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        for (column, noise) in [Noise::Lognormal, Noise::HeavyTails, Noise::Bursts].into_iter().enumerate() {
+            let clean = noise == Noise::Lognormal;
+            let plan =
+                |blocks: usize| Plan::many(claims, blocks).slower_by(percent).with_deviation(deviation);
+            let blocks = fewest(|blocks| {
+                let found = count(scale, 800 + 10 * row + column, |generator| {
+                    let plan = plan(blocks);
+                    let judged = plan.run(noise, generator)?;
+                    Ok(judged.answers[0].differs())
+                })?;
+                Ok(found.found() >= POWER)
+            })?;
+            let wanted = wanted.filter(|_| clean);
+            rows.push(Power { percent, deviation: 100.0 * deviation, claims, noise, blocks, wanted });
+        }
+    }
+    Ok(rows)
+}
+
+/// The fewest blocks that are enough, by halving: power grows with them.
+fn fewest(enough: impl Fn(usize) -> Result<bool, ProofError>) -> Result<Option<usize>, ProofError> {
+    let (mut low, mut high) = (6, 12);
+    while !enough(high)? {
+        if high >= BLOCKS_MAX {
+            return Ok(None);
+        }
+        (low, high) = (high + 1, (2 * high).min(BLOCKS_MAX));
+    }
+    while low < high {
+        let middle = (low + high) / 2;
+        if enough(middle)? {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    Ok(Some(low))
+}
+
+pub(super) fn savings(scale: Scale) -> Result<Vec<Saving>, ProofError> {
+    let scale = Scale { studies: scale.studies / 10, ..scale };
+    let mut rows = Vec::new();
+    for (row, sized_for) in [5.0, 2.0, 1.5].into_iter().enumerate() {
+        let cell = 900 + 10 * row;
+        let found = |blocks: usize| {
+            let plan = Plan::single(blocks).slower_by(sized_for);
+            let proved = count(scale, cell, |generator| {
+                let answer =
+                    single(&contrast(&plan, Noise::Lognormal, generator)?, Asks::Difference, Looks::Once);
+                Ok(answer.is_some_and(|answer| answer.differs()))
+            })?;
+            Ok(proved.found() >= POWER)
+        };
+        let Some(fixed) = fewest(found)? else { continue };
+        let enough = |planned: usize| Ok(trial(scale, cell, sized_for, planned)?.1.found() >= POWER);
+        let (mut low, mut high) = (fixed, 2 * fixed);
+        while low < high {
+            let middle = (low + high) / 2;
+            if enough(middle)? { high = middle } else { low = middle + 1 }
+        }
+        for (column, factor) in [1.0, 1.5, 2.0].into_iter().enumerate() {
+            let percent = factor * sized_for;
+            let (mean_blocks, decided) = trial(scale, cell + 1 + column, percent, low)?;
+            rows.push(Saving { sized_for, percent, fixed, planned: low, mean_blocks, decided });
+        }
+    }
+    Ok(rows)
+}
+
+/// Mean blocks of a study that may stop, and the share that proves its difference.
+fn trial(scale: Scale, cell: usize, percent: f64, planned: usize) -> Result<(f64, Share), ProofError> {
+    let plan = Plan::single(planned).slower_by(percent);
+    let spending = Spending::Planned { blocks: planned };
+    let mut blocks = 0;
+    let decided = count(scale, cell, |generator| {
+        let whole = contrast(&plan, Noise::Lognormal, generator)?;
+        let crossing = crate::sequential::crossing(&whole, 0.0, &[ALPHA], spending);
+        blocks += crossing.map_or(planned, |crossing| crossing.block);
+        Ok(crossing.is_some())
+    })?;
+    Ok((blocks as f64 / scale.studies.max(1) as f64, decided))
+}
+
+impl Power {
+    pub(super) fn goal(&self) -> Option<Goal> {
+        let wanted = self.wanted?;
+        Some(Goal {
+            text: format!(
+                "{}% at s_d {}%, {} claim{}, in {wanted} blocks",
+                self.percent,
+                self.deviation,
+                self.claims,
+                if self.claims == 1 { "" } else { "s" }
+            ),
+            found: self.blocks.map_or("not within 90".to_string(), |blocks| format!("{blocks} blocks")),
+            reached: Reached::when(self.blocks.is_some_and(|blocks| blocks <= wanted)),
+        })
+    }
+}
+
+impl Saving {
+    pub(super) fn goal(&self) -> Option<Goal> {
+        let share = self.mean_blocks / self.fixed as f64;
+        (self.fixed >= 24 && self.percent == self.sized_for).then(|| Goal {
+            text: format!("at most 60% of the fixed blocks, sized for {}% and true", self.sized_for),
+            found: format!("{:.0}%", 100.0 * share),
+            reached: Reached::when(share <= 0.6),
+        })
+    }
+}
+
+impl Coverage {
+    pub(super) fn goal(&self) -> Option<Goal> {
+        let width = self.width?;
+        Some(Goal {
+            text: format!(
+                "after a stop, coverage 94.5% and width 1.15 times the fixed: {}",
+                self.noise.name()
+            ),
+            found: format!("{:.1}%, {width:.2} times", 100.0 * self.share.found()),
+            reached: Reached::when(self.share.found() >= 0.945 && width <= 1.15),
+        })
+    }
+}

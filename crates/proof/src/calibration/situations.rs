@@ -1,0 +1,277 @@
+//! What really happens to studies, and what is said then: by the former rules, and by these.
+
+use super::study::{Judged, Plan};
+use super::{ALPHA, PAIR_DEVIATION, Scale, Share, count};
+use crate::ProofError;
+use crate::contrast::Contrast;
+use crate::effect::Observations;
+use crate::family::{self, Advice, Asks, Looks, Question};
+use crate::noise;
+use crate::random::Generator;
+use crate::randomisation;
+use crate::signed_rank;
+use crate::summary::normal_quantile;
+use crate::synthetic::Noise;
+use crate::verdict::{Standing, Verdict};
+
+/// A situation, with what is counted in it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Situation {
+    /// What happens.
+    pub name: String,
+    /// What is counted.
+    pub counted: &'static str,
+    /// By the former rules; none where there was no such rule.
+    pub before: Option<Share>,
+    /// By those of this crate.
+    pub now: Option<Share>,
+}
+
+pub(super) fn all(scale: Scale) -> Result<Vec<Situation>, ProofError> {
+    let mut rows = Vec::new();
+    rows.extend(stalls(scale)?);
+    rows.extend(creation(scale)?);
+    rows.extend(dirty(scale)?);
+    rows.extend(crashes(scale)?);
+    rows.extend(looks(scale)?);
+    rows.push(equalities(scale)?);
+    rows.push(floors(scale)?);
+    Ok(rows)
+}
+
+/// What a single claim of these figures is said to be.
+fn verdict(plan: &Plan, figures: &(Observations, Vec<Vec<usize>>)) -> Result<Verdict, ProofError> {
+    plan.judged(figures.0.clone(), figures.1.clone()).map(|judged: Judged<'_>| judged.verdict(0))
+}
+
+fn is_faster(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Faster(_))
+}
+
+/// A treatment 5% faster in most runs and three times slower in every tenth: 14% slower on average.
+fn stalls(scale: Scale) -> Result<Vec<Situation>, ProofError> {
+    let scale = Scale { studies: scale.studies / 10, ..scale };
+    let mut rows = Vec::new();
+    for (row, blocks) in [9, 20, 30].into_iter().enumerate() {
+        let (plan, former) = (Plan::single(blocks), Plan::single(blocks).as_before());
+        let figures = |generator: &mut Generator| {
+            let (seen, orders) = plan.figures(Noise::Lognormal, generator)?;
+            let slow = |generator: &mut Generator| if generator.unit() < 0.1 { 3.0 } else { 0.95 };
+            let rows = changed(&seen, |slot, time| if slot == 1 { time * slow(generator) } else { time })?;
+            Ok::<_, ProofError>((rows, orders))
+        };
+        let cell = 600 + row;
+        let counted = |plan: &Plan, holds: fn(&Verdict) -> bool| {
+            count(scale, cell, |generator| Ok(holds(&verdict(plan, &figures(generator)?)?)))
+        };
+        let before = Some(counted(&former, is_faster)?);
+        let now = Some(counted(&plan, is_faster)?);
+        let mixed = Some(counted(&plan, |verdict| verdict.standing() == Standing::Mixed)?);
+        let name = |blocks| format!("5% faster, a tenth three times slower, {blocks} blocks");
+        rows.push(Situation { name: name(blocks), counted: "PROVED faster", before, now });
+        rows.push(Situation { name: name(blocks), counted: "MIXED", before: None, now: mixed });
+    }
+    Ok(rows)
+}
+
+/// Figures with each run changed.
+fn changed(
+    seen: &Observations,
+    mut change: impl FnMut(usize, f64) -> f64,
+) -> Result<Observations, ProofError> {
+    let rows: Vec<Vec<f64>> = seen
+        .logs()
+        .iter()
+        .map(|block| block.iter().enumerate().map(|(slot, log)| change(slot, log.exp())).collect())
+        .collect();
+    Observations::new(seen.slots(), &rows)
+}
+
+/// Two levels that are databases, as good as each other but for where their files came to lie (2%): one each, or one a block.
+fn creation(scale: Scale) -> Result<Vec<Situation>, ProofError> {
+    let mut rows = Vec::new();
+    for (row, blocks) in [9, 30].into_iter().enumerate() {
+        let plan = Plan::single(blocks);
+        let proved = |cell: usize, each_block: bool, former: bool| {
+            count(scale, cell, |generator| {
+                let (seen, _) = plan.figures(Noise::Lognormal, generator)?;
+                let mut luck = [0.0; 2];
+                let mut draw = |generator: &mut Generator| luck = [(); 2].map(|()| 0.02 * generator.normal());
+                draw(generator);
+                let mut rows = Vec::new();
+                for block in seen.logs() {
+                    if each_block {
+                        luck = [(); 2].map(|()| 0.02 * generator.normal());
+                    }
+                    rows.push(
+                        [0, 1, 0].iter().zip(block).map(|(arm, log)| (log + luck[*arm]).exp()).collect(),
+                    );
+                }
+                let seen = Observations::new(3, &rows)?;
+                let single = seen.log_ratios(1, 0)?;
+                let contrast = Contrast::of_pairs(&seen, &[(1, 0)], (0, 2))?;
+                let p = if former {
+                    signed_rank::p(&single)
+                } else {
+                    randomisation::tails(&contrast, 0.0).two_sided()
+                };
+                Ok(p <= ALPHA)
+            })
+        };
+        let name = |what: &str| format!("levels are databases, {what}, {blocks} blocks");
+        let cell = 620 + 2 * row;
+        let (before, now) = (Some(proved(cell, false, true)?), Some(proved(cell, false, false)?));
+        rows.push(Situation { name: name("one each"), counted: "a difference", before, now });
+        let (before, now) = (Some(proved(cell + 1, true, true)?), Some(proved(cell + 1, true, false)?));
+        rows.push(Situation { name: name("drawn each block"), counted: "a difference", before, now });
+    }
+    Ok(rows)
+}
+
+/// A treatment that does nothing to itself and slows its successor, with three slots.
+fn dirty(scale: Scale) -> Result<Vec<Situation>, ProofError> {
+    let scale = Scale { studies: scale.studies / 4, ..scale };
+    let mut rows = Vec::new();
+    for (row, (blocks, sigmas)) in
+        [(9, 1.0), (9, 2.0), (9, 4.0), (20, 1.0), (20, 2.0), (20, 4.0)].into_iter().enumerate()
+    {
+        let (plan, former) = (Plan::single(blocks), Plan::single(blocks).as_before());
+        let counted = |plan: &Plan| {
+            count(scale, 640 + row, |generator| {
+                let (seen, orders) = plan.figures(Noise::Lognormal, generator)?;
+                let seen = dirtied(&seen, &orders, sigmas * PAIR_DEVIATION / std::f64::consts::SQRT_2)?;
+                Ok(plan.judged(seen, orders)?.says_falsely())
+            })
+        };
+        rows.push(Situation {
+            name: format!("the run after the treatment {sigmas} sigma slower, {blocks} blocks"),
+            counted: "a difference",
+            before: Some(counted(&former)?),
+            now: Some(counted(&plan)?),
+        });
+    }
+    Ok(rows)
+}
+
+/// Figures in which the run after slot 1 is slower by so much.
+fn dirtied(seen: &Observations, orders: &[Vec<usize>], dirt: f64) -> Result<Observations, ProofError> {
+    let mut rows: Vec<Vec<f64>> = seen.logs().to_vec();
+    let mut before = None;
+    for (block, order) in orders.iter().enumerate() {
+        for &slot in order {
+            rows[block][slot] += if before.replace(slot) == Some(1) { dirt } else { 0.0 };
+        }
+    }
+    let rows: Vec<Vec<f64>> = rows.iter().map(|block| block.iter().map(|log| log.exp()).collect()).collect();
+    Observations::new(seen.slots(), &rows)
+}
+
+/// A treatment that does nothing but crash where it would have been slowest, a fifth of its runs: its block is lost.
+fn crashes(scale: Scale) -> Result<Vec<Situation>, ProofError> {
+    let mut rows = Vec::new();
+    for (row, blocks) in [12, 30].into_iter().enumerate() {
+        let plan = Plan::single(blocks);
+        let proved = |former: bool| {
+            count(scale, 660 + row, |generator| {
+                let (seen, _) = plan.figures(Noise::Lognormal, generator)?;
+                let limit = 60f64.ln() + 0.84 * PAIR_DEVIATION / std::f64::consts::SQRT_2;
+                let kept: Vec<Vec<f64>> = seen
+                    .logs()
+                    .iter()
+                    .filter(|block| block[1] < limit)
+                    .map(|block| block.iter().map(|log| log.exp()).collect())
+                    .collect();
+                let lost = blocks - kept.len();
+                let seen = Observations::new(3, &kept)?;
+                if former {
+                    return Ok(signed_rank::p(&seen.log_ratios(1, 0)?) <= ALPHA);
+                }
+                let contrast = Contrast::of_pairs(&seen, &[(1, 0)], (0, 2))?.without(lost);
+                Ok(Looks::Once.tails(&contrast, 0.0, &[]).two_sided() <= ALPHA)
+            })
+        };
+        rows.push(Situation {
+            name: format!("a treatment that crashes where it is slow, {blocks} blocks"),
+            counted: "a difference",
+            before: Some(proved(true)?),
+            now: Some(proved(false)?),
+        });
+    }
+    Ok(rows)
+}
+
+/// A study that is stopped, looked at and resumed: by the former rules each look was a test; now there is none before the end.
+fn looks(scale: Scale) -> Result<Vec<Situation>, ProofError> {
+    let mut rows = Vec::new();
+    for (row, looks) in [3, 8].into_iter().enumerate() {
+        let plan = Plan::single(40);
+        let proved = |former: bool| {
+            count(scale, 680 + row, |generator| {
+                let (seen, _) = plan.figures(Noise::Lognormal, generator)?;
+                let single = seen.log_ratios(1, 0)?;
+                if former {
+                    return Ok((1..=looks).any(|look| signed_rank::p(&single[..40 * look / looks]) <= ALPHA));
+                }
+                let contrast = Contrast::of_pairs(&seen, &[(1, 0)], (0, 2))?;
+                Ok(randomisation::tails(&contrast, 0.0).two_sided() <= ALPHA)
+            })
+        };
+        rows.push(Situation {
+            name: format!("stopped and resumed, {looks} times in 40 blocks"),
+            counted: "a difference",
+            before: Some(proved(true)?),
+            now: Some(proved(false)?),
+        });
+    }
+    Ok(rows)
+}
+
+/// Two differences that are none and two effects at their margin: each kind had a family of its own.
+fn equalities(scale: Scale) -> Result<Situation, ProofError> {
+    let (plan, former) = (Plan::factorial(30), Plan::factorial(30).as_before());
+    let counted = |plan: &Plan| {
+        count(scale, 690, |generator| Ok(plan.run(Noise::Lognormal, generator)?.says_falsely()))
+    };
+    Ok(Situation {
+        name: "equalities at their margin beside no effects, 30 blocks".to_string(),
+        counted: "anything false",
+        before: Some(counted(&former)?),
+        now: Some(counted(&plan)?),
+    })
+}
+
+/// The effect that a study says it finds with 80% power: by the formula from the reference's own noise, and by simulation.
+fn floors(scale: Scale) -> Result<Situation, ProofError> {
+    // Both are given the true spread: nine blocks know it within a quarter.
+    let scale = Scale { studies: scale.studies / 4, ..scale };
+    let blocks = 9;
+    let level = ALPHA / 4.0;
+    let quantiles = normal_quantile(1.0 - level / 2.0) + normal_quantile(0.8);
+    let formula = quantiles * PAIR_DEVIATION / (blocks as f64).sqrt();
+    let threes = PAIR_DEVIATION * 0.75f64.sqrt();
+    let simulated = noise::smallest_effect(blocks, threes, level, 0.8, 1);
+    let found = |effect: f64, former: bool| {
+        let percent = 100.0 * effect.exp_m1();
+        let plan = Plan::single(blocks).slower_by(percent);
+        count(scale, 695, |generator| {
+            let (seen, _) = plan.figures(Noise::Lognormal, generator)?;
+            if former {
+                return Ok(signed_rank::p(&seen.log_ratios(1, 0)?) <= level);
+            }
+            let contrast = Contrast::of_pairs(&seen, &[(1, 0)], (0, 2))?;
+            Ok(randomisation::tails(&contrast, 0.0).two_sided() <= level)
+        })
+    };
+    Ok(Situation {
+        name: "the smallest effect found with 80% power, 9 blocks, a quarter of 5%".to_string(),
+        counted: "found",
+        before: Some(found(formula, true)?),
+        now: Some(found(simulated, false)?),
+    })
+}
+
+/// Asked once, without advice: for cells that need only the numbers.
+pub(super) fn single(contrast: &Contrast, asks: Asks, looks: Looks) -> Option<crate::family::Answer> {
+    let family = family::ask(&[Question { contrast: Some(contrast), asks }], ALPHA, looks, Advice::None);
+    family.answers.into_iter().next().flatten()
+}

@@ -1,0 +1,403 @@
+//! Studies with claims of every kind at the very edge of being true, and what is said of them.
+//!
+//! ```text
+//! single      one treatment, one claim                                      no effect
+//! factorial   factors a and b of two levels, the reference twice            a: no effect, b: 5% slower
+//!             a at b0, a at b1            is there a difference?            there is none
+//!             b at a0, b at a1            is it less than 5%?               it is 5%
+//!             b over both                 on which side of 5%?              on neither
+//!             a with b                    do they multiply?                 they do
+//!             advice                      which arm is best?                both without b
+//! ```
+
+use super::{ALPHA, PAIR_DEVIATION};
+use crate::ProofError;
+use crate::best::{self, Arms, Best};
+use crate::change_point::{self, Search};
+use crate::contrast::{Contrast, Lottery};
+use crate::design::{Order, Schedule};
+use crate::effect::{Observations, log_ratio};
+use crate::family::{self, Advice, Answer, Asks, Family, Looks, Place, Question, advice_levels};
+use crate::interval::Interval;
+use crate::multiple;
+use crate::order;
+use crate::random::Generator;
+use crate::randomisation::{Tails, fewest_blocks};
+use crate::sequential::{Side, Spending};
+use crate::signed_rank;
+use crate::synthetic::{Noise, Study};
+use crate::verdict::{ArmChange, Better, Difference, Evidence, Sought, Standing, Verdict, judge};
+
+/// The slowdown of factor b, and the margin and bound of its claims, per cent.
+const MARGIN: f64 = 5.0;
+
+/// By which rules a study is judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rules {
+    /// Those of this crate, when all blocks have run.
+    Fixed,
+    /// Those of this crate, after every block.
+    UntilDecided,
+    /// The former ones.
+    Former,
+}
+
+/// A study to be made many times.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    blocks: usize,
+    rules: Rules,
+    /// True log-ratios of the arms to the reference.
+    effects: Vec<f64>,
+    claims: Vec<Claim>,
+    deviation: f64,
+}
+
+/// What is compared, asked, and true of it.
+#[derive(Debug, Clone, PartialEq)]
+struct Claim {
+    pairs: Vec<(usize, usize)>,
+    /// The pairs before a second change: the claim is about the difference of the two.
+    before: Vec<(usize, usize)>,
+    asks: Asks,
+    truth: f64,
+}
+
+impl Plan {
+    /// One treatment that does nothing.
+    pub fn single(blocks: usize) -> Self {
+        let claim = Claim { pairs: vec![(1, 0)], before: vec![], asks: Asks::Difference, truth: 0.0 };
+        Self {
+            blocks,
+            rules: Rules::Fixed,
+            effects: vec![0.0; 2],
+            claims: vec![claim],
+            deviation: PAIR_DEVIATION,
+        }
+    }
+
+    /// Two factors of two levels and six claims. Arms: 0 a0 b0, 1 a0 b1, 2 a1 b0, 3 a1 b1.
+    pub fn factorial(blocks: usize) -> Self {
+        let edge = log_ratio(MARGIN);
+        let claim = |pairs: &[(usize, usize)], asks, truth| Claim {
+            pairs: pairs.to_vec(),
+            before: vec![],
+            asks,
+            truth,
+        };
+        let claims = vec![
+            claim(&[(2, 0)], Asks::Difference, 0.0),
+            claim(&[(3, 1)], Asks::Difference, 0.0),
+            claim(&[(1, 0)], Asks::Equality(edge), edge),
+            claim(&[(3, 2)], Asks::Equality(edge), edge),
+            claim(&[(1, 0), (3, 2)], Asks::Side(edge), edge),
+            Claim { before: vec![(2, 0)], ..claim(&[(3, 1)], Asks::Difference, 0.0) },
+        ];
+        let effects = vec![0.0, edge, 0.0, edge];
+        Self { blocks, rules: Rules::Fixed, effects, claims, deviation: PAIR_DEVIATION }
+    }
+
+    /// So many treatments against one reference, the first of them slower, and a claim of each.
+    pub(super) fn many(treatments: usize, blocks: usize) -> Self {
+        let claim = |arm| Claim { pairs: vec![(arm, 0)], ..Self::single(blocks).claims.remove(0) };
+        let claims = (1..=treatments).map(claim).collect();
+        Self { effects: vec![0.0; treatments + 1], claims, ..Self::single(blocks) }
+    }
+
+    /// With every treatment slower by so many per cent.
+    pub(super) fn slower_by(mut self, percent: f64) -> Self {
+        self.effects[1..].fill(log_ratio(percent));
+        self.claims.iter_mut().for_each(|claim| claim.truth = log_ratio(percent));
+        self
+    }
+
+    /// With another deviation of the log-ratio of two runs.
+    pub(super) fn with_deviation(self, deviation: f64) -> Self {
+        Self { deviation, ..self }
+    }
+
+    /// Looked at after every block.
+    pub fn until_decided(self) -> Self {
+        Self { rules: Rules::UntilDecided, ..self }
+    }
+
+    /// Judged by the former rules.
+    pub fn as_before(self) -> Self {
+        Self { rules: Rules::Former, ..self }
+    }
+
+    pub(super) fn is_sequential(&self) -> bool {
+        self.rules == Rules::UntilDecided
+    }
+
+    /// Its name in tables.
+    pub fn name(&self) -> String {
+        let what = match self.claims.len() {
+            1 => "1 claim".to_string(),
+            claims => format!("{claims} claims"),
+        };
+        match self.rules {
+            Rules::Fixed => format!("{what}, {} blocks", self.blocks),
+            Rules::UntilDecided => format!("{what}, stops, {} at most", self.blocks),
+            Rules::Former => format!("before: {what}, {}", self.blocks),
+        }
+    }
+
+    fn arms(&self) -> usize {
+        self.effects.len()
+    }
+
+    fn twice(&self) -> (usize, usize) {
+        (0, self.arms())
+    }
+
+    /// Its figures and orders.
+    pub(super) fn figures(
+        &self,
+        noise: Noise,
+        generator: &mut Generator,
+    ) -> Result<(Observations, Vec<Vec<usize>>), ProofError> {
+        let schedule =
+            Schedule { arms: self.arms(), reference: 0, seed: generator.bits(), order: Order::Shuffled };
+        let sigma = self.deviation / std::f64::consts::SQRT_2;
+        Study { schedule, blocks: self.blocks, effects: &self.effects, noise, sigma }.run(generator)
+    }
+
+    /// Makes it once.
+    ///
+    /// # Errors
+    /// When it is no study, which would be a bug.
+    pub(super) fn run(&self, noise: Noise, generator: &mut Generator) -> Result<Judged<'_>, ProofError> {
+        let (seen, orders) = self.figures(noise, generator)?;
+        self.judged(seen, orders)
+    }
+
+    pub(super) fn judged(
+        &self,
+        seen: Observations,
+        orders: Vec<Vec<usize>>,
+    ) -> Result<Judged<'_>, ProofError> {
+        let contrasts = self
+            .claims
+            .iter()
+            .map(|claim| claim.contrast(&seen, self.twice()))
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut judged = Judged { plan: self, seen, orders, contrasts, answers: Vec::new(), advice: None };
+        match self.rules {
+            Rules::Fixed => judged.ask(Looks::Once)?,
+            Rules::Former => judged.answers = judged.former(),
+            Rules::UntilDecided => judged.look_until_decided()?,
+        }
+        Ok(judged)
+    }
+}
+
+impl Claim {
+    fn contrast(&self, seen: &Observations, twice: (usize, usize)) -> Result<Contrast, ProofError> {
+        if self.before.is_empty() {
+            return Contrast::of_pairs(seen, &self.pairs, twice);
+        }
+        let at = |block: &Vec<f64>, pairs: &[(usize, usize)]| block[pairs[0].0] - block[pairs[0].1];
+        let four = |block: &Vec<f64>| vec![Lottery::pair(at(block, &self.pairs) - at(block, &self.before))];
+        Ok(Contrast::new(seen.logs().iter().map(four).collect()))
+    }
+}
+
+/// A study that was made, and what is said of it.
+pub(super) struct Judged<'a> {
+    plan: &'a Plan,
+    seen: Observations,
+    orders: Vec<Vec<usize>>,
+    pub(super) contrasts: Vec<Contrast>,
+    pub(super) answers: Vec<Answer>,
+    advice: Option<Best>,
+}
+
+impl Judged<'_> {
+    /// Asks everything at once, of all blocks.
+    fn ask(&mut self, looks: Looks) -> Result<(), ProofError> {
+        let plan = self.plan;
+        let questions: Vec<Question<'_>> = self
+            .contrasts
+            .iter()
+            .zip(&plan.claims)
+            .map(|(contrast, claim)| Question { contrast: Some(contrast), asks: claim.asks })
+            .collect();
+        let advice = if plan.arms() == 2 { Advice::None } else { Advice::Shares };
+        let Family { answers, advice_level } = family::ask(&questions, ALPHA, looks, advice);
+        self.answers = answers.into_iter().flatten().collect();
+        if advice == Advice::Shares {
+            let arms = Arms { seen: &self.seen, arms: plan.arms(), twice: plan.twice() };
+            let levels = advice_levels(plan.claims.len(), ALPHA);
+            self.advice = Some(best::best(&arms, looks, advice_level, &levels)?);
+        }
+        Ok(())
+    }
+
+    /// The first block at which everything is decided, or all of them.
+    fn look_until_decided(&mut self) -> Result<(), ProofError> {
+        let planned = self.plan.blocks;
+        let looks = Looks::Every(Spending::Planned { blocks: planned });
+        let (all, orders) = (self.seen.clone(), self.orders.clone());
+        let contrasts = self.contrasts.clone();
+        // Nothing is decided before the fewest blocks.
+        for blocks in fewest_blocks(1.0 / 3.0, ALPHA)..=planned {
+            self.seen = all.first(blocks);
+            self.orders = orders[..blocks].to_vec();
+            self.contrasts = contrasts.iter().map(|contrast| contrast.first(blocks)).collect();
+            self.ask(looks)?;
+            let claims = self.plan.claims.iter().zip(&self.answers);
+            if claims.into_iter().all(|(claim, answer)| answer.decided(claim.asks)) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Signed ranks of one run against one; Holm over differences, and once more over equalities. Sides of a bound and advice were
+    /// not tested.
+    fn former(&self) -> Vec<Answer> {
+        let plan = self.plan;
+        let single = |claim: &Claim| -> Vec<f64> {
+            let slot = |(to, from): &(usize, usize), block: &Vec<f64>| block[*to] - block[*from];
+            let mean = |pairs: &[(usize, usize)], block: &Vec<f64>| {
+                pairs.iter().map(|pair| slot(pair, block)).sum::<f64>() / pairs.len().max(1) as f64
+            };
+            let of = |block: &Vec<f64>| mean(&claim.pairs, block) - mean(&claim.before, block);
+            self.seen.logs().iter().map(of).collect()
+        };
+        let differences: Vec<Vec<f64>> = plan.claims.iter().map(single).collect();
+        let p: Vec<f64> = differences.iter().map(|found| signed_rank::p(found)).collect();
+        let steps = multiple::holm(&p, ALPHA);
+        let equal: Vec<f64> = plan
+            .claims
+            .iter()
+            .zip(&differences)
+            .filter_map(|(claim, found)| match claim.asks {
+                Asks::Equality(bound) => {
+                    Some(signed_rank::tails(found, -bound).greater.max(signed_rank::tails(found, bound).less))
+                }
+                _ => None,
+            })
+            .collect();
+        let mut equal = multiple::holm(&equal, ALPHA).into_iter();
+        plan.claims
+            .iter()
+            .zip(&differences)
+            .zip(steps)
+            .map(|((claim, found), step)| {
+                let interval = signed_rank::interval(found, step.level);
+                let within = matches!(claim.asks, Asks::Equality(_))
+                    && equal.next().is_some_and(|step| step.outcome == multiple::Outcome::Proved);
+                let place = match claim.asks {
+                    Asks::Side(bound) if interval.high < bound => Place::Below,
+                    Asks::Side(bound) if interval.low > bound => Place::Above,
+                    _ if within => Place::Within,
+                    _ => Place::Open,
+                };
+                let signed_rank::Tails { less, greater } = signed_rank::tails(found, 0.0);
+                // What Holm does not prove is not said, whatever its level.
+                let proved = step.outcome == multiple::Outcome::Proved;
+                Answer {
+                    estimate: signed_rank::estimate(found),
+                    tails: if proved { Tails { less, greater } } else { Tails::NONE },
+                    adjusted_p: step.adjusted_p,
+                    level: step.level,
+                    equivalence: None,
+                    place,
+                }
+            })
+            .collect()
+    }
+
+    /// Whether anything is said that is not so, and stands: an UNSTABLE claim says nothing.
+    pub(super) fn says_falsely(&self) -> bool {
+        let claims = self.plan.claims.iter().zip(&self.answers).enumerate();
+        let wrong = |(index, (claim, answer)): (usize, (&Claim, &Answer))| {
+            claim_is_wrong(claim, answer) && !self.is_unstable(index)
+        };
+        claims.into_iter().any(wrong) || self.advises_falsely()
+    }
+
+    /// Whether all of the best arms are left out, or an arm that is not better is called so.
+    fn advises_falsely(&self) -> bool {
+        let Some(Best { candidates, better }) = &self.advice else { return false };
+        let effects = &self.plan.effects;
+        let lowest = effects.iter().copied().fold(f64::INFINITY, f64::min);
+        let has_best = candidates.iter().any(|arm| effects[*arm] <= lowest);
+        !has_best || better.iter().any(|(arm, _)| effects[*arm] >= 0.0)
+    }
+
+    /// The verdict on a claim.
+    pub(super) fn verdict(&self, index: usize) -> Verdict {
+        let (contrast, answer, claim) =
+            (&self.contrasts[index], &self.answers[index], &self.plan.claims[index]);
+        let changes = change_point::find(&contrast.effects(), &Search::usual(index as u64));
+        let changes: Vec<ArmChange> =
+            changes.into_iter().map(|change| ArmChange { arm: String::new(), change }).collect();
+        let former = self.plan.rules == Rules::Former;
+        let treated: Vec<usize> = claim.pairs.iter().map(|pair| pair.0).collect();
+        let own = |_: ()| order::after(&self.seen, &self.orders, &treated, index as u64);
+        let mean = |slots: &[usize]| -> Vec<f64> {
+            let of = |block: &Vec<f64>| {
+                slots.iter().map(|slot| block[*slot].exp()).sum::<f64>() / slots.len() as f64
+            };
+            self.seen.logs().iter().map(of).collect()
+        };
+        let reference: Vec<usize> = claim.pairs.iter().map(|pair| pair.1).collect();
+        let average = crate::average::ratio_of_means(&mean(&treated), &mean(&reference), ALPHA)
+            .filter(|_| claim.before.is_empty() && !former);
+        judge(&Evidence {
+            beyond_bound: &[],
+            contradictions: &[],
+            changes: &changes,
+            order: Some(&order::test(&self.seen, &self.orders, index as u64)),
+            carry_over: (!former).then_some(()).and_then(own),
+            difference: Difference {
+                estimate: answer.estimate,
+                adjusted_p: answer.adjusted_p,
+                interval: self.interval(index),
+                level: answer.level,
+                blocks: contrast.blocks(),
+                blocks_min: 1,
+                deviation: contrast.deviation(),
+            },
+            equivalence: answer.equivalence,
+            average: average.map(|average| average.ratio),
+            alpha: ALPHA,
+            claims: self.plan.claims.len(),
+            better: Better::Lower,
+            sought: Sought::Difference(1.0),
+            seed: 1,
+        })
+        .verdict
+    }
+
+    /// An interval on the side that is proved: which verdict follows depends on nothing else of it.
+    fn interval(&self, index: usize) -> Interval {
+        let answer = &self.answers[index];
+        match () {
+            () if answer.is(Side::Below) => Interval { high: -f64::MIN_POSITIVE, ..Interval::UNBOUNDED },
+            () if answer.is(Side::Above) => Interval { low: f64::MIN_POSITIVE, ..Interval::UNBOUNDED },
+            () => Interval::UNBOUNDED,
+        }
+    }
+
+    pub(super) fn is_unstable(&self, index: usize) -> bool {
+        self.verdict(index).standing() == Standing::Unstable
+    }
+}
+
+/// Whether what is said of a claim is not so.
+fn claim_is_wrong(claim: &Claim, answer: &Answer) -> bool {
+    let truth = claim.truth;
+    let side = |low: bool, bound: f64| if low { truth >= bound } else { truth <= bound };
+    let placed = match (claim.asks, answer.place) {
+        (Asks::Equality(bound), Place::Within) => return truth.abs() >= bound,
+        (Asks::Equality(bound), Place::Beyond) => truth.abs() <= bound,
+        (Asks::Side(bound), Place::Below) => side(true, bound),
+        (Asks::Side(bound), Place::Above) => side(false, bound),
+        _ => false,
+    };
+    placed || answer.is(Side::Below) && truth >= 0.0 || answer.is(Side::Above) && truth <= 0.0
+}
