@@ -48,11 +48,7 @@ pub fn verify(directory: &Path, kinds: &Kinds) -> Result<Verified, LabError> {
 ///
 /// # Errors
 /// As [`verify`], or when the hash is another.
-pub fn verify_published(
-    directory: &Path,
-    kinds: &Kinds,
-    published: &str,
-) -> Result<Verified, LabError> {
+pub fn verify_published(directory: &Path, kinds: &Kinds, published: &str) -> Result<Verified, LabError> {
     let verified = verify(directory, kinds)?;
     if verified.evidence.eq_ignore_ascii_case(published.trim()) {
         return Ok(verified);

@@ -42,7 +42,8 @@ pub const CARRY_OVER_P: f64 = 0.05;
 pub const CARRY_OVER_SHARE: f64 = 1.0 / 3.0;
 
 /// Which figures are better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Better {
     /// Times, waits, bytes moved.
     Lower,

@@ -14,6 +14,7 @@ use super::seen::Seen;
 use super::stability::effect;
 use crate::bundle::Settled;
 use crate::record::Finding;
+use crate::vocabulary::Better;
 use plumb_proof::best::{self, Arms, Best, Gain};
 use plumb_proof::family::advice_levels;
 use plumb_proof::interval::Interval;
@@ -41,7 +42,7 @@ pub(super) fn recommendation(
     let doubted = |arm: usize| {
         let about = plan.study.claims.iter().zip(claims);
         let mut about = about.filter(|(claim, _)| claim.all_arms(&plan.design).contains(&arm));
-        about.any(|(_, judged)| speaks_against_the_data(&judged.verdict))
+        about.any(|(_, judged)| speaks_against_the_data(&judged.verdict) || judged.asked_only)
             || !contradicted(seen, &[arm]).is_empty()
     };
     let reference = plan.schedule.reference;
@@ -78,7 +79,10 @@ pub(super) fn recommendation(
         settings: settings.into_iter().cloned().collect(),
         against: plan.arm_name(reference),
         candidates,
-        gain: effect(estimate, interval, level),
+        gain: match plan.study.measure.better {
+            Better::Lower => effect(estimate, interval, level),
+            Better::Higher => effect(-estimate, Interval { low: -interval.high, high: -interval.low }, level),
+        },
         evidence,
     })
 }
@@ -88,7 +92,7 @@ fn chosen(seen: &Seen<'_>, tests: &Tests) -> Option<Best> {
     let plan = &seen.contents.plan;
     let reference = plan.schedule.reference;
     let Some(claim) = plan.advice_claim() else {
-        let observations = seen.observations(&plan.study.measure).ok()?;
+        let observations = seen.costs(&plan.study.measure).ok()?;
         let arms = Arms { seen: &observations, arms: plan.schedule.arms, twice: plan.twice() };
         let levels = advice_levels(plan.study.claims.len(), plan.study.alpha);
         return best::best(&arms, seen.looks(), tests.advice_level, &levels).ok();
@@ -97,6 +101,7 @@ fn chosen(seen: &Seen<'_>, tests: &Tests) -> Option<Best> {
     let (answer, Interval { low, high }) = (tested.answer, tested.interval);
     // A claim may compare the reference with the treatment, too.
     let turned = plan.study.claims[claim].sides(&plan.design).from != [reference];
+    let turned = turned != (plan.study.measure.better == Better::Higher);
     let (side, estimate, interval) = match turned {
         true => (Side::Above, -answer.estimate, Interval { low: -high, high: -low }),
         false => (Side::Below, answer.estimate, tested.interval),

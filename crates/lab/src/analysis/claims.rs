@@ -61,7 +61,8 @@ pub(super) fn test(seen: &Seen<'_>) -> Tests {
     let study = &seen.contents.plan.study;
     let numbers: Vec<Result<(Contrast, Observations), String>> =
         study.claims.iter().map(|claim| numbers(seen, claim)).collect();
-    let asks: Vec<Asks> = study.claims.iter().map(|claim| asked(claim.expects)).collect();
+    let asks: Vec<Asks> =
+        study.claims.iter().map(|claim| asked(claim.expects, measure(seen, claim).better)).collect();
     let questions: Vec<Question<'_>> = numbers
         .iter()
         .zip(&asks)
@@ -86,12 +87,13 @@ pub(super) fn test(seen: &Seen<'_>) -> Tests {
     Tests { claims, advice_level: family.advice_level }
 }
 
-/// What is asked of a claim's effect.
-fn asked(expects: Expectation) -> Asks {
+/// What is asked of a claim's effect: better by 20% is a time of 80%, or a rate of 120%.
+fn asked(expects: Expectation, better: Better) -> Asks {
+    let sign = if better == Better::Higher { -1.0 } else { 1.0 };
     match expects {
         Expectation::Equal { within } => Asks::Equality(log_ratio(within)),
-        Expectation::Faster { at_least } if at_least > 0.0 => Asks::Side(log_ratio(-at_least)),
-        Expectation::Slower { at_least } if at_least > 0.0 => Asks::Side(log_ratio(at_least)),
+        Expectation::Faster { at_least } if at_least > 0.0 => Asks::Side(log_ratio(-at_least * sign)),
+        Expectation::Slower { at_least } if at_least > 0.0 => Asks::Side(log_ratio(at_least * sign)),
         Expectation::Faster { .. } | Expectation::Slower { .. } | Expectation::Differs => Asks::Difference,
     }
 }
@@ -186,7 +188,8 @@ fn judged(
         comparison: claim.comparison(&plan.study),
         arms: pair,
         measure: claim.measure.clone(),
-        bearing: bearing(claim.expects, place, &judgement.verdict),
+        bearing: bearing(claim.expects, place_of(place, measure(seen, claim).better), &judgement.verdict),
+        asked_only: proved && doubts::asked_only(seen, claim),
         reasons: judgement.reasons,
         effect: some.map(|tested| effect(tested.answer.estimate, tested.interval, tested.answer.level)),
         average: some.and_then(|tested| {
@@ -260,7 +263,7 @@ fn verdict(
         average: tested.average.map(|average| average.ratio),
         alpha: study.alpha,
         claims: study.claims.len(),
-        better: Better::Lower,
+        better: measure(seen, claim).better,
         sought: match tested.asks {
             Asks::Equality(margin) => Sought::Equality(margin),
             Asks::Difference | Asks::Side(_) => Sought::Difference(log_ratio(100.0 * study.sought)),
@@ -276,6 +279,15 @@ fn verdict(
         judgement.reasons.insert(0, sentence);
     }
     judgement
+}
+
+/// Where an effect lies, as of a cost.
+fn place_of(place: Place, better: Better) -> Place {
+    match (place, better) {
+        (Place::Below, Better::Higher) => Place::Above,
+        (Place::Above, Better::Higher) => Place::Below,
+        (place, _) => place,
+    }
 }
 
 /// What was proved means for what was expected.
@@ -307,6 +319,14 @@ fn bearing(expects: Expectation, place: Place, verdict: &Verdict) -> Bearing {
 mod tests {
     use super::*;
     use plumb_proof::verdict::Change;
+
+    #[test]
+    fn more_of_a_rate_is_asked_for_above() {
+        let faster = Expectation::parse("faster by at least 20%").expect("a form");
+        assert_eq!(asked(faster, Better::Lower), Asks::Side(log_ratio(-20.0)));
+        assert_eq!(asked(faster, Better::Higher), Asks::Side(log_ratio(20.0)));
+        assert_eq!(place_of(Place::Above, Better::Higher), Place::Below);
+    }
 
     #[test]
     fn a_verdict_bears_on_what_was_expected() {

@@ -5,11 +5,11 @@
 //! files that the page cache kept. IMPOSSIBLE: a figure that the machine cannot have produced.
 
 use super::seen::{Seen, fault};
-use crate::record::Held;
-use crate::record::Record;
+use crate::record::{self, Held, Record};
 use crate::study::Claim;
 use plumb_proof::effect::Change;
 use plumb_units::Bytes;
+use std::collections::BTreeSet;
 
 /// The share of the files' pages that may stay in the page cache.
 const RESIDENT_SHARE_MAX: f64 = 0.05;
@@ -31,6 +31,7 @@ pub(super) fn contradictions(seen: &Seen<'_>, claim: &Claim) -> Vec<String> {
     }
     for change in [Some(claim.change), claim.with].into_iter().flatten() {
         found.extend(without_effect(seen, &arms, change));
+        found.extend(one_treatment(seen, claim));
         found.extend(kept_in_cache(seen, &arms, change));
     }
     found
@@ -81,6 +82,38 @@ fn without_effect(seen: &Seen<'_>, arms: &[usize], change: Change) -> Option<Str
     }
     let why = receipts().next().map_or("it left no receipt", |receipt| receipt.evidence.as_str());
     Some(format!("nothing shows that {} took effect: {why}", settings.join(" and ")))
+}
+
+/// Commands that were given the same: whatever differs between these arms, it is not what the study varied.
+fn one_treatment(seen: &Seen<'_>, claim: &Claim) -> Option<String> {
+    let plan = &seen.contents.plan;
+    let sides = claim.sides(&plan.design);
+    let given = |arms: &[usize]| {
+        let runs = seen.records(arms).into_iter();
+        runs.filter_map(|(_, record)| Some(&record.command.as_ref()?.treatment)).collect::<BTreeSet<_>>()
+    };
+    let (to, from) = (given(&sides.to), given(&sides.from));
+    let same = !plan.study.expects_same && !to.is_empty() && !to.is_disjoint(&from);
+    same.then(|| {
+        "one treatment: runs on both sides had the same executables, arguments, environment and files; expects = \"same\" \
+         says where that is meant"
+            .to_string()
+    })
+}
+
+/// Whether all that shows the treatment is that it was asked for.
+pub(super) fn asked_only(seen: &Seen<'_>, claim: &Claim) -> bool {
+    let plan = &seen.contents.plan;
+    let records = seen.records(&claim.all_arms(&plan.design));
+    [Some(claim.change), claim.with].into_iter().flatten().any(|change| {
+        let settings = plan.study.factors[change.factor].differing(change.from, change.to);
+        let receipts = records.iter().flat_map(|(_, record)| &record.receipts);
+        let best = receipts
+            .filter(|receipt| settings.contains(&receipt.setting.as_str()) && receipt.held == Held::Held)
+            .map(|receipt| receipt.seen)
+            .max();
+        best == Some(record::Seen::Asked)
+    })
 }
 
 /// Requests that the page cache answered say nothing about how they would reach a device.

@@ -182,6 +182,8 @@ pub struct JudgedClaim {
     pub measure: Option<Measure>,
     /// The verdict.
     pub verdict: Verdict,
+    /// Whether nothing but the request shows that what was proved comes from what is claimed.
+    pub asked_only: bool,
     /// What it means for the claim.
     pub bearing: Bearing,
     /// Why, one sentence each, the decisive one last.

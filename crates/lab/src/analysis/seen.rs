@@ -8,7 +8,7 @@ use crate::analysis::result::MarkedBlock;
 use crate::bundle::{Contents, Ended, RunRecord};
 use crate::plan::Until;
 use crate::record::Record;
-use crate::vocabulary::Measure;
+use crate::vocabulary::{Better, Measure};
 use plumb_proof::ProofError;
 use plumb_proof::effect::Observations;
 use plumb_proof::family::Looks;
@@ -42,6 +42,16 @@ impl<'a> Seen<'a> {
         let value = |run: &&RunRecord| run.record.as_ref().map_or(0.0, |record| measure.value(record));
         let rows: Vec<Vec<f64>> =
             self.blocks.iter().map(|(_, runs)| runs.iter().map(value).collect()).collect();
+        Observations::new(self.contents.plan.schedule.slots(), &rows)
+    }
+
+    /// The same as costs: a rate by its inverse, so that less is better of every measure.
+    pub(super) fn costs(&self, measure: &Measure) -> Result<Observations, ProofError> {
+        let cost = |logs: &Vec<f64>| match measure.better {
+            Better::Lower => logs.iter().map(|log| log.exp()).collect(),
+            Better::Higher => logs.iter().map(|log| (-log).exp()).collect(),
+        };
+        let rows: Vec<Vec<f64>> = self.observations(measure)?.logs().iter().map(cost).collect();
         Observations::new(self.contents.plan.schedule.slots(), &rows)
     }
 

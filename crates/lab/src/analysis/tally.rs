@@ -85,6 +85,12 @@ impl JudgedClaim {
         if self.bearing == Bearing::Refuted { own.min(Standing::Refuted) } else { own }
     }
 
+    /// The verdict as it is printed.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        format!("{}{}", self.verdict, if self.asked_only { " (asked only)" } else { "" })
+    }
+
     /// The word for what the verdict means for the claim.
     pub(crate) fn bearing_word(&self) -> &'static str {
         match self.bearing {

@@ -352,9 +352,9 @@ impl Reader<'_> {
         let Some(name) = name else { return Ok(Measure::elapsed()) };
         self.vocabulary.measure(name.get_ref()).ok_or_else(|| {
             let what = format!(
-                "there is no statistic {:?}; it takes elapsed, db time, db cpu, or a name of `plumb list events` or \
-                 `plumb list statistics`",
-                name.get_ref()
+                "there is no statistic {:?}; it takes {}",
+                name.get_ref(),
+                self.vocabulary.measures()
             );
             self.at(name.span(), &what)
         })

@@ -87,6 +87,11 @@ impl Words for Engine {
         given(settings).and_then(|settings| settings.require_consistent()).map_err(|error| error.to_string())
     }
 
+    fn measures(&self) -> String {
+        let lists = "`plumb list events` or `plumb list statistics`";
+        format!("elapsed, db time, db cpu, or a name of {lists}")
+    }
+
     fn measure(&self, name: &str) -> Option<Measure> {
         let event = || Event::ALL.iter().find(|event| event.name() == name);
         let statistic = || Statistic::ALL.iter().find(|statistic| statistic.name() == name);

@@ -2,6 +2,7 @@
 
 use crate::record::Record;
 use plumb_events::Unit;
+use plumb_proof::verdict::Better;
 use serde::Serialize;
 
 /// Where in a record a figure stands.
@@ -22,17 +23,6 @@ pub enum Figure {
     Bytes(String),
     /// A figure that the target measures by itself, in this unit.
     Measured(String),
-}
-
-/// Which way a figure is to go.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Better {
-    /// Less of it is better: a time, a cost.
-    #[default]
-    Lower,
-    /// More of it is better: a rate.
-    Higher,
 }
 
 /// A figure with its name.

@@ -12,8 +12,9 @@
 mod measure;
 
 pub use crate::record::Seen;
-pub use measure::{Better, Figure, Measure};
+pub use measure::{Figure, Measure};
 pub use plumb_engine::settings::TakesEffect;
+pub use plumb_proof::verdict::Better;
 
 use plumb_workload::Workload;
 use serde::{Deserialize, Serialize, Serializer};
@@ -101,6 +102,9 @@ pub trait Words: fmt::Debug + Send + Sync {
 
     /// The measure of that name.
     fn measure(&self, name: &str) -> Option<Measure>;
+
+    /// Which measures there are, in words.
+    fn measures(&self) -> String;
 
     /// Its sections of the study file, everything spelled out.
     fn sections(&self) -> String;

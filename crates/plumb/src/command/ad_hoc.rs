@@ -23,20 +23,18 @@ pub fn text(command: &str, factors: &[String], around: &AroundCommand) -> Result
     let name = if whole { "compare-commands" } else { "command" };
     let _ = write!(
         out,
-        "name = {}\ntitle = {}\nquestion = {}\ntarget = \"command\"\nblocks = {BLOCKS}\nstatistic = {}\n\n[command]\nrun = {}\nshell = {}\n",
+        "name = {}\ntitle = {}\nquestion = {}\ntarget = \"command\"\nblocks = {BLOCKS}\nstatistic = {}\n{}\n[command]\nrun = {}\nshell = {}\n",
         quoted(name),
         quoted("A comparison of commands"),
         quoted(&format!("Does it matter for {statistic}?")),
         quoted(&statistic),
+        if around.same { "expects = \"same\"\n" } else { "" },
         quoted(run),
         around.shell,
     );
     let beside = [("prepare", &around.prepare), ("conclude", &around.conclude), ("verify", &around.verify)];
     for (name, command) in beside.into_iter().filter_map(|(name, command)| Some((name, command.as_ref()?))) {
         let _ = writeln!(out, "{name} = {}", quoted(command));
-    }
-    if around.same {
-        out.push_str("expects = \"same\"\n");
     }
     out.push_str(&measure);
     factors.iter().for_each(|factor| factor.write(&mut out, around.same));

@@ -164,7 +164,7 @@ fn arms_that_are_one_treatment_are_refused_or_said_to_be_one() {
     let (code, error) = refused(directory.path(), &["compare-commands", "true", "true"]);
     assert_eq!(code, 2);
     assert!(
-        error.contains("two arms start the same: true; if they are to be one treatment, say expects"),
+        error.contains("levels A and B of the factor command set the same; give one another value, or say expects = \"same\""),
         "{error}"
     );
     let same = ["compare-commands", "true", "true", "--same", "--blocks", "1", "--bundle", "b"];
@@ -183,7 +183,7 @@ fn a_study_that_cannot_be_is_refused_with_its_line() {
         ("[command]\nrun = \"true\"", "a level that is a value needs the setting it is a value of"),
         ("[command]\nrun = \"awk {x} {print}\"", "the word {print} of run is set by no factor"),
         ("[command]\nrun = \"true {x} 'open\"", "a quotation is not closed"),
-        ("[command]\nrun = \"true {x}\"\nexpects = \"other\"", "it takes same"),
+        ("[command]\nrun = \"true {x}\"\nexpects = \"other\"", "unknown field `expects`"),
         ("[command]\nrun = \"true {x}\"\ntimeout = \"soon\"", "timeout = \"soon\""),
         ("[command]\nrun = \"true {x}\"\nrnu = \"1\"", "unknown field `rnu`"),
         (

@@ -320,6 +320,7 @@ fn claim(
 ) -> JudgedClaim {
     let proved = said.exit_code() == 0;
     JudgedClaim {
+        asked_only: false,
         name: name.to_string(),
         text: text.to_string(),
         comparison: format!("{} against {}", arm_name(treatment), arm_name(reference)),

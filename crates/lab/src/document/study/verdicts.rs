@@ -2,6 +2,7 @@
 
 use crate::analysis::result::{Analysis, JudgedClaim};
 use crate::document::tone_of;
+use crate::vocabulary::Better;
 use plumb_report::Section;
 use plumb_report::format::{Change, Count, Ends, Figure, Probability, Seconds, Share};
 use plumb_report::table::{Cell, Facts, Table, Tone};
@@ -14,7 +15,11 @@ pub(super) fn question(analysis: &Analysis) -> Section {
     facts.add("Workload", analysis.study.work_shown());
     facts.add("Target", &analysis.environment.target);
     let measure = &analysis.study.measure;
-    facts.add("Measure", format!("{}, in {}; lower is better", measure.title(), measure.unit()));
+    facts.add("Measure", {
+        let unit = if measure.unit().is_empty() { String::new() } else { format!(", in {}", measure.unit()) };
+        let better = if measure.better == Better::Higher { "higher" } else { "lower" };
+        format!("{}{unit}; {better} is better", measure.title())
+    });
     facts.add("Host", host(analysis));
     facts.add("Ran", format!("{} to {}", analysis.environment.begin_time, analysis.end_time));
     facts.add(
@@ -45,7 +50,7 @@ pub(super) fn verdicts(analysis: &Analysis) -> Section {
         };
         table.row(vec![
             Cell::from((index + 1).to_string()),
-            Cell::from(claim.verdict.to_string()).with_tone(tone_of(&claim.verdict)),
+            Cell::from(claim.shown()).with_tone(tone_of(&claim.verdict)),
             Cell::from(&claim.text),
             Cell::from(claim.bearing_word()).with_tone(bearing),
         ]);

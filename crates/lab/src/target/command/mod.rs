@@ -113,9 +113,6 @@ struct RawCommand {
     shell: bool,
     #[serde(default = "timeout")]
     timeout: String,
-    /// `same` where all arms are to be one treatment.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    expects: Option<String>,
     /// Files whose content is part of what is run.
     #[serde(default)]
     files: Vec<String>,
@@ -155,11 +152,6 @@ impl Specification {
             |what: String| Refusal { place: sections.command.span(), what: format!("[command] {what}") };
         let timeout = plumb_units::parse_duration(&command.timeout)
             .map_err(|why| wrong(format!("timeout = {:?}: {why}", command.timeout)))?;
-        if let Some(other) = command.expects.as_deref().filter(|expects| *expects != "same") {
-            return Err(wrong(format!(
-                "expects = {other:?}: it takes same, where all arms are one treatment"
-            )));
-        }
         for pattern in &command.drop {
             glob::Pattern::new(pattern).map_err(|why| wrong(format!("drop = {pattern:?}: {why}")))?;
         }
@@ -351,6 +343,15 @@ impl Words for Specification {
         &[]
     }
 
+    fn measures(&self) -> String {
+        let own = OWN.iter().map(|(name, _)| *name);
+        let declared = self.sections.measure.keys().map(String::as_str);
+        format!(
+            "{}; others are declared as [measure.NAME]",
+            own.chain(declared).collect::<Vec<_>>().join(", ")
+        )
+    }
+
     fn measure(&self, name: &str) -> Option<Measure> {
         if name == "elapsed" {
             return Some(Measure::elapsed());
@@ -382,6 +383,8 @@ pub struct CommandTarget<'a> {
     spawn_ns: Option<u64>,
     /// The words that all arms share, once they are known.
     shared: Vec<Assignment>,
+    /// Whether arms are meant to be one treatment.
+    expects_same: bool,
 }
 
 impl<'a> CommandTarget<'a> {
@@ -413,6 +416,7 @@ impl<'a> CommandTarget<'a> {
             path,
             spawn_ns: None,
             shared: Vec::new(),
+            expects_same: study.expects_same,
         })
     }
 
@@ -498,11 +502,10 @@ impl Target for CommandTarget<'_> {
         for arm in preparation.arms {
             let job = self.specification.job(arm, &self.path).map_err(wrong)?;
             let given = format!("{:?}{:?}{:?}{:?}", job.run, job.environment, job.written, job.named);
-            if !known.insert(given) && self.specification.command().expects.is_none() {
+            if !known.insert(given) && !self.expects_same {
                 let shown = job.run.join(" ");
                 return Err(wrong(format!(
-                    "two arms start the same: {shown}; if they are to be one treatment, say expects = \"same\" under \
-                     [command]"
+                    "two arms start the same: {shown}; if they are to be one treatment, say expects = \"same\""
                 )));
             }
         }
