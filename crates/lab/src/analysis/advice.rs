@@ -250,7 +250,7 @@ fn use_these(seen: &Seen<'_>, recommendation: Option<&Recommendation>) -> Option
             false => finding(
                 "No arm is better than the reference beyond doubt",
                 format!("{blocks} blocks, all comparisons of arms together"),
-                "keep the settings of the reference",
+                "keep the settings of the reference, but for what a claim proves of them",
             ),
         });
     };

@@ -9,7 +9,7 @@
 //! given. A difference is shown when no run of one set lies among those of the other and shuffled
 //! sets of this size would do so in at most 5% of cases, 2 / C(n + m, n).
 //!
-//! Single runs: nothing.
+//! Single runs: the raw change, which no test stands behind.
 
 use super::{Difference, Group, Outcome, Pairing, Sample, TIMES, samples};
 use crate::record::Record;
@@ -33,7 +33,7 @@ const SEED: u64 = 1996;
 pub fn differences(first: &[Record], second: &[Record], pairing: Pairing) -> Vec<Difference> {
     let samples = samples(first, second);
     match pairing {
-        Pairing::Single => Vec::new(),
+        Pairing::Single => samples.iter().filter_map(raw).collect(),
         Pairing::Apart => samples.iter().map(apart).collect(),
         Pairing::Blocks => {
             let groups = [Group::Time, Group::Load, Group::Event, Group::Statistic, Group::Io];
@@ -41,6 +41,12 @@ pub fn differences(first: &[Record], second: &[Record], pairing: Pairing) -> Vec
             groups.into_iter().flat_map(|group| paired(&of(group))).collect()
         }
     }
+}
+
+/// The change from one run to another.
+fn raw(sample: &Sample) -> Option<Difference> {
+    let (first, second) = (median(&sample.first), median(&sample.second));
+    (first > 0.0).then(|| bare(sample, second / first, Outcome::Raw))
 }
 
 /// A difference of which nothing is known but its ratio.
@@ -233,6 +239,13 @@ mod tests {
         assert_eq!(outcome("at times"), Some(Outcome::Open));
         let halved = found.iter().find(|found| found.name == "halved").unwrap();
         assert!((halved.ratio.unwrap() - 0.5).abs() < 1e-9 && halved.p.unwrap() <= ALPHA);
+    }
+
+    #[test]
+    fn one_run_each_has_a_raw_change_and_no_test() {
+        let found = raw(&sample("halved", &[2.0], &[1.0])).expect("a ratio");
+        assert_eq!((found.outcome, found.ratio, found.p, found.low), (Outcome::Raw, Some(0.5), None, None));
+        assert_eq!(raw(&sample("new", &[0.0], &[1.0])), None);
     }
 
     #[test]

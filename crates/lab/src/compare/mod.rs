@@ -4,7 +4,8 @@
 //! BUNDLE, BUNDLE:ARM ──[side]──> runs and how they pair ──[judge]──> a difference a figure, a verdict
 //! ```
 //!
-//! A figure whose difference is [`Outcome::Open`] is shown for both sides, and its difference is left blank.
+//! A figure whose difference is [`Outcome::Open`] is shown for both sides, and its difference is left blank. That of
+//! single runs is shown in brackets.
 
 mod judge;
 mod side;
@@ -148,6 +149,8 @@ pub enum Outcome {
     Same,
     /// The difference may be noise.
     Open,
+    /// One run on a side: the change as it was seen, and nothing says how far two runs of the same lie apart.
+    Raw,
 }
 
 /// The figures of two sets that a test may be asked about, table by table.

@@ -1,8 +1,8 @@
 //! The report of a comparison, in the order of an AWR compare-period report.
 //!
-//! Figures of repeated runs are medians. `%Diff` is blank where it would be noise: after single
-//! runs everywhere, since nothing says how far two runs of the same would lie apart; after
-//! repeated runs wherever the test leaves the difference open. What is not measured but configured
+//! Figures of repeated runs are medians. `%Diff` is blank where it would be noise, which is wherever the test of
+//! repeated runs leaves the difference open. After single runs it stands in brackets everywhere, since nothing
+//! says how far two runs of the same would lie apart. What is not measured but configured
 //! (memory, settings) differs or does not, and needs no test.
 
 use super::run::{TopEvent, device_facts, top_events};
@@ -151,8 +151,8 @@ impl Comparison {
 fn rule(pairing: Pairing) -> &'static str {
     match pairing {
         Pairing::Single => {
-            "%Diff is blank: one run a side says nothing of how far two runs of the same lie apart; \
-             `plumb study` repeats both in random order"
+            "%Diff in brackets is the raw change of one run each, which may be noise: nothing says how far two runs of the same \
+             lie apart; `plumb study` repeats both in random order"
         }
         Pairing::Blocks => {
             "%Diff stands where an exact test over pairs of runs of the same block proves it, p corrected within each \
@@ -202,8 +202,14 @@ fn sets(context: &Comparison) -> Section {
 /// A difference in per cent; blank where it would be noise.
 pub(super) fn percent(difference: Option<&Difference>) -> Cell {
     let resolved = difference.filter(|found| found.outcome != Outcome::Open);
-    let ratio = resolved.and_then(|found| found.ratio);
-    Cell::from(ratio.map(|ratio| Change(ratio).coarse().replace('%', "")).unwrap_or_default())
+    let Some((found, ratio)) = resolved.and_then(|found| Some((found, found.ratio?))) else {
+        return Cell::default();
+    };
+    let change = Change(ratio).coarse().replace('%', "");
+    match found.outcome {
+        Outcome::Raw => Cell::from(format!("({change})")).with_tone(Tone::Open),
+        _ => Cell::from(change),
+    }
 }
 
 /// The columns that a test adds.
@@ -229,6 +235,7 @@ fn test_cells(difference: Option<&Difference>) -> Vec<Cell> {
         Outcome::Gone => Cell::from("gone").with_tone(Tone::Open),
         Outcome::Same => Cell::from("same"),
         Outcome::Open => Cell::from("~"),
+        Outcome::Raw => Cell::from("one run each").with_tone(Tone::Open),
     };
     let bounded = found.low.is_some() || found.high.is_some();
     let ends = Ends { low: found.low, high: found.high };

@@ -29,6 +29,7 @@ pub(super) fn design(analysis: &Analysis) -> Section {
     }
     facts.add("Warm-up", format!("{} runs, recorded and not counted", Count(design.warm_up_runs).figure()));
     facts.add("Between runs", &design.settling);
+    facts.add("Measured", measured(analysis));
     facts.add(
         "Error allowed",
         format!(
@@ -40,6 +41,16 @@ pub(super) fn design(analysis: &Analysis) -> Section {
     facts.add("Not randomised", &design.not_randomised);
     facts.add("Effect sought", Share(analysis.study.sought).figure());
     Section::detail("design", "Design").facts(facts)
+}
+
+/// How much of the study's time was timed.
+fn measured(analysis: &Analysis) -> String {
+    let timed: u64 = analysis.runs.iter().filter_map(|run| run.elapsed_ns).sum();
+    if timed == 0 || analysis.elapsed_ns == 0 {
+        return String::new();
+    }
+    let share = timed as f64 / analysis.elapsed_ns as f64;
+    format!("{} of the study's time was that of timed runs", Share(share).figure())
 }
 
 fn release(analysis: &Analysis) -> String {
