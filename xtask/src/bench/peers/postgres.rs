@@ -99,17 +99,10 @@ impl Peer for Postgres {
         memories.extend(limits);
         memories.sort();
         memories.dedup();
-        let kinds = [("serial", "CREATE INDEX, serial"), ("parallel", "CREATE INDEX, parallel")];
-        let tasks = kinds.iter().flat_map(|(action, work)| {
-            memories.iter().map(|memory| Task {
-                action,
-                work,
-                produces: "index",
-                memory: *memory,
-                reach: Reach::Sweep,
-            })
-        });
-        tasks.collect()
+        let works =
+            [("serial", "CREATE INDEX, serial", "index"), ("parallel", "CREATE INDEX, parallel", "index")];
+        let tasks = Task::at_each(&works, &memories).into_iter();
+        tasks.map(|task| Task { reach: Reach::Sweep, ..task }).collect()
     }
 
     fn run(&mut self, ground: &Ground, task: &Task) -> anyhow::Result<Run> {

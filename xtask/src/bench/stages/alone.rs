@@ -1,6 +1,7 @@
 //! Each stage of an index build alone, on files in memory and one thread.
 
-use crate::bench::{SplitMix, Spread};
+use crate::bench::Spread;
+use crate::bench::sort_kernels::Sink;
 use anyhow::Context;
 use plumb_engine::Instance;
 use plumb_engine::access::memory::QUEUE_BUFFER_BYTES;
@@ -21,8 +22,8 @@ use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::table::scan::{self, Granules};
 use plumb_events::clock::thread_cpu;
 use plumb_events::{Role, Session};
+use plumb_proof::random::Generator;
 use plumb_units::{BlockAddress, Bytes, Lsn, RowId};
-use std::convert::Infallible;
 use std::hint::black_box;
 
 /// Rows whose records stay in the second-level cache.
@@ -323,19 +324,6 @@ impl<'a, C: Codec> Alone<'a, C> {
 
     /// Nanoseconds a row of sorting strips that nobody writes.
     fn strips(&self, mut rest: &[u8], rows: usize) -> f64 {
-        struct Nowhere;
-        impl RecordSink for Nowhere {
-            type Error = Infallible;
-
-            fn record(&mut self, record: &[u8]) -> Result<(), Infallible> {
-                black_box(record);
-                Ok(())
-            }
-
-            fn end_run(&mut self) -> Result<(), Infallible> {
-                Ok(())
-            }
-        }
         let area = Area::<C>::new(self.plan.area.0 as usize, STRIPS_MAX, self.plan.record);
         let mut area = area.expect("memory for an area");
         let begin = thread_cpu();
@@ -345,17 +333,17 @@ impl<'a, C: Codec> Alone<'a, C> {
             if rest.is_empty() {
                 area.close().expect("memory for a strip");
             }
-            while let Ok(1..) = area.spill(&mut Nowhere) {}
+            while let Ok(1..) = area.spill(&mut Sink) {}
         }
         per_row(begin, rows)
     }
 
     /// Nanoseconds a row of a merge of exactly [`FAN_IN`] runs.
     fn wide_merge(&self, sorted: &[u8]) -> anyhow::Result<f64> {
-        let mut random = SplitMix(9);
+        let mut random = Generator::new(9);
         let mut dealt: Vec<Vec<&[u8]>> = vec![Vec::new(); FAN_IN];
         for record in records::<C::Format>(sorted).take(FAN_IN_ROWS) {
-            dealt[(random.next() % FAN_IN as u64) as usize].push(record);
+            dealt[random.below(FAN_IN)].push(record);
         }
         let server = self.server();
         let mut writer = RunWriter::<<C::Format as RunFormat>::Packing>::new(&server)?;
