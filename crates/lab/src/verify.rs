@@ -19,7 +19,7 @@ pub struct Verified {
     /// Raw records among them.
     pub runs: usize,
     /// What follows from them; none when the study has not come to an analysis.
-    pub context: Option<Analysis>,
+    pub analysis: Option<Analysis>,
 }
 
 /// Verifies a bundle.
@@ -37,8 +37,9 @@ pub fn verify(directory: &Path, kinds: &Kinds) -> Result<Verified, LabError> {
         return Err(LabError::Tampered { path: directory.join(stray), why: why.to_string() });
     }
     let (_, contents) = Contents::read(directory, kinds)?;
-    let context = manifest.lists(ANALYSIS).then(|| recompute(directory, &manifest, &contents)).transpose()?;
-    Ok(Verified { files: manifest.names().count(), runs: contents.runs.len(), context })
+    let analysis =
+        manifest.lists(ANALYSIS).then(|| recompute(directory, &manifest, &contents)).transpose()?;
+    Ok(Verified { files: manifest.names().count(), runs: contents.runs.len(), analysis })
 }
 
 fn recompute(directory: &Path, manifest: &Manifest, contents: &Contents) -> Result<Analysis, LabError> {
@@ -50,7 +51,7 @@ fn recompute(directory: &Path, manifest: &Manifest, contents: &Contents) -> Resu
         let (path, bundle) = (directory.join(ANALYSIS), directory.to_path_buf());
         return Err(LabError::AnalysisVersion { path, found, expected: ANALYSIS_SCHEMA_VERSION, bundle });
     }
-    let Derived { context, files } = report::derive(contents)?;
+    let Derived { analysis, files } = report::derive(contents)?;
     for (name, expected) in files {
         if manifest.text(directory, name)? != expected {
             let theirs = &contents.environment.plumb_version;
@@ -64,5 +65,5 @@ fn recompute(directory: &Path, manifest: &Manifest, contents: &Contents) -> Resu
             return Err(LabError::Tampered { path: directory.join(name), why });
         }
     }
-    Ok(context)
+    Ok(analysis)
 }

@@ -4,12 +4,11 @@
 use anyhow::Context;
 use plumb_calibrate::ProgressObserver;
 use plumb_engine::instance::Cancel;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::thread;
 use std::time::Duration;
+use std::{fs, thread};
 
 /// Whether somebody asked the benchmark to end.
 #[derive(Debug, Clone, Default)]

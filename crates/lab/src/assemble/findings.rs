@@ -2,8 +2,7 @@
 
 use super::phases::Timeline;
 use super::{Evidence, one_pass};
-use crate::record::Finding;
-use crate::record::Record;
+use crate::record::{Finding, Record};
 use crate::settings;
 use plumb_engine::Setting;
 use plumb_events::{Event, IoStream, SessionKind, Statistic};
@@ -34,8 +33,8 @@ const RULES: &[Rule] = &[
     memory_exceeded,
 ];
 
-pub(super) fn findings(seen: &Evidence, context: &Record) -> Vec<Finding> {
-    RULES.iter().filter_map(|rule| rule(seen, context)).collect()
+pub(super) fn findings(seen: &Evidence, record: &Record) -> Vec<Finding> {
+    RULES.iter().filter_map(|rule| rule(seen, record)).collect()
 }
 
 fn finding(
@@ -148,9 +147,9 @@ fn cache_below(seen: &Evidence, _: &Record) -> Option<Finding> {
     )
 }
 
-fn unaccounted(_: &Evidence, context: &Record) -> Option<Finding> {
-    let elapsed: u64 = context.sessions.iter().map(|session| session.elapsed_ns).sum();
-    let rest: i64 = context.sessions.iter().map(crate::record::SessionTime::unaccounted_ns).sum();
+fn unaccounted(_: &Evidence, record: &Record) -> Option<Finding> {
+    let elapsed: u64 = record.sessions.iter().map(|session| session.elapsed_ns).sum();
+    let rest: i64 = record.sessions.iter().map(crate::record::SessionTime::unaccounted_ns).sum();
     let share = rest as f64 * 100.0 / elapsed.max(1) as f64;
     if share.abs() <= 5.0 {
         return None;
@@ -162,8 +161,8 @@ fn unaccounted(_: &Evidence, context: &Record) -> Option<Finding> {
     )
 }
 
-fn stolen(_: &Evidence, context: &Record) -> Option<Finding> {
-    let cpu = context.host_cpu.as_ref()?;
+fn stolen(_: &Evidence, record: &Record) -> Option<Finding> {
+    let cpu = record.host_cpu.as_ref()?;
     let total = cpu.user_ns + cpu.system_ns + cpu.iowait_ns + cpu.steal_ns + cpu.idle_ns;
     let share = percent(cpu.steal_ns, total);
     if share < 5.0 {
@@ -177,10 +176,10 @@ fn stolen(_: &Evidence, context: &Record) -> Option<Finding> {
 }
 
 /// A system that gives free memory back to its host waits for it when it is touched again.
-fn first_touch(seen: &Evidence, context: &Record) -> Option<Finding> {
+fn first_touch(seen: &Evidence, record: &Record) -> Option<Finding> {
     let servers = &seen.measured.outcome.sort.servers;
     let time = Nanos(servers.iter().map(|server| server.area_mapping.0).sum());
-    let share = percent(time.0, context.header.db_cpu_ns);
+    let share = percent(time.0, record.header.db_cpu_ns);
     if share < 5.0 {
         return None;
     }
@@ -193,9 +192,9 @@ fn first_touch(seen: &Evidence, context: &Record) -> Option<Finding> {
     )
 }
 
-fn free_buffers(seen: &Evidence, context: &Record) -> Option<Finding> {
+fn free_buffers(seen: &Evidence, record: &Record) -> Option<Finding> {
     let waited = seen.measured.period.event(Event::FreeBufferWaits, SessionKind::Foreground);
-    let share = percent(waited.time.0, context.header.db_time_ns);
+    let share = percent(waited.time.0, record.header.db_time_ns);
     if share < 10.0 {
         return None;
     }
@@ -206,8 +205,8 @@ fn free_buffers(seen: &Evidence, context: &Record) -> Option<Finding> {
     )
 }
 
-fn intermediate_merges(seen: &Evidence, context: &Record) -> Option<Finding> {
-    let sort = context.sort.as_ref()?;
+fn intermediate_merges(seen: &Evidence, record: &Record) -> Option<Finding> {
+    let sort = record.sort.as_ref()?;
     if sort.intermediate_merges == 0 {
         return None;
     }
@@ -233,8 +232,8 @@ fn intermediate_merges(seen: &Evidence, context: &Record) -> Option<Finding> {
     )
 }
 
-fn fitted_in_memory(seen: &Evidence, context: &Record) -> Option<Finding> {
-    let sort = context.sort.as_ref()?;
+fn fitted_in_memory(seen: &Evidence, record: &Record) -> Option<Finding> {
+    let sort = record.sort.as_ref()?;
     if sort.runs > 0 || sort.rows == 0 {
         return None;
     }
@@ -250,12 +249,12 @@ fn fitted_in_memory(seen: &Evidence, context: &Record) -> Option<Finding> {
 }
 
 /// What bounds the build: the processors, or the device's sequential read.
-fn bound(_: &Evidence, context: &Record) -> Option<Finding> {
+fn bound(_: &Evidence, record: &Record) -> Option<Finding> {
     // What waits use is the processors' time too: a buffered read is a copy.
-    let foreground = context.sessions.iter().filter(|session| session.kind == SessionKind::Foreground);
+    let foreground = record.sessions.iter().filter(|session| session.kind == SessionKind::Foreground);
     let used = foreground.map(|session| session.cpu_ns + session.wait_cpu_ns).sum();
-    let cpu = percent(used, context.header.db_time_ns);
-    let shares = context.calibration.iter().flat_map(|found| &found.shares);
+    let cpu = percent(used, record.header.db_time_ns);
+    let shares = record.calibration.iter().flat_map(|found| &found.shares);
     let reached = shares
         .filter(|share| share.limit_bytes_per_s > 0.0)
         .map(|share| (share, share.reached_bytes_per_s / share.limit_bytes_per_s * 100.0))
@@ -312,8 +311,8 @@ fn skew(seen: &Evidence, _: &Record) -> Option<Finding> {
     )
 }
 
-fn memory_exceeded(_: &Evidence, context: &Record) -> Option<Finding> {
-    let memory = &context.memory;
+fn memory_exceeded(_: &Evidence, record: &Record) -> Option<Finding> {
+    let memory = &record.memory;
     let budget = memory.budget_bytes();
     let peak = memory.peak_rss_bytes.filter(|peak| *peak > budget)?;
     finding(

@@ -13,7 +13,7 @@ use plumb_lab::verify;
 /// The first file that is not as it was written, or does not follow from the raw records: exit code 5.
 pub fn run(arguments: &Verify) -> Result<Outcome, Failure> {
     let verified = verify::verify(&arguments.bundle, KINDS)?;
-    let claims = verified.context.as_ref().map(|context| context.claims.len());
+    let claims = verified.analysis.as_ref().map(|analysis| analysis.claims.len());
     let follows = claims.map_or("it has not come to an analysis yet".to_string(), |claims| {
         let claims = if claims == 1 { "1 claim".to_string() } else { format!("{claims} claims") };
         format!("every number and verdict of {claims} follows from the raw records")

@@ -19,12 +19,11 @@ use super::python::Script;
 use anyhow::Context;
 use plumb_units::Bytes;
 use serde_json::json;
-use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread;
 use std::time::Duration;
+use std::{fs, thread};
 
 /// The ids of the user and the group nobody.
 const NOBODY: u32 = 65534;
