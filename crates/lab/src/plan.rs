@@ -7,8 +7,8 @@
 //!
 //! When it stops is planned too: after so many blocks, or, when it was asked to stop as soon as
 //! everything is decided, at the latest after so many, with the error of every look paid for
-//! beforehand (`proof::sequential`). A budget of time ends it before a block that would not fit; time does
-//! not know what the figures say, so that needs no correction.
+//! beforehand (`proof::sequential`). A time budget ends it before a block that would not fit; the budget is
+//! set before any figure is seen, so it needs no correction.
 
 use crate::LabError;
 use crate::study::Study;
@@ -18,8 +18,8 @@ use plumb_proof::permutation::blocks_needed;
 use plumb_units::{Nanos, RowCount};
 use serde::{Deserialize, Serialize};
 
-/// Rows a second that no machine this program knows sorts, indexes and verifies: what a budget is refused by
-/// before anything has been measured.
+/// Rows a second, more than any machine loads, sorts and verifies: a budget that is too small even at this rate is
+/// refused before anything is measured.
 const ROWS_PER_SECOND_MAX: f64 = 20e6;
 /// The least that a run takes: a process, an opened database, a settled device.
 const RUN_SECONDS_MIN: f64 = 0.1;
@@ -150,8 +150,8 @@ impl Plan {
         blocks_needed(self.study.alpha, self.study.claims.len())
     }
 
-    /// The comparisons among which the best arm's is one: those of all arms with the reference hold
-    /// together, and none is held to less than the first claim that is proved.
+    /// How many comparisons share the error when an arm is recommended: one for each arm against the reference, but
+    /// at least as many as there are claims.
     #[must_use]
     pub fn comparisons(&self) -> usize {
         (self.schedule.arms - 1).max(self.study.claims.len())

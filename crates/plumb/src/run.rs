@@ -45,12 +45,12 @@ pub fn run(arguments: &Run) -> Result<Outcome, Failure> {
     Ok(outcome(&record))
 }
 
-/// What the name of a bundle begins with that goes where nobody said, if there is to be one.
+/// The prefix of a default bundle name; none with --json, which writes a bundle only if one is named.
 fn default_name(arguments: &Run) -> Option<&'static str> {
     (!arguments.json).then_some(arguments.work.workload.name)
 }
 
-/// The workload with what was said of it.
+/// The workload with its parameters.
 fn work(arguments: &Run) -> Result<Work, Failure> {
     let mut work = Work::of(arguments.work.workload);
     let given = &arguments.work.given;
@@ -81,7 +81,7 @@ fn show(arguments: &Run, bundle: Option<&Reservation>, record: &Record) -> Resul
     bundle::show(&shown, bundle, record, &document)
 }
 
-/// What the exit code is to say of a report.
+/// The exit code that follows from a report.
 #[must_use]
 pub fn outcome(record: &Record) -> Outcome {
     match record.validity().state {

@@ -1,6 +1,6 @@
 //! The table that every section declares and both renderers walk.
 //!
-//! A column has a title of one or more lines and says how its cells sit; a cell
+//! A column has a title of one or more lines and says how its cells are aligned; a cell
 //! is its printed text, with what HTML may add to it: a share that becomes a
 //! bar behind the number, a tone that becomes a colour. Text ignores both, so
 //! nothing may be said by them alone. A column may have an axis on which its cells
@@ -8,7 +8,7 @@
 
 use crate::format::Figure;
 
-/// How a column's cells sit.
+/// How a column's cells are aligned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Alignment {
     /// Left, on one line.
@@ -69,7 +69,7 @@ pub enum BarKind {
 pub struct Column {
     /// The title's lines, the last one next to the ruler.
     pub title: String,
-    /// How its cells sit.
+    /// How its cells are aligned.
     pub alignment: Alignment,
     /// The axis, when its cells are drawn.
     pub axis: Option<Axis>,

@@ -98,13 +98,13 @@ impl PagesTable {
         for row in self.chunks.rows(chunk) {
             let day = u128::from(row) * u128::from(DAYS) / u128::from(self.spec.rows);
             push_page(&mut random, &mut page);
-            let lanes = random.next_u64();
-            let status = if lanes & 31 == 0 { 404 } else { 200 };
+            let bits = random.next_u64();
+            let status = if bits & 31 == 0 { 404 } else { 200 };
             batch.begin_row(4);
             batch.push_date(&self.days[day as usize]);
             batch.push_text(&page);
             batch.push_number(status, 0);
-            batch.push_number(i128::from(1 + (lanes >> 44)), 0);
+            batch.push_number(i128::from(1 + (bits >> 44)), 0);
             batch.end_row();
         }
     }
@@ -143,8 +143,8 @@ fn push_page(random: &mut Xoshiro256PlusPlus, page: &mut String) {
     page.clear();
     let site = rank(random.next_u64(), SITES_LOG2);
     let directory = rank(random.next_u64(), DIRECTORIES_LOG2);
-    let lanes = random.next_u64();
-    if lanes & 7 == 0 {
+    let bits = random.next_u64();
+    if bits & 7 == 0 {
         push_place(site, page);
     } else {
         push_host(site, page);

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use std::{fs, thread};
 
-/// Whether somebody asked the benchmark to end.
+/// Set when the benchmark is asked to end.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Stop(Arc<AtomicBool>);
 

@@ -48,7 +48,7 @@ impl ProbeFile {
 
 impl ProbeFile {
     /// Creates, opens twice and unlinks. The name is this process's own, so
-    /// that a file somebody else has is never touched.
+    /// that no other file is ever touched.
     pub(super) fn create(directory: &Path) -> io::Result<ProbeFile> {
         static CREATED: AtomicU32 = AtomicU32::new(0);
         let serial = CREATED.fetch_add(1, Ordering::Relaxed);

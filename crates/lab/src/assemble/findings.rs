@@ -49,7 +49,7 @@ fn percent(part: u64, whole: u64) -> f64 {
     part as f64 * 100.0 / whole.max(1) as f64
 }
 
-/// A run whose requests were held back says nothing of a device, and must not pass for one.
+/// A run with delayed requests says nothing about a device, and must not be taken for a measurement of one.
 fn delayed(seen: &Evidence, _: &Record) -> Option<Finding> {
     let each = seen.inside.settings.number(Setting::DebugRequestDelay);
     if each == 0 {
@@ -93,7 +93,7 @@ fn not_direct(seen: &Evidence, _: &Record) -> Option<Finding> {
     )
 }
 
-/// Sessions of one run that went different ways; a ring that registered no buffers is one all the same.
+/// Sessions of one run that used different methods; a ring without registered buffers is still a ring.
 fn method_replaced(seen: &Evidence, _: &Record) -> Option<Finding> {
     let method = &seen.inside.access.method;
     let said = method.replaced()?;
@@ -123,7 +123,7 @@ fn memory_scarce(seen: &Evidence, _: &Record) -> Option<Finding> {
     )
 }
 
-/// Writes that outrun the raw read rate are not on the medium yet.
+/// Writes that are faster than the raw read rate are not on the medium yet.
 fn cache_below(seen: &Evidence, _: &Record) -> Option<Finding> {
     let limit = seen.calibrated?.sequential_read;
     let timeline = Timeline::of(seen);
@@ -175,7 +175,7 @@ fn stolen(_: &Evidence, record: &Record) -> Option<Finding> {
     )
 }
 
-/// A system that gives free memory back to its host waits for it when it is touched again.
+/// A guest that gives free memory back to its host waits for it at the next touch.
 fn first_touch(seen: &Evidence, record: &Record) -> Option<Finding> {
     let servers = &seen.measured.outcome.sort.servers;
     let time = Nanos(servers.iter().map(|server| server.area_mapping.0).sum());
@@ -286,7 +286,7 @@ fn workers(seen: &Evidence, _: &Record) -> Option<Finding> {
     }
     finding(
         "Some io_uring requests fell back to kernel worker threads",
-        format!("{begin} io-wq workers at the begin, at most {seen} seen"),
+        format!("{begin} io-wq workers at the start, at most {seen} seen"),
         "these could not be issued without blocking (a full queue, buffered I/O): compare io_method=threads",
     )
 }

@@ -58,13 +58,13 @@ pub fn run(arguments: &Index) -> Result<Outcome, Failure> {
     Ok(run::outcome(&record))
 }
 
-/// What the figures are worth so far, and what would make them worth more.
+/// The state of the run, and how to get it verified.
 fn verdict(index: &str, table: &str, record: &Record) -> String {
     let state = record.validity().state.word();
     format!("index {index}: {state}; run `plumb check {table}` to verify it\n")
 }
 
-/// Those of the devices that have files of tables.
+/// The devices that hold files of tables.
 fn under_tables<'a>(instance: &Instance, devices: &'a [DeviceDescription]) -> Vec<&'a DeviceDescription> {
     let files = &instance.tablespace(Purpose::Users).files;
     let has_one = |device: &&DeviceDescription| {

@@ -1,7 +1,7 @@
 //! Tables and facts as HTML tables, each in a container that scrolls.
 
+use super::drawing;
 use super::escape::escape;
-use super::strip;
 use crate::document::NO_DATA;
 use crate::table::{Alignment, Cell, Column, Facts, Row, RowKind, Table, Tone};
 
@@ -13,7 +13,7 @@ pub(super) fn table(table: &Table) -> String {
     }
     let header = table.columns.iter().map(|column| {
         let title = column.title.lines().map(escape).collect::<Vec<_>>().join("<br>");
-        let title = title + &column.axis.as_ref().map(strip::axis).unwrap_or_default();
+        let title = title + &column.axis.as_ref().map(drawing::axis).unwrap_or_default();
         format!("<th scope=\"col\"{}>{title}</th>", class(&[alignment(column)]))
     });
     let mut html = format!(
@@ -63,7 +63,7 @@ fn row(row: &Row, columns: &[Column]) -> String {
         let bar = if cell.share.is_some() { "bar" } else { "" };
         let class = class(&[alignment(column), tone(cell), bar]);
         let content = match &column.axis {
-            Some(axis) => strip::drawing(cell.drawing, Some(axis)),
+            Some(axis) => drawing::drawing(cell.drawing, Some(axis)),
             None => escape(&cell.text),
         };
         format!("<td{class}{}>{content}</td>", share(cell))

@@ -1,6 +1,6 @@
 //! A table under a dashed ruler, its columns as wide as what stands in them.
 
-use super::strip;
+use super::drawing;
 use super::wrap::wrap;
 use crate::document::NO_DATA;
 use crate::table::{Alignment, Column, Row, RowKind, Table};
@@ -39,7 +39,7 @@ fn broken(row: &Row, columns: &[Column]) -> Vec<Vec<String>> {
     let broken = cells.map(|(cell, column)| match column.alignment {
         Alignment::Wrapped(width) => wrap(&visible(&cell.text), width),
         Alignment::Text | Alignment::Number => vec![visible(&cell.text).into_owned()],
-        Alignment::Drawn(width) => vec![strip::drawing(cell.drawing, column.axis.as_ref(), width)],
+        Alignment::Drawn(width) => vec![drawing::drawing(cell.drawing, column.axis.as_ref(), width)],
     });
     broken.collect()
 }
@@ -72,7 +72,7 @@ fn header(columns: &[Column], widths: &[usize]) -> Vec<String> {
 fn titles(column: &Column) -> Vec<String> {
     let mut lines = column.title.lines().map(str::to_string).collect::<Vec<_>>();
     if let (Some(axis), Alignment::Drawn(width)) = (&column.axis, column.alignment) {
-        lines.push(strip::ticks(axis, width));
+        lines.push(drawing::ticks(axis, width));
     }
     lines
 }

@@ -55,7 +55,7 @@ pub(super) struct Finished {
 /// Whose memory to read while waiting.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Watch {
-    /// Nobody's: the child measures itself.
+    /// None: the child measures itself.
     Nobody,
     /// The child's.
     Itself,

@@ -12,7 +12,7 @@ use std::time::Duration;
 /// The longest that a load or a run may take.
 pub(super) const RUN_TIME_MAX: Duration = Duration::from_secs(3600);
 
-/// Somebody who sorts.
+/// A program or library that sorts.
 pub(super) trait Peer {
     /// As `--only` takes it.
     fn name(&self) -> &'static str;
@@ -61,7 +61,7 @@ impl Ground {
         shown.split_whitespace().collect::<Vec<&str>>().join(" ")
     }
 
-    /// The rows, for who writes them as text.
+    /// The rows, to be written as text.
     pub(super) fn text_rows(&self) -> Rows {
         Rows { keys: self.keys, count: self.rows, seed: self.seed }
     }

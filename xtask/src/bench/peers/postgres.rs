@@ -184,7 +184,7 @@ impl Drop for Server {
     }
 }
 
-/// A command as somebody whom PostgreSQL accepts; the process keeps its id.
+/// A command as a user that PostgreSQL runs for; the process keeps its id.
 fn as_user(program: &Path, room: &Path) -> Command {
     let mut command = if is_root() {
         let mut command = Command::new("setpriv");
@@ -199,7 +199,7 @@ fn as_user(program: &Path, room: &Path) -> Command {
     command
 }
 
-/// Makes a directory that of whoever runs the server, and of no other user.
+/// Gives a directory to the user that runs the server, and to no other.
 fn give_away(directory: &Path) -> anyhow::Result<()> {
     if is_root() {
         chown(directory, Some(NOBODY), Some(NOBODY))?;

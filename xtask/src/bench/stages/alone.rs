@@ -192,19 +192,19 @@ impl<'a, C: Codec> Alone<'a, C> {
         let failed = |Closed| anyhow::anyhow!("nobody closes the queue");
         let rounds = (self.table.row_count as usize / HOT_ROWS).max(1);
         let queue = TableQueue::new(2, 1, 4);
-        let mut buffers = [0, 1].map(|lane| queue.empty_buffer(&self.session, lane).unwrap_or_default());
+        let mut buffers = [0, 1].map(|range| queue.empty_buffer(&self.session, range).unwrap_or_default());
         let begin = thread_cpu();
         for _ in 0..rounds {
             for record in records::<C::Format>(&self.hot_records) {
-                let lane = usize::from(C::Format::compare(&self.split, record).is_le());
-                if buffers[lane].len() + record.len() > QUEUE_BUFFER_BYTES {
-                    queue.send(&self.session, lane, std::mem::take(&mut buffers[lane]));
-                    if let Some(full) = queue.receive(&self.session, lane).map_err(failed)? {
-                        queue.give_back(lane, full);
+                let range = usize::from(C::Format::compare(&self.split, record).is_le());
+                if buffers[range].len() + record.len() > QUEUE_BUFFER_BYTES {
+                    queue.send(&self.session, range, std::mem::take(&mut buffers[range]));
+                    if let Some(full) = queue.receive(&self.session, range).map_err(failed)? {
+                        queue.give_back(range, full);
                     }
-                    buffers[lane] = queue.empty_buffer(&self.session, lane).map_err(failed)?;
+                    buffers[range] = queue.empty_buffer(&self.session, range).map_err(failed)?;
                 }
-                buffers[lane].extend_from_slice(record);
+                buffers[range].extend_from_slice(record);
             }
         }
         Ok(per_row(begin, rounds * HOT_ROWS))

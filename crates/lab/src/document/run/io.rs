@@ -12,7 +12,7 @@ use plumb_units::{Bytes, Nanos};
 pub(super) fn profile(record: &Record) -> Option<Section> {
     let chart = chart(record)?;
     let section = Section::front("io-profile", "I/O Profile").note(format!(
-        "MB/s (2^20 bytes) over seconds from the begin, in buckets of {} s; streams cover the whole run, that is all \
+        "MB/s (2^20 bytes) over seconds from the start, in buckets of {} s; streams cover the whole run, that is all \
          phases",
         chart.bucket_s
     ));

@@ -64,7 +64,11 @@ pub(super) fn host_cpu(record: &Record) -> Option<Section> {
     let load = |load: Option<f64>| load.map_or("unknown".to_string(), |load| grouped(load, 2));
     Some(
         Section::front("host-cpu", format!("Host CPU (CPUs: {})", record.header.host.cpus))
-            .note(format!("load average at begin {}, at end {}", load(cpu.load_begin), load(cpu.load_end)))
+            .note(format!(
+                "load average at the start {}, at the end {}",
+                load(cpu.load_begin),
+                load(cpu.load_end)
+            ))
             .table(table),
     )
 }
