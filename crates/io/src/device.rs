@@ -39,6 +39,7 @@ mod queue;
 mod tests;
 mod uring;
 
+pub use direct::is_memory_file_system;
 pub use notes::notes;
 pub(crate) use uring::explain_ring;
 

@@ -20,7 +20,7 @@
 //! What it is not: a crawl. Real addresses have longer tails and odder
 //! characters; the lengths here are bounded by what the comparison asks for.
 
-use crate::chunks::Chunks;
+use crate::chunks::{Chunks, mix};
 use plumb_types::{Column, ColumnType, DateTime, RowBatch, RowSource, Schema, SourceError};
 use rand::Rng;
 use rand::rngs::Xoshiro256PlusPlus;
@@ -216,15 +216,6 @@ fn push_directory(site: u64, directory: u64, page: &mut String) {
 fn rank(random: u64, log2: u32) -> u64 {
     let power = ((random >> 32) * u64::from(log2)) >> 32;
     (1 << power) - 1 + ((random & 0xFFFF_FFFF) << power >> 32)
-}
-
-/// The finalizer of splitmix64: neighbours get unrelated values.
-#[inline]
-fn mix(number: u64) -> u64 {
-    let mut hash = number.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    hash = (hash ^ (hash >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    hash = (hash ^ (hash >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    hash ^ (hash >> 31)
 }
 
 #[cfg(test)]

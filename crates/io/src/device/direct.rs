@@ -25,8 +25,9 @@ const MEMORY_FILE_SYSTEMS: [&str; 4] = ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs
 /// The alignments tried: from a sector to the largest page of the machines we know.
 const ALIGNMENTS: [usize; 8] = [512, 1024, 2048, 4096, 8192, 16384, 32768, 65536];
 
-/// Whether files of this type lie in memory, on no device.
-pub(super) fn is_memory_file_system(file_system: &str) -> bool {
+/// Whether files of this type of file system lie in memory, on no device.
+#[must_use]
+pub fn is_memory_file_system(file_system: &str) -> bool {
     MEMORY_FILE_SYSTEMS.contains(&file_system)
 }
 
