@@ -1,7 +1,9 @@
 //! The order of a calibration: file, plan, rounds, figures, record.
 
 use crate::analysis::{FigureSearch, answer, ladder};
-use crate::files::{DataFile, Filling, Flexible, Logs, ScratchDirectory, Size, check_place, fitting_length};
+use crate::files::{
+    Content, DataFile, Filling, Flexible, Logs, ScratchDirectory, Size, check_place, fitting_length,
+};
 use crate::load::TaskRunner;
 use crate::load::schedule::{self, Rounds, TimeBudget};
 use crate::measure::{CpuMeter, DeviceMeter};
@@ -58,7 +60,8 @@ pub(crate) fn calibrate_on(
     observer.progress(&preparing);
     let fill_method = Method::start(method, FILL_OUTSTANDING)?;
     let time_max = Nanos(deadline.saturating_sub(begin).0 / FILL_PARTS);
-    let filling = Filling { method: &fill_method, seed: options.seed, time_max, stop: &stop };
+    let filling =
+        Filling { method: &fill_method, content: Content::Random(options.seed), time_max, stop: &stop };
     let file = DataFile::create(&scratch, &device.direct_io, length, &filling)?;
     let logs = Logs::create(&scratch, log_bytes, &stop)?;
     note_file(device, &file, size.wanted, &mut warnings);

@@ -113,7 +113,7 @@ impl Arena {
         (self.0.start.as_ptr().wrapping_add(self.0.used.0), self.0.used.1)
     }
 
-    /// The addresses of its buffers, for whoever asks the kernel what is mapped there.
+    /// The addresses of its buffers, to ask the kernel what is mapped there.
     #[must_use]
     pub fn addresses(&self) -> Range<usize> {
         let (start, length) = self.span();

@@ -39,18 +39,17 @@ mod queue;
 mod tests;
 mod uring;
 
+pub use direct::is_memory_file_system;
 pub use notes::notes;
 pub(crate) use uring::explain_ring;
 
-use crate::RingSetup;
-use crate::host;
 pub use crate::host::Host;
 use crate::roots::Roots;
+use crate::{RingSetup, host};
 use direct::ProbeFile;
 use plumb_units::Bytes;
-use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
 /// Describes what lies under `path`, an existing directory or file. A probe
 /// file is made and unlinked in the directory (or beside the file).

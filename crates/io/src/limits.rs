@@ -11,12 +11,11 @@ use crate::roots::{Roots, names};
 use plumb_units::Bytes;
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
-use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::{io, thread};
 
 /// So many may be had at once; any number by default.
 #[derive(Debug, Clone)]

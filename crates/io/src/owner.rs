@@ -156,7 +156,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let owner = Owner::of_directory(directory.path()).expect("a mark");
         assert!(abandoned(owner.mark()).is_none(), "O1");
-        // Held by somebody whose process number means nothing here.
+        // Held by a process of another namespace, whose number means nothing here.
         fs::write(owner.mark(), "plumb 4194305 started 1\n").expect("another mark");
         assert!(abandoned(owner.mark()).is_none(), "O1");
         let error = Owner::of_directory(directory.path()).expect_err("O1");

@@ -10,9 +10,7 @@
 //! was it direct?          open_flags, residency, ProcessIo against DiskStats
 //! did it reach the disk?  ProcessIo (asked for) against DiskStats (done)
 //! was it asynchronous?    io_wq_workers: requests that fell back to a worker
-//! was the machine free?   run_queue_delay: ready to run, and waiting
 //! what did it cost?       CycleCounter
-//! did files grow?         allocation, file_extents
 //! did memory hold?        resident_memory, reset_peak
 //! ```
 //!
@@ -23,7 +21,7 @@
 //! zero would pass for evidence.
 //!
 //! Limits: Linux only. Counters of a process miss what the kernel writes back
-//! after it ended; those of a disk include everybody else's requests. Times of
+//! after it ended; those of a disk include the requests of all other processes. Times of
 //! the readings are the caller's business. Readings cost a system call or a
 //! small file each: take them around a run, not within.
 
@@ -33,15 +31,13 @@ mod tests;
 
 pub use cycles::CycleCounter;
 
-use plumb_events::clock;
 use plumb_units::{Bytes, Nanos};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::Pid;
-use std::fs;
-use std::io;
 use std::ops::Range;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::{fs, io};
 
 /// The unit of sectors in the kernel's statistics and of `st_blocks`,
 /// whatever the disk's own block size.
@@ -320,17 +316,6 @@ pub struct Residency {
     pub source: ResidencySource,
 }
 
-impl Residency {
-    /// The share of the range that is resident, from 0 to 1; 0 of an empty range.
-    #[must_use]
-    pub fn share(&self) -> f64 {
-        if self.total_pages == 0 {
-            return 0.0;
-        }
-        self.resident_pages as f64 / self.total_pages as f64
-    }
-}
-
 /// Who counted the resident pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResidencySource {
@@ -528,81 +513,6 @@ pub fn mapped(range: &Range<usize>) -> io::Result<Bytes> {
 #[must_use = "when this fails the peak covers more than the run"]
 pub fn reset_peak() -> bool {
     fs::write("/proc/self/clear_refs", "5").is_ok()
-}
-
-/// How long the calling thread has been ready to run without running, since it
-/// started; `None` where the kernel does not count it.
-#[must_use]
-pub fn run_queue_delay() -> Option<Nanos> {
-    run_queue_delay_of(rustix::thread::gettid())
-}
-
-/// The same for a thread of this process, by its kernel id; `None` also when
-/// it has ended.
-#[must_use]
-pub fn run_queue_delay_of(thread: rustix::thread::Pid) -> Option<Nanos> {
-    clock::scheduler_times(thread.as_raw_nonzero().get()).map(|(_, waiting)| waiting)
-}
-
-/// What a file claims to hold and what it takes up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Allocation {
-    /// The length of the file.
-    pub length: Bytes,
-    /// The space allocated to it.
-    pub allocated: Bytes,
-}
-
-impl Allocation {
-    /// Whether part of the file has no space: writing there allocates it.
-    /// Compression makes a file look sparse as well.
-    #[must_use]
-    pub fn is_sparse(&self) -> bool {
-        self.allocated < self.length
-    }
-}
-
-/// Reads length and allocated space. Buffered writes that are not yet
-/// allocated may be missing until a sync.
-///
-/// # Errors
-/// As `fstat` fails.
-pub fn allocation(fd: BorrowedFd<'_>) -> io::Result<Allocation> {
-    let stat = rustix::fs::fstat(fd)?;
-    Ok(Allocation {
-        length: Bytes(stat.st_size as u64),
-        allocated: Bytes((stat.st_blocks as u64).saturating_mul(SECTOR_BYTES)),
-    })
-}
-
-/// `struct fiemap` of the kernel without room for extents.
-#[repr(C)]
-struct Fiemap {
-    start: u64,
-    length: u64,
-    flags: u32,
-    mapped_extents: u32,
-    extent_count: u32,
-    reserved: u32,
-}
-
-/// The number of extents of a file: pieces that adjoin on the device, those
-/// allocated and not yet written among them. Nothing is synced for it.
-///
-/// # Errors
-/// `Unsupported` on file systems that do not map extents (tmpfs, NFS).
-pub fn file_extents(fd: BorrowedFd<'_>) -> io::Result<u64> {
-    const FS_IOC_FIEMAP: rustix::ioctl::Opcode = rustix::ioctl::opcode::read_write::<Fiemap>(b'f', 11);
-    // No room for extents: the kernel only counts them.
-    let mut map =
-        Fiemap { start: 0, length: u64::MAX, flags: 0, mapped_extents: 0, extent_count: 0, reserved: 0 };
-    #[allow(unsafe_code)]
-    // SAFETY: the structure is the one this request takes, and with an extent
-    // count of zero the kernel writes nothing beyond it.
-    unsafe {
-        rustix::ioctl::ioctl(fd.as_fd(), rustix::ioctl::Updater::<'_, FS_IOC_FIEMAP, Fiemap>::new(&mut map))?;
-    }
-    Ok(u64::from(map.mapped_extents))
 }
 
 fn read_text(path: &str) -> io::Result<String> {

@@ -16,8 +16,7 @@
 
 use io_uring::IoUring;
 use serde::{Deserialize, Serialize};
-use std::fmt;
-use std::io;
+use std::{fmt, io};
 
 /// How a ring is set up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -1,5 +1,4 @@
-//! Why a run could not be made. One line each; what the data turned out to be is no
-//! error but a finding of the run.
+//! Why a run could not be made, one line each. What a run finds out about its data is not an error.
 
 use crate::record::RecordError;
 use crate::study::StudyError;

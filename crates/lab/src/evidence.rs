@@ -84,7 +84,7 @@ pub struct CacheFacts {
 pub struct Inside {
     /// A value for every setting.
     pub settings: Settings,
-    /// The way to the files that it took, and why.
+    /// How it reaches the files, and why so.
     pub access: Access,
     /// Servers in a set.
     pub degree: usize,
@@ -222,9 +222,9 @@ pub struct Measured {
     pub outcome: Done,
     /// What its sessions recorded.
     pub period: Period,
-    /// Wall-clock time at the begin and the end.
+    /// Wall-clock time at the start and the end.
     pub wall: (Duration, Duration),
-    /// Monotonic time at the begin.
+    /// Monotonic time at the start.
     pub begin: Nanos,
     /// What the kernel counted for this process.
     pub process_io: Option<ProcessIo>,
@@ -234,11 +234,11 @@ pub struct Measured {
     pub files: Vec<FileEvidence>,
     /// CPU time of the host.
     pub host_cpu: Option<crate::record::HostCpu>,
-    /// The io-wq workers there were at the begin, and the most seen.
+    /// The io-wq workers at the start, and the most seen.
     pub io_wq_workers: (usize, usize),
-    /// The resident set, its peak since the begin if `peak_is_of_work`.
+    /// The resident set, its peak since the start if `peak_is_of_work`.
     pub memory: Option<ResidentMemory>,
-    /// Whether the kernel let the peak be reset at the begin.
+    /// Whether the kernel let the peak be reset at the start.
     pub peak_is_of_work: bool,
 }
 

@@ -12,8 +12,8 @@
 //!
 //! A single run is made in a temporary database of its own ([`workload::run`]): load, calibrate, work, verify. What is
 //! seen of it is [`evidence`], a value, and [`assemble`] makes it into a [`record`], receipts and findings
-//! included. The laboratory prints nothing; whoever wants to see how far a run is
-//! looks on as an [`Observer`].
+//! included. The laboratory prints nothing; progress goes to an
+//! [`Observer`].
 
 pub mod analysis;
 pub mod assemble;

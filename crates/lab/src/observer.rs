@@ -1,10 +1,10 @@
-//! Who looks on while a run is made. The laboratory itself prints nothing.
+//! How the laboratory tells its caller about progress. It prints nothing itself.
 
 use plumb_engine::Instance;
 use plumb_units::Nanos;
 use std::path::{Path, PathBuf};
 
-/// What a run is about to do, with what tells how far it is.
+/// What a run is about to do, with what its progress is read from.
 #[derive(Debug)]
 pub enum Stage<'a> {
     /// Files are made in these directories, `bytes` in all.
@@ -52,12 +52,12 @@ pub enum Stage<'a> {
     },
 }
 
-/// Looks on, and remembers what has to go should the program be ended from outside.
+/// Follows a run, and remembers what must be removed if the program is killed.
 pub trait Observer {
-    /// The run has come to this.
+    /// The run has reached this stage.
     fn stage(&self, stage: &Stage<'_>);
 
-    /// From now on there is something to stop in good order.
+    /// From now on an interrupt must wait for an orderly end.
     fn begins(&self);
 
     /// A directory of the run's own has been made, which goes when the run ends.

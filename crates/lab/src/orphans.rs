@@ -2,11 +2,11 @@
 //! sort of records, and directories that were reserved for a bundle and hold nothing yet.
 //!
 //! An orphan is known by the mark of a dead process ([`owner`]) in it or beside it, never by its name
-//! alone: what a living process uses, what was kept (its mark went) and what somebody else made are none.
+//! alone: what a living process uses, what was kept (its mark is gone) and what another program made are no orphans.
 //! They are looked for in a directory and in its `plumb-reports`.
 //!
 //! Removal follows no link and goes into no directory: plumb puts plain files of known names into these, so
-//! anything else in one is somebody else's, and nothing in that directory is removed. A directory of runs is
+//! a directory with anything else in it is left alone. A directory of runs is
 //! told by its name, so that a database of the user's is never taken for one; a bundle of a killed study
 //! holds runs, and is to be resumed.
 

@@ -29,7 +29,7 @@ pub struct Places<'a> {
     pub indx: &'a [PathBuf],
 }
 
-/// What the files of a run take.
+/// The space that the files of a run take.
 #[derive(Debug, Clone, Copy)]
 pub struct Room {
     /// Tablespaces at first: large enough, so that none grows while it is measured.
@@ -93,7 +93,7 @@ impl Places<'_> {
 
     /// Where the files go when each directory gets one of its own of this name.
     pub(crate) fn layout(&self, name: &str) -> Layout {
-        // A path that cannot be made absolute is refused by whoever opens it.
+        // Opening refuses a path that cannot be made absolute.
         let inside = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf()).join(name);
         let own = |paths: &[PathBuf]| match paths {
             [] => vec![inside(self.home)],
@@ -136,7 +136,7 @@ pub fn make_directory(argument: &'static str, path: &Path, directory: &Path) -> 
 /// Marks a directory as this process's.
 pub(crate) fn own(argument: &'static str, path: &Path, directory: &Path) -> Result<Owner, LabError> {
     Owner::of_directory(directory).map_err(|source| {
-        // Somebody else's is not empty.
+        // A directory of another process is not empty, and stays.
         let _ = fs::remove_dir(directory);
         cannot_make(argument, path, directory, source)
     })

@@ -7,8 +7,8 @@
 //!
 //! When it stops is planned too: after so many blocks, or, when it was asked to stop as soon as
 //! everything is decided, at the latest after so many, with the error of every look paid for
-//! beforehand (`proof::sequential`). A budget of time ends it before a block that would not fit; time does
-//! not know what the figures say, so that needs no correction.
+//! beforehand (`proof::sequential`). A time budget ends it before a block that would not fit; the budget is
+//! set before any figure is seen, so it needs no correction.
 
 use crate::LabError;
 use crate::study::Study;
@@ -18,8 +18,8 @@ use plumb_proof::randomisation::{blocks_needed, fewest_blocks};
 use plumb_units::{Nanos, RowCount};
 use serde::{Deserialize, Serialize};
 
-/// Rows a second that no machine this program knows sorts, indexes and verifies: what a budget is refused by
-/// before anything has been measured.
+/// Rows a second, more than any machine loads, sorts and verifies: a budget that is too small even at this rate is
+/// refused before anything is measured.
 const ROWS_PER_SECOND_MAX: f64 = 20e6;
 /// The least that a run takes: a process, an opened database, a settled device.
 const RUN_SECONDS_MIN: f64 = 0.1;

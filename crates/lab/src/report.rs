@@ -1,17 +1,16 @@
 //! What a bundle says when its study has ended: the analysis and the reports that show it.
 
-use crate::LabError;
 use crate::analysis::analyse;
 use crate::analysis::result::Analysis;
 use crate::bundle::{ANALYSIS, Bundle, Contents, REPORTS, json};
-use crate::document;
+use crate::{LabError, document};
 use plumb_report::{Document, html, text};
 
 /// What follows from a bundle's contents.
 #[derive(Debug)]
 pub struct Derived {
     /// The analysis.
-    pub context: Analysis,
+    pub analysis: Analysis,
     /// The files that show it: name and text.
     pub files: Vec<(&'static str, String)>,
 }
@@ -21,10 +20,10 @@ pub struct Derived {
 /// # Errors
 /// When the analysis is no JSON.
 pub fn derive(contents: &Contents, evidence: String) -> Result<Derived, LabError> {
-    let context = Analysis { evidence_hash: Some(evidence), ..analyse(contents) };
-    let document = document::study::document(&context);
-    let files = [(ANALYSIS, json(&context)?)].into_iter().chain(rendered(&document)).collect();
-    Ok(Derived { context, files })
+    let analysis = Analysis { evidence_hash: Some(evidence), ..analyse(contents) };
+    let document = document::study::document(&analysis);
+    let files = [(ANALYSIS, json(&analysis)?)].into_iter().chain(rendered(&document)).collect();
+    Ok(Derived { analysis, files })
 }
 
 /// A report of any kind as the files of a bundle: name and text.
@@ -39,7 +38,7 @@ pub fn rendered(document: &Document) -> [(&'static str, String); 2] {
 /// # Errors
 /// When a file cannot be written.
 pub fn publish(bundle: &mut Bundle) -> Result<Analysis, LabError> {
-    let Derived { context, files } = derive(bundle.contents(), bundle.evidence())?;
+    let Derived { analysis, files } = derive(bundle.contents(), bundle.evidence())?;
     files.iter().try_for_each(|(name, text)| bundle.write(name, text))?;
-    Ok(context)
+    Ok(analysis)
 }

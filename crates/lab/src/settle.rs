@@ -1,4 +1,4 @@
-//! Between two runs: so that one does not pay for another.
+//! What happens between two runs, so that no run pays for the one before it.
 //!
 //! What a run wrote is made durable and taken out of the page cache, file by file; then the block
 //! devices are watched until nothing moves on them. Others may use the same device for as long as they like, so

@@ -2,13 +2,13 @@
 //!
 //! A calibration lies under the path that was calibrated, so it goes where the disk
 //! goes. It is believed only for the same device, file system and kernel: what differs
-//! is said, and no figure of it is used. How old it is, is shown and never judged.
+//! is said, and no figure of it is used. Its age is shown, but does not matter.
 //!
 //! ```text
 //! PATH/plumb-calibration.json    written whole or not at all
 //! ```
 //!
-//! Limits: a disk is told from its like by what the kernel says of it and by the
+//! Limits: a disk is recognised by the kernel's description and by the
 //! identity of its file system. A copy of a whole disk, under the same name, is the
 //! same disk here. A calibration of one device says nothing about files spread over
 //! several.

@@ -1,5 +1,5 @@
-//! A temporary database: it is removed when its guard is dropped, on whatever
-//! way the run ends.
+//! A temporary database: it is removed when its guard is dropped, however
+//! the run ends.
 //!
 //! Everything lies under the directories that were named, in a directory of its own, which is
 //! marked as this process's: what a killed one leaves is found by [`orphans`](crate::orphans).

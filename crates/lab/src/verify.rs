@@ -21,7 +21,7 @@ pub struct Verified {
     /// The hash of all that the analysis rests on.
     pub evidence: String,
     /// What follows from them; none when the study has not come to an analysis.
-    pub context: Option<Analysis>,
+    pub analysis: Option<Analysis>,
 }
 
 /// Verifies a bundle.
@@ -39,9 +39,10 @@ pub fn verify(directory: &Path, kinds: &Kinds) -> Result<Verified, LabError> {
         return Err(LabError::Tampered { path: directory.join(stray), why: why.to_string() });
     }
     let (_, contents) = Contents::read(directory, kinds)?;
-    let context = manifest.lists(ANALYSIS).then(|| recompute(directory, &manifest, &contents)).transpose()?;
+    let analysis =
+        manifest.lists(ANALYSIS).then(|| recompute(directory, &manifest, &contents)).transpose()?;
     let evidence = manifest.evidence();
-    Ok(Verified { files: manifest.names().count(), runs: contents.runs.len(), evidence, context })
+    Ok(Verified { files: manifest.names().count(), runs: contents.runs.len(), evidence, analysis })
 }
 
 /// Verifies a bundle and holds it to the hash under which it was published: a forged one, however consistent, has another.
@@ -67,7 +68,7 @@ fn recompute(directory: &Path, manifest: &Manifest, contents: &Contents) -> Resu
         let (path, bundle) = (directory.join(ANALYSIS), directory.to_path_buf());
         return Err(LabError::AnalysisVersion { path, found, expected: ANALYSIS_SCHEMA_VERSION, bundle });
     }
-    let Derived { context, files } = report::derive(contents, manifest.evidence())?;
+    let Derived { analysis, files } = report::derive(contents, manifest.evidence())?;
     for (name, expected) in files {
         if manifest.text(directory, name)? != expected {
             let theirs = &contents.environment.plumb_version;
@@ -81,5 +82,5 @@ fn recompute(directory: &Path, manifest: &Manifest, contents: &Contents) -> Resu
             return Err(LabError::Tampered { path: directory.join(name), why });
         }
     }
-    Ok(context)
+    Ok(analysis)
 }

@@ -1,7 +1,7 @@
 //! Counts the kernel's io-wq workers of this process while a build runs, for a receipt.
 //!
 //! A thread of its own looks ten times a second; nothing is added to the code
-//! whose time is measured. An idle worker lives for seconds, so that none is
+//! whose time is measured. An idle worker lives for seconds, so none is
 //! missed between two looks.
 
 use plumb_io::receipt;
@@ -37,12 +37,12 @@ impl WorkerCount {
             }
             most.max(count())
         };
-        // Where no thread can be started the workers of the begin are all that is known.
+        // Where no thread can be started the workers at the start are all that is known.
         let thread = thread::Builder::new().name("io-wq count".to_string()).spawn(look).ok();
         WorkerCount { begin, stop, thread }
     }
 
-    /// Ends it: the workers there were at the begin, and the most seen.
+    /// Ends it: the workers at the start, and the most seen.
     #[must_use]
     pub fn end(mut self) -> (usize, usize) {
         let begin = self.begin;

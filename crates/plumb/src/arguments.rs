@@ -60,8 +60,8 @@ pub enum Command {
 }
 
 impl Command {
-    /// The directory in which a command makes what has to go again, or works on what is there. A study that is
-    /// resumed removes what it left by itself.
+    /// The directory in which a command makes temporary files, or in which its database lies. A resumed study
+    /// removes its own leftovers.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         match self {
@@ -83,7 +83,7 @@ impl Command {
 /// `plumb run`
 #[derive(Debug, Args)]
 pub struct Run {
-    /// Which workload, and what is said of it
+    /// Which workload, with its parameters
     #[command(flatten)]
     pub work: WorkArguments,
     /// Where the temporary database goes, in a directory of its own
@@ -133,7 +133,7 @@ impl WorkArguments {
         all
     }
 
-    /// The help of a parameter: its own, its default, and who takes it where not all do.
+    /// The help of a parameter, with its default and, if not all take it, the workloads that do.
     fn help(parameter: &Parameter) -> String {
         let default = parameter.default.map_or(String::new(), |default| format!(" [default: {default}]"));
         let takes = |workload: &&&Workload| workload.parameter(parameter.name).is_some();
@@ -425,7 +425,7 @@ impl AdvancedCalibration {
         given.into_iter().find_map(|(is, name)| is.then_some(name))
     }
 
-    /// Puts what was given in the place of the usual.
+    /// Replaces the defaults by what was given.
     pub fn apply(&self, options: &mut Options) {
         let advanced = &mut options.advanced;
         advanced.write_percent = self.write.unwrap_or(advanced.write_percent);
@@ -619,7 +619,7 @@ fn within(text: &str, least: Nanos, most: Nanos, range: &str) -> Result<Nanos, S
     if (least..=most).contains(&time) { Ok(time) } else { Err(format!("expected {range}")) }
 }
 
-/// It becomes a part of names of files.
+/// A prefix of file names.
 fn parse_test_name(text: &str) -> Result<String, String> {
     let plain = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-' | '.');
     if !text.is_empty() && text.len() <= 100 && !text.starts_with('.') && text.chars().all(plain) {
@@ -647,6 +647,19 @@ mod tests {
     #[test]
     fn the_declaration_is_consistent() {
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn the_pages_agree_how_many_commands_there_are() {
+        let shown = Arguments::command().get_subcommands().filter(|command| !command.is_hide_set()).count();
+        assert_eq!(shown, 12, "and README.md, docs/README.md and the welcome text say so");
+        for page in [
+            include_str!("../../../README.md"),
+            include_str!("../../../docs/README.md"),
+            crate::welcome::TEXT,
+        ] {
+            assert!(page.contains("twelve commands"));
+        }
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! A bundle: the directory that keeps a run's record and its reports.
 //!
 //! It is reserved before the run ([`Reservation`]), because a run may take hours and its report must neither be
-//! lost for a missing right nor replace another one; a reservation that comes to nothing leaves nothing. Should
-//! the bundle fail all the same, the text report is printed first.
+//! lost for a missing right nor replace another one; a reservation that is not used leaves nothing behind. The report
+//! is printed before the bundle is written, in case writing fails all the same.
 
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -63,7 +63,7 @@ pub fn listed(files: &[PathBuf]) -> String {
 }
 
 /// Prints `shown`, and below it the paths of the bundle's files when there is to
-/// be one. What was measured is printed first of all, whatever becomes of the bundle.
+/// be one. The figures are printed first, in case the bundle cannot be written.
 ///
 /// # Errors
 /// When the bundle or standard output cannot be written.

@@ -72,7 +72,7 @@ pub struct Target<'a> {
     instance: Option<Instance>,
     /// Whether the directory was made for it.
     directory_is_ours: bool,
-    /// Whether what is there goes when this is dropped.
+    /// Whether it is removed when this is dropped.
     temporary: bool,
 }
 
@@ -88,7 +88,7 @@ impl<'a> Target<'a> {
         if !exists {
             require_space(&device::describe(path)?, first_bytes(&settings) + SPARE_BYTES)?;
             if make_directory("--path", path, &home)? {
-                // The right to make it was all that was in question.
+                // This only tested the right to make it.
                 let _ = fs::remove_dir(&home);
             }
         }
@@ -96,7 +96,7 @@ impl<'a> Target<'a> {
         Ok(Target { path, home, interrupt, settings, instance, directory_is_ours, temporary })
     }
 
-    /// Refuses a name that the database has given away.
+    /// Refuses a name that is in use.
     ///
     /// # Errors
     /// When a table or an index has it.
@@ -145,7 +145,7 @@ impl Drop for Target<'_> {
             let _ = instance.destroy();
         }
         if self.directory_is_ours {
-            // Empty now; where it is not, something else was put there meanwhile.
+            // Empty by now, unless another program put something there.
             let _ = fs::remove_dir(&self.home);
         }
     }

@@ -15,7 +15,7 @@ pub fn render(page: Page) -> String {
     }
 }
 
-/// The settings that are for everybody.
+/// The settings that lists show.
 fn shown_settings() -> impl Iterator<Item = &'static Setting> {
     Setting::ALL.iter().filter(|setting| !setting.row().is_hidden())
 }

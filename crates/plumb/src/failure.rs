@@ -30,7 +30,7 @@ impl Failure {
         Failure { message: message.into(), code: OF_RUN }
     }
 
-    /// Something in the data is wrong.
+    /// A failed verification of data.
     pub fn finding(message: impl Into<String>) -> Failure {
         Failure { message: message.into(), code: OF_VERIFICATION }
     }

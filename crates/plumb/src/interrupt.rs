@@ -1,14 +1,14 @@
 //! Ctrl-C, SIGTERM, and the terminal's end (SIGHUP, unless `nohup` has it ignored).
 //!
 //! The first signal asks the engine to stop; it notices between two pieces of
-//! work and removes what it was making. Should it be inside one long piece (a
-//! large file that is being filled), a watchdog does not wait for it: after
-//! less than a second it removes the temporary directories and ends the
+//! work and removes what it was making. If it is inside one long piece (a large
+//! file that is being filled), a watchdog does not wait: after less than a
+//! second it removes the temporary directories and ends the
 //! program. Before anything has been made, the first signal ends the program at
-//! once; a second one says what stays, and kills it as if it had never been caught.
+//! once; a second one says what stays behind, and kills the program.
 //!
-//! What no program can hurry: a file system that frees blocks synchronously
-//! (mounted with discard, say) takes its time to remove files of gigabytes.
+//! Limits: a file system that frees blocks synchronously (mounted with discard)
+//! needs its time to remove files of gigabytes, and no program can shorten that.
 
 use crate::failure::Failure;
 use crate::output;
@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use std::{fs, process, thread};
 
-/// What is said of an interrupted command that has changed nothing.
+/// The message of an interrupted command that has changed nothing.
 const NOTHING_CHANGED: &str = "interrupted: nothing has been changed";
 
 /// Signals that come within this time of the first are the same one.
@@ -34,7 +34,7 @@ const ONE_SIGNAL: Nanos = Nanos(50_000_000);
 /// How long the engine has to stop by itself.
 const PATIENCE: Duration = Duration::from_millis(400);
 
-/// Set by whoever ends the program: the main thread or the watchdog.
+/// Set by the thread that ends the program, main or watchdog.
 static ENDING: AtomicBool = AtomicBool::new(false);
 
 /// Whether the caller is the one to say how the program ended, and to end it.
@@ -44,7 +44,7 @@ pub fn claim_end() -> bool {
 
 /// A file that grows past the limit on file sizes is an error of the write (EFBIG), not the end of the program.
 pub fn survive_large_files() {
-    // Where the handler cannot be set the kernel ends the program, as it would any other.
+    // If the handler cannot be set, the kernel ends the program.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
 }
 
@@ -70,7 +70,7 @@ struct Shared {
     temporary: Mutex<Vec<PathBuf>>,
     /// Marks and directories of bundles, which go if nothing was written to them.
     reserved: Mutex<Vec<PathBuf>>,
-    /// What is said of the interruption instead.
+    /// Replaces the usual message of an interruption.
     message: Mutex<Option<String>>,
 }
 
@@ -108,7 +108,7 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    /// What the engine looks at.
+    /// The flag that the engine looks at.
     #[must_use]
     pub fn cancel(&self) -> Cancel {
         self.0.cancel.clone()
@@ -125,7 +125,7 @@ impl Interrupt {
         self.begin();
     }
 
-    /// What is said of an interrupted command.
+    /// The message of an interrupted command.
     #[must_use]
     pub fn message(&self) -> String {
         if let Some(message) = self.0.message.lock().unwrap_or_else(PoisonError::into_inner).clone() {
@@ -137,23 +137,23 @@ impl Interrupt {
         EngineError::Interrupted.to_string()
     }
 
-    /// What is to be said when this command is interrupted.
+    /// Sets the message for an interruption of this command.
     pub fn say(&self, message: String) {
         *self.0.message.lock().unwrap_or_else(PoisonError::into_inner) = Some(message);
     }
 
-    /// A directory to be removed should the engine not stop in time.
+    /// A directory to be removed if the engine does not stop in time.
     pub fn temporary(&self, directory: PathBuf) {
         self.begin();
         self.directories().push(directory);
     }
 
-    /// A directory was reserved for a bundle: it goes should nothing be written to it.
+    /// A directory was reserved for a bundle: it is removed if nothing is written to it.
     pub fn reserved(&self, reservation: &Reservation) {
         self.0.reserved.lock().unwrap_or_else(PoisonError::into_inner).extend(reservation.traces());
     }
 
-    /// What was temporary is to stay.
+    /// Keeps what was temporary.
     pub fn keep(&self) {
         self.directories().clear();
     }
@@ -169,7 +169,7 @@ impl Interrupt {
         }
     }
 
-    /// Said before the end of a program that is not let tidy up.
+    /// The message before an end without tidying up.
     fn say_what_stays(&self) {
         let stay: Vec<PathBuf> = self.directories().iter().filter(|path| path.exists()).cloned().collect();
         let Some(first) = stay.first() else { return };

@@ -46,8 +46,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// A panic is a bug of the program: one line that says where, unless somebody
-/// who looks for it wants the backtrace. What was temporary is removed on the way up.
+/// A panic is a bug of the program: one line that says where, unless
+/// RUST_BACKTRACE asks for the backtrace. What was temporary is removed on the way up.
 fn report_bugs() {
     if std::env::var_os("RUST_BACKTRACE").is_some() {
         return;

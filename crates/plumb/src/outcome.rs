@@ -1,9 +1,9 @@
-//! How a command ended that did not fail.
+//! How a command ended, if it did not fail.
 
 /// What the exit code says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// Everything that was looked at is as it should be.
+    /// Nothing is wrong.
     Fine,
     /// A receipt contradicts its setting, or a verification failed.
     Invalid,

@@ -22,7 +22,7 @@ pub fn print(text: &str) -> Result<(), Failure> {
 /// One line on stderr.
 pub fn complain(message: &str) {
     let line = message.lines().collect::<Vec<_>>().join(" ");
-    // There is nowhere left to say that stderr is closed.
+    // If stderr is closed there is no place to say so.
     let _ = writeln!(io::stderr(), "plumb: {}", visible(&line));
 }
 
@@ -31,7 +31,7 @@ pub fn remark(text: &str) {
     let _ = write!(io::stderr(), "{}", visible_lines(text));
 }
 
-/// Rows in aligned columns, two blanks between them, the last one as long as it is.
+/// Rows in aligned columns with two blanks between them; the last column is not padded.
 #[must_use]
 pub fn aligned(rows: &[Vec<String>]) -> String {
     let rows: Vec<Vec<_>> = rows.iter().map(|row| row.iter().map(|cell| visible(cell)).collect()).collect();

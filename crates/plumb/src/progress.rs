@@ -22,12 +22,12 @@ use std::time::Duration;
 /// How often the thread looks.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// Who wants to see progress.
+/// Whether progress is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audience {
-    /// Whoever sits at the terminal, should stderr be one.
+    /// On the terminal, if stderr is one.
     Terminal,
-    /// Nobody: output is for a program.
+    /// Not at all: output is for a program.
     Nobody,
 }
 
@@ -41,12 +41,12 @@ pub enum Goal {
     /// Rows that leave merges; how many there will be is known until a sort finds
     /// that it needs intermediate merges.
     Merged(Recorder, u64),
-    /// So many of so many, and what is said of it.
+    /// Done, in all, and a text.
     Stated(u64, u64, String),
 }
 
 impl Goal {
-    /// What it counts, and what is to be expected.
+    /// The statistic that it counts; none for files and texts.
     fn statistic(&self) -> Option<(&Recorder, Statistic)> {
         match self {
             Goal::FileBytes(..) | Goal::Stated(..) => None,
@@ -82,7 +82,7 @@ struct Counted {
     base: u64,
 }
 
-/// The watching thread, if there is somebody to see it; it ends when this is dropped.
+/// The thread that draws, if there is a terminal; it ends when this is dropped.
 #[derive(Debug)]
 pub struct Watch {
     shared: Arc<Shared>,
@@ -238,7 +238,7 @@ impl Display {
 struct Drawn {
     stage: Counted,
     bar: ProgressBar,
-    /// The last look at which nothing had moved yet: rates count from there.
+    /// The last look before anything moved: rates count from there.
     begin: Nanos,
     position: u64,
     ended: bool,
@@ -303,7 +303,7 @@ impl Drawn {
             0 => goal.shown(position),
             total => format!("{} of {}", goal.shown(position.min(total)), goal.shown(total)),
         };
-        // From the first look on nothing can be said of a rate.
+        // One look is not enough for a rate.
         if elapsed.0 * 2 > INTERVAL.as_nanos() as u64 {
             text.push_str(&format!("  {}/s", goal.shown(rate as u64)));
         }

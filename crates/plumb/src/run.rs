@@ -34,23 +34,23 @@ pub fn run(arguments: &Run) -> Result<Outcome, Failure> {
         command_line: &command_line::typed(),
     };
     let onlooker = Onlooker { watch: &watch, interrupt: &interrupt };
-    let (context, mut database) = workload::run(request, interrupt.cancel(), &onlooker)?;
+    let (record, mut database) = workload::run(request, interrupt.cancel(), &onlooker)?;
     drop(watch);
     if arguments.keep {
         interrupt.keep();
         output::remark(&format!("the database stays in {}\n", database.keep().display()));
     }
     drop(database);
-    show(arguments, bundle.as_ref(), &context)?;
-    Ok(outcome(&context))
+    show(arguments, bundle.as_ref(), &record)?;
+    Ok(outcome(&record))
 }
 
-/// What the name of a bundle begins with that goes where nobody said, if there is to be one.
+/// The prefix of a default bundle name; none with --json, which writes a bundle only if one is named.
 fn default_name(arguments: &Run) -> Option<&'static str> {
     (!arguments.json).then_some(arguments.work.workload.name)
 }
 
-/// The workload with what was said of it.
+/// The workload with its parameters.
 fn work(arguments: &Run) -> Result<Work, Failure> {
     let mut work = Work::of(arguments.work.workload);
     let given = &arguments.work.given;
@@ -70,21 +70,21 @@ fn places(arguments: &Run) -> Places<'_> {
     }
 }
 
-fn show(arguments: &Run, bundle: Option<&Reservation>, context: &Record) -> Result<(), Failure> {
-    let document = document::run::document(context);
+fn show(arguments: &Run, bundle: Option<&Reservation>, record: &Record) -> Result<(), Failure> {
+    let document = document::run::document(record);
     if arguments.json {
-        output::print(&(context.to_json()? + "\n"))?;
+        output::print(&(record.to_json()? + "\n"))?;
         let Some(reservation) = bundle else { return Ok(()) };
-        return bundle::write(reservation.directory(), &bundle::of_run(context, &document)?).map(|_| ());
+        return bundle::write(reservation.directory(), &bundle::of_run(record, &document)?).map(|_| ());
     }
     let shown = text::render(&document) + "\n" + &summary::render(&document);
-    bundle::show(&shown, bundle, context, &document)
+    bundle::show(&shown, bundle, record, &document)
 }
 
-/// What the exit code is to say of a report.
+/// The exit code that follows from a report.
 #[must_use]
-pub fn outcome(context: &Record) -> Outcome {
-    match context.validity().state {
+pub fn outcome(record: &Record) -> Outcome {
+    match record.validity().state {
         RunState::Invalid => Outcome::Invalid,
         RunState::Valid | RunState::Unverified => Outcome::Fine,
     }

@@ -1,4 +1,4 @@
-//! What `plumb` says when it is asked nothing.
+//! What `plumb` prints without a command.
 
 /// The text.
 pub const TEXT: &str = "\
@@ -10,7 +10,7 @@ it loads a table by direct path, builds an index by a parallel disk sort, and
 verifies it. Every wait is named and timed, every setting leaves a receipt,
 and the report reads like an AWR report.
 
-Four commands to try:
+To begin with:
 
   plumb run large-sort
       Load 2 million sales, build an index on them, verify it, report. Under
@@ -26,5 +26,5 @@ Four commands to try:
   plumb load FILE.csv --table T && plumb index T COLUMN,COLUMN && plumb check T
       Your own data, in a database ./plumb.db that stays.
 
-`plumb list settings` shows what --set takes, `plumb help` every command.
+`plumb list settings` shows what --set takes, `plumb help` all twelve commands.
 ";

@@ -165,7 +165,7 @@
     make({
       width: width, height: 320 + labels, padding: [labels, right, 0, 4],
       scales: { x: { time: false, range: [0, xMax] }, y: { range: [0, yMax] } },
-      axes: [axis("seconds from the begin", 30, textFont(1)), axis("MB/s", 52, textFont(1))],
+      axes: [axis("seconds from the start", 30, textFont(1)), axis("MB/s", 52, textFont(1))],
       series: [{ label: "at", value: function (u, value) { return value == null ? "\u2013" : shown(value) + " s"; } }]
         .concat(series),
       legend: { markers: { width: 2, fill: function (u, i) { return u.series[i]._fill; } } },

@@ -8,7 +8,7 @@ use crate::format::{Change, Figure, Reading};
 use crate::profile::tick_step;
 use crate::table::{Axis, Drawing};
 
-/// A ratio between the ends of its interval; an end that is none is beyond all bounds.
+/// A ratio within its interval; an end that is `None` is unbounded.
 pub type Effect = (Option<f64>, f64, Option<f64>);
 
 /// A logarithmic axis.
@@ -105,7 +105,7 @@ impl LogAxis {
 }
 
 /// Round values between two bounds: steps of one size where they lie close, 1-2-5 where they do not.
-/// `of` turns a multiple of the step into a value and is strictly rising.
+/// `of` turns a multiple of the step into a value, and is strictly increasing.
 fn round_values(low: f64, high: f64, of: impl Fn(f64) -> f64) -> Vec<f64> {
     if high / low >= 4.0 {
         let powers = (low.log10().floor() as i32)..=(high.log10().ceil() as i32);

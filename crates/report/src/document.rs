@@ -1,4 +1,4 @@
-//! The document: what a report of any kind says, before anybody decides how it looks.
+//! The document: the contents of a report of any kind, without its looks.
 //!
 //! A section is notes and blocks; a block is a table, a list of facts or a picture. How these look is the
 //! renderers' business. Pictures stand before tables where a kind has any: one look tells where to read on.
@@ -32,9 +32,9 @@ pub struct Document {
     pub headline: Vec<Headline>,
     /// The sections in reading order.
     pub sections: Vec<Section>,
-    /// What a terminal shows of it.
+    /// The few lines for a terminal.
     pub summary: Summary,
-    /// What made it, and what else the page holds.
+    /// Which program made it, and what else the page holds.
     pub footer: String,
     /// What it was made from, as JSON: a page carries it along.
     pub data: String,
@@ -58,7 +58,7 @@ pub struct Headline {
     pub name: String,
     /// The value with its unit.
     pub value: String,
-    /// What makes it readable.
+    /// What it is to be read against: a share, a bound.
     pub aside: String,
 }
 
@@ -70,7 +70,7 @@ impl Headline {
     }
 }
 
-/// What a terminal shows of a report, beneath its state.
+/// The few lines for a terminal, beneath the state.
 #[derive(Debug, Clone, Default)]
 pub struct Summary {
     /// What the state is of: `large-sort on dblab03`.
@@ -81,7 +81,7 @@ pub struct Summary {
     pub facts: Vec<(String, String)>,
 }
 
-/// How a section is set.
+/// The place and style of a section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Setting {
     /// On the first page: the title underlined with tildes.
@@ -140,7 +140,7 @@ pub struct Section {
     pub id: &'static str,
     /// Its title.
     pub title: String,
-    /// How it is set.
+    /// Its place and style.
     pub setting: Setting,
     /// What a reader must know of the columns, one sentence each.
     pub notes: Vec<String>,

@@ -30,7 +30,7 @@ pub struct Stream {
     pub name: String,
     /// Its colour's place in the palette: a stream keeps it when others are idle.
     pub colour: usize,
-    /// Bytes in each bucket, the first at the begin.
+    /// Bytes in each bucket, the first at the start.
     pub bytes: Vec<u64>,
 }
 

@@ -1,6 +1,6 @@
 //! The table that every section declares and both renderers walk.
 //!
-//! A column has a title of one or more lines and says how its cells sit; a cell
+//! A column has a title of one or more lines and says how its cells are aligned; a cell
 //! is its printed text, with what HTML may add to it: a share that becomes a
 //! bar behind the number, a tone that becomes a colour. Text ignores both, so
 //! nothing may be said by them alone. A column may have an axis on which its cells
@@ -8,9 +8,9 @@
 
 use crate::format::Figure;
 
-/// How a column's cells sit.
+/// How a column's cells are aligned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Seat {
+pub enum Alignment {
     /// Left, on one line.
     Text,
     /// Left, broken at this many characters.
@@ -69,8 +69,8 @@ pub enum BarKind {
 pub struct Column {
     /// The title's lines, the last one next to the ruler.
     pub title: String,
-    /// How its cells sit.
-    pub seat: Seat,
+    /// How its cells are aligned.
+    pub alignment: Alignment,
     /// The axis, when its cells are drawn.
     pub axis: Option<Axis>,
 }
@@ -78,22 +78,22 @@ pub struct Column {
 impl Column {
     /// Names and other words.
     pub fn text(title: impl Into<String>) -> Column {
-        Column { title: title.into(), seat: Seat::Text, axis: None }
+        Column { title: title.into(), alignment: Alignment::Text, axis: None }
     }
 
     /// Sentences and paths.
     pub fn wrapped(title: impl Into<String>, width: usize) -> Column {
-        Column { title: title.into(), seat: Seat::Wrapped(width), axis: None }
+        Column { title: title.into(), alignment: Alignment::Wrapped(width), axis: None }
     }
 
     /// Figures.
     pub fn number(title: impl Into<String>) -> Column {
-        Column { title: title.into(), seat: Seat::Number, axis: None }
+        Column { title: title.into(), alignment: Alignment::Number, axis: None }
     }
 
     /// Drawings on an axis, in text so many characters wide.
     pub fn drawn(title: impl Into<String>, width: usize, axis: Axis) -> Column {
-        Column { title: title.into(), seat: Seat::Drawn(width), axis: Some(axis) }
+        Column { title: title.into(), alignment: Alignment::Drawn(width), axis: Some(axis) }
     }
 }
 
@@ -148,6 +148,12 @@ impl Cell {
     }
 }
 
+impl<F: Figure> From<F> for Cell {
+    fn from(figure: F) -> Cell {
+        Cell::from(figure.figure())
+    }
+}
+
 impl From<String> for Cell {
     fn from(text: String) -> Cell {
         Cell { text, ..Cell::default() }
@@ -164,6 +170,12 @@ impl From<&String> for Cell {
     fn from(text: &String) -> Cell {
         Cell::from(text.as_str())
     }
+}
+
+/// The cells of a row, each from what it shows: a word, a figure, or a [`Cell`] with more than its text.
+#[macro_export]
+macro_rules! cells {
+    ($($shown:expr),* $(,)?) => { vec![$($crate::table::Cell::from($shown)),*] };
 }
 
 /// What a row is among its siblings.

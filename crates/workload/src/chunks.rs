@@ -41,3 +41,12 @@ impl Chunks {
         Xoshiro256PlusPlus::seed_from_u64(chunk_seed)
     }
 }
+
+/// The finalizer of splitmix64: neighbours get unrelated values.
+#[inline]
+pub(crate) fn mix(number: u64) -> u64 {
+    let mut hash = number.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    hash = (hash ^ (hash >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    hash = (hash ^ (hash >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    hash ^ (hash >> 31)
+}

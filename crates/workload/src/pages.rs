@@ -20,7 +20,7 @@
 //! What it is not: a crawl. Real addresses have longer tails and odder
 //! characters; the lengths here are bounded by what the comparison asks for.
 
-use crate::chunks::Chunks;
+use crate::chunks::{Chunks, mix};
 use plumb_types::{Column, ColumnType, DateTime, RowBatch, RowSource, Schema, SourceError};
 use rand::Rng;
 use rand::rngs::Xoshiro256PlusPlus;
@@ -98,13 +98,13 @@ impl PagesTable {
         for row in self.chunks.rows(chunk) {
             let day = u128::from(row) * u128::from(DAYS) / u128::from(self.spec.rows);
             push_page(&mut random, &mut page);
-            let lanes = random.next_u64();
-            let status = if lanes & 31 == 0 { 404 } else { 200 };
+            let bits = random.next_u64();
+            let status = if bits & 31 == 0 { 404 } else { 200 };
             batch.begin_row(4);
             batch.push_date(&self.days[day as usize]);
             batch.push_text(&page);
             batch.push_number(status, 0);
-            batch.push_number(i128::from(1 + (lanes >> 44)), 0);
+            batch.push_number(i128::from(1 + (bits >> 44)), 0);
             batch.end_row();
         }
     }
@@ -143,8 +143,8 @@ fn push_page(random: &mut Xoshiro256PlusPlus, page: &mut String) {
     page.clear();
     let site = rank(random.next_u64(), SITES_LOG2);
     let directory = rank(random.next_u64(), DIRECTORIES_LOG2);
-    let lanes = random.next_u64();
-    if lanes & 7 == 0 {
+    let bits = random.next_u64();
+    if bits & 7 == 0 {
         push_place(site, page);
     } else {
         push_host(site, page);
@@ -216,15 +216,6 @@ fn push_directory(site: u64, directory: u64, page: &mut String) {
 fn rank(random: u64, log2: u32) -> u64 {
     let power = ((random >> 32) * u64::from(log2)) >> 32;
     (1 << power) - 1 + ((random & 0xFFFF_FFFF) << power >> 32)
-}
-
-/// The finalizer of splitmix64: neighbours get unrelated values.
-#[inline]
-fn mix(number: u64) -> u64 {
-    let mut hash = number.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    hash = (hash ^ (hash >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    hash = (hash ^ (hash >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    hash ^ (hash >> 31)
 }
 
 #[cfg(test)]

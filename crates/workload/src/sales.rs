@@ -114,10 +114,10 @@ impl SalesTable {
     fn push_row(&self, date: &[u8; DATE_BYTES], random: &mut Xoshiro256PlusPlus, batch: &mut RowBatch) {
         let store = self.stores.draw(random.next_u64());
         let product = self.products.draw(random.next_u64());
-        let lanes = random.next_u64();
-        let regular = quantity(lanes, QUANTITY_MAX.regular);
-        let discount = quantity(lanes >> 16, QUANTITY_MAX.discount);
-        let promo = quantity(lanes >> 32, QUANTITY_MAX.promo);
+        let bits = random.next_u64();
+        let regular = quantity(bits, QUANTITY_MAX.regular);
+        let discount = quantity(bits >> 16, QUANTITY_MAX.discount);
+        let promo = quantity(bits >> 32, QUANTITY_MAX.promo);
         let price = u64::from(self.prices[product as usize]);
 
         batch.begin_row(9);

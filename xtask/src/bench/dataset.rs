@@ -9,10 +9,15 @@
 //! the fifth from the end.
 
 use clap::ValueEnum;
+use plumb_engine::index::build::IndexSpec;
+use plumb_engine::instance::{Cancel, InitialSizes};
+use plumb_engine::table::load::load;
+use plumb_engine::{Instance, Layout, Settings};
 use plumb_types::{RowError, RowSource, column_at, decode_number};
-use plumb_units::RowCount;
+use plumb_units::{Bytes, RowCount};
 use plumb_workload::{PAGE_BYTES_MAX, PagesSpec, PagesTable, SalesSpec, SalesTable};
 use serde_json::{Value, json};
+use std::path::PathBuf;
 
 /// A store and a product are the key `store * KEY_FACTOR + product` in sums.
 pub(in crate::bench) const KEY_FACTOR: u64 = 1_000_000;
@@ -123,7 +128,7 @@ impl Keys {
     }
 
     /// Bytes that a row takes in a table, in runs and in an index of plumb, at most.
-    pub(in crate::bench) fn row_bytes(self) -> (u64, u64, u64) {
+    fn row_bytes(self) -> (u64, u64, u64) {
         match self {
             Keys::Numbers => (48, 20, 22),
             Keys::Text => (80, 60, 60),
@@ -136,6 +141,32 @@ impl Keys {
             Keys::Numbers => Box::new(SalesTable::new(SalesSpec { rows: rows.0, seed })),
             Keys::Text => Box::new(PagesTable::new(PagesSpec { rows: rows.0, seed })),
         }
+    }
+
+    /// The index on the key.
+    pub(in crate::bench) fn index_spec(self) -> IndexSpec {
+        IndexSpec {
+            name: self.index().to_uppercase(),
+            table: self.table().to_uppercase(),
+            columns: self.key().iter().map(|name| (name.to_uppercase(), false)).collect(),
+        }
+    }
+
+    /// A database with the table loaded, and room for the index and for `run_copies` times the runs of a build.
+    pub(in crate::bench) fn database(
+        self,
+        home: PathBuf,
+        settings: Settings,
+        (rows, seed): (RowCount, u64),
+        run_copies: u64,
+        cancel: Cancel,
+    ) -> anyhow::Result<Instance> {
+        let (users, temp, indx) = self.row_bytes();
+        let sized = |row_bytes: u64| Bytes(rows.0 * row_bytes + 64 * Bytes::M);
+        let sizes = InitialSizes { users: sized(users), temp: sized(run_copies * temp), indx: sized(indx) };
+        let instance = Instance::create(&Layout::in_one(home), settings, sizes, cancel)?;
+        load(&instance, &self.table().to_uppercase(), self.source(rows, seed).as_ref())?;
+        Ok(instance)
     }
 
     /// For scripts.

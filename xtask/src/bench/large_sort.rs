@@ -5,20 +5,19 @@
 //! the median and the range.
 
 use super::Spread;
-use anyhow::Context;
+use super::dataset::Keys;
+use super::stop::Room;
 use clap::Args;
 use plumb_engine::drop::drop_named;
-use plumb_engine::index::build::{BuildOutcome, IndexSpec, create_index};
-use plumb_engine::instance::{Cancel, InitialSizes};
+use plumb_engine::index::build::{BuildOutcome, create_index};
+use plumb_engine::instance::Cancel;
 use plumb_engine::parallel::servers;
 use plumb_engine::storage::tablespace::Purpose;
-use plumb_engine::table::load::load;
 use plumb_engine::table::scan::{self, Granules};
-use plumb_engine::{Instance, Layout, Settings, probe};
+use plumb_engine::{Instance, probe};
 use plumb_events::{Role, SessionKind, SessionTotals, Statistic, now};
 use plumb_io::receipt;
 use plumb_units::{Bytes, Nanos, RowCount};
-use plumb_workload::{SalesSpec, SalesTable};
 use std::path::PathBuf;
 use std::thread;
 
@@ -67,59 +66,40 @@ pub(super) fn run(options: &Options) -> anyhow::Result<()> {
 }
 
 fn bench(options: &Options, rows: RowCount) -> anyhow::Result<f64> {
-    let mut settings = Settings::default();
-    for (name, value) in [("sort_area_size", "32M"), ("parallel_degree", "2")] {
-        settings.set(name, value, "bench")?;
-    }
-    for set in &options.set {
-        let (name, value) = set.split_once('=').context("--set takes name=value")?;
-        settings.set(name, value, "--set")?;
-    }
+    let settings = super::settings(&[("sort_area_size", "32M"), ("parallel_degree", "2")], &options.set)?;
     println!("{rows} rows; {}", settings.canonical().replace('\n', " "));
-    let home = options.path.join(format!("plumb-bench-{}", std::process::id()));
-    let slack = 64 * Bytes::M;
-    let sizes = InitialSizes {
-        users: Bytes(rows.0 * 48 + slack),
-        temp: Bytes(rows.0 * 20 + slack),
-        indx: Bytes(rows.0 * 22 + slack),
-    };
-    let instance = Instance::create(&Layout::in_one(home), settings, sizes, Cancel::default())?;
-    let measured = measure(options, &instance, rows);
-    instance.destroy()?;
-    let rounds = measured?;
+    let room = Room::create(&options.path, "large-sort")?;
+    let home = room.path().join("plumb");
+    let instance = Keys::Numbers.database(home, settings, (rows, 1), 1, Cancel::default())?;
+    let rounds = (0..options.repeat).map(|_| round(&instance)).collect::<anyhow::Result<Vec<Round>>>()?;
     Ok(print(&rounds))
 }
 
-fn measure(options: &Options, instance: &Instance, rows: RowCount) -> anyhow::Result<Vec<Round>> {
-    let source = SalesTable::new(SalesSpec { rows: rows.0, seed: 1 });
-    load(instance, "SALES", &source)?;
-    (0..options.repeat).map(|_| round(instance)).collect()
-}
-
 fn round(instance: &Instance) -> anyhow::Result<Round> {
+    let spec = Keys::Numbers.index_spec();
     let table_bytes: u64 = {
         let catalog = instance.catalog();
-        let table = catalog.table("SALES")?;
+        let table = catalog.table(&spec.table)?;
         table.extents.iter().map(|extent| u64::from(extent.used)).sum::<u64>()
             * instance.tablespace(Purpose::Users).block_size.bytes() as u64
     };
     // Raw, scan, scan, raw: what drifts during the four falls on both alike.
     let first_raw = raw_read(instance, table_bytes)?;
-    let first_scan = scan_alone(instance)?;
-    let second_scan = scan_alone(instance)?;
+    let first_scan = scan_alone(instance, &spec.table)?;
+    let second_scan = scan_alone(instance, &spec.table)?;
     let second_raw = raw_read(instance, table_bytes)?;
     let rate = |one: f64, two: f64| 2.0 * table_bytes as f64 / (one + two);
     let (raw, scan) = (rate(first_raw, second_raw), rate(first_scan, second_scan));
     anyhow::ensure!(receipt::reset_peak(), "the peak of resident memory cannot be reset here");
     let before = instance.recorder.snapshot();
     let begin = now();
-    let outcome = create_index(instance, &spec())?;
+    let outcome = create_index(instance, &spec)?;
     let build = now().saturating_sub(begin).seconds();
     let period = instance.recorder.snapshot().since(&before);
     let foreground = period.sessions.iter().filter(|session| session.role.kind() == SessionKind::Foreground);
     let cpu = foreground.map(SessionTotals::cpu_used);
     let peak = receipt::resident_memory()?.peak;
-    drop_named(instance, "SALES_STORE_PROD")?;
+    drop_named(instance, &spec.name)?;
     Ok(Round {
         raw,
         scan,
@@ -129,14 +109,6 @@ fn round(instance: &Instance) -> anyhow::Result<Round> {
         cpu: cpu.sum::<Nanos>().seconds(),
         over_declared: peak.0 as i64 - declared(&outcome) as i64,
     })
-}
-
-fn spec() -> IndexSpec {
-    IndexSpec {
-        name: "SALES_STORE_PROD".to_string(),
-        table: "SALES".to_string(),
-        columns: vec![("STORE_ID".to_string(), false), ("PROD_ID".to_string(), false)],
-    }
 }
 
 fn declared(outcome: &BuildOutcome) -> u64 {
@@ -152,9 +124,9 @@ fn raw_read(instance: &Instance, bytes: u64) -> anyhow::Result<f64> {
 }
 
 /// Seconds of reading and verifying every block and walking its rows.
-fn scan_alone(instance: &Instance) -> anyhow::Result<f64> {
+fn scan_alone(instance: &Instance, table: &str) -> anyhow::Result<f64> {
     let begin = now();
-    let table = instance.catalog().table("SALES")?.clone();
+    let table = instance.catalog().table(table)?.clone();
     let granules = Granules::new(&table);
     let coordinator = instance.recorder.session(Role::User);
     let operation = instance.operation();

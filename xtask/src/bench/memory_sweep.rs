@@ -18,15 +18,15 @@
 //! thousand.
 
 use super::dataset::Keys;
-use super::{SplitMix, Spread};
-use anyhow::Context;
+use super::stop::Room;
+use super::{Spread, order};
 use clap::Args;
 use plumb_engine::drop::drop_named;
-use plumb_engine::index::build::{BuildOutcome, IndexSpec, create_index};
-use plumb_engine::instance::{Cancel, InitialSizes};
-use plumb_engine::table::load::load;
-use plumb_engine::{Instance, Layout, Settings};
+use plumb_engine::index::build::{BuildOutcome, create_index};
+use plumb_engine::instance::Cancel;
+use plumb_engine::{Instance, Settings};
 use plumb_events::now;
+use plumb_proof::random::Generator;
 use plumb_units::{Bytes, RowCount};
 use std::path::{Path, PathBuf};
 
@@ -72,23 +72,12 @@ impl Step {
 }
 
 pub(super) fn run(options: &Options) -> anyhow::Result<()> {
-    let home = options.path.join(format!("plumb-memory-sweep-{}", std::process::id()));
-    let (users, temp, indx) = options.keys.row_bytes();
-    let sized = |row_bytes: u64| Bytes(options.rows.0 * row_bytes + 64 * Bytes::M);
+    let room = Room::create(&options.path, "memory-sweep")?;
+    let home = room.path().join("plumb");
+    let settings = settings(options, LEAST, false)?;
     // Intermediate merges hold their runs and what they make of them.
-    let sizes = InitialSizes { users: sized(users), temp: sized(3 * temp), indx: sized(indx) };
-    let instance = Instance::create(
-        &Layout::in_one(home.clone()),
-        settings(options, LEAST, false)?,
-        sizes,
-        Cancel::default(),
-    )?;
-    let source = options.keys.source(options.rows, 1);
-    let loaded = load(&instance, &options.keys.table().to_uppercase(), source.as_ref());
-    drop(instance);
-    let swept = loaded.map_err(Into::into).and_then(|_| sweep(options, &home));
-    Instance::open(&home, settings(options, LEAST, false)?, Cancel::default())?.destroy()?;
-    swept
+    options.keys.database(home.clone(), settings, (options.rows, 1), 3, Cancel::default())?;
+    sweep(options, &home)
 }
 
 fn sweep(options: &Options, home: &Path) -> anyhow::Result<()> {
@@ -127,9 +116,9 @@ fn record_bytes(options: &Options) -> u64 {
 }
 
 fn rounds(options: &Options, home: &Path, steps: &mut [Step], on_top: bool) -> anyhow::Result<()> {
-    let mut random = SplitMix(1);
+    let mut random = Generator::new(1);
     for _ in 0..options.repeat {
-        for index in random.order(steps.len()) {
+        for index in order(&mut random, steps.len()) {
             build(options, home, &mut steps[index], on_top)?;
         }
     }
@@ -160,11 +149,7 @@ fn build(options: &Options, home: &Path, step: &mut Step, on_top: bool) -> anyho
     // Nothing of the build before is left to be written in this one.
     rustix::fs::sync();
     let instance = Instance::open(home, settings(options, step.memory, on_top)?, Cancel::default())?;
-    let spec = IndexSpec {
-        name: options.keys.index().to_uppercase(),
-        table: options.keys.table().to_uppercase(),
-        columns: options.keys.key().iter().map(|name| (name.to_uppercase(), false)).collect(),
-    };
+    let spec = options.keys.index_spec();
     let begin = now();
     let outcome = create_index(&instance, &spec)?;
     step.seconds.push(now().saturating_sub(begin).seconds());
@@ -174,18 +159,11 @@ fn build(options: &Options, home: &Path, step: &mut Step, on_top: bool) -> anyho
 }
 
 fn settings(options: &Options, memory: u64, on_top: bool) -> anyhow::Result<Settings> {
-    let mut settings = Settings::default();
     let area = Bytes(memory / u64::from(options.degree)).as_setting();
-    settings.set("sort_area_size", &area, "bench")?;
-    settings.set("parallel_degree", &options.degree.to_string(), "--degree")?;
-    if on_top {
-        settings.set("sort_direct_writes", "true", "bench")?;
-    }
-    for set in &options.set {
-        let (name, value) = set.split_once('=').context("--set takes name=value")?;
-        settings.set(name, value, "--set")?;
-    }
-    Ok(settings)
+    let degree = options.degree.to_string();
+    let mut given = vec![("sort_area_size", area.as_str()), ("parallel_degree", &degree)];
+    given.extend(on_top.then_some(("sort_direct_writes", "true")));
+    super::settings(&given, &options.set)
 }
 
 fn print_steps(options: &Options, steps: &[Step]) {

@@ -11,9 +11,13 @@ mod proof;
 mod record_sort;
 mod sort_kernels;
 mod stages;
+mod stop;
 mod studies;
 
+use anyhow::Context;
 use clap::Subcommand;
+use plumb_engine::Settings;
+use plumb_proof::random::Generator;
 
 /// What to measure.
 #[derive(Debug, Subcommand)]
@@ -58,25 +62,24 @@ impl Bench {
     }
 }
 
-/// splitmix64 (Steele, Lea, Flood 2014), for records and for the order of runs.
-struct SplitMix(u64);
-
-impl SplitMix {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
+/// The settings of a bench: what it gives beside the defaults, then what its `--set` names.
+fn settings(given: &[(&str, &str)], set: &[String]) -> anyhow::Result<Settings> {
+    let mut settings = Settings::default();
+    for (name, value) in given {
+        settings.set(name, value, "bench")?;
     }
-
-    /// The numbers below `count`, shuffled.
-    fn order(&mut self, count: usize) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..count).collect();
-        for last in (1..count).rev() {
-            order.swap(last, (self.next() % (last as u64 + 1)) as usize);
-        }
-        order
+    for set in set {
+        let (name, value) = set.split_once('=').context("--set takes name=value")?;
+        settings.set(name, value, "--set")?;
     }
+    Ok(settings)
+}
+
+/// The numbers below `count` in random order.
+fn order(random: &mut Generator, count: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    random.shuffle(&mut order);
+    order
 }
 
 /// The median of some measurements, and the smallest and largest.

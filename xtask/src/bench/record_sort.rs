@@ -2,7 +2,7 @@
 //! beside it, if wished.
 //!
 //! The records are those of gensort, made once. Rounds are interleaved: one sort of
-//! everybody, in an order drawn anew. Every output is judged, ours as valsort does
+//! each program, in an order drawn anew. Every output is judged, ours as valsort does
 //! against the sum of the input, and removed; the time of that does not count.
 //!
 //! Memory is in all: our sort areas are what is left of it for each server beside
@@ -11,9 +11,9 @@
 //!
 //! CPU of a stage is that of the sessions that did it, from their own clocks.
 
-use super::peers::{DuckRecords, Room, Stop, interruptible};
-use super::{SplitMix, Spread};
-use anyhow::Context;
+use super::peers::DuckRecords;
+use super::stop::{Room, Stop};
+use super::{Spread, order};
 use clap::Args;
 use plumb_engine::file_sort::create::create;
 use plumb_engine::file_sort::validate::{RecordSummary, validate};
@@ -24,6 +24,7 @@ use plumb_engine::{Instance, Layout, Settings};
 use plumb_events::{Event, Period, SessionKind, SessionTotals, now};
 use plumb_io::receipt;
 use plumb_lab::workload::execution;
+use plumb_proof::random::Generator;
 use plumb_units::{Bytes, RowCount};
 use plumb_workload::gensort::{GensortRecords, KEY_BYTES, RECORD_BYTES, RecordForm};
 use plumb_workload::specification::RECORD_SORT;
@@ -68,7 +69,7 @@ struct Round {
 
 pub(super) fn run(options: &Options) -> anyhow::Result<()> {
     let stop = Stop::on_signals()?;
-    let room = Room::create(&options.path)?;
+    let room = Room::create(&options.path, "record-sort")?;
     let settings = settings(options)?;
     let count = options.size.0 / RECORD_BYTES as u64;
     println!("{} records, {}, {}", RowCount(count), options.memory, settings.canonical().replace('\n', " "));
@@ -76,22 +77,17 @@ pub(super) fn run(options: &Options) -> anyhow::Result<()> {
     let temp = Bytes(options.size.0 + options.size.0 / 50 + slack);
     let sizes = InitialSizes { users: Bytes(0), temp, indx: Bytes(0) };
     let layout = Layout::in_one(room.path().join("plumb"));
-    interruptible(&stop, |cancel| {
+    stop.interruptible(|cancel| {
         let instance = Instance::create(&layout, settings, sizes, cancel)?;
         measure(options, &instance, room.path(), count, &stop)
     })
 }
 
 fn settings(options: &Options) -> anyhow::Result<Settings> {
-    let mut settings = Settings::default();
     let area = options.memory.0.saturating_sub(OVERHEAD) / DEGREE / Bytes::K * Bytes::K;
-    settings.set("sort_area_size", &Bytes(area.max(Bytes::K)).as_setting(), "--memory")?;
-    settings.set("parallel_degree", &DEGREE.to_string(), "--memory")?;
-    settings.set("db_cache_size", "1M", "--memory")?;
-    for set in &options.set {
-        let (name, value) = set.split_once('=').context("--set takes name=value")?;
-        settings.set(name, value, "--set")?;
-    }
+    let (area, degree) = (Bytes(area.max(Bytes::K)).as_setting(), DEGREE.to_string());
+    let given = [("sort_area_size", area.as_str()), ("parallel_degree", &degree), ("db_cache_size", "1M")];
+    let mut settings = super::settings(&given, &options.set)?;
     execution(&RECORD_SORT).apply_defaults(&mut settings)?;
     Ok(settings)
 }
@@ -113,9 +109,9 @@ fn measure(
     };
     let mut ours = Vec::new();
     let mut theirs: [Vec<(f64, Bytes)>; 2] = [Vec::new(), Vec::new()];
-    let mut random = SplitMix(1);
+    let mut random = Generator::new(1);
     for _ in 0..options.repeat {
-        for who in random.order(if duckdb.is_some() { 1 + theirs.len() } else { 1 }) {
+        for who in order(&mut random, if duckdb.is_some() { 1 + theirs.len() } else { 1 }) {
             rustix::fs::sync();
             stop.check()?;
             match (who, &duckdb) {

@@ -3,12 +3,13 @@
 //! Both widths of packed records. Peers in the same run: the standard library's
 //! unstable sort on the same records, and a binary heap for the merge.
 
-use super::{SplitMix, Spread};
+use super::Spread;
 use plumb_engine::sort::area::words::WordArea;
 use plumb_engine::sort::area::{MemoryMerge, RecordSink, RecordSize, STRIPS_MAX, SortArea};
 use plumb_engine::sort::loser_tree::LoserTree;
 use plumb_engine::sort::word::{Word, WordKey};
 use plumb_events::now;
+use plumb_proof::random::Generator;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::convert::Infallible;
@@ -68,10 +69,10 @@ fn rate(work: impl FnMut()) -> Spread {
 
 /// Keys below `keys`, and a row number behind each; as wide as the word.
 fn random<W: Word>(keys: u64) -> Vec<W> {
-    let mut words = SplitMix(42);
+    let mut words = Generator::new(42);
     let bits = (4 * W::BYTES as u32).min(u64::BITS - 1);
     let key = |word: u64| (word % keys) >> if keys == u64::MAX { u64::BITS - bits + 1 } else { 0 };
-    (0..ROWS as u64).map(|row| W::ZERO.with(row, 0).with(key(words.next()), bits)).collect()
+    (0..ROWS as u64).map(|row| W::ZERO.with(row, 0).with(key(words.bits()), bits)).collect()
 }
 
 fn sorted<W: Word>(mut words: Vec<W>, reversed: bool) -> Vec<W> {
@@ -89,7 +90,7 @@ fn records<W: Word>(words: &[W]) -> Vec<u8> {
 }
 
 /// Takes records and does nothing with them.
-struct Sink;
+pub(super) struct Sink;
 
 impl RecordSink for Sink {
     type Error = Infallible;

@@ -29,21 +29,21 @@ mod alone;
 
 use super::Spread;
 use super::dataset::Keys;
+use super::stop::Room;
 use alone::Alone;
 use anyhow::Context;
 use clap::Args;
+use plumb_engine::Instance;
 use plumb_engine::drop::drop_named;
-use plumb_engine::index::build::{IndexSpec, create_index};
-use plumb_engine::instance::{Cancel, InitialSizes};
+use plumb_engine::index::build::create_index;
+use plumb_engine::instance::Cancel;
 use plumb_engine::sort::codec::BytesCodec;
 use plumb_engine::sort::key::KeyBuilder;
 use plumb_engine::sort::word::{WordCodec, WordLayout};
 use plumb_engine::storage::control::IndexColumn;
 use plumb_engine::storage::tablespace::Purpose;
-use plumb_engine::table::load::load;
-use plumb_engine::{Instance, Layout, Settings};
 use plumb_events::clock::process_cpu;
-use plumb_units::{Bytes, RowCount};
+use plumb_units::RowCount;
 use std::fs;
 use std::path::PathBuf;
 
@@ -68,14 +68,13 @@ pub struct Options {
 }
 
 pub(super) fn run(options: &Options) -> anyhow::Result<()> {
-    let in_memory = database(options, Some("null"))?;
-    let measured = alone(options, &in_memory).and_then(|alone| Ok((alone, builds(options, &in_memory)?)));
-    in_memory.destroy()?;
-    let (alone, engine) = measured?;
-    let on_device = database(options, None)?;
-    let built = builds(options, &on_device);
-    on_device.destroy()?;
-    report(options, &alone, engine, built?);
+    let room = Room::create(&options.path, "stages")?;
+    let in_memory = database(options, room.path().join("memory"), &[("io_method", "null")])?;
+    let alone = alone(options, &in_memory)?;
+    let engine = builds(options, &in_memory)?;
+    drop(in_memory);
+    let built = builds(options, &database(options, room.path().join("device"), &[])?)?;
+    report(options, &alone, engine, built);
     Ok(())
 }
 
@@ -100,40 +99,20 @@ fn alone(options: &Options, instance: &Instance) -> anyhow::Result<alone::Findin
     }
 }
 
-/// A database with the table; `method` overrides the settings.
-fn database(options: &Options, method: Option<&str>) -> anyhow::Result<Instance> {
-    let mut settings = Settings::default();
-    for (name, value) in [("sort_area_size", "32M"), ("parallel_degree", "2")] {
+/// A database with the table; `forced` overrides the settings.
+fn database(options: &Options, home: PathBuf, forced: &[(&str, &str)]) -> anyhow::Result<Instance> {
+    let given = [("sort_area_size", "32M"), ("parallel_degree", "2")];
+    let mut settings = super::settings(&given, &options.set)?;
+    for (name, value) in forced {
         settings.set(name, value, "bench")?;
     }
-    for set in &options.set {
-        let (name, value) = set.split_once('=').context("--set takes name=value")?;
-        settings.set(name, value, "--set")?;
-    }
-    if let Some(method) = method {
-        settings.set("io_method", method, "bench")?;
-    }
-    let (users, temp, indx) = options.keys.row_bytes();
-    let sized = |row_bytes: u64| Bytes(options.rows.0 * row_bytes + 64 * Bytes::M);
     // Twice the runs: those of the merge that is measured alone.
-    let sizes = InitialSizes { users: sized(users), temp: sized(2 * temp), indx: sized(indx) };
-    let home = options.path.join(format!("plumb-stages-{}", std::process::id()));
-    let instance = Instance::create(&Layout::in_one(home), settings, sizes, Cancel::default())?;
-    let source = options.keys.source(options.rows, 1);
-    if let Err(error) = load(&instance, &options.keys.table().to_uppercase(), source.as_ref()) {
-        instance.destroy()?;
-        return Err(error.into());
-    }
-    Ok(instance)
+    options.keys.database(home, settings, (options.rows, 1), 2, Cancel::default())
 }
 
 /// CPU nanoseconds a row of whole builds.
 fn builds(options: &Options, instance: &Instance) -> anyhow::Result<Spread> {
-    let spec = IndexSpec {
-        name: options.keys.index().to_uppercase(),
-        table: options.keys.table().to_uppercase(),
-        columns: options.keys.key().iter().map(|name| (name.to_uppercase(), false)).collect(),
-    };
+    let spec = options.keys.index_spec();
     let mut nanos = Vec::new();
     for _ in 0..options.repeat {
         let begin = process_cpu();

@@ -33,12 +33,6 @@ macro_rules! figures {
             pub const fn unit(self) -> &'static str {
                 match self { $(FigureKind::$variant => $unit),* }
             }
-
-            /// What it is, in a sentence.
-            #[must_use]
-            pub const fn sentence(self) -> &'static str {
-                match self { $(FigureKind::$variant => $sentence),* }
-            }
         }
     };
 }

@@ -18,7 +18,7 @@ use crate::CalibrateError;
 use crate::progress::StopCheck;
 use crate::random::Random;
 use plumb_events::{Event, IoStream, Recorder, Role, now};
-use plumb_io::device::{DeviceDescription, DirectIoSupport};
+use plumb_io::device::{DeviceDescription, DirectIoSupport, is_memory_file_system};
 use plumb_io::{Arena, DirectIo, Durability, File, Method, Operation, Request, receipt};
 use plumb_units::{Bytes, Nanos};
 use std::path::Path;
@@ -32,8 +32,6 @@ const FILL_DEPTH: usize = 8;
 const LENGTH_MIN: u64 = 64 * Bytes::M;
 /// What stays free in the file system: it may be the root's.
 const SPARE: u64 = 256 * Bytes::M;
-/// File systems that keep files in memory.
-const IN_MEMORY: [&str; 4] = ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs"];
 
 /// The length of a file, and what bounds it.
 #[derive(Debug, Clone, Copy)]
@@ -59,7 +57,7 @@ pub(crate) enum Flexible {
 pub(crate) fn check_place(device: &DeviceDescription) -> Result<(), CalibrateError> {
     let path = device.path.clone();
     let file_system = device.mount.file_system.clone();
-    if IN_MEMORY.contains(&file_system.as_str()) {
+    if is_memory_file_system(&file_system) {
         return Err(CalibrateError::InMemory { path, file_system });
     }
     if device.space.read_only || device.mount.options.iter().any(|option| option == "ro") {
@@ -144,13 +142,22 @@ impl DataFile {
     }
 }
 
+/// What a file is filled with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Content {
+    /// Data that do not compress, from this seed.
+    Random(u64),
+    /// Zeros.
+    Zeros,
+}
+
 /// How a file is filled.
 #[derive(Debug)]
 pub(crate) struct Filling<'a> {
     /// By which method.
     pub method: &'a Method,
-    /// The seed of the data.
-    pub seed: u64,
+    /// With what.
+    pub content: Content,
     /// When to end with a shorter file.
     pub time_max: Nanos,
     /// Asked between two requests.
@@ -158,13 +165,20 @@ pub(crate) struct Filling<'a> {
 }
 
 impl Filling<'_> {
-    fn fill(&self, file: &Arc<File>, length: Bytes) -> Result<Bytes, CalibrateError> {
+    /// Fills a file from its start, several requests at a time; returns how much was written.
+    pub(super) fn fill(&self, file: &Arc<File>, length: Bytes) -> Result<Bytes, CalibrateError> {
         let recorder = Recorder::new();
-        let session = recorder.session(Role::CalibrationFill);
+        let session = recorder.session(match self.content {
+            Content::Random(_) => Role::CalibrationFill,
+            Content::Zeros => Role::CalibrationLogFill,
+        });
         let depth = FILL_DEPTH.min(self.method.queue_depth());
         let (arena, mut buffers) = Arena::buffers(FILL_BYTES as usize, depth)?;
         let mut channel = self.method.channel(&[&arena])?;
-        let mut random = Random::part(self.seed, u64::MAX);
+        let mut random = match self.content {
+            Content::Random(seed) => Some(Random::part(seed, u64::MAX)),
+            Content::Zeros => None,
+        };
         let begin = now();
         let mut offset = 0;
         while offset < length.0 {
@@ -177,7 +191,10 @@ impl Filling<'_> {
                 None => channel.wait(&session, Event::DataFileInitWrite)?.buffer,
             };
             let bytes = FILL_BYTES.min(length.0 - offset) as usize;
-            random.fill(&mut buffer[..bytes]);
+            // Buffers are zeros until something is put into them.
+            if let Some(random) = &mut random {
+                random.fill(&mut buffer[..bytes]);
+            }
             let request = Request {
                 operation: Operation::Write,
                 file: Arc::clone(file),
@@ -253,7 +270,8 @@ mod tests {
         let scratch = ScratchDirectory::create(disk, Path::new("/memory")).expect("a directory");
         let method = Method::start(MethodKind::Sync, 8).expect("a method");
         let stop = StopCheck::new(&());
-        let filling = Filling { method: &method, seed: 7, time_max: Nanos(0), stop: &stop };
+        let filling =
+            Filling { method: &method, content: Content::Random(7), time_max: Nanos(0), stop: &stop };
         let none = DirectIoSupport::No { why: "memory".to_string() };
         let file = DataFile::create(&scratch, &none, Bytes(Bytes::G), &filling).expect("a file");
         assert_eq!(file.length(), Bytes(LENGTH_MIN));

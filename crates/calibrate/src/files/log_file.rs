@@ -9,18 +9,16 @@
 //! page with each of them. So the log leaves the page cache before a point begins.
 
 use super::ScratchDirectory;
+use super::data_file::{Content, Filling};
 use crate::CalibrateError;
 use crate::plan::{DurableMethod, DurablePoint, LogSpace};
 use crate::progress::StopCheck;
-use plumb_events::{Event, IoStream, Recorder, Role, Session};
+use plumb_events::{Event, IoStream, Session};
 use plumb_io::{
-    Arena, Channel, DirectIo, Durability, File, IoBuffer, Method, MethodKind, Operation, Request, receipt,
+    Channel, DirectIo, Durability, File, IoBuffer, Method, MethodKind, Operation, Request, receipt,
 };
-use plumb_units::Bytes;
+use plumb_units::{Bytes, Nanos};
 use std::sync::Arc;
-
-/// Zeros are written so many at a time.
-const ZEROS_BYTES: usize = 1 << 20;
 
 /// The logs of a calibration.
 #[derive(Debug)]
@@ -51,37 +49,13 @@ impl Logs {
             return Ok(Logs::none());
         }
         let zeroed = Arc::new(scratch.create_file(Logs::ZEROED, DirectIo::Off)?);
-        write_zeros(&zeroed, bytes, stop)?;
+        let method = Method::start(MethodKind::Sync, 1)?;
+        let filling = Filling { method: &method, content: Content::Zeros, time_max: Nanos(u64::MAX), stop };
+        filling.fill(&zeroed, bytes)?;
         zeroed.sync_data()?;
         // The channel is gone, and with it every other owner.
         Ok(Logs { zeroed: Arc::into_inner(zeroed), bytes })
     }
-}
-
-fn write_zeros(file: &Arc<File>, bytes: Bytes, stop: &StopCheck<'_>) -> Result<(), CalibrateError> {
-    let recorder = Recorder::new();
-    let session = recorder.session(Role::CalibrationLogFill);
-    let mut channel = Method::start(MethodKind::Sync, 1)?.channel(&[])?;
-    let (_arena, mut buffers) = Arena::buffers(ZEROS_BYTES, 1)?;
-    let mut offset = 0;
-    while let Some(buffer) = buffers.pop().filter(|_| offset < bytes.0) {
-        stop.check()?;
-        let part = (bytes.0 - offset).min(ZEROS_BYTES as u64) as usize;
-        let request = Request {
-            operation: Operation::Write,
-            file: Arc::clone(file),
-            offset,
-            buffer,
-            range: 0..part,
-            event: Event::DataFileInitWrite,
-            stream: IoStream::FileInit,
-            tag: 0,
-        };
-        channel.submit(&session, request)?;
-        buffers.push(channel.wait(&session, Event::DataFileInitWrite)?.buffer);
-        offset += part as u64;
-    }
-    Ok(())
 }
 
 /// A log that is open with the flags a point asks for.

@@ -15,7 +15,7 @@ mod data_file;
 mod log_file;
 mod scratch;
 
-pub(crate) use data_file::{DataFile, Filling, Flexible, Size, check_place, fitting_length};
+pub(crate) use data_file::{Content, DataFile, Filling, Flexible, Size, check_place, fitting_length};
 pub(crate) use log_file::{LogFile, Logs};
 pub(crate) use scratch::ScratchDirectory;
 pub use scratch::leftovers;

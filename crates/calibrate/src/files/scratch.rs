@@ -13,10 +13,9 @@
 use crate::CalibrateError;
 use plumb_io::owner::Owner;
 use plumb_io::{Access, DirectIo, Disk, Durability, File, IoError};
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::{fs, io};
 
 /// The name of every scratch directory begins with it.
 const PREFIX: &str = "plumb-calibrate-";

@@ -9,7 +9,9 @@
 //! dropped, so the other tool must be done by then.
 
 use super::TaskRunner;
-use crate::files::{DataFile, Filling, Flexible, Logs, ScratchDirectory, Size, check_place, fitting_length};
+use crate::files::{
+    Content, DataFile, Filling, Flexible, Logs, ScratchDirectory, Size, check_place, fitting_length,
+};
 use crate::measure::{CpuMeter, DeviceMeter};
 use crate::progress::StopCheck;
 use crate::{CalibrateError, Measurement, ProgressObserver, Task};
@@ -63,7 +65,12 @@ impl<'a> TaskSession<'a> {
         let method = Method::start(MethodKind::Threads, FILL_OUTSTANDING)?;
         let stop = StopCheck::new(observer);
         // Without a time limit: a shorter file would not be the one that was asked for.
-        let filling = Filling { method: &method, seed, time_max: Nanos(u64::MAX), stop: &stop };
+        let filling = Filling {
+            method: &method,
+            content: Content::Random(seed),
+            time_max: Nanos(u64::MAX),
+            stop: &stop,
+        };
         let file = DataFile::create(&scratch, &device.direct_io, length, &filling)?;
         let logs = Logs::create(&scratch, log_bytes, &stop)?;
         let (meter, cpu) = (DeviceMeter::of(device), CpuMeter::start());

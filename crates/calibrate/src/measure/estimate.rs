@@ -85,12 +85,6 @@ impl Estimate {
         };
         Some(Estimate { median, low, high, interval, repeats, settled: reason.is_none(), reason })
     }
-
-    /// The interval's width as a share of the median, plus or minus.
-    #[must_use]
-    pub fn relative_half_width(&self) -> f64 {
-        if self.median == 0.0 { 0.0 } else { (self.high - self.low) / 2.0 / self.median.abs() }
-    }
 }
 
 /// The rank from either end, and the probability that the median lies between.

@@ -110,13 +110,6 @@ impl Calibration {
         self.figures.iter().find(|figure| figure.kind == kind)
     }
 
-    /// A value as a share of a main figure: 0.81 of the sequential read.
-    #[must_use]
-    pub fn share(&self, kind: FigureKind, value: f64) -> Option<f64> {
-        let limit = self.figure(kind)?.estimate.median;
-        (limit > 0.0).then(|| value / limit)
-    }
-
     /// The curve of small random requests of a mix; empty if it was not measured.
     #[must_use]
     pub fn curve(&self, write_percent: u8) -> Curve {
@@ -174,18 +167,5 @@ impl Calibration {
         // A plan begins with requests by the usual rings.
         let ring = self.tasks.first().and_then(TaskResult::point).map_or(Ring::default(), |first| first.ring);
         Point::usual(Bytes(self.size_small), self.environment.method, direct_io, ring)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::fixture::calibration;
-
-    #[test]
-    fn a_later_figure_is_a_share_of_the_limit() {
-        let share = calibration().share(FigureKind::SequentialRead, 980.1);
-        assert!(share.is_some_and(|share| (share - 0.81).abs() < 1e-9), "{share:?}");
-        assert_eq!(calibration().share(FigureKind::RandomWrite, 1.0), None);
     }
 }

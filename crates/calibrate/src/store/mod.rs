@@ -10,7 +10,7 @@
 //! Why figures are kept though they follow from the repeats: readers of the record need
 //! none of the analysis, and a later version may find others.
 //!
-//! Limits: no file is opened here; whoever calls stores the text.
+//! Limits: no file is opened here; the caller stores the text.
 
 mod agreement;
 mod calibration;

@@ -16,9 +16,6 @@ use std::cmp::Ordering;
 #[derive(Debug, Clone, Copy)]
 pub struct FixedRecord<const BYTES: usize, const KEY: usize>;
 
-/// The records of the sort benchmarks.
-pub type BenchmarkRecord = FixedRecord<100, 10>;
-
 /// Key bytes that fit a number beside 32 bits, with a byte to spare for a number
 /// above every key.
 const KEY_BYTES_MAX: usize = 11;

@@ -25,8 +25,9 @@ const MEMORY_FILE_SYSTEMS: [&str; 4] = ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs
 /// The alignments tried: from a sector to the largest page of the machines we know.
 const ALIGNMENTS: [usize; 8] = [512, 1024, 2048, 4096, 8192, 16384, 32768, 65536];
 
-/// Whether files of this type lie in memory, on no device.
-pub(super) fn is_memory_file_system(file_system: &str) -> bool {
+/// Whether files of this type of file system lie in memory, on no device.
+#[must_use]
+pub fn is_memory_file_system(file_system: &str) -> bool {
     MEMORY_FILE_SYSTEMS.contains(&file_system)
 }
 
@@ -48,7 +49,7 @@ impl ProbeFile {
 
 impl ProbeFile {
     /// Creates, opens twice and unlinks. The name is this process's own, so
-    /// that a file somebody else has is never touched.
+    /// that no other file is ever touched.
     pub(super) fn create(directory: &Path) -> io::Result<ProbeFile> {
         static CREATED: AtomicU32 = AtomicU32::new(0);
         let serial = CREATED.fetch_add(1, Ordering::Relaxed);

@@ -29,13 +29,12 @@ use io_uring::{IoUring, opcode, squeue, types};
 use plumb_events::{Event, Session, Statistic, now};
 use plumb_units::{Bytes, Nanos};
 use rustix::io::Errno;
-use std::io;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::thread;
 use std::time::Duration;
+use std::{io, thread};
 
 pub(super) struct RingChannel {
     ring: IoUring,

@@ -5,6 +5,7 @@
 use super::*;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -145,7 +146,7 @@ fn what_was_read_is_resident_and_what_was_dropped_is_not() {
         assert_eq!(dropped.resident_pages, dropped.total_pages);
         return;
     }
-    assert!(dropped.share() < 0.1, "{dropped:?}");
+    assert!(dropped.resident_pages * 10 < dropped.total_pages, "{dropped:?}");
     assert_eq!(dropped.dirty_pages.unwrap_or(0), 0);
     let mut content = vec![0; LENGTH.0 as usize];
     opened.read_exact_at(&mut content, 0).unwrap();
@@ -197,7 +198,6 @@ fn files_in_memory_cannot_be_dropped() {
         let opened = file.open(0).unwrap();
         let dropped = drop_cache(opened.as_fd()).unwrap();
         assert_eq!(dropped.resident_pages, dropped.total_pages);
-        assert!(file_extents(opened.as_fd()).is_err());
     }
 }
 
@@ -240,36 +240,5 @@ fn resident_memory_and_its_peak_follow_what_is_touched() {
     if reset_peak() {
         // Other tests hold memory too, but none as much as this one.
         assert!(resident_memory().unwrap().peak < during.peak);
-    }
-}
-
-#[test]
-fn run_queue_delay_never_shrinks() {
-    let Some(earlier) = run_queue_delay() else {
-        return;
-    };
-    std::thread::yield_now();
-    assert!(run_queue_delay().unwrap() >= earlier);
-    assert!(run_queue_delay_of(rustix::thread::gettid()).unwrap() >= earlier);
-    // No thread of this process has the number of init.
-    assert_eq!(run_queue_delay_of(rustix::thread::Pid::INIT), None);
-}
-
-#[test]
-fn a_sparse_file_is_seen_to_grow_when_written() {
-    let file = TestFile::new();
-    let opened = file.open(libc::O_TRUNC).unwrap();
-    opened.set_len(LENGTH.0).unwrap();
-    let sparse = allocation(opened.as_fd()).unwrap();
-    assert_eq!(sparse.length, LENGTH);
-    assert!(sparse.is_sparse());
-    let extents = file_extents(opened.as_fd());
-    opened.write_all_at(&vec![1; LENGTH.0 as usize], 0).unwrap();
-    opened.sync_all().unwrap();
-    let written = allocation(opened.as_fd()).unwrap();
-    assert!(written.allocated > sparse.allocated);
-    if let Ok(before) = extents {
-        assert_eq!(before, 0);
-        assert!(file_extents(opened.as_fd()).unwrap() >= 1);
     }
 }

@@ -2,8 +2,7 @@
 
 use super::phases::Timeline;
 use super::{Evidence, one_pass};
-use crate::record::Finding;
-use crate::record::Record;
+use crate::record::{Finding, Record};
 use crate::settings;
 use plumb_engine::Setting;
 use plumb_events::{Event, IoStream, SessionKind, Statistic};
@@ -34,8 +33,8 @@ const RULES: &[Rule] = &[
     memory_exceeded,
 ];
 
-pub(super) fn findings(seen: &Evidence, context: &Record) -> Vec<Finding> {
-    RULES.iter().filter_map(|rule| rule(seen, context)).collect()
+pub(super) fn findings(seen: &Evidence, record: &Record) -> Vec<Finding> {
+    RULES.iter().filter_map(|rule| rule(seen, record)).collect()
 }
 
 fn finding(
@@ -50,7 +49,7 @@ fn percent(part: u64, whole: u64) -> f64 {
     part as f64 * 100.0 / whole.max(1) as f64
 }
 
-/// A run whose requests were held back says nothing of a device, and must not pass for one.
+/// A run with delayed requests says nothing about a device, and must not be taken for a measurement of one.
 fn delayed(seen: &Evidence, _: &Record) -> Option<Finding> {
     let each = seen.inside.settings.number(Setting::DebugRequestDelay);
     if each == 0 {
@@ -94,7 +93,7 @@ fn not_direct(seen: &Evidence, _: &Record) -> Option<Finding> {
     )
 }
 
-/// Sessions of one run that went different ways; a ring that registered no buffers is one all the same.
+/// Sessions of one run that used different methods; a ring without registered buffers is still a ring.
 fn method_replaced(seen: &Evidence, _: &Record) -> Option<Finding> {
     let method = &seen.inside.access.method;
     let said = method.replaced()?;
@@ -124,7 +123,7 @@ fn memory_scarce(seen: &Evidence, _: &Record) -> Option<Finding> {
     )
 }
 
-/// Writes that outrun the raw read rate are not on the medium yet.
+/// Writes that are faster than the raw read rate are not on the medium yet.
 fn cache_below(seen: &Evidence, _: &Record) -> Option<Finding> {
     let limit = seen.calibrated?.sequential_read;
     let timeline = Timeline::of(seen);
@@ -148,9 +147,9 @@ fn cache_below(seen: &Evidence, _: &Record) -> Option<Finding> {
     )
 }
 
-fn unaccounted(_: &Evidence, context: &Record) -> Option<Finding> {
-    let elapsed: u64 = context.sessions.iter().map(|session| session.elapsed_ns).sum();
-    let rest: i64 = context.sessions.iter().map(crate::record::SessionTime::unaccounted_ns).sum();
+fn unaccounted(_: &Evidence, record: &Record) -> Option<Finding> {
+    let elapsed: u64 = record.sessions.iter().map(|session| session.elapsed_ns).sum();
+    let rest: i64 = record.sessions.iter().map(crate::record::SessionTime::unaccounted_ns).sum();
     let share = rest as f64 * 100.0 / elapsed.max(1) as f64;
     if share.abs() <= 5.0 {
         return None;
@@ -162,8 +161,8 @@ fn unaccounted(_: &Evidence, context: &Record) -> Option<Finding> {
     )
 }
 
-fn stolen(_: &Evidence, context: &Record) -> Option<Finding> {
-    let cpu = context.host_cpu.as_ref()?;
+fn stolen(_: &Evidence, record: &Record) -> Option<Finding> {
+    let cpu = record.host_cpu.as_ref()?;
     let total = cpu.user_ns + cpu.system_ns + cpu.iowait_ns + cpu.steal_ns + cpu.idle_ns;
     let share = percent(cpu.steal_ns, total);
     if share < 5.0 {
@@ -176,11 +175,11 @@ fn stolen(_: &Evidence, context: &Record) -> Option<Finding> {
     )
 }
 
-/// A system that gives free memory back to its host waits for it when it is touched again.
-fn first_touch(seen: &Evidence, context: &Record) -> Option<Finding> {
+/// A guest that gives free memory back to its host waits for it at the next touch.
+fn first_touch(seen: &Evidence, record: &Record) -> Option<Finding> {
     let servers = &seen.measured.outcome.sort.servers;
     let time = Nanos(servers.iter().map(|server| server.area_mapping.0).sum());
-    let share = percent(time.0, context.header.db_cpu_ns);
+    let share = percent(time.0, record.header.db_cpu_ns);
     if share < 5.0 {
         return None;
     }
@@ -193,9 +192,9 @@ fn first_touch(seen: &Evidence, context: &Record) -> Option<Finding> {
     )
 }
 
-fn free_buffers(seen: &Evidence, context: &Record) -> Option<Finding> {
+fn free_buffers(seen: &Evidence, record: &Record) -> Option<Finding> {
     let waited = seen.measured.period.event(Event::FreeBufferWaits, SessionKind::Foreground);
-    let share = percent(waited.time.0, context.header.db_time_ns);
+    let share = percent(waited.time.0, record.header.db_time_ns);
     if share < 10.0 {
         return None;
     }
@@ -206,8 +205,8 @@ fn free_buffers(seen: &Evidence, context: &Record) -> Option<Finding> {
     )
 }
 
-fn intermediate_merges(seen: &Evidence, context: &Record) -> Option<Finding> {
-    let sort = context.sort.as_ref()?;
+fn intermediate_merges(seen: &Evidence, record: &Record) -> Option<Finding> {
+    let sort = record.sort.as_ref()?;
     if sort.intermediate_merges == 0 {
         return None;
     }
@@ -233,8 +232,8 @@ fn intermediate_merges(seen: &Evidence, context: &Record) -> Option<Finding> {
     )
 }
 
-fn fitted_in_memory(seen: &Evidence, context: &Record) -> Option<Finding> {
-    let sort = context.sort.as_ref()?;
+fn fitted_in_memory(seen: &Evidence, record: &Record) -> Option<Finding> {
+    let sort = record.sort.as_ref()?;
     if sort.runs > 0 || sort.rows == 0 {
         return None;
     }
@@ -250,12 +249,12 @@ fn fitted_in_memory(seen: &Evidence, context: &Record) -> Option<Finding> {
 }
 
 /// What bounds the build: the processors, or the device's sequential read.
-fn bound(_: &Evidence, context: &Record) -> Option<Finding> {
+fn bound(_: &Evidence, record: &Record) -> Option<Finding> {
     // What waits use is the processors' time too: a buffered read is a copy.
-    let foreground = context.sessions.iter().filter(|session| session.kind == SessionKind::Foreground);
+    let foreground = record.sessions.iter().filter(|session| session.kind == SessionKind::Foreground);
     let used = foreground.map(|session| session.cpu_ns + session.wait_cpu_ns).sum();
-    let cpu = percent(used, context.header.db_time_ns);
-    let shares = context.calibration.iter().flat_map(|found| &found.shares);
+    let cpu = percent(used, record.header.db_time_ns);
+    let shares = record.calibration.iter().flat_map(|found| &found.shares);
     let reached = shares
         .filter(|share| share.limit_bytes_per_s > 0.0)
         .map(|share| (share, share.reached_bytes_per_s / share.limit_bytes_per_s * 100.0))
@@ -287,7 +286,7 @@ fn workers(seen: &Evidence, _: &Record) -> Option<Finding> {
     }
     finding(
         "Some io_uring requests fell back to kernel worker threads",
-        format!("{begin} io-wq workers at the begin, at most {seen} seen"),
+        format!("{begin} io-wq workers at the start, at most {seen} seen"),
         "these could not be issued without blocking (a full queue, buffered I/O): compare io_method=threads",
     )
 }
@@ -312,8 +311,8 @@ fn skew(seen: &Evidence, _: &Record) -> Option<Finding> {
     )
 }
 
-fn memory_exceeded(_: &Evidence, context: &Record) -> Option<Finding> {
-    let memory = &context.memory;
+fn memory_exceeded(_: &Evidence, record: &Record) -> Option<Finding> {
+    let memory = &record.memory;
     let budget = memory.budget_bytes();
     let peak = memory.peak_rss_bytes.filter(|peak| *peak > budget)?;
     finding(

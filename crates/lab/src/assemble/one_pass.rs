@@ -1,15 +1,13 @@
 //! The smallest sort area whose runs one merge can take.
 //!
-//! How many runs an area makes follows from this build: a server that needed
-//! intermediate merges wrote each full strip as a run (as a rule its area is one
-//! strip then), so its rows over its runs are what a strip holds at least. A larger
-//! area holds more in proportion, and whether one merge takes its runs is the merge
-//! plan's own answer. The area is found by doubling, then by bisection.
+//! How many runs an area makes follows from this build. A server that needed intermediate
+//! merges wrote each full strip as a run, usually the whole area; so a strip holds at least its
+//! rows divided by its runs. A larger area holds proportionally more. The merge plan itself says
+//! whether one merge takes the runs. The area is found by doubling, then by bisection.
 //!
-//! Limits: the last run is counted as a full one, and some rows more are assumed
-//! than there were, so what is found is a little more than the least. A read cost
-//! that was measured is not relied upon, because it will be measured again: then
-//! requests must come near the device's full rate.
+//! Limits: the last run counts as full, and a few more rows are assumed than there were, so the
+//! result is slightly above the minimum. A measured read cost will be measured again and is not
+//! used: requests must then come close to the device's full rate.
 
 use super::Evidence;
 use super::receipts::given_cost;

@@ -2,9 +2,9 @@
 //!
 //! The bytes of a phase of the build come from its sessions' counters, and add up
 //! to those of the build: the coordinator alone reads the sample and joins the
-//! parts, and what intermediate merges move is what is moved beyond once writing
-//! and once reading the first runs. Phases outside the build are read off the
-//! profile, buckets at their ends in proportion to the time that is theirs.
+//! parts; intermediate merges account for what is moved beyond writing and reading the
+//! initial runs once each. Phases outside the build are read off the
+//! profile; a bucket that is only partly inside counts in proportion.
 
 use super::Evidence;
 use super::sort::first_run_bytes;
@@ -15,17 +15,17 @@ use plumb_units::{Bytes, Nanos};
 /// Points of the plot at most.
 const POINTS_MAX: usize = 600;
 
-/// What was recorded over time, cut at the first phase's begin.
+/// What was recorded over time, cut at the start of the first phase.
 #[derive(Debug)]
 pub(super) struct Timeline {
     profile: Profile,
-    /// The bucket in which the seen begins.
+    /// The first bucket that is kept.
     first: usize,
     /// When that bucket starts, from the recorder's origin.
     zero: Nanos,
-    /// The build's begin and end, from the recorder's origin.
+    /// Start and end of the build, from the recorder's origin.
     build: (Nanos, Nanos),
-    /// Begin and end of the scan: what is read before it is a sample of single blocks.
+    /// Start and end of the scan: what is read before it is a sample of single blocks.
     scan: (Nanos, Nanos),
 }
 
@@ -159,7 +159,7 @@ impl BuildBytes {
         let division = by_coordinator(IoStream::TempReads);
         let results = total(IoStream::IndexWrites) + total(IoStream::FileWrites);
         let (written, read) = (total(IoStream::TempWrites), total(IoStream::TempReads) - division);
-        // Without intermediate merges all runs are first runs, and each is read once.
+        // Without intermediate merges all runs are initial runs, and each is read once.
         let merged = seen.measured.outcome.sort.servers.iter().any(|server| server.intermediate_merges > 0);
         let first_runs = if merged { first_run_bytes(seen).min(written) } else { written };
         let read_last = if merged { first_run_bytes(seen).min(read) } else { read };

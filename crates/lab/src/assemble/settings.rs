@@ -1,8 +1,7 @@
 //! The settings as the run had them.
 
 use super::Evidence;
-use crate::record;
-use crate::settings;
+use crate::{record, settings};
 use plumb_engine::Setting;
 
 pub(super) fn settings(seen: &Evidence) -> Vec<record::Setting> {

@@ -40,9 +40,8 @@ pub(super) fn first_run_bytes(seen: &Evidence) -> u64 {
     first_runs_share(seen, written)
 }
 
-/// Of a figure of all runs, the part of those made from the input. Records of
-/// intermediate merges are as long as those they came from, so the share of the
-/// rows is that of the bytes.
+/// The part of a figure of all runs that belongs to the initial runs. A merge does not change the
+/// length of records, so the share of the rows is the share of the bytes.
 pub(super) fn first_runs_share(seen: &Evidence, all: u64) -> u64 {
     let spilled = seen.measured.outcome.sort.servers.iter().filter(|server| !server.optimal);
     let rows: u64 = spilled.map(|server| server.row_count - server.memory_rows).sum();

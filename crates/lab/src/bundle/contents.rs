@@ -2,10 +2,9 @@
 
 use super::record::{self, EndFile, Environment, OrderFile, RunRecord, Stop};
 use super::{END, ENVIRONMENT, Manifest, ORDER, RUNS, STUDY};
-use crate::LabError;
 use crate::plan::{Plan, PlanOptions};
-use crate::study;
 use crate::vocabulary::Kinds;
+use crate::{LabError, study};
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 use std::path::Path;

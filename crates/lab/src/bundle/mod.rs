@@ -109,7 +109,7 @@ impl Bundle {
     /// As [`Bundle::open`], or when the rest cannot be removed.
     pub fn resume(directory: &Path, kinds: &Kinds) -> Result<Bundle, LabError> {
         let bundle = Bundle::open(directory, kinds)?;
-        // A directory is nothing that a study left.
+        // No study leaves a directory behind.
         for stray in unlisted(directory, &bundle.manifest)?.into_iter().filter(|name| !name.ends_with('/')) {
             let path = directory.join(stray);
             fs::remove_file(&path).map_err(|source| LabError::BundleWrite { path, source })?;
@@ -123,7 +123,7 @@ impl Bundle {
         for file in names.iter().chain([&self.directory.join(MANIFEST)]) {
             let _ = fs::remove_file(file);
         }
-        // The directory goes with the reservation, unless others use it too.
+        // The reservation removes the directory, unless other processes use it.
         let _ = fs::remove_dir(self.directory.join(RUNS));
     }
 
@@ -133,7 +133,7 @@ impl Bundle {
         &self.directory
     }
 
-    /// What keeps others from writing to it.
+    /// Its reservation, which keeps other processes from writing to it.
     #[must_use]
     pub fn reservation(&self) -> &Reservation {
         &self.reservation
@@ -190,7 +190,7 @@ impl Bundle {
         self.end(EndFile { stop: Stop::Ended, end_ns })
     }
 
-    /// Removes what an earlier end of the study said: it goes on, and that no longer follows from its records.
+    /// Removes the analysis of an earlier end: the study goes on, and its records will no longer lead to it.
     ///
     /// # Errors
     /// When the manifest cannot be written.

@@ -50,7 +50,7 @@ pub struct RunRecord {
     pub position: u64,
     /// Its slot.
     pub slot: usize,
-    /// When it began, nanoseconds from the study's begin, by the wall clock.
+    /// When it began, nanoseconds from the study's start, by the wall clock.
     pub start_ns: u64,
     /// What was before it.
     pub settled: Settled,
@@ -106,7 +106,7 @@ pub struct Environment {
     pub limits: Vec<LimitFigure>,
     /// What is known of the settings that the study gives.
     pub settings: Vec<SettingFacts>,
-    /// The study's begin, nanoseconds since 1970.
+    /// The study's start, nanoseconds since 1970.
     pub begin_ns: u64,
     /// The same, ISO 8601.
     pub begin_time: String,
@@ -118,7 +118,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// What is different here and now, where it matters: a figure of one could not be compared with one of the other.
+    /// What differs here and now from where the study began, if it makes figures incomparable.
     #[must_use]
     pub fn differences(&self, now: &Environment) -> Vec<String> {
         let device = |of: &Environment| {
@@ -203,7 +203,7 @@ pub enum Stop {
 pub struct EndFile {
     /// Why.
     pub stop: Stop,
-    /// When, nanoseconds from its begin, by the wall clock.
+    /// When, nanoseconds from its start, by the wall clock.
     pub end_ns: u64,
 }
 

@@ -27,7 +27,7 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    /// The directory that somebody named: a new one, or an empty one.
+    /// The directory that the user named: a new one, or an empty one.
     ///
     /// # Errors
     /// When something is in it, another process has it, it lies in the bundle of a study, or cannot be made.
@@ -38,7 +38,7 @@ impl Reservation {
             Reservation { directory: directory.to_path_buf(), owner: None, made: Vec::new() };
         reservation.make(directory).map_err(|source| refused(directory, source))?;
         reservation.owner = Some(own(directory)?);
-        // It may have been filled while it was nobody's.
+        // Another process may have filled it before it was marked.
         require_empty(directory)?;
         Ok(reservation)
     }
@@ -61,7 +61,7 @@ impl Reservation {
                     reservation.directory = directory;
                     return Ok(reservation);
                 }
-                // Not found: somebody else has just removed the directory around it, as we would an empty one.
+                // Not found: another process has just removed the directory around it because it was empty.
                 Err(error) if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) => {}
                 Err(source) => return Err(refused(&directory, source)),
             }
@@ -101,7 +101,7 @@ impl Drop for Reservation {
     fn drop(&mut self) {
         self.owner = None;
         for directory in &self.made {
-            // One that holds a bundle, or that somebody else has begun to use, is not empty and stays.
+            // One that holds a bundle, or that another process uses, is not empty and stays.
             let _ = fs::remove_dir(directory);
         }
     }

@@ -11,37 +11,37 @@ use crate::compare::{Comparison, Difference, Group, Outcome, Pairing, Period, na
 use crate::record::{Record, RunState};
 use plumb_report::format::{Average, Change, Count, Decimal, Ends, Probability, Reading, Size, Total};
 use plumb_report::table::{Cell, Column, Facts, RowKind, Table, Tone};
-use plumb_report::{Document, Section, State, Summary, text};
+use plumb_report::{Document, Section, State, Summary, cells, text};
 
 /// What the report of a comparison says.
 #[must_use]
-pub fn document(context: &Comparison) -> Document {
-    let header = context.second.runs.first().map(|run| &run.header);
+pub fn document(comparison: &Comparison) -> Document {
+    let header = comparison.second.runs.first().map(|run| &run.header);
     let workload = header.map_or("", |header| header.workload.as_str());
-    let tone = context.verdict.as_ref().map_or(Tone::Open, tone_of);
+    let tone = comparison.verdict.as_ref().map_or(Tone::Open, tone_of);
     Document {
         title: format!("PLUMB COMPARE PERIOD REPORT  Workload: {workload}"),
         question: String::new(),
         running_head: format!("Compare: {workload}  1st against 2nd"),
         width: text::WIDTH,
-        state: State { of: "Elapsed time", word: verdict_line(context), tone },
+        state: State { of: "Elapsed time", word: verdict_line(comparison), tone },
         basis: String::new(),
-        reasons: context.reasons.iter().cloned().chain(warnings(context)).collect(),
+        reasons: comparison.reasons.iter().cloned().chain(warnings(comparison)).collect(),
         headline: Vec::new(),
-        sections: sections(context),
+        sections: sections(comparison),
         summary: Summary::default(),
         footer: format!(
             "plumb {}, comparison schema {}. The records of all runs are embedded in this file as JSON.",
             header.map_or("", |header| header.plumb_version.as_str()),
-            context.schema_version
+            comparison.schema_version
         ),
-        data: serde_json::to_string(context).unwrap_or_else(|_| "null".to_string()),
+        data: serde_json::to_string(comparison).unwrap_or_else(|_| "null".to_string()),
     }
 }
 
 /// What is proved of the elapsed time, or why nothing can be.
-fn verdict_line(context: &Comparison) -> String {
-    match (&context.verdict, context.pairing) {
+fn verdict_line(comparison: &Comparison) -> String {
+    match (&comparison.verdict, comparison.pairing) {
         (Some(verdict), _) => verdict.to_string(),
         (None, pairing) => format!("no verdict: {}", because(pairing)),
     }
@@ -56,9 +56,9 @@ fn because(pairing: Pairing) -> &'static str {
 }
 
 /// What makes the two sides hard to compare: a run that must not be believed, other work, other data.
-fn warnings(context: &Comparison) -> Vec<String> {
+fn warnings(comparison: &Comparison) -> Vec<String> {
     let mut warnings = Vec::new();
-    for (name, period) in [("1st", &context.first), ("2nd", &context.second)] {
+    for (name, period) in [("1st", &comparison.first), ("2nd", &comparison.second)] {
         for run in &period.runs {
             warnings.extend(
                 run.validity().reasons.into_iter().map(|reason| format!("{name} is INVALID: {reason}")),
@@ -66,7 +66,7 @@ fn warnings(context: &Comparison) -> Vec<String> {
         }
     }
     warnings.dedup();
-    let sides = [&context.first, &context.second].map(|period| period.typical());
+    let sides = [&comparison.first, &comparison.second].map(|period| period.typical());
     if let [Some(first), Some(second)] = sides {
         let rows = |run: &Record| run.sort.as_ref().map(|sort| sort.rows);
         if rows(first) != rows(second) {
@@ -89,18 +89,18 @@ fn warnings(context: &Comparison) -> Vec<String> {
 }
 
 /// All sections.
-fn sections(context: &Comparison) -> Vec<Section> {
+fn sections(comparison: &Comparison) -> Vec<Section> {
     vec![
-        sets(context),
-        times(context),
-        hosts(context),
-        memory(context),
-        settings(context),
-        load_profile(context),
-        top(context),
-        events(context),
-        io(context),
-        statistics(context),
+        sets(comparison),
+        times(comparison),
+        hosts(comparison),
+        memory(comparison),
+        settings(comparison),
+        load_profile(comparison),
+        top(comparison),
+        events(comparison),
+        io(comparison),
+        statistics(comparison),
     ]
 }
 
@@ -166,7 +166,7 @@ fn rule(pairing: Pairing) -> &'static str {
 }
 
 /// The two sets with what AWR puts into its first lines.
-fn sets(context: &Comparison) -> Section {
+fn sets(comparison: &Comparison) -> Section {
     let mut table = Table::default()
         .text(["Set"])
         .wrapped("Bundle", 34)
@@ -174,29 +174,29 @@ fn sets(context: &Comparison) -> Section {
         .numbers(["Runs"])
         .text(["Begin", "Runs are"])
         .numbers(["Avg Active\nUsers", "Elapsed\nTime (s)", "DB time\n(s)"]);
-    for (name, period) in ["First (1st)", "Second (2nd)"].into_iter().zip(context.sides()) {
+    for (name, period) in ["First (1st)", "Second (2nd)"].into_iter().zip(comparison.sides()) {
         let elapsed = period.median(|run| run.header.elapsed_ns as f64 / 1e9);
         let db_time = period.median(|run| run.header.db_time_ns as f64 / 1e9);
         let active = period.median(|run| run.header.db_time_ns as f64 / run.header.elapsed_ns.max(1) as f64);
         let state = period.state();
-        table.row(vec![
-            Cell::from(name),
-            Cell::from(&period.source),
-            Cell::from(period.arm.as_deref().unwrap_or("")),
-            Cell::of(Count(period.runs.len() as u64)),
-            Cell::from(period.runs.first().map_or("", |run| run.header.begin_time.as_str())),
+        table.row(cells![
+            name,
+            &period.source,
+            period.arm.as_deref().unwrap_or(""),
+            Count(period.runs.len() as u64),
+            period.runs.first().map_or("", |run| run.header.begin_time.as_str()),
             Cell::from(state.word()).with_tone(state.tone()),
-            Cell::of(Decimal(active)),
-            Cell::of(Reading(elapsed)),
-            Cell::of(Reading(db_time)),
+            Decimal(active),
+            Reading(elapsed),
+            Reading(db_time)
         ]);
     }
     let mut total = vec![Cell::default(); 9];
     total[0] = Cell::from("%Diff:");
-    total[7] = percent(context.difference(Group::Time, "Elapsed"));
-    total[8] = percent(context.difference(Group::Time, "DB Time"));
+    total[7] = percent(comparison.difference(Group::Time, "Elapsed"));
+    total[8] = percent(comparison.difference(Group::Time, "DB Time"));
     table.push(RowKind::Total, total);
-    Section::front("sets", "Snapshot Sets").note(rule(context.pairing)).table(table)
+    Section::front("sets", "Snapshot Sets").note(rule(comparison.pairing)).table(table)
 }
 
 /// A difference in per cent; blank where it would be noise.
@@ -239,46 +239,45 @@ fn test_cells(difference: Option<&Difference>) -> Vec<Cell> {
     };
     let bounded = found.low.is_some() || found.high.is_some();
     let ends = Ends { low: found.low, high: found.high };
-    vec![
+    cells![
         percent(Some(found)),
-        Cell::from(if bounded { ends.ratios() } else { String::new() }),
-        Cell::of(found.p.map(Probability)),
-        Cell::of(Count(found.runs)),
-        word,
+        if bounded { ends.ratios() } else { String::new() },
+        found.p.map(Probability),
+        Count(found.runs),
+        word
     ]
 }
 
 /// A table whose rows are the figures of a group, printed by `print`.
-fn figures(context: &Comparison, group: Group, titles: [&str; 3], print: impl Fn(f64) -> Cell) -> Table {
+fn figures(comparison: &Comparison, group: Group, titles: [&str; 3], print: impl Fn(f64) -> Cell) -> Table {
     let mut columns = vec![Column::text(titles[0]), Column::number(titles[1]), Column::number(titles[2])];
     columns.extend(test_columns());
     let mut table = Table::new(columns);
-    for sample in samples(&context.first.runs, &context.second.runs) {
+    for sample in samples(&comparison.first.runs, &comparison.second.runs) {
         if sample.group == group {
-            let mut cells =
-                vec![Cell::from(&sample.name), print(median(sample.first)), print(median(sample.second))];
-            cells.extend(test_cells(context.difference(group, &sample.name)));
+            let mut cells = cells![&sample.name, print(median(sample.first)), print(median(sample.second))];
+            cells.extend(test_cells(comparison.difference(group, &sample.name)));
             table.row(cells);
         }
     }
     table
 }
 
-fn times(context: &Comparison) -> Section {
+fn times(comparison: &Comparison) -> Section {
     let table =
-        figures(context, Group::Time, ["Time", "1st (s)", "2nd (s)"], |value| Cell::of(Reading(value)));
+        figures(comparison, Group::Time, ["Time", "1st (s)", "2nd (s)"], |value| Cell::of(Reading(value)));
     Section::front("times", "Times").table(table)
 }
 
-fn load_profile(context: &Comparison) -> Section {
+fn load_profile(comparison: &Comparison) -> Section {
     let titles = ["Load", "1st Per Sec", "2nd Per Sec"];
-    let table = figures(context, Group::Load, titles, |value| Cell::of(Total(value)));
+    let table = figures(comparison, Group::Load, titles, |value| Cell::of(Total(value)));
     Section::front("load-profile", "Load Profile").table(table)
 }
 
-fn statistics(context: &Comparison) -> Section {
+fn statistics(comparison: &Comparison) -> Section {
     let titles = ["Statistic", "1st", "2nd"];
-    let table = figures(context, Group::Statistic, titles, amount);
+    let table = figures(comparison, Group::Statistic, titles, amount);
     Section::detail("statistics", "Instance Activity Stats")
         .note("totals of a run; times in seconds; statistics that did not move are left out")
         .table(table)
@@ -312,17 +311,17 @@ fn side_by_side(rows: [Vec<(String, String)>; 2]) -> Table {
         let differs = values[0] != values[1];
         let tone = if differs { Tone::Open } else { Tone::Plain };
         let [one, two] = values;
-        table.row(vec![
-            Cell::from(&name),
+        table.row(cells![
+            &name,
             Cell::from(one).with_tone(tone),
             Cell::from(two).with_tone(tone),
-            Cell::from(if differs { "*" } else { "" }).with_tone(tone),
+            Cell::from(if differs { "*" } else { "" }).with_tone(tone)
         ]);
     }
     table
 }
 
-fn hosts(context: &Comparison) -> Section {
+fn hosts(comparison: &Comparison) -> Section {
     let facts = |period: &Period| {
         let Some(run) = period.typical() else { return Vec::new() };
         let host = &run.header.host;
@@ -340,7 +339,7 @@ fn hosts(context: &Comparison) -> Section {
         }
         facts.rows.into_iter().map(|(name, cell)| (name, cell.text)).collect()
     };
-    let [mut first, mut second] = context.sides().map(facts);
+    let [mut first, mut second] = comparison.sides().map(facts);
     // Notes are long, and a device has many: only those of one side tell the two apart.
     let is_note = |(name, _): &(String, String)| name == "Note";
     let common =
@@ -355,9 +354,9 @@ fn hosts(context: &Comparison) -> Section {
     section.table(side_by_side([first, second]))
 }
 
-fn memory(context: &Comparison) -> Section {
+fn memory(comparison: &Comparison) -> Section {
     let areas = |period: &Period| period.typical().map(|run| run.memory.areas.clone()).unwrap_or_default();
-    let [first, second] = context.sides().map(areas);
+    let [first, second] = comparison.sides().map(areas);
     let mut names = first.iter().map(|area| area.name.clone()).collect::<Vec<_>>();
     names.extend(
         second
@@ -378,22 +377,17 @@ fn memory(context: &Comparison) -> Section {
             }
             _ => String::new(),
         };
-        table.row(vec![
-            Cell::from(&name),
-            Cell::of(values[0].map(Size)),
-            Cell::of(values[1].map(Size)),
-            Cell::from(ratio),
-        ]);
+        table.row(cells![&name, values[0].map(Size), values[1].map(Size), ratio]);
     }
     Section::front("memory", "Cache Sizes").table(table)
 }
 
-fn settings(context: &Comparison) -> Section {
+fn settings(comparison: &Comparison) -> Section {
     let settings = |period: &Period| {
         let settings = period.typical().map(|run| run.settings.as_slice()).unwrap_or_default();
         settings.iter().map(|setting| (setting.name.clone(), setting.value.clone())).collect::<Vec<_>>()
     };
-    let mut table = side_by_side(context.sides().map(settings));
+    let mut table = side_by_side(comparison.sides().map(settings));
     table.rows.retain(|row| row.cells.last().is_some_and(|cell| cell.text == "*"));
     let section = Section::front("settings", "Settings That Differ");
     if table.rows.is_empty() {
@@ -404,7 +398,7 @@ fn settings(context: &Comparison) -> Section {
 }
 
 /// The longest waits of either side, side by side.
-fn top(context: &Comparison) -> Section {
+fn top(comparison: &Comparison) -> Section {
     let mut columns = Vec::new();
     for side in ["1st", "2nd"] {
         columns.push(Column::wrapped(format!("{side}: Event"), 27));
@@ -412,7 +406,7 @@ fn top(context: &Comparison) -> Section {
     }
     columns.insert(5, Column::text("|"));
     let mut table = Table::new(columns);
-    let runs = context.sides().map(Period::typical);
+    let runs = comparison.sides().map(Period::typical);
     let tops = runs.map(|run| run.map(top_events).unwrap_or_default());
     let named = |side: usize, event: &TopEvent<'_>| tops[side].iter().any(|other| other.event == event.event);
     for index in 0..tops[0].len().max(tops[1].len()) {
@@ -430,7 +424,7 @@ fn top(context: &Comparison) -> Section {
     }
     let section = Section::front("top-events", "Top Timed Events")
         .note("Events with a \"-\" did not make the Top list of the other set");
-    let repeated = context.sides().iter().any(|period| period.runs.len() > 1);
+    let repeated = comparison.sides().iter().any(|period| period.runs.len() > 1);
     let section =
         if repeated { section.note("of the run with the median elapsed time of its set") } else { section };
     section.table(table)
@@ -439,17 +433,17 @@ fn top(context: &Comparison) -> Section {
 fn top_cells(mark: &str, event: &TopEvent<'_>, db_time_ns: u64) -> Vec<Cell> {
     let share = plumb_report::format::Percent::of(event.time_ns, db_time_ns);
     let average = event.waits.map(|count| Average { total_ns: event.time_ns, count });
-    vec![
-        Cell::from(format!("{mark}{}", event.event)),
-        Cell::of(event.waits.map(Count)),
-        Cell::of(plumb_report::format::Seconds(event.time_ns)),
-        Cell::of(average),
-        Cell::of(share).with_share(share.share()),
+    cells![
+        format!("{mark}{}", event.event),
+        event.waits.map(Count),
+        plumb_report::format::Seconds(event.time_ns),
+        average,
+        Cell::of(share).with_share(share.share())
     ]
 }
 
 /// All events that are not idle, by the longer of both times.
-fn events(context: &Comparison) -> Section {
+fn events(comparison: &Comparison) -> Section {
     let mut columns = vec![Column::wrapped("Event", 28)];
     columns.extend(
         ["Waits\n1st", "Waits\n2nd", "Time (s)\n1st", "Time (s)\n2nd", "Avg Time\n1st", "Avg Time\n2nd"]
@@ -457,21 +451,21 @@ fn events(context: &Comparison) -> Section {
     );
     columns.extend(test_columns());
     let mut table = Table::new(columns);
-    let mut rows = names(Group::Event, &context.first.runs, &context.second.runs)
+    let mut rows = names(Group::Event, &comparison.first.runs, &comparison.second.runs)
         .into_iter()
         .map(|name| {
-            let sides = context.sides().map(|period| waits(period, &name));
+            let sides = comparison.sides().map(|period| waits(period, &name));
             (sides[0].1.max(sides[1].1), name, sides)
         })
         .collect::<Vec<_>>();
     rows.sort_by(|left, right| right.0.total_cmp(&left.0).then(left.1.cmp(&right.1)));
     for (_, name, [first, second]) in rows {
         let average = |(waits, ns): (f64, f64)| Average { total_ns: ns as u64, count: waits as u64 };
-        let mut cells = vec![Cell::from(&name)];
+        let mut cells = cells![&name];
         cells.extend([first, second].map(|(waits, _)| Cell::of(Count(waits.round() as u64))));
         cells.extend([first, second].map(|(_, ns)| Cell::of(Reading(ns / 1e9))));
         cells.extend([first, second].map(|side| Cell::of(average(side))));
-        cells.extend(test_cells(context.difference(Group::Event, &name)));
+        cells.extend(test_cells(comparison.difference(Group::Event, &name)));
         table.row(cells);
     }
     Section::detail("events", "Foreground Wait Events")
@@ -488,7 +482,7 @@ fn waits(period: &Period, name: &str) -> (f64, f64) {
     (of(|event| event.waits), of(|event| event.time_ns))
 }
 
-fn io(context: &Comparison) -> Section {
+fn io(comparison: &Comparison) -> Section {
     let mut columns = vec![Column::text("Stream")];
     columns.extend(
         ["Reqs\n1st", "Reqs\n2nd", "Data\n1st", "Data\n2nd", "Avg Time\n1st", "Avg Time\n2nd"]
@@ -496,17 +490,17 @@ fn io(context: &Comparison) -> Section {
     );
     columns.extend(test_columns());
     let mut table = Table::new(columns);
-    for name in names(Group::Io, &context.first.runs, &context.second.runs) {
+    for name in names(Group::Io, &comparison.first.runs, &comparison.second.runs) {
         let side = |of: fn(crate::record::IoTally) -> u64| {
-            context.sides().map(|period| period.median(|run| of(tally(run, &name)) as f64).round() as u64)
+            comparison.sides().map(|period| period.median(|run| of(tally(run, &name)) as f64).round() as u64)
         };
         let (requests, bytes, times) =
             (side(|tally| tally.requests), side(|tally| tally.bytes), side(|tally| tally.time_ns));
-        let mut cells = vec![Cell::from(&name)];
+        let mut cells = cells![&name];
         cells.extend(requests.map(|count| Cell::of(Count(count))));
         cells.extend(bytes.map(|bytes| Cell::of(Size(bytes))));
         cells.extend([0, 1].map(|side| Cell::of(Average { total_ns: times[side], count: requests[side] })));
-        cells.extend(test_cells(context.difference(Group::Io, &name)));
+        cells.extend(test_cells(comparison.difference(Group::Io, &name)));
         table.row(cells);
     }
     Section::detail("io", "IOStat by Function")

@@ -1,4 +1,4 @@
-//! A run's record: the context as JSON, and back.
+//! A record as JSON, and back.
 //!
 //! `docs/record.md` is its schema. A record of a version that is not read is refused
 //! before its fields are looked at, because a field may have changed its meaning.
@@ -53,7 +53,7 @@ impl Record {
     /// The record, indented.
     ///
     /// # Errors
-    /// When the context cannot be written as JSON.
+    /// When the record cannot be written as JSON.
     pub fn to_json(&self) -> Result<String, RecordError> {
         serde_json::to_string_pretty(self).map_err(RecordError::Json)
     }

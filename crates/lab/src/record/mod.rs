@@ -3,7 +3,7 @@
 //! Plain data: every figure is a measured total in a base unit, and the unit
 //! ends the field's name (`_ns`, `_bytes`, `_bytes_per_s`). Rates, averages and
 //! percentages that follow from others are left to the document, so that a record cannot contradict itself.
-//! Times within the run count from its begin; times of day are formatted already.
+//! Times within the run count from its start; times of day are formatted already.
 //! `docs/record.md` describes it.
 //!
 //! Optional fields are facts that a host may refuse to tell. They are printed
@@ -38,7 +38,7 @@ pub struct Record {
     pub devices: Vec<Device>,
     /// The device's own limits, measured in the same run.
     pub calibration: Option<Calibration>,
-    /// What a calibration found that the device under the tables can do, or why there is
+    /// The limits of the device under the tables by a stored calibration, or why there is
     /// none; missing where there is no device.
     #[serde(default)]
     pub limits: Option<DeviceLimits>,
@@ -285,7 +285,7 @@ pub struct Device {
     pub io_method: String,
     /// Why that method.
     pub io_method_reason: String,
-    /// What a reader must know before he believes a figure from this path.
+    /// What to know before believing a figure from this path.
     pub notes: Vec<String>,
 }
 
@@ -510,9 +510,9 @@ pub struct Phase {
     pub name: String,
     /// The operation it belongs to, such as `index build`.
     pub operation: String,
-    /// Start, nanoseconds from the run's begin.
+    /// Start, nanoseconds from the run's start.
     pub start_ns: u64,
-    /// End, nanoseconds from the run's begin.
+    /// End, nanoseconds from the run's start.
     pub end_ns: u64,
     /// Rows that the phase handled, a count.
     pub rows: u64,
@@ -582,7 +582,7 @@ pub struct HostCpu {
     pub steal_ns: u64,
     /// Idle, nanoseconds.
     pub idle_ns: u64,
-    /// Load average over one minute at the begin.
+    /// Load average over one minute at the start.
     pub load_begin: Option<f64>,
     /// Load average over one minute at the end.
     pub load_end: Option<f64>,
@@ -642,7 +642,7 @@ pub struct SessionTime {
 
 impl SessionTime {
     /// Elapsed time that is neither CPU, nor a wait, nor the run queue, nanoseconds.
-    /// Below zero by no more than the CPU inside waits is mistaken, which is read around some of them.
+    /// It can fall below zero by the error of the CPU inside waits, which is estimated from some of them.
     #[must_use]
     pub fn unaccounted_ns(&self) -> i64 {
         let parts = [self.cpu_ns, self.wait_ns, self.idle_ns, self.run_queue_ns.unwrap_or(0)];
@@ -739,7 +739,7 @@ pub struct ProfileSeries {
     pub name: String,
     /// Whether its bytes came from the device or went to it.
     pub direction: Direction,
-    /// Bytes moved in each bucket, the first at the run's begin.
+    /// Bytes moved in each bucket, the first at the run's start.
     pub bytes: Vec<u64>,
 }
 

@@ -1,8 +1,8 @@
 //! Whether a run's figures may be used at all.
 //!
 //! A contradicted receipt or a failed check makes a run invalid whatever its
-//! time. A run without a check is not called valid, whatever its receipts say:
-//! nobody looked at the result.
+//! time. A run whose result was not checked is not called valid, whatever its
+//! receipts say.
 
 use super::{Held, Record};
 use plumb_report::table::Tone;
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 pub enum RunState {
     /// Nothing failed, and the result was checked.
     Valid,
-    /// Nothing failed, and nobody checked the result.
+    /// Nothing failed, and the result was not checked.
     Unverified,
     /// A check failed or a receipt contradicts its setting.
     Invalid,

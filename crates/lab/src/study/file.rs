@@ -155,7 +155,7 @@ struct RawCells {
 const SOUGHT: f64 = 0.05;
 /// The error allowed to a study.
 const ALPHA: f64 = 0.05;
-/// More blocks than this are a slip of the pen.
+/// More blocks than this are taken for a typing error.
 const BLOCKS_MAX: i64 = 1000;
 
 /// Reads and checks the text of a study file; `file` names it in refusals.

@@ -58,7 +58,7 @@ pub struct Study {
     pub title: String,
     /// What is asked.
     pub question: String,
-    /// Whose conclusions the claims are; empty when they are the study's own.
+    /// The publication whose conclusions the claims test; empty when they are the study's own.
     pub source: String,
     /// The words that it is written in, and with them the kind of its target.
     #[serde(rename = "target")]

@@ -143,7 +143,7 @@ fn write_factor(out: &mut String, factor: &Factor) {
     out.push_str("]\n");
 }
 
-/// A share as a percentage without the dust of its conversion.
+/// A share as a percentage, rounded so that the binary fraction does not show.
 fn percent(share: f64) -> f64 {
     (share * 1e6).round() / 1e4
 }

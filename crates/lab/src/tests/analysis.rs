@@ -1,14 +1,12 @@
 //! Verdicts of studies whose truth is known.
 
 use super::{Noise, plan};
-use crate::analysis::result::Analysis;
-use crate::analysis::result::Bearing;
+use crate::analysis::result::{Analysis, Bearing};
 use crate::analysis::{analyse, decided};
 use crate::bundle::{Contents, EndFile, Ended, LimitFigure, RunRecord, Settled, Stop};
 use crate::fixture;
 use crate::plan::{Plan, PlanOptions, Until};
-use crate::record::Record;
-use crate::record::{Held, IoFunction, IoTally, Receipt, Setting};
+use crate::record::{Held, IoFunction, IoTally, Receipt, Record, Setting};
 use crate::study::parse;
 use crate::target::embedded::Engine;
 

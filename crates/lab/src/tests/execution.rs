@@ -131,7 +131,7 @@ fn an_interrupted_study_goes_on_where_it_stopped() {
     assert!(!directory.path().join("runs/0019.unfinished").exists());
     second.go_on().expect("it is written");
     assert!(!directory.path().join("analysis.json").exists(), "what was said then does not hold now");
-    assert!(verify(directory.path(), &[&Engine]).expect("the rest is whole").context.is_none());
+    assert!(verify(directory.path(), &[&Engine]).expect("the rest is whole").analysis.is_none());
     assert_eq!(run(&mut second, &mut steady()).expect("it runs"), Stop::Planned);
     publish(&mut second).expect("it is written");
     let planned: Vec<String> =
@@ -253,7 +253,7 @@ fn one_changed_byte_of_any_file_is_found_and_the_file_named() {
     publish(&mut bundle).expect("it is written");
     drop(bundle);
     let verified = verify(directory.path(), &[&Engine]).expect("it is as it was written");
-    assert_eq!((verified.runs, verified.context.expect("an analysis").claims.len()), (55, 3));
+    assert_eq!((verified.runs, verified.analysis.expect("an analysis").claims.len()), (55, 3));
     let mut seed = super::Noise::new(11);
     for name in files(directory.path()) {
         let path = directory.path().join(&name);

@@ -36,7 +36,7 @@ pub struct Place<'a> {
     pub work: &'a Work,
     /// What lies under its paths.
     pub devices: &'a [DeviceDescription],
-    /// Is told how far it is.
+    /// Is told about progress.
     pub observer: &'a dyn Observer,
 }
 
@@ -45,7 +45,7 @@ pub trait Execution: Sync {
     /// The workload.
     fn workload(&self) -> &'static Workload;
 
-    /// Sets what suits the workload where nobody asked for another value.
+    /// Sets values that suit the workload, unless the user set others.
     ///
     /// # Errors
     /// Never, as long as the values are in the settings' ranges.
@@ -54,7 +54,7 @@ pub trait Execution: Sync {
     /// What its files will take.
     fn room(&self, work: &Work, settings: &Settings) -> Room;
 
-    /// Whose device its first reads come from.
+    /// The tablespace that its first reads come from.
     fn source(&self) -> Purpose;
 
     /// Makes its data, in a database that has none.
@@ -69,13 +69,13 @@ pub trait Execution: Sync {
     /// As the work fails.
     fn work(&self, place: &Place<'_>) -> Result<Measured, EngineError>;
 
-    /// Checks what came of it.
+    /// Checks the result.
     ///
     /// # Errors
-    /// What is wrong with it, or why it cannot be read.
+    /// When the result is wrong, or cannot be read.
     fn verify(&self, place: &Place<'_>) -> Result<Vec<CheckLine>, EngineError>;
 
-    /// Removes what came of it, if there is any: a run that died leaves some.
+    /// Removes the result; a run that died may have left one.
     ///
     /// # Errors
     /// When it cannot be removed.
@@ -126,7 +126,7 @@ pub fn run(
     Ok((assemble::record(&seen), database))
 }
 
-/// The same to what was seen of it.
+/// As [`run`], but returns the evidence instead of the record.
 pub(crate) fn observe(
     request: Request<'_>,
     cancel: Cancel,

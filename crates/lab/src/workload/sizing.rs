@@ -1,7 +1,7 @@
 //! How large the files of a run must be, so that none grows while it is measured.
 //!
-//! Estimates lean to the large side: a file that is too large costs seconds of
-//! zeros before the run, one that is too small makes the run invalid.
+//! Estimates err on the large side: a file that is too large costs seconds of
+//! writing zeros before the run; one that is too small makes the run invalid.
 
 use plumb_engine::instance::{InitialSizes, extent_bytes};
 use plumb_engine::storage::block::HEADER_BYTES;

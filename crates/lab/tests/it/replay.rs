@@ -199,7 +199,7 @@ fn a_bundle_of_an_older_schema_is_refused_in_one_line_and_can_be_worked_out_agai
     publish(&mut bundle).expect("it is written");
     drop(bundle);
     let verified = verify(directory.path(), &[&Engine]).expect("it is as it was written");
-    assert_eq!(verified.context.expect("an analysis").claims.len(), 3);
+    assert_eq!(verified.analysis.expect("an analysis").claims.len(), 3);
 }
 
 #[test]

@@ -62,7 +62,7 @@ pub fn run(arguments: &Calibrate) -> Result<Outcome, Failure> {
         let against = against.map_or(String::new(), |lines| format!("\n{lines}"));
         output::print(&(summary::render(&report) + &against + "\n"))?;
     }
-    // One that fails does not keep the other from being written.
+    // Both are tried: a failure of one must not prevent the other.
     let stored = store(arguments, &calibration, &record);
     let bundled = bundle.as_ref().map(|reservation| {
         let directory = reservation.directory();
@@ -81,7 +81,7 @@ pub fn run(arguments: &Calibrate) -> Result<Outcome, Failure> {
 /// The newest calibration of a path, if it has one that this version reads.
 ///
 /// # Errors
-/// When what bears its name is something else.
+/// When the file of that name is no calibration.
 pub fn stored(path: &Path) -> Result<Option<Calibration>, Failure> {
     Ok(stored::read(path)?)
 }

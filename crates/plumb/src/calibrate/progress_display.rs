@@ -13,9 +13,8 @@ use plumb_units::Nanos;
 use std::fmt::{self, Write};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::Once;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
 /// How often the time that is left is drawn.

@@ -1,4 +1,4 @@
-//! `plumb clean`: what killed processes left is named, and removed when asked for.
+//! `plumb clean`: lists what killed processes left, and removes it.
 
 use crate::arguments::Clean;
 use crate::failure::Failure;

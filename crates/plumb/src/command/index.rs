@@ -49,22 +49,22 @@ pub fn run(arguments: &Index) -> Result<Outcome, Failure> {
         begin,
     };
     let seen = Evidence::of(&instance, asked, measured, &devices, Vec::new()).with_limits(None, limits);
-    let context = assemble::record(&seen);
-    let document = document::run::document(&context);
+    let record = assemble::record(&seen);
+    let document = document::run::document(&record);
     let report = if arguments.report { text::render(&document) + "\n" } else { String::new() };
     let shown = report + &summary::render(&document);
-    bundle::show(&shown, bundle.as_ref(), &context, &document)?;
-    output::print(&verdict(&built, &arguments.table, &context))?;
-    Ok(run::outcome(&context))
+    bundle::show(&shown, bundle.as_ref(), &record, &document)?;
+    output::print(&verdict(&built, &arguments.table, &record))?;
+    Ok(run::outcome(&record))
 }
 
-/// What the figures are worth so far, and what would make them worth more.
-fn verdict(index: &str, table: &str, context: &Record) -> String {
-    let state = context.validity().state.word();
+/// The state of the run, and how to get it verified.
+fn verdict(index: &str, table: &str, record: &Record) -> String {
+    let state = record.validity().state.word();
     format!("index {index}: {state}; run `plumb check {table}` to verify it\n")
 }
 
-/// Those of the devices that have files of tables.
+/// The devices that hold files of tables.
 fn under_tables<'a>(instance: &Instance, devices: &'a [DeviceDescription]) -> Vec<&'a DeviceDescription> {
     let files = &instance.tablespace(Purpose::Users).files;
     let has_one = |device: &&DeviceDescription| {

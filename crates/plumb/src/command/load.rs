@@ -26,7 +26,7 @@ pub fn run(arguments: &Load) -> Result<Outcome, Failure> {
     let settings = settings::parse_for_files(&arguments.set)?;
     require_name(&arguments.table)?;
     let interrupt = Interrupt::install()?;
-    // What the database can refuse it refuses before a large file has been read.
+    // The database refuses what it can before a large file is read.
     let mut target = Target::find(&arguments.path, settings, &interrupt)?;
     target.require_free(&arguments.table)?;
     let source = CsvFile::open(&arguments.file, options(arguments)?)?;
@@ -44,7 +44,7 @@ pub fn run(arguments: &Load) -> Result<Outcome, Failure> {
     Ok(Outcome::Fine)
 }
 
-/// Empty lines are no rows, and whoever counts lines must know of them.
+/// Empty lines are no rows: said, so that the counts of lines and rows can be compared.
 fn skipped(lines: u64) -> String {
     match lines {
         0 => String::new(),

@@ -1,11 +1,10 @@
 //! `plumb report`: the reports of a bundle of a run, a study or a calibration, rendered again.
 
 use crate::arguments::Report;
-use crate::calibrate;
 use crate::command::study::{self, End};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
-use crate::{bundle, output, run};
+use crate::{bundle, calibrate, output, run};
 use plumb_lab::bundle::run_record;
 use plumb_lab::document;
 use plumb_lab::report::rendered;
@@ -22,9 +21,9 @@ pub fn run(arguments: &Report) -> Result<Outcome, Failure> {
     if arguments.bundle.join(plumb_lab::bundle::CALIBRATION).exists() {
         return calibrate::rebuild(&arguments.bundle);
     }
-    let (directory, context) = run_record(&arguments.bundle)?;
-    let document = document::run::document(&context);
+    let (directory, record) = run_record(&arguments.bundle)?;
+    let document = document::run::document(&record);
     let files = bundle::write(&directory, &rendered(&document))?;
     output::print(&(summary::render(&document) + &bundle::listed(&files)))?;
-    Ok(run::outcome(&context))
+    Ok(run::outcome(&record))
 }

@@ -16,7 +16,7 @@ pub fn run(arguments: &Verify) -> Result<Outcome, Failure> {
         Some(hash) => verify::verify_published(&arguments.bundle, KINDS, hash)?,
         None => verify::verify(&arguments.bundle, KINDS)?,
     };
-    let claims = verified.context.as_ref().map(|context| context.claims.len());
+    let claims = verified.analysis.as_ref().map(|analysis| analysis.claims.len());
     let follows = claims.map_or("it has not come to an analysis yet".to_string(), |claims| {
         let claims = if claims == 1 { "1 claim".to_string() } else { format!("{claims} claims") };
         format!("every number and verdict of {claims} follows from the raw records")

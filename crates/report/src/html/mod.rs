@@ -5,12 +5,12 @@
 //! style sheets; only bytes over time are drawn by a script, from data beside each of them. Without scripts
 //! everything is readable: the profile then stands in characters.
 
+mod drawing;
 mod escape;
 mod order;
 mod pair;
 mod parts;
 mod plot;
-mod strip;
 mod table;
 
 use crate::document::{Block, Document, Drawing, Headline, Section, Setting};

@@ -1,11 +1,11 @@
 //! Every run of a study in order of execution, as inline SVG.
 //!
-//! As in `strip`, places are percentages. An arm has a colour and a shape, which repeat after
+//! As in `drawing`, places are percentages. An arm has a colour and a shape, which repeat after
 //! different numbers, so that no two of the first 24 arms look alike, with or without colours. The
 //! reference's first runs are joined by a line: its drift is the machine's.
 
+use super::drawing::percent;
 use super::escape;
-use super::strip::percent;
 use crate::order::{OrderPanel, OrderPlot, OrderPoint};
 
 /// Shapes about a point, pixels.

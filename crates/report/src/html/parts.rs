@@ -1,7 +1,7 @@
 //! The parts of a whole: one bar of coloured lengths, and a legend with their figures.
 
+use super::drawing::percent;
 use super::escape;
-use super::strip::percent;
 use crate::document::{Part, Parts};
 
 /// Colours in the palette.

@@ -1,9 +1,9 @@
 //! Tables and facts as HTML tables, each in a container that scrolls.
 
+use super::drawing;
 use super::escape::escape;
-use super::strip;
 use crate::document::NO_DATA;
-use crate::table::{Cell, Column, Facts, Row, RowKind, Seat, Table, Tone};
+use crate::table::{Alignment, Cell, Column, Facts, Row, RowKind, Table, Tone};
 
 /// A table.
 pub(super) fn table(table: &Table) -> String {
@@ -13,8 +13,8 @@ pub(super) fn table(table: &Table) -> String {
     }
     let header = table.columns.iter().map(|column| {
         let title = column.title.lines().map(escape).collect::<Vec<_>>().join("<br>");
-        let title = title + &column.axis.as_ref().map(strip::axis).unwrap_or_default();
-        format!("<th scope=\"col\"{}>{title}</th>", class(&[seat(column)]))
+        let title = title + &column.axis.as_ref().map(drawing::axis).unwrap_or_default();
+        format!("<th scope=\"col\"{}>{title}</th>", class(&[alignment(column)]))
     });
     let mut html = format!(
         "{caption}<div class=\"scroll\"><table>\n<thead><tr>{}</tr></thead>\n<tbody>\n",
@@ -61,9 +61,9 @@ fn row(row: &Row, columns: &[Column]) -> String {
     };
     let cells = row.cells.iter().zip(columns).map(|(cell, column)| {
         let bar = if cell.share.is_some() { "bar" } else { "" };
-        let class = class(&[seat(column), tone(cell), bar]);
+        let class = class(&[alignment(column), tone(cell), bar]);
         let content = match &column.axis {
-            Some(axis) => strip::drawing(cell.drawing, Some(axis)),
+            Some(axis) => drawing::drawing(cell.drawing, Some(axis)),
             None => escape(&cell.text),
         };
         format!("<td{class}{}>{content}</td>", share(cell))
@@ -75,12 +75,12 @@ fn share(cell: &Cell) -> String {
     cell.share.map_or_else(String::new, |share| format!(" style=\"--share:{:.1}%\"", share * 100.0))
 }
 
-fn seat(column: &Column) -> &'static str {
-    match column.seat {
-        Seat::Text => "",
-        Seat::Wrapped(_) => "wrapped",
-        Seat::Number => "number",
-        Seat::Drawn(_) => "drawn",
+fn alignment(column: &Column) -> &'static str {
+    match column.alignment {
+        Alignment::Text => "",
+        Alignment::Wrapped(_) => "wrapped",
+        Alignment::Number => "number",
+        Alignment::Drawn(_) => "drawn",
     }
 }
 

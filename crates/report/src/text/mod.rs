@@ -6,10 +6,10 @@
 //! trailing blanks, so that reports can be compared with diff, and no control characters.
 
 mod chart;
+mod drawing;
 mod facts;
 mod order;
 mod parts;
-mod strip;
 mod table;
 mod wrap;
 

@@ -1,9 +1,9 @@
 //! A table under a dashed ruler, its columns as wide as what stands in them.
 
-use super::strip;
+use super::drawing;
 use super::wrap::wrap;
 use crate::document::NO_DATA;
-use crate::table::{Column, Row, RowKind, Seat, Table};
+use crate::table::{Alignment, Column, Row, RowKind, Table};
 use plumb_units::visible;
 
 /// The table's lines; its caption in lines of at most so many characters.
@@ -36,10 +36,10 @@ pub(super) fn lines(table: &Table, page_width: usize) -> Vec<String> {
 /// The row's cells, each as its lines.
 fn broken(row: &Row, columns: &[Column]) -> Vec<Vec<String>> {
     let cells = row.cells.iter().zip(columns);
-    let broken = cells.map(|(cell, column)| match column.seat {
-        Seat::Wrapped(width) => wrap(&visible(&cell.text), width),
-        Seat::Text | Seat::Number => vec![visible(&cell.text).into_owned()],
-        Seat::Drawn(width) => vec![strip::drawing(cell.drawing, column.axis.as_ref(), width)],
+    let broken = cells.map(|(cell, column)| match column.alignment {
+        Alignment::Wrapped(width) => wrap(&visible(&cell.text), width),
+        Alignment::Text | Alignment::Number => vec![visible(&cell.text).into_owned()],
+        Alignment::Drawn(width) => vec![drawing::drawing(cell.drawing, column.axis.as_ref(), width)],
     });
     broken.collect()
 }
@@ -71,16 +71,16 @@ fn header(columns: &[Column], widths: &[usize]) -> Vec<String> {
 /// A title's lines; those of an axis end with its ticks.
 fn titles(column: &Column) -> Vec<String> {
     let mut lines = column.title.lines().map(str::to_string).collect::<Vec<_>>();
-    if let (Some(axis), Seat::Drawn(width)) = (&column.axis, column.seat) {
-        lines.push(strip::ticks(axis, width));
+    if let (Some(axis), Alignment::Drawn(width)) = (&column.axis, column.alignment) {
+        lines.push(drawing::ticks(axis, width));
     }
     lines
 }
 
 fn set<'a>(texts: impl Iterator<Item = &'a str>, columns: &[Column], widths: &[usize]) -> String {
-    let cells = texts.zip(columns).zip(widths).map(|((text, column), width)| match column.seat {
-        Seat::Number => format!("{text:>width$}"),
-        Seat::Text | Seat::Wrapped(_) | Seat::Drawn(_) => format!("{text:<width$}"),
+    let cells = texts.zip(columns).zip(widths).map(|((text, column), width)| match column.alignment {
+        Alignment::Number => format!("{text:>width$}"),
+        Alignment::Text | Alignment::Wrapped(_) | Alignment::Drawn(_) => format!("{text:<width$}"),
     });
     cells.collect::<Vec<_>>().join(" ")
 }

@@ -6,6 +6,7 @@
 //! of a day or a class, no quantity and no price: those are chosen here, the
 //! last two so that a row takes 42 bytes on average, as it reports.
 
+use crate::chunks::mix;
 use plumb_types::{DateTime, Weekday};
 
 /// Stores. From the source.
@@ -66,11 +67,8 @@ const PRICE_STEPS_MAX: u32 = 2_000;
 /// It belongs to the product and not to the seed: another seed is another
 /// sample of the same shops.
 pub(super) fn price_cents(product: u32) -> u32 {
-    // The finalizer of splitmix64: neighbours get unrelated prices.
-    let mut hash = u64::from(product).wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    hash = (hash ^ (hash >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    hash = (hash ^ (hash >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    hash ^= hash >> 31;
+    // Neighbours get unrelated prices.
+    let hash = mix(u64::from(product));
     let steps = PRICE_STEPS_MIN + (hash % u64::from(PRICE_STEPS_MAX - PRICE_STEPS_MIN + 1)) as u32;
     steps * PRICE_STEP_CENTS
 }

@@ -1,11 +1,10 @@
 //! The table, and docs/calibrate.md around it.
 
-use super::super::machine::{Machine, date};
+use super::super::machine::{Machine, today};
 use super::Options;
 use super::fio::{self, Fio};
 use super::point::{Comparison, Outcome};
 use plumb_calibrate::Task;
-use plumb_events::clock::wall;
 use plumb_proof::interval::Interval;
 use plumb_proof::signed_rank;
 use std::fmt::Write as _;
@@ -115,7 +114,7 @@ pub(super) fn render(options: &Options, machine: &Machine, fio: &Fio, comparison
     let _ = writeln!(
         text,
         "Made by `cargo xtask bench calibrate` on {}: {} of {seconds} s each, file of {}, {}, {}. Do not edit: repeat.\n",
-        date(wall().as_secs()),
+        today(),
         if *repeat == 1 { "1 round".to_string() } else { format!("{repeat} rounds") },
         file_size.as_setting(),
         match processor {

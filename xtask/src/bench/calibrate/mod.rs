@@ -1,7 +1,7 @@
 //! plumb's measuring beside fio's, at the same points of the same file.
 //!
 //! What it does: shows whether the laboratory costs anything. A calibrator that is
-//! slower than the tool everybody trusts measures itself.
+//! slower than a tool that is trusted measures itself.
 //!
 //! How: a file of random bytes and a log of zeros are made once, by the code that
 //! calibrations use (`plumb_calibrate::TaskSession`). A round measures each point by both
@@ -31,6 +31,7 @@ mod quiet;
 mod round;
 
 use super::machine::Machine;
+use super::stop::Stop;
 use anyhow::Context;
 use clap::Args;
 use fio::Fio;
@@ -41,8 +42,6 @@ use point::{Comparison, RingChoice};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use std::fs;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Where, how long and how often.
 #[derive(Debug, Args)]
@@ -119,23 +118,4 @@ fn hold_on(processor: usize) -> anyhow::Result<()> {
     processors.set(processor);
     sched_setaffinity(None, &processors)
         .with_context(|| format!("--processor {processor}: this process may not run there"))
-}
-
-/// Whether somebody asked the benchmark to end.
-struct Stop(Arc<AtomicBool>);
-
-impl Stop {
-    fn on_signals() -> anyhow::Result<Stop> {
-        let flag = Arc::new(AtomicBool::new(false));
-        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-            signal_hook::flag::register(signal, Arc::clone(&flag))?;
-        }
-        Ok(Stop(flag))
-    }
-}
-
-impl ProgressObserver for Stop {
-    fn cancelled(&self) -> bool {
-        self.0.load(Relaxed)
-    }
 }

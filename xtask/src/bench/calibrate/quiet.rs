@@ -7,9 +7,8 @@
 
 use plumb_events::now;
 use plumb_units::Nanos;
-use std::fs;
-use std::thread;
 use std::time::Duration;
+use std::{fs, thread};
 
 const LOOK: Duration = Duration::from_millis(100);
 /// Others use at most so much of the processors' time.

@@ -1,5 +1,6 @@
 //! One round: each point by both tools, in an order of its own.
 
+use super::super::order;
 use super::fio::Fio;
 use super::point::{Comparison, Outcome};
 use super::quiet::{self, Moment};
@@ -29,9 +30,7 @@ pub(super) fn run(
     (seed, round): (u64, u16),
 ) -> anyhow::Result<()> {
     let mut random = Generator::of_part(seed, u64::from(round));
-    let mut order: Vec<usize> = (0..comparisons.len()).collect();
-    random.shuffle(&mut order);
-    for index in order {
+    for index in order(&mut random, comparisons.len()) {
         let comparison = &mut comparisons[index];
         let task = &comparison.task;
         let moment = quiet::wait(times.wait);

@@ -15,6 +15,7 @@
 //! sampling misses. Children of threads other than the first are not seen; no
 //! peer has any.
 
+use crate::bench::stop::Stop;
 use anyhow::{Context, bail};
 use plumb_events::now;
 use plumb_units::{Bytes, Nanos};
@@ -22,8 +23,6 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
@@ -33,30 +32,6 @@ const LOOK: Duration = Duration::from_millis(2);
 const SAMPLE_NANOS: u64 = 20_000_000;
 /// How long a server may take to end by itself.
 const LEAVE_NANOS: u64 = 30_000_000_000;
-
-/// Whether somebody asked the benchmark to end.
-#[derive(Debug, Clone)]
-pub(in crate::bench) struct Stop(Arc<AtomicBool>);
-
-impl Stop {
-    /// Set by Ctrl-C and by a request to terminate.
-    pub(in crate::bench) fn on_signals() -> anyhow::Result<Stop> {
-        let flag = Arc::new(AtomicBool::new(false));
-        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-            signal_hook::flag::register(signal, Arc::clone(&flag))?;
-        }
-        Ok(Stop(flag))
-    }
-
-    pub(in crate::bench) fn requested(&self) -> bool {
-        self.0.load(Relaxed)
-    }
-
-    pub(in crate::bench) fn check(&self) -> anyhow::Result<()> {
-        anyhow::ensure!(!self.requested(), "interrupted");
-        Ok(())
-    }
-}
 
 /// What a tree of processes used while it was watched.
 #[derive(Debug, Clone, Copy, Default)]
@@ -80,7 +55,7 @@ pub(super) struct Finished {
 /// Whose memory to read while waiting.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Watch {
-    /// Nobody's: the child measures itself.
+    /// None: the child measures itself.
     Nobody,
     /// The child's.
     Itself,
@@ -303,7 +278,7 @@ mod tests {
     #[test]
     fn a_failed_child_is_reported_by_its_last_line_and_a_long_one_is_ended() {
         let directory = tempdir();
-        let stop = Stop(Arc::default());
+        let stop = Stop::default();
         let shell = |script: &str| {
             let mut command = Command::new("sh");
             command.args(["-c", script]);

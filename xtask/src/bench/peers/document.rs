@@ -1,11 +1,10 @@
 //! docs/peers.md: the machine, the tables, bars, and how to repeat it.
 
-use super::super::machine::{Machine, date};
+use super::super::machine::{Machine, today};
 use super::Options;
 use super::peer::Peer;
 use super::table::{self, Record, Row};
 use crate::bench::dataset::Keys;
-use plumb_events::clock::wall;
 use plumb_units::Bytes;
 use std::fmt::Write as _;
 
@@ -68,7 +67,7 @@ fn part(options: &Options, findings: &Findings) -> String {
     let mut text = format!(
         "## {}\n\nMade on {}: {} rows of {}, or the peer's nearest to it; degree {}, {} rounds.\n\n",
         options.keys.title(),
-        date(wall().as_secs()),
+        today(),
         options.rows,
         options.keys.describe(),
         options.degree,

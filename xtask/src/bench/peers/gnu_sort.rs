@@ -1,7 +1,7 @@
 //! GNU sort: the keys as text, whole lines in the order of their bytes.
 
 use super::child::{Child, Watch};
-use super::peer::{Ground, KeyFacts, Peer, RUN_TIME_MAX, Reach, Run, Task, drop_caches};
+use super::peer::{Ground, KeyFacts, Peer, RUN_TIME_MAX, Run, Task, drop_caches};
 use super::rows_text;
 use crate::bench::dataset::{self, Keys};
 use anyhow::Context;
@@ -43,14 +43,7 @@ impl Peer for GnuSort {
     }
 
     fn tasks(&self, limits: &[Bytes]) -> Vec<Task> {
-        let task = |memory: &Bytes| Task {
-            action: "sort",
-            work: "sort",
-            produces: "sorted copy of keys and row ids, text",
-            memory: *memory,
-            reach: Reach::OwnLimit,
-        };
-        limits.iter().map(task).collect()
+        Task::at_each(&[("sort", "sort", "sorted copy of keys and row ids, text")], limits)
     }
 
     fn run(&mut self, ground: &Ground, task: &Task) -> anyhow::Result<Run> {

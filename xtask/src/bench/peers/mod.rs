@@ -1,6 +1,6 @@
 //! Side by side in one run: plumb and what others sort and index with.
 //!
-//! What it does: gives everybody the same rows ([`Keys`]), the same memory and
+//! What it does: gives each program the same rows ([`Keys`]), the same memory and
 //! the same degree, and measures the index on their key, or a sorted copy where
 //! a peer has no such index, cold, several times.
 //!
@@ -26,10 +26,9 @@
 //! of the tests. What the host of a virtual machine caches is out of reach.
 
 mod child;
-mod datafusion;
 mod document;
-mod duckdb;
 mod gnu_sort;
+mod libraries;
 mod packages;
 mod peer;
 mod plumb;
@@ -37,22 +36,22 @@ mod postgres;
 mod python;
 mod records;
 mod rows_text;
-mod sqlite;
 mod table;
 
-use super::SplitMix;
 use super::dataset::Keys;
 use super::machine::Machine;
+use super::order;
+use super::stop::{Room, Stop};
 use anyhow::Context;
-pub(super) use child::Stop;
 use clap::Args;
 use document::Findings;
+use libraries::Library;
 use peer::{Ground, KeyFacts, Peer};
-pub(super) use plumb::interruptible;
+use plumb_proof::random::Generator;
 use plumb_units::{Bytes, RowCount};
 pub(super) use records::DuckRecords;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use table::{Record, STANDARD};
 
 /// Whom to compare, on what, and how often.
@@ -90,7 +89,7 @@ pub struct Options {
 pub(super) fn run(options: &Options) -> anyhow::Result<()> {
     let mut peers = selected(&options.only)?;
     let stop = Stop::on_signals()?;
-    let room = Room::create(&options.path)?;
+    let room = Room::create(&options.path, "peers")?;
     let mut ground = ground(options, &room, stop)?;
     ground.facts = rows_text::write_csv(&ground.csv, ground.text_rows(), &ground.stop)?;
     let mut records = prepare(&mut peers, &ground, &options.memory)?;
@@ -121,10 +120,10 @@ fn selected(only: &[String]) -> anyhow::Result<Vec<Box<dyn Peer>>> {
     let all: Vec<Box<dyn Peer>> = vec![
         Box::new(plumb::Plumb),
         Box::new(postgres::Postgres::new()),
-        Box::new(duckdb::DuckDb::new()),
-        Box::new(sqlite::Sqlite::new()),
+        Box::new(Library::duckdb()),
+        Box::new(Library::sqlite()),
         Box::new(gnu_sort::GnuSort),
-        Box::new(datafusion::DataFusion::new()),
+        Box::new(Library::datafusion()),
     ];
     let is = |peer: &dyn Peer, name: &String| {
         peer.name().replace(' ', "").eq_ignore_ascii_case(&name.replace([' ', '-', '_'], ""))
@@ -140,17 +139,15 @@ fn selected(only: &[String]) -> anyhow::Result<Vec<Box<dyn Peer>>> {
 }
 
 fn ground(options: &Options, room: &Room, stop: Stop) -> anyhow::Result<Ground> {
-    let packages = crate::workspace().join("target/peers");
-    fs::create_dir_all(&packages).with_context(|| format!("creating {}", packages.display()))?;
     Ok(Ground {
-        directory: room.0.clone(),
-        packages: packages.canonicalize()?,
+        directory: room.path().to_path_buf(),
+        packages: packages::directory()?,
         stop,
         keys: options.keys,
         rows: options.rows,
         seed: options.seed,
         degree: usize::from(options.degree),
-        csv: room.0.join("rows.csv"),
+        csv: room.path().join("rows.csv"),
         facts: KeyFacts::default(),
     })
 }
@@ -189,9 +186,9 @@ fn rounds(
     records: &mut [Record],
     options: &Options,
 ) -> anyhow::Result<()> {
-    let mut random = SplitMix(options.seed);
+    let mut random = Generator::new(options.seed);
     for round in 0..usize::from(options.repeat) {
-        for index in random.order(records.len()) {
+        for index in order(&mut random, records.len()) {
             let record = &mut records[index];
             let (Some(task), None) = (&record.task, &record.failure) else { continue };
             let Some(peer) = peers.iter_mut().find(|peer| peer.name() == record.peer) else { continue };
@@ -216,32 +213,6 @@ fn rounds(
     Ok(())
 }
 
-/// The directory of a comparison, removed when this is dropped.
-pub(super) struct Room(PathBuf);
-
-impl Room {
-    /// Where it is.
-    pub(super) fn path(&self) -> &Path {
-        &self.0
-    }
-
-    /// Makes it.
-    pub(super) fn create(path: &Path) -> anyhow::Result<Room> {
-        let path = path.canonicalize().with_context(|| format!("--path {}", path.display()))?;
-        let room = path.join(format!("plumb-peers-{}", std::process::id()));
-        fs::create_dir(&room).with_context(|| format!("creating {}", room.display()))?;
-        Ok(Room(room))
-    }
-}
-
-impl Drop for Room {
-    fn drop(&mut self) {
-        if let Err(error) = fs::remove_dir_all(&self.0) {
-            eprintln!("{} is left behind: {error}", self.0.display());
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -255,16 +226,5 @@ mod tests {
         assert_eq!(names(&[]).len(), 6);
         assert_eq!(names(&["gnu-sort", "duckdb"]), ["plumb", "DuckDB", "GNU sort"]);
         assert!(selected(&["oracle".to_string()]).is_err());
-    }
-
-    #[test]
-    fn an_order_has_each_number_once_and_rounds_differ() {
-        let mut random = SplitMix(1);
-        let (one, two) = (random.order(20), random.order(20));
-        assert_ne!(one, two);
-        let mut sorted = one.clone();
-        sorted.sort_unstable();
-        assert_eq!(sorted, (0..20).collect::<Vec<usize>>());
-        assert_eq!(SplitMix(1).order(20), one);
     }
 }

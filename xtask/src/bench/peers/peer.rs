@@ -1,8 +1,8 @@
 //! What a peer is: it loads the rows in its own best form, and does tasks.
 
-use super::child::Stop;
 use super::rows_text::Rows;
 use crate::bench::dataset::Keys;
+use crate::bench::stop::Stop;
 use plumb_units::{Bytes, RowCount};
 use std::fs::{self, File};
 use std::os::fd::AsFd;
@@ -12,7 +12,7 @@ use std::time::Duration;
 /// The longest that a load or a run may take.
 pub(super) const RUN_TIME_MAX: Duration = Duration::from_secs(3600);
 
-/// Somebody who sorts.
+/// A program or library that sorts.
 pub(super) trait Peer {
     /// As `--only` takes it.
     fn name(&self) -> &'static str;
@@ -61,7 +61,7 @@ impl Ground {
         shown.split_whitespace().collect::<Vec<&str>>().join(" ")
     }
 
-    /// The rows, for who writes them as text.
+    /// The rows, to be written as text.
     pub(super) fn text_rows(&self) -> Rows {
         Rows { keys: self.keys, count: self.rows, seed: self.seed }
     }
@@ -116,6 +116,23 @@ pub(super) struct Task {
     /// Memory it is given.
     pub(super) memory: Bytes,
     pub(super) reach: Reach,
+}
+
+/// What a peer knows a task by, what is done, and what it makes.
+pub(super) type Work = (&'static str, &'static str, &'static str);
+
+impl Task {
+    /// Each work at each memory limit.
+    pub(super) fn at_each(works: &[Work], limits: &[Bytes]) -> Vec<Task> {
+        let task = |(action, work, produces), memory| Task {
+            action,
+            work,
+            produces,
+            memory,
+            reach: Reach::OwnLimit,
+        };
+        works.iter().flat_map(|work| limits.iter().map(move |memory| task(*work, *memory))).collect()
+    }
 }
 
 /// One run of a task.

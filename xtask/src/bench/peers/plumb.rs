@@ -4,23 +4,17 @@
 //! of all servers together are the memory limit; scan, queue and write buffers
 //! come on top and are in the peak of resident memory, as is this program.
 
-use super::child::Stop;
-use super::peer::{Ground, Peer, Reach, Run, Task, drop_caches};
-use anyhow::Context;
+use super::peer::{Ground, Peer, Run, Task, drop_caches};
 use plumb_engine::drop::drop_named;
-use plumb_engine::index::build::{BuildOutcome, IndexSpec, create_index};
-use plumb_engine::instance::{Cancel, InitialSizes};
+use plumb_engine::index::build::{BuildOutcome, create_index};
 use plumb_engine::storage::tablespace::Purpose;
-use plumb_engine::table::load::load;
-use plumb_engine::{Instance, Layout, Settings, check};
+use plumb_engine::{Instance, Settings, check};
 use plumb_events::clock::process_cpu;
 use plumb_events::now;
 use plumb_io::receipt;
 use plumb_units::Bytes;
 use std::path::PathBuf;
 use std::process::Command;
-use std::thread;
-use std::time::Duration;
 
 /// plumb as a peer of the others.
 #[derive(Debug, Default)]
@@ -40,37 +34,23 @@ impl Peer for Plumb {
     }
 
     fn prepare(&mut self, ground: &Ground) -> anyhow::Result<String> {
-        let slack = 64 * Bytes::M;
-        let (users, temp, indx) = ground.keys.row_bytes();
-        let sized = |row_bytes: u64| Bytes(ground.rows.0 * row_bytes + slack);
-        let sizes = InitialSizes { users: sized(users), temp: sized(temp), indx: sized(indx) };
-        let home = home(ground);
-        let settings = settings(ground, Bytes(64 * Bytes::M))?;
+        let (home, settings) = (home(ground), settings(ground, Bytes(64 * Bytes::M))?);
         let (keys, rows, seed) = (ground.keys, ground.rows, ground.seed);
-        interruptible(&ground.stop, |cancel| {
-            let instance = Instance::create(&Layout::in_one(home), settings, sizes, cancel)?;
-            load(&instance, &keys.table().to_uppercase(), keys.source(rows, seed).as_ref())?;
-            Ok(())
-        })?;
+        ground
+            .stop
+            .interruptible(|cancel| keys.database(home, settings, (rows, seed), 1, cancel).map(drop))?;
         Ok(format!("{}{}", env!("CARGO_PKG_VERSION"), revision()))
     }
 
     fn tasks(&self, limits: &[Bytes]) -> Vec<Task> {
-        let task = |memory: &Bytes| Task {
-            action: "index",
-            work: "create_index",
-            produces: "index",
-            memory: *memory,
-            reach: Reach::OwnLimit,
-        };
-        limits.iter().map(task).collect()
+        Task::at_each(&[("index", "create_index", "index")], limits)
     }
 
     fn run(&mut self, ground: &Ground, task: &Task) -> anyhow::Result<Run> {
         let home = home(ground);
         drop_caches(&home)?;
         let settings = settings(ground, task.memory)?;
-        interruptible(&ground.stop, |cancel| {
+        ground.stop.interruptible(|cancel| {
             let instance = Instance::open(&home, settings, cancel)?;
             let built = build(ground, &instance);
             // A build that failed has left no index.
@@ -82,11 +62,7 @@ impl Peer for Plumb {
 
 /// Builds, measures and checks.
 fn build(ground: &Ground, instance: &Instance) -> anyhow::Result<Run> {
-    let spec = IndexSpec {
-        name: ground.keys.index().to_uppercase(),
-        table: ground.keys.table().to_uppercase(),
-        columns: ground.keys.key().iter().map(|name| (name.to_uppercase(), false)).collect(),
-    };
+    let spec = ground.keys.index_spec();
     anyhow::ensure!(receipt::reset_peak(), "the peak of resident memory cannot be reset here");
     let start = receipt::resident_memory()?.rss;
     let cpu_begin = process_cpu();
@@ -120,30 +96,9 @@ fn home(ground: &Ground) -> PathBuf {
 }
 
 fn settings(ground: &Ground, memory: Bytes) -> anyhow::Result<Settings> {
-    let mut settings = Settings::default();
     let area = Bytes(memory.0 / ground.degree as u64).as_setting();
-    settings.set("sort_area_size", &area, "--memory")?;
-    settings.set("parallel_degree", &ground.degree.to_string(), "--degree")?;
-    Ok(settings)
-}
-
-/// Does work in a thread of its own while this one looks for a request to stop.
-pub(in crate::bench) fn interruptible<T: Send>(
-    stop: &Stop,
-    work: impl FnOnce(Cancel) -> anyhow::Result<T> + Send,
-) -> anyhow::Result<T> {
-    let cancel = Cancel::default();
-    let given = cancel.clone();
-    thread::scope(|scope| {
-        let worker = scope.spawn(move || work(given));
-        while !worker.is_finished() {
-            if stop.requested() {
-                cancel.request();
-            }
-            thread::sleep(Duration::from_millis(5));
-        }
-        worker.join().ok().context("the build panicked")?
-    })
+    let degree = ground.degree.to_string();
+    crate::bench::settings(&[("sort_area_size", area.as_str()), ("parallel_degree", &degree)], &[])
 }
 
 /// The revision of the sources, where git knows it.

@@ -19,12 +19,11 @@ use super::python::Script;
 use anyhow::Context;
 use plumb_units::Bytes;
 use serde_json::json;
-use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread;
 use std::time::Duration;
+use std::{fs, thread};
 
 /// The ids of the user and the group nobody.
 const NOBODY: u32 = 65534;
@@ -99,17 +98,10 @@ impl Peer for Postgres {
         memories.extend(limits);
         memories.sort();
         memories.dedup();
-        let kinds = [("serial", "CREATE INDEX, serial"), ("parallel", "CREATE INDEX, parallel")];
-        let tasks = kinds.iter().flat_map(|(action, work)| {
-            memories.iter().map(|memory| Task {
-                action,
-                work,
-                produces: "index",
-                memory: *memory,
-                reach: Reach::Sweep,
-            })
-        });
-        tasks.collect()
+        let works =
+            [("serial", "CREATE INDEX, serial", "index"), ("parallel", "CREATE INDEX, parallel", "index")];
+        let tasks = Task::at_each(&works, &memories).into_iter();
+        tasks.map(|task| Task { reach: Reach::Sweep, ..task }).collect()
     }
 
     fn run(&mut self, ground: &Ground, task: &Task) -> anyhow::Result<Run> {
@@ -192,7 +184,7 @@ impl Drop for Server {
     }
 }
 
-/// A command as somebody whom PostgreSQL accepts; the process keeps its id.
+/// A command as a user that PostgreSQL runs for; the process keeps its id.
 fn as_user(program: &Path, room: &Path) -> Command {
     let mut command = if is_root() {
         let mut command = Command::new("setpriv");
@@ -207,7 +199,7 @@ fn as_user(program: &Path, room: &Path) -> Command {
     command
 }
 
-/// Makes a directory that of whoever runs the server, and of no other user.
+/// Gives a directory to the user that runs the server, and to no other.
 fn give_away(directory: &Path) -> anyhow::Result<()> {
     if is_root() {
         chown(directory, Some(NOBODY), Some(NOBODY))?;

@@ -1,16 +1,15 @@
 //! DuckDB on a file of records: a table of a key and a payload, sorted by the key.
 
-use super::child::{Stop, Watch};
+use super::child::Watch;
+use super::libraries::{DUCKDB_LEFTOVERS, DUCKDB_PACKAGES};
+use super::packages;
 use super::peer::{Ground, KeyFacts, Run, drop_caches};
 use super::python::{Script, remove};
 use crate::bench::dataset::Keys;
-use anyhow::Context;
+use crate::bench::stop::Stop;
 use plumb_units::{Bytes, RowCount};
 use serde_json::{Value, json};
-use std::fs;
 use std::path::Path;
-
-const LEFTOVERS: &[&str] = &["sorted.db", "sorted.db.wal", "sorted.parquet", "temp"];
 
 /// DuckDB with the records loaded.
 #[derive(Debug)]
@@ -33,11 +32,9 @@ impl DuckRecords {
         (records, record_bytes, key_bytes): (u64, usize, usize),
         (degree, stop): (usize, &Stop),
     ) -> anyhow::Result<DuckRecords> {
-        let packages = crate::workspace().join("target/peers");
-        fs::create_dir_all(&packages).with_context(|| format!("creating {}", packages.display()))?;
         let ground = Ground {
             directory: directory.to_path_buf(),
-            packages: packages.canonicalize()?,
+            packages: packages::directory()?,
             stop: stop.clone(),
             keys: Keys::Numbers,
             rows: RowCount(records),
@@ -46,8 +43,7 @@ impl DuckRecords {
             csv: input.to_path_buf(),
             facts: KeyFacts::default(),
         };
-        let mut script =
-            Script::new("records", include_str!("records.py"), &["duckdb==2.0.0", "pyarrow==26.0.1"]);
+        let mut script = Script::new("records", include_str!("records.py"), DUCKDB_PACKAGES);
         script.fetch(&ground)?;
         let job = json!({
             "directory": ground.room("duckdb")?, "degree": degree, "input": input, "records": records,
@@ -67,10 +63,10 @@ impl DuckRecords {
     /// Sorts once, cold, checks the result and removes it.
     pub(in crate::bench) fn sort(&self, action: &str, memory: Bytes) -> anyhow::Result<Run> {
         let room = self.ground.room("duckdb")?;
-        remove(&room, LEFTOVERS);
+        remove(&room, DUCKDB_LEFTOVERS);
         drop_caches(&room)?;
         let sorted = self.call(action, memory);
-        remove(&room, LEFTOVERS);
+        remove(&room, DUCKDB_LEFTOVERS);
         Ok(sorted?.1)
     }
 

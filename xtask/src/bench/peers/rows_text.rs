@@ -3,9 +3,9 @@
 //! Both are made from the same source of rows as plumb's own table, and written
 //! as they are made.
 
-use super::child::Stop;
 use super::peer::KeyFacts;
 use crate::bench::dataset::Keys;
+use crate::bench::stop::Stop;
 use anyhow::Context;
 use plumb_types::{ColumnType, DateTime, RowBatch, column_at, columns, decode_number};
 use plumb_units::RowCount;

@@ -1,28 +1,28 @@
 //! Each stage of an index build alone, on files in memory and one thread.
 
-use crate::bench::{SplitMix, Spread};
+use crate::bench::Spread;
+use crate::bench::sort_kernels::Sink;
 use anyhow::Context;
 use plumb_engine::Instance;
 use plumb_engine::access::memory::QUEUE_BUFFER_BYTES;
 use plumb_engine::index::block::LeafBuilder;
 use plumb_engine::parallel::servers::Operation;
 use plumb_engine::parallel::table_queue::{Closed, TableQueue};
-use plumb_engine::sort::SortServer;
 use plumb_engine::sort::area::{MemoryMerge, RecordSink, RecordSize, STRIPS_MAX, SortArea};
 use plumb_engine::sort::codec::Codec;
 use plumb_engine::sort::format::{Format, RunFormat};
-use plumb_engine::sort::merge;
 use plumb_engine::sort::merge_plan::MergeShape;
 use plumb_engine::sort::plan::SortPlan;
 use plumb_engine::sort::run::{Run, RunWriter};
+use plumb_engine::sort::{SortServer, merge};
 use plumb_engine::storage::block::{self, BlockKind};
 use plumb_engine::storage::control::Table;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::table::scan::{self, Granules};
 use plumb_events::clock::thread_cpu;
 use plumb_events::{Role, Session};
+use plumb_proof::random::Generator;
 use plumb_units::{BlockAddress, Bytes, Lsn, RowId};
-use std::convert::Infallible;
 use std::hint::black_box;
 
 /// Rows whose records stay in the second-level cache.
@@ -192,19 +192,19 @@ impl<'a, C: Codec> Alone<'a, C> {
         let failed = |Closed| anyhow::anyhow!("nobody closes the queue");
         let rounds = (self.table.row_count as usize / HOT_ROWS).max(1);
         let queue = TableQueue::new(2, 1, 4);
-        let mut buffers = [0, 1].map(|lane| queue.empty_buffer(&self.session, lane).unwrap_or_default());
+        let mut buffers = [0, 1].map(|range| queue.empty_buffer(&self.session, range).unwrap_or_default());
         let begin = thread_cpu();
         for _ in 0..rounds {
             for record in records::<C::Format>(&self.hot_records) {
-                let lane = usize::from(C::Format::compare(&self.split, record).is_le());
-                if buffers[lane].len() + record.len() > QUEUE_BUFFER_BYTES {
-                    queue.send(&self.session, lane, std::mem::take(&mut buffers[lane]));
-                    if let Some(full) = queue.receive(&self.session, lane).map_err(failed)? {
-                        queue.give_back(lane, full);
+                let range = usize::from(C::Format::compare(&self.split, record).is_le());
+                if buffers[range].len() + record.len() > QUEUE_BUFFER_BYTES {
+                    queue.send(&self.session, range, std::mem::take(&mut buffers[range]));
+                    if let Some(full) = queue.receive(&self.session, range).map_err(failed)? {
+                        queue.give_back(range, full);
                     }
-                    buffers[lane] = queue.empty_buffer(&self.session, lane).map_err(failed)?;
+                    buffers[range] = queue.empty_buffer(&self.session, range).map_err(failed)?;
                 }
-                buffers[lane].extend_from_slice(record);
+                buffers[range].extend_from_slice(record);
             }
         }
         Ok(per_row(begin, rounds * HOT_ROWS))
@@ -323,19 +323,6 @@ impl<'a, C: Codec> Alone<'a, C> {
 
     /// Nanoseconds a row of sorting strips that nobody writes.
     fn strips(&self, mut rest: &[u8], rows: usize) -> f64 {
-        struct Nowhere;
-        impl RecordSink for Nowhere {
-            type Error = Infallible;
-
-            fn record(&mut self, record: &[u8]) -> Result<(), Infallible> {
-                black_box(record);
-                Ok(())
-            }
-
-            fn end_run(&mut self) -> Result<(), Infallible> {
-                Ok(())
-            }
-        }
         let area = Area::<C>::new(self.plan.area.0 as usize, STRIPS_MAX, self.plan.record);
         let mut area = area.expect("memory for an area");
         let begin = thread_cpu();
@@ -345,17 +332,17 @@ impl<'a, C: Codec> Alone<'a, C> {
             if rest.is_empty() {
                 area.close().expect("memory for a strip");
             }
-            while let Ok(1..) = area.spill(&mut Nowhere) {}
+            while let Ok(1..) = area.spill(&mut Sink) {}
         }
         per_row(begin, rows)
     }
 
     /// Nanoseconds a row of a merge of exactly [`FAN_IN`] runs.
     fn wide_merge(&self, sorted: &[u8]) -> anyhow::Result<f64> {
-        let mut random = SplitMix(9);
+        let mut random = Generator::new(9);
         let mut dealt: Vec<Vec<&[u8]>> = vec![Vec::new(); FAN_IN];
         for record in records::<C::Format>(sorted).take(FAN_IN_ROWS) {
-            dealt[(random.next() % FAN_IN as u64) as usize].push(record);
+            dealt[random.below(FAN_IN)].push(record);
         }
         let server = self.server();
         let mut writer = RunWriter::<<C::Format as RunFormat>::Packing>::new(&server)?;

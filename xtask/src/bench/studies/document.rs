@@ -3,8 +3,7 @@
 use super::Options;
 use super::delayed::Delayed;
 use super::same::Same;
-use crate::bench::machine::{Machine, date};
-use plumb_events::clock::wall;
+use crate::bench::machine::{Machine, today};
 use plumb_units::RowCount;
 
 /// Lines that the part lies between; they do not show where Markdown is rendered.
@@ -23,7 +22,7 @@ pub(super) fn part(options: &Options, machine: &Machine, same: &Same, delayed: &
          record names among its findings), in a table of {} rows,\n\
          of a size that a pilot study of 12 blocks found to make the run 5% longer.\n\n\
          ```text\n{}```\n",
-        date(wall().as_secs()),
+        today(),
         options.command(),
         machine.show(),
         RowCount(options.rows),

@@ -1,5 +1,6 @@
 //! One study after another through `plumb_lab`, with the program that is built beside this one.
 
+use crate::bench::stop::Room;
 use anyhow::Context;
 use plumb_engine::instance::Cancel;
 use plumb_lab::analysis::result::Analysis;
@@ -36,7 +37,7 @@ impl Laboratory {
         let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
         let stop = cancel.clone();
         std::thread::spawn(move || signals.forever().for_each(|_| stop.request()));
-        Ok(Laboratory { program, room: Room::create(path)?, cancel })
+        Ok(Laboratory { program, room: Room::create(path, "studies")?, cancel })
     }
 
     /// Makes a study to its end and judges it; its bundle is removed.
@@ -49,7 +50,7 @@ impl Laboratory {
         let progress = Progress { label, terminal: stderr().is_terminal() };
         let (cancel, command) = (self.cancel.clone(), "cargo xtask bench studies".to_string());
         let opening = Opening {
-            path: &self.room.0,
+            path: self.room.path(),
             program: self.program.clone(),
             command_line: command,
             calibration: None,
@@ -59,19 +60,19 @@ impl Laboratory {
         let mut target = Embedded::open(&plan.study, opening)?;
         let mut environment = target.environment()?;
         environment.settings = plan.setting_facts();
-        let directory = self.room.0.join("bundle");
+        let directory = self.room.path().join("bundle");
         let mut bundle = Bundle::create(Reservation::named(&directory)?, &plan, environment)?;
         let stop = execution::execute(&mut bundle, &mut target, None, &self.cancel, &progress)?;
         anyhow::ensure!(stop != Stop::Interrupted, "interrupted: nothing remains");
-        let context = report::publish(&mut bundle)?;
+        let analysis = report::publish(&mut bundle)?;
         drop(bundle);
         fs::remove_dir_all(&directory).with_context(|| format!("removing {}", directory.display()))?;
         anyhow::ensure!(
             stop == Stop::Planned,
             "{label} ended early: {}",
-            context.design.blocks_marked.first().map_or("no reason is known", |block| block.reason.as_str())
+            analysis.design.blocks_marked.first().map_or("no reason is known", |block| block.reason.as_str())
         );
-        Ok(context)
+        Ok(analysis)
     }
 }
 
@@ -93,24 +94,4 @@ impl Observer for Progress<'_> {
     fn begins(&self) {}
 
     fn made(&self, _: &Path) {}
-}
-
-/// The directory of databases and bundles, removed when this is dropped.
-struct Room(PathBuf);
-
-impl Room {
-    fn create(path: &Path) -> anyhow::Result<Room> {
-        let path = path.canonicalize().with_context(|| format!("--path {}", path.display()))?;
-        let room = path.join(format!("plumb-studies-{}", std::process::id()));
-        fs::create_dir(&room).with_context(|| format!("creating {}", room.display()))?;
-        Ok(Room(room))
-    }
-}
-
-impl Drop for Room {
-    fn drop(&mut self) {
-        if let Err(error) = fs::remove_dir_all(&self.0) {
-            eprintln!("{} is left behind: {error}", self.0.display());
-        }
-    }
 }

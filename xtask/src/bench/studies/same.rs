@@ -43,11 +43,11 @@ pub(super) fn run(options: &Options, laboratory: &Laboratory) -> anyhow::Result<
     };
     for number in 1..=studies {
         let seed = options.seed.wrapping_mul(1_000_003).wrapping_add(number as u64);
-        let context = laboratory.study(&text, seed, &format!("A/A study {number} of {studies}"))?;
-        let claim = &context.claims[0];
+        let analysis = laboratory.study(&text, seed, &format!("A/A study {number} of {studies}"))?;
+        let claim = &analysis.claims[0];
         *same.verdicts.entry(claim.verdict.label().to_string()).or_default() += 1;
         same.arms.extend(claim.p);
-        if let Some(floor) = &context.floor {
+        if let Some(floor) = &analysis.floor {
             same.reference.extend(floor.aa_p);
             same.noise.push(100.0 * floor.floor.deviation);
         }

@@ -9,7 +9,7 @@ use plumb_engine::storage::tablespace::Purpose;
 use plumb_events::{Role, Statistic};
 use plumb_units::Bytes;
 
-/// What is fixed when a database is made agrees with what is asked, or nobody asked.
+/// A setting that is fixed when a database is made: compared only if the run made the database or the user set it.
 fn fixed(seen: &Evidence, setting: Setting, agrees: bool, evidence: String) -> Option<Finding> {
     match (agrees, seen.inside.settings.is_explicit(setting) || seen.asked.files_presized) {
         (false, false) => {
@@ -114,7 +114,7 @@ fn cache_was_used(seen: &Evidence) -> bool {
     kinds.iter().any(|kind| seen.measured.period.statistic(*kind) > 0)
 }
 
-/// What is said of a setting of a cache that was not used, if somebody set it.
+/// The answer for a setting of a cache that was not used; none unless it was set.
 fn unused(seen: &Evidence, setting: Setting) -> Option<Finding> {
     seen.inside.settings.is_explicit(setting).then(|| Finding::not_checked(CACHE_UNUSED))
 }
@@ -144,7 +144,7 @@ pub(super) fn cache(seen: &Evidence) -> Option<Finding> {
     Some(Finding::that(agrees, evidence))
 }
 
-/// Database writers that lived.
+/// Database writers that were started.
 pub(super) fn writers(seen: &Evidence) -> Option<Finding> {
     let sessions = seen.measured.period.sessions.iter();
     let lived = sessions.filter(|session| session.role == Role::DatabaseWriter).count() as u64;

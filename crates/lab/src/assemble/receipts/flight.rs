@@ -1,11 +1,10 @@
 //! How many requests were on their way at once.
 //!
-//! Two times say it. A request is on its way from its hand-over to the kernel, or to the
+//! Two times show it. A request is on its way from its hand-over to the kernel, or to the
 //! pool of threads, until its session takes it in; a wait runs while the session can do nothing else.
-//! Their ratio over a session is what discriminates: a synchronous request is
-//! waited for all the way, so both are the same and the ratio is 1; of
-//! an asynchronous one a session waits at most for the rest, and requests that
-//! overlap count each with their own time, so the ratio is above 1. Sums over a
+//! Their ratio over a session tells the two apart. A synchronous request is waited
+//! for from start to end, so the ratio is 1. For an asynchronous one a session waits at most for
+//! the remainder, and overlapping requests each count their own time, so the ratio is above 1. Sums over a
 //! session are taken, because the median of requests says nothing about overlap,
 //! and a session with few requests is left out. Streams that wait for each request
 //! by design (reads into the cache) are left out as well, and so is a session that
@@ -14,8 +13,7 @@
 //! A ring that carries requests out within the call that hands them over overlaps nothing, although they are on their
 //! way together: such requests are counted where they happen (`io`), and too many of them contradict.
 //!
-//! How many there were on average is the time on their way over the time in which the
-//! session did that work.
+//! Their average number is the sum of these times divided by the time of that phase of the session.
 
 use super::super::Evidence;
 use super::io::scanners;
@@ -28,11 +26,11 @@ use plumb_units::Nanos;
 
 /// Sessions with fewer requests are not looked at.
 const SESSION_REQUESTS_MIN: u64 = 8;
-/// With fewer requests in all nothing is said.
+/// With fewer requests in all there is no verdict.
 const REQUESTS_MIN: u64 = 32;
-/// The ratio of the time on their way to waits from which requests overlapped.
+/// From this ratio of the time on their way to the waits on, requests overlapped.
 const ASYNCHRONOUS_MIN: f64 = 1.05;
-/// The ratio up to which each request was waited for.
+/// At or below this ratio every request was waited for.
 const SYNCHRONOUS_MAX: f64 = 1.01;
 /// The share of requests through a ring that may be complete when the call that handed them over returns: a device
 /// answers few in that time.

@@ -9,13 +9,13 @@ use plumb_events::{Event, IoStream, SessionTotals, Statistic};
 use plumb_io::{DirectIo, MethodKind};
 use plumb_units::{Bytes, Nanos, RowCount};
 
-/// Below this the program's own files are too large a part of what the kernel counts.
+/// With fewer bytes the program's own files are too large a share of the kernel's count.
 const BYTES_TO_JUDGE: u64 = 16 * Bytes::M;
 /// The share of bytes asked for that the kernel must have moved for this process.
 const PROCESS_SHARE_MIN: f64 = 0.95;
 /// Pages that a direct file may have in the page cache: its header may be read through it.
 const PAGES_OF_DIRECT_MAX: u64 = 64;
-/// File systems that move other bytes than they are asked for, or by other processes.
+/// File systems that move other bytes than requested (compression), or through other processes.
 const INDIRECT_FILE_SYSTEMS: [&str; 4] = ["btrfs", "overlay", "zfs", "bcachefs"];
 
 /// The share of requests that may have gone another way: headers and single blocks at the ends of an operation.

@@ -4,7 +4,7 @@
 //! whether that agrees. A rule contradicts a setting only where nothing
 //! legitimate explains what it saw: files in memory, a file system without
 //! direct I/O under a default, or a sort that fitted in memory leave a setting
-//! without effect, and the receipt says so. A setting that somebody asked for
+//! without effect, and the receipt says so. A setting that was set
 //! and that no rule covers is listed as not checked: no treatment without a
 //! receipt.
 //!
@@ -146,7 +146,7 @@ fn memory_budget(seen: &Evidence) -> Receipt {
     }
 }
 
-/// Why nothing that is seen speaks for a size.
+/// Evidence when a size exceeds the memory of the machine.
 const BEYOND_MEMORY: &str = "it is more than the memory of this machine: no run could have exceeded it";
 
 /// Whether a size is beyond the memory that the process may use.

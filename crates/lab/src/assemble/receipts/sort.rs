@@ -11,7 +11,7 @@ use plumb_engine::storage::tablespace::Purpose;
 use plumb_events::{IoStream, Role, Statistic};
 use plumb_units::{Bytes, RowCount};
 
-/// What an area may lose to the size of a record and to equal strips.
+/// The share of an area that may stay unused: by rounding to records and to equal strips.
 const AREA_SLACK: u64 = 16 * Bytes::K;
 /// Requests from which a mean size is judged.
 const REQUESTS_MIN: u64 = 16;
@@ -63,7 +63,7 @@ pub(super) fn area(seen: &Evidence) -> Option<Finding> {
     if runs == 0 {
         return Some(Finding::that(fits, format!("{memory}; {sorts}")));
     }
-    // What neighbouring keys share is neither in a strip nor written, so the largest run is one of packed
+    // Shared prefixes are neither kept in a strip nor written, so the largest run is one of packed
     // records. The smallest is one of records as they came.
     let shared = seen.measured.period.statistic(Statistic::SortKeyBytesShared);
     let written = first_run_bytes(seen) / runs;
@@ -96,7 +96,7 @@ fn smallest_run(seen: &Evidence) -> u64 {
     let runs: u64 = servers(seen).iter().map(|server| server.run_count).sum();
     let spilled = servers(seen).iter().filter(|server| server.run_count > 0);
     let strip = spilled.clone().map(|server| server.strip.1.0).min().unwrap_or(0);
-    // One left-over run a server may be as small as it likes.
+    // Each server's last run may have any size.
     strip / 2 * runs.saturating_sub(spilled.count() as u64) / runs.max(1)
 }
 
@@ -122,7 +122,7 @@ pub(super) fn direct_writes(seen: &Evidence) -> Option<Finding> {
         "false" => false,
         _ => outcome.sort.direct_writes,
     };
-    // Runs that still fit the cache need not be written by anybody.
+    // Runs that fit the cache need not be written at all.
     Some(match asked {
         true => Finding::that(direct > 0 && cached == 0, evidence),
         false if direct == 0 && cached == 0 => {
@@ -253,7 +253,7 @@ impl Merge {
     }
 }
 
-/// Servers that really lived.
+/// Servers that were started.
 pub(super) fn degree(seen: &Evidence) -> Option<Finding> {
     let asked = seen.inside.degree;
     let count = |role| seen.measured.period.sessions.iter().filter(|session| session.role == role).count();

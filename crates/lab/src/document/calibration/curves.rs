@@ -7,8 +7,8 @@ use super::{interval, median, number};
 use plumb_calibrate::{Calibration, Curve, CurvePoint, Estimate};
 use plumb_report::format::{Count, Figure};
 use plumb_report::plot::{Axis, Mark, Plot, Series, Side, Stroke, duration, short_count, short_micros};
-use plumb_report::table::{Cell, Column, Table};
-use plumb_report::{Drawing, Section};
+use plumb_report::table::{Column, Table};
+use plumb_report::{Drawing, Section, cells};
 
 pub(super) fn curves(calibration: &Calibration) -> Option<Section> {
     let mut drawn = calibration.curves();
@@ -115,17 +115,17 @@ fn table(curve: &Curve) -> Table {
     let most = curve.points.iter().map(|point| point.iops.median).fold(f64::MIN_POSITIVE, f64::max);
     for point in &curve.points {
         let [p50, p90, p99, p999] = &point.percentiles_micros;
-        table.row(vec![
-            Cell::from(Count(point.outstanding as u64).figure()),
-            Cell::from(Count(point.threads as u64).figure()),
+        table.row(cells![
+            Count(point.outstanding as u64).figure(),
+            Count(point.threads as u64).figure(),
             median(&point.iops).with_share(Some(point.iops.median / most)),
-            Cell::from(interval(&point.iops)),
+            interval(&point.iops),
             median(p50),
             median(p90),
             median(p99),
             median(p999),
-            Cell::from(number(point.max_micros)),
-            Cell::from(if saturates(curve, point) { "saturated from here" } else { "" }),
+            number(point.max_micros),
+            if saturates(curve, point) { "saturated from here" } else { "" }
         ]);
     }
     table

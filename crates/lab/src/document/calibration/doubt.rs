@@ -3,9 +3,9 @@
 use super::{interval, measured, median, median_of, number};
 use plumb_calibrate::{AnswerSource, Calibration, Estimate, TaskResult};
 use plumb_io::DirectIo;
-use plumb_report::Section;
 use plumb_report::format::{Figure, Percent};
 use plumb_report::table::{Cell, Column, Facts, Table, Tone};
+use plumb_report::{Section, cells};
 
 /// Main figures and points whose repeats disagree.
 pub(super) fn unsettled(calibration: &Calibration) -> Section {
@@ -24,7 +24,7 @@ pub(super) fn unsettled(calibration: &Calibration) -> Section {
     for (what, estimate) in figures.chain(points) {
         if let Some(reason) = &estimate.reason {
             let interval = interval(&estimate);
-            table.row(vec![Cell::from(what), median(&estimate), Cell::from(interval), Cell::from(reason)]);
+            table.row(cells![what, median(&estimate), interval, reason]);
         }
     }
     let section = Section::front("unsettled", "What Did Not Settle");
@@ -45,7 +45,7 @@ pub(super) fn refused(calibration: &Calibration) -> Option<Section> {
     let mut table =
         Table::new(vec![Column::wrapped("Point", 44), Column::wrapped("Why it was not measured", 60)]);
     for refused in &calibration.refused {
-        table.row(vec![Cell::from(refused.task.to_string()), Cell::from(&refused.why)]);
+        table.row(cells![refused.task.to_string(), &refused.why]);
     }
     (!table.rows.is_empty()).then(|| Section::front("refused", "What Was Not Measured").table(table))
 }
@@ -85,15 +85,15 @@ fn cells(result: &TaskResult) -> Vec<Cell> {
     // Times and costs have no mark: the rate's says whether the repeats agree.
     let plain =
         |estimate: Option<Estimate>| estimate.map_or(Cell::default(), |of| Cell::from(number(of.median)));
-    vec![
-        Cell::from(result.task.to_string()),
+    cells![
+        result.task.to_string(),
         median_of(iops.clone()),
-        Cell::from(iops.as_ref().map(interval).unwrap_or_default()),
+        iops.as_ref().map(interval).unwrap_or_default(),
         plain(result.latency_micros(0, 0.5)),
         plain(result.latency_micros(0, 0.99)),
         plain(result.cpu_micros()),
-        Cell::from(share.figure()),
+        share.figure(),
         Cell::from(answer.source.name()).with_tone(tone),
-        Cell::from(&answer.reason),
+        &answer.reason
     ]
 }

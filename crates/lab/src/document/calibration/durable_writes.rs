@@ -5,9 +5,9 @@ use plumb_calibrate::{
     AnswerSource, Calibration, DurableMethod, DurablePoint, Estimate, LogSpace, TaskResult,
 };
 use plumb_io::DirectIo;
-use plumb_report::Section;
 use plumb_report::plot::short_bytes;
 use plumb_report::table::{Cell, Column, Table, Tone};
+use plumb_report::{Section, cells};
 
 /// A durable write and the median time of one, microseconds.
 type Write<'a> = (&'a TaskResult, &'a DurablePoint, Estimate);
@@ -65,7 +65,7 @@ fn table(writes: &[&Write<'_>], caption: &str) -> Table {
             continue;
         }
         let through = if direct_io == DirectIo::Required { "O_DIRECT" } else { "page cache" };
-        let mut cells = vec![Cell::from(through), Cell::from(method.name())];
+        let mut cells = cells![through, method.name()];
         cells.extend(
             sizes.iter().map(|bytes| of(bytes).map_or_else(Cell::default, |write| cell(write, writes))),
         );

@@ -3,8 +3,8 @@
 use super::{READING, interval, median, number, range};
 use plumb_calibrate::{Calibration, FigureKind, MainFigure};
 use plumb_report::format::{Count, Figure};
-use plumb_report::table::{Cell, Column, Table};
-use plumb_report::{Headline, Section};
+use plumb_report::table::{Column, Table};
+use plumb_report::{Headline, Section, cells};
 
 /// The figures to read first.
 const HEADLINE: [FigureKind; 6] = [
@@ -38,13 +38,13 @@ pub(super) fn figures(calibration: &Calibration) -> Section {
         Column::text("Found at"),
     ]);
     for MainFigure { kind, estimate, at } in &calibration.figures {
-        table.row(vec![
-            Cell::from(kind.name()),
+        table.row(cells![
+            kind.name(),
             median(estimate),
-            Cell::from(kind.unit()),
-            Cell::from(interval(estimate)),
-            Cell::from(Count(estimate.repeats as u64).figure()),
-            Cell::from(at),
+            kind.unit(),
+            interval(estimate),
+            Count(estimate.repeats as u64).figure(),
+            at
         ]);
     }
     Section::front("figures", "Main Figures").note(READING).table(table)

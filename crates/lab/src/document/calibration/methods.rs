@@ -5,7 +5,7 @@ use plumb_calibrate::{Calibration, Estimate, Rung, RungState};
 use plumb_io::MethodKind;
 use plumb_report::plot::{Bar, Bars};
 use plumb_report::table::{Cell, Column, Table};
-use plumb_report::{Drawing, Section};
+use plumb_report::{Drawing, Section, cells};
 use plumb_units::Bytes;
 
 /// A figure of a rung.
@@ -69,7 +69,7 @@ fn table(requests: String, rungs: &[Rung]) -> Table {
     columns.push(Column::wrapped("What else, or why not and what would help", 40));
     let mut table = Table::new(columns).with_caption(requests);
     for Rung { name, state } in rungs {
-        let mut cells = vec![Cell::from(name)];
+        let mut cells = cells![name];
         let said = match state {
             RungState::Measured { iops, cpu_micros, cycles, note, .. } => {
                 cells.extend([median(iops), Cell::from(interval(iops))]);

@@ -5,7 +5,7 @@
 //! requests, the matrix, durable writes, methods, read cost), and last what casts doubt on them (what did not settle,
 //! what answered each point, the environment).
 //!
-//! Why no context between: a copy of the record in the words of a report was as long as both.
+//! Why nothing stands between: a copy of the record in the words of a report was as long as both.
 //!
 //! Limits: nothing is measured or estimated here. The page carries the record without its repeats.
 

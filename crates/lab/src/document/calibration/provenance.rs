@@ -1,8 +1,7 @@
 //! The program and the machine that made a calibration: record.json of its bundle.
 
-use crate::assemble;
-use crate::host;
 use crate::record::{Device, Host};
+use crate::{assemble, host};
 use plumb_calibrate::Calibration;
 use plumb_io::device::DeviceDescription;
 use serde::{Deserialize, Serialize};

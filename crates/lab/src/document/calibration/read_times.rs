@@ -3,8 +3,8 @@
 use super::{interval, number};
 use plumb_calibrate::{Calibration, Estimate, ReadCost};
 use plumb_report::plot::{Axis, Mark, Plot, Series, Stroke, duration, short_bytes, short_micros};
-use plumb_report::table::{Cell, Column, Facts, Table};
-use plumb_report::{Drawing, Section};
+use plumb_report::table::{Column, Facts, Table};
+use plumb_report::{Drawing, Section, cells};
 use plumb_units::Bytes;
 
 /// Steps of the axis of sizes.
@@ -68,12 +68,12 @@ fn table(cost: &ReadCost) -> Table {
     for (bytes, mean) in &cost.measured {
         let line = fitted(cost, *bytes as f64);
         let off = (line / mean.median - 1.0) * 100.0;
-        table.row(vec![
-            Cell::from(short_bytes(*bytes as f64)),
+        table.row(cells![
+            short_bytes(*bytes as f64),
             super::median(mean),
-            Cell::from(interval(mean)),
-            Cell::from(number(line)),
-            Cell::from(format!("{off:+.1}")),
+            interval(mean),
+            number(line),
+            format!("{off:+.1}")
         ]);
     }
     table

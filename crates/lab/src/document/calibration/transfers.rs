@@ -4,8 +4,8 @@ use super::{interval, median, number};
 use plumb_calibrate::{Calibration, Estimate, Load, Pattern, Point};
 use plumb_report::format::{Count, Figure};
 use plumb_report::plot::{Bar, Bars, short_bytes};
-use plumb_report::table::{Cell, Column, Table};
-use plumb_report::{Drawing, Section};
+use plumb_report::table::{Column, Table};
+use plumb_report::{Drawing, Section, cells};
 use plumb_units::Bytes;
 
 /// Requests of at least so many bytes are counted in MB a second.
@@ -54,13 +54,13 @@ fn table(transfers: &[Transfer]) -> Table {
         Column::text("Interval"),
     ]);
     for (load, threads, estimate) in transfers {
-        table.row(vec![
-            Cell::from(load.to_string()),
-            Cell::from(short_bytes(load.request_bytes as f64)),
-            Cell::from(Count(load.outstanding as u64).figure()),
-            Cell::from(Count(*threads as u64).figure()),
+        table.row(cells![
+            load.to_string(),
+            short_bytes(load.request_bytes as f64),
+            Count(load.outstanding as u64).figure(),
+            Count(*threads as u64).figure(),
             median(estimate),
-            Cell::from(interval(estimate)),
+            interval(estimate)
         ]);
     }
     table

@@ -89,10 +89,10 @@ fn paired() -> Comparison {
 }
 
 fn invalid() -> Comparison {
-    let mut context = single();
-    context.second.runs[0].receipts[0].held = Held::Contradicted;
-    context.second.runs[0].header.seed = 7;
-    context
+    let mut comparison = single();
+    comparison.second.runs[0].receipts[0].held = Held::Contradicted;
+    comparison.second.runs[0].header.seed = 7;
+    comparison
 }
 
 #[test]
@@ -110,8 +110,8 @@ fn comparisons_read_like_an_awr_compare_period_report() {
 
 #[test]
 fn text_stays_within_its_columns() {
-    for context in [single(), paired(), invalid()] {
-        for line in text::render(&document(&context)).lines() {
+    for comparison in [single(), paired(), invalid()] {
+        for line in text::render(&document(&comparison)).lines() {
             assert!(line.chars().count() <= text::WIDTH, "too long: {line}");
             assert_eq!(line.trim_end(), line, "trailing blanks");
         }
@@ -119,9 +119,9 @@ fn text_stays_within_its_columns() {
 }
 
 /// The `%Diff` cells of the measured tables, by the row's name.
-fn percents(context: &Comparison) -> Vec<(String, String)> {
+fn percents(comparison: &Comparison) -> Vec<(String, String)> {
     let mut found = Vec::new();
-    for section in sections(context).iter().filter(|section| section.id != "memory") {
+    for section in sections(comparison).iter().filter(|section| section.id != "memory") {
         for block in &section.blocks {
             let plumb_report::Block::Table(table) = block else { continue };
             let Some(column) = table.columns.iter().position(|column| column.title == "%Diff") else {
@@ -139,16 +139,16 @@ fn percents(context: &Comparison) -> Vec<(String, String)> {
 fn a_difference_that_may_be_noise_is_blank() {
     assert!(percents(&single()).len() > 20);
     assert!(percents(&single()).iter().all(|(_, shown)| shown.is_empty()), "{:?}", percents(&single()));
-    let context = paired();
+    let comparison = paired();
     let open = |name: &str| {
-        context.differences.iter().any(|found| found.name == name && found.outcome != Outcome::Open)
+        comparison.differences.iter().any(|found| found.name == name && found.outcome != Outcome::Open)
     };
-    let shown = percents(&context);
+    let shown = percents(&comparison);
     assert!(shown.iter().any(|(_, shown)| !shown.is_empty()));
     for (name, shown) in shown {
         assert_eq!(!shown.is_empty(), open(&name), "{name}: {shown}");
     }
-    for difference in &context.differences {
+    for difference in &comparison.differences {
         let blank = percent(Some(difference)).text.is_empty();
         assert_eq!(blank, difference.outcome == Outcome::Open, "{difference:?}");
     }
@@ -177,8 +177,8 @@ fn a_browser_shows_it_and_no_script_fails() {
         println!("skipped: no {:?} in PATH", browser::NAMES);
         return;
     };
-    for (name, context) in [("compare.html", paired()), ("compare-single.html", single())] {
-        let dom = browser::dom(&browser, name, &html::render(&document(&context)));
+    for (name, comparison) in [("compare.html", paired()), ("compare-single.html", single())] {
+        let dom = browser::dom(&browser, name, &html::render(&document(&comparison)));
         assert!(!dom.contains("data-errors="), "a script failed: {}", &dom[..400]);
     }
 }

@@ -1,10 +1,11 @@
 //! What lies under each path, and what it can do.
 
-use crate::record::Record;
-use crate::record::{Calibration, Device, DeviceLimits, DirectIo, IoUring, LimitShare, StoredCalibration};
-use plumb_report::Section;
+use crate::record::{
+    Calibration, Device, DeviceLimits, DirectIo, IoUring, LimitShare, Record, StoredCalibration,
+};
 use plumb_report::format::{Duration, Figure, Megabytes, Percent, Total};
 use plumb_report::table::{Cell, Facts, Table, Tone};
+use plumb_report::{Section, cells};
 
 /// The devices under the paths that the work used.
 pub(super) fn devices(devices: &[Device]) -> Section {
@@ -89,23 +90,23 @@ fn io_uring(io_uring: &IoUring) -> Cell {
 }
 
 /// The device's limits and what the run reached of them.
-pub(super) fn calibration(context: &Record) -> Option<Section> {
+pub(super) fn calibration(record: &Record) -> Option<Section> {
     let mut section = Section::front("calibration", "I/O Calibration");
-    let measured = context.calibration.as_ref();
-    if measured.is_none() && context.limits.is_none() {
+    let measured = record.calibration.as_ref();
+    if measured.is_none() && record.limits.is_none() {
         return None;
     }
-    if let Some(limits) = &context.limits {
+    if let Some(limits) = &record.limits {
         section = section.note(limits_in_one_line(limits));
     }
     let probed = measured.filter(|measured| measured.sequential_read_bytes_per_s.is_some());
     if let Some(measured) = probed {
         section =
             section.note("measured in this run: on its path, with reads of its own files; MB is 2^20 bytes");
-        let facts = measured_limits(measured, context.calibrated());
+        let facts = measured_limits(measured, record.calibrated());
         section = section.facts(facts);
     }
-    if let Some(stored) = context.calibrated() {
+    if let Some(stored) = record.calibrated() {
         section = section.table(figures(stored));
     }
     let shares = measured.map(|measured| measured.shares.as_slice()).unwrap_or_default();
@@ -176,14 +177,14 @@ fn figures(stored: &StoredCalibration) -> Table {
         .with_caption("The device's limits as calibrated");
     for figure in &stored.figures {
         let tone = if figure.settled { Tone::Plain } else { Tone::Open };
-        table.row(vec![
-            Cell::from(figure.name.replace('_', " ")),
-            Cell::of(Total(figure.value)),
-            Cell::from(&figure.unit),
-            Cell::of(Total(figure.low)),
-            Cell::of(Total(figure.high)),
+        table.row(cells![
+            figure.name.replace('_', " "),
+            Total(figure.value),
+            &figure.unit,
+            Total(figure.low),
+            Total(figure.high),
             Cell::from(figure.settled.figure()).with_tone(tone),
-            Cell::from(&figure.at),
+            &figure.at
         ]);
     }
     table
@@ -198,12 +199,12 @@ fn shares(shares: &[LimitShare]) -> Table {
     for share in shares {
         let part = Percent { part: share.reached_bytes_per_s, whole: share.limit_bytes_per_s };
         let beyond = part.share().is_some_and(|share| share > 1.0);
-        table.row(vec![
-            Cell::from(&share.what),
-            Cell::of(Megabytes(share.reached_bytes_per_s)),
-            Cell::from(&share.limit),
-            Cell::of(Megabytes(share.limit_bytes_per_s)),
-            Cell::of(part).with_share(part.share()).with_tone(if beyond { Tone::Bad } else { Tone::Plain }),
+        table.row(cells![
+            &share.what,
+            Megabytes(share.reached_bytes_per_s),
+            &share.limit,
+            Megabytes(share.limit_bytes_per_s),
+            Cell::of(part).with_share(part.share()).with_tone(if beyond { Tone::Bad } else { Tone::Plain })
         ]);
     }
     table

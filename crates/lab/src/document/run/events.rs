@@ -1,10 +1,9 @@
 //! Wait events: the top ones, by class, and in full.
 
-use crate::record::Record;
-use crate::record::WaitEvent;
-use plumb_report::Section;
+use crate::record::{Record, WaitEvent};
 use plumb_report::format::{Average, Count, Figure, Percent, Seconds};
 use plumb_report::table::{Cell, Row, RowKind, Table};
+use plumb_report::{Section, cells};
 use std::collections::BTreeMap;
 
 /// How many events the first page shows.
@@ -27,9 +26,9 @@ pub(crate) struct TopEvent<'a> {
 }
 
 /// CPU and the foreground events that are not idle, by time.
-pub(crate) fn top_events(context: &Record) -> Vec<TopEvent<'_>> {
-    let cpu = TopEvent { event: DB_CPU, wait_class: "", waits: None, time_ns: context.header.db_cpu_ns };
-    let busy = context.foreground_events.iter().filter(|event| !event.is_idle());
+pub(crate) fn top_events(record: &Record) -> Vec<TopEvent<'_>> {
+    let cpu = TopEvent { event: DB_CPU, wait_class: "", waits: None, time_ns: record.header.db_cpu_ns };
+    let busy = record.foreground_events.iter().filter(|event| !event.is_idle());
     let waits = busy.map(|event| TopEvent {
         event: &event.event,
         wait_class: &event.wait_class,
@@ -44,21 +43,21 @@ pub(crate) fn top_events(context: &Record) -> Vec<TopEvent<'_>> {
 }
 
 /// The events where most of the DB time went.
-pub(super) fn top(context: &Record) -> Section {
+pub(super) fn top(record: &Record) -> Section {
     let mut table = Table::default()
         .text(["Event"])
         .numbers(["Waits", "Total Wait\nTime (s)", "Avg\nwait", "% DB\ntime"])
         .text(["Wait Class"]);
-    for event in top_events(context) {
-        let share = Percent::of(event.time_ns, context.header.db_time_ns);
+    for event in top_events(record) {
+        let share = Percent::of(event.time_ns, record.header.db_time_ns);
         let average = event.waits.map(|count| Average { total_ns: event.time_ns, count });
-        table.row(vec![
-            Cell::from(event.event),
-            Cell::of(event.waits.map(Count)),
-            Cell::of(Seconds(event.time_ns)),
-            Cell::of(average),
+        table.row(cells![
+            event.event,
+            event.waits.map(Count),
+            Seconds(event.time_ns),
+            average,
             Cell::of(share).with_share(share.share()),
-            Cell::from(event.wait_class),
+            event.wait_class
         ]);
     }
     Section::front("top-events", format!("Top {TOP_EVENTS} Foreground Events by Total Wait Time"))
@@ -66,9 +65,9 @@ pub(super) fn top(context: &Record) -> Section {
 }
 
 /// Foreground time by wait class, CPU included.
-pub(super) fn wait_classes(context: &Record) -> Section {
-    let header = &context.header;
-    let busy = context.foreground_events.iter().filter(|event| !event.is_idle());
+pub(super) fn wait_classes(record: &Record) -> Section {
+    let header = &record.header;
+    let busy = record.foreground_events.iter().filter(|event| !event.is_idle());
     let captured: u64 = header.db_cpu_ns + busy.map(|event| event.time_ns).sum::<u64>();
     let captured_share = Percent::of(captured, header.db_time_ns);
     let mut table = Table::default().text(["Wait Class"]).numbers([
@@ -77,7 +76,7 @@ pub(super) fn wait_classes(context: &Record) -> Section {
         "Avg\nwait",
         "% DB\ntime",
     ]);
-    table.rows = class_rows(context);
+    table.rows = class_rows(record);
     Section::detail("wait-classes", "Foreground Wait Class")
         .note("ordered by wait time desc, waits desc")
         .note(format!(
@@ -101,10 +100,10 @@ struct ClassTotal {
 }
 
 /// CPU and the wait classes of the foreground, the longest first.
-fn classes(context: &Record) -> Vec<(&str, ClassTotal)> {
+fn classes(record: &Record) -> Vec<(&str, ClassTotal)> {
     let mut classes = BTreeMap::<&str, ClassTotal>::new();
-    classes.entry(DB_CPU).or_default().time_ns = context.header.db_cpu_ns;
-    for event in context.foreground_events.iter().filter(|event| !event.is_idle()) {
+    classes.entry(DB_CPU).or_default().time_ns = record.header.db_cpu_ns;
+    for event in record.foreground_events.iter().filter(|event| !event.is_idle()) {
         let class = classes.entry(event.wait_class.as_str()).or_default();
         *class.waits.get_or_insert(0) += event.waits;
         class.time_ns += event.time_ns;
@@ -115,44 +114,44 @@ fn classes(context: &Record) -> Vec<(&str, ClassTotal)> {
 }
 
 /// The time of each of them.
-pub(super) fn class_times(context: &Record) -> Vec<(&str, u64)> {
-    classes(context).into_iter().map(|(class, total)| (class, total.time_ns)).collect()
+pub(super) fn class_times(record: &Record) -> Vec<(&str, u64)> {
+    classes(record).into_iter().map(|(class, total)| (class, total.time_ns)).collect()
 }
 
-fn class_rows(context: &Record) -> Vec<Row> {
+fn class_rows(record: &Record) -> Vec<Row> {
     let row = |(class, total): (&str, ClassTotal)| {
-        let share = Percent::of(total.time_ns, context.header.db_time_ns);
+        let share = Percent::of(total.time_ns, record.header.db_time_ns);
         let count = |waits| Average { total_ns: total.time_ns, count: waits };
         Row {
             kind: RowKind::Plain,
-            cells: vec![
-                Cell::from(class),
-                Cell::of(total.waits.map(Count)),
-                Cell::of(Seconds(total.time_ns)),
-                Cell::of(total.waits.map(count)),
-                Cell::of(share).with_share(share.share()),
+            cells: cells![
+                class,
+                total.waits.map(Count),
+                Seconds(total.time_ns),
+                total.waits.map(count),
+                Cell::of(share).with_share(share.share())
             ],
         }
     };
-    classes(context).into_iter().map(row).collect()
+    classes(record).into_iter().map(row).collect()
 }
 
 /// Every event of the foreground sessions.
-pub(super) fn foreground(context: &Record) -> Section {
-    let base = ("% DB\ntime", context.header.db_time_ns);
+pub(super) fn foreground(record: &Record) -> Section {
+    let base = ("% DB\ntime", record.header.db_time_ns);
     Section::detail("foreground-events", "Foreground Wait Events")
         .note("ordered by wait time desc, waits desc (idle events last)")
-        .table(event_table(&context.foreground_events, base))
+        .table(event_table(&record.foreground_events, base))
 }
 
 /// Every event of the background processes.
-pub(super) fn background(context: &Record) -> Section {
-    let busy = context.background_events.iter().filter(|event| !event.is_idle());
+pub(super) fn background(record: &Record) -> Section {
+    let busy = record.background_events.iter().filter(|event| !event.is_idle());
     let base = ("% bg\ntime", busy.map(|event| event.time_ns).sum());
     Section::detail("background-events", "Background Wait Events")
         .note("ordered by wait time desc, waits desc (idle events last)")
         .note("% bg time is the share of the background's waits that are not idle")
-        .table(event_table(&context.background_events, base))
+        .table(event_table(&record.background_events, base))
 }
 
 fn event_table(events: &[WaitEvent], (share_title, base_ns): (&str, u64)) -> Table {
@@ -164,14 +163,14 @@ fn event_table(events: &[WaitEvent], (share_title, base_ns): (&str, u64)) -> Tab
         // Idle time is no part of what the share is taken of.
         let share = (!event.is_idle()).then(|| Percent::of(event.time_ns, base_ns));
         let kind = if event.is_idle() { RowKind::Quiet } else { RowKind::Plain };
-        let cells = vec![
-            Cell::from(&event.event),
-            Cell::of(Count(event.waits)),
-            Cell::of(Seconds(event.time_ns)),
-            Cell::of(Average { total_ns: event.time_ns, count: event.waits }),
-            Cell::of((event.max_ns > 0).then_some(Average { total_ns: event.max_ns, count: 1 })),
+        let cells = cells![
+            &event.event,
+            Count(event.waits),
+            Seconds(event.time_ns),
+            Average { total_ns: event.time_ns, count: event.waits },
+            (event.max_ns > 0).then_some(Average { total_ns: event.max_ns, count: 1 }),
             Cell::of(share).with_share(share.and_then(Percent::share)),
-            Cell::from(&event.wait_class),
+            &event.wait_class
         ];
         table.push(kind, cells);
     }

@@ -1,4 +1,4 @@
-//! A fixed context for the tests: a sort of ten million rows on a rented virtual disk.
+//! A fixed record for the tests: a sort of ten million rows on a rented virtual disk.
 //!
 //! Its parts agree with each other as a measured run's would: CPU and waits of
 //! the foreground sessions sum to the DB time, and events to the waits.
@@ -11,7 +11,7 @@ use plumb_units::Bytes;
 const MB: u64 = 1 << 20;
 const MS: u64 = 1_000_000;
 
-/// The context.
+/// The record.
 pub(crate) fn large_sort() -> Record {
     let sessions = sessions();
     let foreground = sessions.iter().filter(|row| row.kind == SessionKind::Foreground);
@@ -58,7 +58,7 @@ pub(crate) fn large_sort() -> Record {
     }
 }
 
-/// A context with nothing in it but its header: what the least of runs would give.
+/// A record with nothing in it but its header: what the least of runs would give.
 pub(crate) fn empty() -> Record {
     Record {
         devices: Vec::new(),

@@ -3,11 +3,11 @@
 use crate::record::Record;
 use plumb_report::format::{Count, Decimal, Figure, Percent, Seconds, Size, grouped};
 use plumb_report::table::{Cell, Facts, Table};
-use plumb_report::{Headline, Section};
+use plumb_report::{Headline, Section, cells};
 
 /// The figures to read first: elapsed against DB time, then what bounds them.
-pub(crate) fn headline(context: &Record) -> Vec<Headline> {
-    let header = &context.header;
+pub(crate) fn headline(record: &Record) -> Vec<Headline> {
+    let header = &record.header;
     let sessions = Percent::of(header.db_time_ns, header.elapsed_ns);
     let mut figures = vec![
         Headline {
@@ -34,8 +34,8 @@ pub(crate) fn headline(context: &Record) -> Vec<Headline> {
             },
         },
     ];
-    if let Some(peak) = context.memory.peak_rss_bytes {
-        let [declared, budget] = [context.memory.declared_bytes(), context.memory.budget_bytes()].map(Size);
+    if let Some(peak) = record.memory.peak_rss_bytes {
+        let [declared, budget] = [record.memory.declared_bytes(), record.memory.budget_bytes()].map(Size);
         let aside = format!("{} declared, budget {}", declared.figure(), budget.figure());
         figures.push(Headline { name: "Peak memory".to_string(), value: Size(peak).figure(), aside });
     }
@@ -43,43 +43,43 @@ pub(crate) fn headline(context: &Record) -> Vec<Headline> {
 }
 
 /// What ran, where and when.
-pub(super) fn run(context: &Record) -> Section {
-    Section::front("run", "Run").table(identity(context)).table(host(context)).facts(period(context))
+pub(super) fn run(record: &Record) -> Section {
+    Section::front("run", "Run").table(identity(record)).table(host(record)).facts(period(record))
 }
 
-fn identity(context: &Record) -> Table {
-    let header = &context.header;
+fn identity(record: &Record) -> Table {
+    let header = &record.header;
     let mut table =
         Table::default().text(["Workload", "Release", "Revision", "Settings Hash"]).numbers(["Seed"]);
-    table.row(vec![
-        Cell::from(&header.workload),
-        Cell::from(&header.plumb_version),
-        Cell::from(header.git_revision.as_deref().unwrap_or("unknown")),
-        Cell::from(&header.settings_hash),
-        Cell::from(header.seed.to_string()),
+    table.row(cells![
+        &header.workload,
+        &header.plumb_version,
+        header.git_revision.as_deref().unwrap_or("unknown"),
+        &header.settings_hash,
+        header.seed.to_string()
     ]);
     table
 }
 
-fn host(context: &Record) -> Table {
-    let host = &context.header.host;
+fn host(record: &Record) -> Table {
+    let host = &record.header.host;
     let mut table = Table::default()
         .text(["Host Name", "Platform"])
         .numbers(["CPUs"])
         .wrapped("CPU Model", 40)
         .numbers(["Memory"]);
-    table.row(vec![
-        Cell::from(&host.name),
-        Cell::from(&host.kernel),
-        Cell::of(Count(u64::from(host.cpus))),
-        Cell::from(&host.cpu_model),
-        Cell::of(Size(host.memory_bytes)),
+    table.row(cells![
+        &host.name,
+        &host.kernel,
+        Count(u64::from(host.cpus)),
+        &host.cpu_model,
+        Size(host.memory_bytes)
     ]);
     table
 }
 
-fn period(context: &Record) -> Facts {
-    let header = &context.header;
+fn period(record: &Record) -> Facts {
+    let header = &record.header;
     let mut facts = Facts::default();
     facts.add("Begin", &header.begin_time);
     facts.add("End", &header.end_time);

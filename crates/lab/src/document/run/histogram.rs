@@ -7,8 +7,7 @@
 //! sums to 100; a later part shows only events that reach into it.
 
 use super::events::ordered;
-use crate::record::Record;
-use crate::record::WaitEvent;
+use crate::record::{Record, WaitEvent};
 use plumb_report::Section;
 use plumb_report::format::{Count, Percent, SparsePercent};
 use plumb_report::table::{Cell, Column, RowKind, Table};
@@ -28,17 +27,17 @@ const PARTS: [Part; 3] = [
 ];
 
 /// The parts that have something to show; the first always.
-pub(super) fn histograms(context: &Record) -> Vec<Section> {
-    let events = merged(context);
+pub(super) fn histograms(record: &Record) -> Vec<Section> {
+    let events = merged(record);
     let reached =
         |part: &&Part| part.first == 0 || events.iter().any(|event| waits_from(event, part.first) > 0);
     PARTS.iter().filter(reached).map(|part| section(part, &events)).collect()
 }
 
 /// Foreground and background waits of an event are one row, as in AWR.
-fn merged(context: &Record) -> Vec<WaitEvent> {
+fn merged(record: &Record) -> Vec<WaitEvent> {
     let mut merged: Vec<WaitEvent> = Vec::new();
-    for event in context.foreground_events.iter().chain(&context.background_events) {
+    for event in record.foreground_events.iter().chain(&record.background_events) {
         let Some(known) = merged.iter_mut().find(|known| known.event == event.event) else {
             merged.push(event.clone());
             continue;

@@ -1,19 +1,18 @@
 //! I/O over time, by function and by file.
 
-use crate::record::Record;
-use crate::record::{Completion, IoFunction, IoTally, Phase, ProfileSeries};
+use crate::record::{Completion, IoFunction, IoTally, Phase, ProfileSeries, Record};
 use plumb_events::Direction;
 use plumb_report::format::{Average, Count, Decimal, Figure, PerSecond, Percent, Seconds, Size, Throughput};
 use plumb_report::profile::{Band, Chart, Limit, Stream, axis_end};
 use plumb_report::table::{Cell, RowKind, Table};
-use plumb_report::{Block, Section};
+use plumb_report::{Block, Section, cells};
 use plumb_units::{Bytes, Nanos};
 
 /// The picture: bytes over time and the phases.
-pub(super) fn profile(context: &Record) -> Option<Section> {
-    let chart = chart(context)?;
+pub(super) fn profile(record: &Record) -> Option<Section> {
+    let chart = chart(record)?;
     let section = Section::front("io-profile", "I/O Profile").note(format!(
-        "MB/s (2^20 bytes) over seconds from the begin, in buckets of {} s; streams cover the whole run, that is all \
+        "MB/s (2^20 bytes) over seconds from the start, in buckets of {} s; streams cover the whole run, that is all \
          phases",
         chart.bucket_s
     ));
@@ -21,39 +20,39 @@ pub(super) fn profile(context: &Record) -> Option<Section> {
 }
 
 /// Its figures, by stream and by phase.
-pub(super) fn streams(context: &Record) -> Option<Section> {
-    let chart = chart(context);
-    if chart.is_none() && context.phases.is_empty() {
+pub(super) fn streams(record: &Record) -> Option<Section> {
+    let chart = chart(record);
+    if chart.is_none() && record.phases.is_empty() {
         return None;
     }
     let mut section = Section::front("io-streams", "I/O Streams and Phases")
         .note("of the whole run; the sections below cover the measured operation alone");
     if let Some(chart) = chart {
-        if limit_mb_per_s(context, Direction::Read).is_some() {
-            let by = if context.calibrated().is_some() { "as calibrated" } else { "as measured in this run" };
+        if limit_mb_per_s(record, Direction::Read).is_some() {
+            let by = if record.calibrated().is_some() { "as calibrated" } else { "as measured in this run" };
             section = section.note(format!("% of device: of its sequential read or write {by}"));
         }
-        section = section.table(series(context, &chart));
+        section = section.table(series(record, &chart));
     }
-    Some(if context.phases.is_empty() { section } else { section.table(phases(context)) })
+    Some(if record.phases.is_empty() { section } else { section.table(phases(record)) })
 }
 
 /// What is drawn of a profile: the streams that moved, on axes that end with the run and at a round number above the
 /// largest bucket, or above the device's own limit when that is near enough to be worth seeing.
-fn chart(context: &Record) -> Option<Chart> {
-    let profile = &context.io_profile;
+fn chart(record: &Record) -> Option<Chart> {
+    let profile = &record.io_profile;
     let streams = moved(&profile.series);
     if profile.bucket_ns == 0 || streams.is_empty() {
         return None;
     }
     let bucket_s = Nanos(profile.bucket_ns).seconds();
     let peak = streams.iter().map(|stream| stream.peak_mb_per_s(bucket_s)).fold(0.0, f64::max);
-    let limit = limit_mb_per_s(context, Direction::Read);
+    let limit = limit_mb_per_s(record, Direction::Read);
     // The limit belongs in the picture unless it would flatten the data below half of it.
     let top = limit.filter(|limit| *limit <= 2.0 * peak).map_or(peak, |limit| limit.max(peak));
-    let elapsed_s = Nanos(context.header.elapsed_ns).seconds();
+    let elapsed_s = Nanos(record.header.elapsed_ns).seconds();
     let positive = |axis: Option<f64>| axis.filter(|end| end.is_finite() && *end > 0.0);
-    let bands = context.phases.iter().map(|phase| Band {
+    let bands = record.phases.iter().map(|phase| Band {
         name: phase.name.clone(),
         start_s: Nanos(phase.start_ns).seconds(),
         end_s: Nanos(phase.end_ns).seconds(),
@@ -82,22 +81,22 @@ pub(crate) fn moved(series: &[ProfileSeries]) -> Vec<Stream> {
 /// The device's sequential limit, MB/s: that of a calibration where one holds, otherwise
 /// what the run itself measured. None where files lie on several devices: no limit
 /// is that of all.
-fn limit_mb_per_s(context: &Record, direction: Direction) -> Option<f64> {
-    let mut devices = context.devices.iter().map(|device| &device.device);
+fn limit_mb_per_s(record: &Record, direction: Direction) -> Option<f64> {
+    let mut devices = record.devices.iter().map(|device| &device.device);
     if devices.next().is_some_and(|first| devices.any(|other| other != first)) {
         return None;
     }
-    let stored = context.calibrated();
+    let stored = record.calibrated();
     let bytes_per_s = match direction {
         Direction::Read => stored
             .and_then(|stored| stored.sequential_read_bytes_per_s)
-            .or_else(|| context.calibration.as_ref()?.sequential_read_bytes_per_s),
+            .or_else(|| record.calibration.as_ref()?.sequential_read_bytes_per_s),
         Direction::Write => stored.and_then(|stored| stored.sequential_write_bytes_per_s),
     };
     bytes_per_s.map(|rate| rate / Bytes::M as f64)
 }
 
-fn series(context: &Record, chart: &Chart) -> Table {
+fn series(record: &Record, chart: &Chart) -> Table {
     let mut table = Table::default()
         .text(["Stream"])
         .numbers(["Data", "Active (s)", "MB/s\nwhile active", "MB/s\npeak", "% of device\nwhile active"])
@@ -105,60 +104,59 @@ fn series(context: &Record, chart: &Chart) -> Table {
     for series in &chart.streams {
         let bytes = series.total();
         let active = series.bytes.iter().filter(|bytes| **bytes > 0).count();
-        let active_ns = active as u64 * context.io_profile.bucket_ns;
+        let active_ns = active as u64 * record.io_profile.bucket_ns;
         let rate = Bytes(bytes).per(Nanos(active_ns)).mb_per_second();
-        let limit =
-            limit_mb_per_s(context, context.io_profile.series[series.colour].direction).unwrap_or(0.0);
+        let limit = limit_mb_per_s(record, record.io_profile.series[series.colour].direction).unwrap_or(0.0);
         let share = Percent { part: rate, whole: limit };
-        table.row(vec![
-            Cell::from(&series.name),
-            Cell::of(Size(bytes)),
-            Cell::of(Seconds(active_ns)),
-            Cell::of(Decimal(rate)),
-            Cell::of(Decimal(series.peak_mb_per_s(chart.bucket_s))),
-            Cell::of(share).with_share(share.share()),
+        table.row(cells![
+            &series.name,
+            Size(bytes),
+            Seconds(active_ns),
+            Decimal(rate),
+            Decimal(series.peak_mb_per_s(chart.bucket_s)),
+            Cell::of(share).with_share(share.share())
         ]);
     }
     table
 }
 
-fn phases(context: &Record) -> Table {
+fn phases(record: &Record) -> Table {
     let mut table = Table::default()
         .text(["Phase", "Operation"])
         .numbers(["Start (s)", "End (s)", "Elapsed (s)", "Rows", "Rows/s", "Data", "MB/s", "% of\ndevice"])
         .with_caption("Phases");
-    for phase in &context.phases {
+    for phase in &record.phases {
         let elapsed_ns = phase.end_ns.saturating_sub(phase.start_ns);
         let rows_per_s = PerSecond { total: phase.rows as f64, elapsed_ns }.rate();
-        table.row(vec![
-            Cell::from(&phase.name),
-            Cell::from(&phase.operation),
-            Cell::of(Seconds(phase.start_ns)),
-            Cell::of(Seconds(phase.end_ns)),
-            Cell::of(Seconds(elapsed_ns)),
-            Cell::of(Count(phase.rows)),
-            Cell::of(Count(rows_per_s.round() as u64)),
-            Cell::of(Size(phase.bytes)),
-            Cell::of(Throughput { bytes: phase.bytes, elapsed_ns }),
-            Cell::of(phase_share(context, phase)),
+        table.row(cells![
+            &phase.name,
+            &phase.operation,
+            Seconds(phase.start_ns),
+            Seconds(phase.end_ns),
+            Seconds(elapsed_ns),
+            Count(phase.rows),
+            Count(rows_per_s.round() as u64),
+            Size(phase.bytes),
+            Throughput { bytes: phase.bytes, elapsed_ns },
+            phase_share(record, phase)
         ]);
     }
     table
 }
 
 /// What a phase that moved bytes one way reached of the device's limit that way.
-pub(crate) fn phase_share(context: &Record, phase: &Phase) -> Option<Percent> {
-    let whole = limit_mb_per_s(context, phase.direction?)?;
+pub(crate) fn phase_share(record: &Record, phase: &Phase) -> Option<Percent> {
+    let whole = limit_mb_per_s(record, phase.direction?)?;
     let elapsed = Nanos(phase.end_ns.saturating_sub(phase.start_ns));
     (elapsed.0 > 0).then(|| Percent { part: Bytes(phase.bytes).per(elapsed).mb_per_second(), whole })
 }
 
 /// Requests and bytes by the function that asked for them.
-pub(super) fn functions(context: &Record) -> Section {
-    let mut functions = context.io_functions.iter().collect::<Vec<_>>();
+pub(super) fn functions(record: &Record) -> Section {
+    let mut functions = record.io_functions.iter().collect::<Vec<_>>();
     functions.retain(|row| row.reads.requests + row.writes.requests > 0);
     functions.sort_by_key(|row| std::cmp::Reverse(row.reads.bytes + row.writes.bytes));
-    let [read_time, write_time] = match context.completion {
+    let [read_time, write_time] = match record.completion {
         Completion::Exact => ["Avg\nread time", "Avg\nwrite time"],
         Completion::Seen => ["Avg read\nseen after", "Avg write\nseen after"],
     };
@@ -174,7 +172,7 @@ pub(super) fn functions(context: &Record) -> Section {
         "Avg\nwrite size",
         write_time,
     ]);
-    let elapsed_ns = context.header.elapsed_ns;
+    let elapsed_ns = record.header.elapsed_ns;
     for row in &functions {
         table.row(function_cells(row, elapsed_ns));
     }
@@ -186,7 +184,7 @@ pub(super) fn functions(context: &Record) -> Section {
         };
         table.push(RowKind::Total, function_cells(&total, elapsed_ns));
     }
-    for device in &context.io_devices {
+    for device in &record.io_devices {
         let function = format!("{}, all processes", device.device);
         let row = IoFunction { function, reads: device.reads, writes: device.writes };
         table.push(RowKind::Quiet, function_cells(&row, elapsed_ns));
@@ -194,14 +192,14 @@ pub(super) fn functions(context: &Record) -> Section {
     let section = Section::detail("io-functions", "IOStat by Function summary")
         .note("'Data' columns suffixed with K,M,G,T are in multiples of 1024")
         .note("MB/s over the whole run; ordered by (Data Read + Write) desc")
-        .note(match context.completion {
+        .note(match record.completion {
             Completion::Exact => "Times: of the system call that moved a request, exact",
             Completion::Seen => {
                 "Seen after: from the enter that handed a request to the kernel until its session saw the completion, \
                  which includes what the session did meanwhile"
             }
         });
-    let section = match context.io_devices.is_empty() {
+    let section = match record.io_devices.is_empty() {
         true => section,
         false => section.note(
             "Last lines: the device's own time as the kernel counts it (/sys/class/block/DEV/stat), requests as it \
@@ -212,7 +210,7 @@ pub(super) fn functions(context: &Record) -> Section {
 }
 
 fn function_cells(row: &IoFunction, elapsed_ns: u64) -> Vec<Cell> {
-    let mut cells = vec![Cell::from(&row.function)];
+    let mut cells = cells![&row.function];
     for tally in [row.reads, row.writes] {
         // A direction without a request is left blank, so that the others stand out.
         let moved = (tally.requests > 0).then_some(tally);
@@ -240,10 +238,10 @@ fn average_size(tally: IoTally) -> Option<Size> {
 }
 
 /// Requests and bytes by data file.
-pub(super) fn files(context: &Record) -> Section {
-    let mut files = context.io_files.iter().collect::<Vec<_>>();
+pub(super) fn files(record: &Record) -> Section {
+    let mut files = record.io_files.iter().collect::<Vec<_>>();
     files.sort_by_key(|file| (&file.tablespace, &file.path));
-    let [read_time, write_time] = match context.completion {
+    let [read_time, write_time] = match record.completion {
         Completion::Exact => ["Av\nRd time", "Av\nWrt time"],
         Completion::Seen => ["Av Rd\nseen after", "Av Wrt\nseen after"],
     };
@@ -257,9 +255,9 @@ pub(super) fn files(context: &Record) -> Section {
         write_time,
         "Av\nWrt size",
     ]);
-    let elapsed_ns = context.header.elapsed_ns;
+    let elapsed_ns = record.header.elapsed_ns;
     for file in files {
-        let mut cells = vec![Cell::from(&file.tablespace), Cell::from(&file.path)];
+        let mut cells = cells![&file.tablespace, &file.path];
         for tally in [file.reads, file.writes] {
             let per_second = PerSecond { total: tally.requests as f64, elapsed_ns };
             cells.extend([

@@ -1,29 +1,28 @@
 //! Memory, load and the host's CPU: the first page of an AWR report.
 
-use crate::record::HostCpu;
-use crate::record::Record;
-use plumb_report::Section;
+use crate::record::{HostCpu, Record};
 use plumb_report::format::{Count, Figure, PerSecond, Percent, Seconds, Size, Total, grouped};
 use plumb_report::table::{Cell, RowKind, Table, Tone};
+use plumb_report::{Section, cells};
 
 /// Memory that was declared against memory that was used.
-pub(super) fn cache_sizes(context: &Record) -> Section {
-    let memory = &context.memory;
+pub(super) fn cache_sizes(record: &Record) -> Section {
+    let memory = &record.memory;
     let mut table = Table::default().text(["Area"]).numbers(["Size"]);
     for area in &memory.areas {
-        table.row(vec![Cell::from(&area.name), Cell::of(Size(area.bytes))]);
+        table.row(cells![&area.name, Size(area.bytes)]);
     }
     if !memory.areas.is_empty() {
         let declared = Cell::of(Size(memory.declared_bytes()));
-        table.push(RowKind::Total, vec![Cell::from("Declared"), declared]);
+        table.push(RowKind::Total, cells!["Declared", declared]);
     }
     if let Some(overhead) = memory.overhead_bytes {
-        table.row(vec![Cell::from("Stated overhead"), Cell::of(Size(overhead))]);
+        table.row(cells!["Stated overhead", Size(overhead)]);
     }
     if let Some(peak) = memory.peak_rss_bytes {
         let budget = memory.budget_bytes();
         let tone = if peak > budget { Tone::Bad } else { Tone::Good };
-        table.row(vec![Cell::from("Peak resident set"), Cell::of(Size(peak)).with_tone(tone)]);
+        table.row(cells!["Peak resident set", Cell::of(Size(peak)).with_tone(tone)]);
         let section = Section::front("memory", "Cache Sizes");
         return section.note(peak_against_budget(peak, budget)).table(table);
     }
@@ -40,32 +39,36 @@ fn peak_against_budget(peak: u64, budget: u64) -> String {
 }
 
 /// Totals and figures per second.
-pub(super) fn load_profile(context: &Record) -> Section {
+pub(super) fn load_profile(record: &Record) -> Section {
     let mut table = Table::default().text(["Load"]).numbers(["Total", "Per Second"]);
-    for row in &context.load_profile {
-        let per_second = PerSecond { total: row.total, elapsed_ns: context.header.elapsed_ns };
+    for row in &record.load_profile {
+        let per_second = PerSecond { total: row.total, elapsed_ns: record.header.elapsed_ns };
         let total =
             if row.is_count { Cell::of(Count(row.total.round() as u64)) } else { Cell::of(Total(row.total)) };
-        table.row(vec![Cell::from(&row.name), total, Cell::of(Total(per_second.rate()))]);
+        table.row(cells![&row.name, total, Total(per_second.rate())]);
     }
     Section::front("load-profile", "Load Profile").table(table)
 }
 
 /// CPU time of the whole host.
-pub(super) fn host_cpu(context: &Record) -> Option<Section> {
-    let cpu = context.host_cpu.as_ref()?;
+pub(super) fn host_cpu(record: &Record) -> Option<Section> {
+    let cpu = record.host_cpu.as_ref()?;
     let parts = parts(cpu);
     let total: u64 = parts.iter().map(|(_, ns)| ns).sum();
     let mut table = Table::default().text(["State"]).numbers(["Time (s)", "% of CPU"]);
     for (name, ns) in parts {
         let share = Percent::of(ns, total);
         let part = Cell::of(share).with_share(share.share());
-        table.row(vec![Cell::from(name), Cell::of(Seconds(ns)), part]);
+        table.row(cells![name, Seconds(ns), part]);
     }
     let load = |load: Option<f64>| load.map_or("unknown".to_string(), |load| grouped(load, 2));
     Some(
-        Section::front("host-cpu", format!("Host CPU (CPUs: {})", context.header.host.cpus))
-            .note(format!("load average at begin {}, at end {}", load(cpu.load_begin), load(cpu.load_end)))
+        Section::front("host-cpu", format!("Host CPU (CPUs: {})", record.header.host.cpus))
+            .note(format!(
+                "load average at the start {}, at the end {}",
+                load(cpu.load_begin),
+                load(cpu.load_end)
+            ))
             .table(table),
     )
 }

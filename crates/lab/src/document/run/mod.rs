@@ -33,9 +33,9 @@ use plumb_report::{Document, Section, State, text};
 
 /// What a run's report says.
 #[must_use]
-pub fn document(context: &Record) -> Document {
-    let header = &context.header;
-    let Validity { state, basis, reasons } = context.validity();
+pub fn document(record: &Record) -> Document {
+    let header = &record.header;
+    let Validity { state, basis, reasons } = record.validity();
     Document {
         title: header.title.clone(),
         question: String::new(),
@@ -47,42 +47,42 @@ pub fn document(context: &Record) -> Document {
         state: State { of: "Run", word: state.word().to_string(), tone: state.tone() },
         basis,
         reasons,
-        headline: head::headline(context),
-        sections: sections(context),
-        summary: summary::summary(context),
+        headline: head::headline(record),
+        sections: sections(record),
+        summary: summary::summary(record),
         footer: format!(
             "plumb {}, record schema {}. The record of this run is embedded in this file \
              as JSON. Plot by uPlot (MIT licence, Leon Sorokin).",
-            header.plumb_version, context.schema_version
+            header.plumb_version, record.schema_version
         ),
-        data: serde_json::to_string(context).unwrap_or_else(|_| "null".to_string()),
+        data: serde_json::to_string(record).unwrap_or_else(|_| "null".to_string()),
     }
 }
 
-fn sections(context: &Record) -> Vec<Section> {
-    let mut sections = Vec::from_iter(time::parts(context));
-    sections.extend(io::profile(context));
-    sections.push(head::run(context));
-    sections.push(device::devices(&context.devices));
-    sections.extend(device::calibration(context));
-    sections.push(result::verification(context));
-    sections.push(result::receipts(context));
-    sections.extend(result::findings(context));
-    sections.push(load::cache_sizes(context));
-    sections.push(load::load_profile(context));
-    sections.push(events::top(context));
-    sections.extend(io::streams(context));
-    sections.extend(load::host_cpu(context));
-    sections.push(time::time_model(context));
-    sections.push(events::wait_classes(context));
-    sections.push(events::foreground(context));
-    sections.push(events::background(context));
-    sections.extend(histogram::histograms(context));
-    sections.push(activity::statistics(context));
-    sections.push(io::functions(context));
-    sections.push(io::files(context));
-    sections.extend(sort::sort(context));
-    sections.push(settings::settings(&context.settings, "init.ora Parameters", settings::DESCRIPTION_WIDTH));
+fn sections(record: &Record) -> Vec<Section> {
+    let mut sections = Vec::from_iter(time::parts(record));
+    sections.extend(io::profile(record));
+    sections.push(head::run(record));
+    sections.push(device::devices(&record.devices));
+    sections.extend(device::calibration(record));
+    sections.push(result::verification(record));
+    sections.push(result::receipts(record));
+    sections.extend(result::findings(record));
+    sections.push(load::cache_sizes(record));
+    sections.push(load::load_profile(record));
+    sections.push(events::top(record));
+    sections.extend(io::streams(record));
+    sections.extend(load::host_cpu(record));
+    sections.push(time::time_model(record));
+    sections.push(events::wait_classes(record));
+    sections.push(events::foreground(record));
+    sections.push(events::background(record));
+    sections.extend(histogram::histograms(record));
+    sections.push(activity::statistics(record));
+    sections.push(io::functions(record));
+    sections.push(io::files(record));
+    sections.extend(sort::sort(record));
+    sections.push(settings::settings(&record.settings, "init.ora Parameters", settings::DESCRIPTION_WIDTH));
     sections
 }
 

@@ -1,42 +1,41 @@
 //! Whether to believe the run: checks, receipts, and what the figures mean.
 
-use crate::record::Record;
-use crate::record::{Finding, Held};
-use plumb_report::Section;
+use crate::record::{Finding, Held, Record};
 use plumb_report::format::Seconds;
 use plumb_report::table::{Cell, Table, Tone};
+use plumb_report::{Section, cells};
 
 /// What was verified about the result.
-pub(super) fn verification(context: &Record) -> Section {
+pub(super) fn verification(record: &Record) -> Section {
     let mut table =
         Table::default().wrapped("Checked", 44).text(["Result"]).numbers(["Secs"]).wrapped("Found", 64);
-    for check in &context.checks {
+    for check in &record.checks {
         let (word, tone) = if check.passed { ("passed", Tone::Good) } else { ("FAILED", Tone::Bad) };
-        table.row(vec![
-            Cell::from(&check.name),
+        table.row(cells![
+            &check.name,
             Cell::from(word).with_tone(tone),
-            Cell::of(Seconds(check.elapsed_ns)),
-            Cell::from(&check.detail),
+            Seconds(check.elapsed_ns),
+            &check.detail
         ]);
     }
     Section::front("verification", "Verification").table(table)
 }
 
 /// Whether each setting took effect.
-pub(super) fn receipts(context: &Record) -> Section {
+pub(super) fn receipts(record: &Record) -> Section {
     let mut table =
         Table::default().text(["Setting"]).wrapped("Asked", 16).text(["Receipt"]).wrapped("Evidence", 66);
-    for receipt in &context.receipts {
+    for receipt in &record.receipts {
         let (word, tone) = match receipt.held {
             Held::Held => ("held", Tone::Good),
             Held::Contradicted => ("CONTRADICTED", Tone::Bad),
             Held::NotChecked => ("not checked", Tone::Open),
         };
-        table.row(vec![
-            Cell::from(&receipt.setting),
-            Cell::from(&receipt.asked),
+        table.row(cells![
+            &receipt.setting,
+            &receipt.asked,
             Cell::from(word).with_tone(tone),
-            Cell::from(&receipt.evidence),
+            &receipt.evidence
         ]);
     }
     Section::front("receipts", "Receipts")
@@ -45,11 +44,11 @@ pub(super) fn receipts(context: &Record) -> Section {
 }
 
 /// What the figures mean.
-pub(super) fn findings(context: &Record) -> Option<Section> {
-    if context.findings.is_empty() {
+pub(super) fn findings(record: &Record) -> Option<Section> {
+    if record.findings.is_empty() {
         return None;
     }
-    Some(Section::front("findings", "Findings").table(findings_table(&context.findings, [38, 44, 42])))
+    Some(Section::front("findings", "Findings").table(findings_table(&record.findings, [38, 44, 42])))
 }
 
 /// Findings with their evidence and advice, these columns so wide.
@@ -60,12 +59,7 @@ pub(crate) fn findings_table(findings: &[Finding], widths: [usize; 3]) -> Table 
         .wrapped("Evidence", widths[1])
         .wrapped("Advice", widths[2]);
     for (index, finding) in findings.iter().enumerate() {
-        table.row(vec![
-            Cell::from((index + 1).to_string()),
-            Cell::from(&finding.what),
-            Cell::from(&finding.evidence),
-            Cell::from(&finding.advice),
-        ]);
+        table.row(cells![(index + 1).to_string(), &finding.what, &finding.evidence, &finding.advice]);
     }
     table
 }

@@ -1,8 +1,8 @@
 //! The settings as the run had them, those that someone chose first.
 
 use crate::record::Setting;
-use plumb_report::Section;
-use plumb_report::table::{Cell, RowKind, Table};
+use plumb_report::table::{RowKind, Table};
+use plumb_report::{Section, cells};
 
 /// How wide descriptions are in a run's report.
 pub(super) const DESCRIPTION_WIDTH: usize = 50;
@@ -22,12 +22,7 @@ pub(crate) fn settings(settings: &[Setting], title: &str, description_width: usi
             true => (RowKind::Quiet, "default"),
             false => (RowKind::Plain, setting.source.as_str()),
         };
-        let cells = vec![
-            Cell::from(&setting.name),
-            Cell::from(&setting.value),
-            Cell::from(source),
-            Cell::from(&setting.description),
-        ];
+        let cells = cells![&setting.name, &setting.value, source, &setting.description];
         table.push(kind, cells);
     }
     Section::detail("settings", title).note("those that were set first, then the defaults").table(table)

@@ -1,15 +1,14 @@
 //! What the sort did: work areas, runs, merges and how they were decided.
 
-use crate::record::Record;
-use crate::record::Sort;
+use crate::record::{Record, Sort};
 use plumb_engine::sort::summary::SortServerSummary;
-use plumb_report::Section;
 use plumb_report::format::{Count, Figure, Percent, Size};
 use plumb_report::table::{Cell, Facts, Table};
+use plumb_report::{Section, cells};
 
 /// The sort; none when the workload has none.
-pub(super) fn sort(context: &Record) -> Option<Section> {
-    let sort = context.sort.as_ref()?;
+pub(super) fn sort(record: &Record) -> Option<Section> {
+    let sort = record.sort.as_ref()?;
     let section = Section::detail("sort", "SQL Work Area: Sort")
         .note("optimal: no spill; one-pass: spilled and merged once; multi-pass: merged again")
         .table(work_areas(sort))
@@ -29,16 +28,16 @@ fn work_areas(sort: &Sort) -> Table {
         "Merge\nwidth",
         "Intermediate\nmerges",
     ]);
-    table.row(vec![
-        Cell::of(Count(sort.optimal)),
-        Cell::of(Count(sort.one_pass)),
-        Cell::of(Count(sort.multi_pass)),
-        Cell::of(Count(sort.rows)),
-        Cell::of(Count(sort.runs)),
-        Cell::of(Size(sort.run_bytes)),
-        Cell::of(Count(sort.merge_passes)),
-        Cell::of(Count(sort.merge_width)),
-        Cell::of(Count(sort.intermediate_merges)),
+    table.row(cells![
+        Count(sort.optimal),
+        Count(sort.one_pass),
+        Count(sort.multi_pass),
+        Count(sort.rows),
+        Count(sort.runs),
+        Size(sort.run_bytes),
+        Count(sort.merge_passes),
+        Count(sort.merge_width),
+        Count(sort.intermediate_merges)
     ]);
     table
 }
@@ -75,15 +74,15 @@ fn servers(servers: &[SortServerSummary]) -> Table {
     let rows = servers.iter().map(|server| server.row_count).sum();
     for server in servers {
         let share = Percent::of(server.row_count, rows);
-        table.row(vec![
-            Cell::from(&server.name),
-            Cell::of(Size(server.area.0)),
-            Cell::of(Count(server.row_count)),
+        table.row(cells![
+            &server.name,
+            Size(server.area.0),
+            Count(server.row_count),
             Cell::from(share.figure()).with_share(share.share()),
-            Cell::of(Count(server.run_count)),
-            Cell::of(Size(server.run_bytes)),
-            Cell::of(Count(server.merge_passes)),
-            Cell::of(Count(server.merge_width)),
+            Count(server.run_count),
+            Size(server.run_bytes),
+            Count(server.merge_passes),
+            Count(server.merge_width)
         ]);
     }
     table

@@ -15,25 +15,25 @@ const PHASES_MAX: usize = 5;
 /// Events shown at most.
 const EVENTS_MAX: usize = 3;
 
-pub(super) fn summary(context: &Record) -> Summary {
-    let header = &context.header;
+pub(super) fn summary(record: &Record) -> Summary {
+    let header = &record.header;
     let line = |name: &str, value: String| (name.to_string(), value);
-    let figures = head::headline(context);
+    let figures = head::headline(record);
     let mut facts = figures.iter().map(|figure| line(&figure.name, figure.line())).collect::<Vec<_>>();
-    facts.extend(context.devices.first().map(|device| line("Path", device::in_one_line(device))));
-    facts.push(line("Limit", limit(context)));
-    facts.extend(context.limits.as_ref().map(|limits| line("Device", device::limits_in_one_line(limits))));
-    let phases = longest(&context.phases).into_iter();
-    facts.extend(phases.map(|phase| line(&phase.name, progress(context, phase))));
-    facts.push(line("Top events", top_events(context)));
-    let rest = time::unaccounted(context).map(|share| share.figure());
+    facts.extend(record.devices.first().map(|device| line("Path", device::in_one_line(device))));
+    facts.push(line("Limit", limit(record)));
+    facts.extend(record.limits.as_ref().map(|limits| line("Device", device::limits_in_one_line(limits))));
+    let phases = longest(&record.phases).into_iter();
+    facts.extend(phases.map(|phase| line(&phase.name, progress(record, phase))));
+    facts.push(line("Top events", top_events(record)));
+    let rest = time::unaccounted(record).map(|share| share.figure());
     facts.extend(rest.map(|rest| line("Unaccounted", format!("{rest}% of all sessions' time"))));
-    facts.extend(context.findings.first().map(|finding| line("Finding", finding.what.clone())));
+    facts.extend(record.findings.first().map(|finding| line("Finding", finding.what.clone())));
     Summary { subject: format!("{} on {}", header.workload, header.host.name), lines: Vec::new(), facts }
 }
 
-fn limit(context: &Record) -> String {
-    let shares = context.calibration.as_ref().map(|found| found.shares.as_slice());
+fn limit(record: &Record) -> String {
+    let shares = record.calibration.as_ref().map(|found| found.shares.as_slice());
     let Some(share) = shares.and_then(<[LimitShare]>::first) else {
         return "not calibrated: throughput has nothing to be measured against".to_string();
     };
@@ -51,7 +51,7 @@ fn longest(phases: &[Phase]) -> Vec<&Phase> {
     longest
 }
 
-fn progress(context: &Record, phase: &Phase) -> String {
+fn progress(record: &Record, phase: &Phase) -> String {
     let elapsed_ns = phase.end_ns.saturating_sub(phase.start_ns);
     let mut parts = vec![format!("{} s", Seconds(elapsed_ns).figure())];
     if phase.rows > 0 {
@@ -60,7 +60,7 @@ fn progress(context: &Record, phase: &Phase) -> String {
     }
     if phase.bytes > 0 {
         let rate = Throughput { bytes: phase.bytes, elapsed_ns }.figure();
-        let share = io::phase_share(context, phase).filter(|_| context.calibrated().is_some());
+        let share = io::phase_share(record, phase).filter(|_| record.calibrated().is_some());
         let way = match phase.direction {
             Some(Direction::Write) => "write",
             _ => "read",
@@ -71,10 +71,10 @@ fn progress(context: &Record, phase: &Phase) -> String {
     parts.join(", ")
 }
 
-fn top_events(context: &Record) -> String {
-    let top = events::top_events(context);
+fn top_events(record: &Record) -> String {
+    let top = events::top_events(record);
     let shown = top.iter().take(EVENTS_MAX).map(|event| {
-        let share = Percent::of(event.time_ns, context.header.db_time_ns).figure();
+        let share = Percent::of(event.time_ns, record.header.db_time_ns).figure();
         let average = event.waits.map(|count| Average { total_ns: event.time_ns, count }.figure());
         let average = average.map(|average| format!(" (avg {average})")).unwrap_or_default();
         format!("{} {share}%{average}", event.event)

@@ -6,37 +6,37 @@ use crate::document::browser;
 use crate::record::{DeviceLimits, Held, Receipt, Record, RecordError, RunState};
 use plumb_report::{html, summary, text};
 
-/// A context whose texts hold whatever markup would break on.
+/// A record whose texts hold whatever markup would break on.
 fn hostile() -> Record {
-    let mut context = large_sort();
+    let mut record = large_sort();
     let path = "/u02/<b>&\"it's\"</script><script>fail()</script>";
-    context.devices[0].path = path.to_string();
-    context.io_files[0].path = path.to_string();
-    context.header.title = path.to_string();
-    context.phases[0].name = path.to_string();
-    context
+    record.devices[0].path = path.to_string();
+    record.io_files[0].path = path.to_string();
+    record.header.title = path.to_string();
+    record.phases[0].name = path.to_string();
+    record
 }
 
 /// A run that must not be believed.
 fn invalid() -> Record {
-    let mut context = large_sort();
-    context.checks[1].passed = false;
-    context.checks[1].detail = "rowid file 1 block 17 slot 3 is missing".to_string();
-    context.receipts[0] = Receipt {
+    let mut record = large_sort();
+    record.checks[1].passed = false;
+    record.checks[1].detail = "rowid file 1 block 17 slot 3 is missing".to_string();
+    record.receipts[0] = Receipt {
         seen: crate::record::Seen::Outside,
         setting: "filesystemio_options".to_string(),
         asked: "directio".to_string(),
         evidence: "no O_DIRECT in the open flags of users01.dbf".to_string(),
         held: Held::Contradicted,
     };
-    context
+    record
 }
 
 #[test]
 fn text_sections_read_like_an_awr_report() {
-    let context = large_sort();
-    for section in sections(&context) {
-        let lines = text::render_section(&section, &document(&context));
+    let record = large_sort();
+    for section in sections(&record) {
+        let lines = text::render_section(&section, &document(&record));
         let lines = lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>();
         insta::assert_snapshot!(format!("text_{}", section.id), lines.join("\n"));
     }
@@ -44,8 +44,8 @@ fn text_sections_read_like_an_awr_report() {
 
 #[test]
 fn html_sections_show_the_same_tables() {
-    let context = large_sort();
-    for section in sections(&context) {
+    let record = large_sort();
+    for section in sections(&record) {
         insta::assert_snapshot!(format!("html_{}", section.id), html::render_section(&section));
     }
 }
@@ -79,22 +79,22 @@ fn summary_fits_a_terminal() {
 
 #[test]
 fn a_run_without_a_calibration_asks_for_one_in_one_line() {
-    let mut context = large_sort();
-    context.limits = Some(DeviceLimits::NotCalibrated {
+    let mut record = large_sort();
+    record.limits = Some(DeviceLimits::NotCalibrated {
         reason: "/u02/oradata/plumb-calibration.json does not hold: kernel: calibrated on 6.1, this is 6.12"
             .to_string(),
         cure: "plumb calibrate --path /u02/oradata makes one".to_string(),
     });
-    let section = sections(&context).into_iter().find(|section| section.id == "calibration");
-    let section = text::render_section(&section.expect("a section"), &document(&context));
-    let summary = summary::render(&document(&context));
+    let section = sections(&record).into_iter().find(|section| section.id == "calibration");
+    let section = text::render_section(&section.expect("a section"), &document(&record));
+    let summary = summary::render(&document(&record));
     let asked = summary.lines().filter(|line| line.contains("plumb calibrate"));
     insta::assert_snapshot!(format!("{}\n{}", section[..6].join("\n"), asked.collect::<Vec<_>>().join("\n")));
     // Files on several devices have no limit in common.
-    let mut other = context.devices[0].clone();
+    let mut other = record.devices[0].clone();
     other.device = "nvme2n1".to_string();
-    context.devices.push(other);
-    assert!(!summary::render(&document(&context)).contains("of the device's)"));
+    record.devices.push(other);
+    assert!(!summary::render(&document(&record)).contains("of the device's)"));
 }
 
 #[test]
@@ -121,8 +121,8 @@ fn a_run_is_valid_only_when_something_was_checked() {
 
 #[test]
 fn text_stays_within_its_columns() {
-    for context in [large_sort(), empty(), invalid(), hostile()] {
-        for line in text::render(&document(&context)).lines() {
+    for record in [large_sort(), empty(), invalid(), hostile()] {
+        for line in text::render(&document(&record)).lines() {
             assert!(line.chars().count() <= text::WIDTH, "too long: {line}");
             assert_eq!(line.trim_end(), line, "trailing blanks");
         }
@@ -147,9 +147,9 @@ fn the_page_asks_the_network_for_nothing() {
 
 #[test]
 fn a_record_survives_being_written_and_read() {
-    for context in [large_sort(), empty(), invalid(), hostile()] {
-        let json = context.to_json().unwrap();
-        assert_eq!(Record::from_json(&json).unwrap(), context);
+    for record in [large_sort(), empty(), invalid(), hostile()] {
+        let json = record.to_json().unwrap();
+        assert_eq!(Record::from_json(&json).unwrap(), record);
     }
     insta::assert_snapshot!("record", large_sort().to_json().unwrap());
 }
@@ -164,11 +164,11 @@ fn a_record_of_another_version_is_refused_by_its_number() {
 
 #[test]
 fn a_rate_above_a_fixed_axis_is_cut_and_marked() {
-    let mut context = large_sort();
-    context.io_profile.y_max_mb_per_s = Some(100.0);
-    context.io_profile.x_max_s = Some(60.0);
-    let section = sections(&context).into_iter().find(|section| section.id == "io-profile");
-    let lines = text::render_section(&section.unwrap(), &document(&context));
+    let mut record = large_sort();
+    record.io_profile.y_max_mb_per_s = Some(100.0);
+    record.io_profile.x_max_s = Some(60.0);
+    let section = sections(&record).into_iter().find(|section| section.id == "io-profile");
+    let lines = text::render_section(&section.unwrap(), &document(&record));
     insta::assert_snapshot!(lines[..33].join("\n"));
 }
 #[test]
@@ -197,8 +197,8 @@ fn a_browser_draws_the_profile_and_no_script_fails() {
         println!("skipped: no {:?} in PATH", browser::NAMES);
         return;
     };
-    for (name, context) in [("run.html", large_sort()), ("run-hostile.html", hostile())] {
-        let dom = browser::dom(&browser, name, &html::render(&document(&context)));
+    for (name, record) in [("run.html", large_sort()), ("run-hostile.html", hostile())] {
+        let dom = browser::dom(&browser, name, &html::render(&document(&record)));
         assert!(dom.contains("data-plot=\"drawn\""), "the plot was not drawn");
         assert!(dom.contains("<canvas"), "there is no canvas");
         assert!(!dom.contains("data-errors="), "a script failed: {}", &dom[..400]);

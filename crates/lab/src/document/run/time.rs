@@ -5,28 +5,27 @@
 //! used inside waits is a part of them and stands beside them.
 
 use super::events;
-use crate::record::Record;
-use crate::record::SessionTime;
+use crate::record::{Record, SessionTime};
 use plumb_events::SessionKind;
 use plumb_report::format::{Figure, Percent, Seconds, SignedSeconds};
 use plumb_report::table::{Cell, Column, RowKind, Table, Tone};
-use plumb_report::{Block, Part, Parts, Section};
+use plumb_report::{Block, Part, Parts, Section, cells};
 
 /// The largest share of elapsed time, either way, that may stay unaccounted without a mark.
 pub(crate) const UNACCOUNTED_SHARE_MAX: f64 = 0.05;
 
 /// Where each session's time went.
-pub(super) fn time_model(context: &Record) -> Section {
+pub(super) fn time_model(record: &Record) -> Section {
     let mut table = Table::new(columns());
-    let mut sessions = context.sessions.iter().collect::<Vec<_>>();
+    let mut sessions = record.sessions.iter().collect::<Vec<_>>();
     sessions.sort_by_key(|session| session.kind);
     for session in &sessions {
         table.push(RowKind::Plain, cells(session));
     }
     if !sessions.is_empty() {
-        table.push(RowKind::Total, cells(&total(context)));
+        table.push(RowKind::Total, cells(&total(record)));
     }
-    let marked = context.sessions.iter().filter(|session| is_marked(session)).count();
+    let marked = record.sessions.iter().filter(|session| is_marked(session)).count();
     let section = Section::detail("time-model", "Time Model Statistics")
         .note("Elapsed = CPU + waits + idle waits + run queue + unaccounted, by session, in seconds")
         .note("Run queue: ready to run without a CPU, outside waits, as the kernel counts it")
@@ -43,10 +42,10 @@ pub(super) fn time_model(context: &Record) -> Section {
 }
 
 /// One bar: CPU, waits by class, the run queue and the rest of the time in which foreground sessions were not idle.
-pub(super) fn parts(context: &Record) -> Option<Section> {
-    let foreground = || context.sessions.iter().filter(|session| session.kind == SessionKind::Foreground);
+pub(super) fn parts(record: &Record) -> Option<Section> {
+    let foreground = || record.sessions.iter().filter(|session| session.kind == SessionKind::Foreground);
     let busy: u64 = foreground().map(|session| session.elapsed_ns.saturating_sub(session.idle_ns)).sum();
-    let mut parts = events::class_times(context);
+    let mut parts = events::class_times(record);
     parts.push(("run queue", foreground().filter_map(|session| session.run_queue_ns).sum()));
     let known: u64 = parts.iter().map(|(_, ns)| ns).sum();
     parts.push(("unaccounted", busy.saturating_sub(known)));
@@ -95,23 +94,23 @@ fn cells(session: &SessionTime) -> Vec<Cell> {
         SessionKind::Foreground => "FG",
         SessionKind::Background | SessionKind::Probe => "BG",
     };
-    vec![
-        Cell::from(&session.name),
-        Cell::from(&session.role),
-        Cell::from(kind),
-        Cell::of(Seconds(session.elapsed_ns)),
-        Cell::of(Seconds(session.cpu_ns)),
+    cells![
+        &session.name,
+        &session.role,
+        kind,
+        Seconds(session.elapsed_ns),
+        Seconds(session.cpu_ns),
         share(session.cpu_ns),
-        Cell::of(Seconds(session.wait_ns)),
+        Seconds(session.wait_ns),
         share(session.wait_ns),
-        Cell::of(Seconds(session.idle_ns)),
+        Seconds(session.idle_ns),
         share(session.idle_ns),
-        Cell::of(Seconds(session.wait_cpu_ns)),
-        Cell::of(session.run_queue_ns.map(Seconds)),
-        Cell::of(session.run_queue_ns.map(of_elapsed)),
+        Seconds(session.wait_cpu_ns),
+        session.run_queue_ns.map(Seconds),
+        session.run_queue_ns.map(of_elapsed),
         Cell::of(SignedSeconds(rest)).with_tone(tone),
         Cell::from(signed_percent(rest_share)).with_tone(tone),
-        Cell::from(mark).with_tone(tone),
+        Cell::from(mark).with_tone(tone)
     ]
 }
 
@@ -119,9 +118,9 @@ fn cells(session: &SessionTime) -> Vec<Cell> {
 const TOTAL: &str = "Total";
 
 /// The sessions' sum. Its run queue is unknown as soon as no session knows its own.
-fn total(context: &Record) -> SessionTime {
-    let sum = |part: fn(&SessionTime) -> u64| context.sessions.iter().map(part).sum();
-    let knows_queue = context.sessions.iter().any(|session| session.run_queue_ns.is_some());
+fn total(record: &Record) -> SessionTime {
+    let sum = |part: fn(&SessionTime) -> u64| record.sessions.iter().map(part).sum();
+    let knows_queue = record.sessions.iter().any(|session| session.run_queue_ns.is_some());
     SessionTime {
         name: TOTAL.to_string(),
         role: String::new(),
@@ -136,8 +135,8 @@ fn total(context: &Record) -> SessionTime {
 }
 
 /// The share of all sessions' elapsed time that is unaccounted; none without sessions.
-pub(crate) fn unaccounted(context: &Record) -> Option<Percent> {
-    let total = total(context);
+pub(crate) fn unaccounted(record: &Record) -> Option<Percent> {
+    let total = total(record);
     let share = Percent { part: total.unaccounted_ns() as f64, whole: total.elapsed_ns as f64 };
     share.share().map(|_| share)
 }
