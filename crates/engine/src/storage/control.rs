@@ -17,13 +17,12 @@ use crate::EngineError;
 use crate::database_id::DatabaseId;
 use crate::storage::block::{BlockKind, Expected, LsnRange};
 use crate::storage::tablespace::{Extent, Purpose};
-use plumb_io::{Disk, IoError, random_id};
+use plumb_io::{Disk, IoError};
 use plumb_types::Schema;
 use plumb_types::{ColumnType, DigitCode};
 use plumb_units::{BlockAddress, BlockNumber, FileId};
 use serde::{Deserialize, Serialize};
 use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The version of the format.
@@ -288,8 +287,8 @@ impl Catalog {
 
     /// Passes over a random stretch of numbers of operations. A copy has the numbers of its original up to here; from
     /// here on the two use others, so that a block of one is found out in the other (but for one time in 2^25).
-    pub(crate) fn skip_lsns(&mut self) {
-        self.lsn_ceiling += (random_id() as u64) & (LSN_STRETCH - 1);
+    pub(crate) fn skip_lsns(&mut self, disk: &Disk) {
+        self.lsn_ceiling += (disk.random_id() as u64) & (LSN_STRETCH - 1);
     }
 
     /// Its data files as they lie from `home`.
@@ -317,17 +316,21 @@ impl Catalog {
     /// # Errors
     /// When it cannot be read, is damaged, or of another version; or when it is gone, and data files are there.
     pub fn find(home: &Path) -> Result<Option<Catalog>, EngineError> {
+        Catalog::find_on(&Disk::Kernel, home)
+    }
+
+    /// The same on any disk.
+    ///
+    /// # Errors
+    /// As [`Catalog::find`].
+    pub fn find_on(disk: &Disk, home: &Path) -> Result<Option<Catalog>, EngineError> {
         let path = home.join(FILE_NAME);
         let refuse = |why: String| EngineError::ControlFile { path: path.clone(), why };
-        let bytes = match fs::read(&path) {
-            Ok(bytes) => bytes,
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-                return match stray_data_file(home) {
-                    Some(file) => Err(EngineError::NoControlFile { home: home.to_path_buf(), file }),
-                    None => Ok(None),
-                };
-            }
-            Err(source) => return Err(IoError::Operation { operation: "read", path, source }.into()),
+        let Some(bytes) = disk.read_small(&path)? else {
+            return match stray_data_file(home) {
+                Some(file) => Err(EngineError::NoControlFile { home: home.to_path_buf(), file }),
+                None => Ok(None),
+            };
         };
         let text = String::from_utf8_lossy(&bytes);
         let (sum, document) = text.split_once('\n').unwrap_or((&text, ""));
