@@ -24,6 +24,7 @@ pub mod cache;
 pub mod file_sort;
 pub mod index;
 pub mod parallel;
+pub mod redo;
 pub mod sort;
 pub mod table;
 

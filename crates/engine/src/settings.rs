@@ -102,7 +102,7 @@ settings! {
     LogBuffer log_buffer "log" PowerOfTwo(16 * K, G), "8M", "Memory in which log records gather until they are written.";
     LogFileSize log_file_size "log" Size(32 * K, 1024 * G), "64M", "Size of each log file made from now on; a transaction may log less than all of them hold.";
     LogFileGroups log_file_groups "log" Count(2, 64), "3", "Log files made from now on; they are written in turn.";
-    LogSyncMethod log_sync_method "log" Word(&["fdatasync", "fsync", "open_datasync", "open_sync"]), "fdatasync", "How a log write becomes durable: by a call after it, or by the way the file is opened (O_DSYNC, O_SYNC).";
+    LogSyncMethod log_sync_method "log" Word(&["fdatasync", "fsync", "open_datasync"]), "fdatasync", "How a log write becomes durable: by a call after it, or by the write itself (RWF_DSYNC, as O_DSYNC does).";
     DebugRequestDelay debug_request_delay "debug" Count(0, 1_000_000_000), "0", "Nanoseconds that a session sleeps before each request, on average, within the request's wait.";
     DebugThreadLimit debug_thread_limit "debug" Count(0, 100_000), "0", "Threads of the instance that may live at once, as under a limit of the system; 0 for any number.";
     DebugRingLimit debug_ring_limit "debug" Count(0, 100_000), "0", "Rings of the instance that may be open at once, as under a limit of the system; 0 for any number.";

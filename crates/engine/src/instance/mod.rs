@@ -73,7 +73,11 @@ impl Instance {
         opened: Opened,
     ) -> Instance {
         let tablespaces = Arc::new(opened.tablespaces);
-        let options = CacheOptions::of(&settings, tablespaces[0].block_size);
+        let mut options = CacheOptions::of(&settings, tablespaces[0].block_size);
+        if matches!(&access.disk, Disk::Memory(disk) if disk.has_power()) {
+            // One order of requests: the sessions write blocks themselves.
+            options.writer_count = 0;
+        }
         let cache = BufferCache::new(options, &access, Arc::clone(&tablespaces), recorder.clone());
         Instance {
             settings,

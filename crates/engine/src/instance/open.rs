@@ -138,7 +138,8 @@ fn owned_extents(catalog: &Catalog) -> impl Iterator<Item = (Purpose, &[SegmentE
     let tables = catalog.tables.iter().map(|table| (Purpose::Users, table.extents.as_slice()));
     let leaves = catalog.indexes.iter().map(|index| (Purpose::Indx, index.leaves.as_slice()));
     let branches = catalog.indexes.iter().map(|index| (Purpose::Indx, index.branches.as_slice()));
-    tables.chain(leaves).chain(branches)
+    let live = catalog.live_extents().map(|(purpose, extents, _)| (purpose, extents));
+    tables.chain(leaves).chain(branches).chain(live)
 }
 
 /// What the files of a database are opened with.
