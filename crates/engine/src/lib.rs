@@ -27,6 +27,7 @@ pub mod parallel;
 pub mod redo;
 pub mod sort;
 pub mod table;
+pub mod transaction;
 
 pub use error::EngineError;
 pub use instance::{Instance, Layout};

@@ -119,10 +119,6 @@ impl Admission<'_> {
         self.bytes -= bytes;
         Admission { log: self.log, bytes }
     }
-
-    pub(crate) fn bytes(&self) -> i64 {
-        self.bytes
-    }
 }
 
 impl Drop for Admission<'_> {
@@ -177,6 +173,11 @@ impl Log {
         let admission = Admission { log: self, bytes };
         // Dropped again where there is not so much.
         (before >= bytes).then_some(admission)
+    }
+
+    /// Room that was promised before a crash, to undo what it left.
+    pub(crate) fn promise_of_the_past(&self) -> Admission<'_> {
+        Admission { log: self, bytes: 0 }
     }
 
     /// Bytes of log blocks that a record of so many bytes may take.

@@ -34,7 +34,7 @@ mod log_writer;
 pub mod record;
 pub mod recovery;
 
-pub use log::{Gate, Log, LogOptions};
+pub use log::{Admission, Gate, Log, LogOptions};
 
 #[cfg(test)]
 mod tests;

@@ -10,6 +10,7 @@
 //! - `corruption`: closed databases whose bytes were changed on disk.
 //! - `copies`: copied and moved databases, files of others, several who read.
 //! - `lost_writes`: whole blocks of earlier operations where later ones belong.
+//! - `crash`: power losses at any request, recovered and held against a model.
 //! - `creation`: what is durable when, and creations that are killed.
 //! - `catalog`: what is there, what is refused, what is left behind.
 //! - `errors_text`: the exact words of errors that users meet.
@@ -25,6 +26,8 @@ mod catalog;
 mod conventional;
 mod copies;
 mod corruption;
+mod crash;
+mod crash_cycle;
 mod creation;
 mod errors_text;
 mod faults;
