@@ -84,7 +84,7 @@ settings! {
     DbBlockSize db_block_size "storage" Domain::BlockSize, "8K", "Size of a block of every tablespace made from now on.";
     DataFiles data_files "storage" Count(1, 64), "2", "Data files of a tablespace; extents go over them round robin.";
     ExtentSize extent_size "storage" PowerOfTwo(16 * K, 64 * M), "1M", "Size of an extent; no request crosses its end.";
-    DbCacheSize db_cache_size "cache" Size(64 * K, 1024 * G), "20M", "Size of the buffer cache.";
+    DbCacheSize db_cache_size "cache" Size(16 * K, 1024 * G), "20M", "Size of the buffer cache.";
     DbWriterProcesses db_writer_processes "cache" Count(1, 32), "1", "Database writers that write dirty blocks of the cache.";
     DbBlockWriteBatch db_block_write_batch "cache" Count(1, 4096), "512", "Most blocks a database writer takes at once.";
     FilesystemioOptions filesystemio_options "io" Word(&["none", "asynch", "directio", "setall"]), "setall", "asynch: requests overlap; directio: the page cache is bypassed; setall: both.";

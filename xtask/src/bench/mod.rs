@@ -1,6 +1,7 @@
 //! Benchmarks: what is measured, the peer or the limit it is measured against, in one run.
 
 mod calibrate;
+mod crash;
 mod dataset;
 mod events;
 mod large_sort;
@@ -20,6 +21,8 @@ use clap::Subcommand;
 pub enum Bench {
     /// plumb's measuring and fio's at the same points of the same file; needs fio.
     Calibrate(calibrate::Options),
+    /// Crash cycles on simulated disks.
+    Crash(crash::Options),
     /// What recording a wait costs.
     Events,
     /// The index build from end to end, against the device's sequential read.
@@ -45,6 +48,7 @@ impl Bench {
     pub fn run(self) -> anyhow::Result<()> {
         match self {
             Bench::Calibrate(options) => calibrate::run(&options),
+            Bench::Crash(options) => crash::run(&options),
             Bench::Events => events::run(),
             Bench::LargeSort(options) => large_sort::run(&options),
             Bench::MemorySweep(options) => memory_sweep::run(&options),

@@ -3,7 +3,7 @@
 use crate::crash_cycle::{Tally, chain, new_disk};
 
 /// Chains of cycles that every run of the tests goes through; `cargo xtask bench crash` goes on from there.
-const SEEDS: u64 = 60;
+const SEEDS: u64 = 100;
 
 #[test]
 fn what_was_acknowledged_is_there_wherever_the_power_goes() {

@@ -23,7 +23,7 @@ const SETTINGS: [(&str, &str); 8] = [
     ("db_block_size", "2K"),
     ("extent_size", "16K"),
     ("data_files", "1"),
-    ("db_cache_size", "64K"),
+    ("db_cache_size", "24K"),
     ("log_buffer", "32K"),
     ("log_file_size", "64K"),
     ("log_file_groups", "3"),
@@ -274,9 +274,9 @@ pub fn chain(base: &Arc<MemoryDisk>, seed: u64, length: u64, tally: &mut Tally) 
     let mut model = Model::new();
     for cycle in 0..length {
         let said = || format!("seed {seed} cycle {cycle}");
-        let last = disk.requests() + 1 + random.below(120);
+        let last = disk.requests() + 1 + random.below(500);
         disk.lose_power_at(Some(last));
-        let (steps, sessions) = (20 + random.below(60), 1 + random.below(3));
+        let (steps, sessions) = (20 + random.below(180), 1 + random.below(4));
         let run = match open(&disk) {
             Ok(instance) => run(&instance, &mut random, &model, steps, sessions),
             Err(error) => {
