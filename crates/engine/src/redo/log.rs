@@ -141,7 +141,7 @@ impl Log {
             buffer: buffers.pop(),
             chunk: None,
         };
-        let spare = charge(options.record_max(), writer.block);
+        let spare = writer.spare;
         let usable = |file: &LogFile| file.bytes as i64 - FILE_HEADER as i64 - spare;
         let free = writer.files.iter().filter(|file| file.usage == Usage::Free).map(usable);
         let left = writer.files[writer.current].bytes as i64 - writer.offset as i64 - spare;
@@ -173,6 +173,11 @@ impl Log {
         let admission = Admission { log: self, bytes };
         // Dropped again where there is not so much.
         (before >= bytes).then_some(admission)
+    }
+
+    /// Takes the charge of a checkpoint's record, for which there always is room.
+    pub(crate) fn take_room(&self, record: usize) {
+        self.room.fetch_sub(charge(record, self.log_block), Relaxed);
     }
 
     /// Room that was promised before a crash, to undo what it left.
@@ -374,8 +379,7 @@ impl Log {
         locked(&self.places).retain(|place| place.end > low);
         locked(&self.reader).chunk = None;
         let mut writer = locked(&self.writer);
-        let current = writer.current;
-        let spare = charge(self.options.record_max(), self.log_block);
+        let (current, spare) = (writer.current, writer.spare);
         for (number, file) in writer.files.iter_mut().enumerate() {
             if number != current && matches!(file.usage, Usage::Used(end) if end <= low) {
                 file.usage = Usage::Free;

@@ -89,6 +89,8 @@ pub(super) struct LogWriter {
     /// Draws apart what copies of the database write.
     pub(super) opening: u64,
     pub(super) block: usize,
+    /// Log bytes at the end of each file that are not counted as room: what one record may leave over.
+    pub(super) spare: i64,
     pub(super) sync: SyncMethod,
     pub(super) channel: Channel,
     /// `None` after a failed write.
@@ -113,7 +115,7 @@ impl LogWriter {
         let staging = self.staging.as_ref().map_or(0, |staging| staging.len());
         let most = (staging - BATCH_HEADER).min(buffer.bytes() / 2);
         let left = (self.files[self.current].bytes - self.offset) as usize;
-        let mut end = self.next;
+        let (mut end, mut unused_spare) = (self.next, 0);
         if left > BATCH_HEADER {
             end = buffer.complete_from(self.next, most.min(left - BATCH_HEADER), |_| ());
         }
@@ -122,11 +124,14 @@ impl LogWriter {
                 return Ok(None);
             }
             self.switch(session)?;
+            unused_spare = self.spare - left as i64;
             let left = (self.files[self.current].bytes - self.offset) as usize;
             end = buffer.complete_from(self.next, most.min(left - BATCH_HEADER), |_| ());
             assert!(end > self.next, "a log file holds any record");
         }
-        self.write_until(session, buffer, end).map(Some)
+        let written = self.write_until(session, buffer, end)?;
+        // What the file had at its end was not counted; what it has taken of it was.
+        Ok(Some(Written { refund: written.refund + unused_spare, ..written }))
     }
 
     fn write_until(

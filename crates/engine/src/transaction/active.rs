@@ -9,8 +9,8 @@
 //! Limits: [`MOST`] transactions at once, so that a checkpoint's record has room for them.
 
 use crate::EngineError;
-use plumb_events::{Event, Session};
-use plumb_units::{Lsn, RowId};
+use plumb_events::{Event, Session, now};
+use plumb_units::{Lsn, Nanos, RowId};
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -172,6 +172,17 @@ impl Active {
         let first = state.entries.values().map(|entry| entry.first).min();
         let seen = state.snapshots.keys().next().copied();
         first.into_iter().chain(seen).min().unwrap_or(end).min(end)
+    }
+
+    /// Waits for the end of some transaction, for a moment at most. Gives how long it was.
+    pub(super) fn wait_for_oldest(&self, session: &Session) -> Nanos {
+        let mut state = self.state();
+        state.waiting += 1;
+        let begin = session.begin_wait();
+        state = self.ended.wait_timeout(state, LOOK_AGAIN).unwrap_or_else(PoisonError::into_inner).0;
+        session.end_wait(Event::LogFileSwitchCheckpoint, begin);
+        state.waiting -= 1;
+        now().saturating_sub(begin.at())
     }
 
     /// What a checkpoint notes that begins at this LSN.

@@ -7,6 +7,8 @@
 //! they came.
 
 use super::Transactions;
+use super::tree::Tree;
+use super::worker::Worker;
 use crate::EngineError;
 use plumb_events::Session;
 use plumb_units::{BlockAddress, RowId};
@@ -44,62 +46,59 @@ impl Transactions<'_> {
         }
         let mut found = LiveCheck { row_count: rows.len() as u64, entry_count: 0 };
         for tree in &table.indexes {
-            let mut expected = Vec::with_capacity(rows.len());
-            for (row, image) in &rows {
-                let mut key = Vec::new();
-                let built = tree.key.build(image, &mut key);
-                built.map_err(|error| EngineError::BadRow { row: *row, why: error.to_string() })?;
-                expected.push((key, *row));
-            }
-            expected.sort_unstable();
-            let mut entries: Vec<(Vec<u8>, RowId)> = Vec::with_capacity(rows.len());
-            let mut marked = Vec::new();
-            worker.walk(tree, &[], |entry| {
-                let list = if entry.is_marked() { &mut marked } else { &mut entries };
-                list.push((entry.key.to_vec(), entry.row_id()));
-                true
-            })?;
-            let wrong = |what: &str, found: String, expected: String| {
-                Err(EngineError::Verification {
-                    what: format!("index {}: {what}", tree.name),
-                    found,
-                    expected,
-                })
-            };
-            if let Some(pair) = entries.windows(2).find(|pair| pair[0] >= pair[1]) {
-                return wrong(
-                    "order of entries",
-                    format!("{:?} behind {:?}", pair[1], pair[0]),
-                    "a higher one".into(),
-                );
-            }
-            if let Some(entry) = marked.iter().find(|entry| expected.binary_search(entry).is_ok()) {
-                return wrong(
-                    "marked entries",
-                    format!("{entry:?}, a row's own"),
-                    "one without a mark".into(),
-                );
-            }
-            if entries != expected {
-                let missing = expected.iter().find(|entry| entries.binary_search(entry).is_err());
-                let surplus = entries.iter().find(|entry| expected.binary_search(entry).is_err());
-                return wrong(
-                    "entries = rows",
-                    format!("{} entries, without {missing:?}, with {surplus:?}", entries.len()),
-                    format!("{} entries, one a row", expected.len()),
-                );
-            }
-            for (key, row) in &expected {
-                if !worker.rows_of(tree, key)?.contains(row) {
-                    return wrong(
-                        "look-up",
-                        format!("no way to the entry {key:?} of the row at {row}"),
-                        "one".into(),
-                    );
-                }
-            }
-            found.entry_count += entries.len() as u64;
+            found.entry_count += check_tree(&mut worker, tree, &rows)?;
         }
         Ok(found)
     }
+}
+
+/// Holds an index against the rows of its table. Gives the number of its entries.
+fn check_tree(worker: &mut Worker<'_>, tree: &Tree, rows: &[(RowId, Vec<u8>)]) -> Result<u64, EngineError> {
+    let mut expected = Vec::with_capacity(rows.len());
+    for (row, image) in rows {
+        let mut key = Vec::new();
+        let built = tree.key.build(image, &mut key);
+        built.map_err(|error| EngineError::BadRow { row: *row, why: error.to_string() })?;
+        expected.push((key, *row));
+    }
+    expected.sort_unstable();
+    let mut entries: Vec<(Vec<u8>, RowId)> = Vec::with_capacity(rows.len());
+    let mut marked = Vec::new();
+    worker.walk(tree, &[], |entry| {
+        let list = if entry.is_marked() { &mut marked } else { &mut entries };
+        list.push((entry.key.to_vec(), entry.row_id()));
+        true
+    })?;
+    let wrong = |what: &str, found: String, expected: String| {
+        Err(EngineError::Verification { what: format!("index {}: {what}", tree.name), found, expected })
+    };
+    if let Some(pair) = entries.windows(2).find(|pair| pair[0] >= pair[1]) {
+        return wrong(
+            "order of entries",
+            format!("{:?} behind {:?}", pair[1], pair[0]),
+            "a higher one".into(),
+        );
+    }
+    if let Some(entry) = marked.iter().find(|entry| expected.binary_search(entry).is_ok()) {
+        return wrong("marked entries", format!("{entry:?}, a row's own"), "one without a mark".into());
+    }
+    if entries != expected {
+        let missing = expected.iter().find(|entry| entries.binary_search(entry).is_err());
+        let surplus = entries.iter().find(|entry| expected.binary_search(entry).is_err());
+        return wrong(
+            "entries = rows",
+            format!("{} entries, without {missing:?}, with {surplus:?}", entries.len()),
+            format!("{} entries, one a row", expected.len()),
+        );
+    }
+    for (key, row) in &expected {
+        if !worker.rows_of(tree, key)?.contains(row) {
+            return wrong(
+                "look-up",
+                format!("no way to the entry {key:?} of the row at {row}"),
+                "one".into(),
+            );
+        }
+    }
+    Ok(entries.len() as u64)
 }

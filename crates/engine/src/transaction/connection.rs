@@ -40,7 +40,6 @@ pub struct Row {
 #[derive(Debug)]
 pub struct Connection<'a> {
     worker: Worker<'a>,
-    lock_wait: LockWait,
     images: RowBatch,
 }
 
@@ -50,16 +49,17 @@ impl<'a> Connection<'a> {
         session: &'a Session,
     ) -> Result<Connection<'a>, EngineError> {
         let worker = Worker::new(store, session)?;
-        Ok(Connection { worker, lock_wait: LockWait::Forever, images: RowBatch::new() })
+        Ok(Connection { worker, images: RowBatch::new() })
     }
 
     /// From now on changes wait, or do not wait, for rows of others.
     pub fn set_lock_wait(&mut self, lock_wait: LockWait) {
-        self.lock_wait = lock_wait;
+        self.worker.lock_wait = lock_wait;
     }
 
     /// Begins a transaction.
     pub fn begin(&mut self) -> Transaction<'_, 'a> {
+        self.worker.own = 0;
         Transaction { connection: self, thread: None }
     }
 }
@@ -101,7 +101,7 @@ impl<'a> Transaction<'_, 'a> {
         for image in images.iter() {
             require_row(&table, image, self.connection.worker.block_bytes())?;
         }
-        self.statement(|worker, thread, _| {
+        self.statement(|worker, thread| {
             let rows = worker.insert_rows(thread, &table, images)?;
             worker.session.count(Statistic::RowsInserted, rows.len() as u64);
             Ok(rows)
@@ -120,8 +120,8 @@ impl<'a> Transaction<'_, 'a> {
         change: impl Fn(&mut [Value]),
     ) -> Result<RowId, EngineError> {
         let table = self.connection.worker.store.table(table)?;
-        self.statement(|worker, thread, lock_wait| {
-            let changed = worker.update_row(thread, &table, (row, lock_wait), &change)?;
+        self.statement(|worker, thread| {
+            let changed = worker.update_row(thread, &table, row, &change)?;
             worker.session.count(Statistic::RowsUpdated, 1);
             Ok(changed)
         })
@@ -133,8 +133,8 @@ impl<'a> Transaction<'_, 'a> {
     /// As [`Transaction::update`].
     pub fn delete(&mut self, table: &str, row: RowId) -> Result<(), EngineError> {
         let table = self.connection.worker.store.table(table)?;
-        self.statement(|worker, thread, lock_wait| {
-            worker.delete_row(thread, &table, (row, lock_wait))?;
+        self.statement(|worker, thread| {
+            worker.delete_row(thread, &table, row)?;
             worker.session.count(Statistic::RowsDeleted, 1);
             Ok(())
         })
@@ -238,15 +238,15 @@ impl<'a> Transaction<'_, 'a> {
     /// Runs a statement that changes something: all of it, or nothing.
     fn statement<T>(
         &mut self,
-        work: impl FnOnce(&mut Worker<'a>, &mut Thread<'a>, LockWait) -> Result<T, EngineError>,
+        work: impl FnOnce(&mut Worker<'a>, &mut Thread<'a>) -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
-        let Connection { worker, lock_wait, .. } = &mut *self.connection;
+        let worker = &mut self.connection.worker;
         let thread = match &mut self.thread {
             Some(thread) => thread,
             none => none.insert(worker.begin_thread()?),
         };
         let before = thread.last;
-        let result = work(worker, thread, *lock_wait);
+        let result = work(worker, thread);
         if result.is_err() && thread.last != before && worker.log.check().is_ok() {
             worker.undo_until(thread, before)?;
         }
@@ -353,6 +353,7 @@ impl<'a> Worker<'a> {
         let promised = self.admit(END_BYTES, 0)?;
         let log = self.log;
         let (transaction, _) = self.active.enter(|| log.end())?;
+        self.own = transaction;
         Ok(Thread { transaction, last: Lsn(0), promised })
     }
 
@@ -429,12 +430,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Waits until the row is nobody else's; then gives its image. The block is not kept: the caller looks again.
-    fn claim_row(
-        &mut self,
-        thread: &Thread<'a>,
-        table: &Table,
-        (row, lock_wait): (RowId, LockWait),
-    ) -> Result<Vec<u8>, EngineError> {
+    fn claim_row(&mut self, thread: &Thread<'a>, table: &Table, row: RowId) -> Result<Vec<u8>, EngineError> {
         let gone = || EngineError::RowGone { row, table: table.name.clone() };
         loop {
             if !self.is_block_of(table, row)? {
@@ -445,7 +441,7 @@ impl<'a> Worker<'a> {
             let stored = rows::row_at(&block, row.slot()).ok_or_else(gone)?;
             let (version, deleted, image) = (stored.version, stored.deleted, rows::plain_image(&stored));
             drop(block);
-            match (self.holder(version, thread.transaction)?, lock_wait) {
+            match (self.holder(version, thread.transaction)?, self.lock_wait) {
                 (None, _) if deleted => return Err(gone()),
                 (None, _) => return Ok(image),
                 (Some(holder), LockWait::Never) => return Err(EngineError::RowLocked { row, holder }),
@@ -467,11 +463,11 @@ impl<'a> Worker<'a> {
         &mut self,
         thread: &mut Thread<'a>,
         table: &Table,
-        (row, lock_wait): (RowId, LockWait),
+        row: RowId,
         change: &dyn Fn(&mut [Value]),
     ) -> Result<RowId, EngineError> {
         loop {
-            let before = self.claim_row(thread, table, (row, lock_wait))?;
+            let before = self.claim_row(thread, table, row)?;
             let mut values = read_row(table, row, &before)?.values;
             change(&mut values);
             let mut images = RowBatch::new();
@@ -495,14 +491,9 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn delete_row(
-        &mut self,
-        thread: &mut Thread<'a>,
-        table: &Table,
-        (row, lock_wait): (RowId, LockWait),
-    ) -> Result<(), EngineError> {
+    fn delete_row(&mut self, thread: &mut Thread<'a>, table: &Table, row: RowId) -> Result<(), EngineError> {
         loop {
-            let before = self.claim_row(thread, table, (row, lock_wait))?;
+            let before = self.claim_row(thread, table, row)?;
             if self.replace_row(thread, table, row, (&before, None))? != Replaced::No {
                 table.segment.add_to_pool(row.address());
                 return self.update_entries(thread, table, row, (&before, None));
@@ -610,6 +601,7 @@ impl<'a> Worker<'a> {
         let end = self.log_end(&mut thread, RecordKind::Commit)?;
         self.log.commit(self.session, end)?;
         self.active.leave(thread.transaction);
+        self.own = 0;
         self.session.count(Statistic::UserCommits, 1);
         Ok(())
     }
@@ -618,6 +610,7 @@ impl<'a> Worker<'a> {
         self.undo_until(&mut thread, Lsn(0))?;
         self.log_end(&mut thread, RecordKind::RolledBack)?;
         self.active.leave(thread.transaction);
+        self.own = 0;
         self.session.count(Statistic::UserRollbacks, 1);
         Ok(())
     }

@@ -355,7 +355,9 @@ impl<'i> Transactions<'i> {
             let under_way = self.active.under_way(begin);
             let mut record = RecordBytes::default();
             record.begin(RecordKind::Checkpoint, 0, Lsn(0), &under_way.list);
-            let appended = self.log.append(session, record.finish());
+            let record = record.finish();
+            self.log.take_room(record.len());
+            let appended = self.log.append(session, record);
             (begin, under_way, appended)
         });
         assert_eq!(appended?, begin, "the gate is closed: no record comes between");

@@ -1,6 +1,7 @@
 //! What a session changes blocks with: a way to the cache, a way to the log, and the steps between them.
 
 use super::active::Active;
+use super::connection::LockWait;
 use super::undo::Undo;
 use super::{Transactions, rows};
 use crate::cache::{CacheReader, ChangingBlock};
@@ -9,8 +10,10 @@ use crate::redo::record::{HEADER_BYTES, Record, RecordBytes, RecordKind};
 use crate::redo::{Admission, Log};
 use crate::{EngineError, Instance};
 use plumb_events::{Session, Statistic};
-use plumb_units::{Bytes, Lsn, RowId};
+use plumb_units::{Bytes, Lsn, Nanos, RowId};
 
+/// How long a session waits for the oldest transaction to give back its log.
+const ROOM_PATIENCE: Nanos = Nanos(10_000_000_000);
 /// Bytes of a record beside rows, entries and images.
 const RECORD_BESIDE: usize = 256;
 
@@ -23,6 +26,9 @@ pub(super) struct Worker<'a> {
     pub(super) log: &'a Log,
     pub(super) active: &'a Active,
     pub(super) reader: CacheReader<'a>,
+    /// The transaction under way; 0 for none.
+    pub(super) own: u64,
+    pub(super) lock_wait: LockWait,
     record: RecordBytes,
     undo: Vec<u8>,
     pub(super) found: Vec<u8>,
@@ -51,6 +57,8 @@ impl<'a> Worker<'a> {
             log: &store.log,
             active: &store.active,
             reader: CacheReader::new(session, store.instance.cache())?,
+            own: 0,
+            lock_wait: LockWait::Forever,
             record: RecordBytes::default(),
             undo: Vec::new(),
             found: Vec::new(),
@@ -63,23 +71,28 @@ impl<'a> Worker<'a> {
     }
 
     /// Room in the log for a record of at most so many bytes, and for so many bytes of log blocks besides. A
-    /// checkpoint makes room where there is none.
+    /// checkpoint makes room where there is none, and then the end of the oldest transaction, which is waited for if it is another
+    /// one, but not for ever: it may wait for this one.
     pub(super) fn admit(&mut self, record: usize, besides: i64) -> Result<Admission<'a>, EngineError> {
         self.log.check()?;
         if let Some(admission) = self.log.admit(record, besides) {
             return Ok(admission);
         }
-        for _ in 0..2 {
-            self.store.make_room(self.session, self.log.charge(record) + besides)?;
+        let needed = self.log.charge(record) + besides;
+        let mut waited = Nanos(0);
+        loop {
+            self.store.make_room(self.session, needed)?;
             if let Some(admission) = self.log.admit(record, besides) {
                 return Ok(admission);
             }
+            let oldest = self.active.oldest();
+            let is_other = oldest.is_some_and(|oldest| oldest != self.own);
+            if !is_other || self.lock_wait == LockWait::Never || waited > ROOM_PATIENCE {
+                let (needed, total) = (Bytes(needed as u64), self.log.total());
+                return Err(EngineError::LogFull { needed, total, oldest: oldest.unwrap_or(0) });
+            }
+            waited = Nanos(waited.0 + self.active.wait_for_oldest(self.session).0);
         }
-        Err(EngineError::LogFull {
-            needed: Bytes((self.log.charge(record) + besides) as u64),
-            total: self.log.total(),
-            oldest: self.active.oldest().unwrap_or(0),
-        })
     }
 
     /// What undoing a record with so many bytes of undo may take: it can need an image of its block.

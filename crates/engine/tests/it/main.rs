@@ -14,6 +14,7 @@
 //! - `creation`: what is durable when, and creations that are killed.
 //! - `catalog`: what is there, what is refused, what is left behind.
 //! - `errors_text`: the exact words of errors that users meet.
+//! - `transactions`: several sessions: isolation, locks, limits, failures.
 //! - `cancel`: stopping what is under way.
 //!
 //! `support` has the databases, row sources and readers that they share. What
@@ -36,3 +37,4 @@ mod lost_writes;
 mod sort_model;
 mod sort_spills;
 mod support;
+mod transactions;

@@ -1,3 +1,5 @@
+//! What survives a loss of power, and what a trace tells.
+
 use super::*;
 use crate::sim::MemoryDisk;
 use crate::{Access, DirectIo, Disk};
