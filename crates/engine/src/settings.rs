@@ -83,8 +83,8 @@ const G: u64 = Bytes::G;
 settings! {
     DbBlockSize db_block_size "storage" Domain::BlockSize, "8K", "Size of a block of every tablespace made from now on.";
     DataFiles data_files "storage" Count(1, 64), "2", "Data files of a tablespace; extents go over them round robin.";
-    ExtentSize extent_size "storage" PowerOfTwo(16 * K, 64 * M), "1M", "Size of an extent; no request crosses its end.";
-    DbCacheSize db_cache_size "cache" Size(16 * K, 1024 * G), "20M", "Size of the buffer cache.";
+    ExtentSize extent_size "storage" PowerOfTwo(256 * K, 64 * M), "1M", "Size of an extent; no request crosses its end.";
+    DbCacheSize db_cache_size "cache" Size(M, 1024 * G), "20M", "Size of the buffer cache.";
     DbWriterProcesses db_writer_processes "cache" Count(1, 32), "1", "Database writers that write dirty blocks of the cache.";
     DbBlockWriteBatch db_block_write_batch "cache" Count(1, 4096), "512", "Most blocks a database writer takes at once.";
     FilesystemioOptions filesystemio_options "io" Word(&["none", "asynch", "directio", "setall"]), "setall", "asynch: requests overlap; directio: the page cache is bypassed; setall: both.";
@@ -104,6 +104,8 @@ settings! {
     LogFileGroups log_file_groups "log" Count(2, 64), "3", "Log files made from now on; they are written in turn.";
     LogSyncMethod log_sync_method "log" Word(&["fdatasync", "fsync", "open_datasync"]), "fdatasync", "How a log write becomes durable: by a call after it, or by the write itself (RWF_DSYNC, as O_DSYNC does).";
     DebugRequestDelay debug_request_delay "debug" Count(0, 1_000_000_000), "0", "Nanoseconds that a session sleeps before each request, on average, within the request's wait.";
+    DebugCacheBlocks debug_cache_blocks "debug" Count(0, 1_000_000_000), "0", "Blocks of the buffer cache, instead of db_cache_size; 0 for that.";
+    DebugExtentBlocks debug_extent_blocks "debug" Count(0, 4096), "0", "Blocks of an extent, a power of two, instead of extent_size; 0 for that.";
     DebugThreadLimit debug_thread_limit "debug" Count(0, 100_000), "0", "Threads of the instance that may live at once, as under a limit of the system; 0 for any number.";
     DebugRingLimit debug_ring_limit "debug" Count(0, 100_000), "0", "Rings of the instance that may be open at once, as under a limit of the system; 0 for any number.";
 }

@@ -10,6 +10,7 @@ mod memory_sweep;
 mod peers;
 mod proof;
 mod record_sort;
+mod redo;
 mod sort_kernels;
 mod stages;
 mod studies;
@@ -35,6 +36,8 @@ pub enum Bench {
     Proof(proof::Options),
     /// Sorting a file of 100-byte records.
     RecordSort(record_sort::Options),
+    /// Commits beside bare durable writes, group commit, log insert, import and recovery.
+    Redo(redo::Options),
     /// Run generation and merge alone, in memory.
     SortKernels,
     /// CPU time of each stage of the index build, and the next bottleneck.
@@ -55,6 +58,7 @@ impl Bench {
             Bench::Peers(options) => peers::run(&options),
             Bench::Proof(options) => proof::run(&options),
             Bench::RecordSort(options) => record_sort::run(&options),
+            Bench::Redo(options) => redo::run(&options),
             Bench::SortKernels => sort_kernels::run(),
             Bench::Stages(options) => stages::run(&options),
             Bench::Studies(options) => studies::run(&options),

@@ -58,8 +58,10 @@ impl CacheOptions {
     /// As the settings say. Requests are of one block: see [`database_writer`].
     #[must_use]
     pub fn of(settings: &Settings, block_size: BlockSize) -> CacheOptions {
+        let blocks = settings.number(Setting::DbCacheSize) / block_size.bytes() as u64;
+        let asked = settings.number(Setting::DebugCacheBlocks);
         CacheOptions {
-            frame_count: (settings.number(Setting::DbCacheSize) / block_size.bytes() as u64) as usize,
+            frame_count: if asked > 0 { asked } else { blocks } as usize,
             writer_count: settings.number(Setting::DbWriterProcesses) as usize,
             batch_blocks: settings.number(Setting::DbBlockWriteBatch) as usize,
             request_blocks: 1,

@@ -236,7 +236,12 @@ fn plan(
 /// Bytes of an extent: a power of two, and eight blocks at least.
 #[must_use]
 pub fn extent_bytes(settings: &Settings) -> u64 {
-    let least = 8 * settings.block_size().bytes() as u64;
+    let block_bytes = settings.block_size().bytes() as u64;
+    let asked = settings.number(Setting::DebugExtentBlocks);
+    if asked > 0 {
+        return (asked * block_bytes).next_power_of_two();
+    }
+    let least = 8 * block_bytes;
     settings.number(Setting::ExtentSize).max(least).next_power_of_two()
 }
 

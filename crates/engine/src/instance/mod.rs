@@ -20,6 +20,7 @@ use crate::EngineError;
 use crate::cache::{BufferCache, CacheOptions};
 use crate::parallel::servers::Operation;
 use crate::read_cost::MergeReads;
+use crate::redo::recovery;
 use crate::settings::Settings;
 use crate::storage::control::{Catalog, FILE_NAME};
 use crate::storage::tablespace::{Purpose, Tablespace};
@@ -228,9 +229,10 @@ impl Instance {
             }
         }
         if matches!(self.access.disk, Disk::Kernel) {
-            for name in [FILE_NAME, LOCK_FILE] {
+            let log_files = recovery::files(&self.home);
+            for path in [FILE_NAME, LOCK_FILE].map(|name| self.home.join(name)).into_iter().chain(log_files) {
                 // Missing is as good as removed.
-                let _ = fs::remove_file(self.home.join(name));
+                let _ = fs::remove_file(path);
             }
             let mut directories: Vec<&Path> = self
                 .tablespaces

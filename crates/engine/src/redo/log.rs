@@ -105,7 +105,7 @@ pub struct Admission<'a> {
 
 impl Admission<'_> {
     /// Takes the charge of a record out of it; the rest stays.
-    pub(crate) fn spend(&mut self, record: usize) {
+    pub fn spend(&mut self, record: usize) {
         self.bytes -= charge(record, self.log.log_block);
     }
 

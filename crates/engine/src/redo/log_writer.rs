@@ -97,6 +97,15 @@ pub(super) struct LogWriter {
     pub(super) staging: Option<IoBuffer>,
 }
 
+/// Records that a write takes.
+#[derive(Debug, Clone, Copy)]
+struct Taken {
+    end: Lsn,
+    entries: u64,
+    /// What sessions were charged for them.
+    charged: i64,
+}
+
 /// What a write did.
 #[derive(Debug)]
 pub(super) struct Written {
@@ -115,30 +124,38 @@ impl LogWriter {
         let staging = self.staging.as_ref().map_or(0, |staging| staging.len());
         let most = (staging - BATCH_HEADER).min(buffer.bytes() / 2);
         let left = (self.files[self.current].bytes - self.offset) as usize;
-        let (mut end, mut unused_spare) = (self.next, 0);
-        if left > BATCH_HEADER {
-            end = buffer.complete_from(self.next, most.min(left - BATCH_HEADER), |_| ());
-        }
-        if end == self.next {
-            if buffer.complete_from(self.next, most, |_| ()) == self.next {
+        let mut taken = self.take(buffer, most.min(left.saturating_sub(BATCH_HEADER)));
+        let mut unused_spare = 0;
+        if taken.end == self.next {
+            if self.take(buffer, most).end == self.next {
                 return Ok(None);
             }
             self.switch(session)?;
             unused_spare = self.spare - left as i64;
             let left = (self.files[self.current].bytes - self.offset) as usize;
-            end = buffer.complete_from(self.next, most.min(left - BATCH_HEADER), |_| ());
-            assert!(end > self.next, "a log file holds any record");
+            taken = self.take(buffer, most.min(left - BATCH_HEADER));
+            assert!(taken.end > self.next, "a log file holds any record");
         }
-        let written = self.write_until(session, buffer, end)?;
+        let written = self.write_until(session, buffer, taken)?;
         // What the file had at its end was not counted; what it has taken of it was.
         Ok(Some(Written { refund: written.refund + unused_spare, ..written }))
+    }
+
+    /// The complete records that fit so many bytes.
+    fn take(&self, buffer: &LogBuffer, most: usize) -> Taken {
+        let (mut entries, mut charged, block) = (0, 0, self.block);
+        let end = buffer.complete_from(self.next, most, |record| {
+            entries += 1;
+            charged += charge(record, block);
+        });
+        Taken { end, entries, charged }
     }
 
     fn write_until(
         &mut self,
         session: &Session,
         buffer: &LogBuffer,
-        end: Lsn,
+        Taken { end, entries, charged }: Taken,
     ) -> Result<Written, EngineError> {
         let mut staging = self.staging.take().expect("there until a write fails");
         let records = (end.0 - self.next.0) as usize;
@@ -146,13 +163,6 @@ impl LogWriter {
         let padded = length.next_multiple_of(self.block);
         buffer.copy(self.next, &mut staging[BATCH_HEADER..length]);
         staging[length..padded].fill(0);
-        let (mut charged, mut at, mut entries) = (0, BATCH_HEADER, 0);
-        while at < length {
-            let record = super::record::length_of(&staging[at..]).expect("only complete records are taken");
-            charged += charge(record, self.block);
-            entries += 1;
-            at += record;
-        }
         let header = &self.files[self.current].header;
         let batch = BatchHeader { length, lsn: self.next, sequence: header.sequence, opening: self.opening };
         batch.write(&mut staging);

@@ -15,8 +15,9 @@
 //! whole batch further on means that this one was whole once: then it is damage and not the end, and recovery refuses. Further on is: behind the
 //! broken batch as far as a write reaches, or in the file of the next sequence.
 //!
-//! Cost: a file is read by requests of a megabyte; a record costs a look-up of its block and the copy of its bytes.
-//! Limits: one thread; blocks are read one at a time.
+//! Cost: a file is read by requests of a megabyte; a record costs a look-up of its block and the copy of its bytes. A block that is new in the
+//! log, or has an image there, is not read; adjacent blocks are written together.
+//! Limits: one thread; a block that has to be read is read alone; a log file is held in memory while it is gone through.
 
 use super::checkpoint::{self, Checkpoint, ControlFile};
 use super::log::{Log, LogOptions};
@@ -25,6 +26,7 @@ use super::log_writer::{BatchPlace, LogFile, LogWriter, SyncMethod, Usage, charg
 use super::record::{HEADER_BYTES, Record, RecordKind, Start, length_of};
 use crate::EngineError;
 use crate::access::Access;
+use crate::cache::CacheOptions;
 use crate::database_id::DatabaseId;
 use crate::settings::{Setting, Settings};
 use crate::storage::block;
@@ -36,13 +38,21 @@ use plumb_io::{
 };
 use plumb_units::{BlockAddress, BlockSize, Lsn};
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Numbers that direct path operations of one opening may have below the LSNs of its log.
 const OPERATIONS: u64 = 1 << 30;
+/// Log files that a database may have: the range of the setting.
+const FILES_MOST: u32 = 64;
 /// Bytes of a read of a log file, and of a write when one is made.
 const PIECE: usize = 1 << 20;
+
+/// The files of a log in a database's home, those that there can be.
+pub fn files(home: &Path) -> impl Iterator<Item = PathBuf> {
+    let numbered = (1..=FILES_MOST).map(|number| log_file::path(home, number));
+    numbered.chain([checkpoint::path(home), checkpoint::path(home).with_extension("new")])
+}
 
 /// What a database is whose log is made or opened.
 #[derive(Debug, Clone, Copy)]
@@ -339,7 +349,7 @@ impl<'a> Redo<'a> {
         session: &'a Session,
         checkpoint: &Checkpoint,
     ) -> Result<Redo<'a>, EngineError> {
-        let cache = home.settings.number(Setting::DbCacheSize) as usize / home.block_size().bytes();
+        let cache = CacheOptions::of(home.settings, home.block_size()).frame_count;
         Ok(Redo {
             home,
             session,
@@ -507,8 +517,17 @@ impl<'a> Redo<'a> {
                 if self.blocks.len() >= self.blocks_max {
                     self.write_blocks()?;
                 }
-                let read = self.read_block(change.purpose, change.address)?;
-                self.blocks.insert(change.address, read);
+                let block = match change.start {
+                    Start::Present => self.read_block(change.purpose, change.address)?,
+                    // All of it comes from the log, and what it becomes later too.
+                    Start::Zeros | Start::Image => Recovering {
+                        purpose: change.purpose,
+                        bytes: vec![0; self.home.block_size().bytes()].into(),
+                        whole: false,
+                        changed: false,
+                    },
+                };
+                self.blocks.insert(change.address, block);
             }
             let path = || self.home.tablespaces[change.purpose as usize].path(change.address).to_path_buf();
             let block = self.blocks.get_mut(&change.address).expect("just read");
@@ -546,28 +565,35 @@ impl<'a> Redo<'a> {
         Ok(Recovering { purpose, bytes: block, whole, changed: false })
     }
 
-    /// Writes what has changed, in the order of the files.
+    /// Writes what has changed, in the order of the files, adjacent blocks together.
     fn write_blocks(&mut self) -> Result<(), EngineError> {
         let mut changed: Vec<_> = self.blocks.drain().filter(|(_, block)| block.changed).collect();
         changed.sort_unstable_by_key(|(address, _)| *address);
         self.recovered.block_count += changed.len() as u64;
-        for (address, mut block) in changed {
-            block::set_checksum(&mut block.bytes);
+        let mut rest = changed.as_mut_slice();
+        while let Some((first, block)) = rest.first() {
+            let (first, purpose, bytes) = (*first, block.purpose, block.bytes.len());
+            let follows = |(number, (address, _)): (usize, &(BlockAddress, Recovering))| {
+                address.file == first.file && address.block == first.block.plus(number as u32)
+            };
+            let most = PIECE / bytes;
+            let count = rest.iter().take(most).enumerate().take_while(|it| follows(*it)).count();
+            let (joined, behind) = std::mem::take(&mut rest).split_at_mut(count);
+            rest = behind;
             let mut buffer = self.buffer.take().expect("there until a request fails");
-            buffer[..block.bytes.len()].copy_from_slice(&block.bytes);
-            let tablespace = &self.home.tablespaces[block.purpose as usize];
+            for ((_, block), target) in joined.iter_mut().zip(buffer.chunks_exact_mut(bytes)) {
+                block::set_checksum(&mut block.bytes);
+                target.copy_from_slice(&block.bytes);
+            }
+            let tablespace = &self.home.tablespaces[purpose as usize];
             let request = Request {
                 operation: Operation::Write,
-                file: Arc::clone(&tablespace.file(address.file)?.file),
-                offset: address.block.byte_offset(tablespace.block_size),
+                file: Arc::clone(&tablespace.file(first.file)?.file),
+                offset: first.block.byte_offset(tablespace.block_size),
                 buffer,
-                range: 0..block.bytes.len(),
+                range: 0..count * bytes,
                 event: Event::DbFileParallelWrite,
-                stream: if block.purpose == Purpose::Indx {
-                    IoStream::IndexWrites
-                } else {
-                    IoStream::DataWrites
-                },
+                stream: if purpose == Purpose::Indx { IoStream::IndexWrites } else { IoStream::DataWrites },
                 tag: 0,
             };
             self.channel.submit(self.session, request)?;
@@ -586,7 +612,7 @@ impl<'a> Redo<'a> {
     }
 }
 
-fn damaged(path: std::path::PathBuf, offset: u64, found: Lsn, expected: Lsn) -> EngineError {
+fn damaged(path: PathBuf, offset: u64, found: Lsn, expected: Lsn) -> EngineError {
     let why = format!(
         "the batch at byte {offset} is damaged: the log goes on at LSN {} behind LSN {}; this is no end of the log, and what follows may have been committed: restore the database from a copy",
         expected.0, found.0

@@ -21,9 +21,9 @@ const HOME: &str = "/in/memory/db";
 const TABLE: &str = "T";
 const SETTINGS: [(&str, &str); 8] = [
     ("db_block_size", "2K"),
-    ("extent_size", "16K"),
+    ("debug_extent_blocks", "8"),
     ("data_files", "1"),
-    ("db_cache_size", "24K"),
+    ("debug_cache_blocks", "12"),
     ("log_buffer", "32K"),
     ("log_file_size", "64K"),
     ("log_file_groups", "3"),

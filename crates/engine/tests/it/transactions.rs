@@ -29,7 +29,7 @@ fn text(value: &str) -> Value {
 fn instance(settings: &[(&str, &str)]) -> Instance {
     let mut all = Settings::default();
     for (name, value) in
-        [("io_method", "null"), ("extent_size", "64K"), ("log_file_size", "1M"), ("log_buffer", "256K")]
+        [("io_method", "null"), ("debug_extent_blocks", "8"), ("log_file_size", "1M"), ("log_buffer", "256K")]
     {
         all.set(name, value, "the test").expect("in range");
     }
@@ -225,7 +225,7 @@ fn threads_that_change_what_they_like_leave_a_sound_table() {
     within(120, || {
         let settings = [
             ("db_block_size", "2K"),
-            ("db_cache_size", "128K"),
+            ("debug_cache_blocks", "64"),
             ("log_file_size", "1M"),
             ("log_buffer", "64K"),
         ];
@@ -296,7 +296,7 @@ fn change_at_random(transactions: &Transactions<'_>, number_of: u64) -> BTreeMap
 
 #[test]
 fn a_transaction_larger_than_the_cache_is_committed_or_vanishes_whole() {
-    let settings = [("db_block_size", "2K"), ("db_cache_size", "64K"), ("log_file_size", "4M")];
+    let settings = [("db_block_size", "2K"), ("debug_cache_blocks", "32"), ("log_file_size", "4M")];
     with_table(&settings, |transactions, session| {
         let mut connection = transactions.connect(session).expect("connected");
         let mut images = RowBatch::new();
