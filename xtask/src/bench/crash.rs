@@ -6,12 +6,15 @@
 mod crash_cycle;
 
 use clap::Args;
-use crash_cycle::{Tally, chain, new_disk};
+use crash_cycle::{Tally, chain, every_request, new_disk};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 
 /// Cycles on one disk, until a new one is taken.
 const CHAIN: u64 = 8;
+
+/// Statements of a run that is crashed at every request.
+const STEPS: u64 = 40;
 
 /// How many cycles, from which seed.
 #[derive(Debug, Args)]
@@ -22,6 +25,9 @@ pub struct Options {
     /// Seeds; each is a chain of 8 cycles.
     #[arg(long, default_value_t = 1000)]
     seeds: u64,
+    /// Short runs that are crashed at every request, besides; the first seed is the same.
+    #[arg(long, default_value_t = 0)]
+    exhaustive: u64,
     /// Threads, each with disks of its own.
     #[arg(long, default_value_t = 2)]
     threads: usize,
@@ -61,5 +67,11 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         cycles as f64 / seconds,
         options.threads,
     );
+    let base = new_disk(1);
+    let begin = plumb_events::now();
+    let crashes: u64 =
+        (options.seed..options.seed + options.exhaustive).map(|seed| every_request(&base, seed, STEPS)).sum();
+    let seconds = plumb_events::now().saturating_sub(begin).0 as f64 / 1e9;
+    println!("{} runs crashed at every request: {crashes} crashes in {seconds:.0} s", options.exhaustive);
     Ok(())
 }

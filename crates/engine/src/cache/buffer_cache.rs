@@ -338,10 +338,19 @@ impl BufferCache {
     ///
     /// # Errors
     /// When a thread cannot be started.
+    ///
+    /// # Panics
+    /// When there is a log already: see [`BufferCache::is_logged`].
     pub fn log_first(&self, log: Arc<dyn WriteAhead>) -> Result<(), EngineError> {
-        // Who opens the transactions of an instance again has another log over the same files.
-        let _ = self.shared.write_ahead.set(log);
+        let is_first = self.shared.write_ahead.set(log).is_ok();
+        assert!(is_first, "an instance opens its transactions once");
         self.start_writers()
+    }
+
+    /// Whether the transactions of the instance have been opened.
+    #[must_use]
+    pub fn is_logged(&self) -> bool {
+        self.shared.write_ahead.get().is_some()
     }
 
     /// Has all blocks written that were changed in place before this LSN, and waits for it.

@@ -178,9 +178,7 @@ impl Instance {
         catalog: &mut Catalog,
         change: impl FnOnce(&mut Catalog),
     ) -> Result<(), EngineError> {
-        if self.mode == Mode::Read {
-            return Err(EngineError::ReadOnly { home: self.home.clone() });
-        }
+        self.require_writable()?;
         let mut changed = catalog.clone();
         change(&mut changed);
         let write = || changed.write(&self.access.disk, &self.home);
@@ -192,6 +190,17 @@ impl Instance {
             *catalog = changed;
         }
         written
+    }
+
+    /// Refuses what would change the database when it was opened to be read.
+    ///
+    /// # Errors
+    /// [`EngineError::ReadOnly`].
+    pub fn require_writable(&self) -> Result<(), EngineError> {
+        match self.mode {
+            Mode::Read => Err(EngineError::ReadOnly { home: self.home.clone() }),
+            _ => Ok(()),
+        }
     }
 
     /// A new parallel operation.

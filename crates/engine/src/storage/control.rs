@@ -426,10 +426,15 @@ impl Catalog {
     #[must_use]
     pub fn holder_of(&self, name: &str) -> Option<&'static str> {
         let name = stored_name(name);
-        let live = self.live_tables.iter().any(|table| table.name == name);
-        let table = (live || self.tables.iter().any(|table| table.name == name)).then_some("table");
-        let live = self.live_indexes.iter().any(|index| index.name == name);
-        table.or_else(|| (live || self.indexes.iter().any(|index| index.name == name)).then_some("index"))
+        let table = self.tables.iter().any(|table| table.name == name).then_some("table");
+        let index = || self.indexes.iter().any(|index| index.name == name).then_some("index");
+        table.or_else(index).or_else(|| self.live_kind(&name))
+    }
+
+    /// What of those that transactions change has that name, as it is stored.
+    pub(crate) fn live_kind(&self, name: &str) -> Option<&'static str> {
+        let table = self.live_tables.iter().any(|table| table.name == name).then_some("table");
+        table.or_else(|| self.live_indexes.iter().any(|index| index.name == name).then_some("index"))
     }
 
     /// Refuses a name that is taken; gives it back as it is stored.

@@ -28,6 +28,7 @@ impl Transactions<'_> {
     /// # Errors
     /// The first thing that is wrong, or a transaction under way.
     pub fn check(&self, session: &Session, table: &str) -> Result<LiveCheck, EngineError> {
+        self.log.check()?;
         let table = self.table(table)?;
         if let Some(transaction) = self.active.oldest() {
             return Err(EngineError::Contradiction {

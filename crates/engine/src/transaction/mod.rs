@@ -116,6 +116,14 @@ impl<'i> Transactions<'i> {
     /// # Errors
     /// When the log is damaged, a setting of the log contradicts another one, or a file cannot be read or written.
     pub fn open(instance: &'i Instance, session: &Session) -> Result<Transactions<'i>, EngineError> {
+        instance.require_writable()?;
+        if instance.cache().is_logged() {
+            return Err(EngineError::Contradiction {
+                first: "an opening of the transactions".to_string(),
+                second: "the one before".to_string(),
+                why: "an instance opens its transactions once; open the instance again".to_string(),
+            });
+        }
         let (live, database) = {
             let catalog = instance.catalog();
             let live = catalog.live_extents().flat_map(|(_, extents, created)| {

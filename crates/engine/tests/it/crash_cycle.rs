@@ -333,3 +333,36 @@ fn difference(found: &Model, expected: &Model) -> String {
     let surplus = found.iter().find(|(id, row)| expected.get(id) != Some(row));
     format!("{} rows, expected {}; not found: {first:?}; found: {surplus:?}", found.len(), expected.len())
 }
+
+/// One run, crashed at every request in turn, with nothing, everything, each one change and all but each one surviving, each one torn, and some
+/// coins. Gives the number of crashes.
+pub fn every_request(base: &Arc<MemoryDisk>, seed: u64, steps: u64) -> u64 {
+    let mut crashes = 0;
+    for at in 0.. {
+        let disk = base.restart(Survivors::All);
+        disk.lose_power_at(Some(at));
+        let mut random = Seeded(seed);
+        let run = match open(&disk) {
+            Ok(instance) => run(&instance, &mut random, &Model::new(), steps, 2),
+            Err(error) => Run { acknowledged: Model::new(), uncertain: None, error: Some(error), commits: 0 },
+        };
+        if disk.requests() < at {
+            assert!(run.error.is_none(), "seed {seed}: {:?} with the power on", run.error);
+            return crashes;
+        }
+        let mut ways = vec![Survivors::None, Survivors::All];
+        for one in 0..disk.unsynced() {
+            ways.extend([Survivors::AllBut(one), Survivors::Only(one), Survivors::AllTorn(one)]);
+        }
+        ways.extend((0..3).map(|coin| Survivors::Random(at << 8 | coin)));
+        for survivors in ways {
+            let said = || format!("seed {seed} request {at} {survivors:?}");
+            let found = open(&disk.restart(survivors)).and_then(|instance| read(&instance));
+            let found = found.unwrap_or_else(|error| panic!("{}: {error}", said()));
+            let is_right = found == run.acknowledged || Some(&found) == run.uncertain.as_ref();
+            assert!(is_right, "{}: {}", said(), difference(&found, &run.acknowledged));
+            crashes += 1;
+        }
+    }
+    unreachable!("a run ends")
+}

@@ -435,3 +435,55 @@ fn what_a_commit_costs_is_counted() {
         assert!(matches!(transactions.instance().access.disk, Disk::Memory(_)));
     });
 }
+
+#[test]
+fn what_cannot_be_done_with_such_a_table_says_so() {
+    with_table(&[], |transactions, session| {
+        let instance = transactions.instance();
+        let mut connection = transactions.connect(session).expect("connected");
+        let mut transaction = connection.begin();
+        let check = |error: EngineError, expect: &str| assert_eq!(error.to_string(), expect);
+        check(
+            Transactions::open(instance, session).expect_err("open already"),
+            "an opening of the transactions contradicts the one before: an instance opens its transactions once; open the \
+             instance again",
+        );
+        check(
+            plumb_engine::drop::drop_named(instance, "t").expect_err("live"),
+            "a drop of table T contradicts the transactions that change it: such a table cannot be dropped yet; delete its \
+             rows, or load the rest into another database",
+        );
+        check(
+            transaction.insert("U", &[number(1)]).expect_err("no such table"),
+            "there is no table that transactions change, named U in this database; it has T",
+        );
+        check(
+            transaction.insert("T", &[number(1)]).expect_err("columns are missing"),
+            "columns of a row for table T: found 1, expected 3",
+        );
+        check(
+            transaction.lookup("T_K", &[]).expect_err("no key"),
+            "values for a key of index T_K: found 0, expected 1",
+        );
+        check(
+            transaction.delete("T", RowId(7)).expect_err("no such row"),
+            "there is no row at file 0 block 0 slot 7 in table T: it was deleted, or moved by an update to a place of its \
+             own; look it up again",
+        );
+        let long =
+            transaction.insert("T", &[number(1), number(1), text(&"x".repeat(9000))]).expect_err("too long");
+        assert!(
+            long.to_string().starts_with("a row of 9012 bytes does not fit a block of 8192 bytes"),
+            "{long}"
+        );
+        let schema = Schema::new(vec![Column::nullable("A", ColumnType::NUMBER)]).expect("a schema");
+        check(
+            transactions.create_table(session, "T_K", &schema, &[]).expect_err("taken"),
+            "index T_K exists already: choose another name, or remove it first with `plumb drop T_K`",
+        );
+        check(
+            plumb_engine::check::check_table(instance, "T").expect_err("not a loaded one"),
+            "there is no table T in this database; it has none",
+        );
+    });
+}
