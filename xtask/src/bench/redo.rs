@@ -196,19 +196,23 @@ fn commits(options: &Options, home: &Path) -> Result<()> {
     println!("difference: {} us", Spread::of(differences).show(1));
     drop(transaction);
     drop(connection);
-    let one = group(&transactions, 1, options.commits * 4)?;
-    let many = group(&transactions, options.sessions, options.commits * 16)?;
-    let bare = Spread::of(bare_medians).median;
+    let (mut times, mut rates, mut medians, mut p99s) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..options.blocks {
+        let one = group(&transactions, 1, options.commits)?;
+        let many = group(&transactions, options.sessions, options.commits * 8)?;
+        times.push(many.0 / one.0);
+        rates.push(many.0);
+        medians.push(many.1 / one.1);
+        p99s.push(many.2 / one.1);
+    }
+    let sessions = options.sessions;
+    println!("{sessions} sessions: {} commits/s", Spread::of(rates).show(0));
     println!(
-        "{} sessions: {:.0} commits/s, {:.1} times one session's {:.0}; median {:.1} us, p99 {:.1} us ({:.2} times the bare write's median)",
-        options.sessions,
-        many.0,
-        many.0 / one.0,
-        one.0,
-        many.1,
-        many.2,
-        many.2 / bare
+        "{sessions} sessions: {} times the commits/s of one session beside them",
+        Spread::of(times).show(1)
     );
+    let (median, p99) = (Spread::of(medians).show(2), Spread::of(p99s).show(2));
+    println!("{sessions} sessions: median {median}, p99 {p99} times one session's median");
     drop(transactions);
     drop(session);
     Ok(instance.destroy()?)

@@ -14,7 +14,7 @@
 //! by the write. Of each file as much as one record may leave over at its end is not counted.
 
 use super::checkpoint::{Checkpoint, ControlFile};
-use super::log_buffer::LogBuffer;
+use super::log_buffer::{Apart, LogBuffer};
 use super::log_file::{BATCH_HEADER, FILE_HEADER};
 use super::log_writer::{BatchPlace, LogFile, LogWriter, Usage, charge};
 use super::record::length_of;
@@ -62,10 +62,10 @@ pub struct Log {
     total: Bytes,
     // Records on their way.
     buffer: LogBuffer,
-    room: AtomicI64,
-    durable: AtomicU64,
+    room: Apart<AtomicI64>,
+    durable: Apart<AtomicU64>,
     /// Where the last checkpoint began; written with the gate closed.
-    gate: RwLock<Lsn>,
+    gate: Apart<RwLock<Lsn>>,
     /// Who carries the log writer's role.
     role: Mutex<Role>,
     written: Condvar,
@@ -152,9 +152,9 @@ impl Log {
             total: Bytes(writer.files.iter().map(|file| file.bytes).sum()),
             buffer: LogBuffer::new(options.buffer_bytes, writer.next),
             // What is spared here is for the records of checkpoints.
-            room: AtomicI64::new(free.sum::<i64>() + left - spare),
-            durable: AtomicU64::new(writer.next.0),
-            gate: RwLock::new(writer.next),
+            room: Apart::new(AtomicI64::new(free.sum::<i64>() + left - spare)),
+            durable: Apart::new(AtomicU64::new(writer.next.0)),
+            gate: Apart::new(RwLock::new(writer.next)),
             role: Mutex::default(),
             written: Condvar::new(),
             writer: Mutex::new(writer),

@@ -26,12 +26,31 @@ use std::sync::atomic::{
     fence,
 };
 
+/// Something that sessions change all the time, in cache lines of its own: two lines, because processors fetch them in pairs.
+#[derive(Debug)]
+#[repr(align(128))]
+pub(super) struct Apart<T>(T);
+
+impl<T> Apart<T> {
+    pub(super) fn new(value: T) -> Apart<T> {
+        Apart(value)
+    }
+}
+
+impl<T> std::ops::Deref for Apart<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
 /// Records on their way to the log files.
 #[derive(Debug)]
 pub(super) struct LogBuffer {
     words: Box<[AtomicU64]>,
-    reserved: AtomicU64,
-    freed: AtomicU64,
+    reserved: Apart<AtomicU64>,
+    freed: Apart<AtomicU64>,
     retired: AtomicU64,
 }
 
@@ -42,7 +61,7 @@ impl LogBuffer {
         assert!(first.0.is_multiple_of(8), "records begin at words");
         let at = || AtomicU64::new(first.0);
         let words = (0..bytes / 8).map(|_| AtomicU64::new(0)).collect();
-        LogBuffer { words, reserved: at(), freed: at(), retired: at() }
+        LogBuffer { words, reserved: Apart::new(at()), freed: Apart::new(at()), retired: at() }
     }
 
     /// Its size in bytes.

@@ -274,9 +274,11 @@ pub fn chain(base: &Arc<MemoryDisk>, seed: u64, length: u64, tally: &mut Tally) 
     let mut model = Model::new();
     for cycle in 0..length {
         let said = || format!("seed {seed} cycle {cycle}");
-        let last = disk.requests() + 1 + random.below(500);
+        // One chain in eight has long runs.
+        let (most_requests, most_steps) = if seed.is_multiple_of(8) { (500, 200) } else { (120, 50) };
+        let last = disk.requests() + 1 + random.below(most_requests);
         disk.lose_power_at(Some(last));
-        let (steps, sessions) = (20 + random.below(180), 1 + random.below(4));
+        let (steps, sessions) = (20 + random.below(most_steps), 1 + random.below(4));
         let run = match open(&disk) {
             Ok(instance) => run(&instance, &mut random, &model, steps, sessions),
             Err(error) => {
