@@ -196,10 +196,18 @@ fn commits(options: &Options, home: &Path) -> Result<()> {
     println!("difference: {} us", Spread::of(differences).show(1));
     drop(transaction);
     drop(connection);
+    groups(options, &transactions)?;
+    drop(transactions);
+    drop(session);
+    Ok(instance.destroy()?)
+}
+
+/// Blocks of commits of one session and of several, in turn.
+fn groups(options: &Options, transactions: &Transactions<'_>) -> Result<()> {
     let (mut times, mut rates, mut medians, mut p99s) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for _ in 0..options.blocks {
-        let one = group(&transactions, 1, options.commits)?;
-        let many = group(&transactions, options.sessions, options.commits * 8)?;
+        let one = group(transactions, 1, options.commits)?;
+        let many = group(transactions, options.sessions, options.commits * 8)?;
         times.push(many.0 / one.0);
         rates.push(many.0);
         medians.push(many.1 / one.1);
@@ -213,9 +221,7 @@ fn commits(options: &Options, home: &Path) -> Result<()> {
     );
     let (median, p99) = (Spread::of(medians).show(2), Spread::of(p99s).show(2));
     println!("{sessions} sessions: median {median}, p99 {p99} times one session's median");
-    drop(transactions);
-    drop(session);
-    Ok(instance.destroy()?)
+    Ok(())
 }
 
 /// Commits a second, and their median and 99th percentile in microseconds.

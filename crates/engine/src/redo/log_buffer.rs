@@ -12,7 +12,7 @@
 //! The half of the ring that was written last is kept: old versions of rows are mostly found there.
 //! A reader copies first and looks then whether its place had been retired meanwhile.
 //!
-//! Why words and not bytes: a shared byte array would need unsafe code; eight bytes an atomic store copy 5 GB/s and more.
+//! Why words and not bytes: a shared byte array would need unsafe code.
 //!
 //! Invariants:
 //! - R1 A place is written by the session that reserved it alone, and it is zeros before.
