@@ -21,6 +21,7 @@ use plumb_io::sim::MemoryDisk;
 use plumb_io::{DirectIo, Disk, IoError, Method, MethodKind};
 use plumb_units::{BlockSize, Nanos};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Threads beside servers and database writers: a counter of the laboratory, a watchdog.
 const OTHER_THREADS: usize = 2;
@@ -81,6 +82,20 @@ pub(crate) fn resolve<'a>(
     let direct = resolve_direct(settings, block_size, &described)?;
     let method = resolve_method(settings, &described, &quotas)?;
     assemble(settings, memory, Disk::Kernel, (direct, method, quotas))
+}
+
+/// What an instance has whose files are on a disk in memory: one request at a time, one server, no thread.
+pub(crate) fn in_memory(settings: &Settings, disk: &Arc<MemoryDisk>) -> Result<Access, EngineError> {
+    let reason = "the files are in memory".to_string();
+    Ok(Access {
+        disk: Disk::Memory(Arc::clone(disk)),
+        method: Method::start(MethodKind::Sync, 1)?,
+        direct: DirectIo::Off,
+        direct_reason: reason.clone(),
+        servers: Servers { degree: 1, reason: None, threads: quotas(settings).threads },
+        memory_warning: None,
+        method_reason: reason,
+    })
 }
 
 /// The same to read alone, and without a trace: what works is tried on one of the files, not by a probe beside them.

@@ -30,6 +30,15 @@ pub fn drop_named(instance: &Instance, name: &str) -> Result<Dropped, EngineErro
         let ours = |index: &&Index| index.name == name || index.table == name;
         (tables, catalog.indexes.iter().filter(ours).cloned().collect())
     };
+    if let Some(kind) = instance.catalog().live_kind(&name) {
+        return Err(EngineError::Contradiction {
+            first: format!("a drop of {kind} {name}"),
+            second: "the transactions that change it".to_string(),
+            why:
+                "such a table cannot be dropped yet; delete its rows, or load the rest into another database"
+                    .to_string(),
+        });
+    }
     if tables.is_empty() && indexes.is_empty() {
         let known = listed(instance.catalog().segments().map(String::as_str));
         return Err(EngineError::Missing { kind: "table or index", name, known });

@@ -272,6 +272,72 @@ pub enum EngineError {
         /// The first failure, as it was reported then.
         first: String,
     },
+    /// The redo log is not as it must be.
+    #[error("redo log {}: {why}", path.display())]
+    Log {
+        /// The log file or the control block's file.
+        path: PathBuf,
+        /// What was found, what was expected, and the way out.
+        why: String,
+    },
+    /// A write or sync of the redo log, or of a file at a checkpoint, failed some time ago: nothing more can be committed.
+    #[error(
+        "the redo log cannot be written, and transactions are stopped: {first}; open the database again once the cause is removed: what was committed is there"
+    )]
+    LogFailed {
+        /// The first failure, as it was reported then.
+        first: String,
+    },
+    /// The log files have no room, and give none back while the oldest transaction lasts.
+    #[error(
+        "the redo log has no room for {needed}: all {total} of it are needed since transaction {oldest} began; commit or roll back more often, or make the database with a larger log_file_size"
+    )]
+    LogFull {
+        /// What was asked for, with what its undoing may take.
+        needed: Bytes,
+        /// All log files.
+        total: Bytes,
+        /// The oldest transaction under way.
+        oldest: u64,
+    },
+    /// Sessions wait for each other's rows in a circle.
+    #[error(
+        "deadlock: transaction {transaction} waits for the row at {row}, which transaction {holder} has changed, which waits for the first one; roll back and try again"
+    )]
+    Deadlock {
+        /// The one that gets this error.
+        transaction: u64,
+        /// The row it wants.
+        row: RowId,
+        /// Who has changed it.
+        holder: u64,
+    },
+    /// Another transaction has changed the row and is under way, and the session does not want to wait.
+    #[error("the row at {row} has been changed by transaction {holder}, which has not ended")]
+    RowLocked {
+        /// The row.
+        row: RowId,
+        /// The transaction.
+        holder: u64,
+    },
+    /// The row is not there, or not any more.
+    #[error(
+        "there is no row at {row} in table {table}: it was deleted, or moved by an update to a place of its own; look it up again"
+    )]
+    RowGone {
+        /// Where it was looked for.
+        row: RowId,
+        /// In which table.
+        table: String,
+    },
+    /// A version of a row is needed that the log does not have any more.
+    #[error(
+        "snapshot too old: the version of the row at {row} that the statement needs is no longer in the log; run the statement again, or make the database with a larger log_file_size"
+    )]
+    SnapshotTooOld {
+        /// The row.
+        row: RowId,
+    },
     /// A server of a parallel operation ended because another one failed.
     #[error("stopped because another server failed")]
     Stopped,

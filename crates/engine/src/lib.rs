@@ -24,8 +24,10 @@ pub mod cache;
 pub mod file_sort;
 pub mod index;
 pub mod parallel;
+pub mod redo;
 pub mod sort;
 pub mod table;
+pub mod transaction;
 
 pub use error::EngineError;
 pub use instance::{Instance, Layout};

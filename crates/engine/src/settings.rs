@@ -25,6 +25,8 @@ pub enum Group {
     Sort,
     /// Servers.
     Parallel,
+    /// The log of transactions.
+    Log,
     /// Tests of the program itself: no list shows them, and a record has them only where they were set.
     Debug,
 }
@@ -39,6 +41,7 @@ impl Group {
             Group::Io => "io",
             Group::Sort => "sort",
             Group::Parallel => "parallel",
+            Group::Log => "log",
             Group::Debug => "debug",
         }
     }
@@ -157,7 +160,13 @@ settings! {
     SortWriteBufferSize sort_write_buffer_size Sort Start Size(32 * K, 4 * M), "256K", "Size of each of them, a multiple of the block size.";
     SortReadFac sort_read_fac Sort Start AutoOrCount(1, 100_000), "auto", "Cost of reading one block over the cost of each further block of the same request; auto measures it on this device.";
     ParallelDegree parallel_degree Parallel Start AutoOrCount(1, 64), "auto", "Servers in each set; 1 is the serial path without a table queue; auto is the number of processors.";
+    LogBuffer log_buffer Log Start PowerOfTwo(16 * K, G), "8M", "Memory in which log records gather until they are written.";
+    LogFileSize log_file_size Log Creation Size(32 * K, 1024 * G), "64M", "Size of each log file made from now on; a transaction may log less than all of them hold.";
+    LogFileGroups log_file_groups Log Creation Count(2, 64), "3", "Log files made from now on; they are written in turn.";
+    LogSyncMethod log_sync_method Log Start Word(&["fdatasync", "fsync", "open_datasync"]), "fdatasync", "How a log write becomes durable: by a call after it, or by the write itself (RWF_DSYNC, as O_DSYNC does).";
     DebugRequestDelay debug_request_delay Debug Start Count(0, 1_000_000_000), "0", "Nanoseconds that a session sleeps before each request, on average, within the request's wait.";
+    DebugCacheBlocks debug_cache_blocks Debug Start Count(0, 1_000_000_000), "0", "Blocks of the buffer cache, instead of db_cache_size; 0 for that.";
+    DebugExtentBlocks debug_extent_blocks Debug Creation Count(0, 4096), "0", "Blocks of an extent, a power of two, instead of extent_size; 0 for that.";
     DebugThreadLimit debug_thread_limit Debug Start Count(0, 100_000), "0", "Threads of the instance that may live at once, as under a limit of the system; 0 for any number.";
     DebugRingLimit debug_ring_limit Debug Start Count(0, 100_000), "0", "Rings of the instance that may be open at once, as under a limit of the system; 0 for any number.";
 }

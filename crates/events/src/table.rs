@@ -8,6 +8,10 @@ use serde::{Deserialize, Serialize};
 /// The class that groups wait events in a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WaitClass {
+    /// A lock that the application asked for is held by another session.
+    Application,
+    /// A commit waits until it is durable.
+    Commit,
     /// A shared resource is held by another session.
     Concurrency,
     /// A setting is too small for the work: cache, log, queue.
@@ -24,7 +28,9 @@ pub enum WaitClass {
 
 impl WaitClass {
     /// Every class.
-    pub const ALL: [WaitClass; 6] = [
+    pub const ALL: [WaitClass; 8] = [
+        WaitClass::Application,
+        WaitClass::Commit,
         WaitClass::Concurrency,
         WaitClass::Configuration,
         WaitClass::Idle,
@@ -37,6 +43,8 @@ impl WaitClass {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
+            WaitClass::Application => "Application",
+            WaitClass::Commit => "Commit",
             WaitClass::Concurrency => "Concurrency",
             WaitClass::Configuration => "Configuration",
             WaitClass::Idle => "Idle",
@@ -91,6 +99,12 @@ events! {
     ExternalTableWrite, "external table write", UserIo, "Records are written to a plain file from private memory.";
     DirectPathSync, "direct path sync", UserIo, "Written data files are made durable (fdatasync).";
     LogFileParallelWrite, "log file parallel write", SystemIo, "Log records are written, and made durable.";
+    LogFileSync, "log file sync", Commit, "A session waits until another one has made its commit durable.";
+    LogFileSequentialRead, "log file sequential read", SystemIo, "Log records are read: by recovery, or for an old version of a row.";
+    LogBufferSpace, "log buffer space", Configuration, "A session waits for room in the log buffer.";
+    LogFileSwitch, "log file switch completion", Configuration, "The log goes on in the next log file.";
+    LogFileSwitchCheckpoint, "log file switch (checkpoint incomplete)", Configuration, "A session needs room in the log, which a checkpoint must first give back.";
+    EnqTxRowLock, "enq: TX - row lock contention", Application, "A session waits for the end of a transaction that has changed the row it wants to change.";
     DataFileInitWrite, "Data file init write", UserIo, "A new or extended data file is filled with zeros.";
     DiskFileOperations, "Disk file operations I/O", UserIo, "A file is opened, created, sized or removed.";
     LocalWriteWait, "local write wait", UserIo, "A session waits until the database writer has written its blocks.";
@@ -203,6 +217,24 @@ statistics! {
     LoadBlocks, "direct load blocks", Count, "Table blocks formatted by direct path loads.";
     BlocksVerified, "block checksums verified", Count, "Blocks whose address and checksum were checked.";
     RowsFetchedByRowId, "table fetch by rowid", Count, "Rows fetched by their address.";
+    RedoSize, "redo size", Bytes, "Bytes of log records.";
+    RedoEntries, "redo entries", Count, "Log records.";
+    RedoImageBytes, "redo size for block images", Bytes, "Bytes of whole blocks in log records, each at its block's first change after a checkpoint.";
+    RedoWastage, "redo wastage", Bytes, "Bytes of log blocks written that hold no record: headers, and the rest of the last block of each write.";
+    RedoBlocksWritten, "redo blocks written", Count, "Log blocks written.";
+    RedoWrites, "redo writes", Count, "Writes to the log, each made durable.";
+    RedoWriteTime, "redo write time (usec)", Count, "Microseconds of those writes and syncs.";
+    RedoSynchWrites, "redo synch writes", Count, "Commits that had to become durable.";
+    RedoSynchTime, "redo synch time (usec)", Count, "Microseconds in which they did.";
+    UserCommits, "user commits", Count, "Transactions that were committed.";
+    UserRollbacks, "user rollbacks", Count, "Transactions that were rolled back.";
+    RowsInserted, "rows inserted", Count, "Rows inserted by transactions.";
+    RowsUpdated, "rows updated", Count, "Rows updated by transactions.";
+    RowsDeleted, "rows deleted", Count, "Rows deleted by transactions.";
+    UndoApplied, "undo records applied", Count, "Changes undone by rollbacks.";
+    ConsistentVersions, "old row versions read", Count, "Versions of rows that statements took from the log, because a younger one was not theirs to see.";
+    LeafSplits, "leaf node splits", Count, "Leaves of indexes that were split to take an entry.";
+    BranchSplits, "branch node splits", Count, "Branches of indexes that were split.";
     FileBytesExtended, "data file bytes extended", Bytes, "Bytes by which data files grew, written as zeros.";
 }
 
@@ -260,6 +292,8 @@ streams! {
     CacheReads, "cache reads", Read, "Blocks read into the buffer cache.";
     FileReads, "file reads", Read, "Records of plain files read.";
     FileWrites, "file writes", Write, "Records written to plain files.";
+    LogWrites, "log writes", Write, "Log records written.";
+    LogReads, "log reads", Read, "Log records read back.";
     FileInit, "file init", Write, "Zeros written when data files are made or extended.";
     Probe, "device probe", Read, "Reads that measure the device.";
     ProbeWrites, "device probe writes", Write, "Writes that measure the device.";

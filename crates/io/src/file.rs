@@ -19,7 +19,7 @@ use rustix::fs::{
 };
 use rustix::io::{Errno, ReadWriteFlags, pread, pwrite, pwritev2};
 use serde::{Deserialize, Serialize};
-use std::io::{IoSlice, Write};
+use std::io::{ErrorKind, IoSlice, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -164,21 +164,59 @@ impl Disk {
             Disk::Kernel => fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())
                 .and_then(fs::fsync)
                 .map_err(|errno| IoError::operation("sync", path, errno)),
-            Disk::Memory(_) => Ok(()),
+            Disk::Memory(disk) => {
+                disk.sync_directory(path).map_err(|errno| IoError::operation("sync", path, errno))
+            }
         }
     }
 
+    /// Whether something has this name.
+    #[must_use]
+    pub fn exists(&self, path: &Path) -> bool {
+        match self {
+            Disk::Kernel => path.exists(),
+            Disk::Memory(disk) => disk.exists(path),
+        }
+    }
+
+    /// All of a small file; `None` when it is not there.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn read_small(&self, path: &Path) -> Result<Option<Vec<u8>>, IoError> {
+        let read = match self {
+            Disk::Kernel => std::fs::read(path),
+            Disk::Memory(disk) => read_from_memory(disk, path),
+        };
+        match read {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+            Err(error) => Err(IoError::operation("read", path, error)),
+        }
+    }
+
+    /// A number that nobody has had before: from the kernel, or from the seed of a disk that can lose power.
+    #[must_use]
+    pub fn random_id(&self) -> u128 {
+        let drawn = if let Disk::Memory(disk) = self { disk.draw() } else { None };
+        drawn.unwrap_or_else(random_id)
+    }
+
     /// Replaces a small file by another with these bytes, durably and whole: what is found after a crash is the old
-    /// one or the new one. It is readable by its owner alone. A disk in memory keeps no such file.
+    /// one or the new one. It is readable by its owner alone. A disk in memory keeps no such file, unless it can lose
+    /// power.
     ///
     /// # Errors
     /// When it cannot be written; the old one then still stands. Or when the directory cannot be synced: the new one
     /// stands, but may not after a power cut.
     pub fn replace(&self, path: &Path, bytes: &[u8]) -> Result<(), IoError> {
-        let Disk::Kernel = self else { return Ok(()) };
         let mut beside = path.as_os_str().to_os_string();
         beside.push(".new");
         let beside = PathBuf::from(beside);
+        if let Disk::Memory(disk) = self {
+            disk.replace(&beside, path, bytes).map_err(|errno| IoError::operation("write", path, errno))?;
+            return self.sync_directory(path.parent().unwrap_or(Path::new(".")));
+        }
         write_beside(&beside, bytes).and_then(|()| fs::rename(&beside, path)).map_err(|errno| {
             // The error to report is the first one.
             let _ = fs::unlink(&beside);
@@ -187,6 +225,14 @@ impl Disk {
         sim::note(|| DurableCall::Replace(path.to_path_buf()));
         self.sync_directory(path.parent().unwrap_or(Path::new(".")))
     }
+}
+
+fn read_from_memory(disk: &MemoryDisk, path: &Path) -> std::io::Result<Vec<u8>> {
+    let file = disk.open(path, false)?;
+    let mut bytes = vec![0; file.length() as usize];
+    let read = file.read(&mut bytes, 0)?;
+    bytes.truncate(read);
+    Ok(bytes)
 }
 
 fn write_beside(path: &Path, bytes: &[u8]) -> Result<(), Errno> {
@@ -391,10 +437,7 @@ impl File {
     pub fn truncate(&self, bytes: u64) -> Result<(), IoError> {
         match &self.backing {
             Backing::Kernel(fd) => ftruncate(fd, bytes),
-            Backing::Memory(file) => {
-                file.truncate(bytes);
-                Ok(())
-            }
+            Backing::Memory(file) => file.truncate(bytes),
         }
         .map_err(|errno| IoError::operation("truncate", &self.path, errno))
     }
@@ -464,7 +507,7 @@ impl File {
     pub(crate) fn write_durable_once(&self, from: &[u8], offset: u64) -> Result<usize, Errno> {
         match &self.backing {
             Backing::Kernel(fd) => pwritev2(fd, &[IoSlice::new(from)], offset, ReadWriteFlags::DSYNC),
-            Backing::Memory(file) => file.write(from, offset),
+            Backing::Memory(file) => file.write_durable(from, offset),
         }
     }
 }

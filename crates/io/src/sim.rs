@@ -8,8 +8,13 @@
 //! [`record_durable_calls`] lists the calls that make something durable, on any disk: the order of syncs and renames is
 //! what remains after a loss of power.
 //!
-//! Limits: nothing survives the process, so this is no crash simulator yet.
+//! [`MemoryDisk::with_power`] makes a disk that can lose power: see [`power`].
+//!
+//! Limits: nothing survives the process.
 
+pub mod power;
+
+use power::{Power, Survivors};
 use rustix::io::Errno;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -73,6 +78,8 @@ pub(crate) fn note(call: impl FnOnce() -> DurableCall) {
 pub struct MemoryDisk {
     files: Mutex<BTreeMap<PathBuf, Arc<MemoryFile>>>,
     faults: Arc<FaultState>,
+    /// Where the files are, on a disk that can lose power.
+    power: Option<Arc<Power>>,
 }
 
 #[derive(Debug, Default)]
@@ -93,6 +100,90 @@ impl MemoryDisk {
         Arc::new(MemoryDisk::default())
     }
 
+    /// A disk with no files that can lose power. `seed` gives the numbers that a kernel would draw at random.
+    #[must_use]
+    pub fn with_power(seed: u64) -> Arc<MemoryDisk> {
+        Arc::new(MemoryDisk { power: Some(Arc::new(Power::new(seed))), ..MemoryDisk::default() })
+    }
+
+    fn power(&self) -> &Power {
+        self.power.as_deref().expect("the disk was made with power to lose")
+    }
+
+    /// Whether it can lose power, and so keeps small files too ([`Disk::replace`](crate::Disk::replace)).
+    #[must_use]
+    pub fn has_power(&self) -> bool {
+        self.power.is_some()
+    }
+
+    /// The power goes at request number `request`, from 0: it and all that follow fail. `None` takes that back.
+    ///
+    /// # Panics
+    /// This and the next ones: when the disk was made without power to lose.
+    pub fn lose_power_at(&self, request: Option<u64>) {
+        self.power().fail_at(request);
+    }
+
+    /// Requests so far.
+    #[must_use]
+    pub fn requests(&self) -> u64 {
+        self.power().requests()
+    }
+
+    /// A hash of all requests so far: kind, file, offset and length of each, in their order.
+    #[must_use]
+    pub fn trace_hash(&self) -> u64 {
+        self.power().trace_hash()
+    }
+
+    /// Changes that are not durable now.
+    #[must_use]
+    pub fn unsynced(&self) -> usize {
+        self.power().unsynced()
+    }
+
+    /// The disk as a machine finds it that lost power now and starts again.
+    #[must_use]
+    pub fn restart(&self, survivors: Survivors) -> Arc<MemoryDisk> {
+        let power = Some(Arc::new(self.power().after_power_loss(survivors)));
+        Arc::new(MemoryDisk { power, ..MemoryDisk::default() })
+    }
+
+    /// Turns one bit of a file, on the medium too.
+    pub fn flip_bit(&self, path: &Path, bit: u64) {
+        self.power().flip(path, bit);
+    }
+
+    /// A number that is drawn at random, from the seed of the disk.
+    pub(crate) fn draw(&self) -> Option<u128> {
+        self.power.as_ref().map(|power| power.draw())
+    }
+
+    pub(crate) fn exists(&self, path: &Path) -> bool {
+        match &self.power {
+            Some(power) => power.exists(path),
+            None => locked(&self.files).contains_key(path),
+        }
+    }
+
+    pub(crate) fn sync_directory(&self, path: &Path) -> Result<(), Errno> {
+        self.power.as_ref().map_or(Ok(()), |power| power.sync_directory(path))
+    }
+
+    /// Makes a whole file and gives it a name that another may have so far.
+    pub(crate) fn replace(&self, beside: &Path, path: &Path, bytes: &[u8]) -> Result<(), Errno> {
+        let Some(power) = &self.power else { return Ok(()) };
+        let file = match power.open(beside, true) {
+            // Left there when the power went the last time.
+            Err(Errno::EXIST) => power.open(beside, false)?,
+            opened => opened?,
+        };
+        power.set_length(file, 0)?;
+        power.write(file, bytes, 0)?;
+        power.sync(file)?;
+        power.rename(beside, path)
+    }
+
     /// From now on, faults happen as planned.
     pub fn plan_faults(&self, faults: Faults) {
         *locked(&self.faults.plan) = faults;
@@ -106,7 +197,10 @@ impl MemoryDisk {
     /// The paths of the files that exist.
     #[must_use]
     pub fn paths(&self) -> Vec<PathBuf> {
-        locked(&self.files).keys().cloned().collect()
+        match &self.power {
+            Some(power) => power.paths(),
+            None => locked(&self.files).keys().cloned().collect(),
+        }
     }
 
     /// Reads and writes since the faults were planned.
@@ -116,6 +210,10 @@ impl MemoryDisk {
     }
 
     pub(crate) fn open(&self, path: &Path, create: bool) -> Result<Arc<MemoryFile>, Errno> {
+        if let Some(power) = &self.power {
+            let content = Content::Power(Arc::clone(power), power.open(path, create)?);
+            return Ok(Arc::new(MemoryFile { content, faults: Arc::clone(&self.faults) }));
+        }
         let mut files = locked(&self.files);
         match (files.get(path), create) {
             (Some(_), true) => Err(Errno::EXIST),
@@ -130,10 +228,16 @@ impl MemoryDisk {
     }
 
     pub(crate) fn remove(&self, path: &Path) -> Result<(), Errno> {
+        if let Some(power) = &self.power {
+            return power.remove(path);
+        }
         locked(&self.files).remove(path).map(|_| ()).ok_or(Errno::NOENT)
     }
 
     pub(crate) fn rename(&self, from: &Path, to: &Path) -> Result<(), Errno> {
+        if let Some(power) = &self.power {
+            return if power.exists(to) { Err(Errno::EXIST) } else { power.rename(from, to) };
+        }
         let mut files = locked(&self.files);
         if files.contains_key(to) {
             return Err(Errno::EXIST);
@@ -193,53 +297,64 @@ impl FaultState {
     }
 }
 
-/// A file in memory, in chunks of 1 MiB that are locked one at a time.
+/// A file in memory.
 #[derive(Debug)]
 pub struct MemoryFile {
-    chunks: RwLock<Vec<Mutex<Box<[u8]>>>>,
-    length: AtomicU64,
+    content: Content,
     faults: Arc<FaultState>,
+}
+
+/// Where its bytes are.
+#[derive(Debug)]
+enum Content {
+    Plain(Chunks),
+    /// On a disk that can lose power, by number.
+    Power(Arc<Power>, usize),
 }
 
 impl MemoryFile {
     fn new(faults: Arc<FaultState>) -> MemoryFile {
-        MemoryFile { chunks: RwLock::new(Vec::new()), length: AtomicU64::new(0), faults }
+        MemoryFile { content: Content::Plain(Chunks::default()), faults }
     }
 
     pub(crate) fn length(&self) -> u64 {
-        self.length.load(Relaxed)
+        match &self.content {
+            Content::Plain(chunks) => chunks.length.load(Relaxed),
+            Content::Power(power, file) => power.length(*file),
+        }
     }
 
-    pub(crate) fn truncate(&self, bytes: u64) {
-        self.length.store(bytes, Relaxed);
+    pub(crate) fn truncate(&self, bytes: u64) -> Result<(), Errno> {
+        match &self.content {
+            Content::Plain(chunks) => chunks.length.store(bytes, Relaxed),
+            Content::Power(power, file) => power.set_length(*file, bytes)?,
+        }
+        Ok(())
     }
 
     /// Space is taken when it is written to; what the quota leaves must hold it.
     pub(crate) fn allocate(&self, bytes: u64) -> Result<(), Errno> {
-        let plan = locked(&self.faults.plan);
         let armed = self.faults.armed.load(Relaxed);
+        let plan = locked(&self.faults.plan);
         if armed && plan.capacity.is_some_and(|most| self.faults.written.load(Relaxed) + bytes > most) {
             return Err(Errno::NOSPC);
         }
-        self.length.fetch_max(bytes, Relaxed);
-        Ok(())
+        match &self.content {
+            Content::Plain(chunks) => {
+                chunks.length.fetch_max(bytes, Relaxed);
+                Ok(())
+            }
+            Content::Power(power, file) => power.set_length(*file, bytes.max(power.length(*file))),
+        }
     }
 
     pub(crate) fn read(&self, into: &mut [u8], offset: u64) -> Result<usize, Errno> {
         let (Fate::Moves(allowed) | Fate::Lost(allowed)) = self.faults.judge(false, into.len())?;
         let left = self.length().saturating_sub(offset);
         let length = allowed.min(usize::try_from(left).unwrap_or(usize::MAX));
-        let chunks = self.chunks.read().unwrap_or_else(PoisonError::into_inner);
-        let mut done = 0;
-        while done < length {
-            let (chunk, within) = place(offset + done as u64);
-            let part = (CHUNK - within).min(length - done);
-            let target = &mut into[done..done + part];
-            match chunks.get(chunk) {
-                Some(bytes) => target.copy_from_slice(&locked(bytes)[within..within + part]),
-                None => target.fill(0),
-            }
-            done += part;
+        match &self.content {
+            Content::Plain(chunks) => chunks.read(&mut into[..length], offset),
+            Content::Power(power, file) => return power.read(*file, &mut into[..length], offset),
         }
         Ok(length)
     }
@@ -249,23 +364,67 @@ impl MemoryFile {
             Fate::Moves(length) => length,
             Fate::Lost(length) => return Ok(length),
         };
-        let end = offset + length as u64;
+        match &self.content {
+            Content::Plain(chunks) => chunks.write(&from[..length], offset),
+            Content::Power(power, file) => return power.write(*file, &from[..length], offset),
+        }
+        Ok(length)
+    }
+
+    /// A write whose bytes are durable when it returns.
+    pub(crate) fn write_durable(&self, from: &[u8], offset: u64) -> Result<usize, Errno> {
+        let length = self.write(from, offset)?;
+        if matches!(self.content, Content::Power(..)) {
+            self.sync()?;
+        }
+        Ok(length)
+    }
+
+    /// Plain memory has nothing to flush, but may be told to fail at it.
+    pub(crate) fn sync(&self) -> Result<(), Errno> {
+        self.faults.judge_sync()?;
+        match &self.content {
+            Content::Plain(_) => Ok(()),
+            Content::Power(power, file) => power.sync(*file),
+        }
+    }
+}
+
+/// Bytes in chunks of 1 MiB that are locked one at a time.
+#[derive(Debug, Default)]
+struct Chunks {
+    chunks: RwLock<Vec<Mutex<Box<[u8]>>>>,
+    length: AtomicU64,
+}
+
+impl Chunks {
+    fn read(&self, into: &mut [u8], offset: u64) {
+        let chunks = self.chunks.read().unwrap_or_else(PoisonError::into_inner);
+        let mut done = 0;
+        while done < into.len() {
+            let (chunk, within) = place(offset + done as u64);
+            let part = (CHUNK - within).min(into.len() - done);
+            let target = &mut into[done..done + part];
+            match chunks.get(chunk) {
+                Some(bytes) => target.copy_from_slice(&locked(bytes)[within..within + part]),
+                None => target.fill(0),
+            }
+            done += part;
+        }
+    }
+
+    fn write(&self, from: &[u8], offset: u64) {
+        let end = offset + from.len() as u64;
         self.grow(end.div_ceil(CHUNK as u64) as usize);
         let chunks = self.chunks.read().unwrap_or_else(PoisonError::into_inner);
         let mut done = 0;
-        while done < length {
+        while done < from.len() {
             let (chunk, within) = place(offset + done as u64);
-            let part = (CHUNK - within).min(length - done);
+            let part = (CHUNK - within).min(from.len() - done);
             locked(&chunks[chunk])[within..within + part].copy_from_slice(&from[done..done + part]);
             done += part;
         }
         self.length.fetch_max(end, Relaxed);
-        Ok(length)
-    }
-
-    /// Memory has nothing to flush, but may be told to fail at it.
-    pub(crate) fn sync(&self) -> Result<(), Errno> {
-        self.faults.judge_sync()
     }
 
     fn grow(&self, chunk_count: usize) {

@@ -23,8 +23,12 @@ To begin with:
       Whether asynchronous I/O and direct writes make it faster on this disk,
       by a designed experiment with a verdict per claim. One to two minutes.
 
+  plumb compare-commands 'COMMAND' 'ANOTHER COMMAND'
+      Any two programs, in turn and again and again: which is faster, and
+      whether that is proved.
+
   plumb load FILE.csv --table T && plumb index T COLUMN,COLUMN && plumb check T
       Your own data, in a database ./plumb.db that stays.
 
-`plumb list settings` shows what --set takes, `plumb help` all twelve commands.
+`plumb list settings` shows what --set takes, `plumb help` all thirteen commands.
 ";

@@ -1,6 +1,7 @@
 //! Benchmarks: what is measured, the peer or the limit it is measured against, in one run.
 
 mod calibrate;
+mod crash;
 mod dataset;
 mod events;
 mod large_sort;
@@ -9,6 +10,7 @@ mod memory_sweep;
 mod peers;
 mod proof;
 mod record_sort;
+mod redo;
 mod sort_kernels;
 mod stages;
 mod stop;
@@ -24,6 +26,8 @@ use plumb_proof::random::Generator;
 pub enum Bench {
     /// plumb's measuring and fio's at the same points of the same file; needs fio.
     Calibrate(calibrate::Options),
+    /// Crash cycles on simulated disks.
+    Crash(crash::Options),
     /// What recording a wait costs.
     Events,
     /// The index build from end to end, against the device's sequential read.
@@ -36,6 +40,8 @@ pub enum Bench {
     Proof(proof::Options),
     /// Sorting a file of 100-byte records.
     RecordSort(record_sort::Options),
+    /// Commits beside bare durable writes, group commit, log insert, import and recovery.
+    Redo(redo::Options),
     /// Run generation and merge alone, in memory.
     SortKernels,
     /// CPU time of each stage of the index build, and the next bottleneck.
@@ -49,12 +55,14 @@ impl Bench {
     pub fn run(self) -> anyhow::Result<()> {
         match self {
             Bench::Calibrate(options) => calibrate::run(&options),
+            Bench::Crash(options) => crash::run(&options),
             Bench::Events => events::run(),
             Bench::LargeSort(options) => large_sort::run(&options),
             Bench::MemorySweep(options) => memory_sweep::run(&options),
             Bench::Peers(options) => peers::run(&options),
             Bench::Proof(options) => proof::run(&options),
             Bench::RecordSort(options) => record_sort::run(&options),
+            Bench::Redo(options) => redo::run(&options),
             Bench::SortKernels => sort_kernels::run(),
             Bench::Stages(options) => stages::run(&options),
             Bench::Studies(options) => studies::run(&options),

@@ -19,9 +19,9 @@ use crate::storage::tablespace::{Extent, Purpose, Tablespace};
 use plumb_events::{Event, Recorder, Role, Session, Statistic, now};
 use plumb_io::limits::Quota;
 use plumb_io::{Arena, IoBuffer, IoError, Method, strict_assert};
-use plumb_units::{BlockAddress, BlockSize, Nanos};
-use std::ops::{Deref, Range};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use plumb_units::{BlockAddress, BlockSize, Lsn, Nanos};
+use std::ops::{Deref, DerefMut, Range};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -33,6 +33,8 @@ const LOOK_FOR_UNPIN: Duration = Duration::from_millis(1);
 /// How long a session waits when every frame is pinned. Pins last microseconds:
 /// after so long the sessions wait for each other.
 const STARVED: Nanos = Nanos(if cfg!(test) { 1_000_000_000 } else { 10_000_000_000 });
+/// How often a session looks whether a block that it wants to change has been unpinned: ten seconds in all.
+const PIN_TRIES: u32 = 100_000;
 /// How long an idle database writer sleeps: the length of one wait of its idle event.
 const IDLE: Duration = Duration::from_secs(3);
 /// The smallest batch that a database writer takes while other writers share the dirty
@@ -44,7 +46,7 @@ const SHARE_MIN: usize = 16;
 pub struct CacheOptions {
     /// How many blocks it holds.
     pub frame_count: usize,
-    /// How many database writers.
+    /// How many database writers; 0: a session that needs a frame, or blocks on disk, writes a batch itself.
     pub writer_count: usize,
     /// Most blocks in a batch.
     pub batch_blocks: usize,
@@ -56,13 +58,27 @@ impl CacheOptions {
     /// As the settings say. Requests are of one block: see [`database_writer`].
     #[must_use]
     pub fn of(settings: &Settings, block_size: BlockSize) -> CacheOptions {
+        let blocks = settings.number(Setting::DbCacheSize) / block_size.bytes() as u64;
+        let asked = settings.number(Setting::DebugCacheBlocks);
         CacheOptions {
-            frame_count: (settings.number(Setting::DbCacheSize) / block_size.bytes() as u64) as usize,
+            frame_count: if asked > 0 { asked } else { blocks } as usize,
             writer_count: settings.number(Setting::DbWriterProcesses) as usize,
             batch_blocks: settings.number(Setting::DbBlockWriteBatch) as usize,
             request_blocks: 1,
         }
     }
+}
+
+/// What has to be durable before a changed block is written: the log of the change.
+pub trait WriteAhead: Send + Sync + std::fmt::Debug {
+    /// Makes the log durable up to this LSN.
+    ///
+    /// # Errors
+    /// When it fails, or has failed.
+    fn require_durable(&self, session: &Session, until: Lsn) -> Result<(), EngineError>;
+
+    /// How far it is durable.
+    fn durable(&self) -> Lsn;
 }
 
 /// The buffer cache of an instance. Its writers are stopped when it is dropped.
@@ -81,6 +97,7 @@ pub(super) struct Shared {
     pub(super) block_size: BlockSize,
     pub(super) method: Method,
     writer_threads: Quota,
+    write_ahead: OnceLock<Arc<dyn WriteAhead>>,
     pub(super) tablespaces: Arc<Vec<Tablespace>>,
     pub(super) recorder: Recorder,
     // The frames and who waits for what.
@@ -212,6 +229,51 @@ impl Drop for OwnedFrame<'_> {
     }
 }
 
+/// A block that one session changes in place. It is given back as it was when dropped, and must be then.
+#[derive(Debug)]
+pub struct ChangingBlock<'a> {
+    shared: &'a Shared,
+    index: u32,
+    /// `None` once it is given back.
+    bytes: Option<Arc<IoBuffer>>,
+}
+
+impl ChangingBlock<'_> {
+    /// The record of this LSN, which is in the block's header, changed it.
+    pub fn changed(mut self, lsn: Lsn) {
+        let bytes = self.bytes.take().expect("there until it is given back");
+        let mut state = self.shared.lock();
+        state.frames.end_change(self.index, bytes, Some(lsn));
+        self.shared.signal_arrived(&state);
+        self.shared.post(&state);
+    }
+}
+
+impl Deref for ChangingBlock<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.bytes.as_ref().expect("there until it is given back")
+    }
+}
+
+impl DerefMut for ChangingBlock<'_> {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        let bytes = self.bytes.as_mut().expect("there until it is given back");
+        Arc::get_mut(bytes).expect("B1: the owner holds the only reference")
+    }
+}
+
+impl Drop for ChangingBlock<'_> {
+    fn drop(&mut self) {
+        let Some(bytes) = self.bytes.take() else { return };
+        let mut state = self.shared.lock();
+        state.frames.end_change(self.index, bytes, None);
+        self.shared.signal_arrived(&state);
+        self.shared.signal_freed(&state, 1);
+    }
+}
+
 impl BufferCache {
     /// A cache without memory and without writers: both come with its first use.
     ///
@@ -225,10 +287,8 @@ impl BufferCache {
         tablespaces: Arc<Vec<Tablespace>>,
         recorder: Recorder,
     ) -> BufferCache {
-        for number in
-            [options.frame_count, options.writer_count, options.batch_blocks, options.request_blocks]
-        {
-            assert!(number > 0, "a cache has frames, writers and batches");
+        for number in [options.frame_count, options.batch_blocks, options.request_blocks] {
+            assert!(number > 0, "a cache has frames and batches");
         }
         let block_size = tablespaces[0].block_size;
         let of_one_size = tablespaces.iter().all(|tablespace| tablespace.block_size == block_size);
@@ -238,6 +298,7 @@ impl BufferCache {
             block_size,
             method: access.method.clone(),
             writer_threads: access.servers.threads.clone(),
+            write_ahead: OnceLock::new(),
             tablespaces,
             recorder,
             state: Mutex::default(),
@@ -273,6 +334,33 @@ impl BufferCache {
             }
             self.shared.signal_freed(&state, forgotten);
         }
+    }
+
+    /// From now on no block that was changed in place is written before its log. Starts the database writers.
+    ///
+    /// # Errors
+    /// When a thread cannot be started.
+    ///
+    /// # Panics
+    /// When there is a log already: see [`BufferCache::is_logged`].
+    pub fn log_first(&self, log: Arc<dyn WriteAhead>) -> Result<(), EngineError> {
+        let is_first = self.shared.write_ahead.set(log).is_ok();
+        assert!(is_first, "an instance opens its transactions once");
+        self.start_writers()
+    }
+
+    /// Whether the transactions of the instance have been opened.
+    #[must_use]
+    pub fn is_logged(&self) -> bool {
+        self.shared.write_ahead.get().is_some()
+    }
+
+    /// Has all blocks written that were changed in place before this LSN, and waits for it.
+    ///
+    /// # Errors
+    /// When a write fails, or the cache has failed.
+    pub fn write_changed(&self, session: &Session, before: Lsn) -> Result<(), EngineError> {
+        self.shared.write_changed(session, before)
     }
 
     /// Stops the database writers after the batch they have in hand. What is dirty
@@ -371,14 +459,16 @@ impl Shared {
         let mut state = self.open()?;
         loop {
             match state.frames.find(address) {
-                Some(index) if state.frames.usage(index) != Usage::Reading => {
+                Some(index) if !matches!(state.frames.usage(index), Usage::Reading | Usage::Changing) => {
                     let pinned = state.frames.pin(index);
                     strict_assert!(pinned.address == address, "B2: a hit is the block asked for");
                     return Ok(Claim::Hit(pinned));
                 }
                 Some(_) if patience == Patience::Never => return Ok(Claim::Unavailable),
-                Some(_) => {
-                    state = self.wait_arrived(session, Event::ReadByOtherSession, state);
+                Some(index) => {
+                    let is_read = state.frames.usage(index) == Usage::Reading;
+                    let event = if is_read { Event::ReadByOtherSession } else { Event::BufferBusyWaits };
+                    state = self.wait_arrived(session, event, state);
                     state.check()?;
                     continue;
                 }
@@ -396,6 +486,74 @@ impl Shared {
                 None => {}
             }
         }
+    }
+
+    /// Takes a block that is in the cache, to change it; `None` when it is not there any more.
+    pub(super) fn begin_change(
+        &self,
+        session: &Session,
+        address: BlockAddress,
+    ) -> Result<Option<ChangingBlock<'_>>, EngineError> {
+        let mut state = self.open()?;
+        let mut tries = 0;
+        loop {
+            let Some(index) = state.frames.find(address) else { return Ok(None) };
+            if matches!(state.frames.usage(index), Usage::Reading | Usage::Changing) {
+                state = self.wait_arrived(session, Event::BufferBusyWaits, state);
+            } else if let Some(bytes) = state.frames.begin_change(index) {
+                return Ok(Some(ChangingBlock { shared: self, index, bytes: Some(bytes) }));
+            } else {
+                // Pins last microseconds, and who unpins signals nobody.
+                tries += 1;
+                if tries > PIN_TRIES {
+                    return Err(self.starved());
+                }
+                drop(state);
+                session.wait(Event::BufferBusyWaits, || match tries {
+                    0..20 => thread::yield_now(),
+                    _ => thread::sleep(LOOK_FOR_UNPIN / 10),
+                });
+                state = self.lock();
+            }
+            state.check()?;
+        }
+    }
+
+    /// A frame for a new block of this address, which only its owner sees until it has been changed.
+    pub(super) fn begin_new(
+        &self,
+        session: &Session,
+        purpose: Purpose,
+        address: BlockAddress,
+    ) -> Result<ChangingBlock<'_>, EngineError> {
+        let (mut state, taken) = self.take_frame(session, self.open()?, None, Patience::Wait)?;
+        let (index, bytes) = taken.expect("nothing else ends this wait");
+        if let Some(older) = state.frames.find(address) {
+            assert_eq!(state.frames.usage(older), Usage::Clean, "a block that is new was nobody's to change");
+            state.frames.forget(older);
+        }
+        state.frames.begin_new(index, address, purpose);
+        Ok(ChangingBlock { shared: self, index, bytes: Some(bytes) })
+    }
+
+    fn write_changed(&self, session: &Session, before: Lsn) -> Result<(), EngineError> {
+        let mut state = self.lock();
+        let unwritten = |state: &State| state.frames.first_unwritten().is_some_and(|first| first < before);
+        while unwritten(&state) && state.failure.is_none() {
+            if self.options.writer_count == 0 {
+                drop(state);
+                database_writer::carry(self, session)?;
+                state = self.lock();
+                continue;
+            }
+            let begin = session.begin_wait();
+            state.draining += 1;
+            self.work.notify_all();
+            state = wait(&self.written, state, LOOK_AGAIN);
+            state.draining -= 1;
+            session.end_wait(Event::LocalWriteWait, begin);
+        }
+        state.check()
     }
 
     /// A frame to format a block in.
@@ -495,6 +653,9 @@ impl Shared {
         if taken.is_some() || patience == Patience::Never {
             return Ok((state, taken));
         }
+        if self.options.writer_count == 0 {
+            return self.take_written_frame(session, state);
+        }
         let begin = session.begin_wait();
         let mut hopeless_since = begin.at();
         state.waiting_freed += 1;
@@ -525,6 +686,25 @@ impl Shared {
         Ok((state, result?))
     }
 
+    /// The same where the session writes blocks itself.
+    fn take_written_frame<'g>(
+        &'g self,
+        session: &Session,
+        mut state: MutexGuard<'g, State>,
+    ) -> Result<(MutexGuard<'g, State>, Option<Taken>), EngineError> {
+        while state.frames.dirty_count() > 0 {
+            drop(state);
+            database_writer::carry(self, session)?;
+            state = self.lock();
+            state.check()?;
+            let taken = state.frames.take();
+            if taken.is_some() {
+                return Ok((state, taken));
+            }
+        }
+        Err(self.starved())
+    }
+
     fn starved(&self) -> EngineError {
         EngineError::Contradiction {
             first: format!("db_cache_size of {} blocks", self.options.frame_count),
@@ -543,10 +723,10 @@ impl Shared {
     ) -> (MutexGuard<'g, State>, bool) {
         while let Some(index) = state.frames.find(address) {
             match state.frames.usage(index) {
-                Usage::Reading | Usage::Owned => {
+                Usage::Reading | Usage::Owned | Usage::Changing => {
                     state = self.wait_arrived(session, Event::BufferBusyWaits, state);
                 }
-                Usage::Writing if state.writers_alive > 0 => {
+                _ if state.frames.is_in_flight(index) && state.writers_alive > 0 => {
                     let begin = session.begin_wait();
                     state.forgetting += 1;
                     state = wait(&self.written, state, LOOK_AGAIN);
@@ -605,20 +785,56 @@ impl Shared {
         let mut state = self.lock();
         while !state.stopping && state.failure.is_none() {
             if state.has_work(&self.options) {
-                let dirty = state.frames.dirty_count();
-                let share = dirty.div_ceil(self.options.writer_count).max(SHARE_MIN);
-                let batch = state.frames.gather(share.min(self.options.batch_blocks));
-                assert!(!batch.is_empty(), "B3: dirty frames are in the dirty list");
-                if state.frames.dirty_count() == 0 {
-                    state.flush_asked = false;
+                let batch;
+                (state, batch) = self.gather(session, state);
+                if !batch.is_empty() {
+                    return Some(batch);
                 }
-                return Some(batch);
+                // All that is dirty was changed again while it is being written, or while the log was.
+                state = wait(&self.work, state, LOOK_FOR_UNPIN);
+                continue;
             }
             state.writers_idle += 1;
             state = session.wait_long(Event::DbwrIdle, || wait(&self.work, state, IDLE));
             state.writers_idle -= 1;
         }
         None
+    }
+
+    /// A batch without waiting for reason to write one; empty when there is nothing to write.
+    pub(super) fn batch_now(&self, session: &Session) -> Result<Vec<DirtyBlock>, EngineError> {
+        let (state, batch) = self.gather(session, self.lock());
+        state.check()?;
+        Ok(batch)
+    }
+
+    /// Takes a batch, whose log is durable.
+    fn gather<'g>(
+        &'g self,
+        session: &Session,
+        mut state: MutexGuard<'g, State>,
+    ) -> (MutexGuard<'g, State>, Vec<DirtyBlock>) {
+        let mut durable = Lsn(0);
+        if let Some(log) = self.write_ahead.get() {
+            let last = state.frames.last_change();
+            if log.durable() <= last {
+                drop(state);
+                let required = log.require_durable(session, Lsn(last.0 + 1));
+                state = self.lock();
+                if let Err(error) = required {
+                    state.failure.get_or_insert_with(|| error.to_string());
+                    return (state, Vec::new());
+                }
+            }
+            durable = log.durable();
+        }
+        let dirty = state.frames.dirty_count();
+        let share = dirty.div_ceil(self.options.writer_count.max(1)).max(SHARE_MIN);
+        let batch = state.frames.gather(share.min(self.options.batch_blocks), durable);
+        if state.frames.dirty_count() == 0 {
+            state.flush_asked = false;
+        }
+        (state, batch)
     }
 
     /// These blocks are on disk.

@@ -26,6 +26,7 @@
 use super::buffer_cache::Shared;
 use super::frames::DirtyBlock;
 use crate::EngineError;
+use crate::storage::block;
 use crate::storage::tablespace::Purpose;
 use plumb_events::{Event, IoStream, Role, Session, Statistic};
 use plumb_io::{Arena, Channel, IoBuffer, MethodKind, Operation, Request};
@@ -41,6 +42,16 @@ pub(super) fn run(shared: &Shared, number: usize) {
     if let Err(error) = result {
         shared.fail(error.to_string());
     }
+}
+
+/// Writes one batch for a session that carries the writer's role itself.
+///
+/// # Errors
+/// When a write fails: the cache is then closed.
+pub(super) fn carry(shared: &Shared, session: &Session) -> Result<(), EngineError> {
+    let batch = shared.batch_now(session)?;
+    let result = DatabaseWriter::new(shared, session).and_then(|mut writer| writer.write(batch));
+    result.inspect_err(|error| shared.fail(error.to_string()))
 }
 
 /// Tells the cache that a writer has ended, however it ended.
@@ -78,16 +89,20 @@ impl<'a> DatabaseWriter<'a> {
     }
 
     fn serve(mut self) -> Result<(), EngineError> {
-        while let Some(mut batch) = self.shared.next_batch(self.session) {
-            assert_eq!(self.channel.outstanding(), 0, "B8: the batch before is on disk");
-            batch.sort_unstable_by_key(|block| block.address);
-            self.session.count(Statistic::DbwrBatches, 1);
-            let requests = requests(&batch, self.shared.options.request_blocks);
-            let submitted = self.submit(&mut batch, &requests);
-            let settled = self.settle(&batch, &requests);
-            submitted.and(settled)?;
+        while let Some(batch) = self.shared.next_batch(self.session) {
+            self.write(batch)?;
         }
         Ok(())
+    }
+
+    fn write(&mut self, mut batch: Vec<DirtyBlock>) -> Result<(), EngineError> {
+        assert_eq!(self.channel.outstanding(), 0, "B8: the batch before is on disk");
+        batch.sort_unstable_by_key(|block| block.address);
+        self.session.count(Statistic::DbwrBatches, 1);
+        let requests = requests(&batch, self.shared.options.request_blocks);
+        let submitted = self.submit(&mut batch, &requests);
+        let settled = self.settle(&batch, &requests);
+        submitted.and(settled)
     }
 
     /// Submits the batch, taking in completions whenever staging runs out.
@@ -142,6 +157,9 @@ impl<'a> DatabaseWriter<'a> {
         for (block, target) in blocks.iter_mut().zip(buffer.chunks_exact_mut(block_size.bytes())) {
             let bytes = block.bytes.take().expect("B8: each block is copied once");
             target.copy_from_slice(&bytes);
+            if block.logged {
+                block::set_checksum(target);
+            }
         }
         Ok(Request {
             operation: Operation::Write,

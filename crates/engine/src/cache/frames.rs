@@ -8,7 +8,7 @@
 use super::buffer_cache::PinnedBlock;
 use crate::storage::tablespace::Purpose;
 use plumb_io::IoBuffer;
-use plumb_units::BlockAddress;
+use plumb_units::{BlockAddress, Lsn};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -35,6 +35,8 @@ pub(super) enum Usage {
     Dirty,
     /// A database writer is writing it.
     Writing,
+    /// A session changes it in place.
+    Changing,
 }
 
 #[derive(Debug)]
@@ -50,8 +52,16 @@ struct Frame {
     cold: bool,
     /// In the dirty list.
     listed: bool,
-    /// The writer that this block counts as unwritten for, while Dirty or Writing.
+    /// The writer that this block counts as unwritten for, while Dirty or Writing; none of a logged block.
     writer: u32,
+    /// A database writer has taken it and has not said that it is written.
+    in_flight: bool,
+    /// While Changing: what it is if nothing is changed.
+    resume: Usage,
+    /// LSNs of its first and last change that are not written, and of the first that is in flight; 0 for none.
+    first_lsn: u64,
+    last_lsn: u64,
+    flight_lsn: u64,
     /// The next frame of its bucket.
     next: u32,
 }
@@ -67,6 +77,8 @@ pub(super) struct DirtyBlock {
     pub(super) purpose: Purpose,
     /// Gone once copied: until then the frame is pinned.
     pub(super) bytes: Option<Arc<IoBuffer>>,
+    /// It was changed in place: its checksum is to be made.
+    pub(super) logged: bool,
 }
 
 /// All frames of a cache; none until it is populated.
@@ -89,6 +101,8 @@ pub(super) struct Frames {
     resident_count: usize,
     /// Blocks of each writer that are not on disk; `None` for a number not in use.
     unwritten: Vec<Option<u32>>,
+    /// The highest LSN of a block that was changed in place.
+    last_change: u64,
 }
 
 impl Frames {
@@ -110,6 +124,11 @@ impl Frames {
                 cold: true,
                 listed: false,
                 writer: NONE,
+                in_flight: false,
+                resume: Usage::Free,
+                first_lsn: 0,
+                last_lsn: 0,
+                flight_lsn: 0,
                 next: NONE,
             })
             .collect();
@@ -233,6 +252,8 @@ impl Frames {
         assert_eq!(frame.usage, Usage::Reading, "a block arrives in the frame that it is read into");
         assert_eq!(Arc::strong_count(&bytes), 1, "B1: its reader alone had the bytes");
         frame.touch = touch;
+        frame.writer = NONE;
+        (frame.first_lsn, frame.last_lsn, frame.flight_lsn) = (0, 0, 0);
         let pinned = PinnedBlock::new(frame.address, Arc::clone(&bytes));
         frame.bytes = Some(bytes);
         self.become_clean(index);
@@ -249,6 +270,7 @@ impl Frames {
         frame.usage = Usage::Dirty;
         frame.touch = 0;
         frame.writer = writer;
+        (frame.first_lsn, frame.last_lsn, frame.flight_lsn) = (0, 0, 0);
         if !frame.listed {
             frame.listed = true;
             self.dirty.push_back(index);
@@ -269,10 +291,13 @@ impl Frames {
         self.become_free(index);
     }
 
-    /// Up to `limit` dirty blocks, the oldest first; they are Writing from now on.
-    pub(super) fn gather(&mut self, limit: usize) -> Vec<DirtyBlock> {
+    /// Up to `limit` dirty blocks, the oldest first, whose log is durable up to `durable`; they are Writing from now on.
+    pub(super) fn gather(&mut self, limit: usize, durable: Lsn) -> Vec<DirtyBlock> {
         let mut batch = Vec::with_capacity(limit.min(self.dirty_count));
-        while batch.len() < limit {
+        for _ in 0..self.dirty.len() {
+            if batch.len() == limit {
+                break;
+            }
             let Some(index) = self.dirty.pop_front() else { break };
             let frame = &mut self.frames[index as usize];
             assert!(frame.listed, "B3: once in the dirty list, and marked so");
@@ -280,23 +305,117 @@ impl Frames {
             if frame.usage != Usage::Dirty {
                 continue;
             }
+            if frame.in_flight || (frame.last_lsn != 0 && frame.last_lsn >= durable.0) {
+                frame.listed = true;
+                self.dirty.push_back(index);
+                continue;
+            }
             frame.usage = Usage::Writing;
+            frame.in_flight = true;
+            frame.flight_lsn = std::mem::take(&mut frame.first_lsn);
             one_less(&mut self.dirty_count);
             self.writing_count += 1;
             assert!(frame.bytes.is_some(), "B1: a dirty frame has its bytes");
             let (address, purpose, bytes) = (frame.address, frame.purpose, frame.bytes.clone());
-            batch.push(DirtyBlock { frame: index, address, purpose, bytes });
+            batch.push(DirtyBlock { frame: index, address, purpose, bytes, logged: frame.last_lsn != 0 });
         }
         batch
     }
 
+    /// Takes the bytes of a block, to change them in place; `None` while somebody has it pinned.
+    pub(super) fn begin_change(&mut self, index: u32) -> Option<Arc<IoBuffer>> {
+        let frame = &mut self.frames[index as usize];
+        if !is_unpinned(frame) {
+            return None;
+        }
+        match frame.usage {
+            Usage::Clean => one_less(&mut self.resident_count),
+            Usage::Dirty => one_less(&mut self.dirty_count),
+            Usage::Writing => {}
+            usage => unreachable!("a block that is {usage:?} is not there to be changed"),
+        }
+        assert!(!frame.cold, "B3: a block of the cold queue is never changed");
+        frame.resume = std::mem::replace(&mut frame.usage, Usage::Changing);
+        frame.touch = (frame.touch + 1).min(TOUCH_MAX);
+        frame.bytes.take()
+    }
+
+    /// The bytes come back, changed by the record of this LSN, or as they were.
+    pub(super) fn end_change(&mut self, index: u32, bytes: Arc<IoBuffer>, changed: Option<Lsn>) {
+        let frame = &mut self.frames[index as usize];
+        assert_eq!(frame.usage, Usage::Changing, "B1: its owner alone gives it back");
+        frame.bytes = Some(bytes);
+        frame.usage = match changed {
+            Some(lsn) => {
+                if frame.first_lsn == 0 {
+                    frame.first_lsn = lsn.0;
+                }
+                assert!(lsn.0 >= frame.last_lsn, "a block's changes have the order of the log");
+                frame.last_lsn = lsn.0;
+                self.last_change = self.last_change.max(lsn.0);
+                Usage::Dirty
+            }
+            None => frame.resume,
+        };
+        match frame.usage {
+            Usage::Free => {
+                // It was new, and is not going to be.
+                self.unlink(index);
+                self.become_free(index);
+            }
+            Usage::Dirty => {
+                self.dirty_count += 1;
+                if !frame.listed {
+                    frame.listed = true;
+                    self.dirty.push_back(index);
+                }
+            }
+            Usage::Clean => self.resident_count += 1,
+            _ => {}
+        }
+    }
+
+    /// A new block was formatted in an owned frame: others find it when its owner has changed it.
+    pub(super) fn begin_new(&mut self, index: u32, address: BlockAddress, purpose: Purpose) {
+        self.link(index, address, purpose);
+        let frame = &mut self.frames[index as usize];
+        frame.usage = Usage::Changing;
+        frame.resume = Usage::Free;
+        frame.touch = 1;
+        frame.writer = NONE;
+        (frame.first_lsn, frame.last_lsn, frame.flight_lsn) = (0, 0, 0);
+    }
+
+    /// The LSN of the first change that is not on disk.
+    pub(super) fn first_unwritten(&self) -> Option<Lsn> {
+        let unwritten = self.frames.iter().flat_map(|frame| [frame.first_lsn, frame.flight_lsn]);
+        unwritten.filter(|lsn| *lsn != 0).min().map(Lsn)
+    }
+
+    /// The LSN of the last change of any block.
+    pub(super) fn last_change(&self) -> Lsn {
+        Lsn(self.last_change)
+    }
+
+    /// Whether a database writer has the block in hand.
+    pub(super) fn is_in_flight(&self, index: u32) -> bool {
+        self.frames[index as usize].in_flight
+    }
+
     /// The block is on disk. Says how many blocks of its writer are not.
     pub(super) fn written(&mut self, index: u32) -> u32 {
-        let usage = self.usage(index);
-        assert_eq!(usage, Usage::Writing, "B8: written once");
+        let frame = &mut self.frames[index as usize];
+        assert!(frame.in_flight, "B8: written once");
         one_less(&mut self.writing_count);
-        let writer = self.frames[index as usize].writer;
-        self.become_clean(index);
+        frame.in_flight = false;
+        frame.flight_lsn = 0;
+        let writer = frame.writer;
+        match (frame.usage, frame.resume) {
+            (Usage::Writing, _) => self.become_clean(index),
+            (Usage::Changing, Usage::Writing) => frame.resume = Usage::Clean,
+            // It has been changed meanwhile.
+            _ => {}
+        }
         self.note_written(writer)
     }
 
@@ -309,13 +428,16 @@ impl Frames {
             Usage::Clean => one_less(&mut self.resident_count),
             Usage::Dirty => one_less(&mut self.dirty_count),
             Usage::Writing => one_less(&mut self.writing_count),
-            Usage::Free | Usage::Owned | Usage::Reading => {
+            Usage::Free | Usage::Owned | Usage::Reading | Usage::Changing => {
                 unreachable!("an owner gives its frame back itself")
             }
         }
         if usage != Usage::Clean {
             self.note_written(writer);
         }
+        let frame = &mut self.frames[index as usize];
+        frame.in_flight = false;
+        (frame.first_lsn, frame.last_lsn, frame.flight_lsn) = (0, 0, 0);
         self.unlink(index);
         self.become_free(index);
     }
@@ -343,6 +465,9 @@ impl Frames {
 
     /// One block of the writer fewer is not on disk: how many are not.
     fn note_written(&mut self, writer: u32) -> u32 {
+        if writer == NONE {
+            return 0;
+        }
         let unwritten = self.unwritten_of(writer);
         *unwritten = unwritten.checked_sub(1).expect("B7: no more blocks are written than were dirtied");
         *unwritten
@@ -415,7 +540,7 @@ impl Frames {
     pub(super) fn check(&self) {
         let count = |usage: Usage| self.frames.iter().filter(|frame| frame.usage == usage).count();
         assert_eq!(count(Usage::Dirty), self.dirty_count);
-        assert_eq!(count(Usage::Writing), self.writing_count);
+        assert_eq!(self.frames.iter().filter(|frame| frame.in_flight).count(), self.writing_count);
         let resident = self.frames.iter().filter(|f| f.usage == Usage::Clean && !f.cold).count();
         assert_eq!(resident, self.resident_count);
         assert_eq!(self.frames.iter().filter(|frame| frame.cold).count(), self.cold.len());
@@ -425,7 +550,11 @@ impl Frames {
             assert!(!frame.cold || matches!(frame.usage, Usage::Free | Usage::Clean), "B3");
             let linked = !matches!(frame.usage, Usage::Free | Usage::Owned);
             assert_eq!(self.find(frame.address) == Some(index as u32), linked, "B2");
-            assert_eq!(frame.bytes.is_none(), matches!(frame.usage, Usage::Owned | Usage::Reading), "B1");
+            assert_eq!(
+                frame.bytes.is_none(),
+                matches!(frame.usage, Usage::Owned | Usage::Reading | Usage::Changing),
+                "B1"
+            );
         }
         let unwritten: u32 = self.unwritten.iter().flatten().sum();
         assert_eq!(unwritten as usize, self.unwritten_count());

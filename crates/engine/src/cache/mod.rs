@@ -62,11 +62,16 @@
 //! called; and before extents that may be cached are given back, [`BufferCache::discard`],
 //! or an old copy would hide the next owner's direct writes.
 //!
-//! Limits: one block size. No redo and no checkpoint: what a `CacheWriter` has
-//! not drained is lost with the process, and nothing refers to it. No block is changed
-//! in place in the cache. The states allow it: the owner would take the only
-//! reference to the bytes (others wait on `buffer busy waits`, as for Reading), and a
-//! frame dirtied while Writing would go back to the dirty list when it is written.
+//! A block that transactions change is changed in place: the session takes the only
+//! reference to the bytes (Changing; others wait on `buffer busy waits`) and gives them back with the
+//! LSN of the record. Such a block is not written before its log ([`WriteAhead`]); its checksum is made when it is copied to
+//! be written. One that is changed while it is being written is Dirty again at once, and is not written again before that write has ended.
+//!
+//! Without database writers (`writer_count` 0, on a simulated disk) a session that needs a frame writes a
+//! batch itself, so that one thread can step many sessions.
+//!
+//! Limits: one block size. What a `CacheWriter` has
+//! not drained is lost with the process, and nothing refers to it.
 //!
 //! Invariants:
 //! - B1 A frame's bytes are changed by its owner alone: it holds their only
@@ -89,7 +94,7 @@ mod frames;
 pub mod reader;
 pub mod writer;
 
-pub use buffer_cache::{BufferCache, CacheOptions, PinnedBlock};
+pub use buffer_cache::{BufferCache, CacheOptions, ChangingBlock, PinnedBlock, WriteAhead};
 pub use reader::CacheReader;
 pub use writer::{CacheWriter, CacheWriterOptions};
 

@@ -12,7 +12,7 @@
 //! that each hold frames and wait for more could wait for each other. So the read ends
 //! before the first block that cannot be had at once, and the caller goes on from there.
 
-use super::buffer_cache::{BufferCache, Claim, OwnedFrame, Patience, PinnedBlock, Shared};
+use super::buffer_cache::{BufferCache, ChangingBlock, Claim, OwnedFrame, Patience, PinnedBlock, Shared};
 use crate::EngineError;
 use crate::storage::block::{self, Expected};
 use crate::storage::tablespace::Purpose;
@@ -72,6 +72,36 @@ impl<'a> CacheReader<'a> {
             Claim::Miss(frame) => self.read_single(frame, purpose, address, expected),
             Claim::Unavailable => unreachable!("the session waits"),
         }
+    }
+
+    /// Takes the block, from the cache or from its file, to change it in place: nobody else sees it until it is given back.
+    ///
+    /// # Errors
+    /// As [`CacheReader::get`].
+    pub fn change(
+        &mut self,
+        purpose: Purpose,
+        address: BlockAddress,
+        expected: Expected,
+    ) -> Result<ChangingBlock<'a>, EngineError> {
+        loop {
+            drop(self.get(purpose, address, expected)?);
+            if let Some(block) = self.shared.begin_change(self.session, address)? {
+                return Ok(block);
+            }
+        }
+    }
+
+    /// A frame for a new block, whatever is there on disk.
+    ///
+    /// # Errors
+    /// When no frame is to be had, or the cache has failed.
+    pub fn change_new(
+        &mut self,
+        purpose: Purpose,
+        address: BlockAddress,
+    ) -> Result<ChangingBlock<'a>, EngineError> {
+        self.shared.begin_new(self.session, purpose, address)
     }
 
     /// Adjacent blocks of one extent from `first` on, from the cache or, by one

@@ -43,9 +43,11 @@ pub const LINK_BYTES: usize = 8;
 /// Bytes of a row id after a key.
 const ROW_ID_BYTES: usize = 8;
 /// Bytes of a child's address after a separator.
-const CHILD_BYTES: usize = 6;
+pub(crate) const CHILD_BYTES: usize = 6;
+/// The bit of an entry's row id, which no row id has, that marks it as not valid any more.
+pub(crate) const MARK: u64 = 1 << 63;
 /// Bytes of a slot.
-const SLOT_BYTES: usize = 2;
+pub(crate) const SLOT_BYTES: usize = 2;
 /// Marks a length of 255 and more: the length follows in two bytes.
 const LONG_MARK: u8 = 0xFF;
 /// Bytes of the longest key written as one word.
@@ -311,11 +313,25 @@ pub struct Entry<'a> {
 }
 
 impl Entry<'_> {
-    /// Compares by key, then by row id: the order of an index.
+    /// Compares by key, then by row id: the order of an index. A mark does not count.
     #[inline]
     #[must_use]
     pub fn order(&self, key: &[u8], row: RowId) -> Ordering {
-        self.key.cmp(key).then_with(|| self.row.cmp(&row))
+        self.key.cmp(key).then_with(|| (self.row.0 & !MARK).cmp(&row.0))
+    }
+
+    /// Whether the row has been deleted or has another key now; for those who still see it the entry stays.
+    #[inline]
+    #[must_use]
+    pub const fn is_marked(&self) -> bool {
+        self.row.0 & MARK != 0
+    }
+
+    /// The row without a mark.
+    #[inline]
+    #[must_use]
+    pub const fn row_id(&self) -> RowId {
+        RowId(self.row.0 & !MARK)
     }
 }
 

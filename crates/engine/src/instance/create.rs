@@ -21,11 +21,13 @@ use crate::storage::datafile::DataFile;
 use crate::storage::header::FileHeader;
 use crate::storage::tablespace::{Purpose, Tablespace};
 use plumb_events::{Event, Recorder, Role, Session};
-use plumb_io::{Disk, IoError, Lock, random_id};
+use plumb_io::sim::MemoryDisk;
+use plumb_io::{Disk, IoError, Lock};
 use plumb_units::{BlockCount, BlockSize, Bytes, FileId, Lsn};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Where a database's files go.
 #[derive(Debug, Clone)]
@@ -93,56 +95,81 @@ impl Instance {
     ) -> Result<Instance, EngineError> {
         settings.require_reads_within(extent_bytes(&settings) / settings.number(Setting::DbBlockSize))?;
         let access = access::resolve(&settings, settings.block_size(), layout.all())?;
-        let on_disk = matches!(access.disk, Disk::Kernel);
-        let exists = || EngineError::Exists { kind: "database", name: layout.home.display().to_string() };
-        if on_disk && stands(&layout.home)? {
+        create_by(access, layout, settings, sizes, cancel)
+    }
+
+    /// Makes a new database on a disk in memory that can lose power, and opens it. It has one server and starts no
+    /// thread.
+    ///
+    /// # Errors
+    /// When the home holds a database already, or the disk fails.
+    pub fn create_on(
+        disk: &Arc<MemoryDisk>,
+        home: &Path,
+        settings: Settings,
+        sizes: InitialSizes,
+    ) -> Result<Instance, EngineError> {
+        let access = access::in_memory(&settings, disk)?;
+        create_by(access, &Layout::in_one(home.to_path_buf()), settings, sizes, Cancel::default())
+    }
+}
+
+fn create_by(
+    access: Access,
+    layout: &Layout,
+    settings: Settings,
+    sizes: InitialSizes,
+    cancel: Cancel,
+) -> Result<Instance, EngineError> {
+    let on_disk = matches!(access.disk, Disk::Kernel);
+    let exists = || EngineError::Exists { kind: "database", name: layout.home.display().to_string() };
+    if if on_disk { stands(&layout.home)? } else { access.disk.exists(&layout.home.join(FILE_NAME)) } {
+        return Err(exists());
+    }
+    let mut made = Made::default();
+    let mut lock = None;
+    if on_disk {
+        layout.all().try_for_each(|directory| made.directory(directory))?;
+        lock = HomeLock::take(&layout.home, Lock::Exclusive)?;
+        // Not before: another process's lock file is not ours to remove.
+        made.files.push(layout.home.join(LOCK_FILE));
+        if Catalog::find(&layout.home)?.is_some() {
+            // Whoever made it since has let go of it.
+            made.keep();
             return Err(exists());
         }
-        let mut made = Made::default();
-        let mut lock = None;
-        if on_disk {
-            layout.all().try_for_each(|directory| made.directory(directory))?;
-            lock = HomeLock::take(&layout.home, Lock::Exclusive)?;
-            // Not before: another process's lock file is not ours to remove.
-            made.files.push(layout.home.join(LOCK_FILE));
-            if Catalog::find(&layout.home)?.is_some() {
-                // Whoever made it since has let go of it.
-                made.keep();
-                return Err(exists());
-            }
-        }
-        let recorder = Recorder::new();
-        let session = recorder.session(Role::CreateDatabase);
-        let home = if on_disk { canonical(&layout.home)? } else { layout.home.clone() };
-        let mut catalog = Catalog::new(DatabaseId(random_id()), &home);
-        for (purpose, bytes) in
-            [(Purpose::Users, sizes.users), (Purpose::Temp, sizes.temp), (Purpose::Indx, sizes.indx)]
-        {
-            catalog.tablespaces.push(plan(&settings, layout, &home, (purpose, bytes))?);
-        }
-        let write = |catalog: &Catalog| {
-            session.wait(Event::ControlFileParallelWrite, || catalog.write(&access.disk, &layout.home))
-        };
-        if on_disk {
-            let files: Vec<PathBuf> = catalog.data_files(&layout.home).collect();
-            if let Some(file) = files.iter().find(|file| file.exists()) {
-                return Err(EngineError::NoControlFile { home: layout.home.clone(), file: file.clone() });
-            }
-            made.files.extend(files);
-            made.files.push(layout.home.join(FILE_NAME));
-        }
-        write(&catalog)?;
-        let tablespaces = make_files(&session, (&access, &cancel), layout, &catalog)?;
-        made.sync(&access.disk, &catalog, &layout.home)?;
-        catalog.open();
-        write(&catalog)?;
-        drop(session);
-        made.keep();
-        let mode = plumb_io::Access::Create;
-        let opened =
-            Opened { home: layout.home.clone(), mode, lock, catalog, tablespaces, next_lsn: CREATION.0 + 1 };
-        Ok(Instance::new((settings, access, recorder, cancel), opened))
     }
+    let recorder = Recorder::new();
+    let session = recorder.session(Role::CreateDatabase);
+    let home = if on_disk { canonical(&layout.home)? } else { layout.home.clone() };
+    let mut catalog = Catalog::new(DatabaseId(access.disk.random_id()), &home);
+    for (purpose, bytes) in
+        [(Purpose::Users, sizes.users), (Purpose::Temp, sizes.temp), (Purpose::Indx, sizes.indx)]
+    {
+        catalog.tablespaces.push(plan(&settings, layout, &home, (purpose, bytes))?);
+    }
+    let write = |catalog: &Catalog| {
+        session.wait(Event::ControlFileParallelWrite, || catalog.write(&access.disk, &layout.home))
+    };
+    if on_disk {
+        let files: Vec<PathBuf> = catalog.data_files(&layout.home).collect();
+        if let Some(file) = files.iter().find(|file| file.exists()) {
+            return Err(EngineError::NoControlFile { home: layout.home.clone(), file: file.clone() });
+        }
+        made.files.extend(files);
+        made.files.push(layout.home.join(FILE_NAME));
+    }
+    write(&catalog)?;
+    let tablespaces = make_files(&session, (&access, &cancel), layout, &catalog)?;
+    made.sync(&access.disk, &catalog, &layout.home)?;
+    catalog.open();
+    write(&catalog)?;
+    drop(session);
+    made.keep();
+    let mode = plumb_io::Access::Create;
+    let opened =
+        Opened { home: layout.home.clone(), mode, lock, catalog, tablespaces, next_lsn: CREATION.0 + 1 };
+    Ok(Instance::new((settings, access, recorder, cancel), opened))
 }
 
 /// Whether a database stands in `home`. What a killed creation has left there is removed.
@@ -215,7 +242,12 @@ fn plan(
 /// Bytes of an extent: a power of two, and eight blocks at least.
 #[must_use]
 pub fn extent_bytes(settings: &Settings) -> u64 {
-    let least = 8 * settings.block_size().bytes() as u64;
+    let block_bytes = settings.block_size().bytes() as u64;
+    let asked = settings.number(Setting::DebugExtentBlocks);
+    if asked > 0 {
+        return (asked * block_bytes).next_power_of_two();
+    }
+    let least = 8 * block_bytes;
     settings.number(Setting::ExtentSize).max(least).next_power_of_two()
 }
 

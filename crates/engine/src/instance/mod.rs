@@ -20,6 +20,7 @@ use crate::EngineError;
 use crate::cache::{BufferCache, CacheOptions};
 use crate::parallel::servers::Operation;
 use crate::read_cost::MergeReads;
+use crate::redo::recovery;
 use crate::settings::Settings;
 use crate::storage::control::{Catalog, FILE_NAME};
 use crate::storage::tablespace::{Purpose, Tablespace};
@@ -73,7 +74,11 @@ impl Instance {
         opened: Opened,
     ) -> Instance {
         let tablespaces = Arc::new(opened.tablespaces);
-        let options = CacheOptions::of(&settings, tablespaces[0].block_size);
+        let mut options = CacheOptions::of(&settings, tablespaces[0].block_size);
+        if matches!(&access.disk, Disk::Memory(disk) if disk.has_power()) {
+            // One order of requests: the sessions write blocks themselves.
+            options.writer_count = 0;
+        }
         let cache = BufferCache::new(options, &access, Arc::clone(&tablespaces), recorder.clone());
         Instance {
             settings,
@@ -173,9 +178,7 @@ impl Instance {
         catalog: &mut Catalog,
         change: impl FnOnce(&mut Catalog),
     ) -> Result<(), EngineError> {
-        if self.mode == Mode::Read {
-            return Err(EngineError::ReadOnly { home: self.home.clone() });
-        }
+        self.require_writable()?;
         let mut changed = catalog.clone();
         change(&mut changed);
         let write = || changed.write(&self.access.disk, &self.home);
@@ -187,6 +190,17 @@ impl Instance {
             *catalog = changed;
         }
         written
+    }
+
+    /// Refuses what would change the database when it was opened to be read.
+    ///
+    /// # Errors
+    /// [`EngineError::ReadOnly`].
+    pub fn require_writable(&self) -> Result<(), EngineError> {
+        match self.mode {
+            Mode::Read => Err(EngineError::ReadOnly { home: self.home.clone() }),
+            _ => Ok(()),
+        }
     }
 
     /// A new parallel operation.
@@ -224,9 +238,10 @@ impl Instance {
             }
         }
         if matches!(self.access.disk, Disk::Kernel) {
-            for name in [FILE_NAME, LOCK_FILE] {
+            let log_files = recovery::files(&self.home);
+            for path in [FILE_NAME, LOCK_FILE].map(|name| self.home.join(name)).into_iter().chain(log_files) {
                 // Missing is as good as removed.
-                let _ = fs::remove_file(self.home.join(name));
+                let _ = fs::remove_file(path);
             }
             let mut directories: Vec<&Path> = self
                 .tablespaces

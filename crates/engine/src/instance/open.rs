@@ -23,7 +23,8 @@ use crate::storage::datafile::DataFile;
 use crate::storage::header::FileHeader;
 use crate::storage::tablespace::{Extent, Purpose, Tablespace, UnusableFile};
 use plumb_events::{Event, Recorder, Role, Session};
-use plumb_io::{Access as Mode, Lock};
+use plumb_io::sim::MemoryDisk;
+use plumb_io::{Access as Mode, Disk, Lock};
 use plumb_units::{BlockCount, BlockSize, FileId};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -38,7 +39,15 @@ impl Instance {
     /// or damaged is an error for who needs it.
     pub fn open(home: &Path, settings: Settings, cancel: Cancel) -> Result<Instance, EngineError> {
         stands(home)?;
-        open_as(Mode::Write, home, settings, cancel)
+        open_as(Mode::Write, None, home, settings, cancel)
+    }
+
+    /// Opens the database in `home` on a disk in memory that can lose power. It has one server and starts no thread.
+    ///
+    /// # Errors
+    /// As [`Instance::open`].
+    pub fn open_on(disk: &Arc<MemoryDisk>, home: &Path, settings: Settings) -> Result<Instance, EngineError> {
+        open_as(Mode::Write, Some(disk), home, settings, Cancel::default())
     }
 
     /// Opens the database in `home` to read it, beside others who read it. It cannot be changed, and nothing can be
@@ -47,19 +56,33 @@ impl Instance {
     /// # Errors
     /// As [`Instance::open`].
     pub fn open_to_read(home: &Path, settings: Settings, cancel: Cancel) -> Result<Instance, EngineError> {
-        open_as(Mode::Read, home, settings, cancel)
+        open_as(Mode::Read, None, home, settings, cancel)
     }
 }
 
-fn open_as(mode: Mode, home: &Path, settings: Settings, cancel: Cancel) -> Result<Instance, EngineError> {
+fn open_as(
+    mode: Mode,
+    memory: Option<&Arc<MemoryDisk>>,
+    home: &Path,
+    settings: Settings,
+    cancel: Cancel,
+) -> Result<Instance, EngineError> {
+    let disk = memory.map_or(Disk::Kernel, |disk| Disk::Memory(Arc::clone(disk)));
+    let missing = || EngineError::NoDatabase { home: home.to_path_buf() };
+    let read = || Catalog::find_on(&disk, home)?.ok_or_else(missing);
     // Read before the lock to tell a missing database from a locked one, and
     // again behind it: its last owner may have changed it until then.
-    Catalog::read(home)?;
-    let lock = HomeLock::take(home, if mode == Mode::Read { Lock::Shared } else { Lock::Exclusive })?;
-    let mut catalog = Catalog::read(home)?;
+    let mut catalog = read()?;
+    let lock = match memory {
+        Some(_) => None,
+        None => HomeLock::take(home, if mode == Mode::Read { Lock::Shared } else { Lock::Exclusive })?,
+    };
+    if lock.is_some() {
+        catalog = read()?;
+    }
     if !catalog.is_open() {
         // Whoever made it is dead, and what it left is not a reader's to remove.
-        return Err(EngineError::NoDatabase { home: home.to_path_buf() });
+        return Err(missing());
     }
     for entry in &catalog.tablespaces {
         settings.require_reads_within(u64::from(entry.extent_blocks))?;
@@ -67,8 +90,9 @@ fn open_as(mode: Mode, home: &Path, settings: Settings, cancel: Cancel) -> Resul
     let files: Vec<PathBuf> = catalog.data_files(home).collect();
     let block_size = catalog.tablespaces.first().and_then(|entry| BlockSize::new(entry.block_size));
     let block_size = block_size.unwrap_or(settings.block_size());
-    let access = match mode {
-        Mode::Read => {
+    let access = match (mode, memory) {
+        (_, Some(disk)) => access::in_memory(&settings, disk)?,
+        (Mode::Read, None) => {
             let file = files.iter().find(|file| file.exists()).map(PathBuf::as_path);
             access::resolve_to_read(&settings, block_size, file)?
         }
@@ -83,7 +107,7 @@ fn open_as(mode: Mode, home: &Path, settings: Settings, cancel: Cancel) -> Resul
     let opening = Opening {
         mode,
         home,
-        canonical: canonical(home)?,
+        canonical: if memory.is_some() { home.to_path_buf() } else { canonical(home)? },
         session: &session,
         access: &access,
         catalog: &catalog,
@@ -93,7 +117,7 @@ fn open_as(mode: Mode, home: &Path, settings: Settings, cancel: Cancel) -> Resul
     claim(&catalog, &tablespaces)
         .map_err(|why| EngineError::ControlFile { path: home.join(FILE_NAME), why })?;
     if mode == Mode::Write {
-        catalog.skip_lsns();
+        catalog.skip_lsns(&disk);
     }
     let next_lsn = catalog.lsn_ceiling;
     if mode == Mode::Write {
@@ -117,7 +141,8 @@ fn owned_extents(catalog: &Catalog) -> impl Iterator<Item = (Purpose, &[SegmentE
     let tables = catalog.tables.iter().map(|table| (Purpose::Users, table.extents.as_slice()));
     let leaves = catalog.indexes.iter().map(|index| (Purpose::Indx, index.leaves.as_slice()));
     let branches = catalog.indexes.iter().map(|index| (Purpose::Indx, index.branches.as_slice()));
-    tables.chain(leaves).chain(branches)
+    let live = catalog.live_extents().map(|(purpose, extents, _)| (purpose, extents));
+    tables.chain(leaves).chain(branches).chain(live)
 }
 
 /// What the files of a database are opened with.
@@ -214,7 +239,7 @@ impl Opening<'_> {
     fn make_anew(&self, path: &Path, header: &FileHeader, bytes: u64) -> Result<DataFile, EngineError> {
         let (session, access) = (self.session, self.access);
         let cancel = Cancel::default();
-        if !path.exists() {
+        if !access.disk.exists(path) {
             let made = DataFile::create(session, access, &cancel, path, (header, bytes))?;
             access.disk.sync_directory(path.parent().unwrap_or(self.home))?;
             return Ok(made);

@@ -53,6 +53,12 @@ impl KeyBuilder {
         KeyBuilder { columns: columns.iter().map(key_column).collect() }
     }
 
+    /// Where its columns are in a row.
+    #[must_use]
+    pub fn positions(&self) -> Vec<usize> {
+        self.columns.iter().map(|column| column.position).collect()
+    }
+
     /// Replaces `key` by the key of a row.
     ///
     /// # Errors

@@ -42,6 +42,10 @@ pub enum BlockKind {
     Leaf = 4,
     /// Separators of an index.
     Branch = 5,
+    /// The first block of a segment that transactions change.
+    Segment = 6,
+    /// Rows of a table that transactions change.
+    Rows = 7,
 }
 
 impl BlockKind {
@@ -52,13 +56,14 @@ impl BlockKind {
             BlockKind::Temp => "temp",
             BlockKind::Leaf => "index leaf",
             BlockKind::Branch => "index branch",
+            BlockKind::Segment => "segment header",
+            BlockKind::Rows => "rows",
         }
     }
 
     fn of(byte: u8) -> Option<BlockKind> {
-        [BlockKind::FileHeader, BlockKind::Table, BlockKind::Temp, BlockKind::Leaf, BlockKind::Branch]
-            .into_iter()
-            .find(|kind| *kind as u8 == byte)
+        use BlockKind::{Branch, FileHeader, Leaf, Rows, Segment, Table, Temp};
+        [FileHeader, Table, Temp, Leaf, Branch, Segment, Rows].into_iter().find(|kind| *kind as u8 == byte)
     }
 }
 
@@ -72,6 +77,12 @@ pub struct LsnRange {
 impl LsnRange {
     /// Any operation: for what belongs to no segment.
     pub const ANY: LsnRange = LsnRange { first: 0, last: u64::MAX };
+
+    /// Redo records of this LSN or a later one.
+    #[must_use]
+    pub const fn from(lsn: Lsn) -> LsnRange {
+        LsnRange { first: lsn.0, last: u64::MAX }
+    }
 
     /// One operation wrote all of them, as direct path loads and builds do.
     #[must_use]
@@ -124,15 +135,35 @@ pub struct Content {
 /// Writes the header and the checksum: the last thing before a block is written.
 pub fn seal(block: &mut [u8], kind: BlockKind, address: BlockAddress, lsn: Lsn, content: Content) {
     debug_assert!(content.used as usize <= block.len() - HEADER_BYTES);
+    set_identity(block, kind, address);
+    block[12..14].copy_from_slice(&content.entries.to_le_bytes());
+    block[14..16].copy_from_slice(&content.used.to_le_bytes());
+    set_lsn(block, lsn);
+    set_checksum(block);
+}
+
+/// Says what a block is and where it belongs, in its header.
+pub(crate) fn set_identity(block: &mut [u8], kind: BlockKind, address: BlockAddress) {
     block[4] = kind as u8;
     block[5] = VERSION;
     block[6..8].copy_from_slice(&address.file.0.to_le_bytes());
     block[8..12].copy_from_slice(&address.block.0.to_le_bytes());
-    block[12..14].copy_from_slice(&content.entries.to_le_bytes());
-    block[14..16].copy_from_slice(&content.used.to_le_bytes());
+}
+
+/// Notes which redo record changed the block.
+pub(crate) fn set_lsn(block: &mut [u8], lsn: Lsn) {
     block[16..24].copy_from_slice(&lsn.0.to_le_bytes());
+}
+
+/// Writes the checksum of a block that was changed in place.
+pub(crate) fn set_checksum(block: &mut [u8]) {
     let sum = checksum(block);
     block[0..4].copy_from_slice(&sum.to_le_bytes());
+}
+
+/// Whether a block is as somebody wrote it there: checksum and address.
+pub(crate) fn is_whole(block: &[u8], address: BlockAddress) -> bool {
+    word(block, 0) == checksum(block) && block[5] == VERSION && address_of(block) == address
 }
 
 /// Checks a block that was read: checksum, address, kind, version, and who wrote it.
@@ -201,8 +232,10 @@ pub(crate) fn address_of(block: &[u8]) -> BlockAddress {
     BlockAddress { file: FileId(half(block, 6)), block: BlockNumber(word(block, 8)) }
 }
 
+/// The number of the operation, or the LSN of the redo record, that changed the block last.
 #[inline]
-fn lsn_of(block: &[u8]) -> u64 {
+#[must_use]
+pub fn lsn_of(block: &[u8]) -> u64 {
     u64::from(word(block, 16)) | u64::from(word(block, 20)) << 32
 }
 

@@ -17,16 +17,17 @@ use crate::EngineError;
 use crate::database_id::DatabaseId;
 use crate::storage::block::{BlockKind, Expected, LsnRange};
 use crate::storage::tablespace::{Extent, Purpose};
-use plumb_io::{Disk, IoError, random_id};
+use plumb_io::{Disk, IoError};
 use plumb_types::{ColumnType, DigitCode, Schema, leading_word};
-use plumb_units::{BlockAddress, BlockNumber, FileId};
+use plumb_units::{BlockAddress, BlockNumber, FileId, Lsn};
 use serde::{Deserialize, Serialize};
 use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The version of the format.
 const VERSION: u32 = 2;
+/// The same of a database with tables that transactions change, which a program of version 2 must not open.
+const VERSION_LIVE: u32 = 3;
 /// The control file's name in the database's home.
 pub const FILE_NAME: &str = "control.json";
 /// Numbers of operations that are reserved at once.
@@ -74,6 +75,12 @@ pub struct Catalog {
     pub tables: Vec<Table>,
     /// The indexes.
     pub indexes: Vec<Index>,
+    /// The tables that transactions change.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub live_tables: Vec<LiveTable>,
+    /// Their indexes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub live_indexes: Vec<LiveIndex>,
 }
 
 /// A tablespace as the control file keeps it.
@@ -255,6 +262,34 @@ impl Index {
     }
 }
 
+/// A table that transactions change. How many rows it has is not known here.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LiveTable {
+    /// Its name, in upper case.
+    pub name: String,
+    /// Its columns.
+    pub schema: Schema,
+    /// Where its blocks are, used or not; the first one is its header.
+    pub extents: Vec<SegmentExtent>,
+    /// The LSN of its creation: no block of it has a lower one.
+    pub created: u64,
+}
+
+/// An index on such a table.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LiveIndex {
+    /// Its name, in upper case.
+    pub name: String,
+    /// The table it is on.
+    pub table: String,
+    /// Its key.
+    pub columns: Vec<IndexColumn>,
+    /// Where its blocks are, used or not; the first one is its header, the second its root.
+    pub extents: Vec<SegmentExtent>,
+    /// The LSN of its creation.
+    pub created: u64,
+}
+
 impl Catalog {
     /// A catalog with no tablespace and no table, of a database that is made in `home`.
     #[must_use]
@@ -267,6 +302,8 @@ impl Catalog {
             tablespaces: Vec::new(),
             tables: Vec::new(),
             indexes: Vec::new(),
+            live_tables: Vec::new(),
+            live_indexes: Vec::new(),
         }
     }
 
@@ -288,8 +325,8 @@ impl Catalog {
 
     /// Passes over a random stretch of numbers of operations. A copy has the numbers of its original up to here; from
     /// here on the two use others, so that a block of one is found out in the other (but for one time in 2^25).
-    pub(crate) fn skip_lsns(&mut self) {
-        self.lsn_ceiling += (random_id() as u64) & (LSN_STRETCH - 1);
+    pub(crate) fn skip_lsns(&mut self, disk: &Disk) {
+        self.lsn_ceiling += (disk.random_id() as u64) & (LSN_STRETCH - 1);
     }
 
     /// Its data files as they lie from `home`.
@@ -317,17 +354,21 @@ impl Catalog {
     /// # Errors
     /// When it cannot be read, is damaged, or of another version; or when it is gone, and data files are there.
     pub fn find(home: &Path) -> Result<Option<Catalog>, EngineError> {
+        Catalog::find_on(&Disk::Kernel, home)
+    }
+
+    /// The same on any disk.
+    ///
+    /// # Errors
+    /// As [`Catalog::find`].
+    pub fn find_on(disk: &Disk, home: &Path) -> Result<Option<Catalog>, EngineError> {
         let path = home.join(FILE_NAME);
         let refuse = |why: String| EngineError::ControlFile { path: path.clone(), why };
-        let bytes = match fs::read(&path) {
-            Ok(bytes) => bytes,
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-                return match stray_data_file(home) {
-                    Some(file) => Err(EngineError::NoControlFile { home: home.to_path_buf(), file }),
-                    None => Ok(None),
-                };
-            }
-            Err(source) => return Err(IoError::Operation { operation: "read", path, source }.into()),
+        let Some(bytes) = disk.read_small(&path)? else {
+            return match stray_data_file(home) {
+                Some(file) => Err(EngineError::NoControlFile { home: home.to_path_buf(), file }),
+                None => Ok(None),
+            };
         };
         let text = String::from_utf8_lossy(&bytes);
         let (sum, document) = text.split_once('\n').unwrap_or((&text, ""));
@@ -337,8 +378,8 @@ impl Catalog {
         }
         let unclear = |error: serde_json::Error| refuse(format!("cannot be understood: {error}"));
         let Version { version: found } = serde_json::from_str(document).map_err(unclear)?;
-        if found != VERSION {
-            return Err(EngineError::Format { path, found, expected: VERSION });
+        if !(VERSION..=VERSION_LIVE).contains(&found) {
+            return Err(EngineError::Format { path, found, expected: VERSION_LIVE });
         }
         serde_json::from_str(document).map(Some).map_err(unclear)
     }
@@ -361,7 +402,24 @@ impl Catalog {
     /// The names of all tables and indexes.
     pub(crate) fn segments(&self) -> impl Iterator<Item = &String> {
         let tables = self.tables.iter().map(|table| &table.name);
-        tables.chain(self.indexes.iter().map(|index| &index.name))
+        let live = self.live_tables.iter().map(|table| &table.name);
+        let live = live.chain(self.live_indexes.iter().map(|index| &index.name));
+        tables.chain(self.indexes.iter().map(|index| &index.name)).chain(live)
+    }
+
+    /// Adds a table that transactions change, with its indexes.
+    pub(crate) fn add_live(&mut self, table: LiveTable, indexes: Vec<LiveIndex>) {
+        self.version = VERSION_LIVE;
+        self.live_tables.push(table);
+        self.live_indexes.extend(indexes);
+    }
+
+    /// Extents of tables that transactions change and of their indexes, with the LSN of the creation of each.
+    pub(crate) fn live_extents(&self) -> impl Iterator<Item = (Purpose, &[SegmentExtent], Lsn)> {
+        let tables = self.live_tables.iter();
+        let tables = tables.map(|it| (Purpose::Users, it.extents.as_slice(), Lsn(it.created)));
+        let indexes = self.live_indexes.iter();
+        tables.chain(indexes.map(|it| (Purpose::Indx, it.extents.as_slice(), Lsn(it.created))))
     }
 
     /// What holds that name, a `table` or an `index`, if anything does.
@@ -369,7 +427,14 @@ impl Catalog {
     pub fn holder_of(&self, name: &str) -> Option<&'static str> {
         let name = stored_name(name);
         let table = self.tables.iter().any(|table| table.name == name).then_some("table");
-        table.or_else(|| self.indexes.iter().any(|index| index.name == name).then_some("index"))
+        let index = || self.indexes.iter().any(|index| index.name == name).then_some("index");
+        table.or_else(index).or_else(|| self.live_kind(&name))
+    }
+
+    /// What of those that transactions change has that name, as it is stored.
+    pub(crate) fn live_kind(&self, name: &str) -> Option<&'static str> {
+        let table = self.live_tables.iter().any(|table| table.name == name).then_some("table");
+        table.or_else(|| self.live_indexes.iter().any(|index| index.name == name).then_some("index"))
     }
 
     /// Refuses a name that is taken; gives it back as it is stored.

@@ -10,9 +10,12 @@
 //! - `corruption`: closed databases whose bytes were changed on disk.
 //! - `copies`: copied and moved databases, files of others, several who read.
 //! - `lost_writes`: whole blocks of earlier operations where later ones belong.
+//! - `crash`: power losses at any request, recovered and held against a model.
+//! - `log_damage`: logs whose bytes were changed, or whose files are gone.
 //! - `creation`: what is durable when, and creations that are killed.
 //! - `catalog`: what is there, what is refused, what is left behind.
 //! - `errors_text`: the exact words of errors that users meet.
+//! - `transactions`: several sessions: isolation, locks, limits, failures.
 //! - `cancel`: stopping what is under way.
 //!
 //! `support` has the databases, row sources and readers that they share. What
@@ -25,11 +28,15 @@ mod catalog;
 mod conventional;
 mod copies;
 mod corruption;
+mod crash;
+mod crash_cycle;
 mod creation;
 mod errors_text;
 mod faults;
 mod file_sort;
+mod log_damage;
 mod lost_writes;
 mod sort_model;
 mod sort_spills;
 mod support;
+mod transactions;

@@ -1,0 +1,173 @@
+//! The control block of the log: where recovery begins.
+//!
+//! Two copies of 512 bytes, 4096 apart, in `redo.ctl`; they are written in turn, each durable before the next checkpoint. So a
+//! write that the power cut short leaves the other copy, which is the one before: recovery then begins earlier, in a log that still has
+//! all it needs, because a log file is used again only after the control block that gives it up is durable (L3).
+//!
+//! ```text
+//! byte  0  crc32c u32      of bytes 4 to 128
+//!       4  version u32     1
+//!       8  magic           "plumbctl"
+//!      16  database u128
+//!      32  serial u64      of the copy: the higher one counts
+//!      40  redo LSN u64    records from here on are done again; the first one is that of the checkpoint
+//!      48  low LSN u64     records before it are not needed, by no transaction either
+//!      56  sequence u64    of the log file with the low LSN
+//!      64  next transaction u64
+//!      72  log block u32   bytes
+//!      76  log files u32
+//! ```
+
+use super::log_file::{checksum, number};
+use crate::EngineError;
+use crate::access::Access;
+use crate::database_id::DatabaseId;
+use plumb_events::{Event, IoStream, Session};
+use plumb_io::{
+    Access as Mode, Arena, Channel, DirectIo, File, IoBuffer, Method, MethodKind, Operation, Request,
+};
+use plumb_units::Lsn;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The file's name in the database's home.
+pub const FILE_NAME: &str = "redo.ctl";
+const MAGIC: [u8; 8] = *b"plumbctl";
+const VERSION: u32 = 1;
+/// Bytes from one copy to the other.
+const COPY_BYTES: usize = 4096;
+
+/// What the control block says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// The database.
+    pub database: DatabaseId,
+    /// Counts checkpoints.
+    pub serial: u64,
+    /// Where records begin that have to be done again.
+    pub redo: Lsn,
+    /// Where records begin that are needed at all.
+    pub low: Lsn,
+    /// The log file with the low LSN.
+    pub sequence: u64,
+    /// The least number that no transaction has had.
+    pub next_transaction: u64,
+    /// Bytes of a log block.
+    pub log_block: u32,
+    /// How many log files there are.
+    pub log_files: u32,
+}
+
+impl Checkpoint {
+    fn write(&self, bytes: &mut [u8]) {
+        bytes.fill(0);
+        let mut put = |at: usize, number: u64| bytes[at..at + 8].copy_from_slice(&number.to_le_bytes());
+        put(32, self.serial);
+        put(40, self.redo.0);
+        put(48, self.low.0);
+        put(56, self.sequence);
+        put(64, self.next_transaction);
+        put(72, u64::from(self.log_files) << 32 | u64::from(self.log_block));
+        bytes[4..8].copy_from_slice(&VERSION.to_le_bytes());
+        bytes[8..16].copy_from_slice(&MAGIC);
+        bytes[16..32].copy_from_slice(&self.database.0.to_le_bytes());
+        let sum = checksum(&bytes[4..128]);
+        bytes[0..4].copy_from_slice(&sum.to_le_bytes());
+    }
+
+    fn read(bytes: &[u8]) -> Option<Checkpoint> {
+        let whole = number(bytes, 0) as u32 == checksum(&bytes[4..128]) && bytes[8..16] == MAGIC;
+        whole.then(|| Checkpoint {
+            database: DatabaseId(u128::from(number(bytes, 24)) << 64 | u128::from(number(bytes, 16))),
+            serial: number(bytes, 32),
+            redo: Lsn(number(bytes, 40)),
+            low: Lsn(number(bytes, 48)),
+            sequence: number(bytes, 56),
+            next_transaction: number(bytes, 64),
+            log_block: number(bytes, 72) as u32,
+            log_files: (number(bytes, 72) >> 32) as u32,
+        })
+    }
+}
+
+/// The open file of the control block.
+#[derive(Debug)]
+pub(super) struct ControlFile {
+    file: Arc<File>,
+    channel: Channel,
+    buffer: Option<IoBuffer>,
+}
+
+impl ControlFile {
+    /// Opens it, or makes one without a copy in it.
+    pub(super) fn open_at(access: &Access, path: &Path, mode: Mode) -> Result<ControlFile, EngineError> {
+        let file = access.disk.open(path, mode, DirectIo::Off)?;
+        let (_, mut buffers) = Arena::buffers(2 * COPY_BYTES, 1)?;
+        let channel = Method::start(MethodKind::Sync, 1)?.channel(&[])?;
+        Ok(ControlFile { file: Arc::new(file), channel, buffer: buffers.pop() })
+    }
+
+    /// Writes the copy whose turn it is, and makes it durable.
+    pub(super) fn write(&mut self, session: &Session, checkpoint: &Checkpoint) -> Result<(), EngineError> {
+        let mut buffer = self.buffer.take().ok_or_else(|| lost(&self.file))?;
+        checkpoint.write(&mut buffer[..COPY_BYTES]);
+        let offset = checkpoint.serial % 2 * COPY_BYTES as u64;
+        self.buffer = Some(self.transfer(session, Operation::WriteAndSync, offset, (buffer, COPY_BYTES))?);
+        Ok(())
+    }
+
+    /// The copy that counts.
+    pub(super) fn read(
+        &mut self,
+        session: &Session,
+        database: DatabaseId,
+    ) -> Result<Checkpoint, EngineError> {
+        let buffer = self.buffer.take().ok_or_else(|| lost(&self.file))?;
+        let buffer = self.transfer(session, Operation::ReadAtMost, 0, (buffer, 2 * COPY_BYTES))?;
+        let copies = [&buffer[..COPY_BYTES], &buffer[COPY_BYTES..]].map(Checkpoint::read);
+        self.buffer = Some(buffer);
+        let newest = copies.into_iter().flatten().max_by_key(|copy| copy.serial);
+        let path = self.file.path();
+        let newest = newest.ok_or_else(|| EngineError::Log {
+            path: path.to_path_buf(),
+            why: "neither copy of the log's control block is whole; restore the database from a copy"
+                .to_string(),
+        })?;
+        if newest.database != database {
+            let (found, expected) = (newest.database, database);
+            return Err(EngineError::OtherDatabase { path: path.to_path_buf(), found, expected });
+        }
+        Ok(newest)
+    }
+
+    fn transfer(
+        &mut self,
+        session: &Session,
+        operation: Operation,
+        offset: u64,
+        (buffer, bytes): (IoBuffer, usize),
+    ) -> Result<IoBuffer, EngineError> {
+        let writes = operation.writes();
+        let request = Request {
+            operation,
+            file: Arc::clone(&self.file),
+            offset,
+            buffer,
+            range: 0..bytes,
+            event: Event::ControlFileParallelWrite,
+            stream: if writes { IoStream::LogWrites } else { IoStream::LogReads },
+            tag: 0,
+        };
+        self.channel.submit(session, request)?;
+        Ok(self.channel.wait(session, Event::ControlFileParallelWrite)?.buffer)
+    }
+}
+
+/// Where it is.
+pub(super) fn path(home: &Path) -> PathBuf {
+    home.join(FILE_NAME)
+}
+
+fn lost(file: &File) -> EngineError {
+    EngineError::LogFailed { first: format!("a write of {} failed", file.path().display()) }
+}

@@ -1,0 +1,494 @@
+//! The log as sessions use it: admission, the gate, appending, making durable, reading back.
+//!
+//! A change of blocks goes through five steps, and waits for other sessions in the first alone:
+//! 1. [`Log::admit`]: room in the files for the record and for what may undo it (L5).
+//! 2. [`Log::enter`]: the gate, shared by changes and closed for a moment by a checkpoint. It says where the last checkpoint began.
+//! 3. The blocks are taken and changed.
+//! 4. [`Log::append`]: the record has its LSN, which goes into the blocks.
+//! 5. The blocks are given back as dirty, and the gate is left. So when a checkpoint has the gate, every change with a lower LSN
+//!    is in a block that the cache knows to be dirty.
+//!
+//! [`Log::make_durable`] is group commit: see [`log_writer`](super::log_writer).
+//!
+//! Room is counted in bytes of log blocks. A record is charged for a write of its own; what it did not take, being written with others, is given back
+//! by the write. Of each file as much as one record may leave over at its end is not counted.
+
+use super::checkpoint::{Checkpoint, ControlFile};
+use super::log_buffer::{Apart, LogBuffer};
+use super::log_file::{BATCH_HEADER, FILE_HEADER};
+use super::log_writer::{BatchPlace, LogFile, LogWriter, Usage, charge};
+use super::record::length_of;
+use crate::EngineError;
+use crate::cache::WriteAhead;
+use plumb_events::{Event, IoStream, Session, Statistic, now};
+use plumb_io::{Arena, Channel, File, IoBuffer, Method, MethodKind, Operation, Request};
+use plumb_units::{Bytes, Lsn};
+use std::collections::VecDeque;
+use std::sync::atomic::{
+    AtomicI64, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::time::Duration;
+
+/// Bytes of a read of the log for an old version or an undo.
+const READ_BYTES: usize = 64 * 1024;
+/// How long a wait sleeps before it checks its condition again.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+/// What a log is made with.
+#[derive(Debug, Clone, Copy)]
+pub struct LogOptions {
+    /// Bytes of the log buffer, a power of two.
+    pub buffer_bytes: usize,
+    /// Bytes of a block of the database.
+    pub block_bytes: usize,
+}
+
+impl LogOptions {
+    /// The longest record: a split writes five blocks at most.
+    #[must_use]
+    pub const fn record_max(&self) -> usize {
+        6 * self.block_bytes + 2048
+    }
+}
+
+/// The log of an open database.
+#[derive(Debug)]
+pub struct Log {
+    // What it is.
+    options: LogOptions,
+    log_block: usize,
+    total: Bytes,
+    // Records on their way.
+    buffer: LogBuffer,
+    room: Apart<AtomicI64>,
+    durable: Apart<AtomicU64>,
+    /// Where the last checkpoint began; written with the gate closed.
+    gate: Apart<RwLock<Lsn>>,
+    /// Who carries the log writer's role.
+    role: Mutex<Role>,
+    written: Condvar,
+    writer: Mutex<LogWriter>,
+    // What is in the files.
+    files: Vec<Arc<File>>,
+    places: Mutex<VecDeque<BatchPlace>>,
+    reader: Mutex<Reader>,
+    control: Mutex<(ControlFile, Checkpoint)>,
+}
+
+#[derive(Debug, Default)]
+struct Role {
+    taken: bool,
+    waiting: usize,
+    failure: Option<String>,
+}
+
+/// The gate, entered. While it is held no checkpoint begins.
+#[derive(Debug)]
+pub struct Gate<'a>(RwLockReadGuard<'a, Lsn>);
+
+impl Gate<'_> {
+    /// Where the last checkpoint began: a block with a lower LSN is logged whole when it changes.
+    #[must_use]
+    pub fn floor(&self) -> Lsn {
+        *self.0
+    }
+}
+
+/// Room in the log that was promised to a session. Given back when dropped.
+#[derive(Debug)]
+pub struct Admission<'a> {
+    log: &'a Log,
+    bytes: i64,
+}
+
+impl Admission<'_> {
+    /// Takes the charge of a record out of it; the rest stays.
+    pub fn spend(&mut self, record: usize) {
+        self.bytes -= charge(record, self.log.log_block);
+    }
+
+    /// Moves all of another one into it.
+    pub(crate) fn join(&mut self, mut other: Admission<'_>) {
+        self.bytes += std::mem::take(&mut other.bytes);
+    }
+
+    /// Splits some of it off.
+    pub(crate) fn split(&mut self, bytes: i64) -> Self {
+        self.bytes -= bytes;
+        Admission { log: self.log, bytes }
+    }
+}
+
+impl Drop for Admission<'_> {
+    fn drop(&mut self) {
+        self.log.room.fetch_add(self.bytes, Relaxed);
+    }
+}
+
+impl Log {
+    /// A log over files whose next batch goes where the writer says.
+    pub(super) fn new(
+        options: LogOptions,
+        writer: LogWriter,
+        (control, checkpoint): (ControlFile, Checkpoint),
+        places: VecDeque<BatchPlace>,
+    ) -> Result<Log, EngineError> {
+        let (_, mut buffers) = Arena::buffers(READ_BYTES, 1)?;
+        let reader = Reader {
+            channel: Method::start(MethodKind::Sync, 1)?.channel(&[])?,
+            buffer: buffers.pop(),
+            chunk: None,
+        };
+        let spare = writer.spare;
+        let usable = |file: &LogFile| file.bytes as i64 - FILE_HEADER as i64 - spare;
+        let free = writer.files.iter().filter(|file| file.usage == Usage::Free).map(usable);
+        let left = writer.files[writer.current].bytes as i64 - writer.offset as i64 - spare;
+        let files = writer.files.iter().map(|file| Arc::clone(&file.file)).collect();
+        Ok(Log {
+            options,
+            log_block: writer.block,
+            total: Bytes(writer.files.iter().map(|file| file.bytes).sum()),
+            buffer: LogBuffer::new(options.buffer_bytes, writer.next),
+            // What is spared here is for the records of checkpoints.
+            room: Apart::new(AtomicI64::new(free.sum::<i64>() + left - spare)),
+            durable: Apart::new(AtomicU64::new(writer.next.0)),
+            gate: Apart::new(RwLock::new(writer.next)),
+            role: Mutex::default(),
+            written: Condvar::new(),
+            writer: Mutex::new(writer),
+            files,
+            places: Mutex::new(places),
+            reader: Mutex::new(reader),
+            control: Mutex::new((control, checkpoint)),
+        })
+    }
+
+    /// Room for records of so many bytes in all, each written alone, and for as many bytes of log blocks besides; `None` when there is none now.
+    #[must_use]
+    pub fn admit(&self, record: usize, besides: i64) -> Option<Admission<'_>> {
+        let bytes = charge(record, self.log_block) + besides;
+        let before = self.room.fetch_sub(bytes, Relaxed);
+        let admission = Admission { log: self, bytes };
+        // Dropped again where there is not so much.
+        (before >= bytes).then_some(admission)
+    }
+
+    /// Takes the charge of a checkpoint's record, for which there always is room.
+    pub(crate) fn take_room(&self, record: usize) {
+        self.room.fetch_sub(charge(record, self.log_block), Relaxed);
+    }
+
+    /// Room that was promised before a crash, to undo what it left.
+    pub(crate) fn promise_of_the_past(&self) -> Admission<'_> {
+        Admission { log: self, bytes: 0 }
+    }
+
+    /// Bytes of log blocks that a record of so many bytes may take.
+    #[must_use]
+    pub fn charge(&self, record: usize) -> i64 {
+        charge(record, self.log_block)
+    }
+
+    /// Bytes of log blocks that are free.
+    #[must_use]
+    pub fn room(&self) -> i64 {
+        self.room.load(Relaxed)
+    }
+
+    /// All log files.
+    #[must_use]
+    pub fn total(&self) -> Bytes {
+        self.total
+    }
+
+    /// What it was made with.
+    #[must_use]
+    pub fn options(&self) -> &LogOptions {
+        &self.options
+    }
+
+    /// Enters the gate.
+    pub fn enter(&self) -> Gate<'_> {
+        Gate(self.gate.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Closes the gate for a moment: no change is under way. Runs `work` with the LSN of the next record, and sets the gate to the LSN
+    /// that it had.
+    pub(crate) fn close<T>(&self, work: impl FnOnce(Lsn) -> T) -> T {
+        let mut floor = self.gate.write().unwrap_or_else(PoisonError::into_inner);
+        let begin = self.buffer.reserved();
+        let result = work(begin);
+        *floor = begin;
+        result
+    }
+
+    /// The LSN of the next record.
+    #[must_use]
+    pub fn end(&self) -> Lsn {
+        self.buffer.reserved()
+    }
+
+    /// Records before it are durable.
+    #[must_use]
+    pub fn durable(&self) -> Lsn {
+        Lsn(self.durable.load(Acquire))
+    }
+
+    /// Appends a whole record. The session may wait for the log buffer, but for nobody who waits for it.
+    ///
+    /// # Errors
+    /// When the log has failed.
+    ///
+    /// # Panics
+    /// When the record is longer than [`LogOptions::record_max`].
+    pub fn append(&self, session: &Session, record: &[u8]) -> Result<Lsn, EngineError> {
+        assert!(record.len() <= self.options.record_max(), "a record of {} bytes", record.len());
+        let lsn = self.buffer.reserve(record.len());
+        let end = Lsn(lsn.0 + record.len() as u64);
+        let mut result = Ok(());
+        while !self.buffer.has_room(end) && result.is_ok() {
+            // Everything before has been reserved by sessions that are copying.
+            let until = Lsn(end.0 - (self.buffer.bytes() / 2) as u64);
+            result = self.make_durable_as(session, until, Event::LogBufferSpace);
+        }
+        result?;
+        self.buffer.fill(lsn, record);
+        Ok(lsn)
+    }
+
+    /// Waits until records before `until` are durable, writing them if nobody does.
+    ///
+    /// # Errors
+    /// When a write or a sync fails, or has failed; what is not durable is lost (L4).
+    pub fn make_durable(&self, session: &Session, until: Lsn) -> Result<(), EngineError> {
+        self.make_durable_as(session, until, Event::LogFileSync)
+    }
+
+    fn make_durable_as(&self, session: &Session, until: Lsn, event: Event) -> Result<(), EngineError> {
+        if self.durable() >= until {
+            return Ok(());
+        }
+        let mut role = locked(&self.role);
+        loop {
+            if let Some(first) = &role.failure {
+                return Err(EngineError::LogFailed { first: first.clone() });
+            }
+            if self.durable() >= until {
+                return Ok(());
+            }
+            if role.taken {
+                role.waiting += 1;
+                let begin = session.begin_wait();
+                let woken = self.written.wait_timeout(role, LOOK_AGAIN);
+                session.end_wait(event, begin);
+                role = woken.unwrap_or_else(PoisonError::into_inner).0;
+                role.waiting -= 1;
+                continue;
+            }
+            role.taken = true;
+            drop(role);
+            let carried = self.carry(session);
+            role = locked(&self.role);
+            role.taken = false;
+            if let Err(error) = carried {
+                role.failure.get_or_insert_with(|| error.to_string());
+            }
+            if role.waiting > 0 {
+                self.written.notify_all();
+            }
+        }
+    }
+
+    /// Writes what is complete.
+    fn carry(&self, session: &Session) -> Result<(), EngineError> {
+        let mut writer = locked(&self.writer);
+        let Some(written) = writer.write(session, &self.buffer)? else {
+            // A session that is copying its record has not come to the end of it.
+            std::thread::yield_now();
+            return Ok(());
+        };
+        locked(&self.places).push_back(written.place);
+        self.durable.store(written.place.end.0, Release);
+        self.room.fetch_add(written.refund, Relaxed);
+        self.buffer.release(written.place.end);
+        Ok(())
+    }
+
+    /// Ends the log after a failure elsewhere that leaves unknown what is durable.
+    pub(crate) fn fail(&self, why: String) {
+        locked(&self.role).failure.get_or_insert(why);
+        self.written.notify_all();
+    }
+
+    /// Whether it has failed.
+    ///
+    /// # Errors
+    /// With the first failure.
+    pub fn check(&self) -> Result<(), EngineError> {
+        match &locked(&self.role).failure {
+            Some(first) => Err(EngineError::LogFailed { first: first.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    /// The bytes of the record at an LSN; `false` when the log does not have it any more.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn read(&self, session: &Session, lsn: Lsn, into: &mut Vec<u8>) -> Result<bool, EngineError> {
+        if self.buffer.read(lsn, into).is_some() {
+            return Ok(true);
+        }
+        let place = {
+            let places = locked(&self.places);
+            let behind = places.partition_point(|place| place.lsn <= lsn);
+            behind.checked_sub(1).and_then(|at| places.get(at).copied()).filter(|place| lsn < place.end)
+        };
+        let Some(place) = place else { return Ok(false) };
+        let offset = place.offset + BATCH_HEADER as u64 + (lsn.0 - place.lsn.0);
+        let file = (&self.files[place.file], place.file);
+        let read = locked(&self.reader).record(session, file, (offset, place.end), into);
+        // The file may have been used again meanwhile.
+        let is_there = locked(&self.places).front().is_some_and(|first| first.lsn <= place.lsn);
+        if is_there { read.map(|()| true) } else { Ok(false) }
+    }
+
+    /// Makes a checkpoint durable and takes back the files that it does not need.
+    pub(crate) fn note_checkpoint(
+        &self,
+        session: &Session,
+        (redo, low): (Lsn, Lsn),
+        next_transaction: u64,
+    ) -> Result<(), EngineError> {
+        let mut control = locked(&self.control);
+        let first = locked(&self.places).iter().find(|place| place.end > low).map(|place| place.file);
+        let sequence = {
+            let writer = locked(&self.writer);
+            writer.files[first.unwrap_or(writer.current)].header.sequence
+        };
+        let serial = control.1.serial + 1;
+        let checkpoint = Checkpoint { serial, redo, low, sequence, next_transaction, ..control.1 };
+        let written = control.0.write(session, &checkpoint);
+        if let Err(error) = &written {
+            self.fail(error.to_string());
+        }
+        written?;
+        control.1 = checkpoint;
+        locked(&self.places).retain(|place| place.end > low);
+        locked(&self.reader).chunk = None;
+        let mut writer = locked(&self.writer);
+        let (current, spare) = (writer.current, writer.spare);
+        for (number, file) in writer.files.iter_mut().enumerate() {
+            if number != current && matches!(file.usage, Usage::Used(end) if end <= low) {
+                file.usage = Usage::Free;
+                self.room.fetch_add(file.bytes as i64 - FILE_HEADER as i64 - spare, Relaxed);
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts a commit that had to become durable.
+    pub(crate) fn commit(&self, session: &Session, end: Lsn) -> Result<(), EngineError> {
+        let begin = now();
+        self.make_durable(session, end)?;
+        session.count(Statistic::RedoSynchWrites, 1);
+        session.count(Statistic::RedoSynchTime, now().saturating_sub(begin).0 / 1000);
+        Ok(())
+    }
+}
+
+impl WriteAhead for Log {
+    fn require_durable(&self, session: &Session, until: Lsn) -> Result<(), EngineError> {
+        self.make_durable(session, until)
+    }
+
+    fn durable(&self) -> Lsn {
+        Log::durable(self)
+    }
+}
+
+/// Reads records back out of the files.
+#[derive(Debug)]
+struct Reader {
+    channel: Channel,
+    /// `None` after a failed read.
+    buffer: Option<IoBuffer>,
+    /// What the buffer has: position of the file, offset, bytes, and the LSN that was durable when it was read.
+    chunk: Option<(usize, u64, usize, Lsn)>,
+}
+
+impl Reader {
+    fn record(
+        &mut self,
+        session: &Session,
+        (file, number): (&Arc<File>, usize),
+        (offset, end): (u64, Lsn),
+        into: &mut Vec<u8>,
+    ) -> Result<(), EngineError> {
+        let start = offset / READ_BYTES as u64 * READ_BYTES as u64;
+        into.clear();
+        let mut at = offset;
+        let mut length = usize::MAX;
+        // Records go over the ends of chunks.
+        while into.len() < length {
+            let chunk = start + (at - start) / READ_BYTES as u64 * READ_BYTES as u64;
+            let bytes = self.chunk(session, (file, number), (chunk, end))?;
+            let from = (at - chunk) as usize;
+            let part = bytes.len().saturating_sub(from).min(length - into.len());
+            if part == 0 {
+                let why = format!(
+                    "no record at byte {offset}, where one was written; restore the database from a copy"
+                );
+                return Err(EngineError::Log { path: file.path().to_path_buf(), why });
+            }
+            into.extend_from_slice(&bytes[from..from + part]);
+            at += part as u64;
+            if length == usize::MAX {
+                length = length_of(into).unwrap_or(0);
+                into.truncate(length);
+            }
+        }
+        Ok(())
+    }
+
+    fn chunk(
+        &mut self,
+        session: &Session,
+        (file, number): (&Arc<File>, usize),
+        (offset, end): (u64, Lsn),
+    ) -> Result<&[u8], EngineError> {
+        let known = self.chunk.filter(|(of, at, _, until)| (*of, *at) == (number, offset) && *until >= end);
+        let length = match known {
+            Some((_, _, length, _)) => length,
+            None => {
+                self.chunk = None;
+                let buffer = match self.buffer.take() {
+                    Some(buffer) => buffer,
+                    None => Arena::buffers(READ_BYTES, 1)?.1.remove(0),
+                };
+                let request = Request {
+                    operation: Operation::ReadAtMost,
+                    file: Arc::clone(file),
+                    offset,
+                    buffer,
+                    range: 0..READ_BYTES,
+                    event: Event::LogFileSequentialRead,
+                    stream: IoStream::LogReads,
+                    tag: 0,
+                };
+                self.channel.submit(session, request)?;
+                let completion = self.channel.wait(session, Event::LogFileSequentialRead)?;
+                self.buffer = Some(completion.buffer);
+                self.chunk = Some((number, offset, completion.range.end, end));
+                completion.range.end
+            }
+        };
+        Ok(self.buffer.as_ref().map_or(&[], |buffer| &buffer[..length]))
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,244 @@
+//! The log buffer: a ring of words that sessions fill without a lock.
+//!
+//! How: a session adds its length to one counter and has its place; it copies its record there, the first word
+//! last. A first word that is not zero says that the record is complete, so the writer takes records from the oldest on until it meets a
+//! zero. Behind the writer the words become zeros again before the place is given to others.
+//!
+//! ```text
+//!   retired    freed               taken            reserved     freed + size
+//!      | zeroed  |  kept for readers |  complete or not  |  free      |
+//! ```
+//!
+//! The half of the ring that was written last is kept: old versions of rows are mostly found there.
+//! A reader copies first and looks then whether its place had been retired meanwhile.
+//!
+//! Why words and not bytes: a shared byte array would need unsafe code.
+//!
+//! Invariants:
+//! - R1 A place is written by the session that reserved it alone, and it is zeros before.
+//! - R2 `retired <= freed <= taken <= reserved <= freed + size`, but for sessions that wait for room.
+
+use super::record::HEADER_BYTES;
+use plumb_units::Lsn;
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+    fence,
+};
+
+/// Something that sessions change all the time, in cache lines of its own: two lines, because processors fetch them in pairs.
+#[derive(Debug)]
+#[repr(align(128))]
+pub(super) struct Apart<T>(T);
+
+impl<T> Apart<T> {
+    pub(super) fn new(value: T) -> Apart<T> {
+        Apart(value)
+    }
+}
+
+impl<T> std::ops::Deref for Apart<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+/// Records on their way to the log files.
+#[derive(Debug)]
+pub(super) struct LogBuffer {
+    words: Box<[AtomicU64]>,
+    reserved: Apart<AtomicU64>,
+    freed: Apart<AtomicU64>,
+    retired: AtomicU64,
+}
+
+impl LogBuffer {
+    /// An empty buffer of so many bytes, a power of two; its first record has this LSN.
+    pub(super) fn new(bytes: usize, first: Lsn) -> LogBuffer {
+        assert!(bytes.is_power_of_two(), "places wrap around");
+        assert!(first.0.is_multiple_of(8), "records begin at words");
+        let at = || AtomicU64::new(first.0);
+        let words = (0..bytes / 8).map(|_| AtomicU64::new(0)).collect();
+        LogBuffer { words, reserved: Apart::new(at()), freed: Apart::new(at()), retired: at() }
+    }
+
+    /// Its size in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.words.len() * 8
+    }
+
+    /// The LSN of the next record.
+    pub(super) fn reserved(&self) -> Lsn {
+        Lsn(self.reserved.load(Acquire))
+    }
+
+    /// A place for a record of so many bytes, which the session must fill once there is room.
+    pub(super) fn reserve(&self, bytes: usize) -> Lsn {
+        assert!(bytes >= HEADER_BYTES && bytes.is_multiple_of(8), "a record of {bytes} bytes");
+        assert!(bytes <= self.bytes() / 2, "a record of {bytes} bytes fits half the log buffer");
+        Lsn(self.reserved.fetch_add(bytes as u64, Relaxed))
+    }
+
+    /// Whether what ends there may be filled in.
+    pub(super) fn has_room(&self, end: Lsn) -> bool {
+        end.0 <= self.freed.load(Acquire) + self.bytes() as u64
+    }
+
+    /// Copies a record to its place; from then on it is complete.
+    pub(super) fn fill(&self, lsn: Lsn, record: &[u8]) {
+        assert!(self.has_room(Lsn(lsn.0 + record.len() as u64)), "R1: the place is free");
+        let mut words = record
+            .chunks_exact(8)
+            .map(|word| word.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte)));
+        let first = words.next().expect("a record has a header");
+        for (number, word) in words.enumerate() {
+            self.at(lsn.0 + 8 + 8 * number as u64).store(word, Relaxed);
+        }
+        self.at(lsn.0).store(first, Release);
+    }
+
+    /// Where the records that are complete end, from a record on; at most so many bytes on. Calls `each` with the length of each.
+    pub(super) fn complete_from(&self, from: Lsn, most: usize, mut each: impl FnMut(usize)) -> Lsn {
+        let mut end = from.0;
+        // Behind it come records that are kept, from a round before.
+        let limit = self.freed.load(Relaxed) + self.bytes() as u64;
+        while end < limit {
+            let length = self.at(end).load(Acquire) as u32 as usize;
+            if length == 0 || end + length as u64 > from.0 + most as u64 {
+                break;
+            }
+            each(length);
+            end += length as u64;
+        }
+        Lsn(end)
+    }
+
+    /// Copies complete records out.
+    pub(super) fn copy(&self, from: Lsn, into: &mut [u8]) {
+        for (number, bytes) in into.chunks_exact_mut(8).enumerate() {
+            bytes.copy_from_slice(&self.at(from.0 + 8 * number as u64).load(Relaxed).to_le_bytes());
+        }
+    }
+
+    /// Records before `written` have been written: gives back all of their places but half the ring.
+    pub(super) fn release(&self, written: Lsn) {
+        let keep = self.bytes() as u64 / 2;
+        let (from, until) = (self.freed.load(Relaxed), written.0.saturating_sub(keep));
+        if until <= from {
+            return;
+        }
+        self.retired.store(until, Relaxed);
+        fence(Release);
+        for place in (from..until).step_by(8) {
+            self.at(place).store(0, Relaxed);
+        }
+        self.freed.store(until, Release);
+    }
+
+    /// The record at an LSN before `written`; `None` when its place has been given back.
+    pub(super) fn read(&self, lsn: Lsn, into: &mut Vec<u8>) -> Option<()> {
+        if lsn.0 < self.retired.load(Acquire) {
+            return None;
+        }
+        let length = self.at(lsn.0).load(Acquire) as u32 as usize;
+        if length < HEADER_BYTES || !length.is_multiple_of(8) || length > self.bytes() / 2 {
+            return None;
+        }
+        into.resize(length, 0);
+        self.copy(lsn, into);
+        fence(Acquire);
+        (lsn.0 >= self.retired.load(Relaxed)).then_some(())
+    }
+
+    fn at(&self, place: u64) -> &AtomicU64 {
+        &self.words[(place / 8) as usize & (self.words.len() - 1)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(length: usize, fill: u8) -> Vec<u8> {
+        let mut bytes = vec![fill; length];
+        bytes[..8].copy_from_slice(&(length as u64).to_le_bytes());
+        bytes
+    }
+
+    #[test]
+    fn records_are_taken_up_to_the_first_that_is_not_complete() {
+        let buffer = LogBuffer::new(1024, Lsn(8));
+        let (a, b, c) = (buffer.reserve(40), buffer.reserve(48), buffer.reserve(56));
+        buffer.fill(a, &record(40, 1));
+        buffer.fill(c, &record(56, 3));
+        assert_eq!(buffer.complete_from(a, 1024, |_| ()), b);
+        buffer.fill(b, &record(48, 2));
+        let mut lengths = Vec::new();
+        let end = buffer.complete_from(a, 1024, |length| lengths.push(length));
+        assert_eq!((end, lengths), (buffer.reserved(), vec![40, 48, 56]));
+        assert_eq!(buffer.complete_from(a, 100, |_| ()), c, "whole records only");
+        let mut found = Vec::new();
+        assert_eq!(buffer.read(c, &mut found), Some(()));
+        assert_eq!(found, record(56, 3));
+    }
+
+    #[test]
+    fn places_are_given_back_as_zeros_and_half_is_kept() {
+        let buffer = LogBuffer::new(512, Lsn(0));
+        for round in 0..1000_u64 {
+            let lsn = buffer.reserve(64);
+            assert!(buffer.has_room(Lsn(lsn.0 + 64)), "half the ring is free");
+            buffer.fill(lsn, &record(64, round as u8));
+            let end = buffer.complete_from(lsn, 512, |_| ());
+            assert_eq!(end.0, lsn.0 + 64, "behind it there are zeros");
+            buffer.release(end);
+            let mut found = Vec::new();
+            let kept = lsn.0.saturating_sub(3 * 64);
+            assert_eq!(buffer.read(Lsn(kept), &mut found), Some(()));
+            assert_eq!(found[8], (kept / 64) as u8);
+            if let Some(gone) = lsn.0.checked_sub(256) {
+                assert_eq!(buffer.read(Lsn(gone), &mut found), None);
+            }
+        }
+    }
+
+    #[test]
+    fn two_sessions_fill_and_a_third_takes_in_order() {
+        const EACH: u64 = 20_000;
+        let buffer = LogBuffer::new(1 << 12, Lsn(0));
+        std::thread::scope(|scope| {
+            for session in 0..2_u8 {
+                let buffer = &buffer;
+                scope.spawn(move || {
+                    for number in 0..EACH {
+                        let length = 40 + 8 * (number % 5) as usize;
+                        let lsn = buffer.reserve(length);
+                        while !buffer.has_room(Lsn(lsn.0 + length as u64)) {
+                            std::thread::yield_now();
+                        }
+                        let mut bytes = record(length, session);
+                        bytes[8..16].copy_from_slice(&number.to_le_bytes());
+                        buffer.fill(lsn, &bytes);
+                    }
+                });
+            }
+            let (mut at, mut next) = (Lsn(0), [0_u64; 2]);
+            while next != [EACH; 2] {
+                let mut lengths = Vec::new();
+                let end = buffer.complete_from(at, 1 << 11, |length| lengths.push(length));
+                for length in lengths {
+                    let mut bytes = vec![0; length];
+                    buffer.copy(at, &mut bytes);
+                    let session = bytes[39] as usize;
+                    assert_eq!(bytes[8..16], next[session].to_le_bytes());
+                    next[session] += 1;
+                    at = Lsn(at.0 + length as u64);
+                }
+                assert_eq!(at, end);
+                buffer.release(at);
+            }
+        });
+    }
+}

@@ -1,0 +1,135 @@
+//! The log files: made in advance, filled with zeros, written in turn.
+//!
+//! ```text
+//! file    byte 0   crc32c u32        of bytes 4 to 64
+//!              4   version u32       1
+//!              8   magic             "plumblog"
+//!             16   database u128
+//!             32   sequence u64      how many files were begun until this one; 0: never used
+//!             40   first LSN u64     of the first batch
+//!             48   number u32        of the file, from 1
+//!             56   previous end u64  LSN behind the last batch of the file before
+//!           4096   batches
+//!
+//! batch        0   crc32c u32        of bytes 4 to its length
+//!              4   length u32        of header and records; zeros follow up to the end of the log block
+//!              8   LSN u64           of its first record
+//!             16   sequence u64      of the file
+//!             24   sequence of the database's opening u64 (random)
+//!             32   records
+//! ```
+//! A file's batches end where no batch of its sequence and of the next LSN follows. LSNs may pass over a stretch between two batches: each opening of the
+//! database does. What an earlier use of the file left has a lower LSN.
+
+use crate::EngineError;
+use crate::database_id::DatabaseId;
+use plumb_units::Lsn;
+use std::path::{Path, PathBuf};
+
+/// Bytes before the first batch of a file.
+pub(super) const FILE_HEADER: u64 = 4096;
+/// Bytes of a batch before its records.
+pub(super) const BATCH_HEADER: usize = 32;
+const MAGIC: [u8; 8] = *b"plumblog";
+const VERSION: u32 = 1;
+
+/// Where the log files of a database are.
+pub(super) fn path(home: &Path, number: u32) -> PathBuf {
+    home.join(format!("redo{number:02}.log"))
+}
+
+/// What a log file says of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FileHeader {
+    pub(super) database: DatabaseId,
+    pub(super) sequence: u64,
+    pub(super) first: Lsn,
+    pub(super) number: u32,
+    pub(super) previous_end: Lsn,
+}
+
+impl FileHeader {
+    /// Of a file that has not been used.
+    pub(super) fn unused(database: DatabaseId, number: u32) -> FileHeader {
+        FileHeader { database, sequence: 0, first: Lsn(0), number, previous_end: Lsn(0) }
+    }
+
+    pub(super) fn write(&self, bytes: &mut [u8]) {
+        bytes[..FILE_HEADER as usize].fill(0);
+        bytes[4..8].copy_from_slice(&VERSION.to_le_bytes());
+        bytes[8..16].copy_from_slice(&MAGIC);
+        bytes[16..32].copy_from_slice(&self.database.0.to_le_bytes());
+        bytes[32..40].copy_from_slice(&self.sequence.to_le_bytes());
+        bytes[40..48].copy_from_slice(&self.first.0.to_le_bytes());
+        bytes[48..52].copy_from_slice(&self.number.to_le_bytes());
+        bytes[56..64].copy_from_slice(&self.previous_end.0.to_le_bytes());
+        let sum = checksum(&bytes[4..64]);
+        bytes[0..4].copy_from_slice(&sum.to_le_bytes());
+    }
+
+    /// What is there; `None` where no whole header is, as when the power went while it was written.
+    pub(super) fn read(
+        bytes: &[u8],
+        database: DatabaseId,
+        path: &Path,
+    ) -> Result<Option<FileHeader>, EngineError> {
+        if number(bytes, 0) as u32 != checksum(&bytes[4..64]) || bytes[8..16] != MAGIC {
+            return Ok(None);
+        }
+        let found = DatabaseId(u128::from(number(bytes, 24)) << 64 | u128::from(number(bytes, 16)));
+        if found != database {
+            return Err(EngineError::OtherDatabase { path: path.to_path_buf(), found, expected: database });
+        }
+        Ok(Some(FileHeader {
+            database,
+            sequence: number(bytes, 32),
+            first: Lsn(number(bytes, 40)),
+            number: number(bytes, 48) as u32,
+            previous_end: Lsn(number(bytes, 56)),
+        }))
+    }
+}
+
+/// What a batch says of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct BatchHeader {
+    /// Bytes of header and records.
+    pub(super) length: usize,
+    pub(super) lsn: Lsn,
+    pub(super) sequence: u64,
+    pub(super) opening: u64,
+}
+
+impl BatchHeader {
+    /// Completes a batch whose records are in their place.
+    pub(super) fn write(&self, batch: &mut [u8]) {
+        batch[4..8].copy_from_slice(&(self.length as u32).to_le_bytes());
+        batch[8..16].copy_from_slice(&self.lsn.0.to_le_bytes());
+        batch[16..24].copy_from_slice(&self.sequence.to_le_bytes());
+        batch[24..32].copy_from_slice(&self.opening.to_le_bytes());
+        let sum = checksum(&batch[4..self.length]);
+        batch[0..4].copy_from_slice(&sum.to_le_bytes());
+    }
+
+    /// The batch at the front of `bytes`, if a whole one of this sequence and of this LSN or a later one is there.
+    pub(super) fn read(bytes: &[u8], sequence: u64, least: Lsn) -> Option<BatchHeader> {
+        let head = bytes.get(..BATCH_HEADER)?;
+        let length = (number(head, 0) >> 32) as usize;
+        let header = BatchHeader {
+            length,
+            lsn: Lsn(number(head, 8)),
+            sequence: number(head, 16),
+            opening: number(head, 24),
+        };
+        let fits = length > BATCH_HEADER && header.sequence == sequence && header.lsn >= least;
+        (fits && number(head, 0) as u32 == checksum(bytes.get(4..length)?)).then_some(header)
+    }
+}
+
+pub(super) fn checksum(bytes: &[u8]) -> u32 {
+    crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, bytes) as u32
+}
+
+pub(super) fn number(bytes: &[u8], at: usize) -> u64 {
+    bytes[at..at + 8].iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
+}

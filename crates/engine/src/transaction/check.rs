@@ -1,0 +1,105 @@
+//! Holds the indexes of a table that transactions change against its rows.
+//!
+//! What it proves, of what a new transaction sees: every row can be read, and each index has for each row exactly one entry without a mark, with
+//! the row's key, in order, found on the way from the root.
+//!
+//! Limits: rows and entries are held in memory, and it is one thread. No transaction may be under way: entries say nothing of when
+//! they came.
+
+use super::Transactions;
+use super::tree::Tree;
+use super::worker::Worker;
+use crate::EngineError;
+use plumb_events::Session;
+use plumb_units::{BlockAddress, RowId};
+
+/// What a check found right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LiveCheck {
+    /// Rows of the table.
+    pub row_count: u64,
+    /// Entries of all its indexes, without those that are marked.
+    pub entry_count: u64,
+}
+
+impl Transactions<'_> {
+    /// Checks a table and its indexes.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, or a transaction under way.
+    pub fn check(&self, session: &Session, table: &str) -> Result<LiveCheck, EngineError> {
+        self.log.check()?;
+        let table = self.table(table)?;
+        if let Some(transaction) = self.active.oldest() {
+            return Err(EngineError::Contradiction {
+                first: format!("a check of table {}", table.name),
+                second: format!("transaction {transaction}"),
+                why: "entries of a transaction under way have no rows yet; end it first".to_string(),
+            });
+        }
+        let mut worker = self.worker(session)?;
+        let snapshot = self.active.snapshot(0, || self.log.end());
+        let mut rows = Vec::new();
+        for number in 1..worker.used_blocks(&table.segment)? {
+            let address: BlockAddress =
+                table.segment.address(number).expect("a block in use is in an extent");
+            rows.extend(worker.rows_in(&table, address, &snapshot)?);
+        }
+        let mut found = LiveCheck { row_count: rows.len() as u64, entry_count: 0 };
+        for tree in &table.indexes {
+            found.entry_count += check_tree(&mut worker, tree, &rows)?;
+        }
+        Ok(found)
+    }
+}
+
+/// Holds an index against the rows of its table. Gives the number of its entries.
+fn check_tree(worker: &mut Worker<'_>, tree: &Tree, rows: &[(RowId, Vec<u8>)]) -> Result<u64, EngineError> {
+    let mut expected = Vec::with_capacity(rows.len());
+    for (row, image) in rows {
+        let mut key = Vec::new();
+        let built = tree.key.build(image, &mut key);
+        built.map_err(|error| EngineError::BadRow { row: *row, why: error.to_string() })?;
+        expected.push((key, *row));
+    }
+    expected.sort_unstable();
+    let mut entries: Vec<(Vec<u8>, RowId)> = Vec::with_capacity(rows.len());
+    let mut marked = Vec::new();
+    worker.walk(tree, &[], |entry| {
+        let list = if entry.is_marked() { &mut marked } else { &mut entries };
+        list.push((entry.key.to_vec(), entry.row_id()));
+        true
+    })?;
+    let wrong = |what: &str, found: String, expected: String| {
+        Err(EngineError::Verification { what: format!("index {}: {what}", tree.name), found, expected })
+    };
+    if let Some(pair) = entries.windows(2).find(|pair| pair[0] >= pair[1]) {
+        return wrong(
+            "order of entries",
+            format!("{:?} behind {:?}", pair[1], pair[0]),
+            "a higher one".into(),
+        );
+    }
+    if let Some(entry) = marked.iter().find(|entry| expected.binary_search(entry).is_ok()) {
+        return wrong("marked entries", format!("{entry:?}, a row's own"), "one without a mark".into());
+    }
+    if entries != expected {
+        let missing = expected.iter().find(|entry| entries.binary_search(entry).is_err());
+        let surplus = entries.iter().find(|entry| expected.binary_search(entry).is_err());
+        return wrong(
+            "entries = rows",
+            format!("{} entries, without {missing:?}, with {surplus:?}", entries.len()),
+            format!("{} entries, one a row", expected.len()),
+        );
+    }
+    for (key, row) in &expected {
+        if !worker.rows_of(tree, key)?.contains(row) {
+            return wrong(
+                "look-up",
+                format!("no way to the entry {key:?} of the row at {row}"),
+                "one".into(),
+            );
+        }
+    }
+    Ok(entries.len() as u64)
+}

@@ -1,0 +1,718 @@
+//! A session's transactions and their statements.
+
+use super::active::Snapshot;
+use super::rows;
+use super::segment::format_header;
+use super::tree::{EntryChange, Tree};
+use super::undo::Undo;
+use super::worker::{END_BYTES, Thread, Worker};
+use super::{Table, Transactions};
+use crate::EngineError;
+use crate::redo::edit::Edit;
+use crate::redo::record::RecordKind;
+use crate::redo::recovery::Unended;
+use crate::storage::block::{BlockKind, LsnRange};
+use crate::storage::control::SegmentExtent;
+use crate::storage::tablespace::Purpose;
+use plumb_events::{Session, Statistic};
+use plumb_types::{RowBatch, Value, columns};
+use plumb_units::{BlockAddress, Lsn, RowId};
+
+/// What a change does when another transaction has changed the row and is under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LockWait {
+    /// Waits for its end.
+    Forever,
+    /// Gives up with [`EngineError::RowLocked`].
+    Never,
+}
+
+/// A row that a statement has read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// Where it is; an update that makes it longer than its block has room for moves it.
+    pub id: RowId,
+    /// Its columns.
+    pub values: Vec<Value>,
+}
+
+/// A session's way to the tables; one transaction at a time.
+#[derive(Debug)]
+pub struct Connection<'a> {
+    worker: Worker<'a>,
+    images: RowBatch,
+}
+
+impl<'a> Connection<'a> {
+    pub(super) fn new(
+        store: &'a Transactions<'a>,
+        session: &'a Session,
+    ) -> Result<Connection<'a>, EngineError> {
+        let worker = Worker::new(store, session)?;
+        Ok(Connection { worker, images: RowBatch::new() })
+    }
+
+    /// From now on changes wait, or do not wait, for rows of others.
+    pub fn set_lock_wait(&mut self, lock_wait: LockWait) {
+        self.worker.lock_wait = lock_wait;
+    }
+
+    /// Begins a transaction.
+    pub fn begin(&mut self) -> Transaction<'_, 'a> {
+        self.worker.own = 0;
+        Transaction { connection: self, thread: None }
+    }
+}
+
+/// A transaction under way. Rolled back when dropped.
+#[derive(Debug)]
+pub struct Transaction<'c, 'a> {
+    connection: &'c mut Connection<'a>,
+    /// Its entry in the log; `None` until it changes something.
+    thread: Option<Thread<'a>>,
+}
+
+impl<'a> Transaction<'_, 'a> {
+    /// Its number; `None` until it changes something.
+    #[must_use]
+    pub fn number(&self) -> Option<u64> {
+        self.thread.as_ref().map(|thread| thread.transaction)
+    }
+
+    /// Inserts a row. Gives where it is.
+    ///
+    /// # Errors
+    /// When there is no such table, the row is not one of it or too long, or the log has no room.
+    pub fn insert(&mut self, table: &str, values: &[Value]) -> Result<RowId, EngineError> {
+        let mut images = std::mem::take(&mut self.connection.images);
+        images.clear();
+        push(&mut images, values);
+        let inserted = self.insert_rows(table, &images);
+        self.connection.images = images;
+        inserted.map(|rows| rows[0])
+    }
+
+    /// Inserts rows, as images of [`plumb_types`]: an array insert, one record for all rows that go into one block.
+    ///
+    /// # Errors
+    /// As [`Transaction::insert`]; then none of them has been inserted.
+    pub fn insert_rows(&mut self, table: &str, images: &RowBatch) -> Result<Vec<RowId>, EngineError> {
+        let table = self.connection.worker.store.table(table)?;
+        for image in images.iter() {
+            require_row(&table, image, self.connection.worker.block_bytes())?;
+        }
+        self.statement(|worker, thread| {
+            let rows = worker.insert_rows(thread, &table, images)?;
+            worker.session.count(Statistic::RowsInserted, rows.len() as u64);
+            Ok(rows)
+        })
+    }
+
+    /// Changes a row: the closure gets its columns as they are, when no other transaction has it any more, and changes them. Gives where
+    /// the row is then.
+    ///
+    /// # Errors
+    /// [`EngineError::RowGone`] when it is not there (any more), [`EngineError::Deadlock`], and as [`Transaction::insert`].
+    pub fn update(
+        &mut self,
+        table: &str,
+        row: RowId,
+        change: impl Fn(&mut [Value]),
+    ) -> Result<RowId, EngineError> {
+        let table = self.connection.worker.store.table(table)?;
+        self.statement(|worker, thread| {
+            let changed = worker.update_row(thread, &table, row, &change)?;
+            worker.session.count(Statistic::RowsUpdated, 1);
+            Ok(changed)
+        })
+    }
+
+    /// Deletes a row.
+    ///
+    /// # Errors
+    /// As [`Transaction::update`].
+    pub fn delete(&mut self, table: &str, row: RowId) -> Result<(), EngineError> {
+        let table = self.connection.worker.store.table(table)?;
+        self.statement(|worker, thread| {
+            worker.delete_row(thread, &table, row)?;
+            worker.session.count(Statistic::RowsDeleted, 1);
+            Ok(())
+        })
+    }
+
+    /// The row, as it was committed when the call began or as this transaction has made it; `None` when there is none.
+    ///
+    /// # Errors
+    /// When a block or the log cannot be read, or the version is no longer in the log.
+    pub fn get(&mut self, table: &str, row: RowId) -> Result<Option<Row>, EngineError> {
+        let table = self.connection.worker.store.table(table)?;
+        let snapshot = self.snapshot()?;
+        let image = self.connection.worker.fetch(&table, row, &snapshot)?;
+        image.map(|image| read_row(&table, row, &image)).transpose()
+    }
+
+    /// All rows of one moment.
+    ///
+    /// # Errors
+    /// As [`Transaction::get`], or what `visit` gives.
+    pub fn scan(
+        &mut self,
+        table: &str,
+        mut visit: impl FnMut(Row) -> Result<(), EngineError>,
+    ) -> Result<(), EngineError> {
+        let table = self.connection.worker.store.table(table)?;
+        let snapshot = self.snapshot()?;
+        let worker = &mut self.connection.worker;
+        let used = worker.used_blocks(&table.segment)?;
+        for number in 1..used {
+            let address = table.segment.address(number).expect("a block in use is in an extent");
+            for (row, image) in worker.rows_in(&table, address, &snapshot)? {
+                visit(read_row(&table, row, &image)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows of a key, one value for each column of the index.
+    ///
+    /// # Errors
+    /// As [`Transaction::get`].
+    pub fn lookup(&mut self, index: &str, key: &[Value]) -> Result<Vec<Row>, EngineError> {
+        let (table, tree) = self.connection.worker.store.index(index)?;
+        let snapshot = self.snapshot()?;
+        let normalised = tree.key_of_values(&table.schema, key)?;
+        let worker = &mut self.connection.worker;
+        let mut rows = Vec::new();
+        let mut own = Vec::new();
+        for row in worker.rows_of(&tree, &normalised)? {
+            let Some(image) = worker.fetch(&table, row, &snapshot)? else { continue };
+            tree.key.build(&image, &mut own).map_err(|error| bad_row(row, error))?;
+            // The entry may be that of another version of the row.
+            if own == normalised {
+                rows.push(read_row(&table, row, &image)?);
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Makes everything durable that the transaction has done; others see it from now on.
+    ///
+    /// # Errors
+    /// When the log cannot be written: whether it was committed shows when the database is opened again.
+    pub fn commit(mut self) -> Result<(), EngineError> {
+        self.commit_and_chain()
+    }
+
+    /// The same, and begins the next transaction of the connection.
+    ///
+    /// # Errors
+    /// As [`Transaction::commit`].
+    pub fn commit_and_chain(&mut self) -> Result<(), EngineError> {
+        let Some(thread) = self.thread.take() else { return Ok(()) };
+        self.connection.worker.commit(thread)
+    }
+
+    /// Takes back everything that the transaction has done.
+    ///
+    /// # Errors
+    /// When a block or the log cannot be read or written: the rest is taken back when the database is opened again.
+    pub fn rollback(mut self) -> Result<(), EngineError> {
+        self.rollback_and_chain()
+    }
+
+    /// The same, and begins the next transaction of the connection.
+    ///
+    /// # Errors
+    /// As [`Transaction::rollback`].
+    pub fn rollback_and_chain(&mut self) -> Result<(), EngineError> {
+        let Some(thread) = self.thread.take() else { return Ok(()) };
+        self.connection.worker.roll_back(thread)
+    }
+
+    fn snapshot(&self) -> Result<Snapshot<'a>, EngineError> {
+        let worker = &self.connection.worker;
+        worker.log.check()?;
+        Ok(worker.active.snapshot(self.number().unwrap_or(0), || worker.log.end()))
+    }
+
+    /// Runs a statement that changes something: all of it, or nothing.
+    fn statement<T>(
+        &mut self,
+        work: impl FnOnce(&mut Worker<'a>, &mut Thread<'a>) -> Result<T, EngineError>,
+    ) -> Result<T, EngineError> {
+        let worker = &mut self.connection.worker;
+        let thread = match &mut self.thread {
+            Some(thread) => thread,
+            none => none.insert(worker.begin_thread()?),
+        };
+        let before = thread.last;
+        let result = work(worker, thread);
+        if result.is_err() && thread.last != before && worker.log.check().is_ok() {
+            worker.undo_until(thread, before)?;
+        }
+        result
+    }
+}
+
+impl Drop for Transaction<'_, '_> {
+    fn drop(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            // What cannot be undone now is when the database is opened again; the log has failed then.
+            let _ = self.connection.worker.roll_back(thread);
+        }
+    }
+}
+
+fn push(images: &mut RowBatch, values: &[Value]) {
+    images.begin_row(values.len() as u8);
+    values.iter().for_each(|value| images.push_value(value));
+    images.end_row();
+}
+
+fn bad_row(row: RowId, error: impl std::fmt::Display) -> EngineError {
+    EngineError::BadRow { row, why: error.to_string() }
+}
+
+fn read_row(table: &Table, id: RowId, image: &[u8]) -> Result<Row, EngineError> {
+    let mut found = columns(image);
+    let mut values = Vec::with_capacity(table.schema.columns.len());
+    for (column, bytes) in table.schema.columns.iter().zip(&mut found) {
+        let value = Value::from_encoded(&column.column_type, bytes);
+        values.push(value.map_err(|error| bad_row(id, error))?);
+    }
+    // What ended the row early, if anything did.
+    found.finish().map_err(|error| bad_row(id, error))?;
+    Ok(Row { id, values })
+}
+
+fn require_row(table: &Table, image: &[u8], block_bytes: usize) -> Result<(), EngineError> {
+    let (found, expected) = (image.get(2).copied().map_or(0, usize::from), table.schema.column_count());
+    if found != expected {
+        return Err(EngineError::Verification {
+            what: format!("columns of a row for table {}", table.name),
+            found: found.to_string(),
+            expected: expected.to_string(),
+        });
+    }
+    let room = rows::image_bytes_max(block_bytes);
+    if image.len() > room {
+        let start = String::from_utf8_lossy(&image[3..image.len().min(40)]).escape_debug().to_string();
+        return Err(EngineError::RowTooLong { found: image.len(), block_size: block_bytes, room, start });
+    }
+    Ok(())
+}
+
+impl Tree {
+    /// The normalised key of values, one for each of its columns.
+    fn key_of_values(&self, schema: &plumb_types::Schema, key: &[Value]) -> Result<Vec<u8>, EngineError> {
+        let positions = self.key.positions();
+        if positions.len() != key.len() {
+            return Err(EngineError::Verification {
+                what: format!("values for a key of index {}", self.name),
+                found: key.len().to_string(),
+                expected: positions.len().to_string(),
+            });
+        }
+        let mut values = vec![Value::Null; schema.column_count()];
+        positions.iter().zip(key).for_each(|(position, value)| values[*position] = value.clone());
+        let mut images = RowBatch::new();
+        push(&mut images, &values);
+        let mut normalised = Vec::new();
+        self.key.build(images.row(0), &mut normalised).map_err(|error| bad_row(RowId(0), error))?;
+        Ok(normalised)
+    }
+}
+
+impl<'a> Worker<'a> {
+    /// Makes a segment that nothing refers to yet: a header, and for an index its root. Gives the LSN of its creation.
+    pub(super) fn make_segment(
+        &mut self,
+        purpose: Purpose,
+        kind: BlockKind,
+    ) -> Result<(u64, Vec<SegmentExtent>), EngineError> {
+        let extent = self.allocate(purpose)?;
+        let admission = self.admit(2 * self.block_bytes(), 0)?;
+        let gate = self.log.enter();
+        let created = self.log.end();
+        let has_root = kind == BlockKind::Leaf;
+        let mut changes = Vec::new();
+        let header = extent.extent.address(0);
+        let mut block = self.reader.change_new(purpose, header)?;
+        let mut edit = Edit::format(purpose, header, &mut block, BlockKind::Segment);
+        format_header(&mut edit, &mut block, 1 + u32::from(has_root));
+        changes.push((edit, block));
+        if has_root {
+            let root = extent.extent.address(1);
+            let mut block = self.reader.change_new(purpose, root)?;
+            let mut edit = Edit::format(purpose, root, &mut block, kind);
+            edit.write(&mut block, 14, &8_u16.to_le_bytes());
+            changes.push((edit, block));
+        }
+        self.log_system(admission, changes)?;
+        drop(gate);
+        Ok((created.0, vec![extent]))
+    }
+
+    fn begin_thread(&mut self) -> Result<Thread<'a>, EngineError> {
+        let promised = self.admit(END_BYTES, 0)?;
+        let log = self.log;
+        let (transaction, _) = self.active.enter(|| log.end())?;
+        self.own = transaction;
+        Ok(Thread { transaction, last: Lsn(0), promised })
+    }
+
+    fn insert_rows(
+        &mut self,
+        thread: &mut Thread<'a>,
+        table: &Table,
+        images: &RowBatch,
+    ) -> Result<Vec<RowId>, EngineError> {
+        let mut ids: Vec<RowId> = Vec::with_capacity(images.len());
+        while ids.len() < images.len() {
+            let address = match table.segment.take_from_pool() {
+                Some(address) => address,
+                None => self.new_block(&table.segment, BlockKind::Rows)?,
+            };
+            let first = ids.len();
+            let slots = self.insert_into(thread, table, address, images.iter().skip(first))?;
+            ids.extend(slots.iter().map(|slot| RowId::new(address, *slot)));
+            if ids.len() == images.len() && !slots.is_empty() {
+                table.segment.add_to_pool(address);
+            }
+        }
+        for tree in &table.indexes {
+            for (image, row) in images.iter().zip(&ids) {
+                let key = self.key_of(tree, image, *row)?;
+                self.add_entry(thread, tree, (&key, *row))?;
+                self.key = key;
+            }
+        }
+        Ok(ids)
+    }
+
+    /// Inserts rows into a block as long as it has room; gives their slots.
+    fn insert_into<'r>(
+        &mut self,
+        thread: &mut Thread<'a>,
+        table: &Table,
+        address: BlockAddress,
+        images: impl Iterator<Item = &'r [u8]> + Clone,
+    ) -> Result<Vec<u16>, EngineError> {
+        // Once as the block is, and once with what taking out dead rows has given, which may be too little.
+        for _ in 0..2 {
+            let promise = self.promise(self.block_bytes() / 4);
+            let admission = self.admit(2 * self.block_bytes() + 256, promise)?;
+            let gate = self.log.enter();
+            let expected = table.segment.expected(BlockKind::Rows);
+            let mut block = self.reader.change(Purpose::Users, address, expected)?;
+            let mut edit = Edit::new(Purpose::Users, address, &block, gate.floor());
+            let slots = rows::insert(&mut edit, &mut block, images.clone());
+            if !slots.is_empty() {
+                let undo = Undo::Inserted { block: address, slots: slots.clone() };
+                let undo = (table.segment.created, &undo);
+                self.log_change(thread, (admission, promise), undo, vec![(edit, block)])?;
+                return Ok(slots);
+            }
+            let horizon = self.active.horizon(self.log.end());
+            if !rows::compact(&mut edit, &mut block, horizon) {
+                break;
+            }
+            self.log_system(admission, vec![(edit, block)])?;
+        }
+        Ok(Vec::new())
+    }
+
+    fn key_of(&mut self, tree: &Tree, image: &[u8], row: RowId) -> Result<Vec<u8>, EngineError> {
+        let mut key = std::mem::take(&mut self.key);
+        tree.key.build(image, &mut key).map_err(|error| bad_row(row, error))?;
+        let limit = crate::index::block::key_bytes_max(self.block_bytes());
+        if key.len() > limit {
+            let (found, block_size) = (key.len(), self.block_bytes());
+            return Err(EngineError::KeyTooLong { found, limit, block_size, row });
+        }
+        Ok(key)
+    }
+
+    /// Waits until the row is nobody else's; then gives its image. The block is not kept: the caller looks again.
+    fn claim_row(&mut self, thread: &Thread<'a>, table: &Table, row: RowId) -> Result<Vec<u8>, EngineError> {
+        let gone = || EngineError::RowGone { row, table: table.name.clone() };
+        loop {
+            if !self.is_block_of(table, row)? {
+                return Err(gone());
+            }
+            let expected = table.segment.expected(BlockKind::Rows);
+            let block = self.reader.get(Purpose::Users, row.address(), expected)?;
+            let stored = rows::row_at(&block, row.slot()).ok_or_else(gone)?;
+            let (version, deleted, image) = (stored.version, stored.deleted, rows::plain_image(&stored));
+            drop(block);
+            match (self.holder(version, thread.transaction)?, self.lock_wait) {
+                (None, _) if deleted => return Err(gone()),
+                (None, _) => return Ok(image),
+                (Some(holder), LockWait::Never) => return Err(EngineError::RowLocked { row, holder }),
+                (Some(holder), LockWait::Forever) => {
+                    self.active.wait_for(self.session, thread.transaction, (holder, row))?;
+                }
+            }
+        }
+    }
+
+    /// Whether the row's block is one of the table's rows.
+    fn is_block_of(&mut self, table: &Table, row: RowId) -> Result<bool, EngineError> {
+        let number = table.segment.index_of(row.address()).filter(|number| *number > 0);
+        let Some(number) = number else { return Ok(false) };
+        Ok(number < self.used_blocks(&table.segment)?)
+    }
+
+    fn update_row(
+        &mut self,
+        thread: &mut Thread<'a>,
+        table: &Table,
+        row: RowId,
+        change: &dyn Fn(&mut [Value]),
+    ) -> Result<RowId, EngineError> {
+        loop {
+            let before = self.claim_row(thread, table, row)?;
+            let mut values = read_row(table, row, &before)?.values;
+            change(&mut values);
+            let mut images = RowBatch::new();
+            push(&mut images, &values);
+            let after = images.row(0);
+            require_row(table, after, self.block_bytes())?;
+            match self.replace_row(thread, table, row, (&before, Some(after)))? {
+                Replaced::No => continue,
+                Replaced::Yes => {
+                    self.update_entries(thread, table, row, (&before, Some(after)))?;
+                    return Ok(row);
+                }
+                Replaced::NoRoom => {
+                    if self.replace_row(thread, table, row, (&before, None))? == Replaced::No {
+                        continue;
+                    }
+                    self.update_entries(thread, table, row, (&before, None))?;
+                    return Ok(self.insert_rows(thread, table, &images)?[0]);
+                }
+            }
+        }
+    }
+
+    fn delete_row(&mut self, thread: &mut Thread<'a>, table: &Table, row: RowId) -> Result<(), EngineError> {
+        loop {
+            let before = self.claim_row(thread, table, row)?;
+            if self.replace_row(thread, table, row, (&before, None))? != Replaced::No {
+                table.segment.add_to_pool(row.address());
+                return self.update_entries(thread, table, row, (&before, None));
+            }
+        }
+    }
+
+    /// Puts another image in the place of a row, or deletes it.
+    fn replace_row(
+        &mut self,
+        thread: &mut Thread<'a>,
+        table: &Table,
+        row: RowId,
+        (before, after): (&[u8], Option<&[u8]>),
+    ) -> Result<Replaced, EngineError> {
+        let (address, slot) = (row.address(), row.slot());
+        let promise = self.promise(before.len() + 32);
+        let admission = self.admit(2 * self.block_bytes() + before.len() + 256, promise)?;
+        let gate = self.log.enter();
+        let expected = table.segment.expected(BlockKind::Rows);
+        let mut block = self.reader.change(Purpose::Users, address, expected)?;
+        let Some(stored) = rows::row_at(&block, slot) else { return Ok(Replaced::No) };
+        let version = stored.version;
+        if stored.deleted || rows::plain_image(&stored) != before {
+            return Ok(Replaced::No);
+        }
+        if self.holder(version, thread.transaction)?.is_some() {
+            return Ok(Replaced::No);
+        }
+        let mut edit = Edit::new(Purpose::Users, address, &block, gate.floor());
+        let undo = match after {
+            Some(image) if !rows::update(&mut edit, &mut block, slot, image) => return Ok(Replaced::NoRoom),
+            Some(_) => Undo::Updated { block: address, slot, version, image: before },
+            None => {
+                rows::delete(&mut edit, &mut block, slot);
+                Undo::Deleted { block: address, slot, version }
+            }
+        };
+        self.log_change(thread, (admission, promise), (table.segment.created, &undo), vec![(edit, block)])?;
+        Ok(Replaced::Yes)
+    }
+
+    /// Marks the entries of a row's image, and adds those of the one that it has now.
+    fn update_entries(
+        &mut self,
+        thread: &mut Thread<'a>,
+        table: &Table,
+        row: RowId,
+        (before, after): (&[u8], Option<&[u8]>),
+    ) -> Result<(), EngineError> {
+        for tree in &table.indexes {
+            let old = self.key_of(tree, before, row)?;
+            let new = after.map(|after| self.key_of(tree, after, row)).transpose()?;
+            if new.as_ref() == Some(&old) {
+                continue;
+            }
+            self.mark_entry(thread, tree, (&old, row))?;
+            if let Some(new) = new {
+                self.add_entry(thread, tree, (&new, row))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The image of a row as a snapshot sees it.
+    fn fetch(
+        &mut self,
+        table: &Table,
+        row: RowId,
+        snapshot: &Snapshot<'_>,
+    ) -> Result<Option<Vec<u8>>, EngineError> {
+        if !self.is_block_of(table, row)? {
+            return Ok(None);
+        }
+        self.session.count(Statistic::RowsFetchedByRowId, 1);
+        let expected = table.segment.expected(BlockKind::Rows);
+        let block = self.reader.get(Purpose::Users, row.address(), expected)?;
+        match rows::row_at(&block, row.slot()) {
+            Some(stored) => self.version_for(snapshot, row, &stored),
+            None => Ok(None),
+        }
+    }
+
+    /// The rows of a block as a snapshot sees them.
+    pub(super) fn rows_in(
+        &mut self,
+        table: &Table,
+        address: BlockAddress,
+        snapshot: &Snapshot<'_>,
+    ) -> Result<Vec<(RowId, Vec<u8>)>, EngineError> {
+        let expected = table.segment.expected(BlockKind::Rows);
+        let block = self.reader.get(Purpose::Users, address, expected)?;
+        let mut found = Vec::new();
+        for slot in 0..rows::slot_count(&block) {
+            let Some(stored) = rows::row_at(&block, slot) else { continue };
+            let row = RowId::new(address, slot);
+            if let Some(image) = self.version_for(snapshot, row, &stored)? {
+                found.push((row, image));
+            }
+        }
+        Ok(found)
+    }
+
+    fn commit(&mut self, mut thread: Thread<'a>) -> Result<(), EngineError> {
+        let end = self.log_end(&mut thread, RecordKind::Commit)?;
+        self.log.commit(self.session, end)?;
+        self.active.leave(thread.transaction);
+        self.own = 0;
+        self.session.count(Statistic::UserCommits, 1);
+        Ok(())
+    }
+
+    fn roll_back(&mut self, mut thread: Thread<'a>) -> Result<(), EngineError> {
+        self.undo_until(&mut thread, Lsn(0))?;
+        self.log_end(&mut thread, RecordKind::RolledBack)?;
+        self.active.leave(thread.transaction);
+        self.own = 0;
+        self.session.count(Statistic::UserRollbacks, 1);
+        Ok(())
+    }
+
+    /// Rolls back what a recovery found.
+    pub(super) fn roll_back_found(&mut self, unended: &Unended) -> Result<(), EngineError> {
+        // Its room was promised before the crash; the files still have it.
+        let promised = self.log.promise_of_the_past();
+        self.roll_back(Thread { transaction: unended.transaction, last: unended.last, promised })
+    }
+
+    /// Undoes the records of a transaction, the last first, down to one that stays.
+    fn undo_until(&mut self, thread: &mut Thread<'a>, stays: Lsn) -> Result<(), EngineError> {
+        while thread.last != stays {
+            let lsn = thread.last;
+            let Some(record) = self.read_log(lsn)? else {
+                return Err(EngineError::Log {
+                    path: self.instance.home().to_path_buf(),
+                    why: format!(
+                        "the record of LSN {} of transaction {} is no longer there to be undone; restore the database from a copy",
+                        lsn.0, thread.transaction
+                    ),
+                });
+            };
+            let (previous, undo) = (record.previous, record.undo.to_vec());
+            self.undo_record(thread, previous, &undo)?;
+            self.session.count(Statistic::UndoApplied, 1);
+        }
+        Ok(())
+    }
+
+    fn undo_record(
+        &mut self,
+        thread: &mut Thread<'a>,
+        previous: Lsn,
+        undo: &[u8],
+    ) -> Result<(), EngineError> {
+        let found =
+            Undo::parse(undo).and_then(|(segment, undo)| Some((self.store.segment_of(segment)?, undo)));
+        let Some(((table, tree), undo)) = found else {
+            return Err(EngineError::Log {
+                path: self.instance.home().to_path_buf(),
+                why: format!("an undo of transaction {} makes no sense", thread.transaction),
+            });
+        };
+        let entry = |tree: Option<std::sync::Arc<Tree>>| tree.expect("an entry's segment is an index");
+        match undo {
+            Undo::Inserted { block, slots } => {
+                table.segment.add_to_pool(block);
+                self.undo_rows(thread, (&table, block, previous), |edit, bytes| {
+                    rows::remove(edit, bytes, &slots);
+                })
+            }
+            Undo::Updated { block, slot, version, image } => {
+                self.undo_rows(thread, (&table, block, previous), |edit, bytes| {
+                    rows::restore(edit, bytes, slot, version, image);
+                })
+            }
+            Undo::Deleted { block, slot, version } => {
+                self.undo_rows(thread, (&table, block, previous), |edit, bytes| {
+                    rows::restore(edit, bytes, slot, version, &[]);
+                })
+            }
+            Undo::EntryAdded { row, key } => {
+                self.undo_entry(thread, &entry(tree), (key, row), (EntryChange::Remove, previous))
+            }
+            Undo::EntryMarked { row, key } => {
+                self.undo_entry(thread, &entry(tree), (key, row), (EntryChange::TakeMarkOff, previous))
+            }
+            Undo::MarkTakenOff { row, key } => {
+                self.undo_entry(thread, &entry(tree), (key, row), (EntryChange::Mark, previous))
+            }
+        }
+    }
+
+    fn undo_rows(
+        &mut self,
+        thread: &mut Thread<'a>,
+        (table, address, previous): (&Table, BlockAddress, Lsn),
+        undo: impl FnOnce(&mut Edit, &mut [u8]),
+    ) -> Result<(), EngineError> {
+        let gate = self.log.enter();
+        let expected = table.segment.expected(BlockKind::Rows);
+        debug_assert_eq!(expected.lsns, LsnRange::from(table.segment.created));
+        let mut block = self.reader.change(Purpose::Users, address, expected)?;
+        let mut edit = Edit::new(Purpose::Users, address, &block, gate.floor());
+        undo(&mut edit, &mut block);
+        self.log_undoing(thread, previous, vec![(edit, block)])
+    }
+}
+
+/// What came of a try to replace a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Replaced {
+    /// It is done.
+    Yes,
+    /// The row is not the one that it was.
+    No,
+    /// The block has no room for the longer row.
+    NoRoom,
+}

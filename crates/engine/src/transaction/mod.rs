@@ -1,0 +1,393 @@
+//! Transactions: rows that change through the buffer cache, all of a transaction or nothing, whatever happens.
+//!
+//! What it does: [`Transactions::open`] opens the log of an instance, which recovers what a crash left. A [`Connection`] is a session's way to
+//! it, and [`Connection::begin`] gives a [`Transaction`]: rows are inserted, updated, deleted and read, indexes follow, and it ends with
+//! [`Transaction::commit`] or [`Transaction::rollback`]; dropped, it is rolled back.
+//!
+//! ```no_run
+//! use plumb_engine::transaction::{IndexDefinition, Transactions};
+//! use plumb_engine::{EngineError, Instance};
+//! use plumb_events::Role;
+//! use plumb_types::{Column, ColumnType, Schema, Value};
+//!
+//! fn orders(instance: &Instance) -> Result<(), EngineError> {
+//!     let session = instance.recorder.session(Role::User);
+//!     let transactions = Transactions::open(instance, &session)?;
+//!     let columns = vec![
+//!         Column::required("ID", ColumnType::NUMBER),
+//!         Column::nullable("WHAT", ColumnType::Text { max_bytes: 100 }),
+//!     ];
+//!     let schema = Schema::new(columns).expect("two columns with names");
+//!     let index = IndexDefinition { name: "ORDERS_ID".into(), columns: vec![("ID".into(), false)] };
+//!     transactions.create_table(&session, "ORDERS", &schema, &[index])?;
+//!
+//!     let mut connection = transactions.connect(&session)?;
+//!     let mut transaction = connection.begin();
+//!     let id = Value::Number(plumb_types::Number::new(7, 0).expect("small"));
+//!     transaction.insert("ORDERS", &[id.clone(), Value::Text("a plumb".into())])?;
+//!     transaction.commit()?;
+//!
+//!     let mut transaction = connection.begin();
+//!     for row in transaction.lookup("ORDERS_ID", &[id])? {
+//!         transaction.update("ORDERS", row.id, |values| values[1] = Value::Text("two".into()))?;
+//!     }
+//!     transaction.commit()
+//! }
+//! ```
+//!
+//! **Isolation** is read committed. A statement (a call of [`Transaction`]) sees what was committed when it began, and what its
+//! transaction has done; it never waits for a writer. A change waits for the transaction that has changed the row before (`enq: TX - row lock
+//! contention`), and then changes the row as it is: [`Transaction::update`] gives it to a closure, so that no update is lost between
+//! reading and writing within the call. Two statements of a transaction may see different moments: a row that was read may be another one when it is
+//! read again (fuzzy reads, read skew and write skew can occur; lost updates can where a value is carried from one statement to the next).
+//!
+//! How: see [`crate::redo`] for the log, [`rows`] for rows and [`tree`] for indexes, [`active`] for who sees what, [`undo`] for how it is taken
+//! back.
+//!
+//! Order of latches: room in the log, the log's gate, the latch of a tree, blocks (a parent before its child, left before right). Nobody
+//! waits for a row while he has any of them.
+//!
+//! Limits: indexes are made with their table; tables are not dropped; an index is not unique. The direct path does not know these tables.
+
+mod active;
+pub mod check;
+mod connection;
+mod rows;
+mod segment;
+mod tree;
+mod undo;
+mod worker;
+
+pub use active::{MOST as TRANSACTIONS_MOST, Snapshot};
+pub use connection::{Connection, LockWait, Row, Transaction};
+
+use crate::redo::Log;
+use crate::redo::record::{HEADER_BYTES, RecordBytes, RecordKind};
+use crate::redo::recovery::{LogHome, Recovered};
+use crate::sort::key::KeyBuilder;
+use crate::storage::block::BlockKind;
+use crate::storage::control::{IndexColumn, LiveIndex, LiveTable, listed, stored_name};
+use crate::storage::tablespace::Purpose;
+use crate::{EngineError, Instance};
+use active::Active;
+use plumb_events::{Event, Session};
+use plumb_types::Schema;
+use plumb_units::Lsn;
+use segment::Segment;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use tree::Tree;
+use worker::Worker;
+
+/// An index of a table that is to be made.
+#[derive(Debug, Clone)]
+pub struct IndexDefinition {
+    /// Its name, in any case.
+    pub name: String,
+    /// Column names, each with whether it is descending.
+    pub columns: Vec<(String, bool)>,
+}
+
+/// A table of an open database.
+#[derive(Debug)]
+struct Table {
+    name: String,
+    schema: Schema,
+    segment: Segment,
+    indexes: Vec<Arc<Tree>>,
+}
+
+/// The transactions of an open database: its log, its tables and who changes them.
+#[derive(Debug)]
+pub struct Transactions<'i> {
+    instance: &'i Instance,
+    log: Arc<Log>,
+    active: Active,
+    tables: RwLock<BTreeMap<String, Arc<Table>>>,
+    /// Taken by who makes a checkpoint.
+    checkpoint: Mutex<()>,
+    recovered: Recovered,
+}
+
+impl<'i> Transactions<'i> {
+    /// Opens the transactions of an instance: makes its log if it has none, and recovers what was committed and undoes what was
+    /// not if it was not closed. To be called once for an instance.
+    ///
+    /// # Errors
+    /// When the log is damaged, a setting of the log contradicts another one, or a file cannot be read or written.
+    pub fn open(instance: &'i Instance, session: &Session) -> Result<Transactions<'i>, EngineError> {
+        instance.require_writable()?;
+        if instance.cache().is_logged() {
+            return Err(EngineError::Contradiction {
+                first: "an opening of the transactions".to_string(),
+                second: "the one before".to_string(),
+                why: "an instance opens its transactions once; open the instance again".to_string(),
+            });
+        }
+        let (live, database) = {
+            let catalog = instance.catalog();
+            let live = catalog.live_extents().flat_map(|(_, extents, created)| {
+                extents.iter().map(move |piece| (piece.extent, created)).collect::<Vec<_>>()
+            });
+            (live.collect::<Vec<_>>(), catalog.database)
+        };
+        let home = LogHome {
+            home: instance.home(),
+            database,
+            access: &instance.access,
+            settings: &instance.settings,
+            tablespaces: instance.tablespaces(),
+            above: instance.next_lsn(session)?,
+            live: &live,
+        };
+        let (log, recovered) = if home.has_log() {
+            home.recover(session)?
+        } else {
+            (home.create(session)?, Recovered { next_transaction: 1, ..Recovered::default() })
+        };
+        let log = Arc::new(log);
+        let write_ahead = Arc::clone(&log);
+        instance.cache().log_first(write_ahead)?;
+        let transactions = Transactions {
+            instance,
+            log,
+            active: Active::new(recovered.next_transaction),
+            tables: RwLock::default(),
+            checkpoint: Mutex::default(),
+            recovered,
+        };
+        transactions.open_tables(session)?;
+        transactions.undo_unended(session)?;
+        transactions.checkpoint(session)?;
+        Ok(transactions)
+    }
+
+    /// What the recovery did that opening was.
+    #[must_use]
+    pub fn recovered(&self) -> &Recovered {
+        &self.recovered
+    }
+
+    /// The instance that it works on.
+    #[must_use]
+    pub fn instance(&self) -> &'i Instance {
+        self.instance
+    }
+
+    /// The log.
+    #[must_use]
+    pub fn log(&self) -> &Log {
+        &self.log
+    }
+
+    /// A session's own way to the tables.
+    ///
+    /// # Errors
+    /// When a buffer or a channel cannot be had.
+    pub fn connect<'a>(&'a self, session: &'a Session) -> Result<Connection<'a>, EngineError> {
+        Connection::new(self, session)
+    }
+
+    fn open_tables(&self, session: &Session) -> Result<(), EngineError> {
+        let (tables, indexes) = {
+            let catalog = self.instance.catalog();
+            (catalog.live_tables.clone(), catalog.live_indexes.clone())
+        };
+        for table in tables {
+            let of_table = indexes.iter().filter(|index| index.table == table.name);
+            self.enter_table(session, &table, of_table)?;
+        }
+        Ok(())
+    }
+
+    fn enter_table<'t>(
+        &self,
+        session: &Session,
+        table: &LiveTable,
+        indexes: impl Iterator<Item = &'t LiveIndex>,
+    ) -> Result<(), EngineError> {
+        let mut trees = Vec::new();
+        let mut worker = self.worker(session)?;
+        for index in indexes {
+            let segment = Segment::new(Purpose::Indx, Lsn(index.created), index.extents.clone());
+            let key = KeyBuilder::new(&index.columns, &table.schema);
+            let tree = Tree::new(index.name.clone(), segment, key);
+            worker.find_height(&tree)?;
+            trees.push(Arc::new(tree));
+        }
+        let segment = Segment::new(Purpose::Users, Lsn(table.created), table.extents.clone());
+        let used = worker.used_blocks(&segment)?;
+        if let Some(last) = segment.address(used - 1).filter(|_| used > 1) {
+            segment.add_to_pool(last);
+        }
+        let (name, schema) = (table.name.clone(), table.schema.clone());
+        let entered = Arc::new(Table { name: name.clone(), schema, segment, indexes: trees });
+        self.tables.write().unwrap_or_else(PoisonError::into_inner).insert(name, entered);
+        Ok(())
+    }
+
+    fn worker<'a>(&'a self, session: &'a Session) -> Result<Worker<'a>, EngineError> {
+        Worker::new(self, session)
+    }
+
+    fn table(&self, name: &str) -> Result<Arc<Table>, EngineError> {
+        let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
+        tables.get(&stored_name(name)).cloned().ok_or_else(|| EngineError::Missing {
+            kind: "table that transactions change, named",
+            name: name.to_string(),
+            known: listed(tables.keys().map(String::as_str)),
+        })
+    }
+
+    fn index(&self, name: &str) -> Result<(Arc<Table>, Arc<Tree>), EngineError> {
+        let stored = stored_name(name);
+        let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
+        let trees = || tables.values().flat_map(|table| table.indexes.iter().map(move |tree| (table, tree)));
+        let found = trees().find(|(_, tree)| tree.name == stored);
+        found.map(|(table, tree)| (Arc::clone(table), Arc::clone(tree))).ok_or_else(|| EngineError::Missing {
+            kind: "index that transactions change, named",
+            name: name.to_string(),
+            known: listed(trees().map(|(_, tree)| tree.name.as_str())),
+        })
+    }
+
+    /// The table, or the table of the index, that was made then.
+    fn segment_of(&self, created: Lsn) -> Option<(Arc<Table>, Option<Arc<Tree>>)> {
+        let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
+        tables.values().find_map(|table| {
+            if table.segment.created == created {
+                return Some((Arc::clone(table), None));
+            }
+            let tree = table.indexes.iter().find(|tree| tree.segment.created == created)?;
+            Some((Arc::clone(table), Some(Arc::clone(tree))))
+        })
+    }
+
+    /// Makes a table with its indexes; it is durable when this returns.
+    ///
+    /// # Errors
+    /// When a name is taken, a column is not there, or a file cannot be written; then nothing was made.
+    pub fn create_table(
+        &self,
+        session: &Session,
+        name: &str,
+        schema: &Schema,
+        indexes: &[IndexDefinition],
+    ) -> Result<(), EngineError> {
+        let name = self.instance.catalog().require_free(name)?;
+        let mut live_indexes = Vec::new();
+        for index in indexes {
+            let name_of_index = self.instance.catalog().require_free(&index.name)?;
+            let columns = index.columns.iter().map(|(column, descending)| {
+                let position = schema.position(column).ok_or_else(|| EngineError::Missing {
+                    kind: "column",
+                    name: column.clone(),
+                    known: schema.names(),
+                })?;
+                Ok(IndexColumn { position, descending: *descending })
+            });
+            let columns = columns.collect::<Result<Vec<_>, EngineError>>()?;
+            let table = name.clone();
+            live_indexes.push(LiveIndex {
+                name: name_of_index,
+                table,
+                columns,
+                extents: Vec::new(),
+                created: 0,
+            });
+        }
+        let mut table = LiveTable { name, schema: schema.clone(), extents: Vec::new(), created: 0 };
+        let made = self.make_segments(session, &mut table, &mut live_indexes);
+        if made.is_err() {
+            let pieces = |extents: &[_], purpose: Purpose| {
+                let extents =
+                    extents.iter().map(|piece: &crate::storage::control::SegmentExtent| piece.extent);
+                self.instance.tablespace(purpose).release(extents);
+            };
+            pieces(&table.extents, Purpose::Users);
+            live_indexes.iter().for_each(|index| pieces(&index.extents, Purpose::Indx));
+        }
+        made?;
+        self.enter_table(session, &table, live_indexes.iter())
+    }
+
+    /// Formats the first blocks of the segments, has that durable, and enters them in the catalog.
+    fn make_segments(
+        &self,
+        session: &Session,
+        table: &mut LiveTable,
+        indexes: &mut [LiveIndex],
+    ) -> Result<(), EngineError> {
+        let mut worker = self.worker(session)?;
+        (table.created, table.extents) = worker.make_segment(Purpose::Users, BlockKind::Rows)?;
+        for index in indexes.iter_mut() {
+            (index.created, index.extents) = worker.make_segment(Purpose::Indx, BlockKind::Leaf)?;
+        }
+        self.log.make_durable(session, self.log.end())?;
+        let (table, indexes) = (table.clone(), indexes.to_vec());
+        self.instance.change_catalog(session, |catalog| catalog.add_live(table, indexes))
+    }
+
+    /// Undoes what transactions did that a crash left without an end.
+    fn undo_unended(&self, session: &Session) -> Result<(), EngineError> {
+        for unended in &self.recovered.unended {
+            self.active.enter_again(unended.transaction, unended.first, unended.last);
+        }
+        let mut worker = self.worker(session)?;
+        for unended in &self.recovered.unended {
+            worker.roll_back_found(unended)?;
+        }
+        Ok(())
+    }
+
+    /// Writes what has changed, and lets the log be used again up to the oldest transaction. What was committed was
+    /// durable before.
+    ///
+    /// # Errors
+    /// When a write or a sync fails: the log then fails too, because what is durable is not known.
+    pub fn checkpoint(&self, session: &Session) -> Result<(), EngineError> {
+        let guard = match self.checkpoint.try_lock() {
+            Ok(guard) => guard,
+            Err(_) => session.wait(Event::LogFileSwitchCheckpoint, || {
+                self.checkpoint.lock().unwrap_or_else(PoisonError::into_inner)
+            }),
+        };
+        let result = self.checkpoint_alone(session);
+        drop(guard);
+        result.inspect_err(|error| self.log.fail(error.to_string()))
+    }
+
+    fn checkpoint_alone(&self, session: &Session) -> Result<(), EngineError> {
+        self.log.check()?;
+        let (begin, under_way, appended) = self.log.close(|begin| {
+            let under_way = self.active.under_way(begin);
+            let mut record = RecordBytes::default();
+            record.begin(RecordKind::Checkpoint, 0, Lsn(0), &under_way.list);
+            let record = record.finish();
+            self.log.take_room(record.len());
+            let appended = self.log.append(session, record);
+            (begin, under_way, appended)
+        });
+        assert_eq!(appended?, begin, "the gate is closed: no record comes between");
+        let end = Lsn(begin.0 + (HEADER_BYTES + under_way.list.len()).next_multiple_of(8) as u64);
+        self.log.make_durable(session, end)?;
+        self.instance.cache().write_changed(session, begin)?;
+        self.instance.sync(session, Purpose::Users)?;
+        self.instance.sync(session, Purpose::Indx)?;
+        self.log.note_checkpoint(session, (begin, under_way.low), under_way.next)
+    }
+
+    /// A checkpoint, unless one has made enough room while the session waited for it.
+    fn make_room(&self, session: &Session, bytes: i64) -> Result<(), EngineError> {
+        if let Ok(guard) = self.checkpoint.try_lock() {
+            drop(guard);
+        } else {
+            let waited = || drop(self.checkpoint.lock().unwrap_or_else(PoisonError::into_inner));
+            session.wait(Event::LogFileSwitchCheckpoint, waited);
+            if self.log.room() >= bytes {
+                return Ok(());
+            }
+        }
+        self.checkpoint(session)
+    }
+}

@@ -1,0 +1,218 @@
+//! Rows in a block that transactions change.
+//!
+//! ```text
+//! byte 12  slots u16        18 used slots and empty ones
+//!      14  used u16         bytes from byte 24 to the end of the last row
+//!      24  rows             version u64 | row image
+//!      ..  zeros or what rows have left
+//!      ..  slots from the end of the block down: offset u16 (0: empty), capacity u16
+//! ```
+//! A version is the LSN of the record that changed the row last. A deleted row stays, with a flag, until nobody can see it or undo its
+//! end. A row keeps the room that it had (its capacity) until then, so that a shorter one can become the longer one again: whatever
+//! transactions do, an undo fits.
+//!
+//! Every function does its work through an [`Edit`], and so is logged.
+
+use crate::redo::edit::Edit;
+use crate::storage::block::{HEADER_BYTES, content_of};
+use plumb_types::row::ROW_FLAGS;
+use plumb_units::Lsn;
+
+/// Bytes of a slot.
+const SLOT_BYTES: usize = 4;
+/// Bytes of a version before its row.
+const VERSION_BYTES: usize = 8;
+/// The flag of a deleted row, in the first byte of its image.
+const DELETED: u8 = 0x10;
+
+/// The longest row image that a block takes.
+#[must_use]
+pub const fn image_bytes_max(block_bytes: usize) -> usize {
+    block_bytes - HEADER_BYTES - SLOT_BYTES - VERSION_BYTES
+}
+
+/// A row as it lies in a block.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct StoredRow<'a> {
+    pub(super) version: Lsn,
+    pub(super) deleted: bool,
+    /// From its first byte to the end of its capacity: the image says where it ends.
+    pub(super) image: &'a [u8],
+    offset: usize,
+}
+
+fn slot_at(block: &[u8], slot: u16) -> usize {
+    block.len() - SLOT_BYTES * (slot as usize + 1)
+}
+
+fn half(block: &[u8], at: usize) -> usize {
+    usize::from(u16::from_le_bytes([block[at], block[at + 1]]))
+}
+
+/// How many slots a block has.
+pub(super) fn slot_count(block: &[u8]) -> u16 {
+    content_of(block).entries
+}
+
+/// The row of a slot; `None` when it is empty or there is none.
+pub(super) fn row_at(block: &[u8], slot: u16) -> Option<StoredRow<'_>> {
+    if slot >= slot_count(block) {
+        return None;
+    }
+    let at = slot_at(block, slot);
+    let (offset, capacity) = (half(block, at), half(block, at + 2));
+    let bytes = block.get(offset..offset + capacity).filter(|_| offset >= HEADER_BYTES)?;
+    let (version, image) = bytes.split_first_chunk::<VERSION_BYTES>()?;
+    let deleted = image.first()? & DELETED != 0;
+    Some(StoredRow { version: Lsn(u64::from_le_bytes(*version)), deleted, image, offset })
+}
+
+/// Bytes of a row image that may be followed by others; `None` when it makes no sense.
+pub(super) fn image_length(image: &[u8]) -> Option<usize> {
+    let mut offset = 3;
+    for _ in 0..*image.get(2)? {
+        offset += match *image.get(offset)? {
+            0xFF => 1,
+            0xFE => 3 + half(image.get(..offset + 3)?, offset + 1),
+            length => 1 + usize::from(length),
+        };
+    }
+    (offset <= image.len()).then_some(offset)
+}
+
+/// A row image without the flag of a deleted one, as it was written.
+pub(super) fn plain_image(row: &StoredRow<'_>) -> Vec<u8> {
+    let length = image_length(row.image).unwrap_or(row.image.len());
+    let mut image = row.image[..length].to_vec();
+    image[0] &= !DELETED;
+    image
+}
+
+/// Bytes between rows and slots.
+fn gap(block: &[u8]) -> usize {
+    let content = content_of(block);
+    block.len() - SLOT_BYTES * content.entries as usize - HEADER_BYTES - content.used as usize
+}
+
+fn write_counts(edit: &mut Edit, block: &mut [u8], slots: usize, used: usize) {
+    edit.write(block, 12, &((used as u32) << 16 | slots as u32).to_le_bytes());
+}
+
+/// Inserts as many of the rows as leave a tenth of the block free, the first in any case if it fits. Gives their slots.
+pub(super) fn insert<'r>(
+    edit: &mut Edit,
+    block: &mut [u8],
+    rows: impl Iterator<Item = &'r [u8]>,
+) -> Vec<u16> {
+    let content = content_of(block);
+    let begin = HEADER_BYTES + content.used as usize;
+    let (old_slots, spare) = (content.entries, block.len() / 10);
+    let mut left = gap(block);
+    let mut free =
+        (0..old_slots).filter(|slot| half(block, slot_at(block, *slot)) == 0).collect::<Vec<_>>().into_iter();
+    let (mut slots, mut places, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
+    let mut new_slots = 0;
+    for row in rows {
+        let reused = free.next();
+        let needed = VERSION_BYTES + row.len() + if reused.is_some() { 0 } else { SLOT_BYTES };
+        let is_first = slots.is_empty() && content.used == 0;
+        if needed + if is_first { 0 } else { spare } > left {
+            break;
+        }
+        left -= needed;
+        slots.push(reused.unwrap_or(old_slots + new_slots));
+        new_slots += u16::from(reused.is_none());
+        places.push((begin + bytes.len(), VERSION_BYTES + row.len()));
+        bytes.extend_from_slice(&[0; VERSION_BYTES]);
+        bytes.extend_from_slice(row);
+    }
+    if slots.is_empty() {
+        return slots;
+    }
+    edit.write(block, begin, &bytes);
+    places.iter().for_each(|(offset, _)| edit.stamp(*offset));
+    let slot_bytes = |place: &(usize, usize)| ((place.1 as u32) << 16 | place.0 as u32).to_le_bytes();
+    let reused = slots.len() - new_slots as usize;
+    for (slot, place) in slots.iter().zip(&places).take(reused) {
+        let at = slot_at(block, *slot);
+        edit.write(block, at, &slot_bytes(place));
+    }
+    // New slots are adjacent: the last is the lowest.
+    let added: Vec<u8> = places[reused..].iter().rev().flat_map(slot_bytes).collect();
+    let end = block.len() - SLOT_BYTES * old_slots as usize;
+    edit.write(block, end - added.len(), &added);
+    write_counts(edit, block, (old_slots + new_slots) as usize, content.used as usize + bytes.len());
+    slots
+}
+
+/// Replaces a row by another image; `false` when it does not fit the block.
+pub(super) fn update(edit: &mut Edit, block: &mut [u8], slot: u16, image: &[u8]) -> bool {
+    let at = slot_at(block, slot);
+    let (mut offset, capacity) = (half(block, at), half(block, at + 2));
+    let needed = VERSION_BYTES + image.len();
+    if needed > capacity {
+        let content = content_of(block);
+        if needed > gap(block) {
+            return false;
+        }
+        offset = HEADER_BYTES + content.used as usize;
+        edit.write(block, at, &((needed as u32) << 16 | offset as u32).to_le_bytes());
+        write_counts(edit, block, content.entries as usize, content.used as usize + needed);
+    }
+    edit.stamp(offset);
+    edit.write(block, offset + VERSION_BYTES, image);
+    true
+}
+
+/// Marks a row as deleted.
+pub(super) fn delete(edit: &mut Edit, block: &mut [u8], slot: u16) {
+    let offset = half(block, slot_at(block, slot));
+    edit.stamp(offset);
+    edit.write(block, offset + VERSION_BYTES, &[ROW_FLAGS | DELETED]);
+}
+
+/// Undoes an update or a deletion: the row is as it was in this version. `image` is empty where it has stayed.
+pub(super) fn restore(edit: &mut Edit, block: &mut [u8], slot: u16, version: Lsn, image: &[u8]) {
+    let at = slot_at(block, slot);
+    let (offset, capacity) = (half(block, at), half(block, at + 2));
+    assert!(VERSION_BYTES + image.len() <= capacity, "a row keeps the room that its undo needs");
+    edit.write(block, offset, &version.0.to_le_bytes());
+    let image = if image.is_empty() { &[ROW_FLAGS][..] } else { image };
+    edit.write(block, offset + VERSION_BYTES, image);
+}
+
+/// Undoes an insert: the slots are empty.
+pub(super) fn remove(edit: &mut Edit, block: &mut [u8], slots: &[u16]) {
+    for slot in slots {
+        let at = slot_at(block, *slot);
+        edit.write(block, at, &[0; SLOT_BYTES]);
+    }
+}
+
+/// Takes out deleted rows that nobody can see or bring back, those older than `horizon`, and room that rows have left. `false` when there is nothing to gain.
+pub(super) fn compact(edit: &mut Edit, block: &mut [u8], horizon: Lsn) -> bool {
+    let content = content_of(block);
+    let (mut rows, mut slots) = (Vec::new(), vec![0; SLOT_BYTES * content.entries as usize]);
+    for slot in 0..content.entries {
+        let Some(row) = row_at(block, slot) else { continue };
+        let settled = row.version < horizon;
+        if settled && row.deleted {
+            continue;
+        }
+        let length =
+            if settled { image_length(row.image).unwrap_or(row.image.len()) } else { row.image.len() };
+        let place = HEADER_BYTES + rows.len();
+        rows.extend_from_slice(&block[row.offset..row.offset + VERSION_BYTES + length]);
+        let at = slots.len() - SLOT_BYTES * (slot as usize + 1);
+        let capacity = VERSION_BYTES + length;
+        slots[at..at + SLOT_BYTES].copy_from_slice(&((capacity as u32) << 16 | place as u32).to_le_bytes());
+    }
+    if rows.len() == content.used as usize {
+        return false;
+    }
+    edit.write(block, HEADER_BYTES, &rows);
+    let at = block.len() - slots.len();
+    edit.write(block, at, &slots);
+    write_counts(edit, block, content.entries as usize, rows.len());
+    true
+}

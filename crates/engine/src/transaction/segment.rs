@@ -1,0 +1,177 @@
+//! The blocks of a table or index that transactions change.
+//!
+//! The extents are in the catalog: an extent belongs to the segment, durably, before a block of it is used. How many blocks are in
+//! use is in the segment's first block, byte 24 (u32, itself included), which is changed and logged as any other. So after a crash an extent may be owned
+//! and not used, and never the other way round.
+//!
+//! Limits: blocks are never given back; free room in blocks is known from the opening of the database on.
+
+use super::worker::Worker;
+use crate::EngineError;
+use crate::redo::edit::Edit;
+use crate::storage::block::{BlockKind, Expected, HEADER_BYTES, LsnRange};
+use crate::storage::control::SegmentExtent;
+use crate::storage::tablespace::Purpose;
+use plumb_units::{BlockAddress, Lsn};
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+
+/// Where the number of blocks in use is.
+const USED: usize = HEADER_BYTES;
+/// Blocks with room that are remembered at most.
+const POOL_MOST: usize = 10_000;
+
+/// A segment of an open database.
+#[derive(Debug)]
+pub(super) struct Segment {
+    pub(super) purpose: Purpose,
+    /// The LSN of its creation, which is its name in the log.
+    pub(super) created: Lsn,
+    extents: RwLock<Vec<SegmentExtent>>,
+    /// Taken while it gets an extent.
+    extending: Mutex<()>,
+    /// Blocks that are known to have room, or are not used yet.
+    pool: Mutex<BTreeSet<BlockAddress>>,
+}
+
+impl Segment {
+    pub(super) fn new(purpose: Purpose, created: Lsn, extents: Vec<SegmentExtent>) -> Segment {
+        let extents = RwLock::new(extents);
+        Segment { purpose, created, extents, extending: Mutex::default(), pool: Mutex::default() }
+    }
+
+    /// Its block number `index`, the header being 0; `None` behind the last extent.
+    pub(super) fn address(&self, index: u32) -> Option<BlockAddress> {
+        let extents = self.extents.read().unwrap_or_else(PoisonError::into_inner);
+        let mut index = index;
+        for piece in extents.iter() {
+            match index.checked_sub(piece.extent.blocks) {
+                Some(rest) => index = rest,
+                None => return Some(piece.extent.address(index)),
+            }
+        }
+        None
+    }
+
+    /// The number of one of its blocks; `None` for a block of another's.
+    pub(super) fn index_of(&self, address: BlockAddress) -> Option<u32> {
+        let extents = self.extents.read().unwrap_or_else(PoisonError::into_inner);
+        let mut before = 0;
+        for extent in extents.iter().map(|piece| piece.extent) {
+            let within = address.block.0.wrapping_sub(extent.block);
+            if extent.file == address.file.0 && within < extent.blocks {
+                return Some(before + within);
+            }
+            before += extent.blocks;
+        }
+        None
+    }
+
+    pub(super) fn header(&self) -> BlockAddress {
+        self.address(0).expect("a segment has an extent")
+    }
+
+    pub(super) fn expected(&self, kind: BlockKind) -> Expected {
+        Expected { kind, lsns: LsnRange::from(self.created) }
+    }
+
+    pub(super) fn take_from_pool(&self) -> Option<BlockAddress> {
+        self.pool().pop_first()
+    }
+
+    pub(super) fn add_to_pool(&self, block: BlockAddress) {
+        let mut pool = self.pool();
+        if pool.len() < POOL_MOST {
+            pool.insert(block);
+        }
+    }
+
+    fn pool(&self) -> MutexGuard<'_, BTreeSet<BlockAddress>> {
+        self.pool.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Puts the first content of the header of a segment there.
+pub(super) fn format_header(edit: &mut Edit, block: &mut [u8], used: u32) {
+    edit.write(block, 14, &4_u16.to_le_bytes());
+    edit.write(block, USED, &used.to_le_bytes());
+}
+
+fn used_in(header: &[u8]) -> u32 {
+    u32::from_le_bytes([header[USED], header[USED + 1], header[USED + 2], header[USED + 3]])
+}
+
+impl Worker<'_> {
+    /// How many blocks of a segment are in use.
+    pub(super) fn used_blocks(&mut self, segment: &Segment) -> Result<u32, EngineError> {
+        let expected = segment.expected(BlockKind::Segment);
+        Ok(used_in(&self.reader.get(segment.purpose, segment.header(), expected)?))
+    }
+
+    /// A new block of a segment, without content.
+    pub(super) fn new_block(
+        &mut self,
+        segment: &Segment,
+        kind: BlockKind,
+    ) -> Result<BlockAddress, EngineError> {
+        let purpose = segment.purpose;
+        loop {
+            let admission = self.admit(self.block_bytes() + 512, 0)?;
+            let gate = self.log.enter();
+            let expected = segment.expected(BlockKind::Segment);
+            let mut header = self.reader.change(purpose, segment.header(), expected)?;
+            let used = used_in(&header);
+            let Some(address) = segment.address(used) else {
+                drop((header, gate, admission));
+                self.extend(segment, used)?;
+                continue;
+            };
+            let mut block = self.reader.change_new(purpose, address)?;
+            let mut count = Edit::new(purpose, segment.header(), &header, gate.floor());
+            count.write(&mut header, USED, &(used + 1).to_le_bytes());
+            let mut edit = Edit::format(purpose, address, &mut block, kind);
+            if kind == BlockKind::Leaf {
+                // The link to the next leaf: none.
+                edit.write(&mut block, 14, &8_u16.to_le_bytes());
+            }
+            self.log_system(admission, vec![(count, header), (edit, block)])?;
+            return Ok(address);
+        }
+    }
+
+    /// Gives a segment an extent more, if it still has no more blocks than that.
+    fn extend(&mut self, segment: &Segment, used: u32) -> Result<(), EngineError> {
+        let _extending = segment.extending.lock().unwrap_or_else(PoisonError::into_inner);
+        if segment.address(used).is_some() {
+            return Ok(());
+        }
+        let extent = self.allocate(segment.purpose)?;
+        let added = self.instance.change_catalog(self.session, |catalog| {
+            let tables = catalog.live_tables.iter_mut().map(|table| (table.created, &mut table.extents));
+            let indexes = catalog.live_indexes.iter_mut().map(|index| (index.created, &mut index.extents));
+            let of_segment = |(created, _): &(u64, _)| *created == segment.created.0;
+            if let Some((_, extents)) = tables.chain(indexes).find(of_segment) {
+                extents.push(extent);
+            }
+        });
+        if added.is_err() {
+            self.instance.tablespace(segment.purpose).release([extent.extent]);
+        }
+        added?;
+        segment.extents.write().unwrap_or_else(PoisonError::into_inner).push(extent);
+        Ok(())
+    }
+
+    /// An extent whose place in its file is durable.
+    pub(super) fn allocate(&mut self, purpose: Purpose) -> Result<SegmentExtent, EngineError> {
+        let tablespace = self.instance.tablespace(purpose);
+        let extent = tablespace.allocate(self.session, &self.instance.access)?;
+        let synced =
+            tablespace.file(plumb_units::FileId(extent.file)).and_then(|file| file.sync(self.session));
+        if let Err(error) = synced {
+            tablespace.release([extent]);
+            return Err(error);
+        }
+        Ok(SegmentExtent { extent, used: extent.blocks })
+    }
+}

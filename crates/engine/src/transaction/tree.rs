@@ -1,0 +1,596 @@
+//! Indexes that transactions change: B-trees whose root stays in its place.
+//!
+//! Blocks are those of a built index ([`crate::index::block`]). What differs: a leaf may be empty; an entry whose row has been deleted, or has another key now, is
+//! marked and stays for those who still see the row; the first separator of the leftmost branches is the empty key.
+//!
+//! How: an entry goes into its leaf under the latch of the tree, shared, and the block taken. If it does not fit, the latch is
+//! taken exclusively, and the lowest node on the way whose parent has room for one more separator is split: one record for all blocks. Then the
+//! entry is tried again. A root that is full moves into two new blocks and becomes the branch above them.
+//!
+//! A full leaf that has marked entries and has not changed since the horizon loses them instead: whoever made the marks has ended, and
+//! nobody sees the rows. A leaf that only grows at its end is split there, and stays full.
+//!
+//! Limits: nodes are not joined. Blocks that were prepared for splits when a crash came stay unused.
+
+use super::segment::Segment;
+use super::undo::Undo;
+use super::worker::{Thread, Worker};
+use crate::EngineError;
+use crate::cache::ChangingBlock;
+use crate::index::block::{
+    BranchView, CHILD_BYTES, Entry, LINK_BYTES, LayoutError, LeafView, MARK, SLOT_BYTES, leaf_entry_bytes,
+};
+use crate::redo::edit::Edit;
+use crate::sort::key::KeyBuilder;
+use crate::storage::block::{BlockKind, Content, HEADER_BYTES, content_of, lsn_of};
+use crate::storage::tablespace::Purpose;
+use plumb_events::{Event, Session, Statistic};
+use plumb_units::{BlockAddress, Lsn, RowId};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+const INDX: Purpose = Purpose::Indx;
+
+/// An index of an open database.
+#[derive(Debug)]
+pub(super) struct Tree {
+    pub(super) name: String,
+    pub(super) segment: Segment,
+    pub(super) key: KeyBuilder,
+    /// Levels, the leaves included; changed under the latch.
+    pub(super) height: AtomicU32,
+    latch: RwLock<()>,
+}
+
+/// What is done to an entry of a leaf.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum EntryChange {
+    Mark,
+    TakeMarkOff,
+    Remove,
+}
+
+impl Tree {
+    pub(super) fn new(name: String, segment: Segment, key: KeyBuilder) -> Tree {
+        Tree { name, segment, key, height: AtomicU32::new(1), latch: RwLock::new(()) }
+    }
+
+    fn root(&self) -> BlockAddress {
+        self.segment.address(1).expect("an index has a root behind its header")
+    }
+
+    fn height(&self) -> u32 {
+        self.height.load(Relaxed)
+    }
+
+    fn share(&self, session: &Session) -> RwLockReadGuard<'_, ()> {
+        match self.latch.try_read() {
+            Ok(latch) => latch,
+            Err(_) => session
+                .wait(Event::BufferBusyWaits, || self.latch.read().unwrap_or_else(PoisonError::into_inner)),
+        }
+    }
+
+    fn exclude(&self, session: &Session) -> RwLockWriteGuard<'_, ()> {
+        match self.latch.try_write() {
+            Ok(latch) => latch,
+            Err(_) => session
+                .wait(Event::BufferBusyWaits, || self.latch.write().unwrap_or_else(PoisonError::into_inner)),
+        }
+    }
+}
+
+fn slot(block: &[u8], index: usize) -> usize {
+    let at = block.len() - SLOT_BYTES * (index + 1);
+    usize::from(u16::from_le_bytes([block[at], block[at + 1]]))
+}
+
+fn end_of(content: Content) -> usize {
+    HEADER_BYTES + content.used as usize
+}
+
+fn room(block: &[u8]) -> usize {
+    let content = content_of(block);
+    block.len() - SLOT_BYTES * content.entries as usize - end_of(content)
+}
+
+fn write_counts(edit: &mut Edit, block: &mut [u8], entries: usize, end: usize) {
+    edit.write(block, 12, &(((end - HEADER_BYTES) as u32) << 16 | entries as u32).to_le_bytes());
+}
+
+/// The bytes of an entry; `child` of a branch's.
+fn entry_bytes(key: &[u8], row: RowId, child: Option<BlockAddress>) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(key.len() + 20);
+    match u8::try_from(key.len()) {
+        Ok(length) if length < 0xFF => bytes.push(length),
+        _ => {
+            bytes.push(0xFF);
+            bytes.extend_from_slice(&(key.len() as u16).to_le_bytes());
+        }
+    }
+    bytes.extend_from_slice(key);
+    bytes.extend_from_slice(&row.0.to_be_bytes());
+    if let Some(child) = child {
+        bytes.extend_from_slice(&child.file.0.to_le_bytes());
+        bytes.extend_from_slice(&child.block.0.to_le_bytes());
+    }
+    bytes
+}
+
+/// Puts an entry at its place among the others; there is room.
+fn insert_at(edit: &mut Edit, block: &mut [u8], index: usize, bytes: &[u8]) {
+    let content = content_of(block);
+    let (entries, end) = (content.entries as usize, end_of(content));
+    let at = if index < entries { slot(block, index) } else { end };
+    edit.shift(block, at, at + bytes.len(), end - at);
+    edit.write(block, at, bytes);
+    let slots = block.len() - SLOT_BYTES * entries;
+    let behind = entries - index;
+    edit.shift(block, slots, slots - SLOT_BYTES, SLOT_BYTES * behind);
+    edit.add(block, slots - SLOT_BYTES, behind, bytes.len() as u16);
+    let own = block.len() - SLOT_BYTES * (index + 1);
+    edit.write_u16(block, own, at as u16);
+    write_counts(edit, block, entries + 1, end + bytes.len());
+}
+
+fn remove_at(edit: &mut Edit, block: &mut [u8], index: usize) {
+    let content = content_of(block);
+    let (entries, end) = (content.entries as usize, end_of(content));
+    let at = slot(block, index);
+    let behind = entries - index - 1;
+    let next = if behind > 0 { slot(block, index + 1) } else { end };
+    let bytes = next - at;
+    edit.shift(block, next, at, end - next);
+    let slots = block.len() - SLOT_BYTES * entries;
+    edit.shift(block, slots, slots + SLOT_BYTES, SLOT_BYTES * behind);
+    edit.add(block, slots + SLOT_BYTES, behind, (bytes as u16).wrapping_neg());
+    write_counts(edit, block, entries - 1, end - bytes);
+}
+
+/// Replaces the content of a node by the entries from `from` to `to` of `source`, and its link.
+fn fill(edit: &mut Edit, block: &mut [u8], start: usize, source: &[u8], from: usize, to: usize) {
+    let content = content_of(source);
+    let offset =
+        |index: usize| if index < content.entries as usize { slot(source, index) } else { end_of(content) };
+    let (begin, end) = (offset(from), offset(to));
+    edit.write(block, start, &source[begin..end]);
+    let slots: Vec<u8> = (from..to)
+        .rev()
+        .flat_map(|index| ((slot(source, index) - begin + start) as u16).to_le_bytes())
+        .collect();
+    let at = block.len() - slots.len();
+    edit.write(block, at, &slots);
+    write_counts(edit, block, to - from, start + end - begin);
+}
+
+fn link_bytes(next: Option<BlockAddress>) -> [u8; LINK_BYTES] {
+    let next = next.unwrap_or_default();
+    let mut bytes = [0; LINK_BYTES];
+    bytes[..2].copy_from_slice(&next.file.0.to_le_bytes());
+    bytes[4..].copy_from_slice(&next.block.0.to_le_bytes());
+    bytes
+}
+
+/// Where the entries of a node begin.
+fn start_of(kind: BlockKind) -> usize {
+    if kind == BlockKind::Leaf { HEADER_BYTES + LINK_BYTES } else { HEADER_BYTES }
+}
+
+/// The entry that divides what a full node holds, and its number: everything from it on goes into the new node. `None` for
+/// a leaf that grows at its end: the entry that is to come divides it.
+fn middle(block: &[u8], kind: BlockKind) -> usize {
+    let content = content_of(block);
+    let entries = content.entries as usize;
+    let half = usize::midpoint(start_of(kind), end_of(content));
+    (1..entries).find(|index| slot(block, *index) >= half).unwrap_or(entries.saturating_sub(1)).max(1)
+}
+
+/// A node on the way down.
+struct Step {
+    address: BlockAddress,
+    kind: BlockKind,
+}
+
+impl<'a> Worker<'a> {
+    fn broken(&self, error: LayoutError, address: BlockAddress) -> EngineError {
+        error.at(self.instance.tablespace(INDX).path(address), address)
+    }
+
+    /// The blocks from the root to the leaf below which an entry belongs. The latch is held.
+    fn way_to(&mut self, tree: &Tree, key: &[u8], row: RowId) -> Result<Vec<Step>, EngineError> {
+        let (mut address, height) = (tree.root(), tree.height());
+        let mut way = Vec::with_capacity(height as usize);
+        for _ in 1..height {
+            let block = self.reader.get(INDX, address, tree.segment.expected(BlockKind::Branch))?;
+            let child = BranchView::new(&block, content_of(&block)).and_then(|view| view.child_for(key, row));
+            way.push(Step { address, kind: BlockKind::Branch });
+            address = child.map_err(|error| self.broken(error, address))?;
+        }
+        way.push(Step { address, kind: BlockKind::Leaf });
+        Ok(way)
+    }
+
+    /// How high the tree is: found when it is opened.
+    pub(super) fn find_height(&mut self, tree: &Tree) -> Result<(), EngineError> {
+        let (mut address, mut height) = (tree.root(), 1);
+        while self.reader.get(INDX, address, tree.segment.expected(BlockKind::Leaf)).is_err() {
+            let block = self.reader.get(INDX, address, tree.segment.expected(BlockKind::Branch))?;
+            let first = BranchView::new(&block, content_of(&block)).and_then(|view| view.entry(0));
+            address = first.map_err(|error| self.broken(error, address))?.child;
+            height += 1;
+        }
+        tree.height.store(height, Relaxed);
+        Ok(())
+    }
+
+    /// Adds the entry of a row.
+    pub(super) fn add_entry(
+        &mut self,
+        thread: &mut Thread<'a>,
+        tree: &Tree,
+        (key, row): (&[u8], RowId),
+    ) -> Result<(), EngineError> {
+        let needed = leaf_entry_bytes(key.len());
+        loop {
+            let promise = self.promise(key.len() + 32);
+            let admission = self.admit(2 * self.block_bytes() + 256, promise)?;
+            let gate = self.log.enter();
+            let latch = tree.share(self.session);
+            let address = self.way_to(tree, key, row)?.pop().expect("a leaf").address;
+            let mut leaf = self.reader.change(INDX, address, tree.segment.expected(BlockKind::Leaf))?;
+            let (index, found) = self.find(&leaf, address, key, row)?;
+            let mut edit = Edit::new(INDX, address, &leaf, gate.floor());
+            let undo = match found {
+                Some(marked) if marked => {
+                    set_mark(&mut edit, &mut leaf, index, 0);
+                    Undo::MarkTakenOff { row, key }
+                }
+                Some(_) => {
+                    return Err(EngineError::Verification {
+                        what: format!("index {}: entries of the row at {row}", tree.name),
+                        found: "one of the same key".to_string(),
+                        expected: "none".to_string(),
+                    });
+                }
+                None if room(&leaf) >= needed => {
+                    insert_at(&mut edit, &mut leaf, index, &entry_bytes(key, row, None));
+                    Undo::EntryAdded { row, key }
+                }
+                None => {
+                    drop((leaf, latch, gate, admission));
+                    self.make_space(tree, key, row)?;
+                    continue;
+                }
+            };
+            let undo = (tree.segment.created, &undo);
+            return self.log_change(thread, (admission, promise), undo, vec![(edit, leaf)]);
+        }
+    }
+
+    /// Marks the entry of a row.
+    pub(super) fn mark_entry(
+        &mut self,
+        thread: &mut Thread<'a>,
+        tree: &Tree,
+        (key, row): (&[u8], RowId),
+    ) -> Result<(), EngineError> {
+        let promise = self.promise(key.len() + 32);
+        let admission = self.admit(2 * self.block_bytes() + 256, promise)?;
+        let gate = self.log.enter();
+        let _latch = tree.share(self.session);
+        let change = self.change_entry(tree, (key, row), EntryChange::Mark, gate.floor())?;
+        let undo = (tree.segment.created, &Undo::EntryMarked { row, key });
+        self.log_change(thread, (admission, promise), undo, vec![change])
+    }
+
+    /// Undoes what was done to an entry.
+    pub(super) fn undo_entry(
+        &mut self,
+        thread: &mut Thread<'a>,
+        tree: &Tree,
+        (key, row): (&[u8], RowId),
+        (change, previous): (EntryChange, Lsn),
+    ) -> Result<(), EngineError> {
+        let gate = self.log.enter();
+        let _latch = tree.share(self.session);
+        let change = self.change_entry(tree, (key, row), change, gate.floor())?;
+        self.log_undoing(thread, previous, vec![change])
+    }
+
+    fn change_entry(
+        &mut self,
+        tree: &Tree,
+        (key, row): (&[u8], RowId),
+        change: EntryChange,
+        floor: Lsn,
+    ) -> Result<(Edit, ChangingBlock<'a>), EngineError> {
+        let address = self.way_to(tree, key, row)?.pop().expect("a leaf").address;
+        let mut leaf = self.reader.change(INDX, address, tree.segment.expected(BlockKind::Leaf))?;
+        let (index, found) = self.find(&leaf, address, key, row)?;
+        let expected = change == EntryChange::TakeMarkOff;
+        if found != Some(expected) {
+            let said = |marked: Option<bool>| match marked {
+                None => "none",
+                Some(true) => "a marked one",
+                Some(false) => "one without a mark",
+            };
+            return Err(EngineError::Verification {
+                what: format!("index {}: entry of the row at {row}", tree.name),
+                found: said(found).to_string(),
+                expected: said(Some(expected)).to_string(),
+            });
+        }
+        let mut edit = Edit::new(INDX, address, &leaf, floor);
+        match change {
+            EntryChange::Mark => set_mark(&mut edit, &mut leaf, index, MARK),
+            EntryChange::TakeMarkOff => set_mark(&mut edit, &mut leaf, index, 0),
+            EntryChange::Remove => remove_at(&mut edit, &mut leaf, index),
+        }
+        Ok((edit, leaf))
+    }
+
+    /// Where an entry is in a leaf, or belongs, and whether it is there with a mark.
+    fn find(
+        &self,
+        leaf: &[u8],
+        address: BlockAddress,
+        key: &[u8],
+        row: RowId,
+    ) -> Result<(usize, Option<bool>), EngineError> {
+        let found = LeafView::new(leaf, content_of(leaf)).and_then(|view| {
+            let index = view.lower_bound(key, row)?;
+            let entry = if index < view.entry_count() { Some(view.entry(index)?) } else { None };
+            let same = entry.filter(|entry| entry.order(key, row).is_eq());
+            Ok((index, same.map(|entry| entry.is_marked())))
+        });
+        found.map_err(|error| self.broken(error, address))
+    }
+
+    /// Makes room for an entry: splits one node on the way to it, or empties a leaf of marked entries.
+    fn make_space(&mut self, tree: &Tree, key: &[u8], row: RowId) -> Result<(), EngineError> {
+        let mut fresh = Vec::new();
+        for _ in 0..2 {
+            fresh.push(match tree.segment.take_from_pool() {
+                Some(block) => block,
+                None => self.new_block(&tree.segment, BlockKind::Leaf)?,
+            });
+        }
+        let admission = self.admit(self.log.options().record_max(), 0)?;
+        let gate = self.log.enter();
+        let latch = tree.exclude(self.session);
+        let floor = gate.floor();
+        let way = self.way_to(tree, key, row)?;
+        let leaf = way.last().expect("a leaf");
+        let block = self.reader.get(INDX, leaf.address, tree.segment.expected(BlockKind::Leaf))?;
+        let is_settled = lsn_of(&block) < self.active.horizon(self.log.end()).0;
+        let view =
+            LeafView::new(&block, content_of(&block)).map_err(|error| self.broken(error, leaf.address))?;
+        let has_marks =
+            (0..view.entry_count()).any(|index| view.entry(index).is_ok_and(|entry| entry.is_marked()));
+        let has_room = room(&block) >= leaf_entry_bytes(key.len());
+        drop(block);
+        let changes = if has_room {
+            // Somebody else has made it meanwhile.
+            Vec::new()
+        } else if is_settled && has_marks {
+            let mut block = self.reader.change(INDX, leaf.address, tree.segment.expected(BlockKind::Leaf))?;
+            let mut edit = Edit::new(INDX, leaf.address, &block, floor);
+            clean(&mut edit, &mut block);
+            vec![(edit, block)]
+        } else {
+            self.split(tree, &way, (key, row), floor, &mut fresh)?
+        };
+        let result = if changes.is_empty() { Ok(()) } else { self.log_system(admission, changes) };
+        drop((latch, gate));
+        fresh.into_iter().for_each(|block| tree.segment.add_to_pool(block));
+        result
+    }
+
+    /// Splits the lowest node on the way whose parent has room for it.
+    fn split(
+        &mut self,
+        tree: &Tree,
+        way: &[Step],
+        (key, row): (&[u8], RowId),
+        floor: Lsn,
+        fresh: &mut Vec<BlockAddress>,
+    ) -> Result<Vec<(Edit, ChangingBlock<'a>)>, EngineError> {
+        for (level, step) in way.iter().enumerate().rev() {
+            let expected = tree.segment.expected(step.kind);
+            let block = self.reader.get(INDX, step.address, expected)?;
+            let at = divide(&block, step.kind, key, row);
+            let separator = self.separator(&block, step, at, (key, row))?;
+            drop(block);
+            let Some(parent) = level.checked_sub(1).map(|above| &way[above]) else {
+                return self.split_root(tree, step, (at, separator), floor, fresh);
+            };
+            let above = self.reader.get(INDX, parent.address, tree.segment.expected(BlockKind::Branch))?;
+            let needed = leaf_entry_bytes(separator.0.len()) + CHILD_BYTES;
+            let has_room = room(&above) >= needed;
+            drop(above);
+            if has_room {
+                return self.split_below(tree, (parent, step), (at, separator), floor, fresh);
+            }
+        }
+        unreachable!("the root is split if nothing else is")
+    }
+
+    /// The first entry of what goes into the new node.
+    fn separator(
+        &self,
+        block: &[u8],
+        step: &Step,
+        at: usize,
+        (key, row): (&[u8], RowId),
+    ) -> Result<(Vec<u8>, RowId), EngineError> {
+        let own = |entry: Entry<'_>| (entry.key.to_vec(), entry.row_id());
+        let content = content_of(block);
+        let found = match step.kind {
+            BlockKind::Leaf if at == content.entries as usize => Ok((key.to_vec(), row)),
+            BlockKind::Leaf => LeafView::new(block, content).and_then(|view| view.entry(at)).map(own),
+            _ => {
+                BranchView::new(block, content).and_then(|view| view.entry(at)).map(|entry| own(entry.first))
+            }
+        };
+        found.map_err(|error| self.broken(error, step.address))
+    }
+
+    fn count_split(&self, kind: BlockKind) {
+        let counted = if kind == BlockKind::Leaf { Statistic::LeafSplits } else { Statistic::BranchSplits };
+        self.session.count(counted, 1);
+    }
+
+    fn split_below(
+        &mut self,
+        tree: &Tree,
+        (parent, step): (&Step, &Step),
+        (at, separator): (usize, (Vec<u8>, RowId)),
+        floor: Lsn,
+        fresh: &mut Vec<BlockAddress>,
+    ) -> Result<Vec<(Edit, ChangingBlock<'a>)>, EngineError> {
+        let right_address = fresh.pop().expect("two were prepared");
+        let (is_leaf, start) = (step.kind == BlockKind::Leaf, start_of(step.kind));
+        let branch = tree.segment.expected(BlockKind::Branch);
+        let mut above = self.reader.change(INDX, parent.address, branch)?;
+        let mut left = self.reader.change(INDX, step.address, tree.segment.expected(step.kind))?;
+        let mut right = self.reader.change(INDX, right_address, tree.segment.expected(BlockKind::Leaf))?;
+        let content = content_of(&left);
+        let mut edit_right = Edit::format(INDX, right_address, &mut right, step.kind);
+        fill(&mut edit_right, &mut right, start, &left, at, content.entries as usize);
+        let mut edit_left = Edit::new(INDX, step.address, &left, floor);
+        let end = if at < content.entries as usize { slot(&left, at) } else { end_of(content) };
+        if is_leaf {
+            let link: Vec<u8> = left[HEADER_BYTES..HEADER_BYTES + LINK_BYTES].to_vec();
+            edit_right.write(&mut right, HEADER_BYTES, &link);
+            edit_left.write(&mut left, HEADER_BYTES, &link_bytes(Some(right_address)));
+        }
+        write_counts(&mut edit_left, &mut left, at, end);
+        let mut edit_above = Edit::new(INDX, parent.address, &above, floor);
+        let view = BranchView::new(&above, content_of(&above));
+        let place = view.and_then(|view| {
+            let count = view.entry_count();
+            let mut place = 0;
+            while place < count && view.entry(place)?.first.order(&separator.0, separator.1).is_lt() {
+                place += 1;
+            }
+            Ok(place)
+        });
+        let place = place.map_err(|error| self.broken(error, parent.address))?;
+        let bytes = entry_bytes(&separator.0, separator.1, Some(right_address));
+        insert_at(&mut edit_above, &mut above, place, &bytes);
+        self.count_split(step.kind);
+        Ok(vec![(edit_above, above), (edit_left, left), (edit_right, right)])
+    }
+
+    /// The root's content moves into two blocks, and the root becomes the branch above them.
+    fn split_root(
+        &mut self,
+        tree: &Tree,
+        step: &Step,
+        (at, separator): (usize, (Vec<u8>, RowId)),
+        floor: Lsn,
+        fresh: &mut Vec<BlockAddress>,
+    ) -> Result<Vec<(Edit, ChangingBlock<'a>)>, EngineError> {
+        let addresses = [fresh.pop().expect("two were prepared"), fresh.pop().expect("two were prepared")];
+        let (kind, start) = (step.kind, start_of(step.kind));
+        let mut root = self.reader.change(INDX, step.address, tree.segment.expected(kind))?;
+        let entries = content_of(&root).entries as usize;
+        let mut changes = Vec::new();
+        for (address, (from, to)) in addresses.into_iter().zip([(0, at), (at, entries)]) {
+            let mut block = self.reader.change(INDX, address, tree.segment.expected(BlockKind::Leaf))?;
+            let mut edit = Edit::format(INDX, address, &mut block, kind);
+            fill(&mut edit, &mut block, start, &root, from, to);
+            if kind == BlockKind::Leaf && from == 0 && address == addresses[0] {
+                edit.write(&mut block, HEADER_BYTES, &link_bytes(Some(addresses[1])));
+            }
+            changes.push((edit, block));
+        }
+        let mut edit = Edit::new(INDX, step.address, &root, floor);
+        edit.write(&mut root, 4, &[BlockKind::Branch as u8]);
+        write_counts(&mut edit, &mut root, 0, HEADER_BYTES);
+        let first = entry_bytes(&[], RowId(0), Some(addresses[0]));
+        insert_at(&mut edit, &mut root, 0, &first);
+        insert_at(&mut edit, &mut root, 1, &entry_bytes(&separator.0, separator.1, Some(addresses[1])));
+        changes.push((edit, root));
+        tree.height.store(tree.height() + 1, Relaxed);
+        self.count_split(kind);
+        Ok(changes)
+    }
+
+    /// The rows with entries from one to another, marked or not, in order.
+    pub(super) fn rows_of(&mut self, tree: &Tree, key: &[u8]) -> Result<Vec<RowId>, EngineError> {
+        let mut rows = Vec::new();
+        self.walk(tree, key, |entry| {
+            let is_key = entry.key == key;
+            if is_key {
+                rows.push(entry.row_id());
+            }
+            is_key
+        })?;
+        Ok(rows)
+    }
+
+    /// Visits entries in order, from the first that is not below the key, until `visit` says no.
+    pub(super) fn walk(
+        &mut self,
+        tree: &Tree,
+        from: &[u8],
+        mut visit: impl FnMut(Entry<'_>) -> bool,
+    ) -> Result<(), EngineError> {
+        let _latch = tree.share(self.session);
+        let mut next = self.way_to(tree, from, RowId(0))?.pop().map(|step| step.address);
+        let mut begun = false;
+        while let Some(address) = next {
+            let block = self.reader.get(INDX, address, tree.segment.expected(BlockKind::Leaf))?;
+            let broken = |error| self.broken(error, address);
+            let view = LeafView::new(&block, content_of(&block)).map_err(broken)?;
+            let first = if begun { 0 } else { view.lower_bound(from, RowId(0)).map_err(broken)? };
+            begun = true;
+            for index in first..view.entry_count() {
+                if !visit(view.entry(index).map_err(broken)?) {
+                    return Ok(());
+                }
+            }
+            next = view.next();
+        }
+        Ok(())
+    }
+}
+
+/// Where a node is divided: in the middle, but at the end for a last leaf that grows there.
+fn divide(block: &[u8], kind: BlockKind, key: &[u8], row: RowId) -> usize {
+    let content = content_of(block);
+    if kind == BlockKind::Leaf
+        && let Ok(view) = LeafView::new(block, content)
+        && view.next().is_none()
+        && view.lower_bound(key, row).is_ok_and(|index| index == content.entries as usize)
+    {
+        return content.entries as usize;
+    }
+    middle(block, kind)
+}
+
+/// Sets or takes off the mark of an entry.
+fn set_mark(edit: &mut Edit, block: &mut [u8], index: usize, mark: u64) {
+    let content = content_of(block);
+    let entries = content.entries as usize;
+    let end = if index + 1 < entries { slot(block, index + 1) } else { end_of(content) };
+    // The row id is the last of an entry, its highest byte first.
+    let at = end - 8;
+    let byte = block[at] & 0x7F | (mark >> 56) as u8;
+    edit.write(block, at, &[byte]);
+}
+
+/// Takes the marked entries out of a leaf.
+fn clean(edit: &mut Edit, block: &mut [u8]) {
+    let mut index = content_of(block).entries as usize;
+    while index > 0 {
+        index -= 1;
+        let content = content_of(block);
+        let marked =
+            LeafView::new(block, content).and_then(|view| view.entry(index)).is_ok_and(|it| it.is_marked());
+        if marked {
+            remove_at(edit, block, index);
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! What a session changes blocks with: a way to the cache, a way to the log, and the steps between them.
+
+use super::active::Active;
+use super::connection::LockWait;
+use super::undo::Undo;
+use super::{Transactions, rows};
+use crate::cache::{CacheReader, ChangingBlock};
+use crate::redo::edit::Edit;
+use crate::redo::record::{HEADER_BYTES, Record, RecordBytes, RecordKind};
+use crate::redo::{Admission, Log};
+use crate::{EngineError, Instance};
+use plumb_events::{Session, Statistic};
+use plumb_units::{Bytes, Lsn, Nanos, RowId};
+
+/// How long a session waits for the oldest transaction to give back its log.
+const ROOM_PATIENCE: Nanos = Nanos(10_000_000_000);
+/// Bytes of a record beside rows, entries and images.
+const RECORD_BESIDE: usize = 256;
+
+/// A session's means of changing blocks.
+#[derive(Debug)]
+pub(super) struct Worker<'a> {
+    pub(super) store: &'a Transactions<'a>,
+    pub(super) instance: &'a Instance,
+    pub(super) session: &'a Session,
+    pub(super) log: &'a Log,
+    pub(super) active: &'a Active,
+    pub(super) reader: CacheReader<'a>,
+    /// The transaction under way; 0 for none.
+    pub(super) own: u64,
+    pub(super) lock_wait: LockWait,
+    record: RecordBytes,
+    undo: Vec<u8>,
+    pub(super) found: Vec<u8>,
+    pub(super) key: Vec<u8>,
+}
+
+/// The log's view of a transaction under way.
+#[derive(Debug)]
+pub(super) struct Thread<'a> {
+    pub(super) transaction: u64,
+    /// What is undone first.
+    pub(super) last: Lsn,
+    /// Room for what undoes it, and for its end.
+    pub(super) promised: Admission<'a>,
+}
+
+/// The blocks that a record changes.
+pub(super) type Changes<'a> = Vec<(Edit, ChangingBlock<'a>)>;
+
+impl<'a> Worker<'a> {
+    pub(super) fn new(store: &'a Transactions<'a>, session: &'a Session) -> Result<Worker<'a>, EngineError> {
+        Ok(Worker {
+            store,
+            instance: store.instance,
+            session,
+            log: &store.log,
+            active: &store.active,
+            reader: CacheReader::new(session, store.instance.cache())?,
+            own: 0,
+            lock_wait: LockWait::Forever,
+            record: RecordBytes::default(),
+            undo: Vec::new(),
+            found: Vec::new(),
+            key: Vec::new(),
+        })
+    }
+
+    pub(super) fn block_bytes(&self) -> usize {
+        self.log.options().block_bytes
+    }
+
+    /// Room in the log for a record of at most so many bytes, and for so many bytes of log blocks besides. A
+    /// checkpoint makes room where there is none, and then the end of the oldest transaction, which is waited for if it is another
+    /// one, but not for ever: it may wait for this one.
+    pub(super) fn admit(&mut self, record: usize, besides: i64) -> Result<Admission<'a>, EngineError> {
+        self.log.check()?;
+        if let Some(admission) = self.log.admit(record, besides) {
+            return Ok(admission);
+        }
+        let needed = self.log.charge(record) + besides;
+        let mut waited = Nanos(0);
+        loop {
+            self.store.make_room(self.session, needed)?;
+            if let Some(admission) = self.log.admit(record, besides) {
+                return Ok(admission);
+            }
+            let oldest = self.active.oldest();
+            let is_other = oldest.is_some_and(|oldest| oldest != self.own);
+            if !is_other || self.lock_wait == LockWait::Never || waited > ROOM_PATIENCE {
+                let (needed, total) = (Bytes(needed as u64), self.log.total());
+                return Err(EngineError::LogFull { needed, total, oldest: oldest.unwrap_or(0) });
+            }
+            waited = Nanos(waited.0 + self.active.wait_for_oldest(self.session).0);
+        }
+    }
+
+    /// What undoing a record with so many bytes of undo may take: it can need an image of its block.
+    pub(super) fn promise(&self, undo: usize) -> i64 {
+        self.log.charge(undo + self.block_bytes() + RECORD_BESIDE)
+    }
+
+    /// Logs a change that belongs to no transaction and is never undone.
+    pub(super) fn log_system(
+        &mut self,
+        mut admission: Admission<'_>,
+        changes: Changes<'_>,
+    ) -> Result<(), EngineError> {
+        self.record.begin(RecordKind::Change, 0, Lsn(0), &[]);
+        let (_, length) = self.append(changes)?;
+        admission.spend(length);
+        Ok(())
+    }
+
+    /// Logs a change of a transaction with what undoes it; `promise` of the admission is kept for that.
+    pub(super) fn log_change(
+        &mut self,
+        thread: &mut Thread<'a>,
+        (mut admission, promise): (Admission<'a>, i64),
+        (segment, undo): (Lsn, &Undo<'_>),
+        changes: Changes<'_>,
+    ) -> Result<(), EngineError> {
+        undo.write(segment, &mut self.undo);
+        self.record.begin(RecordKind::Change, thread.transaction, thread.last, &self.undo);
+        let (lsn, length) = self.append(changes)?;
+        admission.spend(length);
+        thread.promised.join(admission.split(promise));
+        thread.last = lsn;
+        self.active.note(thread.transaction, lsn);
+        Ok(())
+    }
+
+    /// Logs the undoing of a record; what is undone next is `previous`.
+    pub(super) fn log_undoing(
+        &mut self,
+        thread: &mut Thread<'a>,
+        previous: Lsn,
+        changes: Changes<'_>,
+    ) -> Result<(), EngineError> {
+        self.record.begin(RecordKind::Undoing, thread.transaction, previous, &[]);
+        let (_, length) = self.append(changes)?;
+        thread.promised.spend(length);
+        thread.last = previous;
+        self.active.note(thread.transaction, previous);
+        Ok(())
+    }
+
+    /// Logs the end of a transaction. Gives the LSN behind it.
+    pub(super) fn log_end(&mut self, thread: &mut Thread<'a>, kind: RecordKind) -> Result<Lsn, EngineError> {
+        let gate = self.log.enter();
+        self.record.begin(kind, thread.transaction, Lsn(0), &[]);
+        let (lsn, length) = self.append(Vec::new())?;
+        self.active.note_end(thread.transaction);
+        drop(gate);
+        thread.promised.spend(length);
+        Ok(Lsn(lsn.0 + length as u64))
+    }
+
+    /// Completes the record, appends it, and gives the blocks back.
+    fn append(&mut self, mut changes: Changes<'_>) -> Result<(Lsn, usize), EngineError> {
+        let mut images = 0;
+        for (edit, block) in &mut changes {
+            images += edit.finish(block, &mut self.record);
+        }
+        let record = self.record.finish();
+        let lsn = self.log.append(self.session, record)?;
+        self.session.count(Statistic::RedoImageBytes, images as u64);
+        for (edit, mut block) in changes {
+            edit.set_lsn(&mut block, lsn);
+            block.changed(lsn);
+        }
+        Ok((lsn, record.len()))
+    }
+
+    /// Reads a record of the log into `found`.
+    pub(super) fn read_log(&mut self, lsn: Lsn) -> Result<Option<Record<'_>>, EngineError> {
+        if !self.log.read(self.session, lsn, &mut self.found)? {
+            return Ok(None);
+        }
+        Ok(Record::parse(lsn, &self.found))
+    }
+
+    /// The transaction that keeps others from changing a row of this version, if one does.
+    pub(super) fn holder(&mut self, version: Lsn, own: u64) -> Result<Option<u64>, EngineError> {
+        if version < self.active.horizon(self.log.end()) {
+            return Ok(None);
+        }
+        let active = self.active;
+        let transaction = self.read_log(version)?.map(|record| record.transaction);
+        Ok(transaction.filter(|transaction| *transaction != own && active.is_under_way(*transaction)))
+    }
+
+    /// The image of a row as a snapshot sees it; `None` where it sees none.
+    pub(super) fn version_for(
+        &mut self,
+        snapshot: &super::Snapshot<'_>,
+        row_id: RowId,
+        row: &rows::StoredRow<'_>,
+    ) -> Result<Option<Vec<u8>>, EngineError> {
+        let (mut version, mut is_there) = (row.version, !row.deleted);
+        let mut image = rows::plain_image(row);
+        while version >= snapshot.horizon() {
+            let Some(record) = self.read_log(version)? else {
+                return Err(EngineError::SnapshotTooOld { row: row_id });
+            };
+            if snapshot.sees(record.transaction) {
+                break;
+            }
+            match Undo::parse(record.undo) {
+                Some((_, Undo::Updated { version: before, image: old, .. })) => {
+                    (version, is_there) = (before, true);
+                    image = old.to_vec();
+                }
+                Some((_, Undo::Deleted { version: before, .. })) => (version, is_there) = (before, true),
+                _ => return Ok(None),
+            }
+            self.session.count(Statistic::ConsistentVersions, 1);
+        }
+        Ok(is_there.then_some(image))
+    }
+}
+
+/// Room that the end of a transaction takes.
+pub(super) const END_BYTES: usize = HEADER_BYTES;

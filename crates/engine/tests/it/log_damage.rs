@@ -1,0 +1,117 @@
+//! Logs whose bytes were changed, or whose files are gone: refused in one line, or recovered where the rest suffices.
+
+use crate::crash_cycle::{new_disk, open, read};
+use plumb_engine::transaction::Transactions;
+use plumb_events::Role;
+use plumb_io::Disk;
+use plumb_io::sim::MemoryDisk;
+use plumb_io::sim::power::Survivors;
+use plumb_types::{Number, Value};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+const COMMITS: i64 = 5;
+
+fn path(name: &str) -> PathBuf {
+    Path::new("/in/memory/db").join(name)
+}
+
+/// A database that was not closed after five commits, of one batch each.
+fn left_open() -> Arc<MemoryDisk> {
+    let disk = new_disk(1);
+    let instance = open(&disk).expect("open");
+    let session = instance.recorder.session(Role::User);
+    let transactions = Transactions::open(&instance, &session).expect("open");
+    let mut connection = transactions.connect(&session).expect("connected");
+    let mut transaction = connection.begin();
+    for id in 0..COMMITS {
+        let id = Value::Number(Number::new(i128::from(id), 0).expect("small"));
+        transaction.insert("T", &[id.clone(), id, Value::Text("v".into())]).expect("inserted");
+        transaction.commit_and_chain().expect("committed");
+    }
+    disk.restart(Survivors::All)
+}
+
+/// Where batches are, by LSN: file and offset.
+fn batches(disk: &Arc<MemoryDisk>) -> Vec<(u64, PathBuf, u64)> {
+    let mut found = Vec::new();
+    for name in ["redo01.log", "redo02.log", "redo03.log"] {
+        let bytes = Disk::Memory(Arc::clone(disk)).read_small(&path(name)).expect("readable").expect("there");
+        let number = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+        let sequence = number(32);
+        let mut at = 4096;
+        while at + 32 <= bytes.len() && number(at + 16) == sequence && sequence > 0 {
+            found.push((number(at + 8), path(name), at as u64));
+            at += ((number(at) >> 32) as usize).next_multiple_of(512);
+        }
+    }
+    found.sort();
+    found
+}
+
+fn refused(disk: &Arc<MemoryDisk>) -> String {
+    let error = open(disk).and_then(|instance| read(&instance)).expect_err("damaged").to_string();
+    assert_eq!(error.lines().count(), 1, "{error}");
+    error
+}
+
+fn rows(disk: &Arc<MemoryDisk>) -> i64 {
+    open(disk).and_then(|instance| read(&instance)).expect("recovered").len() as i64
+}
+
+#[test]
+fn a_batch_that_a_whole_one_follows_is_damage_and_no_end() {
+    let disk = left_open();
+    let found = batches(&disk);
+    let (_, file, offset) = &found[found.len() - 3];
+    disk.flip_bit(file, (offset + 100) * 8);
+    let error = refused(&disk);
+    let begin = format!(
+        "redo log {}: the batch at byte {offset} is damaged: the log goes on at LSN ",
+        file.display()
+    );
+    assert!(error.starts_with(&begin), "{error}");
+    assert!(
+        error.ends_with("what follows may have been committed: restore the database from a copy"),
+        "{error}"
+    );
+}
+
+#[test]
+fn the_last_batch_is_an_end_when_it_is_not_whole() {
+    let disk = left_open();
+    let found = batches(&disk);
+    let (_, file, offset) = found.last().expect("a batch");
+    disk.flip_bit(file, (offset + 100) * 8);
+    assert_eq!(rows(&disk), COMMITS - 1);
+}
+
+#[test]
+fn one_copy_of_the_control_block_is_enough_and_none_is_not() {
+    for copy in 0..2 {
+        let disk = left_open();
+        disk.flip_bit(&path("redo.ctl"), (copy * 4096 + 40) * 8);
+        assert_eq!(rows(&disk), COMMITS, "copy {copy}");
+    }
+    let disk = left_open();
+    [0, 4096].iter().for_each(|copy| disk.flip_bit(&path("redo.ctl"), (copy + 40) * 8));
+    assert_eq!(
+        refused(&disk),
+        "redo log /in/memory/db/redo.ctl: neither copy of the log's control block is whole; restore the database from a copy"
+    );
+}
+
+#[test]
+fn a_log_file_that_is_missing_or_another_databases_is_refused() {
+    let disk = left_open();
+    Disk::Memory(Arc::clone(&disk)).remove(&path("redo02.log")).expect("removed");
+    assert_eq!(
+        refused(&disk),
+        "redo log /in/memory/db/redo02.log: it is missing; restore it from a copy of the database made when it was closed"
+    );
+    let disk = left_open();
+    let current = batches(&disk).last().expect("a batch").1.clone();
+    disk.flip_bit(&current, 40 * 8);
+    let error = refused(&disk);
+    assert!(error.contains("no log file has the sequence "), "{error}");
+}

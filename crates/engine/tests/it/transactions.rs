@@ -1,0 +1,487 @@
+//! Transactions of several sessions: what each sees, who waits for whom, and what ends with an error.
+
+use crate::crash_cycle::{Seeded, new_disk, open};
+use crate::support::within;
+use plumb_engine::instance::{Cancel, InitialSizes};
+use plumb_engine::transaction::{Connection, IndexDefinition, LockWait, Row, Transaction, Transactions};
+use plumb_engine::{EngineError, Instance, Layout, Settings};
+use plumb_events::{Event, Role, Session, Statistic};
+use plumb_io::sim::Faults;
+use plumb_io::{Disk, sim::MemoryDisk};
+use plumb_types::{Column, ColumnType, Number, RowBatch, Schema, Value};
+use plumb_units::{Bytes, RowId};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::thread;
+use std::time::Duration;
+
+fn number(value: i64) -> Value {
+    Value::Number(Number::new(i128::from(value), 0).expect("an i64 is a NUMBER"))
+}
+
+fn text(value: &str) -> Value {
+    Value::Text(value.to_string())
+}
+
+/// A database in memory, without crashes, with threads of its own.
+fn instance(settings: &[(&str, &str)]) -> Instance {
+    let mut all = Settings::default();
+    for (name, value) in
+        [("io_method", "null"), ("debug_extent_blocks", "8"), ("log_file_size", "1M"), ("log_buffer", "256K")]
+    {
+        all.set(name, value, "the test").expect("in range");
+    }
+    for (name, value) in settings {
+        all.set(name, value, "the test").expect("in range");
+    }
+    let sizes = InitialSizes { users: Bytes(1 << 20), temp: Bytes(1 << 16), indx: Bytes(1 << 20) };
+    let layout = Layout::in_one(PathBuf::from("/in/memory"));
+    Instance::create(&layout, all, sizes, Cancel::default()).expect("a database in memory")
+}
+
+fn session(instance: &Instance) -> Session {
+    instance.recorder.session(Role::User)
+}
+
+/// Table T of ID, K (indexed) and V.
+fn create(transactions: &Transactions<'_>, session: &Session) {
+    let columns = vec![
+        Column::required("ID", ColumnType::NUMBER),
+        Column::required("K", ColumnType::NUMBER),
+        Column::nullable("V", ColumnType::Text { max_bytes: 4000 }),
+    ];
+    let index = IndexDefinition { name: "T_K".into(), columns: vec![("K".into(), false)] };
+    let schema = Schema::new(columns).expect("a schema");
+    transactions.create_table(session, "T", &schema, &[index]).expect("a table");
+}
+
+fn add(transaction: &mut Transaction<'_, '_>, id: i64, key: i64, value: &str) -> RowId {
+    transaction.insert("T", &[number(id), number(key), text(value)]).expect("inserted")
+}
+
+fn all(transaction: &mut Transaction<'_, '_>) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let scanned = transaction.scan("T", |row| {
+        rows.push(row);
+        Ok(())
+    });
+    scanned.expect("scanned");
+    rows
+}
+
+fn values(transaction: &mut Transaction<'_, '_>) -> Vec<String> {
+    all(transaction).iter().map(|row| row.values[2].to_string()).collect()
+}
+
+/// Runs `work` on an open database with table T in it.
+fn with_table(settings: &[(&str, &str)], work: impl FnOnce(&Transactions<'_>, &Session)) {
+    let instance = instance(settings);
+    let session = session(&instance);
+    let transactions = Transactions::open(&instance, &session).expect("a log");
+    create(&transactions, &session);
+    work(&transactions, &session);
+}
+
+fn never<'a>(transactions: &'a Transactions<'a>, session: &'a Session) -> Connection<'a> {
+    let mut connection = transactions.connect(session).expect("connected");
+    connection.set_lock_wait(LockWait::Never);
+    connection
+}
+
+/// G0, G1a, G1b, G1c, OTV, PMP, of Adya's thesis and the Hermitage tests: none of them can be seen.
+#[test]
+fn nobody_sees_what_is_not_committed_and_a_statement_sees_one_moment() {
+    with_table(&[], |transactions, session| {
+        let [mut one, mut two] = [never(transactions, session), never(transactions, session)];
+        let mut setup = one.begin();
+        let row = add(&mut setup, 1, 10, "old");
+        setup.commit().expect("committed");
+        let (mut writer, mut reader) = (one.begin(), two.begin());
+        // G1b: an intermediate value; G1a: one that is rolled back.
+        for value in ["intermediate", "last"] {
+            writer.update("T", row, |row| row[2] = text(value)).expect("updated");
+            assert_eq!(values(&mut reader), ["old"]);
+        }
+        add(&mut writer, 2, 10, "new");
+        assert_eq!(values(&mut writer), ["last", "new"], "its own");
+        assert_eq!(reader.lookup("T_K", &[number(10)]).expect("found").len(), 1);
+        // G0: the second writer waits, or is told.
+        let error = reader.update("T", row, |_| ()).expect_err("locked");
+        assert!(matches!(error, EngineError::RowLocked { .. }), "{error}");
+        writer.rollback_and_chain().expect("rolled back");
+        assert_eq!(values(&mut reader), ["old"]);
+        // A key that changes: the old version is found by the old key until the commit.
+        writer.update("T", row, |row| row[1] = number(20)).expect("updated");
+        assert_eq!(reader.lookup("T_K", &[number(10)]).expect("found").len(), 1);
+        assert_eq!(reader.lookup("T_K", &[number(20)]).expect("found").len(), 0);
+        assert_eq!(writer.lookup("T_K", &[number(20)]).expect("found").len(), 1);
+        assert_eq!(writer.lookup("T_K", &[number(10)]).expect("found").len(), 0);
+        writer.commit_and_chain().expect("committed");
+        assert_eq!(reader.lookup("T_K", &[number(10)]).expect("found").len(), 0);
+        assert_eq!(reader.lookup("T_K", &[number(20)]).expect("found").len(), 1);
+        // PMP: a row that was deleted is there for who began before the commit; OTV: all of a commit or nothing.
+        writer.delete("T", row).expect("deleted");
+        add(&mut writer, 3, 30, "in its place");
+        let mut seen = 0;
+        let scanned = reader.scan("T", |_| {
+            seen += 1;
+            Ok(())
+        });
+        scanned.expect("scanned");
+        assert_eq!(seen, 1);
+        writer.commit_and_chain().expect("committed");
+        assert_eq!(values(&mut reader), ["in its place"]);
+        assert!(matches!(reader.update("T", row, |_| ()), Err(EngineError::RowGone { .. })));
+        drop((writer, reader));
+        transactions.check(session, "T").expect("index equals table");
+    });
+}
+
+/// P4, as far as it can occur: an update works on the row as it is, not as it was read.
+#[test]
+fn no_update_is_lost_between_two_sessions_that_add() {
+    const EACH: i64 = 300;
+    within(60, || {
+        with_table(&[], |transactions, session| {
+            let mut connection = transactions.connect(session).expect("connected");
+            let mut setup = connection.begin();
+            let row = add(&mut setup, 1, 0, "sum");
+            setup.commit().expect("committed");
+            thread::scope(|scope| {
+                for _ in 0..4 {
+                    scope.spawn(|| {
+                        let session = transactions.instance().recorder.session(Role::User);
+                        let mut connection = transactions.connect(&session).expect("connected");
+                        let mut transaction = connection.begin();
+                        for _ in 0..EACH {
+                            let added = transaction.update("T", row, |row| {
+                                let sum: i64 = row[1].to_string().parse().expect("a number");
+                                row[1] = number(sum + 1);
+                            });
+                            added.expect("updated");
+                            thread::sleep(Duration::from_micros(20));
+                            transaction.commit_and_chain().expect("committed");
+                        }
+                    });
+                }
+            });
+            let mut transaction = connection.begin();
+            assert_eq!(all(&mut transaction)[0].values[1], number(4 * EACH));
+            drop(transaction);
+            transactions.check(session, "T").expect("index equals table");
+            let waits = transactions.instance().recorder.snapshot();
+            let contention: u64 =
+                waits.sessions.iter().map(|it| it.events[Event::EnqTxRowLock as usize].count).sum();
+            assert!(contention > 0, "four sessions change one row");
+        });
+    });
+}
+
+#[test]
+fn a_deadlock_ends_with_an_error_for_one_of_them() {
+    within(30, || {
+        with_table(&[], |transactions, session| {
+            let mut connection = transactions.connect(session).expect("connected");
+            let mut setup = connection.begin();
+            let rows = [add(&mut setup, 1, 1, "a"), add(&mut setup, 2, 2, "b")];
+            setup.commit().expect("committed");
+            let (deadlocks, ready) = (AtomicU64::new(0), AtomicU64::new(0));
+            thread::scope(|scope| {
+                for number in 0..2 {
+                    let (deadlocks, ready) = (&deadlocks, &ready);
+                    scope.spawn(move || {
+                        let session = transactions.instance().recorder.session(Role::User);
+                        let mut connection = transactions.connect(&session).expect("connected");
+                        let mut transaction = connection.begin();
+                        transaction.update("T", rows[number], |row| row[2] = text("first")).expect("updated");
+                        ready.fetch_add(1, Relaxed);
+                        while ready.load(Relaxed) < 2 {
+                            thread::sleep(Duration::from_millis(1));
+                        }
+                        match transaction.update("T", rows[1 - number], |row| row[2] = text("second")) {
+                            Ok(_) => transaction.commit().expect("committed"),
+                            Err(error) => {
+                                assert!(error.to_string().starts_with("deadlock: transaction "), "{error}");
+                                assert_eq!(error.to_string().lines().count(), 1);
+                                deadlocks.fetch_add(1, Relaxed);
+                                transaction.rollback().expect("rolled back");
+                            }
+                        }
+                    });
+                }
+            });
+            assert_eq!(deadlocks.load(Relaxed), 1);
+        });
+    });
+}
+
+/// Random statements of threads, with a cache and a log that they overflow; in the end rows and entries are those of what was committed.
+#[test]
+fn threads_that_change_what_they_like_leave_a_sound_table() {
+    within(120, || {
+        let settings = [
+            ("db_block_size", "2K"),
+            ("debug_cache_blocks", "64"),
+            ("log_file_size", "1M"),
+            ("log_buffer", "64K"),
+        ];
+        with_table(&settings, |transactions, session| {
+            transactions.checkpoint(session).expect("a checkpoint");
+            let room_before = transactions.log().room();
+            let models: Vec<BTreeMap<i64, (i64, String)>> = thread::scope(|scope| {
+                let start = |number: u64| scope.spawn(move || change_at_random(transactions, number));
+                let threads: Vec<_> = (0..4).map(start).collect();
+                threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+            });
+            let checked = transactions.check(session, "T").expect("index equals table");
+            transactions.checkpoint(session).expect("a checkpoint");
+            let lost = room_before - transactions.log().room();
+            assert!(lost.abs() < 1 << 20, "room is a file less at most, and not lost: {lost}");
+            let mut expected = BTreeMap::new();
+            models.into_iter().for_each(|model| expected.extend(model));
+            let mut connection = transactions.connect(session).expect("connected");
+            let mut found = BTreeMap::new();
+            for row in all(&mut connection.begin()) {
+                let value = |value: &Value| value.to_string().parse::<i64>().expect("a number");
+                found.insert(value(&row.values[0]), (value(&row.values[1]), row.values[2].to_string()));
+            }
+            assert_eq!(found, expected);
+            assert_eq!(checked.row_count, expected.len() as u64);
+        });
+    });
+}
+
+fn change_at_random(transactions: &Transactions<'_>, number_of: u64) -> BTreeMap<i64, (i64, String)> {
+    let session = transactions.instance().recorder.session(Role::User);
+    let mut random = Seeded(number_of);
+    let mut connection = transactions.connect(&session).expect("connected");
+    let mut transaction = connection.begin();
+    let mut pending: BTreeMap<i64, (RowId, i64, String)> = BTreeMap::new();
+    let mut committed = pending.clone();
+    for step in 0..3000_i64 {
+        let id = number_of as i64 * 1_000_000 + step;
+        let (key, value) = (random.below(40) as i64, "x".repeat(1 + random.below(150) as usize));
+        let rows: Vec<(i64, RowId)> = pending.iter().map(|(id, (row, ..))| (*id, *row)).collect();
+        let picked = (!rows.is_empty()).then(|| rows[random.below(rows.len() as u64) as usize]);
+        match (random.below(10), picked) {
+            (0..4, _) | (_, None) => {
+                let row = add(&mut transaction, id, key, &value);
+                pending.insert(id, (row, key, value));
+            }
+            (4..7, Some((id, row))) => {
+                let row = transaction.update("T", row, |row| (row[1], row[2]) = (number(key), text(&value)));
+                pending.insert(id, (row.expect("updated"), key, value));
+            }
+            (7, Some((id, row))) => {
+                transaction.delete("T", row).expect("deleted");
+                pending.remove(&id);
+            }
+            (8, _) => {
+                transaction.commit_and_chain().expect("committed");
+                committed.clone_from(&pending);
+            }
+            _ => {
+                transaction.rollback_and_chain().expect("rolled back");
+                pending.clone_from(&committed);
+            }
+        }
+    }
+    transaction.commit().expect("committed");
+    pending.into_iter().map(|(id, (_, key, value))| (id, (key, value))).collect()
+}
+
+#[test]
+fn a_transaction_larger_than_the_cache_is_committed_or_vanishes_whole() {
+    let settings = [("db_block_size", "2K"), ("debug_cache_blocks", "32"), ("log_file_size", "4M")];
+    with_table(&settings, |transactions, session| {
+        let mut connection = transactions.connect(session).expect("connected");
+        let mut images = RowBatch::new();
+        for id in 0..2000 {
+            images.begin_row(3);
+            [number(id), number(id * 7919 % 2000), text(&"r".repeat(100))]
+                .iter()
+                .for_each(|it| images.push_value(it));
+            images.end_row();
+        }
+        let mut transaction = connection.begin();
+        transaction.insert_rows("T", &images).expect("inserted");
+        assert_eq!(all(&mut transaction).len(), 2000);
+        transaction.rollback_and_chain().expect("rolled back");
+        assert_eq!(all(&mut transaction).len(), 0);
+        transaction.insert_rows("T", &images).expect("inserted");
+        transaction.commit().expect("committed");
+        assert_eq!(transactions.check(session, "T").expect("sound").row_count, 2000);
+    });
+}
+
+#[test]
+fn a_transaction_larger_than_the_log_is_an_error_and_can_be_rolled_back() {
+    let settings = [("db_block_size", "2K"), ("log_file_size", "64K"), ("log_buffer", "32K")];
+    with_table(&settings, |transactions, session| {
+        let mut connection = transactions.connect(session).expect("connected");
+        let mut transaction = connection.begin();
+        let error = (0..10_000)
+            .find_map(|id| transaction.insert("T", &[number(id), number(id), text("a row")]).err())
+            .expect("no room for so many");
+        assert!(error.to_string().starts_with("the redo log has no room for "), "{error}");
+        assert_eq!(error.to_string().lines().count(), 1);
+        transaction.rollback_and_chain().expect("its undo was promised room");
+        add(&mut transaction, 1, 1, "again");
+        transaction.commit().expect("committed");
+        assert_eq!(transactions.check(session, "T").expect("sound").row_count, 1);
+    });
+}
+
+#[test]
+fn a_statement_that_needs_what_the_log_has_lost_says_so() {
+    let settings = [("db_block_size", "2K"), ("log_file_size", "64K"), ("log_buffer", "32K")];
+    with_table(&settings, |transactions, session| {
+        let [mut one, mut two] = [never(transactions, session), never(transactions, session)];
+        let mut writer = one.begin();
+        let mut insert = |id| {
+            let row = add(&mut writer, id, id, &"v".repeat(90));
+            writer.commit_and_chain().expect("committed");
+            row
+        };
+        let rows: Vec<RowId> = (0..40).map(&mut insert).collect();
+        let mut reader = two.begin();
+        let mut seen = 0;
+        let result = reader.scan("T", |_| {
+            seen += 1;
+            // While the statement is at its first block the others change again and again.
+            for (round, row) in rows.iter().cycle().take(if seen == 1 { 1000 } else { 0 }).enumerate() {
+                writer.update("T", *row, |row| row[2] = text(&format!("{round:090}")))?;
+                writer.commit_and_chain()?;
+            }
+            Ok(())
+        });
+        let error = result.expect_err("too old").to_string();
+        assert!(error.starts_with("snapshot too old: the version of the row at file "), "{error}");
+        assert_eq!(values(&mut reader).len(), 40, "the next statement is of another moment");
+    });
+}
+
+#[test]
+fn after_a_failed_sync_nothing_is_committed_and_nothing_is_lost() {
+    let disk = new_disk(3);
+    let commits = {
+        let instance = open(&disk).expect("open");
+        let session = session(&instance);
+        let transactions = Transactions::open(&instance, &session).expect("open");
+        let mut connection = transactions.connect(&session).expect("connected");
+        let mut transaction = connection.begin();
+        let insert = |transaction: &mut Transaction<'_, '_>, id: i64| {
+            transaction.insert("T", &[number(id), number(1), text("v")]).map(|_| ())
+        };
+        insert(&mut transaction, 1).expect("inserted");
+        transaction.commit_and_chain().expect("committed");
+        disk.plan_faults(Faults { fail_sync: Some(1), ..Faults::default() });
+        insert(&mut transaction, 2).expect("inserted");
+        let error = transaction.commit_and_chain().expect_err("the sync failed");
+        assert_eq!(
+            error.to_string(),
+            "the redo log cannot be written, and transactions are stopped: cannot sync /in/memory/db/redo01.log: \
+             Input/output error (os error 5); the device reports an error: look at the kernel's log (dmesg); open the \
+             database again once the cause is removed: what was committed is there"
+        );
+        disk.plan_faults(Faults::default());
+        // The disk works again, and nothing is tried again.
+        for error in [
+            insert(&mut transaction, 3).expect_err("stopped"),
+            transaction.get("T", RowId(0)).expect_err("stopped"),
+            transactions.checkpoint(&session).expect_err("stopped"),
+        ] {
+            assert!(error.to_string().starts_with("the redo log cannot be written"), "{error}");
+        }
+        let syncs = disk.requests();
+        drop(transaction);
+        assert_eq!(disk.requests(), syncs, "not even by the end of the transaction");
+        1
+    };
+    let disk: Arc<MemoryDisk> = disk.restart(plumb_io::sim::power::Survivors::None);
+    let found = crate::crash_cycle::read(&open(&disk).expect("open")).expect("recovered");
+    assert_eq!(found.len(), commits);
+}
+
+#[test]
+fn what_a_commit_costs_is_counted() {
+    with_table(&[], |transactions, session| {
+        let mut connection = transactions.connect(session).expect("connected");
+        let mut transaction = connection.begin();
+        let before = transactions.instance().recorder.snapshot();
+        for id in 0..10 {
+            add(&mut transaction, id, id, "v");
+            transaction.commit_and_chain().expect("committed");
+        }
+        let after = transactions.instance().recorder.snapshot();
+        let count = |statistic: Statistic| {
+            let sum = |snapshot: &plumb_events::Snapshot| {
+                snapshot.sessions.iter().map(|it| it.statistics[statistic as usize]).sum::<u64>()
+            };
+            sum(&after) - sum(&before)
+        };
+        assert_eq!(count(Statistic::UserCommits), 10);
+        assert_eq!(count(Statistic::RedoWrites), 10);
+        assert_eq!(count(Statistic::RedoSynchWrites), 10);
+        assert_eq!(count(Statistic::RowsInserted), 10);
+        assert_eq!(
+            count(Statistic::RedoSize) + count(Statistic::RedoWastage),
+            512 * count(Statistic::RedoBlocksWritten)
+        );
+        assert!(matches!(transactions.instance().access.disk, Disk::Memory(_)));
+    });
+}
+
+#[test]
+fn what_cannot_be_done_with_such_a_table_says_so() {
+    with_table(&[], |transactions, session| {
+        let instance = transactions.instance();
+        let mut connection = transactions.connect(session).expect("connected");
+        let mut transaction = connection.begin();
+        let check = |error: EngineError, expect: &str| assert_eq!(error.to_string(), expect);
+        check(
+            Transactions::open(instance, session).expect_err("open already"),
+            "an opening of the transactions contradicts the one before: an instance opens its transactions once; open the \
+             instance again",
+        );
+        check(
+            plumb_engine::drop::drop_named(instance, "t").expect_err("live"),
+            "a drop of table T contradicts the transactions that change it: such a table cannot be dropped yet; delete its \
+             rows, or load the rest into another database",
+        );
+        check(
+            transaction.insert("U", &[number(1)]).expect_err("no such table"),
+            "there is no table that transactions change, named U in this database; it has T",
+        );
+        check(
+            transaction.insert("T", &[number(1)]).expect_err("columns are missing"),
+            "columns of a row for table T: found 1, expected 3",
+        );
+        check(
+            transaction.lookup("T_K", &[]).expect_err("no key"),
+            "values for a key of index T_K: found 0, expected 1",
+        );
+        check(
+            transaction.delete("T", RowId(7)).expect_err("no such row"),
+            "there is no row at file 0 block 0 slot 7 in table T: it was deleted, or moved by an update to a place of its \
+             own; look it up again",
+        );
+        let long =
+            transaction.insert("T", &[number(1), number(1), text(&"x".repeat(9000))]).expect_err("too long");
+        assert!(
+            long.to_string().starts_with("a row of 9012 bytes does not fit a block of 8192 bytes"),
+            "{long}"
+        );
+        let schema = Schema::new(vec![Column::nullable("A", ColumnType::NUMBER)]).expect("a schema");
+        check(
+            transactions.create_table(session, "T_K", &schema, &[]).expect_err("taken"),
+            "index T_K exists already: choose another name, or remove it first with `plumb drop T_K`",
+        );
+        check(
+            plumb_engine::check::check_table(instance, "T").expect_err("not a loaded one"),
+            "there is no table T in this database; it has none",
+        );
+    });
+}

@@ -1,0 +1,346 @@
+//! A disk in memory that loses power.
+//!
+//! What it does: it keeps for each file what the process sees and what has reached the medium. A write, a
+//! truncation, a new name are seen at once and are durable with a sync: of the file, or of the directory. When the
+//! power goes, any subset of the sectors that were not synced has reached the medium ([`Survivors`]); so blocks are
+//! torn, and writes between two syncs come in any order. From then on each call fails with EIO, and
+//! [`MemoryDisk::restart`](super::MemoryDisk::restart) gives the disk that a restarted machine finds.
+//!
+//! How: what is not synced is a list of changes in the order of their calls. A power loss walks over it and applies
+//! what survives, sector by sector. Every call is a request with a number, at which the power can be made to
+//! go, and enters a hash: two runs with equal hashes have asked for the same things in the same order.
+//!
+//! What is assumed, and so not tried: a sector of 512 bytes is written whole or not at all; what was synced stays; names of
+//! one directory become durable in the order in which they were made, as in a journal. What a faulty device does
+//! besides is in [`Faults`](super::Faults).
+//!
+//! Limits: one mutex, and a copy of each written byte: for databases of some hundred kilobytes.
+
+use rustix::io::Errno;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Bytes that are written whole or not at all.
+pub const SECTOR: usize = 512;
+
+/// Which changes that were not synced have reached the medium when the power goes. Changes are numbered from 0 in the order of
+/// their calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Survivors {
+    /// Nothing.
+    None,
+    /// Everything.
+    All,
+    /// All but one change.
+    AllBut(usize),
+    /// One change.
+    Only(usize),
+    /// All, and of one change every other sector.
+    AllTorn(usize),
+    /// Each sector by a coin of this seed.
+    Random(u64),
+}
+
+/// Something that is not durable yet.
+#[derive(Debug, Clone)]
+enum Change {
+    Write {
+        file: usize,
+        offset: u64,
+        bytes: Vec<u8>,
+    },
+    Length {
+        file: usize,
+        bytes: u64,
+    },
+    /// Names of a directory, and what they lead to from now on: all of them or none.
+    Names(Vec<(PathBuf, Option<usize>)>),
+}
+
+#[derive(Debug, Clone, Default)]
+struct Content {
+    seen: Vec<u8>,
+    durable: Vec<u8>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    contents: Vec<Content>,
+    names: BTreeMap<PathBuf, usize>,
+    durable_names: BTreeMap<PathBuf, usize>,
+    pending: Vec<Change>,
+    requests: u64,
+    hash: u64,
+    /// The request at which the power goes.
+    fails_at: Option<u64>,
+    /// For numbers that a kernel would draw at random.
+    drawn: u64,
+}
+
+/// The medium and what is on its way there.
+#[derive(Debug, Default)]
+pub(super) struct Power(Mutex<State>);
+
+impl Power {
+    /// An empty disk; `seed` gives the numbers that a kernel would draw at random.
+    pub(super) fn new(seed: u64) -> Power {
+        Power(Mutex::new(State { drawn: seed, ..State::default() }))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn fail_at(&self, request: Option<u64>) {
+        self.state().fails_at = request;
+    }
+
+    pub(super) fn requests(&self) -> u64 {
+        self.state().requests
+    }
+
+    pub(super) fn trace_hash(&self) -> u64 {
+        self.state().hash
+    }
+
+    pub(super) fn unsynced(&self) -> usize {
+        self.state().pending.len()
+    }
+
+    pub(super) fn draw(&self) -> u128 {
+        let mut state = self.state();
+        let mut next = || {
+            state.drawn = state.drawn.wrapping_add(0x9E37_79B9_7F4A_7C15);
+            u128::from(mix(state.drawn))
+        };
+        next() << 64 | next()
+    }
+
+    /// What a machine finds that starts again.
+    pub(super) fn after_power_loss(&self, survivors: Survivors) -> Power {
+        let state = self.state();
+        let mut contents: Vec<Content> = state.contents.clone();
+        let mut names = state.durable_names.clone();
+        // Of each directory the first names so far, as a journal has them.
+        let mut names_end: BTreeMap<PathBuf, bool> = BTreeMap::new();
+        for (number, change) in state.pending.iter().enumerate() {
+            let keeps = |part: usize| survivors.keeps(number, part);
+            match change {
+                Change::Write { file, offset, bytes } => {
+                    for (sector, piece) in
+                        bytes.chunks(SECTOR).enumerate().filter(|(sector, _)| keeps(*sector))
+                    {
+                        put(&mut contents[*file].durable, *offset as usize + sector * SECTOR, piece);
+                    }
+                }
+                Change::Length { file, bytes } if keeps(0) => {
+                    contents[*file].durable.resize(*bytes as usize, 0);
+                }
+                Change::Length { .. } => {}
+                Change::Names(changed) => {
+                    let ended = names_end.entry(parent(&changed[0].0)).or_default();
+                    *ended |= !keeps(0);
+                    if !*ended {
+                        set_names(&mut names, changed);
+                    }
+                }
+            }
+        }
+        contents.iter_mut().for_each(|content| content.seen.clone_from(&content.durable));
+        let state =
+            State { contents, durable_names: names.clone(), names, drawn: state.drawn, ..State::default() };
+        Power(Mutex::new(state))
+    }
+
+    pub(super) fn paths(&self) -> Vec<PathBuf> {
+        self.state().names.keys().cloned().collect()
+    }
+
+    pub(super) fn open(&self, path: &Path, create: bool) -> Result<usize, Errno> {
+        let mut state = self.state();
+        state.request(1, path_hash(path), 0, create as usize)?;
+        match (state.names.get(path).copied(), create) {
+            (Some(_), true) => Err(Errno::EXIST),
+            (Some(file), false) => Ok(file),
+            (None, false) => Err(Errno::NOENT),
+            (None, true) => {
+                let file = state.contents.len();
+                state.contents.push(Content::default());
+                state.set_names(vec![(path.to_path_buf(), Some(file))]);
+                Ok(file)
+            }
+        }
+    }
+
+    pub(super) fn remove(&self, path: &Path) -> Result<(), Errno> {
+        let mut state = self.state();
+        state.request(2, path_hash(path), 0, 0)?;
+        if !state.names.contains_key(path) {
+            return Err(Errno::NOENT);
+        }
+        state.set_names(vec![(path.to_path_buf(), None)]);
+        Ok(())
+    }
+
+    /// Gives a file another name, which may be another's so far.
+    pub(super) fn rename(&self, from: &Path, to: &Path) -> Result<(), Errno> {
+        let mut state = self.state();
+        state.request(3, path_hash(to), 0, 0)?;
+        let file = *state.names.get(from).ok_or(Errno::NOENT)?;
+        state.set_names(vec![(to.to_path_buf(), Some(file)), (from.to_path_buf(), None)]);
+        Ok(())
+    }
+
+    pub(super) fn exists(&self, path: &Path) -> bool {
+        self.state().names.contains_key(path)
+    }
+
+    pub(super) fn sync_directory(&self, path: &Path) -> Result<(), Errno> {
+        let mut state = self.state();
+        state.request(4, path_hash(path), 0, 0)?;
+        let of_directory =
+            |change: &Change| matches!(change, Change::Names(them) if parent(&them[0].0) == path);
+        state.settle(of_directory);
+        Ok(())
+    }
+
+    pub(super) fn length(&self, file: usize) -> u64 {
+        self.state().contents[file].seen.len() as u64
+    }
+
+    pub(super) fn set_length(&self, file: usize, bytes: u64) -> Result<(), Errno> {
+        let mut state = self.state();
+        state.request(5, file as u64, bytes, 0)?;
+        state.contents[file].seen.resize(bytes as usize, 0);
+        state.pending.push(Change::Length { file, bytes });
+        Ok(())
+    }
+
+    pub(super) fn read(&self, file: usize, into: &mut [u8], offset: u64) -> Result<usize, Errno> {
+        let mut state = self.state();
+        state.request(6, file as u64, offset, into.len())?;
+        let seen = &state.contents[file].seen;
+        let from = (offset as usize).min(seen.len());
+        let length = into.len().min(seen.len() - from);
+        into[..length].copy_from_slice(&seen[from..from + length]);
+        Ok(length)
+    }
+
+    pub(super) fn write(&self, file: usize, from: &[u8], offset: u64) -> Result<usize, Errno> {
+        let mut state = self.state();
+        state.request(7, file as u64, offset, from.len())?;
+        put(&mut state.contents[file].seen, offset as usize, from);
+        state.pending.push(Change::Write { file, offset, bytes: from.to_vec() });
+        Ok(from.len())
+    }
+
+    /// Makes durable what was written to the file, and its length.
+    pub(super) fn sync(&self, file: usize) -> Result<(), Errno> {
+        let mut state = self.state();
+        state.request(8, file as u64, 0, 0)?;
+        let of_file = |change: &Change| match change {
+            Change::Write { file: it, .. } | Change::Length { file: it, .. } => *it == file,
+            Change::Names(_) => false,
+        };
+        state.settle(of_file);
+        Ok(())
+    }
+
+    /// Turns a bit of the medium: of what is there, and of what a restart finds.
+    pub(super) fn flip(&self, path: &Path, bit: u64) {
+        let mut state = self.state();
+        let Some(file) = state.names.get(path).copied() else { return };
+        let (at, mask) = ((bit / 8) as usize, 1 << (bit % 8));
+        let Content { seen, durable } = &mut state.contents[file];
+        for bytes in [seen, durable] {
+            if let Some(byte) = bytes.get_mut(at) {
+                *byte ^= mask;
+            }
+        }
+    }
+}
+
+impl State {
+    /// Counts a request and notes it; fails when the power is gone.
+    fn request(&mut self, kind: u64, what: u64, offset: u64, length: usize) -> Result<(), Errno> {
+        if self.fails_at.is_some_and(|at| self.requests >= at) {
+            return Err(Errno::IO);
+        }
+        self.requests += 1;
+        for part in [kind, what, offset, length as u64] {
+            self.hash = mix(self.hash ^ part).wrapping_add(part);
+        }
+        Ok(())
+    }
+
+    fn set_names(&mut self, changed: Vec<(PathBuf, Option<usize>)>) {
+        set_names(&mut self.names, &changed);
+        self.pending.push(Change::Names(changed));
+    }
+
+    /// Applies the pending changes of a kind to the medium, in their order.
+    fn settle(&mut self, kind: impl Fn(&Change) -> bool) {
+        let (settled, pending) = std::mem::take(&mut self.pending).into_iter().partition(kind);
+        self.pending = pending;
+        let settled: Vec<Change> = settled;
+        for change in settled {
+            match change {
+                Change::Write { file, offset, bytes } => {
+                    put(&mut self.contents[file].durable, offset as usize, &bytes);
+                }
+                Change::Length { file, bytes } => self.contents[file].durable.resize(bytes as usize, 0),
+                Change::Names(changed) => set_names(&mut self.durable_names, &changed),
+            }
+        }
+    }
+}
+
+impl Survivors {
+    /// Whether a sector of a change has reached the medium.
+    fn keeps(self, change: usize, sector: usize) -> bool {
+        match self {
+            Survivors::None => false,
+            Survivors::All => true,
+            Survivors::AllBut(one) => change != one,
+            Survivors::Only(one) => change == one,
+            Survivors::AllTorn(one) => change != one || sector.is_multiple_of(2),
+            Survivors::Random(seed) => mix(seed ^ mix((change as u64) << 32 | sector as u64)) & 1 == 1,
+        }
+    }
+}
+
+fn set_names(names: &mut BTreeMap<PathBuf, usize>, changed: &[(PathBuf, Option<usize>)]) {
+    for (path, file) in changed {
+        match file {
+            Some(file) => names.insert(path.clone(), *file),
+            None => names.remove(path),
+        };
+    }
+}
+
+fn put(bytes: &mut Vec<u8>, offset: usize, piece: &[u8]) {
+    let end = offset + piece.len();
+    if bytes.len() < end {
+        bytes.resize(end, 0);
+    }
+    bytes[offset..end].copy_from_slice(piece);
+}
+
+fn parent(path: &Path) -> PathBuf {
+    path.parent().unwrap_or(Path::new(".")).to_path_buf()
+}
+
+fn path_hash(path: &Path) -> u64 {
+    path.as_os_str().as_encoded_bytes().iter().fold(0, |hash, byte| mix(hash ^ u64::from(*byte)))
+}
+
+/// The finaliser of splitmix64 (Steele, Lea, Flood 2014).
+fn mix(value: u64) -> u64 {
+    let value = (value ^ (value >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let value = (value ^ (value >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    value ^ (value >> 31)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,372 @@
+//! What commits, the log buffer, an import and a recovery cost, beside the device's own durable write.
+//!
+//! - One session: blocks of commits and of bare durable writes in turn, of the same length, method and kind of file. Medians of each block; the
+//!   difference of neighbours.
+//! - Several sessions: commits a second over one session's, and the 99th percentile over the bare write's median.
+//! - Log insert: threads that append records of 100 bytes, on the null device.
+//! - Import: array inserts of 42-byte rows without an index, on the null device, in CPU time.
+//! - Recovery: the redo of such an import on the disk, opened again without a checkpoint.
+
+use super::Spread;
+use anyhow::{Context, Result};
+use clap::Args;
+use plumb_engine::instance::{Cancel, InitialSizes};
+use plumb_engine::redo::record::{RecordBytes, RecordKind};
+use plumb_engine::transaction::Transactions;
+use plumb_engine::{Instance, Layout, Settings};
+use plumb_events::{Event, IoStream, Role, Session, Statistic, clock, now};
+use plumb_io::{Access, Arena, Channel, Disk, File, IoBuffer, Method, MethodKind, Operation, Request};
+use plumb_types::{Column, ColumnType, Number, RowBatch, Schema, Value};
+use plumb_units::{Bytes, Lsn};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::thread;
+
+/// Commits, and bare writes, at a time.
+const TURN: usize = 10;
+
+/// How much, and where.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// A directory on the disk to measure; a database is made below it and removed.
+    #[arg(long, default_value = ".")]
+    path: PathBuf,
+    /// Pairs of blocks of commits and bare writes.
+    #[arg(long, default_value_t = 10)]
+    blocks: usize,
+    /// Commits in a block.
+    #[arg(long, default_value_t = 1000)]
+    commits: usize,
+    /// Sessions of the group commit.
+    #[arg(long, default_value_t = 32)]
+    sessions: usize,
+    /// Rows of the import.
+    #[arg(long, default_value_t = 2_000_000)]
+    rows: u64,
+}
+
+/// Measures and prints.
+pub fn run(options: &Options) -> Result<()> {
+    let home = options.path.join(format!("plumb-bench-redo-{}", std::process::id()));
+    let result = commits(options, &home).and_then(|()| recovery(options, &home));
+    let _ = std::fs::remove_dir_all(&home);
+    result?;
+    inserts()?;
+    import(options)
+}
+
+fn database(home: &Path, settings: &[(&str, &str)]) -> Result<Instance> {
+    let mut all = Settings::default();
+    for (name, value) in settings {
+        all.set(name, value, "bench redo")?;
+    }
+    let sizes = InitialSizes { users: Bytes(256 << 20), temp: Bytes(1 << 20), indx: Bytes(8 << 20) };
+    Ok(Instance::create(&Layout::in_one(home.to_path_buf()), all, sizes, Cancel::default())?)
+}
+
+fn create_table(transactions: &Transactions<'_>, session: &Session) -> Result<()> {
+    let column = |name: &str, column_type| Column::required(name, column_type);
+    let columns = vec![
+        column("A", ColumnType::NUMBER),
+        column("B", ColumnType::NUMBER),
+        column("C", ColumnType::Text { max_bytes: 100 }),
+    ];
+    Ok(transactions.create_table(session, "T", &Schema::new(columns)?, &[])?)
+}
+
+/// Rows of 42 bytes, header and lengths included.
+fn rows(count: u64) -> RowBatch {
+    let mut images = RowBatch::new();
+    for row in 0..count {
+        images.begin_row(3);
+        let number = |value: u64| Value::Number(Number::new(i128::from(value), 0).expect("small"));
+        images.push_value(&number(10_000_001 + row % 1000));
+        images.push_value(&number(20_000_001 + row % 7919));
+        let used = 3 + 2 * 6 + 1;
+        images.push_text(&"a value that is text of some length"[..42 - used]);
+        images.end_row();
+    }
+    images
+}
+
+/// The same as a log write: to a file of zeros, at the next place, durable.
+struct Bare {
+    file: Arc<File>,
+    channel: Channel,
+    buffer: Option<IoBuffer>,
+    offset: u64,
+}
+
+impl Bare {
+    const BYTES: u64 = 64 << 20;
+
+    fn new(instance: &Instance, session: &Session, home: &Path) -> Result<Bare> {
+        let file = Disk::Kernel.open(&home.join("bare.log"), Access::Create, instance.access.direct)?;
+        let mut bare = Bare {
+            file: Arc::new(file),
+            channel: Method::start(MethodKind::Sync, 1)?.channel(&[])?,
+            buffer: Some(Arena::buffers(1 << 20, 1)?.1.remove(0)),
+            offset: 0,
+        };
+        for _ in 0..Bare::BYTES >> 20 {
+            bare.write(session, 1 << 20, Operation::Write)?;
+        }
+        bare.file.sync_all()?;
+        Ok(bare)
+    }
+
+    fn write(&mut self, session: &Session, bytes: usize, operation: Operation) -> Result<u64> {
+        if self.offset + bytes as u64 > Bare::BYTES {
+            self.offset = 0;
+        }
+        let request = Request {
+            operation,
+            file: Arc::clone(&self.file),
+            offset: self.offset,
+            buffer: self.buffer.take().context("a write before failed")?,
+            range: 0..bytes,
+            event: Event::LogFileParallelWrite,
+            stream: IoStream::ProbeWrites,
+            tag: 0,
+        };
+        let begin = now();
+        self.channel.submit(session, request)?;
+        self.buffer = Some(self.channel.wait(session, Event::LogFileParallelWrite)?.buffer);
+        self.offset += bytes as u64;
+        Ok(now().saturating_sub(begin).0)
+    }
+}
+
+fn median(mut values: Vec<u64>) -> f64 {
+    values.sort_unstable();
+    values[values.len() / 2] as f64 / 1000.0
+}
+
+fn commits(options: &Options, home: &Path) -> Result<()> {
+    let instance = database(home, &[("log_file_size", "64M"), ("db_cache_size", "64M")])?;
+    let session = instance.recorder.session(Role::User);
+    let transactions = Transactions::open(&instance, &session)?;
+    create_table(&transactions, &session)?;
+    let mut bare = Bare::new(&instance, &session, home)?;
+    let mut connection = transactions.connect(&session)?;
+    let mut transaction = connection.begin();
+    let image = rows(1);
+    let counted = |statistic: Statistic| -> u64 {
+        instance.recorder.snapshot().sessions.iter().map(|it| it.statistics[statistic as usize]).sum()
+    };
+    transaction.insert_rows("T", &image)?;
+    transaction.commit_and_chain()?;
+    let before = [Statistic::RedoSize, Statistic::RedoBlocksWritten, Statistic::RedoWrites].map(counted);
+    transaction.insert_rows("T", &image)?;
+    transaction.commit_and_chain()?;
+    let after = [Statistic::RedoSize, Statistic::RedoBlocksWritten, Statistic::RedoWrites].map(counted);
+    let [redo, blocks, writes] = [0, 1, 2].map(|at| after[at] - before[at]);
+    let bytes = blocks as usize * 512;
+    println!(
+        "a row and its commit: {redo} bytes of redo, {writes} write of {bytes} bytes ({})",
+        instance.access.direct_reason
+    );
+    let (mut differences, mut commit_medians, mut bare_medians) = (Vec::new(), Vec::new(), Vec::new());
+    for block in 0..options.blocks {
+        let mut commit_times = Vec::with_capacity(options.commits);
+        let mut bare_times = Vec::with_capacity(options.commits);
+        // In turn, a few at a time: the device of a rented machine changes its mind within a second.
+        for turn in 0..2 * options.commits / TURN {
+            if (turn + block) % 2 == 0 {
+                for _ in 0..TURN {
+                    bare_times.push(bare.write(&session, bytes, Operation::WriteAndSync)?);
+                }
+            } else {
+                for _ in 0..TURN {
+                    transaction.insert_rows("T", &image)?;
+                    let begin = now();
+                    transaction.commit_and_chain()?;
+                    commit_times.push(now().saturating_sub(begin).0);
+                }
+            }
+        }
+        let (commit, bare) = (median(commit_times), median(bare_times));
+        differences.push(commit - bare);
+        commit_medians.push(commit);
+        bare_medians.push(bare);
+    }
+    println!("bare durable write: {} us", Spread::of(bare_medians.clone()).show(1));
+    println!("commit, one session: {} us", Spread::of(commit_medians).show(1));
+    println!("difference: {} us", Spread::of(differences).show(1));
+    drop(transaction);
+    drop(connection);
+    groups(options, &transactions)?;
+    drop(transactions);
+    drop(session);
+    Ok(instance.destroy()?)
+}
+
+/// Blocks of commits of one session and of several, in turn.
+fn groups(options: &Options, transactions: &Transactions<'_>) -> Result<()> {
+    let (mut times, mut rates, mut medians, mut p99s) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..options.blocks {
+        let one = group(transactions, 1, options.commits)?;
+        let many = group(transactions, options.sessions, options.commits * 8)?;
+        times.push(many.0 / one.0);
+        rates.push(many.0);
+        medians.push(many.1 / one.1);
+        p99s.push(many.2 / one.1);
+    }
+    let sessions = options.sessions;
+    println!("{sessions} sessions: {} commits/s", Spread::of(rates).show(0));
+    println!(
+        "{sessions} sessions: {} times the commits/s of one session beside them",
+        Spread::of(times).show(1)
+    );
+    let (median, p99) = (Spread::of(medians).show(2), Spread::of(p99s).show(2));
+    println!("{sessions} sessions: median {median}, p99 {p99} times one session's median");
+    Ok(())
+}
+
+/// Commits a second, and their median and 99th percentile in microseconds.
+fn group(transactions: &Transactions<'_>, sessions: usize, commits: usize) -> Result<(f64, f64, f64)> {
+    let left = AtomicU64::new(commits as u64);
+    let begin = now();
+    let work = || -> Result<Vec<u64>> {
+        let session = transactions.instance().recorder.session(Role::User);
+        let mut connection = transactions.connect(&session)?;
+        let mut transaction = connection.begin();
+        let image = rows(1);
+        let mut times = Vec::new();
+        while left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok() {
+            transaction.insert_rows("T", &image)?;
+            let begin = now();
+            transaction.commit_and_chain()?;
+            times.push(now().saturating_sub(begin).0);
+        }
+        Ok(times)
+    };
+    let times: Vec<Result<Vec<u64>>> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..sessions).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+    });
+    let seconds = now().saturating_sub(begin).0 as f64 / 1e9;
+    let mut all = Vec::new();
+    for times in times {
+        all.extend(times?);
+    }
+    all.sort_unstable();
+    let at = |share: f64| all[(all.len() as f64 * share) as usize] as f64 / 1000.0;
+    Ok((commits as f64 / seconds, at(0.5), at(0.99)))
+}
+
+fn inserts() -> Result<()> {
+    const RECORDS: u64 = 10_000_000;
+    for threads in [1, 2] {
+        let instance = database(Path::new("/null"), &[("io_method", "null"), ("log_file_size", "256M")])?;
+        let session = instance.recorder.session(Role::User);
+        let transactions = Transactions::open(&instance, &session)?;
+        let work = || -> Result<()> {
+            let session = instance.recorder.session(Role::User);
+            let log = transactions.log();
+            let mut record = RecordBytes::default();
+            record.begin(RecordKind::Change, 0, Lsn(0), &[7; 72]);
+            let record = record.finish();
+            for _ in 0..RECORDS / threads {
+                loop {
+                    if let Some(mut admission) = log.admit(record.len(), 0) {
+                        let gate = log.enter();
+                        log.append(&session, record)?;
+                        drop(gate);
+                        admission.spend(record.len());
+                        break;
+                    }
+                    transactions.checkpoint(&session)?;
+                }
+            }
+            Ok(())
+        };
+        let all = || {
+            thread::scope(|scope| -> Result<()> {
+                let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+                threads.into_iter().try_for_each(|thread| thread.join().expect("no panic"))
+            })
+        };
+        // The memory of the null device is touched for the first time.
+        all()?;
+        let begin = now();
+        all()?;
+        transactions.log().make_durable(&session, transactions.log().end())?;
+        let seconds = now().saturating_sub(begin).0 as f64 / 1e9;
+        println!(
+            "log insert, {threads} threads: {:.2} GB/s, {:.1} million records of 104 bytes a second",
+            RECORDS as f64 * 104.0 / seconds / 1e9,
+            RECORDS as f64 / seconds / 1e6
+        );
+    }
+    Ok(())
+}
+
+fn load(transactions: &Transactions<'_>, session: &Session, count: u64) -> Result<()> {
+    let mut connection = transactions.connect(session)?;
+    let mut transaction = connection.begin();
+    let images = rows(10_000);
+    for _ in 0..count / 10_000 {
+        transaction.insert_rows("T", &images)?;
+        transaction.commit_and_chain()?;
+    }
+    Ok(())
+}
+
+fn import(options: &Options) -> Result<()> {
+    let settings = [("io_method", "null"), ("log_file_size", "256M"), ("db_cache_size", "512M")];
+    let instance = database(Path::new("/null"), &settings)?;
+    let session = instance.recorder.session(Role::User);
+    let transactions = Transactions::open(&instance, &session)?;
+    create_table(&transactions, &session)?;
+    load(&transactions, &session, 100_000)?;
+    let cpu = clock::process_cpu();
+    load(&transactions, &session, options.rows)?;
+    let seconds = clock::process_cpu().saturating_sub(cpu).0 as f64 / 1e9;
+    println!(
+        "import on the null device: {:.2} million rows a second of CPU",
+        options.rows as f64 / seconds / 1e6
+    );
+    Ok(())
+}
+
+fn recovery(options: &Options, home: &Path) -> Result<()> {
+    let settings = [("log_file_size", "256M"), ("db_cache_size", "512M"), ("log_buffer", "16M")];
+    let instance = database(home, &settings)?;
+    {
+        let session = instance.recorder.session(Role::User);
+        let transactions = Transactions::open(&instance, &session)?;
+        create_table(&transactions, &session)?;
+        let begin = now();
+        load(&transactions, &session, options.rows)?;
+        let seconds = now().saturating_sub(begin).0 as f64 / 1e9;
+        println!(
+            "import on the disk: {:.2} million rows/s, commits of 10,000",
+            options.rows as f64 / seconds / 1e6
+        );
+    }
+    drop(instance);
+    let mut all = Settings::default();
+    for (name, value) in settings {
+        all.set(name, value, "bench redo")?;
+    }
+    let instance = Instance::open(home, all, Cancel::default())?;
+    {
+        let session = instance.recorder.session(Role::User);
+        let (begin, cpu) = (now(), clock::process_cpu());
+        let transactions = Transactions::open(&instance, &session)?;
+        let (end, cpu) = (now(), clock::process_cpu().saturating_sub(cpu));
+        let recovered = transactions.recovered();
+        let seconds = end.saturating_sub(begin).0 as f64 / 1e9;
+        println!(
+            "recovery: {:.0} MB of redo, {} records, {} blocks in {seconds:.2} s: {:.0} MB/s ({:.2} s of CPU)",
+            recovered.redo_bytes as f64 / 1e6,
+            recovered.record_count,
+            recovered.block_count,
+            recovered.redo_bytes as f64 / 1e6 / seconds,
+            cpu.seconds(),
+        );
+    }
+    Ok(instance.destroy()?)
+}
