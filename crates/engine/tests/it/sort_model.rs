@@ -8,10 +8,10 @@ use crate::support::{
     scan_rows,
 };
 use plumb_engine::instance::Cancel;
-use plumb_engine::{EngineError, Instance, Layout, Settings};
+use plumb_engine::{EngineError, Instance, Layout, Setting, Settings};
 use plumb_io::IoError;
 use plumb_types::{Column, ColumnType, DateTime, Number, Schema, Value, decode_number};
-use plumb_units::RowId;
+use plumb_units::{Bytes, RowId};
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 use std::cmp::Ordering;
@@ -250,6 +250,12 @@ fn check(spec: &Spec) {
     let mut settings = Settings::default();
     for (name, value) in &spec.settings {
         settings.set(name, value, "test").expect("a setting in its range");
+    }
+    // A larger extent than was drawn for blocks so large, rather than a read that no extent can hold.
+    let read = settings.number(Setting::DbFileMultiblockReadCount) * settings.number(Setting::DbBlockSize);
+    if read > settings.number(Setting::ExtentSize) {
+        let extent = Bytes(read.next_power_of_two()).as_setting();
+        settings.set("extent_size", &extent, "test").expect("a setting in its range");
     }
     let home = if spec.on_disk { directory.path().join("db") } else { PathBuf::from("/in/memory") };
     if !spec.on_disk {
