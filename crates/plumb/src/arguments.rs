@@ -12,9 +12,7 @@ use std::path::{Path, PathBuf};
 #[command(
     name = "plumb",
     version,
-    after_help = "Exit codes: 0 fine; 1 an error of the run; 2 wrong usage; 5 a receipt contradicts its setting or a \
-                  verification failed.\nA study exits with its worst verdict: 0 proved, 3 not proved, 4 unstable, 5 \
-                  invalid, 6 impossible.\nWithout a command, plumb says what to try."
+    after_help = crate::outcome::help()
 )]
 pub struct Arguments {
     /// What to do.

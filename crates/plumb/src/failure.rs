@@ -1,5 +1,6 @@
 //! A command that failed: one line and an exit code.
 
+use crate::outcome::Outcome;
 use plumb_engine::EngineError;
 use plumb_io::IoError;
 use plumb_io::device::DeviceError;
@@ -8,36 +9,29 @@ use plumb_lab::record::RecordError;
 use plumb_lab::stored::StoredError;
 use plumb_workload::CsvError;
 
-/// The exit code of an error of the run.
-const OF_RUN: u8 = 1;
-/// The exit code of wrong usage.
-const OF_USAGE: u8 = 2;
-/// The exit code of a failed verification.
-pub const OF_VERIFICATION: u8 = 5;
-
 /// What is printed after `plumb: `, and the exit code.
 #[derive(Debug)]
 pub struct Failure {
     /// One line.
     pub message: String,
-    /// The exit code.
-    pub code: u8,
+    /// How the program ends.
+    pub outcome: Outcome,
 }
 
 impl Failure {
     /// An error of the run.
     pub fn run(message: impl Into<String>) -> Failure {
-        Failure { message: message.into(), code: OF_RUN }
+        Failure { message: message.into(), outcome: Outcome::Error }
     }
 
     /// A failed verification of data.
     pub fn finding(message: impl Into<String>) -> Failure {
-        Failure { message: message.into(), code: OF_VERIFICATION }
+        Failure { message: message.into(), outcome: Outcome::INVALID }
     }
 
     /// Wrong usage.
     pub fn usage(message: impl Into<String>) -> Failure {
-        Failure { message: message.into(), code: OF_USAGE }
+        Failure { message: message.into(), outcome: Outcome::Usage }
     }
 
     /// What clap found, in one line: its message and its tip, without the usage block.
@@ -63,13 +57,13 @@ impl From<StoredError> for Failure {
 
 impl From<EngineError> for Failure {
     fn from(error: EngineError) -> Failure {
-        let code = match error {
+        let outcome = match error {
             EngineError::Setting { .. }
             | EngineError::NoSuchSetting { .. }
-            | EngineError::Contradiction { .. } => OF_USAGE,
-            _ => OF_RUN,
+            | EngineError::Contradiction { .. } => Outcome::Usage,
+            _ => Outcome::Error,
         };
-        Failure { message: error.to_string(), code }
+        Failure { message: error.to_string(), outcome }
     }
 }
 
@@ -80,7 +74,7 @@ impl From<LabError> for Failure {
             LabError::Study(_) | LabError::Plan { .. } | LabError::Budget { .. } | LabError::Sides { .. } => {
                 Failure::usage(error.to_string())
             }
-            LabError::Tampered { .. } => Failure { message: error.to_string(), code: OF_VERIFICATION },
+            LabError::Tampered { .. } => Failure { message: error.to_string(), outcome: Outcome::INVALID },
             other => Failure::run(other.to_string()),
         }
     }

@@ -1,9 +1,7 @@
 //! The command line: parse, call, print. The only crate that prints and exits.
 //!
 //! Every command ends in an [`Outcome`] or a [`Failure`]; a failure is one
-//! line on stderr. Exit codes: 0 fine, 1 an error of the run, 2 wrong usage,
-//! 5 when a receipt contradicts its setting or a verification failed; a study's is
-//! that of the claim that stands worst, by the table of `plumb_proof::verdict`.
+//! line on stderr. Exit codes are in one table (`outcome`).
 
 mod arguments;
 mod bundle;
@@ -41,7 +39,7 @@ fn main() -> ExitCode {
         Ok(outcome) => ExitCode::from(outcome.code()),
         Err(failure) => {
             output::complain(&failure.message);
-            ExitCode::from(failure.code)
+            ExitCode::from(failure.outcome.code())
         }
     }
 }

@@ -85,7 +85,7 @@ fn show(arguments: &Run, bundle: Option<&Reservation>, record: &Record) -> Resul
 #[must_use]
 pub fn outcome(record: &Record) -> Outcome {
     match record.validity().state {
-        RunState::Invalid => Outcome::Invalid,
+        RunState::Invalid => Outcome::INVALID,
         RunState::Valid | RunState::Unverified => Outcome::Fine,
     }
 }

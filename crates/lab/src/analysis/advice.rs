@@ -364,7 +364,15 @@ pub(super) fn not_tested(seen: &Seen<'_>) -> Vec<String> {
     let plan = &seen.contents.plan;
     let study = &plan.study;
     let mut sentences = vec![
-        format!("Tables of other sizes than {} rows, and other data than these.", RowCount(study.rows())),
+        match &study.work {
+            Some(work) => {
+                format!(
+                    "Tables of other sizes than {} rows, and other data than these.",
+                    RowCount(work.rows())
+                )
+            }
+            None => "Other arguments and other data than these.".to_string(),
+        },
         "Other devices, file systems and machines: ratios transfer better than times, and neither by law."
             .to_string(),
     ];

@@ -17,6 +17,7 @@ use crate::vocabulary::{Assignment, Measure};
 use plumb_proof::equivalence::Equivalence;
 use plumb_proof::noise::Floor;
 use plumb_proof::order::{After, OrderReport};
+pub use plumb_proof::verdict::Standing;
 use plumb_proof::verdict::Verdict;
 use serde::Serialize;
 

@@ -26,5 +26,5 @@ pub fn run(arguments: &Compare) -> Result<Outcome, Failure> {
     })?;
     let mut runs = comparison.first.runs.iter().chain(&comparison.second.runs);
     let invalid = runs.any(|run| run.validity().state == RunState::Invalid);
-    Ok(if invalid { Outcome::Invalid } else { Outcome::Fine })
+    Ok(if invalid { Outcome::INVALID } else { Outcome::Fine })
 }

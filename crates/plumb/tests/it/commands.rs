@@ -161,7 +161,7 @@ fn what_is_printed_without_end_is_kept_in_part() {
 #[test]
 fn arms_that_are_one_treatment_are_refused_or_said_to_be_one() {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let (code, error) = refused(directory.path(), &["compare-commands", "true", "true"]);
+    let (code, error) = refused(directory.path(), ["compare-commands", "true", "true"]);
     assert_eq!(code, 2);
     assert!(
         error.contains("levels A and B of the factor command set the same; give one another value, or say expects = \"same\""),
@@ -177,7 +177,7 @@ fn a_study_that_cannot_be_is_refused_with_its_line() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let refused_with = |sections: &str| {
         write(directory.path(), sections, ["1", "2"], "");
-        refused(directory.path(), &["study", "small.toml"]).1
+        refused(directory.path(), ["study", "small.toml"]).1
     };
     let cases = [
         ("[command]\nrun = \"true\"", "a level that is a value needs the setting it is a value of"),

@@ -65,7 +65,8 @@ fn cells(analysis: &Analysis, run: &StudyRun, references: &BTreeMap<u64, f64>) -
     };
     // Which receipts held is worth a line only where not all did.
     let remark = match (reason, run.validity) {
-        ("", Some(RunState::Valid)) => "",
+        // A study that verifies nothing says so where its claims are, and not run by run.
+        ("", Some(RunState::Valid | RunState::Unverified)) => "",
         ("", _) => run.basis.as_str(),
         (reason, _) => reason,
     };

@@ -6,6 +6,7 @@ use crate::vocabulary::Better;
 use plumb_report::Section;
 use plumb_report::format::{Change, Count, Ends, Figure, Probability, Seconds, Share};
 use plumb_report::table::{Cell, Facts, Table, Tone};
+use plumb_units::Nanos;
 
 /// The question.
 pub(super) fn question(analysis: &Analysis) -> Section {
@@ -21,6 +22,9 @@ pub(super) fn question(analysis: &Analysis) -> Section {
         format!("{}{unit}; {better} is better", measure.title())
     });
     facts.add("Host", host(analysis));
+    if let Some(start) = start(analysis) {
+        facts.add("Start", start);
+    }
     facts.add("Ran", format!("{} to {}", analysis.environment.begin_time, analysis.end_time));
     facts.add(
         "Elapsed",
@@ -28,6 +32,20 @@ pub(super) fn question(analysis: &Analysis) -> Section {
     );
     facts.add("Command", &analysis.environment.command_line);
     Section::front("question", "Question").facts(facts)
+}
+
+/// What the start of a process costs, where it is more than a hundredth of a run: it is part of every time.
+fn start(analysis: &Analysis) -> Option<String> {
+    let spawn = analysis.environment.spawn_ns?;
+    let least = analysis.runs.iter().filter_map(|run| run.elapsed_ns).min()?;
+    let share = spawn as f64 / least.max(1) as f64;
+    (share > 0.01).then(|| {
+        format!(
+            "{} of every run is the start of a process, {:.1}% of the shortest",
+            Nanos(spawn),
+            share * 100.0
+        )
+    })
 }
 
 fn host(analysis: &Analysis) -> String {
