@@ -1,6 +1,7 @@
 //! Benchmarks: what is measured, the peer or the limit it is measured against, in one run.
 
 mod calibrate;
+mod commands;
 mod crash;
 mod dataset;
 mod events;
@@ -26,6 +27,8 @@ use plumb_proof::random::Generator;
 pub enum Bench {
     /// plumb's measuring and fio's at the same points of the same file; needs fio.
     Calibrate(calibrate::Options),
+    /// Studies of commands whose truth is known: A/A, and 2, 5 and 10% more work.
+    Commands(commands::Options),
     /// Crash cycles on simulated disks.
     Crash(crash::Options),
     /// What recording a wait costs.
@@ -55,6 +58,7 @@ impl Bench {
     pub fn run(self) -> anyhow::Result<()> {
         match self {
             Bench::Calibrate(options) => calibrate::run(&options),
+            Bench::Commands(options) => commands::run(&options),
             Bench::Crash(options) => crash::run(&options),
             Bench::Events => events::run(),
             Bench::LargeSort(options) => large_sort::run(&options),
