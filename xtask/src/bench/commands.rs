@@ -9,10 +9,10 @@
 
 use anyhow::Context;
 use clap::Args;
+use plumb_events::now;
 use plumb_proof::interval::Interval;
 use plumb_proof::proportion::interval;
 use std::process::Command;
-use std::time::Instant;
 
 /// How long one run is to last, seconds.
 const SECONDS: f64 = 0.02;
@@ -90,13 +90,13 @@ fn turns() -> anyhow::Result<u64> {
     const TRIED: u64 = 1_000_000;
     let mut least = f64::INFINITY;
     for _ in 0..5 {
-        let begin = Instant::now();
+        let begin = now();
         let program = format!("BEGIN{{for(i=0;i<{TRIED};i++)x+=i}}");
         anyhow::ensure!(
             Command::new("awk").arg(program).status().context("starting awk")?.success(),
             "awk failed"
         );
-        least = least.min(begin.elapsed().as_secs_f64());
+        least = least.min(now().saturating_sub(begin).seconds());
     }
     Ok((TRIED as f64 * SECONDS / least) as u64)
 }

@@ -256,19 +256,25 @@ fn use_these(seen: &Seen<'_>, recommendation: Option<&Recommendation>) -> Option
     };
     let varied: Vec<String> =
         found.settings.iter().map(|set| format!("{}={}", set.name, set.value)).collect();
-    let gain = |ratio: f64| (1.0 - ratio) * 100.0;
+    let (sign, word) = match plan.study.measure.better {
+        Better::Lower => (-1.0, "less"),
+        Better::Higher => (1.0, "more"),
+    };
+    let gain = |ratio: f64| sign * (ratio - 1.0) * 100.0;
     let others: Vec<String> =
         found.candidates.iter().filter(|arm| **arm != found.arm).map(|arm| plan.arm_name(*arm)).collect();
     let what = match &others[..] {
         [] => format!("{} is the best of the arms", plan.arm_name(found.arm)),
         _ => format!("{} may be the best of the arms", plan.arm_name(found.arm)),
     };
+    let ends = [found.gain.low, found.gain.high].map(|end| gain(end.unwrap_or(f64::NAN)));
+    let ends = (ends[0].min(ends[1]), ends[0].max(ends[1]));
     let against = format!(
-        "{:.1}% less than {} [{:.1}, {:.1}]",
+        "{:.1}% {word} than {} [{:.1}, {:.1}]",
         gain(found.gain.ratio),
         found.against,
-        gain(found.gain.high.unwrap_or(f64::NAN)),
-        gain(found.gain.low.unwrap_or(f64::NAN))
+        ends.0,
+        ends.1
     );
     let evidence = match &others[..] {
         [] => against,

@@ -105,6 +105,16 @@ fn one_treatment(seen: &Seen<'_>, claim: &Claim) -> Option<String> {
 pub(super) fn asked_only(seen: &Seen<'_>, claim: &Claim) -> bool {
     let plan = &seen.contents.plan;
     let records = seen.records(&claim.all_arms(&plan.design));
+    // Other executables or files are seen, whatever the study declares.
+    let held = |arms: &[usize]| {
+        let commands = seen.records(arms).into_iter().filter_map(|(_, record)| record.command.as_ref());
+        let files = commands.flat_map(|command| command.executables.iter().chain(&command.files));
+        files.filter_map(|file| file.sha256.clone()).collect::<BTreeSet<_>>()
+    };
+    let sides = claim.sides(&plan.design);
+    if held(&sides.to) != held(&sides.from) {
+        return false;
+    }
     [Some(claim.change), claim.with].into_iter().flatten().any(|change| {
         let settings = plan.study.factors[change.factor].differing(change.from, change.to);
         let receipts = records.iter().flat_map(|(_, record)| &record.receipts);

@@ -20,7 +20,7 @@ use plumb_engine::instance::Cancel;
 use plumb_io::IoError;
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -31,6 +31,8 @@ use std::time::Duration;
 pub const COMMAND: &str = "study-run";
 /// How often a run is asked whether it has ended.
 const INTERVAL: Duration = Duration::from_millis(5);
+/// How many times a run that is to end is looked at before it is killed: ten seconds.
+const END_LOOKS: u32 = 2000;
 /// How long after a run the study itself may learn of the signal that ended both.
 const SIGNAL_PATIENCE: Duration = Duration::from_millis(50);
 
@@ -53,6 +55,8 @@ pub(super) fn run(program: &Path, request: &Request, cancel: &Cancel) -> Result<
     let request = serde_json::to_string(request).map_err(failed)?;
     let mut command = Command::new(program);
     command.arg(COMMAND).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // A signal from the terminal is the study's to take: a run that it ended could undo nothing.
+    command.process_group(0);
     let child = command.spawn().map_err(|source| {
         RunError::Failed(LabError::Child { program: program.to_path_buf(), source }.to_string())
     })?;
@@ -75,8 +79,9 @@ fn watch(mut child: Child, request: &str, cancel: &Cancel) -> Result<Record, Run
         match child.try_wait() {
             Ok(Some(status)) => break status,
             Ok(None) if cancel.check().is_err() => {
-                let _ = child.kill();
-                let _ = child.wait();
+                // It ends what it started, puts back what it wrote, and goes.
+                drop(input);
+                end(&mut child);
                 return Err(RunError::Interrupted);
             }
             Ok(None) => thread::sleep(INTERVAL),
@@ -97,6 +102,18 @@ fn watch(mut child: Child, request: &str, cancel: &Cancel) -> Result<Record, Run
         return Err(RunError::Failed(format!("the run's process ended with {status}: {said}")));
     }
     Record::from_json(&output).map_err(|error| RunError::Failed(error.to_string()))
+}
+
+/// Waits for a run whose input has ended; one that does not go is killed.
+fn end(child: &mut Child) {
+    for _ in 0..END_LOOKS {
+        if !matches!(child.try_wait(), Ok(None)) {
+            return;
+        }
+        thread::sleep(INTERVAL);
+    }
+    let _ = child.kill();
+    let _ = child.wait();
 }
 
 /// Takes in a pipe to its end, on a thread of its own.

@@ -3,6 +3,7 @@
 use crate::program::{command, plumb, refused};
 use serde_json::Value;
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
@@ -248,4 +249,22 @@ fn a_study_that_is_killed_leaves_nothing_running_and_its_files_are_put_back() {
         || fs::read_to_string(directory.path().join("x.conf")).is_ok_and(|text| text == "as it was")
     ));
     assert!(!directory.path().join("x.conf.plumb-original").exists());
+
+    // Ctrl-C reaches the whole group of the terminal.
+    fs::remove_dir_all(directory.path().join("b")).expect("removed");
+    let mut child = command(directory.path())
+        .args(["study", "small.toml", "--bundle", "b"])
+        .process_group(0)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    assert!(wait_until(|| living(&seconds) >= 3), "it runs");
+    let group = format!("-{}", child.id());
+    let killed = std::process::Command::new("kill").args(["-INT", "--", &group]).status();
+    assert!(killed.expect("kill is there").success());
+    child.wait().expect("ended");
+    assert_eq!(living(&seconds), 0);
+    assert_eq!(fs::read_to_string(directory.path().join("x.conf")).expect("read"), "as it was");
 }

@@ -114,7 +114,8 @@ impl Job {
         let checks = self.verified()?;
         let figures = self.figures(&printed, directory, began)?;
         self.count(&mut run, &ended, (&before.1, &after.1));
-        run.treatment = self.treatment(&run, directory);
+        run.files = self.files(directory)?;
+        run.treatment = self.treatment(&run);
         (run.output, run.errors) =
             (self.without_secrets(&printed.output), self.without_secrets(&printed.errors));
         let (user, system) = (ended.usage.user, ended.usage.system);
@@ -305,8 +306,19 @@ impl Job {
         self.disks.iter().filter_map(|name| DiskStats::read(name).ok()).collect()
     }
 
+    /// The files that the study names, and those that it wrote.
+    fn files(&self, directory: &Path) -> Result<Vec<HashedFile>, String> {
+        let names = self.named.iter().chain(self.written.iter().map(|(name, _)| name));
+        let file = |name: &String| {
+            let found = hashed(&directory.join(name));
+            let missing = || format!("files: {name} cannot be read, and it is part of the treatment");
+            if found.sha256.is_some() { Ok(found) } else { Err(missing()) }
+        };
+        names.map(file).collect()
+    }
+
     /// A hash over all that the command was given; the padding is no part of it, and neither is a program's name.
-    fn treatment(&self, run: &CommandRun, directory: &Path) -> String {
+    fn treatment(&self, run: &CommandRun) -> String {
         let mut hash = Sha256::new();
         let mut add = |kind: &str, text: &str| {
             hash.update((text.len() as u64).to_le_bytes());
@@ -319,10 +331,7 @@ impl Job {
         }
         self.run[1..].iter().for_each(|argument| add("argument", argument));
         self.environment.iter().for_each(|(name, value)| add("variable", &format!("{name}={value}")));
-        self.written.iter().for_each(|(name, text)| add("written", &format!("{name}={text}")));
-        for name in &self.named {
-            add("file", hashed(&directory.join(name)).sha256.as_deref().unwrap_or("none"));
-        }
+        run.files.iter().for_each(|file| add("file", file.sha256.as_deref().unwrap_or_default()));
         hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
     }
 

@@ -497,6 +497,8 @@ impl Target for CommandTarget<'_> {
 
     /// Refuses arms that would be started alike.
     fn prepare(&mut self, preparation: &Preparation<'_>) -> Result<(), LabError> {
+        // From here on an interruption has something to end in good order.
+        self.opening.observer.begins();
         let wrong = |why: String| LabError::Plan { study: self.name.clone(), why };
         let mut known: BTreeSet<String> = BTreeSet::new();
         for arm in preparation.arms {
