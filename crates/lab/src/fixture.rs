@@ -36,45 +36,27 @@ pub fn record(elapsed_ns: u64, servers: u64) -> Record {
         histogram: Vec::new(),
     };
     let waited = servers * (elapsed_ns / 4);
+    let header = header(elapsed_ns, servers * (elapsed_ns / 2) + 1_000, waited);
     Record {
-        schema_version: SCHEMA_VERSION,
-        header: header(elapsed_ns, servers * (elapsed_ns / 2) + 1_000, waited),
-        devices: Vec::new(),
-        calibration: None,
-        limits: None,
         checks: vec![Check {
             name: "keys in order".to_string(),
             passed: true,
             detail: "all".to_string(),
             elapsed_ns: 5,
         }],
-        receipts: Vec::new(),
-        findings: Vec::new(),
-        phases: Vec::new(),
-        memory: Memory::default(),
-        load_profile: Vec::new(),
-        host_cpu: None,
         foreground_events: vec![
             wait("direct path read", "User I/O", waited / 3),
             wait("direct path write temp", "User I/O", waited - waited / 3),
             wait("PX Deq: Execute Reply", IDLE_CLASS, elapsed_ns - 2_000),
         ],
-        background_events: Vec::new(),
         sessions,
         statistics: vec![Statistic {
             name: "physical read bytes".to_string(),
             total: 1 << 30,
             unit: Unit::Bytes,
         }],
-        io_functions: Vec::new(),
-        io_files: Vec::new(),
-        io_devices: Vec::new(),
         completion: Completion::Exact,
-        io_profile: IoProfile { bucket_ns: 0, y_max_mb_per_s: None, x_max_s: None, series: Vec::new() },
-        sort: None,
-        settings: Vec::new(),
-        measures: Vec::new(),
-        command: None,
+        ..Record::of(header)
     }
 }
 

@@ -25,6 +25,7 @@ pub mod document;
 mod error;
 pub mod evidence;
 pub mod execution;
+mod hex;
 pub mod host;
 mod observer;
 pub mod orphans;

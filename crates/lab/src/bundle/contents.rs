@@ -2,6 +2,7 @@
 
 use super::record::{self, EndFile, Environment, OrderFile, RunRecord, Stop};
 use super::{END, ENVIRONMENT, Manifest, ORDER, RUNS, STUDY};
+use crate::hex::hex;
 use crate::plan::{Plan, PlanOptions};
 use crate::vocabulary::Kinds;
 use crate::{LabError, study};
@@ -36,7 +37,7 @@ impl Contents {
     #[must_use]
     pub fn id(&self) -> String {
         let text = format!("{} {}", self.plan.study.hash(), self.environment.begin_ns);
-        Sha256::digest(text).iter().take(ID_BYTES).map(|byte| format!("{byte:02x}")).collect()
+        hex(&Sha256::digest(text)[..ID_BYTES])
     }
 
     /// Reads a bundle, every file of it against its checksum.

@@ -2,6 +2,7 @@
 
 use super::{ANALYSIS, ORDER, REPORTS, RUNS};
 use crate::LabError;
+use crate::hex::hex;
 use plumb_io::owner::MARK;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -141,5 +142,5 @@ pub fn unlisted(directory: &Path, manifest: &Manifest) -> Result<Vec<String>, La
 }
 
 fn checksum(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(bytes))
 }

@@ -1,10 +1,12 @@
 //! What a bundle's JSON files hold.
 
-use crate::LabError;
+use crate::calendar::Moment;
 use crate::plan::{Plan, Until};
 use crate::record::{Device, Host, Record, SCHEMA_VERSION, SCHEMA_VERSION_OLDEST};
 use crate::vocabulary::SettingFacts;
+use crate::{LabError, host};
 use plumb_calibrate::Calibration;
+use plumb_events::clock;
 use plumb_proof::design::Order;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -118,6 +120,31 @@ pub struct Environment {
 }
 
 impl Environment {
+    /// Where a study of this target begins now.
+    #[must_use]
+    pub fn now(
+        target: String,
+        devices: Vec<Device>,
+        calibration: Option<&Calibration>,
+        command_line: &str,
+    ) -> Environment {
+        let begin = clock::wall();
+        Environment {
+            plumb_version: env!("CARGO_PKG_VERSION").to_string(),
+            git_revision: option_env!("PLUMB_REVISION").map(str::to_string),
+            target,
+            host: host::describe(),
+            devices,
+            calibration_date: calibration.map(|found| found.environment.date.clone()),
+            limits: calibration.map(LimitFigure::of).unwrap_or_default(),
+            settings: Vec::new(),
+            begin_ns: u64::try_from(begin.as_nanos()).unwrap_or(u64::MAX),
+            begin_time: Moment::of(begin).iso(),
+            command_line: command_line.to_string(),
+            spawn_ns: None,
+        }
+    }
+
     /// What differs here and now from where the study began, if it makes figures incomparable.
     #[must_use]
     pub fn differences(&self, now: &Environment) -> Vec<String> {

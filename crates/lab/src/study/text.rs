@@ -4,6 +4,7 @@
 //! the same study has the same bytes, which name it by their hash.
 
 use super::{Claim, Factor, Published, Study};
+use crate::hex::hex;
 use crate::vocabulary::Assignment;
 use plumb_proof::design::Order;
 use plumb_proof::effect::Change;
@@ -73,7 +74,7 @@ impl Study {
     /// A hash of the text: equal hashes are equal studies. SHA-256, in hexadecimal.
     #[must_use]
     pub fn hash(&self) -> String {
-        Sha256::digest(self.to_toml()).iter().map(|byte| format!("{byte:02x}")).collect()
+        hex(&Sha256::digest(self.to_toml()))
     }
 
     fn level(&self, factor: usize, level: usize) -> String {

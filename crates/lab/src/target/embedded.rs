@@ -6,25 +6,24 @@
 
 use super::child::{self, Request};
 use super::{Opening, Preparation, RunError, Target, creation_settings, creation_settings_of};
-use crate::bundle::{Environment, LimitFigure, Settled};
-use crate::calendar::Moment;
+use crate::bundle::{Environment, Settled};
 use crate::device_probe::{self, Calibrated};
 use crate::observer::{Observer, Stage};
 use crate::place::{Places, Room};
 use crate::record::Record;
 use crate::study::Study;
 use crate::vocabulary::{Assignment, Figure, Measure, Refusal, SettingFacts, TargetKind, Vocabulary, Words};
-use crate::workload::{self, Place, WORKLOADS};
-use crate::{LabError, Temporary, assemble, host, settings, settle};
+use crate::workload::{self, Place};
+use crate::{LabError, Temporary, assemble, settings, settle};
 use plumb_calibrate::Calibration;
 use plumb_engine::access::memory;
 use plumb_engine::instance::Cancel;
 use plumb_engine::settings::Group;
 use plumb_engine::{EngineError, Instance, Setting, Settings};
-use plumb_events::{Event, Statistic, Unit, clock};
+use plumb_events::{Event, Statistic, Unit};
 use plumb_io::device::DeviceDescription;
 use plumb_units::{path_of_text, path_text};
-use plumb_workload::{Work, Workload};
+use plumb_workload::{WORKLOADS, Work, Workload};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -247,26 +246,10 @@ fn places(path: &Path) -> Places<'_> {
 
 impl Target for Embedded<'_> {
     fn environment(&mut self) -> Result<Environment, LabError> {
-        let begin = clock::wall();
-        let calibration = self.calibration.as_ref();
-        Ok(Environment {
-            plumb_version: env!("CARGO_PKG_VERSION").to_string(),
-            git_revision: option_env!("PLUMB_REVISION").map(str::to_string),
-            target: "the embedded engine".to_string(),
-            host: host::describe(),
-            devices: vec![assemble::device(
-                &self.device,
-                "by arm",
-                "the settings of each arm decide it; its runs' records say which",
-            )],
-            calibration_date: calibration.map(|found| found.environment.date.clone()),
-            limits: calibration.map(LimitFigure::of).unwrap_or_default(),
-            settings: Vec::new(),
-            begin_ns: u64::try_from(begin.as_nanos()).unwrap_or(u64::MAX),
-            begin_time: Moment::of(begin).iso(),
-            command_line: self.command_line.clone(),
-            spawn_ns: None,
-        })
+        let why = "the settings of each arm decide it; its runs' records say which";
+        let devices = vec![assemble::device(&self.device, "by arm", why)];
+        let target = "the embedded engine".to_string();
+        Ok(Environment::now(target, devices, self.calibration.as_ref(), &self.command_line))
     }
 
     fn prepare(&mut self, preparation: &Preparation<'_>) -> Result<(), LabError> {

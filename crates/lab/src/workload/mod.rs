@@ -85,9 +85,6 @@ pub trait Execution: Sync {
 /// Every workload that the engine carries out.
 const EXECUTIONS: &[&dyn Execution] = &[&large_sort::LargeSort, &record_sort::RecordSort];
 
-/// Their specifications.
-pub const WORKLOADS: &[&Workload] = plumb_workload::WORKLOADS;
-
 /// How this one is carried out.
 ///
 /// # Panics
@@ -214,6 +211,7 @@ fn limits(instance: &Instance, places: &Places<'_>, devices: &[DeviceDescription
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plumb_workload::WORKLOADS;
 
     #[test]
     fn every_workload_is_carried_out() {

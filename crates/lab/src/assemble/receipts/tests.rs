@@ -267,3 +267,10 @@ fn a_peak_beyond_what_was_declared_contradicts_the_budget() {
     seen.measured.memory = memory(1 << 50);
     assert_eq!(memory_budget(&seen).held, Held::Contradicted);
 }
+
+#[test]
+fn a_run_has_no_phase_that_its_specification_does_not_name() {
+    for span in &evidence().inside.phases {
+        assert!(LARGE_SORT.phases.contains(&span.phase), "{:?}", span.phase);
+    }
+}

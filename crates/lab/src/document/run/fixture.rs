@@ -60,30 +60,7 @@ pub(crate) fn large_sort() -> Record {
 
 /// A record with nothing in it but its header: what the least of runs would give.
 pub(crate) fn empty() -> Record {
-    Record {
-        devices: Vec::new(),
-        calibration: None,
-        limits: None,
-        checks: Vec::new(),
-        receipts: Vec::new(),
-        findings: Vec::new(),
-        phases: Vec::new(),
-        memory: Memory::default(),
-        load_profile: Vec::new(),
-        host_cpu: None,
-        foreground_events: Vec::new(),
-        background_events: Vec::new(),
-        sessions: Vec::new(),
-        statistics: Vec::new(),
-        io_functions: Vec::new(),
-        io_files: Vec::new(),
-        io_devices: Vec::new(),
-        completion: Completion::Exact,
-        io_profile: IoProfile { bucket_ns: 0, y_max_mb_per_s: None, x_max_s: None, series: Vec::new() },
-        sort: None,
-        settings: Vec::new(),
-        ..large_sort()
-    }
+    Record { completion: Completion::Exact, ..Record::of(large_sort().header) }
 }
 
 fn header(db_time_ns: u64, db_cpu_ns: u64) -> Header {

@@ -11,6 +11,7 @@ use super::files::{self, Written};
 use super::{figure, receipt};
 use crate::LabError;
 use crate::calendar::Moment;
+use crate::hex::hex;
 use crate::host::{self, CpuTimes};
 use crate::record::{
     Check, CommandRun, HashedFile, Header, Held, MeasuredFigure, OpenedFile, Receipt, Record, Seen,
@@ -332,7 +333,7 @@ impl Job {
         self.run[1..].iter().for_each(|argument| add("argument", argument));
         self.environment.iter().for_each(|(name, value)| add("variable", &format!("{name}={value}")));
         run.files.iter().for_each(|file| add("file", file.sha256.as_deref().unwrap_or_default()));
-        hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+        hex(&hash.finalize())
     }
 
     /// A receipt for each word, that it was asked for, and those that the study declares.
@@ -441,7 +442,7 @@ fn hashed(path: &Path) -> HashedFile {
         while let count @ 1.. = file.read(&mut piece).ok()? {
             hash.update(&piece[..count]);
         }
-        Some(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+        Some(hex(&hash.finalize()))
     };
     HashedFile { path: plumb_units::path_text(path), sha256: hash() }
 }

@@ -30,8 +30,7 @@ pub use job::Job;
 
 use super::child::{self, Request};
 use super::{Opening, Preparation, RunError, Target};
-use crate::bundle::{Environment, LimitFigure, Settled};
-use crate::calendar::Moment;
+use crate::bundle::{Environment, Settled};
 use crate::place::Places;
 use crate::record::Record;
 use crate::study::Study;
@@ -39,9 +38,8 @@ use crate::vocabulary::{
     Assignment, Better, Figure, Measure, Refusal, Seen, SettingFacts, TakesEffect, TargetKind, Vocabulary,
     Words,
 };
-use crate::{LabError, assemble, host, settle};
+use crate::{LabError, assemble, settle};
 use plumb_engine::instance::Cancel;
-use plumb_events::clock;
 use plumb_io::device::DeviceDescription;
 use plumb_io::process;
 use plumb_units::path_text;
@@ -380,7 +378,6 @@ pub struct CommandTarget<'a> {
     device: Option<DeviceDescription>,
     /// As [`path_text`] has it.
     path: String,
-    spawn_ns: Option<u64>,
     /// The words that all arms share, once they are known.
     shared: Vec<Assignment>,
     /// Whether arms are meant to be one treatment.
@@ -414,7 +411,6 @@ impl<'a> CommandTarget<'a> {
             name: study.name.clone(),
             device,
             path,
-            spawn_ns: None,
             shared: Vec::new(),
             expects_same: study.expects_same,
         })
@@ -468,30 +464,17 @@ fn spawn_cost() -> Option<u64> {
 
 impl Target for CommandTarget<'_> {
     fn environment(&mut self) -> Result<Environment, LabError> {
-        let begin = clock::wall();
         let calibration = self
             .opening
             .calibration
             .as_ref()
             .filter(|found| self.device.as_ref().is_some_and(|device| found.matches(device)));
-        self.spawn_ns = spawn_cost();
-        let described = self
-            .device
-            .iter()
-            .map(|device| assemble::device(device, "by the command", "it opens its files itself"));
+        let device = |device| assemble::device(device, "by the command", "it opens its files itself");
+        let devices = self.device.iter().map(device).collect();
+        let target = format!("the command {}", self.specification.command().run);
         Ok(Environment {
-            plumb_version: env!("CARGO_PKG_VERSION").to_string(),
-            git_revision: option_env!("PLUMB_REVISION").map(str::to_string),
-            target: format!("the command {}", self.specification.command().run),
-            host: host::describe(),
-            devices: described.collect(),
-            calibration_date: calibration.map(|found| found.environment.date.clone()),
-            limits: calibration.map(LimitFigure::of).unwrap_or_default(),
-            settings: Vec::new(),
-            begin_ns: u64::try_from(begin.as_nanos()).unwrap_or(u64::MAX),
-            begin_time: Moment::of(begin).iso(),
-            command_line: self.opening.command_line.clone(),
-            spawn_ns: self.spawn_ns,
+            spawn_ns: spawn_cost(),
+            ..Environment::now(target, devices, calibration, &self.opening.command_line)
         })
     }
 
