@@ -101,23 +101,37 @@ pub enum LabError {
         /// What a block takes at least.
         needed: Nanos,
     },
-    /// A budget that the warm-up block used up.
+    /// A budget without room for a block that counts, as the first runs show.
     #[error(
-        "--budget {:.1} s was spent before a block that counts: the {runs} runs of the warm-up took {:.1} s, and a block takes \
-         as long again; go on with --resume and a --budget of {:.0} s or more, or use fewer --rows",
+        "--budget {:.1} s is not enough for a block that counts: {} of {runs} runs (warm-up and block) took {:.1} s; go on with \
+         --resume and a --budget of {:.0} s or more, or make the run shorter",
         budget.seconds(),
+        made,
         spent.seconds(),
         needed.seconds().ceil()
     )]
     BudgetSpent {
         /// The budget.
         budget: Nanos,
-        /// Runs of a block.
+        /// Runs that were made.
+        made: usize,
+        /// Runs of warm-up and block.
         runs: usize,
-        /// What the warm-up took.
+        /// What was spent.
         spent: Nanos,
-        /// What both take.
+        /// What all of them take.
         needed: Nanos,
+    },
+    /// Arms of a study that come to the same on this machine.
+    #[error(
+        "{one} and {other} come to the same on this machine: one treatment under two names; give one of them another value, \
+         or say expects = \"same\" at the top of the study"
+    )]
+    OneTreatment {
+        /// What one arm sets that the other does not.
+        one: String,
+        /// What the other one sets.
+        other: String,
     },
     /// A directory for a new bundle that has something in it, or a file for a report that is there.
     #[error(

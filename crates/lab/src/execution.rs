@@ -1,7 +1,7 @@
 //! Runs a study: block by block, each run settled before and kept after.
 //!
 //! ```text
-//! for each block:   stop? ──> for each cell of its order:  settle ──> run ──> bundle
+//! for each block:   stop? ──> for each cell of its order:  ready ──> canary ──> run ──> bundle
 //! ```
 //!
 //! A block whose run fails is left: it could not be used, and the time is better spent on another.
@@ -13,7 +13,8 @@
 
 use crate::LabError;
 use crate::analysis;
-use crate::bundle::{Bundle, EndFile, Ended, RunRecord, Stop};
+use crate::bundle::{Bundle, EndFile, Ended, RunRecord, Settled, Stop};
+use crate::canary::Canary;
 use crate::observer::{Observer, Stage};
 use crate::plan::{Cell, Plan, Until};
 use crate::target::{Preparation, RunError, Target};
@@ -53,7 +54,8 @@ pub fn execute(
     let begin = clock::now();
     let arms: Vec<_> = (0..plan.design.arms.len()).map(|arm| plan.arm_settings(arm)).collect();
     let name = format!("plumb-study-{}", bundle.contents().id());
-    target.prepare(&Preparation { arms: &arms, name: &name })?;
+    let expects_same = plan.study.expects_same;
+    target.prepare(&Preparation { arms: &arms, expects_same, name: &name })?;
     let stop =
         Execution { plan: &plan, bundle, target, cancel, observer, budget, begin, blocks_timed: Vec::new() }
             .blocks()?;
@@ -74,13 +76,28 @@ fn since_begin(bundle: &Bundle) -> u64 {
 /// Refuses to end a study whose budget was spent before a block that counts.
 fn require_block(bundle: &Bundle, plan: &Plan, budget: Nanos, begin: Nanos) -> Result<(), LabError> {
     let slots = plan.schedule.slots();
-    let whole =
-        |block: u64| bundle.contents().runs.iter().filter(|run| run.block == Some(block)).count() == slots;
+    let runs = &bundle.contents().runs;
+    let whole = |block: u64| runs.iter().filter(|run| run.block == Some(block)).count() == slots;
     if (1..=plan.study.blocks as u64).any(whole) {
         return Ok(());
     }
-    let spent = clock::now().saturating_sub(begin);
-    Err(LabError::BudgetSpent { budget, runs: slots, spent, needed: Nanos(2 * spent.0) })
+    let (made, spent) = (runs.len(), clock::now().saturating_sub(begin));
+    Err(budget_spent(budget, spent, (made, 2 * slots)))
+}
+
+/// Refuses a budget in which warm-up and one block do not fit, if the other runs take as long as the first.
+fn require_time(budget: Option<Nanos>, spent: Nanos, runs: usize) -> Result<(), LabError> {
+    match budget {
+        Some(budget) if spent.0.saturating_mul(runs as u64) > budget.0 => {
+            Err(budget_spent(budget, spent, (1, runs)))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn budget_spent(budget: Nanos, spent: Nanos, (made, runs): (usize, usize)) -> LabError {
+    let needed = Nanos(spent.0 / made.max(1) as u64 * runs.max(made) as u64);
+    LabError::BudgetSpent { budget, made, runs, spent, needed }
 }
 
 struct Execution<'a> {
@@ -116,6 +133,11 @@ impl Execution<'_> {
             let begin = clock::now();
             let mut ran = 0;
             for cell in self.plan.block(block) {
+                // One run says what the rest will take: nobody waits for a whole warm-up to hear that the time is short.
+                if begun == 0 && block == 0 && cell.position == 2 {
+                    let spent = clock::now().saturating_sub(begin);
+                    require_time(self.budget, spent, 2 * self.plan.schedule.slots())?;
+                }
                 if self.is_done(cell) || self.failed_blocks().contains(&(block as u64)) {
                     continue;
                 }
@@ -182,7 +204,8 @@ impl Execution<'_> {
         }
         let arm = self.plan.arm_name(cell.arm);
         self.show(cell, &arm);
-        let settled = self.target.settle();
+        let settled = self.target.ready(&self.plan.arm_settings(cell.arm))?;
+        let canary = Canary::sing(self.target.canary().as_deref());
         let start_ns = since_begin(self.bundle);
         let (ended, record) = match self.target.run(&self.plan.arm_settings(cell.arm), self.cancel) {
             Ok(record) => (Ended::Finished, Some(record)),
@@ -198,7 +221,7 @@ impl Execution<'_> {
             position: cell.position as u64,
             slot: cell.slot,
             start_ns,
-            settled,
+            settled: Settled { canary: Some(canary), ..settled },
             ended,
             record,
         })?;

@@ -124,7 +124,8 @@ pub struct Scripted {
 impl Scripted {
     /// A target whose files are not in the page cache.
     pub fn new(script: impl FnMut(usize, &[Assignment]) -> Result<Record, RunError> + 'static) -> Scripted {
-        let settled = Settled { waited_ns: 1, idle: true, resident_pages: 0, total_pages: 100 };
+        let settled =
+            Settled { waited_ns: 1, idle: true, resident_pages: 0, total_pages: 100, ..Settled::default() };
         Scripted { script: Box::new(script), runs: 0, settled }
     }
 }
@@ -138,8 +139,8 @@ impl Target for Scripted {
         Ok(())
     }
 
-    fn settle(&mut self) -> Settled {
-        self.settled
+    fn ready(&mut self, _: &[Assignment]) -> Result<Settled, LabError> {
+        Ok(self.settled)
     }
 
     fn run(&mut self, settings: &[Assignment], _: &Cancel) -> Result<Record, RunError> {

@@ -19,6 +19,7 @@ pub mod analysis;
 pub mod assemble;
 pub mod bundle;
 pub mod calendar;
+pub mod canary;
 pub mod compare;
 pub mod device_probe;
 pub mod document;

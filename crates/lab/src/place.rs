@@ -30,7 +30,7 @@ pub struct Places<'a> {
 }
 
 /// The space that the files of a run take.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Room {
     /// Tablespaces at first: large enough, so that none grows while it is measured.
     pub tablespaces: InitialSizes,

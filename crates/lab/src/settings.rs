@@ -1,7 +1,8 @@
 //! Settings as reports and records have them.
 
+use crate::device_probe;
 use plumb_engine::settings::Domain;
-use plumb_engine::{Setting, Settings};
+use plumb_engine::{EngineError, Instance, Setting, Settings};
 use plumb_units::Bytes;
 
 /// A setting's value as it would be typed, in one form for each value: `4M`,
@@ -15,6 +16,26 @@ pub fn shown(settings: &Settings, setting: Setting) -> String {
         (_, Some(number)) => number.to_string(),
         (_, None) => settings.word(setting).to_string(),
     }
+}
+
+/// The settings of an open instance with what was left to the engine replaced by what it took, a line each: instances with the same
+/// lines do the same. What is only found while the work is done (`sort_read_fac`) stays as it was asked for.
+///
+/// # Errors
+/// When the settings make no plan of a sort.
+pub fn effective(instance: &Instance) -> Result<Vec<String>, EngineError> {
+    let direct_writes = device_probe::plan(instance)?.direct_writes;
+    let value = |setting| match setting {
+        Setting::IoMethod => instance.access.method.kind().to_string(),
+        Setting::ParallelDegree => instance.access.servers.degree.to_string(),
+        Setting::SortDirectWrites => direct_writes.to_string(),
+        _ => shown(&instance.settings, setting),
+    };
+    Ok(instance
+        .settings
+        .recorded()
+        .map(|setting| format!("{}={}", setting.row().name, value(setting)))
+        .collect())
 }
 
 /// A hash over the settings that a record has: equal hashes are equal configurations. FNV-1a, 64 bits.

@@ -29,7 +29,13 @@ pub fn settle(files: &[PathBuf], devices: &[String]) -> Settled {
     let begin = clock::now();
     let (resident_pages, total_pages) = drop_cached(files);
     let idle = wait_until_idle(devices, begin);
-    Settled { waited_ns: clock::now().saturating_sub(begin).0, idle, resident_pages, total_pages }
+    Settled {
+        waited_ns: clock::now().saturating_sub(begin).0,
+        idle,
+        resident_pages,
+        total_pages,
+        ..Settled::default()
+    }
 }
 
 /// Drops the files' pages from the page cache: those that stayed, and all there are.

@@ -71,9 +71,11 @@ impl From<LabError> for Failure {
     fn from(error: LabError) -> Failure {
         match error {
             LabError::Engine(error) => Failure::from(error),
-            LabError::Study(_) | LabError::Plan { .. } | LabError::Budget { .. } | LabError::Sides { .. } => {
-                Failure::usage(error.to_string())
-            }
+            LabError::Study(_)
+            | LabError::Plan { .. }
+            | LabError::Budget { .. }
+            | LabError::OneTreatment { .. }
+            | LabError::Sides { .. } => Failure::usage(error.to_string()),
             LabError::Tampered { .. } => Failure { message: error.to_string(), outcome: Outcome::INVALID },
             other => Failure::run(other.to_string()),
         }

@@ -26,9 +26,9 @@
 pub mod average;
 pub mod best;
 pub mod calibration;
-
 pub mod change_point;
 pub mod contrast;
+pub mod covariate;
 pub mod design;
 pub mod effect;
 pub mod equivalence;

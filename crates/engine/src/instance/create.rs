@@ -63,7 +63,7 @@ impl Layout {
 }
 
 /// The first size of each tablespace in bytes, rounded up to extents.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct InitialSizes {
     /// For tables.
     pub users: Bytes,

@@ -7,6 +7,7 @@
 //!
 //! Beside the typical effect stands that on the average of all runs, and how many of them were slow (`proof::average`).
 
+use super::canary;
 use super::doubts;
 use super::result::{ArmPair, ClaimOutcome, JudgedClaim, SlowShare};
 use super::seen::Seen;
@@ -241,8 +242,8 @@ fn verdict(
     let seed = seen.contents.plan.schedule.seed;
     let (contrast, answer) = (&tested.contrast, &tested.answer);
     let changes = change_point::find(&contrast.effects(), &Search::usual(seed));
-    let changes: Vec<ArmChange> =
-        changes.into_iter().map(|change| ArmChange { arm: claim.comparison(study), change }).collect();
+    let changes = changes.into_iter().map(|change| ArmChange { arm: claim.comparison(study), change });
+    let changes: Vec<ArmChange> = changes.chain(canary::moves(seen)).collect();
     let share = contrast.first(1).smallest_tail();
     let mut judgement = judge(&Evidence {
         beyond_bound: &doubts::beyond_bound(seen, claim),

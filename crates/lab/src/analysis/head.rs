@@ -81,6 +81,10 @@ pub(super) fn design(seen: &Seen<'_>) -> Design {
 
 /// What no draw decided, in a sentence.
 fn not_randomised(seen: &Seen<'_>) -> String {
+    if own_data(seen) {
+        let drawn = "the order of runs within blocks, and with it where the files of each run's own database came to lie";
+        return format!("only {drawn}, was drawn; not the machine, the day, nor the rows of the table");
+    }
     let made = created(seen);
     let files = match &made[..] {
         [] => "the database, made once for all arms".to_string(),
@@ -94,8 +98,11 @@ fn not_randomised(seen: &Seen<'_>) -> String {
     )
 }
 
-/// The factors whose levels take effect when a database is made.
+/// The factors whose levels take effect when a database is made, and are one database each.
 pub(super) fn created<'a>(seen: &Seen<'a>) -> Vec<&'a str> {
+    if own_data(seen) {
+        return Vec::new();
+    }
     let at_creation = |name: &str| {
         let known = &seen.contents.environment.settings;
         known.iter().any(|facts| facts.name == name && facts.takes_effect == TakesEffect::Creation)
@@ -105,6 +112,12 @@ pub(super) fn created<'a>(seen: &Seen<'a>) -> Vec<&'a str> {
         (1..factor.levels.len()).any(|level| factor.differing(0, level).into_iter().any(at_creation))
     };
     factors.filter(varied).map(|factor| factor.name.as_str()).collect()
+}
+
+/// Whether each run had a database of its own.
+fn own_data(seen: &Seen<'_>) -> bool {
+    let mut runs = seen.blocks.iter().flat_map(|(_, runs)| runs);
+    runs.next().is_some_and(|run| run.settled.own_data)
 }
 
 /// When it was to stop, and why it did if that was another reason.

@@ -12,6 +12,7 @@
 //! `plumb verify` relies on.
 
 mod advice;
+mod canary;
 mod claims;
 mod doubts;
 mod effects;
@@ -57,6 +58,7 @@ pub fn analyse(contents: &Contents) -> Analysis {
         interactions: if ended { effects::interactions(&seen) } else { Vec::new() },
         floor: stability.floor(&seen),
         changes: if ended { stability.changes(&seen) } else { Vec::new() },
+        canary: if ended { stability.canary(&seen) } else { Vec::new() },
         order: stability.order,
         changes_need_blocks: Search::usual(0).values_needed() as u64,
         runs: head::runs(&seen),

@@ -59,6 +59,9 @@ pub struct Analysis {
     pub order: Option<OrderReport>,
     /// Changes of level within an arm.
     pub changes: Vec<LevelChange>,
+    /// What work that no treatment touches took before each run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub canary: Vec<CanaryFigure>,
     /// The fewest used blocks in which a change can be found.
     pub changes_need_blocks: u64,
     /// Every run in order of execution, warm-ups and failed ones too.
@@ -362,7 +365,7 @@ pub struct NoiseFloor {
 pub struct LevelChange {
     /// The arm's name.
     pub arm: String,
-    /// In what it was found: `its ratio to the reference` or `its own figures`.
+    /// In what it was found: `its ratio to the reference`, `its own figures`, or which of the canary's times.
     pub series: String,
     /// The first block after it, from 1.
     pub block: u64,
@@ -370,6 +373,23 @@ pub struct LevelChange {
     pub ratio: f64,
     /// p of "the level does not change".
     pub p: f64,
+}
+
+/// One of the canary's times.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CanaryFigure {
+    /// `fixed processor work` or `fixed device reads`.
+    pub what: String,
+    /// The median over the runs of used blocks, nanoseconds.
+    pub median_ns: u64,
+    /// The time that one run in twenty stays below, nanoseconds.
+    pub low_ns: u64,
+    /// The time that one run in twenty exceeds, nanoseconds.
+    pub high_ns: u64,
+    /// The share of the noise within blocks that it explains; none in too few runs.
+    pub explains: Option<f64>,
+    /// Whether the study's figures are adjusted by it.
+    pub adjusted: bool,
 }
 
 /// One run.

@@ -4,6 +4,7 @@
 //! with it: without it the others have lost what they are compared with, and which run of a block
 //! fails may depend on the treatment.
 
+use super::canary;
 use crate::analysis::result::MarkedBlock;
 use crate::bundle::{Contents, Ended, RunRecord};
 use crate::plan::Until;
@@ -37,8 +38,15 @@ impl<'a> Seen<'a> {
         seen
     }
 
-    /// The figures of the used blocks by slot.
+    /// The figures of the used blocks by slot; the study's own measure without what the canary explains of its noise.
     pub(super) fn observations(&self, measure: &Measure) -> Result<Observations, ProofError> {
+        let figures = self.measured(measure)?;
+        let own = *measure == self.contents.plan.study.measure;
+        Ok(if own { canary::adjusted(self, figures) } else { figures })
+    }
+
+    /// The figures as they were measured.
+    pub(super) fn measured(&self, measure: &Measure) -> Result<Observations, ProofError> {
         let value = |run: &&RunRecord| run.record.as_ref().map_or(0.0, |record| measure.value(record));
         let rows: Vec<Vec<f64>> =
             self.blocks.iter().map(|(_, runs)| runs.iter().map(value).collect()).collect();

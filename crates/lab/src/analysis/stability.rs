@@ -1,8 +1,8 @@
 //! Whether the machine held still: noise of the reference against itself, order of execution, changes.
 
-use super::CONFIDENCE;
-use super::result::{Effect, LevelChange, NoiseFloor};
+use super::result::{CanaryFigure, Effect, LevelChange, NoiseFloor};
 use super::seen::Seen;
+use super::{CONFIDENCE, canary};
 use plumb_proof::change_point::{self, Search};
 use plumb_proof::effect::Observations;
 use plumb_proof::noise::Floor;
@@ -21,7 +21,7 @@ pub(super) struct Stability {
 impl Stability {
     pub(super) fn of(seen: &Seen<'_>) -> Stability {
         let plan = &seen.contents.plan;
-        let observations = seen.observations(&plan.study.measure).ok();
+        let observations = seen.measured(&plan.study.measure).ok();
         let observations = observations.filter(|found| found.blocks() >= BLOCKS_MIN);
         let order = observations.as_ref().map(|found| order::test(found, &seen.orders(), plan.schedule.seed));
         Stability { observations, order }
@@ -63,7 +63,13 @@ impl Stability {
                 p: change.p,
             }));
         }
+        changes.extend(canary::changes(seen));
         changes
+    }
+
+    /// What the canary says of the study's own measure.
+    pub(super) fn canary(&self, seen: &Seen<'_>) -> Vec<CanaryFigure> {
+        canary::figures(seen, self.observations.as_ref())
     }
 }
 

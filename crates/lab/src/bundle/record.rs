@@ -1,6 +1,7 @@
 //! What a bundle's JSON files hold.
 
 use crate::calendar::Moment;
+use crate::canary::Canary;
 use crate::plan::{Plan, Until};
 use crate::record::{Device, Host, Record, SCHEMA_VERSION, SCHEMA_VERSION_OLDEST};
 use crate::vocabulary::SettingFacts;
@@ -22,6 +23,12 @@ pub struct Settled {
     pub resident_pages: u64,
     /// Pages of the data files.
     pub total_pages: u64,
+    /// Whether the data were made for this run alone.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub own_data: bool,
+    /// What work that no treatment touches took just before the run; none in older bundles.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub canary: Option<Canary>,
 }
 
 /// How a run ended.

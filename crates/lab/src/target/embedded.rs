@@ -1,11 +1,12 @@
 //! The embedded engine as a target.
 //!
-//! Databases lie under the study's path, one for each set of settings that are fixed when a
-//! database is made; an arm's run opens its database with all of its settings, builds the
-//! index, verifies it, and drops it again. The table is never written after its load.
+//! A database lies under the study's path; an arm's run opens it with all of its settings, builds the
+//! index, verifies it, and drops it again. The table is never written after its load. Where arms differ in a setting that is
+//! fixed when a database is made, each run has a database of its own, made before it is timed and removed before the next is made: so
+//! there is room for one at a time, and what lay where is drawn anew for each run.
 
 use super::child::{self, Request};
-use super::{Opening, Preparation, RunError, Target, creation_settings, creation_settings_of};
+use super::{Opening, Preparation, RunError, Target, creation_settings_of};
 use crate::bundle::{Environment, Settled};
 use crate::device_probe::{self, Calibrated};
 use crate::observer::{Observer, Stage};
@@ -160,7 +161,14 @@ pub struct Embedded<'a> {
     device: DeviceDescription,
     observer: &'a dyn Observer,
     cancel: Cancel,
-    databases: Vec<Database>,
+    /// The name, and the room, of the databases that are made.
+    name: String,
+    room: Room,
+    /// Each run has one of its own.
+    own_data: bool,
+    database: Option<Database>,
+    /// What the device gave to databases made with these settings.
+    probed: Vec<(Vec<Assignment>, Option<Calibrated>)>,
     /// What its runs do.
     work: Work,
     vocabulary: Vocabulary,
@@ -192,33 +200,80 @@ impl<'a> Embedded<'a> {
             device,
             observer,
             cancel,
-            databases: Vec::new(),
+            name: String::new(),
+            room: Room::default(),
+            own_data: false,
+            database: None,
+            probed: Vec::new(),
             work,
             vocabulary: study.vocabulary.clone(),
         })
     }
 
-    fn database(&self, settings: &[Assignment]) -> Option<&Database> {
-        let fixed = creation_settings_of(settings, &self.vocabulary);
-        self.databases.iter().find(|database| database.fixed == fixed)
-    }
-
-    fn create(&self, name: &str, fixed: Vec<Assignment>, room: Room) -> Result<Database, LabError> {
+    /// Makes the database that these settings need, after whatever there was before is gone.
+    fn create(&mut self, fixed: Vec<Assignment>) -> Result<(), LabError> {
+        self.database = None;
+        // What a killed study left; the bundle's lock says that it is dead.
+        let _ = fs::remove_dir_all(self.path.join(&self.name));
         let execution = workload::execution(self.work.workload);
         let mut settings = given(&fixed)?;
         execution.apply_defaults(&mut settings)?;
-        let places = places(&self.path);
-        let cancel = self.cancel.clone();
-        let mut files = Temporary::create(&places, name, settings, room, cancel, self.observer)?;
+        let (places, cancel) = (places(&self.path), self.cancel.clone());
+        let mut files = Temporary::create(&places, &self.name, settings, self.room, cancel, self.observer)?;
         execution.load(&Place {
             instance: files.instance(),
             work: &self.work,
             devices: std::slice::from_ref(&self.device),
             observer: self.observer,
         })?;
-        let calibrated = device_probe::calibrate(files.instance(), execution.source())?;
+        let calibrated = match self.probed.iter().find(|(of, _)| *of == fixed) {
+            Some((_, known)) => *known,
+            None => {
+                let found = device_probe::calibrate(files.instance(), execution.source())?;
+                self.probed.push((fixed.clone(), found));
+                found
+            }
+        };
         let home = files.close();
-        Ok(Database { fixed, home, calibrated, _files: files })
+        self.database = Some(Database { fixed, home, calibrated, _files: files });
+        Ok(())
+    }
+
+    fn data_files(&self) -> Vec<PathBuf> {
+        let files = self.database.iter().filter_map(|database| fs::read_dir(&database.home).ok());
+        let files = files.flatten().flatten().map(|entry| entry.path());
+        files.filter(|file| file.extension().is_some_and(|end| end == "dbf")).collect()
+    }
+
+    /// What an arm needs at most while it runs.
+    fn room(&self, arm: &[Assignment]) -> Result<Room, EngineError> {
+        let execution = workload::execution(self.work.workload);
+        let mut settings = given(arm)?;
+        execution.apply_defaults(&mut settings)?;
+        memory::require(&settings, settings.block_size())?;
+        Ok(execution.room(&self.work, &settings))
+    }
+
+    /// Refuses arms that come to the same on this machine, such as `io_method=auto` and what it takes here: one
+    /// treatment under two names. Arms of other databases than the first differ by them.
+    fn require_treatments(&self, arms: &[Vec<Assignment>]) -> Result<(), LabError> {
+        let Some(database) = &self.database else { return Ok(()) };
+        let mut known: Vec<(&Vec<Assignment>, Vec<String>)> = Vec::new();
+        for arm in arms.iter().filter(|arm| creation_settings_of(arm, &self.vocabulary) == database.fixed) {
+            let mut settings = given(arm)?;
+            workload::execution(self.work.workload).apply_defaults(&mut settings)?;
+            let instance = Instance::open(&database.home, settings, Cancel::default())?;
+            let effective = settings::effective(&instance)?;
+            if let Some((same, _)) = known.iter().find(|(_, before)| *before == effective) {
+                let only = |of: &[Assignment], other: &[Assignment]| {
+                    let words = of.iter().filter(|set| !other.contains(set));
+                    words.map(|set| format!("{}={}", set.name, set.value)).collect::<Vec<_>>().join(" ")
+                };
+                return Err(LabError::OneTreatment { one: only(same, arm), other: only(arm, same) });
+            }
+            known.push((arm, effective));
+        }
+        Ok(())
     }
 
     fn request(&self, database: &Database, settings: &[Assignment]) -> EngineRun {
@@ -253,36 +308,31 @@ impl Target for Embedded<'_> {
     }
 
     fn prepare(&mut self, preparation: &Preparation<'_>) -> Result<(), LabError> {
-        let execution = workload::execution(self.work.workload);
-        for (number, fixed) in creation_settings(preparation.arms, &self.vocabulary).into_iter().enumerate() {
-            let name = format!("{}-{}", preparation.name, number + 1);
-            // What a killed study left; the bundle's lock says that it is dead.
-            let _ = fs::remove_dir_all(self.path.join(&name));
-            let of_this = |arm: &&Vec<Assignment>| creation_settings_of(arm, &self.vocabulary) == fixed;
-            let rooms = preparation.arms.iter().filter(of_this).map(|arm| {
-                let mut settings = given(arm)?;
-                execution.apply_defaults(&mut settings)?;
-                memory::require(&settings, settings.block_size())?;
-                Ok(execution.room(&self.work, &settings))
-            });
-            let room = Room::largest(&rooms.collect::<Result<Vec<_>, EngineError>>()?);
-            let database = self.create(&name, fixed, room)?;
-            self.databases.push(database);
-        }
-        Ok(())
+        let rooms = preparation.arms.iter().map(|arm| self.room(arm)).collect::<Result<Vec<_>, _>>()?;
+        (self.name, self.room) = (preparation.name.to_string(), Room::largest(&rooms));
+        let fixed = |arm: &Vec<Assignment>| creation_settings_of(arm, &self.vocabulary);
+        let Some(first) = preparation.arms.first().map(fixed) else { return Ok(()) };
+        self.own_data = preparation.arms.iter().any(|arm| fixed(arm) != first);
+        self.create(first)?;
+        if preparation.expects_same { Ok(()) } else { self.require_treatments(preparation.arms) }
     }
 
-    fn settle(&mut self) -> Settled {
-        let directories = self.databases.iter().filter_map(|database| fs::read_dir(&database.home).ok());
-        let files = directories.flatten().flatten().map(|entry| entry.path());
-        let data: Vec<PathBuf> =
-            files.filter(|file| file.extension().is_some_and(|end| end == "dbf")).collect();
+    fn ready(&mut self, settings: &[Assignment]) -> Result<Settled, LabError> {
+        if self.own_data {
+            self.create(creation_settings_of(settings, &self.vocabulary))?;
+        }
         let device = self.device.block.as_ref().map(|block| block.name.clone());
-        settle::settle(&data, device.as_slice())
+        Ok(Settled { own_data: self.own_data, ..settle::settle(&self.data_files(), device.as_slice()) })
+    }
+
+    fn canary(&self) -> Option<PathBuf> {
+        let size = |file: &PathBuf| fs::metadata(file).map_or(0, |file| file.len());
+        self.data_files().into_iter().max_by_key(size)
     }
 
     fn run(&mut self, settings: &[Assignment], cancel: &Cancel) -> Result<Record, RunError> {
-        let Some(database) = self.database(settings) else {
+        let fixed = creation_settings_of(settings, &self.vocabulary);
+        let Some(database) = self.database.as_ref().filter(|database| database.fixed == fixed) else {
             return Err(RunError::Failed("no database was made with its settings".to_string()));
         };
         child::run(&self.program, &Request::Engine(self.request(database, settings)), cancel)

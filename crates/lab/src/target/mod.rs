@@ -1,11 +1,12 @@
 //! What a study runs against: a database, or any program, with settings that can be given to a run.
 //!
 //! ```text
-//! Target       prepare ──> [ settle ──> run ]* ──> (dropped: nothing remains)
+//! Target       prepare ──> [ ready ──> run ]* ──> (dropped: nothing remains)
 //! ```
 //!
-//! A target owns what it makes. It loads data once for each set of settings that are fixed when
-//! a database is made ([`TakesEffect::Creation`](crate::vocabulary::TakesEffect)); all others are given to each run. A
+//! A target owns what it makes. It loads data once for all runs, unless arms differ in settings that are fixed when
+//! a database is made ([`TakesEffect::Creation`](crate::vocabulary::TakesEffect)): then each run has data of its own, because where
+//! files come to lie would otherwise pass for the effect of the setting, and more blocks would only make that surer. A
 //! run is the whole contract of snapshot, work, snapshot, verification and receipts: it ends in the same
 //! record as `plumb run`, whatever the target, so that nothing behind it knows targets apart.
 //!
@@ -45,6 +46,8 @@ pub struct Opening<'a> {
 pub struct Preparation<'a> {
     /// The settings of every arm.
     pub arms: &'a [Vec<Assignment>],
+    /// Arms that come to the same are meant: the program is compared with itself.
+    pub expects_same: bool,
     /// Names what is made for this study and no other: a study that was killed leaves it, and the
     /// one that resumes it removes it.
     pub name: &'a str,
@@ -73,8 +76,16 @@ pub trait Target {
     /// When there is no room, or something cannot be made; then nothing remains.
     fn prepare(&mut self, preparation: &Preparation<'_>) -> Result<(), LabError>;
 
-    /// Lets the work before a run come to rest, within a bound.
-    fn settle(&mut self) -> Settled;
+    /// Makes what belongs to the run with these settings alone, and lets the work before it come to rest, within a bound.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    fn ready(&mut self, settings: &[Assignment]) -> Result<Settled, LabError>;
+
+    /// A file whose reads show how fast the device is, whatever the settings; none where no device belongs to the target.
+    fn canary(&self) -> Option<PathBuf> {
+        None
+    }
 
     /// Does the work with these settings, verifies the result and undoes it.
     ///
@@ -83,19 +94,7 @@ pub trait Target {
     fn run(&mut self, settings: &[Assignment], cancel: &Cancel) -> Result<Record, RunError>;
 }
 
-/// The distinct values of the settings that are fixed when a database is made, over these arms.
-pub(crate) fn creation_settings(arms: &[Vec<Assignment>], vocabulary: &Vocabulary) -> Vec<Vec<Assignment>> {
-    let mut sets: Vec<Vec<Assignment>> = Vec::new();
-    for arm in arms {
-        let set = creation_settings_of(arm, vocabulary);
-        if !sets.contains(&set) {
-            sets.push(set);
-        }
-    }
-    sets
-}
-
-/// Those of one arm.
+/// The settings of an arm that are fixed when a database is made.
 pub(crate) fn creation_settings_of(arm: &[Assignment], vocabulary: &Vocabulary) -> Vec<Assignment> {
     let fixed = |set: &&Assignment| {
         let facts = vocabulary.setting(&set.name, &set.value, "");

@@ -4,6 +4,7 @@ use super::{Noise, plan};
 use crate::analysis::result::{Analysis, ClaimOutcome};
 use crate::analysis::{analyse, decided};
 use crate::bundle::{Contents, EndFile, Ended, LimitFigure, RunRecord, Settled, Stop};
+use crate::canary::Canary;
 use crate::fixture;
 use crate::plan::{Plan, PlanOptions, Until};
 use crate::record::{Held, IoFunction, IoTally, Receipt, Record, SettingRow};
@@ -28,7 +29,8 @@ fn held() -> Vec<Receipt> {
     ["sort_direct_writes", "sort_area_size"].map(|name| fixture::receipt(name, Held::Held, "seen")).to_vec()
 }
 
-const COLD: Settled = Settled { waited_ns: 1, idle: true, resident_pages: 0, total_pages: 100 };
+const COLD: Settled =
+    Settled { waited_ns: 1, idle: true, resident_pages: 0, total_pages: 100, own_data: false, canary: None };
 
 /// A machine on which nothing matters.
 fn flat() -> Machine {
@@ -384,4 +386,56 @@ fn a_study_that_may_stop_early_does_and_says_so() {
     assert_eq!(lines(&context), ["PROVED faster", "PROVED EQUAL", "PROVED EQUAL"]);
     assert!(context.design.blocks_used < 25, "{} blocks", context.design.blocks_used);
     assert_eq!(context.design.stopping, "when every claim is decided or hardly can be, at most 40 blocks");
+}
+
+/// A study of one claim whose times are those of the canary before them, and some noise; the second arm takes
+/// `faster` of the time. `canary` gives the canary's time by block and run.
+fn beside_a_canary(faster: f64, blocks: usize, canary: impl Fn(usize, &mut Noise) -> f64) -> Analysis {
+    let text = "name = \"made-up\"\ntitle = \"t\"\nquestion = \"q\"\nworkload = \"large-sort\"\nrows = 100000\nblocks = 8\n\
+                [[factor]]\nname = \"direct\"\nsetting = \"sort_direct_writes\"\nlevels = [\"false\", \"true\"]\n\
+                [[claim]]\nname = \"direct\"\ntext = \"it is\"\nfactor = \"direct\"\nto = \"true\"\nfrom = \"false\"\nexpect = \"faster\"\n";
+    let mut noise = Noise::new(3);
+    let mut contents = contents(&planned(text, blocks, Until::Blocks), COLD, |_, _| lasting(1.0));
+    for run in &mut contents.runs {
+        let slow = canary(run.block.unwrap_or(0) as usize, &mut noise);
+        run.settled.canary = Some(Canary { cpu_ns: (5e6 * slow) as u64, read_ns: None });
+        let seconds = slow * (0.003 * noise.normal()).exp() * if run.arm_index == 1 { faster } else { 1.0 };
+        run.record = Some(lasting(seconds));
+    }
+    analyse(&contents)
+}
+
+#[test]
+fn noise_that_the_canary_saw_too_is_taken_out() {
+    let context = beside_a_canary(0.97, 8, |_, noise| (0.05 * noise.normal()).exp());
+    let canary = &context.canary[0];
+    assert!(canary.adjusted && canary.explains.expect("enough runs") > 0.8, "{canary:?}");
+    assert_eq!(
+        lines(&context),
+        ["PROVED faster"],
+        "3% are found below noise of 5%: {}",
+        context.claims[0].verdict
+    );
+    let floor = context.floor.expect("two runs of the reference a block");
+    assert!(floor.floor.deviation > 0.03, "the noise is shown as it was measured: {floor:?}");
+
+    let still = beside_a_canary(0.97, 8, |_, _| 1.0);
+    assert!(!still.canary[0].adjusted, "{:?}", still.canary);
+}
+
+#[test]
+fn a_machine_that_becomes_another_one_is_unstable() {
+    let half = |to: f64| move |block: usize, _: &mut Noise| if block > 10 { to } else { 1.0 };
+    let context = beside_a_canary(0.9, 20, half(1.1));
+    assert_eq!(lines(&context), ["PROVED faster"], "blocks take care of 10%");
+    let change = context.changes.iter().find(|change| change.arm == "the canary").expect("it is shown");
+    assert_eq!((change.series.as_str(), change.block), ("fixed processor work", 11));
+
+    let context = beside_a_canary(0.9, 20, half(1.3));
+    let verdict = &context.claims[0].verdict;
+    assert_eq!(verdict.label(), "UNSTABLE");
+    assert!(
+        verdict.to_string().contains("the canary (fixed processor work) changes by +30.0% at block 11"),
+        "{verdict}"
+    );
 }

@@ -51,12 +51,13 @@ fn the_same_seed_runs_in_the_same_order() {
 }
 
 #[test]
-fn a_budget_that_the_warm_up_used_up_is_an_error_and_the_study_goes_on_with_more() {
+fn a_budget_that_is_too_small_by_the_first_run_is_an_error_and_the_study_goes_on_with_more() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let mut bundle = bundle(directory.path(), &plan(1));
     let spent = run_within(&mut bundle, &mut steady(), Some(Nanos(1))).expect_err("nothing counts");
     let text = spent.to_string();
-    assert!(text.contains("before a block that counts: the 5 runs of the warm-up took"), "{text}");
+    assert!(text.contains("is not enough for a block that counts: 1 of 10 runs"), "{text}");
+    assert_eq!(bundle.contents().runs.len(), 1, "one run says it");
     assert!(bundle.contents().end.is_none(), "it has not ended");
     assert_eq!(run(&mut bundle, &mut steady()).expect("it goes on"), Stop::Planned);
 }

@@ -1,7 +1,7 @@
 //! How the study was run, and on what.
 
 use super::advice::assignments;
-use crate::analysis::result::{Analysis, StudyState};
+use crate::analysis::result::{Analysis, CanaryFigure, StudyState};
 use crate::document::run::settings_section;
 use plumb_report::Section;
 use plumb_report::format::{Count, Figure, Share};
@@ -30,6 +30,9 @@ pub(super) fn design(analysis: &Analysis) -> Section {
     facts.add("Warm-up", format!("{} runs, recorded and not counted", Count(design.warm_up_runs).figure()));
     facts.add("Between runs", &design.settling);
     facts.add("Measured", measured(analysis));
+    for canary in &analysis.canary {
+        facts.add("Canary", canary_line(canary));
+    }
     facts.add(
         "Error allowed",
         format!(
@@ -41,6 +44,17 @@ pub(super) fn design(analysis: &Analysis) -> Section {
     facts.add("Not randomised", &design.not_randomised);
     facts.add("Effect sought", Share(analysis.study.sought).figure());
     Section::detail("design", "Design").facts(facts)
+}
+
+/// How steady the machine was, and what that says of the noise.
+fn canary_line(canary: &CanaryFigure) -> String {
+    let millis = |ns: u64| format!("{:.2}", ns as f64 / 1e6);
+    let explains = canary.explains.map_or(String::new(), |share| {
+        let used = if canary.adjusted { ": the figures are adjusted by it" } else { "" };
+        format!("; explains {} of the noise within blocks{used}", Share(share).figure())
+    });
+    let (low, median, high) = (millis(canary.low_ns), millis(canary.median_ns), millis(canary.high_ns));
+    format!("{} before each run took {median} ms, in nine runs of ten {low} to {high}{explains}", canary.what)
 }
 
 /// How much of the study's time was timed.

@@ -499,8 +499,8 @@ impl Target for CommandTarget<'_> {
         self.once("setup", self.specification.command().setup.as_ref())
     }
 
-    fn settle(&mut self) -> Settled {
-        settle::settle(&self.dropped(), &self.disks())
+    fn ready(&mut self, _: &[Assignment]) -> Result<Settled, LabError> {
+        Ok(settle::settle(&self.dropped(), &self.disks()))
     }
 
     fn run(&mut self, settings: &[Assignment], cancel: &Cancel) -> Result<Record, RunError> {
