@@ -30,6 +30,7 @@ mod hex;
 pub mod host;
 mod observer;
 pub mod orphans;
+pub mod pilot;
 pub mod place;
 pub mod plan;
 pub mod record;

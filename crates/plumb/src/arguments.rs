@@ -210,6 +210,9 @@ pub struct Study {
     /// Blocks instead of the study's: every arm runs once a block, the reference twice
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000), allow_hyphen_values = true)]
     pub blocks: Option<u16>,
+    /// As many blocks as find an effect of this size in nine studies of ten, by a pilot of the reference's noise: 5%
+    #[arg(long, value_name = "PERCENT", value_parser = parse_effect, conflicts_with_all = ["blocks", "resume"], allow_hyphen_values = true)]
+    pub find: Option<f64>,
     /// Stop before a block that would not end within this time: a number with s, m or h
     #[arg(long, value_name = "TIME", value_parser = parse_budget, allow_hyphen_values = true)]
     pub budget: Option<Nanos>,
@@ -298,6 +301,7 @@ impl CompareCommands {
             path: self.path,
             rows: None,
             blocks: Some(self.blocks),
+            find: None,
             budget: self.budget,
             until: None,
             seed: self.seed,
@@ -603,6 +607,15 @@ fn parse_bytes(text: &str) -> Result<Bytes, String> {
 
 fn parse_time(text: &str) -> Result<Nanos, String> {
     within(text, Nanos(1_000), Nanos(3600 * SECOND), "1us to 3600s")
+}
+
+/// A share, from a percentage.
+fn parse_effect(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+    let in_range = number.filter(|number| (0.01..100.0).contains(number));
+    in_range
+        .map(|number| number / 100.0)
+        .ok_or_else(|| "expected a percentage from 0.01% to 99%, as in 5%".to_string())
 }
 
 fn parse_budget(text: &str) -> Result<Nanos, String> {

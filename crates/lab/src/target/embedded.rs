@@ -262,8 +262,9 @@ impl<'a> Embedded<'a> {
         for arm in arms.iter().filter(|arm| creation_settings_of(arm, &self.vocabulary) == database.fixed) {
             let mut settings = given(arm)?;
             workload::execution(self.work.workload).apply_defaults(&mut settings)?;
-            let instance = Instance::open(&database.home, settings, Cancel::default())?;
-            let effective = settings::effective(&instance)?;
+            // An arm that cannot be opened has runs that fail, which say why.
+            let opened = Instance::open(&database.home, settings, Cancel::default());
+            let Ok(effective) = opened.and_then(|instance| settings::effective(&instance)) else { continue };
             if let Some((same, _)) = known.iter().find(|(_, before)| *before == effective) {
                 let only = |of: &[Assignment], other: &[Assignment]| {
                     let words = of.iter().filter(|set| !other.contains(set));

@@ -16,7 +16,7 @@ use plumb_lab::document;
 use plumb_lab::plan::{Plan, PlanOptions, Until};
 use plumb_lab::study::{self, catalog};
 use plumb_lab::target::{Opening, Target};
-use plumb_lab::{execution, report};
+use plumb_lab::{execution, pilot, report};
 use plumb_report::{summary, text};
 use plumb_units::path_of_text;
 use std::path::{Path, PathBuf};
@@ -56,6 +56,10 @@ pub fn run(arguments: &Study) -> Result<Outcome, Failure> {
         observer: &progress,
     };
     let mut target = targets::open(&plan.study, opening)?;
+    let plan = match arguments.find {
+        Some(effect) => sized(&mut *target, plan, effect, (&interrupt, &progress))?,
+        None => plan,
+    };
     let mut bundle = match reserved {
         Some(reserved) => Bundle::create(reserved, &plan, environment(&mut *target, &plan)?)?,
         None => go_on(&mut *target, &plan, &resumed.unwrap_or_default())?,
@@ -83,6 +87,21 @@ pub fn run(arguments: &Study) -> Result<Outcome, Failure> {
     }
     show(arguments, &directory, &context)?;
     Ok(context.standing().map_or(Outcome::Fine, Outcome::Stands))
+}
+
+/// The plan with the blocks that a pilot of its reference says; what that means in time is said before the study begins.
+fn sized(
+    target: &mut dyn Target,
+    plan: Plan,
+    effect: f64,
+    (interrupt, progress): (&Interrupt, &ProgressObserver<'_>),
+) -> Result<Plan, Failure> {
+    let found = pilot::pilot(target, &plan, effect, &interrupt.cancel(), progress)?;
+    let pilot = found.ok_or_else(|| Failure::run(interrupt.message()))?;
+    output::remark(&format!("{pilot}\n"));
+    let options = PlanOptions { blocks: Some(pilot.blocks), rows: None };
+    let (until, seed) = (plan.until, plan.schedule.seed);
+    Ok(Plan::new(study::Study { sought: effect, ..plan.study }, options, until, seed)?)
 }
 
 /// The bundle to go on with.

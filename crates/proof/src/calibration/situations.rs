@@ -4,6 +4,7 @@ use super::study::{Judged, Plan};
 use super::{ALPHA, PAIR_DEVIATION, Scale, Share, count};
 use crate::ProofError;
 use crate::contrast::Contrast;
+use crate::covariate::Fit;
 use crate::effect::Observations;
 use crate::family::{self, Advice, Asks, Looks, Question};
 use crate::noise;
@@ -31,6 +32,7 @@ pub(super) fn all(scale: Scale) -> Result<Vec<Situation>, ProofError> {
     let mut rows = Vec::new();
     rows.extend(stalls(scale)?);
     rows.extend(creation(scale)?);
+    rows.extend(canary(scale)?);
     rows.extend(dirty(scale)?);
     rows.extend(crashes(scale)?);
     rows.extend(looks(scale)?);
@@ -87,35 +89,21 @@ fn changed(
     Observations::new(seen.slots(), &rows)
 }
 
-/// Two levels that are databases, as good as each other but for where their files came to lie (2%): one each, or one a block.
+/// Two levels that are databases, as good as each other but for where their files came to lie (2%): one each, or one a run.
 fn creation(scale: Scale) -> Result<Vec<Situation>, ProofError> {
     let mut rows = Vec::new();
     for (row, blocks) in [9, 30].into_iter().enumerate() {
         let plan = Plan::single(blocks);
-        let proved = |cell: usize, each_block: bool, former: bool| {
+        let proved = |cell: usize, each_run: bool, former: bool| {
             count(scale, cell, |generator| {
                 let (seen, _) = plan.figures(Noise::Lognormal, generator)?;
-                let mut luck = [0.0; 2];
-                let mut draw = |generator: &mut Generator| luck = [(); 2].map(|()| 0.02 * generator.normal());
-                draw(generator);
-                let mut rows = Vec::new();
-                for block in seen.logs() {
-                    if each_block {
-                        luck = [(); 2].map(|()| 0.02 * generator.normal());
-                    }
-                    rows.push(
-                        [0, 1, 0].iter().zip(block).map(|(arm, log)| (log + luck[*arm]).exp()).collect(),
-                    );
-                }
-                let seen = Observations::new(3, &rows)?;
-                let single = seen.log_ratios(1, 0)?;
-                let contrast = Contrast::of_pairs(&seen, &[(1, 0)], (0, 2))?;
-                let p = if former {
-                    signed_rank::p(&single)
-                } else {
-                    randomisation::tails(&contrast, 0.0).two_sided()
-                };
-                Ok(p <= ALPHA)
+                // The reference's two runs are of one database, or of two.
+                let luck = [(); 2].map(|()| 0.02 * generator.normal());
+                let seen = changed(&seen, |slot, time| {
+                    let own = if each_run { 0.02 * generator.normal() } else { luck[usize::from(slot == 1)] };
+                    time * own.exp()
+                })?;
+                differs(&seen, former)
             })
         };
         let name = |what: &str| format!("levels are databases, {what}, {blocks} blocks");
@@ -123,7 +111,48 @@ fn creation(scale: Scale) -> Result<Vec<Situation>, ProofError> {
         let (before, now) = (Some(proved(cell, false, true)?), Some(proved(cell, false, false)?));
         rows.push(Situation { name: name("one each"), counted: "a difference", before, now });
         let (before, now) = (Some(proved(cell + 1, true, true)?), Some(proved(cell + 1, true, false)?));
-        rows.push(Situation { name: name("drawn each block"), counted: "a difference", before, now });
+        rows.push(Situation { name: name("drawn each run"), counted: "a difference", before, now });
+    }
+    Ok(rows)
+}
+
+/// Whether the second of three slots is said to differ from the first and the third, which are the reference's.
+fn differs(seen: &Observations, former: bool) -> Result<bool, ProofError> {
+    let p = if former {
+        signed_rank::p(&seen.log_ratios(1, 0)?)
+    } else {
+        let contrast = Contrast::of_pairs(seen, &[(1, 0)], (0, 2))?;
+        randomisation::tails(&contrast, 0.0).two_sided()
+    };
+    Ok(p <= ALPHA)
+}
+
+/// A machine whose speed changes from run to run by 4%, which a canary before each run saw too, with 1% of its own noise: without and
+/// with what it explains taken out.
+fn canary(scale: Scale) -> Result<Vec<Situation>, ProofError> {
+    let mut rows = Vec::new();
+    for (row, (blocks, effect)) in [(9, 0.0), (24, 0.0), (9, 0.05)].into_iter().enumerate() {
+        let plan = Plan::single(blocks);
+        let counted = |adjust: bool| {
+            count(scale, 700 + row, |generator| {
+                let (seen, _) = plan.figures(Noise::Lognormal, generator)?;
+                let mut moods = Vec::new();
+                let seen = changed(&seen, |slot, time| {
+                    let mood = 0.04 * generator.normal();
+                    moods.push((mood + 0.01 * generator.normal()).exp());
+                    let faster = if slot == 1 { -effect } else { 0.0 };
+                    time * (mood + faster).exp()
+                })?;
+                let rows: Vec<Vec<f64>> = moods.chunks(3).map(<[f64]>::to_vec).collect();
+                let canary = Observations::new(3, &rows)?;
+                let fit = Fit::of(&seen, &canary).filter(|fit| adjust && fit.helps());
+                differs(&fit.map_or(Ok(seen.clone()), |fit| fit.adjusted(&seen, &canary))?, false)
+            })
+        };
+        let what = if effect == 0.0 { "no effect" } else { "an effect of 5%" };
+        let name = format!("noise that a canary saw too, {what}, {blocks} blocks");
+        let (before, now) = (Some(counted(false)?), Some(counted(true)?));
+        rows.push(Situation { name, counted: "a difference", before, now });
     }
     Ok(rows)
 }
