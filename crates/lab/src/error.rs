@@ -70,12 +70,6 @@ pub enum LabError {
     /// A study file that cannot be run.
     #[error(transparent)]
     Study(#[from] StudyError),
-    /// A run of a command did not come to its end as it should.
-    #[error("{why}")]
-    Command {
-        /// A sentence.
-        why: String,
-    },
     /// A study whose design cannot be.
     #[error("study {study}: {why}")]
     Plan {
@@ -86,17 +80,18 @@ pub enum LabError {
     },
     /// A budget in which nothing could be learnt.
     #[error(
-        "--budget {:.1} s is too small for one block: its {runs} runs of {rows} rows take {:.1} s at least; give it more, \
-         or use fewer --rows",
+        "--budget {:.1} s is too small for one block: its {runs} runs{} take {:.1} s at least; give it more{}",
         budget.seconds(),
-        needed.seconds()
+        if rows.0 > 0 { format!(" of {rows} rows") } else { String::new() },
+        needed.seconds(),
+        fewer(*rows)
     )]
     Budget {
         /// The budget.
         budget: Nanos,
         /// Runs of a block.
         runs: usize,
-        /// Rows of a run.
+        /// Rows of a run; 0 where it has none.
         rows: RowCount,
         /// What a block takes at least.
         needed: Nanos,
@@ -104,16 +99,19 @@ pub enum LabError {
     /// A budget that the warm-up block used up.
     #[error(
         "--budget {:.1} s was spent before a block that counts: the {runs} runs of the warm-up took {:.1} s, and a block takes \
-         as long again; go on with --resume and a --budget of {:.0} s or more, or use fewer --rows",
+         as long again; go on with --resume and a --budget of {:.0} s or more{}",
         budget.seconds(),
         spent.seconds(),
-        needed.seconds().ceil()
+        needed.seconds().ceil(),
+        fewer(*rows)
     )]
     BudgetSpent {
         /// The budget.
         budget: Nanos,
         /// Runs of a block.
         runs: usize,
+        /// Rows of a run; 0 where it has none.
+        rows: RowCount,
         /// What the warm-up took.
         spent: Nanos,
         /// What both take.
@@ -168,7 +166,7 @@ pub enum LabError {
     /// A file of a bundle cannot be written.
     #[error(
         "cannot write {}: {source}{}; what the bundle holds already is whole: make room or rights, and go on by \
-         `plumb study --resume`",
+         `plumb study --resume BUNDLE`",
         path.display(),
         plumb_io::hint_of_limits(source)
     )]
@@ -255,4 +253,9 @@ pub enum LabError {
         /// What the kernel answered.
         source: io::Error,
     },
+}
+
+/// A cure that only data of ours have.
+fn fewer(rows: RowCount) -> &'static str {
+    if rows.0 > 0 { ", or use fewer --rows" } else { "" }
 }

@@ -43,6 +43,7 @@ pub mod verify;
 pub mod vocabulary;
 mod workers;
 pub mod workload;
+mod written;
 
 pub use error::LabError;
 pub use observer::{Observer, Stage};
