@@ -28,7 +28,7 @@ pub(super) fn advice(analysis: &Analysis) -> Section {
 /// Why no other settings are recommended.
 pub(crate) fn nothing_else(analysis: &Analysis) -> &'static str {
     if analysis.claims.iter().any(|claim| claim.asked_only) {
-        "nothing else: of what is proved only the request was seen, and a receipt of the study's own is missing"
+        "nothing else: what is proved was only asked for, and no receipt shows more"
     } else {
         "nothing else: no arm was proved better than the reference"
     }
