@@ -94,7 +94,7 @@ pub(crate) fn put_all_back(files: &[(String, String)], directory: &Path) {
 /// The file that a mark says is written, if there is a journal of it.
 pub(crate) fn journalled(mark: &Path) -> Option<PathBuf> {
     let path = mark.extension().is_some_and(|end| end == MARK).then(|| mark.with_extension(""))?;
-    [ORIGINAL, ABSENT].iter().any(|what| beside(&path, what).exists()).then_some(path)
+    [ORIGINAL, ABSENT, WRITTEN].iter().any(|what| beside(&path, what).exists()).then_some(path)
 }
 
 /// Puts back a file whose run was killed before it could; one without a journal stays as it is.
@@ -106,6 +106,8 @@ pub(crate) fn recover(path: &Path) -> Result<(), String> {
         (beside(path, ORIGINAL), beside(path, ABSENT), fs::read(beside(path, WRITTEN)).ok());
     let kept = if original.exists() { &original } else { &absent };
     if !kept.exists() {
+        // What is left when somebody settled it by hand.
+        let _ = fs::remove_file(beside(path, WRITTEN));
         return Ok(());
     }
     let now = fs::read(path).ok();

@@ -130,7 +130,8 @@ mod tests {
             else {
                 panic!("{} and {}", as_claimed.verdict, turned.verdict)
             };
-            assert!((1.0 - change.percent / 100.0) * (1.0 + back.percent / 100.0) - 1.0 < 1e-9);
+            let product = (1.0 - change.percent / 100.0) * (1.0 + back.percent / 100.0);
+            assert!((product - 1.0).abs() < 1e-9, "{product}");
             assert!(back.low <= back.percent && back.percent <= back.high);
             pairs += 1;
         }

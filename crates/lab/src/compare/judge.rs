@@ -267,6 +267,7 @@ fn by_itself<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::vocabulary::Better;
 
     fn sample(name: &str, first: &[f64], second: &[f64]) -> Sample {
         Sample { group: Group::Event, name: name.to_string(), first: first.to_vec(), second: second.to_vec() }
@@ -295,6 +296,19 @@ mod tests {
         assert_eq!(outcome("at times"), Some(Outcome::Open));
         let halved = found.iter().find(|found| found.name == "halved").unwrap();
         assert!((halved.ratio.unwrap() - 0.5).abs() < 1e-9 && halved.p.unwrap() <= ALPHA);
+    }
+
+    #[test]
+    fn a_measure_without_a_claim_is_tested_alone_and_has_its_own_better_side() {
+        let base = [1.0, 1.1, 0.9, 1.05, 0.95, 1.02, 0.98, 1.01];
+        let sample = sample("rate", &base, &[2.0, 2.3, 1.7, 2.1, 1.9, 2.1, 1.9, 2.0]);
+        for (better, label) in [(Better::Higher, "PROVED faster"), (Better::Lower, "PROVED slower")] {
+            let measure =
+                Measure { name: "rate".to_string(), figure: Figure::Measured(String::new()), better };
+            let judged = by_itself(&sample, &measure, std::iter::empty()).expect("it has a ratio");
+            assert_eq!((judged.verdict.label(), judged.claim), (label, None));
+            assert!(judged.reasons[0].starts_with("no claim of the study compares these two"));
+        }
     }
 
     #[test]

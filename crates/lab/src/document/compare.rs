@@ -81,7 +81,7 @@ fn because(pairing: Pairing) -> &'static str {
     match pairing {
         Pairing::Single => "one run a side",
         Pairing::Apart => "the two sets were not interleaved",
-        Pairing::Blocks => "no block in which both arms count",
+        Pairing::Blocks => "its figures are all the same, or 0 on one side",
     }
 }
 
