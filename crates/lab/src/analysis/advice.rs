@@ -9,7 +9,7 @@
 use super::claims::Tests;
 use super::doubts::contradicted;
 use super::head::created;
-use super::result::{Bearing, JudgedClaim, PhasePart, Recommendation};
+use super::result::{ClaimOutcome, JudgedClaim, PhasePart, Recommendation};
 use super::seen::Seen;
 use super::stability::effect;
 use crate::bundle::Settled;
@@ -293,7 +293,7 @@ fn use_these(
 }
 
 fn refuted(claims: &[JudgedClaim]) -> Vec<Finding> {
-    let refuted = claims.iter().filter(|claim| claim.bearing == Bearing::Refuted);
+    let refuted = claims.iter().filter(|claim| claim.outcome == ClaimOutcome::Refuted);
     let row = |claim: &JudgedClaim| {
         finding(
             format!("The claim {} does not hold here", claim.name),
@@ -358,7 +358,7 @@ fn critical(seen: &Seen<'_>) -> Option<Finding> {
 
 fn undecided(claims: &[JudgedClaim]) -> Option<Finding> {
     let is_open = |claim: &&JudgedClaim| {
-        matches!(claim.verdict, Verdict::NotProved { .. }) && claim.bearing != Bearing::Refuted
+        matches!(claim.verdict, Verdict::NotProved { .. }) && claim.outcome != ClaimOutcome::Refuted
     };
     let open: Vec<&JudgedClaim> = claims.iter().filter(is_open).collect();
     let first = open.first()?;

@@ -1,6 +1,6 @@
 //! What a study as a whole says: the worst of its claims' verdicts, and how many say what.
 
-use super::result::{Analysis, Bearing, Effect, JudgedClaim, StudyState};
+use super::result::{Analysis, ClaimOutcome, Effect, JudgedClaim, StudyState};
 use plumb_proof::verdict::{Standing, Verdict};
 use plumb_report::format::{Change, Ends, Figure};
 
@@ -44,12 +44,12 @@ impl Analysis {
         if self.state == StudyState::Interrupted {
             return "interrupted; no verdict before its end".to_string();
         }
-        let count = |bearing| self.claims.iter().filter(|claim| claim.bearing == bearing).count();
-        let (held, all) = (count(Bearing::Holds), self.claims.len());
+        let count = |outcome| self.claims.iter().filter(|claim| claim.outcome == outcome).count();
+        let (held, all) = (count(ClaimOutcome::Holds), self.claims.len());
         let mut text = format!("{held} of {all} claim{} held", if all == 1 { "" } else { "s" });
-        for (bearing, word) in [(Bearing::Refuted, "REFUTED"), (Bearing::Open, "open")] {
-            if count(bearing) > 0 {
-                text.push_str(&format!(", {} {word}", count(bearing)));
+        for (outcome, word) in [(ClaimOutcome::Refuted, "REFUTED"), (ClaimOutcome::Open, "open")] {
+            if count(outcome) > 0 {
+                text.push_str(&format!(", {} {word}", count(outcome)));
             }
         }
         text
@@ -83,13 +83,13 @@ impl JudgedClaim {
     #[must_use]
     pub fn standing(&self) -> Standing {
         let own = self.verdict.standing();
-        if self.bearing == Bearing::Refuted { own.min(Standing::Refuted) } else { own }
+        if self.outcome == ClaimOutcome::Refuted { own.min(Standing::Refuted) } else { own }
     }
 
     /// The effect that refutes the claim where nothing else is proved of it: then more blocks decide nothing more.
     fn refuting(&self) -> Option<Effect> {
         let open = matches!(self.verdict, Verdict::NotProved { .. });
-        self.effect.filter(|_| open && self.bearing == Bearing::Refuted)
+        self.effect.filter(|_| open && self.outcome == ClaimOutcome::Refuted)
     }
 
     /// The words of the verdict before its first figure.
@@ -108,11 +108,11 @@ impl JudgedClaim {
     }
 
     /// The word for what the verdict means for the claim.
-    pub(crate) fn bearing_word(&self) -> &'static str {
-        match self.bearing {
-            Bearing::Holds => "holds",
-            Bearing::Refuted => "REFUTED",
-            Bearing::Open => "open",
+    pub(crate) fn outcome_word(&self) -> &'static str {
+        match self.outcome {
+            ClaimOutcome::Holds => "holds",
+            ClaimOutcome::Refuted => "REFUTED",
+            ClaimOutcome::Open => "open",
         }
     }
 }
