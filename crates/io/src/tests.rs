@@ -3,7 +3,7 @@
 use crate::device::RingPart;
 use crate::sim::{Faults, MemoryDisk};
 use crate::{
-    OpenMode, Arena, Channel, DirectIo, Disk, Durability, File, IoError, Method, MethodKind, Operation,
+    Arena, Channel, DirectIo, Disk, Durability, File, IoError, Method, MethodKind, OpenMode, Operation,
     Request, RingSetup, device, receipt,
 };
 use plumb_events::{Event, IoStream, Recorder, Role, SessionKind, Statistic};
@@ -257,8 +257,9 @@ fn a_file_is_open_as_durable_as_it_was_asked_for() {
         (Durability::All, (true, true)),
     ] {
         let path = directory.path().join(format!("{durability:?}"));
-        let file =
-            Disk::Kernel.open_durable(&path, OpenMode::Create, DirectIo::Off, durability).expect("a new file");
+        let file = Disk::Kernel
+            .open_durable(&path, OpenMode::Create, DirectIo::Off, durability)
+            .expect("a new file");
         let flags = receipt::open_flags(file.descriptor().expect("a descriptor")).expect("flags");
         assert_eq!((flags.dsync, flags.sync), expected, "{durability:?}");
         file.allocate(1 << 20).expect("space");
@@ -271,7 +272,8 @@ fn a_file_is_open_as_durable_as_it_was_asked_for() {
 fn a_failed_sync_is_an_error_and_is_not_repeated() {
     let disk = MemoryDisk::new();
     let path = Path::new("log01.log");
-    let file = Disk::Memory(Arc::clone(&disk)).open(path, OpenMode::Create, DirectIo::Off).expect("a new file");
+    let file =
+        Disk::Memory(Arc::clone(&disk)).open(path, OpenMode::Create, DirectIo::Off).expect("a new file");
     let file = Arc::new(file);
     let recorder = Recorder::new();
     let session = recorder.session(Role::User);

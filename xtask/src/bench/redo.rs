@@ -15,7 +15,7 @@ use plumb_engine::redo::record::{RecordBytes, RecordKind};
 use plumb_engine::transaction::Transactions;
 use plumb_engine::{Instance, Layout, Settings};
 use plumb_events::{Event, IoStream, Role, Session, Statistic, clock, now};
-use plumb_io::{OpenMode, Arena, Channel, Disk, File, IoBuffer, Method, MethodKind, Operation, Request};
+use plumb_io::{Arena, Channel, Disk, File, IoBuffer, Method, MethodKind, OpenMode, Operation, Request};
 use plumb_types::{Column, ColumnType, Number, RowBatch, Schema, Value};
 use plumb_units::{Bytes, Lsn};
 use std::path::{Path, PathBuf};

@@ -26,7 +26,7 @@ use crate::storage::control::{Catalog, FILE_NAME};
 use crate::storage::tablespace::{Purpose, Tablespace};
 use lock::{HomeLock, LOCK_FILE};
 use plumb_events::{Event, Recorder, Session};
-use plumb_io::{OpenMode, Disk};
+use plumb_io::{Disk, OpenMode};
 use plumb_units::Lsn;
 use std::fs;
 use std::path::{Path, PathBuf};

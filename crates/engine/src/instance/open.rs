@@ -24,7 +24,7 @@ use crate::storage::header::FileHeader;
 use crate::storage::tablespace::{Extent, Purpose, Tablespace, UnusableFile};
 use plumb_events::{Event, Recorder, Role, Session};
 use plumb_io::sim::MemoryDisk;
-use plumb_io::{OpenMode, Disk, Lock};
+use plumb_io::{Disk, Lock, OpenMode};
 use plumb_units::{BlockCount, BlockSize, FileId};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -202,7 +202,9 @@ impl Opening<'_> {
                 require_own()?;
                 self.settle(opened, &header, home)
             }
-            Err(error) if self.mode == OpenMode::Write && end.is_none() && may_be_made_anew(&error, &header) => {
+            Err(error)
+                if self.mode == OpenMode::Write && end.is_none() && may_be_made_anew(&error, &header) =>
+            {
                 require_own()?;
                 self.make_anew(&path, &header, file.bytes)
             }

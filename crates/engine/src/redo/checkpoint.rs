@@ -23,9 +23,7 @@ use crate::EngineError;
 use crate::access::Access;
 use crate::database_id::DatabaseId;
 use plumb_events::{Event, IoStream, Session};
-use plumb_io::{
-    OpenMode, Arena, Channel, DirectIo, File, IoBuffer, Method, MethodKind, Operation, Request,
-};
+use plumb_io::{Arena, Channel, DirectIo, File, IoBuffer, Method, MethodKind, OpenMode, Operation, Request};
 use plumb_units::Lsn;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -34,7 +34,7 @@ use crate::storage::tablespace::{Extent, Purpose, Tablespace};
 use plumb_events::{Event, IoStream, Session};
 use plumb_io::device::{self, DirectIoSupport};
 use plumb_io::{
-    OpenMode, Arena, Channel, DirectIo, Disk, IoBuffer, IoError, Method, MethodKind, Operation, Request,
+    Arena, Channel, DirectIo, Disk, IoBuffer, IoError, Method, MethodKind, OpenMode, Operation, Request,
 };
 use plumb_units::{BlockAddress, BlockSize, Lsn};
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -284,10 +284,8 @@ impl LogHome<'_> {
         for number in 1..=checkpoint.log_files {
             let path = log_file::path(self.home, number);
             let damage = |why: String| EngineError::Log { path: path.clone(), why };
-            let file =
-                self.access.disk.open(&path, OpenMode::Write, self.access.direct).map_err(
-                    |error| {
-                        match error {
+            let file = self.access.disk.open(&path, OpenMode::Write, self.access.direct).map_err(
+                |error| match error {
                     IoError::Operation { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
                         damage(
                             "it is missing; restore it from a copy of the database made when it was closed"
@@ -295,9 +293,8 @@ impl LogHome<'_> {
                         )
                     }
                     error => error.into(),
-                }
-                    },
-                )?;
+                },
+            )?;
             let file = Arc::new(file);
             let bytes = file.length()?;
             let head = redo.read(&file, 0, FILE_HEADER as usize)?;

@@ -15,7 +15,7 @@ use plumb_engine::instance::{Cancel, InitialSizes};
 use plumb_engine::{EngineError, Instance, Layout};
 use plumb_events::{Event, IoStream, Role, Statistic};
 use plumb_io::sim::Faults;
-use plumb_io::{OpenMode, Arena, DirectIo, Operation, Request};
+use plumb_io::{Arena, DirectIo, OpenMode, Operation, Request};
 use plumb_types::RecordSource;
 use plumb_units::Bytes;
 use plumb_workload::gensort::{GensortRecords, KEY_BYTES, RECORD_BYTES, RecordForm};

@@ -11,7 +11,7 @@
 //! has no infinity, and too few blocks bound nothing.
 
 use crate::bundle::Environment;
-use crate::record::{MeasuredLimits, Finding, IoProfile, Phase, RunState, SettingRow};
+use crate::record::{Finding, IoProfile, MeasuredLimits, Phase, RunState, SettingRow};
 use crate::study::Study;
 use crate::vocabulary::{Assignment, Measure};
 use plumb_proof::equivalence::Equivalence;

@@ -2,7 +2,7 @@
 
 use super::Evidence;
 use super::phases::Timeline;
-use crate::record::{MeasuredLimits, DeviceLimits, LimitShare};
+use crate::record::{DeviceLimits, LimitShare, MeasuredLimits};
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_events::IoStream;
 use plumb_units::Bytes;

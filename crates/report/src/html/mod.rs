@@ -13,7 +13,7 @@ mod parts;
 mod plot;
 mod table;
 
-use crate::document::{Block, Document, Drawing, Headline, Section, Placement};
+use crate::document::{Block, Document, Drawing, Headline, Placement, Section};
 use crate::profile::Chart;
 use crate::table::Tone;
 use crate::text;

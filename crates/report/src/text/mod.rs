@@ -16,7 +16,7 @@ mod wrap;
 pub(crate) use chart::{lines as chart_lines, pair_lines};
 pub use wrap::wrap;
 
-use crate::document::{Block, Document, NO_DATA, Section, Placement};
+use crate::document::{Block, Document, NO_DATA, Placement, Section};
 use crate::table::{Cell, Facts, Tone};
 use plumb_units::visible;
 

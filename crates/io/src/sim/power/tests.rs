@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::sim::MemoryDisk;
-use crate::{OpenMode, DirectIo, Disk};
+use crate::{DirectIo, Disk, OpenMode};
 use std::sync::Arc;
 
 const HOME: &str = "/d";

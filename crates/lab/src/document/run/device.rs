@@ -1,7 +1,8 @@
 //! What lies under each path, and what it can do.
 
 use crate::record::{
-    MeasuredLimits, Device, DeviceLimits, DirectIoAnswer, IoUringAnswer, LimitShare, Record, StoredCalibration,
+    Device, DeviceLimits, DirectIoAnswer, IoUringAnswer, LimitShare, MeasuredLimits, Record,
+    StoredCalibration,
 };
 use plumb_report::format::{Duration, Figure, Megabytes, Percent, Total};
 use plumb_report::table::{Cell, Facts, Table, Tone};
