@@ -70,12 +70,6 @@ pub enum LabError {
     /// A study file that cannot be run.
     #[error(transparent)]
     Study(#[from] StudyError),
-    /// A run of a command did not come to its end as it should.
-    #[error("{why}")]
-    Command {
-        /// A sentence.
-        why: String,
-    },
     /// A study whose design cannot be.
     #[error("study {study}: {why}")]
     Plan {
@@ -86,17 +80,18 @@ pub enum LabError {
     },
     /// A budget in which nothing could be learnt.
     #[error(
-        "--budget {:.1} s is too small for one block: its {runs} runs of {rows} rows take {:.1} s at least; give it more, \
-         or use fewer --rows",
+        "--budget {:.1} s is too small for one block: its {runs} runs{} take {:.1} s at least; give it more{}",
         budget.seconds(),
-        needed.seconds()
+        if rows.0 > 0 { format!(" of {rows} rows") } else { String::new() },
+        needed.seconds(),
+        fewer(*rows)
     )]
     Budget {
         /// The budget.
         budget: Nanos,
         /// Runs of a block.
         runs: usize,
-        /// Rows of a run.
+        /// Rows of a run; 0 where it has none.
         rows: RowCount,
         /// What a block takes at least.
         needed: Nanos,
@@ -104,11 +99,12 @@ pub enum LabError {
     /// A budget without room for a block that counts, as the first runs show.
     #[error(
         "--budget {:.1} s is not enough for a block that counts: {} of {runs} runs (warm-up and block) took {:.1} s; go on with \
-         --resume and a --budget of {:.0} s or more, or make the run shorter",
+         --resume and a --budget of {:.0} s or more{}",
         budget.seconds(),
         made,
         spent.seconds(),
-        needed.seconds().ceil()
+        needed.seconds().ceil(),
+        fewer(*rows)
     )]
     BudgetSpent {
         /// The budget.
@@ -117,6 +113,8 @@ pub enum LabError {
         made: usize,
         /// Runs of warm-up and block.
         runs: usize,
+        /// Rows of a run; 0 where it has none.
+        rows: RowCount,
         /// What was spent.
         spent: Nanos,
         /// What all of them take.
@@ -182,7 +180,7 @@ pub enum LabError {
     /// A file of a bundle cannot be written.
     #[error(
         "cannot write {}: {source}{}; what the bundle holds already is whole: make room or rights, and go on by \
-         `plumb study --resume`",
+         `plumb study --resume BUNDLE`",
         path.display(),
         plumb_io::hint_of_limits(source)
     )]
@@ -269,4 +267,9 @@ pub enum LabError {
         /// What the kernel answered.
         source: io::Error,
     },
+}
+
+/// A cure that only data of ours have.
+fn fewer(rows: RowCount) -> &'static str {
+    if rows.0 > 0 { ", or use fewer --rows" } else { "" }
 }

@@ -9,18 +9,18 @@
 //! warms up with one run of the reference, because its databases are new.
 //!
 //! A budget ends a study for good: its verdicts are given then. Only one that was interrupted goes on, and until it has ended
-//! nothing shows a figure of it (`analysis`).
+//! nothing shows a figure of it (`analysis`). Its time stands still meanwhile: what is timed from its begin leaves pauses out.
 
 use crate::LabError;
 use crate::analysis;
-use crate::bundle::{Bundle, EndFile, Ended, RunRecord, Settled, Stop};
+use crate::bundle::{Bundle, EndFile, Ended, RunRecord, Settled, Stop, errors_name};
 use crate::canary::Canary;
 use crate::observer::{Observer, Stage};
 use crate::plan::{Cell, Plan, Until};
-use crate::target::{Preparation, RunError, Target};
+use crate::target::{Failure, Preparation, RunError, Target};
 use plumb_engine::instance::Cancel;
 use plumb_events::clock;
-use plumb_units::Nanos;
+use plumb_units::{Nanos, RowCount};
 use std::collections::BTreeSet;
 
 /// Failed blocks that end a study.
@@ -50,27 +50,31 @@ pub fn execute(
             _ => Ok(stop),
         };
     }
-    bundle.go_on()?;
     let begin = clock::now();
+    let before = bundle.contents().ran();
+    bundle.go_on()?;
     let arms: Vec<_> = (0..plan.design.arms.len()).map(|arm| plan.arm_settings(arm)).collect();
     let name = format!("plumb-study-{}", bundle.contents().id());
     let expects_same = plan.study.expects_same;
     target.prepare(&Preparation { arms: &arms, expects_same, name: &name })?;
-    let stop =
-        Execution { plan: &plan, bundle, target, cancel, observer, budget, begin, blocks_timed: Vec::new() }
-            .blocks()?;
+    let stop = Execution {
+        plan: &plan,
+        bundle,
+        target,
+        cancel,
+        observer,
+        budget,
+        begin,
+        before,
+        blocks_timed: Vec::new(),
+    }
+    .blocks()?;
     if let (Stop::Budget, Some(budget)) = (stop, budget) {
         require_block(bundle, &plan, budget, begin)?;
     }
-    let end_ns = since_begin(bundle);
+    let end_ns = (before + clock::now().saturating_sub(begin)).0;
     bundle.end(EndFile { stop, end_ns })?;
     Ok(stop)
-}
-
-/// Nanoseconds from the study's begin by the wall clock, which goes on while a study is interrupted.
-fn since_begin(bundle: &Bundle) -> u64 {
-    let now = u64::try_from(clock::wall().as_nanos()).unwrap_or(u64::MAX);
-    now.saturating_sub(bundle.contents().environment.begin_ns)
 }
 
 /// Refuses to end a study whose budget was spent before a block that counts.
@@ -82,22 +86,22 @@ fn require_block(bundle: &Bundle, plan: &Plan, budget: Nanos, begin: Nanos) -> R
         return Ok(());
     }
     let (made, spent) = (runs.len(), clock::now().saturating_sub(begin));
-    Err(budget_spent(budget, spent, (made, 2 * slots)))
+    Err(budget_spent(plan, budget, spent, made))
 }
 
 /// Refuses a budget in which warm-up and one block do not fit, if the other runs take as long as the first.
-fn require_time(budget: Option<Nanos>, spent: Nanos, runs: usize) -> Result<(), LabError> {
+fn require_time(plan: &Plan, budget: Option<Nanos>, spent: Nanos) -> Result<(), LabError> {
+    let runs = 2 * plan.schedule.slots() as u64;
     match budget {
-        Some(budget) if spent.0.saturating_mul(runs as u64) > budget.0 => {
-            Err(budget_spent(budget, spent, (1, runs)))
-        }
+        Some(budget) if spent.0.saturating_mul(runs) > budget.0 => Err(budget_spent(plan, budget, spent, 1)),
         _ => Ok(()),
     }
 }
 
-fn budget_spent(budget: Nanos, spent: Nanos, (made, runs): (usize, usize)) -> LabError {
-    let needed = Nanos(spent.0 / made.max(1) as u64 * runs.max(made) as u64);
-    LabError::BudgetSpent { budget, made, runs, spent, needed }
+fn budget_spent(plan: &Plan, budget: Nanos, spent: Nanos, made: usize) -> LabError {
+    let runs = made.max(2 * plan.schedule.slots());
+    let needed = Nanos(spent.0 / made.max(1) as u64 * runs as u64);
+    LabError::BudgetSpent { budget, made, runs, rows: RowCount(plan.study.rows()), spent, needed }
 }
 
 struct Execution<'a> {
@@ -108,6 +112,8 @@ struct Execution<'a> {
     observer: &'a dyn Observer,
     budget: Option<Nanos>,
     begin: Nanos,
+    /// How long it had run when it was interrupted.
+    before: Nanos,
     /// How long the blocks took that ran whole since the program started.
     blocks_timed: Vec<Nanos>,
 }
@@ -136,7 +142,7 @@ impl Execution<'_> {
                 // One run says what the rest will take: nobody waits for a whole warm-up to hear that the time is short.
                 if begun == 0 && block == 0 && cell.position == 2 {
                     let spent = clock::now().saturating_sub(begin);
-                    require_time(self.budget, spent, 2 * self.plan.schedule.slots())?;
+                    require_time(self.plan, self.budget, spent)?;
                 }
                 if self.is_done(cell) || self.failed_blocks().contains(&(block as u64)) {
                     continue;
@@ -206,13 +212,13 @@ impl Execution<'_> {
         self.show(cell, &arm);
         let settled = self.target.ready(&self.plan.arm_settings(cell.arm))?;
         let canary = Canary::sing(self.target.canary().as_deref());
-        let start_ns = since_begin(self.bundle);
+        let start_ns = (self.before + clock::now().saturating_sub(self.begin)).0;
+        let number = self.bundle.contents().runs.last().map_or(1, |run| run.number + 1);
         let (ended, record) = match self.target.run(&self.plan.arm_settings(cell.arm), self.cancel) {
             Ok(record) => (Ended::Finished, Some(record)),
             Err(RunError::Interrupted) => return Ok(None),
-            Err(RunError::Failed(reason)) => (Ended::Failed { reason }, None),
+            Err(RunError::Failed(failure)) => (self.failed(number, &failure)?, None),
         };
-        let number = self.bundle.contents().runs.last().map_or(1, |run| run.number + 1);
         self.bundle.add(&RunRecord {
             number,
             arm,
@@ -226,6 +232,16 @@ impl Execution<'_> {
             record,
         })?;
         Ok(Some(()))
+    }
+
+    /// Keeps what a failed run printed, so that its reason can name the file.
+    fn failed(&mut self, number: u64, failure: &Failure) -> Result<Ended, LabError> {
+        if failure.errors.is_empty() {
+            return Ok(Ended::Failed { reason: failure.line(None) });
+        }
+        let name = errors_name(number);
+        self.bundle.write(&name, &failure.errors)?;
+        Ok(Ended::Failed { reason: failure.line(Some(&name)) })
     }
 
     fn show(&self, cell: Cell, arm: &str) {

@@ -45,6 +45,7 @@ pub mod verify;
 pub mod vocabulary;
 mod workers;
 pub mod workload;
+mod written;
 
 pub use error::LabError;
 pub use observer::{Observer, Stage};

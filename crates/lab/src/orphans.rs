@@ -1,5 +1,6 @@
 //! What killed processes left: the directories of runs, studies and calibrations, the output of a
-//! sort of records, and directories that were reserved for a bundle and hold nothing yet.
+//! sort of records, directories that were reserved for a bundle and hold nothing yet, and files that a study wrote
+//! over, which are put back.
 //!
 //! An orphan is known by the mark of a dead process ([`owner`]) in it or beside it, never by its name
 //! alone: what a living process uses, what was kept (its mark is gone) and what another program made are no orphans.
@@ -10,6 +11,7 @@
 //! told by its name, so that a database of the user's is never taken for one; a bundle of a killed study
 //! holds runs, and is to be resumed.
 
+use crate::written;
 use plumb_io::owner::{self, MARK};
 use plumb_units::Bytes;
 use std::fs::{self, File};
@@ -38,24 +40,43 @@ pub struct Orphan {
     files: Vec<PathBuf>,
     /// Something in it that plumb did not make: nothing is removed then.
     stray: Option<PathBuf>,
+    end: End,
     /// The lock on the mark: nobody takes it over meanwhile.
     _held: File,
 }
 
+/// How it is put right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// It goes.
+    Removed,
+    /// It was written over by a study, and becomes what it was.
+    PutBack,
+}
+
 impl Orphan {
+    /// How it is put right.
+    #[must_use]
+    pub fn end(&self) -> End {
+        self.end
+    }
+
     /// What is in it that plumb did not make: it is then not removed.
     #[must_use]
     pub fn stray(&self) -> Option<&Path> {
         self.stray.as_deref()
     }
 
-    /// Removes it; a directory with a stray in it stays as it is, mark and all, and the stray is given back.
+    /// Removes it, or puts it back; a directory with a stray in it stays as it is, mark and all, and the stray is given back.
     ///
     /// # Errors
-    /// When the kernel refuses.
+    /// When the kernel refuses, or a file was edited after the study that wrote it was killed.
     pub fn remove(self) -> io::Result<Option<PathBuf>> {
         if self.stray.is_some() {
             return Ok(self.stray);
+        }
+        if self.end == End::PutBack {
+            written::recover(&self.path).map_err(io::Error::other)?;
         }
         self.files.iter().try_for_each(fs::remove_file)?;
         if self.mark.parent() == Some(&self.path) {
@@ -95,7 +116,7 @@ fn plain_entries(directory: &Path) -> Vec<Entry> {
 
 fn orphan(Entry { path, is_directory, .. }: Entry) -> Option<Orphan> {
     if !is_directory {
-        return unfinished(path);
+        return written_over(&path).or_else(|| unfinished(path));
     }
     let mark = path.join(MARK);
     let held = owner::abandoned(&mark)?;
@@ -113,7 +134,23 @@ fn orphan(Entry { path, is_directory, .. }: Entry) -> Option<Orphan> {
     }
     files.push(mark.clone());
     let stray = fs::read_dir(&path).ok()?.flatten().map(|entry| entry.path()).find(|entry| !is_ours(entry));
-    Some(Orphan { path, bytes: Bytes(bytes), mark, files, stray, _held: held })
+    Some(Orphan { path, bytes: Bytes(bytes), mark, files, stray, end: End::Removed, _held: held })
+}
+
+/// The file that a study wrote over, beside which a mark stands.
+fn written_over(mark: &Path) -> Option<Orphan> {
+    let path = written::journalled(mark)?;
+    let held = owner::abandoned(mark)?;
+    let mark = mark.to_path_buf();
+    Some(Orphan {
+        path,
+        bytes: Bytes(0),
+        files: vec![mark.clone()],
+        mark,
+        stray: None,
+        end: End::PutBack,
+        _held: held,
+    })
 }
 
 /// Whether plumb makes plain files of this name in directories of its own.
@@ -148,5 +185,5 @@ fn unfinished(mark: PathBuf) -> Option<Orphan> {
     let output = fs::symlink_metadata(&path).ok().filter(|found| found.is_file());
     let bytes = Bytes(output.as_ref().map_or(0, |found| found.blocks() * STAT_BLOCK));
     let files = output.map(|_| path.clone()).into_iter().chain([mark.clone()]).collect();
-    Some(Orphan { path, bytes, mark, files, stray: None, _held: held })
+    Some(Orphan { path, bytes, mark, files, stray: None, end: End::Removed, _held: held })
 }

@@ -105,7 +105,7 @@ pub fn pilot(
             Ok(record) => record,
             Err(RunError::Interrupted) => return Ok(None),
             Err(RunError::Failed(reason)) => {
-                return Err(refused(format!("a run of the pilot failed: {reason}")));
+                return Err(refused(format!("a run of the pilot failed: {}", reason.whole())));
             }
         };
         let value = plan.study.measure.value(&record);

@@ -144,6 +144,20 @@ impl Plan {
         facts
     }
 
+    /// What is said before a study begins that can prove nothing; none of one that can.
+    #[must_use]
+    pub fn too_short(&self) -> Option<String> {
+        let (blocks, needed) = (self.study.blocks, self.blocks_needed());
+        (blocks < needed).then(|| {
+            let (count, claims) = (self.study.claims.len(), if self.study.claims.len() == 1 { "" } else { "s" });
+            format!(
+                "{blocks} block{} can prove nothing of {count} claim{claims}: the fewest that can are {needed}; the figures will \
+                 be there all the same",
+                if blocks == 1 { "" } else { "s" }
+            )
+        })
+    }
+
     /// The fewest blocks with which the first claim of all can be proved.
     #[must_use]
     pub fn blocks_needed(&self) -> usize {

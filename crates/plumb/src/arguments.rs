@@ -41,7 +41,7 @@ pub enum Command {
     Check(Check),
     /// Remove a table with its indexes, or one index
     Drop(Drop),
-    /// Remove what killed runs, studies and calibrations left under a path
+    /// Remove what killed runs, studies and calibrations left under a path, and put back files that a study wrote over
     Clean(Clean),
     /// Compare two runs, or two arms of studies, as an AWR compare-period report does
     Compare(Compare),
@@ -65,7 +65,7 @@ impl Command {
         match self {
             Command::Run(run) => Some(&run.path),
             Command::Study(study) if study.resume.is_none() => {
-                Some(study.path.as_deref().unwrap_or(Path::new(".")))
+                Some(study.conduct.path.as_deref().unwrap_or(Path::new(".")))
             }
             Command::Calibrate(calibrate) => Some(&calibrate.path),
             Command::Load(load) => Some(&load.path),
@@ -198,36 +198,46 @@ pub struct Study {
     /// What is varied of the command: a word with its values, the first the reference (repeat for several)
     #[arg(long, value_name = "WORD=A,B,..", requires = "command")]
     pub factor: Vec<String>,
-    /// How each run of the command is measured, and what is done around it
+    /// How the study is carried out
     #[command(flatten)]
-    pub around: AroundCommand,
-    /// Where the temporary databases go, in directories of their own [default: .]
-    #[arg(long, value_name = "DIR")]
-    pub path: Option<PathBuf>,
+    pub conduct: Conduct,
     /// Rows of the table instead of the study's; K, M and G are powers of 1000
     #[arg(long, value_parser = parse_rows, allow_hyphen_values = true)]
     pub rows: Option<u64>,
-    /// Blocks instead of the study's: every arm runs once a block, the reference twice
+    /// When to stop
+    #[arg(long, value_enum)]
+    pub until: Option<Until>,
+    /// Go on with the study of a bundle: this one, or that of --bundle
+    #[arg(long, value_name = "BUNDLE", num_args = 0..=1, conflicts_with = "find")]
+    pub resume: Option<Option<PathBuf>>,
+    /// How each run of the command is measured, and what is done around it
+    #[command(flatten)]
+    pub around: AroundCommand,
+}
+
+/// How a study is carried out, of whatever it is.
+#[derive(Debug, Args)]
+pub struct Conduct {
+    /// Where databases are made, in directories of their own, or what {path} is in a command: then its device is described,
+    /// and left to settle before each run [default: .]
+    #[arg(long, value_name = "DIR")]
+    pub path: Option<PathBuf>,
+    /// Blocks instead of the study's, or of the 10 of commands that are given here: every arm runs once a block, the
+    /// reference twice
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000), allow_hyphen_values = true)]
     pub blocks: Option<u16>,
     /// As many blocks as find an effect of this size in nine studies of ten, by a pilot of the reference's noise: 5%
-    #[arg(long, value_name = "PERCENT", value_parser = parse_effect, conflicts_with_all = ["blocks", "resume"], allow_hyphen_values = true)]
+    #[arg(long, value_name = "PERCENT", value_parser = parse_effect, conflicts_with = "blocks", allow_hyphen_values = true)]
     pub find: Option<f64>,
     /// Stop before a block that would not end within this time: a number with s, m or h
     #[arg(long, value_name = "TIME", value_parser = parse_budget, allow_hyphen_values = true)]
     pub budget: Option<Nanos>,
-    /// When to stop
-    #[arg(long, value_enum)]
-    pub until: Option<Until>,
     /// Seed of the order of runs [default: from the clock]
     #[arg(long)]
     pub seed: Option<u64>,
     /// Where the raw records and the reports go [default: plumb-reports/study-NAME-DATE-TIME]
     #[arg(long, value_name = "DIR")]
     pub bundle: Option<PathBuf>,
-    /// Go on with the study of a bundle: this one, or that of --bundle
-    #[arg(long, value_name = "BUNDLE", num_args = 0..=1)]
-    pub resume: Option<Option<PathBuf>>,
     /// Print the analysis as JSON and nothing else
     #[arg(long)]
     pub json: bool,
@@ -240,9 +250,18 @@ pub struct AroundCommand {
     /// What is compared: elapsed, cpu, "peak memory", regex:PATTERN with one group, json:/POINTER, or size:FILE [default: elapsed]
     #[arg(long, value_name = "MEASURE")]
     pub measure: Option<String>,
+    /// The unit of a pattern's or a pointer's figure, as reports print it
+    #[arg(long, value_name = "UNIT")]
+    pub unit: Option<String>,
     /// Which way a figure is to go, for a pattern, a pointer or a size
     #[arg(long, value_name = "lower|higher", value_parser = ["lower", "higher"])]
     pub better: Option<String>,
+    /// Run once before the first run
+    #[arg(long, value_name = "COMMAND")]
+    pub setup: Option<String>,
+    /// Run once after the last run
+    #[arg(long, value_name = "COMMAND")]
+    pub cleanup: Option<String>,
     /// Run before each run, untimed
     #[arg(long, value_name = "COMMAND")]
     pub prepare: Option<String>,
@@ -255,7 +274,7 @@ pub struct AroundCommand {
     /// Have /bin/sh run the commands, which costs its start
     #[arg(long)]
     pub shell: bool,
-    /// Expect both to be the same: to see what this machine proves of nothing
+    /// The commands may be one and the same, or are meant to be: what is claimed is that they are equal within 5%
     #[arg(long)]
     pub same: bool,
 }
@@ -266,27 +285,12 @@ pub struct CompareCommands {
     /// The commands; the first is the reference
     #[arg(required = true, num_args = 2.., value_name = "COMMAND")]
     pub commands: Vec<String>,
+    /// How the study is carried out
+    #[command(flatten)]
+    pub conduct: Conduct,
     /// How each run is measured, and what is done around it
     #[command(flatten)]
     pub around: AroundCommand,
-    /// A directory that the commands use, as {path} in them; its device is then described and left to settle
-    #[arg(long, value_name = "DIR")]
-    pub path: Option<PathBuf>,
-    /// Blocks: every command runs once a block, the first twice
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000), allow_hyphen_values = true)]
-    pub blocks: u16,
-    /// Stop before a block that would not end within this time: a number with s, m or h
-    #[arg(long, value_name = "TIME", value_parser = parse_budget, allow_hyphen_values = true)]
-    pub budget: Option<Nanos>,
-    /// Seed of the order of runs [default: from the clock]
-    #[arg(long)]
-    pub seed: Option<u64>,
-    /// Where the raw records and the reports go [default: plumb-reports/study-NAME-DATE-TIME]
-    #[arg(long, value_name = "DIR")]
-    pub bundle: Option<PathBuf>,
-    /// Print the analysis as JSON and nothing else
-    #[arg(long)]
-    pub json: bool,
 }
 
 impl CompareCommands {
@@ -298,16 +302,10 @@ impl CompareCommands {
             command: Some(String::new()),
             factor: self.commands,
             around: self.around,
-            path: self.path,
+            conduct: self.conduct,
             rows: None,
-            blocks: Some(self.blocks),
-            find: None,
-            budget: self.budget,
             until: None,
-            seed: self.seed,
-            bundle: self.bundle,
             resume: None,
-            json: self.json,
         }
     }
 }

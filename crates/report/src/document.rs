@@ -44,7 +44,7 @@ pub struct Document {
 #[derive(Debug, Clone)]
 pub struct State {
     /// What it is the state of, such as `Run`.
-    pub of: &'static str,
+    pub of: String,
     /// In a word or a line.
     pub word: String,
     /// Good, open or bad.

@@ -64,7 +64,7 @@ fn every(name: &str) -> Document {
         question: "Does it read well?".to_string(),
         running_head: format!("Run: {name}"),
         width: text::WIDTH,
-        state: State { of: "Run", word: "INVALID".to_string(), tone: Tone::Bad },
+        state: State { of: "Run".to_string(), word: "INVALID".to_string(), tone: Tone::Bad },
         basis: "2 of 3 checks passed".to_string(),
         reasons: vec![format!("verification failed: {name}")],
         headline: vec![headline("Elapsed", "1.60 s", "on 2 CPUs"), headline("DB Time", "1.60 s", "")],

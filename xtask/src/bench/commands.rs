@@ -7,6 +7,7 @@
 //! Limits: the rates are of this machine and of what else ran on it; the intervals (Clopper and Pearson) say how far the
 //! numbers reach. A per cent more turns is a little less than a per cent more time, because of awk's own start.
 
+use super::beside_hyperfine;
 use anyhow::Context;
 use clap::Args;
 use plumb_events::now;
@@ -27,29 +28,30 @@ pub struct Options {
     studies: u64,
     /// Studies of each known difference.
     #[arg(long, default_value_t = 20)]
-    known: u64,
+    pub(super) known: u64,
     /// Blocks of each study.
     #[arg(long, default_value_t = 10)]
-    blocks: u64,
+    pub(super) blocks: u64,
+    /// Instead: one command twice, by hyperfine and by plumb, also while the machine gets busy; takes hyperfine's path
+    #[arg(long, value_name = "PROGRAM", num_args = 0..=1, default_missing_value = "hyperfine")]
+    beside_hyperfine: Option<String>,
 }
 
 /// What a study said: the first claim's verdict, and the smallest effect that it would have found.
-struct Said {
-    verdict: String,
+pub(super) struct Said {
+    pub(super) verdict: String,
     floor: Option<f64>,
 }
 
 pub(super) fn run(options: &Options) -> anyhow::Result<()> {
+    if let Some(program) = &options.beside_hyperfine {
+        return beside_hyperfine::run(options, program);
+    }
     let turns = turns()?;
     println!("{turns} turns of a loop last about {} ms; {} blocks a study", SECONDS * 1e3, options.blocks);
     let mut equal = Vec::new();
     for number in 0..options.studies {
-        equal.push(study(
-            &format!("awk -v arm={{arm}} 'BEGIN{{for(i=0;i<{turns};i++)x+=i}}'"),
-            "arm=1,2",
-            options,
-            number,
-        )?);
+        equal.push(study(&looped(turns, "{arm}"), "arm=1,2", options, number)?);
     }
     let differs = |said: &&Said| said.verdict.starts_with("PROVED") && !said.verdict.contains("EQUAL");
     report("A/A: a difference was proved", equal.iter().filter(differs).count(), equal.len());
@@ -75,7 +77,12 @@ pub(super) fn run(options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn report(what: &str, found: usize, of: usize) {
+/// A loop of so many turns, with an argument that it does not read.
+pub(super) fn looped(turns: u64, arm: &str) -> String {
+    format!("awk -v arm={arm} 'BEGIN{{for(i=0;i<{turns};i++)x+=i}}'")
+}
+
+pub(super) fn report(what: &str, found: usize, of: usize) {
     let Interval { low, high } = interval(found, of, 0.05);
     println!(
         "{what} in {found} of {of} ({:.0}%, 95% interval {:.0}% to {:.0}%)",
@@ -86,7 +93,7 @@ fn report(what: &str, found: usize, of: usize) {
 }
 
 /// As many turns as last so long here.
-fn turns() -> anyhow::Result<u64> {
+pub(super) fn turns() -> anyhow::Result<u64> {
     const TRIED: u64 = 1_000_000;
     let mut least = f64::INFINITY;
     for _ in 0..5 {
@@ -101,7 +108,7 @@ fn turns() -> anyhow::Result<u64> {
     Ok((TRIED as f64 * SECONDS / least) as u64)
 }
 
-fn study(command: &str, factor: &str, options: &Options, seed: u64) -> anyhow::Result<Said> {
+pub(super) fn study(command: &str, factor: &str, options: &Options, seed: u64) -> anyhow::Result<Said> {
     let program = std::env::current_exe()?.with_file_name("plumb");
     anyhow::ensure!(program.is_file(), "{}: build it first: cargo build --release", program.display());
     let directory = std::env::temp_dir().join(format!("plumb-bench-commands-{}", std::process::id()));

@@ -1,5 +1,6 @@
 //! Benchmarks: what is measured, the peer or the limit it is measured against, in one run.
 
+mod beside_hyperfine;
 mod calibrate;
 mod commands;
 mod crash;

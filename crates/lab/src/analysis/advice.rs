@@ -21,7 +21,6 @@ use plumb_proof::interval::Interval;
 use plumb_proof::sequential::Side;
 use plumb_proof::signed_rank;
 use plumb_proof::verdict::Verdict;
-use plumb_units::RowCount;
 
 /// A share of runs that began on a busy device, above which it is said.
 const BUSY_SHARE: f64 = 0.2;
@@ -120,7 +119,7 @@ pub(super) fn findings(
     findings.extend(marked(seen));
     findings.extend(itself(seen));
     findings.extend(busy(seen));
-    findings.extend(use_these(seen, recommendation));
+    findings.extend(use_these(seen, claims, recommendation));
     findings.extend(refuted(claims));
     findings.extend(critical(seen));
     findings.extend(undecided(claims));
@@ -140,7 +139,7 @@ fn mixed(claims: &[JudgedClaim]) -> Vec<Finding> {
         finding(
             format!("{} gains in most runs and loses in some", claim.name),
             format!("{}{slow}", claim.verdict),
-            "look at the slow runs before you use it: which wait is longer in them?",
+            "look at the slow runs before you use it: what took longer in them?",
         )
     };
     claims.iter().filter(|claim| matches!(claim.verdict, Verdict::Mixed { .. })).map(row).collect()
@@ -230,24 +229,34 @@ fn busy(seen: &Seen<'_>) -> Option<Finding> {
     })
 }
 
-fn use_these(seen: &Seen<'_>, recommendation: Option<&Recommendation>) -> Option<Finding> {
+fn use_these(
+    seen: &Seen<'_>,
+    claims: &[JudgedClaim],
+    recommendation: Option<&Recommendation>,
+) -> Option<Finding> {
     if !seen.contents.has_ended() {
         return Some(finding(
             "The study has not ended",
             "a look at its figures would be a test, and has its price",
-            "go on with `plumb study --resume`, or end it where it is with `plumb report --end`",
+            "go on with `plumb study --resume BUNDLE`, or end it where it is with `plumb report --end BUNDLE`",
         ));
     }
     let plan = &seen.contents.plan;
     let Some(found) = recommendation else {
         let (blocks, needed) = (seen.blocks.len(), plan.blocks_to_recommend());
-        return (blocks > 0).then(|| match blocks < needed {
-            true => finding(
+        let asked = claims.iter().find(|claim| claim.asked_only);
+        return (blocks > 0).then(|| match (asked, blocks < needed) {
+            (Some(claim), _) => finding(
+                "What is proved was only asked for",
+                format!("nothing but the request shows where the difference of {} comes from", claim.name),
+                "declare a [[receipt]] of what the level changes: then it becomes advice",
+            ),
+            (None, true) => finding(
                 "Too few blocks to recommend an arm",
                 format!("{blocks} blocks; all comparisons with the reference together take {needed}"),
                 format!("study again with --blocks {needed} or more"),
             ),
-            false => finding(
+            (None, false) => finding(
                 "No arm is better than the reference beyond doubt",
                 format!("{blocks} blocks, all comparisons of arms together"),
                 "keep the settings of the reference, but for what a claim proves of them",
@@ -288,7 +297,7 @@ fn refuted(claims: &[JudgedClaim]) -> Vec<Finding> {
     let row = |claim: &JudgedClaim| {
         finding(
             format!("The claim {} does not hold here", claim.name),
-            format!("{}: {}", claim.comparison, claim.verdict),
+            format!("{}: {}", claim.comparison, claim.shown()),
             "ratios may differ on another device: study it where it matters",
         )
     };
@@ -348,8 +357,10 @@ fn critical(seen: &Seen<'_>) -> Option<Finding> {
 }
 
 fn undecided(claims: &[JudgedClaim]) -> Option<Finding> {
-    let open: Vec<&JudgedClaim> =
-        claims.iter().filter(|claim| matches!(claim.verdict, Verdict::NotProved { .. })).collect();
+    let is_open = |claim: &&JudgedClaim| {
+        matches!(claim.verdict, Verdict::NotProved { .. }) && claim.outcome != ClaimOutcome::Refuted
+    };
+    let open: Vec<&JudgedClaim> = claims.iter().filter(is_open).collect();
     let first = open.first()?;
     let names: Vec<&str> = open.iter().map(|claim| claim.name.as_str()).collect();
     let needed = open.iter().filter_map(|claim| claim.blocks_needed);
@@ -370,15 +381,7 @@ pub(super) fn not_tested(seen: &Seen<'_>) -> Vec<String> {
     let plan = &seen.contents.plan;
     let study = &plan.study;
     let mut sentences = vec![
-        match &study.work {
-            Some(work) => {
-                format!(
-                    "Tables of other sizes than {} rows, and other data than these.",
-                    RowCount(work.rows())
-                )
-            }
-            None => "Other arguments and other data than these.".to_string(),
-        },
+        study.vocabulary.not_tested(study.work.as_ref()),
         "Other devices, file systems and machines: ratios transfer better than times, and neither by law."
             .to_string(),
     ];

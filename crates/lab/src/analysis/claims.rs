@@ -14,7 +14,7 @@ use super::seen::Seen;
 use super::stability::{Stability, effect};
 use super::why;
 use crate::study::{Claim, Expectation};
-use crate::vocabulary::Measure;
+use crate::vocabulary::{Figure, Measure};
 use plumb_proof::average::{RatioOfMeans, ratio_of_means, slow_runs};
 use plumb_proof::change_point::{self, Search};
 use plumb_proof::contrast::Contrast;
@@ -179,17 +179,21 @@ fn judged(
         _ => None,
     };
     let proved = matches!(judgement.verdict, Verdict::Faster(_) | Verdict::Slower(_) | Verdict::Mixed { .. });
-    let explained = proved && claim.with.is_none();
+    // The parts of a time say nothing of a figure that the target measures by itself.
+    let timed = !matches!(measure(seen, claim).figure, Figure::Measured(_));
+    let explained = proved && timed && claim.with.is_none();
     let tested = tested.as_ref().ok();
     let some = tested.filter(|tested| tested.contrast.blocks() > 0);
     let place = tested.map_or(Place::Open, |tested| tested.answer.place);
+    let place = place_of(place, measure(seen, claim).better);
+    let outcome = outcome(claim.expects, place, &judgement.verdict);
     JudgedClaim {
         name: claim.name.clone(),
         text: claim.text.clone(),
         comparison: claim.comparison(&plan.study),
         arms: pair,
         measure: claim.measure.clone(),
-        outcome: outcome(claim.expects, place_of(place, measure(seen, claim).better), &judgement.verdict),
+        outcome,
         asked_only: proved && doubts::asked_only(seen, claim),
         reasons: judgement.reasons,
         effect: some.map(|tested| effect(tested.answer.estimate, tested.interval, tested.answer.level)),
@@ -204,7 +208,9 @@ fn judged(
         adjusted_p: tested.map(|tested| tested.answer.adjusted_p),
         blocks: seen.blocks.len() as u64,
         blocks_needed: match judgement.verdict {
-            Verdict::NotProved { more_blocks, .. } => more_blocks.map(|blocks| blocks as u64),
+            Verdict::NotProved { more_blocks, .. } if outcome != ClaimOutcome::Refuted => {
+                more_blocks.map(|blocks| blocks as u64)
+            }
             _ => None,
         },
         verdict: judgement.verdict,

@@ -7,27 +7,22 @@ use crate::calendar::Moment;
 use crate::plan::Until;
 use crate::record::{MeasuredLimits, Record, SettingRow};
 use crate::study::Factor;
-use crate::vocabulary::TakesEffect;
+use crate::vocabulary::{Made, TakesEffect};
 use plumb_proof::design::Order;
 use std::time::Duration;
 
-/// What happens between two runs.
-const SETTLING: &str = "the data files are made durable and dropped from the page cache, and the block device is waited for \
-                        until nothing moves on it, for 2 s at most";
-
-/// When the study ended: its state, the time, and how long after its begin, nanoseconds.
+/// When the study ended: its state, the time of its last run's end, and how long it ran, pauses left out, nanoseconds.
 pub(super) fn ended(seen: &Seen<'_>) -> (StudyState, String, u64) {
     let contents = seen.contents;
-    let ended =
-        |run: &RunRecord| run.start_ns + run.record.as_ref().map_or(0, |record| record.header.elapsed_ns);
-    let last = contents.runs.iter().map(ended).max().unwrap_or(0);
-    let elapsed_ns = contents.end.map_or(last, |end| end.end_ns);
+    let elapsed_ns = contents.ran().0;
     let state = match contents.end.map(|end| end.stop) {
         None | Some(Stop::Interrupted) => StudyState::Interrupted,
         Some(_) => StudyState::Finished,
     };
-    let end = Duration::from_nanos(contents.environment.begin_ns + elapsed_ns);
-    (state, Moment::of(end).iso(), elapsed_ns)
+    // A study that paused ended later than it ran.
+    let last = contents.runs.iter().rev().find_map(|run| Some(run.record.as_ref()?.header.end_time.clone()));
+    let begin = || Moment::of(Duration::from_nanos(contents.environment.begin_ns)).iso();
+    (state, last.unwrap_or_else(begin), elapsed_ns)
 }
 
 pub(super) fn arms(seen: &Seen<'_>) -> Vec<Arm> {
@@ -58,6 +53,8 @@ pub(super) fn design(seen: &Seen<'_>) -> Design {
     let confounded = plan.design.defining_words.iter().map(|word| {
         format!("{} is constant: each part of it looks like the product of the others", names(word))
     });
+    let factors = created(seen);
+    let made = if own_data(seen) { Made::EachRun } else { Made::Once(&factors) };
     Design {
         kind: plan.design.resolution().map_or_else(
             || "full factorial".to_string(),
@@ -74,28 +71,9 @@ pub(super) fn design(seen: &Seen<'_>) -> Design {
         blocks_used: seen.blocks.len() as u64,
         blocks_marked: seen.marked.clone(),
         warm_up_runs: seen.contents.runs.iter().filter(|run| run.block.is_none()).count() as u64,
-        settling: SETTLING.to_string(),
-        not_randomised: not_randomised(seen),
+        settling: study.vocabulary.between_runs(),
+        not_randomised: study.vocabulary.not_randomised(made),
     }
-}
-
-/// What no draw decided, in a sentence.
-fn not_randomised(seen: &Seen<'_>) -> String {
-    if own_data(seen) {
-        let drawn = "the order of runs within blocks, and with it where the files of each run's own database came to lie";
-        return format!("only {drawn}, was drawn; not the machine, the day, nor the rows of the table");
-    }
-    let made = created(seen);
-    let files = match &made[..] {
-        [] => "the database, made once for all arms".to_string(),
-        _ => format!(
-            "the databases, made once for each level of {}, so that where its files came to lie counts as the level's",
-            made.join(" and ")
-        ),
-    };
-    format!(
-        "only the order of runs within blocks was drawn; not the machine, the day, the rows of the table, nor {files}"
-    )
 }
 
 /// The factors whose levels take effect when a database is made, and are one database each.
@@ -132,12 +110,23 @@ fn stopping(seen: &Seen<'_>) -> String {
     let why = match seen.contents.end.map(|end| end.stop) {
         Some(Stop::Planned | Stop::Decided) => return rule,
         Some(Stop::Budget) => "another block would not have fitted the budget",
-        Some(Stop::Failures) => "three blocks failed",
+        Some(Stop::Failures) => return format!("{rule}; {}", failures(seen)),
         Some(Stop::Interrupted) => "it was stopped from outside",
         Some(Stop::Ended) => "it was ended where it had been stopped",
         None => "it has not ended",
     };
     format!("{rule}; {why}")
+}
+
+/// The blocks whose failures ended the study; the warm-up is one.
+fn failures(seen: &Seen<'_>) -> String {
+    let warm_up = seen.contents.runs.iter().any(|run| run.block.is_none() && fault(run).is_some());
+    let blocks = seen.marked.len();
+    if warm_up {
+        format!("the warm-up and {blocks} blocks failed")
+    } else {
+        format!("{blocks} blocks failed")
+    }
 }
 
 pub(super) fn runs(seen: &Seen<'_>) -> Vec<StudyRun> {
@@ -174,7 +163,11 @@ fn counted(seen: &Seen<'_>, run: &RunRecord) -> Counted {
         return Counted::Yes;
     }
     let block = seen.marked.iter().find(|marked| run.block == Some(marked.block));
-    let of_block = || block.map_or("its block is not used", |marked| marked.reason.as_str()).to_string();
+    // Which run it was; the reason stands at that one.
+    let run_of =
+        |reason: &str| format!("its block: {}", reason.split_once(": ").map_or(reason, |(run, _)| run));
+    let of_block =
+        || block.map_or_else(|| "its block is not used".to_string(), |marked| run_of(&marked.reason));
     Counted::No { reason: fault(run).unwrap_or_else(of_block) }
 }
 

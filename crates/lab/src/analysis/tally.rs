@@ -1,7 +1,8 @@
 //! What a study as a whole says: the worst of its claims' verdicts, and how many say what.
 
-use super::result::{Analysis, ClaimOutcome, JudgedClaim, StudyState};
+use super::result::{Analysis, ClaimOutcome, Effect, JudgedClaim, StudyState};
 use plumb_proof::verdict::{Standing, Verdict};
+use plumb_report::format::{Change, Ends, Figure};
 
 impl Analysis {
     /// The verdict of the claim that stands worst, the first of equals; none without claims.
@@ -85,9 +86,24 @@ impl JudgedClaim {
         if self.outcome == ClaimOutcome::Refuted { own.min(Standing::Refuted) } else { own }
     }
 
+    /// The effect that refutes the claim where nothing else is proved of it: then more blocks decide nothing more.
+    fn refuting(&self) -> Option<Effect> {
+        let open = matches!(self.verdict, Verdict::NotProved { .. });
+        self.effect.filter(|_| open && self.outcome == ClaimOutcome::Refuted)
+    }
+
+    /// The words of the verdict before its first figure.
+    pub(crate) fn label(&self) -> &'static str {
+        if self.refuting().is_some() { Standing::Refuted.word() } else { self.verdict.label() }
+    }
+
     /// The verdict as it is printed.
     #[must_use]
     pub fn shown(&self) -> String {
+        if let Some(Effect { ratio, low, high, .. }) = self.refuting() {
+            let change = format!("{} {}", Change(ratio).figure(), Ends { low, high }.figure());
+            return format!("{}: the change is {change}, which excludes the claim", self.label());
+        }
         format!("{}{}", self.verdict, if self.asked_only { " (asked only)" } else { "" })
     }
 

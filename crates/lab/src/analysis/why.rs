@@ -30,14 +30,8 @@ use plumb_events::SessionKind;
 use plumb_proof::student;
 use std::collections::BTreeMap;
 
-/// The name of the CPU part, as reports have it.
-const CPU: &str = "DB CPU";
 /// The name of the time without a processor.
 const RUN_QUEUE: &str = "run queue";
-/// How the parts came about.
-const BASIS: &str = "each part of the time in which foreground sessions were not idle, divided by the average number of \
-                     them that was active; means over the counted runs";
-
 /// Parts by name: wait class and nanoseconds of the elapsed time.
 type Parts = BTreeMap<String, (String, f64)>;
 
@@ -52,8 +46,9 @@ pub(super) fn why(seen: &Seen<'_>, claim: &Claim) -> Option<Why> {
             format!("{}={}", factor.name, factor.levels[level].label)
         }
     };
-    let (reference_elapsed, reference) = mean_parts(&seen.records(&sides.from))?;
-    let (treatment_elapsed, treatment) = mean_parts(&seen.records(&sides.to))?;
+    let (cpu, basis) = plan.study.vocabulary.parts();
+    let (reference_elapsed, reference) = mean_parts(&seen.records(&sides.from), cpu)?;
+    let (treatment_elapsed, treatment) = mean_parts(&seen.records(&sides.to), cpu)?;
     let names = reference.keys().chain(treatment.keys()).collect::<std::collections::BTreeSet<_>>();
     let part = |name: &String| {
         let class = reference.get(name).or(treatment.get(name)).map_or("", |(class, _)| class.as_str());
@@ -64,12 +59,12 @@ pub(super) fn why(seen: &Seen<'_>, claim: &Claim) -> Option<Why> {
             reference_ns: nanos(&reference),
             treatment_ns: nanos(&treatment),
             ends: ends(seen, &sides, |record| {
-                parts(record).iter().filter(|(own, ..)| own == name).map(|(_, _, nanos)| nanos).sum()
+                parts(record, cpu).iter().filter(|(own, ..)| own == name).map(|(_, _, nanos)| nanos).sum()
             }),
         }
     };
     Some(Why {
-        basis: BASIS.to_string(),
+        basis: basis.to_string(),
         reference: name(&sides.from, claim.change.from),
         treatment: name(&sides.to, claim.change.to),
         reference_elapsed_ns: reference_elapsed.round() as u64,
@@ -121,7 +116,7 @@ fn ends(seen: &Seen<'_>, sides: &Sides, figure: impl Fn(&Record) -> f64) -> Opti
 }
 
 /// The mean elapsed time of some runs, and the means of its parts.
-fn mean_parts(runs: &[(&RunRecord, &Record)]) -> Option<(f64, Parts)> {
+fn mean_parts(runs: &[(&RunRecord, &Record)], cpu: &str) -> Option<(f64, Parts)> {
     if runs.is_empty() {
         return None;
     }
@@ -129,15 +124,15 @@ fn mean_parts(runs: &[(&RunRecord, &Record)]) -> Option<(f64, Parts)> {
     let (mut elapsed, mut sum) = (0.0, Parts::new());
     for (_, record) in runs {
         elapsed += record.header.elapsed_ns as f64 / count;
-        for (name, class, nanos) in parts(record) {
+        for (name, class, nanos) in parts(record, cpu) {
             sum.entry(name).or_insert((class, 0.0)).1 += nanos / count;
         }
     }
     Some((elapsed, sum))
 }
 
-/// The parts of one run's elapsed time, without the unaccounted one.
-fn parts(record: &Record) -> Vec<(String, String, f64)> {
+/// The parts of one run's elapsed time, the time on a processor under this name, without the unaccounted one.
+fn parts(record: &Record, cpu_name: &str) -> Vec<(String, String, f64)> {
     let foreground = || record.sessions.iter().filter(|session| session.kind == SessionKind::Foreground);
     let busy: f64 = foreground().map(|session| session.elapsed_ns as f64 - session.idle_ns as f64).sum();
     if busy <= 0.0 {
@@ -146,7 +141,8 @@ fn parts(record: &Record) -> Vec<(String, String, f64)> {
     let scale = record.header.elapsed_ns as f64 / busy;
     let cpu: u64 = foreground().map(|session| session.cpu_ns).sum();
     let queued: u64 = foreground().filter_map(|session| session.run_queue_ns).sum();
-    let own = [(CPU, cpu), (RUN_QUEUE, queued)].map(|(name, nanos)| (name.to_string(), String::new(), nanos));
+    let own =
+        [(cpu_name, cpu), (RUN_QUEUE, queued)].map(|(name, nanos)| (name.to_string(), String::new(), nanos));
     let waits = record.foreground_events.iter().filter(|event| !event.is_idle());
     let waits = waits.map(|event| (event.event.clone(), event.wait_class.clone(), event.time_ns));
     own.into_iter().chain(waits).map(|(name, class, nanos)| (name, class, nanos as f64 * scale)).collect()
@@ -185,7 +181,7 @@ mod tests {
                 busy += session.elapsed_ns as f64 - session.idle_ns as f64;
                 rest += session.unaccounted_ns() as f64;
             }
-            let sum: f64 = parts(&record).iter().map(|(_, _, nanos)| nanos).sum();
+            let sum: f64 = parts(&record, "DB CPU").iter().map(|(_, _, nanos)| nanos).sum();
             let whole = sum + rest * record.header.elapsed_ns as f64 / busy;
             assert!((whole - record.header.elapsed_ns as f64).abs() < 1.0, "{whole}");
         }

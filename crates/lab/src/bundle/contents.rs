@@ -1,11 +1,12 @@
 //! What a bundle says, read back: the study, where and in what order it ran, and the raw records.
 
 use super::record::{self, EndFile, Environment, OrderFile, RunRecord, Stop};
-use super::{END, ENVIRONMENT, Manifest, ORDER, RUNS, STUDY};
+use super::{END, ENVIRONMENT, Manifest, ORDER, RECORD, RUNS, STUDY};
 use crate::hex::hex;
 use crate::plan::{Plan, PlanOptions};
 use crate::vocabulary::Kinds;
 use crate::{LabError, study};
+use plumb_units::Nanos;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 use std::path::Path;
@@ -33,6 +34,15 @@ impl Contents {
         self.end.is_some_and(|end| end.stop != Stop::Interrupted)
     }
 
+    /// How long the study has run, pauses left out.
+    #[must_use]
+    pub fn ran(&self) -> Nanos {
+        let ended =
+            |run: &RunRecord| run.start_ns + run.record.as_ref().map_or(0, |record| record.header.elapsed_ns);
+        let last = self.runs.iter().map(ended).max().unwrap_or(0);
+        Nanos(self.end.map_or(last, |end| end.end_ns))
+    }
+
     /// A short name for this study of all studies: of the study and the time it began.
     #[must_use]
     pub fn id(&self) -> String {
@@ -55,7 +65,8 @@ impl Contents {
             let why = "its order is not the one that study and seed give".to_string();
             return Err(LabError::Tampered { path: directory.join(ORDER), why });
         }
-        let names = manifest.names().filter(|name| name.starts_with(RUNS));
+        // Beside a failed run's record lies what it printed.
+        let names = manifest.names().filter(|name| name.starts_with(RUNS) && name.ends_with(RECORD));
         let runs = names.map(|name| record::read(&directory.join(name), &manifest.text(directory, name)?));
         let mut runs: Vec<RunRecord> = runs.collect::<Result<_, _>>()?;
         runs.sort_by_key(|run| run.number);

@@ -5,6 +5,7 @@
 //! environment.json    where it ran, and by which program
 //! order.json          seed and order
 //! runs/0001.json ...  one raw record a run, in order of execution
+//! runs/0002.stderr    what a run that failed printed to standard error
 //! end.json            why and when it ended
 //! analysis.json       what follows from the above; report.txt and report.html show it
 //! manifest.sha256     checksums of all of them, as sha256sum prints them
@@ -46,6 +47,8 @@ pub const ENVIRONMENT: &str = "environment.json";
 pub const ORDER: &str = "order.json";
 /// The directory of the raw records.
 pub const RUNS: &str = "runs";
+/// What the name of a raw record ends in.
+const RECORD: &str = ".json";
 /// Why and when it ended.
 pub const END: &str = "end.json";
 /// What follows from them.
@@ -182,12 +185,7 @@ impl Bundle {
         if self.contents.has_ended() {
             return Ok(());
         }
-        let last =
-            self.contents.runs.last().map_or(0, |run| {
-                run.start_ns + run.record.as_ref().map_or(0, |record| record.header.elapsed_ns)
-            });
-        let end_ns = self.contents.end.map_or(last, |end| end.end_ns);
-        self.end(EndFile { stop: Stop::Ended, end_ns })
+        self.end(EndFile { stop: Stop::Ended, end_ns: self.contents.ran().0 })
     }
 
     /// Removes the analysis of an earlier end: the study goes on, and its records will no longer lead to it.
@@ -223,7 +221,13 @@ impl Bundle {
 /// The file of a run.
 #[must_use]
 pub fn record_name(number: u64) -> String {
-    format!("{RUNS}/{number:04}.json")
+    format!("{RUNS}/{number:04}{RECORD}")
+}
+
+/// The file of what a failed run printed to standard error.
+#[must_use]
+pub fn errors_name(number: u64) -> String {
+    format!("{RUNS}/{number:04}.stderr")
 }
 
 /// A value as a file has it.

@@ -59,7 +59,7 @@ pub struct RunRecord {
     pub position: u64,
     /// Its slot.
     pub slot: usize,
-    /// When it began, nanoseconds from the study's start, by the wall clock.
+    /// When it began, nanoseconds from the study's start, pauses left out.
     pub start_ns: u64,
     /// What was before it.
     pub settled: Settled,
@@ -237,7 +237,7 @@ pub enum Stop {
 pub struct EndFile {
     /// Why.
     pub stop: Stop,
-    /// When, nanoseconds from its start, by the wall clock.
+    /// When, nanoseconds from its start, pauses left out.
     pub end_ns: u64,
 }
 

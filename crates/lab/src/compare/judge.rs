@@ -1,9 +1,9 @@
 //! Which differences of two sets of runs are more than noise.
 //!
-//! Pairs of runs of the same block: the test of a study's claims on logarithms of ratios, corrected by Holm
-//! within each table of the report, the interval at the level of the figure's step; the elapsed time gets a
-//! verdict, with the same p. A figure that is 0 on one side only has no ratio: it is new or gone when that
-//! holds in all pairs and the pairs are enough for any proof.
+//! Pairs of runs of the same block: what the study's claims say of its measures; of every other figure the test of those
+//! claims on logarithms of ratios, corrected by Holm within each table of the report, the interval at the level of the
+//! figure's step. A measure that no claim compares these two by is tested by itself. A figure that is 0 on one side only
+//! has no ratio: it is new or gone when that holds in all pairs and the pairs are enough for any proof.
 //!
 //! Repeated runs that were not interleaved: no test separates the setting from the hour, so no p is
 //! given. A difference is shown when no run of one set lies among those of the other and shuffled
@@ -11,8 +11,10 @@
 //!
 //! Single runs: the raw change, which no test stands behind.
 
-use super::{Difference, Group, Outcome, Pairing, Sample, TIMES, samples};
+use super::asked::Asked;
+use super::{Difference, ELAPSED, Group, Judged, Outcome, Pairing, Sample, samples};
 use crate::record::Record;
+use crate::vocabulary::{Figure, Measure};
 use plumb_proof::average::ratio_of_means;
 use plumb_proof::change_point::{self, Search};
 use plumb_proof::contrast::Contrast;
@@ -20,7 +22,7 @@ use plumb_proof::effect::log_ratio;
 use plumb_proof::interval::Interval;
 use plumb_proof::multiple::{Outcome as Proved, Step, holm};
 use plumb_proof::randomisation::{fewest_blocks, interval, tails};
-use plumb_proof::verdict::{self, ArmChange, Better, Evidence, Sought, Verdict};
+use plumb_proof::verdict::{self, ArmChange, Evidence, Sought};
 
 /// Error allowed to each table, and to the verdict.
 pub const ALPHA: f64 = 0.05;
@@ -29,16 +31,71 @@ const EFFECT_SOUGHT: f64 = 2.0;
 /// Seed of what is simulated; any will do, and the same gives the same report.
 const SEED: u64 = 1996;
 
-/// What can be said of every figure.
-pub fn differences(first: &[Record], second: &[Record], pairing: Pairing) -> Vec<Difference> {
+/// What can be said of every figure, and what is proved of the study's measures.
+pub(super) fn judge(
+    first: &[Record],
+    second: &[Record],
+    pairing: Pairing,
+    asked: &[Asked],
+) -> (Vec<Difference>, Vec<Judged>) {
     let samples = samples(first, second);
     match pairing {
-        Pairing::Single => samples.iter().filter_map(raw).collect(),
-        Pairing::Apart => samples.iter().map(apart).collect(),
+        Pairing::Single => (samples.iter().filter_map(raw).collect(), Vec::new()),
+        Pairing::Apart => (samples.iter().map(apart).collect(), Vec::new()),
         Pairing::Blocks => {
-            let groups = [Group::Time, Group::Load, Group::Event, Group::Statistic, Group::Io];
-            let of = |group| samples.iter().filter(move |sample| sample.group == group).collect::<Vec<_>>();
-            groups.into_iter().flat_map(|group| paired(&of(group))).collect()
+            let (mut differences, mut judged) = (Vec::new(), Vec::new());
+            let (measured, rest): (Vec<&Sample>, Vec<&Sample>) =
+                samples.iter().partition(|sample| asked.iter().any(|asked| is_of(sample, &asked.measure)));
+            for asked in asked {
+                let sample = measured.iter().find(|sample| is_of(sample, &asked.measure));
+                let runs = first.iter().chain(second);
+                let own = || sample.and_then(|sample| by_itself(sample, &asked.measure, runs));
+                judged.extend(asked.judged().or_else(own));
+                differences.extend(sample.map(|sample| of_measure(sample, asked)));
+            }
+            for group in Group::ALL {
+                let of_group: Vec<&Sample> =
+                    rest.iter().copied().filter(|sample| sample.group == group).collect();
+                differences.extend(paired(&of_group));
+            }
+            (differences, judged)
+        }
+    }
+}
+
+/// Whether this row of the report is that measure.
+fn is_of(sample: &Sample, measure: &Measure) -> bool {
+    let (group, name) = match &measure.figure {
+        Figure::Elapsed => (Group::Time, ELAPSED),
+        Figure::DbTime => (Group::Time, "DB Time"),
+        Figure::DbCpu => (Group::Time, "DB CPU"),
+        Figure::Event(name) => (Group::Event, name.as_str()),
+        Figure::Count(name) | Figure::Bytes(name) => (Group::Statistic, name.as_str()),
+        Figure::Measured(_) => (Group::Measure, measure.name.as_str()),
+    };
+    sample.group == group && sample.name == name
+}
+
+/// The row of a measure: what a claim says of it, or its own test.
+fn of_measure(sample: &Sample, asked: &Asked) -> Difference {
+    let claimed = asked.claim.as_ref().and_then(|claim| Some((claim, claim.effect?)));
+    match (untested(sample), claimed) {
+        (Some(plain), _) => plain,
+        (None, None) => paired(&[sample]).remove(0),
+        (None, Some((claim, effect))) => {
+            let proved = claim.adjusted_p.is_some_and(|p| p <= ALPHA);
+            let outcome = match (effect.low, effect.high) {
+                (Some(low), _) if proved && low > 1.0 => Outcome::Higher,
+                (_, Some(high)) if proved && high < 1.0 => Outcome::Lower,
+                _ => Outcome::Open,
+            };
+            Difference {
+                low: effect.low,
+                high: effect.high,
+                p: claim.adjusted_p,
+                runs: claim.blocks,
+                ..bare(sample, effect.ratio, outcome)
+            }
         }
     }
 }
@@ -164,22 +221,18 @@ fn median(values: &[f64]) -> f64 {
     sorted.get(low).zip(sorted.get(high)).map_or(0.0, |(low, high)| (low + high) / 2.0)
 }
 
-/// The verdict on the elapsed time and its reasons; none when the runs are no pairs.
-pub fn verdict(first: &[Record], second: &[Record], pairing: Pairing) -> Option<(Verdict, Vec<String>)> {
-    if pairing != Pairing::Blocks {
-        return None;
-    }
-    let samples = samples(first, second);
-    let times: Vec<&Sample> =
-        samples.iter().filter(|sample| sample.group == Group::Time && untested(sample).is_none()).collect();
-    let tested = tests(&times).into_iter().find(|tested| tested.sample.name == TIMES[0])?;
+/// The verdict on a measure by which no claim of the study compares these two; none where it has no test.
+fn by_itself<'a>(
+    sample: &Sample,
+    measure: &Measure,
+    runs: impl Iterator<Item = &'a Record>,
+) -> Option<Judged> {
+    let tested = tests(&[sample]).into_iter().next().filter(|_| untested(sample).is_none())?;
     let effects = tested.contrast.effects();
     let changes = change_point::find(&effects, &Search::usual(SEED));
     let changes =
         changes.into_iter().map(|change| ArmChange { arm: "the ratio of the two".to_string(), change });
-    let contradictions =
-        first.iter().chain(second).flat_map(|run| run.validity().reasons).collect::<Vec<_>>();
-    let Sample { first: before, second: after, .. } = tested.sample;
+    let contradictions = runs.flat_map(|run| run.validity().reasons).collect::<Vec<_>>();
     let judgement = verdict::judge(&Evidence {
         beyond_bound: &[],
         contradictions: &contradictions,
@@ -196,21 +249,25 @@ pub fn verdict(first: &[Record], second: &[Record], pairing: Pairing) -> Option<
             deviation: tested.contrast.deviation(),
         },
         equivalence: None,
-        average: ratio_of_means(after, before, ALPHA).map(|average| average.ratio),
+        average: ratio_of_means(&sample.second, &sample.first, ALPHA).map(|average| average.ratio),
         alpha: ALPHA,
-        claims: times.len(),
-        better: Better::Lower,
+        claims: 1,
+        better: measure.better,
         sought: Sought::Difference(log_ratio(EFFECT_SOUGHT)),
         seed: SEED,
     });
-    let mut reasons = judgement.reasons;
+    let mut reasons =
+        vec!["no claim of the study compares these two by it: its p is for it alone".to_string()];
+    reasons.extend(judgement.reasons);
     reasons.dedup();
-    Some((judgement.verdict, reasons))
+    let measure = measure.clone();
+    Some(Judged { measure, claim: None, verdict: judgement.verdict, asked_only: false, reasons })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::vocabulary::Better;
 
     fn sample(name: &str, first: &[f64], second: &[f64]) -> Sample {
         Sample { group: Group::Event, name: name.to_string(), first: first.to_vec(), second: second.to_vec() }
@@ -239,6 +296,19 @@ mod tests {
         assert_eq!(outcome("at times"), Some(Outcome::Open));
         let halved = found.iter().find(|found| found.name == "halved").unwrap();
         assert!((halved.ratio.unwrap() - 0.5).abs() < 1e-9 && halved.p.unwrap() <= ALPHA);
+    }
+
+    #[test]
+    fn a_measure_without_a_claim_is_tested_alone_and_has_its_own_better_side() {
+        let base = [1.0, 1.1, 0.9, 1.05, 0.95, 1.02, 0.98, 1.01];
+        let sample = sample("rate", &base, &[2.0, 2.3, 1.7, 2.1, 1.9, 2.1, 1.9, 2.0]);
+        for (better, label) in [(Better::Higher, "PROVED faster"), (Better::Lower, "PROVED slower")] {
+            let measure =
+                Measure { name: "rate".to_string(), figure: Figure::Measured(String::new()), better };
+            let judged = by_itself(&sample, &measure, std::iter::empty()).expect("it has a ratio");
+            assert_eq!((judged.verdict.label(), judged.claim), (label, None));
+            assert!(judged.reasons[0].starts_with("no claim of the study compares these two"));
+        }
     }
 
     #[test]

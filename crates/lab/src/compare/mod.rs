@@ -1,23 +1,28 @@
 //! Two sets of runs, and what a test says of each figure in which they differ.
 //!
 //! ```text
-//! BUNDLE, BUNDLE:ARM ──[side]──> runs and how they pair ──[judge]──> a difference a figure, a verdict
+//! BUNDLE, BUNDLE:ARM ──[side]──> runs and how they pair ──[judge]──> a difference a figure, a verdict a measure
+//!                        └──[asked]──> the study's measures, and what its claims say ──┘
 //! ```
+//!
+//! Arms of one study are judged by what that study measures, and where a claim of it compares these two, by that claim: a
+//! figure has one p, whichever report prints it.
 //!
 //! A figure whose difference is [`Outcome::Open`] is shown for both sides, and its difference is left blank. That of
 //! single runs is shown in brackets.
 
+mod asked;
 mod judge;
 mod side;
 
 use crate::LabError;
 use crate::record::{IoFunction, IoTally, Record};
-use crate::vocabulary::Kinds;
+use crate::vocabulary::{Kinds, Measure};
 use plumb_proof::verdict::Verdict;
 use serde::Serialize;
 
 /// The version of the comparison written by this crate.
-pub const COMPARE_SCHEMA_VERSION: u32 = 1;
+pub const COMPARE_SCHEMA_VERSION: u32 = 2;
 
 /// Two sets of runs and their differences.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -32,12 +37,27 @@ pub struct Comparison {
     pub pairing: Pairing,
     /// Error allowed to each table of differences, a share: 0.05.
     pub alpha: f64,
-    /// What is proved of the elapsed time; none when nothing can be.
-    pub verdict: Option<Verdict>,
-    /// Why the verdict, one sentence each.
-    pub reasons: Vec<String>,
+    /// What is proved of the study's measures, its own first; empty when nothing can be.
+    pub judged: Vec<Judged>,
+    /// What was left out and why, one sentence each.
+    pub remarks: Vec<String>,
     /// What the tests say, a figure each.
     pub differences: Vec<Difference>,
+}
+
+/// What is proved of one measure.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Judged {
+    /// The measure.
+    pub measure: Measure,
+    /// The study's claim that says it; none where no claim compares these two.
+    pub claim: Option<String>,
+    /// What is proved of the second against the first.
+    pub verdict: Verdict,
+    /// Whether nothing but the request shows where that comes from.
+    pub asked_only: bool,
+    /// Why, one sentence each.
+    pub reasons: Vec<String>,
 }
 
 /// Compares what two arguments name: bundles or records of runs, or arms of studies as `BUNDLE:ARM`.
@@ -45,17 +65,16 @@ pub struct Comparison {
 /// # Errors
 /// When one of them names nothing that can be read, or the two do not compare.
 pub fn compare(first: &str, second: &str, kinds: &Kinds) -> Result<Comparison, LabError> {
-    let side::Sides { first, second, pairing, remarks } = side::Sides::read(first, second, kinds)?;
-    let differences = judge::differences(&first.runs, &second.runs, pairing);
-    let (verdict, reasons) = judge::verdict(&first.runs, &second.runs, pairing).unzip();
+    let side::Sides { first, second, pairing, asked, remarks } = side::Sides::read(first, second, kinds)?;
+    let (differences, judged) = judge::judge(&first.runs, &second.runs, pairing, &asked);
     Ok(Comparison {
         schema_version: COMPARE_SCHEMA_VERSION,
         first,
         second,
         pairing,
         alpha: judge::ALPHA,
-        verdict,
-        reasons: reasons.unwrap_or_default().into_iter().chain(remarks).collect(),
+        judged,
+        remarks,
         differences,
     })
 }
@@ -87,8 +106,10 @@ pub enum Pairing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Group {
-    /// Elapsed time, DB time, DB CPU; seconds.
+    /// Elapsed time, and of a database DB time and DB CPU; seconds.
     Time,
+    /// What the target measures by itself; each in its unit.
+    Measure,
     /// The load profile; a second.
     Load,
     /// Time waited for an event; seconds.
@@ -97,6 +118,12 @@ pub enum Group {
     Statistic,
     /// Mean time of a request by function and direction, as `IoTally::time_ns` has it; nanoseconds.
     Io,
+}
+
+impl Group {
+    /// All of them, in the order of the report.
+    pub const ALL: [Group; 6] =
+        [Group::Time, Group::Measure, Group::Load, Group::Event, Group::Statistic, Group::Io];
 }
 
 /// One figure of every run.
@@ -157,7 +184,7 @@ pub enum Outcome {
 #[must_use]
 pub fn samples(first: &[Record], second: &[Record]) -> Vec<Sample> {
     let mut samples = Vec::new();
-    for group in [Group::Time, Group::Load, Group::Event, Group::Statistic, Group::Io] {
+    for group in Group::ALL {
         for name in names(group, first, second) {
             let values = |runs: &[Record]| runs.iter().map(|run| value(group, &name, run)).collect();
             samples.push(Sample { group, first: values(first), second: values(second), name });
@@ -166,8 +193,10 @@ pub fn samples(first: &[Record], second: &[Record]) -> Vec<Sample> {
     samples
 }
 
-/// The names of the times.
-pub(crate) const TIMES: [&str; 3] = ["Elapsed", "DB Time", "DB CPU"];
+/// The elapsed time.
+pub(crate) const ELAPSED: &str = "Elapsed";
+/// The times of a database.
+const DB_TIMES: [&str; 2] = ["DB Time", "DB CPU"];
 
 /// The names of a table's rows, those of the first set before those that only the second has.
 pub(crate) fn names(group: Group, first: &[Record], second: &[Record]) -> Vec<String> {
@@ -184,7 +213,12 @@ pub(crate) fn names(group: Group, first: &[Record], second: &[Record]) -> Vec<St
 
 fn names_of(group: Group, run: &Record) -> Vec<String> {
     match group {
-        Group::Time => TIMES.map(String::from).to_vec(),
+        // Of a command no more is known than its own figures.
+        Group::Time => {
+            let of_database = DB_TIMES.iter().filter(|_| run.command.is_none());
+            [ELAPSED].iter().chain(of_database).map(|name| (*name).to_string()).collect()
+        }
+        Group::Measure => run.measures.iter().map(|row| row.name.clone()).collect(),
         Group::Load => run.load_profile.iter().map(|row| row.name.clone()).collect(),
         Group::Event => {
             let busy = run.foreground_events.iter().filter(|event| !event.is_idle() && event.waits > 0);
@@ -218,10 +252,11 @@ fn value(group: Group, name: &str, run: &Record) -> f64 {
     let seconds = |ns: u64| ns as f64 / 1e9;
     let found = match group {
         Group::Time => match name {
-            "Elapsed" => Some(seconds(header.elapsed_ns)),
+            ELAPSED => Some(seconds(header.elapsed_ns)),
             "DB Time" => Some(seconds(header.db_time_ns)),
             _ => Some(seconds(header.db_cpu_ns)),
         },
+        Group::Measure => run.measures.iter().find(|row| row.name == name).map(|row| row.value),
         Group::Load => {
             let row = run.load_profile.iter().find(|row| row.name == name);
             row.map(|row| row.total / seconds(header.elapsed_ns.max(1)))

@@ -2,6 +2,7 @@
 //!
 //! A study's bundle is read as everything else that follows from it is: with its checksums, its plan and its order.
 
+use super::asked::{self, Asked};
 use super::{Pairing, Period};
 use crate::LabError;
 use crate::bundle::{CALIBRATION, Contents, RUNS, run_record};
@@ -17,6 +18,8 @@ pub(super) struct Sides {
     pub(super) first: Period,
     pub(super) second: Period,
     pub(super) pairing: Pairing,
+    /// What their study asks of them, where they are arms of one.
+    pub(super) asked: Vec<Asked>,
     /// What was left out, and why.
     pub(super) remarks: Vec<String>,
 }
@@ -24,9 +27,16 @@ pub(super) struct Sides {
 /// One set of runs, each with its block.
 struct Side {
     source: String,
-    arm: Option<String>,
-    study: Option<PathBuf>,
+    study: Option<OfStudy>,
     runs: Vec<(Option<u64>, Record)>,
+}
+
+/// An arm of a study.
+struct OfStudy {
+    /// The bundle, by one name.
+    bundle: PathBuf,
+    arm: usize,
+    contents: Contents,
 }
 
 fn refuse(why: String) -> LabError {
@@ -36,7 +46,11 @@ fn refuse(why: String) -> LabError {
 impl Sides {
     pub(super) fn read(first: &str, second: &str, kinds: &Kinds) -> Result<Sides, LabError> {
         let (first, second) = (Side::read(first, kinds)?, Side::read(second, kinds)?);
-        if first.arm.is_some() && (&first.study, &first.arm) == (&second.study, &second.arm) {
+        let same = match (&first.study, &second.study) {
+            (Some(one), Some(two)) if one.bundle == two.bundle => Some((one, two)),
+            _ => None,
+        };
+        if same.is_some_and(|(one, two)| one.arm == two.arm) {
             return Err(refuse(format!("{} is on both sides; name two different arms", first.source)));
         }
         let version = |side: &Side| side.runs.first().map(|(_, run)| run.schema_version);
@@ -58,19 +72,19 @@ impl Sides {
                 first.source, second.source
             )));
         }
-        if first.study.is_some() && first.study == second.study {
-            paired(first, second)
-        } else {
-            Ok(apart(first, second))
+        match same.map(|(one, two)| asked::of_study(&one.contents, one.arm, two.arm)) {
+            Some(asked) => paired(first, second, asked),
+            None => Ok(apart(first, second)),
         }
     }
 }
 
 /// Runs of the same block side by side, without blocks in which a run is missing or wrong.
-fn paired(first: Side, second: Side) -> Result<Sides, LabError> {
+fn paired(first: Side, second: Side, asked: Vec<Asked>) -> Result<Sides, LabError> {
     let by_block = |side: Side| {
-        let runs = side.runs.into_iter().filter_map(|(block, run)| Some((block?, run)));
-        (Period { source: side.source, arm: side.arm, runs: Vec::new() }, runs.collect::<BTreeMap<_, _>>())
+        let (period, runs) = side.into_period();
+        let runs = runs.into_iter().filter_map(|(block, run)| Some((block?, run)));
+        (period, runs.collect::<BTreeMap<_, _>>())
     };
     let ((mut first, ours), (mut second, mut theirs)) = (by_block(first), by_block(second));
     let blocks = ours.len().max(theirs.len());
@@ -91,21 +105,27 @@ fn paired(first: Side, second: Side) -> Result<Sides, LabError> {
     let left_out =
         format!("{} of {blocks} blocks left out: a run did not finish or failed verification", blocks - used);
     let remarks = if used < blocks { vec![left_out] } else { Vec::new() };
-    Ok(Sides { first, second, pairing: Pairing::Blocks, remarks })
+    Ok(Sides { first, second, pairing: Pairing::Blocks, asked, remarks })
 }
 
 fn apart(first: Side, second: Side) -> Sides {
-    let period = |side: Side| Period {
-        source: side.source,
-        arm: side.arm,
-        runs: side.runs.into_iter().map(|(_, run)| run).collect(),
+    let period = |side: Side| {
+        let (period, runs) = side.into_period();
+        Period { runs: runs.into_iter().map(|(_, run)| run).collect(), ..period }
     };
     let single = first.runs.len() == 1 || second.runs.len() == 1;
     let pairing = if single { Pairing::Single } else { Pairing::Apart };
-    Sides { first: period(first), second: period(second), pairing, remarks: Vec::new() }
+    let (first, second) = (period(first), period(second));
+    Sides { first, second, pairing, asked: Vec::new(), remarks: Vec::new() }
 }
 
 impl Side {
+    /// The set that it is, still without its runs, and these.
+    fn into_period(self) -> (Period, Vec<(Option<u64>, Record)>) {
+        let arm = self.study.map(|study| study.contents.plan.arm_name(study.arm));
+        (Period { source: self.source, arm, runs: Vec::new() }, self.runs)
+    }
+
     fn read(named: &str, kinds: &Kinds) -> Result<Side, LabError> {
         let path = Path::new(named);
         if path.exists() {
@@ -139,7 +159,7 @@ impl Side {
             )));
         }
         let (_, record) = run_record(path)?;
-        Ok(Side { source: named.to_string(), arm: None, study: None, runs: vec![(None, record)] })
+        Ok(Side { source: named.to_string(), study: None, runs: vec![(None, record)] })
     }
 
     fn of_study(bundle: &str, named: &str, kinds: &Kinds) -> Result<Side, LabError> {
@@ -151,23 +171,26 @@ impl Side {
                  --resume {bundle}`, or end it where it is with `plumb report --end {bundle}`"
             )));
         }
-        let Contents { plan, runs, .. } = contents;
+        let plan = &contents.plan;
         let count = plan.design.arms.len();
         let number = named.parse().ok().and_then(|number: usize| number.checked_sub(1));
         let by_name = (0..count).find(|arm| plan.arm_name(*arm) == named);
         let Some(arm) = by_name.or(number.filter(|arm| *arm < count)) else {
-            return Err(refuse(format!("{bundle} has no arm {named:?}; its arms are {}", arms(&plan))));
+            return Err(refuse(format!("{bundle} has no arm {named:?}; its arms are {}", arms(plan))));
         };
         // The second run of the reference is in a slot of its own.
-        let ours = runs.into_iter().filter(|run| run.slot == arm && run.block.is_some());
-        let runs: Vec<_> = ours.filter_map(|run| Some((run.block, run.record?))).collect();
-        let name = plan.arm_name(arm);
+        let ours = contents.runs.iter().filter(|run| run.slot == arm && run.block.is_some());
+        let runs: Vec<_> = ours.filter_map(|run| Some((run.block, run.record.clone()?))).collect();
         if runs.is_empty() {
-            let why = format!("no run of arm {name} finished; resume the study, or name another arm");
+            let why = format!(
+                "no run of arm {} finished; resume the study, or name another arm",
+                plan.arm_name(arm)
+            );
             return Err(LabError::NoRuns { path: path.to_path_buf(), why });
         }
-        let study = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-        Ok(Side { source: bundle.to_string(), arm: Some(name), study: Some(study), runs })
+        let study =
+            OfStudy { bundle: path.canonicalize().unwrap_or_else(|_| path.to_path_buf()), arm, contents };
+        Ok(Side { source: bundle.to_string(), study: Some(study), runs })
     }
 }
 

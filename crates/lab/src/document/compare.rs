@@ -7,26 +7,29 @@
 
 use super::run::{TopEvent, device_facts, top_events};
 use super::tone_of;
-use crate::compare::{Comparison, Difference, Group, Outcome, Pairing, Period, names, samples, tally};
+use crate::compare::{
+    Comparison, Difference, ELAPSED, Group, Judged, Outcome, Pairing, Period, names, samples, tally,
+};
 use crate::record::{Record, RunState};
+use crate::vocabulary::Figure;
 use plumb_report::format::{Average, Change, Count, Decimal, Ends, Probability, Reading, Size, Total};
 use plumb_report::table::{Cell, Column, Facts, RowKind, Table, Tone};
-use plumb_report::{Document, Section, State, Summary, cells, text};
+use plumb_report::{Block, Document, Section, State, Summary, cells, text};
+use std::collections::BTreeMap;
 
 /// What the report of a comparison says.
 #[must_use]
 pub fn document(comparison: &Comparison) -> Document {
     let header = comparison.second.runs.first().map(|run| &run.header);
     let workload = header.map_or("", |header| header.workload.as_str());
-    let tone = comparison.verdict.as_ref().map_or(Tone::Open, tone_of);
     Document {
         title: format!("PLUMB COMPARE PERIOD REPORT  Workload: {workload}"),
         question: String::new(),
         running_head: format!("Compare: {workload}  1st against 2nd"),
         width: text::WIDTH,
-        state: State { of: "Elapsed time", word: verdict_line(comparison), tone },
+        state: state(comparison),
         basis: String::new(),
-        reasons: comparison.reasons.iter().cloned().chain(warnings(comparison)).collect(),
+        reasons: reasons(comparison),
         headline: Vec::new(),
         sections: sections(comparison),
         summary: Summary::default(),
@@ -39,19 +42,46 @@ pub fn document(comparison: &Comparison) -> Document {
     }
 }
 
-/// What is proved of the elapsed time, or why nothing can be.
-fn verdict_line(comparison: &Comparison) -> String {
-    match (&comparison.verdict, comparison.pairing) {
-        (Some(verdict), _) => verdict.to_string(),
-        (None, pairing) => format!("no verdict: {}", because(pairing)),
+/// What is proved of the study's own measure, or why nothing can be.
+fn state(comparison: &Comparison) -> State {
+    match comparison.judged.first() {
+        Some(judged) => State { of: named(judged), word: shown(judged), tone: tone_of(&judged.verdict) },
+        None => State {
+            of: named_elapsed(),
+            word: format!("no verdict: {}", because(comparison.pairing)),
+            tone: Tone::Open,
+        },
     }
+}
+
+fn named_elapsed() -> String {
+    "Elapsed time".to_string()
+}
+
+/// A measure at the begin of a line.
+fn named(judged: &Judged) -> String {
+    if judged.measure.figure == Figure::Elapsed { named_elapsed() } else { judged.measure.title() }
+}
+
+fn shown(judged: &Judged) -> String {
+    format!("{}{}", judged.verdict, if judged.asked_only { " (asked only)" } else { "" })
+}
+
+/// Why that verdict; what is proved of other measures; what was left out; and what makes the two hard to compare.
+fn reasons(comparison: &Comparison) -> Vec<String> {
+    let first = comparison.judged.first().into_iter().flat_map(|judged| judged.reasons.iter().cloned());
+    let others = comparison.judged.iter().skip(1).flat_map(|judged| {
+        let line = format!("{}: {}", named(judged), shown(judged));
+        std::iter::once(line).chain(judged.reasons.iter().cloned())
+    });
+    first.chain(others).chain(comparison.remarks.iter().cloned()).chain(warnings(comparison)).collect()
 }
 
 fn because(pairing: Pairing) -> &'static str {
     match pairing {
         Pairing::Single => "one run a side",
         Pairing::Apart => "the two sets were not interleaved",
-        Pairing::Blocks => "no block in which both arms count",
+        Pairing::Blocks => "its figures are all the same, or 0 on one side",
     }
 }
 
@@ -88,11 +118,11 @@ fn warnings(comparison: &Comparison) -> Vec<String> {
     warnings
 }
 
-/// All sections.
+/// All sections. What a target has no figures of is left out: a command has no events, and a database measures nothing beside
+/// its times and statistics.
 fn sections(comparison: &Comparison) -> Vec<Section> {
-    vec![
-        sets(comparison),
-        times(comparison),
+    let tables = [
+        measures(comparison),
         hosts(comparison),
         memory(comparison),
         settings(comparison),
@@ -101,7 +131,13 @@ fn sections(comparison: &Comparison) -> Vec<Section> {
         events(comparison),
         io(comparison),
         statistics(comparison),
-    ]
+    ];
+    let is_empty = |section: &Section| {
+        let mut blocks = section.blocks.iter();
+        blocks.any(|block| matches!(block, Block::Table(table) if table.rows.is_empty()))
+    };
+    let tables = tables.into_iter().filter(|section| !is_empty(section));
+    [sets(comparison), times(comparison)].into_iter().chain(tables).collect()
 }
 
 /// The middle of some values; 0 of none.
@@ -156,7 +192,8 @@ fn rule(pairing: Pairing) -> &'static str {
         }
         Pairing::Blocks => {
             "%Diff stands where an exact test over pairs of runs of the same block proves it, p corrected within each \
-             table; `~` may be noise; intervals are those of the corrected tests, 95% or wider"
+             table, that of a measure of the study as the study has it; `~` may be noise; intervals are those of the corrected \
+             tests, 95% or wider"
         }
         Pairing::Apart => {
             "%Diff stands where no run of one set lies among those of the other, and chance alone would seldom part sets of \
@@ -165,36 +202,40 @@ fn rule(pairing: Pairing) -> &'static str {
     }
 }
 
-/// The two sets with what AWR puts into its first lines.
+/// The two sets with what AWR puts into its first lines; a command has no database time.
 fn sets(comparison: &Comparison) -> Section {
-    let mut table = Table::default()
-        .text(["Set"])
-        .wrapped("Bundle", 34)
-        .wrapped("Arm", 24)
-        .numbers(["Runs"])
-        .text(["Begin", "Runs are"])
-        .numbers(["Avg Active\nUsers", "Elapsed\nTime (s)", "DB time\n(s)"]);
+    let database =
+        comparison.sides().iter().all(|period| period.runs.iter().all(|run| run.command.is_none()));
+    let mut columns = vec![Column::text("Set"), Column::wrapped("Bundle", 34), Column::wrapped("Arm", 24)];
+    columns.push(Column::number("Runs"));
+    columns.extend(["Begin", "Runs are"].map(Column::text));
+    columns.push(Column::number("Elapsed\nTime (s)"));
+    columns
+        .extend(["DB time\n(s)", "Avg Active\nUsers"].into_iter().filter(|_| database).map(Column::number));
+    let mut table = Table::new(columns);
     for (name, period) in ["First (1st)", "Second (2nd)"].into_iter().zip(comparison.sides()) {
         let elapsed = period.median(|run| run.header.elapsed_ns as f64 / 1e9);
         let db_time = period.median(|run| run.header.db_time_ns as f64 / 1e9);
         let active = period.median(|run| run.header.db_time_ns as f64 / run.header.elapsed_ns.max(1) as f64);
         let state = period.state();
-        table.row(cells![
+        let mut cells = cells![
             name,
             &period.source,
             period.arm.as_deref().unwrap_or(""),
             Count(period.runs.len() as u64),
             period.runs.first().map_or("", |run| run.header.begin_time.as_str()),
             Cell::from(state.word()).with_tone(state.tone()),
-            Decimal(active),
-            Reading(elapsed),
-            Reading(db_time)
-        ]);
+            Reading(elapsed)
+        ];
+        cells.extend(cells![Reading(db_time), Decimal(active)].into_iter().filter(|_| database));
+        table.row(cells);
     }
-    let mut total = vec![Cell::default(); 9];
+    let mut total = vec![Cell::default(); if database { 9 } else { 7 }];
     total[0] = Cell::from("%Diff:");
-    total[7] = percent(comparison.difference(Group::Time, "Elapsed"));
-    total[8] = percent(comparison.difference(Group::Time, "DB Time"));
+    total[6] = percent(comparison.difference(Group::Time, ELAPSED));
+    if database {
+        total[7] = percent(comparison.difference(Group::Time, "DB Time"));
+    }
     table.push(RowKind::Total, total);
     Section::front("sets", "Snapshot Sets").note(rule(comparison.pairing)).table(table)
 }
@@ -267,6 +308,19 @@ fn times(comparison: &Comparison) -> Section {
     let table =
         figures(comparison, Group::Time, ["Time", "1st (s)", "2nd (s)"], |value| Cell::of(Reading(value)));
     Section::front("times", "Times").table(table)
+}
+
+/// What the target measures by itself.
+fn measures(comparison: &Comparison) -> Section {
+    let mut table =
+        figures(comparison, Group::Measure, ["Measure", "1st", "2nd"], |value| Cell::of(Reading(value)));
+    let rows = comparison.sides().into_iter().flat_map(|period| &period.runs).flat_map(|run| &run.measures);
+    let units: BTreeMap<&str, &str> = rows.map(|row| (row.name.as_str(), row.unit.as_str())).collect();
+    for name in table.rows.iter_mut().filter_map(|row| row.cells.first_mut()) {
+        let unit = units.get(name.text.as_str()).filter(|unit| !unit.is_empty() && **unit != name.text);
+        name.text.extend(unit.map(|unit| format!(" ({unit})")));
+    }
+    Section::front("measures", "Measures").table(table)
 }
 
 fn load_profile(comparison: &Comparison) -> Section {
@@ -406,7 +460,8 @@ fn top(comparison: &Comparison) -> Section {
     }
     columns.insert(5, Column::text("|"));
     let mut table = Table::new(columns);
-    let runs = comparison.sides().map(Period::typical);
+    let of_events = |run: &&Record| run.command.is_none();
+    let runs = comparison.sides().map(|period| period.typical().filter(of_events));
     let tops = runs.map(|run| run.map(top_events).unwrap_or_default());
     let named = |side: usize, event: &TopEvent<'_>| tops[side].iter().any(|other| other.event == event.event);
     for index in 0..tops[0].len().max(tops[1].len()) {

@@ -69,7 +69,7 @@ struct RawStudy {
     data_seed: Option<Spanned<Word>>,
     #[serde(default)]
     parameters: Words,
-    blocks: Spanned<i64>,
+    blocks: Spanned<toml::Value>,
     statistic: Option<Text>,
     sought: Option<Text>,
     order: Option<Text>,
@@ -163,7 +163,15 @@ const BLOCKS_MAX: i64 = 1000;
 /// # Errors
 /// The first thing that is wrong, with its line.
 pub fn parse(file: &str, text: &str, kinds: &Kinds) -> Result<Study, StudyError> {
-    let place = Place { file, text };
+    parse_from(&|line| format!("{file}:{line}"), text, kinds)
+}
+
+/// Reads and checks the text of a study that stands in no file; `origin` names where one of its lines, from 1, comes from.
+///
+/// # Errors
+/// The first thing that is wrong, with its origin.
+pub fn parse_from(origin: &dyn Fn(usize) -> String, text: &str, kinds: &Kinds) -> Result<Study, StudyError> {
+    let place = Place { of_line: origin, text };
     let wrong = |error: toml::de::Error| place.of(error.into());
     let mut whole = DeTable::parse(text).map_err(wrong)?;
     let named = whole.get_ref().get("target").and_then(|target| target.get_ref().as_str());
@@ -189,14 +197,15 @@ fn sections<'i>(whole: &mut Spanned<DeTable<'i>>, kind: &dyn TargetKind) -> Span
 
 /// Where refusals point to.
 struct Place<'a> {
-    file: &'a str,
+    /// The name of a line, from 1.
+    of_line: &'a dyn Fn(usize) -> String,
     text: &'a str,
 }
 
 impl Place<'_> {
     fn origin(&self, span: Range<usize>) -> String {
         let before = &self.text.as_bytes()[..span.start.min(self.text.len())];
-        format!("{}:{}", self.file, before.iter().filter(|byte| **byte == b'\n').count() + 1)
+        (self.of_line)(before.iter().filter(|byte| **byte == b'\n').count() + 1)
     }
 
     fn at(&self, span: Range<usize>, what: &str) -> StudyError {
@@ -244,6 +253,7 @@ impl Reader<'_> {
         };
         self.consistent(raw, &study)?;
         study.claims = self.claims(&raw.claim, &study)?;
+        self.require_use(&study)?;
         study.published =
             raw.published.as_ref().map(|published| self.published(published, &study)).transpose()?;
         Ok(study)
@@ -294,11 +304,12 @@ impl Reader<'_> {
         }
     }
 
-    fn blocks(&self, blocks_given: &Spanned<i64>) -> Result<usize, StudyError> {
-        let found = *blocks_given.get_ref();
-        let in_range = (1..=BLOCKS_MAX).contains(&found);
-        let blocks = usize::try_from(found).ok().filter(|_| in_range);
-        let what = || format!("blocks = {found}: expected a number from 1 to {BLOCKS_MAX}");
+    fn blocks(&self, blocks_given: &Spanned<toml::Value>) -> Result<usize, StudyError> {
+        let found = blocks_given.get_ref();
+        let number = found.as_integer().filter(|number| (1..=BLOCKS_MAX).contains(number));
+        let blocks = number.and_then(|number| usize::try_from(number).ok());
+        let what =
+            || format!("blocks = {found}: expected a whole number from 1 to {BLOCKS_MAX}, as in blocks = 9");
         blocks.ok_or_else(|| self.at(blocks_given.span(), &what()))
     }
 
@@ -458,7 +469,8 @@ impl Reader<'_> {
             }
             (_, Some(_), None) => {
                 let what = format!(
-                    "factor {factor}: a level that is a value needs the setting it is a value of: setting = \"...\""
+                    "factor {factor}: a level that is a value needs the setting it is a value of: setting = \"...\"; {}",
+                    self.vocabulary.settings()
                 );
                 Err(self.at(span, &what))
             }
@@ -535,6 +547,19 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// Refuses a measure that is declared and nothing is compared by.
+    fn require_use(&self, study: &Study) -> Result<(), StudyError> {
+        let own = study.claims.iter().filter_map(|claim| claim.measure.as_ref());
+        let used: Vec<&str> = own.chain([&study.measure]).map(|measure| measure.name.as_str()).collect();
+        let idle = self.vocabulary.declared().into_iter().find(|(name, _)| !used.contains(&name.as_str()));
+        let Some((name, span)) = idle else { return Ok(()) };
+        let what = format!(
+            "[measure.{name}] is declared, and nothing is compared by it: say statistic = \"{name}\" at the top of the file \
+             or in a [[claim]], or leave it out"
+        );
+        Err(self.at(span, &what))
+    }
+
     fn factor(&self, name: &Text, factors: &[Factor]) -> Result<usize, StudyError> {
         factors.iter().position(|factor| factor.name == *name.get_ref()).ok_or_else(|| {
             let known: Vec<&str> = factors.iter().map(|factor| factor.name.as_str()).collect();
@@ -581,10 +606,7 @@ impl Reader<'_> {
 
     fn claims(&self, raw: &[RawClaim], study: &Study) -> Result<Vec<Claim>, StudyError> {
         if raw.is_empty() {
-            return Err(StudyError(format!(
-                "{}: the study claims nothing; write a [[claim]] before the run",
-                self.place.file
-            )));
+            return Err(self.at(0..0, "the study claims nothing; write a [[claim]] before the run"));
         }
         let mut claims: Vec<Claim> = Vec::new();
         for given in raw {

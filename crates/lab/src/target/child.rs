@@ -10,9 +10,9 @@
 //! The input stays open as long as the study lives. A run whose input ends has lost its study and
 //! stops at once, with all that it started.
 
-use super::RunError;
 use super::command::Job;
 use super::embedded::{self, EngineRun};
+use super::{Failure, RunError};
 use crate::LabError;
 use crate::record::Record;
 use plumb_engine::EngineError;
@@ -46,19 +46,29 @@ pub enum Request {
     Command(Box<Job>),
 }
 
+/// What a run that came to its end answers.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Answer {
+    /// What was seen.
+    Made(Box<Record>),
+    /// Why nothing can be said of it.
+    Failed(Failure),
+}
+
 /// Has this program make a run in a process of its own, and waits for it; kills it when the study is to stop.
 ///
 /// # Errors
 /// When it did not come to its end.
 pub(super) fn run(program: &Path, request: &Request, cancel: &Cancel) -> Result<Record, RunError> {
-    let failed = |error: serde_json::Error| RunError::Failed(error.to_string());
+    let failed = |error: serde_json::Error| RunError::Failed(error.to_string().into());
     let request = serde_json::to_string(request).map_err(failed)?;
     let mut command = Command::new(program);
     command.arg(COMMAND).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // A signal from the terminal is the study's to take: a run that it ended could undo nothing.
     command.process_group(0);
     let child = command.spawn().map_err(|source| {
-        RunError::Failed(LabError::Child { program: program.to_path_buf(), source }.to_string())
+        RunError::Failed(LabError::Child { program: program.to_path_buf(), source }.to_string().into())
     })?;
     watch(child, &request, cancel)
 }
@@ -68,9 +78,10 @@ fn watch(mut child: Child, request: &str, cancel: &Cancel) -> Result<Record, Run
     // A run that has died already says so by its status.
     let _ =
         input.as_mut().map(|input| input.write_all(request.as_bytes()).and_then(|()| input.write_all(b"\n")));
-    let started = reading(child.stdout.take())
-        .and_then(|output| Ok((output, reading(child.stderr.take())?)))
-        .map_err(|source| RunError::Failed(IoError::thread("the readers of a run", source).to_string()));
+    let started =
+        reading(child.stdout.take()).and_then(|output| Ok((output, reading(child.stderr.take())?))).map_err(
+            |source| RunError::Failed(IoError::thread("the readers of a run", source).to_string().into()),
+        );
     let (output, errors) = started.inspect_err(|_| {
         let _ = child.kill();
         let _ = child.wait();
@@ -85,7 +96,9 @@ fn watch(mut child: Child, request: &str, cancel: &Cancel) -> Result<Record, Run
                 return Err(RunError::Interrupted);
             }
             Ok(None) => thread::sleep(INTERVAL),
-            Err(error) => return Err(RunError::Failed(format!("the run's process was lost: {error}"))),
+            Err(error) => {
+                return Err(RunError::Failed(format!("the run's process was lost: {error}").into()));
+            }
         }
     };
     drop(input);
@@ -98,10 +111,15 @@ fn watch(mut child: Child, request: &str, cancel: &Cancel) -> Result<Record, Run
         return Err(RunError::Interrupted);
     }
     if !status.success() {
-        let said = errors.lines().last().unwrap_or("it said nothing").trim_start_matches("plumb: ");
-        return Err(RunError::Failed(format!("the run's process ended with {status}: {said}")));
+        let said = errors.lines().last().map(|line| line.trim_start_matches("plumb: ").to_string());
+        let why = format!("the run's process ended with {status}");
+        return Err(RunError::Failed(Failure { why, said, errors }));
     }
-    Record::from_json(&output).map_err(|error| RunError::Failed(error.to_string()))
+    match serde_json::from_str(&output) {
+        Ok(Answer::Made(record)) => Ok(*record),
+        Ok(Answer::Failed(failure)) => Err(RunError::Failed(failure)),
+        Err(error) => Err(RunError::Failed(format!("the run's answer cannot be read: {error}").into())),
+    }
 }
 
 /// Waits for a run whose input has ended; one that does not go is killed.
@@ -125,11 +143,11 @@ fn reading(from: Option<impl Read + Send + 'static>) -> io::Result<JoinHandle<St
     })
 }
 
-/// The run's side: reads a request from standard input, makes the run, and gives its record as JSON. Ends
-/// the process when the input ends.
+/// The run's side: reads a request from standard input, makes the run, and gives its record, or why there is none, as JSON.
+/// Ends the process when the input ends.
 ///
 /// # Errors
-/// When the request cannot be read, or the run does not come to its end.
+/// When the request cannot be read.
 pub fn serve(input: impl Read + Send + 'static) -> Result<String, LabError> {
     let mut input = BufReader::new(input);
     let mut line = String::new();
@@ -148,9 +166,10 @@ pub fn serve(input: impl Read + Send + 'static) -> Result<String, LabError> {
     };
     let watching = thread::Builder::new().spawn(watch);
     watching.map_err(|source| EngineError::from(IoError::thread("the watch over the study", source)))?;
-    let record = match &*request {
-        Request::Engine(run) => embedded::execute(run)?,
-        Request::Command(job) => job.execute()?,
+    let made = match &*request {
+        Request::Engine(run) => embedded::execute(run).map_err(|error| Failure::from(error.to_string())),
+        Request::Command(job) => job.execute(),
     };
-    serde_json::to_string(&record).map_err(|source| LabError::Json { source })
+    let answer = made.map_or_else(Answer::Failed, |record| Answer::Made(Box::new(record)));
+    serde_json::to_string(&answer).map_err(|source| LabError::Json { source })
 }

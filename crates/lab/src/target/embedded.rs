@@ -13,7 +13,9 @@ use crate::observer::{Observer, Stage};
 use crate::place::{Places, Room};
 use crate::record::Record;
 use crate::study::Study;
-use crate::vocabulary::{Assignment, Figure, Measure, Refusal, SettingFacts, TargetKind, Vocabulary, Words};
+use crate::vocabulary::{
+    Assignment, Figure, Made, Measure, Refusal, SettingFacts, TargetKind, Vocabulary, Words,
+};
 use crate::workload::{self, Place};
 use crate::{LabError, Temporary, assemble, settings, settle};
 use plumb_calibrate::Calibration;
@@ -23,7 +25,7 @@ use plumb_engine::settings::Group;
 use plumb_engine::{EngineError, Instance, Setting, Settings};
 use plumb_events::{Event, Statistic, Unit};
 use plumb_io::device::DeviceDescription;
-use plumb_units::{path_of_text, path_text};
+use plumb_units::{RowCount, path_of_text, path_text};
 use plumb_workload::{WORKLOADS, Work, Workload};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -53,8 +55,50 @@ impl Words for Engine {
         "engine"
     }
 
+    fn settings(&self) -> String {
+        "`plumb list settings` shows them".to_string()
+    }
+
     fn workloads(&self) -> &'static [&'static Workload] {
         WORKLOADS
+    }
+
+    fn between_runs(&self) -> String {
+        "the data files are made durable and dropped from the page cache, and the block device is waited for until nothing \
+         moves on it, for 2 s at most"
+            .to_string()
+    }
+
+    fn not_randomised(&self, made: Made<'_>) -> String {
+        let files = match made {
+            Made::EachRun => {
+                let drawn = "the order of runs within blocks, and with it where the files of each run's own database came to lie";
+                return format!(
+                    "only {drawn}, was drawn; not the machine, the day, nor the rows of the table"
+                );
+            }
+            Made::Once([]) => "the database, made once for all arms".to_string(),
+            Made::Once(factors) => format!(
+                "the databases, made once for each level of {}, so that where its files came to lie counts as the level's",
+                factors.join(" and ")
+            ),
+        };
+        format!(
+            "only the order of runs within blocks was drawn; not the machine, the day, the rows of the table, nor {files}"
+        )
+    }
+
+    fn not_tested(&self, work: Option<&Work>) -> String {
+        let rows = work.map_or(0, Work::rows);
+        format!("Tables of other sizes than {} rows, and other data than these.", RowCount(rows))
+    }
+
+    fn parts(&self) -> (&'static str, &'static str) {
+        (
+            "DB CPU",
+            "each part of the time in which foreground sessions were not idle, divided by the average number of them that was \
+             active; means over the counted runs",
+        )
     }
 
     fn sections(&self) -> String {
@@ -334,7 +378,7 @@ impl Target for Embedded<'_> {
     fn run(&mut self, settings: &[Assignment], cancel: &Cancel) -> Result<Record, RunError> {
         let fixed = creation_settings_of(settings, &self.vocabulary);
         let Some(database) = self.database.as_ref().filter(|database| database.fixed == fixed) else {
-            return Err(RunError::Failed("no database was made with its settings".to_string()));
+            return Err(RunError::Failed("no database was made with its settings".to_string().into()));
         };
         child::run(&self.program, &Request::Engine(self.request(database, settings)), cancel)
     }

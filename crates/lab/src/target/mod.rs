@@ -23,6 +23,7 @@ use crate::record::Record;
 use crate::vocabulary::{Assignment, TakesEffect, Vocabulary};
 use plumb_calibrate::Calibration;
 use plumb_engine::instance::Cancel;
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 /// What a target is opened with.
@@ -58,8 +59,42 @@ pub struct Preparation<'a> {
 pub enum RunError {
     /// It was asked to stop.
     Interrupted,
-    /// It crashed, or refused to run; a sentence.
-    Failed(String),
+    /// It crashed, refused to run, or did not end as it should.
+    Failed(Failure),
+}
+
+/// Why a run failed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// A sentence.
+    pub why: String,
+    /// The line that says most of what its process printed about it; none where nothing was printed.
+    pub said: Option<String>,
+    /// All that its process printed to standard error.
+    pub errors: String,
+}
+
+impl From<String> for Failure {
+    fn from(why: String) -> Failure {
+        Failure { why, ..Failure::default() }
+    }
+}
+
+impl Failure {
+    /// It in a line, with all that was printed: for what no bundle keeps.
+    #[must_use]
+    pub fn whole(&self) -> String {
+        let lines: Vec<&str> = self.errors.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        if lines.len() < 2 { self.line(None) } else { format!("{}: {}", self.why, lines.join(" | ")) }
+    }
+
+    /// It in a line; `kept` names the file that has all that was printed.
+    #[must_use]
+    pub fn line(&self, kept: Option<&str>) -> String {
+        let kept = kept.map_or(String::new(), |kept| format!(" ({kept})"));
+        let said = self.said.as_ref().map_or(String::new(), |said| format!(": {said}"));
+        format!("{}{kept}{said}", self.why)
+    }
 }
 
 /// Something that a study runs against.

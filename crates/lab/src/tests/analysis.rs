@@ -155,6 +155,17 @@ fn a_claim_of_much_is_refuted_by_little() {
     let context = study(&Machine { direct: 0.97, noise: 0.003, ..flat() }, 3);
     assert_eq!(context.claims[0].verdict.label(), "PROVED faster");
     assert_eq!(context.claims[0].outcome, ClaimOutcome::Refuted, "at least 10% was claimed");
+    // Where nothing else is proved, what refutes the claim is said, and no more blocks are asked for.
+    let context = study(&Machine { noise: 0.003, ..flat() }, 3);
+    let claim = &context.claims[0];
+    assert_eq!((claim.verdict.label(), claim.outcome), ("NOT PROVED", ClaimOutcome::Refuted));
+    assert!(
+        claim.shown().starts_with("REFUTED: the change is ") && claim.blocks_needed.is_none(),
+        "{}",
+        claim.shown()
+    );
+    let undecided = context.findings.iter().find(|finding| finding.what.ends_with("claims are not decided"));
+    assert!(undecided.is_none_or(|finding| !finding.evidence.contains(&claim.name)), "{undecided:?}");
 }
 
 #[test]

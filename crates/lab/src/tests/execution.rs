@@ -69,7 +69,7 @@ fn a_failing_run_marks_its_block_and_three_failed_blocks_end_the_study() {
         let mut bundle = bundle(directory.path(), &plan(1));
         let failing = failures.clone();
         let mut target = Scripted::new(move |run, _: &[Assignment]| match failing.contains(&run) {
-            true => Err(RunError::Failed("signal 11".to_string())),
+            true => Err(RunError::Failed("signal 11".to_string().into())),
             false => Ok(fixture::record(SECOND, 2)),
         });
         assert_eq!(run(&mut bundle, &mut target).expect("it runs"), stop, "{failures:?}");
@@ -140,6 +140,10 @@ fn an_interrupted_study_goes_on_where_it_stopped() {
     assert_eq!(planned, arms(&once), "the order is that of an uninterrupted study");
     let again = second.contents().runs.iter().filter(|run| run.position == 0).count();
     assert_eq!(again, 1, "and one run warmed the new databases up");
+    // By the wall clock the study began in another year.
+    let last = second.contents().runs.iter().map(|run| run.start_ns).max();
+    assert!(last.is_some_and(|last| last < 3600 * SECOND), "{last:?}: a pause is no time of the study");
+    assert!(second.contents().ran().0 < 3600 * SECOND);
     drop(second);
     verify(directory.path(), &[&Engine]).expect("it verifies");
 }

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! A [`study`](crate::study) is written in these words; a [`target`](crate::target) acts on them. For a database engine
-//! the words are the same in every study; for a command they follow from the study's own sections.
+//! the words are the same in every study; for a command they follow from the study's own sections. What a report says of tables,
+//! files and processes is said here too, so that it is true of the target.
 
 mod measure;
 
@@ -16,8 +17,9 @@ pub use measure::{Figure, Measure};
 pub use plumb_engine::settings::TakesEffect;
 pub use plumb_proof::verdict::Better;
 
-use plumb_workload::Workload;
+use plumb_workload::{Work, Workload};
 use serde::{Deserialize, Serialize, Serializer};
+use std::any::Any;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -73,6 +75,10 @@ pub struct Refusal {
 impl From<Error> for Refusal {
     fn from(error: Error) -> Refusal {
         let what = error.message().lines().collect::<Vec<_>>().join("; ");
+        // serde names types of Rust.
+        let what = what
+            .replace("expected i64", "expected a whole number")
+            .replace("expected f64", "expected a number");
         Refusal { place: error.span().unwrap_or(0..0), what }
     }
 }
@@ -81,7 +87,7 @@ impl From<Error> for Refusal {
 pub type Kinds = [&'static dyn TargetKind];
 
 /// The settings, workloads and measures of a study.
-pub trait Words: fmt::Debug + Send + Sync {
+pub trait Words: Any + fmt::Debug + Send + Sync {
     /// The name of its kind of target.
     fn target(&self) -> &'static str;
 
@@ -90,6 +96,9 @@ pub trait Words: fmt::Debug + Send + Sync {
     /// # Errors
     /// Beginning with `origin`: there is no such setting, or the value is out of range.
     fn setting(&self, name: &str, value: &str, origin: &str) -> Result<(SettingFacts, String), String>;
+
+    /// Which settings there are, in words.
+    fn settings(&self) -> String;
 
     /// Refuses settings that contradict each other wherever they are given.
     ///
@@ -106,8 +115,34 @@ pub trait Words: fmt::Debug + Send + Sync {
     /// Which measures there are, in words.
     fn measures(&self) -> String;
 
+    /// The measures that the study declares itself, each with its place in the file, in bytes.
+    fn declared(&self) -> Vec<(String, Range<usize>)> {
+        Vec::new()
+    }
+
     /// Its sections of the study file, everything spelled out.
     fn sections(&self) -> String;
+
+    /// What happens between two runs, so that one does not pay for another.
+    fn between_runs(&self) -> String;
+
+    /// What no draw decided, in a sentence; `made` are the factors whose levels take effect when a database is made.
+    fn not_randomised(&self, made: Made<'_>) -> String;
+
+    /// What the study says nothing about for this work, a sentence.
+    fn not_tested(&self, work: Option<&Work>) -> String;
+
+    /// The name of the time on a processor, and how the parts of an elapsed time came about.
+    fn parts(&self) -> (&'static str, &'static str);
+}
+
+/// How often the data of a study's runs were made.
+#[derive(Debug, Clone, Copy)]
+pub enum Made<'a> {
+    /// Once for each level of these factors; for all arms where there are none.
+    Once(&'a [&'a str]),
+    /// For each run.
+    EachRun,
 }
 
 /// The words of a study, shared by all that comes of it. Two are equal when they say the same.
@@ -119,6 +154,13 @@ impl Vocabulary {
     #[must_use]
     pub fn new(words: impl Words + 'static) -> Vocabulary {
         Vocabulary(Arc::new(words))
+    }
+
+    /// The words as their kind of target has them; none if they are of another kind.
+    #[must_use]
+    pub fn of<T: Words>(&self) -> Option<&T> {
+        let words: &dyn Any = &*self.0;
+        words.downcast_ref()
     }
 }
 

@@ -1,10 +1,10 @@
-//! `plumb clean`: lists what killed processes left, and removes it.
+//! `plumb clean`: lists what killed processes left, and removes it, or puts back what they wrote over.
 
 use crate::arguments::Clean;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::output::{self, aligned};
-use plumb_lab::orphans::{self, Orphan};
+use plumb_lab::orphans::{self, End, Orphan};
 use plumb_lab::place;
 use plumb_units::Bytes;
 use std::path::Path;
@@ -20,8 +20,10 @@ pub fn run(arguments: &Clean) -> Result<Outcome, Failure> {
         output::print(&format!("{}: no killed process left anything\n", arguments.path.display()))?;
         return Ok(Outcome::Fine);
     }
-    let stray = |orphan: &Orphan| {
-        orphan.stray().map_or(String::new(), |stray| format!("stays: plumb did not make {}", shown(stray)))
+    let stray = |orphan: &Orphan| match (orphan.stray(), orphan.end()) {
+        (Some(stray), _) => format!("stays: plumb did not make {}", shown(stray)),
+        (None, End::PutBack) => "a study wrote it: becomes what it was".to_string(),
+        (None, End::Removed) => String::new(),
     };
     let rows: Vec<_> = found
         .iter()
@@ -34,11 +36,12 @@ pub fn run(arguments: &Clean) -> Result<Outcome, Failure> {
     }
     let mut freed = Bytes(0);
     for orphan in found {
-        let (path, bytes) = (shown(&orphan.path), orphan.bytes);
-        let stays = orphan.remove().map_err(|error| {
-            Failure::run(format!(
+        let (path, bytes, end) = (shown(&orphan.path), orphan.bytes, orphan.end());
+        let stays = orphan.remove().map_err(|error| match end {
+            End::PutBack => Failure::run(error.to_string()),
+            End::Removed => Failure::run(format!(
                 "cannot remove {path}: {error}; give this user the right to, or remove it by hand"
-            ))
+            )),
         })?;
         if stays.is_none() {
             freed.0 += bytes.0;
@@ -53,11 +56,13 @@ pub fn remark(path: &Path) {
     let found = orphans::find(path);
     let Some(first) = found.first() else { return };
     let more = if found.len() > 1 { format!(" and {} more", found.len() - 1) } else { String::new() };
+    let put_back = found.iter().any(|orphan| orphan.end() == End::PutBack);
     output::remark(&format!(
-        "killed processes left {}{more}, {}: `plumb clean --path {}` removes it\n",
+        "killed processes left {}{more}, {}: `plumb clean --path {}` {}\n",
         shown(&first.path),
         total(&found),
-        path.display()
+        path.display(),
+        if put_back { "removes that, or puts back what a study wrote over" } else { "removes it" }
     ));
 }
 

@@ -31,20 +31,21 @@ pub fn run(arguments: &Study) -> Result<Outcome, Failure> {
         Some(directory) => the_same(arguments, directory)?,
         None => plan(arguments, None)?,
     };
-    plan.require_room(arguments.budget)?;
+    plan.require_room(arguments.conduct.budget)?;
+    plan.too_short().iter().for_each(|what| output::remark(&format!("{what}\n")));
     let interrupt = Interrupt::install()?;
     let reserved = match resumed {
         Some(_) => None,
         None => {
             let name = format!("study-{}", plan.study.name);
-            bundle::reserve(arguments.bundle.as_deref(), Some(&name), &interrupt)?
+            bundle::reserve(arguments.conduct.bundle.as_deref(), Some(&name), &interrupt)?
         }
     };
     let path = path(arguments, resumed.as_deref())?;
     let calibration = calibrate::stored(&path)?;
     let program = std::env::current_exe()
         .map_err(|error| Failure::run(format!("cannot tell which program this is: {error}")))?;
-    let audience = if arguments.json { Audience::Nobody } else { Audience::Terminal };
+    let audience = if arguments.conduct.json { Audience::Nobody } else { Audience::Terminal };
     let watch = Watch::start(audience);
     let progress = ProgressObserver { watch: &watch, interrupt: &interrupt };
     let opening = Opening {
@@ -56,7 +57,7 @@ pub fn run(arguments: &Study) -> Result<Outcome, Failure> {
         observer: &progress,
     };
     let mut target = targets::open(&plan.study, opening)?;
-    let plan = match arguments.find {
+    let plan = match arguments.conduct.find {
         Some(effect) => sized(&mut *target, plan, effect, (&interrupt, &progress))?,
         None => plan,
     };
@@ -66,9 +67,15 @@ pub fn run(arguments: &Study) -> Result<Outcome, Failure> {
     };
     interrupt.reserved(bundle.reservation());
     let directory = bundle.directory().to_path_buf();
-    interrupt.say(format!("interrupted; `plumb study --resume {}` goes on", directory.display()));
-    let ended =
-        execution::execute(&mut bundle, &mut *target, arguments.budget, &interrupt.cancel(), &progress);
+    let named = command_line::quoted(&directory.display().to_string());
+    interrupt.say(format!("interrupted; `plumb study --resume {named}` goes on"));
+    let ended = execution::execute(
+        &mut bundle,
+        &mut *target,
+        arguments.conduct.budget,
+        &interrupt.cancel(),
+        &progress,
+    );
     drop(target);
     drop(watch);
     let stop = match ended {
@@ -106,7 +113,7 @@ fn sized(
 
 /// The bundle to go on with.
 fn resumed(arguments: &Study) -> Result<Option<PathBuf>, Failure> {
-    match (&arguments.resume, &arguments.bundle) {
+    match (&arguments.resume, &arguments.conduct.bundle) {
         (None, _) => Ok(None),
         (Some(Some(directory)), None) | (Some(None), Some(directory)) => Ok(Some(directory.clone())),
         (Some(Some(one)), Some(two)) if one == two => Ok(Some(one.clone())),
@@ -137,14 +144,14 @@ fn find(name: &str) -> Result<study::Study, Failure> {
 fn plan(arguments: &Study, earlier: Option<&Plan>) -> Result<Plan, Failure> {
     let study = match &arguments.command {
         Some(command) => {
-            let text = ad_hoc::text(command, &arguments.factor, &arguments.around)?;
-            study::parse("the command line", &text, KINDS).map_err(LabError::from)?
+            let draft = ad_hoc::draft(command, &arguments.factor, &arguments.around)?;
+            study::parse_from(&|line| draft.origin(line), &draft.text, KINDS).map_err(LabError::from)?
         }
         None => find(arguments.study.as_deref().unwrap_or_default())?,
     };
     let options = PlanOptions {
         rows: arguments.rows.or(earlier.map(|plan| plan.study.rows()).filter(|rows| *rows > 0)),
-        blocks: arguments.blocks.map(usize::from).or(earlier.map(|plan| plan.study.blocks)),
+        blocks: arguments.conduct.blocks.map(usize::from).or(earlier.map(|plan| plan.study.blocks)),
     };
     let until = match arguments.until {
         Some(arguments::Until::Blocks) => Until::Blocks,
@@ -153,7 +160,7 @@ fn plan(arguments: &Study, earlier: Option<&Plan>) -> Result<Plan, Failure> {
     };
     // A seed that can be typed again.
     let from_clock = || clock::wall().as_nanos() as u64 % 1_000_000_000;
-    let seed = arguments.seed.or(earlier.map(|plan| plan.schedule.seed)).unwrap_or_else(from_clock);
+    let seed = arguments.conduct.seed.or(earlier.map(|plan| plan.schedule.seed)).unwrap_or_else(from_clock);
     Ok(Plan::new(study, options, until, seed)?)
 }
 
@@ -170,8 +177,8 @@ fn the_same(arguments: &Study, directory: &Path) -> Result<Plan, Failure> {
     }
     let changed = [
         ("--rows", arguments.rows.is_some_and(|rows| rows != kept.study.rows())),
-        ("--blocks", arguments.blocks.is_some_and(|blocks| usize::from(blocks) != kept.study.blocks)),
-        ("--seed", arguments.seed.is_some_and(|seed| seed != kept.schedule.seed)),
+        ("--blocks", arguments.conduct.blocks.is_some_and(|blocks| usize::from(blocks) != kept.study.blocks)),
+        ("--seed", arguments.conduct.seed.is_some_and(|seed| seed != kept.schedule.seed)),
         (
             "--until",
             arguments
@@ -187,7 +194,7 @@ fn the_same(arguments: &Study, directory: &Path) -> Result<Plan, Failure> {
 
 /// Where the databases go: a study that is resumed has its place.
 fn path(arguments: &Study, resumed: Option<&Path>) -> Result<PathBuf, Failure> {
-    if let Some(path) = &arguments.path {
+    if let Some(path) = &arguments.conduct.path {
         return Ok(path.clone());
     }
     let Some(directory) = resumed else { return Ok(PathBuf::from(".")) };
@@ -212,7 +219,7 @@ fn environment(target: &mut dyn Target, plan: &Plan) -> Result<Environment, LabE
 }
 
 fn show(arguments: &Study, directory: &Path, context: &Analysis) -> Result<(), Failure> {
-    if arguments.json {
+    if arguments.conduct.json {
         return output::print(&plumb_lab::bundle::json(context)?);
     }
     let document = document::study::document(context);

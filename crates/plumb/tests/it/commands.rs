@@ -1,6 +1,6 @@
 //! Commands as targets: what is measured and seen of them, what is put back and ended, and what is refused.
 
-use crate::program::{command, plumb, refused};
+use crate::program::{command, fine, plumb, refused};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -44,6 +44,7 @@ fn runs(directory: &Path) -> Vec<Value> {
     let mut records: Vec<Value> = fs::read_dir(directory.join("b/runs"))
         .expect("runs")
         .flatten()
+        .filter(|entry| entry.path().extension().is_some_and(|end| end == "json"))
         .map(|entry| serde_json::from_str(&fs::read_to_string(entry.path()).expect("read")).expect("JSON"))
         .collect();
     records.sort_by_key(|record| record["number"].as_u64());
@@ -115,7 +116,7 @@ fn what_a_command_does_wrong_is_one_line_and_the_study_goes_on() {
         (
             "run = \"sh -c 'exit {x}'\"",
             ["0", "3"],
-            "the command ended with exit status: 3: it printed nothing",
+            "the command ended with exit status 3: it printed nothing",
         ),
         ("run = \"sh -c 'sleep {x} & true'\"", ["0", "1000"], "sh left 1 process running"),
         (
@@ -127,7 +128,7 @@ fn what_a_command_does_wrong_is_one_line_and_the_study_goes_on() {
         (
             "run = \"true {x}\"\nprepare = \"sh -c 'echo no {x} >&2; exit 1'\"",
             ["1", "2"],
-            "prepare ended with exit status: 1: no ",
+            "prepare ended with exit status 1 (runs/0001.stderr): no ",
         ),
     ];
     for (sections, levels, expected) in cases {
@@ -144,8 +145,106 @@ fn what_a_command_does_wrong_is_one_line_and_the_study_goes_on() {
     let figure = "[command]\nrun = \"echo {x}\"\n[measure.tps]\nregex = \"tps = (.*)\"\nbetter = \"higher\"";
     write(directory.path(), figure, ["1", "2"], "statistic = \"tps\"");
     let missing = runs(directory.path());
-    let expected = "measure tps: nothing matches \"tps = (.*)\"; it printed last: ";
+    let expected = "measure tps: nothing matches \"tps = (.*)\"; it printed last (runs/000";
     assert!(reasons(&missing).iter().all(|reason| reason.contains(expected)), "{:?}", reasons(&missing));
+}
+
+#[test]
+fn what_a_failed_command_said_is_kept_and_its_last_line_shown_once() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let sections = "[command]\nrun = \"sh -c 'echo first >&2; echo the $TOKEN last >&2; exit {x}'\"\nsecrets = [\"TOKEN\"]\n\
+                    environment = { TOKEN = \"much secret\" }";
+    write(directory.path(), sections, ["0", "3"], "");
+    let runs = runs(directory.path());
+    let failed = runs.iter().find(|run| level(run) == "3").expect("it ran");
+    let file = format!("runs/{:04}.stderr", failed["number"].as_u64().expect("a number"));
+    let reason = failed["ended"]["reason"].as_str().expect("a sentence");
+    assert_eq!(reason, format!("the command ended with exit status 3 ({file}): the *** last"));
+    let kept = fs::read_to_string(directory.path().join("b").join(&file)).expect("kept");
+    assert_eq!(kept, "first\nthe *** last\n");
+    fine(directory.path(), ["verify", "b"]);
+    let report = fs::read_to_string(directory.path().join("b/report.txt")).expect("a report");
+    assert!(
+        report.contains("Stopping: after 1 blocks") && report.contains("Not used: block 1: run "),
+        "{report}"
+    );
+}
+
+#[test]
+fn two_arms_are_compared_by_what_their_study_measures_and_with_its_p() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    // A digit of the clock's: no two figures are the same, and the effect is far above it.
+    let sections = "[command]\nrun = \"sh -c 'echo tps = {x}$(date +%N | tail -c 3)'\"\n[measure.tps]\nregex = \"tps = ([0-9]+)\"\n\
+                    better = \"higher\"";
+    write(directory.path(), sections, ["5", "7"], "statistic = \"tps\"");
+    plumb(directory.path(), ["study", "small.toml", "--seed", "1", "--blocks", "8", "--bundle", "b"]);
+    let json = |text: &str| -> Value { serde_json::from_str(text).expect("JSON") };
+    let analysis = json(&fs::read_to_string(directory.path().join("b/analysis.json")).expect("an analysis"));
+    let claim = &analysis["claims"][0];
+    assert_eq!(claim["verdict"]["label"], "PROVED faster", "{claim}");
+    let compared = json(&plumb(directory.path(), ["compare", "b:1", "b:2", "--json"]).stdout);
+    let judged = &compared["judged"][0];
+    assert_eq!((&judged["measure"]["name"], &judged["claim"]), (&json("\"tps\""), &json("\"x\"")));
+    assert_eq!(judged["verdict"], claim["verdict"]);
+    let rows = compared["differences"].as_array().expect("rows");
+    let row = |name: &str| rows.iter().find(|row| row["name"] == name).expect(name);
+    assert_eq!((&row("tps")["p"], &row("tps")["outcome"]), (&claim["adjusted_p"], &json("\"higher\"")));
+    assert!(rows.iter().all(|row| row["name"] != "DB Time"), "a command has no database time");
+    let turned = plumb(directory.path(), ["compare", "b:2", "b:1"]).stdout;
+    assert!(turned.contains("\ntps: PROVED slower by "), "{turned}");
+    for word in ["DB time", "DB CPU", "Top Timed Events"] {
+        assert!(!turned.contains(word), "{word}: {turned}");
+    }
+}
+
+#[test]
+fn what_is_done_once_for_all_arms_has_nothing_that_differs_between_them() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let once = |setup: &str| {
+        format!("[command]\nsetup = \"{setup}\"\nrun = \"true\"\nenvironment = {{ LEVEL = \"<{{x}}>\" }}")
+    };
+    write(directory.path(), &once("sh -c 'test -z $LEVEL'"), ["1", "2"], "");
+    assert_eq!(reasons(&runs(directory.path())), Vec::<&str>::new());
+    fs::remove_dir_all(directory.path().join("b")).expect("removed");
+    for (setup, expected) in [
+        ("true {x}", "plumb: study small: setup: {x} differs between arms, and setup is run once for all"),
+        (
+            "sh -c 'echo one >&2; echo two >&2; exit 1'",
+            "setup: the command ended with exit status 1: one | two",
+        ),
+    ] {
+        write(directory.path(), &once(setup), ["1", "2"], "");
+        let ended = plumb(directory.path(), ["study", "small.toml", "--bundle", "b"]);
+        assert!(ended.stderr.contains(expected), "{}", ended.stderr);
+        assert!(!directory.path().join("b").exists(), "nothing is left of a study that could not begin");
+    }
+}
+
+#[test]
+fn what_is_asked_for_on_the_command_line_is_refused_by_its_option() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let study = |more: &[&str]| {
+        let begin = ["study", "--command", "echo {x}"];
+        refused(directory.path(), begin.iter().chain(more).copied().collect::<Vec<&str>>()).1
+    };
+    let of_word = "--factor y=1,2: no template of the command has the word {y}; they have {x}";
+    assert_eq!(study(&["--factor", "y=1,2"]), of_word);
+    assert!(study(&["--factor", "x=1"]).starts_with("--factor x=1: one value is not varied"));
+    let pattern = study(&["--factor", "x=1,2", "--measure", "regex:a", "--better", "lower"]);
+    assert!(pattern.starts_with("--measure: [measure.figure] regex = \"a\": it has 0 groups"), "{pattern}");
+}
+
+#[test]
+fn a_study_of_a_command_says_nothing_of_tables_and_what_too_few_blocks_prove() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let ended =
+        plumb(directory.path(), ["compare-commands", "true", "sleep 0", "--blocks", "2", "--bundle", "b"]);
+    assert!(ended.stderr.starts_with("2 blocks can prove nothing of 1 claim: "), "{}", ended.stderr);
+    let report = fs::read_to_string(directory.path().join("b/report.txt")).expect("a report");
+    for word in ["table", "data file", "database", "{command}", "rows"] {
+        let line = report.lines().find(|line| line.contains(word));
+        assert_eq!(line, None, "{word}");
+    }
 }
 
 #[test]
@@ -181,8 +280,14 @@ fn a_study_that_cannot_be_is_refused_with_its_line() {
         refused(directory.path(), ["study", "small.toml"]).1
     };
     let cases = [
-        ("[command]\nrun = \"true\"", "a level that is a value needs the setting it is a value of"),
-        ("[command]\nrun = \"awk {x} {print}\"", "the word {print} of run is set by no factor"),
+        (
+            "[command]\nrun = \"true {y}\"",
+            "a level that is a value needs the setting it is a value of: setting = \"...\"; the words of its templates are {y}",
+        ),
+        (
+            "[command]\nrun = \"awk {x} {print}\"",
+            "the word {print} of run is set by no factor and not under [settings], which set {x}",
+        ),
         ("[command]\nrun = \"true {x} 'open\"", "a quotation is not closed"),
         ("[command]\nrun = \"true {x}\"\nexpects = \"other\"", "unknown field `expects`"),
         ("[command]\nrun = \"true {x}\"\ntimeout = \"soon\"", "timeout = \"soon\""),
@@ -193,13 +298,30 @@ fn a_study_that_cannot_be_is_refused_with_its_line() {
         ),
         (
             "[command]\nrun = \"true {x}\"\n[[receipt]]\nkind = \"threads\"\nat_least = 2\nwhen = { y = \"1\" }",
-            "no template has the word {y}",
+            "no template has the word {y}; they have {x}",
+        ),
+        (
+            "[command]\nrun = \"true {x}\"\n[measure.a]\njson = \"/a\"\nbetter = \"lower\"",
+            "[measure.a] is declared, and nothing is compared by it: say statistic = \"a\"",
+        ),
+        (
+            "[command]\nrun = \"true {x}\"\n[[receipt]]\nkind = \"threads\"\nat_least = \"2\"\nwhen = { x = \"1\" }",
+            "expected a number",
         ),
     ];
     for (sections, expected) in cases {
         let error = refused_with(sections);
         assert!(error.starts_with("small.toml:") && error.contains(expected), "{sections}: {error}");
     }
+    write(directory.path(), "[command]\nrun = \"true {x}\"", ["1", "2"], "");
+    let path = directory.path().join("small.toml");
+    let text = fs::read_to_string(&path).expect("there").replace("blocks = 1", "blocks = \"6\"");
+    fs::write(path, text).expect("written");
+    let (_, error) = refused(directory.path(), ["study", "small.toml"]);
+    assert_eq!(
+        error,
+        "small.toml:5: blocks = \"6\": expected a whole number from 1 to 1000, as in blocks = 9"
+    );
 }
 
 /// Processes that have this text among their arguments, zombies apart.

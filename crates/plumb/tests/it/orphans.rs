@@ -3,7 +3,7 @@
 
 use crate::bundles::{signal, wait_for};
 use crate::faults::end_of;
-use crate::program::{command, fine, names, plumb};
+use crate::program::{command, fine, names, plumb, refused};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -102,6 +102,39 @@ fn nothing_is_removed_that_plumb_did_not_make_or_that_was_kept() {
     assert_eq!(names(&orphan), ["link", "plumb-owner", "plumb.db", "users01.dbf"], "all of it, and its mark");
     assert_eq!(names(&elsewhere), ["mine", "plumb-owner"]);
     fine(here, ["check"]);
+}
+
+#[test]
+fn a_file_that_a_killed_study_wrote_is_put_back_unless_it_was_edited_since() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    // SHA-256 of "changed", which the study wrote.
+    let hash = "d67e2e944994496c8d8ec76eed0cf9f09679448d584b532bebf941852a37f5ed";
+    let left = |now: &str| {
+        fs::write(here.join("x.conf"), now).expect("a file");
+        fs::write(here.join("x.conf.plumb-original"), "as it was").expect("a file");
+        fs::write(here.join("x.conf.plumb-written"), hash).expect("a file");
+        fs::write(here.join("x.conf.plumb-owner"), "plumb 4194305 started 1\n").expect("a file");
+    };
+    left("changed");
+    let remark = plumb(here, ["list", "tables"]).stderr;
+    assert!(remark.starts_with("killed processes left ./x.conf, 0 B: `plumb clean --path .` "), "{remark}");
+    let dry = fine(here, ["clean", "--dry-run"]);
+    assert!(dry.contains("./x.conf") && dry.contains("a study wrote it: becomes what it was"), "{dry}");
+    assert_eq!(fs::read_to_string(here.join("x.conf")).expect("there"), "changed");
+    fine(here, ["clean"]);
+    assert_eq!(fs::read_to_string(here.join("x.conf")).expect("there"), "as it was");
+    assert_eq!(names(here), ["x.conf"]);
+
+    left("edited");
+    let (code, error) = refused(here, ["clean"]);
+    assert_eq!(code, 1);
+    assert!(
+        error.starts_with("./x.conf was changed after ")
+            && error.contains("./x.conf.plumb-original has what it was before"),
+        "{error}"
+    );
+    assert_eq!(fs::read_to_string(here.join("x.conf")).expect("there"), "edited");
 }
 
 #[test]

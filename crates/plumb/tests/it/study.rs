@@ -246,7 +246,7 @@ fn direct_io_on_a_file_system_without_it_is_invalid() {
     let line = not_proved(code, &analysis);
     assert!(line.starts_with("INVALID: no block came to its end: run "), "{line}");
     assert!(line.contains("direct"), "{line}");
-    assert_eq!(analysis["design"]["stopping"], "after 6 blocks; three blocks failed");
+    assert_eq!(analysis["design"]["stopping"], "after 6 blocks; the warm-up and 2 blocks failed");
     fine(directory.path(), ["verify", "kept"]);
 }
 

@@ -23,6 +23,7 @@ fn help_is_plain_and_complete() {
     printed!("help", "--help");
     printed!("help_run", "run", "--help");
     printed!("help_study", "study", "--help");
+    printed!("help_compare_commands", "compare-commands", "--help");
     printed!("help_verify", "verify", "--help");
     printed!("help_calibrate", "calibrate", "--help");
     printed!("help_load", "load", "--help");

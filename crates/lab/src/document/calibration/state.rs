@@ -13,7 +13,7 @@ use plumb_report::table::Tone;
 /// Settled without a reason against it.
 pub(super) fn state(reasons: &[String]) -> State {
     let (word, tone) = if reasons.is_empty() { ("SETTLED", Tone::Good) } else { ("IN DOUBT", Tone::Open) };
-    State { of: "Calibration", word: word.to_string(), tone }
+    State { of: "Calibration".to_string(), word: word.to_string(), tone }
 }
 
 /// What the state rests on.

@@ -2,11 +2,12 @@
 
 use super::{document, percent, sections};
 use crate::compare::{
-    COMPARE_SCHEMA_VERSION, Comparison, Difference, Group, Outcome, Pairing, Period, samples,
+    COMPARE_SCHEMA_VERSION, Comparison, Difference, Group, Judged, Outcome, Pairing, Period, samples,
 };
 use crate::document::browser;
 use crate::document::run::fixture::large_sort;
 use crate::record::{Held, Record};
+use crate::vocabulary::Measure;
 use plumb_proof::verdict::{Change, Verdict};
 use plumb_report::{html, text};
 
@@ -36,8 +37,8 @@ fn single() -> Comparison {
         second: period("plumb-reports/large-sort-ext4", None, vec![changed()]),
         pairing: Pairing::Single,
         alpha: 0.05,
-        verdict: None,
-        reasons: Vec::new(),
+        judged: Vec::new(),
+        remarks: Vec::new(),
         differences: Vec::new(),
     }
 }
@@ -80,10 +81,15 @@ fn paired() -> Comparison {
         first: period("studies/parallel", Some("async=FALSE direct=FALSE area=1M"), first),
         second: period("studies/parallel", Some("async=FALSE direct=TRUE area=1M"), second),
         pairing: Pairing::Blocks,
-        verdict: Some(Verdict::Faster(Change { percent: 38.7, low: 37.9, high: 39.5 })),
-        reasons: vec![
-            "adjusted p = 0.0078 over 1 claims and 8 blocks, interval clear of no effect".to_string(),
-        ],
+        judged: vec![Judged {
+            measure: Measure::elapsed(),
+            claim: None,
+            verdict: Verdict::Faster(Change { percent: 38.7, low: 37.9, high: 39.5 }),
+            asked_only: false,
+            reasons: vec![
+                "adjusted p = 0.0078 over 1 claims and 8 blocks, interval clear of no effect".to_string(),
+            ],
+        }],
         ..single()
     }
 }

@@ -44,7 +44,7 @@ pub fn document(record: &Record) -> Document {
             header.workload, header.settings_hash, header.host.name
         ),
         width: text::WIDTH,
-        state: State { of: "Run", word: state.word().to_string(), tone: state.tone() },
+        state: State { of: "Run".to_string(), word: state.word().to_string(), tone: state.tone() },
         basis,
         reasons,
         headline: head::headline(record),

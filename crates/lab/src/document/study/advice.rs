@@ -12,7 +12,7 @@ pub(super) fn advice(analysis: &Analysis) -> Section {
     let mut facts = Facts::default();
     match &analysis.recommendation {
         Some(recommendation) => recommend(analysis, recommendation, &mut facts),
-        None => facts.add("Use", "nothing else: no arm was proved better than the reference"),
+        None => facts.add("Use", nothing_else(analysis)),
     }
     for gap in &analysis.not_tested {
         facts.add("Not tested", gap);
@@ -22,6 +22,15 @@ pub(super) fn advice(analysis: &Analysis) -> Section {
         section
     } else {
         section.table(findings_table(&analysis.findings, [34, 36, 34]))
+    }
+}
+
+/// Why no other settings are recommended.
+pub(crate) fn nothing_else(analysis: &Analysis) -> &'static str {
+    if analysis.claims.iter().any(|claim| claim.asked_only) {
+        "nothing else: what is proved was only asked for, and no receipt shows more"
+    } else {
+        "nothing else: no arm was proved better than the reference"
     }
 }
 

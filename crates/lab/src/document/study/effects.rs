@@ -26,7 +26,7 @@ pub(super) fn claims(analysis: &Analysis) -> Section {
     let rows = analysis.claims.iter().enumerate().map(|(index, claim)| Row {
         name: format!("{} {}", index + 1, claim.name),
         effect: claim.effect.as_ref(),
-        last: Cell::from(claim.verdict.label()).with_tone(tone_of(&claim.verdict)),
+        last: Cell::from(claim.label()).with_tone(tone_of(&claim.verdict)),
     });
     Section::front("effects", "Effects of the Claims")
         .note("change of the measure from reference to treatment, laid out by its logarithm; intervals are those of the corrected tests")

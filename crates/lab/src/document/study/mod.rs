@@ -37,7 +37,7 @@ pub fn document(analysis: &Analysis) -> Document {
         ),
         width: WIDTH,
         state: State {
-            of: "Study",
+            of: "Study".to_string(),
             word: analysis.headline().to_string(),
             tone: tone_of_standing(analysis.standing()),
         },

@@ -3,7 +3,7 @@
 //! The verdicts first, a line each; then the settings to use, the noise floor, whether order mattered,
 //! and what ran. What is too long ends in `..`; the report has all of it.
 
-use super::advice::{assignments, gain};
+use super::advice::{assignments, gain, nothing_else};
 use crate::analysis::result::{Analysis, Counted, JudgedClaim};
 use crate::document::run::device_line;
 use plumb_proof::order::OrderReport;
@@ -15,6 +15,10 @@ use plumb_report::text::wrap;
 const VALUE_COLUMN: usize = 15;
 /// Lines that settings may take.
 const SETTINGS_LINES_MAX: usize = 2;
+/// The end of what is too long.
+const CUT: &str = "..";
+/// Lines that the reason of a failed block may take.
+const FAILED_LINES_MAX: usize = 2;
 /// How much of a claim's name is shown.
 const NAME_WIDTH: usize = 24;
 /// The longest line.
@@ -72,7 +76,7 @@ fn named(analysis: &Analysis) -> Vec<(&'static str, String)> {
             lines.extend(names.zip(settings).take(SETTINGS_LINES_MAX));
             lines.push(("Gain", format!("{} against {}", gain(recommendation), recommendation.against)));
         }
-        None => lines.push(("Use", "nothing else: no arm was proved better than the reference".to_string())),
+        None => lines.push(("Use", nothing_else(analysis).to_string())),
     }
     let floor = analysis.floors().map(|[(least_name, least), (most_name, most)]| {
         let (least, most) = (Share(least).figure(), Share(most).figure());
@@ -87,6 +91,17 @@ fn named(analysis: &Analysis) -> Vec<(&'static str, String)> {
     lines.push(("Runs", runs(analysis)));
     lines.extend(analysis.evidence_hash.as_ref().map(|hash| ("Hash", hash.clone())));
     lines.extend(analysis.environment.devices.first().map(|device| ("Path", device_line(device))));
+    // Where nothing could be used, why is worth the lines of what else there is to say.
+    let unused = analysis.design.blocks_used == 0;
+    if let Some(failed) = analysis.design.blocks_marked.first().filter(|_| unused) {
+        let mut why = wrap(&failed.reason, COLUMNS - VALUE_COLUMN - CUT.len());
+        if why.len() > FAILED_LINES_MAX {
+            why.truncate(FAILED_LINES_MAX);
+            why.last_mut().into_iter().for_each(|line| line.push_str(CUT));
+        }
+        lines.extend(std::iter::once("Failed").chain(std::iter::repeat("")).zip(why));
+        return lines;
+    }
     lines.extend(analysis.findings.first().map(|finding| ("Finding", finding.what.clone())));
     lines.extend(analysis.not_tested.first().map(|gap| ("Not tested", gap.clone())));
     lines
@@ -119,5 +134,5 @@ fn cut(text: &str, columns: usize) -> String {
     if text.chars().count() <= columns {
         return text.to_string();
     }
-    text.chars().take(columns - 2).collect::<String>().trim_end().to_string() + ".."
+    text.chars().take(columns - CUT.len()).collect::<String>().trim_end().to_string() + CUT
 }

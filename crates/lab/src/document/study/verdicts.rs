@@ -39,13 +39,20 @@ fn start(analysis: &Analysis) -> Option<String> {
     let spawn = analysis.environment.spawn_ns?;
     let least = analysis.runs.iter().filter_map(|run| run.elapsed_ns).min()?;
     let share = spawn as f64 / least.max(1) as f64;
-    (share > 0.01).then(|| {
-        format!(
+    match share {
+        // Both vary: what is no longer than a start is not told from it.
+        half if half > 0.5 => Some(format!(
+            "a process takes {} to start here, and the shortest run is hardly longer: the commands do too little to be \
+             compared",
+            Nanos(spawn)
+        )),
+        some if some > 0.01 => Some(format!(
             "{} of every run is the start of a process, {:.1}% of the shortest",
             Nanos(spawn),
             share * 100.0
-        )
-    })
+        )),
+        _ => None,
+    }
 }
 
 fn host(analysis: &Analysis) -> String {

@@ -7,9 +7,7 @@
 //! What is timed is from before the start to the end of the command's first process; what that leaves behind is ended
 //! and said. A thread looks at its processes at once and then in growing steps up to ten times a second.
 
-use super::files::{self, Written};
 use super::{figure, receipt};
-use crate::LabError;
 use crate::calendar::Moment;
 use crate::hex::hex;
 use crate::host::{self, CpuTimes};
@@ -17,7 +15,9 @@ use crate::record::{
     Check, CommandRun, HashedFile, Header, Held, MeasuredFigure, OpenedFile, Receipt, Record, Seen,
     SessionTime, SettingRow,
 };
+use crate::target::Failure;
 use crate::vocabulary::Assignment;
+use crate::written::{self, Written};
 use plumb_events::{SessionKind, clock};
 use plumb_io::process::{self, Ended, Looks};
 use plumb_io::receipt::DiskStats;
@@ -82,27 +82,32 @@ impl Job {
     /// Ends what was started and puts files back, because nobody waits for the run any more.
     pub(in crate::target) fn abandon(&self) {
         let _ = process::end_all();
-        files::put_all_back(&self.written, &self.directory());
+        written::put_all_back(&self.written, &self.directory());
     }
 
     /// Makes the run.
     ///
     /// # Errors
-    /// When a command cannot be started or does not end as it should, or a figure is missing: a sentence.
-    pub(in crate::target) fn execute(&self) -> Result<Record, LabError> {
-        self.make().map_err(|why| LabError::Command { why: self.without_secrets(&why) })
+    /// When a command cannot be started or does not end as it should, or a figure is missing.
+    pub(in crate::target) fn execute(&self) -> Result<Record, Failure> {
+        self.make().map_err(|failure| Failure {
+            why: self.without_secrets(&failure.why),
+            said: failure.said.map(|said| self.without_secrets(&said)),
+            errors: self.without_secrets(&failure.errors),
+        })
     }
 
-    fn make(&self) -> Result<Record, String> {
+    fn make(&self) -> Result<Record, Failure> {
         let directory = self.directory();
         let written = Written::write(&self.written, &directory)?;
         let made = self.between(&directory);
         let back = written.put_back();
         let record = made?;
-        back.map(|()| record)
+        back?;
+        Ok(record)
     }
 
-    fn between(&self, directory: &Path) -> Result<Record, String> {
+    fn between(&self, directory: &Path) -> Result<Record, Failure> {
         self.beside("prepare", self.prepare.as_deref())?;
         let wall = clock::wall();
         let began = SystemTime::UNIX_EPOCH + wall;
@@ -110,7 +115,7 @@ impl Job {
         let (mut run, ended, printed) = self.started(&self.run)?;
         let after = (CpuTimes::read(), self.disks());
         let concluded = self.beside("conclude", self.conclude.as_deref());
-        self.require("the command", &ended, &printed)?;
+        let printed = self.require("the command", &ended, printed)?;
         concluded?;
         let checks = self.verified()?;
         let figures = self.figures(&printed, directory, began)?;
@@ -142,11 +147,13 @@ impl Job {
     }
 
     /// Starts a command and watches it to its end.
-    fn started(&self, arguments: &[String]) -> Result<(CommandRun, Ended, Printed), String> {
+    fn started(&self, arguments: &[String]) -> Result<(CommandRun, Ended, Printed), Failure> {
         let padding = RandomState::new().hash_one(0_u8) % PADDING_MAX;
         let mut command = self.command(arguments);
         command.env(PADDING, "x".repeat(padding as usize)).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let wrong = |what: &str, error: std::io::Error| format!("cannot {what} {}: {error}", arguments[0]);
+        let wrong = |what: &str, error: std::io::Error| {
+            Failure::from(format!("cannot {what} {}: {error}", arguments[0]))
+        };
         let mut started = process::start(&mut command).map_err(|error| wrong("start", error))?;
         let (output, errors) = (kept(started.child.stdout.take()), kept(started.child.stderr.take()));
         let (pid, over, late) = (started.pid(), AtomicBool::new(false), AtomicBool::new(false));
@@ -174,20 +181,19 @@ impl Job {
             Printed { output: output.join().unwrap_or_default(), errors: errors.join().unwrap_or_default() };
         let ended = ended.map_err(|error| wrong("wait for", error))?;
         if late.load(Relaxed) {
-            return Err(format!(
-                "{} did not end within timeout = {}; it was ended",
-                arguments[0],
-                Nanos(self.timeout_ns)
-            ));
+            let limit = Nanos(self.timeout_ns);
+            let why = format!("{} did not end within timeout = {limit}; it was ended", arguments[0]);
+            return Err(Failure { why, said: None, errors: printed.errors });
         }
         if ended.left > 0 {
             let left = ended.left;
-            return Err(format!(
+            let why = format!(
                 "{} left {left} process{} running, which would disturb the next run; they were ended: wait for them in \
                  the command, or start them in prepare of another program",
                 arguments[0],
                 if left == 1 { "" } else { "es" }
-            ));
+            );
+            return Err(Failure { why, said: None, errors: printed.errors });
         }
         Ok((self.seen(arguments, padding, &looks), ended, printed))
     }
@@ -200,28 +206,30 @@ impl Job {
     }
 
     /// A command beside the one that is measured; what it leaves running is ended.
-    fn beside(&self, what: &str, arguments: Option<&[String]>) -> Result<(), String> {
+    fn beside(&self, what: &str, arguments: Option<&[String]>) -> Result<(), Failure> {
         let Some(arguments) = arguments else { return Ok(()) };
         let (_, ended, printed) = self.started(arguments)?;
-        self.require(what, &ended, &printed)
+        self.require(what, &ended, printed).map(|_| ())
     }
 
-    fn verified(&self) -> Result<Vec<Check>, String> {
+    fn verified(&self) -> Result<Vec<Check>, Failure> {
         let Some(arguments) = &self.verify else { return Ok(Vec::new()) };
         let (_, ended, printed) = self.started(arguments)?;
         Ok(vec![Check {
             name: "verify".to_string(),
             passed: ended.status.success(),
-            detail: format!("{}: {}", ended.status, last_line(&printed)),
+            detail: format!("{}: {}", shown(ended.status), said(&printed)),
             elapsed_ns: ended.elapsed.0,
         }])
     }
 
-    fn require(&self, what: &str, ended: &Ended, printed: &Printed) -> Result<(), String> {
+    /// Gives back what was printed, unless it ended otherwise than with 0.
+    fn require(&self, what: &str, ended: &Ended, printed: Printed) -> Result<Printed, Failure> {
         if ended.status.success() {
-            return Ok(());
+            return Ok(printed);
         }
-        Err(format!("{what} ended with {}: {}", shown(ended.status), last_line(printed)))
+        let why = format!("{what} ended with {}", shown(ended.status));
+        Err(Failure { why, said: Some(said(&printed)), errors: printed.errors })
     }
 
     fn figures(
@@ -229,14 +237,17 @@ impl Job {
         printed: &Printed,
         directory: &Path,
         began: SystemTime,
-    ) -> Result<Vec<MeasuredFigure>, String> {
+    ) -> Result<Vec<MeasuredFigure>, Failure> {
         let figure = |(name, declared): &(String, figure::Declared)| {
             // Some tools print their figures to standard error.
             let both = || format!("{}\n{}", printed.output, printed.errors);
             let text = if declared.regex.is_some() { both() } else { printed.output.clone() };
-            let value = declared
-                .read(&text, directory, began)
-                .map_err(|why| format!("measure {name}: {why}; it printed last: {}", last_line(printed)))?;
+            let missing = |why: String| Failure {
+                why: format!("measure {name}: {why}; it printed last"),
+                said: Some(said(printed)),
+                errors: both(),
+            };
+            let value = declared.read(&text, directory, began).map_err(missing)?;
             Ok(measured(name, value, &declared.unit))
         };
         self.measures.iter().map(figure).collect()
@@ -406,14 +417,14 @@ fn setting(set: &Assignment) -> SettingRow {
     }
 }
 
-/// Its time: CPU, and a rest of which nothing is known.
+/// Its time: CPU, all of it where several processors were used, and a rest of which nothing is known.
 fn session(elapsed: Nanos, cpu: Nanos) -> SessionTime {
     SessionTime {
         name: "command".to_string(),
         role: "command".to_string(),
         kind: SessionKind::Foreground,
         elapsed_ns: elapsed.0,
-        cpu_ns: cpu.0,
+        cpu_ns: cpu.0.min(elapsed.0),
         wait_cpu_ns: 0,
         wait_ns: 0,
         idle_ns: 0,
@@ -421,12 +432,13 @@ fn session(elapsed: Nanos, cpu: Nanos) -> SessionTime {
     }
 }
 
+/// `exit status 3`, `signal 9 (SIGKILL)`.
 fn shown(status: ExitStatus) -> String {
-    status.to_string()
+    status.to_string().replacen(": ", " ", 1)
 }
 
 /// The last line that says something, of standard error where there is one.
-fn last_line(printed: &Printed) -> String {
+fn said(printed: &Printed) -> String {
     let last =
         |text: &str| text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_string);
     let line = last(&printed.errors).or_else(|| last(&printed.output));

@@ -21,7 +21,6 @@
 //! processes are looked at ten times a second, so that what is open for less may not be seen.
 
 mod figure;
-mod files;
 mod job;
 mod receipt;
 mod template;
@@ -35,17 +34,18 @@ use crate::place::Places;
 use crate::record::Record;
 use crate::study::Study;
 use crate::vocabulary::{
-    Assignment, Better, Figure, Measure, Refusal, Seen, SettingFacts, TakesEffect, TargetKind, Vocabulary,
-    Words,
+    Assignment, Better, Figure, Made, Measure, Refusal, Seen, SettingFacts, TakesEffect, TargetKind,
+    Vocabulary, Words,
 };
 use crate::{LabError, assemble, settle};
 use plumb_engine::instance::Cancel;
 use plumb_io::device::DeviceDescription;
 use plumb_io::process;
 use plumb_units::path_text;
-use plumb_workload::Workload;
+use plumb_workload::{Work, Workload};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::process::Stdio;
 use template::{Template, Values};
@@ -167,7 +167,10 @@ impl Specification {
         let words = words_of(&sections);
         for receipt in &sections.receipt {
             if let Some(word) = receipt.get_ref().when.keys().find(|word| !words.contains_key(*word)) {
-                let what = format!("[[receipt]] when: no template has the word {{{word}}}");
+                let what = format!(
+                    "[[receipt]] when: no template has the word {{{word}}}; they have {}",
+                    listed(&words)
+                );
                 return Err(Refusal { place: receipt.span(), what });
             }
         }
@@ -211,25 +214,25 @@ impl Specification {
             named: command.files.iter().map(fill).collect(),
             measures: self.sections.measure.iter().map(measure).collect(),
             receipts: self.sections.receipt.iter().map(|receipt| receipt.get_ref().clone()).collect(),
-            ..self.job_of(&command.run, words, path)?
+            ..self.job_of(&command.run, words, &values)?
         })
     }
 
-    /// A run of one command alone.
-    fn job_of(&self, command: &str, words: &[Assignment], path: &str) -> Result<Job, String> {
-        let owned = with_path(words, path);
-        let values = values_of(&owned, path);
-        let variables = self.command().environment.iter();
+    /// A run of one command alone, its places filled with these values.
+    fn job_of(&self, command: &str, words: &[Assignment], values: &Values<'_>) -> Result<Job, String> {
+        let is_set = |text: &String| Template::new(text).words().all(|word| values.contains_key(word));
+        // What is done once for all arms has no variable that differs between them.
+        let variables = self.command().environment.iter().filter(|(_, text)| is_set(text));
         Ok(Job {
-            run: self.arguments(command, &values)?,
+            run: self.arguments(command, values)?,
             environment: variables
-                .map(|(name, text)| (name.clone(), Template::new(text).fill(&values)))
+                .map(|(name, text)| (name.clone(), Template::new(text).fill(values)))
                 .collect(),
             directory: std::env::current_dir().map(|found| path_text(&found)).unwrap_or_default(),
             timeout_ns: self.timeout_ns,
             secrets: self.command().secrets.clone(),
             words: words.to_vec(),
-            command_line: Template::new(command).fill(&values),
+            command_line: Template::new(command).fill(values),
             ..Job::default()
         })
     }
@@ -302,9 +305,7 @@ impl Words for Specification {
 
     fn setting(&self, name: &str, value: &str, origin: &str) -> Result<(SettingFacts, String), String> {
         if !self.words.contains_key(name) || name == PATH {
-            let known: Vec<String> =
-                self.words.keys().filter(|word| *word != PATH).map(|word| format!("{{{word}}}")).collect();
-            let known = if known.is_empty() { "none".to_string() } else { known.join(", ") };
+            let known = listed(&self.words);
             return Err(format!(
                 "{origin}: no template of the command has the word {{{name}}}; they have {known}"
             ));
@@ -329,12 +330,18 @@ impl Words for Specification {
     fn consistent(&self, settings: &[Assignment]) -> Result<(), String> {
         let set = |word: &String| word == PATH || settings.iter().any(|set| set.name == *word);
         if let Some((word, place)) = self.words.iter().find(|(word, _)| !set(word)) {
+            let known: Vec<String> = settings.iter().map(|set| format!("{{{}}}", set.name)).collect();
             return Err(format!(
-                "the word {{{word}}} of {place} is set by no factor and not under [settings]; braces that are text are \
-                 doubled: {{{{{word}}}}}"
+                "the word {{{word}}} of {place} is set by no factor and not under [settings], which set {}; braces that are \
+                 text are doubled: {{{{{word}}}}}",
+                known.join(", ")
             ));
         }
         self.job(settings, "").map(|_| ())
+    }
+
+    fn settings(&self) -> String {
+        format!("the words of its templates are {}", listed(&self.words))
     }
 
     fn workloads(&self) -> &'static [&'static Workload] {
@@ -363,10 +370,57 @@ impl Words for Specification {
         Some(Measure { name: name.to_string(), figure: Figure::Measured(declared.unit.clone()), better })
     }
 
+    fn declared(&self) -> Vec<(String, Range<usize>)> {
+        self.sections.measure.iter().map(|(name, measure)| (name.clone(), measure.span())).collect()
+    }
+
     fn sections(&self) -> String {
         // What was read can be written.
         format!("\n{}", toml::to_string(&self.sections).unwrap_or_default())
     }
+
+    fn between_runs(&self) -> String {
+        let command = self.command();
+        let own =
+            [("conclude", &command.conclude), ("verify", &command.verify), ("prepare", &command.prepare)];
+        let own: Vec<&str> =
+            own.into_iter().filter(|(_, command)| command.is_some()).map(|(name, _)| name).collect();
+        let own = (!own.is_empty()).then(|| format!("{} of the study ran", own.join(", ")));
+        let files =
+            (!self.sections.file.is_empty()).then(|| "its files were put back and written again".to_string());
+        let dropped = (!command.drop.is_empty())
+            .then(|| format!("the pages of {} left the page cache", command.drop.join(", ")));
+        let device = self.has_path().then(|| {
+            "the block device under the path was waited for until nothing moved on it, for 2 s at most"
+                .to_string()
+        });
+        let all: Vec<String> = [own, files, dropped, device].into_iter().flatten().collect();
+        if all.is_empty() { "nothing but a pause of milliseconds".to_string() } else { all.join("; ") }
+    }
+
+    fn not_randomised(&self, _: Made<'_>) -> String {
+        "only the order of runs within blocks and the length of their environment were drawn; not the machine, the day, nor \
+         the files and services that the command uses"
+            .to_string()
+    }
+
+    fn not_tested(&self, _: Option<&Work>) -> String {
+        "Other arguments and other data than these.".to_string()
+    }
+
+    fn parts(&self) -> (&'static str, &'static str) {
+        (
+            "CPU",
+            "CPU is the time of all its processes on processors, at most the whole; what the rest went to nobody told",
+        )
+    }
+}
+
+/// Words in braces, without the path.
+fn listed(words: &BTreeMap<String, String>) -> String {
+    let known: Vec<String> =
+        words.keys().filter(|word| *word != PATH).map(|word| format!("{{{word}}}")).collect();
+    if known.is_empty() { "none".to_string() } else { known.join(", ") }
 }
 
 /// A command that a study runs.
@@ -390,13 +444,11 @@ impl<'a> CommandTarget<'a> {
     /// # Errors
     /// When the study is none of a command, or its path is no directory.
     pub fn open(study: &Study, opening: Opening<'a>) -> Result<CommandTarget<'a>, LabError> {
-        let wrong = |why: String| LabError::Plan { study: study.name.clone(), why };
-        // Its own text is what the words were made of.
-        let sections = Sections::deserialize(
-            Deserializer::parse(&study.vocabulary.sections()).map_err(|error| wrong(error.to_string()))?,
-        );
-        let sections = sections.map_err(|error| wrong(error.to_string()))?;
-        let specification = Specification::new(sections).map_err(|refusal| wrong(refusal.what))?;
+        let specification = study.vocabulary.of::<Specification>().cloned();
+        let specification = specification.ok_or_else(|| LabError::Plan {
+            study: study.name.clone(),
+            why: format!("its target is {}, and no command", study.vocabulary.target()),
+        })?;
         let device = match specification.has_path() {
             true => {
                 let places = Places { home: opening.path, users: &[], temp: &[], indx: &[] };
@@ -421,14 +473,30 @@ impl<'a> CommandTarget<'a> {
         block.map(|block| block.name.clone()).into_iter().collect()
     }
 
+    fn wrong(&self, why: String) -> LabError {
+        LabError::Plan { study: self.name.clone(), why }
+    }
+
+    /// What a command does that belongs to the whole study.
+    fn job_of_all(&self, what: &str, command: &str) -> Result<Job, LabError> {
+        let words = with_path(&self.shared, &self.path);
+        let values = values_of(&words, &self.path);
+        if let Some(word) = Template::new(command).words().find(|word| !values.contains_key(word)) {
+            return Err(self.wrong(format!(
+                "{what}: {{{word}}} differs between arms, and {what} is run once for all; move it to prepare or conclude"
+            )));
+        }
+        let job = self.specification.job_of(command, &self.shared, &values);
+        job.map_err(|why| self.wrong(format!("{what}: {why}")))
+    }
+
     /// Runs a command that belongs to the whole study.
     fn once(&self, what: &str, command: Option<&String>) -> Result<(), LabError> {
         let Some(command) = command else { return Ok(()) };
-        let wrong = |why: String| LabError::Plan { study: self.name.clone(), why: format!("{what}: {why}") };
-        let job = self.specification.job_of(command, &self.shared, &self.path).map_err(wrong)?;
+        let job = self.job_of_all(what, command)?;
         match child::run(&self.opening.program, &Request::Command(Box::new(job)), &Cancel::default()) {
             Ok(_) | Err(RunError::Interrupted) => Ok(()),
-            Err(RunError::Failed(why)) => Err(wrong(why)),
+            Err(RunError::Failed(failure)) => Err(self.wrong(format!("{what}: {}", failure.whole()))),
         }
     }
 
@@ -471,7 +539,12 @@ impl Target for CommandTarget<'_> {
             .filter(|found| self.device.as_ref().is_some_and(|device| found.matches(device)));
         let device = |device| assemble::device(device, "by the command", "it opens its files itself");
         let devices = self.device.iter().map(device).collect();
-        let target = format!("the command {}", self.specification.command().run);
+        let run = &self.specification.command().run;
+        let target = match Template::new(run).alone() {
+            Some(word) => format!("whole commands, those of {word} under Factors"),
+            None if self.specification.words.is_empty() => format!("the command {run}"),
+            None => format!("the command {run}, each word in braces as the arm has it"),
+        };
         Ok(Environment {
             spawn_ns: spawn_cost(),
             ..Environment::now(target, devices, calibration, &self.opening.command_line)
@@ -482,21 +555,23 @@ impl Target for CommandTarget<'_> {
     fn prepare(&mut self, preparation: &Preparation<'_>) -> Result<(), LabError> {
         // From here on an interruption has something to end in good order.
         self.opening.observer.begins();
-        let wrong = |why: String| LabError::Plan { study: self.name.clone(), why };
         let mut known: BTreeSet<String> = BTreeSet::new();
         for arm in preparation.arms {
-            let job = self.specification.job(arm, &self.path).map_err(wrong)?;
+            let job = self.specification.job(arm, &self.path).map_err(|why| self.wrong(why))?;
             let given = format!("{:?}{:?}{:?}{:?}", job.run, job.environment, job.written, job.named);
             if !known.insert(given) && !self.expects_same {
                 let shown = job.run.join(" ");
-                return Err(wrong(format!(
+                return Err(self.wrong(format!(
                     "two arms start the same: {shown}; if they are to be one treatment, say expects = \"same\""
                 )));
             }
         }
         let of_all = |set: &&Assignment| preparation.arms.iter().all(|arm| arm.contains(set));
         self.shared = preparation.arms.first().into_iter().flatten().filter(of_all).cloned().collect();
-        self.once("setup", self.specification.command().setup.as_ref())
+        let RawCommand { setup, cleanup, .. } = self.specification.command();
+        // It is run when nobody listens any more.
+        cleanup.iter().try_for_each(|cleanup| self.job_of_all("cleanup", cleanup).map(|_| ()))?;
+        self.once("setup", setup.as_ref())
     }
 
     fn ready(&mut self, _: &[Assignment]) -> Result<Settled, LabError> {
@@ -504,7 +579,8 @@ impl Target for CommandTarget<'_> {
     }
 
     fn run(&mut self, settings: &[Assignment], cancel: &Cancel) -> Result<Record, RunError> {
-        let mut job = self.specification.job(settings, &self.path).map_err(RunError::Failed)?;
+        let mut job =
+            self.specification.job(settings, &self.path).map_err(|why| RunError::Failed(why.into()))?;
         job.disks = self.disks();
         child::run(&self.opening.program, &Request::Command(Box::new(job)), cancel)
     }

@@ -123,8 +123,9 @@ impl Declared {
         let path = self.path.as_deref().unwrap_or_default();
         let found = |paths: Vec<&String>| {
             let example = paths.first().map_or(String::new(), |path| format!(", such as {path}"));
-            let shown = format!("{} match {path}{example}", paths.len());
-            (Some(!paths.is_empty()).filter(|found| *found || run.looks > 0), shown)
+            let shown = format!("{} that were seen match {path}{example}", paths.len());
+            // What is open for less than the time between two looks is not seen: absence shows nothing.
+            ((!paths.is_empty()).then_some(true), shown)
         };
         match self.kind.as_str() {
             "open-flag" => {
@@ -224,6 +225,8 @@ mod tests {
         assert_eq!(judged(none, "on"), Held::Contradicted);
         let unseen = "kind = \"open-flag\"\npath = \"/nowhere\"\nflag = \"O_DIRECT\"\nwhen = { x = \"on\" }";
         assert_eq!(judged(unseen, "on"), Held::NotChecked);
+        let missed = "kind = \"opened\"\npath = \"/nowhere\"\nwhen = { x = \"on\" }";
+        assert_eq!((judged(missed, "on"), judged(missed, "off")), (Held::NotChecked, Held::NotChecked));
         let untold = "kind = \"flushes\"\nat_least = 1\nwhen = { x = \"on\" }";
         assert_eq!(judged(untold, "on"), Held::NotChecked);
     }

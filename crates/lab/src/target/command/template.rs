@@ -75,7 +75,7 @@ impl Template {
     }
 
     /// Its one place, if it is nothing else.
-    fn alone(&self) -> Option<&str> {
+    pub(super) fn alone(&self) -> Option<&str> {
         match self.0.as_slice() {
             [Piece::Word(name)] => Some(name),
             _ => None,

@@ -1,0 +1,144 @@
+//! What a study asks of two of its arms: its measures, each with the claim that compares them, if one does.
+//!
+//! A claim may compare them the other way round: then what it says is turned.
+
+use crate::analysis;
+use crate::analysis::result::{Effect, JudgedClaim};
+use crate::bundle::Contents;
+use crate::compare::Judged;
+use crate::vocabulary::Measure;
+use plumb_proof::verdict::{Change, Side, Verdict};
+
+/// A measure of the study.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) measure: Measure,
+    /// What a claim of the study says of it, from the first arm to the second.
+    pub(super) claim: Option<JudgedClaim>,
+}
+
+/// The measures that a study has for two of its arms, its own first.
+pub(super) fn of_study(contents: &Contents, first: usize, second: usize) -> Vec<Asked> {
+    let plan = &contents.plan;
+    let mut asked = vec![Asked { measure: plan.study.measure.clone(), claim: None }];
+    for (claim, judged) in plan.study.claims.iter().zip(analysis::analyse(contents).claims) {
+        let sides = claim.sides(&plan.design);
+        let judged = match (&sides.from[..], &sides.to[..]) {
+            _ if claim.with.is_some() => continue,
+            ([from], [to]) if (*from, *to) == (first, second) => judged,
+            ([from], [to]) if (*from, *to) == (second, first) => turned(judged),
+            _ => continue,
+        };
+        let measure = claim.measure.as_ref().unwrap_or(&plan.study.measure);
+        match asked.iter_mut().find(|known| known.measure == *measure) {
+            // Of two claims about one figure the first speaks.
+            Some(known) if known.claim.is_some() => {}
+            Some(known) => known.claim = Some(judged),
+            None => asked.push(Asked { measure: measure.clone(), claim: Some(judged) }),
+        }
+    }
+    asked
+}
+
+impl Asked {
+    /// What the claim says.
+    pub(super) fn judged(&self) -> Option<Judged> {
+        let claim = self.claim.as_ref()?;
+        let says = format!("as the claim {} of the study says it", claim.name);
+        Some(Judged {
+            measure: self.measure.clone(),
+            claim: Some(claim.name.clone()),
+            verdict: claim.verdict.clone(),
+            asked_only: claim.asked_only,
+            reasons: std::iter::once(says).chain(claim.reasons.iter().cloned()).collect(),
+        })
+    }
+}
+
+/// What a claim says of the first against the second. Its p is that of both directions.
+fn turned(mut claim: JudgedClaim) -> JudgedClaim {
+    let inverse = |effect: Effect| Effect {
+        ratio: 1.0 / effect.ratio,
+        low: effect.high.map(|high| 1.0 / high),
+        high: effect.low.map(|low| 1.0 / low),
+        ..effect
+    };
+    (claim.effect, claim.average) = (claim.effect.map(inverse), claim.average.map(inverse));
+    let change = claim.effect.map(change);
+    claim.verdict = match (claim.verdict, change) {
+        (Verdict::Faster(_), Some(change)) => Verdict::Slower(change),
+        (Verdict::Slower(_), Some(change)) => Verdict::Faster(change),
+        (Verdict::Mixed { typically, .. }, Some(change)) => Verdict::Mixed {
+            typically: if typically == Side::Faster { Side::Slower } else { Side::Faster },
+            change,
+            average: claim.average.map_or(f64::NAN, |average| percent(average.ratio)),
+        },
+        (verdict, _) => verdict,
+    };
+    let round = format!("{} is in the other direction, and these are its reasons", claim.comparison);
+    claim.reasons.insert(0, round);
+    claim
+}
+
+/// The change that an effect is, as a verdict has it.
+fn change(effect: Effect) -> Change {
+    let ends = [effect.low, effect.high].map(|end| end.map_or(f64::INFINITY, percent));
+    Change { percent: percent(effect.ratio), low: ends[0].min(ends[1]), high: ends[0].max(ends[1]) }
+}
+
+/// How far a ratio lies from 1, per cent.
+fn percent(ratio: f64) -> f64 {
+    100.0 * (ratio - 1.0).abs()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+    use crate::tests::{bundle, plan, run};
+
+    /// A study whose second level of the factor `direct` takes 80% of the time.
+    fn study(directory: &std::path::Path) -> Contents {
+        let mut bundle = bundle(directory, &plan(3));
+        let mut target = fixture::Scripted::new(|run, settings: &[crate::vocabulary::Assignment]| {
+            let faster = settings.iter().any(|set| set.name == "sort_direct_writes" && set.value == "true");
+            let share = if faster { 0.8 } else { 1.0 };
+            let mut record = fixture::record((1e9 * share * (1.0 + 0.001 * (run % 7) as f64)) as u64, 2);
+            record.receipts = ["sort_direct_writes", "sort_area_size"]
+                .map(|name| fixture::receipt(name, crate::record::Held::Held, "seen"))
+                .to_vec();
+            Ok(record)
+        });
+        run(&mut bundle, &mut target).expect("it runs");
+        bundle.contents().clone()
+    }
+
+    #[test]
+    fn a_claim_about_two_arms_is_turned_with_them_and_others_are_not_asked() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let contents = study(directory.path());
+        let (claims, plan) = (analysis::analyse(&contents).claims, &contents.plan);
+        let mut pairs = 0;
+        for (claim, judged) in plan.study.claims.iter().zip(&claims) {
+            let sides = claim.sides(&plan.design);
+            let ([from], [to]) = (&sides.from[..], &sides.to[..]) else { continue };
+            let (as_claimed, turned) = (of_study(&contents, *from, *to), of_study(&contents, *to, *from));
+            let (as_claimed, turned) =
+                (as_claimed[0].judged().expect("a claim"), turned[0].judged().expect("a claim"));
+            assert_eq!(as_claimed.verdict, judged.verdict);
+            let (Verdict::Faster(change), Verdict::Slower(back)) = (&as_claimed.verdict, &turned.verdict)
+            else {
+                panic!("{} and {}", as_claimed.verdict, turned.verdict)
+            };
+            let product = (1.0 - change.percent / 100.0) * (1.0 + back.percent / 100.0);
+            assert!((product - 1.0).abs() < 1e-9, "{product}");
+            assert!(back.low <= back.percent && back.percent <= back.high);
+            pairs += 1;
+        }
+        assert!(pairs > 0, "a claim about two arms");
+        let others = (0..plan.design.arms.len()).flat_map(|one| (0..one).map(move |two| (one, two)));
+        let unclaimed =
+            others.filter(|(one, two)| of_study(&contents, *one, *two)[0].judged().is_none()).count();
+        assert!(unclaimed > 0, "two arms of which no claim says anything");
+    }
+}
