@@ -18,6 +18,7 @@ use super::log_buffer::{Apart, LogBuffer};
 use super::log_file::{BATCH_HEADER, FILE_HEADER};
 use super::log_writer::{BatchPlace, LogFile, LogWriter, Usage, charge};
 use super::record::length_of;
+use super::sync_method::SyncChoice;
 use crate::EngineError;
 use crate::cache::WriteAhead;
 use plumb_events::{Event, IoStream, Session, Statistic, now};
@@ -60,6 +61,7 @@ pub struct Log {
     options: LogOptions,
     log_block: usize,
     total: Bytes,
+    sync: SyncChoice,
     // Records on their way.
     buffer: LogBuffer,
     room: Apart<AtomicI64>,
@@ -149,6 +151,7 @@ impl Log {
         Ok(Log {
             options,
             log_block: writer.block,
+            sync: writer.sync.clone(),
             total: Bytes(writer.files.iter().map(|file| file.bytes).sum()),
             buffer: LogBuffer::new(options.buffer_bytes, writer.next),
             // What is spared here is for the records of checkpoints.
@@ -195,6 +198,12 @@ impl Log {
     #[must_use]
     pub fn room(&self) -> i64 {
         self.room.load(Relaxed)
+    }
+
+    /// How its writes become durable, and why so: what `log_sync_method` came to.
+    #[must_use]
+    pub fn sync(&self) -> &SyncChoice {
+        &self.sync
     }
 
     /// All log files.

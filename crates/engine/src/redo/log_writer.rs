@@ -9,41 +9,13 @@
 
 use super::log_buffer::LogBuffer;
 use super::log_file::{BATCH_HEADER, BatchHeader, FILE_HEADER, FileHeader};
+use super::sync_method::{SyncChoice, SyncMethod};
 use crate::EngineError;
 use crate::database_id::DatabaseId;
 use plumb_events::{Event, IoStream, Session, Statistic, now};
-use plumb_io::{Channel, File, IoBuffer, Operation, Request};
+use plumb_io::{Channel, File, IoBuffer, Request};
 use plumb_units::Lsn;
 use std::sync::Arc;
-
-/// How a write becomes durable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SyncMethod {
-    /// By fdatasync after it.
-    Fdatasync,
-    /// By fsync after it.
-    Fsync,
-    /// By the write itself.
-    OpenDatasync,
-}
-
-impl SyncMethod {
-    pub(super) fn of(word: &str) -> SyncMethod {
-        match word {
-            "fsync" => SyncMethod::Fsync,
-            "open_datasync" => SyncMethod::OpenDatasync,
-            _ => SyncMethod::Fdatasync,
-        }
-    }
-
-    fn operation(self) -> Operation {
-        match self {
-            SyncMethod::Fdatasync => Operation::WriteAndSync,
-            SyncMethod::Fsync => Operation::Write,
-            SyncMethod::OpenDatasync => Operation::WriteDurable,
-        }
-    }
-}
 
 /// What a log file is used for now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,7 +63,7 @@ pub(super) struct LogWriter {
     pub(super) block: usize,
     /// Log bytes at the end of each file that are not counted as room: what one record may leave over.
     pub(super) spare: i64,
-    pub(super) sync: SyncMethod,
+    pub(super) sync: SyncChoice,
     pub(super) channel: Channel,
     /// `None` after a failed write.
     pub(super) staging: Option<IoBuffer>,
@@ -224,7 +196,7 @@ impl LogWriter {
     ) -> Result<IoBuffer, EngineError> {
         let file = &self.files[self.current].file;
         let request = Request {
-            operation: self.sync.operation(),
+            operation: self.sync.method.operation(),
             file: Arc::clone(file),
             offset,
             buffer,
@@ -235,7 +207,7 @@ impl LogWriter {
         };
         self.channel.submit(session, request)?;
         let buffer = self.channel.wait(session, Event::LogFileParallelWrite)?.buffer;
-        if self.sync == SyncMethod::Fsync {
+        if self.sync.method == SyncMethod::Fsync {
             session.wait(Event::LogFileParallelWrite, || file.sync_all())?;
         }
         Ok(buffer)

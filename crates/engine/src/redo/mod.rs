@@ -34,8 +34,10 @@ mod log_file;
 mod log_writer;
 pub mod record;
 pub mod recovery;
+mod sync_method;
 
 pub use log::{Admission, Gate, Log, LogOptions};
+pub use sync_method::{SyncChoice, SyncMethod};
 
 #[cfg(test)]
 mod tests;

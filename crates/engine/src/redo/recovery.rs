@@ -22,8 +22,9 @@
 use super::checkpoint::{self, Checkpoint, ControlFile};
 use super::log::{Log, LogOptions};
 use super::log_file::{self, BATCH_HEADER, BatchHeader, FILE_HEADER, FileHeader};
-use super::log_writer::{BatchPlace, LogFile, LogWriter, SyncMethod, Usage, charge};
+use super::log_writer::{BatchPlace, LogFile, LogWriter, Usage, charge};
 use super::record::{HEADER_BYTES, Record, RecordKind, Start, length_of};
+use super::sync_method::SyncChoice;
 use crate::EngineError;
 use crate::access::Access;
 use crate::cache::CacheOptions;
@@ -34,7 +35,8 @@ use crate::storage::tablespace::{Extent, Purpose, Tablespace};
 use plumb_events::{Event, IoStream, Session};
 use plumb_io::device::{self, DirectIoSupport};
 use plumb_io::{
-    Access as Mode, Arena, Channel, DirectIo, Disk, IoBuffer, IoError, Method, MethodKind, Operation, Request,
+    Access as Mode, Arena, Channel, DirectIo, Disk, Durability, IoBuffer, IoError, Method, MethodKind,
+    Operation, Request,
 };
 use plumb_units::{BlockAddress, BlockSize, Lsn};
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -170,6 +172,7 @@ impl LogHome<'_> {
         for number in 1..=count {
             files.push(self.create_file(session, number, bytes.next_multiple_of(PIECE as u64 / 256))?);
         }
+        let sync = self.choose_sync(session, &mut files, log_block)?;
         let mut writer = LogWriter {
             database: self.database,
             files,
@@ -180,7 +183,7 @@ impl LogHome<'_> {
             opening: self.access.disk.random_id() as u64,
             block: log_block as usize,
             spare: charge(options.record_max(), log_block as usize),
-            sync: SyncMethod::of(self.settings.word(Setting::LogSyncMethod)),
+            sync,
             channel: Method::start(MethodKind::Sync, 1)?.channel(&[])?,
             staging: Some(self.staging(&options)?),
         };
@@ -262,9 +265,11 @@ impl LogHome<'_> {
         // Copies of a database go on with LSNs of their own, above all numbers of operations.
         let stretch = self.access.disk.random_id() as u64 >> 32;
         let next = Lsn((end.0.max(self.above.0 + OPERATIONS) + stretch).next_multiple_of(8));
+        let mut files = used(files, &places, current, checkpoint.low);
+        let sync = self.choose_sync(session, &mut files, u64::from(checkpoint.log_block))?;
         let writer = LogWriter {
             database: self.database,
-            files: used(files, &places, current, checkpoint.low),
+            files,
             current,
             offset,
             next,
@@ -272,11 +277,32 @@ impl LogHome<'_> {
             opening: self.access.disk.random_id() as u64,
             block: checkpoint.log_block as usize,
             spare: charge(options.record_max(), checkpoint.log_block as usize),
-            sync: SyncMethod::of(self.settings.word(Setting::LogSyncMethod)),
+            sync,
             channel: Method::start(MethodKind::Sync, 1)?.channel(&[])?,
             staging: Some(self.staging(&options)?),
         };
         Ok((Log::new(options, writer, (control, checkpoint), places)?, recovered))
+    }
+
+    /// Decides how log writes become durable, and has the files open for it.
+    fn choose_sync(
+        &self,
+        session: &Session,
+        files: &mut [LogFile],
+        log_block: u64,
+    ) -> Result<SyncChoice, EngineError> {
+        let unused = files.iter().rfind(|file| file.usage == Usage::Free).map(|file| file.file.path());
+        let word = self.settings.word(Setting::LogSyncMethod);
+        let choice = SyncChoice::of(word, session, self.access, (unused, log_block))?;
+        let durability = choice.method.durability();
+        if durability != Durability::OnSync {
+            for file in files {
+                let (disk, direct) = (&self.access.disk, self.access.direct);
+                let opened = disk.open_durable(file.file.path(), Mode::Write, direct, durability)?;
+                file.file = Arc::new(opened);
+            }
+        }
+        Ok(choice)
     }
 
     fn open_files(&self, redo: &mut Redo<'_>, checkpoint: &Checkpoint) -> Result<Vec<LogFile>, EngineError> {
