@@ -352,6 +352,7 @@ roles! {
     Check, "check", Foreground, "Holds indexes against their tables.";
     Drop, "drop", Foreground, "Removes a table or an index.";
     DatabaseWriter, "DBW", Background, "Writes dirty blocks of the buffer cache.";
+    CheckpointProcess, "CKPT", Background, "Begins checkpoints, and completes those whose blocks have been written.";
     ProbeServer, "probe", Foreground, "Reads beside others while an operation asks what a read costs.";
     DeviceProbe, "device probe", Probe, "Measures the device under a database.";
     CalibrationFill, "calibration fill", Probe, "Fills the file of a calibration.";

@@ -17,6 +17,7 @@ use super::checkpoint::{Checkpoint, ControlFile};
 use super::log_buffer::{Apart, LogBuffer};
 use super::log_file::{BATCH_HEADER, FILE_HEADER};
 use super::log_writer::{BatchPlace, LogFile, LogWriter, Usage, charge};
+use super::pace::Pace;
 use super::record::length_of;
 use super::sync_method::SyncChoice;
 use crate::EngineError;
@@ -44,6 +45,8 @@ pub struct LogOptions {
     pub buffer_bytes: usize,
     /// Bytes of a block of the database.
     pub block_bytes: usize,
+    /// Most bytes of log that a recovery shall have to do again; 0: as the files allow.
+    pub checkpoint_interval: u64,
 }
 
 impl LogOptions {
@@ -77,6 +80,7 @@ pub struct Log {
     places: Mutex<VecDeque<BatchPlace>>,
     reader: Mutex<Reader>,
     control: Mutex<(ControlFile, Checkpoint)>,
+    pace: Pace,
 }
 
 #[derive(Debug, Default)]
@@ -147,6 +151,7 @@ impl Log {
         let usable = |file: &LogFile| file.bytes as i64 - FILE_HEADER as i64 - spare;
         let free = writer.files.iter().filter(|file| file.usage == Usage::Free).map(usable);
         let left = writer.files[writer.current].bytes as i64 - writer.offset as i64 - spare;
+        let pace = Pace::of(&writer.files, options.checkpoint_interval);
         let files = writer.files.iter().map(|file| Arc::clone(&file.file)).collect();
         Ok(Log {
             options,
@@ -165,6 +170,7 @@ impl Log {
             places: Mutex::new(places),
             reader: Mutex::new(reader),
             control: Mutex::new((control, checkpoint)),
+            pace,
         })
     }
 
@@ -172,15 +178,20 @@ impl Log {
     #[must_use]
     pub fn admit(&self, record: usize, besides: i64) -> Option<Admission<'_>> {
         let bytes = charge(record, self.log_block) + besides;
-        let before = self.room.fetch_sub(bytes, Relaxed);
-        let admission = Admission { log: self, bytes };
-        // Dropped again where there is not so much.
-        (before >= bytes).then_some(admission)
+        self.take_room(bytes, 0).then(|| Admission { log: self, bytes })
     }
 
-    /// Takes the charge of a checkpoint's record, for which there always is room.
-    pub(crate) fn take_room(&self, record: usize) {
-        self.room.fetch_sub(charge(record, self.log_block), Relaxed);
+    /// Takes the charge of a checkpoint's record, for which some room is spared; `false` when that has been used up by checkpoints
+    /// that have not been completed.
+    #[must_use]
+    pub(crate) fn take_room_for_checkpoint(&self, record: usize) -> bool {
+        self.take_room(charge(record, self.log_block), charge(self.options.record_max(), self.log_block))
+    }
+
+    /// Takes so many bytes of room, if so many and those that are spared are left.
+    fn take_room(&self, bytes: i64, spared: i64) -> bool {
+        let take = |room: i64| (room + spared >= bytes).then_some(room - bytes);
+        self.room.fetch_update(Relaxed, Relaxed, take).is_ok()
     }
 
     /// Room that was promised before a crash, to undo what it left.
@@ -230,6 +241,7 @@ impl Log {
         let begin = self.buffer.reserved();
         let result = work(begin);
         *floor = begin;
+        self.pace.begun();
         result
     }
 
@@ -318,11 +330,31 @@ impl Log {
             std::thread::yield_now();
             return Ok(());
         };
-        locked(&self.places).push_back(written.place);
+        {
+            let mut places = locked(&self.places);
+            self.pace.written(&places, &written.place);
+            places.push_back(written.place);
+        }
         self.durable.store(written.place.end.0, Release);
         self.room.fetch_add(written.refund, Relaxed);
         self.buffer.release(written.place.end);
         Ok(())
+    }
+
+    /// When checkpoints are due.
+    pub(crate) fn pace(&self) -> &Pace {
+        &self.pace
+    }
+
+    /// Bytes of log that a recovery would go through that began now.
+    #[must_use]
+    pub fn to_recover(&self) -> Bytes {
+        let redo = locked(&self.control).1.redo;
+        let places = locked(&self.places);
+        let first = places.get(places.partition_point(|place| place.end <= redo));
+        let (Some(first), Some(last)) = (first, places.back()) else { return Bytes(0) };
+        let own = charge((first.end.0 - first.lsn.0) as usize, self.log_block) as u64;
+        Bytes((last.written + own).saturating_sub(first.written))
     }
 
     /// Ends the log after a failure elsewhere that leaves unknown what is durable.
@@ -385,7 +417,11 @@ impl Log {
         }
         written?;
         control.1 = checkpoint;
-        locked(&self.places).retain(|place| place.end > low);
+        {
+            let mut places = locked(&self.places);
+            let unneeded = places.partition_point(|place| place.end <= low);
+            places.drain(..unneeded);
+        }
         locked(&self.reader).chunk = None;
         let mut writer = locked(&self.writer);
         let (current, spare) = (writer.current, writer.spare);
@@ -415,6 +451,10 @@ impl WriteAhead for Log {
 
     fn durable(&self) -> Lsn {
         Log::durable(self)
+    }
+
+    fn write_behind(&self) -> Lsn {
+        self.pace.write_behind()
     }
 }
 

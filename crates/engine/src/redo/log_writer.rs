@@ -44,6 +44,8 @@ pub(super) struct BatchPlace {
     pub(super) file: usize,
     /// Of the batch's header.
     pub(super) offset: u64,
+    /// Bytes of log blocks that were written since the log was opened, up to its end; 0 of batches from before.
+    pub(super) written: u64,
 }
 
 /// The log files and where the next batch goes.
@@ -61,6 +63,8 @@ pub(super) struct LogWriter {
     /// Draws apart what copies of the database write.
     pub(super) opening: u64,
     pub(super) block: usize,
+    /// Bytes of log blocks written since the log was opened.
+    pub(super) written: u64,
     /// Log bytes at the end of each file that are not counted as room: what one record may leave over.
     pub(super) spare: i64,
     pub(super) sync: SyncChoice,
@@ -146,7 +150,9 @@ impl LogWriter {
         session.count(Statistic::RedoSize, records as u64);
         session.count(Statistic::RedoEntries, entries);
         session.count(Statistic::RedoWastage, (padded - records) as u64);
-        let place = BatchPlace { lsn: self.next, end, file: self.current, offset: self.offset };
+        self.written += padded as u64;
+        let (lsn, file, offset) = (self.next, self.current, self.offset);
+        let place = BatchPlace { lsn, end, file, offset, written: self.written };
         self.offset += padded as u64;
         (self.next, self.end) = (end, end);
         self.files[self.current].usage = Usage::Used(end);

@@ -32,6 +32,7 @@ mod log;
 mod log_buffer;
 mod log_file;
 mod log_writer;
+mod pace;
 pub mod record;
 pub mod recovery;
 mod sync_method;

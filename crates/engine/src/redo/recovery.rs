@@ -108,7 +108,9 @@ impl LogHome<'_> {
 
     fn options(&self) -> Result<LogOptions, EngineError> {
         let buffer_bytes = self.settings.number(Setting::LogBuffer) as usize;
-        let options = LogOptions { buffer_bytes, block_bytes: self.block_size().bytes() };
+        let checkpoint_interval = self.settings.number(Setting::LogCheckpointInterval);
+        let options =
+            LogOptions { buffer_bytes, block_bytes: self.block_size().bytes(), checkpoint_interval };
         if buffer_bytes < 2 * options.record_max() {
             return Err(EngineError::Contradiction {
                 first: format!("log_buffer={buffer_bytes}"),
@@ -182,6 +184,7 @@ impl LogHome<'_> {
             end: first,
             opening: self.access.disk.random_id() as u64,
             block: log_block as usize,
+            written: 0,
             spare: charge(options.record_max(), log_block as usize),
             sync,
             channel: Method::start(MethodKind::Sync, 1)?.channel(&[])?,
@@ -276,6 +279,7 @@ impl LogHome<'_> {
             end,
             opening: self.access.disk.random_id() as u64,
             block: checkpoint.log_block as usize,
+            written: 0,
             spare: charge(options.record_max(), checkpoint.log_block as usize),
             sync,
             channel: Method::start(MethodKind::Sync, 1)?.channel(&[])?,
@@ -470,6 +474,7 @@ impl<'a> Redo<'a> {
                 end: batch_end,
                 file: number,
                 offset: at as u64,
+                written: 0,
             });
             self.records(batch.lsn, records, file)?;
             *end = batch_end;

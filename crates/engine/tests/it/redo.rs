@@ -4,7 +4,8 @@ use plumb_engine::instance::{Cancel, InitialSizes};
 use plumb_engine::redo::SyncMethod;
 use plumb_engine::transaction::Transactions;
 use plumb_engine::{Instance, Layout, Settings};
-use plumb_events::{Role, Session};
+use plumb_events::{Event, Role, Session};
+use plumb_io::sim::MemoryDisk;
 use plumb_types::{Column, ColumnType, Number, Schema, Value};
 use plumb_units::Bytes;
 use std::path::Path;
@@ -80,4 +81,38 @@ fn each_method_of_making_a_log_write_durable_is_what_was_asked_for() {
         assert_eq!(count(&transactions, &session), 10 * round, "before {word}");
         insert(&transactions, &session, 10);
     }
+}
+
+/// Rows in a database on a disk that can lose power, where sessions step the checkpoints; and the most log that a recovery would
+/// have gone through after any of them.
+fn most_to_recover(interval: &str, rows: i64) -> (u64, u64) {
+    let disk = MemoryDisk::with_power(1);
+    let sizes = InitialSizes { users: Bytes(1 << 20), temp: Bytes(1 << 16), indx: Bytes(1 << 16) };
+    let more = [("io_method", "null"), ("log_file_size", "256K"), ("log_checkpoint_interval", interval)];
+    let home = Path::new("/in/memory/db");
+    let instance = Instance::create_on(&disk, home, settings(&more), sizes).expect("a database");
+    let session = instance.recorder.session(Role::User);
+    let transactions = Transactions::open(&instance, &session).expect("a log");
+    create_table(&transactions, &session);
+    let mut most = 0;
+    for _ in 0..rows {
+        insert(&transactions, &session, 1);
+        most = most.max(transactions.log().to_recover().0);
+    }
+    let period = instance.recorder.snapshot();
+    let waited =
+        period.sessions.iter().map(|it| it.events[Event::LogFileSwitchCheckpoint as usize].count).sum();
+    (most, waited)
+}
+
+#[test]
+fn checkpoints_follow_the_log_as_closely_as_they_are_told() {
+    // Each commit is a log write of two blocks; a batch of 512 bytes is the finest that can be told.
+    let (most, waited) = most_to_recover("128K", 2000);
+    assert!((64 << 10..=(128 << 10) + 8192).contains(&most), "{most}");
+    assert_eq!(waited, 0);
+    // Two megabytes of log through three files of a quarter: nobody has to wait for a file.
+    let (most, waited) = most_to_recover("0", 2000);
+    assert!((256 << 10..=640 << 10).contains(&most), "{most}");
+    assert_eq!(waited, 0);
 }
