@@ -31,10 +31,12 @@ pub mod edit;
 mod log;
 mod log_buffer;
 mod log_file;
+mod log_reader;
 mod log_writer;
 mod pace;
 pub mod record;
 pub mod recovery;
+mod replay;
 mod sync_method;
 
 pub use log::{Admission, Gate, Log, LogOptions};

@@ -2,9 +2,9 @@
 //!
 //! How a recovery goes:
 //! 1. The newer whole copy of the control block says which log file has the low LSN, and where redo begins.
-//! 2. Batches are read from that file on. Records from the redo LSN on are done again, each block read once and kept
-//!    in memory until there are too many of them; then all are written. A block that is not whole is taken from its image,
-//!    which the log has for every block that changed since the checkpoint.
+//! 2. Batches are read from that file on, ahead of need ([`log_reader`](super::log_reader)). Records from the redo LSN on are done again in blocks
+//!    that are kept in memory until there are too many of them; then all are written ([`replay`](super::replay)). A block that is not whole is taken
+//!    from its image, which the log has for every block that changed since the checkpoint.
 //! 3. What transactions have no end is collected on the way: those that the checkpoint lists, and those that follow.
 //! 4. The blocks are written and synced. The log goes on behind its last batch, with LSNs of its own.
 //!
@@ -15,31 +15,32 @@
 //! whole batch further on means that this one was whole once: then it is damage and not the end, and recovery refuses. Further on is: behind the
 //! broken batch as far as a write reaches, or in the file of the next sequence.
 //!
-//! Cost: a file is read by requests of a megabyte; a record costs a look-up of its block and the copy of its bytes. A block that is new in the
-//! log, or has an image there, is not read; adjacent blocks are written together.
-//! Limits: one thread; a block that has to be read is read alone; a log file is held in memory while it is gone through.
+//! Cost: a record costs a look-up of its block and the copy of its bytes; the log is read, and blocks are written, in large requests of which
+//! several are in flight.
+//! Limits: one thread does the records again.
 
 use super::checkpoint::{self, Checkpoint, ControlFile};
 use super::log::{Log, LogOptions};
 use super::log_file::{self, BATCH_HEADER, BatchHeader, FILE_HEADER, FileHeader};
+use super::log_reader::LogReader;
 use super::log_writer::{BatchPlace, LogFile, LogWriter, Usage, charge};
-use super::record::{HEADER_BYTES, Record, RecordKind, Start, length_of};
+use super::record::{Record, RecordKind, length_of};
+use super::replay::Replay;
 use super::sync_method::SyncChoice;
 use crate::EngineError;
 use crate::access::Access;
-use crate::cache::CacheOptions;
 use crate::database_id::DatabaseId;
 use crate::settings::{Setting, Settings};
-use crate::storage::block;
-use crate::storage::tablespace::{Extent, Purpose, Tablespace};
+use crate::storage::tablespace::{Extent, Tablespace};
 use plumb_events::{Event, IoStream, Session};
 use plumb_io::device::{self, DirectIoSupport};
 use plumb_io::{
-    Access as Mode, Arena, Channel, DirectIo, Disk, Durability, IoBuffer, IoError, Method, MethodKind,
-    Operation, Request,
+    Access as Mode, Arena, DirectIo, Disk, Durability, IoBuffer, IoError, Method, MethodKind, Operation,
+    Request,
 };
-use plumb_units::{BlockAddress, BlockSize, Lsn};
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use plumb_units::{BlockSize, Lsn};
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -47,8 +48,10 @@ use std::sync::Arc;
 const OPERATIONS: u64 = 1 << 30;
 /// Log files that a database may have: the range of the setting.
 const FILES_MOST: u32 = 64;
-/// Bytes of a read of a log file, and of a write when one is made.
+/// Bytes of a write when a log file is made.
 const PIECE: usize = 1 << 20;
+/// Bytes of log that are gone through at once: what blocks they change is known before the first one is.
+const STRETCH: u64 = 4 << 20;
 
 /// The files of a log in a database's home, those that there can be.
 pub fn files(home: &Path) -> impl Iterator<Item = PathBuf> {
@@ -102,7 +105,7 @@ pub struct Recovered {
 }
 
 impl LogHome<'_> {
-    fn block_size(&self) -> BlockSize {
+    pub(super) fn block_size(&self) -> BlockSize {
         self.tablespaces[0].block_size
     }
 
@@ -119,14 +122,6 @@ impl LogHome<'_> {
             });
         }
         Ok(options)
-    }
-
-    /// Whether a block is of a segment that was there at that LSN and is still.
-    fn is_live(&self, address: BlockAddress, lsn: Lsn) -> bool {
-        self.live.iter().any(|(extent, created)| {
-            let blocks = extent.block..extent.block + extent.blocks;
-            extent.file == address.file.0 && blocks.contains(&address.block.0) && lsn >= *created
-        })
     }
 
     /// Whether the database has a log.
@@ -330,7 +325,7 @@ impl LogHome<'_> {
                 )?;
             let file = Arc::new(file);
             let bytes = file.length()?;
-            let head = redo.read(&file, 0, FILE_HEADER as usize)?;
+            let head = redo.reader.head(&file)?;
             let header = FileHeader::read(head, self.database, &path)?;
             let header = header.filter(|header| header.number == number);
             let header = header.unwrap_or(FileHeader::unused(self.database, number));
@@ -349,23 +344,17 @@ fn used(mut files: Vec<LogFile>, places: &VecDeque<BatchPlace>, current: usize, 
     files
 }
 
-/// A block under recovery.
-struct Recovering {
-    purpose: Purpose,
-    bytes: Box<[u8]>,
-    /// Whether it is what somebody wrote, or has been made so.
-    whole: bool,
-    changed: bool,
+/// A stretch of a log file that is gone through at once: where it ends, and its batches: LSN, and where the records are.
+struct Stretch {
+    end: u64,
+    batches: Vec<(Lsn, Range<u64>)>,
 }
 
-/// Does records again.
+/// Goes through the log.
 struct Redo<'a> {
     home: &'a LogHome<'a>,
-    session: &'a Session,
-    channel: Channel,
-    buffer: Option<IoBuffer>,
-    blocks: HashMap<BlockAddress, Recovering>,
-    blocks_max: usize,
+    reader: LogReader<'a>,
+    replay: Replay<'a>,
     log_block: usize,
     from: Lsn,
     open: BTreeMap<u64, Unended>,
@@ -379,37 +368,16 @@ impl<'a> Redo<'a> {
         session: &'a Session,
         checkpoint: &Checkpoint,
     ) -> Result<Redo<'a>, EngineError> {
-        let cache = CacheOptions::of(home.settings, home.block_size()).frame_count;
         Ok(Redo {
             home,
-            session,
-            channel: Method::start(MethodKind::Sync, 1)?.channel(&[])?,
-            buffer: Some(Arena::buffers(PIECE, 1)?.1.remove(0)),
-            blocks: HashMap::new(),
-            blocks_max: cache.max(16),
+            reader: LogReader::new(session, home.access)?,
+            replay: Replay::new(home, session)?,
             log_block: checkpoint.log_block as usize,
             from: checkpoint.redo,
             open: BTreeMap::new(),
             places: VecDeque::new(),
             recovered: Recovered { next_transaction: checkpoint.next_transaction, ..Recovered::default() },
         })
-    }
-
-    /// Bytes of a log file, as far as it goes.
-    fn read(&mut self, file: &Arc<plumb_io::File>, offset: u64, bytes: usize) -> Result<&[u8], EngineError> {
-        let request = Request {
-            operation: Operation::ReadAtMost,
-            file: Arc::clone(file),
-            offset,
-            buffer: self.buffer.take().expect("there until a read fails"),
-            range: 0..bytes,
-            event: Event::LogFileSequentialRead,
-            stream: IoStream::LogReads,
-            tag: 0,
-        };
-        self.channel.submit(self.session, request)?;
-        let completion = self.channel.wait(self.session, Event::LogFileSequentialRead)?;
-        Ok(&self.buffer.insert(completion.buffer)[completion.range])
     }
 
     /// Goes through all batches from the checkpoint's low LSN on. Gives the file and offset where the next batch goes, and the LSN behind the last.
@@ -456,191 +424,142 @@ impl<'a> Redo<'a> {
         end: &mut Lsn,
         write_max: usize,
     ) -> Result<u64, EngineError> {
-        // All of it at once: a batch may be as long as half the log buffer.
-        let mut bytes = Vec::with_capacity(file.bytes as usize);
-        for offset in (0..file.bytes).step_by(PIECE) {
-            let length = PIECE.min((file.bytes - offset) as usize);
-            bytes.extend_from_slice(self.read(&file.file, offset, length)?);
+        self.reader.open(&file.file, FILE_HEADER..file.bytes)?;
+        let (mut at, mut more) = (FILE_HEADER, true);
+        while more {
+            let stretch;
+            (stretch, more) = self.stretch(file, number, at, end)?;
+            self.redo(&stretch, file)?;
+            at = stretch.end;
+            self.reader.discard(at);
         }
-        let block = self.log_block;
-        let mut at = FILE_HEADER as usize;
-        while let Some(batch) =
-            bytes.get(at..).and_then(|rest| BatchHeader::read(rest, file.header.sequence, *end))
+        // A batch further on would mean that the one that is not whole was so once.
+        let limit = write_max + 2 * FILE_HEADER as usize;
+        self.reader.fill(at + limit as u64)?;
+        let rest = self.reader.window(at);
+        for further in (self.log_block..rest.len().min(limit)).step_by(self.log_block) {
+            if let Some(batch) = BatchHeader::read(&rest[further..], file.header.sequence, *end) {
+                return Err(damaged(file.file.path().to_path_buf(), at, *end, batch.lsn));
+            }
+        }
+        Ok(at)
+    }
+
+    /// The next batches of a file, and whether more may follow.
+    fn stretch(
+        &mut self,
+        file: &LogFile,
+        number: usize,
+        at: u64,
+        end: &mut Lsn,
+    ) -> Result<(Stretch, bool), EngineError> {
+        let mut stretch = Stretch { end: at, batches: Vec::new() };
+        while stretch.end - at < STRETCH {
+            let Some(batch) = self.batch(file, stretch.end, *end)? else { return Ok((stretch, false)) };
+            let records = stretch.end + BATCH_HEADER as u64..stretch.end + batch.length as u64;
+            *end = Lsn(batch.lsn.0 + (batch.length - BATCH_HEADER) as u64);
+            let place =
+                BatchPlace { lsn: batch.lsn, end: *end, file: number, offset: stretch.end, written: 0 };
+            self.places.push_back(place);
+            stretch.batches.push((batch.lsn, records));
+            stretch.end += batch.length.next_multiple_of(self.log_block) as u64;
+        }
+        Ok((stretch, true))
+    }
+
+    /// The batch at an offset, if a whole one is there.
+    fn batch(&mut self, file: &LogFile, at: u64, least: Lsn) -> Result<Option<BatchHeader>, EngineError> {
+        let sequence = file.header.sequence;
+        self.reader.fill(at + BATCH_HEADER as u64)?;
+        let Some(claimed) = BatchHeader::claimed(self.reader.window(at), sequence, least) else {
+            return Ok(None);
+        };
+        self.reader.fill(at + claimed as u64)?;
+        Ok(BatchHeader::read(self.reader.window(at), sequence, least))
+    }
+
+    /// Does the records of a stretch again.
+    fn redo(&mut self, stretch: &Stretch, file: &LogFile) -> Result<(), EngineError> {
+        let Redo { reader, replay, from, .. } = self;
+        let batches = || stretch.batches.iter().map(|(lsn, at)| (*lsn, within(reader.window(at.start), at)));
+        let again = batches().flat_map(|(lsn, bytes)| Records { lsn, bytes });
+        replay.prepare(again.filter(|record| record.lsn >= *from))?;
+        for (lsn, bytes) in
+            stretch.batches.iter().map(|(lsn, at)| (*lsn, within(self.reader.window(at.start), at)))
         {
-            let records = &bytes[at + BATCH_HEADER..at + batch.length];
-            let batch_end = Lsn(batch.lsn.0 + records.len() as u64);
-            self.places.push_back(BatchPlace {
-                lsn: batch.lsn,
-                end: batch_end,
-                file: number,
-                offset: at as u64,
-                written: 0,
-            });
-            self.records(batch.lsn, records, file)?;
-            *end = batch_end;
-            at += batch.length.next_multiple_of(block);
-        }
-        let limit = (at + write_max + 2 * FILE_HEADER as usize).min(bytes.len());
-        for further in (at + block..limit).step_by(block) {
-            if let Some(batch) = BatchHeader::read(&bytes[further..], file.header.sequence, *end) {
-                return Err(damaged(file.file.path().to_path_buf(), at as u64, *end, batch.lsn));
+            let mut records = Records { lsn, bytes };
+            for record in records.by_ref().filter(|record| record.lsn >= self.from) {
+                note(&mut self.open, &mut self.recovered, &record);
+                self.replay.redo(&record, || file.file.path().to_path_buf())?;
             }
-        }
-        Ok(at as u64)
-    }
-
-    fn records(&mut self, first: Lsn, bytes: &[u8], file: &LogFile) -> Result<(), EngineError> {
-        let mut at = 0;
-        while at < bytes.len() {
-            let lsn = Lsn(first.0 + at as u64);
-            let Some(record) = Record::parse(lsn, &bytes[at..]) else {
-                let why = format!("the record of LSN {} makes no sense, though its batch is whole", lsn.0);
-                return Err(EngineError::Log { path: file.file.path().to_path_buf(), why });
-            };
-            let length = length_of(&bytes[at..]).unwrap_or(HEADER_BYTES);
-            if lsn >= self.from {
-                self.note(&record);
-                self.recovered.record_count += 1;
-                self.recovered.redo_bytes += length as u64;
-                self.redo(&record)?;
+            if !records.bytes.is_empty() {
+                let path = file.file.path().to_path_buf();
+                let lsn = records.lsn.0;
+                let why = format!("the record of LSN {lsn} makes no sense, though its batch is whole");
+                return Err(EngineError::Log { path, why });
             }
-            at += length;
-        }
-        Ok(())
-    }
-
-    /// Keeps track of which transactions have an end.
-    fn note(&mut self, record: &Record<'_>) {
-        let Record { kind, transaction, lsn, previous, .. } = *record;
-        match kind {
-            RecordKind::Checkpoint => {
-                for entry in record.undo.chunks_exact(24) {
-                    let [transaction, first, last] = [0, 8, 16].map(|at| log_file::number(entry, at));
-                    self.open
-                        .insert(transaction, Unended { transaction, first: Lsn(first), last: Lsn(last) });
-                    self.recovered.next_transaction = self.recovered.next_transaction.max(transaction + 1);
-                }
-            }
-            RecordKind::Commit | RecordKind::RolledBack => {
-                self.open.remove(&transaction);
-            }
-            RecordKind::Change | RecordKind::Undoing if transaction != 0 => {
-                let entry = self.open.entry(transaction);
-                let entry = entry.or_insert(Unended { transaction, first: lsn, last: Lsn(0) });
-                if kind == RecordKind::Undoing {
-                    entry.last = previous;
-                } else if !record.undo.is_empty() {
-                    entry.last = lsn;
-                }
-            }
-            RecordKind::Change | RecordKind::Undoing => {}
-        }
-        self.recovered.next_transaction = self.recovered.next_transaction.max(transaction + 1);
-    }
-
-    fn redo(&mut self, record: &Record<'_>) -> Result<(), EngineError> {
-        for change in record.changes() {
-            if !self.home.is_live(change.address, record.lsn) {
-                // The segment was dropped, or its creation came to nothing: the space may be another's now.
-                continue;
-            }
-            if !self.blocks.contains_key(&change.address) {
-                if self.blocks.len() >= self.blocks_max {
-                    self.write_blocks()?;
-                }
-                let block = match change.start {
-                    Start::Present => self.read_block(change.purpose, change.address)?,
-                    // All of it comes from the log, and what it becomes later too.
-                    Start::Zeros | Start::Image => Recovering {
-                        purpose: change.purpose,
-                        bytes: vec![0; self.home.block_size().bytes()].into(),
-                        whole: false,
-                        changed: false,
-                    },
-                };
-                self.blocks.insert(change.address, block);
-            }
-            let path = || self.home.tablespaces[change.purpose as usize].path(change.address).to_path_buf();
-            let block = self.blocks.get_mut(&change.address).expect("just read");
-            if block.whole && block::lsn_of(&block.bytes) >= record.lsn.0 {
-                continue;
-            }
-            if !block.whole && change.start == Start::Present {
-                return Err(EngineError::CorruptBlock {
-                    path: path(),
-                    address: change.address,
-                    what: "checksum",
-                    found: "another one".to_string(),
-                    expected:
-                        "that of its content: the log has no image of the block since the last checkpoint"
-                            .to_string(),
-                });
-            }
-            if change.apply(&mut block.bytes, record.lsn).is_none() {
-                let why = format!("the record of LSN {} leads out of its block", record.lsn.0);
-                return Err(EngineError::Log { path: path(), why });
-            }
-            (block.whole, block.changed) = (true, true);
-        }
-        Ok(())
-    }
-
-    fn read_block(&mut self, purpose: Purpose, address: BlockAddress) -> Result<Recovering, EngineError> {
-        let tablespace = &self.home.tablespaces[purpose as usize];
-        let block_size = tablespace.block_size;
-        let file = Arc::clone(&tablespace.file(address.file)?.file);
-        let bytes = self.read(&file, address.block.byte_offset(block_size), block_size.bytes())?;
-        let mut block: Box<[u8]> = vec![0; block_size.bytes()].into();
-        block[..bytes.len()].copy_from_slice(bytes);
-        let whole = block::is_whole(&block, address);
-        Ok(Recovering { purpose, bytes: block, whole, changed: false })
-    }
-
-    /// Writes what has changed, in the order of the files, adjacent blocks together.
-    fn write_blocks(&mut self) -> Result<(), EngineError> {
-        let mut changed: Vec<_> = self.blocks.drain().filter(|(_, block)| block.changed).collect();
-        changed.sort_unstable_by_key(|(address, _)| *address);
-        self.recovered.block_count += changed.len() as u64;
-        let mut rest = changed.as_mut_slice();
-        while let Some((first, block)) = rest.first() {
-            let (first, purpose, bytes) = (*first, block.purpose, block.bytes.len());
-            let follows = |(number, (address, _)): (usize, &(BlockAddress, Recovering))| {
-                address.file == first.file && address.block == first.block.plus(number as u32)
-            };
-            let most = PIECE / bytes;
-            let count = rest.iter().take(most).enumerate().take_while(|it| follows(*it)).count();
-            let (joined, behind) = std::mem::take(&mut rest).split_at_mut(count);
-            rest = behind;
-            let mut buffer = self.buffer.take().expect("there until a request fails");
-            for ((_, block), target) in joined.iter_mut().zip(buffer.chunks_exact_mut(bytes)) {
-                block::set_checksum(&mut block.bytes);
-                target.copy_from_slice(&block.bytes);
-            }
-            let tablespace = &self.home.tablespaces[purpose as usize];
-            let request = Request {
-                operation: Operation::Write,
-                file: Arc::clone(&tablespace.file(first.file)?.file),
-                offset: first.block.byte_offset(tablespace.block_size),
-                buffer,
-                range: 0..count * bytes,
-                event: Event::DbFileParallelWrite,
-                stream: if purpose == Purpose::Indx { IoStream::IndexWrites } else { IoStream::DataWrites },
-                tag: 0,
-            };
-            self.channel.submit(self.session, request)?;
-            self.buffer = Some(self.channel.wait(self.session, Event::DbFileParallelWrite)?.buffer);
         }
         Ok(())
     }
 
     fn finish(&mut self) -> Result<(), EngineError> {
-        self.write_blocks()?;
-        for tablespace in self.home.tablespaces.iter().filter(|it| it.purpose != Purpose::Temp) {
-            tablespace.files.iter().try_for_each(|file| file.sync(self.session))?;
-        }
+        self.replay.finish()?;
+        self.recovered.block_count = self.replay.written;
         self.recovered.unended = self.open.values().copied().collect();
         Ok(())
     }
+}
+
+/// The records of a batch; ends early where the bytes make no sense, which are then left.
+struct Records<'a> {
+    lsn: Lsn,
+    bytes: &'a [u8],
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = Record<'a>;
+
+    fn next(&mut self) -> Option<Record<'a>> {
+        let record = Record::parse(self.lsn, self.bytes)?;
+        let length = length_of(self.bytes)?;
+        (self.lsn, self.bytes) = (Lsn(self.lsn.0 + length as u64), &self.bytes[length..]);
+        Some(record)
+    }
+}
+
+/// As many of the bytes as a range has.
+fn within<'b>(bytes: &'b [u8], range: &Range<u64>) -> &'b [u8] {
+    &bytes[..(range.end - range.start) as usize]
+}
+
+/// Keeps track of which transactions have an end, and counts.
+fn note(open: &mut BTreeMap<u64, Unended>, recovered: &mut Recovered, record: &Record<'_>) {
+    let Record { kind, transaction, lsn, previous, .. } = *record;
+    match kind {
+        RecordKind::Checkpoint => {
+            for entry in record.undo.chunks_exact(24) {
+                let [transaction, first, last] = [0, 8, 16].map(|at| log_file::number(entry, at));
+                open.insert(transaction, Unended { transaction, first: Lsn(first), last: Lsn(last) });
+                recovered.next_transaction = recovered.next_transaction.max(transaction + 1);
+            }
+        }
+        RecordKind::Commit | RecordKind::RolledBack => {
+            open.remove(&transaction);
+        }
+        RecordKind::Change | RecordKind::Undoing if transaction != 0 => {
+            let entry = open.entry(transaction);
+            let entry = entry.or_insert(Unended { transaction, first: lsn, last: Lsn(0) });
+            if kind == RecordKind::Undoing {
+                entry.last = previous;
+            } else if !record.undo.is_empty() {
+                entry.last = lsn;
+            }
+        }
+        RecordKind::Change | RecordKind::Undoing => {}
+    }
+    recovered.next_transaction = recovered.next_transaction.max(transaction + 1);
+    recovered.record_count += 1;
+    recovered.redo_bytes += record.length() as u64;
 }
 
 fn damaged(path: PathBuf, offset: u64, found: Lsn, expected: Lsn) -> EngineError {
