@@ -13,6 +13,8 @@
 //! Room is counted in bytes of log blocks. A record is charged for a write of its own; what it did not take, being written with others, is given back
 //! by the write. Of each file as much as one record may leave over at its end is not counted.
 
+use super::archiver::Archive;
+use super::bell::Bell;
 use super::checkpoint::{Checkpoint, ControlFile};
 use super::log_buffer::{Apart, LogBuffer};
 use super::log_file::{BATCH_HEADER, FILE_HEADER};
@@ -81,6 +83,11 @@ pub struct Log {
     reader: Mutex<Reader>,
     control: Mutex<(ControlFile, Checkpoint)>,
     pace: Pace,
+    /// Where filled files are copied to, if they are, and why the last copy could not be made.
+    archive: Option<Archive>,
+    archiving: Mutex<Option<String>>,
+    archived: Condvar,
+    archiver_bell: Bell,
 }
 
 #[derive(Debug, Default)]
@@ -137,7 +144,7 @@ impl Log {
     /// A log over files whose next batch goes where the writer says.
     pub(super) fn new(
         options: LogOptions,
-        writer: LogWriter,
+        (writer, archive): (LogWriter, Option<Archive>),
         (control, checkpoint): (ControlFile, Checkpoint),
         places: VecDeque<BatchPlace>,
     ) -> Result<Log, EngineError> {
@@ -171,6 +178,10 @@ impl Log {
             reader: Mutex::new(reader),
             control: Mutex::new((control, checkpoint)),
             pace,
+            archive,
+            archiving: Mutex::default(),
+            archived: Condvar::new(),
+            archiver_bell: Bell::default(),
         })
     }
 
@@ -333,6 +344,9 @@ impl Log {
         {
             let mut places = locked(&self.places);
             self.pace.written(&places, &written.place);
+            if places.back().is_some_and(|before| before.file != written.place.file) {
+                self.archiver_bell.ring();
+            }
             places.push_back(written.place);
         }
         self.durable.store(written.place.end.0, Release);
@@ -423,15 +437,77 @@ impl Log {
             places.drain(..unneeded);
         }
         locked(&self.reader).chunk = None;
-        let mut writer = locked(&self.writer);
+        self.release(&mut locked(&self.writer), low);
+        Ok(())
+    }
+
+    /// Gives back the files that nobody needs: not those behind `low`, and not those without a copy (L3).
+    fn release(&self, writer: &mut LogWriter, low: Lsn) {
         let (current, spare) = (writer.current, writer.spare);
         for (number, file) in writer.files.iter_mut().enumerate() {
-            if number != current && matches!(file.usage, Usage::Used(end) if end <= low) {
+            if number != current && file.archived && matches!(file.usage, Usage::Used(end) if end <= low) {
                 file.usage = Usage::Free;
                 self.room.fetch_add(file.bytes as i64 - FILE_HEADER as i64 - spare, Relaxed);
             }
         }
-        Ok(())
+    }
+
+    /// Whether a file would be free if it had been copied.
+    pub(crate) fn needs_archiver(&self) -> bool {
+        let low = locked(&self.control).1.low;
+        let writer = locked(&self.writer);
+        let is_kept = |file: &LogFile| !file.archived && matches!(file.usage, Usage::Used(end) if end <= low);
+        writer.files.iter().enumerate().any(|(number, file)| number != writer.current && is_kept(file))
+    }
+
+    /// Copies the oldest filled file that has no copy; `false` when there is none.
+    ///
+    /// # Errors
+    /// When the copy cannot be made: the log is none the worse for it, and the next call tries again.
+    pub(crate) fn archive_next(&self, session: &Session) -> Result<bool, EngineError> {
+        let Some(archive) = &self.archive else { return Ok(false) };
+        let next = {
+            let writer = locked(&self.writer);
+            let unarchived =
+                writer.files.iter().enumerate().filter(|(at, file)| *at != writer.current && !file.archived);
+            let oldest = unarchived.min_by_key(|(_, file)| file.header.sequence);
+            oldest.map(|(at, file)| (at, Arc::clone(&file.file), file.bytes, file.header))
+        };
+        let Some((at, file, bytes, header)) = next else { return Ok(false) };
+        let copied = archive.copy(session, (&file, bytes), &header);
+        let directory = archive.directory().display();
+        let said = |error: &EngineError| format!("log sequence {} in {directory}: {error}", header.sequence);
+        *locked(&self.archiving) = copied.as_ref().err().map(said);
+        copied?;
+        let low = locked(&self.control).1.low;
+        let mut writer = locked(&self.writer);
+        writer.files[at].archived = true;
+        self.release(&mut writer, low);
+        self.archived.notify_all();
+        Ok(true)
+    }
+
+    /// Why the last copy of a filled log file could not be made; it is tried again.
+    #[must_use]
+    pub fn archiver_error(&self) -> Option<String> {
+        locked(&self.archiving).clone()
+    }
+
+    /// Whether filled log files are copied.
+    pub(crate) fn archives(&self) -> bool {
+        self.archive.is_some()
+    }
+
+    /// Rung when a file has been filled.
+    pub(crate) fn archiver_bell(&self) -> &Bell {
+        &self.archiver_bell
+    }
+
+    /// Waits a moment for the archiver.
+    pub(crate) fn wait_for_archiver(&self, session: &Session) {
+        let begin = session.begin_wait();
+        drop(self.archived.wait_timeout(locked(&self.archiving), LOOK_AGAIN));
+        session.end_wait(Event::LogFileSwitchArchive, begin);
     }
 
     /// Counts a commit that had to become durable.

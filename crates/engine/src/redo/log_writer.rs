@@ -33,6 +33,8 @@ pub(super) struct LogFile {
     pub(super) header: FileHeader,
     pub(super) bytes: u64,
     pub(super) usage: Usage,
+    /// Whether what it has need not be copied before it is used again.
+    pub(super) archived: bool,
 }
 
 /// A batch in the files.
@@ -68,6 +70,8 @@ pub(super) struct LogWriter {
     /// Log bytes at the end of each file that are not counted as room: what one record may leave over.
     pub(super) spare: i64,
     pub(super) sync: SyncChoice,
+    /// Whether filled files are copied.
+    pub(super) archives: bool,
     pub(super) channel: Channel,
     /// `None` after a failed write.
     pub(super) staging: Option<IoBuffer>,
@@ -189,6 +193,7 @@ impl LogWriter {
         self.staging = Some(self.transfer(session, 0, (staging, FILE_HEADER as usize))?);
         self.files[file].header = header;
         self.files[file].usage = Usage::Used(self.next);
+        self.files[file].archived = !self.archives;
         self.offset = FILE_HEADER;
         Ok(())
     }

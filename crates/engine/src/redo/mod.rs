@@ -20,13 +20,16 @@
 //! Invariants:
 //! - L1 A log block is written once until its file is used again: a batch begins at a block, and the rest of its last one stays empty.
 //! - L2 One batch is in flight at a time; it begins where everything before is durable.
-//! - L3 A file is used again only when the control block, durably, does not need it.
+//! - L3 A file is used again only when the control block, durably, does not need it, and its copy is durable where copies are made.
 //! - L4 A failed write or sync of the log is its last: every later call fails with it.
 //! - L5 A session waits for room in the files before it takes a block, never after: else the checkpoint that makes room could wait for it.
 //!
-//! Limits: log files are in the database's home, without mirrors, and are not archived. Sizes are fixed when the log is made.
+//! Limits: log files are in the database's home, without mirrors. Sizes are fixed when the log is made.
 
+mod archiver;
+mod bell;
 pub mod checkpoint;
+mod copier;
 pub mod edit;
 mod log;
 mod log_buffer;

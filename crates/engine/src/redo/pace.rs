@@ -12,6 +12,7 @@
 //! ```
 //! Why not always close behind: each checkpoint has every block that changes after it logged whole once.
 
+use super::bell::Bell;
 use super::log_file::FILE_HEADER;
 use super::log_writer::{BatchPlace, LogFile};
 use plumb_units::Lsn;
@@ -20,8 +21,6 @@ use std::sync::atomic::{
     AtomicBool, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 /// When checkpoints are due. All numbers of bytes are of log blocks, as [`BatchPlace::written`] counts them.
 #[derive(Debug)]
@@ -35,9 +34,8 @@ pub(crate) struct Pace {
     /// Where it was worked out for; that is done for each 64th of the stretch.
     looked: AtomicU64,
     due: AtomicBool,
-    /// Who waits for a checkpoint to become due; taken for that alone.
-    waiting: Mutex<bool>,
-    posted: Condvar,
+    /// Heard by who begins and completes them.
+    bell: Bell,
 }
 
 impl Pace {
@@ -53,8 +51,7 @@ impl Pace {
             write_behind: AtomicU64::new(0),
             looked: AtomicU64::new(0),
             due: AtomicBool::new(false),
-            waiting: Mutex::new(false),
-            posted: Condvar::new(),
+            bell: Bell::default(),
         }
     }
 
@@ -73,9 +70,7 @@ impl Pace {
         let switched = places.back().is_some_and(|before| before.file != batch.file);
         if switched || batch.written - self.last.load(Relaxed).min(batch.written) >= self.spacing {
             self.due.store(true, Release);
-            if *self.waiting() {
-                self.posted.notify_one();
-            }
+            self.bell.ring();
         }
     }
 
@@ -95,23 +90,8 @@ impl Pace {
         self.due.load(Acquire)
     }
 
-    /// Sleeps until a checkpoint is due, or somebody calls [`Pace::post`], or for so long.
-    pub(crate) fn sleep(&self, most: Duration) {
-        let mut waiting = self.waiting();
-        if !self.is_due() {
-            *waiting = true;
-            waiting = self.posted.wait_timeout(waiting, most).unwrap_or_else(PoisonError::into_inner).0;
-            *waiting = false;
-        }
-    }
-
-    /// Wakes who sleeps.
-    pub(crate) fn post(&self) {
-        drop(self.waiting());
-        self.posted.notify_all();
-    }
-
-    fn waiting(&self) -> MutexGuard<'_, bool> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Rung when one becomes due.
+    pub(crate) fn bell(&self) -> &Bell {
+        &self.bell
     }
 }

@@ -19,6 +19,7 @@
 //! several are in flight.
 //! Limits: one thread does the records again.
 
+use super::archiver::Archive;
 use super::checkpoint::{self, Checkpoint, ControlFile};
 use super::log::{Log, LogOptions};
 use super::log_file::{self, BATCH_HEADER, BatchHeader, FILE_HEADER, FileHeader};
@@ -169,6 +170,7 @@ impl LogHome<'_> {
         for number in 1..=count {
             files.push(self.create_file(session, number, bytes.next_multiple_of(PIECE as u64 / 256))?);
         }
+        let archive = self.archive()?;
         let sync = self.choose_sync(session, &mut files, log_block)?;
         let mut writer = LogWriter {
             database: self.database,
@@ -182,6 +184,7 @@ impl LogHome<'_> {
             written: 0,
             spare: charge(options.record_max(), log_block as usize),
             sync,
+            archives: archive.is_some(),
             channel: Method::start(MethodKind::Sync, 1)?.channel(&[])?,
             staging: Some(self.staging(&options)?),
         };
@@ -197,7 +200,7 @@ impl LogHome<'_> {
             log_files: count,
         };
         let control = self.create_control(session, &checkpoint)?;
-        Log::new(options, writer, (control, checkpoint), VecDeque::new())
+        Log::new(options, (writer, archive), (control, checkpoint), VecDeque::new())
     }
 
     /// The control block gets its name when it is whole.
@@ -243,7 +246,7 @@ impl LogHome<'_> {
         }
         session.wait(Event::DataFileInitWrite, || file.sync_all())?;
         let header = FileHeader::unused(self.database, number);
-        Ok(LogFile { file, header, bytes, usage: Usage::Free })
+        Ok(LogFile { file, header, bytes, usage: Usage::Free, archived: true })
     }
 
     /// Opens the log and does again what it has.
@@ -264,6 +267,10 @@ impl LogHome<'_> {
         let stretch = self.access.disk.random_id() as u64 >> 32;
         let next = Lsn((end.0.max(self.above.0 + OPERATIONS) + stretch).next_multiple_of(8));
         let mut files = used(files, &places, current, checkpoint.low);
+        let archive = self.archive()?;
+        if let Some(archive) = &archive {
+            require_archived(session, archive, &mut files)?;
+        }
         let sync = self.choose_sync(session, &mut files, u64::from(checkpoint.log_block))?;
         let writer = LogWriter {
             database: self.database,
@@ -277,10 +284,27 @@ impl LogHome<'_> {
             written: 0,
             spare: charge(options.record_max(), checkpoint.log_block as usize),
             sync,
+            archives: archive.is_some(),
             channel: Method::start(MethodKind::Sync, 1)?.channel(&[])?,
             staging: Some(self.staging(&options)?),
         };
-        Ok((Log::new(options, writer, (control, checkpoint), places)?, recovered))
+        Ok((Log::new(options, (writer, archive), (control, checkpoint), places)?, recovered))
+    }
+
+    /// Where filled log files are copied to, if they are.
+    fn archive(&self) -> Result<Option<Archive>, EngineError> {
+        if self.settings.word(Setting::ArchiveLogMode) != "on" {
+            return Ok(None);
+        }
+        let directory = self.settings.word(Setting::ArchiveLogDest);
+        if directory.is_empty() {
+            return Err(EngineError::Contradiction {
+                first: "archive_log_mode=on".to_string(),
+                second: "an empty archive_log_dest".to_string(),
+                why: "log files must be copied somewhere; name a directory".to_string(),
+            });
+        }
+        Ok(Some(Archive::new(self.access, self.home.join(directory), self.database)))
     }
 
     /// Decides how log writes become durable, and has the files open for it.
@@ -329,7 +353,7 @@ impl LogHome<'_> {
             let header = FileHeader::read(head, self.database, &path)?;
             let header = header.filter(|header| header.number == number);
             let header = header.unwrap_or(FileHeader::unused(self.database, number));
-            files.push(LogFile { file, header, bytes, usage: Usage::Free });
+            files.push(LogFile { file, header, bytes, usage: Usage::Free, archived: true });
         }
         Ok(files)
     }
@@ -342,6 +366,17 @@ fn used(mut files: Vec<LogFile>, places: &VecDeque<BatchPlace>, current: usize, 
         files[place.file].usage = Usage::Used(place.end);
     }
     files
+}
+
+/// Keeps files from being used that were filled before and have no copy yet.
+fn require_archived(session: &Session, archive: &Archive, files: &mut [LogFile]) -> Result<(), EngineError> {
+    for file in files.iter_mut().filter(|file| file.header.sequence > 0) {
+        file.archived = archive.has(session, &file.header).unwrap_or(false);
+        if !file.archived && file.usage == Usage::Free {
+            file.usage = Usage::Used(Lsn(0));
+        }
+    }
+    Ok(())
 }
 
 /// A stretch of a log file that is gone through at once: where it ends, and its batches: LSN, and where the records are.

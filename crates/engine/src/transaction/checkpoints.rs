@@ -29,6 +29,8 @@ use std::time::Duration;
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 /// How long it sleeps when there is nothing to do: the length of one wait of its idle event.
 const IDLE: Duration = Duration::from_secs(3);
+/// How long it is until a copy of a log file that could not be made is tried again.
+const TRY_AGAIN: Duration = Duration::from_millis(500);
 
 /// The checkpoints of an open database.
 #[derive(Debug)]
@@ -76,8 +78,19 @@ impl Checkpoints {
 
     /// Makes room for so many bytes of log, unless that takes the end of a transaction.
     pub(super) fn make_room(&self, session: &Session, bytes: i64) -> Result<(), EngineError> {
-        let mut under_way = self.lock(session);
-        self.failing(self.make_room_alone(session, &mut under_way, bytes))
+        loop {
+            self.failing(self.make_room_alone(session, &mut self.lock(session), bytes))?;
+            if self.log.room() >= bytes || !self.log.needs_archiver() {
+                return Ok(());
+            }
+            if self.by_steps {
+                self.log.archive_next(session)?;
+            } else {
+                self.log.check()?;
+                self.log.archiver_bell().ring();
+                self.log.wait_for_archiver(session);
+            }
+        }
     }
 
     fn make_room_alone(
@@ -107,6 +120,8 @@ impl Checkpoints {
         if !self.by_steps {
             return Ok(());
         }
+        // A copy that cannot be made is waited for when the log has no other room.
+        let _ = self.log.archive_next(session);
         self.failing(self.advance(session, &mut self.lock(session)))
     }
 
@@ -169,9 +184,9 @@ impl Checkpoints {
         })
     }
 
-    /// The life of the thread.
+    /// The life of CKPT.
     fn run(&self, session: &Session) {
-        while !self.stopping.load(Relaxed) && self.log.check().is_ok() {
+        while !self.is_over() {
             let is_idle = {
                 let mut under_way = self.lock(session);
                 // A failure is the log's, and so everybody's.
@@ -179,43 +194,68 @@ impl Checkpoints {
                 advanced.is_err() || under_way.is_empty()
             };
             let most = if is_idle { IDLE } else { LOOK_AGAIN };
-            session.wait_long(Event::DbwrIdle, || self.log.pace().sleep(most));
+            session.wait_long(Event::DbwrIdle, || self.log.pace().bell().sleep(most));
         }
+    }
+
+    /// The life of ARC.
+    fn archive(&self, session: &Session) {
+        while !self.is_over() {
+            // Who waits for a copy that cannot be made sees why in [`Log::archiver_error`].
+            let made = self.log.archive_next(session);
+            if !matches!(made, Ok(true)) {
+                let most = if made.is_err() { TRY_AGAIN } else { IDLE };
+                session.wait_long(Event::DbwrIdle, || self.log.archiver_bell().sleep(most));
+            }
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.stopping.load(Relaxed) || self.log.check().is_err()
     }
 }
 
-/// The thread, which ends with this.
-#[derive(Debug)]
-pub(super) struct CheckpointProcess(Option<(Arc<Checkpoints>, JoinHandle<()>)>);
+/// The background processes of the log, CKPT and ARC, which end with this.
+#[derive(Debug, Default)]
+pub(super) struct LogProcesses {
+    checkpoints: Option<Arc<Checkpoints>>,
+    threads: Vec<JoinHandle<()>>,
+}
 
-impl CheckpointProcess {
-    /// Starts it, unless sessions step the checkpoints.
+impl LogProcesses {
+    /// Starts them, unless sessions step their work.
     pub(super) fn start(
         checkpoints: &Arc<Checkpoints>,
         recorder: &Recorder,
         threads: &Quota,
-    ) -> Result<CheckpointProcess, EngineError> {
-        if checkpoints.by_steps {
-            return Ok(CheckpointProcess(None));
+    ) -> Result<LogProcesses, EngineError> {
+        let mut started = LogProcesses { checkpoints: Some(Arc::clone(checkpoints)), threads: Vec::new() };
+        let is_wanted =
+            |role: Role| !checkpoints.by_steps && (role != Role::Archiver || checkpoints.log.archives());
+        for role in [Role::CheckpointProcess, Role::Archiver].into_iter().filter(|role| is_wanted(*role)) {
+            let (shared, recorder) = (Arc::clone(checkpoints), recorder.clone());
+            let thread = threads.thread().and_then(|share| {
+                let run = move || {
+                    let _share = share;
+                    let session = recorder.session(role);
+                    if role == Role::Archiver { shared.archive(&session) } else { shared.run(&session) }
+                };
+                thread::Builder::new().name(role.name().to_string()).spawn(run)
+            });
+            let named = |source| IoError::thread(format!("background process {}", role.name()), source);
+            started.threads.push(thread.map_err(named)?);
         }
-        let (shared, recorder) = (Arc::clone(checkpoints), recorder.clone());
-        let started = threads.thread().and_then(|share| {
-            let run = move || {
-                let _share = share;
-                shared.run(&recorder.session(Role::CheckpointProcess));
-            };
-            thread::Builder::new().name(Role::CheckpointProcess.name().to_string()).spawn(run)
-        });
-        let thread = started.map_err(|source| IoError::thread("checkpoint process".to_string(), source))?;
-        Ok(CheckpointProcess(Some((Arc::clone(checkpoints), thread))))
+        Ok(started)
     }
 }
 
-impl Drop for CheckpointProcess {
+impl Drop for LogProcesses {
     fn drop(&mut self) {
-        if let Some((checkpoints, thread)) = self.0.take() {
-            checkpoints.stopping.store(true, Relaxed);
-            checkpoints.log.pace().post();
+        let Some(checkpoints) = &self.checkpoints else { return };
+        checkpoints.stopping.store(true, Relaxed);
+        checkpoints.log.pace().bell().ring();
+        checkpoints.log.archiver_bell().ring();
+        for thread in self.threads.drain(..) {
             // One that panicked has printed why.
             let _ = thread.join();
         }

@@ -70,7 +70,7 @@ use crate::storage::control::{IndexColumn, LiveIndex, LiveTable, listed, stored_
 use crate::storage::tablespace::Purpose;
 use crate::{EngineError, Instance};
 use active::Active;
-use checkpoints::{CheckpointProcess, Checkpoints};
+use checkpoints::{Checkpoints, LogProcesses};
 use plumb_events::Session;
 use plumb_types::Schema;
 use plumb_units::Lsn;
@@ -106,8 +106,8 @@ pub struct Transactions<'i> {
     active: Arc<Active>,
     tables: RwLock<BTreeMap<String, Arc<Table>>>,
     checkpoints: Arc<Checkpoints>,
-    /// Makes checkpoints as long as this is open.
-    checkpoint_process: Option<CheckpointProcess>,
+    /// CKPT and ARC, as long as this is open.
+    processes: LogProcesses,
     recovered: Recovered,
 }
 
@@ -160,15 +160,14 @@ impl<'i> Transactions<'i> {
             active,
             tables: RwLock::default(),
             checkpoints: Arc::new(checkpoints),
-            checkpoint_process: None,
+            processes: LogProcesses::default(),
             recovered,
         };
         transactions.open_tables(session)?;
         transactions.undo_unended(session)?;
         transactions.checkpoint(session)?;
         let threads = &instance.access.servers.threads;
-        let process = CheckpointProcess::start(&transactions.checkpoints, &instance.recorder, threads)?;
-        transactions.checkpoint_process = Some(process);
+        transactions.processes = LogProcesses::start(&transactions.checkpoints, &instance.recorder, threads)?;
         Ok(transactions)
     }
 

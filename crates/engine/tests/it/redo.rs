@@ -3,12 +3,17 @@
 use plumb_engine::instance::{Cancel, InitialSizes};
 use plumb_engine::redo::SyncMethod;
 use plumb_engine::transaction::Transactions;
-use plumb_engine::{Instance, Layout, Settings};
+use plumb_engine::{EngineError, Instance, Layout, Settings};
 use plumb_events::{Event, Role, Session};
+use plumb_io::Disk;
 use plumb_io::sim::MemoryDisk;
+use plumb_io::sim::power::Survivors;
 use plumb_types::{Column, ColumnType, Number, Schema, Value};
 use plumb_units::Bytes;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 fn settings(more: &[(&str, &str)]) -> Settings {
     let mut all = Settings::default();
@@ -115,4 +120,129 @@ fn checkpoints_follow_the_log_as_closely_as_they_are_told() {
     let (most, waited) = most_to_recover("0", 2000);
     assert!((256 << 10..=640 << 10).contains(&most), "{most}");
     assert_eq!(waited, 0);
+}
+
+/// What sequences of log files there are, in the files and as copies; none between the first and the last may be missing.
+fn require_every_sequence(disk: &Disk, home: &Path, copies: impl Iterator<Item = PathBuf>) -> u64 {
+    let mut found: Vec<u64> = copies
+        .filter(|path| path.extension().is_some_and(|ending| ending == "arc"))
+        .map(|path| {
+            let bytes = disk.read_small(&path).expect("readable").expect("there");
+            let sequence = u64::from_le_bytes(bytes[32..40].try_into().expect("eight bytes"));
+            assert!(path.to_string_lossy().ends_with(&format!("_{sequence:010}.arc")), "{}", path.display());
+            sequence
+        })
+        .collect();
+    let copied = found.len() as u64;
+    for number in 1..=3 {
+        let bytes =
+            disk.read_small(&home.join(format!("redo{number:02}.log"))).expect("readable").expect("there");
+        found.push(u64::from_le_bytes(bytes[32..40].try_into().expect("eight bytes")));
+    }
+    found.sort_unstable();
+    found.dedup();
+    let first = u64::from(found[0] != 0);
+    let expected: Vec<u64> = (first..first + found.len() as u64).collect();
+    assert_eq!(found, expected, "of 0 (a file that was not used) and the sequences so far");
+    copied
+}
+
+#[test]
+fn no_log_file_is_used_again_before_its_copy_is_durable_wherever_the_power_goes() {
+    let home = Path::new("/in/memory/db");
+    let more = [
+        ("io_method", "null"),
+        ("db_block_size", "2K"),
+        ("log_buffer", "32K"),
+        ("log_file_size", "64K"),
+        ("archive_log_mode", "on"),
+        ("archive_log_dest", "/in/memory/copies"),
+    ];
+    let base = MemoryDisk::with_power(1);
+    let sizes = InitialSizes { users: Bytes(1 << 20), temp: Bytes(1 << 16), indx: Bytes(1 << 16) };
+    let instance = Instance::create_on(&base, home, settings(&more), sizes).expect("a database");
+    let session = instance.recorder.session(Role::User);
+    create_table(&Transactions::open(&instance, &session).expect("a log"), &session);
+    drop(session);
+    drop(instance);
+    let mut copied = 0;
+    for seed in 0..60 {
+        let disk = base.restart(Survivors::All);
+        disk.lose_power_at(Some(20 + 23 * seed));
+        let mut acknowledged = 0;
+        let run = || -> Result<(), EngineError> {
+            let instance = Instance::open_on(&disk, home, settings(&more))?;
+            let session = instance.recorder.session(Role::User);
+            let transactions = Transactions::open(&instance, &session)?;
+            let mut connection = transactions.connect(&session)?;
+            let mut transaction = connection.begin();
+            for id in 0..400 {
+                let id = Value::Number(Number::new(id, 0).expect("small"));
+                transaction.insert("T", &[id, Value::Text("v".repeat(900))])?;
+                transaction.commit_and_chain()?;
+                acknowledged += 1;
+            }
+            Ok(())
+        };
+        let run = { run }();
+        assert!(run.is_ok() || disk.requests() >= 20 + 23 * seed, "seed {seed}: {run:?}");
+        let disk = disk.restart(Survivors::Random(seed));
+        let instance = Instance::open_on(&disk, home, settings(&more)).expect("opened");
+        let session = instance.recorder.session(Role::User);
+        let transactions = Transactions::open(&instance, &session).expect("recovered");
+        let rows = count(&transactions, &session);
+        assert!((acknowledged..=acknowledged + 1).contains(&rows), "seed {seed}: {rows} of {acknowledged}");
+        let memory = Disk::Memory(Arc::clone(&disk));
+        copied = copied.max(require_every_sequence(&memory, home, disk.paths().into_iter()));
+    }
+    assert!(copied > 3, "{copied}");
+}
+
+#[test]
+fn sessions_wait_for_a_destination_that_is_missing_and_go_on_when_it_is_there() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (home, copies) = (directory.path().join("db"), directory.path().join("copies"));
+    let destination = copies.to_string_lossy().to_string();
+    let more =
+        [("archive_log_mode", "on"), ("archive_log_dest", destination.as_str()), ("log_file_size", "256K")];
+    let instance = create(&home, &more);
+    let session = instance.recorder.session(Role::User);
+    let transactions = Transactions::open(&instance, &session).expect("a log");
+    create_table(&transactions, &session);
+    thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let session = instance.recorder.session(Role::User);
+            insert(&transactions, &session, 2000);
+        });
+        let waits = || -> u64 {
+            let snapshot = instance.recorder.snapshot();
+            snapshot.sessions.iter().map(|it| it.events[Event::LogFileSwitchArchive as usize].count).sum()
+        };
+        while waits() == 0 {
+            assert!(!writer.is_finished(), "three files of 256K do not hold a megabyte");
+            thread::sleep(Duration::from_millis(1));
+        }
+        let error = transactions.log().archiver_error().expect("a copy failed");
+        assert!(error.starts_with(&format!("log sequence 1 in {destination}: ")), "{error}");
+        std::fs::create_dir(&copies).expect("made");
+        writer.join().expect("all rows are in");
+    });
+    assert_eq!(count(&transactions, &session), 2000);
+    let found = std::fs::read_dir(&copies).expect("there").map(|entry| entry.expect("readable").path());
+    assert!(require_every_sequence(&Disk::Kernel, &home, found) > 0);
+}
+
+#[test]
+fn a_destination_must_be_named() {
+    let instance = instance_in_memory(&[("archive_log_mode", "on")]);
+    let session = instance.recorder.session(Role::User);
+    assert_eq!(
+        Transactions::open(&instance, &session).expect_err("no destination").to_string(),
+        "archive_log_mode=on contradicts an empty archive_log_dest: log files must be copied somewhere; name a directory"
+    );
+}
+
+fn instance_in_memory(more: &[(&str, &str)]) -> Instance {
+    let null = [("io_method", "null")];
+    create(Path::new("/in/memory"), &[&null, more].concat())
 }
