@@ -159,7 +159,7 @@ impl Log {
         let free = writer.files.iter().filter(|file| file.usage == Usage::Free).map(usable);
         let left = writer.files[writer.current].bytes as i64 - writer.offset as i64 - spare;
         let pace = Pace::of(&writer.files, options.checkpoint_interval);
-        let files = writer.files.iter().map(|file| Arc::clone(&file.file)).collect();
+        let files = writer.files.iter().map(|file| Arc::clone(file.file())).collect();
         Ok(Log {
             options,
             log_block: writer.block,
@@ -471,7 +471,7 @@ impl Log {
             let unarchived =
                 writer.files.iter().enumerate().filter(|(at, file)| *at != writer.current && !file.archived);
             let oldest = unarchived.min_by_key(|(_, file)| file.header.sequence);
-            oldest.map(|(at, file)| (at, Arc::clone(&file.file), file.bytes, file.header))
+            oldest.map(|(at, file)| (at, Arc::clone(file.file()), file.bytes, file.header))
         };
         let Some((at, file, bytes, header)) = next else { return Ok(false) };
         let copied = archive.copy(session, (&file, bytes), &header);

@@ -33,9 +33,13 @@ pub(super) const BATCH_HEADER: usize = 32;
 const MAGIC: [u8; 8] = *b"plumblog";
 const VERSION: u32 = 1;
 
-/// Where the log files of a database are.
-pub(super) fn path(home: &Path, number: u32) -> PathBuf {
-    home.join(format!("redo{number:02}.log"))
+/// The directory of second members in a database's home; another disk may be mounted there.
+pub(super) const MIRROR: &str = "mirror";
+
+/// Where a member of a log file of a database is; members and files are counted from 1.
+pub(super) fn path(home: &Path, number: u32, member: u32) -> PathBuf {
+    let name = format!("redo{number:02}.log");
+    if member == 1 { home.join(name) } else { home.join(MIRROR).join(name) }
 }
 
 /// What a log file says of itself.

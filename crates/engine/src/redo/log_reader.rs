@@ -2,11 +2,12 @@
 //!
 //! What has been read and not yet been given up is one stretch of memory, so that a batch is whole wherever pieces end.
 
-use super::log_file::FILE_HEADER;
+use super::log_file::{BATCH_HEADER, BatchHeader, FILE_HEADER};
 use crate::EngineError;
 use crate::access::Access;
 use plumb_events::{Event, IoStream, Session};
 use plumb_io::{Arena, Channel, File, IoBuffer, Operation, Request};
+use plumb_units::Lsn;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -94,9 +95,28 @@ impl<'a> LogReader<'a> {
         Ok(())
     }
 
+    /// The batch at an offset, if a whole one of this sequence and of this LSN or a later one is there.
+    pub(super) fn batch(
+        &mut self,
+        at: u64,
+        sequence: u64,
+        least: Lsn,
+    ) -> Result<Option<BatchHeader>, EngineError> {
+        self.fill(at + BATCH_HEADER as u64)?;
+        let Some(claimed) = BatchHeader::claimed(self.window(at), sequence, least) else { return Ok(None) };
+        self.fill(at + claimed as u64)?;
+        Ok(BatchHeader::read(self.window(at), sequence, least))
+    }
+
     /// What has been read, from an offset on.
     pub(super) fn window(&self, from: u64) -> &[u8] {
         from.checked_sub(self.start).and_then(|at| self.bytes.get(at as usize..)).unwrap_or_default()
+    }
+
+    /// Puts other bytes in the place of some that have been read.
+    pub(super) fn replace(&mut self, at: u64, bytes: &[u8]) {
+        let at = (at - self.start) as usize;
+        self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
     }
 
     /// Gives up what is before an offset.

@@ -29,12 +29,20 @@ pub(super) enum Usage {
 /// An open log file.
 #[derive(Debug)]
 pub(super) struct LogFile {
-    pub(super) file: Arc<File>,
+    /// The same bytes twice, where it is mirrored.
+    pub(super) members: Vec<Arc<File>>,
     pub(super) header: FileHeader,
     pub(super) bytes: u64,
     pub(super) usage: Usage,
     /// Whether what it has need not be copied before it is used again.
     pub(super) archived: bool,
+}
+
+impl LogFile {
+    /// The member that is read.
+    pub(super) fn file(&self) -> &Arc<File> {
+        &self.members[0]
+    }
 }
 
 /// A batch in the files.
@@ -75,6 +83,8 @@ pub(super) struct LogWriter {
     pub(super) channel: Channel,
     /// `None` after a failed write.
     pub(super) staging: Option<IoBuffer>,
+    /// The same for the second member, where there is one.
+    pub(super) mirror: Option<IoBuffer>,
 }
 
 /// Records that a write takes.
@@ -198,30 +208,46 @@ impl LogWriter {
         Ok(())
     }
 
-    /// Writes to the current file, durably.
+    /// Writes to all members of the current file at once, durably. The failure of one is the log's: which of them can be believed
+    /// is found out by a recovery, not guessed while sessions go on.
     fn transfer(
         &mut self,
         session: &Session,
         offset: u64,
         (buffer, bytes): (IoBuffer, usize),
     ) -> Result<IoBuffer, EngineError> {
-        let file = &self.files[self.current].file;
-        let request = Request {
-            operation: self.sync.method.operation(),
-            file: Arc::clone(file),
-            offset,
-            buffer,
-            range: 0..bytes,
-            event: Event::LogFileParallelWrite,
-            stream: IoStream::LogWrites,
-            tag: 0,
-        };
-        self.channel.submit(session, request)?;
-        let buffer = self.channel.wait(session, Event::LogFileParallelWrite)?.buffer;
-        if self.sync.method == SyncMethod::Fsync {
-            session.wait(Event::LogFileParallelWrite, || file.sync_all())?;
+        let mirror = self.mirror.take().map(|mut mirror| {
+            mirror[..bytes].copy_from_slice(&buffer[..bytes]);
+            mirror
+        });
+        let members = &self.files[self.current].members;
+        for ((tag, file), buffer) in
+            members.iter().enumerate().zip([Some(buffer), mirror].into_iter().flatten())
+        {
+            let request = Request {
+                operation: self.sync.method.operation(),
+                file: Arc::clone(file),
+                offset,
+                buffer,
+                range: 0..bytes,
+                event: Event::LogFileParallelWrite,
+                stream: IoStream::LogWrites,
+                tag: tag as u64,
+            };
+            self.channel.submit(session, request)?;
         }
-        Ok(buffer)
+        let mut first = None;
+        for _ in members {
+            let completion = self.channel.wait(session, Event::LogFileParallelWrite)?;
+            let place = if completion.tag == 0 { &mut first } else { &mut self.mirror };
+            *place = Some(completion.buffer);
+        }
+        if self.sync.method == SyncMethod::Fsync {
+            for file in members {
+                session.wait(Event::LogFileParallelWrite, || file.sync_all())?;
+            }
+        }
+        Ok(first.expect("each request was waited for"))
     }
 }
 

@@ -24,7 +24,7 @@
 //! - L4 A failed write or sync of the log is its last: every later call fails with it.
 //! - L5 A session waits for room in the files before it takes a block, never after: else the checkpoint that makes room could wait for it.
 //!
-//! Limits: log files are in the database's home, without mirrors. Sizes are fixed when the log is made.
+//! Limits: sizes, groups and members are fixed when the log is made. Damage in the middle of a second member is found only when it is needed.
 
 mod archiver;
 mod bell;

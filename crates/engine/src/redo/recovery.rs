@@ -21,6 +21,7 @@
 
 use super::archiver::Archive;
 use super::checkpoint::{self, Checkpoint, ControlFile};
+use super::copier::{Copier, Purpose};
 use super::log::{Log, LogOptions};
 use super::log_file::{self, BATCH_HEADER, BatchHeader, FILE_HEADER, FileHeader};
 use super::log_reader::LogReader;
@@ -36,11 +37,12 @@ use crate::storage::tablespace::{Extent, Tablespace};
 use plumb_events::{Event, IoStream, Session};
 use plumb_io::device::{self, DirectIoSupport};
 use plumb_io::{
-    Access as Mode, Arena, DirectIo, Disk, Durability, IoBuffer, IoError, Method, MethodKind, Operation,
-    Request,
+    Access as Mode, Arena, Channel, DirectIo, Disk, Durability, File, IoBuffer, IoError, Method, MethodKind,
+    Operation, Request,
 };
 use plumb_units::{BlockSize, Lsn};
 use std::collections::{BTreeMap, VecDeque};
+use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -56,8 +58,14 @@ const STRETCH: u64 = 4 << 20;
 
 /// The files of a log in a database's home, those that there can be.
 pub fn files(home: &Path) -> impl Iterator<Item = PathBuf> {
-    let numbered = (1..=FILES_MOST).map(|number| log_file::path(home, number));
+    let numbered =
+        (1..=FILES_MOST).flat_map(|number| [1, 2].map(|member| log_file::path(home, number, member)));
     numbered.chain([checkpoint::path(home), checkpoint::path(home).with_extension("new")])
+}
+
+/// The directory of second members of log files in a database's home.
+pub fn mirror(home: &Path) -> PathBuf {
+    home.join(log_file::MIRROR)
 }
 
 /// What a database is whose log is made or opened.
@@ -103,6 +111,8 @@ pub struct Recovered {
     pub redo_bytes: u64,
     /// Blocks that were written.
     pub block_count: u64,
+    /// Members of log files that were missing or damaged, and were made like the others.
+    pub restored: Vec<String>,
 }
 
 impl LogHome<'_> {
@@ -148,6 +158,19 @@ impl LogHome<'_> {
         Ok(Arena::buffers(options.buffer_bytes / 2 + FILE_HEADER as usize, 1)?.1.remove(0))
     }
 
+    fn mirror(&self, options: &LogOptions, members: u32) -> Result<Option<IoBuffer>, EngineError> {
+        if members > 1 { self.staging(options).map(Some) } else { Ok(None) }
+    }
+
+    /// The log writer's way to its files: a system call of its own, but for two members, which are written at once.
+    fn channel(&self, members: u32) -> Result<Channel, EngineError> {
+        let method = match members {
+            1 => Method::start(MethodKind::Sync, 1)?,
+            _ => self.access.method.clone(),
+        };
+        Ok(method.channel(&[])?)
+    }
+
     /// Makes the log files and the control block. Until the control block is there the database has no log, and what was made is made anew.
     ///
     /// # Errors
@@ -166,9 +189,18 @@ impl LogHome<'_> {
             });
         }
         let first = Lsn((self.above.0 + OPERATIONS).next_multiple_of(8));
+        let members = self.settings.number(Setting::LogFileMembers) as u32;
+        self.create_mirror(members)?;
         let mut files = Vec::new();
         for number in 1..=count {
-            files.push(self.create_file(session, number, bytes.next_multiple_of(PIECE as u64 / 256))?);
+            let bytes = bytes.next_multiple_of(PIECE as u64 / 256);
+            let of_file = (1..=members).map(|member| self.create_member(session, (number, member), bytes));
+            let header = FileHeader::unused(self.database, number);
+            let members = of_file.collect::<Result<_, _>>()?;
+            files.push(LogFile { members, header, bytes, usage: Usage::Free, archived: true });
+        }
+        if members > 1 {
+            self.access.disk.sync_directory(&self.home.join(log_file::MIRROR))?;
         }
         let archive = self.archive()?;
         let sync = self.choose_sync(session, &mut files, log_block)?;
@@ -185,8 +217,9 @@ impl LogHome<'_> {
             spare: charge(options.record_max(), log_block as usize),
             sync,
             archives: archive.is_some(),
-            channel: Method::start(MethodKind::Sync, 1)?.channel(&[])?,
+            channel: self.channel(members)?,
             staging: Some(self.staging(&options)?),
+            mirror: self.mirror(&options, members)?,
         };
         writer.begin_file(session, 0, 1)?;
         let checkpoint = Checkpoint {
@@ -198,6 +231,7 @@ impl LogHome<'_> {
             next_transaction: 1,
             log_block: log_block as u32,
             log_files: count,
+            members,
         };
         let control = self.create_control(session, &checkpoint)?;
         Log::new(options, (writer, archive), (control, checkpoint), VecDeque::new())
@@ -221,8 +255,25 @@ impl LogHome<'_> {
         ControlFile::open_at(self.access, &path, Mode::Write)
     }
 
-    fn create_file(&self, session: &Session, number: u32, bytes: u64) -> Result<LogFile, EngineError> {
-        let path = log_file::path(self.home, number);
+    /// Makes the directory of second members, if there are to be any.
+    fn create_mirror(&self, members: u32) -> Result<(), EngineError> {
+        let path = self.home.join(log_file::MIRROR);
+        if members == 1 || !matches!(self.access.disk, Disk::Kernel) {
+            return Ok(());
+        }
+        let operation = "create directory";
+        std::fs::create_dir_all(&path).map_err(|source| IoError::Operation { operation, path, source })?;
+        Ok(self.access.disk.sync_directory(self.home)?)
+    }
+
+    /// Makes a member of a log file, of zeros.
+    fn create_member(
+        &self,
+        session: &Session,
+        (number, member): (u32, u32),
+        bytes: u64,
+    ) -> Result<Arc<File>, EngineError> {
+        let path = log_file::path(self.home, number, member);
         let disk = &self.access.disk;
         if disk.exists(&path) {
             disk.remove(&path)?;
@@ -245,8 +296,7 @@ impl LogHome<'_> {
             buffer = channel.wait(session, Event::DataFileInitWrite)?.buffer;
         }
         session.wait(Event::DataFileInitWrite, || file.sync_all())?;
-        let header = FileHeader::unused(self.database, number);
-        Ok(LogFile { file, header, bytes, usage: Usage::Free, archived: true })
+        Ok(file)
     }
 
     /// Opens the log and does again what it has.
@@ -285,8 +335,9 @@ impl LogHome<'_> {
             spare: charge(options.record_max(), checkpoint.log_block as usize),
             sync,
             archives: archive.is_some(),
-            channel: Method::start(MethodKind::Sync, 1)?.channel(&[])?,
+            channel: self.channel(checkpoint.members)?,
             staging: Some(self.staging(&options)?),
+            mirror: self.mirror(&options, checkpoint.members)?,
         };
         Ok((Log::new(options, (writer, archive), (control, checkpoint), places)?, recovered))
     }
@@ -314,48 +365,66 @@ impl LogHome<'_> {
         files: &mut [LogFile],
         log_block: u64,
     ) -> Result<SyncChoice, EngineError> {
-        let unused = files.iter().rfind(|file| file.usage == Usage::Free).map(|file| file.file.path());
+        let unused = files.iter().rfind(|file| file.usage == Usage::Free).map(|file| file.file().path());
         let word = self.settings.word(Setting::LogSyncMethod);
         let choice = SyncChoice::of(word, session, self.access, (unused, log_block))?;
         let durability = choice.method.durability();
         if durability != Durability::OnSync {
-            for file in files {
+            for member in files.iter_mut().flat_map(|file| &mut file.members) {
                 let (disk, direct) = (&self.access.disk, self.access.direct);
-                let opened = disk.open_durable(file.file.path(), Mode::Write, direct, durability)?;
-                file.file = Arc::new(opened);
+                *member = Arc::new(disk.open_durable(member.path(), Mode::Write, direct, durability)?);
             }
         }
         Ok(choice)
     }
 
     fn open_files(&self, redo: &mut Redo<'_>, checkpoint: &Checkpoint) -> Result<Vec<LogFile>, EngineError> {
-        let mut files = Vec::new();
-        for number in 1..=checkpoint.log_files {
-            let path = log_file::path(self.home, number);
-            let damage = |why: String| EngineError::Log { path: path.clone(), why };
-            let file =
-                self.access.disk.open(&path, Mode::Write, self.access.direct).map_err(
-                    |error| {
-                        match error {
-                    IoError::Operation { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
-                        damage(
-                            "it is missing; restore it from a copy of the database made when it was closed"
-                                .to_string(),
-                        )
-                    }
-                    error => error.into(),
+        self.create_mirror(checkpoint.members)?;
+        (1..=checkpoint.log_files).map(|number| self.open_file(redo, number, checkpoint.members)).collect()
+    }
+
+    /// Opens the members of a log file; what is missing or not whole at its head is made anew from the other.
+    fn open_file(&self, redo: &mut Redo<'_>, number: u32, members: u32) -> Result<LogFile, EngineError> {
+        let unused = FileHeader::unused(self.database, number);
+        let mut found: Vec<Option<(Arc<File>, Option<FileHeader>)>> = Vec::new();
+        for member in 1..=members {
+            let path = log_file::path(self.home, number, member);
+            let opened = match self.access.disk.open(&path, Mode::Write, self.access.direct) {
+                Ok(file) => Arc::new(file),
+                Err(IoError::Operation { source, .. }) if source.kind() == ErrorKind::NotFound => {
+                    found.push(None);
+                    continue;
                 }
-                    },
-                )?;
-            let file = Arc::new(file);
-            let bytes = file.length()?;
-            let head = redo.reader.head(&file)?;
-            let header = FileHeader::read(head, self.database, &path)?;
-            let header = header.filter(|header| header.number == number);
-            let header = header.unwrap_or(FileHeader::unused(self.database, number));
-            files.push(LogFile { file, header, bytes, usage: Usage::Free, archived: true });
+                Err(error) => return Err(error.into()),
+            };
+            let header = FileHeader::read(redo.reader.head(&opened)?, self.database, &path)?;
+            found.push(Some((opened, header.filter(|header| header.number == number))));
         }
-        Ok(files)
+        let worth = |(file, header): &&(Arc<File>, Option<FileHeader>)| {
+            (header.map(|header| header.sequence), file.length().unwrap_or(0))
+        };
+        let best = found.iter().flatten().max_by_key(worth).cloned();
+        let Some((source, header)) = best else {
+            let path = log_file::path(self.home, number, 1);
+            let why = "it is missing; restore it from a copy of the database made when it was closed";
+            return Err(EngineError::Log { path, why: why.to_string() });
+        };
+        let bytes = source.length()?;
+        let mut opened = Vec::new();
+        for (member, found) in (1..).zip(found) {
+            let file = match &found {
+                Some((file, same)) if *same == header && file.length()? == bytes => Arc::clone(file),
+                _ => {
+                    let file = self.create_member(redo.session, (number, member), bytes)?;
+                    self.access.disk.sync_directory(file.path().parent().unwrap_or(self.home))?;
+                    redo.make_like(&source, &file, bytes)?;
+                    file
+                }
+            };
+            opened.push(file);
+        }
+        let header = header.unwrap_or(unused);
+        Ok(LogFile { members: opened, header, bytes, usage: Usage::Free, archived: true })
     }
 }
 
@@ -388,6 +457,7 @@ struct Stretch {
 /// Goes through the log.
 struct Redo<'a> {
     home: &'a LogHome<'a>,
+    session: &'a Session,
     reader: LogReader<'a>,
     replay: Replay<'a>,
     log_block: usize,
@@ -405,6 +475,7 @@ impl<'a> Redo<'a> {
     ) -> Result<Redo<'a>, EngineError> {
         Ok(Redo {
             home,
+            session,
             reader: LogReader::new(session, home.access)?,
             replay: Replay::new(home, session)?,
             log_block: checkpoint.log_block as usize,
@@ -413,6 +484,20 @@ impl<'a> Redo<'a> {
             places: VecDeque::new(),
             recovered: Recovered { next_transaction: checkpoint.next_transaction, ..Recovered::default() },
         })
+    }
+
+    /// Makes a member like another: the header last, so that a crash leaves one that is not whole.
+    fn make_like(&mut self, source: &Arc<File>, member: &Arc<File>, bytes: u64) -> Result<(), EngineError> {
+        let mut copier = Copier::new(self.session, Purpose::Member)?;
+        copier.copy(source, member, FILE_HEADER..bytes)?;
+        self.session.wait(Event::LogFileParallelWrite, || member.sync_all())?;
+        let head = copier.read(source, 0, FILE_HEADER as usize)?.to_vec();
+        copier.write(member, 0, &head)?;
+        let (path, source) = (member.path().display(), source.path().display());
+        self.recovered
+            .restored
+            .push(format!("{path} was missing or damaged, and was made anew from {source}"));
+        Ok(())
     }
 
     /// Goes through all batches from the checkpoint's low LSN on. Gives the file and offset where the next batch goes, and the LSN behind the last.
@@ -439,11 +524,11 @@ impl<'a> Redo<'a> {
                 // A file is begun when everything before it is durable, and so begins where that ended.
                 Some(next) if files[next].header.previous_end == end => current = next,
                 Some(next) => {
-                    let path = files[current].file.path().to_path_buf();
+                    let path = files[current].file().path().to_path_buf();
                     return Err(damaged(path, offset, end, files[next].header.previous_end));
                 }
                 None if end < checkpoint.redo => {
-                    let path = files[current].file.path().to_path_buf();
+                    let path = files[current].file().path().to_path_buf();
                     return Err(damaged(path, offset, end, checkpoint.redo));
                 }
                 None => return Ok((current, offset, end)),
@@ -459,7 +544,7 @@ impl<'a> Redo<'a> {
         end: &mut Lsn,
         write_max: usize,
     ) -> Result<u64, EngineError> {
-        self.reader.open(&file.file, FILE_HEADER..file.bytes)?;
+        self.reader.open(file.file(), FILE_HEADER..file.bytes)?;
         let (mut at, mut more) = (FILE_HEADER, true);
         while more {
             let stretch;
@@ -468,13 +553,14 @@ impl<'a> Redo<'a> {
             at = stretch.end;
             self.reader.discard(at);
         }
+        self.settle_last(file, number)?;
         // A batch further on would mean that the one that is not whole was so once.
         let limit = write_max + 2 * FILE_HEADER as usize;
         self.reader.fill(at + limit as u64)?;
         let rest = self.reader.window(at);
         for further in (self.log_block..rest.len().min(limit)).step_by(self.log_block) {
             if let Some(batch) = BatchHeader::read(&rest[further..], file.header.sequence, *end) {
-                return Err(damaged(file.file.path().to_path_buf(), at, *end, batch.lsn));
+                return Err(damaged(file.file().path().to_path_buf(), at, *end, batch.lsn));
             }
         }
         Ok(at)
@@ -502,15 +588,41 @@ impl<'a> Redo<'a> {
         Ok((stretch, true))
     }
 
-    /// The batch at an offset, if a whole one is there.
+    /// The batch at an offset, if a whole one is there; what the second member alone has is given to the first.
     fn batch(&mut self, file: &LogFile, at: u64, least: Lsn) -> Result<Option<BatchHeader>, EngineError> {
         let sequence = file.header.sequence;
-        self.reader.fill(at + BATCH_HEADER as u64)?;
-        let Some(claimed) = BatchHeader::claimed(self.reader.window(at), sequence, least) else {
-            return Ok(None);
-        };
-        self.reader.fill(at + claimed as u64)?;
-        Ok(BatchHeader::read(self.reader.window(at), sequence, least))
+        let found = self.reader.batch(at, sequence, least)?;
+        let Some(second) = file.members.get(1).filter(|_| found.is_none()) else { return Ok(found) };
+        let mut other = LogReader::new(self.session, self.home.access)?;
+        other.open(second, at..file.bytes)?;
+        let Some(batch) = other.batch(at, sequence, least)? else { return Ok(None) };
+        let padded = batch.length.next_multiple_of(self.log_block);
+        other.fill(at + padded as u64)?;
+        self.reader.fill(at + padded as u64)?;
+        let bytes = &other.window(at)[..padded];
+        self.reader.replace(at, bytes);
+        Copier::new(self.session, Purpose::Member)?.write(file.file(), at, bytes)?;
+        let (first, second) = (file.file().path().display(), second.path().display());
+        self.recovered.restored.push(format!("the batch at byte {at} of {first} was taken from {second}"));
+        Ok(Some(batch))
+    }
+
+    /// Gives the last batch of a file to all members: one of them may have it alone, and it is acknowledged from now on.
+    fn settle_last(&mut self, file: &LogFile, number: usize) -> Result<(), EngineError> {
+        let last = self.places.back().filter(|place| place.file == number && file.members.len() > 1);
+        let Some(last) = last.copied() else { return Ok(()) };
+        let padded = charge((last.end.0 - last.lsn.0) as usize, self.log_block) as usize;
+        let mut reader = LogReader::new(self.session, self.home.access)?;
+        reader.open(file.file(), last.offset..last.offset + padded as u64)?;
+        reader.fill(last.offset + padded as u64)?;
+        for member in &file.members[1..] {
+            Copier::new(self.session, Purpose::Member)?.write(
+                member,
+                last.offset,
+                reader.window(last.offset),
+            )?;
+        }
+        Ok(())
     }
 
     /// Does the records of a stretch again.
@@ -525,10 +637,10 @@ impl<'a> Redo<'a> {
             let mut records = Records { lsn, bytes };
             for record in records.by_ref().filter(|record| record.lsn >= self.from) {
                 note(&mut self.open, &mut self.recovered, &record);
-                self.replay.redo(&record, || file.file.path().to_path_buf())?;
+                self.replay.redo(&record, || file.file().path().to_path_buf())?;
             }
             if !records.bytes.is_empty() {
-                let path = file.file.path().to_path_buf();
+                let path = file.file().path().to_path_buf();
                 let lsn = records.lsn.0;
                 let why = format!("the record of LSN {lsn} makes no sense, though its batch is whole");
                 return Err(EngineError::Log { path, why });
