@@ -19,7 +19,7 @@ use plumb_engine::redo::record::{RecordBytes, RecordKind};
 use plumb_engine::transaction::Transactions;
 use plumb_engine::{Instance, Layout, Settings};
 use plumb_events::{Event, IoStream, Role, Session, Statistic, clock, now};
-use plumb_io::{Access, Arena, Channel, Disk, File, IoBuffer, Method, MethodKind, Request};
+use plumb_io::{Arena, Channel, Disk, File, IoBuffer, Method, MethodKind, OpenMode, Request};
 use plumb_types::{Column, ColumnType, Number, RowBatch, Schema, Value};
 use plumb_units::{Bytes, Lsn};
 use std::path::{Path, PathBuf};
@@ -122,7 +122,7 @@ impl Bare {
 
     fn new(instance: &Instance, session: &Session, home: &Path, method: SyncMethod) -> Result<Bare> {
         let path = home.join("bare.log");
-        let file = Disk::Kernel.open(&path, Access::Create, instance.access.direct)?;
+        let file = Disk::Kernel.open(&path, OpenMode::Create, instance.access.direct)?;
         let mut bare = Bare {
             file: Arc::new(file),
             channel: Method::start(MethodKind::Sync, 1)?.channel(&[])?,
@@ -134,7 +134,7 @@ impl Bare {
             bare.write(session, 1 << 20)?;
         }
         let (direct, durability) = (instance.access.direct, method.durability());
-        let file = Disk::Kernel.open_durable(&path, Access::Write, direct, durability)?;
+        let file = Disk::Kernel.open_durable(&path, OpenMode::Write, direct, durability)?;
         Ok(Bare { file: Arc::new(file), method, ..bare })
     }
 

@@ -11,7 +11,7 @@ use crate::EngineError;
 use crate::access::Access;
 use crate::database_id::DatabaseId;
 use plumb_events::{Event, Session, Statistic};
-use plumb_io::{Access as Mode, DirectIo, File};
+use plumb_io::{DirectIo, File, OpenMode};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ impl Archive {
         if !self.access.disk.exists(&path) {
             return Ok(false);
         }
-        let file = Arc::new(self.access.disk.open(&path, Mode::Read, DirectIo::Off)?);
+        let file = Arc::new(self.access.disk.open(&path, OpenMode::Read, DirectIo::Off)?);
         let mut copier = Copier::new(session, Purpose::Archive)?;
         let found = FileHeader::read(copier.read(&file, 0, FILE_HEADER as usize)?, self.database, &path)?;
         if found.as_ref() == Some(header) {
@@ -66,7 +66,7 @@ impl Archive {
         if disk.exists(&part) {
             disk.remove(&part)?;
         }
-        let copy = Arc::new(disk.open(&part, Mode::Create, DirectIo::Off)?);
+        let copy = Arc::new(disk.open(&part, OpenMode::Create, DirectIo::Off)?);
         let mut copier = Copier::new(session, Purpose::Archive)?;
         copier.copy(file, &copy, 0..bytes)?;
         session.wait(Event::LogArchiveIo, || copy.sync_all())?;

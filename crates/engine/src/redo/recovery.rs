@@ -37,7 +37,7 @@ use crate::storage::tablespace::{Extent, Tablespace};
 use plumb_events::{Event, IoStream, Session};
 use plumb_io::device::{self, DirectIoSupport};
 use plumb_io::{
-    Access as Mode, Arena, Channel, DirectIo, Disk, Durability, File, IoBuffer, IoError, Method, MethodKind,
+    Arena, Channel, DirectIo, Disk, Durability, File, IoBuffer, IoError, Method, MethodKind, OpenMode,
     Operation, Request,
 };
 use plumb_units::{BlockSize, Lsn};
@@ -245,14 +245,14 @@ impl LogHome<'_> {
         if disk.exists(&beside) {
             disk.remove(&beside)?;
         }
-        let mut made = ControlFile::open_at(self.access, &beside, Mode::Create)?;
+        let mut made = ControlFile::open_at(self.access, &beside, OpenMode::Create)?;
         made.write(session, &Checkpoint { serial: 1, ..*checkpoint })?;
         made.write(session, checkpoint)?;
         disk.sync_directory(self.home)?;
         disk.rename(&beside, &path)?;
         disk.sync_directory(self.home)?;
         drop(made);
-        ControlFile::open_at(self.access, &path, Mode::Write)
+        ControlFile::open_at(self.access, &path, OpenMode::Write)
     }
 
     /// Makes the directory of second members, if there are to be any.
@@ -278,7 +278,7 @@ impl LogHome<'_> {
         if disk.exists(&path) {
             disk.remove(&path)?;
         }
-        let file = Arc::new(disk.open(&path, Mode::Create, self.access.direct)?);
+        let file = Arc::new(disk.open(&path, OpenMode::Create, self.access.direct)?);
         let mut channel = Method::start(MethodKind::Sync, 1)?.channel(&[])?;
         let mut buffer = Arena::buffers(PIECE, 1)?.1.remove(0);
         for offset in (0..bytes).step_by(PIECE) {
@@ -306,7 +306,7 @@ impl LogHome<'_> {
     pub fn recover(&self, session: &Session) -> Result<(Log, Recovered), EngineError> {
         let options = self.options()?;
         let path = checkpoint::path(self.home);
-        let mut control = ControlFile::open_at(self.access, &path, Mode::Write)?;
+        let mut control = ControlFile::open_at(self.access, &path, OpenMode::Write)?;
         let checkpoint = control.read(session, self.database)?;
         let mut redo = Redo::new(self, session, &checkpoint)?;
         let files = self.open_files(&mut redo, &checkpoint)?;
@@ -372,7 +372,7 @@ impl LogHome<'_> {
         if durability != Durability::OnSync {
             for member in files.iter_mut().flat_map(|file| &mut file.members) {
                 let (disk, direct) = (&self.access.disk, self.access.direct);
-                *member = Arc::new(disk.open_durable(member.path(), Mode::Write, direct, durability)?);
+                *member = Arc::new(disk.open_durable(member.path(), OpenMode::Write, direct, durability)?);
             }
         }
         Ok(choice)
@@ -389,7 +389,7 @@ impl LogHome<'_> {
         let mut found: Vec<Option<(Arc<File>, Option<FileHeader>)>> = Vec::new();
         for member in 1..=members {
             let path = log_file::path(self.home, number, member);
-            let opened = match self.access.disk.open(&path, Mode::Write, self.access.direct) {
+            let opened = match self.access.disk.open(&path, OpenMode::Write, self.access.direct) {
                 Ok(file) => Arc::new(file),
                 Err(IoError::Operation { source, .. }) if source.kind() == ErrorKind::NotFound => {
                     found.push(None);

@@ -8,7 +8,7 @@ use super::log_file::FILE_HEADER;
 use crate::EngineError;
 use crate::access::Access;
 use plumb_events::{Event, IoStream, Session, now};
-use plumb_io::{Access as Mode, Arena, Disk, Durability, Method, MethodKind, Operation, Request};
+use plumb_io::{Arena, Disk, Durability, Method, MethodKind, OpenMode, Operation, Request};
 use plumb_units::Nanos;
 use std::path::Path;
 use std::sync::Arc;
@@ -105,7 +105,7 @@ fn measure(session: &Session, access: &Access, path: &Path, bytes: usize) -> Res
     let mut channel = Method::start(MethodKind::Sync, 1)?.channel(&[])?;
     let mut buffer = Arena::buffers(bytes, 1)?.1.remove(0);
     let open = |method: SyncMethod| {
-        access.disk.open_durable(path, Mode::Write, access.direct, method.durability()).map(Arc::new)
+        access.disk.open_durable(path, OpenMode::Write, access.direct, method.durability()).map(Arc::new)
     };
     let files = SyncMethod::ALL.map(open);
     let mut times = SyncMethod::ALL.map(|_| Vec::with_capacity(ROUNDS));
