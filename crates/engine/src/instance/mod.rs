@@ -249,7 +249,8 @@ impl Instance {
                 .flat_map(|t| &t.files)
                 .filter_map(|f| f.file.path().parent())
                 .collect();
-            directories.push(&self.home);
+            let mirror = recovery::mirror(&self.home);
+            directories.extend([mirror.as_path(), &self.home]);
             for directory in directories {
                 // A directory that others use too is not empty and stays.
                 let _ = fs::remove_dir(directory);

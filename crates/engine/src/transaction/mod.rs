@@ -51,6 +51,7 @@
 
 mod active;
 pub mod check;
+mod checkpoints;
 mod connection;
 mod rows;
 mod segment;
@@ -62,7 +63,6 @@ pub use active::{MOST as TRANSACTIONS_MOST, Snapshot};
 pub use connection::{Connection, LockWait, Row, Transaction};
 
 use crate::redo::Log;
-use crate::redo::record::{HEADER_BYTES, RecordBytes, RecordKind};
 use crate::redo::recovery::{LogHome, Recovered};
 use crate::sort::key::KeyBuilder;
 use crate::storage::block::BlockKind;
@@ -70,12 +70,13 @@ use crate::storage::control::{IndexColumn, LiveIndex, LiveTable, listed, stored_
 use crate::storage::tablespace::Purpose;
 use crate::{EngineError, Instance};
 use active::Active;
-use plumb_events::{Event, Session};
+use checkpoints::{Checkpoints, LogProcesses};
+use plumb_events::Session;
 use plumb_types::Schema;
 use plumb_units::Lsn;
 use segment::Segment;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 use tree::Tree;
 use worker::Worker;
 
@@ -102,10 +103,11 @@ struct Table {
 pub struct Transactions<'i> {
     instance: &'i Instance,
     log: Arc<Log>,
-    active: Active,
+    active: Arc<Active>,
     tables: RwLock<BTreeMap<String, Arc<Table>>>,
-    /// Taken by who makes a checkpoint.
-    checkpoint: Mutex<()>,
+    checkpoints: Arc<Checkpoints>,
+    /// CKPT and ARC, as long as this is open.
+    processes: LogProcesses,
     recovered: Recovered,
 }
 
@@ -148,17 +150,24 @@ impl<'i> Transactions<'i> {
         let log = Arc::new(log);
         let write_ahead = Arc::clone(&log);
         instance.cache().log_first(write_ahead)?;
-        let transactions = Transactions {
+        let active = Arc::new(Active::new(recovered.next_transaction));
+        let changed = (instance.cache().changed(), instance.cache().options().writer_count == 0);
+        let tablespaces = instance.share_tablespaces();
+        let checkpoints = Checkpoints::new(Arc::clone(&log), Arc::clone(&active), changed, tablespaces);
+        let mut transactions = Transactions {
             instance,
             log,
-            active: Active::new(recovered.next_transaction),
+            active,
             tables: RwLock::default(),
-            checkpoint: Mutex::default(),
+            checkpoints: Arc::new(checkpoints),
+            processes: LogProcesses::default(),
             recovered,
         };
         transactions.open_tables(session)?;
         transactions.undo_unended(session)?;
         transactions.checkpoint(session)?;
+        let threads = &instance.access.servers.threads;
+        transactions.processes = LogProcesses::start(&transactions.checkpoints, &instance.recorder, threads)?;
         Ok(transactions)
     }
 
@@ -346,48 +355,11 @@ impl<'i> Transactions<'i> {
     /// # Errors
     /// When a write or a sync fails: the log then fails too, because what is durable is not known.
     pub fn checkpoint(&self, session: &Session) -> Result<(), EngineError> {
-        let guard = match self.checkpoint.try_lock() {
-            Ok(guard) => guard,
-            Err(_) => session.wait(Event::LogFileSwitchCheckpoint, || {
-                self.checkpoint.lock().unwrap_or_else(PoisonError::into_inner)
-            }),
-        };
-        let result = self.checkpoint_alone(session);
-        drop(guard);
-        result.inspect_err(|error| self.log.fail(error.to_string()))
+        self.checkpoints.take(session)
     }
 
-    fn checkpoint_alone(&self, session: &Session) -> Result<(), EngineError> {
-        self.log.check()?;
-        let (begin, under_way, appended) = self.log.close(|begin| {
-            let under_way = self.active.under_way(begin);
-            let mut record = RecordBytes::default();
-            record.begin(RecordKind::Checkpoint, 0, Lsn(0), &under_way.list);
-            let record = record.finish();
-            self.log.take_room(record.len());
-            let appended = self.log.append(session, record);
-            (begin, under_way, appended)
-        });
-        assert_eq!(appended?, begin, "the gate is closed: no record comes between");
-        let end = Lsn(begin.0 + (HEADER_BYTES + under_way.list.len()).next_multiple_of(8) as u64);
-        self.log.make_durable(session, end)?;
-        self.instance.cache().write_changed(session, begin)?;
-        self.instance.sync(session, Purpose::Users)?;
-        self.instance.sync(session, Purpose::Indx)?;
-        self.log.note_checkpoint(session, (begin, under_way.low), under_way.next)
-    }
-
-    /// A checkpoint, unless one has made enough room while the session waited for it.
+    /// Room for so many bytes in the log, as far as checkpoints can make it.
     fn make_room(&self, session: &Session, bytes: i64) -> Result<(), EngineError> {
-        if let Ok(guard) = self.checkpoint.try_lock() {
-            drop(guard);
-        } else {
-            let waited = || drop(self.checkpoint.lock().unwrap_or_else(PoisonError::into_inner));
-            session.wait(Event::LogFileSwitchCheckpoint, waited);
-            if self.log.room() >= bytes {
-                return Ok(());
-            }
-        }
-        self.checkpoint(session)
+        self.checkpoints.make_room(session, bytes)
     }
 }

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 const HOME: &str = "/in/memory/db";
 const TABLE: &str = "T";
-const SETTINGS: [(&str, &str); 8] = [
+const SETTINGS: [(&str, &str); 9] = [
     ("db_block_size", "2K"),
     ("debug_extent_blocks", "8"),
     ("data_files", "1"),
@@ -27,6 +27,7 @@ const SETTINGS: [(&str, &str); 8] = [
     ("log_buffer", "32K"),
     ("log_file_size", "64K"),
     ("log_file_groups", "3"),
+    ("log_checkpoint_interval", "64K"),
     ("io_method", "null"),
 ];
 

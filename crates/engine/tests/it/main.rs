@@ -10,6 +10,7 @@
 //! - `corruption`: closed databases whose bytes were changed on disk.
 //! - `copies`: copied and moved databases, files of others, several who read.
 //! - `lost_writes`: whole blocks of earlier operations where later ones belong.
+//! - `redo`: how the log is written, mirrored, archived and kept short.
 //! - `crash`: power losses at any request, recovered and held against a model.
 //! - `log_damage`: logs whose bytes were changed, or whose files are gone.
 //! - `creation`: what is durable when, and creations that are killed.
@@ -36,6 +37,7 @@ mod faults;
 mod file_sort;
 mod log_damage;
 mod lost_writes;
+mod redo;
 mod sort_model;
 mod sort_spills;
 mod support;
