@@ -12,7 +12,9 @@ use crate::observer::{Observer, Stage};
 use crate::place::{Places, Room};
 use crate::record::Record;
 use crate::study::Study;
-use crate::vocabulary::{Assignment, Figure, Measure, Refusal, SettingFacts, TargetKind, Vocabulary, Words};
+use crate::vocabulary::{
+    Assignment, Figure, Measure, Refusal, Seen, SettingFacts, TakesEffect, TargetKind, Vocabulary, Words,
+};
 use crate::workload::{self, Place};
 use crate::{LabError, Temporary, assemble, settings, settle};
 use plumb_calibrate::Calibration;
@@ -23,7 +25,7 @@ use plumb_engine::{EngineError, Instance, Setting, Settings};
 use plumb_events::{Event, Statistic, Unit};
 use plumb_io::device::DeviceDescription;
 use plumb_units::{path_of_text, path_text};
-use plumb_workload::{WORKLOADS, Work, Workload};
+use plumb_workload::{Decides, Parameter, WORKLOADS, Work, Workload};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -61,6 +63,16 @@ impl Words for Engine {
     }
 
     fn setting(&self, name: &str, value: &str, origin: &str) -> Result<(SettingFacts, String), String> {
+        if let Some(parameter) = parameter(name) {
+            let value = parameter.parse(value).map_err(|why| format!("{origin}: {name}: {why}"))?;
+            let facts = SettingFacts {
+                name: parameter.name.to_string(),
+                takes_effect: TakesEffect::Session,
+                about_io: false,
+                receipt: Seen::Inside,
+            };
+            return Ok((facts, value.to_string()));
+        }
         let mut set = Settings::default();
         set.set(name, value, origin).map_err(|error| error.to_string())?;
         let known = Setting::ALL.iter().find(|setting| setting.row().name.eq_ignore_ascii_case(name));
@@ -112,8 +124,24 @@ impl Words for Engine {
 /// Settings with these set over the defaults.
 fn given(assignments: &[Assignment]) -> Result<Settings, EngineError> {
     let mut settings = Settings::default();
-    assignments.iter().try_for_each(|set| settings.set(&set.name, &set.value, "study"))?;
+    let engine = assignments.iter().filter(|set| parameter(&set.name).is_none());
+    engine.into_iter().try_for_each(|set| settings.set(&set.name, &set.value, "study"))?;
     Ok(settings)
+}
+
+/// The parameter of a workload of that name that a study may vary.
+fn parameter(name: &str) -> Option<&'static Parameter> {
+    let parameters = WORKLOADS.iter().flat_map(|workload| workload.parameters);
+    parameters.into_iter().find(|parameter| parameter.decides == Decides::Work && parameter.name == name)
+}
+
+/// The work with the parameters that are among these.
+fn work_with(work: &Work, assignments: &[Assignment]) -> Result<Work, LabError> {
+    let refused = |why: String| LabError::Plan { study: work.workload.name.to_string(), why };
+    let mut varied = work.clone();
+    let parameters = assignments.iter().filter(|set| parameter(&set.name).is_some());
+    parameters.into_iter().try_for_each(|set| varied.set(&set.name, &set.value)).map_err(refused)?;
+    Ok(varied)
 }
 
 /// What a run is asked to do.
@@ -203,40 +231,44 @@ impl<'a> Embedded<'a> {
         self.databases.iter().find(|database| database.fixed == fixed)
     }
 
-    fn create(&self, name: &str, fixed: Vec<Assignment>, room: Room) -> Result<Database, LabError> {
+    /// Makes a database that serves several arms: with room for the largest, and log files for it.
+    fn create(
+        &self,
+        name: &str,
+        fixed: Vec<Assignment>,
+        (room, log_file): (Room, u64),
+    ) -> Result<Database, LabError> {
         let execution = workload::execution(self.work.workload);
         let mut settings = given(&fixed)?;
-        execution.apply_defaults(&mut settings)?;
+        execution.apply_defaults(&self.work, &mut settings)?;
+        if !settings.is_explicit(Setting::LogFileSize) {
+            settings.set("log_file_size", &log_file.to_string(), "study")?;
+        }
         let places = places(&self.path);
         let cancel = self.cancel.clone();
         let mut files = Temporary::create(&places, name, settings, room, cancel, self.observer)?;
-        execution.load(&Place {
-            instance: files.instance(),
-            work: &self.work,
-            devices: std::slice::from_ref(&self.device),
-            observer: self.observer,
-        })?;
+        let devices = std::slice::from_ref(&self.device);
+        execution.load(&Place::new(files.instance(), &self.work, devices, self.observer))?;
         let calibrated = device_probe::calibrate(files.instance(), execution.source())?;
         let home = files.close();
         Ok(Database { fixed, home, calibrated, _files: files })
     }
 
-    fn request(&self, database: &Database, settings: &[Assignment]) -> EngineRun {
+    fn request(&self, database: &Database, given: &[Assignment]) -> Result<EngineRun, LabError> {
+        let work = work_with(&self.work, given)?;
+        let settings: Vec<Assignment> =
+            given.iter().filter(|set| parameter(&set.name).is_none()).cloned().collect();
         let set: String = settings.iter().map(|set| format!(" --set {}={}", set.name, set.value)).collect();
-        let command_line = format!("plumb run {} --path {}{set}", self.work.arguments(), self.path.display());
-        EngineRun {
+        let command_line = format!("plumb run {} --path {}{set}", work.arguments(), self.path.display());
+        Ok(EngineRun {
             home: path_text(&database.home),
             path: path_text(&self.path),
-            settings: settings.to_vec(),
-            workload: self.work.workload.name.to_string(),
-            parameters: self
-                .work
-                .values()
-                .map(|(name, value)| (name.to_string(), value.to_string()))
-                .collect(),
+            settings,
+            workload: work.workload.name.to_string(),
+            parameters: work.values().map(|(name, value)| (name.to_string(), value.to_string())).collect(),
             calibrated: database.calibrated,
             command_line,
-        }
+        })
     }
 }
 
@@ -259,14 +291,16 @@ impl Target for Embedded<'_> {
             // What a killed study left; the bundle's lock says that it is dead.
             let _ = fs::remove_dir_all(self.path.join(&name));
             let of_this = |arm: &&Vec<Assignment>| creation_settings_of(arm, &self.vocabulary) == fixed;
-            let rooms = preparation.arms.iter().filter(of_this).map(|arm| {
-                let mut settings = given(arm)?;
-                execution.apply_defaults(&mut settings)?;
+            let arms = preparation.arms.iter().filter(of_this).map(|arm| {
+                let (mut settings, work) = (given(arm)?, work_with(&self.work, arm)?);
+                execution.apply_defaults(&work, &mut settings)?;
                 memory::require(&settings, settings.block_size())?;
-                Ok(execution.room(&self.work, &settings))
+                Ok((execution.room(&work, &settings), settings.number(Setting::LogFileSize)))
             });
-            let room = Room::largest(&rooms.collect::<Result<Vec<_>, EngineError>>()?);
-            let database = self.create(&name, fixed, room)?;
+            let (rooms, log_sizes): (Vec<Room>, Vec<u64>) =
+                arms.collect::<Result<Vec<_>, LabError>>()?.into_iter().unzip();
+            let log_file = log_sizes.into_iter().max().unwrap_or(0);
+            let database = self.create(&name, fixed, (Room::largest(&rooms), log_file))?;
             self.databases.push(database);
         }
         Ok(())
@@ -285,7 +319,9 @@ impl Target for Embedded<'_> {
         let Some(database) = self.database(settings) else {
             return Err(RunError::Failed("no database was made with its settings".to_string()));
         };
-        child::run(&self.program, &Request::Engine(self.request(database, settings)), cancel)
+        let request =
+            self.request(database, settings).map_err(|error| RunError::Failed(error.to_string()))?;
+        child::run(&self.program, &Request::Engine(request), cancel)
     }
 }
 
@@ -298,9 +334,9 @@ pub(super) fn execute(request: &EngineRun) -> Result<Record, LabError> {
     let devices = places(&path).describe()?;
     let work = work_of(request)?;
     let mut settings = given(&request.settings)?;
-    workload::execution(work.workload).apply_defaults(&mut settings)?;
+    workload::execution(work.workload).apply_defaults(&work, &mut settings)?;
     let instance = Instance::open(&home, settings, Cancel::default())?;
-    let place = Place { instance: &instance, work: &work, devices: &devices, observer: &Silent };
+    let place = Place::new(&instance, &work, &devices, &Silent);
     workload::repeat(&place, &places(&path), (&request.command_line, request.calibrated))
 }
 
