@@ -96,6 +96,11 @@ impl Instance {
         }
     }
 
+    /// Whether one thread does all work, so that its disk sees one order of requests.
+    fn is_one_thread(&self) -> bool {
+        matches!(&self.access.disk, Disk::Memory(disk) if disk.has_power())
+    }
+
     /// The database's directory.
     #[must_use]
     pub fn home(&self) -> &Path {
@@ -224,7 +229,8 @@ impl Instance {
     /// A new parallel operation.
     #[must_use]
     pub fn operation(&self) -> Operation {
-        Operation::new(&self.recorder, &self.access.servers.threads, &self.cancel)
+        let operation = Operation::new(&self.recorder, &self.access.servers.threads, &self.cancel);
+        if self.is_one_thread() { operation.without_threads() } else { operation }
     }
 
     /// Servers in each set of a parallel operation.

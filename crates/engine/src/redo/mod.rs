@@ -35,6 +35,9 @@ mod log_writer;
 pub mod record;
 pub mod recovery;
 
+// As the log buffer names them: see there.
+use std::sync::atomic;
+
 pub use log::{Admission, Gate, Log, LogOptions};
 
 #[cfg(test)]

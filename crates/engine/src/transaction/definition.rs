@@ -12,7 +12,7 @@
 use super::segment::Segment;
 use super::tree::Tree;
 use super::worker::Worker;
-use super::{IndexDefinition, Table, Tables, Transactions};
+use super::{IndexDefinition, LockWait, Table, Tables, Transactions};
 use crate::EngineError;
 use crate::sort::key::KeyBuilder;
 use crate::storage::block::BlockKind;
@@ -97,7 +97,7 @@ impl Transactions<'_> {
         table: &mut LiveTable,
         indexes: &mut [LiveIndex],
     ) -> Result<(), EngineError> {
-        let mut worker = self.worker(session)?;
+        let mut worker = self.worker_of_definition(session)?;
         (table.created, table.extents) = worker.make_segment(Purpose::Users, BlockKind::Rows)?;
         for index in indexes.iter_mut() {
             (index.created, index.extents) = worker.make_segment(Purpose::Indx, BlockKind::Leaf)?;
@@ -122,7 +122,7 @@ impl Transactions<'_> {
         let mut taken = self.take(&stored_name(table))?;
         let table = taken.table.as_mut().and_then(Arc::get_mut).expect("taken for itself");
         let mut live = self.define_index(&table.name, &table.schema, index)?;
-        let mut worker = self.worker(session)?;
+        let mut worker = self.worker_of_definition(session)?;
         (live.created, live.extents) = worker.make_segment(Purpose::Indx, BlockKind::Leaf)?;
         let segment = Segment::new(Purpose::Indx, Lsn(live.created), live.extents.clone());
         let key = KeyBuilder::new(&live.columns, &table.schema);
@@ -173,6 +173,13 @@ impl Transactions<'_> {
         }
         self.instance.shorten_files();
         Ok(dropped.expect("set with the catalog"))
+    }
+
+    /// One that does not wait for transactions, not even for the log that they keep.
+    fn worker_of_definition<'a>(&'a self, session: &'a Session) -> Result<Worker<'a>, EngineError> {
+        let mut worker = self.worker(session)?;
+        worker.lock_wait = LockWait::Never;
+        Ok(worker)
     }
 
     /// Takes a table away from all others.

@@ -14,7 +14,9 @@ fn what_was_acknowledged_is_there_wherever_the_power_goes() {
     let base = new_disk(1);
     let mut tally = Tally::default();
     for seed in 0..SEEDS {
-        chain(&base, seed, 8, &mut tally);
+        let mut one = Tally::default();
+        chain(&base, seed, 8, &mut one);
+        tally.add(&one);
     }
     assert!(tally.crashes * 2 > tally.cycles, "{tally:?}");
     assert!(tally.recoveries_cut_short > 0, "{tally:?}");
@@ -66,7 +68,11 @@ fn a_disk_that_fails_is_named_or_does_no_harm() {
     let base = new_disk(1);
     for fault in FAULTS {
         let mut tally = FaultTally::default();
-        (0..FAULT_SEEDS).for_each(|seed| faulty(&base, seed, fault, &mut tally));
+        for seed in 0..FAULT_SEEDS {
+            let mut one = FaultTally::default();
+            faulty(&base, seed, fault, &mut one);
+            tally.add(&one);
+        }
         let is_noticed = match fault {
             Fault::Flip | Fault::Lose | Fault::Misdirect => tally.named,
             _ => tally.ended,

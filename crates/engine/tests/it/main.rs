@@ -17,6 +17,7 @@
 //! - `errors_text`: the exact words of errors that users meet.
 //! - `transactions`: several sessions: what each sees, locks, limits, failures; tables and indexes that come and go.
 //! - `isolation`: which anomalies are prevented, and which can occur, each by its name.
+//! - `model`: the log buffer under a model checker.
 //! - `cancel`: stopping what is under way.
 //!
 //! `support` has the databases, row sources and readers that they share. What
@@ -38,6 +39,7 @@ mod file_sort;
 mod isolation;
 mod log_damage;
 mod lost_writes;
+mod model;
 mod sort_model;
 mod sort_spills;
 mod support;

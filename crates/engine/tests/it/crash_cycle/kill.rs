@@ -68,7 +68,9 @@ fn rows_behind(session: u64, transactions: u64) -> BTreeSet<i64> {
     for transaction in 0..transactions {
         rows.extend(inserted(session, transaction));
         if deletes(transaction) {
-            inserted(session, transaction - LIFE).for_each(|id| drop(rows.remove(&id)));
+            inserted(session, transaction - LIFE).for_each(|id| {
+                rows.remove(&id);
+            });
         }
     }
     rows

@@ -301,6 +301,7 @@ impl Stage<'_, '_> {
     /// A transaction of its own in another table.
     fn fill(&mut self, table: &str) -> Result<(), EngineError> {
         let mut connection = self.transactions.connect(self.session)?;
+        connection.set_lock_wait(LockWait::Never);
         let mut transaction = connection.begin();
         let mut rows = BTreeSet::new();
         for _ in 0..1 + self.random.below(4) {

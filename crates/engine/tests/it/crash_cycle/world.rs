@@ -60,12 +60,22 @@ impl World {
                     };
                 }
             }
-            Change::Index(name) => drop(self.indexes.insert(name)),
-            Change::NoIndex(name) => drop(self.indexes.remove(&name)),
+            Change::Index(name) => {
+                self.indexes.insert(name);
+            }
+            Change::NoIndex(name) => {
+                self.indexes.remove(&name);
+            }
             Change::Other(name, rows) => self.others.entry(name).or_default().extend(rows),
-            Change::NoOther(name) => drop(self.others.remove(&name)),
-            Change::Loaded(name, rows) => drop(self.loaded.insert(name, rows)),
-            Change::NotLoaded(name) => drop(self.loaded.remove(&name)),
+            Change::NoOther(name) => {
+                self.others.remove(&name);
+            }
+            Change::Loaded(name, rows) => {
+                self.loaded.insert(name, rows);
+            }
+            Change::NotLoaded(name) => {
+                self.loaded.remove(&name);
+            }
         }
     }
 
