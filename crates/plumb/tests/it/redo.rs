@@ -79,7 +79,7 @@ fn the_report_has_figures_a_transaction() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let report = fine(directory.path(), ["run", "redo", "--rows", "2K", "--set", "io_method=null"]);
     let line = |start: &str| report.lines().find(|line| line.starts_with(start)).unwrap_or_default();
-    assert!(line("Load ").contains("Per Transaction"), "{report}");
+    assert!(line("Load  ").contains("Per Transaction"), "{report}");
     assert!(line("Redo size (bytes)").split_whitespace().count() == 6, "{report}");
     assert!(line("Statistic ").contains("per Transaction"), "{report}");
     assert!(line("redo synch writes").split_whitespace().count() >= 6, "{report}");

@@ -9,7 +9,7 @@
 //! simulated disk tries.
 
 use super::world::number;
-use super::{Seeded, TABLE, index, schema};
+use super::{Seeded, TABLE, index, schema, unique_index};
 use plumb_engine::instance::{Cancel, InitialSizes};
 use plumb_engine::transaction::{Transaction, Transactions};
 use plumb_engine::{EngineError, Instance, Layout, Settings};
@@ -47,7 +47,7 @@ pub fn create(home: &Path) -> Result<(), EngineError> {
     let instance = Instance::create(&layout, settings(), sizes, Cancel::default())?;
     let session = instance.recorder.session(Role::User);
     let transactions = Transactions::open(&instance, &session)?;
-    let indexes = [index("T_ID", &["ID"], true), index("T_K", &["K"], false)];
+    let indexes = [unique_index("T_ID", &["ID"]), index("T_K", &["K"])];
     transactions.create_table(&session, TABLE, &schema(), &indexes)
 }
 

@@ -77,7 +77,7 @@ pub fn new_disk(seed: u64) -> Arc<MemoryDisk> {
     let instance = Instance::create_on(&disk, Path::new(HOME), settings(), sizes).expect("a database");
     let session = instance.recorder.session(Role::User);
     let transactions = Transactions::open(&instance, &session).expect("a log");
-    let indexes = [index("T_K", &["K"], false), index("T_V", &["V", "ID"], false)];
+    let indexes = [index("T_K", &["K"]), index("T_V", &["V", "ID"])];
     transactions.create_table(&session, TABLE, &schema(), &indexes).expect("a table");
     drop(transactions);
     drop(session);
@@ -95,9 +95,14 @@ pub fn schema() -> Schema {
     Schema::new(columns).expect("a schema")
 }
 
-pub fn index(name: &str, columns: &[&str], unique: bool) -> IndexDefinition {
+pub fn index(name: &str, columns: &[&str]) -> IndexDefinition {
     let columns = columns.iter().map(|column| ((*column).to_string(), false)).collect();
-    IndexDefinition { name: name.to_string(), columns, unique }
+    IndexDefinition { name: name.to_string(), columns, unique: false }
+}
+
+/// One in which no two rows have one key.
+pub fn unique_index(name: &str, columns: &[&str]) -> IndexDefinition {
+    IndexDefinition { unique: true, ..index(name, columns) }
 }
 
 /// What a chain of cycles came to.

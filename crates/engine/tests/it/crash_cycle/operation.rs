@@ -1,7 +1,7 @@
 //! What sessions do between two crashes: statements, ends of transactions, definitions, loads.
 
 use super::world::{Change, Changes, Content, World, number};
-use super::{Seeded, TABLE, index, schema};
+use super::{Seeded, TABLE, schema, unique_index};
 use plumb_engine::drop::drop_named;
 use plumb_engine::table::load;
 use plumb_engine::transaction::{LockWait, Transaction, Transactions};
@@ -266,7 +266,7 @@ impl Stage<'_, '_> {
         match definition {
             Operation::CreateTable if !has_other => {
                 announce(Change::Other(other.clone(), BTreeSet::new()));
-                let indexes = [index(&format!("{other}_ID"), &["ID"], true)];
+                let indexes = [unique_index(&format!("{other}_ID"), &["ID"])];
                 transactions.create_table(session, &other, &schema(), &indexes)?;
             }
             Operation::FillTable if has_other => return self.fill(&other),
@@ -276,7 +276,7 @@ impl Stage<'_, '_> {
             }
             Operation::CreateIndex if !has_index => {
                 announce(Change::Index(INDEX.to_string()));
-                transactions.create_index(session, TABLE, &index(INDEX, &["K", "ID"], true))?;
+                transactions.create_index(session, TABLE, &unique_index(INDEX, &["K", "ID"]))?;
             }
             Operation::DropIndex if has_index => {
                 announce(Change::NoIndex(INDEX.to_string()));
