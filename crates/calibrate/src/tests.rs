@@ -178,7 +178,7 @@ fn without_io_uring_threads_take_its_place_and_every_refusal_names_its_cure() {
 fn disturb(directory: &Path, stop: &AtomicBool) {
     let path = directory.join("neighbour");
     std::fs::write(&path, vec![1u8; 8 << 20]).expect("a file");
-    let file = Disk::Kernel.open(&path, plumb_io::Access::Write, DirectIo::Required).expect("the file");
+    let file = Disk::Kernel.open(&path, plumb_io::OpenMode::Write, DirectIo::Required).expect("the file");
     file.sync_data().expect("durable");
     let file = Arc::new(file);
     let recorder = Recorder::new();

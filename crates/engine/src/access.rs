@@ -107,7 +107,7 @@ pub(crate) fn resolve_to_read(
     let memory = memory::require(settings, block_size)?;
     let options = settings.word(Setting::FilesystemioOptions);
     let refused = file.filter(|_| matches!(options, "directio" | "setall")).and_then(|file| {
-        let opened = Disk::Kernel.open(file, plumb_io::Access::Read, DirectIo::Required);
+        let opened = Disk::Kernel.open(file, plumb_io::OpenMode::Read, DirectIo::Required);
         opened.err().filter(|error| matches!(error, IoError::DirectUnsupported { .. }))
     });
     let direct = match refused {

@@ -44,7 +44,7 @@ pub enum DirectIo {
 
 /// What a file is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
+pub enum OpenMode {
     /// An existing file, to be read only.
     Read,
     /// An existing file, to be read and written.
@@ -100,8 +100,8 @@ impl Disk {
     /// # Errors
     /// When the file is not there (or, for `Create`, is there), may not be
     /// accessed, or direct I/O is required and refused.
-    pub fn open(&self, path: &Path, access: Access, direct: DirectIo) -> Result<File, IoError> {
-        self.open_durable(path, access, direct, Durability::OnSync)
+    pub fn open(&self, path: &Path, mode: OpenMode, direct: DirectIo) -> Result<File, IoError> {
+        self.open_durable(path, mode, direct, Durability::OnSync)
     }
 
     /// Opens a file and says when its writes are durable. Files in memory have no
@@ -112,15 +112,15 @@ impl Disk {
     pub fn open_durable(
         &self,
         path: &Path,
-        access: Access,
+        mode: OpenMode,
         direct: DirectIo,
         durability: Durability,
     ) -> Result<File, IoError> {
         let backing = match self {
-            Disk::Kernel => Backing::Kernel(open_kernel(path, access, direct, durability)?),
+            Disk::Kernel => Backing::Kernel(open_kernel(path, mode, direct, durability)?),
             Disk::Memory(disk) => Backing::Memory(
-                disk.open(path, access == Access::Create)
-                    .map_err(|errno| IoError::operation(verb(access), path, errno))?,
+                disk.open(path, mode == OpenMode::Create)
+                    .map_err(|errno| IoError::operation(verb(mode), path, errno))?,
             ),
         };
         Ok(File { path: path.to_path_buf(), backing, direct, counters: FileCounters::default() })
@@ -277,22 +277,22 @@ fn rename_over_own(from: &Path, to: &Path) -> Result<(), Errno> {
     })
 }
 
-fn verb(access: Access) -> &'static str {
-    if access == Access::Create { "create" } else { "open" }
+fn verb(mode: OpenMode) -> &'static str {
+    if mode == OpenMode::Create { "create" } else { "open" }
 }
 
 fn open_kernel(
     path: &Path,
-    access: Access,
+    mode: OpenMode,
     direct: DirectIo,
     durability: Durability,
 ) -> Result<OwnedFd, IoError> {
     let mut flags = OFlags::CLOEXEC
         | durability.flags()
-        | match access {
-            Access::Read => OFlags::RDONLY,
-            Access::Write => OFlags::RDWR,
-            Access::Create => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL,
+        | match mode {
+            OpenMode::Read => OFlags::RDONLY,
+            OpenMode::Write => OFlags::RDWR,
+            OpenMode::Create => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL,
         };
     if direct == DirectIo::Required {
         flags |= OFlags::DIRECT;
@@ -300,13 +300,13 @@ fn open_kernel(
     fs::open(path, flags, Mode::from_raw_mode(0o640)).map_err(|errno| {
         // open(2) with O_CREAT may leave a new, empty file behind when O_DIRECT is refused.
         if errno == Errno::INVAL && direct == DirectIo::Required {
-            if access == Access::Create {
+            if mode == OpenMode::Create {
                 let _ = fs::unlink(path);
             }
             let why = "the file system refuses O_DIRECT".to_string();
             return IoError::DirectUnsupported { path: path.to_path_buf(), why };
         }
-        IoError::operation(verb(access), path, errno)
+        IoError::operation(verb(mode), path, errno)
     })
 }
 

@@ -48,7 +48,7 @@ pub mod sim;
 
 pub use arena::{Arena, HugeVec, IoBuffer, Plain, prefetch};
 pub use error::{IoError, hint_of_limits};
-pub use file::{Access, DirectIo, Disk, Durability, File, FileCounters, Lock, random_id};
+pub use file::{DirectIo, Disk, Durability, File, FileCounters, Lock, OpenMode, random_id};
 pub use method::{Channel, Completion, Method, MethodKind, Operation, Request};
 pub use ring_setup::RingSetup;
 

@@ -3,7 +3,7 @@
 use crate::device::RingPart;
 use crate::sim::{Faults, MemoryDisk};
 use crate::{
-    Access, Arena, Channel, DirectIo, Disk, Durability, File, IoError, Method, MethodKind, Operation,
+    Arena, Channel, DirectIo, Disk, Durability, File, IoError, Method, MethodKind, OpenMode, Operation,
     Request, RingSetup, device, receipt,
 };
 use plumb_events::{Event, IoStream, Recorder, Role, SessionKind, Statistic};
@@ -43,7 +43,7 @@ fn round_trip_by(
     let kind = method.kind();
     let recorder = Recorder::new();
     let session = recorder.session(Role::User);
-    let file = Arc::new(disk.open(path, Access::Create, direct)?);
+    let file = Arc::new(disk.open(path, OpenMode::Create, direct)?);
     let (arena, mut buffers) = Arena::buffers(BLOCK, 8)?;
     let mut channel = method.channel_to(&[&file], &[&arena])?;
     for block in (0..64u64).rev() {
@@ -107,7 +107,7 @@ fn a_delay_is_in_the_waits_and_in_the_service_times_of_every_method() {
     for kind in MethodKind::ALL.into_iter().filter(|kind| works_here(*kind)) {
         let file = Arc::new(
             Disk::Kernel
-                .open(&directory.path().join(kind.name()), Access::Create, DirectIo::Off)
+                .open(&directory.path().join(kind.name()), OpenMode::Create, DirectIo::Off)
                 .expect("a file"),
         );
         let method = Method::start(kind, 8).expect("a method").delayed(plumb_units::Nanos(DELAY));
@@ -137,7 +137,7 @@ const PAUSE: std::time::Duration = std::time::Duration::from_millis(50);
 /// and waited for after another pause.
 fn service_time(method: &Method, before_flush: std::time::Duration, before_wait: std::time::Duration) -> u64 {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let open = |name| Disk::Kernel.open(&directory.path().join(name), Access::Create, DirectIo::Off);
+    let open = |name| Disk::Kernel.open(&directory.path().join(name), OpenMode::Create, DirectIo::Off);
     let files = ["first", "second"].map(|name| Arc::new(open(name).expect("a file")));
     let recorder = Recorder::new();
     let session = recorder.session(Role::User);
@@ -257,8 +257,9 @@ fn a_file_is_open_as_durable_as_it_was_asked_for() {
         (Durability::All, (true, true)),
     ] {
         let path = directory.path().join(format!("{durability:?}"));
-        let file =
-            Disk::Kernel.open_durable(&path, Access::Create, DirectIo::Off, durability).expect("a new file");
+        let file = Disk::Kernel
+            .open_durable(&path, OpenMode::Create, DirectIo::Off, durability)
+            .expect("a new file");
         let flags = receipt::open_flags(file.descriptor().expect("a descriptor")).expect("flags");
         assert_eq!((flags.dsync, flags.sync), expected, "{durability:?}");
         file.allocate(1 << 20).expect("space");
@@ -271,7 +272,8 @@ fn a_file_is_open_as_durable_as_it_was_asked_for() {
 fn a_failed_sync_is_an_error_and_is_not_repeated() {
     let disk = MemoryDisk::new();
     let path = Path::new("log01.log");
-    let file = Disk::Memory(Arc::clone(&disk)).open(path, Access::Create, DirectIo::Off).expect("a new file");
+    let file =
+        Disk::Memory(Arc::clone(&disk)).open(path, OpenMode::Create, DirectIo::Off).expect("a new file");
     let file = Arc::new(file);
     let recorder = Recorder::new();
     let session = recorder.session(Role::User);
@@ -298,7 +300,7 @@ fn a_write_that_fails_is_named_and_its_sync_is_not() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("log01.log");
     std::fs::write(&path, b"").expect("a file");
-    let file = Arc::new(Disk::Kernel.open(&path, Access::Read, DirectIo::Off).expect("to be read"));
+    let file = Arc::new(Disk::Kernel.open(&path, OpenMode::Read, DirectIo::Off).expect("to be read"));
     let recorder = Recorder::new();
     let session = recorder.session(Role::User);
     for method in methods() {
@@ -365,7 +367,7 @@ fn short_and_interrupted_transfers_are_carried_on() {
 fn one_read(disk: &Disk, path: &Path, offset: u64, kind: MethodKind) -> Result<(), IoError> {
     let recorder = Recorder::new();
     let session = recorder.session(Role::User);
-    let file = Arc::new(disk.open(path, Access::Write, DirectIo::Off)?);
+    let file = Arc::new(disk.open(path, OpenMode::Write, DirectIo::Off)?);
     let (_arena, mut buffers) = Arena::buffers(BLOCK, 1)?;
     let mut channel: Channel = Method::start(kind, 2)?.channel(&[])?;
     let buffer = buffers.pop().expect("one buffer");
@@ -392,7 +394,7 @@ fn a_file_cut_short_is_named_with_its_length() {
 fn a_failed_request_names_file_offset_and_cause() {
     let disk = MemoryDisk::new();
     let path = Path::new("data01.dbf");
-    Disk::Memory(Arc::clone(&disk)).open(path, Access::Create, DirectIo::Off).expect("a new file");
+    Disk::Memory(Arc::clone(&disk)).open(path, OpenMode::Create, DirectIo::Off).expect("a new file");
     disk.plan_faults(Faults { fail_read: Some(1), ..Faults::default() });
     let error = one_read(&Disk::Memory(disk), path, 8_192, MethodKind::Sync).expect_err("the read fails");
     assert_eq!(
@@ -409,7 +411,7 @@ fn a_channel_dropped_with_requests_in_flight_waits_for_them() {
     let session = recorder.session(Role::User);
     for kind in MethodKind::ALL.into_iter().filter(|kind| works_here(*kind)) {
         let path = directory.path().join(format!("{kind}"));
-        let file = Arc::new(Disk::Kernel.open(&path, Access::Create, DirectIo::Off).expect("a new file"));
+        let file = Arc::new(Disk::Kernel.open(&path, OpenMode::Create, DirectIo::Off).expect("a new file"));
         let (arena, buffers) = Arena::buffers(BLOCK, 16).expect("memory");
         let mut channel = Method::start(kind, 16).expect("the method").channel(&[&arena]).expect("a channel");
         for (index, buffer) in buffers.into_iter().enumerate() {
@@ -426,7 +428,7 @@ fn a_refused_create_leaves_nothing_behind() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("taken");
     std::fs::write(&path, b"precious").expect("a file");
-    let error = Disk::Kernel.open(&path, Access::Create, DirectIo::Off).expect_err("it exists");
+    let error = Disk::Kernel.open(&path, OpenMode::Create, DirectIo::Off).expect_err("it exists");
     assert!(error.to_string().contains("File exists"), "{error}");
     assert_eq!(std::fs::read(&path).expect("still there"), b"precious");
 }
@@ -439,7 +441,7 @@ fn a_file_that_ends_between_blocks_is_cut_short_and_no_endless_read() {
     let recorder = Recorder::new();
     let session = recorder.session(Role::User);
     for kind in MethodKind::ALL.into_iter().filter(|kind| works_here(*kind)) {
-        let Ok(file) = Disk::Kernel.open(&path, Access::Write, DirectIo::Required) else {
+        let Ok(file) = Disk::Kernel.open(&path, OpenMode::Write, DirectIo::Required) else {
             eprintln!("no direct I/O here: not tested");
             return;
         };
@@ -461,7 +463,7 @@ fn a_read_at_most_ends_with_the_file() {
         let path = directory.path().join(length.to_string());
         std::fs::write(&path, vec![1u8; length]).expect("a small file");
         for direct in [DirectIo::Off, DirectIo::Required] {
-            let Ok(file) = Disk::Kernel.open(&path, Access::Read, direct).map(Arc::new) else { continue };
+            let Ok(file) = Disk::Kernel.open(&path, OpenMode::Read, direct).map(Arc::new) else { continue };
             for kind in MethodKind::ALL.into_iter().filter(|kind| works_here(*kind)) {
                 let mut channel =
                     Method::start(kind, 2).expect("the method").channel(&[]).expect("a channel");
@@ -489,11 +491,11 @@ fn a_file_gets_its_final_name_only_where_nothing_has_it() {
     let disks = [(Disk::Kernel, directory.path()), (Disk::Memory(MemoryDisk::new()), Path::new("/nowhere"))];
     for (disk, home) in disks {
         let (one, two) = (home.join("one"), home.join("two"));
-        let file = disk.open(&one, Access::Create, DirectIo::Off).expect("a new file");
+        let file = disk.open(&one, OpenMode::Create, DirectIo::Off).expect("a new file");
         file.allocate(10_000).expect("room");
         assert_eq!(file.length().expect("its length"), 10_000);
         disk.rename(&one, &two).expect("renamed");
-        disk.open(&one, Access::Create, DirectIo::Off).expect("the old name is free again");
+        disk.open(&one, OpenMode::Create, DirectIo::Off).expect("the old name is free again");
         let error = disk.rename(&one, &two).expect_err("the name is taken").to_string();
         assert!(error.starts_with(&format!("cannot make {}: File exists", two.display())), "{error}");
         disk.sync_directory(home).expect("synced");

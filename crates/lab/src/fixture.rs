@@ -50,7 +50,7 @@ pub fn record(elapsed_ns: u64, servers: u64) -> Record {
             wait("PX Deq: Execute Reply", IDLE_CLASS, elapsed_ns - 2_000),
         ],
         sessions,
-        statistics: vec![Statistic {
+        statistics: vec![StatisticRow {
             name: "physical read bytes".to_string(),
             total: 1 << 30,
             unit: Unit::Bytes,

@@ -178,14 +178,14 @@ impl Shared {
 
 /// Shows the stages of a run, and tells the interrupt what has to go.
 #[derive(Debug)]
-pub struct Onlooker<'a> {
+pub struct ProgressObserver<'a> {
     /// Draws.
     pub watch: &'a Watch,
     /// Ends the program on a signal.
     pub interrupt: &'a Interrupt,
 }
 
-impl Observer for Onlooker<'_> {
+impl Observer for ProgressObserver<'_> {
     fn stage(&self, stage: &Stage<'_>) {
         self.watch.stage(stage);
     }

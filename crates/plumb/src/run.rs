@@ -4,7 +4,7 @@ use crate::arguments::Run;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
-use crate::progress::{Audience, Onlooker, Watch};
+use crate::progress::{Audience, ProgressObserver, Watch};
 use crate::{bundle, command_line, output, settings};
 use plumb_lab::bundle::Reservation;
 use plumb_lab::document;
@@ -33,8 +33,8 @@ pub fn run(arguments: &Run) -> Result<Outcome, Failure> {
         devices: &devices,
         command_line: &command_line::typed(),
     };
-    let onlooker = Onlooker { watch: &watch, interrupt: &interrupt };
-    let (record, mut database) = workload::run(request, interrupt.cancel(), &onlooker)?;
+    let progress = ProgressObserver { watch: &watch, interrupt: &interrupt };
+    let (record, mut database) = workload::run(request, interrupt.cancel(), &progress)?;
     drop(watch);
     if arguments.keep {
         interrupt.keep();

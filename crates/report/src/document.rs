@@ -83,7 +83,7 @@ pub struct Summary {
 
 /// The place and style of a section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Setting {
+pub enum Placement {
     /// On the first page: the title underlined with tildes.
     Front,
     /// Behind it: the title with the running head beside it, a ruler at the end.
@@ -141,7 +141,7 @@ pub struct Section {
     /// Its title.
     pub title: String,
     /// Its place and style.
-    pub setting: Setting,
+    pub placement: Placement,
     /// What a reader must know of the columns, one sentence each.
     pub notes: Vec<String>,
     /// Its parts.
@@ -152,12 +152,12 @@ impl Section {
     /// An empty one on the first page.
     pub fn front(id: &'static str, title: impl Into<String>) -> Section {
         let title = title.into();
-        Section { id, title, setting: Setting::Front, notes: Vec::new(), blocks: Vec::new() }
+        Section { id, title, placement: Placement::Front, notes: Vec::new(), blocks: Vec::new() }
     }
 
     /// An empty one behind it.
     pub fn detail(id: &'static str, title: impl Into<String>) -> Section {
-        Section { setting: Setting::Detail, ..Section::front(id, title) }
+        Section { placement: Placement::Detail, ..Section::front(id, title) }
     }
 
     /// With a note.

@@ -20,7 +20,7 @@ pub mod summary;
 pub mod table;
 pub mod text;
 
-pub use document::{Block, Document, Drawing, Headline, Part, Parts, Section, Setting, State, Summary};
+pub use document::{Block, Document, Drawing, Headline, Part, Parts, Placement, Section, State, Summary};
 
 #[cfg(test)]
 mod tests;

@@ -15,7 +15,7 @@ use plumb_engine::redo::record::{RecordBytes, RecordKind};
 use plumb_engine::transaction::Transactions;
 use plumb_engine::{Instance, Layout, Settings};
 use plumb_events::{Event, IoStream, Role, Session, Statistic, clock, now};
-use plumb_io::{Access, Arena, Channel, Disk, File, IoBuffer, Method, MethodKind, Operation, Request};
+use plumb_io::{Arena, Channel, Disk, File, IoBuffer, Method, MethodKind, OpenMode, Operation, Request};
 use plumb_types::{Column, ColumnType, Number, RowBatch, Schema, Value};
 use plumb_units::{Bytes, Lsn};
 use std::path::{Path, PathBuf};
@@ -102,7 +102,7 @@ impl Bare {
     const BYTES: u64 = 64 << 20;
 
     fn new(instance: &Instance, session: &Session, home: &Path) -> Result<Bare> {
-        let file = Disk::Kernel.open(&home.join("bare.log"), Access::Create, instance.access.direct)?;
+        let file = Disk::Kernel.open(&home.join("bare.log"), OpenMode::Create, instance.access.direct)?;
         let mut bare = Bare {
             file: Arc::new(file),
             channel: Method::start(MethodKind::Sync, 1)?.channel(&[])?,

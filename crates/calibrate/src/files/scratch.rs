@@ -12,7 +12,7 @@
 
 use crate::CalibrateError;
 use plumb_io::owner::Owner;
-use plumb_io::{Access, DirectIo, Disk, Durability, File, IoError};
+use plumb_io::{DirectIo, Disk, Durability, File, IoError, OpenMode};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::{fs, io};
@@ -76,7 +76,7 @@ impl ScratchDirectory {
     /// Creates a file, which must not exist (H1).
     pub(crate) fn create_file(&self, name: &str, direct: DirectIo) -> Result<File, IoError> {
         let path = self.path_of(name);
-        let file = self.disk.open(&path, Access::Create, direct)?;
+        let file = self.disk.open(&path, OpenMode::Create, direct)?;
         self.files.lock().unwrap_or_else(PoisonError::into_inner).push(path);
         Ok(file)
     }
@@ -89,7 +89,7 @@ impl ScratchDirectory {
         durability: Durability,
     ) -> Result<File, IoError> {
         assert!(file.path().starts_with(&self.directory), "H1: only files of this directory are opened");
-        self.disk.open_durable(file.path(), Access::Write, direct, durability)
+        self.disk.open_durable(file.path(), OpenMode::Write, direct, durability)
     }
 
     /// Removes one of its files before the end.

@@ -47,7 +47,7 @@ impl RecordFile {
         assert!(whole, "X3: a chunk of {chunk_bytes} bytes has whole blocks and records of {record_bytes}");
         let Access { disk, direct, .. } = &instance.access;
         let file =
-            session.wait(Event::DiskFileOperations, || disk.open(path, plumb_io::Access::Read, *direct))?;
+            session.wait(Event::DiskFileOperations, || disk.open(path, plumb_io::OpenMode::Read, *direct))?;
         let length = file.length()?;
         let left_over = length % record_bytes as u64;
         if left_over != 0 {

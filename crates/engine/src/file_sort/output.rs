@@ -40,7 +40,7 @@ impl<'i> OutputFile<'i> {
     ) -> Result<OutputFile<'i>, EngineError> {
         let disk = &instance.access.disk;
         let taken = |path: &Path| {
-            let open = || disk.open(path, plumb_io::Access::Read, plumb_io::DirectIo::Off);
+            let open = || disk.open(path, plumb_io::OpenMode::Read, plumb_io::DirectIo::Off);
             session.wait(Event::DiskFileOperations, open).is_ok()
         };
         if taken(path) {
@@ -61,7 +61,7 @@ impl<'i> OutputFile<'i> {
             path: unfinished.clone(),
             source,
         })?;
-        let open = || disk.open(&unfinished, plumb_io::Access::Create, instance.access.direct);
+        let open = || disk.open(&unfinished, plumb_io::OpenMode::Create, instance.access.direct);
         let file = Arc::new(session.wait(Event::DiskFileOperations, open)?);
         let path = path.to_path_buf();
         let output = OutputFile { instance, file, unfinished, path, bytes, finished: false, _owner: owner };

@@ -166,7 +166,7 @@ fn create_by(
     write(&catalog)?;
     drop(session);
     made.keep();
-    let mode = plumb_io::Access::Create;
+    let mode = plumb_io::OpenMode::Create;
     let opened =
         Opened { home: layout.home.clone(), mode, lock, catalog, tablespaces, next_lsn: CREATION.0 + 1 };
     Ok(Instance::new((settings, access, recorder, cancel), opened))

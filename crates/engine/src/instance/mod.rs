@@ -26,7 +26,7 @@ use crate::storage::control::{Catalog, FILE_NAME, SegmentExtent};
 use crate::storage::tablespace::{Purpose, Tablespace};
 use lock::{HomeLock, LOCK_FILE};
 use plumb_events::{Event, Recorder, Session};
-use plumb_io::{Access as Mode, Disk};
+use plumb_io::{Disk, OpenMode};
 use plumb_units::Lsn;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ pub struct Instance {
     /// Asks everything under way to stop.
     pub cancel: Cancel,
     home: PathBuf,
-    mode: Mode,
+    mode: OpenMode,
     tablespaces: Arc<Vec<Tablespace>>,
     /// Stops its writers when the instance is dropped.
     cache: BufferCache,
@@ -61,7 +61,7 @@ pub struct Instance {
 /// What was found or made.
 struct Opened {
     home: PathBuf,
-    mode: Mode,
+    mode: OpenMode,
     lock: Option<HomeLock>,
     catalog: Catalog,
     tablespaces: Vec<Tablespace>,
@@ -221,7 +221,7 @@ impl Instance {
     /// [`EngineError::ReadOnly`].
     pub fn require_writable(&self) -> Result<(), EngineError> {
         match self.mode {
-            Mode::Read => Err(EngineError::ReadOnly { home: self.home.clone() }),
+            OpenMode::Read => Err(EngineError::ReadOnly { home: self.home.clone() }),
             _ => Ok(()),
         }
     }

@@ -24,7 +24,7 @@ use crate::storage::header::FileHeader;
 use crate::storage::tablespace::{Extent, Purpose, Tablespace, UnusableFile};
 use plumb_events::{Event, Recorder, Role, Session};
 use plumb_io::sim::MemoryDisk;
-use plumb_io::{Access as Mode, Disk, Lock};
+use plumb_io::{Disk, Lock, OpenMode};
 use plumb_units::{BlockCount, BlockSize, FileId};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -39,7 +39,7 @@ impl Instance {
     /// or damaged is an error for who needs it.
     pub fn open(home: &Path, settings: Settings, cancel: Cancel) -> Result<Instance, EngineError> {
         stands(home)?;
-        open_as(Mode::Write, None, home, settings, cancel)
+        open_as(OpenMode::Write, None, home, settings, cancel)
     }
 
     /// Opens the database in `home` on a disk in memory that can lose power. It has one server and starts no thread.
@@ -47,7 +47,7 @@ impl Instance {
     /// # Errors
     /// As [`Instance::open`].
     pub fn open_on(disk: &Arc<MemoryDisk>, home: &Path, settings: Settings) -> Result<Instance, EngineError> {
-        open_as(Mode::Write, Some(disk), home, settings, Cancel::default())
+        open_as(OpenMode::Write, Some(disk), home, settings, Cancel::default())
     }
 
     /// Opens the database in `home` to read it, beside others who read it. It cannot be changed, and nothing can be
@@ -56,12 +56,12 @@ impl Instance {
     /// # Errors
     /// As [`Instance::open`].
     pub fn open_to_read(home: &Path, settings: Settings, cancel: Cancel) -> Result<Instance, EngineError> {
-        open_as(Mode::Read, None, home, settings, cancel)
+        open_as(OpenMode::Read, None, home, settings, cancel)
     }
 }
 
 fn open_as(
-    mode: Mode,
+    mode: OpenMode,
     memory: Option<&Arc<MemoryDisk>>,
     home: &Path,
     settings: Settings,
@@ -75,7 +75,7 @@ fn open_as(
     let mut catalog = read()?;
     let lock = match memory {
         Some(_) => None,
-        None => HomeLock::take(home, if mode == Mode::Read { Lock::Shared } else { Lock::Exclusive })?,
+        None => HomeLock::take(home, if mode == OpenMode::Read { Lock::Shared } else { Lock::Exclusive })?,
     };
     if lock.is_some() {
         catalog = read()?;
@@ -92,7 +92,7 @@ fn open_as(
     let block_size = block_size.unwrap_or(settings.block_size());
     let access = match (mode, memory) {
         (_, Some(disk)) => access::in_memory(&settings, disk)?,
-        (Mode::Read, None) => {
+        (OpenMode::Read, None) => {
             let file = files.iter().find(|file| file.exists()).map(PathBuf::as_path);
             access::resolve_to_read(&settings, block_size, file)?
         }
@@ -116,11 +116,11 @@ fn open_as(
         catalog.tablespaces.iter().map(|entry| opening.tablespace(entry)).collect::<Result<Vec<_>, _>>()?;
     claim(&catalog, &tablespaces)
         .map_err(|why| EngineError::ControlFile { path: home.join(FILE_NAME), why })?;
-    if mode == Mode::Write {
+    if mode == OpenMode::Write {
         catalog.skip_lsns(&disk);
     }
     let next_lsn = catalog.lsn_ceiling;
-    if mode == Mode::Write {
+    if mode == OpenMode::Write {
         catalog.raise_lsn_ceiling();
         session.wait(Event::ControlFileParallelWrite, || catalog.write(&access.disk, home))?;
     }
@@ -147,7 +147,7 @@ fn owned_extents(catalog: &Catalog) -> impl Iterator<Item = (Purpose, &[SegmentE
 
 /// What the files of a database are opened with.
 struct Opening<'a> {
-    mode: Mode,
+    mode: OpenMode,
     home: &'a Path,
     canonical: PathBuf,
     session: &'a Session,
@@ -162,7 +162,7 @@ impl Opening<'_> {
             why: format!("a block size of {} bytes is not possible", entry.block_size),
         })?;
         let (mut files, mut unusable) = (Vec::new(), Vec::new());
-        let not_needed = self.mode == Mode::Read && entry.purpose == Purpose::Temp;
+        let not_needed = self.mode == OpenMode::Read && entry.purpose == Purpose::Temp;
         for file in entry.files.iter().filter(|_| !not_needed) {
             match self.file(entry, file, block_size) {
                 Ok(opened) => files.push(opened),
@@ -195,14 +195,16 @@ impl Opening<'_> {
         let end_of = |extent: Extent| (u64::from(extent.block) + u64::from(extent.blocks)) * entry.block_size;
         let end = owned.filter(|extent| extent.file == file.id).map(end_of).max();
         let needed = file.bytes.max(end.unwrap_or(0));
-        let inside = self.mode == Mode::Write && header.home.is_none();
+        let inside = self.mode == OpenMode::Write && header.home.is_none();
         let require_own = || if inside { require_own_file(&path) } else { Ok(()) };
         match DataFile::open(self.session, self.access, &path, (&header, file.bytes, needed), self.mode) {
             Ok((opened, home)) => {
                 require_own()?;
                 self.settle(opened, &header, home)
             }
-            Err(error) if self.mode == Mode::Write && end.is_none() && may_be_made_anew(&error, &header) => {
+            Err(error)
+                if self.mode == OpenMode::Write && end.is_none() && may_be_made_anew(&error, &header) =>
+            {
                 require_own()?;
                 self.make_anew(&path, &header, file.bytes)
             }
@@ -229,7 +231,7 @@ impl Opening<'_> {
             let (path, home) = (file.file.path().to_path_buf(), self.home.to_path_buf());
             return Err(EngineError::CopyOf { path, original, home });
         }
-        if self.mode == Mode::Write {
+        if self.mode == OpenMode::Write {
             file.write_header(self.session, &self.access.method, header)?;
             file.sync(self.session)?;
         }
@@ -244,7 +246,7 @@ impl Opening<'_> {
             access.disk.sync_directory(path.parent().unwrap_or(self.home))?;
             return Ok(made);
         }
-        let file = DataFile::reach(session, access, path, (header, bytes), Mode::Write)?;
+        let file = DataFile::reach(session, access, path, (header, bytes), OpenMode::Write)?;
         file.format(session, &access.method, &cancel, header)?;
         Ok(file)
     }

@@ -23,9 +23,7 @@ use crate::EngineError;
 use crate::access::Access;
 use crate::database_id::DatabaseId;
 use plumb_events::{Event, IoStream, Session};
-use plumb_io::{
-    Access as Mode, Arena, Channel, DirectIo, File, IoBuffer, Method, MethodKind, Operation, Request,
-};
+use plumb_io::{Arena, Channel, DirectIo, File, IoBuffer, Method, MethodKind, OpenMode, Operation, Request};
 use plumb_units::Lsn;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -100,7 +98,7 @@ pub(super) struct ControlFile {
 
 impl ControlFile {
     /// Opens it, or makes one without a copy in it.
-    pub(super) fn open_at(access: &Access, path: &Path, mode: Mode) -> Result<ControlFile, EngineError> {
+    pub(super) fn open_at(access: &Access, path: &Path, mode: OpenMode) -> Result<ControlFile, EngineError> {
         let file = access.disk.open(path, mode, DirectIo::Off)?;
         let (_, mut buffers) = Arena::buffers(2 * COPY_BYTES, 1)?;
         let channel = Method::start(MethodKind::Sync, 1)?.channel(&[])?;

@@ -34,7 +34,7 @@ use crate::storage::tablespace::{Extent, Purpose, Tablespace};
 use plumb_events::{Event, IoStream, Session};
 use plumb_io::device::{self, DirectIoSupport};
 use plumb_io::{
-    Access as Mode, Arena, Channel, DirectIo, Disk, IoBuffer, IoError, Method, MethodKind, Operation, Request,
+    Arena, Channel, DirectIo, Disk, IoBuffer, IoError, Method, MethodKind, OpenMode, Operation, Request,
 };
 use plumb_units::{BlockAddress, BlockSize, Lsn};
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -207,14 +207,14 @@ impl LogHome<'_> {
         if disk.exists(&beside) {
             disk.remove(&beside)?;
         }
-        let mut made = ControlFile::open_at(self.access, &beside, Mode::Create)?;
+        let mut made = ControlFile::open_at(self.access, &beside, OpenMode::Create)?;
         made.write(session, &Checkpoint { serial: 1, ..*checkpoint })?;
         made.write(session, checkpoint)?;
         disk.sync_directory(self.home)?;
         disk.rename(&beside, &path)?;
         disk.sync_directory(self.home)?;
         drop(made);
-        ControlFile::open_at(self.access, &path, Mode::Write)
+        ControlFile::open_at(self.access, &path, OpenMode::Write)
     }
 
     fn create_file(&self, session: &Session, number: u32, bytes: u64) -> Result<LogFile, EngineError> {
@@ -223,7 +223,7 @@ impl LogHome<'_> {
         if disk.exists(&path) {
             disk.remove(&path)?;
         }
-        let file = Arc::new(disk.open(&path, Mode::Create, self.access.direct)?);
+        let file = Arc::new(disk.open(&path, OpenMode::Create, self.access.direct)?);
         let mut channel = Method::start(MethodKind::Sync, 1)?.channel(&[])?;
         let mut buffer = Arena::buffers(PIECE, 1)?.1.remove(0);
         for offset in (0..bytes).step_by(PIECE) {
@@ -252,7 +252,7 @@ impl LogHome<'_> {
     pub fn recover(&self, session: &Session) -> Result<(Log, Recovered), EngineError> {
         let options = self.options()?;
         let path = checkpoint::path(self.home);
-        let mut control = ControlFile::open_at(self.access, &path, Mode::Write)?;
+        let mut control = ControlFile::open_at(self.access, &path, OpenMode::Write)?;
         let checkpoint = control.read(session, self.database)?;
         let mut redo = Redo::new(self, session, &checkpoint)?;
         let files = self.open_files(&mut redo, &checkpoint)?;
@@ -284,10 +284,8 @@ impl LogHome<'_> {
         for number in 1..=checkpoint.log_files {
             let path = log_file::path(self.home, number);
             let damage = |why: String| EngineError::Log { path: path.clone(), why };
-            let file =
-                self.access.disk.open(&path, Mode::Write, self.access.direct).map_err(
-                    |error| {
-                        match error {
+            let file = self.access.disk.open(&path, OpenMode::Write, self.access.direct).map_err(
+                |error| match error {
                     IoError::Operation { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
                         damage(
                             "it is missing; restore it from a copy of the database made when it was closed"
@@ -295,9 +293,8 @@ impl LogHome<'_> {
                         )
                     }
                     error => error.into(),
-                }
-                    },
-                )?;
+                },
+            )?;
             let file = Arc::new(file);
             let bytes = file.length()?;
             let head = redo.read(&file, 0, FILE_HEADER as usize)?;

@@ -51,7 +51,7 @@ impl DataFile {
         path: &Path,
         (header, bytes): (&FileHeader, u64),
     ) -> Result<DataFile, EngineError> {
-        let data_file = DataFile::reach(session, access, path, (header, bytes), plumb_io::Access::Create)?;
+        let data_file = DataFile::reach(session, access, path, (header, bytes), plumb_io::OpenMode::Create)?;
         if let Err(error) = data_file.format(session, &access.method, cancel, header) {
             // The error to report is the first one.
             let _ = access.disk.remove(path);
@@ -70,7 +70,7 @@ impl DataFile {
         access: &Access,
         path: &Path,
         (header, bytes, needed): (&FileHeader, u64, u64),
-        mode: plumb_io::Access,
+        mode: plumb_io::OpenMode,
     ) -> Result<(DataFile, Option<PathBuf>), EngineError> {
         let wrong = |why: String| EngineError::DataFile { path: path.to_path_buf(), why };
         let data_file =
@@ -103,9 +103,9 @@ impl DataFile {
         access: &Access,
         path: &Path,
         (header, bytes): (&FileHeader, u64),
-        mode: plumb_io::Access,
+        mode: plumb_io::OpenMode,
     ) -> Result<DataFile, EngineError> {
-        let lock = if mode == plumb_io::Access::Read { Lock::Shared } else { Lock::Exclusive };
+        let lock = if mode == plumb_io::OpenMode::Read { Lock::Shared } else { Lock::Exclusive };
         let open = || {
             let file = access.disk.open(path, mode, access.direct)?;
             file.lock(lock).map(|locked| (file, locked))

@@ -15,7 +15,7 @@ use plumb_engine::instance::{Cancel, InitialSizes};
 use plumb_engine::{EngineError, Instance, Layout};
 use plumb_events::{Event, IoStream, Role, Statistic};
 use plumb_io::sim::Faults;
-use plumb_io::{Access, Arena, DirectIo, Operation, Request};
+use plumb_io::{Arena, DirectIo, OpenMode, Operation, Request};
 use plumb_types::RecordSource;
 use plumb_units::Bytes;
 use plumb_workload::gensort::{GensortRecords, KEY_BYTES, RECORD_BYTES, RecordForm};
@@ -78,7 +78,7 @@ fn spec(home: &Path) -> FileSortSpec {
 /// All bytes of a file in memory.
 fn content(instance: &Instance, path: &Path) -> Vec<u8> {
     let session = instance.recorder.session(Role::User);
-    let file = instance.access.disk.open(path, Access::Read, DirectIo::Off).expect("a file");
+    let file = instance.access.disk.open(path, OpenMode::Read, DirectIo::Off).expect("a file");
     let length = file.length().expect("its length") as usize;
     let (_, mut buffers) = Arena::buffers((length + 1).next_multiple_of(4096), 1).expect("memory");
     let mut channel = instance.access.method.channel(&[]).expect("a channel");

@@ -10,7 +10,7 @@ fn with_channel(body: impl FnOnce(&mut Channel, &Session, Request)) {
     let recorder = Recorder::new();
     let session = recorder.session(Role::User);
     let disk = Disk::Memory(MemoryDisk::new());
-    let file = disk.open(Path::new("file"), crate::Access::Create, DirectIo::Off).expect("a file");
+    let file = disk.open(Path::new("file"), crate::OpenMode::Create, DirectIo::Off).expect("a file");
     let (_, mut buffers) = Arena::buffers(4096, 1).expect("a buffer");
     let request = Request {
         operation: Operation::Write,

@@ -9,7 +9,7 @@
 use super::claims::Tests;
 use super::doubts::contradicted;
 use super::head::created;
-use super::result::{Bearing, JudgedClaim, PhasePart, Recommendation};
+use super::result::{ClaimOutcome, JudgedClaim, PhasePart, Recommendation};
 use super::seen::Seen;
 use super::stability::effect;
 use crate::bundle::Settled;
@@ -284,7 +284,7 @@ fn use_these(seen: &Seen<'_>, recommendation: Option<&Recommendation>) -> Option
 }
 
 fn refuted(claims: &[JudgedClaim]) -> Vec<Finding> {
-    let refuted = claims.iter().filter(|claim| claim.bearing == Bearing::Refuted);
+    let refuted = claims.iter().filter(|claim| claim.outcome == ClaimOutcome::Refuted);
     let row = |claim: &JudgedClaim| {
         finding(
             format!("The claim {} does not hold here", claim.name),

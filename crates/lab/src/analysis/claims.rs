@@ -8,7 +8,7 @@
 //! Beside the typical effect stands that on the average of all runs, and how many of them were slow (`proof::average`).
 
 use super::doubts;
-use super::result::{ArmPair, Bearing, JudgedClaim, SlowShare};
+use super::result::{ArmPair, ClaimOutcome, JudgedClaim, SlowShare};
 use super::seen::Seen;
 use super::stability::{Stability, effect};
 use super::why;
@@ -188,7 +188,7 @@ fn judged(
         comparison: claim.comparison(&plan.study),
         arms: pair,
         measure: claim.measure.clone(),
-        bearing: bearing(claim.expects, place_of(place, measure(seen, claim).better), &judgement.verdict),
+        outcome: outcome(claim.expects, place_of(place, measure(seen, claim).better), &judgement.verdict),
         asked_only: proved && doubts::asked_only(seen, claim),
         reasons: judgement.reasons,
         effect: some.map(|tested| effect(tested.answer.estimate, tested.interval, tested.answer.level)),
@@ -291,27 +291,27 @@ fn place_of(place: Place, better: Better) -> Place {
 }
 
 /// What was proved means for what was expected.
-fn bearing(expects: Expectation, place: Place, verdict: &Verdict) -> Bearing {
+fn outcome(expects: Expectation, place: Place, verdict: &Verdict) -> ClaimOutcome {
     let typical = matches!(
         verdict,
         Verdict::Faster(_) | Verdict::Slower(_) | Verdict::Equal { .. } | Verdict::NotProved { .. }
     );
     if !typical {
-        return Bearing::Open;
+        return ClaimOutcome::Open;
     }
     match (expects, place, verdict) {
-        (Expectation::Faster { at_least }, Place::Below, _) if at_least > 0.0 => Bearing::Holds,
-        (Expectation::Faster { at_least }, Place::Above, _) if at_least > 0.0 => Bearing::Refuted,
-        (Expectation::Slower { at_least }, Place::Above, _) if at_least > 0.0 => Bearing::Holds,
-        (Expectation::Slower { at_least }, Place::Below, _) if at_least > 0.0 => Bearing::Refuted,
+        (Expectation::Faster { at_least }, Place::Below, _) if at_least > 0.0 => ClaimOutcome::Holds,
+        (Expectation::Faster { at_least }, Place::Above, _) if at_least > 0.0 => ClaimOutcome::Refuted,
+        (Expectation::Slower { at_least }, Place::Above, _) if at_least > 0.0 => ClaimOutcome::Holds,
+        (Expectation::Slower { at_least }, Place::Below, _) if at_least > 0.0 => ClaimOutcome::Refuted,
         (Expectation::Faster { at_least: 0.0 }, _, Verdict::Faster(_))
         | (Expectation::Slower { at_least: 0.0 }, _, Verdict::Slower(_))
         | (Expectation::Equal { .. }, _, Verdict::Equal { .. })
-        | (Expectation::Differs, _, Verdict::Faster(_) | Verdict::Slower(_)) => Bearing::Holds,
+        | (Expectation::Differs, _, Verdict::Faster(_) | Verdict::Slower(_)) => ClaimOutcome::Holds,
         (Expectation::Faster { .. }, _, Verdict::Slower(_))
         | (Expectation::Slower { .. }, _, Verdict::Faster(_))
-        | (Expectation::Equal { .. }, Place::Beyond, _) => Bearing::Refuted,
-        _ => Bearing::Open,
+        | (Expectation::Equal { .. }, Place::Beyond, _) => ClaimOutcome::Refuted,
+        _ => ClaimOutcome::Open,
     }
 }
 
@@ -336,22 +336,22 @@ mod tests {
         let open = Verdict::NotProved { floor: 1.0, more_blocks: None };
         let mixed = Verdict::Mixed { typically: plumb_proof::verdict::Side::Faster, change, average: 9.0 };
         for (expects, place, verdict, expected) in [
-            ("faster", Place::Open, &faster, Bearing::Holds),
-            ("faster by at least 20%", Place::Below, &faster, Bearing::Holds),
-            ("faster by at least 30%", Place::Open, &faster, Bearing::Open),
-            ("faster by at least 60%", Place::Above, &faster, Bearing::Refuted),
-            ("faster by at least 60%", Place::Above, &open, Bearing::Refuted),
-            ("slower", Place::Open, &faster, Bearing::Refuted),
-            ("slower by at least 5%", Place::Below, &faster, Bearing::Refuted),
-            ("equal within 5%", Place::Beyond, &faster, Bearing::Refuted),
-            ("equal within 40%", Place::Open, &faster, Bearing::Open),
-            ("differs", Place::Open, &faster, Bearing::Holds),
-            ("equal within 5%", Place::Within, &equal, Bearing::Holds),
-            ("faster", Place::Open, &open, Bearing::Open),
-            ("faster", Place::Open, &mixed, Bearing::Open),
+            ("faster", Place::Open, &faster, ClaimOutcome::Holds),
+            ("faster by at least 20%", Place::Below, &faster, ClaimOutcome::Holds),
+            ("faster by at least 30%", Place::Open, &faster, ClaimOutcome::Open),
+            ("faster by at least 60%", Place::Above, &faster, ClaimOutcome::Refuted),
+            ("faster by at least 60%", Place::Above, &open, ClaimOutcome::Refuted),
+            ("slower", Place::Open, &faster, ClaimOutcome::Refuted),
+            ("slower by at least 5%", Place::Below, &faster, ClaimOutcome::Refuted),
+            ("equal within 5%", Place::Beyond, &faster, ClaimOutcome::Refuted),
+            ("equal within 40%", Place::Open, &faster, ClaimOutcome::Open),
+            ("differs", Place::Open, &faster, ClaimOutcome::Holds),
+            ("equal within 5%", Place::Within, &equal, ClaimOutcome::Holds),
+            ("faster", Place::Open, &open, ClaimOutcome::Open),
+            ("faster", Place::Open, &mixed, ClaimOutcome::Open),
         ] {
             let expects = Expectation::parse(expects).expect("a form that is known");
-            assert_eq!(bearing(expects, place, verdict), expected, "{expects} {verdict}");
+            assert_eq!(outcome(expects, place, verdict), expected, "{expects} {verdict}");
         }
     }
 }

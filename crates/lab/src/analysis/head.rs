@@ -5,7 +5,7 @@ use super::seen::{Seen, fault};
 use crate::bundle::{Ended, RunRecord, Stop};
 use crate::calendar::Moment;
 use crate::plan::Until;
-use crate::record::{Calibration, Record, Setting};
+use crate::record::{MeasuredLimits, Record, SettingRow};
 use crate::study::Factor;
 use crate::vocabulary::TakesEffect;
 use plumb_proof::design::Order;
@@ -166,9 +166,9 @@ fn counted(seen: &Seen<'_>, run: &RunRecord) -> Counted {
 }
 
 /// The device's limits, with the shares of the run that reached most of them.
-pub(super) fn calibration(seen: &Seen<'_>) -> Option<Calibration> {
+pub(super) fn calibration(seen: &Seen<'_>) -> Option<MeasuredLimits> {
     let found = seen.contents.runs.iter().filter_map(|run| run.record.as_ref()?.calibration.clone());
-    let most = |calibration: &Calibration| {
+    let most = |calibration: &MeasuredLimits| {
         let shares =
             calibration.shares.iter().map(|share| share.reached_bytes_per_s / share.limit_bytes_per_s);
         shares.fold(0.0, f64::max)
@@ -177,7 +177,7 @@ pub(super) fn calibration(seen: &Seen<'_>) -> Option<Calibration> {
 }
 
 /// The settings that all arms share.
-pub(super) fn settings(seen: &Seen<'_>) -> Vec<Setting> {
+pub(super) fn settings(seen: &Seen<'_>) -> Vec<SettingRow> {
     let factors = &seen.contents.plan.study.factors;
     let levels = || factors.iter().flat_map(|factor| &factor.levels);
     let varied = |name: &str| levels().any(|level| level.settings.iter().any(|set| set.name == name));

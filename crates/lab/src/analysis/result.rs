@@ -11,7 +11,7 @@
 //! has no infinity, and too few blocks bound nothing.
 
 use crate::bundle::Environment;
-use crate::record::{Calibration, Finding, IoProfile, Phase, RunState, Setting};
+use crate::record::{Finding, IoProfile, MeasuredLimits, Phase, RunState, SettingRow};
 use crate::study::Study;
 use crate::vocabulary::{Assignment, Measure};
 use plumb_proof::equivalence::Equivalence;
@@ -22,7 +22,7 @@ use plumb_proof::verdict::Verdict;
 use serde::Serialize;
 
 /// The version of the study context written by this crate; it grows when a field changes its meaning or goes.
-pub const ANALYSIS_SCHEMA_VERSION: u32 = 3;
+pub const ANALYSIS_SCHEMA_VERSION: u32 = 4;
 
 /// Everything a study's report says.
 #[derive(Debug, Clone, Serialize)]
@@ -70,9 +70,9 @@ pub struct Analysis {
     /// What the study says nothing about, one sentence each.
     pub not_tested: Vec<String>,
     /// The device's limits; its shares are those of the arm that reached most.
-    pub calibration: Option<Calibration>,
+    pub calibration: Option<MeasuredLimits>,
     /// The settings that all arms share, in printing order; those of the factors are in the study.
-    pub settings: Vec<Setting>,
+    pub settings: Vec<SettingRow>,
 }
 
 /// Whether all that was planned ran.
@@ -159,7 +159,7 @@ impl Effect {
 /// What a verdict means for the claim as it was written before the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Bearing {
+pub enum ClaimOutcome {
     /// What is proved is what was claimed.
     Holds,
     /// What is proved excludes what was claimed.
@@ -186,7 +186,7 @@ pub struct JudgedClaim {
     /// Whether nothing but the request shows that what was proved comes from what is claimed.
     pub asked_only: bool,
     /// What it means for the claim.
-    pub bearing: Bearing,
+    pub outcome: ClaimOutcome,
     /// Why, one sentence each, the decisive one last.
     pub reasons: Vec<String>,
     /// The typical effect at the level at which the claim was tested; none when no block was usable.

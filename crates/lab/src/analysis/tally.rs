@@ -1,6 +1,6 @@
 //! What a study as a whole says: the worst of its claims' verdicts, and how many say what.
 
-use super::result::{Analysis, Bearing, JudgedClaim, StudyState};
+use super::result::{Analysis, ClaimOutcome, JudgedClaim, StudyState};
 use plumb_proof::verdict::{Standing, Verdict};
 
 impl Analysis {
@@ -43,12 +43,12 @@ impl Analysis {
         if self.state == StudyState::Interrupted {
             return "interrupted; no verdict before its end".to_string();
         }
-        let count = |bearing| self.claims.iter().filter(|claim| claim.bearing == bearing).count();
-        let (held, all) = (count(Bearing::Holds), self.claims.len());
+        let count = |outcome| self.claims.iter().filter(|claim| claim.outcome == outcome).count();
+        let (held, all) = (count(ClaimOutcome::Holds), self.claims.len());
         let mut text = format!("{held} of {all} claim{} held", if all == 1 { "" } else { "s" });
-        for (bearing, word) in [(Bearing::Refuted, "REFUTED"), (Bearing::Open, "open")] {
-            if count(bearing) > 0 {
-                text.push_str(&format!(", {} {word}", count(bearing)));
+        for (outcome, word) in [(ClaimOutcome::Refuted, "REFUTED"), (ClaimOutcome::Open, "open")] {
+            if count(outcome) > 0 {
+                text.push_str(&format!(", {} {word}", count(outcome)));
             }
         }
         text
@@ -82,7 +82,7 @@ impl JudgedClaim {
     #[must_use]
     pub fn standing(&self) -> Standing {
         let own = self.verdict.standing();
-        if self.bearing == Bearing::Refuted { own.min(Standing::Refuted) } else { own }
+        if self.outcome == ClaimOutcome::Refuted { own.min(Standing::Refuted) } else { own }
     }
 
     /// The verdict as it is printed.
@@ -92,11 +92,11 @@ impl JudgedClaim {
     }
 
     /// The word for what the verdict means for the claim.
-    pub(crate) fn bearing_word(&self) -> &'static str {
-        match self.bearing {
-            Bearing::Holds => "holds",
-            Bearing::Refuted => "REFUTED",
-            Bearing::Open => "open",
+    pub(crate) fn outcome_word(&self) -> &'static str {
+        match self.outcome {
+            ClaimOutcome::Holds => "holds",
+            ClaimOutcome::Refuted => "REFUTED",
+            ClaimOutcome::Open => "open",
         }
     }
 }

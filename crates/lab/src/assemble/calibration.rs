@@ -2,7 +2,7 @@
 
 use super::Evidence;
 use super::phases::Timeline;
-use crate::record::{Calibration, DeviceLimits, LimitShare};
+use crate::record::{DeviceLimits, LimitShare, MeasuredLimits};
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_events::IoStream;
 use plumb_units::Bytes;
@@ -11,7 +11,7 @@ use plumb_units::Bytes;
 const RECORD_BLOCK_BYTES: u64 = 8 * Bytes::K;
 
 /// What was measured in this run, and what the run reached of the device's limits.
-pub(super) fn calibration(seen: &Evidence) -> Option<Calibration> {
+pub(super) fn calibration(seen: &Evidence) -> Option<MeasuredLimits> {
     let shares = shares(seen);
     let calibrated = seen.calibrated;
     if calibrated.is_none() && shares.is_empty() {
@@ -20,7 +20,7 @@ pub(super) fn calibration(seen: &Evidence) -> Option<Calibration> {
     let block_bytes = seen.inside.tablespace(Purpose::Users).block_size.bytes() as u64;
     let first_file = seen.inside.tablespace(Purpose::Users).files.first();
     let directory = first_file.and_then(|file| file.parent()).unwrap_or(&seen.inside.home);
-    Some(Calibration {
+    Some(MeasuredLimits {
         path: directory.display().to_string(),
         sequential_read_bytes_per_s: calibrated.map(|found| found.sequential_read),
         random_read_8k_ns: calibrated

@@ -1,7 +1,7 @@
 //! What lies under each path, in the report's words.
 
 use super::Evidence;
-use crate::record::{Device, DirectIo, IoUring, QueueLimits};
+use crate::record::{Device, DirectIoAnswer, IoUringAnswer, QueueLimits};
 use plumb_io::RingSetup;
 use plumb_io::device::{self, BlockDevice, DeviceDescription, DirectIoSupport, IoUringSupport, RingPart};
 use plumb_units::{Bytes, path_text};
@@ -74,17 +74,17 @@ fn limits(block: &BlockDevice) -> QueueLimits {
     }
 }
 
-fn direct_io(support: &DirectIoSupport) -> DirectIo {
+fn direct_io(support: &DirectIoSupport) -> DirectIoAnswer {
     match support {
-        DirectIoSupport::Yes { memory_align, offset_align, .. } => DirectIo::Available {
+        DirectIoSupport::Yes { memory_align, offset_align, .. } => DirectIoAnswer::Available {
             memory_alignment_bytes: memory_align.0,
             offset_alignment_bytes: offset_align.0,
         },
-        DirectIoSupport::No { why } => DirectIo::Unavailable { reason: why.clone() },
+        DirectIoSupport::No { why } => DirectIoAnswer::Unavailable { reason: why.clone() },
     }
 }
 
-fn io_uring(support: &IoUringSupport) -> IoUring {
+fn io_uring(support: &IoUringSupport) -> IoUringAnswer {
     match support {
         IoUringSupport::Yes { file_read, .. } => {
             let works = |part| support.refusal(part).is_none();
@@ -96,8 +96,8 @@ fn io_uring(support: &IoUringSupport) -> IoUring {
                 (deferred, "deferred task work", "no deferred task work"),
             ];
             let detail = parts.map(|(works, yes, no)| if works { yes } else { no }).join(", ");
-            IoUring::Available { detail }
+            IoUringAnswer::Available { detail }
         }
-        IoUringSupport::No { why, cure } => IoUring::Unavailable { reason: format!("{why}; {cure}") },
+        IoUringSupport::No { why, cure } => IoUringAnswer::Unavailable { reason: format!("{why}; {cure}") },
     }
 }

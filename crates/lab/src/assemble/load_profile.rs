@@ -45,8 +45,8 @@ pub(super) fn rows(seen: &Evidence) -> Vec<LoadRow> {
     rows
 }
 
-pub(super) fn statistics(seen: &Evidence) -> Vec<record::Statistic> {
-    let row = |statistic: &Statistic| record::Statistic {
+pub(super) fn statistics(seen: &Evidence) -> Vec<record::StatisticRow> {
+    let row = |statistic: &Statistic| record::StatisticRow {
         name: statistic.name().to_string(),
         total: seen.measured.period.statistic(*statistic),
         unit: statistic.unit(),

@@ -4,9 +4,9 @@ use super::Evidence;
 use crate::{record, settings};
 use plumb_engine::Setting;
 
-pub(super) fn settings(seen: &Evidence) -> Vec<record::Setting> {
+pub(super) fn settings(seen: &Evidence) -> Vec<record::SettingRow> {
     let set = &seen.inside.settings;
-    let row = |setting: Setting| record::Setting {
+    let row = |setting: Setting| record::SettingRow {
         name: setting.row().name.to_string(),
         value: settings::shown(set, setting),
         is_default: !set.is_explicit(setting),

@@ -37,7 +37,7 @@ pub struct Record {
     /// What lies under each distinct path that the run used.
     pub devices: Vec<Device>,
     /// The device's own limits, measured in the same run.
-    pub calibration: Option<Calibration>,
+    pub calibration: Option<MeasuredLimits>,
     /// The limits of the device under the tables by a stored calibration, or why there is
     /// none; missing where there is no device.
     #[serde(default)]
@@ -63,7 +63,7 @@ pub struct Record {
     /// Where each session's time went.
     pub sessions: Vec<SessionTime>,
     /// Counters of the period, in any order.
-    pub statistics: Vec<Statistic>,
+    pub statistics: Vec<StatisticRow>,
     /// Requests and bytes by the function that asked for them.
     pub io_functions: Vec<IoFunction>,
     /// Requests and bytes by data file.
@@ -79,7 +79,7 @@ pub struct Record {
     /// The sort, when the workload has one.
     pub sort: Option<Sort>,
     /// Every setting the run could have had, in printing order.
-    pub settings: Vec<Setting>,
+    pub settings: Vec<SettingRow>,
     /// Figures that are no statistics of an engine.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub measures: Vec<MeasuredFigure>,
@@ -288,9 +288,9 @@ pub struct Device {
     /// The request queue's limits.
     pub queue: QueueLimits,
     /// Direct I/O on this path.
-    pub direct_io: DirectIo,
+    pub direct_io: DirectIoAnswer,
     /// io_uring on this host.
-    pub io_uring: IoUring,
+    pub io_uring: IoUringAnswer,
     /// The I/O method that the run used.
     pub io_method: String,
     /// Why that method.
@@ -319,7 +319,7 @@ pub struct QueueLimits {
 /// Whether a path takes direct I/O.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
-pub enum DirectIo {
+pub enum DirectIoAnswer {
     /// It does, with these alignments.
     Available {
         /// What a buffer's address must be a multiple of, bytes.
@@ -337,7 +337,7 @@ pub enum DirectIo {
 /// Whether the host offers io_uring.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
-pub enum IoUring {
+pub enum IoUringAnswer {
     /// It does.
     Available {
         /// What the probe found to work.
@@ -416,7 +416,7 @@ impl Record {
 
 /// The device's own limits, measured in the same run as the workload.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Calibration {
+pub struct MeasuredLimits {
     /// The path that was measured.
     pub path: String,
     /// Sequential read, bytes a second.
@@ -663,7 +663,7 @@ impl SessionTime {
 
 /// A counter's growth over the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Statistic {
+pub struct StatisticRow {
     /// The statistic's name.
     pub name: String,
     /// Its growth, in `unit`.
@@ -790,7 +790,7 @@ pub struct Sort {
 
 /// A setting as the run had it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Setting {
+pub struct SettingRow {
     /// The setting's name.
     pub name: String,
     /// Its value as it would be typed.

@@ -1,12 +1,12 @@
 //! Verdicts of studies whose truth is known.
 
 use super::{Noise, plan};
-use crate::analysis::result::{Analysis, Bearing};
+use crate::analysis::result::{Analysis, ClaimOutcome};
 use crate::analysis::{analyse, decided};
 use crate::bundle::{Contents, EndFile, Ended, LimitFigure, RunRecord, Settled, Stop};
 use crate::fixture;
 use crate::plan::{Plan, PlanOptions, Until};
-use crate::record::{Held, IoFunction, IoTally, Receipt, Record, Setting};
+use crate::record::{Held, IoFunction, IoTally, Receipt, Record, SettingRow};
 use crate::study::parse;
 use crate::target::embedded::Engine;
 
@@ -105,7 +105,7 @@ fn effects_that_are_there_are_proved_with_their_size() {
     let effect = context.claims[0].effect.expect("an effect");
     assert!((effect.ratio - 0.7).abs() < 0.01, "{effect:?}");
     assert!(effect.low < Some(0.7) && effect.high > Some(0.69), "{effect:?}");
-    assert!(context.claims.iter().all(|claim| claim.bearing == Bearing::Holds));
+    assert!(context.claims.iter().all(|claim| claim.outcome == ClaimOutcome::Holds));
     assert_eq!(context.exit_code(), 0);
     let best = context.recommendation.expect("an arm is better");
     assert!(context.arms[best.arm].name.starts_with("direct=TRUE"));
@@ -130,7 +130,7 @@ fn equalities_pay_for_their_number() {
 fn an_interaction_is_told_from_its_main_effects() {
     let context = study(&Machine { direct: 0.7, area: 0.8, both: 1.25, ..flat() }, 2);
     assert_eq!(lines(&context), ["PROVED faster", "PROVED faster", "PROVED slower"]);
-    assert_eq!(context.claims[2].bearing, Bearing::Refuted);
+    assert_eq!(context.claims[2].outcome, ClaimOutcome::Refuted);
     let effect = context.claims[2].effect.expect("an effect");
     assert!((effect.ratio - 1.25).abs() < 0.03, "{effect:?}");
 }
@@ -152,7 +152,7 @@ fn nothing_is_proved_where_nothing_is() {
 fn a_claim_of_much_is_refuted_by_little() {
     let context = study(&Machine { direct: 0.97, noise: 0.003, ..flat() }, 3);
     assert_eq!(context.claims[0].verdict.label(), "PROVED faster");
-    assert_eq!(context.claims[0].bearing, Bearing::Refuted, "at least 10% was claimed");
+    assert_eq!(context.claims[0].outcome, ClaimOutcome::Refuted, "at least 10% was claimed");
 }
 
 #[test]
@@ -259,7 +259,7 @@ fn more_requests_on_their_way_than_were_let_out_are_impossible() {
             reads: tally(97_000_000_000),
             writes: tally(0),
         });
-        record.settings.push(Setting {
+        record.settings.push(SettingRow {
             name: "io_queue_depth".to_string(),
             value: "32".to_string(),
             is_default: true,

@@ -71,7 +71,8 @@ impl Execution for RecordSort {
     fn work(&self, place: &Place<'_>) -> Result<Measured, EngineError> {
         let (instance, spec) = (place.instance, files(place));
         place.observer.stage(&Stage::Build { instance, rows: place.work.rows() });
-        let input = instance.access.disk.open(&spec.input, plumb_io::Access::Read, instance.access.direct)?;
+        let input =
+            instance.access.disk.open(&spec.input, plumb_io::OpenMode::Read, instance.access.direct)?;
         if let Some(descriptor) = input.descriptor() {
             let _ = receipt::drop_cache(descriptor);
         }

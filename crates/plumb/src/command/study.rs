@@ -5,7 +5,7 @@ use crate::arguments::{self, Study};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
-use crate::progress::{Audience, Onlooker, Watch};
+use crate::progress::{Audience, ProgressObserver, Watch};
 use crate::targets::{self, KINDS};
 use crate::{bundle, calibrate, command_line, output};
 use plumb_events::clock;
@@ -46,14 +46,14 @@ pub fn run(arguments: &Study) -> Result<Outcome, Failure> {
         .map_err(|error| Failure::run(format!("cannot tell which program this is: {error}")))?;
     let audience = if arguments.json { Audience::Nobody } else { Audience::Terminal };
     let watch = Watch::start(audience);
-    let onlooker = Onlooker { watch: &watch, interrupt: &interrupt };
+    let progress = ProgressObserver { watch: &watch, interrupt: &interrupt };
     let opening = Opening {
         path: &path,
         program,
         command_line: command_line::typed(),
         calibration,
         cancel: interrupt.cancel(),
-        observer: &onlooker,
+        observer: &progress,
     };
     let mut target = targets::open(&plan.study, opening)?;
     let mut bundle = match reserved {
@@ -64,7 +64,7 @@ pub fn run(arguments: &Study) -> Result<Outcome, Failure> {
     let directory = bundle.directory().to_path_buf();
     interrupt.say(format!("interrupted; `plumb study --resume {}` goes on", directory.display()));
     let ended =
-        execution::execute(&mut bundle, &mut *target, arguments.budget, &interrupt.cancel(), &onlooker);
+        execution::execute(&mut bundle, &mut *target, arguments.budget, &interrupt.cancel(), &progress);
     drop(target);
     drop(watch);
     let stop = match ended {

@@ -84,7 +84,7 @@ pub struct Row {
 
 /// The figures.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Calibration {
+pub struct ErrorRates {
     /// What was run.
     pub scale: Scale,
     /// Shares of studies with any false statement.
@@ -105,8 +105,8 @@ pub struct Calibration {
 ///
 /// # Errors
 /// When a study cannot be made, which would be a bug.
-pub fn run(scale: Scale) -> Result<Calibration, ProofError> {
-    Ok(Calibration {
+pub fn run(scale: Scale) -> Result<ErrorRates, ProofError> {
+    Ok(ErrorRates {
         scale,
         false_statements: false_statements(scale)?,
         unstable: unstable(scale)?,
@@ -206,7 +206,7 @@ impl Reached {
     }
 }
 
-impl Calibration {
+impl ErrorRates {
     /// The goals and whether they were reached.
     pub fn goals(&self) -> Vec<Goal> {
         let mut goals = Vec::new();

@@ -1,14 +1,14 @@
 //! The figures as a text, 140 characters wide.
 
 use super::power::Ends;
-use super::{Calibration, Goal, Reached, Row, Scale, Share};
+use super::{ErrorRates, Goal, Reached, Row, Scale, Share};
 use crate::synthetic::Noise;
 use std::fmt::{self, Display, Formatter};
 
 /// Noises of a table, six beside each other.
 const HALVES: usize = 6;
 
-impl Display for Calibration {
+impl Display for ErrorRates {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         let Scale { studies, seed } = self.scale;
         writeln!(out, "{studies} studies a cell (a quarter of those that stop), seed {seed}; s_d 3%")?;
@@ -95,7 +95,7 @@ fn rates(out: &mut Formatter<'_>, caption: &str, rows: &[Row]) -> fmt::Result {
     Ok(())
 }
 
-fn coverage(calibration: &Calibration, out: &mut Formatter<'_>) -> fmt::Result {
+fn coverage(calibration: &ErrorRates, out: &mut Formatter<'_>) -> fmt::Result {
     writeln!(out, "\nCoverage of 95% intervals, % of a tenth of the studies")?;
     for noise in Noise::ALL {
         let own = || calibration.coverage.iter().filter(|row| row.noise == noise);

@@ -13,7 +13,7 @@ mod parts;
 mod plot;
 mod table;
 
-use crate::document::{Block, Document, Drawing, Headline, Section, Setting};
+use crate::document::{Block, Document, Drawing, Headline, Placement, Section};
 use crate::profile::Chart;
 use crate::table::Tone;
 use crate::text;
@@ -126,9 +126,9 @@ fn with_small_unit(value: &str) -> String {
 /// A section of a page.
 #[must_use]
 pub fn render_section(section: &Section) -> String {
-    let class = match section.setting {
-        Setting::Front => "front",
-        Setting::Detail => "detail",
+    let class = match section.placement {
+        Placement::Front => "front",
+        Placement::Detail => "detail",
     };
     let title = escape(&section.title);
     let mut html = format!("<section id=\"{}\" class=\"{class}\">\n<h2>{title}</h2>\n", section.id);

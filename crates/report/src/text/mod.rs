@@ -16,7 +16,7 @@ mod wrap;
 pub(crate) use chart::{lines as chart_lines, pair_lines};
 pub use wrap::wrap;
 
-use crate::document::{Block, Document, NO_DATA, Section, Setting};
+use crate::document::{Block, Document, NO_DATA, Placement, Section};
 use crate::table::{Cell, Facts, Tone};
 use plumb_units::visible;
 
@@ -75,17 +75,17 @@ pub fn hanging(mark: &str, text: &str, width: usize) -> Vec<String> {
 #[must_use]
 pub fn render_section(section: &Section, document: &Document) -> Vec<String> {
     let mut lines = Vec::new();
-    match section.setting {
-        Setting::Front => {
+    match section.placement {
+        Placement::Front => {
             lines.push(section.title.clone());
             lines.push("~".repeat(section.title.chars().count()));
         }
-        Setting::Detail => lines.push(format!("{:<48}  {}", section.title, document.running_head)),
+        Placement::Detail => lines.push(format!("{:<48}  {}", section.title, document.running_head)),
     }
     for note in &section.notes {
         lines.extend(hanging("-> ", note, document.width));
     }
-    if !section.notes.is_empty() || section.setting == Setting::Detail {
+    if !section.notes.is_empty() || section.placement == Placement::Detail {
         lines.push(String::new());
     }
     if section.blocks.is_empty() {
@@ -106,7 +106,7 @@ pub fn render_section(section: &Section, document: &Document) -> Vec<String> {
             Block::Drawings(_) => Vec::new(),
         });
     }
-    if section.setting == Setting::Detail {
+    if section.placement == Placement::Detail {
         lines.push(END_OF_SECTION.to_string());
     }
     lines.push(String::new());

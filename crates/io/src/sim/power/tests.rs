@@ -2,14 +2,14 @@
 
 use super::*;
 use crate::sim::MemoryDisk;
-use crate::{Access, DirectIo, Disk};
+use crate::{DirectIo, Disk, OpenMode};
 use std::sync::Arc;
 
 const HOME: &str = "/d";
 
 fn written(disk: &Arc<MemoryDisk>) {
     let disk = Disk::Memory(Arc::clone(disk));
-    let file = disk.open(Path::new("/d/f"), Access::Create, DirectIo::Off).expect("a new file");
+    let file = disk.open(Path::new("/d/f"), OpenMode::Create, DirectIo::Off).expect("a new file");
     file.write_once(&[1; 2048], 0).expect("written");
     file.sync_data().expect("synced");
     disk.sync_directory(Path::new(HOME)).expect("synced");
@@ -58,7 +58,7 @@ fn a_name_is_durable_with_its_directory() {
     let disk = MemoryDisk::with_power(1);
     let on = Disk::Memory(Arc::clone(&disk));
     on.replace(path, b"one").expect("replaced");
-    let file = on.open(Path::new("/d/other"), Access::Create, DirectIo::Off).expect("a new file");
+    let file = on.open(Path::new("/d/other"), OpenMode::Create, DirectIo::Off).expect("a new file");
     file.write_once(&[1; 512], 0).expect("written");
     file.sync_data().expect("synced");
     let restarted = Disk::Memory(disk.restart(Survivors::None));
@@ -86,7 +86,7 @@ fn a_name_is_durable_with_its_directory() {
 fn after_the_power_went_nothing_is_done() {
     let disk = MemoryDisk::with_power(1);
     let on = Disk::Memory(Arc::clone(&disk));
-    let file = on.open(Path::new("/d/f"), Access::Create, DirectIo::Off).expect("a new file");
+    let file = on.open(Path::new("/d/f"), OpenMode::Create, DirectIo::Off).expect("a new file");
     disk.lose_power_at(Some(disk.requests() + 1));
     file.write_once(&[1; 512], 0).expect("the last one");
     assert_eq!(file.write_once(&[2; 512], 0), Err(Errno::IO));
@@ -100,7 +100,7 @@ fn equal_hashes_are_equal_requests_in_equal_order() {
     let hash = |order: &[u64]| {
         let disk = MemoryDisk::with_power(1);
         let on = Disk::Memory(Arc::clone(&disk));
-        let file = on.open(Path::new("/d/f"), Access::Create, DirectIo::Off).expect("a new file");
+        let file = on.open(Path::new("/d/f"), OpenMode::Create, DirectIo::Off).expect("a new file");
         for offset in order {
             file.write_once(&[1; 512], *offset).expect("written");
         }

@@ -1,7 +1,8 @@
 //! What lies under each path, and what it can do.
 
 use crate::record::{
-    Calibration, Device, DeviceLimits, DirectIo, IoUring, LimitShare, Record, StoredCalibration,
+    Device, DeviceLimits, DirectIoAnswer, IoUringAnswer, LimitShare, MeasuredLimits, Record,
+    StoredCalibration,
 };
 use plumb_report::format::{Duration, Figure, Megabytes, Percent, Total};
 use plumb_report::table::{Cell, Facts, Table, Tone};
@@ -68,22 +69,22 @@ fn queue(device: &Device) -> String {
     ])
 }
 
-fn direct_io(direct_io: &DirectIo) -> Cell {
+fn direct_io(direct_io: &DirectIoAnswer) -> Cell {
     match direct_io {
-        DirectIo::Available { memory_alignment_bytes, offset_alignment_bytes } => Cell::from(format!(
+        DirectIoAnswer::Available { memory_alignment_bytes, offset_alignment_bytes } => Cell::from(format!(
             "available, aligned to {memory_alignment_bytes} B in memory and {offset_alignment_bytes} B in the file"
         )),
-        DirectIo::Unavailable { reason } => {
+        DirectIoAnswer::Unavailable { reason } => {
             Cell::from(format!("not available: {reason}")).with_tone(Tone::Bad)
         }
     }
 }
 
-fn io_uring(io_uring: &IoUring) -> Cell {
+fn io_uring(io_uring: &IoUringAnswer) -> Cell {
     match io_uring {
-        IoUring::Available { detail } if detail.is_empty() => Cell::from("available"),
-        IoUring::Available { detail } => Cell::from(format!("available, {detail}")),
-        IoUring::Unavailable { reason } => {
+        IoUringAnswer::Available { detail } if detail.is_empty() => Cell::from("available"),
+        IoUringAnswer::Available { detail } => Cell::from(format!("available, {detail}")),
+        IoUringAnswer::Unavailable { reason } => {
             Cell::from(format!("not available: {reason}")).with_tone(Tone::Bad)
         }
     }
@@ -114,7 +115,7 @@ pub(super) fn calibration(record: &Record) -> Option<Section> {
 }
 
 /// What lies under the paths of many runs, and its limits.
-pub(crate) fn devices_of(found: &[Device], calibration: Option<&Calibration>) -> Vec<Section> {
+pub(crate) fn devices_of(found: &[Device], calibration: Option<&MeasuredLimits>) -> Vec<Section> {
     let limits = calibration.map(|calibration| {
         let section =
             Section::front("calibration", "I/O Calibration").note("of the path below; MB is 2^20 bytes");
@@ -146,7 +147,7 @@ fn age(seconds: u64) -> String {
     }
 }
 
-fn measured_limits(calibration: &Calibration, stored: Option<&StoredCalibration>) -> Facts {
+fn measured_limits(calibration: &MeasuredLimits, stored: Option<&StoredCalibration>) -> Facts {
     let mut facts = Facts::default();
     // Its share of the calibrated rate tells whether the device is still what it was.
     let throughput = |bytes_per_s: Option<f64>, calibrated: Option<f64>| {
@@ -214,8 +215,8 @@ fn shares(shares: &[LimitShare]) -> Table {
 pub(crate) fn in_one_line(device: &Device) -> String {
     let nature = device.virtual_reason.as_ref().map(|_| "virtual".to_string());
     let direct = match device.direct_io {
-        DirectIo::Available { .. } => "direct I/O",
-        DirectIo::Unavailable { .. } => "no direct I/O",
+        DirectIoAnswer::Available { .. } => "direct I/O",
+        DirectIoAnswer::Unavailable { .. } => "no direct I/O",
     };
     let cache = device.write_cache.as_ref().map(|cache| format!("{cache} cache"));
     let what = joined(&[

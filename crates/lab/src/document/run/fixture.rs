@@ -112,8 +112,8 @@ pub(crate) fn device() -> Device {
             hardware_queues: Some(4),
             io_poll: Some(false),
         },
-        direct_io: DirectIo::Available { memory_alignment_bytes: 4, offset_alignment_bytes: 512 },
-        io_uring: IoUring::Available { detail: "registered buffers and files work".to_string() },
+        direct_io: DirectIoAnswer::Available { memory_alignment_bytes: 4, offset_alignment_bytes: 512 },
+        io_uring: IoUringAnswer::Available { detail: "registered buffers and files work".to_string() },
         io_method: "io_uring".to_string(),
         io_method_reason: "the probe read 8 blocks through the ring, none by a worker thread".to_string(),
         notes: vec!["requests above 256 KiB are split by the block layer".to_string()],
@@ -145,14 +145,14 @@ fn limits() -> DeviceLimits {
     })
 }
 
-fn calibration() -> Calibration {
+fn calibration() -> MeasuredLimits {
     let share = |what: &str, reached: u64, limit: &str, bound: u64| LimitShare {
         what: what.to_string(),
         reached_bytes_per_s: (reached * MB) as f64 / 10.0,
         limit: limit.to_string(),
         limit_bytes_per_s: (bound * MB) as f64 / 10.0,
     };
-    Calibration {
+    MeasuredLimits {
         path: "/u02/oradata".to_string(),
         sequential_read_bytes_per_s: Some((2_512 * MB) as f64 / 10.0),
         random_read_8k_ns: Some(486_000),
@@ -349,8 +349,8 @@ fn sessions() -> Vec<SessionTime> {
     ]
 }
 
-fn statistics() -> Vec<Statistic> {
-    let statistic = |name: &str, total, unit| Statistic { name: name.to_string(), total, unit };
+fn statistics() -> Vec<StatisticRow> {
+    let statistic = |name: &str, total, unit| StatisticRow { name: name.to_string(), total, unit };
     use Unit::{Bytes, Count};
     vec![
         statistic("sorts (rows)", 10_000_000, Count),
@@ -462,8 +462,8 @@ fn sort() -> Sort {
     }
 }
 
-fn settings() -> Vec<Setting> {
-    let setting = |name: &str, value: &str, source: &str, description: &str| Setting {
+fn settings() -> Vec<SettingRow> {
+    let setting = |name: &str, value: &str, source: &str, description: &str| SettingRow {
         name: name.to_string(),
         value: value.to_string(),
         is_default: source.is_empty(),

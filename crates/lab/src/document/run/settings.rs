@@ -1,6 +1,6 @@
 //! The settings as the run had them, those that someone chose first.
 
-use crate::record::Setting;
+use crate::record::SettingRow;
 use plumb_report::table::{RowKind, Table};
 use plumb_report::{Section, cells};
 
@@ -8,7 +8,7 @@ use plumb_report::{Section, cells};
 pub(super) const DESCRIPTION_WIDTH: usize = 50;
 
 /// Every setting; defaults after those that were set.
-pub(crate) fn settings(settings: &[Setting], title: &str, description_width: usize) -> Section {
+pub(crate) fn settings(settings: &[SettingRow], title: &str, description_width: usize) -> Section {
     let mut table = Table::default()
         .text(["Parameter Name"])
         .wrapped("Value", 24)

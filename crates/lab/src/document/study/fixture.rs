@@ -67,13 +67,13 @@ pub(crate) fn troubled() -> Analysis {
     let mut study = parallel_sort();
     study.claims[0].verdict =
         Verdict::Unstable { reason: "direct=TRUE changes by +7.1% at block 5 (p = 0.0005)".to_string() };
-    study.claims[0].bearing = Bearing::Open;
+    study.claims[0].outcome = ClaimOutcome::Open;
     study.claims[1].verdict = Verdict::Invalid {
         reason:
             "receipt contradicts filesystemio_options = setall: no O_DIRECT in the open flags of temp01.dbf"
                 .to_string(),
     };
-    study.claims[1].bearing = Bearing::Open;
+    study.claims[1].outcome = ClaimOutcome::Open;
     study.claims[3].verdict =
         Verdict::Impossible { reason: "3.1 GB/s of temp reads, and the device reads 251 MB/s".to_string() };
     study.changes.push(LevelChange {
@@ -316,7 +316,7 @@ fn claim(
     text: &str,
     [reference, treatment]: [usize; 2],
     said: Verdict,
-    bearing: Bearing,
+    outcome: ClaimOutcome,
 ) -> JudgedClaim {
     let proved = said.exit_code() == 0;
     JudgedClaim {
@@ -327,7 +327,7 @@ fn claim(
         arms: Some(ArmPair { reference, treatment }),
         measure: None,
         verdict: said,
-        bearing,
+        outcome,
         reasons: vec![
             "adjusted p = 0.0391 over 5 claims and 8 blocks, interval clear of no effect".to_string(),
         ],
@@ -356,7 +356,7 @@ fn claims() -> Vec<JudgedClaim> {
             "Direct writes alone cut a parallel sort by about two thirds",
             [0, 3],
             faster(62.3, 60.1, 64.0),
-            Bearing::Holds,
+            ClaimOutcome::Holds,
         )
     };
     let asynchronous = JudgedClaim {
@@ -366,7 +366,7 @@ fn claims() -> Vec<JudgedClaim> {
             "Asynchronous I/O alone cuts it by about two thirds",
             [0, 6],
             faster(61.2, 59.3, 62.9),
-            Bearing::Holds,
+            ClaimOutcome::Holds,
         )
     };
     let together = JudgedClaim {
@@ -378,7 +378,7 @@ fn claims() -> Vec<JudgedClaim> {
             "Together they add little to either",
             [3, 9],
             Verdict::Equal { within: 5.0 },
-            Bearing::Holds,
+            ClaimOutcome::Holds,
         )
     };
     let area = JudgedClaim {
@@ -390,7 +390,7 @@ fn claims() -> Vec<JudgedClaim> {
             "A larger sort area does not always help",
             [3, 5],
             Verdict::NotProved { floor: 2.1, more_blocks: Some(14) },
-            Bearing::Open,
+            ClaimOutcome::Open,
         )
     };
     let conventional = JudgedClaim {
@@ -400,7 +400,7 @@ fn claims() -> Vec<JudgedClaim> {
             "Without direct writes and asynchronous I/O a larger sort area costs time",
             [0, 2],
             faster(5.6, 3.2, 8.0),
-            Bearing::Refuted,
+            ClaimOutcome::Refuted,
         )
     };
     vec![direct, asynchronous, together, area, conventional]

@@ -52,7 +52,7 @@ fn claims(analysis: &Analysis) -> Vec<String> {
     let width = width.min(NAME_WIDTH);
     let line = |(index, claim): &(usize, &JudgedClaim)| {
         let name = claim.name.chars().take(width).collect::<String>();
-        format!("  {:>2} {name:<width$}  {:<7}  {}", index + 1, claim.bearing_word(), claim.shown())
+        format!("  {:>2} {name:<width$}  {:<7}  {}", index + 1, claim.outcome_word(), claim.shown())
     };
     let mut lines = worst_first.iter().map(line).collect::<Vec<_>>();
     if left_out > 0 {

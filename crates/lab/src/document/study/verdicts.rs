@@ -61,7 +61,7 @@ pub(super) fn verdicts(analysis: &Analysis) -> Section {
         .wrapped("What was claimed before the run", 44)
         .text(["Claim"]);
     for (index, claim) in analysis.claims.iter().enumerate() {
-        let bearing = match claim.bearing_word() {
+        let outcome = match claim.outcome_word() {
             "REFUTED" => Tone::Bad,
             "holds" => Tone::Good,
             _ => Tone::Open,
@@ -70,7 +70,7 @@ pub(super) fn verdicts(analysis: &Analysis) -> Section {
             Cell::from((index + 1).to_string()),
             Cell::from(claim.shown()).with_tone(tone_of(&claim.verdict)),
             Cell::from(&claim.text),
-            Cell::from(claim.bearing_word()).with_tone(bearing),
+            Cell::from(claim.outcome_word()).with_tone(outcome),
         ]);
     }
     Section::front("verdicts", "Verdicts")

@@ -206,7 +206,7 @@ fn bar_row(name: &str, reference_ns: u64, treatment_ns: Option<u64>, bar: Drawin
 /// Bytes over time of both arms of a claim, on the same axes; none when no claim has them.
 pub(super) fn profiles(analysis: &Analysis) -> Option<Section> {
     let mut section = Section::front("profiles", "I/O Profiles of Two Arms")
-        .note("MB/s (2^20 bytes) over seconds from the begin of a typical run of either arm, all panels on the same axes");
+        .note("MB/s (2^20 bytes) over seconds from the start of a typical run of either arm, all panels on the same axes");
     for (index, claim) in analysis.claims.iter().enumerate() {
         let title = format!("{} {}: {}", index + 1, claim.name, claim.comparison);
         let pair = claim.profiles.as_ref().and_then(|pair| pair_chart(title, pair));

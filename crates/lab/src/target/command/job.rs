@@ -15,7 +15,7 @@ use crate::hex::hex;
 use crate::host::{self, CpuTimes};
 use crate::record::{
     Check, CommandRun, HashedFile, Header, Held, MeasuredFigure, OpenedFile, Receipt, Record, Seen,
-    SessionTime, Setting,
+    SessionTime, SettingRow,
 };
 use crate::vocabulary::Assignment;
 use plumb_events::{SessionKind, clock};
@@ -36,7 +36,7 @@ use std::time::{Duration, SystemTime};
 
 /// The first look and the longest time between two.
 const LOOKS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(100));
-/// Bytes kept of each of its outputs: as many of the begin as of the end.
+/// Bytes kept of each of its outputs: as many from its start as from its end.
 const KEPT: usize = 512 * 1024;
 /// The most that an environment is made longer by, bytes.
 const PADDING_MAX: u64 = 4096;
@@ -396,8 +396,8 @@ fn measured(name: &str, value: f64, unit: &str) -> MeasuredFigure {
     MeasuredFigure { name: name.to_string(), value, unit: unit.to_string() }
 }
 
-fn setting(set: &Assignment) -> Setting {
-    Setting {
+fn setting(set: &Assignment) -> SettingRow {
+    SettingRow {
         name: set.name.clone(),
         value: set.value.clone(),
         is_default: false,
