@@ -429,6 +429,8 @@ const READ: Option<Direction> = Some(Direction::Read);
 const WRITE: Option<Direction> = Some(Direction::Write);
 
 phases! {
+    Import, "import", Work, WRITE, "Rows are inserted by transactions.";
+    IndexCreation, "index creation", Load, WRITE, "An index is made of rows that transactions have inserted.";
     Load, "load", Load, WRITE, "A table is loaded, or a file of records made.";
     DeviceProbe, "device probe", Calibration, READ, "The device is measured, beside the work.";
     Sample, "sample", Work, READ, "Some blocks are read to divide the keys among servers.";

@@ -234,6 +234,11 @@ impl Log {
         self.total
     }
 
+    /// Its files.
+    pub fn files(&self) -> impl Iterator<Item = &File> {
+        self.files.iter().map(|file| &**file)
+    }
+
     /// What it was made with.
     #[must_use]
     pub fn options(&self) -> &LogOptions {

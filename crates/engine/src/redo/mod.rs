@@ -42,6 +42,9 @@ pub mod recovery;
 mod replay;
 mod sync_method;
 
+// As the log buffer names them: see there.
+use std::sync::atomic;
+
 pub use log::{Admission, Gate, Log, LogOptions};
 pub use sync_method::{SyncChoice, SyncMethod};
 

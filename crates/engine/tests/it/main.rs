@@ -16,7 +16,9 @@
 //! - `creation`: what is durable when, and creations that are killed.
 //! - `catalog`: what is there, what is refused, what is left behind.
 //! - `errors_text`: the exact words of errors that users meet.
-//! - `transactions`: several sessions: isolation, locks, limits, failures.
+//! - `transactions`: several sessions: what each sees, locks, limits, failures; tables and indexes that come and go.
+//! - `isolation`: which anomalies are prevented, and which can occur, each by its name.
+//! - `model`: the log buffer under a model checker.
 //! - `cancel`: stopping what is under way.
 //!
 //! `support` has the databases, row sources and readers that they share. What
@@ -35,8 +37,10 @@ mod creation;
 mod errors_text;
 mod faults;
 mod file_sort;
+mod isolation;
 mod log_damage;
 mod lost_writes;
+mod model;
 mod redo;
 mod sort_model;
 mod sort_spills;
