@@ -131,13 +131,19 @@ impl WorkArguments {
         all
     }
 
-    /// The help of a parameter, with its default and, if not all take it, the workloads that do.
+    /// The help of a parameter, with its default (and those of workloads that have another one) and, if not all take it,
+    /// the workloads that do.
     fn help(parameter: &Parameter) -> String {
-        let default = parameter.default.map_or(String::new(), |default| format!(" [default: {default}]"));
-        let takes = |workload: &&&Workload| workload.parameter(parameter.name).is_some();
-        let takers: Vec<&str> = WORKLOADS.iter().filter(takes).map(|workload| workload.name).collect();
+        let takes = |workload: &&'static Workload| Some((workload.name, workload.parameter(parameter.name)?));
+        let takers: Vec<_> = WORKLOADS.iter().filter_map(takes).collect();
+        let default = parameter.default.map_or(String::new(), |default| {
+            let others = takers.iter().filter(|(_, own)| own.default != Some(default));
+            let others = others.filter_map(|(name, own)| Some(format!("; {} for {name}", own.default?)));
+            format!(" [default: {default}{}]", others.collect::<String>())
+        });
+        let names: Vec<&str> = takers.iter().map(|(name, _)| *name).collect();
         let only =
-            if takers.len() == WORKLOADS.len() { String::new() } else { format!(" ({})", takers.join(", ")) };
+            if names.len() == WORKLOADS.len() { String::new() } else { format!(" ({})", names.join(", ")) };
         format!("{}{only}{default}", parameter.help)
     }
 }
