@@ -320,6 +320,26 @@ pub enum EngineError {
         /// The transaction.
         holder: u64,
     },
+    /// The definition of a table cannot be changed, or is being changed.
+    #[error("table {table} is in use: {by}; try again when that is over")]
+    TableInUse {
+        /// The table.
+        table: String,
+        /// Who uses it.
+        by: &'static str,
+    },
+    /// Two rows of a key that only one may have.
+    #[error(
+        "unique index {index}: the key {key} is there already, in the row at {row}; choose another one, or change that row first"
+    )]
+    DuplicateKey {
+        /// The index.
+        index: String,
+        /// The values of its columns.
+        key: String,
+        /// The row that has it.
+        row: RowId,
+    },
     /// The row is not there, or not any more.
     #[error(
         "there is no row at {row} in table {table}: it was deleted, or moved by an update to a place of its own; look it up again"

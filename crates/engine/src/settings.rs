@@ -88,6 +88,8 @@ pub enum Domain {
     AutoOrCount(u64, u64),
     /// One of the block sizes.
     BlockSize,
+    /// A path, or nothing.
+    Path,
 }
 
 /// One row of the table.
@@ -163,7 +165,11 @@ settings! {
     LogBuffer log_buffer Log Start PowerOfTwo(16 * K, G), "8M", "Memory in which log records gather until they are written.";
     LogFileSize log_file_size Log Creation Size(32 * K, 1024 * G), "64M", "Size of each log file made from now on; a transaction may log less than all of them hold.";
     LogFileGroups log_file_groups Log Creation Count(2, 64), "3", "Log files made from now on; they are written in turn.";
-    LogSyncMethod log_sync_method Log Start Word(&["fdatasync", "fsync", "open_datasync"]), "fdatasync", "How a log write becomes durable: by a call after it, or by the write itself (RWF_DSYNC, as O_DSYNC does).";
+    LogFileMembers log_file_members Log Creation Count(1, 2), "1", "Members of each log file made from now on; the second ones lie in the directory mirror of the database, where another disk may be mounted.";
+    LogCheckpointInterval log_checkpoint_interval Log Start Size(0, 1024 * G), "0", "Most bytes of log that a recovery shall have to do again: database writers follow the log as closely as it takes; 0: as many as leave a log file free when the next one is needed.";
+    LogSyncMethod log_sync_method Log Start Word(&["auto", "fdatasync", "fsync", "open_datasync", "open_sync"]), "auto", "How a log write becomes durable: by a call after it, or by the write itself (O_DSYNC, O_SYNC); auto measures them when the log is opened. Direct or buffered as filesystemio_options says.";
+    ArchiveLogMode archive_log_mode Log Start Word(&["off", "on"]), "off", "on: a filled log file is copied to archive_log_dest before it is used again.";
+    ArchiveLogDest archive_log_dest Log Start Domain::Path, "", "Directory for copies of filled log files; one that is not absolute lies in the database's directory.";
     DebugRequestDelay debug_request_delay Debug Start Count(0, 1_000_000_000), "0", "Nanoseconds that a session sleeps before each request, on average, within the request's wait.";
     DebugCacheBlocks debug_cache_blocks Debug Start Count(0, 1_000_000_000), "0", "Blocks of the buffer cache, instead of db_cache_size; 0 for that.";
     DebugExtentBlocks debug_extent_blocks Debug Creation Count(0, 4096), "0", "Blocks of an extent, a power of two, instead of extent_size; 0 for that.";
@@ -206,7 +212,10 @@ impl Settings {
             });
         };
         let asked = value.trim();
-        let value = asked.to_ascii_lowercase();
+        let value = match setting.row().domain {
+            Domain::Path => asked.to_string(),
+            _ => asked.to_ascii_lowercase(),
+        };
         check(setting.row(), &value).map_err(|expected| EngineError::Setting {
             origin: origin.to_string(),
             name: setting.row().name.to_string(),
@@ -239,7 +248,7 @@ impl Settings {
         match setting.row().domain {
             Domain::Size(..) | Domain::PowerOfTwo(..) | Domain::BlockSize => parse_size(word).ok(),
             Domain::Count(..) | Domain::AutoOrCount(..) => parse_count(word).ok(),
-            Domain::Word(_) => None,
+            Domain::Word(_) | Domain::Path => None,
         }
     }
 
@@ -347,6 +356,7 @@ pub fn describe(domain: Domain) -> String {
         Domain::Word(words) => format!("one of {}", words.join(", ")),
         Domain::AutoOrCount(least, most) => format!("auto, or a number from {least} to {most}"),
         Domain::BlockSize => "one of 2K, 4K, 8K, 16K, 32K".to_string(),
+        Domain::Path => "a path, or nothing".to_string(),
     }
 }
 
@@ -362,6 +372,8 @@ fn check(row: &SettingRow, value: &str) -> Result<(), String> {
         }
         Domain::Word(words) => words.contains(&value),
         Domain::BlockSize => parse_size(value).is_ok_and(|v| BlockSize::new(v).is_some()),
+        // It goes into records as one line.
+        Domain::Path => !value.contains(char::is_control),
     };
     if in_range { Ok(()) } else { Err(format!("it takes {}", describe(row.domain))) }
 }

@@ -104,6 +104,8 @@ events! {
     LogBufferSpace, "log buffer space", Configuration, "A session waits for room in the log buffer.";
     LogFileSwitch, "log file switch completion", Configuration, "The log goes on in the next log file.";
     LogFileSwitchCheckpoint, "log file switch (checkpoint incomplete)", Configuration, "A session needs room in the log, which a checkpoint must first give back.";
+    LogFileSwitchArchive, "log file switch (archiving needed)", Configuration, "A session needs room in the log, and the archiver has not copied the file that would give it.";
+    LogArchiveIo, "Log archive I/O", SystemIo, "The archiver reads a filled log file, or writes its copy.";
     EnqTxRowLock, "enq: TX - row lock contention", Application, "A session waits for the end of a transaction that has changed the row it wants to change.";
     DataFileInitWrite, "Data file init write", UserIo, "A new or extended data file is filled with zeros.";
     DiskFileOperations, "Disk file operations I/O", UserIo, "A file is opened, created, sized or removed.";
@@ -226,6 +228,7 @@ statistics! {
     RedoWriteTime, "redo write time (usec)", Count, "Microseconds of those writes and syncs.";
     RedoSynchWrites, "redo synch writes", Count, "Commits that had to become durable.";
     RedoSynchTime, "redo synch time (usec)", Count, "Microseconds in which they did.";
+    RedoFilesArchived, "redo log files archived", Count, "Filled log files that were copied.";
     UserCommits, "user commits", Count, "Transactions that were committed.";
     UserRollbacks, "user rollbacks", Count, "Transactions that were rolled back.";
     RowsInserted, "rows inserted", Count, "Rows inserted by transactions.";
@@ -293,6 +296,7 @@ streams! {
     FileReads, "file reads", Read, "Records of plain files read.";
     FileWrites, "file writes", Write, "Records written to plain files.";
     LogWrites, "log writes", Write, "Log records written.";
+    ArchiveWrites, "archive writes", Write, "Copies of filled log files written.";
     LogReads, "log reads", Read, "Log records read back.";
     FileInit, "file init", Write, "Zeros written when data files are made or extended.";
     Probe, "device probe", Read, "Reads that measure the device.";
@@ -352,6 +356,8 @@ roles! {
     Check, "check", Foreground, "Holds indexes against their tables.";
     Drop, "drop", Foreground, "Removes a table or an index.";
     DatabaseWriter, "DBW", Background, "Writes dirty blocks of the buffer cache.";
+    Archiver, "ARC", Background, "Copies filled log files before they are used again.";
+    CheckpointProcess, "CKPT", Background, "Begins checkpoints, and completes those whose blocks have been written.";
     ProbeServer, "probe", Foreground, "Reads beside others while an operation asks what a read costs.";
     DeviceProbe, "device probe", Probe, "Measures the device under a database.";
     CalibrationFill, "calibration fill", Probe, "Fills the file of a calibration.";
@@ -423,6 +429,8 @@ const READ: Option<Direction> = Some(Direction::Read);
 const WRITE: Option<Direction> = Some(Direction::Write);
 
 phases! {
+    Import, "import", Work, WRITE, "Rows are inserted by transactions.";
+    IndexCreation, "index creation", Load, WRITE, "An index is made of rows that transactions have inserted.";
     Load, "load", Load, WRITE, "A table is loaded, or a file of records made.";
     DeviceProbe, "device probe", Calibration, READ, "The device is measured, beside the work.";
     Sample, "sample", Work, READ, "Some blocks are read to divide the keys among servers.";

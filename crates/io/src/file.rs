@@ -104,8 +104,7 @@ impl Disk {
         self.open_durable(path, mode, direct, Durability::OnSync)
     }
 
-    /// Opens a file and says when its writes are durable. Files in memory have no
-    /// durability to ask for.
+    /// Opens a file and says when its writes are durable.
     ///
     /// # Errors
     /// As [`Disk::open`].
@@ -123,7 +122,8 @@ impl Disk {
                     .map_err(|errno| IoError::operation(verb(mode), path, errno))?,
             ),
         };
-        Ok(File { path: path.to_path_buf(), backing, direct, counters: FileCounters::default() })
+        let counters = FileCounters::default();
+        Ok(File { path: path.to_path_buf(), backing, direct, durability, counters })
     }
 
     /// Removes a file.
@@ -358,6 +358,7 @@ pub struct File {
     path: PathBuf,
     backing: Backing,
     direct: DirectIo,
+    durability: Durability,
     counters: FileCounters,
 }
 
@@ -499,6 +500,9 @@ impl File {
     pub(crate) fn write_once(&self, from: &[u8], offset: u64) -> Result<usize, Errno> {
         match &self.backing {
             Backing::Kernel(fd) => pwrite(fd, from, offset),
+            Backing::Memory(file) if self.durability != Durability::OnSync => {
+                file.write_durable(from, offset)
+            }
             Backing::Memory(file) => file.write(from, offset),
         }
     }

@@ -33,6 +33,8 @@ pub struct Faults {
     pub fail_write: Option<u64>,
     /// The n-th write from now, counted from 1, succeeds and changes nothing.
     pub lose_write: Option<u64>,
+    /// The n-th write from now, counted from 1, succeeds and goes to the place of the 4 KiB behind it.
+    pub misdirect_write: Option<u64>,
     /// The n-th sync from now, counted from 1, fails with EIO.
     pub fail_sync: Option<u64>,
     /// Every n-th transfer moves only half of what was asked for, in units of 512 bytes.
@@ -91,6 +93,8 @@ struct FaultState {
     writes: AtomicU64,
     syncs: AtomicU64,
     written: AtomicU64,
+    /// The file of the last call that did not do what it said.
+    struck: Mutex<Option<PathBuf>>,
 }
 
 impl MemoryDisk {
@@ -154,6 +158,18 @@ impl MemoryDisk {
         self.power().flip(path, bit);
     }
 
+    /// Bytes of a file; 0 when there is none.
+    #[must_use]
+    pub fn length(&self, path: &Path) -> u64 {
+        self.open(path, false).map_or(0, |file| file.length())
+    }
+
+    /// The file of the last write that was lost or misdirected.
+    #[must_use]
+    pub fn struck(&self) -> Option<PathBuf> {
+        locked(&self.faults.struck).clone()
+    }
+
     /// A number that is drawn at random, from the seed of the disk.
     pub(crate) fn draw(&self) -> Option<u128> {
         self.power.as_ref().map(|power| power.draw())
@@ -212,7 +228,8 @@ impl MemoryDisk {
     pub(crate) fn open(&self, path: &Path, create: bool) -> Result<Arc<MemoryFile>, Errno> {
         if let Some(power) = &self.power {
             let content = Content::Power(Arc::clone(power), power.open(path, create)?);
-            return Ok(Arc::new(MemoryFile { content, faults: Arc::clone(&self.faults) }));
+            let (path, faults) = (path.to_path_buf(), Arc::clone(&self.faults));
+            return Ok(Arc::new(MemoryFile { path, content, faults }));
         }
         let mut files = locked(&self.files);
         match (files.get(path), create) {
@@ -220,7 +237,8 @@ impl MemoryDisk {
             (Some(file), false) => Ok(Arc::clone(file)),
             (None, false) => Err(Errno::NOENT),
             (None, true) => {
-                let file = Arc::new(MemoryFile::new(Arc::clone(&self.faults)));
+                let (content, faults) = (Content::Plain(Chunks::default()), Arc::clone(&self.faults));
+                let file = Arc::new(MemoryFile { path: path.to_path_buf(), content, faults });
                 files.insert(path.to_path_buf(), Arc::clone(&file));
                 Ok(file)
             }
@@ -254,7 +272,12 @@ enum Fate {
     Moves(usize),
     /// It says that it moved so many, and moves none.
     Lost(usize),
+    /// It moves so many, to another place.
+    Misdirected(usize),
 }
+
+/// How far beside its place a misdirected write goes.
+const BESIDE: u64 = 4096;
 
 impl FaultState {
     /// Decides the fate of a call.
@@ -276,6 +299,9 @@ impl FaultState {
         }
         if write && plan.lose_write == number {
             return Ok(Fate::Lost(length));
+        }
+        if write && plan.misdirect_write == number {
+            return Ok(Fate::Misdirected(length));
         }
         if write
             && let Some(capacity) = plan.capacity
@@ -300,6 +326,7 @@ impl FaultState {
 /// A file in memory.
 #[derive(Debug)]
 pub struct MemoryFile {
+    path: PathBuf,
     content: Content,
     faults: Arc<FaultState>,
 }
@@ -313,10 +340,6 @@ enum Content {
 }
 
 impl MemoryFile {
-    fn new(faults: Arc<FaultState>) -> MemoryFile {
-        MemoryFile { content: Content::Plain(Chunks::default()), faults }
-    }
-
     pub(crate) fn length(&self) -> u64 {
         match &self.content {
             Content::Plain(chunks) => chunks.length.load(Relaxed),
@@ -349,7 +372,8 @@ impl MemoryFile {
     }
 
     pub(crate) fn read(&self, into: &mut [u8], offset: u64) -> Result<usize, Errno> {
-        let (Fate::Moves(allowed) | Fate::Lost(allowed)) = self.faults.judge(false, into.len())?;
+        let (Fate::Moves(allowed) | Fate::Lost(allowed) | Fate::Misdirected(allowed)) =
+            self.faults.judge(false, into.len())?;
         let left = self.length().saturating_sub(offset);
         let length = allowed.min(usize::try_from(left).unwrap_or(usize::MAX));
         match &self.content {
@@ -360,9 +384,17 @@ impl MemoryFile {
     }
 
     pub(crate) fn write(&self, from: &[u8], offset: u64) -> Result<usize, Errno> {
-        let length = match self.faults.judge(true, from.len())? {
-            Fate::Moves(length) => length,
-            Fate::Lost(length) => return Ok(length),
+        let strike = || *locked(&self.faults.struck) = Some(self.path.clone());
+        let (length, offset) = match self.faults.judge(true, from.len())? {
+            Fate::Moves(length) => (length, offset),
+            Fate::Lost(length) => {
+                strike();
+                return Ok(length);
+            }
+            Fate::Misdirected(length) => {
+                strike();
+                (length, offset + BESIDE)
+            }
         };
         match &self.content {
             Content::Plain(chunks) => chunks.write(&from[..length], offset),

@@ -20,8 +20,9 @@ use crate::record::{Check, DeviceLimits};
 use crate::workers::WorkerCount;
 use plumb_engine::access::Access;
 use plumb_engine::check::CheckLine;
+use plumb_engine::redo::Log;
 use plumb_engine::sort::plan::SortPlan;
-use plumb_engine::sort::summary::SortSummary;
+use plumb_engine::sort::summary::{SortServerSummary, SortSummary};
 use plumb_engine::storage::control::Catalog;
 use plumb_engine::storage::header::FileShape;
 use plumb_engine::storage::tablespace::Purpose;
@@ -245,10 +246,37 @@ pub struct Measured {
 /// What the engine says it did.
 #[derive(Debug, Clone)]
 pub struct Done {
-    /// The name of the index that was built; none where a file was sorted.
+    /// The name of the index that was built; none where none was.
     pub index: Option<String>,
-    /// The sort.
-    pub sort: SortSummary,
+    /// The sort; none where nothing was sorted.
+    pub sort: Option<SortSummary>,
+    /// The import; none where nothing was imported.
+    pub import: Option<ImportDone>,
+}
+
+/// An import.
+#[derive(Debug, Clone, Copy)]
+pub struct ImportDone {
+    /// Bytes of an array that were asked for.
+    pub array_bytes: u64,
+    /// Rows of a transaction that were asked for; none for those of an array.
+    pub rows_per_commit: Option<u64>,
+    /// Sessions that were asked for.
+    pub sessions: u64,
+    /// Rows that were committed.
+    pub row_count: u64,
+    /// Bytes of them.
+    pub row_bytes: u64,
+    /// Transactions that were committed.
+    pub commit_count: u64,
+}
+
+impl Done {
+    /// The sort servers, where there were any.
+    #[must_use]
+    pub fn servers(&self) -> &[SortServerSummary] {
+        self.sort.as_ref().map_or(&[], |sort| &sort.servers)
+    }
 }
 
 /// What a file is for.
@@ -260,6 +288,8 @@ pub enum FileRole {
     Input,
     /// The sorted file.
     Output,
+    /// A log file.
+    Log,
 }
 
 impl FileRole {
@@ -270,6 +300,7 @@ impl FileRole {
             FileRole::Data(purpose) => purpose.name(),
             FileRole::Input => "(input)",
             FileRole::Output => "(output)",
+            FileRole::Log => "(log)",
         }
     }
 }
@@ -291,6 +322,8 @@ pub struct FileEvidence {
     pub cached_before: Option<Residency>,
     /// Pages in the page cache after the work.
     pub cached_after: Option<Residency>,
+    /// Its length after the work.
+    pub length: Option<Bytes>,
 }
 
 /// Readings that count up.
@@ -339,7 +372,14 @@ pub fn of_plain_file(
         flags: file.descriptor().and_then(|descriptor| receipt::open_flags(descriptor).ok()),
         cached_before,
         cached_after: residency(file),
+        length: file.length().ok().map(Bytes),
     }
+}
+
+/// What was seen of the log files, since the database was opened.
+#[must_use]
+pub fn of_log(log: &Log) -> Vec<FileEvidence> {
+    log.files().map(|file| of_plain_file(FileRole::Log, file.path(), file, None)).collect()
 }
 
 /// Does work between two readings; it answers with what it did, and with the files of its own that it used.
@@ -421,6 +461,7 @@ fn file_evidence(
         flags: file.file.descriptor().and_then(|descriptor| receipt::open_flags(descriptor).ok()),
         cached_before,
         cached_after,
+        length: file.file.length().ok().map(Bytes),
     })
     .collect()
 }

@@ -28,6 +28,13 @@ pub enum Stage<'a> {
         /// Rows of the table.
         rows: u64,
     },
+    /// Rows are imported by transactions.
+    Import {
+        /// The database.
+        instance: &'a Instance,
+        /// Rows to come; 0 where that is not known.
+        rows: u64,
+    },
     /// Tables and indexes are checked.
     Verify {
         /// The database.

@@ -189,10 +189,10 @@ mod tests {
     #[test]
     fn more_noise_and_smaller_effects_take_more_blocks_and_too_many_are_refused() {
         let blocks = |noise, effect| piloted(noise, effect).expect("it runs").expect("to its end").blocks;
-        assert!(blocks(0.03, 0.05) > blocks(0.01, 0.05));
+        assert!(blocks(0.06, 0.05) > blocks(0.01, 0.05));
         assert!(
-            blocks(0.03, 0.02) > 4 * blocks(0.03, 0.05),
-            "a third of the effect takes nine times as many"
+            blocks(0.06, 0.02) > 3 * blocks(0.06, 0.05),
+            "less than half the effect takes six times as many"
         );
         let refused = piloted(0.2, 0.0005).expect_err("nobody waits for that").to_string();
         assert!(refused.contains("--find 0.05%") && refused.contains("more than 1000 blocks"), "{refused}");

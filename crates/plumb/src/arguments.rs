@@ -131,13 +131,19 @@ impl WorkArguments {
         all
     }
 
-    /// The help of a parameter, with its default and, if not all take it, the workloads that do.
+    /// The help of a parameter, with its default (and those of workloads that have another one) and, if not all take it,
+    /// the workloads that do.
     fn help(parameter: &Parameter) -> String {
-        let default = parameter.default.map_or(String::new(), |default| format!(" [default: {default}]"));
-        let takes = |workload: &&&Workload| workload.parameter(parameter.name).is_some();
-        let takers: Vec<&str> = WORKLOADS.iter().filter(takes).map(|workload| workload.name).collect();
+        let takes = |workload: &&'static Workload| Some((workload.name, workload.parameter(parameter.name)?));
+        let takers: Vec<_> = WORKLOADS.iter().filter_map(takes).collect();
+        let default = parameter.default.map_or(String::new(), |default| {
+            let others = takers.iter().filter(|(_, own)| own.default != Some(default));
+            let others = others.filter_map(|(name, own)| Some(format!("; {} for {name}", own.default?)));
+            format!(" [default: {default}{}]", others.collect::<String>())
+        });
+        let names: Vec<&str> = takers.iter().map(|(name, _)| *name).collect();
         let only =
-            if takers.len() == WORKLOADS.len() { String::new() } else { format!(" ({})", takers.join(", ")) };
+            if names.len() == WORKLOADS.len() { String::new() } else { format!(" ({})", names.join(", ")) };
         format!("{}{only}{default}", parameter.help)
     }
 }
@@ -457,9 +463,24 @@ pub struct Load {
     /// A text that means NULL besides the empty one, as NA (repeat for several)
     #[arg(long, value_name = "TEXT")]
     pub null: Vec<String>,
+    /// Insert the rows by transactions, which go through the buffer cache and the redo log, into a table that transactions can change
+    #[arg(long)]
+    pub conventional: bool,
+    /// Rows of a transaction [default: 1000]
+    #[arg(long, value_name = "N", value_parser = parse_rows, requires = "conventional", allow_hyphen_values = true)]
+    pub commit_every: Option<u64>,
+    /// Sessions that share the rows [default: 1]
+    #[arg(long, value_name = "N", requires = "conventional")]
+    pub sessions: Option<u16>,
     /// Set a setting (repeat for several)
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
+    /// Print the whole report of the transactions before the summary
+    #[arg(long, requires = "conventional")]
+    pub report: bool,
+    /// Write report.txt, report.html and record.json of the transactions to this directory
+    #[arg(long, value_name = "DIR", requires = "conventional")]
+    pub bundle: Option<PathBuf>,
 }
 
 /// `plumb index`
@@ -473,6 +494,9 @@ pub struct Index {
     /// The index's name [default: from table and columns]
     #[arg(long)]
     pub name: Option<String>,
+    /// No two rows may have one key: only of a table that transactions change
+    #[arg(long)]
+    pub unique: bool,
     /// The directory in which the database plumb.db lies
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub path: PathBuf,

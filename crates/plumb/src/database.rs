@@ -11,6 +11,7 @@ use plumb_io::device;
 use plumb_lab::place::{make_directory, require_directory, require_space};
 use plumb_lab::settings;
 use plumb_units::Bytes;
+use std::cell::Cell;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -73,7 +74,7 @@ pub struct Target<'a> {
     /// Whether the directory was made for it.
     directory_is_ours: bool,
     /// Whether it is removed when this is dropped.
-    temporary: bool,
+    temporary: Cell<bool>,
 }
 
 impl<'a> Target<'a> {
@@ -92,7 +93,7 @@ impl<'a> Target<'a> {
                 let _ = fs::remove_dir(&home);
             }
         }
-        let (directory_is_ours, temporary) = (false, false);
+        let (directory_is_ours, temporary) = (false, Cell::new(false));
         Ok(Target { path, home, interrupt, settings, instance, directory_is_ours, temporary })
     }
 
@@ -105,22 +106,30 @@ impl<'a> Target<'a> {
         instance.catalog().require_free(name).map(|_| ())
     }
 
-    /// The database, made now if it is new.
+    /// Makes the database now if it is new.
     ///
     /// # Errors
     /// When it cannot be made; then nothing of it remains.
-    pub fn instance(&mut self) -> Result<&Instance, Failure> {
-        let instance = match self.instance.take() {
-            Some(instance) => instance,
-            None => self.create()?,
-        };
-        Ok(self.instance.insert(instance))
+    pub fn make(&mut self) -> Result<(), Failure> {
+        if self.instance.is_none() {
+            self.instance = Some(self.create()?);
+        }
+        Ok(())
+    }
+
+    /// The database.
+    ///
+    /// # Panics
+    /// When it is new and has not been made.
+    #[must_use]
+    pub fn instance(&self) -> &Instance {
+        self.instance.as_ref().expect("a new one is made first")
     }
 
     fn create(&mut self) -> Result<Instance, Failure> {
         let sizes = InitialSizes { users: ONE_EXTENT, temp: ONE_EXTENT, indx: ONE_EXTENT };
         self.directory_is_ours = make_directory("--path", self.path, &self.home)?;
-        self.temporary = true;
+        self.temporary.set(true);
         if self.directory_is_ours {
             self.interrupt.temporary(self.home.clone());
         }
@@ -129,8 +138,8 @@ impl<'a> Target<'a> {
     }
 
     /// Something is in it now: it stays. Returns its directory.
-    pub fn keep(&mut self) -> &Path {
-        self.temporary = false;
+    pub fn keep(&self) -> &Path {
+        self.temporary.set(false);
         self.interrupt.keep();
         &self.home
     }
@@ -138,7 +147,7 @@ impl<'a> Target<'a> {
 
 impl Drop for Target<'_> {
     fn drop(&mut self) {
-        if !self.temporary {
+        if !self.temporary.get() {
             return;
         }
         if let Some(instance) = self.instance.take() {

@@ -131,6 +131,9 @@ impl Watch {
                 ("scan rows", goal(instance, Statistic::TableScanRows, rows)),
                 ("merge rows", Goal::Merged(instance.recorder.clone(), rows)),
             ],
+            Stage::Import { instance, rows } => {
+                vec![("insert rows", goal(instance, Statistic::RowsInserted, rows))]
+            }
             Stage::Study { done, runs, block, blocks, arm, left } => {
                 let block =
                     if block == 0 { "warm-up".to_string() } else { format!("block {block} of {blocks}") };

@@ -17,4 +17,4 @@ pub use csv_file::{
 };
 pub use pages::{PAGE_BYTES_MAX, PagesSpec, PagesTable};
 pub use sales::{SALES_ROWS_OF_SOURCE, SalesSpec, SalesTable};
-pub use specification::{Parameter, Takes, WORKLOADS, Work, Workload};
+pub use specification::{Decides, Parameter, Takes, WORKLOADS, Work, Workload};

@@ -21,6 +21,15 @@ pub enum Takes {
     Size(u64),
 }
 
+/// What a parameter decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decides {
+    /// The data, which all runs of a study share.
+    Data,
+    /// How the work is done: a study may vary it, as it varies a setting.
+    Work,
+}
+
 /// What a user may say of a workload.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Parameter {
@@ -28,6 +37,8 @@ pub struct Parameter {
     pub name: &'static str,
     /// One line of help.
     pub help: &'static str,
+    /// What it decides.
+    pub decides: Decides,
     /// Which values it takes.
     pub takes: Takes,
     /// Its default as it would be typed; none where nothing stands for it.
@@ -81,6 +92,7 @@ pub struct Workload {
 const ROWS: Parameter = Parameter {
     name: "rows",
     help: "Rows of the table, or records of the file; K, M and G are powers of 1000",
+    decides: Decides::Data,
     takes: Takes::Count(1),
     default: Some("2M"),
     instead_of: None,
@@ -89,6 +101,7 @@ const ROWS: Parameter = Parameter {
 const SEED: Parameter = Parameter {
     name: "seed",
     help: "Seed of the generated rows: the same seed, the same rows",
+    decides: Decides::Data,
     takes: Takes::Count(0),
     default: Some("1996"),
     instead_of: None,
@@ -97,9 +110,31 @@ const SEED: Parameter = Parameter {
 const SIZE: Parameter = Parameter {
     name: "size",
     help: "Instead of rows: bytes of the file of records, as 10G; K, M and G are powers of 1024",
+    decides: Decides::Data,
     takes: Takes::Size(crate::gensort::RECORD_BYTES as u64),
     default: None,
     instead_of: Some("rows"),
+};
+
+/// Rows of an import.
+const ROWS_OF_IMPORT: Parameter = Parameter { default: Some("1M"), ..ROWS };
+/// Bytes of an array insert.
+const BUFFER: Parameter = Parameter {
+    name: "buffer",
+    help: "Bytes of rows that are inserted at once and then committed: 1K for many small transactions, 16M for few large ones",
+    decides: Decides::Work,
+    takes: Takes::Size(1),
+    default: Some("1K"),
+    instead_of: None,
+};
+/// Sessions that work at once.
+const SESSIONS: Parameter = Parameter {
+    name: "sessions",
+    help: "Sessions that share the rows, each a thread of its own; 400 at most",
+    decides: Decides::Work,
+    takes: Takes::Count(1),
+    default: Some("1"),
+    instead_of: None,
 };
 
 /// The index build.
@@ -147,8 +182,20 @@ pub const RECORD_SORT: Workload = Workload {
     row_bytes: Some(crate::gensort::RECORD_BYTES as u64),
 };
 
+/// The import.
+pub const REDO: Workload = Workload {
+    name: "redo",
+    help: "Import page views by array inserts with a commit after each, index and verify them",
+    data: "PAGE_VIEWS",
+    measures: "import",
+    phases: &[Phase::DeviceProbe, Phase::Import, Phase::IndexCreation, Phase::Verify],
+    verified: "all rows are there, by number and by the sum of their checksums; the index has one entry for each",
+    parameters: &[ROWS_OF_IMPORT, BUFFER, SESSIONS, SEED],
+    row_bytes: None,
+};
+
 /// Every workload.
-pub const WORKLOADS: &[&Workload] = &[&LARGE_SORT, &RECORD_SORT];
+pub const WORKLOADS: &[&Workload] = &[&LARGE_SORT, &RECORD_SORT, &REDO];
 
 impl Workload {
     /// The row of that name.

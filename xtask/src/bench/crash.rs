@@ -1,19 +1,24 @@
-//! Crash cycles on simulated disks, by the seed: how many, how fast, and the first that is wrong.
+//! Crash cycles: on simulated disks, by the seed: how many, how fast, and the first that is wrong; and on the real one, with processes that
+//! are killed.
 //!
-//! The cycle itself is the one that the engine's tests go through in small.
+//! The cycles are those that the engine's tests go through in small.
 
-#[path = "../../../crates/engine/tests/it/crash_cycle.rs"]
+#[path = "../../../crates/engine/tests/it/crash_cycle/mod.rs"]
 mod crash_cycle;
 
 use clap::Args;
-use crash_cycle::{Tally, chain, every_request, new_disk};
+use crash_cycle::faults::{FAULTS, FaultTally, faulty};
+use crash_cycle::operation::{OPERATIONS, Operation, steps};
+use crash_cycle::{Tally, chain, every_request, kill, new_disk, pair};
+use std::path::PathBuf;
+use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 
 /// Cycles on one disk, until a new one is taken.
 const CHAIN: u64 = 8;
 
-/// Statements of a run that is crashed at every request.
+/// Operations of a run that is crashed at every request.
 const STEPS: u64 = 40;
 
 /// How many cycles, from which seed.
@@ -28,50 +33,145 @@ pub struct Options {
     /// Short runs that are crashed at every request, besides; the first seed is the same.
     #[arg(long, default_value_t = 0)]
     exhaustive: u64,
+    /// All pairs of operations, each crashed at every request, besides.
+    #[arg(long)]
+    pairs: bool,
+    /// Runs on disks with a fault, so many of each kind of fault, besides.
+    #[arg(long, default_value_t = 0)]
+    faults: u64,
+    /// Processes that are killed, besides, on a real disk.
+    #[arg(long, default_value_t = 0)]
+    kill: u64,
+    /// Where their database is made.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    path: PathBuf,
     /// Threads, each with disks of its own.
     #[arg(long, default_value_t = 2)]
     threads: usize,
+    /// Is such a process: the database, and behind which transactions its sessions go on.
+    #[arg(long, hide = true, num_args = 2)]
+    child: Option<Vec<String>>,
 }
 
 /// Runs the cycles; a cycle that fails ends them with its seed.
 pub fn run(options: &Options) -> anyhow::Result<()> {
-    let next = AtomicU64::new(options.seed);
-    let last = options.seed + options.seeds;
+    if let Some([home, behind]) = options.child.as_deref() {
+        let behind = behind.split(',').map(str::parse).collect::<Result<Vec<u64>, _>>()?;
+        return Ok(kill::child(&PathBuf::from(home), &behind)?);
+    }
+    chains(options)?;
+    let first = options.seed;
+    if options.exhaustive > 0 {
+        let counts = share(options, options.exhaustive, |base, number| {
+            every_request(base, first + number, &steps(STEPS), 2)
+        })?;
+        println!("{} runs crashed at every request: {} crashes{}", options.exhaustive, counts.0, counts.1);
+    }
+    if options.pairs {
+        let pairs: Vec<(Operation, Operation)> =
+            OPERATIONS.iter().flat_map(|one| OPERATIONS.iter().map(move |other| (*one, *other))).collect();
+        let counts = share(options, pairs.len() as u64, |base, number| {
+            let (one, other) = pairs[number as usize];
+            pair(base, one, other)
+        })?;
+        println!(
+            "{} pairs of operations crashed at every request: {} crashes{}",
+            pairs.len(),
+            counts.0,
+            counts.1
+        );
+    }
+    for fault in FAULTS.iter().filter(|_| options.faults > 0) {
+        let tally = std::sync::Mutex::new(FaultTally::default());
+        let counts = share(options, options.faults, |base, number| {
+            let mut one = FaultTally::default();
+            faulty(base, first + number, *fault, &mut one);
+            tally.lock().expect("no panic").add(&one);
+            one.cycles
+        })?;
+        let FaultTally { ended, named, shorter, .. } = *tally.lock().expect("no panic");
+        println!(
+            "fault {fault:?}: {} runs, {ended} ended by it, {named} databases said so, {shorter} logs ended early{}",
+            counts.0, counts.1
+        );
+    }
+    if options.kill > 0 { killed(options) } else { Ok(()) }
+}
+
+/// Chains of cycles.
+fn chains(options: &Options) -> anyhow::Result<()> {
+    if options.seeds == 0 {
+        return Ok(());
+    }
+    let tally = std::sync::Mutex::new(Tally::default());
+    let counts = share(options, options.seeds, |base, number| {
+        let mut one = Tally::default();
+        chain(base, options.seed + number, CHAIN, &mut one);
+        tally.lock().expect("no panic").add(&one);
+        one.cycles
+    })?;
+    let tally = *tally.lock().expect("no panic");
+    println!(
+        "seeds {} to {}: {} cycles, {} crashes of runs, {} of recoveries, {} commits acknowledged{}",
+        options.seed,
+        options.seed + options.seeds - 1,
+        counts.0,
+        tally.crashes,
+        tally.recoveries_cut_short,
+        tally.commits,
+        counts.1
+    );
+    Ok(())
+}
+
+/// Has the threads do `work` for each number below `count`, each with a disk of its own. Gives the sum of what it gives, and
+/// how fast that went.
+fn share(
+    options: &Options,
+    count: u64,
+    work: impl Fn(&std::sync::Arc<plumb_io::sim::MemoryDisk>, u64) -> u64 + Sync,
+) -> anyhow::Result<(u64, String)> {
+    let next = AtomicU64::new(0);
     let begin = plumb_events::now();
-    let work = || {
+    let thread_of = || {
         let base = new_disk(1);
-        let mut tally = Tally::default();
+        let mut sum = 0;
         loop {
-            let seed = next.fetch_add(1, Relaxed);
-            if seed >= last {
-                return tally;
+            let number = next.fetch_add(1, Relaxed);
+            if number >= count {
+                return sum;
             }
-            chain(&base, seed, CHAIN, &mut tally);
+            sum += work(&base, number);
         }
     };
-    let tallies: Vec<Tally> = thread::scope(|scope| {
-        let threads: Vec<_> = (0..options.threads).map(|_| scope.spawn(work)).collect();
-        threads.into_iter().map(|thread| thread.join()).collect::<Result<_, _>>()
-    })
-    .map_err(|_| anyhow::anyhow!("a cycle failed: its seed is above"))?;
+    let sums: Result<Vec<u64>, _> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..options.threads).map(|_| scope.spawn(thread_of)).collect();
+        threads.into_iter().map(|thread| thread.join()).collect()
+    });
+    let sum = sums.map_err(|_| anyhow::anyhow!("a cycle failed: its seed is above"))?.iter().sum::<u64>();
     let seconds = plumb_events::now().saturating_sub(begin).0 as f64 / 1e9;
-    let sum = |of: fn(&Tally) -> u64| tallies.iter().map(of).sum::<u64>();
-    let cycles = sum(|tally| tally.cycles);
-    println!(
-        "seeds {} to {}: {cycles} cycles, {} crashes of runs, {} of recoveries, {} commits acknowledged; {:.0} cycles/s on {} threads",
-        options.seed,
-        last - 1,
-        sum(|tally| tally.crashes),
-        sum(|tally| tally.recoveries_cut_short),
-        sum(|tally| tally.commits),
-        cycles as f64 / seconds,
-        options.threads,
-    );
-    let base = new_disk(1);
+    Ok((sum, format!("; {:.0} a second on {} threads", sum as f64 / seconds, options.threads)))
+}
+
+/// Processes that are killed.
+fn killed(options: &Options) -> anyhow::Result<()> {
+    let directory = tempfile::Builder::new().prefix("plumb-crash-").tempdir_in(&options.path)?;
+    let home = directory.path().join("db");
+    std::fs::create_dir(&home)?;
+    kill::create(&home)?;
+    let program = std::env::current_exe()?;
     let begin = plumb_events::now();
-    let crashes: u64 =
-        (options.seed..options.seed + options.exhaustive).map(|seed| every_request(&base, seed, STEPS)).sum();
+    let make = |behind: &[u64]| {
+        let behind = behind.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
+        let mut child = Command::new(&program);
+        child.args(["bench", "crash", "--child"]).arg(&home).arg(behind);
+        child
+    };
+    let tally = kill::cycles(&home, options.seed, options.kill, make);
     let seconds = plumb_events::now().saturating_sub(begin).0 as f64 / 1e9;
-    println!("{} runs crashed at every request: {crashes} crashes in {seconds:.0} s", options.exhaustive);
+    println!(
+        "{} processes killed: {} commits, {} of them there without having been acknowledged; {seconds:.0} s",
+        tally.cycles, tally.commits, tally.unsaid
+    );
     Ok(())
 }

@@ -26,6 +26,7 @@ use plumb_io::receipt;
 use plumb_lab::workload::execution;
 use plumb_proof::random::Generator;
 use plumb_units::{Bytes, RowCount};
+use plumb_workload::Work;
 use plumb_workload::gensort::{GensortRecords, KEY_BYTES, RECORD_BYTES, RecordForm};
 use plumb_workload::specification::RECORD_SORT;
 use std::fs;
@@ -88,7 +89,7 @@ fn settings(options: &Options) -> anyhow::Result<Settings> {
     let (area, degree) = (Bytes(area.max(Bytes::K)).as_setting(), DEGREE.to_string());
     let given = [("sort_area_size", area.as_str()), ("parallel_degree", &degree), ("db_cache_size", "1M")];
     let mut settings = super::settings(&given, &options.set)?;
-    execution(&RECORD_SORT).apply_defaults(&mut settings)?;
+    execution(&RECORD_SORT).apply_defaults(&Work::of(&RECORD_SORT), &mut settings)?;
     Ok(settings)
 }
 

@@ -2,7 +2,10 @@
 //!
 //! - One session: blocks of commits and of bare durable writes in turn, of the same length, method and kind of file. Medians of each block; the
 //!   difference of neighbours.
-//! - Several sessions: commits a second over one session's, and the 99th percentile over the bare write's median.
+//! - Several sessions: commits a second over one session's, and the 99th percentile over the bare write's median, or over its 99th percentile where the
+//!   device itself is uneven.
+//!
+//! Each figure stands beside the goal that it is held against, and the load of the machine before and after.
 //! - Log insert: threads that append records of 100 bytes, on the null device.
 //! - Import: array inserts of 42-byte rows without an index, on the null device, in CPU time.
 //! - Recovery: the redo of such an import on the disk, opened again without a checkpoint.
@@ -11,11 +14,12 @@ use super::Spread;
 use anyhow::{Context, Result};
 use clap::Args;
 use plumb_engine::instance::{Cancel, InitialSizes};
+use plumb_engine::redo::SyncMethod;
 use plumb_engine::redo::record::{RecordBytes, RecordKind};
 use plumb_engine::transaction::Transactions;
 use plumb_engine::{Instance, Layout, Settings};
 use plumb_events::{Event, IoStream, Role, Session, Statistic, clock, now};
-use plumb_io::{Arena, Channel, Disk, File, IoBuffer, Method, MethodKind, OpenMode, Operation, Request};
+use plumb_io::{Arena, Channel, Disk, File, IoBuffer, Method, MethodKind, OpenMode, Request};
 use plumb_types::{Column, ColumnType, Number, RowBatch, Schema, Value};
 use plumb_units::{Bytes, Lsn};
 use std::path::{Path, PathBuf};
@@ -33,7 +37,7 @@ pub struct Options {
     #[arg(long, default_value = ".")]
     path: PathBuf,
     /// Pairs of blocks of commits and bare writes.
-    #[arg(long, default_value_t = 10)]
+    #[arg(long, default_value_t = 12)]
     blocks: usize,
     /// Commits in a block.
     #[arg(long, default_value_t = 1000)]
@@ -48,6 +52,20 @@ pub struct Options {
 
 /// Measures and prints.
 pub fn run(options: &Options) -> Result<()> {
+    println!("load before: {}", load_average());
+    let result = measure(options);
+    println!("load after: {}", load_average());
+    result
+}
+
+/// Of the last minute: figures of a machine that does other things too say so.
+fn load_average() -> String {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let minute = text.split(' ').next().unwrap_or("unknown");
+    format!("{minute} on {} processors", thread::available_parallelism().map_or(1, std::num::NonZero::get))
+}
+
+fn measure(options: &Options) -> Result<()> {
     let home = options.path.join(format!("plumb-bench-redo-{}", std::process::id()));
     let result = commits(options, &home).and_then(|()| recovery(options, &home));
     let _ = std::fs::remove_dir_all(&home);
@@ -96,32 +114,36 @@ struct Bare {
     channel: Channel,
     buffer: Option<IoBuffer>,
     offset: u64,
+    method: SyncMethod,
 }
 
 impl Bare {
     const BYTES: u64 = 64 << 20;
 
-    fn new(instance: &Instance, session: &Session, home: &Path) -> Result<Bare> {
-        let file = Disk::Kernel.open(&home.join("bare.log"), OpenMode::Create, instance.access.direct)?;
+    fn new(instance: &Instance, session: &Session, home: &Path, method: SyncMethod) -> Result<Bare> {
+        let path = home.join("bare.log");
+        let file = Disk::Kernel.open(&path, OpenMode::Create, instance.access.direct)?;
         let mut bare = Bare {
             file: Arc::new(file),
             channel: Method::start(MethodKind::Sync, 1)?.channel(&[])?,
             buffer: Some(Arena::buffers(1 << 20, 1)?.1.remove(0)),
             offset: 0,
+            method: SyncMethod::Fdatasync,
         };
         for _ in 0..Bare::BYTES >> 20 {
-            bare.write(session, 1 << 20, Operation::Write)?;
+            bare.write(session, 1 << 20)?;
         }
-        bare.file.sync_all()?;
-        Ok(bare)
+        let (direct, durability) = (instance.access.direct, method.durability());
+        let file = Disk::Kernel.open_durable(&path, OpenMode::Write, direct, durability)?;
+        Ok(Bare { file: Arc::new(file), method, ..bare })
     }
 
-    fn write(&mut self, session: &Session, bytes: usize, operation: Operation) -> Result<u64> {
+    fn write(&mut self, session: &Session, bytes: usize) -> Result<u64> {
         if self.offset + bytes as u64 > Bare::BYTES {
             self.offset = 0;
         }
         let request = Request {
-            operation,
+            operation: self.method.operation(),
             file: Arc::clone(&self.file),
             offset: self.offset,
             buffer: self.buffer.take().context("a write before failed")?,
@@ -133,14 +155,18 @@ impl Bare {
         let begin = now();
         self.channel.submit(session, request)?;
         self.buffer = Some(self.channel.wait(session, Event::LogFileParallelWrite)?.buffer);
+        if self.method == SyncMethod::Fsync {
+            self.file.sync_all()?;
+        }
         self.offset += bytes as u64;
         Ok(now().saturating_sub(begin).0)
     }
 }
 
-fn median(mut values: Vec<u64>) -> f64 {
+/// In microseconds, of nanoseconds.
+fn percentile(mut values: Vec<u64>, share: f64) -> f64 {
     values.sort_unstable();
-    values[values.len() / 2] as f64 / 1000.0
+    values[(values.len() as f64 * share) as usize] as f64 / 1000.0
 }
 
 fn commits(options: &Options, home: &Path) -> Result<()> {
@@ -148,7 +174,9 @@ fn commits(options: &Options, home: &Path) -> Result<()> {
     let session = instance.recorder.session(Role::User);
     let transactions = Transactions::open(&instance, &session)?;
     create_table(&transactions, &session)?;
-    let mut bare = Bare::new(&instance, &session, home)?;
+    let sync = transactions.log().sync();
+    println!("log_sync_method: {} ({})", sync.method.name(), sync.reason);
+    let mut bare = Bare::new(&instance, &session, home, sync.method)?;
     let mut connection = transactions.connect(&session)?;
     let mut transaction = connection.begin();
     let image = rows(1);
@@ -167,7 +195,7 @@ fn commits(options: &Options, home: &Path) -> Result<()> {
         "a row and its commit: {redo} bytes of redo, {writes} write of {bytes} bytes ({})",
         instance.access.direct_reason
     );
-    let (mut differences, mut commit_medians, mut bare_medians) = (Vec::new(), Vec::new(), Vec::new());
+    let mut pairs = Pairs::default();
     for block in 0..options.blocks {
         let mut commit_times = Vec::with_capacity(options.commits);
         let mut bare_times = Vec::with_capacity(options.commits);
@@ -175,7 +203,7 @@ fn commits(options: &Options, home: &Path) -> Result<()> {
         for turn in 0..2 * options.commits / TURN {
             if (turn + block) % 2 == 0 {
                 for _ in 0..TURN {
-                    bare_times.push(bare.write(&session, bytes, Operation::WriteAndSync)?);
+                    bare_times.push(bare.write(&session, bytes)?);
                 }
             } else {
                 for _ in 0..TURN {
@@ -186,41 +214,100 @@ fn commits(options: &Options, home: &Path) -> Result<()> {
                 }
             }
         }
-        let (commit, bare) = (median(commit_times), median(bare_times));
-        differences.push(commit - bare);
-        commit_medians.push(commit);
-        bare_medians.push(bare);
+        pairs.add(commit_times, bare_times);
     }
-    println!("bare durable write: {} us", Spread::of(bare_medians.clone()).show(1));
-    println!("commit, one session: {} us", Spread::of(commit_medians).show(1));
-    println!("difference: {} us", Spread::of(differences).show(1));
+    pairs.print();
     drop(transaction);
     drop(connection);
-    groups(options, &transactions)?;
+    groups(options, &transactions, &mut |count| {
+        let times = (0..count).map(|_| bare.write(&session, bytes)).collect::<Result<Vec<u64>>>()?;
+        Ok((percentile(times.clone(), 0.5), percentile(times, 0.99)))
+    })?;
     drop(transactions);
     drop(session);
     Ok(instance.destroy()?)
 }
 
-/// Blocks of commits of one session and of several, in turn.
-fn groups(options: &Options, transactions: &Transactions<'_>) -> Result<()> {
-    let (mut times, mut rates, mut medians, mut p99s) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+/// Medians of blocks of commits and of bare writes beside them, in microseconds.
+#[derive(Default)]
+struct Pairs {
+    commits: Vec<f64>,
+    bare: Vec<f64>,
+    differences: Vec<f64>,
+}
+
+impl Pairs {
+    fn add(&mut self, commits: Vec<u64>, bare: Vec<u64>) {
+        let (commit, bare) = (percentile(commits, 0.5), percentile(bare, 0.5));
+        self.differences.push(commit - bare);
+        self.commits.push(commit);
+        self.bare.push(bare);
+    }
+
+    fn print(&self) {
+        let bare = Spread::of(self.bare.clone());
+        let allowed = (0.02 * bare.median).max(3.0);
+        println!("bare durable write: {} us", bare.show(1));
+        println!("commit, one session: {} us", Spread::of(self.commits.clone()).show(1));
+        // Of n differences the interval from the least but k to the greatest but k has the median in it with at least 95%.
+        let mut sorted = self.differences.clone();
+        sorted.sort_by(f64::total_cmp);
+        let (least, most) = interval(sorted.len());
+        println!(
+            "difference: {:.1} us, 95% interval of the median {:.1} to {:.1}; goal: at most {allowed:.1} us (3 us or 2%) by the upper end",
+            Spread::of(self.differences.clone()).median,
+            sorted[least],
+            sorted[most]
+        );
+    }
+}
+
+/// Positions in a sorted sample between which the median lies with at least 95%, by the binomial distribution of signs; all of a small sample.
+fn interval(count: usize) -> (usize, usize) {
+    let (mut cut, mut tail, mut term) = (0, 0.0, 0.5_f64.powi(count as i32));
+    loop {
+        tail += term;
+        if tail > 0.025 || 2 * (cut + 1) >= count {
+            let cut = cut.saturating_sub(1);
+            return (cut, count - 1 - cut);
+        }
+        cut += 1;
+        term *= (count - cut + 1) as f64 / cut as f64;
+    }
+}
+
+/// Blocks of bare writes, of commits of one session and of several, in turn. `bare` gives the median and the 99th percentile of so many writes.
+fn groups(
+    options: &Options,
+    transactions: &Transactions<'_>,
+    bare: &mut dyn FnMut(usize) -> Result<(f64, f64)>,
+) -> Result<()> {
+    let [mut times, mut rates, mut medians, mut p99s, mut bares, mut bare_p99s] = [const { Vec::new() }; 6];
     for _ in 0..options.blocks {
+        let (bare, bare_p99) = bare(options.commits)?;
         let one = group(transactions, 1, options.commits)?;
         let many = group(transactions, options.sessions, options.commits * 8)?;
         times.push(many.0 / one.0);
         rates.push(many.0);
-        medians.push(many.1 / one.1);
-        p99s.push(many.2 / one.1);
+        medians.push(many.1);
+        p99s.push(many.2);
+        bares.push(bare);
+        bare_p99s.push(bare_p99);
     }
     let sessions = options.sessions;
+    let [bare, bare_p99] = [bares, bare_p99s].map(|values| Spread::of(values).median);
     println!("{sessions} sessions: {} commits/s", Spread::of(rates).show(0));
     println!(
-        "{sessions} sessions: {} times the commits/s of one session beside them",
-        Spread::of(times).show(1)
+        "{sessions} sessions: {} times the commits/s of one session beside them; goal: at least {} (the bare write takes {bare:.0} us)",
+        Spread::of(times).show(1),
+        if bare >= 100.0 { 10 } else { 5 },
     );
-    let (median, p99) = (Spread::of(medians).show(2), Spread::of(p99s).show(2));
-    println!("{sessions} sessions: median {median}, p99 {p99} times one session's median");
+    let allowed = if bare_p99 < 1.25 * bare { 2.5 * bare } else { 2.0 * bare_p99 };
+    println!(
+        "{sessions} sessions: median {} us, p99 {} us; goal: p99 at most {allowed:.0} us (the bare write's median is {bare:.0}, its p99 {bare_p99:.0})",
+        Spread::of(medians).show(0),
+        Spread::of(p99s).show(0),
+    );
     Ok(())
 }
 
@@ -251,9 +338,7 @@ fn group(transactions: &Transactions<'_>, sessions: usize, commits: usize) -> Re
     for times in times {
         all.extend(times?);
     }
-    all.sort_unstable();
-    let at = |share: f64| all[(all.len() as f64 * share) as usize] as f64 / 1000.0;
-    Ok((commits as f64 / seconds, at(0.5), at(0.99)))
+    Ok((commits as f64 / seconds, percentile(all.clone(), 0.5), percentile(all, 0.99)))
 }
 
 fn inserts() -> Result<()> {
@@ -295,7 +380,7 @@ fn inserts() -> Result<()> {
         transactions.log().make_durable(&session, transactions.log().end())?;
         let seconds = now().saturating_sub(begin).0 as f64 / 1e9;
         println!(
-            "log insert, {threads} threads: {:.2} GB/s, {:.1} million records of 104 bytes a second",
+            "log insert, {threads} threads: {:.2} GB/s, {:.1} million records of 104 bytes a second; goal: 2 GB/s from two",
             RECORDS as f64 * 104.0 / seconds / 1e9,
             RECORDS as f64 / seconds / 1e6
         );
@@ -325,7 +410,7 @@ fn import(options: &Options) -> Result<()> {
     load(&transactions, &session, options.rows)?;
     let seconds = clock::process_cpu().saturating_sub(cpu).0 as f64 / 1e9;
     println!(
-        "import on the null device: {:.2} million rows a second of CPU",
+        "import on the null device: {:.2} million rows a second of CPU; goal: 1 million",
         options.rows as f64 / seconds / 1e6
     );
     Ok(())
@@ -360,7 +445,7 @@ fn recovery(options: &Options, home: &Path) -> Result<()> {
         let recovered = transactions.recovered();
         let seconds = end.saturating_sub(begin).0 as f64 / 1e9;
         println!(
-            "recovery: {:.0} MB of redo, {} records, {} blocks in {seconds:.2} s: {:.0} MB/s ({:.2} s of CPU)",
+            "recovery: {:.0} MB of redo, {} records, {} blocks in {seconds:.2} s: {:.0} MB/s ({:.2} s of CPU); goal: 500 MB/s",
             recovered.redo_bytes as f64 / 1e6,
             recovered.record_count,
             recovered.block_count,

@@ -10,6 +10,7 @@
 //! Memory is mapped and writers are started at first use: an instance that never
 //! uses the cache has neither.
 
+use super::changed::ChangedBlocks;
 use super::database_writer;
 use super::frames::{DirtyBlock, Frames, Taken, Usage};
 use crate::EngineError;
@@ -79,6 +80,9 @@ pub trait WriteAhead: Send + Sync + std::fmt::Debug {
 
     /// How far it is durable.
     fn durable(&self) -> Lsn;
+
+    /// Blocks that were first changed before it are to be written now, so that checkpoints can advance.
+    fn write_behind(&self) -> Lsn;
 }
 
 /// The buffer cache of an instance. Its writers are stopped when it is dropped.
@@ -126,6 +130,9 @@ struct State {
     waiting_arrived: usize,
     /// For all blocks of a writer.
     draining: usize,
+    /// For all blocks that were changed before an LSN, and the highest of these.
+    checkpointing: usize,
+    checkpoint: Lsn,
     /// For one block, to forget it.
     forgetting: usize,
 }
@@ -138,11 +145,22 @@ impl State {
         }
     }
 
-    /// Whether a database writer should take a batch.
-    fn has_work(&self, options: &CacheOptions) -> bool {
+    /// Whether a database writer should take a batch of what has been dirty for longest.
+    fn needs_clean(&self, options: &CacheOptions) -> bool {
         let dirty = self.frames.dirty_count();
         let asked = self.waiting_freed > 0 || self.draining > 0 || self.flush_asked;
         dirty > 0 && (asked || dirty > options.frame_count / 4)
+    }
+
+    /// What was changed before it should be written, for a checkpoint.
+    fn checkpoint_target(&self, behind: Lsn) -> Lsn {
+        if self.checkpointing > 0 { behind.max(self.checkpoint) } else { behind }
+    }
+
+    /// Whether a database writer should take a batch.
+    fn has_work(&self, options: &CacheOptions, behind: Lsn) -> bool {
+        let due = self.frames.first_unwritten().is_some_and(|first| first < self.checkpoint_target(behind));
+        self.needs_clean(options) || (due && self.frames.dirty_count() > 0)
     }
 }
 
@@ -355,12 +373,10 @@ impl BufferCache {
         self.shared.write_ahead.get().is_some()
     }
 
-    /// Has all blocks written that were changed in place before this LSN, and waits for it.
-    ///
-    /// # Errors
-    /// When a write fails, or the cache has failed.
-    pub fn write_changed(&self, session: &Session, before: Lsn) -> Result<(), EngineError> {
-        self.shared.write_changed(session, before)
+    /// The blocks that were changed in place, for who makes checkpoints.
+    #[must_use]
+    pub fn changed(&self) -> ChangedBlocks {
+        ChangedBlocks::new(Arc::clone(&self.shared))
     }
 
     /// Stops the database writers after the batch they have in hand. What is dirty
@@ -536,21 +552,28 @@ impl Shared {
         Ok(ChangingBlock { shared: self, index, bytes: Some(bytes) })
     }
 
-    fn write_changed(&self, session: &Session, before: Lsn) -> Result<(), EngineError> {
+    /// The LSN of the first change of a block that is not on disk.
+    pub(super) fn first_unwritten(&self) -> Option<Lsn> {
+        self.lock().frames.first_unwritten()
+    }
+
+    /// Has all blocks written that were first changed before the LSN, and waits for it.
+    pub(super) fn write_changed(&self, session: &Session, before: Lsn) -> Result<(), EngineError> {
         let mut state = self.lock();
         let unwritten = |state: &State| state.frames.first_unwritten().is_some_and(|first| first < before);
         while unwritten(&state) && state.failure.is_none() {
             if self.options.writer_count == 0 {
                 drop(state);
-                database_writer::carry(self, session)?;
+                database_writer::carry_changed(self, session, before)?;
                 state = self.lock();
                 continue;
             }
             let begin = session.begin_wait();
-            state.draining += 1;
+            state.checkpointing += 1;
+            state.checkpoint = state.checkpoint.max(before);
             self.work.notify_all();
             state = wait(&self.written, state, LOOK_AGAIN);
-            state.draining -= 1;
+            state.checkpointing -= 1;
             session.end_wait(Event::LocalWriteWait, begin);
         }
         state.check()
@@ -759,7 +782,7 @@ impl Shared {
 
     /// Wakes a database writer if one sleeps although there is work.
     fn post(&self, state: &State) {
-        if state.writers_idle > 0 && state.has_work(&self.options) {
+        if state.writers_idle > 0 && state.has_work(&self.options, self.behind()) {
             self.work.notify_one();
         }
     }
@@ -784,9 +807,11 @@ impl Shared {
     pub(super) fn next_batch(&self, session: &Session) -> Option<Vec<DirtyBlock>> {
         let mut state = self.lock();
         while !state.stopping && state.failure.is_none() {
-            if state.has_work(&self.options) {
+            let behind = self.behind();
+            if state.has_work(&self.options, behind) {
                 let batch;
-                (state, batch) = self.gather(session, state);
+                let target = state.checkpoint_target(behind);
+                (state, batch) = self.gather(session, state, target);
                 if !batch.is_empty() {
                     return Some(batch);
                 }
@@ -803,17 +828,67 @@ impl Shared {
 
     /// A batch without waiting for reason to write one; empty when there is nothing to write.
     pub(super) fn batch_now(&self, session: &Session) -> Result<Vec<DirtyBlock>, EngineError> {
-        let (state, batch) = self.gather(session, self.lock());
+        let (mut state, durable) = self.make_log_durable(session, self.lock());
         state.check()?;
+        let mut batch = Vec::new();
+        let share = self.share(&state);
+        state.frames.gather(share, durable, &mut batch);
         Ok(batch)
     }
 
-    /// Takes a batch, whose log is durable.
+    /// The same of blocks that were first changed before an LSN.
+    pub(super) fn changed_now(&self, session: &Session, before: Lsn) -> Result<Vec<DirtyBlock>, EngineError> {
+        let (mut state, durable) = self.make_log_durable(session, self.lock());
+        state.check()?;
+        let share = self.share(&state);
+        Ok(state.frames.gather_changed(share, (before, durable)))
+    }
+
+    /// Up to where checkpoints want blocks written.
+    fn behind(&self) -> Lsn {
+        self.write_ahead.get().map_or(Lsn(0), |log| log.write_behind())
+    }
+
+    /// How many blocks a database writer takes at once.
+    fn share(&self, state: &State) -> usize {
+        let share = state.frames.dirty_count().div_ceil(self.options.writer_count.max(1)).max(SHARE_MIN);
+        share.min(self.options.batch_blocks)
+    }
+
+    /// Takes a batch, whose log is durable: what a checkpoint wants first, and then what has been dirty for longest where
+    /// clean frames are wanted.
     fn gather<'g>(
         &'g self,
         session: &Session,
         mut state: MutexGuard<'g, State>,
+        target: Lsn,
     ) -> (MutexGuard<'g, State>, Vec<DirtyBlock>) {
+        let share = self.share(&state);
+        if !state.needs_clean(&self.options) {
+            // What has been dirty for so long is mostly in the durable log: no write of it on its account.
+            let durable = self.write_ahead.get().map_or(Lsn(0), |log| log.durable());
+            let batch = state.frames.gather_changed(share, (target, durable));
+            if !batch.is_empty() {
+                return (state, batch);
+            }
+        }
+        let (mut state, durable) = self.make_log_durable(session, state);
+        let mut batch = state.frames.gather_changed(share, (target, durable));
+        if state.needs_clean(&self.options) {
+            state.frames.gather(share, durable, &mut batch);
+        }
+        if state.frames.dirty_count() == 0 {
+            state.flush_asked = false;
+        }
+        (state, batch)
+    }
+
+    /// Makes the log of all changes durable so far; gives how far that is. The state has the failure if there is one.
+    fn make_log_durable<'g>(
+        &'g self,
+        session: &Session,
+        mut state: MutexGuard<'g, State>,
+    ) -> (MutexGuard<'g, State>, Lsn) {
         let mut durable = Lsn(0);
         if let Some(log) = self.write_ahead.get() {
             let last = state.frames.last_change();
@@ -823,18 +898,12 @@ impl Shared {
                 state = self.lock();
                 if let Err(error) = required {
                     state.failure.get_or_insert_with(|| error.to_string());
-                    return (state, Vec::new());
+                    return (state, Lsn(0));
                 }
             }
             durable = log.durable();
         }
-        let dirty = state.frames.dirty_count();
-        let share = dirty.div_ceil(self.options.writer_count.max(1)).max(SHARE_MIN);
-        let batch = state.frames.gather(share.min(self.options.batch_blocks), durable);
-        if state.frames.dirty_count() == 0 {
-            state.flush_asked = false;
-        }
-        (state, batch)
+        (state, durable)
     }
 
     /// These blocks are on disk.
@@ -846,7 +915,7 @@ impl Shared {
         }
         self.signal_freed(&state, blocks.len());
         // Those who drain are not woken for every block of theirs.
-        if state.forgetting > 0 || (drained && state.draining > 0) {
+        if state.forgetting > 0 || state.checkpointing > 0 || (drained && state.draining > 0) {
             self.written.notify_all();
         }
     }

@@ -30,6 +30,7 @@ use crate::storage::block;
 use crate::storage::tablespace::Purpose;
 use plumb_events::{Event, IoStream, Role, Session, Statistic};
 use plumb_io::{Arena, Channel, IoBuffer, MethodKind, Operation, Request};
+use plumb_units::Lsn;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -49,7 +50,18 @@ pub(super) fn run(shared: &Shared, number: usize) {
 /// # Errors
 /// When a write fails: the cache is then closed.
 pub(super) fn carry(shared: &Shared, session: &Session) -> Result<(), EngineError> {
-    let batch = shared.batch_now(session)?;
+    write_batch(shared, session, shared.batch_now(session)?)
+}
+
+/// The same of blocks that were first changed before an LSN.
+///
+/// # Errors
+/// As [`carry`].
+pub(super) fn carry_changed(shared: &Shared, session: &Session, before: Lsn) -> Result<(), EngineError> {
+    write_batch(shared, session, shared.changed_now(session, before)?)
+}
+
+fn write_batch(shared: &Shared, session: &Session, batch: Vec<DirtyBlock>) -> Result<(), EngineError> {
     let result = DatabaseWriter::new(shared, session).and_then(|mut writer| writer.write(batch));
     result.inspect_err(|error| shared.fail(error.to_string()))
 }

@@ -9,7 +9,7 @@ use super::buffer_cache::PinnedBlock;
 use crate::storage::tablespace::Purpose;
 use plumb_io::IoBuffer;
 use plumb_units::{BlockAddress, Lsn};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// The end of a chain.
@@ -103,6 +103,8 @@ pub(super) struct Frames {
     unwritten: Vec<Option<u32>>,
     /// The highest LSN of a block that was changed in place.
     last_change: u64,
+    /// The checkpoint queue: LSN and frame of each first change that is not on disk, in flight or not.
+    changes: BTreeSet<(u64, u32)>,
 }
 
 impl Frames {
@@ -292,10 +294,9 @@ impl Frames {
     }
 
     /// Up to `limit` dirty blocks, the oldest first, whose log is durable up to `durable`; they are Writing from now on.
-    pub(super) fn gather(&mut self, limit: usize, durable: Lsn) -> Vec<DirtyBlock> {
-        let mut batch = Vec::with_capacity(limit.min(self.dirty_count));
+    pub(super) fn gather(&mut self, limit: usize, durable: Lsn, batch: &mut Vec<DirtyBlock>) {
         for _ in 0..self.dirty.len() {
-            if batch.len() == limit {
+            if batch.len() >= limit {
                 break;
             }
             let Some(index) = self.dirty.pop_front() else { break };
@@ -305,21 +306,37 @@ impl Frames {
             if frame.usage != Usage::Dirty {
                 continue;
             }
-            if frame.in_flight || (frame.last_lsn != 0 && frame.last_lsn >= durable.0) {
+            if may_be_written(frame, durable) {
+                batch.push(self.begin_write(index));
+            } else {
                 frame.listed = true;
                 self.dirty.push_back(index);
-                continue;
             }
-            frame.usage = Usage::Writing;
-            frame.in_flight = true;
-            frame.flight_lsn = std::mem::take(&mut frame.first_lsn);
-            one_less(&mut self.dirty_count);
-            self.writing_count += 1;
-            assert!(frame.bytes.is_some(), "B1: a dirty frame has its bytes");
-            let (address, purpose, bytes) = (frame.address, frame.purpose, frame.bytes.clone());
-            batch.push(DirtyBlock { frame: index, address, purpose, bytes, logged: frame.last_lsn != 0 });
         }
-        batch
+    }
+
+    /// The same of blocks that were first changed before an LSN, in the order of these changes.
+    pub(super) fn gather_changed(&mut self, limit: usize, (before, durable): (Lsn, Lsn)) -> Vec<DirtyBlock> {
+        let due = self.changes.range(..(before.0, 0)).map(|(_, index)| *index);
+        let may = |index: &u32| {
+            let frame = &self.frames[*index as usize];
+            frame.usage == Usage::Dirty && may_be_written(frame, durable)
+        };
+        // A frame in flight is in the queue twice when it has been changed again; it may not be written then.
+        let chosen: Vec<u32> = due.filter(may).take(limit).collect();
+        chosen.into_iter().map(|index| self.begin_write(index)).collect()
+    }
+
+    fn begin_write(&mut self, index: u32) -> DirtyBlock {
+        let frame = &mut self.frames[index as usize];
+        frame.usage = Usage::Writing;
+        frame.in_flight = true;
+        frame.flight_lsn = std::mem::take(&mut frame.first_lsn);
+        one_less(&mut self.dirty_count);
+        self.writing_count += 1;
+        assert!(frame.bytes.is_some(), "B1: a dirty frame has its bytes");
+        let (address, purpose, bytes) = (frame.address, frame.purpose, frame.bytes.clone());
+        DirtyBlock { frame: index, address, purpose, bytes, logged: frame.last_lsn != 0 }
     }
 
     /// Takes the bytes of a block, to change them in place; `None` while somebody has it pinned.
@@ -349,6 +366,7 @@ impl Frames {
             Some(lsn) => {
                 if frame.first_lsn == 0 {
                     frame.first_lsn = lsn.0;
+                    self.changes.insert((lsn.0, index));
                 }
                 assert!(lsn.0 >= frame.last_lsn, "a block's changes have the order of the log");
                 frame.last_lsn = lsn.0;
@@ -388,8 +406,7 @@ impl Frames {
 
     /// The LSN of the first change that is not on disk.
     pub(super) fn first_unwritten(&self) -> Option<Lsn> {
-        let unwritten = self.frames.iter().flat_map(|frame| [frame.first_lsn, frame.flight_lsn]);
-        unwritten.filter(|lsn| *lsn != 0).min().map(Lsn)
+        self.changes.first().map(|(lsn, _)| Lsn(*lsn))
     }
 
     /// The LSN of the last change of any block.
@@ -408,7 +425,7 @@ impl Frames {
         assert!(frame.in_flight, "B8: written once");
         one_less(&mut self.writing_count);
         frame.in_flight = false;
-        frame.flight_lsn = 0;
+        self.changes.remove(&(std::mem::take(&mut frame.flight_lsn), index));
         let writer = frame.writer;
         match (frame.usage, frame.resume) {
             (Usage::Writing, _) => self.become_clean(index),
@@ -437,6 +454,8 @@ impl Frames {
         }
         let frame = &mut self.frames[index as usize];
         frame.in_flight = false;
+        self.changes.remove(&(frame.first_lsn, index));
+        self.changes.remove(&(frame.flight_lsn, index));
         (frame.first_lsn, frame.last_lsn, frame.flight_lsn) = (0, 0, 0);
         self.unlink(index);
         self.become_free(index);
@@ -556,6 +575,8 @@ impl Frames {
                 "B1"
             );
         }
+        let in_queue = self.frames.iter().flat_map(|frame| [frame.first_lsn, frame.flight_lsn]);
+        assert_eq!(in_queue.filter(|lsn| *lsn != 0).count(), self.changes.len(), "B9");
         let unwritten: u32 = self.unwritten.iter().flatten().sum();
         assert_eq!(unwritten as usize, self.unwritten_count());
     }
@@ -564,6 +585,11 @@ impl Frames {
 /// Takes one frame off a count of them.
 fn one_less(count: &mut usize) {
     *count = count.checked_sub(1).expect("B7: the counts are those of the frames");
+}
+
+/// Whether a dirty block may be written: not while it is being written, nor before its log.
+fn may_be_written(frame: &Frame, durable: Lsn) -> bool {
+    !frame.in_flight && (frame.last_lsn == 0 || frame.last_lsn < durable.0)
 }
 
 fn is_unpinned(frame: &mut Frame) -> bool {

@@ -67,6 +67,10 @@
 //! LSN of the record. Such a block is not written before its log ([`WriteAhead`]); its checksum is made when it is copied to
 //! be written. One that is changed while it is being written is Dirty again at once, and is not written again before that write has ended.
 //!
+//! Changed blocks are in the checkpoint queue besides, by the LSN of their first change that is not on disk. Writers take blocks from its head when
+//! they are further behind the log than it says ([`WriteAhead::write_behind`]), so that a checkpoint finds its blocks written; a batch is written in the
+//! order of place, whichever list it comes from.
+//!
 //! Without database writers (`writer_count` 0, on a simulated disk) a session that needs a frame writes a
 //! batch itself, so that one thread can step many sessions.
 //!
@@ -85,16 +89,19 @@
 //! - B6 After the first failed write every call fails with it, and nobody waits.
 //! - B7 The counts of dirty, writing and resident frames, and of the unwritten blocks
 //!   of each writer, are those that a walk over all frames would find.
+//! - B9 The checkpoint queue has each frame once for a change that is dirty and once for one that is in flight.
 //! - B8 A database writer writes each block of a batch once, in one request, and
 //!   begins no batch while blocks of the one before are in flight.
 
 pub mod buffer_cache;
+mod changed;
 pub mod database_writer;
 mod frames;
 pub mod reader;
 pub mod writer;
 
 pub use buffer_cache::{BufferCache, CacheOptions, ChangingBlock, PinnedBlock, WriteAhead};
+pub use changed::ChangedBlocks;
 pub use reader::CacheReader;
 pub use writer::{CacheWriter, CacheWriterOptions};
 

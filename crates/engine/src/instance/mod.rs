@@ -22,7 +22,7 @@ use crate::parallel::servers::Operation;
 use crate::read_cost::MergeReads;
 use crate::redo::recovery;
 use crate::settings::Settings;
-use crate::storage::control::{Catalog, FILE_NAME};
+use crate::storage::control::{Catalog, FILE_NAME, SegmentExtent};
 use crate::storage::tablespace::{Purpose, Tablespace};
 use lock::{HomeLock, LOCK_FILE};
 use plumb_events::{Event, Recorder, Session};
@@ -94,6 +94,11 @@ impl Instance {
             next_lsn: AtomicU64::new(opened.next_lsn),
             _lock: opened.lock,
         }
+    }
+
+    /// Whether one thread does all work, so that its disk sees one order of requests.
+    fn is_one_thread(&self) -> bool {
+        matches!(&self.access.disk, Disk::Memory(disk) if disk.has_power())
     }
 
     /// The database's directory.
@@ -185,11 +190,29 @@ impl Instance {
         let written = session.wait(Event::ControlFileParallelWrite, write);
         // The new control file may stand although its directory could not be synced: what it
         // refers to is then no longer the caller's to take back.
-        let stands = || Catalog::read(&self.home).is_ok_and(|found| found.segments().eq(changed.segments()));
+        let stands = || {
+            let found = Catalog::find_on(&self.access.disk, &self.home);
+            found.ok().flatten().is_some_and(|found| found.segments().eq(changed.segments()))
+        };
         if written.is_ok() || stands() {
             *catalog = changed;
         }
         written
+    }
+
+    /// Frees the extents of a segment that the catalog does not have (any more). Its blocks leave the cache.
+    pub(crate) fn release(&self, session: &Session, purpose: Purpose, extents: &[SegmentExtent]) {
+        let extents = || extents.iter().map(|piece| piece.extent);
+        self.cache.discard(session, extents());
+        self.tablespace(purpose).release(extents());
+    }
+
+    /// Gives the disk what lies free at the end of the files of tables and indexes.
+    pub(crate) fn shorten_files(&self) {
+        for purpose in [Purpose::Users, Purpose::Indx] {
+            // A file that cannot be shortened keeps the space for what follows.
+            let _ = self.tablespace(purpose).give_back();
+        }
     }
 
     /// Refuses what would change the database when it was opened to be read.
@@ -206,7 +229,8 @@ impl Instance {
     /// A new parallel operation.
     #[must_use]
     pub fn operation(&self) -> Operation {
-        Operation::new(&self.recorder, &self.access.servers.threads, &self.cancel)
+        let operation = Operation::new(&self.recorder, &self.access.servers.threads, &self.cancel);
+        if self.is_one_thread() { operation.without_threads() } else { operation }
     }
 
     /// Servers in each set of a parallel operation.
@@ -249,7 +273,8 @@ impl Instance {
                 .flat_map(|t| &t.files)
                 .filter_map(|f| f.file.path().parent())
                 .collect();
-            directories.push(&self.home);
+            let mirror = recovery::mirror(&self.home);
+            directories.extend([mirror.as_path(), &self.home]);
             for directory in directories {
                 // A directory that others use too is not empty and stays.
                 let _ = fs::remove_dir(directory);

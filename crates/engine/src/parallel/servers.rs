@@ -1,5 +1,8 @@
 //! A set of servers: threads that do the same work on different pieces.
 //!
+//! On a disk that can lose power, where one seed is one order of requests, a server is no thread: its work is done where it is started.
+//! Operations there have one server, which waits for no other.
+//!
 //! When one fails the others are told to stop; the error that comes back is the
 //! one that came first, not its consequences.
 
@@ -18,6 +21,8 @@ pub struct Operation {
     recorder: Recorder,
     threads: Quota,
     cancel: Cancel,
+    /// Whether its servers are threads of their own.
+    is_threaded: bool,
     failed: AtomicBool,
     first: Mutex<Option<EngineError>>,
 }
@@ -30,9 +35,15 @@ impl Operation {
             recorder: recorder.clone(),
             threads: threads.clone(),
             cancel: cancel.clone(),
+            is_threaded: true,
             failed: AtomicBool::new(false),
             first: Mutex::new(None),
         }
+    }
+
+    /// The same; the caller does the work of its servers.
+    pub(crate) fn without_threads(self) -> Operation {
+        Operation { is_threaded: false, ..self }
     }
 
     /// Whether to go on.
@@ -64,8 +75,13 @@ impl Operation {
     }
 }
 
-/// A server that was started; none where that failed.
-pub type Server<'scope, T> = Option<ScopedJoinHandle<'scope, Option<T>>>;
+/// A server that was started.
+pub enum Server<'scope, T> {
+    /// It works.
+    Started(ScopedJoinHandle<'scope, Option<T>>),
+    /// It has given this; nothing where it failed, or could not be started.
+    Ended(Option<T>),
+}
 
 /// Starts a server of the operation: a thread with a session of its own. A
 /// failure is noted, also that of the start: `work` is then dropped, and with it what others wait for.
@@ -77,6 +93,10 @@ pub fn start<'scope, 'env, T: Send + 'scope>(
 ) -> Server<'scope, T> {
     // A thread's name has 15 bytes: PX scan p000, as tools that list threads show it.
     let name = role.numbered(number);
+    if !operation.is_threaded {
+        let session = operation.recorder.numbered_session(role, number);
+        return Server::Ended(work(&session).map_err(|error| operation.fail(error)).ok());
+    }
     let thread = thread::Builder::new().name(name.replace(" server", ""));
     let started = operation.threads.thread().and_then(|share| {
         let work = move || {
@@ -86,7 +106,8 @@ pub fn start<'scope, 'env, T: Send + 'scope>(
         };
         thread.spawn_scoped(scope, work)
     });
-    started.map_err(|source| operation.fail(IoError::thread(name, source).into())).ok()
+    let started = started.map_err(|source| operation.fail(IoError::thread(name, source).into()));
+    started.map_or(Server::Ended(None), Server::Started)
 }
 
 /// Has a set of `count` servers do the same work, each with its number, and waits
@@ -116,9 +137,12 @@ pub fn run_set<T: Send>(
 /// Waits for servers; a panic of one goes on in the coordinator.
 pub fn join<T>(coordinator: &Session, servers: Vec<Server<'_, T>>) -> Vec<Option<T>> {
     coordinator.wait(Event::PxDeqExecuteReply, || {
-        let join = |server: Server<'_, T>| match server?.join() {
-            Ok(result) => result,
-            Err(panic) => std::panic::resume_unwind(panic),
+        let join = |server: Server<'_, T>| match server {
+            Server::Ended(result) => result,
+            Server::Started(thread) => match thread.join() {
+                Ok(result) => result,
+                Err(panic) => std::panic::resume_unwind(panic),
+            },
         };
         servers.into_iter().map(join).collect()
     })

@@ -16,6 +16,7 @@
 //!      64  next transaction u64
 //!      72  log block u32   bytes
 //!      76  log files u32
+//!      80  members u32     of each log file; 0 as 1
 //! ```
 
 use super::log_file::{checksum, number};
@@ -54,6 +55,8 @@ pub struct Checkpoint {
     pub log_block: u32,
     /// How many log files there are.
     pub log_files: u32,
+    /// How many members each of them has.
+    pub members: u32,
 }
 
 impl Checkpoint {
@@ -66,6 +69,7 @@ impl Checkpoint {
         put(56, self.sequence);
         put(64, self.next_transaction);
         put(72, u64::from(self.log_files) << 32 | u64::from(self.log_block));
+        put(80, u64::from(self.members));
         bytes[4..8].copy_from_slice(&VERSION.to_le_bytes());
         bytes[8..16].copy_from_slice(&MAGIC);
         bytes[16..32].copy_from_slice(&self.database.0.to_le_bytes());
@@ -84,6 +88,7 @@ impl Checkpoint {
             next_transaction: number(bytes, 64),
             log_block: number(bytes, 72) as u32,
             log_files: (number(bytes, 72) >> 32) as u32,
+            members: (number(bytes, 80) as u32).max(1),
         })
     }
 }

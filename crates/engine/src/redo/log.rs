@@ -13,11 +13,15 @@
 //! Room is counted in bytes of log blocks. A record is charged for a write of its own; what it did not take, being written with others, is given back
 //! by the write. Of each file as much as one record may leave over at its end is not counted.
 
+use super::archiver::Archive;
+use super::bell::Bell;
 use super::checkpoint::{Checkpoint, ControlFile};
 use super::log_buffer::{Apart, LogBuffer};
 use super::log_file::{BATCH_HEADER, FILE_HEADER};
 use super::log_writer::{BatchPlace, LogFile, LogWriter, Usage, charge};
+use super::pace::Pace;
 use super::record::length_of;
+use super::sync_method::SyncChoice;
 use crate::EngineError;
 use crate::cache::WriteAhead;
 use plumb_events::{Event, IoStream, Session, Statistic, now};
@@ -43,6 +47,8 @@ pub struct LogOptions {
     pub buffer_bytes: usize,
     /// Bytes of a block of the database.
     pub block_bytes: usize,
+    /// Most bytes of log that a recovery shall have to do again; 0: as the files allow.
+    pub checkpoint_interval: u64,
 }
 
 impl LogOptions {
@@ -60,6 +66,7 @@ pub struct Log {
     options: LogOptions,
     log_block: usize,
     total: Bytes,
+    sync: SyncChoice,
     // Records on their way.
     buffer: LogBuffer,
     room: Apart<AtomicI64>,
@@ -75,6 +82,12 @@ pub struct Log {
     places: Mutex<VecDeque<BatchPlace>>,
     reader: Mutex<Reader>,
     control: Mutex<(ControlFile, Checkpoint)>,
+    pace: Pace,
+    /// Where filled files are copied to, if they are, and why the last copy could not be made.
+    archive: Option<Archive>,
+    archiving: Mutex<Option<String>>,
+    archived: Condvar,
+    archiver_bell: Bell,
 }
 
 #[derive(Debug, Default)]
@@ -131,7 +144,7 @@ impl Log {
     /// A log over files whose next batch goes where the writer says.
     pub(super) fn new(
         options: LogOptions,
-        writer: LogWriter,
+        (writer, archive): (LogWriter, Option<Archive>),
         (control, checkpoint): (ControlFile, Checkpoint),
         places: VecDeque<BatchPlace>,
     ) -> Result<Log, EngineError> {
@@ -145,10 +158,12 @@ impl Log {
         let usable = |file: &LogFile| file.bytes as i64 - FILE_HEADER as i64 - spare;
         let free = writer.files.iter().filter(|file| file.usage == Usage::Free).map(usable);
         let left = writer.files[writer.current].bytes as i64 - writer.offset as i64 - spare;
-        let files = writer.files.iter().map(|file| Arc::clone(&file.file)).collect();
+        let pace = Pace::of(&writer.files, options.checkpoint_interval);
+        let files = writer.files.iter().map(|file| Arc::clone(file.file())).collect();
         Ok(Log {
             options,
             log_block: writer.block,
+            sync: writer.sync.clone(),
             total: Bytes(writer.files.iter().map(|file| file.bytes).sum()),
             buffer: LogBuffer::new(options.buffer_bytes, writer.next),
             // What is spared here is for the records of checkpoints.
@@ -162,6 +177,11 @@ impl Log {
             places: Mutex::new(places),
             reader: Mutex::new(reader),
             control: Mutex::new((control, checkpoint)),
+            pace,
+            archive,
+            archiving: Mutex::default(),
+            archived: Condvar::new(),
+            archiver_bell: Bell::default(),
         })
     }
 
@@ -169,15 +189,20 @@ impl Log {
     #[must_use]
     pub fn admit(&self, record: usize, besides: i64) -> Option<Admission<'_>> {
         let bytes = charge(record, self.log_block) + besides;
-        let before = self.room.fetch_sub(bytes, Relaxed);
-        let admission = Admission { log: self, bytes };
-        // Dropped again where there is not so much.
-        (before >= bytes).then_some(admission)
+        self.take_room(bytes, 0).then(|| Admission { log: self, bytes })
     }
 
-    /// Takes the charge of a checkpoint's record, for which there always is room.
-    pub(crate) fn take_room(&self, record: usize) {
-        self.room.fetch_sub(charge(record, self.log_block), Relaxed);
+    /// Takes the charge of a checkpoint's record, for which some room is spared; `false` when that has been used up by checkpoints
+    /// that have not been completed.
+    #[must_use]
+    pub(crate) fn take_room_for_checkpoint(&self, record: usize) -> bool {
+        self.take_room(charge(record, self.log_block), charge(self.options.record_max(), self.log_block))
+    }
+
+    /// Takes so many bytes of room, if so many and those that are spared are left.
+    fn take_room(&self, bytes: i64, spared: i64) -> bool {
+        let take = |room: i64| (room + spared >= bytes).then_some(room - bytes);
+        self.room.fetch_update(Relaxed, Relaxed, take).is_ok()
     }
 
     /// Room that was promised before a crash, to undo what it left.
@@ -197,10 +222,21 @@ impl Log {
         self.room.load(Relaxed)
     }
 
+    /// How its writes become durable, and why so: what `log_sync_method` came to.
+    #[must_use]
+    pub fn sync(&self) -> &SyncChoice {
+        &self.sync
+    }
+
     /// All log files.
     #[must_use]
     pub fn total(&self) -> Bytes {
         self.total
+    }
+
+    /// Its files.
+    pub fn files(&self) -> impl Iterator<Item = &File> {
+        self.files.iter().map(|file| &**file)
     }
 
     /// What it was made with.
@@ -221,6 +257,7 @@ impl Log {
         let begin = self.buffer.reserved();
         let result = work(begin);
         *floor = begin;
+        self.pace.begun();
         result
     }
 
@@ -309,11 +346,34 @@ impl Log {
             std::thread::yield_now();
             return Ok(());
         };
-        locked(&self.places).push_back(written.place);
+        {
+            let mut places = locked(&self.places);
+            self.pace.written(&places, &written.place);
+            if places.back().is_some_and(|before| before.file != written.place.file) {
+                self.archiver_bell.ring();
+            }
+            places.push_back(written.place);
+        }
         self.durable.store(written.place.end.0, Release);
         self.room.fetch_add(written.refund, Relaxed);
         self.buffer.release(written.place.end);
         Ok(())
+    }
+
+    /// When checkpoints are due.
+    pub(crate) fn pace(&self) -> &Pace {
+        &self.pace
+    }
+
+    /// Bytes of log that a recovery would go through that began now.
+    #[must_use]
+    pub fn to_recover(&self) -> Bytes {
+        let redo = locked(&self.control).1.redo;
+        let places = locked(&self.places);
+        let first = places.get(places.partition_point(|place| place.end <= redo));
+        let (Some(first), Some(last)) = (first, places.back()) else { return Bytes(0) };
+        let own = charge((first.end.0 - first.lsn.0) as usize, self.log_block) as u64;
+        Bytes((last.written + own).saturating_sub(first.written))
     }
 
     /// Ends the log after a failure elsewhere that leaves unknown what is durable.
@@ -376,17 +436,83 @@ impl Log {
         }
         written?;
         control.1 = checkpoint;
-        locked(&self.places).retain(|place| place.end > low);
+        {
+            let mut places = locked(&self.places);
+            let unneeded = places.partition_point(|place| place.end <= low);
+            places.drain(..unneeded);
+        }
         locked(&self.reader).chunk = None;
-        let mut writer = locked(&self.writer);
+        self.release(&mut locked(&self.writer), low);
+        Ok(())
+    }
+
+    /// Gives back the files that nobody needs: not those behind `low`, and not those without a copy (L3).
+    fn release(&self, writer: &mut LogWriter, low: Lsn) {
         let (current, spare) = (writer.current, writer.spare);
         for (number, file) in writer.files.iter_mut().enumerate() {
-            if number != current && matches!(file.usage, Usage::Used(end) if end <= low) {
+            if number != current && file.archived && matches!(file.usage, Usage::Used(end) if end <= low) {
                 file.usage = Usage::Free;
                 self.room.fetch_add(file.bytes as i64 - FILE_HEADER as i64 - spare, Relaxed);
             }
         }
-        Ok(())
+    }
+
+    /// Whether a file would be free if it had been copied.
+    pub(crate) fn needs_archiver(&self) -> bool {
+        let low = locked(&self.control).1.low;
+        let writer = locked(&self.writer);
+        let is_kept = |file: &LogFile| !file.archived && matches!(file.usage, Usage::Used(end) if end <= low);
+        writer.files.iter().enumerate().any(|(number, file)| number != writer.current && is_kept(file))
+    }
+
+    /// Copies the oldest filled file that has no copy; `false` when there is none.
+    ///
+    /// # Errors
+    /// When the copy cannot be made: the log is none the worse for it, and the next call tries again.
+    pub(crate) fn archive_next(&self, session: &Session) -> Result<bool, EngineError> {
+        let Some(archive) = &self.archive else { return Ok(false) };
+        let next = {
+            let writer = locked(&self.writer);
+            let unarchived =
+                writer.files.iter().enumerate().filter(|(at, file)| *at != writer.current && !file.archived);
+            let oldest = unarchived.min_by_key(|(_, file)| file.header.sequence);
+            oldest.map(|(at, file)| (at, Arc::clone(file.file()), file.bytes, file.header))
+        };
+        let Some((at, file, bytes, header)) = next else { return Ok(false) };
+        let copied = archive.copy(session, (&file, bytes), &header);
+        let directory = archive.directory().display();
+        let said = |error: &EngineError| format!("log sequence {} in {directory}: {error}", header.sequence);
+        *locked(&self.archiving) = copied.as_ref().err().map(said);
+        copied?;
+        let low = locked(&self.control).1.low;
+        let mut writer = locked(&self.writer);
+        writer.files[at].archived = true;
+        self.release(&mut writer, low);
+        self.archived.notify_all();
+        Ok(true)
+    }
+
+    /// Why the last copy of a filled log file could not be made; it is tried again.
+    #[must_use]
+    pub fn archiver_error(&self) -> Option<String> {
+        locked(&self.archiving).clone()
+    }
+
+    /// Whether filled log files are copied.
+    pub(crate) fn archives(&self) -> bool {
+        self.archive.is_some()
+    }
+
+    /// Rung when a file has been filled.
+    pub(crate) fn archiver_bell(&self) -> &Bell {
+        &self.archiver_bell
+    }
+
+    /// Waits a moment for the archiver.
+    pub(crate) fn wait_for_archiver(&self, session: &Session) {
+        let begin = session.begin_wait();
+        drop(self.archived.wait_timeout(locked(&self.archiving), LOOK_AGAIN));
+        session.end_wait(Event::LogFileSwitchArchive, begin);
     }
 
     /// Counts a commit that had to become durable.
@@ -406,6 +532,10 @@ impl WriteAhead for Log {
 
     fn durable(&self) -> Lsn {
         Log::durable(self)
+    }
+
+    fn write_behind(&self) -> Lsn {
+        self.pace.write_behind()
     }
 }
 

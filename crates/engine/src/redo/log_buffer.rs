@@ -14,17 +14,19 @@
 //!
 //! Why words and not bytes: a shared byte array would need unsafe code.
 //!
+//! The atomics are `super::atomic`: a model checker takes this file with its own (`tests/it/model.rs`).
+//!
 //! Invariants:
 //! - R1 A place is written by the session that reserved it alone, and it is zeros before.
 //! - R2 `retired <= freed <= taken <= reserved <= freed + size`, but for sessions that wait for room.
 
-use super::record::HEADER_BYTES;
-use plumb_units::Lsn;
-use std::sync::atomic::{
+use super::atomic::{
     AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
     fence,
 };
+use super::record::HEADER_BYTES;
+use plumb_units::Lsn;
 
 /// Something that sessions change all the time, in cache lines of its own: two lines, because processors fetch them in pairs.
 #[derive(Debug)]
@@ -154,91 +156,5 @@ impl LogBuffer {
 
     fn at(&self, place: u64) -> &AtomicU64 {
         &self.words[(place / 8) as usize & (self.words.len() - 1)]
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn record(length: usize, fill: u8) -> Vec<u8> {
-        let mut bytes = vec![fill; length];
-        bytes[..8].copy_from_slice(&(length as u64).to_le_bytes());
-        bytes
-    }
-
-    #[test]
-    fn records_are_taken_up_to_the_first_that_is_not_complete() {
-        let buffer = LogBuffer::new(1024, Lsn(8));
-        let (a, b, c) = (buffer.reserve(40), buffer.reserve(48), buffer.reserve(56));
-        buffer.fill(a, &record(40, 1));
-        buffer.fill(c, &record(56, 3));
-        assert_eq!(buffer.complete_from(a, 1024, |_| ()), b);
-        buffer.fill(b, &record(48, 2));
-        let mut lengths = Vec::new();
-        let end = buffer.complete_from(a, 1024, |length| lengths.push(length));
-        assert_eq!((end, lengths), (buffer.reserved(), vec![40, 48, 56]));
-        assert_eq!(buffer.complete_from(a, 100, |_| ()), c, "whole records only");
-        let mut found = Vec::new();
-        assert_eq!(buffer.read(c, &mut found), Some(()));
-        assert_eq!(found, record(56, 3));
-    }
-
-    #[test]
-    fn places_are_given_back_as_zeros_and_half_is_kept() {
-        let buffer = LogBuffer::new(512, Lsn(0));
-        for round in 0..1000_u64 {
-            let lsn = buffer.reserve(64);
-            assert!(buffer.has_room(Lsn(lsn.0 + 64)), "half the ring is free");
-            buffer.fill(lsn, &record(64, round as u8));
-            let end = buffer.complete_from(lsn, 512, |_| ());
-            assert_eq!(end.0, lsn.0 + 64, "behind it there are zeros");
-            buffer.release(end);
-            let mut found = Vec::new();
-            let kept = lsn.0.saturating_sub(3 * 64);
-            assert_eq!(buffer.read(Lsn(kept), &mut found), Some(()));
-            assert_eq!(found[8], (kept / 64) as u8);
-            if let Some(gone) = lsn.0.checked_sub(256) {
-                assert_eq!(buffer.read(Lsn(gone), &mut found), None);
-            }
-        }
-    }
-
-    #[test]
-    fn two_sessions_fill_and_a_third_takes_in_order() {
-        const EACH: u64 = 20_000;
-        let buffer = LogBuffer::new(1 << 12, Lsn(0));
-        std::thread::scope(|scope| {
-            for session in 0..2_u8 {
-                let buffer = &buffer;
-                scope.spawn(move || {
-                    for number in 0..EACH {
-                        let length = 40 + 8 * (number % 5) as usize;
-                        let lsn = buffer.reserve(length);
-                        while !buffer.has_room(Lsn(lsn.0 + length as u64)) {
-                            std::thread::yield_now();
-                        }
-                        let mut bytes = record(length, session);
-                        bytes[8..16].copy_from_slice(&number.to_le_bytes());
-                        buffer.fill(lsn, &bytes);
-                    }
-                });
-            }
-            let (mut at, mut next) = (Lsn(0), [0_u64; 2]);
-            while next != [EACH; 2] {
-                let mut lengths = Vec::new();
-                let end = buffer.complete_from(at, 1 << 11, |length| lengths.push(length));
-                for length in lengths {
-                    let mut bytes = vec![0; length];
-                    buffer.copy(at, &mut bytes);
-                    let session = bytes[39] as usize;
-                    assert_eq!(bytes[8..16], next[session].to_le_bytes());
-                    next[session] += 1;
-                    at = Lsn(at.0 + length as u64);
-                }
-                assert_eq!(at, end);
-                buffer.release(at);
-            }
-        });
     }
 }

@@ -33,9 +33,13 @@ pub(super) const BATCH_HEADER: usize = 32;
 const MAGIC: [u8; 8] = *b"plumblog";
 const VERSION: u32 = 1;
 
-/// Where the log files of a database are.
-pub(super) fn path(home: &Path, number: u32) -> PathBuf {
-    home.join(format!("redo{number:02}.log"))
+/// The directory of second members in a database's home; another disk may be mounted there.
+pub(super) const MIRROR: &str = "mirror";
+
+/// Where a member of a log file of a database is; members and files are counted from 1.
+pub(super) fn path(home: &Path, number: u32, member: u32) -> PathBuf {
+    let name = format!("redo{number:02}.log");
+    if member == 1 { home.join(name) } else { home.join(MIRROR).join(name) }
 }
 
 /// What a log file says of itself.
@@ -73,7 +77,8 @@ impl FileHeader {
         database: DatabaseId,
         path: &Path,
     ) -> Result<Option<FileHeader>, EngineError> {
-        if number(bytes, 0) as u32 != checksum(&bytes[4..64]) || bytes[8..16] != MAGIC {
+        let is_there = bytes.len() >= FILE_HEADER as usize;
+        if !is_there || number(bytes, 0) as u32 != checksum(&bytes[4..64]) || bytes[8..16] != MAGIC {
             return Ok(None);
         }
         let found = DatabaseId(u128::from(number(bytes, 24)) << 64 | u128::from(number(bytes, 16)));
@@ -111,18 +116,19 @@ impl BatchHeader {
         batch[0..4].copy_from_slice(&sum.to_le_bytes());
     }
 
-    /// The batch at the front of `bytes`, if a whole one of this sequence and of this LSN or a later one is there.
-    pub(super) fn read(bytes: &[u8], sequence: u64, least: Lsn) -> Option<BatchHeader> {
+    /// The length that the bytes of a header claim, of this sequence and of this LSN or a later one.
+    pub(super) fn claimed(bytes: &[u8], sequence: u64, least: Lsn) -> Option<usize> {
         let head = bytes.get(..BATCH_HEADER)?;
         let length = (number(head, 0) >> 32) as usize;
-        let header = BatchHeader {
-            length,
-            lsn: Lsn(number(head, 8)),
-            sequence: number(head, 16),
-            opening: number(head, 24),
-        };
-        let fits = length > BATCH_HEADER && header.sequence == sequence && header.lsn >= least;
-        (fits && number(head, 0) as u32 == checksum(bytes.get(4..length)?)).then_some(header)
+        let fits = length > BATCH_HEADER && number(head, 16) == sequence && number(head, 8) >= least.0;
+        fits.then_some(length)
+    }
+
+    /// The batch at the front of `bytes`, if a whole one of this sequence and of this LSN or a later one is there.
+    pub(super) fn read(bytes: &[u8], sequence: u64, least: Lsn) -> Option<BatchHeader> {
+        let length = BatchHeader::claimed(bytes, sequence, least)?;
+        let header = BatchHeader { length, lsn: Lsn(number(bytes, 8)), sequence, opening: number(bytes, 24) };
+        (number(bytes, 0) as u32 == checksum(bytes.get(4..length)?)).then_some(header)
     }
 }
 

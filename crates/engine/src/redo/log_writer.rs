@@ -9,41 +9,13 @@
 
 use super::log_buffer::LogBuffer;
 use super::log_file::{BATCH_HEADER, BatchHeader, FILE_HEADER, FileHeader};
+use super::sync_method::{SyncChoice, SyncMethod};
 use crate::EngineError;
 use crate::database_id::DatabaseId;
 use plumb_events::{Event, IoStream, Session, Statistic, now};
-use plumb_io::{Channel, File, IoBuffer, Operation, Request};
+use plumb_io::{Channel, File, IoBuffer, Request};
 use plumb_units::Lsn;
 use std::sync::Arc;
-
-/// How a write becomes durable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SyncMethod {
-    /// By fdatasync after it.
-    Fdatasync,
-    /// By fsync after it.
-    Fsync,
-    /// By the write itself.
-    OpenDatasync,
-}
-
-impl SyncMethod {
-    pub(super) fn of(word: &str) -> SyncMethod {
-        match word {
-            "fsync" => SyncMethod::Fsync,
-            "open_datasync" => SyncMethod::OpenDatasync,
-            _ => SyncMethod::Fdatasync,
-        }
-    }
-
-    fn operation(self) -> Operation {
-        match self {
-            SyncMethod::Fdatasync => Operation::WriteAndSync,
-            SyncMethod::Fsync => Operation::Write,
-            SyncMethod::OpenDatasync => Operation::WriteDurable,
-        }
-    }
-}
 
 /// What a log file is used for now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,10 +29,20 @@ pub(super) enum Usage {
 /// An open log file.
 #[derive(Debug)]
 pub(super) struct LogFile {
-    pub(super) file: Arc<File>,
+    /// The same bytes twice, where it is mirrored.
+    pub(super) members: Vec<Arc<File>>,
     pub(super) header: FileHeader,
     pub(super) bytes: u64,
     pub(super) usage: Usage,
+    /// Whether what it has need not be copied before it is used again.
+    pub(super) archived: bool,
+}
+
+impl LogFile {
+    /// The member that is read.
+    pub(super) fn file(&self) -> &Arc<File> {
+        &self.members[0]
+    }
 }
 
 /// A batch in the files.
@@ -72,6 +54,8 @@ pub(super) struct BatchPlace {
     pub(super) file: usize,
     /// Of the batch's header.
     pub(super) offset: u64,
+    /// Bytes of log blocks that were written since the log was opened, up to its end; 0 of batches from before.
+    pub(super) written: u64,
 }
 
 /// The log files and where the next batch goes.
@@ -89,12 +73,18 @@ pub(super) struct LogWriter {
     /// Draws apart what copies of the database write.
     pub(super) opening: u64,
     pub(super) block: usize,
+    /// Bytes of log blocks written since the log was opened.
+    pub(super) written: u64,
     /// Log bytes at the end of each file that are not counted as room: what one record may leave over.
     pub(super) spare: i64,
-    pub(super) sync: SyncMethod,
+    pub(super) sync: SyncChoice,
+    /// Whether filled files are copied.
+    pub(super) archives: bool,
     pub(super) channel: Channel,
     /// `None` after a failed write.
     pub(super) staging: Option<IoBuffer>,
+    /// The same for the second member, where there is one.
+    pub(super) mirror: Option<IoBuffer>,
 }
 
 /// Records that a write takes.
@@ -174,7 +164,9 @@ impl LogWriter {
         session.count(Statistic::RedoSize, records as u64);
         session.count(Statistic::RedoEntries, entries);
         session.count(Statistic::RedoWastage, (padded - records) as u64);
-        let place = BatchPlace { lsn: self.next, end, file: self.current, offset: self.offset };
+        self.written += padded as u64;
+        let (lsn, file, offset) = (self.next, self.current, self.offset);
+        let place = BatchPlace { lsn, end, file, offset, written: self.written };
         self.offset += padded as u64;
         (self.next, self.end) = (end, end);
         self.files[self.current].usage = Usage::Used(end);
@@ -211,34 +203,51 @@ impl LogWriter {
         self.staging = Some(self.transfer(session, 0, (staging, FILE_HEADER as usize))?);
         self.files[file].header = header;
         self.files[file].usage = Usage::Used(self.next);
+        self.files[file].archived = !self.archives;
         self.offset = FILE_HEADER;
         Ok(())
     }
 
-    /// Writes to the current file, durably.
+    /// Writes to all members of the current file at once, durably. The failure of one is the log's: which of them can be believed
+    /// is found out by a recovery, not guessed while sessions go on.
     fn transfer(
         &mut self,
         session: &Session,
         offset: u64,
         (buffer, bytes): (IoBuffer, usize),
     ) -> Result<IoBuffer, EngineError> {
-        let file = &self.files[self.current].file;
-        let request = Request {
-            operation: self.sync.operation(),
-            file: Arc::clone(file),
-            offset,
-            buffer,
-            range: 0..bytes,
-            event: Event::LogFileParallelWrite,
-            stream: IoStream::LogWrites,
-            tag: 0,
-        };
-        self.channel.submit(session, request)?;
-        let buffer = self.channel.wait(session, Event::LogFileParallelWrite)?.buffer;
-        if self.sync == SyncMethod::Fsync {
-            session.wait(Event::LogFileParallelWrite, || file.sync_all())?;
+        let mirror = self.mirror.take().map(|mut mirror| {
+            mirror[..bytes].copy_from_slice(&buffer[..bytes]);
+            mirror
+        });
+        let members = &self.files[self.current].members;
+        for ((tag, file), buffer) in
+            members.iter().enumerate().zip([Some(buffer), mirror].into_iter().flatten())
+        {
+            let request = Request {
+                operation: self.sync.method.operation(),
+                file: Arc::clone(file),
+                offset,
+                buffer,
+                range: 0..bytes,
+                event: Event::LogFileParallelWrite,
+                stream: IoStream::LogWrites,
+                tag: tag as u64,
+            };
+            self.channel.submit(session, request)?;
         }
-        Ok(buffer)
+        let mut first = None;
+        for _ in members {
+            let completion = self.channel.wait(session, Event::LogFileParallelWrite)?;
+            let place = if completion.tag == 0 { &mut first } else { &mut self.mirror };
+            *place = Some(completion.buffer);
+        }
+        if self.sync.method == SyncMethod::Fsync {
+            for file in members {
+                session.wait(Event::LogFileParallelWrite, || file.sync_all())?;
+            }
+        }
+        Ok(first.expect("each request was waited for"))
     }
 }
 

@@ -20,22 +20,33 @@
 //! Invariants:
 //! - L1 A log block is written once until its file is used again: a batch begins at a block, and the rest of its last one stays empty.
 //! - L2 One batch is in flight at a time; it begins where everything before is durable.
-//! - L3 A file is used again only when the control block, durably, does not need it.
+//! - L3 A file is used again only when the control block, durably, does not need it, and its copy is durable where copies are made.
 //! - L4 A failed write or sync of the log is its last: every later call fails with it.
 //! - L5 A session waits for room in the files before it takes a block, never after: else the checkpoint that makes room could wait for it.
 //!
-//! Limits: log files are in the database's home, without mirrors, and are not archived. Sizes are fixed when the log is made.
+//! Limits: sizes, groups and members are fixed when the log is made. Damage in the middle of a second member is found only when it is needed.
 
+mod archiver;
+mod bell;
 pub mod checkpoint;
+mod copier;
 pub mod edit;
 mod log;
 mod log_buffer;
 mod log_file;
+mod log_reader;
 mod log_writer;
+mod pace;
 pub mod record;
 pub mod recovery;
+mod replay;
+mod sync_method;
+
+// As the log buffer names them: see there.
+use std::sync::atomic;
 
 pub use log::{Admission, Gate, Log, LogOptions};
+pub use sync_method::{SyncChoice, SyncMethod};
 
 #[cfg(test)]
 mod tests;

@@ -117,6 +117,14 @@ pub struct Record<'a> {
     changes: &'a [u8],
 }
 
+impl Record<'_> {
+    /// Bytes of all of it.
+    #[must_use]
+    pub fn length(&self) -> usize {
+        (HEADER_BYTES + self.undo.len() + self.changes.len()).next_multiple_of(8)
+    }
+}
+
 /// A block's part in a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockChange<'a> {

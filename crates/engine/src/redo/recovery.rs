@@ -2,9 +2,9 @@
 //!
 //! How a recovery goes:
 //! 1. The newer whole copy of the control block says which log file has the low LSN, and where redo begins.
-//! 2. Batches are read from that file on. Records from the redo LSN on are done again, each block read once and kept
-//!    in memory until there are too many of them; then all are written. A block that is not whole is taken from its image,
-//!    which the log has for every block that changed since the checkpoint.
+//! 2. Batches are read from that file on, ahead of need ([`log_reader`](super::log_reader)). Records from the redo LSN on are done again in blocks
+//!    that are kept in memory until there are too many of them; then all are written ([`replay`](super::replay)). A block that is not whole is taken
+//!    from its image, which the log has for every block that changed since the checkpoint.
 //! 3. What transactions have no end is collected on the way: those that the checkpoint lists, and those that follow.
 //! 4. The blocks are written and synced. The log goes on behind its last batch, with LSNs of its own.
 //!
@@ -15,29 +15,35 @@
 //! whole batch further on means that this one was whole once: then it is damage and not the end, and recovery refuses. Further on is: behind the
 //! broken batch as far as a write reaches, or in the file of the next sequence.
 //!
-//! Cost: a file is read by requests of a megabyte; a record costs a look-up of its block and the copy of its bytes. A block that is new in the
-//! log, or has an image there, is not read; adjacent blocks are written together.
-//! Limits: one thread; a block that has to be read is read alone; a log file is held in memory while it is gone through.
+//! Cost: a record costs a look-up of its block and the copy of its bytes; the log is read, and blocks are written, in large requests of which
+//! several are in flight.
+//! Limits: one thread does the records again.
 
+use super::archiver::Archive;
 use super::checkpoint::{self, Checkpoint, ControlFile};
+use super::copier::{Copier, Purpose};
 use super::log::{Log, LogOptions};
 use super::log_file::{self, BATCH_HEADER, BatchHeader, FILE_HEADER, FileHeader};
-use super::log_writer::{BatchPlace, LogFile, LogWriter, SyncMethod, Usage, charge};
-use super::record::{HEADER_BYTES, Record, RecordKind, Start, length_of};
+use super::log_reader::LogReader;
+use super::log_writer::{BatchPlace, LogFile, LogWriter, Usage, charge};
+use super::record::{Record, RecordKind, length_of};
+use super::replay::Replay;
+use super::sync_method::SyncChoice;
 use crate::EngineError;
 use crate::access::Access;
-use crate::cache::CacheOptions;
 use crate::database_id::DatabaseId;
 use crate::settings::{Setting, Settings};
-use crate::storage::block;
-use crate::storage::tablespace::{Extent, Purpose, Tablespace};
+use crate::storage::tablespace::{Extent, Tablespace};
 use plumb_events::{Event, IoStream, Session};
 use plumb_io::device::{self, DirectIoSupport};
 use plumb_io::{
-    Arena, Channel, DirectIo, Disk, IoBuffer, IoError, Method, MethodKind, OpenMode, Operation, Request,
+    Arena, Channel, DirectIo, Disk, Durability, File, IoBuffer, IoError, Method, MethodKind, OpenMode,
+    Operation, Request,
 };
-use plumb_units::{BlockAddress, BlockSize, Lsn};
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use plumb_units::{BlockSize, Lsn};
+use std::collections::{BTreeMap, VecDeque};
+use std::io::ErrorKind;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -45,13 +51,21 @@ use std::sync::Arc;
 const OPERATIONS: u64 = 1 << 30;
 /// Log files that a database may have: the range of the setting.
 const FILES_MOST: u32 = 64;
-/// Bytes of a read of a log file, and of a write when one is made.
+/// Bytes of a write when a log file is made.
 const PIECE: usize = 1 << 20;
+/// Bytes of log that are gone through at once: what blocks they change is known before the first one is.
+const STRETCH: u64 = 4 << 20;
 
 /// The files of a log in a database's home, those that there can be.
 pub fn files(home: &Path) -> impl Iterator<Item = PathBuf> {
-    let numbered = (1..=FILES_MOST).map(|number| log_file::path(home, number));
+    let numbered =
+        (1..=FILES_MOST).flat_map(|number| [1, 2].map(|member| log_file::path(home, number, member)));
     numbered.chain([checkpoint::path(home), checkpoint::path(home).with_extension("new")])
+}
+
+/// The directory of second members of log files in a database's home.
+pub fn mirror(home: &Path) -> PathBuf {
+    home.join(log_file::MIRROR)
 }
 
 /// What a database is whose log is made or opened.
@@ -97,16 +111,20 @@ pub struct Recovered {
     pub redo_bytes: u64,
     /// Blocks that were written.
     pub block_count: u64,
+    /// Members of log files that were missing or damaged, and were made like the others.
+    pub restored: Vec<String>,
 }
 
 impl LogHome<'_> {
-    fn block_size(&self) -> BlockSize {
+    pub(super) fn block_size(&self) -> BlockSize {
         self.tablespaces[0].block_size
     }
 
     fn options(&self) -> Result<LogOptions, EngineError> {
         let buffer_bytes = self.settings.number(Setting::LogBuffer) as usize;
-        let options = LogOptions { buffer_bytes, block_bytes: self.block_size().bytes() };
+        let checkpoint_interval = self.settings.number(Setting::LogCheckpointInterval);
+        let options =
+            LogOptions { buffer_bytes, block_bytes: self.block_size().bytes(), checkpoint_interval };
         if buffer_bytes < 2 * options.record_max() {
             return Err(EngineError::Contradiction {
                 first: format!("log_buffer={buffer_bytes}"),
@@ -115,14 +133,6 @@ impl LogHome<'_> {
             });
         }
         Ok(options)
-    }
-
-    /// Whether a block is of a segment that was there at that LSN and is still.
-    fn is_live(&self, address: BlockAddress, lsn: Lsn) -> bool {
-        self.live.iter().any(|(extent, created)| {
-            let blocks = extent.block..extent.block + extent.blocks;
-            extent.file == address.file.0 && blocks.contains(&address.block.0) && lsn >= *created
-        })
     }
 
     /// Whether the database has a log.
@@ -148,6 +158,19 @@ impl LogHome<'_> {
         Ok(Arena::buffers(options.buffer_bytes / 2 + FILE_HEADER as usize, 1)?.1.remove(0))
     }
 
+    fn mirror(&self, options: &LogOptions, members: u32) -> Result<Option<IoBuffer>, EngineError> {
+        if members > 1 { self.staging(options).map(Some) } else { Ok(None) }
+    }
+
+    /// The log writer's way to its files: a system call of its own, but for two members, which are written at once.
+    fn channel(&self, members: u32) -> Result<Channel, EngineError> {
+        let method = match members {
+            1 => Method::start(MethodKind::Sync, 1)?,
+            _ => self.access.method.clone(),
+        };
+        Ok(method.channel(&[])?)
+    }
+
     /// Makes the log files and the control block. Until the control block is there the database has no log, and what was made is made anew.
     ///
     /// # Errors
@@ -166,10 +189,21 @@ impl LogHome<'_> {
             });
         }
         let first = Lsn((self.above.0 + OPERATIONS).next_multiple_of(8));
+        let members = self.settings.number(Setting::LogFileMembers) as u32;
+        self.create_mirror(members)?;
         let mut files = Vec::new();
         for number in 1..=count {
-            files.push(self.create_file(session, number, bytes.next_multiple_of(PIECE as u64 / 256))?);
+            let bytes = bytes.next_multiple_of(PIECE as u64 / 256);
+            let of_file = (1..=members).map(|member| self.create_member(session, (number, member), bytes));
+            let header = FileHeader::unused(self.database, number);
+            let members = of_file.collect::<Result<_, _>>()?;
+            files.push(LogFile { members, header, bytes, usage: Usage::Free, archived: true });
         }
+        if members > 1 {
+            self.access.disk.sync_directory(&self.home.join(log_file::MIRROR))?;
+        }
+        let archive = self.archive()?;
+        let sync = self.choose_sync(session, &mut files, log_block)?;
         let mut writer = LogWriter {
             database: self.database,
             files,
@@ -179,10 +213,13 @@ impl LogHome<'_> {
             end: first,
             opening: self.access.disk.random_id() as u64,
             block: log_block as usize,
+            written: 0,
             spare: charge(options.record_max(), log_block as usize),
-            sync: SyncMethod::of(self.settings.word(Setting::LogSyncMethod)),
-            channel: Method::start(MethodKind::Sync, 1)?.channel(&[])?,
+            sync,
+            archives: archive.is_some(),
+            channel: self.channel(members)?,
             staging: Some(self.staging(&options)?),
+            mirror: self.mirror(&options, members)?,
         };
         writer.begin_file(session, 0, 1)?;
         let checkpoint = Checkpoint {
@@ -194,9 +231,10 @@ impl LogHome<'_> {
             next_transaction: 1,
             log_block: log_block as u32,
             log_files: count,
+            members,
         };
         let control = self.create_control(session, &checkpoint)?;
-        Log::new(options, writer, (control, checkpoint), VecDeque::new())
+        Log::new(options, (writer, archive), (control, checkpoint), VecDeque::new())
     }
 
     /// The control block gets its name when it is whole.
@@ -217,8 +255,25 @@ impl LogHome<'_> {
         ControlFile::open_at(self.access, &path, OpenMode::Write)
     }
 
-    fn create_file(&self, session: &Session, number: u32, bytes: u64) -> Result<LogFile, EngineError> {
-        let path = log_file::path(self.home, number);
+    /// Makes the directory of second members, if there are to be any.
+    fn create_mirror(&self, members: u32) -> Result<(), EngineError> {
+        let path = self.home.join(log_file::MIRROR);
+        if members == 1 || !matches!(self.access.disk, Disk::Kernel) {
+            return Ok(());
+        }
+        let operation = "create directory";
+        std::fs::create_dir_all(&path).map_err(|source| IoError::Operation { operation, path, source })?;
+        Ok(self.access.disk.sync_directory(self.home)?)
+    }
+
+    /// Makes a member of a log file, of zeros.
+    fn create_member(
+        &self,
+        session: &Session,
+        (number, member): (u32, u32),
+        bytes: u64,
+    ) -> Result<Arc<File>, EngineError> {
+        let path = log_file::path(self.home, number, member);
         let disk = &self.access.disk;
         if disk.exists(&path) {
             disk.remove(&path)?;
@@ -241,8 +296,7 @@ impl LogHome<'_> {
             buffer = channel.wait(session, Event::DataFileInitWrite)?.buffer;
         }
         session.wait(Event::DataFileInitWrite, || file.sync_all())?;
-        let header = FileHeader::unused(self.database, number);
-        Ok(LogFile { file, header, bytes, usage: Usage::Free })
+        Ok(file)
     }
 
     /// Opens the log and does again what it has.
@@ -262,48 +316,115 @@ impl LogHome<'_> {
         // Copies of a database go on with LSNs of their own, above all numbers of operations.
         let stretch = self.access.disk.random_id() as u64 >> 32;
         let next = Lsn((end.0.max(self.above.0 + OPERATIONS) + stretch).next_multiple_of(8));
+        let mut files = used(files, &places, current, checkpoint.low);
+        let archive = self.archive()?;
+        if let Some(archive) = &archive {
+            require_archived(session, archive, &mut files)?;
+        }
+        let sync = self.choose_sync(session, &mut files, u64::from(checkpoint.log_block))?;
         let writer = LogWriter {
             database: self.database,
-            files: used(files, &places, current, checkpoint.low),
+            files,
             current,
             offset,
             next,
             end,
             opening: self.access.disk.random_id() as u64,
             block: checkpoint.log_block as usize,
+            written: 0,
             spare: charge(options.record_max(), checkpoint.log_block as usize),
-            sync: SyncMethod::of(self.settings.word(Setting::LogSyncMethod)),
-            channel: Method::start(MethodKind::Sync, 1)?.channel(&[])?,
+            sync,
+            archives: archive.is_some(),
+            channel: self.channel(checkpoint.members)?,
             staging: Some(self.staging(&options)?),
+            mirror: self.mirror(&options, checkpoint.members)?,
         };
-        Ok((Log::new(options, writer, (control, checkpoint), places)?, recovered))
+        Ok((Log::new(options, (writer, archive), (control, checkpoint), places)?, recovered))
+    }
+
+    /// Where filled log files are copied to, if they are.
+    fn archive(&self) -> Result<Option<Archive>, EngineError> {
+        if self.settings.word(Setting::ArchiveLogMode) != "on" {
+            return Ok(None);
+        }
+        let directory = self.settings.word(Setting::ArchiveLogDest);
+        if directory.is_empty() {
+            return Err(EngineError::Contradiction {
+                first: "archive_log_mode=on".to_string(),
+                second: "an empty archive_log_dest".to_string(),
+                why: "log files must be copied somewhere; name a directory".to_string(),
+            });
+        }
+        Ok(Some(Archive::new(self.access, self.home.join(directory), self.database)))
+    }
+
+    /// Decides how log writes become durable, and has the files open for it.
+    fn choose_sync(
+        &self,
+        session: &Session,
+        files: &mut [LogFile],
+        log_block: u64,
+    ) -> Result<SyncChoice, EngineError> {
+        let unused = files.iter().rfind(|file| file.usage == Usage::Free).map(|file| file.file().path());
+        let word = self.settings.word(Setting::LogSyncMethod);
+        let choice = SyncChoice::of(word, session, self.access, (unused, log_block))?;
+        let durability = choice.method.durability();
+        if durability != Durability::OnSync {
+            for member in files.iter_mut().flat_map(|file| &mut file.members) {
+                let (disk, direct) = (&self.access.disk, self.access.direct);
+                *member = Arc::new(disk.open_durable(member.path(), OpenMode::Write, direct, durability)?);
+            }
+        }
+        Ok(choice)
     }
 
     fn open_files(&self, redo: &mut Redo<'_>, checkpoint: &Checkpoint) -> Result<Vec<LogFile>, EngineError> {
-        let mut files = Vec::new();
-        for number in 1..=checkpoint.log_files {
-            let path = log_file::path(self.home, number);
-            let damage = |why: String| EngineError::Log { path: path.clone(), why };
-            let file = self.access.disk.open(&path, OpenMode::Write, self.access.direct).map_err(
-                |error| match error {
-                    IoError::Operation { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
-                        damage(
-                            "it is missing; restore it from a copy of the database made when it was closed"
-                                .to_string(),
-                        )
-                    }
-                    error => error.into(),
-                },
-            )?;
-            let file = Arc::new(file);
-            let bytes = file.length()?;
-            let head = redo.read(&file, 0, FILE_HEADER as usize)?;
-            let header = FileHeader::read(head, self.database, &path)?;
-            let header = header.filter(|header| header.number == number);
-            let header = header.unwrap_or(FileHeader::unused(self.database, number));
-            files.push(LogFile { file, header, bytes, usage: Usage::Free });
+        self.create_mirror(checkpoint.members)?;
+        (1..=checkpoint.log_files).map(|number| self.open_file(redo, number, checkpoint.members)).collect()
+    }
+
+    /// Opens the members of a log file; what is missing or not whole at its head is made anew from the other.
+    fn open_file(&self, redo: &mut Redo<'_>, number: u32, members: u32) -> Result<LogFile, EngineError> {
+        let unused = FileHeader::unused(self.database, number);
+        let mut found: Vec<Option<(Arc<File>, Option<FileHeader>)>> = Vec::new();
+        for member in 1..=members {
+            let path = log_file::path(self.home, number, member);
+            let opened = match self.access.disk.open(&path, OpenMode::Write, self.access.direct) {
+                Ok(file) => Arc::new(file),
+                Err(IoError::Operation { source, .. }) if source.kind() == ErrorKind::NotFound => {
+                    found.push(None);
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            let header = FileHeader::read(redo.reader.head(&opened)?, self.database, &path)?;
+            found.push(Some((opened, header.filter(|header| header.number == number))));
         }
-        Ok(files)
+        let worth = |(file, header): &&(Arc<File>, Option<FileHeader>)| {
+            (header.map(|header| header.sequence), file.length().unwrap_or(0))
+        };
+        let best = found.iter().flatten().max_by_key(worth).cloned();
+        let Some((source, header)) = best else {
+            let path = log_file::path(self.home, number, 1);
+            let why = "it is missing; restore it from a copy of the database made when it was closed";
+            return Err(EngineError::Log { path, why: why.to_string() });
+        };
+        let bytes = source.length()?;
+        let mut opened = Vec::new();
+        for (member, found) in (1..).zip(found) {
+            let file = match &found {
+                Some((file, same)) if *same == header && file.length()? == bytes => Arc::clone(file),
+                _ => {
+                    let file = self.create_member(redo.session, (number, member), bytes)?;
+                    self.access.disk.sync_directory(file.path().parent().unwrap_or(self.home))?;
+                    redo.make_like(&source, &file, bytes)?;
+                    file
+                }
+            };
+            opened.push(file);
+        }
+        let header = header.unwrap_or(unused);
+        Ok(LogFile { members: opened, header, bytes, usage: Usage::Free, archived: true })
     }
 }
 
@@ -316,23 +437,29 @@ fn used(mut files: Vec<LogFile>, places: &VecDeque<BatchPlace>, current: usize, 
     files
 }
 
-/// A block under recovery.
-struct Recovering {
-    purpose: Purpose,
-    bytes: Box<[u8]>,
-    /// Whether it is what somebody wrote, or has been made so.
-    whole: bool,
-    changed: bool,
+/// Keeps files from being used that were filled before and have no copy yet.
+fn require_archived(session: &Session, archive: &Archive, files: &mut [LogFile]) -> Result<(), EngineError> {
+    for file in files.iter_mut().filter(|file| file.header.sequence > 0) {
+        file.archived = archive.has(session, &file.header).unwrap_or(false);
+        if !file.archived && file.usage == Usage::Free {
+            file.usage = Usage::Used(Lsn(0));
+        }
+    }
+    Ok(())
 }
 
-/// Does records again.
+/// A stretch of a log file that is gone through at once: where it ends, and its batches: LSN, and where the records are.
+struct Stretch {
+    end: u64,
+    batches: Vec<(Lsn, Range<u64>)>,
+}
+
+/// Goes through the log.
 struct Redo<'a> {
     home: &'a LogHome<'a>,
     session: &'a Session,
-    channel: Channel,
-    buffer: Option<IoBuffer>,
-    blocks: HashMap<BlockAddress, Recovering>,
-    blocks_max: usize,
+    reader: LogReader<'a>,
+    replay: Replay<'a>,
     log_block: usize,
     from: Lsn,
     open: BTreeMap<u64, Unended>,
@@ -346,14 +473,11 @@ impl<'a> Redo<'a> {
         session: &'a Session,
         checkpoint: &Checkpoint,
     ) -> Result<Redo<'a>, EngineError> {
-        let cache = CacheOptions::of(home.settings, home.block_size()).frame_count;
         Ok(Redo {
             home,
             session,
-            channel: Method::start(MethodKind::Sync, 1)?.channel(&[])?,
-            buffer: Some(Arena::buffers(PIECE, 1)?.1.remove(0)),
-            blocks: HashMap::new(),
-            blocks_max: cache.max(16),
+            reader: LogReader::new(session, home.access)?,
+            replay: Replay::new(home, session)?,
             log_block: checkpoint.log_block as usize,
             from: checkpoint.redo,
             open: BTreeMap::new(),
@@ -362,21 +486,18 @@ impl<'a> Redo<'a> {
         })
     }
 
-    /// Bytes of a log file, as far as it goes.
-    fn read(&mut self, file: &Arc<plumb_io::File>, offset: u64, bytes: usize) -> Result<&[u8], EngineError> {
-        let request = Request {
-            operation: Operation::ReadAtMost,
-            file: Arc::clone(file),
-            offset,
-            buffer: self.buffer.take().expect("there until a read fails"),
-            range: 0..bytes,
-            event: Event::LogFileSequentialRead,
-            stream: IoStream::LogReads,
-            tag: 0,
-        };
-        self.channel.submit(self.session, request)?;
-        let completion = self.channel.wait(self.session, Event::LogFileSequentialRead)?;
-        Ok(&self.buffer.insert(completion.buffer)[completion.range])
+    /// Makes a member like another: the header last, so that a crash leaves one that is not whole.
+    fn make_like(&mut self, source: &Arc<File>, member: &Arc<File>, bytes: u64) -> Result<(), EngineError> {
+        let mut copier = Copier::new(self.session, Purpose::Member)?;
+        copier.copy(source, member, FILE_HEADER..bytes)?;
+        self.session.wait(Event::LogFileParallelWrite, || member.sync_all())?;
+        let head = copier.read(source, 0, FILE_HEADER as usize)?.to_vec();
+        copier.write(member, 0, &head)?;
+        let (path, source) = (member.path().display(), source.path().display());
+        self.recovered
+            .restored
+            .push(format!("{path} was missing or damaged, and was made anew from {source}"));
+        Ok(())
     }
 
     /// Goes through all batches from the checkpoint's low LSN on. Gives the file and offset where the next batch goes, and the LSN behind the last.
@@ -403,11 +524,11 @@ impl<'a> Redo<'a> {
                 // A file is begun when everything before it is durable, and so begins where that ended.
                 Some(next) if files[next].header.previous_end == end => current = next,
                 Some(next) => {
-                    let path = files[current].file.path().to_path_buf();
+                    let path = files[current].file().path().to_path_buf();
                     return Err(damaged(path, offset, end, files[next].header.previous_end));
                 }
                 None if end < checkpoint.redo => {
-                    let path = files[current].file.path().to_path_buf();
+                    let path = files[current].file().path().to_path_buf();
                     return Err(damaged(path, offset, end, checkpoint.redo));
                 }
                 None => return Ok((current, offset, end)),
@@ -423,190 +544,169 @@ impl<'a> Redo<'a> {
         end: &mut Lsn,
         write_max: usize,
     ) -> Result<u64, EngineError> {
-        // All of it at once: a batch may be as long as half the log buffer.
-        let mut bytes = Vec::with_capacity(file.bytes as usize);
-        for offset in (0..file.bytes).step_by(PIECE) {
-            let length = PIECE.min((file.bytes - offset) as usize);
-            bytes.extend_from_slice(self.read(&file.file, offset, length)?);
+        self.reader.open(file.file(), FILE_HEADER..file.bytes)?;
+        let (mut at, mut more) = (FILE_HEADER, true);
+        while more {
+            let stretch;
+            (stretch, more) = self.stretch(file, number, at, end)?;
+            self.redo(&stretch, file)?;
+            at = stretch.end;
+            self.reader.discard(at);
         }
-        let block = self.log_block;
-        let mut at = FILE_HEADER as usize;
-        while let Some(batch) =
-            bytes.get(at..).and_then(|rest| BatchHeader::read(rest, file.header.sequence, *end))
+        self.settle_last(file, number)?;
+        // A batch further on would mean that the one that is not whole was so once.
+        let limit = write_max + 2 * FILE_HEADER as usize;
+        self.reader.fill(at + limit as u64)?;
+        let rest = self.reader.window(at);
+        for further in (self.log_block..rest.len().min(limit)).step_by(self.log_block) {
+            if let Some(batch) = BatchHeader::read(&rest[further..], file.header.sequence, *end) {
+                return Err(damaged(file.file().path().to_path_buf(), at, *end, batch.lsn));
+            }
+        }
+        Ok(at)
+    }
+
+    /// The next batches of a file, and whether more may follow.
+    fn stretch(
+        &mut self,
+        file: &LogFile,
+        number: usize,
+        at: u64,
+        end: &mut Lsn,
+    ) -> Result<(Stretch, bool), EngineError> {
+        let mut stretch = Stretch { end: at, batches: Vec::new() };
+        while stretch.end - at < STRETCH {
+            let Some(batch) = self.batch(file, stretch.end, *end)? else { return Ok((stretch, false)) };
+            let records = stretch.end + BATCH_HEADER as u64..stretch.end + batch.length as u64;
+            *end = Lsn(batch.lsn.0 + (batch.length - BATCH_HEADER) as u64);
+            let place =
+                BatchPlace { lsn: batch.lsn, end: *end, file: number, offset: stretch.end, written: 0 };
+            self.places.push_back(place);
+            stretch.batches.push((batch.lsn, records));
+            stretch.end += batch.length.next_multiple_of(self.log_block) as u64;
+        }
+        Ok((stretch, true))
+    }
+
+    /// The batch at an offset, if a whole one is there; what the second member alone has is given to the first.
+    fn batch(&mut self, file: &LogFile, at: u64, least: Lsn) -> Result<Option<BatchHeader>, EngineError> {
+        let sequence = file.header.sequence;
+        let found = self.reader.batch(at, sequence, least)?;
+        let Some(second) = file.members.get(1).filter(|_| found.is_none()) else { return Ok(found) };
+        let mut other = LogReader::new(self.session, self.home.access)?;
+        other.open(second, at..file.bytes)?;
+        let Some(batch) = other.batch(at, sequence, least)? else { return Ok(None) };
+        let padded = batch.length.next_multiple_of(self.log_block);
+        other.fill(at + padded as u64)?;
+        self.reader.fill(at + padded as u64)?;
+        let bytes = &other.window(at)[..padded];
+        self.reader.replace(at, bytes);
+        Copier::new(self.session, Purpose::Member)?.write(file.file(), at, bytes)?;
+        let (first, second) = (file.file().path().display(), second.path().display());
+        self.recovered.restored.push(format!("the batch at byte {at} of {first} was taken from {second}"));
+        Ok(Some(batch))
+    }
+
+    /// Gives the last batch of a file to all members: one of them may have it alone, and it is acknowledged from now on.
+    fn settle_last(&mut self, file: &LogFile, number: usize) -> Result<(), EngineError> {
+        let last = self.places.back().filter(|place| place.file == number && file.members.len() > 1);
+        let Some(last) = last.copied() else { return Ok(()) };
+        let padded = charge((last.end.0 - last.lsn.0) as usize, self.log_block) as usize;
+        let mut reader = LogReader::new(self.session, self.home.access)?;
+        reader.open(file.file(), last.offset..last.offset + padded as u64)?;
+        reader.fill(last.offset + padded as u64)?;
+        for member in &file.members[1..] {
+            Copier::new(self.session, Purpose::Member)?.write(
+                member,
+                last.offset,
+                reader.window(last.offset),
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Does the records of a stretch again.
+    fn redo(&mut self, stretch: &Stretch, file: &LogFile) -> Result<(), EngineError> {
+        let Redo { reader, replay, from, .. } = self;
+        let batches = || stretch.batches.iter().map(|(lsn, at)| (*lsn, within(reader.window(at.start), at)));
+        let again = batches().flat_map(|(lsn, bytes)| Records { lsn, bytes });
+        replay.prepare(again.filter(|record| record.lsn >= *from))?;
+        for (lsn, bytes) in
+            stretch.batches.iter().map(|(lsn, at)| (*lsn, within(self.reader.window(at.start), at)))
         {
-            let records = &bytes[at + BATCH_HEADER..at + batch.length];
-            let batch_end = Lsn(batch.lsn.0 + records.len() as u64);
-            self.places.push_back(BatchPlace {
-                lsn: batch.lsn,
-                end: batch_end,
-                file: number,
-                offset: at as u64,
-            });
-            self.records(batch.lsn, records, file)?;
-            *end = batch_end;
-            at += batch.length.next_multiple_of(block);
-        }
-        let limit = (at + write_max + 2 * FILE_HEADER as usize).min(bytes.len());
-        for further in (at + block..limit).step_by(block) {
-            if let Some(batch) = BatchHeader::read(&bytes[further..], file.header.sequence, *end) {
-                return Err(damaged(file.file.path().to_path_buf(), at as u64, *end, batch.lsn));
+            let mut records = Records { lsn, bytes };
+            for record in records.by_ref().filter(|record| record.lsn >= self.from) {
+                note(&mut self.open, &mut self.recovered, &record);
+                self.replay.redo(&record, || file.file().path().to_path_buf())?;
             }
-        }
-        Ok(at as u64)
-    }
-
-    fn records(&mut self, first: Lsn, bytes: &[u8], file: &LogFile) -> Result<(), EngineError> {
-        let mut at = 0;
-        while at < bytes.len() {
-            let lsn = Lsn(first.0 + at as u64);
-            let Some(record) = Record::parse(lsn, &bytes[at..]) else {
-                let why = format!("the record of LSN {} makes no sense, though its batch is whole", lsn.0);
-                return Err(EngineError::Log { path: file.file.path().to_path_buf(), why });
-            };
-            let length = length_of(&bytes[at..]).unwrap_or(HEADER_BYTES);
-            if lsn >= self.from {
-                self.note(&record);
-                self.recovered.record_count += 1;
-                self.recovered.redo_bytes += length as u64;
-                self.redo(&record)?;
+            if !records.bytes.is_empty() {
+                let path = file.file().path().to_path_buf();
+                let lsn = records.lsn.0;
+                let why = format!("the record of LSN {lsn} makes no sense, though its batch is whole");
+                return Err(EngineError::Log { path, why });
             }
-            at += length;
-        }
-        Ok(())
-    }
-
-    /// Keeps track of which transactions have an end.
-    fn note(&mut self, record: &Record<'_>) {
-        let Record { kind, transaction, lsn, previous, .. } = *record;
-        match kind {
-            RecordKind::Checkpoint => {
-                for entry in record.undo.chunks_exact(24) {
-                    let [transaction, first, last] = [0, 8, 16].map(|at| log_file::number(entry, at));
-                    self.open
-                        .insert(transaction, Unended { transaction, first: Lsn(first), last: Lsn(last) });
-                    self.recovered.next_transaction = self.recovered.next_transaction.max(transaction + 1);
-                }
-            }
-            RecordKind::Commit | RecordKind::RolledBack => {
-                self.open.remove(&transaction);
-            }
-            RecordKind::Change | RecordKind::Undoing if transaction != 0 => {
-                let entry = self.open.entry(transaction);
-                let entry = entry.or_insert(Unended { transaction, first: lsn, last: Lsn(0) });
-                if kind == RecordKind::Undoing {
-                    entry.last = previous;
-                } else if !record.undo.is_empty() {
-                    entry.last = lsn;
-                }
-            }
-            RecordKind::Change | RecordKind::Undoing => {}
-        }
-        self.recovered.next_transaction = self.recovered.next_transaction.max(transaction + 1);
-    }
-
-    fn redo(&mut self, record: &Record<'_>) -> Result<(), EngineError> {
-        for change in record.changes() {
-            if !self.home.is_live(change.address, record.lsn) {
-                // The segment was dropped, or its creation came to nothing: the space may be another's now.
-                continue;
-            }
-            if !self.blocks.contains_key(&change.address) {
-                if self.blocks.len() >= self.blocks_max {
-                    self.write_blocks()?;
-                }
-                let block = match change.start {
-                    Start::Present => self.read_block(change.purpose, change.address)?,
-                    // All of it comes from the log, and what it becomes later too.
-                    Start::Zeros | Start::Image => Recovering {
-                        purpose: change.purpose,
-                        bytes: vec![0; self.home.block_size().bytes()].into(),
-                        whole: false,
-                        changed: false,
-                    },
-                };
-                self.blocks.insert(change.address, block);
-            }
-            let path = || self.home.tablespaces[change.purpose as usize].path(change.address).to_path_buf();
-            let block = self.blocks.get_mut(&change.address).expect("just read");
-            if block.whole && block::lsn_of(&block.bytes) >= record.lsn.0 {
-                continue;
-            }
-            if !block.whole && change.start == Start::Present {
-                return Err(EngineError::CorruptBlock {
-                    path: path(),
-                    address: change.address,
-                    what: "checksum",
-                    found: "another one".to_string(),
-                    expected:
-                        "that of its content: the log has no image of the block since the last checkpoint"
-                            .to_string(),
-                });
-            }
-            if change.apply(&mut block.bytes, record.lsn).is_none() {
-                let why = format!("the record of LSN {} leads out of its block", record.lsn.0);
-                return Err(EngineError::Log { path: path(), why });
-            }
-            (block.whole, block.changed) = (true, true);
-        }
-        Ok(())
-    }
-
-    fn read_block(&mut self, purpose: Purpose, address: BlockAddress) -> Result<Recovering, EngineError> {
-        let tablespace = &self.home.tablespaces[purpose as usize];
-        let block_size = tablespace.block_size;
-        let file = Arc::clone(&tablespace.file(address.file)?.file);
-        let bytes = self.read(&file, address.block.byte_offset(block_size), block_size.bytes())?;
-        let mut block: Box<[u8]> = vec![0; block_size.bytes()].into();
-        block[..bytes.len()].copy_from_slice(bytes);
-        let whole = block::is_whole(&block, address);
-        Ok(Recovering { purpose, bytes: block, whole, changed: false })
-    }
-
-    /// Writes what has changed, in the order of the files, adjacent blocks together.
-    fn write_blocks(&mut self) -> Result<(), EngineError> {
-        let mut changed: Vec<_> = self.blocks.drain().filter(|(_, block)| block.changed).collect();
-        changed.sort_unstable_by_key(|(address, _)| *address);
-        self.recovered.block_count += changed.len() as u64;
-        let mut rest = changed.as_mut_slice();
-        while let Some((first, block)) = rest.first() {
-            let (first, purpose, bytes) = (*first, block.purpose, block.bytes.len());
-            let follows = |(number, (address, _)): (usize, &(BlockAddress, Recovering))| {
-                address.file == first.file && address.block == first.block.plus(number as u32)
-            };
-            let most = PIECE / bytes;
-            let count = rest.iter().take(most).enumerate().take_while(|it| follows(*it)).count();
-            let (joined, behind) = std::mem::take(&mut rest).split_at_mut(count);
-            rest = behind;
-            let mut buffer = self.buffer.take().expect("there until a request fails");
-            for ((_, block), target) in joined.iter_mut().zip(buffer.chunks_exact_mut(bytes)) {
-                block::set_checksum(&mut block.bytes);
-                target.copy_from_slice(&block.bytes);
-            }
-            let tablespace = &self.home.tablespaces[purpose as usize];
-            let request = Request {
-                operation: Operation::Write,
-                file: Arc::clone(&tablespace.file(first.file)?.file),
-                offset: first.block.byte_offset(tablespace.block_size),
-                buffer,
-                range: 0..count * bytes,
-                event: Event::DbFileParallelWrite,
-                stream: if purpose == Purpose::Indx { IoStream::IndexWrites } else { IoStream::DataWrites },
-                tag: 0,
-            };
-            self.channel.submit(self.session, request)?;
-            self.buffer = Some(self.channel.wait(self.session, Event::DbFileParallelWrite)?.buffer);
         }
         Ok(())
     }
 
     fn finish(&mut self) -> Result<(), EngineError> {
-        self.write_blocks()?;
-        for tablespace in self.home.tablespaces.iter().filter(|it| it.purpose != Purpose::Temp) {
-            tablespace.files.iter().try_for_each(|file| file.sync(self.session))?;
-        }
+        self.replay.finish()?;
+        self.recovered.block_count = self.replay.written;
         self.recovered.unended = self.open.values().copied().collect();
         Ok(())
     }
+}
+
+/// The records of a batch; ends early where the bytes make no sense, which are then left.
+struct Records<'a> {
+    lsn: Lsn,
+    bytes: &'a [u8],
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = Record<'a>;
+
+    fn next(&mut self) -> Option<Record<'a>> {
+        let record = Record::parse(self.lsn, self.bytes)?;
+        let length = length_of(self.bytes)?;
+        (self.lsn, self.bytes) = (Lsn(self.lsn.0 + length as u64), &self.bytes[length..]);
+        Some(record)
+    }
+}
+
+/// As many of the bytes as a range has.
+fn within<'b>(bytes: &'b [u8], range: &Range<u64>) -> &'b [u8] {
+    &bytes[..(range.end - range.start) as usize]
+}
+
+/// Keeps track of which transactions have an end, and counts.
+fn note(open: &mut BTreeMap<u64, Unended>, recovered: &mut Recovered, record: &Record<'_>) {
+    let Record { kind, transaction, lsn, previous, .. } = *record;
+    match kind {
+        RecordKind::Checkpoint => {
+            for entry in record.undo.chunks_exact(24) {
+                let [transaction, first, last] = [0, 8, 16].map(|at| log_file::number(entry, at));
+                open.insert(transaction, Unended { transaction, first: Lsn(first), last: Lsn(last) });
+                recovered.next_transaction = recovered.next_transaction.max(transaction + 1);
+            }
+        }
+        RecordKind::Commit | RecordKind::RolledBack => {
+            open.remove(&transaction);
+        }
+        RecordKind::Change | RecordKind::Undoing if transaction != 0 => {
+            let entry = open.entry(transaction);
+            let entry = entry.or_insert(Unended { transaction, first: lsn, last: Lsn(0) });
+            if kind == RecordKind::Undoing {
+                entry.last = previous;
+            } else if !record.undo.is_empty() {
+                entry.last = lsn;
+            }
+        }
+        RecordKind::Change | RecordKind::Undoing => {}
+    }
+    recovered.next_transaction = recovered.next_transaction.max(transaction + 1);
+    recovered.record_count += 1;
+    recovered.redo_bytes += record.length() as u64;
 }
 
 fn damaged(path: PathBuf, offset: u64, found: Lsn, expected: Lsn) -> EngineError {

@@ -284,10 +284,22 @@ pub struct LiveIndex {
     pub table: String,
     /// Its key.
     pub columns: Vec<IndexColumn>,
+    /// Whether no two rows may have one key.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unique: bool,
     /// Where its blocks are, used or not; the first one is its header, the second its root.
     pub extents: Vec<SegmentExtent>,
     /// The LSN of its creation.
     pub created: u64,
+}
+
+/// What a drop removed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Dropped {
+    /// The table, if the name was a table's.
+    pub table: Option<String>,
+    /// The indexes: those of the table, or the one of that name.
+    pub indexes: Vec<String>,
 }
 
 impl Catalog {
@@ -412,6 +424,19 @@ impl Catalog {
         self.version = VERSION_LIVE;
         self.live_tables.push(table);
         self.live_indexes.extend(indexes);
+    }
+
+    /// Adds an index on a table that transactions change.
+    pub(crate) fn add_live_index(&mut self, index: LiveIndex) {
+        self.live_indexes.push(index);
+    }
+
+    /// Removes a table that transactions change with its indexes, or an index on one, of that name as it is stored.
+    pub(crate) fn remove_live(&mut self, name: &str) -> Dropped {
+        let tables = self.live_tables.extract_if(.., |table| table.name == name);
+        let table = tables.map(|table| table.name).next();
+        let indexes = self.live_indexes.extract_if(.., |index| index.name == name || index.table == name);
+        Dropped { table, indexes: indexes.map(|index| index.name).collect() }
     }
 
     /// Extents of tables that transactions change and of their indexes, with the LSN of the creation of each.

@@ -87,7 +87,6 @@ impl Drop for Snapshot<'_> {
 pub(super) struct UnderWay {
     /// Transaction, first and last LSN, 24 bytes each.
     pub(super) list: Vec<u8>,
-    pub(super) low: Lsn,
     pub(super) next: u64,
 }
 
@@ -174,6 +173,12 @@ impl Active {
         first.into_iter().chain(seen).min().unwrap_or(end).min(end)
     }
 
+    /// What a checkpoint needs of the log that began at this LSN: where the oldest transaction under way begins, if that is before.
+    pub(super) fn low(&self, begin: Lsn) -> Lsn {
+        let state = self.state();
+        state.entries.values().map(|entry| entry.first).min().map_or(begin, |first| first.min(begin))
+    }
+
     /// Waits for the end of some transaction, for a moment at most. Gives how long it was.
     pub(super) fn wait_for_oldest(&self, session: &Session) -> Nanos {
         let mut state = self.state();
@@ -185,15 +190,14 @@ impl Active {
         now().saturating_sub(begin.at())
     }
 
-    /// What a checkpoint notes that begins at this LSN.
-    pub(super) fn under_way(&self, begin: Lsn) -> UnderWay {
+    /// What the record of a checkpoint notes that begins now.
+    pub(super) fn under_way(&self) -> UnderWay {
         let state = self.state();
-        let mut under_way = UnderWay { list: Vec::new(), low: begin, next: state.next };
+        let mut under_way = UnderWay { list: Vec::new(), next: state.next };
         for (transaction, entry) in state.entries.iter().filter(|(_, entry)| !entry.ended) {
             for number in [*transaction, entry.first.0, entry.last.0] {
                 under_way.list.extend_from_slice(&number.to_le_bytes());
             }
-            under_way.low = under_way.low.min(entry.first);
         }
         under_way
     }

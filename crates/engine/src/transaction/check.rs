@@ -18,6 +18,8 @@ use plumb_units::{BlockAddress, RowId};
 pub struct LiveCheck {
     /// Rows of the table.
     pub row_count: u64,
+    /// The sum of their hashes ([`row_hash`]), which says whether they are those of another place, in any order.
+    pub row_sum: u64,
     /// Entries of all its indexes, without those that are marked.
     pub entry_count: u64,
 }
@@ -45,12 +47,19 @@ impl Transactions<'_> {
                 table.segment.address(number).expect("a block in use is in an extent");
             rows.extend(worker.rows_in(&table, address, &snapshot)?);
         }
-        let mut found = LiveCheck { row_count: rows.len() as u64, entry_count: 0 };
+        let row_sum = rows.iter().fold(0, |sum: u64, (_, image)| sum.wrapping_add(row_hash(image)));
+        let mut found = LiveCheck { row_count: rows.len() as u64, row_sum, entry_count: 0 };
         for tree in &table.indexes {
             found.entry_count += check_tree(&mut worker, tree, &rows)?;
         }
         Ok(found)
     }
+}
+
+/// A hash of a row image.
+#[must_use]
+pub fn row_hash(image: &[u8]) -> u64 {
+    crc_fast::checksum(crc_fast::CrcAlgorithm::Crc64Nvme, image)
 }
 
 /// Holds an index against the rows of its table. Gives the number of its entries.

@@ -15,8 +15,9 @@ use crate::storage::block::{BlockKind, LsnRange};
 use crate::storage::control::SegmentExtent;
 use crate::storage::tablespace::Purpose;
 use plumb_events::{Session, Statistic};
-use plumb_types::{RowBatch, Value, columns};
+use plumb_types::{RowBatch, Value, column_at, columns};
 use plumb_units::{BlockAddress, Lsn, RowId};
+use std::sync::Arc;
 
 /// What a change does when another transaction has changed the row and is under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +61,7 @@ impl<'a> Connection<'a> {
     /// Begins a transaction.
     pub fn begin(&mut self) -> Transaction<'_, 'a> {
         self.worker.own = 0;
-        Transaction { connection: self, thread: None }
+        Transaction { connection: self, thread: None, changed: Vec::new() }
     }
 }
 
@@ -70,6 +71,8 @@ pub struct Transaction<'c, 'a> {
     connection: &'c mut Connection<'a>,
     /// Its entry in the log; `None` until it changes something.
     thread: Option<Thread<'a>>,
+    /// The tables that it has changed: nobody drops them meanwhile.
+    changed: Vec<Arc<Table>>,
 }
 
 impl<'a> Transaction<'_, 'a> {
@@ -101,7 +104,7 @@ impl<'a> Transaction<'_, 'a> {
         for image in images.iter() {
             require_row(&table, image, self.connection.worker.block_bytes())?;
         }
-        self.statement(|worker, thread| {
+        self.statement(&table, |worker, thread| {
             let rows = worker.insert_rows(thread, &table, images)?;
             worker.session.count(Statistic::RowsInserted, rows.len() as u64);
             Ok(rows)
@@ -120,7 +123,7 @@ impl<'a> Transaction<'_, 'a> {
         change: impl Fn(&mut [Value]),
     ) -> Result<RowId, EngineError> {
         let table = self.connection.worker.store.table(table)?;
-        self.statement(|worker, thread| {
+        self.statement(&table, |worker, thread| {
             let changed = worker.update_row(thread, &table, row, &change)?;
             worker.session.count(Statistic::RowsUpdated, 1);
             Ok(changed)
@@ -133,7 +136,7 @@ impl<'a> Transaction<'_, 'a> {
     /// As [`Transaction::update`].
     pub fn delete(&mut self, table: &str, row: RowId) -> Result<(), EngineError> {
         let table = self.connection.worker.store.table(table)?;
-        self.statement(|worker, thread| {
+        self.statement(&table, |worker, thread| {
             worker.delete_row(thread, &table, row)?;
             worker.session.count(Statistic::RowsDeleted, 1);
             Ok(())
@@ -209,7 +212,9 @@ impl<'a> Transaction<'_, 'a> {
     /// As [`Transaction::commit`].
     pub fn commit_and_chain(&mut self) -> Result<(), EngineError> {
         let Some(thread) = self.thread.take() else { return Ok(()) };
-        self.connection.worker.commit(thread)
+        let committed = self.connection.worker.commit(thread);
+        self.changed.clear();
+        committed
     }
 
     /// Takes back everything that the transaction has done.
@@ -226,7 +231,9 @@ impl<'a> Transaction<'_, 'a> {
     /// As [`Transaction::rollback`].
     pub fn rollback_and_chain(&mut self) -> Result<(), EngineError> {
         let Some(thread) = self.thread.take() else { return Ok(()) };
-        self.connection.worker.roll_back(thread)
+        let rolled_back = self.connection.worker.roll_back(thread);
+        self.changed.clear();
+        rolled_back
     }
 
     fn snapshot(&self) -> Result<Snapshot<'a>, EngineError> {
@@ -235,9 +242,10 @@ impl<'a> Transaction<'_, 'a> {
         Ok(worker.active.snapshot(self.number().unwrap_or(0), || worker.log.end()))
     }
 
-    /// Runs a statement that changes something: all of it, or nothing.
+    /// Runs a statement that changes a table: all of it, or nothing.
     fn statement<T>(
         &mut self,
+        table: &Arc<Table>,
         work: impl FnOnce(&mut Worker<'a>, &mut Thread<'a>) -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
         let worker = &mut self.connection.worker;
@@ -245,6 +253,9 @@ impl<'a> Transaction<'_, 'a> {
             Some(thread) => thread,
             none => none.insert(worker.begin_thread()?),
         };
+        if !self.changed.iter().any(|changed| Arc::ptr_eq(changed, table)) {
+            self.changed.push(Arc::clone(table));
+        }
         let before = thread.last;
         let result = work(worker, thread);
         if result.is_err() && thread.last != before && worker.log.check().is_ok() {
@@ -303,6 +314,23 @@ fn require_row(table: &Table, image: &[u8], block_bytes: usize) -> Result<(), En
 }
 
 impl Tree {
+    /// Whether no other row may have the key of this one.
+    pub(super) fn must_differ(&self, image: &[u8]) -> bool {
+        let is_null = |position: usize| column_at(image, position).is_ok_and(|value| value.is_none());
+        self.unique && !self.key.positions().into_iter().any(is_null)
+    }
+
+    /// The error of a row whose key another one has, of which this is the image.
+    pub(super) fn duplicate(&self, table: &Table, image: &[u8], row: RowId) -> EngineError {
+        let values = match read_row(table, row, image) {
+            Ok(found) => found.values,
+            Err(error) => return error,
+        };
+        let key = self.key.positions().into_iter().map(|position| values[position].to_string());
+        let key = format!("({})", key.collect::<Vec<_>>().join(", "));
+        EngineError::DuplicateKey { index: self.name.clone(), key, row }
+    }
+
     /// The normalised key of values, one for each of its columns.
     fn key_of_values(&self, schema: &plumb_types::Schema, key: &[Value]) -> Result<Vec<u8>, EngineError> {
         let positions = self.key.positions();
@@ -383,7 +411,8 @@ impl<'a> Worker<'a> {
         for tree in &table.indexes {
             for (image, row) in images.iter().zip(&ids) {
                 let key = self.key_of(tree, image, *row)?;
-                self.add_entry(thread, tree, (&key, *row))?;
+                let rivals = tree.must_differ(image).then_some(table);
+                self.add_entry(thread, (tree, rivals), (&key, *row))?;
                 self.key = key;
             }
         }
@@ -422,7 +451,7 @@ impl<'a> Worker<'a> {
         Ok(Vec::new())
     }
 
-    fn key_of(&mut self, tree: &Tree, image: &[u8], row: RowId) -> Result<Vec<u8>, EngineError> {
+    pub(super) fn key_of(&mut self, tree: &Tree, image: &[u8], row: RowId) -> Result<Vec<u8>, EngineError> {
         let mut key = std::mem::take(&mut self.key);
         tree.key.build(image, &mut key).map_err(|error| bad_row(row, error))?;
         let limit = crate::index::block::key_bytes_max(self.block_bytes());
@@ -445,14 +474,23 @@ impl<'a> Worker<'a> {
             let stored = rows::row_at(&block, row.slot()).ok_or_else(gone)?;
             let (version, deleted, image) = (stored.version, stored.deleted, rows::plain_image(&stored));
             drop(block);
-            match (self.holder(version, thread.transaction)?, self.lock_wait) {
-                (None, _) if deleted => return Err(gone()),
-                (None, _) => return Ok(image),
-                (Some(holder), LockWait::Never) => return Err(EngineError::RowLocked { row, holder }),
-                (Some(holder), LockWait::Forever) => {
-                    self.active.wait_for(self.session, thread.transaction, (holder, row))?;
-                }
+            match self.holder(version, thread.transaction)? {
+                None if deleted => return Err(gone()),
+                None => return Ok(image),
+                Some(holder) => self.await_end(thread, (holder, row))?,
             }
+        }
+    }
+
+    /// Waits for the end of a transaction that has changed a row, if the session waits at all.
+    pub(super) fn await_end(
+        &self,
+        thread: &Thread<'a>,
+        (holder, row): (u64, RowId),
+    ) -> Result<(), EngineError> {
+        match self.lock_wait {
+            LockWait::Never => Err(EngineError::RowLocked { row, holder }),
+            LockWait::Forever => self.active.wait_for(self.session, thread.transaction, (holder, row)),
         }
     }
 
@@ -555,8 +593,9 @@ impl<'a> Worker<'a> {
                 continue;
             }
             self.mark_entry(thread, tree, (&old, row))?;
-            if let Some(new) = new {
-                self.add_entry(thread, tree, (&new, row))?;
+            if let Some((new, after)) = new.zip(after) {
+                let rivals = tree.must_differ(after).then_some(table);
+                self.add_entry(thread, (tree, rivals), (&new, row))?;
             }
         }
         Ok(())
@@ -652,13 +691,17 @@ impl<'a> Worker<'a> {
         previous: Lsn,
         undo: &[u8],
     ) -> Result<(), EngineError> {
-        let found =
-            Undo::parse(undo).and_then(|(segment, undo)| Some((self.store.segment_of(segment)?, undo)));
-        let Some(((table, tree), undo)) = found else {
+        let Some((segment, undo)) = Undo::parse(undo) else {
             return Err(EngineError::Log {
                 path: self.instance.home().to_path_buf(),
                 why: format!("an undo of transaction {} makes no sense", thread.transaction),
             });
+        };
+        let Some((table, tree)) = self.store.segment_of(segment) else {
+            // Its commit could not be made durable, and then the table was dropped.
+            thread.last = previous;
+            self.active.note(thread.transaction, previous);
+            return Ok(());
         };
         let entry = |tree: Option<std::sync::Arc<Tree>>| tree.expect("an entry's segment is an index");
         match undo {

@@ -18,7 +18,7 @@
 //!         Column::nullable("WHAT", ColumnType::Text { max_bytes: 100 }),
 //!     ];
 //!     let schema = Schema::new(columns).expect("two columns with names");
-//!     let index = IndexDefinition { name: "ORDERS_ID".into(), columns: vec![("ID".into(), false)] };
+//!     let index = IndexDefinition { name: "ORDERS_ID".into(), columns: vec![("ID".into(), false)], unique: true };
 //!     transactions.create_table(&session, "ORDERS", &schema, &[index])?;
 //!
 //!     let mut connection = transactions.connect(&session)?;
@@ -47,11 +47,16 @@
 //! Order of latches: room in the log, the log's gate, the latch of a tree, blocks (a parent before its child, left before right). Nobody
 //! waits for a row while he has any of them.
 //!
-//! Limits: indexes are made with their table; tables are not dropped; an index is not unique. The direct path does not know these tables.
+//! Tables and indexes come and go by calls of their own, which belong to no transaction ([`definition`]).
+//!
+//! Limits: the direct path does not know these tables. In a unique index a key with a NULL may repeat.
 
 mod active;
 pub mod check;
+mod checkpoints;
 mod connection;
+mod definition;
+pub mod import;
 mod rows;
 mod segment;
 mod tree;
@@ -62,20 +67,19 @@ pub use active::{MOST as TRANSACTIONS_MOST, Snapshot};
 pub use connection::{Connection, LockWait, Row, Transaction};
 
 use crate::redo::Log;
-use crate::redo::record::{HEADER_BYTES, RecordBytes, RecordKind};
 use crate::redo::recovery::{LogHome, Recovered};
 use crate::sort::key::KeyBuilder;
-use crate::storage::block::BlockKind;
-use crate::storage::control::{IndexColumn, LiveIndex, LiveTable, listed, stored_name};
+use crate::storage::control::{LiveIndex, LiveTable, listed, stored_name};
 use crate::storage::tablespace::Purpose;
 use crate::{EngineError, Instance};
 use active::Active;
-use plumb_events::{Event, Session};
+use checkpoints::{Checkpoints, LogProcesses};
+use plumb_events::Session;
 use plumb_types::Schema;
 use plumb_units::Lsn;
 use segment::Segment;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 use tree::Tree;
 use worker::Worker;
 
@@ -86,6 +90,8 @@ pub struct IndexDefinition {
     pub name: String,
     /// Column names, each with whether it is descending.
     pub columns: Vec<(String, bool)>,
+    /// Whether no two rows may have one key.
+    pub unique: bool,
 }
 
 /// A table of an open database.
@@ -97,15 +103,31 @@ struct Table {
     indexes: Vec<Arc<Tree>>,
 }
 
+/// The tables by name; `None` for one whose definition is being changed.
+type Tables = BTreeMap<String, Option<Arc<Table>>>;
+
+fn no_table(tables: &Tables, name: &str) -> EngineError {
+    EngineError::Missing {
+        kind: "table that transactions change, named",
+        name: name.to_string(),
+        known: listed(tables.keys().map(String::as_str)),
+    }
+}
+
+fn being_defined(name: &str) -> EngineError {
+    EngineError::TableInUse { table: name.to_string(), by: "it is being dropped or gets an index" }
+}
+
 /// The transactions of an open database: its log, its tables and who changes them.
 #[derive(Debug)]
 pub struct Transactions<'i> {
     instance: &'i Instance,
     log: Arc<Log>,
-    active: Active,
-    tables: RwLock<BTreeMap<String, Arc<Table>>>,
-    /// Taken by who makes a checkpoint.
-    checkpoint: Mutex<()>,
+    active: Arc<Active>,
+    tables: RwLock<Tables>,
+    checkpoints: Arc<Checkpoints>,
+    /// CKPT and ARC, as long as this is open.
+    processes: LogProcesses,
     recovered: Recovered,
 }
 
@@ -148,17 +170,24 @@ impl<'i> Transactions<'i> {
         let log = Arc::new(log);
         let write_ahead = Arc::clone(&log);
         instance.cache().log_first(write_ahead)?;
-        let transactions = Transactions {
+        let active = Arc::new(Active::new(recovered.next_transaction));
+        let changed = (instance.cache().changed(), instance.cache().options().writer_count == 0);
+        let tablespaces = instance.share_tablespaces();
+        let checkpoints = Checkpoints::new(Arc::clone(&log), Arc::clone(&active), changed, tablespaces);
+        let mut transactions = Transactions {
             instance,
             log,
-            active: Active::new(recovered.next_transaction),
+            active,
             tables: RwLock::default(),
-            checkpoint: Mutex::default(),
+            checkpoints: Arc::new(checkpoints),
+            processes: LogProcesses::default(),
             recovered,
         };
         transactions.open_tables(session)?;
         transactions.undo_unended(session)?;
         transactions.checkpoint(session)?;
+        let threads = &instance.access.servers.threads;
+        transactions.processes = LogProcesses::start(&transactions.checkpoints, &instance.recorder, threads)?;
         Ok(transactions)
     }
 
@@ -211,7 +240,7 @@ impl<'i> Transactions<'i> {
         for index in indexes {
             let segment = Segment::new(Purpose::Indx, Lsn(index.created), index.extents.clone());
             let key = KeyBuilder::new(&index.columns, &table.schema);
-            let tree = Tree::new(index.name.clone(), segment, key);
+            let tree = Tree::new(index.name.clone(), segment, key, index.unique);
             worker.find_height(&tree)?;
             trees.push(Arc::new(tree));
         }
@@ -222,7 +251,7 @@ impl<'i> Transactions<'i> {
         }
         let (name, schema) = (table.name.clone(), table.schema.clone());
         let entered = Arc::new(Table { name: name.clone(), schema, segment, indexes: trees });
-        self.tables.write().unwrap_or_else(PoisonError::into_inner).insert(name, entered);
+        self.tables.write().unwrap_or_else(PoisonError::into_inner).insert(name, Some(entered));
         Ok(())
     }
 
@@ -232,17 +261,17 @@ impl<'i> Transactions<'i> {
 
     fn table(&self, name: &str) -> Result<Arc<Table>, EngineError> {
         let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
-        tables.get(&stored_name(name)).cloned().ok_or_else(|| EngineError::Missing {
-            kind: "table that transactions change, named",
-            name: name.to_string(),
-            known: listed(tables.keys().map(String::as_str)),
-        })
+        let found = tables.get(&stored_name(name)).ok_or_else(|| no_table(&tables, name))?;
+        found.clone().ok_or_else(|| being_defined(name))
     }
 
     fn index(&self, name: &str) -> Result<(Arc<Table>, Arc<Tree>), EngineError> {
         let stored = stored_name(name);
         let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
-        let trees = || tables.values().flat_map(|table| table.indexes.iter().map(move |tree| (table, tree)));
+        let trees = || {
+            let open = tables.values().flatten();
+            open.flat_map(|table| table.indexes.iter().map(move |tree| (table, tree)))
+        };
         let found = trees().find(|(_, tree)| tree.name == stored);
         found.map(|(table, tree)| (Arc::clone(table), Arc::clone(tree))).ok_or_else(|| EngineError::Missing {
             kind: "index that transactions change, named",
@@ -254,78 +283,13 @@ impl<'i> Transactions<'i> {
     /// The table, or the table of the index, that was made then.
     fn segment_of(&self, created: Lsn) -> Option<(Arc<Table>, Option<Arc<Tree>>)> {
         let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
-        tables.values().find_map(|table| {
+        tables.values().flatten().find_map(|table| {
             if table.segment.created == created {
                 return Some((Arc::clone(table), None));
             }
             let tree = table.indexes.iter().find(|tree| tree.segment.created == created)?;
             Some((Arc::clone(table), Some(Arc::clone(tree))))
         })
-    }
-
-    /// Makes a table with its indexes; it is durable when this returns.
-    ///
-    /// # Errors
-    /// When a name is taken, a column is not there, or a file cannot be written; then nothing was made.
-    pub fn create_table(
-        &self,
-        session: &Session,
-        name: &str,
-        schema: &Schema,
-        indexes: &[IndexDefinition],
-    ) -> Result<(), EngineError> {
-        let name = self.instance.catalog().require_free(name)?;
-        let mut live_indexes = Vec::new();
-        for index in indexes {
-            let name_of_index = self.instance.catalog().require_free(&index.name)?;
-            let columns = index.columns.iter().map(|(column, descending)| {
-                let position = schema.position(column).ok_or_else(|| EngineError::Missing {
-                    kind: "column",
-                    name: column.clone(),
-                    known: schema.names(),
-                })?;
-                Ok(IndexColumn { position, descending: *descending })
-            });
-            let columns = columns.collect::<Result<Vec<_>, EngineError>>()?;
-            let table = name.clone();
-            live_indexes.push(LiveIndex {
-                name: name_of_index,
-                table,
-                columns,
-                extents: Vec::new(),
-                created: 0,
-            });
-        }
-        let mut table = LiveTable { name, schema: schema.clone(), extents: Vec::new(), created: 0 };
-        let made = self.make_segments(session, &mut table, &mut live_indexes);
-        if made.is_err() {
-            let pieces = |extents: &[_], purpose: Purpose| {
-                let extents =
-                    extents.iter().map(|piece: &crate::storage::control::SegmentExtent| piece.extent);
-                self.instance.tablespace(purpose).release(extents);
-            };
-            pieces(&table.extents, Purpose::Users);
-            live_indexes.iter().for_each(|index| pieces(&index.extents, Purpose::Indx));
-        }
-        made?;
-        self.enter_table(session, &table, live_indexes.iter())
-    }
-
-    /// Formats the first blocks of the segments, has that durable, and enters them in the catalog.
-    fn make_segments(
-        &self,
-        session: &Session,
-        table: &mut LiveTable,
-        indexes: &mut [LiveIndex],
-    ) -> Result<(), EngineError> {
-        let mut worker = self.worker(session)?;
-        (table.created, table.extents) = worker.make_segment(Purpose::Users, BlockKind::Rows)?;
-        for index in indexes.iter_mut() {
-            (index.created, index.extents) = worker.make_segment(Purpose::Indx, BlockKind::Leaf)?;
-        }
-        self.log.make_durable(session, self.log.end())?;
-        let (table, indexes) = (table.clone(), indexes.to_vec());
-        self.instance.change_catalog(session, |catalog| catalog.add_live(table, indexes))
     }
 
     /// Undoes what transactions did that a crash left without an end.
@@ -346,48 +310,11 @@ impl<'i> Transactions<'i> {
     /// # Errors
     /// When a write or a sync fails: the log then fails too, because what is durable is not known.
     pub fn checkpoint(&self, session: &Session) -> Result<(), EngineError> {
-        let guard = match self.checkpoint.try_lock() {
-            Ok(guard) => guard,
-            Err(_) => session.wait(Event::LogFileSwitchCheckpoint, || {
-                self.checkpoint.lock().unwrap_or_else(PoisonError::into_inner)
-            }),
-        };
-        let result = self.checkpoint_alone(session);
-        drop(guard);
-        result.inspect_err(|error| self.log.fail(error.to_string()))
+        self.checkpoints.take(session)
     }
 
-    fn checkpoint_alone(&self, session: &Session) -> Result<(), EngineError> {
-        self.log.check()?;
-        let (begin, under_way, appended) = self.log.close(|begin| {
-            let under_way = self.active.under_way(begin);
-            let mut record = RecordBytes::default();
-            record.begin(RecordKind::Checkpoint, 0, Lsn(0), &under_way.list);
-            let record = record.finish();
-            self.log.take_room(record.len());
-            let appended = self.log.append(session, record);
-            (begin, under_way, appended)
-        });
-        assert_eq!(appended?, begin, "the gate is closed: no record comes between");
-        let end = Lsn(begin.0 + (HEADER_BYTES + under_way.list.len()).next_multiple_of(8) as u64);
-        self.log.make_durable(session, end)?;
-        self.instance.cache().write_changed(session, begin)?;
-        self.instance.sync(session, Purpose::Users)?;
-        self.instance.sync(session, Purpose::Indx)?;
-        self.log.note_checkpoint(session, (begin, under_way.low), under_way.next)
-    }
-
-    /// A checkpoint, unless one has made enough room while the session waited for it.
+    /// Room for so many bytes in the log, as far as checkpoints can make it.
     fn make_room(&self, session: &Session, bytes: i64) -> Result<(), EngineError> {
-        if let Ok(guard) = self.checkpoint.try_lock() {
-            drop(guard);
-        } else {
-            let waited = || drop(self.checkpoint.lock().unwrap_or_else(PoisonError::into_inner));
-            session.wait(Event::LogFileSwitchCheckpoint, waited);
-            if self.log.room() >= bytes {
-                return Ok(());
-            }
-        }
-        self.checkpoint(session)
+        self.checkpoints.make_room(session, bytes)
     }
 }

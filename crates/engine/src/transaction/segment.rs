@@ -40,6 +40,10 @@ impl Segment {
         Segment { purpose, created, extents, extending: Mutex::default(), pool: Mutex::default() }
     }
 
+    pub(super) fn extents(&self) -> Vec<SegmentExtent> {
+        self.extents.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Its block number `index`, the header being 0; `None` behind the last extent.
     pub(super) fn address(&self, index: u32) -> Option<BlockAddress> {
         let extents = self.extents.read().unwrap_or_else(PoisonError::into_inner);

@@ -15,6 +15,7 @@
 use super::segment::Segment;
 use super::undo::Undo;
 use super::worker::{Thread, Worker};
+use super::{Table, rows};
 use crate::EngineError;
 use crate::cache::ChangingBlock;
 use crate::index::block::{
@@ -37,6 +38,8 @@ pub(super) struct Tree {
     pub(super) name: String,
     pub(super) segment: Segment,
     pub(super) key: KeyBuilder,
+    /// Whether no two rows may have one key, but for one with a NULL in it.
+    pub(super) unique: bool,
     /// Levels, the leaves included; changed under the latch.
     pub(super) height: AtomicU32,
     latch: RwLock<()>,
@@ -51,8 +54,8 @@ pub(super) enum EntryChange {
 }
 
 impl Tree {
-    pub(super) fn new(name: String, segment: Segment, key: KeyBuilder) -> Tree {
-        Tree { name, segment, key, height: AtomicU32::new(1), latch: RwLock::new(()) }
+    pub(super) fn new(name: String, segment: Segment, key: KeyBuilder, unique: bool) -> Tree {
+        Tree { name, segment, key, unique, height: AtomicU32::new(1), latch: RwLock::new(()) }
     }
 
     fn root(&self) -> BlockAddress {
@@ -223,19 +226,27 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Adds the entry of a row.
+    /// Adds the entry of a row; `rivals` is the table where no other row may have the key.
     pub(super) fn add_entry(
         &mut self,
         thread: &mut Thread<'a>,
-        tree: &Tree,
+        (tree, rivals): (&Tree, Option<&Table>),
         (key, row): (&[u8], RowId),
     ) -> Result<(), EngineError> {
-        let needed = leaf_entry_bytes(key.len());
         loop {
             let promise = self.promise(key.len() + 32);
             let admission = self.admit(2 * self.block_bytes() + 256, promise)?;
             let gate = self.log.enter();
-            let latch = tree.share(self.session);
+            // Nobody adds the same key between the look at the rivals and the entry.
+            let alone = rivals.is_some().then(|| tree.exclude(self.session));
+            let latch = (rivals.is_none().then(|| tree.share(self.session)), alone);
+            if let Some(table) = rivals
+                && let Some(rival) = self.rival(table, tree, (key, row), thread.transaction)?
+            {
+                drop((latch, gate, admission));
+                self.await_end(thread, rival)?;
+                continue;
+            }
             let address = self.way_to(tree, key, row)?.pop().expect("a leaf").address;
             let mut leaf = self.reader.change(INDX, address, tree.segment.expected(BlockKind::Leaf))?;
             let (index, found) = self.find(&leaf, address, key, row)?;
@@ -252,7 +263,7 @@ impl<'a> Worker<'a> {
                         expected: "none".to_string(),
                     });
                 }
-                None if room(&leaf) >= needed => {
+                None if room(&leaf) >= leaf_entry_bytes(key.len()) => {
                     insert_at(&mut edit, &mut leaf, index, &entry_bytes(key, row, None));
                     Undo::EntryAdded { row, key }
                 }
@@ -265,6 +276,71 @@ impl<'a> Worker<'a> {
             let undo = (tree.segment.created, &undo);
             return self.log_change(thread, (admission, promise), undo, vec![(edit, leaf)]);
         }
+    }
+
+    /// Adds entries, which are in order, behind those of an index that nothing refers to yet: as many as its last leaf takes, in one
+    /// record. Gives how many these are.
+    pub(super) fn append_entries(
+        &mut self,
+        tree: &Tree,
+        entries: &[(Vec<u8>, RowId)],
+    ) -> Result<usize, EngineError> {
+        let (first, row) = &entries[0];
+        loop {
+            let admission = self.admit(self.log.options().record_max(), 0)?;
+            let gate = self.log.enter();
+            let latch = tree.share(self.session);
+            let address = self.way_to(tree, first, *row)?.pop().expect("a leaf").address;
+            let mut leaf = self.reader.change(INDX, address, tree.segment.expected(BlockKind::Leaf))?;
+            let mut edit = Edit::new(INDX, address, &leaf, gate.floor());
+            let mut added = 0;
+            for (key, row) in entries {
+                if room(&leaf) < leaf_entry_bytes(key.len()) {
+                    break;
+                }
+                let index = content_of(&leaf).entries as usize;
+                insert_at(&mut edit, &mut leaf, index, &entry_bytes(key, *row, None));
+                added += 1;
+            }
+            if added > 0 {
+                self.log_system(admission, vec![(edit, leaf)])?;
+                return Ok(added);
+            }
+            drop((leaf, latch, gate, admission));
+            self.make_space(tree, first, *row)?;
+        }
+    }
+
+    /// The transaction, and its row, that may yet have this key; an error when another row has it for certain. The latch is held.
+    fn rival(
+        &mut self,
+        table: &Table,
+        tree: &Tree,
+        (key, own_row): (&[u8], RowId),
+        own: u64,
+    ) -> Result<Option<(u64, RowId)>, EngineError> {
+        let mut others = Vec::new();
+        self.walk_latched(tree, key, |entry| {
+            let is_key = entry.key == key;
+            if is_key {
+                others.push(entry.row_id());
+            }
+            is_key
+        })?;
+        for other in others.into_iter().filter(|other| *other != own_row) {
+            let expected = table.segment.expected(BlockKind::Rows);
+            let block = self.reader.get(Purpose::Users, other.address(), expected)?;
+            let Some(stored) = rows::row_at(&block, other.slot()) else { continue };
+            let (version, deleted, image) = (stored.version, stored.deleted, rows::plain_image(&stored));
+            drop(block);
+            if let Some(holder) = self.holder(version, own)? {
+                return Ok(Some((holder, other)));
+            }
+            if !deleted && self.key_of(tree, &image, other)? == key {
+                return Err(tree.duplicate(table, &image, other));
+            }
+        }
+        Ok(None)
     }
 
     /// Marks the entry of a row.
@@ -535,9 +611,18 @@ impl<'a> Worker<'a> {
         &mut self,
         tree: &Tree,
         from: &[u8],
-        mut visit: impl FnMut(Entry<'_>) -> bool,
+        visit: impl FnMut(Entry<'_>) -> bool,
     ) -> Result<(), EngineError> {
         let _latch = tree.share(self.session);
+        self.walk_latched(tree, from, visit)
+    }
+
+    fn walk_latched(
+        &mut self,
+        tree: &Tree,
+        from: &[u8],
+        mut visit: impl FnMut(Entry<'_>) -> bool,
+    ) -> Result<(), EngineError> {
         let mut next = self.way_to(tree, from, RowId(0))?.pop().map(|step| step.address);
         let mut begun = false;
         while let Some(address) = next {

@@ -75,6 +75,7 @@ impl<'a> Worker<'a> {
     /// one, but not for ever: it may wait for this one.
     pub(super) fn admit(&mut self, record: usize, besides: i64) -> Result<Admission<'a>, EngineError> {
         self.log.check()?;
+        self.store.checkpoints.step(self.session)?;
         if let Some(admission) = self.log.admit(record, besides) {
             return Ok(admission);
         }

@@ -4,8 +4,9 @@ use crate::support::{
     Rows, SMALLEST, assert_green, assert_no_space_leaks, build, build_on, create_in, in_memory, index_rows,
     load, open_in, scan_rows, settings, try_create_in,
 };
-use plumb_engine::drop::{Dropped, drop_named};
+use plumb_engine::drop::drop_named;
 use plumb_engine::instance::Cancel;
+use plumb_engine::storage::control::Dropped;
 use plumb_engine::storage::tablespace::{Purpose, Tablespace};
 use plumb_engine::{EngineError, Instance, Layout};
 use std::fs;

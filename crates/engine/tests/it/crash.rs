@@ -1,6 +1,10 @@
 //! The power goes: every acknowledged commit is there, nothing else is, and the indexes agree.
 
-use crate::crash_cycle::{Tally, chain, every_request, new_disk};
+use crate::crash_cycle::faults::{FAULTS, Fault, FaultTally, faulty};
+use crate::crash_cycle::operation::{OPERATIONS, Operation, steps};
+use crate::crash_cycle::{Tally, chain, every_request, kill, new_disk, pair};
+use std::path::Path;
+use std::process::Command;
 
 /// Chains of cycles that every run of the tests goes through; `cargo xtask bench crash` goes on from there.
 const SEEDS: u64 = 100;
@@ -10,7 +14,9 @@ fn what_was_acknowledged_is_there_wherever_the_power_goes() {
     let base = new_disk(1);
     let mut tally = Tally::default();
     for seed in 0..SEEDS {
-        chain(&base, seed, 8, &mut tally);
+        let mut one = Tally::default();
+        chain(&base, seed, 8, &mut one);
+        tally.add(&one);
     }
     assert!(tally.crashes * 2 > tally.cycles, "{tally:?}");
     assert!(tally.recoveries_cut_short > 0, "{tally:?}");
@@ -31,6 +37,74 @@ fn one_seed_is_one_order_of_requests() {
 #[test]
 fn short_runs_survive_a_crash_at_each_of_their_requests() {
     let base = new_disk(1);
-    let crashes: u64 = (0..6).map(|seed| every_request(&base, seed, 15)).sum();
+    let crashes: u64 = (0..6).map(|seed| every_request(&base, seed, &steps(15), 2)).sum();
     assert!(crashes > 1000, "{crashes}");
+}
+
+/// Each definition behind the one that has to come before it; `cargo xtask bench crash --pairs` goes through all pairs.
+#[test]
+fn definitions_survive_a_crash_at_each_of_their_requests() {
+    let base = new_disk(1);
+    let pairs = [
+        (Operation::CreateTable, Operation::FillTable),
+        (Operation::CreateTable, Operation::DropTable),
+        (Operation::CreateIndex, Operation::Split),
+        (Operation::CreateIndex, Operation::DropIndex),
+        (Operation::Load, Operation::DropLoaded),
+        (Operation::DropTable, Operation::Load),
+    ];
+    for (first, second) in pairs {
+        let crashes = pair(&base, first, second);
+        assert!(crashes > 100, "{first:?} {second:?}: {crashes}");
+    }
+    assert!(pairs.iter().all(|(first, second)| OPERATIONS.contains(first) && OPERATIONS.contains(second)));
+}
+
+/// Seeds of each fault that every run of the tests goes through; `cargo xtask bench crash --faults` goes on from there.
+const FAULT_SEEDS: u64 = 40;
+
+#[test]
+fn a_disk_that_fails_is_named_or_does_no_harm() {
+    let base = new_disk(1);
+    for fault in FAULTS {
+        let mut tally = FaultTally::default();
+        for seed in 0..FAULT_SEEDS {
+            let mut one = FaultTally::default();
+            faulty(&base, seed, fault, &mut one);
+            tally.add(&one);
+        }
+        let is_noticed = match fault {
+            Fault::Flip | Fault::Lose | Fault::Misdirect => tally.named,
+            _ => tally.ended,
+        };
+        assert!(is_noticed > 0, "{fault:?}: {tally:?}");
+    }
+}
+
+/// Where a child of the next test finds its database, and behind which transactions its sessions go on.
+const CHILD: &str = "PLUMB_TEST_KILLED_CHILD";
+
+#[test]
+fn a_process_that_is_killed_has_lost_nothing_that_it_said_was_committed() {
+    if let Some(given) = std::env::var_os(CHILD) {
+        let given = given.into_string().expect("a path that is text");
+        let (home, behind) = given.split_once('|').expect("home | transactions");
+        let behind: Vec<u64> = behind.split(',').map(|next| next.parse().expect("a number")).collect();
+        kill::child(Path::new(home), &behind).expect("killed before it ends");
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let home = directory.path().join("db");
+    std::fs::create_dir(&home).expect("made");
+    kill::create(&home).expect("a database");
+    let make = |behind: &[u64]| {
+        let behind = behind.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
+        let mut child = Command::new(std::env::current_exe().expect("this program"));
+        let name = "crash::a_process_that_is_killed_has_lost_nothing_that_it_said_was_committed";
+        child.args(["--exact", name, "--nocapture"]).env(CHILD, format!("{}|{behind}", home.display()));
+        child
+    };
+    let tally = kill::cycles(&home, 1, 12, make);
+    assert_eq!(tally.cycles, 12);
+    assert!(tally.commits > 0, "{tally:?}");
 }

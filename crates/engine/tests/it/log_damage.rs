@@ -1,6 +1,7 @@
 //! Logs whose bytes were changed, or whose files are gone: refused in one line, or recovered where the rest suffices.
 
-use crate::crash_cycle::{new_disk, open, read};
+use crate::crash_cycle::world::read;
+use crate::crash_cycle::{new_disk, open};
 use plumb_engine::transaction::Transactions;
 use plumb_events::Role;
 use plumb_io::Disk;
@@ -56,7 +57,7 @@ fn refused(disk: &Arc<MemoryDisk>) -> String {
 }
 
 fn rows(disk: &Arc<MemoryDisk>) -> i64 {
-    open(disk).and_then(|instance| read(&instance)).expect("recovered").len() as i64
+    open(disk).and_then(|instance| read(&instance)).expect("recovered").rows.len() as i64
 }
 
 #[test]

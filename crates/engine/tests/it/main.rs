@@ -10,12 +10,15 @@
 //! - `corruption`: closed databases whose bytes were changed on disk.
 //! - `copies`: copied and moved databases, files of others, several who read.
 //! - `lost_writes`: whole blocks of earlier operations where later ones belong.
+//! - `redo`: how the log is written, mirrored, archived and kept short.
 //! - `crash`: power losses at any request, recovered and held against a model.
 //! - `log_damage`: logs whose bytes were changed, or whose files are gone.
 //! - `creation`: what is durable when, and creations that are killed.
 //! - `catalog`: what is there, what is refused, what is left behind.
 //! - `errors_text`: the exact words of errors that users meet.
-//! - `transactions`: several sessions: isolation, locks, limits, failures.
+//! - `transactions`: several sessions: what each sees, locks, limits, failures; tables and indexes that come and go.
+//! - `isolation`: which anomalies are prevented, and which can occur, each by its name.
+//! - `model`: the log buffer under a model checker.
 //! - `cancel`: stopping what is under way.
 //!
 //! `support` has the databases, row sources and readers that they share. What
@@ -34,8 +37,11 @@ mod creation;
 mod errors_text;
 mod faults;
 mod file_sort;
+mod isolation;
 mod log_damage;
 mod lost_writes;
+mod model;
+mod redo;
 mod sort_model;
 mod sort_spills;
 mod support;

@@ -7,6 +7,7 @@ use plumb_engine::transaction::{Connection, IndexDefinition, LockWait, Row, Tran
 use plumb_engine::{EngineError, Instance, Layout, Settings};
 use plumb_events::{Event, Role, Session, Statistic};
 use plumb_io::sim::Faults;
+use plumb_io::sim::power::Survivors;
 use plumb_io::{Disk, sim::MemoryDisk};
 use plumb_types::{Column, ColumnType, Number, RowBatch, Schema, Value};
 use plumb_units::{Bytes, RowId};
@@ -17,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
-fn number(value: i64) -> Value {
+pub fn number(value: i64) -> Value {
     Value::Number(Number::new(i128::from(value), 0).expect("an i64 is a NUMBER"))
 }
 
@@ -52,12 +53,12 @@ fn create(transactions: &Transactions<'_>, session: &Session) {
         Column::required("K", ColumnType::NUMBER),
         Column::nullable("V", ColumnType::Text { max_bytes: 4000 }),
     ];
-    let index = IndexDefinition { name: "T_K".into(), columns: vec![("K".into(), false)] };
+    let index = IndexDefinition { name: "T_K".into(), columns: vec![("K".into(), false)], unique: false };
     let schema = Schema::new(columns).expect("a schema");
     transactions.create_table(session, "T", &schema, &[index]).expect("a table");
 }
 
-fn add(transaction: &mut Transaction<'_, '_>, id: i64, key: i64, value: &str) -> RowId {
+pub fn add(transaction: &mut Transaction<'_, '_>, id: i64, key: i64, value: &str) -> RowId {
     transaction.insert("T", &[number(id), number(key), text(value)]).expect("inserted")
 }
 
@@ -76,7 +77,7 @@ fn values(transaction: &mut Transaction<'_, '_>) -> Vec<String> {
 }
 
 /// Runs `work` on an open database with table T in it.
-fn with_table(settings: &[(&str, &str)], work: impl FnOnce(&Transactions<'_>, &Session)) {
+pub fn with_table(settings: &[(&str, &str)], work: impl FnOnce(&Transactions<'_>, &Session)) {
     let instance = instance(settings);
     let session = session(&instance);
     let transactions = Transactions::open(&instance, &session).expect("a log");
@@ -90,7 +91,7 @@ fn never<'a>(transactions: &'a Transactions<'a>, session: &'a Session) -> Connec
     connection
 }
 
-/// G0, G1a, G1b, G1c, OTV, PMP, of Adya's thesis and the Hermitage tests: none of them can be seen.
+/// What the isolation tests do not look at: keys that change, rows that are deleted, and what a transaction sees of its own.
 #[test]
 fn nobody_sees_what_is_not_committed_and_a_statement_sees_one_moment() {
     with_table(&[], |transactions, session| {
@@ -139,7 +140,7 @@ fn nobody_sees_what_is_not_committed_and_a_statement_sees_one_moment() {
     });
 }
 
-/// P4, as far as it can occur: an update works on the row as it is, not as it was read.
+/// An update works on the row as it is, not as it was read, whoever waits for whom.
 #[test]
 fn no_update_is_lost_between_two_sessions_that_add() {
     const EACH: i64 = 300;
@@ -401,8 +402,8 @@ fn after_a_failed_sync_nothing_is_committed_and_nothing_is_lost() {
         1
     };
     let disk: Arc<MemoryDisk> = disk.restart(plumb_io::sim::power::Survivors::None);
-    let found = crate::crash_cycle::read(&open(&disk).expect("open")).expect("recovered");
-    assert_eq!(found.len(), commits);
+    let found = crate::crash_cycle::world::read(&open(&disk).expect("open")).expect("recovered");
+    assert_eq!(found.rows.len(), commits);
 }
 
 #[test]
@@ -447,9 +448,9 @@ fn what_cannot_be_done_with_such_a_table_says_so() {
              instance again",
         );
         check(
-            plumb_engine::drop::drop_named(instance, "t").expect_err("live"),
-            "a drop of table T contradicts the transactions that change it: such a table cannot be dropped yet; delete its \
-             rows, or load the rest into another database",
+            plumb_engine::drop::drop_named(instance, "t").expect_err("open"),
+            "an opening of the transactions contradicts the one before: an instance opens its transactions once; open the \
+             instance again",
         );
         check(
             transaction.insert("U", &[number(1)]).expect_err("no such table"),
@@ -483,5 +484,184 @@ fn what_cannot_be_done_with_such_a_table_says_so() {
             plumb_engine::check::check_table(instance, "T").expect_err("not a loaded one"),
             "there is no table T in this database; it has none",
         );
+    });
+}
+
+fn index_on(name: &str, columns: &[&str], unique: bool) -> IndexDefinition {
+    let columns = columns.iter().map(|column| ((*column).to_string(), false)).collect();
+    IndexDefinition { name: name.to_string(), columns, unique }
+}
+
+#[test]
+fn a_table_that_is_dropped_gives_its_space_to_others_even_in_a_recovery() {
+    for survivors in [Survivors::None, Survivors::All] {
+        let disk = new_disk(3);
+        {
+            let instance = open(&disk).expect("open");
+            let session = session(&instance);
+            let transactions = Transactions::open(&instance, &session).expect("open");
+            let mut connection = transactions.connect(&session).expect("connected");
+            let mut transaction = connection.begin();
+            let row = |id: i64| [number(id), number(1), text("of the first")];
+            for id in 0..10 {
+                transaction.insert("T", &row(id)).expect("inserted");
+            }
+            let busy = transactions.drop_named(&session, "T").expect_err("in use").to_string();
+            assert_eq!(
+                busy,
+                "table T is in use: a statement or a transaction that has changed it has not ended; try again when that is over"
+            );
+            transaction.commit_and_chain().expect("committed");
+            let dropped = transactions.drop_named(&session, "t").expect("dropped");
+            assert_eq!((dropped.table, dropped.indexes.len()), (Some("T".to_string()), 2));
+            let gone = transaction.insert("T", &row(1)).expect_err("no such table").to_string();
+            assert_eq!(
+                gone,
+                "there is no table that transactions change, named T in this database; it has none"
+            );
+            // The log still has what was done to the blocks that the new table takes.
+            create(&transactions, &session);
+            for id in 100..106 {
+                add(&mut transaction, id, id, "of the second");
+            }
+            transaction.commit().expect("committed");
+        }
+        let disk = disk.restart(survivors);
+        let instance = open(&disk).expect("open");
+        let session = session(&instance);
+        let transactions = Transactions::open(&instance, &session).expect("recovered");
+        let found = transactions.check(&session, "T").expect("sound");
+        assert_eq!((found.row_count, found.entry_count), (6, 6));
+        transactions.drop_named(&session, "T_K").expect("the index alone");
+        assert_eq!(transactions.check(&session, "T").expect("sound").entry_count, 0);
+        transactions.drop_named(&session, "T").expect("and the table");
+        assert!(instance.catalog().live_tables.is_empty() && instance.catalog().live_indexes.is_empty());
+        crate::support::assert_no_space_leaks(&instance);
+    }
+}
+
+#[test]
+fn a_table_gets_an_index_when_nobody_changes_it() {
+    with_table(&[("db_block_size", "2K")], |transactions, session| {
+        let mut connection = transactions.connect(session).expect("connected");
+        let mut transaction = connection.begin();
+        let mut rows = Vec::new();
+        for id in 0..1000 {
+            rows.push(add(&mut transaction, id, id * 7 % 10, &format!("{:03}", id % 500)));
+            if id % 100 == 50 {
+                transaction.commit_and_chain().expect("committed");
+            }
+        }
+        let made = |name: &str, columns: &[&str], unique| {
+            transactions
+                .create_index(session, "T", &index_on(name, columns, unique))
+                .map_err(|it| it.to_string())
+        };
+        assert!(made("T_V", &["V"], false).expect_err("in use").starts_with("table T is in use: "));
+        transaction.commit_and_chain().expect("committed");
+        assert_eq!(
+            made("T_V", &["V"], true).expect_err("each twice"),
+            format!(
+                "unique index T_V: the key (000) is there already, in the row at {}; choose another one, or change that row first",
+                rows[0]
+            )
+        );
+        made("T_V", &["V"], false).expect("made");
+        made("T_ID", &["ID"], true).expect("made");
+        assert!(made("T_ID", &["ID"], true).expect_err("taken").starts_with("index T_ID exists already"));
+        assert_eq!(transaction.lookup("T_V", &[text("499")]).expect("found").len(), 2);
+        assert_eq!(transaction.lookup("T_ID", &[number(999)]).expect("found").len(), 1);
+        // It is kept from then on.
+        transaction.update("T", rows[5], |row| row[2] = text("other")).expect("updated");
+        transaction.commit().expect("committed");
+        let checked = transactions.check(session, "T").expect("index equals table");
+        assert_eq!(checked.entry_count, 3 * checked.row_count);
+        transactions.drop_named(session, "T").expect("dropped");
+        crate::support::assert_no_space_leaks(transactions.instance());
+    });
+}
+
+#[test]
+fn no_two_rows_have_one_key_of_a_unique_index() {
+    with_table(&[], |transactions, session| {
+        transactions.create_index(session, "T", &index_on("T_V", &["V"], true)).expect("made");
+        let [mut one, mut two] = [never(transactions, session), never(transactions, session)];
+        let (mut first, mut second) = (one.begin(), two.begin());
+        let insert = |transaction: &mut Transaction<'_, '_>, id: i64, value: Value| {
+            transaction.insert("T", &[number(id), number(id), value])
+        };
+        let row = add(&mut first, 1, 1, "a");
+        // It may be committed, or rolled back: the other one has to wait.
+        let locked = insert(&mut second, 2, text("a")).expect_err("undecided");
+        assert!(matches!(locked, EngineError::RowLocked { .. }), "{locked}");
+        first.commit_and_chain().expect("committed");
+        assert_eq!(
+            insert(&mut second, 2, text("a")).expect_err("twice").to_string(),
+            format!(
+                "unique index T_V: the key (a) is there already, in the row at {row}; choose another one, or change that row first"
+            )
+        );
+        let b = insert(&mut second, 2, text("b")).expect("another key");
+        assert!(second.update("T", b, |row| row[2] = text("a")).is_err(), "nor by an update");
+        second.commit_and_chain().expect("the transaction goes on");
+        // A key that is free again, first perhaps, then for certain.
+        first.delete("T", row).expect("deleted");
+        let locked = insert(&mut second, 3, text("a")).expect_err("undecided");
+        assert!(matches!(locked, EngineError::RowLocked { .. }), "{locked}");
+        let again = insert(&mut first, 4, text("a")).expect("one's own deletion counts");
+        first.rollback_and_chain().expect("rolled back");
+        assert!(matches!(insert(&mut second, 3, text("a")), Err(EngineError::DuplicateKey { .. })));
+        assert!(first.get("T", again).expect("read").is_none());
+        first.delete("T", row).expect("deleted");
+        first.commit_and_chain().expect("committed");
+        insert(&mut second, 3, text("a")).expect("free now");
+        // Two rows of one statement, and keys with NULL.
+        let mut images = RowBatch::new();
+        for id in 10..12 {
+            images.begin_row(3);
+            [number(id), number(id), text("c")].iter().for_each(|it| images.push_value(it));
+            images.end_row();
+        }
+        assert!(matches!(second.insert_rows("T", &images), Err(EngineError::DuplicateKey { .. })));
+        insert(&mut second, 20, Value::Null).expect("NULL");
+        insert(&mut second, 21, Value::Null).expect("NULL again");
+        second.commit_and_chain().expect("committed");
+        drop((first, second));
+        assert_eq!(transactions.check(session, "T").expect("index equals table").row_count, 4);
+    });
+}
+
+#[test]
+fn of_sessions_that_insert_one_key_at_once_one_succeeds() {
+    const KEYS: i64 = 200;
+    within(60, || {
+        with_table(&[("db_block_size", "2K")], |transactions, session| {
+            transactions.create_index(session, "T", &index_on("T_ID", &["ID"], true)).expect("made");
+            let inserted = AtomicU64::new(0);
+            thread::scope(|scope| {
+                for number_of in 0..4 {
+                    let inserted = &inserted;
+                    scope.spawn(move || {
+                        let session = transactions.instance().recorder.session(Role::User);
+                        let mut connection = transactions.connect(&session).expect("connected");
+                        let mut transaction = connection.begin();
+                        for key in 0..KEYS {
+                            let row = [number(key), number(number_of), text("v")];
+                            match transaction.insert("T", &row) {
+                                Ok(_) => {
+                                    inserted.fetch_add(1, Relaxed);
+                                }
+                                Err(EngineError::DuplicateKey { .. }) => {}
+                                Err(error) => panic!("{error}"),
+                            }
+                            transaction.commit_and_chain().expect("committed");
+                        }
+                    });
+                }
+            });
+            assert_eq!(inserted.load(Relaxed), KEYS as u64);
+            let checked = transactions.check(session, "T").expect("index equals table");
+            assert_eq!(checked.row_count, KEYS as u64);
+        });
     });
 }

@@ -19,7 +19,7 @@
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Bytes that are written whole or not at all.
 pub const SECTOR: usize = 512;
@@ -58,10 +58,11 @@ enum Change {
     Names(Vec<(PathBuf, Option<usize>)>),
 }
 
+/// The bytes of a file; those that nobody has changed are shared with the disk that this one comes from.
 #[derive(Debug, Clone, Default)]
 struct Content {
-    seen: Vec<u8>,
-    durable: Vec<u8>,
+    seen: Arc<Vec<u8>>,
+    durable: Arc<Vec<u8>>,
 }
 
 #[derive(Debug, Default)]
@@ -135,7 +136,7 @@ impl Power {
                     }
                 }
                 Change::Length { file, bytes } if keeps(0) => {
-                    contents[*file].durable.resize(*bytes as usize, 0);
+                    Arc::make_mut(&mut contents[*file].durable).resize(*bytes as usize, 0);
                 }
                 Change::Length { .. } => {}
                 Change::Names(changed) => {
@@ -147,7 +148,7 @@ impl Power {
                 }
             }
         }
-        contents.iter_mut().for_each(|content| content.seen.clone_from(&content.durable));
+        contents.iter_mut().for_each(|content| content.seen = Arc::clone(&content.durable));
         let state =
             State { contents, durable_names: names.clone(), names, drawn: state.drawn, ..State::default() };
         Power(Mutex::new(state))
@@ -212,7 +213,7 @@ impl Power {
     pub(super) fn set_length(&self, file: usize, bytes: u64) -> Result<(), Errno> {
         let mut state = self.state();
         state.request(5, file as u64, bytes, 0)?;
-        state.contents[file].seen.resize(bytes as usize, 0);
+        Arc::make_mut(&mut state.contents[file].seen).resize(bytes as usize, 0);
         state.pending.push(Change::Length { file, bytes });
         Ok(())
     }
@@ -254,7 +255,7 @@ impl Power {
         let (at, mask) = ((bit / 8) as usize, 1 << (bit % 8));
         let Content { seen, durable } = &mut state.contents[file];
         for bytes in [seen, durable] {
-            if let Some(byte) = bytes.get_mut(at) {
+            if let Some(byte) = Arc::make_mut(bytes).get_mut(at) {
                 *byte ^= mask;
             }
         }
@@ -289,7 +290,9 @@ impl State {
                 Change::Write { file, offset, bytes } => {
                     put(&mut self.contents[file].durable, offset as usize, &bytes);
                 }
-                Change::Length { file, bytes } => self.contents[file].durable.resize(bytes as usize, 0),
+                Change::Length { file, bytes } => {
+                    Arc::make_mut(&mut self.contents[file].durable).resize(bytes as usize, 0);
+                }
                 Change::Names(changed) => set_names(&mut self.durable_names, &changed),
             }
         }
@@ -319,7 +322,8 @@ fn set_names(names: &mut BTreeMap<PathBuf, usize>, changed: &[(PathBuf, Option<u
     }
 }
 
-fn put(bytes: &mut Vec<u8>, offset: usize, piece: &[u8]) {
+fn put(bytes: &mut Arc<Vec<u8>>, offset: usize, piece: &[u8]) {
+    let bytes = Arc::make_mut(bytes);
     let end = offset + piece.len();
     if bytes.len() < end {
         bytes.resize(end, 0);

@@ -177,7 +177,7 @@ fn stolen(_: &Evidence, record: &Record) -> Option<Finding> {
 
 /// A guest that gives free memory back to its host waits for it at the next touch.
 fn first_touch(seen: &Evidence, record: &Record) -> Option<Finding> {
-    let servers = &seen.measured.outcome.sort.servers;
+    let servers = seen.measured.outcome.servers();
     let time = Nanos(servers.iter().map(|server| server.area_mapping.0).sum());
     let share = percent(time.0, record.header.db_cpu_ns);
     if share < 5.0 {
@@ -292,7 +292,7 @@ fn workers(seen: &Evidence, _: &Record) -> Option<Finding> {
 }
 
 fn skew(seen: &Evidence, _: &Record) -> Option<Finding> {
-    let servers = &seen.measured.outcome.sort.servers;
+    let servers = seen.measured.outcome.servers();
     let rows: u64 = servers.iter().map(|server| server.row_count).sum();
     let most = servers.iter().map(|server| server.row_count).max()?;
     let ratio = most as f64 * servers.len() as f64 / rows.max(1) as f64;

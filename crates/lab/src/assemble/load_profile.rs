@@ -14,7 +14,7 @@ pub(super) fn rows(seen: &Evidence) -> Vec<LoadRow> {
         is_count: true,
     };
     let megabytes = |name: &str, statistic| row(name, period.statistic(statistic) as f64 / Bytes::M as f64);
-    vec![
+    let mut rows = vec![
         row("DB Time(s)", period.db_time().seconds()),
         row("DB CPU(s)", period.db_cpu().seconds()),
         megabytes("Physical reads (MB)", Statistic::PhysicalReadBytes),
@@ -22,12 +22,27 @@ pub(super) fn rows(seen: &Evidence) -> Vec<LoadRow> {
         count("Read IO requests", Statistic::PhysicalReadRequests),
         count("Write IO requests", Statistic::PhysicalWriteRequests),
         count("Logical reads (blocks)", Statistic::LogicalReads),
-        count("Rows scanned", Statistic::TableScanRows),
-        count("Rows sorted", Statistic::SortRows),
-        count("Sort runs", Statistic::SortRuns),
-        count("Rows merged", Statistic::MergeRows),
-        count("Index entries", Statistic::IndexEntries),
-    ]
+    ];
+    if seen.measured.outcome.sort.is_some() {
+        rows.extend([
+            count("Rows scanned", Statistic::TableScanRows),
+            count("Rows sorted", Statistic::SortRows),
+            count("Sort runs", Statistic::SortRuns),
+            count("Rows merged", Statistic::MergeRows),
+            count("Index entries", Statistic::IndexEntries),
+        ]);
+    }
+    if seen.measured.outcome.import.is_some() {
+        rows.extend([
+            count("Redo size (bytes)", Statistic::RedoSize),
+            count("Redo entries", Statistic::RedoEntries),
+            count("Redo writes", Statistic::RedoWrites),
+            count("Rows inserted", Statistic::RowsInserted),
+            count("User commits", Statistic::UserCommits),
+            count("User rollbacks", Statistic::UserRollbacks),
+        ]);
+    }
+    rows
 }
 
 pub(super) fn statistics(seen: &Evidence) -> Vec<record::StatisticRow> {

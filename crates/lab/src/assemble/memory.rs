@@ -1,18 +1,44 @@
 //! Memory that was declared, and memory that was used.
 
 use super::Evidence;
+use crate::evidence::{FileRole, ImportDone};
 use crate::record::{Memory, MemoryArea};
+use plumb_engine::Setting;
 use plumb_units::Bytes;
 
 /// What the program itself may take beside the budget: its code, the recorder's
 /// profiles (a quarter of a megabyte a session), rings, stacks and the allocator's slack.
 const OVERHEAD_BYTES: u64 = 64 * Bytes::M;
 
+/// A batch of the source, and what a row costs in an array beside its bytes.
+const SOURCE_BATCH_BYTES: u64 = Bytes::M;
+
+/// The cache, the log buffer with what is on its way out of it, and for each session a batch of the source, and an array that may have grown
+/// by half of itself.
+fn of_import(seen: &Evidence, import: &ImportDone) -> [MemoryArea; 3] {
+    let settings = &seen.inside.settings;
+    let log = settings.number(Setting::LogBuffer);
+    let arrays = (3 * import.array_bytes + SOURCE_BATCH_BYTES).saturating_mul(import.sessions);
+    [
+        ("Buffer cache", settings.number(Setting::DbCacheSize)),
+        ("Log buffer", log + log / 2),
+        ("Arrays of the sessions", arrays),
+    ]
+    .map(|(name, bytes)| MemoryArea { name: name.to_string(), bytes })
+}
+
 pub(super) fn memory(seen: &Evidence) -> Memory {
     let area = |(name, bytes): &(String, Bytes)| MemoryArea { name: name.clone(), bytes: bytes.0 };
-    let mut areas: Vec<MemoryArea> = seen.measured.outcome.sort.memory.iter().map(area).collect();
+    let outcome = &seen.measured.outcome;
+    let sort = outcome.sort.iter().flat_map(|sort| &sort.memory);
+    let mut areas: Vec<MemoryArea> = sort.map(area).collect();
+    if let Some(import) = &outcome.import {
+        areas.extend(of_import(seen, import));
+    }
     if seen.inside.in_memory() {
-        let files = seen.inside.tablespaces.iter().map(|tablespace| tablespace.size).sum::<Bytes>();
+        let log = seen.measured.files.iter().filter(|file| file.role == FileRole::Log);
+        let log = log.filter_map(|file| file.length).sum::<Bytes>();
+        let files = seen.inside.tablespaces.iter().map(|tablespace| tablespace.size).sum::<Bytes>() + log;
         areas.push(MemoryArea { name: "Files (io_method=null)".to_string(), bytes: files.0 });
     }
     // A peak that covers the load as well says nothing about the build.

@@ -82,7 +82,7 @@ impl Server {
 pub(super) fn area(seen: &Evidence) -> Option<Bytes> {
     let Domain::Size(_, most) = Setting::SortAreaSize.row().domain else { return None };
     let plan = seen.inside.plan.as_deref()?;
-    let merged = seen.measured.outcome.sort.servers.iter().filter(|server| server.intermediate_merges > 0);
+    let merged = seen.measured.outcome.servers().iter().filter(|server| server.intermediate_merges > 0);
     let servers: Vec<Server> = merged.map(|server| Server::of(seen, plan, server)).collect();
     let asked = seen.inside.settings.number(Setting::SortAreaSize);
     smallest(asked, most, |area| servers.iter().all(|server| server.fits(area))).map(Bytes)

@@ -125,7 +125,9 @@ fn operation(seen: &Evidence, phase: Phase) -> &'static str {
 /// The streams of a phase that is no part of the work.
 fn streams_outside_the_work(operation: Operation) -> &'static [IoStream] {
     match operation {
-        Operation::Load => &[IoStream::DataWrites, IoStream::FileInit, IoStream::FileWrites],
+        Operation::Load => {
+            &[IoStream::DataWrites, IoStream::FileInit, IoStream::FileWrites, IoStream::LogWrites]
+        }
         Operation::Calibration => &[IoStream::Probe],
         Operation::Work | Operation::Verification => {
             &[IoStream::TableReads, IoStream::IndexReads, IoStream::CacheReads, IoStream::FileReads]
@@ -144,6 +146,7 @@ struct BuildBytes {
     last_merge: u64,
     division: u64,
     join: u64,
+    log: u64,
 }
 
 impl BuildBytes {
@@ -160,7 +163,7 @@ impl BuildBytes {
         let results = total(IoStream::IndexWrites) + total(IoStream::FileWrites);
         let (written, read) = (total(IoStream::TempWrites), total(IoStream::TempReads) - division);
         // Without intermediate merges all runs are initial runs, and each is read once.
-        let merged = seen.measured.outcome.sort.servers.iter().any(|server| server.intermediate_merges > 0);
+        let merged = seen.measured.outcome.servers().iter().any(|server| server.intermediate_merges > 0);
         let first_runs = if merged { first_run_bytes(seen).min(written) } else { written };
         let read_last = if merged { first_run_bytes(seen).min(read) } else { read };
         BuildBytes {
@@ -172,6 +175,7 @@ impl BuildBytes {
             last_merge: read_last + (results - join),
             division,
             join,
+            log: total(IoStream::LogWrites),
         }
     }
 
@@ -185,7 +189,12 @@ impl BuildBytes {
             Phase::MergeAndIndex | Phase::MergeAndWrite => self.last_merge,
             Phase::Division => self.division,
             Phase::Join => self.join,
-            Phase::Load | Phase::DeviceProbe | Phase::Verify | Phase::VerifyRecords => return None,
+            Phase::Import => self.log,
+            Phase::Load
+            | Phase::IndexCreation
+            | Phase::DeviceProbe
+            | Phase::Verify
+            | Phase::VerifyRecords => return None,
         })
     }
 }

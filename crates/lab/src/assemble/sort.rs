@@ -6,16 +6,16 @@ use plumb_engine::Setting;
 use plumb_engine::sort::summary::SortServerSummary;
 use plumb_events::Statistic;
 
-pub(super) fn sort(seen: &Evidence) -> Sort {
-    let outcome = &seen.measured.outcome;
-    let servers = &outcome.sort.servers;
+pub(super) fn sort(seen: &Evidence) -> Option<Sort> {
+    let outcome = seen.measured.outcome.sort.as_ref()?;
+    let servers = &outcome.servers;
     let total = |part: fn(&SortServerSummary) -> u64| servers.iter().map(part).sum::<u64>();
     let most = |part: fn(&SortServerSummary) -> u64| servers.iter().map(part).max().unwrap_or(0);
     let spilled = |server: &&SortServerSummary| !server.optimal;
     let passes = |least: fn(u64) -> bool| {
         servers.iter().filter(spilled).filter(|server| least(server.merge_passes)).count() as u64
     };
-    Sort {
+    Some(Sort {
         optimal: servers.iter().filter(|server| server.optimal).count() as u64,
         one_pass: passes(|passes| passes <= 1),
         multi_pass: passes(|passes| passes > 1),
@@ -25,25 +25,25 @@ pub(super) fn sort(seen: &Evidence) -> Sort {
         merge_passes: most(|server| server.merge_passes),
         merge_width: most(|server| server.merge_width),
         intermediate_merges: total(|server| server.intermediate_merges),
-        sort_read_fac: outcome.sort.sort_read_fac,
-        sort_read_fac_source: outcome.sort.sort_read_fac_source.clone(),
+        sort_read_fac: outcome.sort_read_fac,
+        sort_read_fac_source: outcome.sort_read_fac_source.clone(),
         sort_direct_writes: seen.inside.settings.word(Setting::SortDirectWrites).to_string(),
-        direct_writes_used: outcome.sort.direct_writes,
-        direct_writes_reason: outcome.sort.direct_writes_reason.clone(),
+        direct_writes_used: outcome.direct_writes,
+        direct_writes_reason: outcome.direct_writes_reason.clone(),
         servers: servers.clone(),
-    }
+    })
 }
 
 /// Bytes of the runs made from the input.
 pub(super) fn first_run_bytes(seen: &Evidence) -> u64 {
-    let written = seen.measured.outcome.sort.servers.iter().map(|server| server.run_bytes).sum();
+    let written = seen.measured.outcome.servers().iter().map(|server| server.run_bytes).sum();
     first_runs_share(seen, written)
 }
 
 /// The part of a figure of all runs that belongs to the initial runs. A merge does not change the
 /// length of records, so the share of the rows is the share of the bytes.
 pub(super) fn first_runs_share(seen: &Evidence, all: u64) -> u64 {
-    let spilled = seen.measured.outcome.sort.servers.iter().filter(|server| !server.optimal);
+    let spilled = seen.measured.outcome.servers().iter().filter(|server| !server.optimal);
     let rows: u64 = spilled.map(|server| server.row_count - server.memory_rows).sum();
     let rows_written = seen.measured.period.statistic(Statistic::SortRunRows);
     if rows_written == 0 {

@@ -88,6 +88,16 @@ pub struct Record {
     pub command: Option<CommandRun>,
 }
 
+impl Record {
+    /// Transactions that ended in it; none where there were none.
+    #[must_use]
+    pub fn transactions(&self) -> Option<u64> {
+        let ended = ["user commits", "user rollbacks"];
+        let ended = self.statistics.iter().filter(|statistic| ended.contains(&statistic.name.as_str()));
+        Some(ended.map(|statistic| statistic.total).sum()).filter(|count| *count > 0)
+    }
+}
+
 /// A figure of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MeasuredFigure {

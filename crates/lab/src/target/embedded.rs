@@ -14,7 +14,8 @@ use crate::place::{Places, Room};
 use crate::record::Record;
 use crate::study::Study;
 use crate::vocabulary::{
-    Assignment, Figure, Made, Measure, Refusal, SettingFacts, TargetKind, Vocabulary, Words,
+    Assignment, Figure, Made, Measure, Refusal, Seen, SettingFacts, TakesEffect, TargetKind, Vocabulary,
+    Words,
 };
 use crate::workload::{self, Place};
 use crate::{LabError, Temporary, assemble, settings, settle};
@@ -26,7 +27,7 @@ use plumb_engine::{EngineError, Instance, Setting, Settings};
 use plumb_events::{Event, Statistic, Unit};
 use plumb_io::device::DeviceDescription;
 use plumb_units::{RowCount, path_of_text, path_text};
-use plumb_workload::{WORKLOADS, Work, Workload};
+use plumb_workload::{Decides, Parameter, WORKLOADS, Work, Workload};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -106,6 +107,16 @@ impl Words for Engine {
     }
 
     fn setting(&self, name: &str, value: &str, origin: &str) -> Result<(SettingFacts, String), String> {
+        if let Some(parameter) = parameter(name) {
+            let value = parameter.parse(value).map_err(|why| format!("{origin}: {name}: {why}"))?;
+            let facts = SettingFacts {
+                name: parameter.name.to_string(),
+                takes_effect: TakesEffect::Session,
+                about_io: false,
+                receipt: Seen::Inside,
+            };
+            return Ok((facts, value.to_string()));
+        }
         let mut set = Settings::default();
         set.set(name, value, origin).map_err(|error| error.to_string())?;
         let known = Setting::ALL.iter().find(|setting| setting.row().name.eq_ignore_ascii_case(name));
@@ -157,8 +168,24 @@ impl Words for Engine {
 /// Settings with these set over the defaults.
 fn given(assignments: &[Assignment]) -> Result<Settings, EngineError> {
     let mut settings = Settings::default();
-    assignments.iter().try_for_each(|set| settings.set(&set.name, &set.value, "study"))?;
+    let engine = assignments.iter().filter(|set| parameter(&set.name).is_none());
+    engine.into_iter().try_for_each(|set| settings.set(&set.name, &set.value, "study"))?;
     Ok(settings)
+}
+
+/// The parameter of a workload of that name that a study may vary.
+fn parameter(name: &str) -> Option<&'static Parameter> {
+    let parameters = WORKLOADS.iter().flat_map(|workload| workload.parameters);
+    parameters.into_iter().find(|parameter| parameter.decides == Decides::Work && parameter.name == name)
+}
+
+/// The work with the parameters that are among these.
+fn work_with(work: &Work, assignments: &[Assignment]) -> Result<Work, LabError> {
+    let refused = |why: String| LabError::Plan { study: work.workload.name.to_string(), why };
+    let mut varied = work.clone();
+    let parameters = assignments.iter().filter(|set| parameter(&set.name).is_some());
+    parameters.into_iter().try_for_each(|set| varied.set(&set.name, &set.value)).map_err(refused)?;
+    Ok(varied)
 }
 
 /// What a run is asked to do.
@@ -208,6 +235,8 @@ pub struct Embedded<'a> {
     /// The name, and the room, of the databases that are made.
     name: String,
     room: Room,
+    /// Bytes of each of their log files, where no setting says.
+    log_file: u64,
     /// Each run has one of its own.
     own_data: bool,
     database: Option<Database>,
@@ -246,6 +275,7 @@ impl<'a> Embedded<'a> {
             cancel,
             name: String::new(),
             room: Room::default(),
+            log_file: 0,
             own_data: false,
             database: None,
             probed: Vec::new(),
@@ -261,15 +291,14 @@ impl<'a> Embedded<'a> {
         let _ = fs::remove_dir_all(self.path.join(&self.name));
         let execution = workload::execution(self.work.workload);
         let mut settings = given(&fixed)?;
-        execution.apply_defaults(&mut settings)?;
+        execution.apply_defaults(&self.work, &mut settings)?;
+        if !settings.is_explicit(Setting::LogFileSize) {
+            settings.set("log_file_size", &self.log_file.to_string(), "study")?;
+        }
         let (places, cancel) = (places(&self.path), self.cancel.clone());
         let mut files = Temporary::create(&places, &self.name, settings, self.room, cancel, self.observer)?;
-        execution.load(&Place {
-            instance: files.instance(),
-            work: &self.work,
-            devices: std::slice::from_ref(&self.device),
-            observer: self.observer,
-        })?;
+        let devices = std::slice::from_ref(&self.device);
+        execution.load(&Place::new(files.instance(), &self.work, devices, self.observer))?;
         let calibrated = match self.probed.iter().find(|(of, _)| *of == fixed) {
             Some((_, known)) => *known,
             None => {
@@ -289,13 +318,13 @@ impl<'a> Embedded<'a> {
         files.filter(|file| file.extension().is_some_and(|end| end == "dbf")).collect()
     }
 
-    /// What an arm needs at most while it runs.
-    fn room(&self, arm: &[Assignment]) -> Result<Room, EngineError> {
+    /// The room of an arm at most while it runs, and the size of its log files.
+    fn needs(&self, arm: &[Assignment]) -> Result<(Room, u64), LabError> {
         let execution = workload::execution(self.work.workload);
-        let mut settings = given(arm)?;
-        execution.apply_defaults(&mut settings)?;
+        let (mut settings, work) = (given(arm)?, work_with(&self.work, arm)?);
+        execution.apply_defaults(&work, &mut settings)?;
         memory::require(&settings, settings.block_size())?;
-        Ok(execution.room(&self.work, &settings))
+        Ok((execution.room(&work, &settings), settings.number(Setting::LogFileSize)))
     }
 
     /// Refuses arms that come to the same on this machine, such as `io_method=auto` and what it takes here: one
@@ -304,11 +333,14 @@ impl<'a> Embedded<'a> {
         let Some(database) = &self.database else { return Ok(()) };
         let mut known: Vec<(&Vec<Assignment>, Vec<String>)> = Vec::new();
         for arm in arms.iter().filter(|arm| creation_settings_of(arm, &self.vocabulary) == database.fixed) {
-            let mut settings = given(arm)?;
-            workload::execution(self.work.workload).apply_defaults(&mut settings)?;
+            let (mut settings, work) = (given(arm)?, work_with(&self.work, arm)?);
+            workload::execution(work.workload).apply_defaults(&work, &mut settings)?;
             // An arm that cannot be opened has runs that fail, which say why.
             let opened = Instance::open(&database.home, settings, Cancel::default());
-            let Ok(effective) = opened.and_then(|instance| settings::effective(&instance)) else { continue };
+            let Ok(mut effective) = opened.and_then(|instance| settings::effective(&instance)) else {
+                continue;
+            };
+            effective.push(work.arguments());
             if let Some((same, _)) = known.iter().find(|(_, before)| *before == effective) {
                 let only = |of: &[Assignment], other: &[Assignment]| {
                     let words = of.iter().filter(|set| !other.contains(set));
@@ -321,22 +353,21 @@ impl<'a> Embedded<'a> {
         Ok(())
     }
 
-    fn request(&self, database: &Database, settings: &[Assignment]) -> EngineRun {
+    fn request(&self, database: &Database, given: &[Assignment]) -> Result<EngineRun, LabError> {
+        let work = work_with(&self.work, given)?;
+        let settings: Vec<Assignment> =
+            given.iter().filter(|set| parameter(&set.name).is_none()).cloned().collect();
         let set: String = settings.iter().map(|set| format!(" --set {}={}", set.name, set.value)).collect();
-        let command_line = format!("plumb run {} --path {}{set}", self.work.arguments(), self.path.display());
-        EngineRun {
+        let command_line = format!("plumb run {} --path {}{set}", work.arguments(), self.path.display());
+        Ok(EngineRun {
             home: path_text(&database.home),
             path: path_text(&self.path),
-            settings: settings.to_vec(),
-            workload: self.work.workload.name.to_string(),
-            parameters: self
-                .work
-                .values()
-                .map(|(name, value)| (name.to_string(), value.to_string()))
-                .collect(),
+            settings,
+            workload: work.workload.name.to_string(),
+            parameters: work.values().map(|(name, value)| (name.to_string(), value.to_string())).collect(),
             calibrated: database.calibrated,
             command_line,
-        }
+        })
     }
 }
 
@@ -353,8 +384,11 @@ impl Target for Embedded<'_> {
     }
 
     fn prepare(&mut self, preparation: &Preparation<'_>) -> Result<(), LabError> {
-        let rooms = preparation.arms.iter().map(|arm| self.room(arm)).collect::<Result<Vec<_>, _>>()?;
+        let needs =
+            preparation.arms.iter().map(|arm| self.needs(arm)).collect::<Result<Vec<_>, LabError>>()?;
+        let (rooms, log_files): (Vec<Room>, Vec<u64>) = needs.into_iter().unzip();
         (self.name, self.room) = (preparation.name.to_string(), Room::largest(&rooms));
+        self.log_file = log_files.into_iter().max().unwrap_or(0);
         let fixed = |arm: &Vec<Assignment>| creation_settings_of(arm, &self.vocabulary);
         let Some(first) = preparation.arms.first().map(fixed) else { return Ok(()) };
         self.own_data = preparation.arms.iter().any(|arm| fixed(arm) != first);
@@ -380,7 +414,9 @@ impl Target for Embedded<'_> {
         let Some(database) = self.database.as_ref().filter(|database| database.fixed == fixed) else {
             return Err(RunError::Failed("no database was made with its settings".to_string().into()));
         };
-        child::run(&self.program, &Request::Engine(self.request(database, settings)), cancel)
+        let request =
+            self.request(database, settings).map_err(|error| RunError::Failed(error.to_string().into()))?;
+        child::run(&self.program, &Request::Engine(request), cancel)
     }
 }
 
@@ -393,9 +429,9 @@ pub(super) fn execute(request: &EngineRun) -> Result<Record, LabError> {
     let devices = places(&path).describe()?;
     let work = work_of(request)?;
     let mut settings = given(&request.settings)?;
-    workload::execution(work.workload).apply_defaults(&mut settings)?;
+    workload::execution(work.workload).apply_defaults(&work, &mut settings)?;
     let instance = Instance::open(&home, settings, Cancel::default())?;
-    let place = Place { instance: &instance, work: &work, devices: &devices, observer: &Silent };
+    let place = Place::new(&instance, &work, &devices, &Silent);
     workload::repeat(&place, &places(&path), (&request.command_line, request.calibrated))
 }
 

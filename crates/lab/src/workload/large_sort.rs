@@ -28,7 +28,7 @@ impl Execution for LargeSort {
         &LARGE_SORT
     }
 
-    fn apply_defaults(&self, _: &mut Settings) -> Result<(), EngineError> {
+    fn apply_defaults(&self, _: &Work, _: &mut Settings) -> Result<(), EngineError> {
         Ok(())
     }
 
@@ -47,6 +47,7 @@ impl Execution for LargeSort {
     }
 
     fn work(&self, place: &Place<'_>) -> Result<Measured, EngineError> {
+        place.observer.stage(&Stage::Build { instance: place.instance, rows: place.work.rows() });
         let columns = KEY.map(|name| (name.to_string(), false)).to_vec();
         let spec = IndexSpec { name: INDEX.to_string(), table: LARGE_SORT.data.to_string(), columns };
         build(place.instance, &spec, place.devices)
@@ -75,7 +76,7 @@ pub fn build(
 ) -> Result<Measured, EngineError> {
     evidence::around(instance, devices, || {
         let built = create_index(instance, spec)?;
-        Ok((Done { index: Some(built.index.name), sort: built.sort }, Vec::new()))
+        Ok((Done { index: Some(built.index.name), sort: Some(built.sort), import: None }, Vec::new()))
     })
 }
 

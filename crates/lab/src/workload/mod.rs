@@ -9,23 +9,26 @@
 
 pub mod large_sort;
 pub mod record_sort;
+pub mod redo;
 mod sizing;
 
 use crate::device_probe::{self, Calibrated};
 use crate::evidence::{self, Asked, Evidence, Measured};
-use crate::observer::{Observer, Stage};
+use crate::observer::Observer;
 use crate::place::{self, Places, Room};
 use crate::record::{DeviceLimits, Record};
 use crate::{LabError, Temporary, assemble, stored};
 use plumb_engine::check::CheckLine;
 use plumb_engine::instance::Cancel;
 use plumb_engine::storage::tablespace::Purpose;
+use plumb_engine::transaction::Transactions;
 use plumb_engine::{EngineError, Instance, Settings};
-use plumb_events::clock;
+use plumb_events::{Role, clock};
 use plumb_io::Disk;
 use plumb_io::device::DeviceDescription;
 use plumb_units::Nanos;
 use plumb_workload::{Work, Workload};
+use std::cell::OnceCell;
 use std::path::Path;
 
 /// A database in which a workload is carried out.
@@ -38,6 +41,33 @@ pub struct Place<'a> {
     pub devices: &'a [DeviceDescription],
     /// Is told about progress.
     pub observer: &'a dyn Observer,
+    /// Its transactions, once they are asked for.
+    transactions: OnceCell<Transactions<'a>>,
+}
+
+impl<'a> Place<'a> {
+    /// A database for this work.
+    #[must_use]
+    pub fn new(
+        instance: &'a Instance,
+        work: &'a Work,
+        devices: &'a [DeviceDescription],
+        observer: &'a dyn Observer,
+    ) -> Place<'a> {
+        Place { instance, work, devices, observer, transactions: OnceCell::new() }
+    }
+
+    /// The transactions of the database, opened at the first call.
+    ///
+    /// # Errors
+    /// When they cannot be opened.
+    pub fn transactions(&self) -> Result<&Transactions<'a>, EngineError> {
+        if let Some(open) = self.transactions.get() {
+            return Ok(open);
+        }
+        let opened = Transactions::open(self.instance, &self.instance.recorder.session(Role::User))?;
+        Ok(self.transactions.get_or_init(|| opened))
+    }
 }
 
 /// How a workload is carried out.
@@ -49,7 +79,7 @@ pub trait Execution: Sync {
     ///
     /// # Errors
     /// Never, as long as the values are in the settings' ranges.
-    fn apply_defaults(&self, settings: &mut Settings) -> Result<(), EngineError>;
+    fn apply_defaults(&self, work: &Work, settings: &mut Settings) -> Result<(), EngineError>;
 
     /// What its files will take.
     fn room(&self, work: &Work, settings: &Settings) -> Room;
@@ -83,7 +113,7 @@ pub trait Execution: Sync {
 }
 
 /// Every workload that the engine carries out.
-const EXECUTIONS: &[&dyn Execution] = &[&large_sort::LargeSort, &record_sort::RecordSort];
+const EXECUTIONS: &[&dyn Execution] = &[&large_sort::LargeSort, &record_sort::RecordSort, &redo::Redo];
 
 /// How this one is carried out.
 ///
@@ -131,11 +161,11 @@ pub(crate) fn observe(
 ) -> Result<(Evidence, Temporary), LabError> {
     let Request { work, mut settings, places, devices, command_line } = request;
     let execution = execution(work.workload);
-    execution.apply_defaults(&mut settings)?;
+    execution.apply_defaults(work, &mut settings)?;
     let name = place::free_name(places, "plumb-run");
     let room = execution.room(work, &settings);
     let database = Temporary::create(places, &name, settings, room, cancel, observer)?;
-    let place = Place { instance: database.instance(), work, devices, observer };
+    let place = Place::new(database.instance(), work, devices, observer);
     let begin = clock::now();
     execution.load(&place)?;
     let calibrated = device_probe::calibrate(place.instance, execution.source())?;
@@ -176,11 +206,10 @@ fn asked(work: &Work, command_line: &str, begin: Nanos) -> Asked {
 
 /// Does the work and verifies it.
 fn carry_out(place: &Place<'_>, asked: Asked) -> Result<Evidence, EngineError> {
-    let Place { instance, work, devices, observer } = *place;
-    let execution = execution(work.workload);
+    let (instance, devices) = (place.instance, place.devices);
+    let execution = execution(place.work.workload);
     device_probe::learn_read_cost(instance)?;
     device_probe::make_cold(instance);
-    observer.stage(&Stage::Build { instance, rows: work.rows() });
     let measured = execution.work(place)?;
     let checks = match execution.verify(place) {
         // What is no finding about the data (an interruption, a device that fails) stays an error.

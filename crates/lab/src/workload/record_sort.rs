@@ -39,7 +39,7 @@ impl Execution for RecordSort {
     }
 
     /// As many large write buffers as the tenth of the sort area holds that they may take.
-    fn apply_defaults(&self, settings: &mut Settings) -> Result<(), EngineError> {
+    fn apply_defaults(&self, _: &Work, settings: &mut Settings) -> Result<(), EngineError> {
         let asked = [Setting::SortWriteBuffers, Setting::SortWriteBufferSize];
         let room = settings.number(Setting::SortAreaSize) / 10 / WRITE_BUFFER_BYTES;
         let count = room.min(WRITE_BUFFERS_MAX);
@@ -70,6 +70,7 @@ impl Execution for RecordSort {
 
     fn work(&self, place: &Place<'_>) -> Result<Measured, EngineError> {
         let (instance, spec) = (place.instance, files(place));
+        place.observer.stage(&Stage::Build { instance, rows: place.work.rows() });
         let input =
             instance.access.disk.open(&spec.input, plumb_io::OpenMode::Read, instance.access.direct)?;
         if let Some(descriptor) = input.descriptor() {
@@ -85,7 +86,7 @@ impl Execution for RecordSort {
                 evidence::of_plain_file(FileRole::Input, &spec.input, &sorted.input, cached_before),
                 evidence::of_plain_file(FileRole::Output, &spec.output, &sorted.output, nothing),
             ];
-            Ok((Done { index: None, sort: sorted.sort }, files))
+            Ok((Done { index: None, sort: Some(sorted.sort), import: None }, files))
         })
     }
 
@@ -172,7 +173,7 @@ mod tests {
         for (name, value) in set {
             settings.set(name, value, "test").expect("a setting");
         }
-        RecordSort.apply_defaults(&mut settings).expect("in range");
+        RecordSort.apply_defaults(&Work::of(&RECORD_SORT), &mut settings).expect("in range");
         (settings.number(Setting::SortWriteBuffers), settings.number(Setting::SortWriteBufferSize))
     }
 

@@ -42,6 +42,34 @@ pub fn of_records(count: u64, record_bytes: u64, settings: &Settings) -> Initial
     InitialSizes { users: Bytes(0), temp: temp(count, record_bytes, settings), indx: Bytes(0) }
 }
 
+/// Bytes that a page view takes in a block of a table that transactions change, its slot and version included; 64 on average.
+const VIEW_BYTES: u64 = 72;
+/// Bytes that its entry takes in a leaf; 48 on average.
+const VIEW_ENTRY_BYTES: u64 = 60;
+/// What a transaction logs and reserves for its undoing, in lengths of its rows.
+const REDO_OF_ROWS: u64 = 6;
+
+/// The first sizes of the tablespaces for an import of so many page views. A tenth of each block stays free, and each session has
+/// an extent of its own begun.
+#[must_use]
+pub fn of_import(rows: u64, sessions: u64, settings: &Settings) -> InitialSizes {
+    let slack = extent_bytes(settings) * (settings.number(Setting::DataFiles) + 2);
+    let block = settings.number(Setting::DbBlockSize);
+    let users = rows.saturating_mul(VIEW_BYTES) / 8 * 10 + sessions * block;
+    InitialSizes {
+        users: Bytes(users.saturating_add(slack)),
+        temp: Bytes(1),
+        indx: Bytes((rows.saturating_mul(VIEW_ENTRY_BYTES) / 8 * 10).saturating_add(slack)),
+    }
+}
+
+/// The size of a log file with which the transactions of an import fit the log, all under way at once.
+#[must_use]
+pub fn log_file_of_import(buffer: u64, sessions: u64, settings: &Settings) -> u64 {
+    let all = buffer.saturating_mul(sessions).saturating_mul(REDO_OF_ROWS);
+    (all / settings.number(Setting::LogFileGroups)).next_multiple_of(Bytes::M)
+}
+
 /// The whole input once as runs, and once more while intermediate merges have
 /// written longer runs and not yet given back what they read. A server's runs
 /// follow one another without loss; the result of an intermediate merge of two

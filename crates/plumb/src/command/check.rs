@@ -1,8 +1,10 @@
 //! `plumb check`: tables and indexes against each other.
 //!
 //! The database is opened to be read: nothing in it is written. The check goes on past what is wrong; it prints what is
-//! right and what is not, table by table, and ends with one line that says how much that is.
+//! right and what is not, table by table, and ends with one line that says how much that is. For tables that transactions
+//! change it is then opened anew: their log may have to be recovered first.
 
+use super::live;
 use crate::arguments::Check;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -11,6 +13,7 @@ use crate::output::{self, aligned};
 use crate::progress::{Audience, Watch};
 use crate::{database, settings};
 use plumb_engine::check::{self, SegmentDamage, TableCheck};
+use plumb_engine::storage::control::stored_name;
 use plumb_engine::{EngineError, Instance};
 use plumb_lab::Stage;
 use plumb_lab::workload::large_sort::blocks_in_use;
@@ -26,8 +29,8 @@ pub fn run(arguments: &Check) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::install()?;
     let instance = database::open_to_read(&arguments.path, settings, &interrupt)?;
     interrupt.begin_reading();
-    let tables = tables(&instance, arguments.table.as_deref())?;
-    if tables.is_empty() {
+    let (tables, live) = tables(&instance, arguments.table.as_deref())?;
+    if tables.is_empty() && live.is_empty() {
         output::print("the database has no table\n")?;
     }
     let mut wrong = Wrong::default();
@@ -47,14 +50,24 @@ pub fn run(arguments: &Check) -> Result<Outcome, Failure> {
         found.damage.iter().for_each(|damage| wrong.note_segment(table, damage));
         found.unreached.iter().for_each(|error| wrong.note(error));
     }
+    drop((watch, instance));
+    if !live.is_empty() {
+        live::check(arguments, &live, &interrupt, |error| wrong.note(error))?;
+    }
     wrong.outcome()
 }
 
-fn tables(instance: &Instance, table: Option<&str>) -> Result<Vec<String>, EngineError> {
+/// The tables to check: those that were loaded, and those that transactions change.
+fn tables(instance: &Instance, table: Option<&str>) -> Result<(Vec<String>, Vec<String>), EngineError> {
     let catalog = instance.catalog();
+    let live = catalog.live_tables.iter().map(|table| table.name.clone());
     match table {
-        Some(name) => Ok(vec![catalog.table(name)?.name.clone()]),
-        None => Ok(catalog.tables.iter().map(|table| table.name.clone()).collect()),
+        Some(name) => {
+            let live: Vec<String> = live.filter(|live| *live == stored_name(name)).collect();
+            let loaded = if live.is_empty() { vec![catalog.table(name)?.name.clone()] } else { Vec::new() };
+            Ok((loaded, live))
+        }
+        None => Ok((catalog.tables.iter().map(|table| table.name.clone()).collect(), live.collect())),
     }
 }
 

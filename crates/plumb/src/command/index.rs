@@ -1,5 +1,6 @@
 //! `plumb index`: an index on a table, measured like a run.
 
+use super::live;
 use crate::arguments::Index;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -8,6 +9,7 @@ use crate::progress::{Audience, Watch};
 use crate::{bundle, command_line, database, output, run, settings, types};
 use plumb_engine::Instance;
 use plumb_engine::index::build::IndexSpec;
+use plumb_engine::storage::control::stored_name;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_events::clock;
 use plumb_io::device::{self, DeviceDescription};
@@ -27,6 +29,16 @@ pub fn run(arguments: &Index) -> Result<Outcome, Failure> {
     let bundle = bundle::reserve(arguments.bundle.as_deref(), None, &interrupt)?;
     let instance = database::open(&arguments.path, settings, &interrupt)?;
     interrupt.begin();
+    if instance.catalog().live_tables.iter().any(|table| table.name == stored_name(&arguments.table)) {
+        return live::index(&instance, arguments, columns);
+    }
+    if arguments.unique {
+        let why = "which has no transactions that could break it; leave it out";
+        return Err(Failure::usage(format!(
+            "--unique: table {} was loaded by direct path, {why}",
+            arguments.table
+        )));
+    }
     let name = arguments.name.clone().unwrap_or_else(|| types::index_name(&arguments.table, &columns));
     let rows = instance.catalog().table(&arguments.table)?.row_count;
     let devices = devices(&instance)?;
@@ -65,7 +77,7 @@ fn verdict(index: &str, table: &str, record: &Record) -> String {
 }
 
 /// The devices that hold files of tables.
-fn under_tables<'a>(instance: &Instance, devices: &'a [DeviceDescription]) -> Vec<&'a DeviceDescription> {
+pub fn under_tables<'a>(instance: &Instance, devices: &'a [DeviceDescription]) -> Vec<&'a DeviceDescription> {
     let files = &instance.tablespace(Purpose::Users).files;
     let has_one = |device: &&DeviceDescription| {
         files.iter().any(|file| {
@@ -80,7 +92,7 @@ fn under_tables<'a>(instance: &Instance, devices: &'a [DeviceDescription]) -> Ve
 }
 
 /// What lies under the data files.
-fn devices(instance: &Instance) -> Result<Vec<DeviceDescription>, Failure> {
+pub fn devices(instance: &Instance) -> Result<Vec<DeviceDescription>, Failure> {
     let mut described: Vec<DeviceDescription> = Vec::new();
     for file in instance.tablespaces().iter().flat_map(|tablespace| &tablespace.files) {
         let directory = file.file.path().parent().unwrap_or(instance.home());

@@ -8,9 +8,10 @@ use crate::output::{self, aligned};
 use crate::targets::KINDS;
 use crate::{database, document};
 use plumb_engine::Settings;
-use plumb_engine::storage::control::{Catalog, Index};
+use plumb_engine::storage::control::{Catalog, Index, IndexColumn, SegmentExtent};
 use plumb_lab::LabError;
 use plumb_lab::study::catalog;
+use plumb_types::Schema;
 use plumb_units::{Bytes, RowCount};
 use plumb_workload::{Parameter, WORKLOADS, Workload};
 
@@ -62,16 +63,12 @@ fn studies() -> Result<String, Failure> {
 fn tables(catalog: &Catalog) -> String {
     let mut rows = vec![["NAME", "KIND", "ROWS", "DATA", "COLUMNS"].map(String::from).to_vec()];
     for table in &catalog.tables {
-        let columns = table.schema.columns.iter().map(|column| {
-            let required = if column.nullable { "" } else { " NOT NULL" };
-            format!("{} {}{required}", column.name, column.column_type)
-        });
         rows.push(vec![
             table.name.clone(),
             "table".to_string(),
             RowCount(table.row_count).to_string(),
             Bytes(table.row_bytes).to_string(),
-            columns.collect::<Vec<_>>().join(", "),
+            described(&table.schema),
         ]);
         for index in catalog.indexes_of(&table.name) {
             rows.push(index_row(
@@ -80,20 +77,52 @@ fn tables(catalog: &Catalog) -> String {
             ));
         }
     }
+    let block = catalog.tablespaces.first().map_or(0, |entry| entry.block_size);
+    let bytes = |extents: &[SegmentExtent]| {
+        Bytes(extents.iter().map(|piece| u64::from(piece.extent.blocks)).sum::<u64>() * block).to_string()
+    };
+    for table in &catalog.live_tables {
+        let names: Vec<String> = table.schema.columns.iter().map(|column| column.name.clone()).collect();
+        // How many rows there are nobody counts.
+        let row = |name: String, kind: &str, data: String, columns: String| {
+            vec![name, kind.to_string(), String::new(), data, columns]
+        };
+        let columns = described(&table.schema);
+        rows.push(row(table.name.clone(), "table, transactions", bytes(&table.extents), columns));
+        for index in catalog.live_indexes.iter().filter(|index| index.table == table.name) {
+            let kind = if index.unique { "unique index" } else { "index" };
+            let columns = key(&index.columns, &names);
+            rows.push(row(format!("  {}", index.name), kind, bytes(&index.extents), columns));
+        }
+    }
     if rows.len() == 1 { "the database has no table\n".to_string() } else { aligned(&rows) }
 }
 
 fn index_row(index: &Index, names: &[String]) -> Vec<String> {
-    let columns = index.columns.iter().map(|column| {
-        let name = names.get(column.position).map_or("?", String::as_str);
-        format!("{name}{}", if column.descending { " desc" } else { "" })
-    });
     let blocks: u64 = index.leaves.iter().chain(&index.branches).map(|extent| u64::from(extent.used)).sum();
     vec![
         format!("  {}", index.name),
         "index".to_string(),
         RowCount(index.entry_count).to_string(),
         format!("{} blocks", RowCount(blocks)),
-        columns.collect::<Vec<_>>().join(", "),
+        key(&index.columns, names),
     ]
+}
+
+/// The columns of a table.
+fn described(schema: &Schema) -> String {
+    let columns = schema.columns.iter().map(|column| {
+        let required = if column.nullable { "" } else { " NOT NULL" };
+        format!("{} {}{required}", column.name, column.column_type)
+    });
+    columns.collect::<Vec<_>>().join(", ")
+}
+
+/// The columns of a key.
+fn key(columns: &[IndexColumn], names: &[String]) -> String {
+    let columns = columns.iter().map(|column| {
+        let name = names.get(column.position).map_or("?", String::as_str);
+        format!("{name}{}", if column.descending { " desc" } else { "" })
+    });
+    columns.collect::<Vec<_>>().join(", ")
 }

@@ -1,5 +1,6 @@
 //! `plumb load`: a CSV file into a new table.
 
+use super::live;
 use crate::arguments::Load;
 use crate::database::Target;
 use crate::failure::Failure;
@@ -7,7 +8,7 @@ use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
 use crate::output::{self, aligned};
 use crate::progress::{Audience, Watch};
-use crate::{settings, types};
+use crate::{bundle, settings, types};
 use plumb_engine::storage::control::stored_name;
 use plumb_engine::table::load::{self, LoadOutcome};
 use plumb_events::clock;
@@ -26,13 +27,18 @@ pub fn run(arguments: &Load) -> Result<Outcome, Failure> {
     let settings = settings::parse_for_files(&arguments.set)?;
     require_name(&arguments.table)?;
     let interrupt = Interrupt::install()?;
+    let bundle = bundle::reserve(arguments.bundle.as_deref(), None, &interrupt)?;
     // The database refuses what it can before a large file is read.
     let mut target = Target::find(&arguments.path, settings, &interrupt)?;
     target.require_free(&arguments.table)?;
     let source = CsvFile::open(&arguments.file, options(arguments)?)?;
     output::print(&found(&source))?;
     interrupt.begin();
-    let instance = target.instance()?;
+    if arguments.conventional {
+        return live::import(arguments, &mut target, &source, bundle.as_ref(), &interrupt);
+    }
+    target.make()?;
+    let instance = target.instance();
     let watch = Watch::start(Audience::Terminal);
     watch.stage(&Stage::Load { instance, rows: source.row_count().unwrap_or(0) });
     let begin = clock::now();
@@ -45,7 +51,7 @@ pub fn run(arguments: &Load) -> Result<Outcome, Failure> {
 }
 
 /// Empty lines are no rows: said, so that the counts of lines and rows can be compared.
-fn skipped(lines: u64) -> String {
+pub fn skipped(lines: u64) -> String {
     match lines {
         0 => String::new(),
         1 => "1 blank line skipped\n".to_string(),

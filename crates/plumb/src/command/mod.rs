@@ -7,6 +7,7 @@ pub mod compare;
 pub mod drop;
 pub mod index;
 pub mod list;
+mod live;
 pub mod load;
 pub mod report;
 pub mod study;

@@ -3,6 +3,8 @@
 //! - `large_sort`: the workload under many settings: verified, receipts held.
 //! - `record_sort`: files of records, the same.
 //! - `own_data`: load, index, check, drop of CSV files.
+//! - `redo`: the import workload, alone and in a study.
+//! - `conventional`: loads by transactions, also killed ones.
 //! - `calibrate`: short calibrations, what they leave behind and what they refuse.
 //! - `study`: studies, their bundles, their end by force, treatments that do nothing.
 //! - `commands`: commands as targets: figures, receipts, files put back, nothing left running.
@@ -18,6 +20,7 @@ mod bundles;
 mod calibrate;
 mod commands;
 mod compare;
+mod conventional;
 mod faults;
 mod foreign_text;
 mod large_sort;
@@ -26,5 +29,6 @@ mod orphans;
 mod own_data;
 mod program;
 mod record_sort;
+mod redo;
 mod study;
 mod texts;

@@ -83,7 +83,7 @@ fn a_frame_is_once_in_the_dirty_list() {
     let mut frames = frames(1);
     let index = dirty(&mut frames, 1);
     frames.dirty.push_back(index);
-    frames.gather(2, Lsn(0));
+    frames.gather(2, Lsn(0), &mut Vec::new());
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_count_that_is_wrong_is_noticed_below_zero() {
     let mut frames = frames(1);
     dirty(&mut frames, 1);
     frames.dirty_count = 0;
-    frames.gather(1, Lsn(0));
+    frames.gather(1, Lsn(0), &mut Vec::new());
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn a_count_that_is_wrong_is_noticed_below_zero() {
 fn a_block_is_written_once() {
     let mut frames = frames(1);
     let index = dirty(&mut frames, 1);
-    frames.gather(1, Lsn(0));
+    frames.gather(1, Lsn(0), &mut Vec::new());
     frames.written(index);
     frames.written(index);
 }

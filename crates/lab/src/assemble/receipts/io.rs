@@ -128,6 +128,9 @@ pub(super) fn method(seen: &Evidence) -> Option<Finding> {
         Statistic::SyncRequests,
     ]
     .map(|kind| period.statistic(kind));
+    // One batch of the log is on its way at a time, and its sync with it: it has a way of its own.
+    let of_log = [IoStream::LogWrites, IoStream::LogReads].map(|stream| period.stream(stream).count);
+    let sync = sync.saturating_sub(of_log.iter().sum());
     let kind = seen.inside.access.method.kind();
     let mut evidence = format!(
         "{kind} ({}): {} requests through rings ({} with registered buffers), {} by the thread pool, {} synchronous; {} \

@@ -13,7 +13,9 @@
 
 mod files;
 mod flight;
+mod import;
 mod io;
+mod log;
 mod sort;
 #[cfg(test)]
 mod tests;
@@ -25,6 +27,7 @@ use crate::record::{Held, Receipt};
 use crate::settings;
 use crate::vocabulary::Seen;
 use plumb_engine::Setting;
+use plumb_engine::settings::Group;
 use plumb_io::limits;
 use plumb_units::{Bytes, RowCount};
 
@@ -81,6 +84,9 @@ const RULES: &[(Setting, Seen, Rule)] = &[
     (Setting::SortWriteBufferSize, Seen::Inside, sort::write_buffer_size),
     (Setting::SortReadFac, Seen::Inside, sort::read_fac),
     (Setting::ParallelDegree, Seen::Inside, sort::degree),
+    (Setting::LogFileSize, Seen::Outside, log::file_size),
+    (Setting::LogFileGroups, Seen::Outside, log::groups),
+    (Setting::LogBuffer, Seen::Inside, log::buffer),
     (Setting::DebugRequestDelay, Seen::Inside, io::request_delay),
 ];
 
@@ -100,7 +106,7 @@ pub(super) fn receipts(seen: &Evidence) -> Vec<Receipt> {
         seen,
     };
     let mut receipts = Vec::new();
-    for (setting, place, rule) in RULES {
+    for (setting, place, rule) in RULES.iter().filter(|(setting, ..)| is_concerned(seen, *setting)) {
         receipts.extend(rule(seen).map(|finding| receipt((*setting, *place), finding)));
     }
     for setting in Setting::ALL.iter().filter(|setting| set.is_explicit(**setting)) {
@@ -111,11 +117,21 @@ pub(super) fn receipts(seen: &Evidence) -> Vec<Receipt> {
             ));
         }
     }
+    receipts.extend(import::parameters(seen));
     if seen.inside.in_memory() {
         without_files(seen, &mut receipts);
     }
     receipts.push(memory_budget(seen));
     receipts
+}
+
+/// Whether the run did what a setting is about.
+fn is_concerned(seen: &Evidence, setting: Setting) -> bool {
+    match setting.row().group {
+        Group::Sort | Group::Parallel => seen.measured.outcome.sort.is_some(),
+        Group::Log => seen.measured.outcome.import.is_some(),
+        _ => setting != Setting::DataFiles || seen.measured.outcome.import.is_none(),
+    }
 }
 
 /// The largest resident set against what was declared, with the stated overhead.

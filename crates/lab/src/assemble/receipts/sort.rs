@@ -21,7 +21,7 @@ const SHARED_ROWS_MIN: u64 = 100_000;
 const IN_MEMORY: &str = "the sort fitted in memory: this setting had no effect";
 
 fn servers(seen: &Evidence) -> &[SortServerSummary] {
-    &seen.measured.outcome.sort.servers
+    seen.measured.outcome.servers()
 }
 
 fn in_memory(seen: &Evidence) -> bool {
@@ -109,18 +109,18 @@ pub(super) fn direct_writes(seen: &Evidence) -> Option<Finding> {
     let direct = period.statistic(Statistic::PhysicalWritesDirectTemp);
     let cached = period.statistic(Statistic::PhysicalWritesFromCache);
     let batches = period.statistic(Statistic::DbwrBatches);
-    let outcome = &seen.measured.outcome;
+    let outcome = seen.measured.outcome.sort.as_ref()?;
     let evidence = format!(
         "{} written by the sort itself, {} by DBWR in {} ({})",
         counted(direct, "run block"),
         RowCount(cached),
         counted(batches, "batch"),
-        outcome.sort.direct_writes_reason
+        outcome.direct_writes_reason
     );
     let asked = match seen.inside.settings.word(Setting::SortDirectWrites) {
         "true" => true,
         "false" => false,
-        _ => outcome.sort.direct_writes,
+        _ => outcome.direct_writes,
     };
     // Runs that fit the cache need not be written at all.
     Some(match asked {
@@ -139,7 +139,8 @@ pub(super) fn write_buffer_size(seen: &Evidence) -> Option<Finding> {
         return settings.is_explicit(Setting::SortWriteBufferSize).then(|| Finding::not_checked(IN_MEMORY));
     }
     let writes = seen.measured.period.stream(IoStream::TempWrites);
-    if !seen.measured.outcome.sort.direct_writes || writes.count == 0 {
+    let directly = seen.measured.outcome.sort.as_ref().is_some_and(|sort| sort.direct_writes);
+    if !directly || writes.count == 0 {
         let explicit = settings.is_explicit(Setting::SortWriteBufferSize);
         return explicit
             .then(|| Finding::not_checked("runs went through the buffer cache: this setting had no effect"));
@@ -166,13 +167,13 @@ pub(super) fn write_buffer_size(seen: &Evidence) -> Option<Finding> {
 /// The read cost that merges were planned with, by what followed from it: how
 /// wide the merges were, how often rows were read, and how much at once.
 pub(super) fn read_fac(seen: &Evidence) -> Option<Finding> {
-    let outcome = &seen.measured.outcome;
+    let outcome = seen.measured.outcome.sort.as_ref()?;
     let asked = seen.inside.settings.optional_number(Setting::SortReadFac)?;
     if in_memory(seen) {
         return Some(Finding::not_checked(IN_MEMORY));
     }
-    if outcome.sort.sort_read_fac == 0 {
-        let why = format!("no merge plan depended on it: {}", outcome.sort.sort_read_fac_source);
+    if outcome.sort_read_fac == 0 {
+        let why = format!("no merge plan depended on it: {}", outcome.sort_read_fac_source);
         return Some(Finding::not_checked(why));
     }
     if seen.measured.outcome.index.is_none() {

@@ -8,6 +8,7 @@ use crate::place::Places;
 use crate::record::Held;
 use crate::workload::{Request, observe};
 use plumb_engine::instance::Cancel;
+use plumb_engine::sort::summary::SortSummary;
 use plumb_engine::{Setting, Settings};
 use plumb_events::{IoStream, Role, SessionTotals, Statistic};
 use plumb_io::{DirectIo, MethodKind};
@@ -149,7 +150,7 @@ const CASES: &[(Setting, Change, Change)] = &[
         Setting::SortAreaSize,
         |_| {},
         |seen| {
-            seen.measured.outcome.sort.servers[0].area_mapped = Bytes(Bytes::M);
+            sort_of(seen).servers[0].area_mapped = Bytes(Bytes::M);
         },
     ),
     (
@@ -165,7 +166,7 @@ const CASES: &[(Setting, Change, Change)] = &[
         Setting::SortReadFac,
         |_| {},
         |seen| {
-            seen.measured.outcome.sort.servers.iter_mut().for_each(|server| server.merge_passes += 1);
+            sort_of(seen).servers.iter_mut().for_each(|server| server.merge_passes += 1);
         },
     ),
     (
@@ -273,4 +274,8 @@ fn a_run_has_no_phase_that_its_specification_does_not_name() {
     for span in &evidence().inside.phases {
         assert!(LARGE_SORT.phases.contains(&span.phase), "{:?}", span.phase);
     }
+}
+
+fn sort_of(seen: &mut Evidence) -> &mut SortSummary {
+    seen.measured.outcome.sort.as_mut().expect("a run that sorts")
 }

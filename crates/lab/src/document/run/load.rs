@@ -40,12 +40,18 @@ fn peak_against_budget(peak: u64, budget: u64) -> String {
 
 /// Totals and figures per second.
 pub(super) fn load_profile(record: &Record) -> Section {
+    let transactions = record.transactions();
     let mut table = Table::default().text(["Load"]).numbers(["Total", "Per Second"]);
+    if transactions.is_some() {
+        table = table.numbers(["Per Transaction"]);
+    }
     for row in &record.load_profile {
         let per_second = PerSecond { total: row.total, elapsed_ns: record.header.elapsed_ns };
         let total =
             if row.is_count { Cell::of(Count(row.total.round() as u64)) } else { Cell::of(Total(row.total)) };
-        table.row(cells![&row.name, total, Total(per_second.rate())]);
+        let mut cells = cells![&row.name, total, Total(per_second.rate())];
+        cells.extend(transactions.map(|count| Cell::of(Total(row.total / count as f64))));
+        table.row(cells);
     }
     Section::front("load-profile", "Load Profile").table(table)
 }

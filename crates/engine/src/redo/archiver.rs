@@ -1,0 +1,82 @@
+//! The archiver: a filled log file is copied before it is used again.
+//!
+//! A copy is made beside its name (`.part`), synced, and then named, so what has the name is whole. Its name has the database's id and the sequence of the
+//! log file. A copy that cannot be made (no directory, no space) is no failure of the log: it is made anew until it can be, and
+//! sessions that need the file wait (`log file switch (archiving needed)`). A file whose copy has been made is known after a crash by the copy, whose
+//! first 4096 bytes are those of the file.
+
+use super::copier::{Copier, Purpose};
+use super::log_file::{FILE_HEADER, FileHeader};
+use crate::EngineError;
+use crate::access::Access;
+use crate::database_id::DatabaseId;
+use plumb_events::{Event, Session, Statistic};
+use plumb_io::{DirectIo, File, OpenMode};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Where copies go.
+#[derive(Debug, Clone)]
+pub(super) struct Archive {
+    access: Access,
+    directory: PathBuf,
+    database: DatabaseId,
+}
+
+impl Archive {
+    pub(super) fn new(access: &Access, directory: PathBuf, database: DatabaseId) -> Archive {
+        Archive { access: access.clone(), directory, database }
+    }
+
+    fn path(&self, sequence: u64) -> PathBuf {
+        self.directory.join(format!("redo_{:08x}_{sequence:010}.arc", self.database.0 >> 96))
+    }
+
+    /// Whether there is a copy of what the file with this header has.
+    pub(super) fn has(&self, session: &Session, header: &FileHeader) -> Result<bool, EngineError> {
+        let path = self.path(header.sequence);
+        if !self.access.disk.exists(&path) {
+            return Ok(false);
+        }
+        let file = Arc::new(self.access.disk.open(&path, OpenMode::Read, DirectIo::Off)?);
+        let mut copier = Copier::new(session, Purpose::Archive)?;
+        let found = FileHeader::read(copier.read(&file, 0, FILE_HEADER as usize)?, self.database, &path)?;
+        if found.as_ref() == Some(header) {
+            return Ok(true);
+        }
+        let why = format!(
+            "it is the copy of another log of sequence {}, so this one's cannot be kept here; name another archive_log_dest",
+            header.sequence
+        );
+        Err(EngineError::Log { path, why })
+    }
+
+    /// Copies a log file of so many bytes, durably.
+    pub(super) fn copy(
+        &self,
+        session: &Session,
+        (file, bytes): (&Arc<File>, u64),
+        header: &FileHeader,
+    ) -> Result<(), EngineError> {
+        if self.has(session, header)? {
+            return Ok(());
+        }
+        let (disk, path) = (&self.access.disk, self.path(header.sequence));
+        let part = path.with_extension("part");
+        if disk.exists(&part) {
+            disk.remove(&part)?;
+        }
+        let copy = Arc::new(disk.open(&part, OpenMode::Create, DirectIo::Off)?);
+        let mut copier = Copier::new(session, Purpose::Archive)?;
+        copier.copy(file, &copy, 0..bytes)?;
+        session.wait(Event::LogArchiveIo, || copy.sync_all())?;
+        disk.rename(&part, &path)?;
+        disk.sync_directory(&self.directory)?;
+        session.count(Statistic::RedoFilesArchived, 1);
+        Ok(())
+    }
+
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
+    }
+}

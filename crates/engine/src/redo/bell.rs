@@ -1,0 +1,32 @@
+//! A bell that wakes one background process.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Rung by sessions, heard by a thread; a ring while it is awake is heard when it next sleeps.
+#[derive(Debug, Default)]
+pub(crate) struct Bell {
+    rung: Mutex<bool>,
+    heard: Condvar,
+}
+
+impl Bell {
+    fn rung(&self) -> MutexGuard<'_, bool> {
+        self.rung.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Wakes who sleeps.
+    pub(crate) fn ring(&self) {
+        *self.rung() = true;
+        self.heard.notify_one();
+    }
+
+    /// Sleeps until it is rung, or for so long.
+    pub(crate) fn sleep(&self, most: Duration) {
+        let mut rung = self.rung();
+        if !*rung {
+            rung = self.heard.wait_timeout(rung, most).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        *rung = false;
+    }
+}

@@ -1,0 +1,105 @@
+//! Moves bytes of log files from file to file.
+
+use crate::EngineError;
+use plumb_events::{Event, IoStream, Session};
+use plumb_io::{Arena, Channel, File, IoBuffer, Method, MethodKind, Operation, Request};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Bytes of a read and of a write.
+const PIECE: usize = 1 << 20;
+
+/// What for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// The archiver's copies.
+    Archive,
+    /// A member of a log file that is made like the other.
+    Member,
+}
+
+/// Moves bytes from file to file.
+pub(super) struct Copier<'a> {
+    session: &'a Session,
+    purpose: Purpose,
+    channel: Channel,
+    /// `None` after a failed request.
+    buffer: Option<IoBuffer>,
+}
+
+impl<'a> Copier<'a> {
+    pub(super) fn new(session: &'a Session, purpose: Purpose) -> Result<Copier<'a>, EngineError> {
+        let channel = Method::start(MethodKind::Sync, 1)?.channel(&[])?;
+        Ok(Copier { session, purpose, channel, buffer: Arena::buffers(PIECE, 1)?.1.pop() })
+    }
+
+    /// Reads at most a megabyte.
+    pub(super) fn read(
+        &mut self,
+        file: &Arc<File>,
+        offset: u64,
+        length: usize,
+    ) -> Result<&[u8], EngineError> {
+        self.transfer(Operation::Read, file, (offset, length))?;
+        Ok(self.buffer.as_ref().map_or(&[], |buffer| &buffer[..length]))
+    }
+
+    /// Writes at most so many bytes as the log writer does at once, durably.
+    pub(super) fn write(&mut self, file: &Arc<File>, offset: u64, bytes: &[u8]) -> Result<(), EngineError> {
+        for (number, piece) in bytes.chunks(PIECE).enumerate() {
+            let buffer = self.buffer.as_mut().expect("there until a request fails");
+            buffer[..piece.len()].copy_from_slice(piece);
+            let at = offset + (number * PIECE) as u64;
+            self.transfer(Operation::Write, file, (at, piece.len()))?;
+        }
+        Ok(self.session.wait(self.event(), || file.sync_data())?)
+    }
+
+    /// Copies a stretch, which is not durable then.
+    pub(super) fn copy(
+        &mut self,
+        from: &Arc<File>,
+        to: &Arc<File>,
+        stretch: Range<u64>,
+    ) -> Result<(), EngineError> {
+        for offset in stretch.clone().step_by(PIECE) {
+            let length = PIECE.min((stretch.end - offset) as usize);
+            self.read(from, offset, length)?;
+            self.transfer(Operation::Write, to, (offset, length))?;
+        }
+        Ok(())
+    }
+
+    fn event(&self) -> Event {
+        match self.purpose {
+            Purpose::Archive => Event::LogArchiveIo,
+            Purpose::Member => Event::LogFileParallelWrite,
+        }
+    }
+
+    fn transfer(
+        &mut self,
+        operation: Operation,
+        file: &Arc<File>,
+        (offset, length): (u64, usize),
+    ) -> Result<(), EngineError> {
+        let event = self.event();
+        let request = Request {
+            operation,
+            file: Arc::clone(file),
+            offset,
+            buffer: self.buffer.take().expect("there until a request fails"),
+            range: 0..length,
+            event,
+            stream: match (operation.writes(), self.purpose) {
+                (false, _) => IoStream::LogReads,
+                (true, Purpose::Archive) => IoStream::ArchiveWrites,
+                (true, Purpose::Member) => IoStream::LogWrites,
+            },
+            tag: 0,
+        };
+        self.channel.submit(self.session, request)?;
+        self.buffer = Some(self.channel.wait(self.session, event)?.buffer);
+        Ok(())
+    }
+}

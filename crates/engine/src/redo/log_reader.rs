@@ -1,0 +1,137 @@
+//! Reads a log file from its start on, ahead of need.
+//!
+//! What has been read and not yet been given up is one stretch of memory, so that a batch is whole wherever pieces end.
+
+use super::log_file::{BATCH_HEADER, BatchHeader, FILE_HEADER};
+use crate::EngineError;
+use crate::access::Access;
+use plumb_events::{Event, IoStream, Session};
+use plumb_io::{Arena, Channel, File, IoBuffer, Operation, Request};
+use plumb_units::Lsn;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Bytes of a request, and how many are in flight.
+const PIECE: usize = 512 * 1024;
+const AHEAD: usize = 8;
+
+/// Reads one log file after another.
+pub(super) struct LogReader<'a> {
+    session: &'a Session,
+    channel: Channel,
+    spare: Vec<IoBuffer>,
+    file: Option<(Arc<File>, u64)>,
+    /// Where the next request begins.
+    asked: u64,
+    /// What has arrived out of turn, by its offset.
+    arrived: BTreeMap<u64, (IoBuffer, usize)>,
+    /// The file's bytes from `start` on.
+    bytes: Vec<u8>,
+    start: u64,
+}
+
+impl<'a> LogReader<'a> {
+    pub(super) fn new(session: &'a Session, access: &Access) -> Result<LogReader<'a>, EngineError> {
+        let (arena, spare) = Arena::buffers(PIECE, AHEAD)?;
+        let channel = access.method.channel(&[&arena])?;
+        let (bytes, arrived) = (Vec::new(), BTreeMap::new());
+        Ok(LogReader { session, channel, spare, file: None, asked: 0, arrived, bytes, start: 0 })
+    }
+
+    /// The header of a file.
+    pub(super) fn head(&mut self, file: &Arc<File>) -> Result<&[u8], EngineError> {
+        self.open(file, 0..FILE_HEADER)?;
+        self.fill(FILE_HEADER)?;
+        Ok(self.window(0))
+    }
+
+    /// Goes on with another file, or another stretch of it.
+    pub(super) fn open(&mut self, file: &Arc<File>, stretch: Range<u64>) -> Result<(), EngineError> {
+        while self.channel.outstanding() > 0 {
+            self.take_in()?;
+        }
+        self.spare.extend(std::mem::take(&mut self.arrived).into_values().map(|(buffer, _)| buffer));
+        self.bytes.clear();
+        (self.start, self.asked) = (stretch.start, stretch.start);
+        self.file = Some((Arc::clone(file), stretch.end));
+        Ok(())
+    }
+
+    /// Reads up to `until`, or to where the file ends.
+    pub(super) fn fill(&mut self, until: u64) -> Result<(), EngineError> {
+        let Some((file, end)) = self.file.clone() else { return Ok(()) };
+        let until = until.min(end);
+        while self.end() < until {
+            while self.asked < end
+                && let Some(buffer) = self.spare.pop()
+            {
+                let request = Request {
+                    operation: Operation::ReadAtMost,
+                    file: Arc::clone(&file),
+                    offset: self.asked,
+                    buffer,
+                    range: 0..PIECE.min((end - self.asked) as usize),
+                    event: Event::LogFileSequentialRead,
+                    stream: IoStream::LogReads,
+                    tag: self.asked,
+                };
+                self.asked += request.range.len() as u64;
+                self.channel.submit(self.session, request)?;
+            }
+            if self.channel.outstanding() > 0 {
+                self.take_in()?;
+            }
+            let before = self.end();
+            while let Some((buffer, length)) = self.arrived.remove(&self.end()) {
+                self.bytes.extend_from_slice(&buffer[..length]);
+                self.spare.push(buffer);
+            }
+            if self.end() == before && self.channel.outstanding() == 0 {
+                // The file is shorter than its length says.
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// The batch at an offset, if a whole one of this sequence and of this LSN or a later one is there.
+    pub(super) fn batch(
+        &mut self,
+        at: u64,
+        sequence: u64,
+        least: Lsn,
+    ) -> Result<Option<BatchHeader>, EngineError> {
+        self.fill(at + BATCH_HEADER as u64)?;
+        let Some(claimed) = BatchHeader::claimed(self.window(at), sequence, least) else { return Ok(None) };
+        self.fill(at + claimed as u64)?;
+        Ok(BatchHeader::read(self.window(at), sequence, least))
+    }
+
+    /// What has been read, from an offset on.
+    pub(super) fn window(&self, from: u64) -> &[u8] {
+        from.checked_sub(self.start).and_then(|at| self.bytes.get(at as usize..)).unwrap_or_default()
+    }
+
+    /// Puts other bytes in the place of some that have been read.
+    pub(super) fn replace(&mut self, at: u64, bytes: &[u8]) {
+        let at = (at - self.start) as usize;
+        self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
+    }
+
+    /// Gives up what is before an offset.
+    pub(super) fn discard(&mut self, before: u64) {
+        self.bytes.drain(..(before.min(self.end()) - self.start) as usize);
+        self.start = before;
+    }
+
+    fn end(&self) -> u64 {
+        self.start + self.bytes.len() as u64
+    }
+
+    fn take_in(&mut self) -> Result<(), EngineError> {
+        let completion = self.channel.wait(self.session, Event::LogFileSequentialRead)?;
+        self.arrived.insert(completion.tag, (completion.buffer, completion.range.len()));
+        Ok(())
+    }
+}

@@ -1,0 +1,187 @@
+//! How a log write becomes durable: by a call after it, or by the write itself, to a file that was opened so.
+//!
+//! Which is cheapest depends on the device and the file system. `auto` measures: a few writes of one log block by each method in turn,
+//! to a log file that nobody needs, at the places that the log would write next. It is done when the log is opened, before anything is timed,
+//! and takes as long as some thirty commits. fdatasync stays unless another one is clearly faster.
+
+use super::log_file::FILE_HEADER;
+use crate::EngineError;
+use crate::access::Access;
+use plumb_events::{Event, IoStream, Session, now};
+use plumb_io::{Arena, Disk, Durability, Method, MethodKind, OpenMode, Operation, Request};
+use plumb_units::Nanos;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Writes by each method; the first one is not counted.
+const ROUNDS: usize = 9;
+/// A slow device is asked for fewer rounds, when so many have been made and so long has passed.
+const ROUNDS_LEAST: usize = 4;
+const LONG: Nanos = Nanos(50_000_000);
+/// Another method is taken when it needs less than this of what fdatasync needs.
+const CLEARLY: f64 = 0.95;
+
+/// How a log write becomes durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SyncMethod {
+    /// By fdatasync after it.
+    Fdatasync,
+    /// By fsync after it.
+    Fsync,
+    /// By the write itself, to a file opened with `O_DSYNC`.
+    OpenDatasync,
+    /// By the write itself, to a file opened with `O_SYNC`.
+    OpenSync,
+}
+
+impl SyncMethod {
+    /// Every method, in the order in which they are preferred.
+    pub const ALL: [SyncMethod; 4] =
+        [SyncMethod::Fdatasync, SyncMethod::OpenDatasync, SyncMethod::Fsync, SyncMethod::OpenSync];
+
+    /// The word of `log_sync_method`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            SyncMethod::Fdatasync => "fdatasync",
+            SyncMethod::Fsync => "fsync",
+            SyncMethod::OpenDatasync => "open_datasync",
+            SyncMethod::OpenSync => "open_sync",
+        }
+    }
+
+    /// How a file is opened that is written so.
+    #[must_use]
+    pub const fn durability(self) -> Durability {
+        match self {
+            SyncMethod::Fdatasync | SyncMethod::Fsync => Durability::OnSync,
+            SyncMethod::OpenDatasync => Durability::Data,
+            SyncMethod::OpenSync => Durability::All,
+        }
+    }
+
+    /// What a request for a durable write is; after one by fsync the file is synced by [`File::sync_all`].
+    #[must_use]
+    pub const fn operation(self) -> Operation {
+        match self {
+            SyncMethod::Fdatasync => Operation::WriteAndSync,
+            _ => Operation::Write,
+        }
+    }
+}
+
+/// The method of a log, and why.
+#[derive(Debug, Clone)]
+pub struct SyncChoice {
+    /// What is done.
+    pub method: SyncMethod,
+    /// Why, in half a sentence.
+    pub reason: String,
+}
+
+impl SyncChoice {
+    /// As the setting says; `auto` measures on a log file that nobody needs, if there is one.
+    pub(super) fn of(
+        word: &str,
+        session: &Session,
+        access: &Access,
+        (unused, log_block): (Option<&Path>, u64),
+    ) -> Result<SyncChoice, EngineError> {
+        let asked = SyncMethod::ALL.into_iter().find(|method| method.name() == word);
+        let plain = |why: &str| SyncChoice { method: SyncMethod::Fdatasync, reason: why.to_string() };
+        match (asked, unused) {
+            (Some(method), _) => Ok(SyncChoice { method, reason: format!("log_sync_method={word}") }),
+            (None, _) if !matches!(access.disk, Disk::Kernel) => {
+                Ok(plain("auto: files in memory have no methods to choose from"))
+            }
+            (None, None) => Ok(plain("auto: every log file is needed, so none can be measured on")),
+            (None, Some(path)) => measure(session, access, path, log_block as usize),
+        }
+    }
+}
+
+/// Writes by all methods in turn, and takes the one with the least lower quartile.
+fn measure(session: &Session, access: &Access, path: &Path, bytes: usize) -> Result<SyncChoice, EngineError> {
+    let mut channel = Method::start(MethodKind::Sync, 1)?.channel(&[])?;
+    let mut buffer = Arena::buffers(bytes, 1)?.1.remove(0);
+    let open = |method: SyncMethod| {
+        access.disk.open_durable(path, OpenMode::Write, access.direct, method.durability()).map(Arc::new)
+    };
+    let files = SyncMethod::ALL.map(open);
+    let mut times = SyncMethod::ALL.map(|_| Vec::with_capacity(ROUNDS));
+    let (mut offset, start) = (FILE_HEADER, now());
+    for round in 0..ROUNDS {
+        if round >= ROUNDS_LEAST && now().saturating_sub(start) > LONG {
+            break;
+        }
+        for ((method, file), times) in SyncMethod::ALL.into_iter().zip(&files).zip(&mut times) {
+            let file = file.as_ref().map_err(|error| EngineError::Log {
+                path: path.to_path_buf(),
+                why: format!(
+                    "it cannot be opened for {}: {error}; name another log_sync_method",
+                    method.name()
+                ),
+            })?;
+            let begin = now();
+            let request = Request {
+                operation: method.operation(),
+                file: Arc::clone(file),
+                offset,
+                buffer,
+                range: 0..bytes,
+                event: Event::LogFileParallelWrite,
+                stream: IoStream::ProbeWrites,
+                tag: 0,
+            };
+            channel.submit(session, request)?;
+            buffer = channel.wait(session, Event::LogFileParallelWrite)?.buffer;
+            if method == SyncMethod::Fsync {
+                session.wait(Event::LogFileParallelWrite, || file.sync_all())?;
+            }
+            times.push(now().saturating_sub(begin).0);
+            offset += bytes as u64;
+        }
+    }
+    Ok(choose(times.map(|times| lower_quartile(&times[1..]))))
+}
+
+/// What others do on the machine makes some writes longer and none shorter.
+fn lower_quartile(times: &[u64]) -> f64 {
+    let mut sorted = times.to_vec();
+    sorted.sort_unstable();
+    sorted[sorted.len() / 4] as f64 / 1000.0
+}
+
+/// From times in microseconds, in the order of [`SyncMethod::ALL`].
+fn choose(times: [f64; 4]) -> SyncChoice {
+    let mut best = 0;
+    for other in 1..times.len() {
+        if times[other] < times[best] && times[other] < CLEARLY * times[0] {
+            best = other;
+        }
+    }
+    let said = SyncMethod::ALL.iter().zip(times).map(|(method, us)| format!("{} {us:.0}", method.name()));
+    let said: Vec<String> = said.collect();
+    SyncChoice {
+        method: SyncMethod::ALL[best],
+        reason: format!("auto measured, in microseconds: {}", said.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_method_is_taken_only_when_it_is_clearly_faster() {
+        let chosen = |times| choose(times).method;
+        assert_eq!(chosen([100.0, 96.0, 110.0, 120.0]), SyncMethod::Fdatasync);
+        assert_eq!(chosen([100.0, 94.0, 110.0, 120.0]), SyncMethod::OpenDatasync);
+        assert_eq!(chosen([100.0, 94.0, 110.0, 50.0]), SyncMethod::OpenSync);
+        let reason = choose([100.0, 94.4, 110.0, 50.0]).reason;
+        assert_eq!(
+            reason,
+            "auto measured, in microseconds: fdatasync 100, open_datasync 94, fsync 110, open_sync 50"
+        );
+    }
+}

@@ -1,0 +1,263 @@
+//! Checkpoints: begun while sessions go on, completed when the database writers have come so far.
+//!
+//! A checkpoint begins with a record in the log, written with the gate closed for a moment. From then on each block is logged whole at its first
+//! change. It is complete when all blocks that were changed before it are written and their files synced; the control block then says that
+//! recovery begins at its record. Several may be under way: they begin and end in the order of the log.
+//!
+//! Who does it: a thread (CKPT), which begins one when the log's pace says so ([`crate::redo`]) and completes it when the blocks are written,
+//! which the database writers have done by then without being asked. A session that finds no room completes what is under way itself. Where the
+//! cache has no database writers (on a simulated disk) there is no thread either: each change of a session is preceded by one small step, so that
+//! one thread has one order of requests.
+
+use super::active::Active;
+use crate::EngineError;
+use crate::cache::ChangedBlocks;
+use crate::redo::Log;
+use crate::redo::record::{HEADER_BYTES, RecordBytes, RecordKind};
+use crate::storage::tablespace::{Purpose, Tablespace};
+use plumb_events::{Event, Recorder, Role, Session};
+use plumb_io::IoError;
+use plumb_io::limits::Quota;
+use plumb_units::Lsn;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// How often the thread looks whether the blocks of a checkpoint are written.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
+/// How long it sleeps when there is nothing to do: the length of one wait of its idle event.
+const IDLE: Duration = Duration::from_secs(3);
+/// How long it is until a copy of a log file that could not be made is tried again.
+const TRY_AGAIN: Duration = Duration::from_millis(500);
+
+/// The checkpoints of an open database.
+#[derive(Debug)]
+pub(super) struct Checkpoints {
+    log: Arc<Log>,
+    active: Arc<Active>,
+    changed: ChangedBlocks,
+    tablespaces: Arc<Vec<Tablespace>>,
+    /// Those under way, the oldest first. Taken by who begins or completes one.
+    under_way: Mutex<VecDeque<Begun>>,
+    /// Whether sessions step them.
+    by_steps: bool,
+    stopping: AtomicBool,
+}
+
+/// A checkpoint under way.
+#[derive(Debug, Clone, Copy)]
+struct Begun {
+    at: Lsn,
+    next_transaction: u64,
+}
+
+type UnderWay<'a> = MutexGuard<'a, VecDeque<Begun>>;
+
+impl Checkpoints {
+    pub(super) fn new(
+        log: Arc<Log>,
+        active: Arc<Active>,
+        (changed, by_steps): (ChangedBlocks, bool),
+        tablespaces: Arc<Vec<Tablespace>>,
+    ) -> Checkpoints {
+        let (under_way, stopping) = (Mutex::default(), AtomicBool::new(false));
+        Checkpoints { log, active, changed, tablespaces, under_way, by_steps, stopping }
+    }
+
+    /// A whole checkpoint: what was changed until now is on disk when it returns.
+    pub(super) fn take(&self, session: &Session) -> Result<(), EngineError> {
+        let mut under_way = self.lock(session);
+        self.failing(self.begin(session, &mut under_way).and_then(|_| {
+            let Some(last) = under_way.back().map(|last| last.at) else { return Ok(()) };
+            self.changed.write(session, last)?;
+            self.complete(session, &mut under_way)
+        }))
+    }
+
+    /// Makes room for so many bytes of log, unless that takes the end of a transaction.
+    pub(super) fn make_room(&self, session: &Session, bytes: i64) -> Result<(), EngineError> {
+        loop {
+            self.failing(self.make_room_alone(session, &mut self.lock(session), bytes))?;
+            if self.log.room() >= bytes || !self.log.needs_archiver() {
+                return Ok(());
+            }
+            if self.by_steps {
+                self.log.archive_next(session)?;
+            } else {
+                self.log.check()?;
+                self.log.archiver_bell().ring();
+                self.log.wait_for_archiver(session);
+            }
+        }
+    }
+
+    fn make_room_alone(
+        &self,
+        session: &Session,
+        under_way: &mut UnderWay<'_>,
+        bytes: i64,
+    ) -> Result<(), EngineError> {
+        let mut has_begun = false;
+        // Another session may have made it while this one waited for its turn.
+        while self.log.room() < bytes {
+            let Some(first) = under_way.front().map(|first| first.at) else {
+                if has_begun || !self.begin(session, under_way)? {
+                    return Ok(());
+                }
+                has_begun = true;
+                continue;
+            };
+            self.changed.write(session, first)?;
+            self.complete(session, under_way)?;
+        }
+        Ok(())
+    }
+
+    /// The next small piece of work, where no thread does it.
+    pub(super) fn step(&self, session: &Session) -> Result<(), EngineError> {
+        if !self.by_steps {
+            return Ok(());
+        }
+        // A copy that cannot be made is waited for when the log has no other room.
+        let _ = self.log.archive_next(session);
+        self.failing(self.advance(session, &mut self.lock(session)))
+    }
+
+    /// Begins a checkpoint that is due, and completes those whose blocks are written.
+    fn advance(&self, session: &Session, under_way: &mut UnderWay<'_>) -> Result<(), EngineError> {
+        if self.log.pace().is_due() {
+            self.begin(session, under_way)?;
+        }
+        let behind = self.log.pace().write_behind();
+        if self.by_steps && !self.changed.are_written(behind) {
+            self.changed.write_some(session, behind)?;
+        }
+        self.complete(session, under_way)
+    }
+
+    /// `false` when the log has no room for its record: then others that are under way must be completed, or a transaction must end.
+    fn begin(&self, session: &Session, under_way: &mut UnderWay<'_>) -> Result<bool, EngineError> {
+        self.log.check()?;
+        let begun = self.log.close(|begin| {
+            let open = self.active.under_way();
+            let mut record = RecordBytes::default();
+            record.begin(RecordKind::Checkpoint, 0, Lsn(0), &open.list);
+            let record = record.finish();
+            let has_room = self.log.take_room_for_checkpoint(record.len());
+            has_room.then(|| (begin, open.next, open.list.len(), self.log.append(session, record)))
+        });
+        let Some((begin, next_transaction, listed, appended)) = begun else { return Ok(false) };
+        assert_eq!(appended?, begin, "the gate is closed: no record comes between");
+        let end = Lsn(begin.0 + (HEADER_BYTES + listed).next_multiple_of(8) as u64);
+        self.log.make_durable(session, end)?;
+        under_way.push_back(Begun { at: begin, next_transaction });
+        Ok(true)
+    }
+
+    /// Completes the last checkpoint whose blocks are written, and with it those before.
+    fn complete(&self, session: &Session, under_way: &mut UnderWay<'_>) -> Result<(), EngineError> {
+        let written = under_way.iter().take_while(|begun| self.changed.are_written(begun.at)).count();
+        let Some(last) = written.checked_sub(1).map(|at| under_way[at]) else { return Ok(()) };
+        for purpose in [Purpose::Users, Purpose::Indx] {
+            self.tablespaces[purpose as usize].files.iter().try_for_each(|file| file.sync(session))?;
+        }
+        // What the oldest transactions did is not needed any more when their ends are durable, undone ones' too.
+        let low = self.active.low(last.at);
+        self.log.make_durable(session, self.log.end())?;
+        self.log.note_checkpoint(session, (last.at, low), last.next_transaction)?;
+        under_way.drain(..written);
+        Ok(())
+    }
+
+    /// What is durable is not known when one of these calls has failed.
+    fn failing(&self, result: Result<(), EngineError>) -> Result<(), EngineError> {
+        result.inspect_err(|error| self.log.fail(error.to_string()))
+    }
+
+    fn lock(&self, session: &Session) -> UnderWay<'_> {
+        self.under_way.try_lock().unwrap_or_else(|_| {
+            session.wait(Event::LogFileSwitchCheckpoint, || {
+                self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+            })
+        })
+    }
+
+    /// The life of CKPT.
+    fn run(&self, session: &Session) {
+        while !self.is_over() {
+            let is_idle = {
+                let mut under_way = self.lock(session);
+                // A failure is the log's, and so everybody's.
+                let advanced = self.failing(self.advance(session, &mut under_way));
+                advanced.is_err() || under_way.is_empty()
+            };
+            let most = if is_idle { IDLE } else { LOOK_AGAIN };
+            session.wait_long(Event::DbwrIdle, || self.log.pace().bell().sleep(most));
+        }
+    }
+
+    /// The life of ARC.
+    fn archive(&self, session: &Session) {
+        while !self.is_over() {
+            // Who waits for a copy that cannot be made sees why in [`Log::archiver_error`].
+            let made = self.log.archive_next(session);
+            if !matches!(made, Ok(true)) {
+                let most = if made.is_err() { TRY_AGAIN } else { IDLE };
+                session.wait_long(Event::DbwrIdle, || self.log.archiver_bell().sleep(most));
+            }
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.stopping.load(Relaxed) || self.log.check().is_err()
+    }
+}
+
+/// The background processes of the log, CKPT and ARC, which end with this.
+#[derive(Debug, Default)]
+pub(super) struct LogProcesses {
+    checkpoints: Option<Arc<Checkpoints>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl LogProcesses {
+    /// Starts them, unless sessions step their work.
+    pub(super) fn start(
+        checkpoints: &Arc<Checkpoints>,
+        recorder: &Recorder,
+        threads: &Quota,
+    ) -> Result<LogProcesses, EngineError> {
+        let mut started = LogProcesses { checkpoints: Some(Arc::clone(checkpoints)), threads: Vec::new() };
+        let is_wanted =
+            |role: Role| !checkpoints.by_steps && (role != Role::Archiver || checkpoints.log.archives());
+        for role in [Role::CheckpointProcess, Role::Archiver].into_iter().filter(|role| is_wanted(*role)) {
+            let (shared, recorder) = (Arc::clone(checkpoints), recorder.clone());
+            let thread = threads.thread().and_then(|share| {
+                let run = move || {
+                    let _share = share;
+                    let session = recorder.session(role);
+                    if role == Role::Archiver { shared.archive(&session) } else { shared.run(&session) }
+                };
+                thread::Builder::new().name(role.name().to_string()).spawn(run)
+            });
+            let named = |source| IoError::thread(format!("background process {}", role.name()), source);
+            started.threads.push(thread.map_err(named)?);
+        }
+        Ok(started)
+    }
+}
+
+impl Drop for LogProcesses {
+    fn drop(&mut self) {
+        let Some(checkpoints) = &self.checkpoints else { return };
+        checkpoints.stopping.store(true, Relaxed);
+        checkpoints.log.pace().bell().ring();
+        checkpoints.log.archiver_bell().ring();
+        for thread in self.threads.drain(..) {
+            // One that panicked has printed why.
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Conventional load: rows of a source through transactions, by array inserts, as an import utility does it.
+//!
+//! Sessions take batches of rows from the source, insert them in arrays of so many bytes and commit after each array, or after so many rows.
+//! What was committed stays, whatever ends the import; the rest of a transaction under way is rolled back.
+//!
+//! Limits: a session holds a batch of the source and an array in memory; a transaction logs less than the log files hold.
+
+use super::check::row_hash;
+use super::{Transaction, Transactions};
+use crate::EngineError;
+use crate::parallel::servers::{self, Operation};
+use plumb_events::{Phase, Role, Session, now};
+use plumb_types::{RowBatch, RowSource};
+
+/// How rows are imported.
+#[derive(Debug, Clone, Copy)]
+pub struct ImportSpec<'s> {
+    /// The table, which is there.
+    pub table: &'s str,
+    /// Bytes of rows that are inserted at once; one row at least.
+    pub array_bytes: usize,
+    /// Rows of a transaction; `None` for those of an array.
+    pub rows_per_commit: Option<u64>,
+    /// Sessions that share the rows.
+    pub sessions: usize,
+}
+
+/// What an import did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Imported {
+    /// Rows that were committed.
+    pub row_count: u64,
+    /// Bytes of them, as row images.
+    pub row_bytes: u64,
+    /// The sum of their hashes ([`row_hash`]).
+    pub row_sum: u64,
+    /// Transactions.
+    pub commit_count: u64,
+}
+
+impl Imported {
+    fn add(&mut self, other: Imported) {
+        self.row_count += other.row_count;
+        self.row_bytes += other.row_bytes;
+        self.row_sum = self.row_sum.wrapping_add(other.row_sum);
+        self.commit_count += other.commit_count;
+    }
+}
+
+/// Imports all rows of a source into a table, also when that fails: then as many as were committed.
+///
+/// # Errors
+/// The first failure of a session; the others have then stopped. With it comes what was committed.
+pub fn import(
+    transactions: &Transactions<'_>,
+    coordinator: &Session,
+    source: &dyn RowSource,
+    spec: &ImportSpec<'_>,
+) -> (Imported, Result<(), EngineError>) {
+    let instance = transactions.instance();
+    let begin = now();
+    let operation = instance.operation();
+    let parts = std::thread::scope(|scope| {
+        let operation = &operation;
+        let start = |number: usize| {
+            servers::start(scope, operation, (Role::User, number), move |session| {
+                let mut part = Imported::default();
+                // What it has committed counts whatever ends it.
+                if let Err(error) = import_part(transactions, session, operation, (source, spec), &mut part) {
+                    operation.fail(error);
+                }
+                Ok(part)
+            })
+        };
+        let started = (0..spec.sessions).map(start).collect();
+        servers::join(coordinator, started)
+    });
+    let mut sum = Imported::default();
+    parts.into_iter().flatten().for_each(|part| sum.add(part));
+    instance.recorder.phase(Phase::Import, begin, sum.row_count);
+    (sum, operation.outcome())
+}
+
+/// A session's part of an import; `done` is what it has committed.
+fn import_part(
+    transactions: &Transactions<'_>,
+    session: &Session,
+    operation: &Operation,
+    (source, spec): (&dyn RowSource, &ImportSpec<'_>),
+    done: &mut Imported,
+) -> Result<(), EngineError> {
+    let mut connection = transactions.connect(session)?;
+    let mut rows = Rows {
+        transaction: connection.begin(),
+        spec,
+        array: RowBatch::new(),
+        pending: Imported::default(),
+        done,
+    };
+    let mut batch = RowBatch::new();
+    while source.next_batch(&mut batch).map_err(EngineError::Source)? {
+        for row in batch.iter() {
+            operation.check()?;
+            rows.add(row)?;
+        }
+    }
+    rows.insert()?;
+    rows.commit()
+}
+
+/// Rows on their way into the table.
+struct Rows<'p, 'c, 'a> {
+    transaction: Transaction<'c, 'a>,
+    spec: &'p ImportSpec<'p>,
+    /// Those of the next array insert.
+    array: RowBatch,
+    /// Those of the transaction that were inserted.
+    pending: Imported,
+    done: &'p mut Imported,
+}
+
+impl Rows<'_, '_, '_> {
+    fn add(&mut self, row: &[u8]) -> Result<(), EngineError> {
+        let is_full = self.array.byte_count() + row.len() > self.spec.array_bytes;
+        if is_full && !self.array.is_empty() {
+            self.insert()?;
+            if self.spec.rows_per_commit.is_none() {
+                self.commit()?;
+            }
+        }
+        self.array.push_row(row);
+        let rows = self.pending.row_count + self.array.len() as u64;
+        if self.spec.rows_per_commit.is_some_and(|most| rows >= most) {
+            self.insert()?;
+            self.commit()?;
+        }
+        Ok(())
+    }
+
+    fn insert(&mut self) -> Result<(), EngineError> {
+        if !self.array.is_empty() {
+            self.transaction.insert_rows(self.spec.table, &self.array)?;
+            self.pending.add(Imported {
+                row_count: self.array.len() as u64,
+                row_bytes: self.array.byte_count() as u64,
+                row_sum: self.array.iter().fold(0, |sum: u64, row| sum.wrapping_add(row_hash(row))),
+                commit_count: 0,
+            });
+            self.array.clear();
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<(), EngineError> {
+        self.transaction.commit_and_chain()?;
+        let pending = std::mem::take(&mut self.pending);
+        self.done.add(Imported { commit_count: u64::from(pending.row_count > 0), ..pending });
+        Ok(())
+    }
+}

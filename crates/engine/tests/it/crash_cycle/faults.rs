@@ -1,0 +1,124 @@
+//! Disks that fail: reads, writes and syncs that end with EIO, a disk that is full, a bit that turns, writes that come to nothing or go elsewhere.
+//!
+//! What an error reports loses nothing: after it, the database is opened again on a disk that works, and has the world of what was acknowledged.
+//! Of what a disk does without a word the rule is weaker: an error that names it, or the right answer; and never a wrong one that says
+//! nothing. The end of the log is the exception: what was there cannot be told from what never was, so the world of an
+//! earlier commit may be found.
+
+use super::operation::{run, run_noting, steps};
+use super::world::{World, read};
+use super::{HOME, Run, Seeded, open, survivors};
+use plumb_engine::EngineError;
+use plumb_io::sim::power::Survivors;
+use plumb_io::sim::{Faults, MemoryDisk};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What a disk does wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    Read,
+    Write,
+    Sync,
+    Full,
+    Flip,
+    Lose,
+    Misdirect,
+}
+
+pub const FAULTS: [Fault; 7] =
+    [Fault::Read, Fault::Write, Fault::Sync, Fault::Full, Fault::Flip, Fault::Lose, Fault::Misdirect];
+
+/// What came of them.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct FaultTally {
+    pub cycles: u64,
+    /// Runs that the fault ended.
+    pub ended: u64,
+    /// Databases that said what was wrong when they were opened or read.
+    pub named: u64,
+    /// Databases whose log ended early.
+    pub shorter: u64,
+}
+
+impl FaultTally {
+    pub fn add(&mut self, other: &FaultTally) {
+        self.cycles += other.cycles;
+        self.ended += other.ended;
+        self.named += other.named;
+        self.shorter += other.shorter;
+    }
+}
+
+/// A run on a disk with a fault, and the oracle. Panics with the seed when it finds something.
+pub fn faulty(base: &Arc<MemoryDisk>, seed: u64, fault: Fault, tally: &mut FaultTally) {
+    let said = || format!("seed {seed} {fault:?}");
+    let mut random = Seeded(seed);
+    let disk = base.restart(Survivors::All);
+    let before = undisturbed(&disk, &mut random).unwrap_or_else(|error| panic!("{}: {error}", said()));
+    let disk = disk.restart(Survivors::All);
+    disk.plan_faults(plan(fault, &mut random));
+    let mut history = vec![before.clone()];
+    let note = |world: &World| {
+        if history.last() != Some(world) {
+            history.push(world.clone());
+        }
+    };
+    let run = match open(&disk) {
+        Ok(instance) => run_noting(&instance, &mut random, before, steps(40), (2, note)),
+        Err(error) => Run::ended(before, error),
+    };
+    tally.cycles += 1;
+    tally.ended += u64::from(run.error.is_some());
+    let struck = match fault {
+        Fault::Flip => Some(flip(&disk, &mut random)),
+        _ => disk.struck(),
+    };
+    let is_silent = matches!(fault, Fault::Flip | Fault::Lose | Fault::Misdirect);
+    // A process that ends leaves what it has written; one that had an error of a sync does not know what that is.
+    let left = if is_silent { Survivors::All } else { survivors(&mut random, disk.unsynced()) };
+    let found = open(&disk.restart(left)).and_then(|instance| read(&instance));
+    match (found, is_silent) {
+        (Ok(found), _) if run.require(&found).is_ok() => {}
+        (Err(_), true) => tally.named += 1,
+        (Err(error), false) => panic!("{}: {error}", said()),
+        (Ok(found), true) if struck.as_deref().is_some_and(is_log) && history.contains(&found) => {
+            tally.shorter += 1;
+        }
+        (Ok(found), _) => panic!("{} ({struck:?}): {}", said(), run.acknowledged.difference(&found)),
+    }
+}
+
+fn is_log(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "log")
+}
+
+fn undisturbed(disk: &Arc<MemoryDisk>, random: &mut Seeded) -> Result<World, EngineError> {
+    let instance = open(disk)?;
+    let run = run(&instance, random, World::new(), steps(30), 2);
+    run.error.map_or(Ok(run.acknowledged), Err)
+}
+
+/// The fault, at a place that a run comes to in most cases.
+fn plan(fault: Fault, random: &mut Seeded) -> Faults {
+    let nth = Some(1 + random.below(60));
+    match fault {
+        Fault::Read => Faults { fail_read: nth, ..Faults::default() },
+        Fault::Write => Faults { fail_write: nth, ..Faults::default() },
+        Fault::Sync => Faults { fail_sync: nth, ..Faults::default() },
+        Fault::Full => Faults { capacity: Some(random.below(100) << 10), ..Faults::default() },
+        Fault::Lose => Faults { lose_write: nth, ..Faults::default() },
+        Fault::Misdirect => Faults { misdirect_write: nth, ..Faults::default() },
+        Fault::Flip => Faults::default(),
+    }
+}
+
+/// Turns a bit of a file. Gives the file.
+fn flip(disk: &MemoryDisk, random: &mut Seeded) -> PathBuf {
+    let paths = disk.paths();
+    let path = paths[random.below(paths.len() as u64) as usize].clone();
+    assert!(path.starts_with(HOME));
+    let bits = 8 * disk.length(&path).max(1);
+    disk.flip_bit(&path, random.below(bits));
+    path
+}

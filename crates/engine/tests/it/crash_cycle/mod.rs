@@ -1,0 +1,227 @@
+//! One cycle of the crash harness: sessions change a small table, the power goes at some request, the database is recovered and held
+//! against what must be in it. Shared by the tests of the engine and by `cargo xtask bench crash`.
+//!
+//! The oracle: after the recovery there is the [`World`] of all commits and definitions that were acknowledged, or that and the one that was
+//! under way when the power went, and nothing else; the indexes agree with their tables; and a second opening finds the same.
+//! As one thread steps the sessions, one seed is one order of requests.
+//!
+//! - `world`: what there must be, and how it is read.
+//! - `operation`: what a session does, and a run of it.
+//! - `faults`: disks that fail, lie or forget.
+//! - `kill`: processes on a real disk that are killed.
+
+pub mod faults;
+pub mod kill;
+pub mod operation;
+pub mod world;
+
+use operation::{Operation, Run, run, steps};
+use plumb_engine::instance::InitialSizes;
+use plumb_engine::transaction::{IndexDefinition, Transactions};
+use plumb_engine::{EngineError, Instance, Settings};
+use plumb_events::Role;
+use plumb_io::sim::MemoryDisk;
+use plumb_io::sim::power::Survivors;
+use plumb_types::{Column, ColumnType, Schema};
+use plumb_units::Bytes;
+use std::path::Path;
+use std::sync::Arc;
+use world::{World, read};
+
+pub const HOME: &str = "/in/memory/db";
+pub const TABLE: &str = "T";
+const SETTINGS: [(&str, &str); 9] = [
+    ("db_block_size", "2K"),
+    ("debug_extent_blocks", "8"),
+    ("data_files", "1"),
+    ("debug_cache_blocks", "12"),
+    ("log_buffer", "32K"),
+    ("log_file_size", "64K"),
+    ("log_file_groups", "3"),
+    ("log_checkpoint_interval", "64K"),
+    ("io_method", "null"),
+];
+
+/// splitmix64 (Steele, Lea, Flood 2014).
+#[derive(Debug, Clone)]
+pub struct Seeded(pub u64);
+
+impl Seeded {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+}
+
+pub fn settings() -> Settings {
+    let mut settings = Settings::default();
+    for (name, value) in SETTINGS {
+        settings.set(name, value, "the crash harness").expect("in range");
+    }
+    settings
+}
+
+pub fn open(disk: &Arc<MemoryDisk>) -> Result<Instance, EngineError> {
+    Instance::open_on(disk, Path::new(HOME), settings())
+}
+
+/// A database with an empty table and two indexes, closed.
+pub fn new_disk(seed: u64) -> Arc<MemoryDisk> {
+    let disk = MemoryDisk::with_power(seed);
+    let sizes = InitialSizes { users: Bytes(32 << 10), temp: Bytes(16 << 10), indx: Bytes(64 << 10) };
+    let instance = Instance::create_on(&disk, Path::new(HOME), settings(), sizes).expect("a database");
+    let session = instance.recorder.session(Role::User);
+    let transactions = Transactions::open(&instance, &session).expect("a log");
+    let indexes = [index("T_K", &["K"]), index("T_V", &["V", "ID"])];
+    transactions.create_table(&session, TABLE, &schema(), &indexes).expect("a table");
+    drop(transactions);
+    drop(session);
+    drop(instance);
+    disk
+}
+
+/// The columns of every table.
+pub fn schema() -> Schema {
+    let columns = vec![
+        Column::required("ID", ColumnType::NUMBER),
+        Column::required("K", ColumnType::NUMBER),
+        Column::nullable("V", ColumnType::Text { max_bytes: 1000 }),
+    ];
+    Schema::new(columns).expect("a schema")
+}
+
+pub fn index(name: &str, columns: &[&str]) -> IndexDefinition {
+    let columns = columns.iter().map(|column| ((*column).to_string(), false)).collect();
+    IndexDefinition { name: name.to_string(), columns, unique: false }
+}
+
+/// One in which no two rows have one key.
+pub fn unique_index(name: &str, columns: &[&str]) -> IndexDefinition {
+    IndexDefinition { unique: true, ..index(name, columns) }
+}
+
+/// What a chain of cycles came to.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Tally {
+    pub cycles: u64,
+    pub crashes: u64,
+    pub recoveries_cut_short: u64,
+    pub commits: u64,
+    pub hash: u64,
+}
+
+impl Tally {
+    /// With another one; the hash is that of a thread.
+    pub fn add(&mut self, other: &Tally) {
+        self.cycles += other.cycles;
+        self.crashes += other.crashes;
+        self.recoveries_cut_short += other.recoveries_cut_short;
+        self.commits += other.commits;
+    }
+}
+
+/// Some cycles on one disk, each with a crash. Panics with the seed when the oracle finds something.
+pub fn chain(base: &Arc<MemoryDisk>, seed: u64, length: u64, tally: &mut Tally) {
+    let mut random = Seeded(seed);
+    let mut disk = base.restart(Survivors::All);
+    let mut world = World::new();
+    for cycle in 0..length {
+        let said = || format!("seed {seed} cycle {cycle}");
+        // One chain in eight has long runs.
+        let (most_requests, most_steps) = if seed.is_multiple_of(8) { (500, 200) } else { (120, 50) };
+        let last = disk.requests() + 1 + random.below(most_requests);
+        disk.lose_power_at(Some(last));
+        let (steps, sessions) = (steps(20 + random.below(most_steps)), 1 + random.below(4));
+        let run = match open(&disk) {
+            Ok(instance) => run(&instance, &mut random, world, steps, sessions),
+            Err(error) => Run::ended(world, error),
+        };
+        let gone = disk.requests() >= last;
+        assert!(
+            gone || run.error.is_none(),
+            "{}: {} with the power on",
+            said(),
+            run.error.as_ref().expect("some")
+        );
+        tally.hash = tally.hash.rotate_left(7) ^ disk.trace_hash();
+        tally.crashes += u64::from(gone);
+        tally.commits += run.commits;
+        disk = disk.restart(survivors(&mut random, disk.unsynced()));
+        // The power goes again while it is recovered, some times.
+        while random.below(3) == 0 {
+            let at = disk.requests() + random.below(40);
+            disk.lose_power_at(Some(at));
+            let recovered = open(&disk).and_then(|instance| read(&instance));
+            assert!(
+                recovered.is_ok() || disk.requests() >= at,
+                "{}: {recovered:?} with the power on",
+                said()
+            );
+            tally.recoveries_cut_short += u64::from(recovered.is_err());
+            disk = disk.restart(survivors(&mut random, disk.unsynced()));
+        }
+        let found = open(&disk).and_then(|instance| read(&instance));
+        let found = found.unwrap_or_else(|error| panic!("{}: {error}", said()));
+        run.require(&found).unwrap_or_else(|wrong| panic!("{}: {wrong}", said()));
+        world = found;
+        tally.cycles += 1;
+    }
+}
+
+pub fn survivors(random: &mut Seeded, changes: usize) -> Survivors {
+    let one = random.below(changes.max(1) as u64) as usize;
+    match random.below(8) {
+        0 => Survivors::None,
+        1 => Survivors::All,
+        2 => Survivors::AllBut(one),
+        3 => Survivors::Only(one),
+        4 => Survivors::AllTorn(one),
+        _ => Survivors::Random(random.next()),
+    }
+}
+
+/// Two operations, and one run of each kind that is crashed at every request.
+pub fn pair(base: &Arc<MemoryDisk>, first: Operation, second: Operation) -> u64 {
+    let end = [Operation::Commit];
+    let operations: Vec<Operation> = [first, second].into_iter().chain(end).collect();
+    every_request(base, 7, &operations, 1)
+}
+
+/// One run, crashed at every request in turn, with nothing, everything, each one change and all but each one surviving, each one torn, and some
+/// coins. Gives the number of crashes.
+pub fn every_request(base: &Arc<MemoryDisk>, seed: u64, operations: &[Operation], sessions: u64) -> u64 {
+    let mut crashes = 0;
+    for at in 0.. {
+        let disk = base.restart(Survivors::All);
+        disk.lose_power_at(Some(at));
+        let mut random = Seeded(seed);
+        let before = World::new();
+        let run = match open(&disk) {
+            Ok(instance) => run(&instance, &mut random, before, operations.to_vec(), sessions),
+            Err(error) => Run::ended(before, error),
+        };
+        if disk.requests() < at {
+            assert!(run.error.is_none(), "seed {seed}: {:?} with the power on", run.error);
+            return crashes;
+        }
+        let mut ways = vec![Survivors::None, Survivors::All];
+        for one in 0..disk.unsynced() {
+            ways.extend([Survivors::AllBut(one), Survivors::Only(one), Survivors::AllTorn(one)]);
+        }
+        ways.extend((0..3).map(|coin| Survivors::Random(at << 8 | coin)));
+        for survivors in ways {
+            let said = || format!("seed {seed} {operations:?} request {at} {survivors:?}");
+            let found = open(&disk.restart(survivors)).and_then(|instance| read(&instance));
+            let found = found.unwrap_or_else(|error| panic!("{}: {error}", said()));
+            run.require(&found).unwrap_or_else(|wrong| panic!("{}: {wrong}", said()));
+            crashes += 1;
+        }
+    }
+    unreachable!("a run ends")
+}

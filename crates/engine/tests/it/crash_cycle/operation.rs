@@ -1,0 +1,360 @@
+//! What sessions do between two crashes: statements, ends of transactions, definitions, loads.
+
+use super::world::{Change, Changes, Content, World, number};
+use super::{Seeded, TABLE, schema, unique_index};
+use plumb_engine::drop::drop_named;
+use plumb_engine::table::load;
+use plumb_engine::transaction::{LockWait, Transaction, Transactions};
+use plumb_engine::{EngineError, Instance};
+use plumb_events::{Role, Session};
+use plumb_types::{RowBatch, RowSource, Schema, SourceError, Value};
+use plumb_units::RowId;
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// Something that a session may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    Insert,
+    /// So many rows of one key that leaves split.
+    Split,
+    Update,
+    Delete,
+    Commit,
+    RollBack,
+    Checkpoint,
+    CreateTable,
+    FillTable,
+    DropTable,
+    CreateIndex,
+    DropIndex,
+    Load,
+    DropLoaded,
+    /// One of them, drawn.
+    Any,
+}
+
+/// All that are not drawn.
+pub const OPERATIONS: [Operation; 14] = [
+    Operation::Insert,
+    Operation::Split,
+    Operation::Update,
+    Operation::Delete,
+    Operation::Commit,
+    Operation::RollBack,
+    Operation::Checkpoint,
+    Operation::CreateTable,
+    Operation::FillTable,
+    Operation::DropTable,
+    Operation::CreateIndex,
+    Operation::DropIndex,
+    Operation::Load,
+    Operation::DropLoaded,
+];
+
+/// The index that comes and goes; no two rows have one number.
+const INDEX: &str = "T_X";
+
+/// So many that are drawn.
+pub fn steps(count: u64) -> Vec<Operation> {
+    vec![Operation::Any; count as usize]
+}
+
+/// What ended a run.
+#[derive(Debug)]
+pub struct Run {
+    /// What is committed for certain.
+    pub acknowledged: World,
+    /// What the commit or the definition that was under way makes of it.
+    pub under_way: Option<Change>,
+    /// Why it ended; `None` when it was to end.
+    pub error: Option<EngineError>,
+    /// Commits and definitions that were acknowledged.
+    pub commits: u64,
+}
+
+impl Run {
+    /// A run that did not begin.
+    pub fn ended(acknowledged: World, error: EngineError) -> Run {
+        Run { acknowledged, under_way: None, error: Some(error), commits: 0 }
+    }
+
+    /// Refuses what may not be found after it.
+    pub fn require(&self, found: &World) -> Result<(), String> {
+        if *found == self.acknowledged {
+            return Ok(());
+        }
+        let mut with = self.acknowledged.clone();
+        with.apply(self.under_way.clone().unwrap_or(Change::Rows(Changes::new())));
+        if *found == with { Ok(()) } else { Err(self.acknowledged.difference(found)) }
+    }
+}
+
+/// A session of a run: its transaction, and what it will have changed.
+struct Actor<'c, 'a> {
+    transaction: Transaction<'c, 'a>,
+    changes: Changes,
+}
+
+/// Does these operations in turn, each by one of so many sessions, on an open database.
+pub fn run(
+    instance: &Instance,
+    random: &mut Seeded,
+    before: World,
+    operations: Vec<Operation>,
+    sessions: u64,
+) -> Run {
+    run_noting(instance, random, before, operations, (sessions, |_| ()))
+}
+
+/// The same; `note` is shown the world after each operation.
+pub fn run_noting(
+    instance: &Instance,
+    random: &mut Seeded,
+    before: World,
+    operations: Vec<Operation>,
+    (sessions, mut note): (u64, impl FnMut(&World)),
+) -> Run {
+    let session = instance.recorder.session(Role::User);
+    let transactions = match Transactions::open(instance, &session) {
+        Ok(transactions) => transactions,
+        Err(error) => return Run::ended(before, error),
+    };
+    let connections: Result<Vec<_>, _> = (0..sessions).map(|_| transactions.connect(&session)).collect();
+    let mut connections = match connections {
+        Ok(connections) => connections,
+        Err(error) => return Run::ended(before, error),
+    };
+    connections.iter_mut().for_each(|connection| connection.set_lock_wait(LockWait::Never));
+    let begin = |transaction| Actor { transaction, changes: Changes::new() };
+    let mut actors: Vec<Actor<'_, '_>> = connections.iter_mut().map(|it| begin(it.begin())).collect();
+    let run = Run { acknowledged: before, under_way: None, error: None, commits: 0 };
+    let mut stage = Stage { transactions: &transactions, session: &session, random, run };
+    for operation in operations {
+        let operation = if operation == Operation::Any { stage.draw() } else { operation };
+        let actor = &mut actors[stage.random.below(sessions) as usize];
+        if let Err(error) = stage.perform(operation, actor) {
+            stage.run.error = Some(error);
+            break;
+        }
+        note(&stage.run.acknowledged);
+    }
+    stage.run
+}
+
+/// What operations work on.
+struct Stage<'s, 'i> {
+    transactions: &'s Transactions<'i>,
+    session: &'s Session,
+    random: &'s mut Seeded,
+    run: Run,
+}
+
+impl Stage<'_, '_> {
+    /// Most are statements; a definition is one in twelve.
+    fn draw(&mut self) -> Operation {
+        match self.random.below(48) {
+            0..12 => Operation::Insert,
+            12 => Operation::Split,
+            13..26 => Operation::Update,
+            26..32 => Operation::Delete,
+            32..41 => Operation::Commit,
+            41..43 => Operation::RollBack,
+            43 => Operation::Checkpoint,
+            _ => OPERATIONS[7 + self.random.below(7) as usize],
+        }
+    }
+
+    fn perform(&mut self, operation: Operation, actor: &mut Actor<'_, '_>) -> Result<(), EngineError> {
+        let done = match operation {
+            Operation::Insert => self.insert(actor, 1),
+            Operation::Split => self.insert(actor, 16),
+            Operation::Update => self.update(actor),
+            Operation::Delete => self.delete(actor),
+            Operation::Commit => self.commit(actor),
+            Operation::RollBack => {
+                actor.changes.clear();
+                actor.transaction.rollback_and_chain()
+            }
+            Operation::Checkpoint => self.transactions.checkpoint(self.session),
+            Operation::Any => unreachable!("it was drawn"),
+            definition => self.define(definition),
+        };
+        match done {
+            Err(EngineError::RowLocked { .. } | EngineError::RowGone { .. }) => Ok(()),
+            Err(EngineError::TableInUse { .. }) => {
+                self.run.under_way = None;
+                Ok(())
+            }
+            Err(EngineError::LogFull { .. }) => {
+                self.run.under_way = None;
+                actor.changes.clear();
+                actor.transaction.rollback_and_chain()
+            }
+            done => done,
+        }
+    }
+
+    /// What is under way is done.
+    fn acknowledge(&mut self) {
+        let change = self.run.under_way.take().expect("said before");
+        self.run.acknowledged.apply(change);
+        self.run.commits += 1;
+    }
+
+    fn commit(&mut self, actor: &mut Actor<'_, '_>) -> Result<(), EngineError> {
+        self.run.under_way = Some(Change::Rows(std::mem::take(&mut actor.changes)));
+        actor.transaction.commit_and_chain()?;
+        self.acknowledge();
+        Ok(())
+    }
+
+    fn insert(&mut self, actor: &mut Actor<'_, '_>, least: u64) -> Result<(), EngineError> {
+        let random = &mut *self.random;
+        let count = least + if random.below(4) == 0 { random.below(6) } else { 0 };
+        let mut images = RowBatch::new();
+        let mut rows = Vec::new();
+        for _ in 0..count {
+            let (id, content) = ((random.next() >> 20) as i64, content(random));
+            push(&mut images, id, &content);
+            rows.push((id, content));
+        }
+        let places = actor.transaction.insert_rows(TABLE, &images)?;
+        let rows = rows.into_iter().zip(places);
+        actor.changes.extend(rows.map(|((id, content), row)| (id, Some((row, content)))));
+        Ok(())
+    }
+
+    fn update(&mut self, actor: &mut Actor<'_, '_>) -> Result<(), EngineError> {
+        let Some((id, row)) = self.pick(actor) else { return self.insert(actor, 1) };
+        let new = content(self.random);
+        let row = actor.transaction.update(TABLE, row, |values| {
+            values[1] = number(new.0);
+            values[2] = Value::Text(new.1.clone());
+        })?;
+        actor.changes.insert(id, Some((row, new)));
+        Ok(())
+    }
+
+    fn delete(&mut self, actor: &mut Actor<'_, '_>) -> Result<(), EngineError> {
+        let Some((id, row)) = self.pick(actor) else { return self.insert(actor, 1) };
+        actor.transaction.delete(TABLE, row)?;
+        actor.changes.insert(id, None);
+        Ok(())
+    }
+
+    /// A row that is committed or the session's own.
+    fn pick(&mut self, actor: &Actor<'_, '_>) -> Option<(i64, RowId)> {
+        let committed = self.run.acknowledged.rows.iter().filter(|(id, _)| !actor.changes.contains_key(id));
+        let committed = committed.map(|(id, (row, _))| (*id, *row));
+        let own = actor.changes.iter().filter_map(|(id, row)| Some((*id, row.as_ref()?.0)));
+        let rows: Vec<(i64, RowId)> = committed.chain(own).collect();
+        (!rows.is_empty()).then(|| rows[self.random.below(rows.len() as u64) as usize])
+    }
+
+    /// A definition, or what fills what it has made.
+    fn define(&mut self, definition: Operation) -> Result<(), EngineError> {
+        let (transactions, session) = (self.transactions, self.session);
+        let instance = transactions.instance();
+        let number_of = self.random.below(2);
+        let (other, loaded) = (format!("U{number_of}"), format!("L{number_of}"));
+        let world = &self.run.acknowledged;
+        let has_other = world.others.contains_key(&other);
+        let has_loaded = world.loaded.contains_key(&loaded);
+        let has_index = world.indexes.contains(INDEX);
+        let mut announce = |change| self.run.under_way = Some(change);
+        match definition {
+            Operation::CreateTable if !has_other => {
+                announce(Change::Other(other.clone(), BTreeSet::new()));
+                let indexes = [unique_index(&format!("{other}_ID"), &["ID"])];
+                transactions.create_table(session, &other, &schema(), &indexes)?;
+            }
+            Operation::FillTable if has_other => return self.fill(&other),
+            Operation::DropTable if has_other => {
+                announce(Change::NoOther(other.clone()));
+                transactions.drop_named(session, &other)?;
+            }
+            Operation::CreateIndex if !has_index => {
+                announce(Change::Index(INDEX.to_string()));
+                transactions.create_index(session, TABLE, &unique_index(INDEX, &["K", "ID"]))?;
+            }
+            Operation::DropIndex if has_index => {
+                announce(Change::NoIndex(INDEX.to_string()));
+                transactions.drop_named(session, INDEX)?;
+            }
+            Operation::Load if !has_loaded => {
+                let rows = 1 + self.random.below(100);
+                announce(Change::Loaded(loaded.clone(), rows));
+                let source = Rows { schema: schema(), rows, taken: AtomicBool::new(false) };
+                load::load(instance, &loaded, &source)?;
+            }
+            Operation::DropLoaded if has_loaded => {
+                announce(Change::NotLoaded(loaded.clone()));
+                drop_named(instance, &loaded)?;
+            }
+            _ => return Ok(()),
+        }
+        self.acknowledge();
+        Ok(())
+    }
+
+    /// A transaction of its own in another table.
+    fn fill(&mut self, table: &str) -> Result<(), EngineError> {
+        let mut connection = self.transactions.connect(self.session)?;
+        connection.set_lock_wait(LockWait::Never);
+        let mut transaction = connection.begin();
+        let mut rows = BTreeSet::new();
+        for _ in 0..1 + self.random.below(4) {
+            let (id, content) = ((self.random.next() >> 20) as i64, content(self.random));
+            transaction.insert(table, &[number(id), number(content.0), Value::Text(content.1)])?;
+            rows.insert(id);
+        }
+        self.run.under_way = Some(Change::Other(table.to_string(), rows));
+        transaction.commit()?;
+        self.acknowledge();
+        Ok(())
+    }
+}
+
+fn content(random: &mut Seeded) -> Content {
+    let length = match random.below(12) {
+        0 => 200 + random.below(600),
+        1..4 => 30 + random.below(100),
+        _ => 1 + random.below(20),
+    };
+    let letter = char::from(b'a' + random.below(26) as u8);
+    (random.below(50) as i64, letter.to_string().repeat(length as usize))
+}
+
+fn push(images: &mut RowBatch, id: i64, content: &Content) {
+    images.begin_row(3);
+    let values = [number(id), number(content.0), Value::Text(content.1.clone())];
+    values.iter().for_each(|value| images.push_value(value));
+    images.end_row();
+}
+
+/// Rows for a direct path load, all in one batch.
+struct Rows {
+    schema: Schema,
+    rows: u64,
+    taken: AtomicBool,
+}
+
+impl RowSource for Rows {
+    fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    fn row_count_hint(&self) -> Option<u64> {
+        Some(self.rows)
+    }
+
+    fn next_batch(&self, batch: &mut RowBatch) -> Result<bool, SourceError> {
+        batch.clear();
+        if self.taken.swap(true, Relaxed) {
+            return Ok(false);
+        }
+        (0..self.rows as i64).for_each(|id| push(batch, id, &(id % 7, "loaded".to_string())));
+        Ok(true)
+    }
+}

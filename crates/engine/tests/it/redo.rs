@@ -1,0 +1,299 @@
+//! The log as settings shape it: how its writes become durable, what checkpoints leave to do again.
+
+use plumb_engine::instance::{Cancel, InitialSizes};
+use plumb_engine::redo::SyncMethod;
+use plumb_engine::transaction::Transactions;
+use plumb_engine::{EngineError, Instance, Layout, Settings};
+use plumb_events::{Event, Role, Session};
+use plumb_io::Disk;
+use plumb_io::sim::MemoryDisk;
+use plumb_io::sim::power::Survivors;
+use plumb_types::{Column, ColumnType, Number, Schema, Value};
+use plumb_units::Bytes;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+fn settings(more: &[(&str, &str)]) -> Settings {
+    let mut all = Settings::default();
+    let small = [("debug_extent_blocks", "8"), ("log_file_size", "1M"), ("log_buffer", "256K")];
+    for (name, value) in small.iter().chain(more) {
+        all.set(name, value, "the test").expect("in range");
+    }
+    all
+}
+
+fn create(home: &Path, more: &[(&str, &str)]) -> Instance {
+    let sizes = InitialSizes { users: Bytes(1 << 20), temp: Bytes(1 << 16), indx: Bytes(1 << 20) };
+    let layout = Layout::in_one(home.to_path_buf());
+    Instance::create(&layout, settings(more), sizes, Cancel::default()).expect("a database")
+}
+
+fn open(home: &Path, more: &[(&str, &str)]) -> Instance {
+    Instance::open(home, settings(more), Cancel::default()).expect("opened")
+}
+
+fn create_table(transactions: &Transactions<'_>, session: &Session) {
+    let columns = vec![
+        Column::required("ID", ColumnType::NUMBER),
+        Column::required("V", ColumnType::Text { max_bytes: 1000 }),
+    ];
+    let schema = Schema::new(columns).expect("a schema");
+    transactions.create_table(session, "T", &schema, &[]).expect("a table");
+}
+
+fn insert(transactions: &Transactions<'_>, session: &Session, rows: i64) {
+    let mut connection = transactions.connect(session).expect("connected");
+    let mut transaction = connection.begin();
+    for id in 0..rows {
+        let id = Value::Number(Number::new(i128::from(id), 0).expect("small"));
+        transaction.insert("T", &[id, Value::Text("v".repeat(500))]).expect("inserted");
+        transaction.commit_and_chain().expect("committed");
+    }
+}
+
+fn count(transactions: &Transactions<'_>, session: &Session) -> usize {
+    let mut connection = transactions.connect(session).expect("connected");
+    let mut rows = 0;
+    let scanned = connection.begin().scan("T", |_| {
+        rows += 1;
+        Ok(())
+    });
+    scanned.expect("scanned");
+    rows
+}
+
+#[test]
+fn each_method_of_making_a_log_write_durable_is_what_was_asked_for() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let home = directory.path().join("db");
+    let methods = SyncMethod::ALL.map(SyncMethod::name);
+    for (round, word) in methods.into_iter().chain(["auto"]).enumerate() {
+        let asked = [("log_sync_method", word), ("filesystemio_options", "none")];
+        let instance = if round == 0 { create(&home, &asked) } else { open(&home, &asked) };
+        let session = instance.recorder.session(Role::User);
+        let transactions = Transactions::open(&instance, &session).expect("a log");
+        if round == 0 {
+            create_table(&transactions, &session);
+        }
+        let sync = transactions.log().sync();
+        if word == "auto" {
+            assert!(sync.reason.starts_with("auto measured, in microseconds: fdatasync "), "{}", sync.reason);
+        } else {
+            assert_eq!((sync.method.name(), &sync.reason), (word, &format!("log_sync_method={word}")));
+        }
+        assert_eq!(count(&transactions, &session), 10 * round, "before {word}");
+        insert(&transactions, &session, 10);
+    }
+}
+
+/// Rows in a database on a disk that can lose power, where sessions step the checkpoints; and the most log that a recovery would
+/// have gone through after any of them.
+fn most_to_recover(interval: &str, rows: i64) -> (u64, u64) {
+    let disk = MemoryDisk::with_power(1);
+    let sizes = InitialSizes { users: Bytes(1 << 20), temp: Bytes(1 << 16), indx: Bytes(1 << 16) };
+    let more = [("io_method", "null"), ("log_file_size", "256K"), ("log_checkpoint_interval", interval)];
+    let home = Path::new("/in/memory/db");
+    let instance = Instance::create_on(&disk, home, settings(&more), sizes).expect("a database");
+    let session = instance.recorder.session(Role::User);
+    let transactions = Transactions::open(&instance, &session).expect("a log");
+    create_table(&transactions, &session);
+    let mut most = 0;
+    for _ in 0..rows {
+        insert(&transactions, &session, 1);
+        most = most.max(transactions.log().to_recover().0);
+    }
+    let period = instance.recorder.snapshot();
+    let waited =
+        period.sessions.iter().map(|it| it.events[Event::LogFileSwitchCheckpoint as usize].count).sum();
+    (most, waited)
+}
+
+#[test]
+fn checkpoints_follow_the_log_as_closely_as_they_are_told() {
+    // Each commit is a log write of two blocks; a batch of 512 bytes is the finest that can be told.
+    let (most, waited) = most_to_recover("128K", 2000);
+    assert!((64 << 10..=(128 << 10) + 8192).contains(&most), "{most}");
+    assert_eq!(waited, 0);
+    // Two megabytes of log through three files of a quarter: nobody has to wait for a file.
+    let (most, waited) = most_to_recover("0", 2000);
+    assert!((256 << 10..=640 << 10).contains(&most), "{most}");
+    assert_eq!(waited, 0);
+}
+
+/// What sequences of log files there are, in the files and as copies; none between the first and the last may be missing.
+fn require_every_sequence(disk: &Disk, home: &Path, copies: impl Iterator<Item = PathBuf>) -> u64 {
+    let mut found: Vec<u64> = copies
+        .filter(|path| path.extension().is_some_and(|ending| ending == "arc"))
+        .map(|path| {
+            let bytes = disk.read_small(&path).expect("readable").expect("there");
+            let sequence = u64::from_le_bytes(bytes[32..40].try_into().expect("eight bytes"));
+            assert!(path.to_string_lossy().ends_with(&format!("_{sequence:010}.arc")), "{}", path.display());
+            sequence
+        })
+        .collect();
+    let copied = found.len() as u64;
+    for number in 1..=3 {
+        let bytes =
+            disk.read_small(&home.join(format!("redo{number:02}.log"))).expect("readable").expect("there");
+        found.push(u64::from_le_bytes(bytes[32..40].try_into().expect("eight bytes")));
+    }
+    found.sort_unstable();
+    found.dedup();
+    let first = u64::from(found[0] != 0);
+    let expected: Vec<u64> = (first..first + found.len() as u64).collect();
+    assert_eq!(found, expected, "of 0 (a file that was not used) and the sequences so far");
+    copied
+}
+
+/// Commits until the power goes at a request; gives the disk as a restart finds it, and how many commits were acknowledged.
+fn crashed(
+    base: &MemoryDisk,
+    more: &[(&str, &str)],
+    (request, survivors): (u64, Survivors),
+) -> (Arc<MemoryDisk>, usize) {
+    let disk = base.restart(Survivors::All);
+    disk.lose_power_at(Some(request));
+    let mut acknowledged = 0;
+    let mut run = || -> Result<(), EngineError> {
+        let instance = Instance::open_on(&disk, Path::new(HOME), settings(more))?;
+        let session = instance.recorder.session(Role::User);
+        let transactions = Transactions::open(&instance, &session)?;
+        let mut connection = transactions.connect(&session)?;
+        let mut transaction = connection.begin();
+        for id in 0..400 {
+            let id = Value::Number(Number::new(id, 0).expect("small"));
+            transaction.insert("T", &[id, Value::Text("v".repeat(900))])?;
+            transaction.commit_and_chain()?;
+            acknowledged += 1;
+        }
+        Ok(())
+    };
+    let run = run();
+    assert!(run.is_ok() || disk.requests() >= request, "request {request}: {run:?}");
+    (disk.restart(survivors), acknowledged)
+}
+
+/// A closed database with an empty table, on a disk that can lose power.
+fn disk_with_table(more: &[(&str, &str)]) -> Arc<MemoryDisk> {
+    let base = MemoryDisk::with_power(1);
+    let sizes = InitialSizes { users: Bytes(1 << 20), temp: Bytes(1 << 16), indx: Bytes(1 << 16) };
+    let instance = Instance::create_on(&base, Path::new(HOME), settings(more), sizes).expect("a database");
+    let session = instance.recorder.session(Role::User);
+    create_table(&Transactions::open(&instance, &session).expect("a log"), &session);
+    base
+}
+
+/// Rows, and what members of log files were restored.
+fn recovered(disk: &Arc<MemoryDisk>, more: &[(&str, &str)]) -> (usize, Vec<String>) {
+    let instance = Instance::open_on(disk, Path::new(HOME), settings(more)).expect("opened");
+    let session = instance.recorder.session(Role::User);
+    let transactions = Transactions::open(&instance, &session).expect("recovered");
+    (count(&transactions, &session), transactions.recovered().restored.clone())
+}
+
+const HOME: &str = "/in/memory/db";
+const SMALL: [(&str, &str); 4] =
+    [("io_method", "null"), ("db_block_size", "2K"), ("log_buffer", "32K"), ("log_file_size", "64K")];
+
+#[test]
+fn no_log_file_is_used_again_before_its_copy_is_durable_wherever_the_power_goes() {
+    let more =
+        [&SMALL[..], &[("archive_log_mode", "on"), ("archive_log_dest", "/in/memory/copies")]].concat();
+    let base = disk_with_table(&more);
+    let mut copied = 0;
+    for seed in 0..60 {
+        let (disk, acknowledged) = crashed(&base, &more, (20 + 23 * seed, Survivors::Random(seed)));
+        let (rows, _) = recovered(&disk, &more);
+        assert!((acknowledged..=acknowledged + 1).contains(&rows), "seed {seed}: {rows} of {acknowledged}");
+        let memory = Disk::Memory(Arc::clone(&disk));
+        copied = copied.max(require_every_sequence(&memory, Path::new(HOME), disk.paths().into_iter()));
+    }
+    assert!(copied > 3, "{copied}");
+}
+
+/// One member of every log file at a time is enough, whichever it is, before and after a recovery.
+#[test]
+fn either_member_of_the_log_files_is_enough_wherever_the_power_goes() {
+    let more = [&SMALL[..], &[("log_file_members", "2")]].concat();
+    let base = disk_with_table(&more);
+    let members =
+        |directory: &'static str| (1..=3).map(move |number| format!("{directory}redo{number:02}.log"));
+    let mut damaged = 0;
+    for seed in 0..60 {
+        let (disk, acknowledged) = crashed(&base, &more, (20 + 23 * seed, Survivors::Random(seed)));
+        let [one, other] = if seed % 2 == 0 { ["", "mirror/"] } else { ["mirror/", ""] };
+        let remove = |directory| {
+            for name in members(directory) {
+                Disk::Memory(Arc::clone(&disk)).remove(&Path::new(HOME).join(name)).expect("removed");
+            }
+        };
+        if seed % 4 < 2 {
+            remove(one);
+        } else {
+            // A byte in each of the first batches.
+            members(one).for_each(|name| disk.flip_bit(&Path::new(HOME).join(name), (4096 + 40) * 8));
+        }
+        let (rows, restored) = recovered(&disk, &more);
+        let said = || format!("seed {seed}: {rows} of {acknowledged}, {restored:?}");
+        assert!((acknowledged..=acknowledged + 1).contains(&rows), "{}", said());
+        assert!(seed % 4 >= 2 || restored.len() >= 3, "{}", said());
+        damaged += restored.iter().filter(|said| said.starts_with("the batch at byte 4096 of ")).count();
+        // Damage in the middle of a second member is found when it is needed, not before.
+        if seed % 4 != 3 {
+            remove(other);
+            assert_eq!(recovered(&disk, &more).0, rows, "{}", said());
+        }
+    }
+    assert!(damaged > 0, "a batch of the first member was taken from the second");
+}
+
+#[test]
+fn sessions_wait_for_a_destination_that_is_missing_and_go_on_when_it_is_there() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (home, copies) = (directory.path().join("db"), directory.path().join("copies"));
+    let destination = copies.to_string_lossy().to_string();
+    let more =
+        [("archive_log_mode", "on"), ("archive_log_dest", destination.as_str()), ("log_file_size", "256K")];
+    let instance = create(&home, &more);
+    let session = instance.recorder.session(Role::User);
+    let transactions = Transactions::open(&instance, &session).expect("a log");
+    create_table(&transactions, &session);
+    thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let session = instance.recorder.session(Role::User);
+            insert(&transactions, &session, 2000);
+        });
+        let waits = || -> u64 {
+            let snapshot = instance.recorder.snapshot();
+            snapshot.sessions.iter().map(|it| it.events[Event::LogFileSwitchArchive as usize].count).sum()
+        };
+        while waits() == 0 {
+            assert!(!writer.is_finished(), "three files of 256K do not hold a megabyte");
+            thread::sleep(Duration::from_millis(1));
+        }
+        let error = transactions.log().archiver_error().expect("a copy failed");
+        assert!(error.starts_with(&format!("log sequence 1 in {destination}: ")), "{error}");
+        std::fs::create_dir(&copies).expect("made");
+        writer.join().expect("all rows are in");
+    });
+    assert_eq!(count(&transactions, &session), 2000);
+    let found = std::fs::read_dir(&copies).expect("there").map(|entry| entry.expect("readable").path());
+    assert!(require_every_sequence(&Disk::Kernel, &home, found) > 0);
+}
+
+#[test]
+fn a_destination_must_be_named() {
+    let instance = instance_in_memory(&[("archive_log_mode", "on")]);
+    let session = instance.recorder.session(Role::User);
+    assert_eq!(
+        Transactions::open(&instance, &session).expect_err("no destination").to_string(),
+        "archive_log_mode=on contradicts an empty archive_log_dest: log files must be copied somewhere; name a directory"
+    );
+}
+
+fn instance_in_memory(more: &[(&str, &str)]) -> Instance {
+    let null = [("io_method", "null")];
+    create(Path::new("/in/memory"), &[&null, more].concat())
+}

@@ -1,0 +1,179 @@
+//! Tables that transactions change: what `plumb load --conventional`, `plumb index` and `plumb check` do with them.
+
+use super::index::{devices, under_tables};
+use super::load::skipped;
+use crate::arguments::{Check, Index, Load};
+use crate::database::{self, Target};
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::outcome::Outcome;
+use crate::output::{self, aligned};
+use crate::progress::{Audience, Watch};
+use crate::{bundle, command_line, run, settings, types};
+use plumb_engine::storage::control::stored_name;
+use plumb_engine::transaction::import::{ImportSpec, Imported, import as import_rows};
+use plumb_engine::transaction::{IndexDefinition, Transactions};
+use plumb_engine::{EngineError, Instance};
+use plumb_events::{Role, clock};
+use plumb_lab::bundle::Reservation;
+use plumb_lab::evidence::{self, Asked, Done, Evidence, Measured};
+use plumb_lab::workload::redo;
+use plumb_lab::{Stage, assemble, document, stored};
+use plumb_report::{summary, text};
+use plumb_types::RowSource;
+use plumb_units::{Bytes, RowCount};
+use plumb_workload::CsvFile;
+
+/// Bytes of an array insert.
+const ARRAY_BYTES: usize = 64 * Bytes::K as usize;
+/// Rows of a transaction, if nothing else is said.
+const COMMIT_EVERY: u64 = 1000;
+
+/// Inserts the rows of a file into a new table, and verifies them. What was committed stays, whatever happens.
+///
+/// # Errors
+/// When the database or the table cannot be made, or the import ends before its end.
+pub fn import(
+    arguments: &Load,
+    target: &mut Target<'_>,
+    source: &CsvFile,
+    bundle: Option<&Reservation>,
+    interrupt: &Interrupt,
+) -> Result<Outcome, Failure> {
+    target.make()?;
+    let instance = target.instance();
+    let devices = devices(instance)?;
+    let limits = stored::limits(&[&arguments.path], &under_tables(instance, &devices));
+    let session = instance.recorder.session(Role::LoadCoordinator);
+    let transactions = Transactions::open(instance, &session)?;
+    transactions.create_table(&session, &arguments.table, source.schema(), &[])?;
+    let home = target.keep().display();
+    let table = stored_name(&arguments.table);
+    interrupt.say(format!("interrupted: the rows that were committed stay in table {table} of {home}"));
+    let spec = ImportSpec {
+        table: &table,
+        array_bytes: ARRAY_BYTES,
+        rows_per_commit: Some(arguments.commit_every.unwrap_or(COMMIT_EVERY)),
+        sessions: arguments.sessions.map_or(1, usize::from),
+    };
+    let watch = Watch::start(Audience::Terminal);
+    watch.stage(&Stage::Import { instance, rows: source.row_count().unwrap_or(0) });
+    let begin = clock::now();
+    let mut imported = Imported::default();
+    let measured = evidence::around(instance, &devices, || {
+        let ended;
+        (imported, ended) = import_rows(&transactions, &session, source, &spec);
+        ended?;
+        let done = Done { index: None, sort: None, import: Some(redo::done(&spec, &imported)) };
+        Ok((done, evidence::of_log(transactions.log())))
+    });
+    let measured = measured.map_err(|error| ended_early(&error, &imported, &table, interrupt))?;
+    let judged = redo::judge(&transactions, &table, (imported.row_count, imported.row_sum));
+    drop(watch);
+    // The next opening has nothing to recover.
+    transactions.checkpoint(&session)?;
+    let asked = Asked {
+        workload: "load".to_string(),
+        data: table.clone(),
+        measures: "import",
+        command_line: command_line::typed(),
+        seed: 0,
+        files_presized: false,
+        begin,
+    };
+    let checks = evidence::checks(judged, "the result of the import");
+    let line = done(&table, &home.to_string(), &imported, &measured);
+    let seen = Evidence::of(instance, asked, measured, &devices, checks).with_limits(None, limits);
+    let record = assemble::record(&seen);
+    let document = document::run::document(&record);
+    let report = if arguments.report { text::render(&document) + "\n" } else { String::new() };
+    bundle::show(&(report + &summary::render(&document)), bundle, &record, &document)?;
+    output::print(&(line + &skipped(source.skipped_lines())))?;
+    Ok(run::outcome(&record))
+}
+
+fn done(table: &str, home: &str, imported: &Imported, measured: &Measured) -> String {
+    let seconds = measured.period.elapsed.seconds();
+    format!(
+        "table {table} in {home}: {} rows, {} in {} transactions, {seconds:.2} s, {} rows/s\n",
+        RowCount(imported.row_count),
+        Bytes(imported.row_bytes),
+        RowCount(imported.commit_count),
+        RowCount((imported.row_count as f64 / seconds.max(1e-9)) as u64),
+    )
+}
+
+/// The error of an import with what it has left.
+fn ended_early(error: &EngineError, imported: &Imported, table: &str, interrupt: &Interrupt) -> Failure {
+    let why = match error {
+        EngineError::Interrupted => interrupt.message(),
+        error => error.to_string(),
+    };
+    Failure::run(format!(
+        "{why}; {} rows were committed and stay in table {table}; `plumb drop {table}` removes them",
+        RowCount(imported.row_count)
+    ))
+}
+
+/// Makes an index on a table that may have rows.
+///
+/// # Errors
+/// When a name is taken, a column is missing, or two rows have a key that must be unique.
+pub fn index(
+    instance: &Instance,
+    arguments: &Index,
+    columns: Vec<(String, bool)>,
+) -> Result<Outcome, Failure> {
+    let session = instance.recorder.session(Role::User);
+    let transactions = Transactions::open(instance, &session)?;
+    let name = arguments.name.clone().unwrap_or_else(|| types::index_name(&arguments.table, &columns));
+    let begin = clock::now();
+    let definition = IndexDefinition { name, columns, unique: arguments.unique };
+    transactions.create_index(&session, &arguments.table, &definition)?;
+    transactions.checkpoint(&session)?;
+    let (table, name) = (&arguments.table, stored_name(&definition.name));
+    let seconds = clock::now().saturating_sub(begin).seconds();
+    output::print(&format!(
+        "index {name}: made in {seconds:.2} s; run `plumb check {table}` to verify it\n"
+    ))?;
+    Ok(Outcome::Fine)
+}
+
+/// Checks tables after what a crash may have left of them has been recovered; gives `note` what is wrong.
+///
+/// # Errors
+/// When the database cannot be opened.
+pub fn check(
+    arguments: &Check,
+    tables: &[String],
+    interrupt: &Interrupt,
+    mut note: impl FnMut(&EngineError),
+) -> Result<(), Failure> {
+    let settings = settings::parse_for_files(&arguments.set)?;
+    let instance = database::open(&arguments.path, settings, interrupt)?;
+    let session = instance.recorder.session(Role::Check);
+    let transactions = Transactions::open(&instance, &session)?;
+    for table in tables {
+        let begin = clock::now();
+        let text = match transactions.check(&session, table) {
+            Ok(found) => {
+                let seconds = format!("{:.2} s", clock::now().saturating_sub(begin).seconds());
+                let entries = RowCount(found.entry_count);
+                aligned(&[
+                    vec!["  rows".to_string(), seconds, format!("{} can be read", RowCount(found.row_count))],
+                    vec![
+                        "  indexes = table".to_string(),
+                        String::new(),
+                        format!("{entries} entries in order, each with the key of its row"),
+                    ],
+                ])
+            }
+            Err(error) => {
+                note(&error);
+                format!("  {} {error}\n", if error.is_damage() { "DAMAGED" } else { "UNREACHED" })
+            }
+        };
+        output::print(&format!("table {table}\n{text}"))?;
+    }
+    Ok(())
+}

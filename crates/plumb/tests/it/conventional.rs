@@ -1,0 +1,102 @@
+//! Load of the user's own files by transactions: the table among others, what is refused, and a load that is killed.
+
+use crate::program::{command, fine, refused};
+use std::fmt::Write as _;
+use std::fs;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::process::Stdio;
+
+fn towns(directory: &Path, rows: usize) {
+    let mut text = String::from("id,town,people\n");
+    for row in 0..rows {
+        let town = ["Zürich", "Oslo", "", "東京"][row % 4];
+        let _ = writeln!(text, "{row},{town} no. {row},{}", row * 7919 % 1000);
+    }
+    fs::write(directory.join("towns.csv"), text).expect("a file");
+}
+
+const LOAD: [&str; 5] = ["load", "towns.csv", "--table", "towns", "--conventional"];
+
+#[test]
+fn a_file_is_loaded_by_transactions_indexed_checked_and_dropped() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    towns(path, 5000);
+    let arguments = || LOAD.into_iter().chain(["--commit-every", "300", "--set", "log_file_size=2M"]);
+    let loaded = fine(path, arguments().chain(["--report"]));
+    assert!(loaded.contains("PLUMB REPORT  Workload: load"), "{loaded}");
+    assert!(loaded.contains("plumb.db: 5,000 rows, "), "{loaded}");
+    assert!(loaded.contains(" in 17 transactions, "), "{loaded}");
+    assert!(loaded.contains("Per Transaction") && loaded.contains("2 of 2 checks passed"), "{loaded}");
+    let (code, says) = refused(path, arguments());
+    assert_eq!((code, says.starts_with("table TOWNS exists already")), (1, true), "{says}");
+    fine(path, ["load", "towns.csv", "--table", "others"]);
+    let (_, says) = refused(path, ["index", "others", "id", "--unique"]);
+    assert!(says.starts_with("--unique: table others was loaded by direct path"), "{says}");
+    fine(path, ["index", "towns", "id", "--unique"]);
+    let (_, says) = refused(path, ["index", "towns", "people", "--unique"]);
+    assert!(says.starts_with("unique index TOWNS_PEOPLE_IX: the key ("), "{says}");
+    let listed = fine(path, ["list", "tables"]);
+    let line =
+        |start: &str| listed.lines().find(|line| line.starts_with(start)).unwrap_or_default().to_string();
+    assert!(line("TOWNS").contains("table, transactions"), "{listed}");
+    assert!(line("  TOWNS_ID_IX").contains("unique index"), "{listed}");
+    let checked = fine(path, ["check"]);
+    assert!(checked.contains("table OTHERS\n") && checked.contains("table TOWNS\n"), "{checked}");
+    assert!(checked.contains("5,000 can be read"), "{checked}");
+    assert_eq!(fine(path, ["check", "towns"]).lines().next(), Some("table TOWNS"));
+    assert_eq!(fine(path, ["drop", "towns_id_ix"]), "dropped index TOWNS_ID_IX\n");
+    assert_eq!(fine(path, ["drop", "towns"]), "dropped table TOWNS\n");
+    assert!(!fine(path, ["list", "tables"]).contains("TOWNS"), "it is gone");
+    // Its name and its space are free.
+    fine(path, arguments().chain(["--sessions", "2"]));
+    assert!(fine(path, ["check", "towns"]).contains("5,000 can be read"));
+}
+
+#[test]
+fn what_was_committed_before_an_error_stays() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    towns(directory.path(), 1000);
+    let file = directory.path().join("towns.csv");
+    let text = fs::read_to_string(&file).expect("readable");
+    fs::write(&file, text + "1000,short\n").expect("a file");
+    let types = ["--types", "NUMBER,VARCHAR2(60),NUMBER", "--commit-every", "100"];
+    let (code, says) = refused(directory.path(), LOAD.into_iter().chain(types));
+    assert_eq!(code, 1);
+    assert!(
+        says.contains("rows were committed and stay in table TOWNS; `plumb drop TOWNS` removes them"),
+        "{says}"
+    );
+    fine(directory.path(), ["check", "towns"]);
+}
+
+/// The program is killed when the log shows that it is at work; then the database is opened again.
+#[test]
+fn what_was_committed_before_a_kill_is_there() {
+    const ROWS: usize = 200_000;
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    towns(path, ROWS);
+    let arguments = LOAD.into_iter().chain(["--commit-every", "50", "--set", "log_file_size=4M"]);
+    let mut child = command(path).args(arguments).stdout(Stdio::null()).spawn().expect("started");
+    // The first log file is zeros at first, and is written from its beginning on.
+    let at_work = || {
+        let mut byte = [0; 512];
+        let log = fs::File::open(path.join("plumb.db/redo01.log"));
+        log.is_ok_and(|log| log.read_exact_at(&mut byte, 256 << 10).is_ok())
+            && byte.iter().any(|byte| *byte != 0)
+    };
+    while !at_work() {
+        assert!(child.try_wait().expect("watched").is_none(), "it ended before it was killed");
+        std::thread::yield_now();
+    }
+    child.kill().expect("killed");
+    child.wait().expect("ended");
+    let checked = fine(path, ["check", "towns"]);
+    let words = checked.lines().find(|line| line.contains("can be read")).expect("a line");
+    let rows = words.split_whitespace().rev().nth(3).expect("a count").replace(',', "");
+    let rows: usize = rows.parse().unwrap_or_else(|_| panic!("{words}"));
+    assert!(rows > 0 && rows < ROWS && rows.is_multiple_of(50), "{rows} rows, whole transactions of 50");
+    fine(path, ["drop", "towns"]);
+}
