@@ -2,7 +2,7 @@
 //! changed, and the receipt must contradict. The evidence is of a real run that spills, made once.
 
 use super::{RULES, memory_budget};
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, FileRole};
 use crate::observer::{Observer, Stage};
 use crate::place::Places;
 use crate::record::Held;
@@ -176,6 +176,9 @@ const CASES: &[(Setting, Change, Change)] = &[
             sessions(seen, Role::SortServer).for_each(|session| session.role = Role::MergeServer);
         },
     ),
+    (Setting::LogFileSize, |seen| log_files(seen, 3, 64), |seen| log_files(seen, 3, 32)),
+    (Setting::LogFileGroups, |seen| log_files(seen, 3, 64), |seen| log_files(seen, 2, 64)),
+    (Setting::LogBuffer, |seen| log_writes(seen, 2 * Bytes::M), |seen| log_writes(seen, 6 * Bytes::M)),
     (
         Setting::DebugRequestDelay,
         |_| {},
@@ -184,6 +187,20 @@ const CASES: &[(Setting, Change, Change)] = &[
         },
     ),
 ];
+
+/// So many log files of so many megabytes.
+fn log_files(seen: &mut Evidence, files: usize, megabytes: u64) {
+    let mut file = seen.measured.files[0].clone();
+    (file.role, file.length) = (FileRole::Log, Some(Bytes(megabytes * Bytes::M)));
+    seen.measured.files.extend(vec![file; files]);
+}
+
+/// Writes of the log of so many bytes, more than there were commits, and a buffer of 8M.
+fn log_writes(seen: &mut Evidence, bytes: u64) {
+    set(seen, Setting::LogBuffer, "8M");
+    let stream = &mut seen.measured.period.sessions[0].streams[IoStream::LogWrites as usize];
+    (stream.count, stream.bytes) = (10, 10 * bytes);
+}
 
 /// 100 MB asked for, and this much moved by the kernel.
 fn moved(seen: &mut Evidence, bytes: u64) {
