@@ -42,17 +42,28 @@ impl Quota {
     /// # Errors
     /// As the kernel refuses a thread, when all are taken.
     pub fn thread(&self) -> io::Result<Share> {
-        self.take(Errno::AGAIN)
+        self.take(1).map(|()| Share(Arc::clone(&self.taken))).ok_or_else(|| Errno::AGAIN.into())
+    }
+
+    /// The places of so many threads, or none: who tries for many and gives them back takes nobody's meanwhile.
+    pub(crate) fn threads(&self, count: usize) -> io::Result<Vec<Share>> {
+        self.take(count).ok_or(Errno::AGAIN)?;
+        Ok((0..count).map(|_| Share(Arc::clone(&self.taken))).collect())
     }
 
     /// The same of a ring.
     pub(crate) fn ring(&self) -> io::Result<Share> {
-        self.take(Errno::NOMEM)
+        self.take(1).map(|()| Share(Arc::clone(&self.taken))).ok_or_else(|| Errno::NOMEM.into())
     }
 
-    fn take(&self, refusal: Errno) -> io::Result<Share> {
-        let share = Share(Arc::clone(&self.taken));
-        if self.taken.fetch_add(1, Relaxed) < self.most { Ok(share) } else { Err(refusal.into()) }
+    fn take(&self, count: usize) -> Option<()> {
+        let add = |taken: usize| taken.checked_add(count).filter(|sum| *sum <= self.most);
+        self.taken.fetch_update(Relaxed, Relaxed, add).ok().map(|_| ())
+    }
+
+    /// How many are left.
+    pub(crate) fn free(&self) -> usize {
+        self.most.saturating_sub(self.taken())
     }
 
     /// How many are taken.

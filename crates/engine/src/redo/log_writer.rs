@@ -147,7 +147,9 @@ impl LogWriter {
         buffer: &LogBuffer,
         Taken { end, entries, charged }: Taken,
     ) -> Result<Written, EngineError> {
-        let mut staging = self.staging.take().expect("there until a write fails");
+        assert!(self.offset.is_multiple_of(self.block as u64), "L1: a batch begins at a log block");
+        assert!(self.next >= self.end, "L2: a batch begins where the last one ended, or behind");
+        let mut staging = self.staging.take().expect("L4: nothing is written after a failed write");
         let records = (end.0 - self.next.0) as usize;
         let length = BATCH_HEADER + records;
         let padded = length.next_multiple_of(self.block);
@@ -190,7 +192,8 @@ impl LogWriter {
         file: usize,
         sequence: u64,
     ) -> Result<(), EngineError> {
-        let mut staging = self.staging.take().expect("there until a write fails");
+        assert_eq!(self.files[file].usage, Usage::Free, "L3: a file that is needed is not begun");
+        let mut staging = self.staging.take().expect("L4: nothing is written after a failed write");
         let header = FileHeader {
             database: self.database,
             sequence,
@@ -254,4 +257,116 @@ impl LogWriter {
 /// Bytes of the log that a record may take when it is written alone.
 pub(super) fn charge(record: usize, block: usize) -> i64 {
     (record + BATCH_HEADER).next_multiple_of(block) as i64
+}
+
+#[cfg(test)]
+mod tests {
+    //! The invariants of the log, broken by hand: the program stops before anything is written.
+
+    use super::*;
+    use plumb_events::{Recorder, Role};
+    use plumb_io::sim::MemoryDisk;
+    use plumb_io::{Arena, DirectIo, Disk, Method, MethodKind, OpenMode};
+    use std::path::Path;
+
+    /// A log of two files in memory, the first begun, with one record in its buffer.
+    fn with_writer(body: impl FnOnce(&mut LogWriter, &LogBuffer, &Session)) {
+        let recorder = Recorder::new();
+        let session = recorder.session(Role::User);
+        let disk = Disk::Memory(MemoryDisk::new());
+        let database = DatabaseId(7);
+        let file = |number: u32| {
+            let path = format!("redo{number}.log");
+            let file = disk.open(Path::new(&path), OpenMode::Create, DirectIo::Off).expect("a file");
+            let header = FileHeader::unused(database, number);
+            LogFile {
+                members: vec![Arc::new(file)],
+                header,
+                bytes: 65_536,
+                usage: Usage::Free,
+                archived: true,
+            }
+        };
+        let buffer = LogBuffer::new(4096, Lsn(64));
+        let mut record = crate::redo::record::RecordBytes::default();
+        record.begin(crate::redo::record::RecordKind::Commit, 1, Lsn(0), &[]);
+        let bytes = record.finish();
+        let lsn = buffer.reserve(bytes.len());
+        buffer.fill(lsn, bytes);
+        let mut writer = LogWriter {
+            database,
+            files: vec![file(1), file(2)],
+            current: 0,
+            offset: FILE_HEADER,
+            next: Lsn(64),
+            end: Lsn(64),
+            opening: 1,
+            block: 512,
+            written: 0,
+            spare: 0,
+            sync: SyncChoice { method: SyncMethod::Fdatasync, reason: String::new() },
+            archives: false,
+            channel: Method::start(MethodKind::Sync, 1)
+                .and_then(|method| method.channel(&[]))
+                .expect("a channel"),
+            staging: Arena::buffers(8192, 1).expect("memory").1.pop(),
+            mirror: None,
+        };
+        writer.begin_file(&session, 0, 1).expect("the first file");
+        body(&mut writer, &buffer, &session);
+    }
+
+    #[test]
+    fn a_record_is_written_once() {
+        with_writer(|writer, buffer, session| {
+            let written = writer.write(session, buffer).expect("it is written").expect("there was a record");
+            assert_eq!((written.place.lsn, written.place.offset), (Lsn(64), FILE_HEADER));
+            assert!(writer.write(session, buffer).expect("nothing fails").is_none(), "there is no other");
+        });
+    }
+
+    #[test]
+    #[should_panic(expected = "L1: a batch begins at a log block")]
+    fn a_batch_does_not_begin_within_a_block() {
+        with_writer(|writer, buffer, session| {
+            writer.offset += 8;
+            let _ = writer.write(session, buffer);
+        });
+    }
+
+    #[test]
+    #[should_panic(expected = "L2: a batch begins where the last one ended")]
+    fn a_batch_does_not_begin_before_the_end_of_the_last_one() {
+        with_writer(|writer, buffer, session| {
+            writer.end = Lsn(72);
+            let _ = writer.write(session, buffer);
+        });
+    }
+
+    #[test]
+    #[should_panic(expected = "L3: a file that is needed is not begun")]
+    fn a_file_that_is_needed_is_not_begun_again() {
+        with_writer(|writer, _, session| {
+            let _ = writer.begin_file(session, 0, 2);
+        });
+    }
+
+    #[test]
+    #[should_panic(expected = "L4: nothing is written after a failed write")]
+    fn nothing_is_written_after_a_failed_write() {
+        with_writer(|writer, buffer, session| {
+            writer.staging = None;
+            let _ = writer.write_until(session, buffer, Taken { end: Lsn(96), entries: 1, charged: 512 });
+        });
+    }
+
+    #[test]
+    #[should_panic(expected = "L5: sessions were admitted against the room in free files")]
+    fn a_log_without_a_free_file_was_promised_to_nobody() {
+        with_writer(|writer, buffer, session| {
+            writer.files[1].usage = Usage::Used(Lsn(32));
+            writer.offset = writer.files[0].bytes;
+            let _ = writer.write(session, buffer);
+        });
+    }
 }

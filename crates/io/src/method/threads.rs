@@ -46,20 +46,20 @@ impl Pool {
     pub(super) fn start(queue_depth: usize, quota: &Quota) -> Result<Pool, IoError> {
         let wanted = queue_depth.min(WORKERS_MAX);
         let mut pool = Pool { queue: Arc::default(), workers: Vec::new() };
-        for started in 0..wanted {
+        let refused = |source, started: usize| IoError::Threads {
+            what: format!("the {wanted} threads of io_method=threads, but only {started}"),
+            source,
+            limit: limits::threads(wanted - started),
+        };
+        let shares = quota.threads(wanted).map_err(|source| refused(source, quota.free()))?;
+        for (started, share) in shares.into_iter().enumerate() {
             let queue = Arc::clone(&pool.queue);
-            let worker = quota.thread().and_then(|share| {
-                let serve = move || {
-                    let _share = share;
-                    queue.serve();
-                };
-                thread::Builder::new().name(format!("io-{started:02}")).stack_size(128 * 1024).spawn(serve)
-            });
-            pool.workers.push(worker.map_err(|source| IoError::Threads {
-                what: format!("the {wanted} threads of io_method=threads, but only {started}"),
-                source,
-                limit: limits::threads(wanted - started),
-            })?);
+            let serve = move || {
+                let _share = share;
+                queue.serve();
+            };
+            let named = thread::Builder::new().name(format!("io-{started:02}")).stack_size(128 * 1024);
+            pool.workers.push(named.spawn(serve).map_err(|source| refused(source, started))?);
         }
         Ok(pool)
     }
