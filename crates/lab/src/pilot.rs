@@ -36,7 +36,7 @@ const IMAGINED_BLOCKS: usize = 1_000;
 const BLOCKS_MAX: usize = 1_000;
 
 /// What a pilot found, and the number of blocks that follows from it.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Pilot {
     /// The effect that is to be found, a share.
     pub effect: f64,
@@ -46,6 +46,8 @@ pub struct Pilot {
     pub run: Nanos,
     /// Blocks that find the effect.
     pub blocks: usize,
+    /// The claim that takes so many; none where it is the fewest with which anything is proved.
+    pub claim: Option<String>,
     /// Runs of the study, the warm-up's too.
     pub runs: usize,
 }
@@ -56,14 +58,15 @@ impl fmt::Display for Pilot {
         let minutes = (self.run.0 * self.runs as u64) as f64 / 60e9;
         write!(
             out,
-            "pilot: {} runs of the reference, whose pairs differ by {} (s_d; planned with {}); {} is found in {:.0}% of studies of \
-             {} blocks: {} runs, about {minutes:.1} minutes",
+            "pilot: {} runs of the reference, whose pairs differ by {} (s_d; planned with {}); {} is found, and what is equal is \
+             proved equal, in {:.0}% of studies of {} blocks{}: {} runs, about {minutes:.1} minutes",
             2 * PAIRS,
             shown(self.deviation),
             shown(UPPER * self.deviation),
             shown(self.effect),
             100.0 * POWER,
             self.blocks,
+            self.claim.as_ref().map_or(String::new(), |claim| format!(" (the claim {claim} takes most)")),
             self.runs
         )
     }
@@ -121,7 +124,8 @@ pub fn pilot(
     let (first, second): (Vec<f64>, Vec<f64>) =
         logs[1..].chunks_exact(2).map(|pair| (pair[0], pair[1])).unzip();
     let deviation = Floor::of(&first, &second).deviation;
-    let blocks = blocks(plan, effect, UPPER * deviation).map_err(|error| refused(error.to_string()))?;
+    let (blocks, claim) =
+        blocks(plan, effect, UPPER * deviation).map_err(|error| refused(error.to_string()))?;
     if blocks > BLOCKS_MAX {
         return Err(refused(format!(
             "--find {}%: pairs of runs differ by {:.1}%, so it would take more than {BLOCKS_MAX} blocks; look for a larger \
@@ -130,28 +134,36 @@ pub fn pilot(
             100.0 * deviation
         )));
     }
-    Ok(Some(Pilot { effect, deviation, run, blocks, runs: (blocks + 1) * plan.schedule.slots() }))
+    Ok(Some(Pilot { effect, deviation, run, blocks, claim, runs: (blocks + 1) * plan.schedule.slots() }))
 }
 
-/// The blocks with which each claim finds the effect, or its equality, where pairs of runs have this spread.
-fn blocks(plan: &Plan, effect: f64, deviation: f64) -> Result<usize, plumb_proof::ProofError> {
+/// The blocks with which each claim finds the effect, or its equality, where pairs of runs have this spread, and the claim that
+/// takes most.
+fn blocks(
+    plan: &Plan,
+    effect: f64,
+    deviation: f64,
+) -> Result<(usize, Option<String>), plumb_proof::ProofError> {
     let study = &plan.study;
     let mut generator = Generator::new(plan.schedule.seed);
     let mut run = || (deviation / std::f64::consts::SQRT_2 * generator.normal()).exp();
     let slots = plan.schedule.slots();
     let rows: Vec<Vec<f64>> = (0..IMAGINED_BLOCKS).map(|_| (0..slots).map(|_| run()).collect()).collect();
     let imagined = Observations::new(slots, &rows)?;
-    let mut most = plan.blocks_needed();
+    let mut most = (plan.blocks_needed(), None);
     for claim in &study.claims {
         let deviation = claim.contrast(&plan.design, &imagined, plan.twice())?.deviation().max(1e-6);
         let alpha = study.alpha / study.claims.len() as f64;
         let goal = Goal { effect: log_ratio(100.0 * effect), deviation, alpha, power: POWER };
-        most = most.max(match claim.expects {
+        let blocks = match claim.expects {
             Expectation::Equal { within } => {
                 blocks_for_equality(&Goal { effect: 0.0, ..goal }, log_ratio(within), plan.schedule.seed)
             }
             _ => blocks_for(&goal, plan.schedule.seed),
-        });
+        };
+        if blocks > most.0 {
+            most = (blocks, Some(claim.name.clone()));
+        }
     }
     Ok(most)
 }
@@ -204,7 +216,7 @@ mod tests {
         let study =
             catalog::find("large-sort", &[&Engine, &Commands]).expect("well formed").expect("it ships");
         let plan = Plan::new(study, PlanOptions::default(), Until::Blocks, 1).expect("a design");
-        let planned = blocks(&plan, 0.05, 0.03).expect("a number");
+        let (planned, _) = blocks(&plan, 0.05, 0.03).expect("a number");
         let rule = plumb_proof::noise::blocks_by_rule(&Goal {
             effect: 1.05f64.ln(),
             deviation: 0.03 * 0.75f64.sqrt(),
