@@ -69,6 +69,9 @@ fn renamed(path: &str) -> Option<String> {
         _ if path.starts_with("/published") => return None,
         _ if path.starts_with("/order/") && path.ends_with("/name") => return None,
         _ if path.starts_with("/order/") => path.replace("/ratio", "/shift"),
+        _ if path.starts_with("/claims/") && path.ends_with("/bearing") => {
+            path.replace("/bearing", "/outcome")
+        }
         // Nothing was ever measured under this name.
         (None, "/calibration/sequential_write_bytes_per_s") => return None,
         _ => path.to_string(),
@@ -193,7 +196,7 @@ fn a_bundle_of_an_older_schema_is_refused_in_one_line_and_can_be_worked_out_agai
     let directory = tempfile::tempdir().expect("a temporary directory");
     unpack("sort-area", directory.path());
     let refused = verify(directory.path(), &[&Engine]).expect_err("of schema 1").to_string();
-    let expected = "analysis.json: its schema version is 1, and this program writes version 3; `plumb report";
+    let expected = "analysis.json: its schema version is 1, and this program writes version 4; `plumb report";
     assert!(refused.contains(expected) && refused.lines().count() == 1, "{refused}");
     let mut bundle = Bundle::open(directory.path(), &[&Engine]).expect("it is whole");
     publish(&mut bundle).expect("it is written");
