@@ -30,6 +30,8 @@ pub enum Bench {
     Calibrate(calibrate::Options),
     /// Studies of commands whose truth is known: A/A, and 2, 5 and 10% more work.
     Commands(commands::Options),
+    /// Rows and commits a second beside SQLite and PostgreSQL; needs network access.
+    Commits(peers::commits::Options),
     /// Crash cycles on simulated disks.
     Crash(crash::Options),
     /// What recording a wait costs.
@@ -60,6 +62,7 @@ impl Bench {
         match self {
             Bench::Calibrate(options) => calibrate::run(&options),
             Bench::Commands(options) => commands::run(&options),
+            Bench::Commits(options) => peers::commits::run(&options),
             Bench::Crash(options) => crash::run(&options),
             Bench::Events => events::run(),
             Bench::LargeSort(options) => large_sort::run(&options),

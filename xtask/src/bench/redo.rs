@@ -83,7 +83,7 @@ fn database(home: &Path, settings: &[(&str, &str)]) -> Result<Instance> {
     Ok(Instance::create(&Layout::in_one(home.to_path_buf()), all, sizes, Cancel::default())?)
 }
 
-fn create_table(transactions: &Transactions<'_>, session: &Session) -> Result<()> {
+pub(super) fn create_table(transactions: &Transactions<'_>, session: &Session) -> Result<()> {
     let column = |name: &str, column_type| Column::required(name, column_type);
     let columns = vec![
         column("A", ColumnType::NUMBER),
@@ -94,7 +94,7 @@ fn create_table(transactions: &Transactions<'_>, session: &Session) -> Result<()
 }
 
 /// Rows of 42 bytes, header and lengths included.
-fn rows(count: u64) -> RowBatch {
+pub(super) fn rows(count: u64) -> RowBatch {
     let mut images = RowBatch::new();
     for row in 0..count {
         images.begin_row(3);
@@ -252,7 +252,7 @@ impl Pairs {
         // Of n differences the interval from the least but k to the greatest but k has the median in it with at least 95%.
         let mut sorted = self.differences.clone();
         sorted.sort_by(f64::total_cmp);
-        let (least, most) = interval(sorted.len());
+        let (least, most) = median_interval(sorted.len());
         println!(
             "difference: {:.1} us, 95% interval of the median {:.1} to {:.1}; goal: at most {allowed:.1} us (3 us or 2%) by the upper end",
             Spread::of(self.differences.clone()).median,
@@ -263,7 +263,7 @@ impl Pairs {
 }
 
 /// Positions in a sorted sample between which the median lies with at least 95%, by the binomial distribution of signs; all of a small sample.
-fn interval(count: usize) -> (usize, usize) {
+pub(super) fn median_interval(count: usize) -> (usize, usize) {
     let (mut cut, mut tail, mut term) = (0, 0.0, 0.5_f64.powi(count as i32));
     loop {
         tail += term;
