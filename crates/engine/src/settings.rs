@@ -27,6 +27,8 @@ pub enum Group {
     Parallel,
     /// The log of transactions.
     Log,
+    /// What is recorded of a run.
+    Statistics,
     /// Tests of the program itself: no list shows them, and a record has them only where they were set.
     Debug,
 }
@@ -42,6 +44,7 @@ impl Group {
             Group::Sort => "sort",
             Group::Parallel => "parallel",
             Group::Log => "log",
+            Group::Statistics => "statistics",
             Group::Debug => "debug",
         }
     }
@@ -170,6 +173,7 @@ settings! {
     LogSyncMethod log_sync_method Log Start Word(&["auto", "fdatasync", "fsync", "open_datasync", "open_sync"]), "auto", "How a log write becomes durable: by a call after it, or by the write itself (O_DSYNC, O_SYNC); auto measures them when the log is opened. Direct or buffered as filesystemio_options says.";
     ArchiveLogMode archive_log_mode Log Start Word(&["off", "on"]), "off", "on: a filled log file is copied to archive_log_dest before it is used again.";
     ArchiveLogDest archive_log_dest Log Start Domain::Path, "", "Directory for copies of filled log files; one that is not absolute lies in the database's directory.";
+    SnapshotInterval snapshot_interval Statistics Start Count(0, 86_400_000), "0", "Milliseconds between two snapshots while a run is measured: any two make a report; 0: only at its ends.";
     DebugRequestDelay debug_request_delay Debug Start Count(0, 1_000_000_000), "0", "Nanoseconds that a session sleeps before each request, on average, within the request's wait.";
     DebugCacheBlocks debug_cache_blocks Debug Start Count(0, 1_000_000_000), "0", "Blocks of the buffer cache, instead of db_cache_size; 0 for that.";
     DebugExtentBlocks debug_extent_blocks Debug Creation Count(0, 4096), "0", "Blocks of an extent, a power of two, instead of extent_size; 0 for that.";

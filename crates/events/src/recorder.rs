@@ -312,7 +312,7 @@ pub struct EventTotals {
     pub time: Nanos,
     /// CPU used meanwhile: what was read around waits, applied to all of them.
     pub cpu: Nanos,
-    /// The longest wait so far, over the whole life of the session.
+    /// The longest wait: in a snapshot over the life of the session; in a period 0 where it may lie before it.
     pub max: Nanos,
     /// By duration.
     pub histogram: Histogram,
@@ -345,6 +345,7 @@ impl EventTotals {
         self.count -= earlier.count;
         self.time = self.time.saturating_sub(earlier.time);
         self.cpu = self.cpu.saturating_sub(earlier.cpu);
+        self.max = risen(self.max, earlier.max);
         subtract(&mut self.histogram, &earlier.histogram);
     }
 }
@@ -360,7 +361,7 @@ pub struct StreamTotals {
     pub time: Nanos,
     /// The same from the hand-over until the session took them in.
     pub away: Nanos,
-    /// The longest service time so far.
+    /// The longest service time, as [`EventTotals::max`].
     pub max: Nanos,
     /// By service time.
     pub histogram: Histogram,
@@ -393,12 +394,18 @@ impl StreamTotals {
         self.bytes -= earlier.bytes;
         self.time = self.time.saturating_sub(earlier.time);
         self.away = self.away.saturating_sub(earlier.away);
+        self.max = risen(self.max, earlier.max);
         subtract(&mut self.histogram, &earlier.histogram);
     }
 }
 
 fn histogram(tally: &Tally) -> Histogram {
     Histogram(std::array::from_fn(|bucket| tally.histogram[bucket].get()))
+}
+
+/// The longest of a period: known where it is longer than all before it.
+fn risen(later: Nanos, earlier: Nanos) -> Nanos {
+    if later > earlier { later } else { Nanos(0) }
 }
 
 fn subtract(from: &mut Histogram, earlier: &Histogram) {

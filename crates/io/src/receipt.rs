@@ -178,6 +178,54 @@ impl ProcessIo {
     }
 }
 
+/// Processor time and switches of this process, all its threads together, those that have ended too.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ProcessUse {
+    /// CPU time in user and kernel mode.
+    pub cpu: Nanos,
+    /// Times that a thread gave its processor up, to wait.
+    pub voluntary_switches: u64,
+    /// Times that it was taken from one.
+    pub involuntary_switches: u64,
+}
+
+impl ProcessUse {
+    /// Asks the kernel (getrusage): `/proc/self/status` knows the switches of one thread only.
+    ///
+    /// # Errors
+    /// When the kernel does not tell.
+    pub fn read() -> io::Result<ProcessUse> {
+        let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
+        #[allow(unsafe_code)]
+        // SAFETY: the pointer is to room for the structure that the call fills.
+        let result = unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) };
+        if result != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        #[allow(unsafe_code)]
+        // SAFETY: the call has filled it, as its result says.
+        let usage = unsafe { usage.assume_init() };
+        let nanos = |time: libc::timeval| {
+            Nanos(time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_usec.unsigned_abs() * 1_000)
+        };
+        Ok(ProcessUse {
+            cpu: nanos(usage.ru_utime) + nanos(usage.ru_stime),
+            voluntary_switches: usage.ru_nvcsw.unsigned_abs(),
+            involuntary_switches: usage.ru_nivcsw.unsigned_abs(),
+        })
+    }
+
+    /// What was added since an earlier reading.
+    #[must_use]
+    pub fn since(&self, earlier: &ProcessUse) -> ProcessUse {
+        ProcessUse {
+            cpu: self.cpu.saturating_sub(earlier.cpu),
+            voluntary_switches: self.voluntary_switches.saturating_sub(earlier.voluntary_switches),
+            involuntary_switches: self.involuntary_switches.saturating_sub(earlier.involuntary_switches),
+        }
+    }
+}
+
 /// Requests of one kind a disk has completed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RequestCounts {

@@ -67,6 +67,16 @@ pub enum LabError {
         /// What is available.
         free: Bytes,
     },
+    /// A file system of our own that cannot be made.
+    #[error("cannot {step} for {}: {why}", path.display())]
+    Loop {
+        /// What could not be done.
+        step: &'static str,
+        /// The directory or file.
+        path: PathBuf,
+        /// Why not, and what to do.
+        why: String,
+    },
     /// A study file that cannot be run.
     #[error(transparent)]
     Study(#[from] StudyError),
@@ -205,6 +215,25 @@ pub enum LabError {
         path: PathBuf,
         /// What it says of itself.
         source: RecordError,
+    },
+    /// A period of a run between snapshots that it does not have.
+    #[error(
+        "{}: there is no period from snapshot {first} to {last}: {}",
+        path.display(),
+        match taken {
+            Some(taken) => format!("its snapshots are 1 to {taken}, and a period begins before it ends"),
+            None => "it has no snapshots; `plumb run --snapshot 10s` takes some".to_string(),
+        }
+    )]
+    NoPeriod {
+        /// The bundle.
+        path: PathBuf,
+        /// Where it was to begin.
+        first: usize,
+        /// Where it was to end.
+        last: usize,
+        /// The last snapshot that was taken; none where none were.
+        taken: Option<usize>,
     },
     /// An analysis that another version of this program wrote.
     #[error(

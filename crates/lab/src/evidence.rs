@@ -14,9 +14,14 @@
 //! Rules read nothing but this value, no instance and no /proc: a test changes one fact of it and sees the rule that
 //! rests on it fail.
 
+mod snapshots;
+
+pub use snapshots::Cut;
+
 use crate::device_probe::{self, Calibrated};
 use crate::host::{self, CpuTimes};
 use crate::record::{Check, DeviceLimits};
+use crate::sampler::Looks;
 use crate::workers::WorkerCount;
 use plumb_engine::access::Access;
 use plumb_engine::check::CheckLine;
@@ -31,8 +36,9 @@ use plumb_events::{Period, PhaseSpan, Profile, Snapshot, clock};
 use plumb_io::device::DeviceDescription;
 use plumb_io::receipt::{self, DiskStats, OpenFlags, ProcessIo, Residency, ResidentMemory};
 use plumb_io::{Disk, File};
-use plumb_units::{BlockCount, BlockSize, Bytes, Nanos};
+use plumb_units::{BlockCount, BlockSize, Bytes, Nanos, path_of_text};
 use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,6 +60,38 @@ pub struct Asked {
     pub files_presized: bool,
     /// When the first phase began, on the monotonic clock.
     pub begin: Nanos,
+    /// Where its files were asked to lie, by the words of [`crate::place::Placed`].
+    pub placed: Vec<PlaceAsked>,
+}
+
+/// A place that was asked for.
+#[derive(Debug, Clone)]
+pub struct PlaceAsked {
+    /// The word.
+    pub word: String,
+    /// The directories, as they were given.
+    pub value: String,
+    /// Each of them without links, and the device number that the kernel gives files in it; none where it does not tell.
+    pub directories: Vec<(PathBuf, Option<u64>)>,
+}
+
+impl PlaceAsked {
+    /// Asks the kernel about the directories of a word.
+    #[must_use]
+    pub fn of(word: &str, value: &str) -> PlaceAsked {
+        let directories = value.split(',').map(|directory| {
+            let path = path_of_text(directory);
+            let path = path.canonicalize().unwrap_or(path);
+            let device = device_number(&path);
+            (path, device)
+        });
+        PlaceAsked { word: word.to_string(), value: value.to_string(), directories: directories.collect() }
+    }
+}
+
+/// The device number of what lies at a path (st_dev).
+fn device_number(path: &Path) -> Option<u64> {
+    std::fs::metadata(path).ok().map(|found| found.dev())
 }
 
 /// A tablespace as the instance has it open.
@@ -169,6 +207,8 @@ pub struct Evidence {
     pub calibrated: Option<Calibrated>,
     /// What the device under the tables can do, or why that is not known; none where there is no device.
     pub limits: Option<DeviceLimits>,
+    /// What was seen beside the run; none where nothing looked.
+    pub beside: Option<Looks>,
 }
 
 impl Evidence {
@@ -186,7 +226,23 @@ impl Evidence {
         // In memory there is no file to read back.
         let headers = files.filter_map(|file| FileShape::read(file).ok()).collect();
         let devices = devices.to_vec();
-        Evidence { asked, inside, measured, headers, devices, checks, calibrated: None, limits: None }
+        Evidence {
+            asked,
+            inside,
+            measured,
+            headers,
+            devices,
+            checks,
+            calibrated: None,
+            limits: None,
+            beside: None,
+        }
+    }
+
+    /// The same with what was seen beside the run.
+    #[must_use]
+    pub fn with_beside(self, beside: Option<Looks>) -> Evidence {
+        Evidence { beside, ..self }
     }
 
     /// The same with the limits of the device.
@@ -235,6 +291,10 @@ pub struct Measured {
     pub files: Vec<FileEvidence>,
     /// CPU time of the host.
     pub host_cpu: Option<crate::record::HostCpu>,
+    /// What this process used.
+    pub process: Option<crate::record::ProcessUse>,
+    /// What happened between the snapshots within the work; empty where none were asked for.
+    pub cuts: Vec<Cut>,
     /// The io-wq workers at the start, and the most seen.
     pub io_wq_workers: (usize, usize),
     /// The resident set, its peak since the start if `peak_is_of_work`.
@@ -324,6 +384,8 @@ pub struct FileEvidence {
     pub cached_after: Option<Residency>,
     /// Its length after the work.
     pub length: Option<Bytes>,
+    /// The number of the device it lies on, as the kernel gives it for the path; none for a file in memory.
+    pub device: Option<u64>,
 }
 
 /// Readings that count up.
@@ -331,6 +393,7 @@ pub struct FileEvidence {
 struct Reading {
     snapshot: Snapshot,
     process_io: Option<ProcessIo>,
+    used: Option<receipt::ProcessUse>,
     disks: BTreeMap<String, DiskStats>,
     files: Vec<(Transfers, Transfers)>,
     cpu: Option<CpuTimes>,
@@ -347,6 +410,7 @@ impl Reading {
         };
         Reading {
             process_io: ProcessIo::read().ok(),
+            used: receipt::ProcessUse::read().ok(),
             disks,
             files: files.map(counted).collect(),
             cpu: CpuTimes::read(),
@@ -373,6 +437,7 @@ pub fn of_plain_file(
         cached_before,
         cached_after: residency(file),
         length: file.length().ok().map(Bytes),
+        device: device_number(path),
     }
 }
 
@@ -395,9 +460,7 @@ pub fn around(
     let peak_is_of_work = receipt::reset_peak();
     let workers = WorkerCount::start();
     let wall_begin = clock::wall();
-    let before = Reading::take(instance, devices);
-    let (outcome, plain) = work()?;
-    let after = Reading::take(instance, devices);
+    let ([before, after], cuts, (outcome, plain)) = snapshots::around(instance, devices, work)?;
     let mut files = file_evidence(instance, &before, &after, cached_before);
     files.extend(plain);
     Ok(Measured {
@@ -410,10 +473,9 @@ pub fn around(
         files,
         process_io: after.process_io.zip(before.process_io).map(|(later, earlier)| later.since(&earlier)),
         disks: difference(&after.disks, &before.disks),
-        host_cpu: after
-            .cpu
-            .zip(before.cpu)
-            .map(|(later, earlier)| later.since(&earlier, before.load, after.load)),
+        host_cpu: snapshots::host_cpu(&before, &after),
+        process: snapshots::process(&before, &after),
+        cuts,
         period: after.snapshot.since(&before.snapshot),
     })
 }
@@ -437,6 +499,10 @@ pub fn residency(file: &File) -> Option<Residency> {
     receipt::residency(file.descriptor()?, Bytes(file.length().ok()?)).ok()
 }
 
+fn grown(later: Transfers, earlier: Transfers) -> Transfers {
+    (later.0 - earlier.0, later.1 - earlier.1, later.2 - earlier.2)
+}
+
 fn file_evidence(
     instance: &Instance,
     before: &Reading,
@@ -447,9 +513,6 @@ fn file_evidence(
         let role = FileRole::Data(tablespace.purpose);
         tablespace.files.iter().map(move |file| (role, file))
     });
-    let grown = |later: Transfers, earlier: Transfers| {
-        (later.0 - earlier.0, later.1 - earlier.1, later.2 - earlier.2)
-    };
     let counted = before.files.iter().zip(&after.files);
     let cached = cached_before.into_iter().zip(residencies(instance));
     let rows = files.zip(counted).zip(cached);
@@ -462,6 +525,7 @@ fn file_evidence(
         cached_before,
         cached_after,
         length: file.file.length().ok().map(Bytes),
+        device: device_number(file.file.path()),
     })
     .collect()
 }

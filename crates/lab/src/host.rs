@@ -97,6 +97,32 @@ impl CpuTimes {
     }
 }
 
+/// How long tasks stood still for want of memory since the host started, as /proc/pressure/memory has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemoryStall {
+    /// Some task did, nanoseconds.
+    pub some_ns: u64,
+    /// All that were not idle did, nanoseconds.
+    pub full_ns: u64,
+}
+
+impl MemoryStall {
+    /// Reads it; none where the kernel does not keep it.
+    #[must_use]
+    pub fn read() -> Option<MemoryStall> {
+        MemoryStall::parse(&fs::read_to_string("/proc/pressure/memory").ok()?)
+    }
+
+    fn parse(text: &str) -> Option<MemoryStall> {
+        let total = |kind: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(kind))?;
+            let micros: u64 = line.rsplit_once("total=")?.1.trim().parse().ok()?;
+            Some(micros.saturating_mul(1_000))
+        };
+        Some(MemoryStall { some_ns: total("some ")?, full_ns: total("full ")? })
+    }
+}
+
 fn cpu_model() -> Option<String> {
     let info = fs::read_to_string("/proc/cpuinfo").ok()?;
     let line = info.lines().find(|line| line.starts_with("model name"))?;
@@ -106,4 +132,16 @@ fn cpu_model() -> Option<String> {
 fn text(path: &str) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     Some(text.trim().to_string()).filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_times_of_pressure_are_the_totals_of_their_lines() {
+        let text = "some avg10=0.00 avg60=0.00 avg300=0.00 total=7331\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=42\n";
+        assert_eq!(MemoryStall::parse(text), Some(MemoryStall { some_ns: 7_331_000, full_ns: 42_000 }));
+        assert_eq!(MemoryStall::parse("some avg10=0.00"), None);
+    }
 }

@@ -6,12 +6,13 @@
 //! alone: what a living process uses, what was kept (its mark is gone) and what another program made are no orphans.
 //! They are looked for in a directory and in its `plumb-reports`.
 //!
-//! Removal follows no link and goes into no directory: plumb puts plain files of known names into these, so
+//! A file system on a loop device is unmounted and its device let go of, before its image is removed. Otherwise
+//! removal follows no link and goes into no directory: plumb puts plain files of known names into these, so
 //! a directory with anything else in it is left alone. A directory of runs is
 //! told by its name, so that a database of the user's is never taken for one; a bundle of a killed study
 //! holds runs, and is to be resumed.
 
-use crate::written;
+use crate::{loops, written};
 use plumb_io::owner::{self, MARK};
 use plumb_units::Bytes;
 use std::fs::{self, File};
@@ -20,7 +21,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// What the names of directories begin with that go with the process that made them.
-const PREFIXES: [&str; 3] = ["plumb-run-", "plumb-study-", "plumb-calibrate-"];
+const PREFIXES: [&str; 4] = ["plumb-run-", "plumb-study-", "plumb-calibrate-", loops::PREFIX];
 /// What the name of an output ends in until it is complete.
 const UNFINISHED: &str = ".unfinished";
 /// Where bundles go when nobody says.
@@ -78,6 +79,13 @@ impl Orphan {
         if self.end == End::PutBack {
             written::recover(&self.path).map_err(io::Error::other)?;
         }
+        if is_of_loop(&self.path) {
+            loops::release(&self.path)?;
+            match fs::remove_dir(self.path.join(loops::MOUNTED)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
         self.files.iter().try_for_each(fs::remove_file)?;
         if self.mark.parent() == Some(&self.path) {
             fs::remove_dir(&self.path)?;
@@ -133,8 +141,19 @@ fn orphan(Entry { path, is_directory, .. }: Entry) -> Option<Orphan> {
         return None;
     }
     files.push(mark.clone());
+    let is_ours = |entry: &PathBuf| match is_of_loop(&path) {
+        true => {
+            [loops::IMAGE, loops::MOUNTED, MARK].iter().any(|name| entry.file_name() == Some(name.as_ref()))
+        }
+        false => is_ours(entry),
+    };
     let stray = fs::read_dir(&path).ok()?.flatten().map(|entry| entry.path()).find(|entry| !is_ours(entry));
     Some(Orphan { path, bytes: Bytes(bytes), mark, files, stray, end: End::Removed, _held: held })
+}
+
+/// Whether a directory holds a file system of its own, by its name.
+fn is_of_loop(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(loops::PREFIX))
 }
 
 /// The file that a study wrote over, beside which a mark stands.

@@ -8,7 +8,7 @@ use plumb_engine::Layout;
 use plumb_engine::instance::InitialSizes;
 use plumb_io::device::{self, DeviceDescription};
 use plumb_io::owner::Owner;
-use plumb_units::Bytes;
+use plumb_units::{Bytes, path_of_text};
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -19,14 +19,105 @@ pub const SPARE_BYTES: u64 = 16 * Bytes::M;
 /// The directories that the arguments of a run name.
 #[derive(Debug)]
 pub struct Places<'a> {
-    /// `--path`
+    /// `--path`, or `--log-path`: the log and the control file lie in it, and whatever lies nowhere else.
     pub home: &'a Path,
+    /// The argument that named it.
+    pub home_argument: &'static str,
     /// `--data-path`
     pub users: &'a [PathBuf],
     /// `--temp-path`
     pub temp: &'a [PathBuf],
     /// `--index-path`
     pub indx: &'a [PathBuf],
+}
+
+/// What is placed by a word of a study, or by the argument of that name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placed {
+    /// Whatever no other word places.
+    Rest,
+    /// Tables.
+    Data,
+    /// Sort runs.
+    Temp,
+    /// Indexes.
+    Index,
+    /// The log, and with it the control file.
+    Log,
+}
+
+impl Placed {
+    /// Words and what they place.
+    pub const WORDS: [(&'static str, Placed); 5] = [
+        ("path", Placed::Rest),
+        ("data_path", Placed::Data),
+        ("temp_path", Placed::Temp),
+        ("index_path", Placed::Index),
+        ("log_path", Placed::Log),
+    ];
+
+    /// What a word places.
+    #[must_use]
+    pub fn of(word: &str) -> Option<Placed> {
+        Placed::WORDS.iter().find(|(name, _)| *name == word).map(|(_, placed)| *placed)
+    }
+
+    /// Whether several directories may be used in turn.
+    #[must_use]
+    pub fn takes_several(self) -> bool {
+        matches!(self, Placed::Data | Placed::Temp | Placed::Index)
+    }
+}
+
+/// The directories of a run, as the words of a study and the place of all others name them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placement {
+    home: PathBuf,
+    users: Vec<PathBuf>,
+    temp: Vec<PathBuf>,
+    indx: Vec<PathBuf>,
+    log_apart: bool,
+}
+
+impl Placement {
+    /// What these words say; what none of them places lies in `rest`.
+    pub fn of<'w>(rest: &Path, words: impl Iterator<Item = (&'w str, &'w str)>) -> Placement {
+        let list = |value: &str| value.split(',').map(path_of_text).collect::<Vec<_>>();
+        let (mut rest, mut log) = (rest.to_path_buf(), None);
+        let (mut users, mut temp, mut indx) = (Vec::new(), Vec::new(), Vec::new());
+        for (word, value) in words {
+            match Placed::of(word) {
+                Some(Placed::Rest) => rest = path_of_text(value),
+                Some(Placed::Log) => log = Some(path_of_text(value)),
+                Some(Placed::Data) => users = list(value),
+                Some(Placed::Temp) => temp = list(value),
+                Some(Placed::Index) => indx = list(value),
+                None => {}
+            }
+        }
+        let log_apart = log.is_some();
+        if log_apart {
+            // The home is the log's place, so the others have to be told where they lie.
+            for list in [&mut users, &mut temp, &mut indx] {
+                if list.is_empty() {
+                    list.push(rest.clone());
+                }
+            }
+        }
+        Placement { home: log.unwrap_or(rest), users, temp, indx, log_apart }
+    }
+
+    /// The same by reference.
+    #[must_use]
+    pub fn places(&self) -> Places<'_> {
+        Places {
+            home: &self.home,
+            home_argument: if self.log_apart { "--log-path" } else { "--path" },
+            users: &self.users,
+            temp: &self.temp,
+            indx: &self.indx,
+        }
+    }
 }
 
 /// The space that the files of a run take.
@@ -51,14 +142,20 @@ impl Room {
     }
 }
 
-impl Places<'_> {
+impl<'a> Places<'a> {
+    /// Everything in one directory.
+    #[must_use]
+    pub fn in_one(home: &'a Path) -> Places<'a> {
+        Places { home, home_argument: "--path", users: &[], temp: &[], indx: &[] }
+    }
+
     /// Every directory with its argument, each once.
     pub(crate) fn named(&self) -> Vec<(&'static str, &Path)> {
         let lists = [("--data-path", self.users), ("--temp-path", self.temp), ("--index-path", self.indx)];
         let others =
             lists.iter().flat_map(|(name, list)| list.iter().map(move |path| (*name, path.as_path())));
         let mut named: Vec<(&'static str, &Path)> = Vec::new();
-        for place in std::iter::once(("--path", self.home)).chain(others) {
+        for place in std::iter::once((self.home_argument, self.home)).chain(others) {
             if named.iter().all(|known| known.1 != place.1) {
                 named.push(place);
             }
@@ -184,4 +281,28 @@ pub fn free_name(places: &Places<'_>, stem: &str) -> String {
     let first = format!("{stem}-{}", std::process::id());
     let others = (2_u32..).map(|number| format!("{first}-{number}"));
     std::iter::once(first.clone()).chain(others).find(|name| !taken(name)).unwrap_or(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_place_what_they_name_and_the_rest_lies_in_the_path() {
+        let check = |words: &[(&str, &str)], expected: &str| {
+            let placement = Placement::of(Path::new("/a"), words.iter().copied());
+            let places = placement.places();
+            let named: Vec<String> =
+                places.named().iter().map(|(name, path)| format!("{name} {}", path.display())).collect();
+            assert_eq!(named.join(", "), expected, "{words:?}");
+        };
+        check(&[], "--path /a");
+        check(&[("path", "/b")], "--path /b");
+        check(&[("temp_path", "/b,/c")], "--path /a, --temp-path /b, --temp-path /c");
+        check(&[("log_path", "/l")], "--log-path /l, --data-path /a");
+        check(
+            &[("path", "/b"), ("log_path", "/l"), ("index_path", "/i")],
+            "--log-path /l, --data-path /b, --index-path /i",
+        );
+    }
 }

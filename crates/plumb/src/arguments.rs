@@ -43,6 +43,8 @@ pub enum Command {
     Drop(Drop),
     /// Remove what killed runs, studies and calibrations left under a path, and put back files that a study wrote over
     Clean(Clean),
+    /// Print a line a run: rates, latencies, and what an operation cost
+    Info(Info),
     /// Compare two runs, or two arms of studies, as an AWR compare-period report does
     Compare(Compare),
     /// List what there is: workloads, settings, wait events, statistics, or the tables of a database
@@ -96,9 +98,15 @@ pub struct Run {
     /// Where the index goes instead
     #[arg(long, value_name = "DIR,..", value_delimiter = ',')]
     pub index_path: Vec<PathBuf>,
+    /// Where the redo log goes instead, with the control file
+    #[arg(long, value_name = "DIR")]
+    pub log_path: Option<PathBuf>,
     /// Set a setting (repeat for several); `plumb list settings` shows them
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
+    /// Take a snapshot so often while the run is measured: a number with ms, s or m; any two make a report
+    #[arg(long, value_name = "TIME", value_parser = parse_snapshot, allow_hyphen_values = true)]
+    pub snapshot: Option<Nanos>,
     /// Where report.txt, report.html and record.json go [default: plumb-reports/WORKLOAD-DATE-TIME]
     #[arg(long, value_name = "DIR")]
     pub bundle: Option<PathBuf>,
@@ -577,16 +585,72 @@ pub struct List {
 #[derive(Debug, Args)]
 pub struct Report {
     /// The bundle of a run, a study or a calibration: its directory, or a run's record.json
-    pub bundle: PathBuf,
-    /// End a study that was interrupted where it is: its verdicts are given, and it cannot go on
-    #[arg(long)]
-    pub end: bool,
+    #[arg(required_unless_present = "end")]
+    pub bundle: Option<PathBuf>,
+    /// Where a period of a run begins: a snapshot that `plumb run --snapshot` took, from 1
+    #[arg(long, value_name = "SNAPSHOT", requires = "end")]
+    pub begin: Option<usize>,
+    /// With --begin the snapshot where the period ends; without a number: end a study that was interrupted where it is, so
+    /// that its verdicts are given and it cannot go on
+    #[arg(long, value_name = "SNAPSHOT", num_args = 0..=1)]
+    pub end: Option<Option<String>>,
+}
+
+/// What a report is asked for.
+#[derive(Debug, PartialEq, Eq)]
+pub enum ReportOf {
+    /// All of it.
+    Whole(PathBuf),
+    /// What happened between two snapshots of a run.
+    Period(PathBuf, (usize, usize)),
+    /// A study that ends where it is.
+    Ended(PathBuf),
+}
+
+impl Report {
+    /// Which report that is. `--end BUNDLE` is taken as `BUNDLE --end`.
+    ///
+    /// # Errors
+    /// When a period lacks an end, or one is no number.
+    pub fn of(&self) -> Result<ReportOf, String> {
+        let number = |text: &str| {
+            let number = text.parse::<usize>();
+            number.map_err(|_| {
+                format!("--end {text}: expected the number of a snapshot, as in --begin 3 --end 7")
+            })
+        };
+        match (&self.bundle, self.begin, &self.end) {
+            (Some(bundle), None, None) => Ok(ReportOf::Whole(bundle.clone())),
+            (Some(bundle), None, Some(None)) => Ok(ReportOf::Ended(bundle.clone())),
+            (None, None, Some(Some(bundle))) => Ok(ReportOf::Ended(PathBuf::from(bundle))),
+            (Some(bundle), Some(begin), Some(Some(end))) => {
+                Ok(ReportOf::Period(bundle.clone(), (begin, number(end)?)))
+            }
+            (Some(_), None, Some(Some(end))) => {
+                number(end)?;
+                Err(format!("--end {end}: a period has a --begin too, as in --begin 3 --end 7"))
+            }
+            (Some(_), Some(begin), _) => {
+                Err(format!("--begin {begin}: a period has an --end too, as in --begin 3 --end 7"))
+            }
+            (None, ..) => Err("which report? name a bundle".to_string()),
+        }
+    }
+}
+
+/// `plumb info`
+#[derive(Debug, Args)]
+pub struct Info {
+    /// Bundles of runs, or of studies, all of whose runs are shown
+    #[arg(required = true, value_name = "BUNDLE")]
+    pub bundles: Vec<PathBuf>,
 }
 
 /// `plumb compare`
 #[derive(Debug, Args)]
 pub struct Compare {
-    /// The first: a bundle of `plumb run`, its record.json, or BUNDLE:ARM of a study, ARM a name or a number
+    /// The first: a bundle of `plumb run`, its record.json, BUNDLE:3-7 for the period between two of its snapshots, or
+    /// BUNDLE:ARM of a study, ARM a name or a number
     pub first: String,
     /// The second, in the same form; two arms of one study are compared block by block
     pub second: String,
@@ -644,6 +708,10 @@ fn parse_budget(text: &str) -> Result<Nanos, String> {
     within(text, Nanos(SECOND), Nanos(7 * 24 * 3600 * SECOND), "1s to 168h")
 }
 
+fn parse_snapshot(text: &str) -> Result<Nanos, String> {
+    within(text, Nanos(10_000_000), Nanos(24 * 3600 * SECOND), "10ms to 24h")
+}
+
 /// Nanoseconds.
 const SECOND: u64 = 1_000_000_000;
 
@@ -685,13 +753,13 @@ mod tests {
     #[test]
     fn the_pages_agree_how_many_commands_there_are() {
         let shown = Arguments::command().get_subcommands().filter(|command| !command.is_hide_set()).count();
-        assert_eq!(shown, 13, "and README.md, docs/README.md and the welcome text say so");
+        assert_eq!(shown, 14, "and README.md, docs/README.md and the welcome text say so");
         for page in [
             include_str!("../../../README.md"),
             include_str!("../../../docs/README.md"),
             crate::welcome::TEXT,
         ] {
-            assert!(page.contains("thirteen commands"));
+            assert!(page.contains("fourteen commands"));
         }
     }
 

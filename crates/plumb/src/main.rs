@@ -83,6 +83,7 @@ fn dispatch(arguments: Arguments) -> Result<Outcome, Failure> {
         Some(Command::Clean(clean)) => command::clean::run(&clean),
         Some(Command::List(list)) => command::list::run(&list),
         Some(Command::Report(report)) => command::report::run(&report),
+        Some(Command::Info(info)) => command::info::run(&info),
         Some(Command::Compare(compare)) => command::compare::run(&compare),
         Some(Command::Document(page)) => output::print(&document::render(page.page)).map(|()| Outcome::Fine),
     }

@@ -13,6 +13,7 @@ use plumb_lab::record::{Record, RunState};
 use plumb_lab::workload::{self, Request};
 use plumb_report::{summary, text};
 use plumb_workload::Work;
+use std::path::PathBuf;
 
 /// Runs the workload.
 ///
@@ -20,7 +21,10 @@ use plumb_workload::Work;
 /// When it cannot run to its end. A failed verification is no error but an outcome.
 pub fn run(arguments: &Run) -> Result<Outcome, Failure> {
     let work = work(arguments)?;
-    let settings = settings::parse(&arguments.set)?;
+    let mut settings = settings::parse(&arguments.set)?;
+    if let Some(interval) = arguments.snapshot {
+        settings.set("snapshot_interval", &(interval.0 / 1_000_000).to_string(), "--snapshot")?;
+    }
     let places = places(arguments);
     let devices = places.describe()?;
     let interrupt = Interrupt::install()?;
@@ -62,12 +66,28 @@ fn work(arguments: &Run) -> Result<Work, Failure> {
 }
 
 fn places(arguments: &Run) -> Places<'_> {
+    let Some(log) = &arguments.log_path else {
+        return Places {
+            users: &arguments.data_path,
+            temp: &arguments.temp_path,
+            indx: &arguments.index_path,
+            ..Places::in_one(&arguments.path)
+        };
+    };
+    // The home is the log's place, so the others have to be told where they lie.
+    let rest = std::slice::from_ref(&arguments.path);
+
     Places {
-        home: &arguments.path,
-        users: &arguments.data_path,
-        temp: &arguments.temp_path,
-        indx: &arguments.index_path,
+        home: log,
+        home_argument: "--log-path",
+        users: or_rest(&arguments.data_path, rest),
+        temp: or_rest(&arguments.temp_path, rest),
+        indx: or_rest(&arguments.index_path, rest),
     }
+}
+
+fn or_rest<'a>(named: &'a [PathBuf], rest: &'a [PathBuf]) -> &'a [PathBuf] {
+    if named.is_empty() { rest } else { named }
 }
 
 fn show(arguments: &Run, bundle: Option<&Reservation>, record: &Record) -> Result<(), Failure> {

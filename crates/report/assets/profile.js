@@ -174,6 +174,41 @@
         draw: [function (u) { drawLimit(u, chart.limit, yMax); }],
       },
     }, [data[0][0]].concat(data.map(function (stream) { return stream[1]; })), place);
+    drawStrips(figure, chart, right);
+  }
+
+  // What was seen beside the run: panels below the profile whose time axis stands under its own.
+  function drawStrips(figure, chart, right) {
+    const place = figure.querySelector(".strips");
+    place.textContent = "";
+    chart.strips.forEach(function (strip) {
+      const panel = document.createElement("div");
+      panel.className = "strip-panel";
+      const heading = document.createElement("h4");
+      heading.textContent = strip.title;
+      const unit = document.createElement("span");
+      unit.textContent = strip.unit;
+      heading.append(unit);
+      panel.append(heading);
+      place.append(panel);
+      const series = strip.lines.map(function (one, index) {
+        const drawn = line(colour("stream-" + one.colour % COLOURS), index ? [5, 3] : undefined, !index);
+        drawn.label = one.name;
+        drawn.value = function (u, value) { return shown(value) + (value == null ? "" : " " + strip.unit); };
+        return drawn;
+      });
+      // A step holds to the end of the last stretch.
+      const values = strip.lines.map(function (one) { return one.values.concat(one.values.slice(-1)); });
+      make({
+        width: Math.max(panel.clientWidth, 320), height: 118, padding: [6, right, 0, 4],
+        scales: { x: { time: false, range: [0, chart.x_max_s] }, y: { range: [0, strip.top] } },
+        axes: [axis(null, 26, textFont(1)), axis(null, 72, textFont(1))],
+        series: [{ label: "at", value: function (u, value) { return value == null ? "\u2013" : shown(value) + " s"; } }]
+          .concat(series),
+        legend: { markers: { width: 2, fill: function (u, i) { return u.series[i]._fill; } } },
+        hooks: { draw: [] },
+      }, [strip.ends_s].concat(values), panel);
+    });
   }
 
   function drawPair(figure, pair) {

@@ -16,6 +16,7 @@ pub mod html;
 pub mod order;
 pub mod plot;
 pub mod profile;
+pub mod strip;
 pub mod summary;
 pub mod table;
 pub mod text;

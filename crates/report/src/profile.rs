@@ -3,6 +3,7 @@
 //! Axes are part of the data, so that two reports can be laid side by side. Text draws them in characters, a page
 //! with a script from this same data.
 
+use crate::strip::Strip;
 use plumb_units::Bytes;
 use serde::Serialize;
 
@@ -21,6 +22,8 @@ pub struct Chart {
     pub bands: Vec<Band>,
     /// A line at a rate that bounds it.
     pub limit: Option<Limit>,
+    /// What was seen beside it, panels on the same time axis.
+    pub strips: Vec<Strip>,
 }
 
 /// Bytes of one kind over time.

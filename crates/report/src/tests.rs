@@ -4,6 +4,7 @@ use crate::document::{Block, Document, Drawing, Headline, Part, Parts, Section, 
 use crate::order::{OrderBand, OrderPanel, OrderPlot, OrderPoint, SlotLabel};
 use crate::plot::{Bar, Bars};
 use crate::profile::{Band, Chart, Limit, PairChart, Side, Stream};
+use crate::strip::{Strip, StripLine};
 use crate::table::{Cell, Column, Facts, RowKind, Table, Tone};
 use crate::{html, summary, text};
 
@@ -20,6 +21,17 @@ fn chart() -> Chart {
         streams: vec![stream("table reads", 0, [90, 80, 0, 0]), stream("temp writes", 2, [0, 40, 120, 10])],
         bands: vec![Band { name: "scan".to_string(), start_s: 0.0, end_s: 2.0 }],
         limit: Some(Limit { name: "device sequential read".to_string(), mb_per_s: 95.0 }),
+        strips: vec![Strip {
+            title: "vda".to_string(),
+            unit: "ms".to_string(),
+            top: 8.0,
+            ends_s: vec![0.0, 1.0, 2.0, 4.0],
+            lines: vec![StripLine {
+                name: "read wait".to_string(),
+                colour: 0,
+                values: vec![Some(0.5), None, Some(8.0)],
+            }],
+        }],
     }
 }
 

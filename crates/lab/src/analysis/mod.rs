@@ -21,7 +21,7 @@ pub mod result;
 mod seen;
 mod stability;
 pub mod tally;
-mod why;
+pub(crate) mod why;
 
 use crate::analysis::result::{ANALYSIS_SCHEMA_VERSION, Analysis};
 use crate::bundle::Contents;

@@ -30,6 +30,11 @@ use plumb_events::SessionKind;
 use plumb_proof::student;
 use std::collections::BTreeMap;
 
+/// The name of the time on a processor in a database's runs.
+const DB_CPU: &str = "DB CPU";
+/// How the parts of two sets of a database's runs came about.
+const PARTS_OF_ACTIVE: &str = "each part of the time in which foreground sessions were not idle, divided by the average number \
+                               of them that was active; means over the runs";
 /// The name of the time without a processor.
 const RUN_QUEUE: &str = "run queue";
 /// Parts by name: wait class and nanoseconds of the elapsed time.
@@ -111,7 +116,67 @@ fn ends(seen: &Seen<'_>, sides: &Sides, figure: impl Fn(&Record) -> f64) -> Opti
     };
     let differences: Vec<f64> =
         seen.blocks.iter().map(|(_, runs)| mean(runs, &sides.to) - mean(runs, &sides.from)).collect();
-    let interval = student::interval(&differences, 1.0 - CONFIDENCE)?;
+    of_differences(&differences)
+}
+
+/// The decomposition of the difference of two sets of runs, each time of a run times its own factor; none without a run
+/// whose sessions did something. Where they are pairs the parts have intervals over them.
+pub(crate) fn between(
+    [reference, treatment]: [(&str, &[Record]); 2],
+    factor: impl Fn(&Record) -> f64,
+    is_paired: bool,
+) -> Option<Why> {
+    let scaled = |record: &Record| {
+        let factor = factor(record);
+        let parts = parts(record, DB_CPU).into_iter();
+        parts.map(|(name, class, nanos)| (name, class, nanos * factor)).collect::<Vec<_>>()
+    };
+    let mean = |runs: &[Record]| {
+        let count = runs.len() as f64;
+        let elapsed: f64 = runs.iter().map(|run| run.header.elapsed_ns as f64 * factor(run) / count).sum();
+        let mut sum = Parts::new();
+        for (name, class, nanos) in runs.iter().flat_map(scaled) {
+            sum.entry(name).or_insert((class, 0.0)).1 += nanos / count;
+        }
+        (!sum.is_empty()).then_some((elapsed, sum))
+    };
+    let (reference_elapsed, reference_parts) = mean(reference.1)?;
+    let (treatment_elapsed, treatment_parts) = mean(treatment.1)?;
+    let names =
+        reference_parts.keys().chain(treatment_parts.keys()).collect::<std::collections::BTreeSet<_>>();
+    let of_run = |run: &Record, name: &str| {
+        scaled(run).iter().filter(|(own, ..)| own == name).map(|(_, _, nanos)| nanos).sum::<f64>()
+    };
+    let ends = |name: &str| {
+        let pairs = reference.1.iter().zip(treatment.1).filter(|_| is_paired);
+        let differences: Vec<f64> = pairs.map(|(one, two)| of_run(two, name) - of_run(one, name)).collect();
+        of_differences(&differences)
+    };
+    let part = |name: &String| {
+        let known = reference_parts.get(name).or(treatment_parts.get(name));
+        let nanos = |parts: &Parts| parts.get(name).map_or(0, |(_, nanos)| nanos.round() as u64);
+        WhyPart {
+            name: name.clone(),
+            wait_class: known.map_or(String::new(), |(class, _)| class.clone()),
+            reference_ns: nanos(&reference_parts),
+            treatment_ns: nanos(&treatment_parts),
+            ends: ends(name),
+        }
+    };
+    Some(Why {
+        basis: PARTS_OF_ACTIVE.to_string(),
+        reference: reference.0.to_string(),
+        treatment: treatment.0.to_string(),
+        reference_elapsed_ns: reference_elapsed.round() as u64,
+        treatment_elapsed_ns: treatment_elapsed.round() as u64,
+        parts: names.into_iter().map(part).collect(),
+        phases: Vec::new(),
+    })
+}
+
+/// The 95% interval of the mean of differences; none of fewer than two.
+fn of_differences(differences: &[f64]) -> Option<EndsNanos> {
+    let interval = student::interval(differences, 1.0 - CONFIDENCE)?;
     Some(EndsNanos { low_ns: interval.low.round() as i64, high_ns: interval.high.round() as i64 })
 }
 

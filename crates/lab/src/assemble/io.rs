@@ -1,25 +1,12 @@
-//! I/O by function and by file.
+//! I/O by file and by device.
 
 use super::Evidence;
 use crate::evidence::{FileEvidence, Transfers};
-use crate::record::{Completion, IoDevice, IoFile, IoFunction, IoTally};
-use plumb_events::{Direction, IoStream};
+use crate::record::{Completion, IoDevice, IoFile, IoTally};
 use plumb_io::MethodKind;
-use plumb_io::receipt::RequestCounts;
+use plumb_io::receipt::{DiskStats, RequestCounts};
 use plumb_units::path_text;
-
-pub(super) fn functions(seen: &Evidence) -> Vec<IoFunction> {
-    let row = |stream: &IoStream| {
-        let total = seen.measured.period.stream(*stream);
-        let tally = IoTally { requests: total.count, bytes: total.bytes, time_ns: total.time.0 };
-        let (reads, writes) = match stream.direction() {
-            Direction::Read => (tally, IoTally::default()),
-            Direction::Write => (IoTally::default(), tally),
-        };
-        (total.count > 0).then(|| IoFunction { function: stream.name().to_string(), reads, writes })
-    };
-    IoStream::ALL.iter().filter_map(row).collect()
-}
+use std::collections::BTreeMap;
 
 pub(super) fn files(seen: &Evidence) -> Vec<IoFile> {
     let row = |file: &FileEvidence| IoFile {
@@ -31,16 +18,17 @@ pub(super) fn files(seen: &Evidence) -> Vec<IoFile> {
     seen.measured.files.iter().map(row).collect()
 }
 
-/// The block devices that did something during the build.
-pub(super) fn devices(seen: &Evidence) -> Vec<IoDevice> {
+/// The block devices that did something meanwhile.
+pub(super) fn devices(disks: &BTreeMap<String, DiskStats>) -> Vec<IoDevice> {
     let tally = |counts: &RequestCounts| tally((counts.completed, counts.bytes.0, counts.time.0));
-    let disks =
-        seen.measured.disks.iter().filter(|(_, disk)| disk.reads.completed + disk.writes.completed > 0);
+    let disks = disks.iter().filter(|(_, disk)| disk.reads.completed + disk.writes.completed > 0);
     disks
         .map(|(name, disk)| IoDevice {
             device: name.clone(),
             reads: tally(&disk.reads),
             writes: tally(&disk.writes),
+            busy_ns: Some(disk.io_time.0),
+            weighted_ns: Some(disk.weighted_io_time.0),
         })
         .collect()
 }
@@ -53,6 +41,6 @@ pub(super) fn completion(seen: &Evidence) -> Completion {
     }
 }
 
-fn tally((requests, bytes, time_ns): Transfers) -> IoTally {
+pub(super) fn tally((requests, bytes, time_ns): Transfers) -> IoTally {
     IoTally { requests, bytes, time_ns }
 }

@@ -1,12 +1,13 @@
-//! The load profile, and all statistics of the period.
+//! The load profile.
 
-use super::Evidence;
-use crate::record::{self, LoadRow};
+use crate::evidence::Done;
+use crate::record::LoadRow;
+use crate::rows::Counted;
 use plumb_events::Statistic;
 use plumb_units::Bytes;
 
-pub(super) fn rows(seen: &Evidence) -> Vec<LoadRow> {
-    let period = &seen.measured.period;
+/// The rows for what was done in all of which this is counted.
+pub(super) fn rows(period: &Counted, outcome: &Done) -> Vec<LoadRow> {
     let row = |name: &str, total: f64| LoadRow { name: name.to_string(), total, is_count: false };
     let count = |name: &str, statistic| LoadRow {
         name: name.to_string(),
@@ -15,15 +16,15 @@ pub(super) fn rows(seen: &Evidence) -> Vec<LoadRow> {
     };
     let megabytes = |name: &str, statistic| row(name, period.statistic(statistic) as f64 / Bytes::M as f64);
     let mut rows = vec![
-        row("DB Time(s)", period.db_time().seconds()),
-        row("DB CPU(s)", period.db_cpu().seconds()),
+        row("DB Time(s)", period.db_time.seconds()),
+        row("DB CPU(s)", period.db_cpu.seconds()),
         megabytes("Physical reads (MB)", Statistic::PhysicalReadBytes),
         megabytes("Physical writes (MB)", Statistic::PhysicalWriteBytes),
         count("Read IO requests", Statistic::PhysicalReadRequests),
         count("Write IO requests", Statistic::PhysicalWriteRequests),
         count("Logical reads (blocks)", Statistic::LogicalReads),
     ];
-    if seen.measured.outcome.sort.is_some() {
+    if outcome.sort.is_some() {
         rows.extend([
             count("Rows scanned", Statistic::TableScanRows),
             count("Rows sorted", Statistic::SortRows),
@@ -32,7 +33,7 @@ pub(super) fn rows(seen: &Evidence) -> Vec<LoadRow> {
             count("Index entries", Statistic::IndexEntries),
         ]);
     }
-    if seen.measured.outcome.import.is_some() {
+    if outcome.import.is_some() {
         rows.extend([
             count("Redo size (bytes)", Statistic::RedoSize),
             count("Redo entries", Statistic::RedoEntries),
@@ -43,13 +44,4 @@ pub(super) fn rows(seen: &Evidence) -> Vec<LoadRow> {
         ]);
     }
     rows
-}
-
-pub(super) fn statistics(seen: &Evidence) -> Vec<record::StatisticRow> {
-    let row = |statistic: &Statistic| record::StatisticRow {
-        name: statistic.name().to_string(),
-        total: seen.measured.period.statistic(*statistic),
-        unit: statistic.unit(),
-    };
-    Statistic::ALL.iter().map(row).collect()
 }

@@ -5,9 +5,9 @@
 //! index build; phases and I/O profile show load, build and verification on one
 //! clock that starts with the first of them.
 
+mod beside;
 mod calibration;
 mod devices;
-mod events;
 mod findings;
 mod header;
 mod io;
@@ -16,7 +16,6 @@ mod memory;
 mod one_pass;
 mod phases;
 mod receipts;
-mod sessions;
 mod settings;
 mod sort;
 
@@ -25,12 +24,16 @@ pub(crate) use receipts::seen_of;
 
 use crate::evidence::Evidence;
 use crate::record::{Record, SCHEMA_VERSION};
+use crate::rows::{self, Counted};
 use phases::Timeline;
+use plumb_events::SessionKind;
 
 /// The record of a run of which this was seen.
 #[must_use]
 pub fn record(seen: &Evidence) -> Record {
     let timeline = Timeline::of(seen);
+    let period = &seen.measured.period;
+    let counted = Counted::of(period);
     let mut record = Record {
         schema_version: SCHEMA_VERSION,
         header: header::header(seen),
@@ -42,17 +45,20 @@ pub fn record(seen: &Evidence) -> Record {
         findings: Vec::new(),
         phases: phases::phases(seen, &timeline),
         memory: memory::memory(seen),
-        load_profile: load_profile::rows(seen),
+        load_profile: load_profile::rows(&counted, &seen.measured.outcome),
         host_cpu: seen.measured.host_cpu.clone(),
-        foreground_events: events::events(seen, plumb_events::SessionKind::Foreground),
-        background_events: events::events(seen, plumb_events::SessionKind::Background),
-        sessions: sessions::sessions(seen),
-        statistics: load_profile::statistics(seen),
-        io_functions: io::functions(seen),
+        process: seen.measured.process,
+        foreground_events: rows::events(period, SessionKind::Foreground),
+        background_events: rows::events(period, SessionKind::Background),
+        sessions: rows::sessions(period),
+        statistics: counted.statistics(),
+        io_functions: rows::functions(period),
         io_files: io::files(seen),
-        io_devices: io::devices(seen),
+        io_devices: io::devices(&seen.measured.disks),
         completion: io::completion(seen),
         io_profile: phases::profile(&timeline),
+        beside: seen.beside.as_ref().map(|looks| beside::beside(looks, &timeline)),
+        intervals: beside::intervals(seen, &timeline),
         sort: sort::sort(seen),
         settings: settings::settings(seen),
         measures: Vec::new(),

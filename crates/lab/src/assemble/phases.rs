@@ -19,6 +19,8 @@ const POINTS_MAX: usize = 600;
 #[derive(Debug)]
 pub(super) struct Timeline {
     profile: Profile,
+    /// The recorder's origin, on the monotonic clock.
+    origin: Nanos,
     /// The first bucket that is kept.
     first: usize,
     /// When that bucket starts, from the recorder's origin.
@@ -37,12 +39,18 @@ impl Timeline {
         let build = (build_begin, build_begin + seen.measured.period.elapsed);
         let scan = seen.inside.phases.iter().find(|span| span.phase == Phase::TableScan);
         Timeline {
+            origin,
             first,
             zero: Nanos(first as u64 * profile.width().0),
             build,
             scan: scan.map_or(build, |span| (span.begin, span.end)),
             profile,
         }
+    }
+
+    /// A moment of the monotonic clock as the record counts: from the start of the first phase's bucket.
+    pub(super) fn since_start(&self, at: Nanos) -> u64 {
+        at.saturating_sub(self.origin).saturating_sub(self.zero).0
     }
 
     /// Bytes of a stream between two times from the origin. A bucket that lies

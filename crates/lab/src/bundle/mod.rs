@@ -29,7 +29,7 @@ pub use contents::Contents;
 pub use manifest::{MANIFEST, Manifest, unlisted};
 pub use record::{EndFile, Ended, Environment, LimitFigure, OrderFile, RunRecord, Settled, Stop};
 pub use reservation::{Reservation, refused, write_new};
-pub use single::{run_record, text};
+pub use single::{run_period, run_record, text};
 
 use crate::LabError;
 use crate::plan::Plan;

@@ -16,6 +16,17 @@ pub fn run_record(bundle: &Path) -> Result<(PathBuf, Record), LabError> {
     Ok((path.parent().map_or_else(PathBuf::new, Path::to_path_buf), record))
 }
 
+/// What happened between two snapshots of a run, numbered from 1, as the record of a run. Gives the bundle's directory too.
+///
+/// # Errors
+/// As [`run_record`], and when it has no such snapshots.
+pub fn run_period(bundle: &Path, (first, last): (usize, usize)) -> Result<(PathBuf, Record), LabError> {
+    let (directory, record) = run_record(bundle)?;
+    let taken = record.last_snapshot();
+    let no_period = || LabError::NoPeriod { path: bundle.to_path_buf(), first, last, taken };
+    Ok((directory, record.period(first, last).ok_or_else(no_period)?))
+}
+
 /// The text of one of its files.
 ///
 /// # Errors

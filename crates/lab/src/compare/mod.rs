@@ -12,17 +12,23 @@
 //! single runs is shown in brackets.
 
 mod asked;
+mod figures;
 mod judge;
 mod side;
 
-use crate::LabError;
-use crate::record::{IoFunction, IoTally, Record};
+pub use figures::Group;
+pub(crate) use figures::{ELAPSED, figures, tallies};
+
+use crate::analysis::result::Why;
+use crate::analysis::why;
+use crate::record::Record;
 use crate::vocabulary::{Kinds, Measure};
+use crate::{LabError, info};
 use plumb_proof::verdict::Verdict;
 use serde::Serialize;
 
 /// The version of the comparison written by this crate.
-pub const COMPARE_SCHEMA_VERSION: u32 = 2;
+pub const COMPARE_SCHEMA_VERSION: u32 = 3;
 
 /// Two sets of runs and their differences.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -43,6 +49,50 @@ pub struct Comparison {
     pub remarks: Vec<String>,
     /// What the tests say, a figure each.
     pub differences: Vec<Difference>,
+    /// The difference as a sum of its parts; none where the sessions are not known.
+    pub explanation: Option<Explanation>,
+}
+
+/// Where a difference comes from.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Explanation {
+    /// What both times are the times of: all that was done, or so many operations where a run ends by the clock.
+    pub of: String,
+    /// Both times, and their parts.
+    pub why: Why,
+}
+
+/// Elapsed times this near to each other, a share, are those of runs that end by the clock: then an operation's time is explained.
+const SAME_TIME: f64 = 0.02;
+/// Operations whose time is explained.
+const OPERATIONS: f64 = 1e6;
+
+/// The difference of two sets of runs as a sum.
+pub(crate) fn explanation(first: &[Record], second: &[Record], pairing: Pairing) -> Option<Explanation> {
+    let is_paired = pairing == Pairing::Blocks;
+    let runs = [("1st", first), ("2nd", second)];
+    let mean = |runs: &[Record], of: &dyn Fn(&Record) -> f64| {
+        runs.iter().map(of).sum::<f64>() / runs.len().max(1) as f64
+    };
+    let elapsed = [first, second].map(|runs| mean(runs, &|run| run.header.elapsed_ns as f64));
+    let done = |run: &Record| info::operations(run).map_or(0.0, |(_, count)| count as f64);
+    let operations = [first, second].map(|runs| mean(runs, &done));
+    let near = |[one, two]: [f64; 2]| (one - two).abs() <= SAME_TIME * one.max(two);
+    let name = first.iter().chain(second).find_map(|run| Some(info::operations(run)?.0));
+    let all_did = first.iter().chain(second).all(|run| done(run) > 0.0);
+    match name.filter(|_| all_did && near(elapsed) && !near(operations)) {
+        Some(name) => {
+            let why = why::between(runs, |run| OPERATIONS / done(run), is_paired)?;
+            Some(Explanation {
+                of: format!("1,000,000 operations ({name}): both ran for the same time"),
+                why,
+            })
+        }
+        None => {
+            let why = why::between(runs, |_| 1.0, is_paired)?;
+            Some(Explanation { of: "the elapsed time".to_string(), why })
+        }
+    }
 }
 
 /// What is proved of one measure.
@@ -67,8 +117,10 @@ pub struct Judged {
 pub fn compare(first: &str, second: &str, kinds: &Kinds) -> Result<Comparison, LabError> {
     let side::Sides { first, second, pairing, asked, remarks } = side::Sides::read(first, second, kinds)?;
     let (differences, judged) = judge::judge(&first.runs, &second.runs, pairing, &asked);
+    let explanation = explanation(&first.runs, &second.runs, pairing);
     Ok(Comparison {
         schema_version: COMPARE_SCHEMA_VERSION,
+        explanation,
         first,
         second,
         pairing,
@@ -100,30 +152,6 @@ pub enum Pairing {
     Blocks,
     /// Repeated runs that were not interleaved: the hour and the setting cannot be told apart.
     Apart,
-}
-
-/// A table of the report, within which tests are corrected for each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Group {
-    /// Elapsed time, and of a database DB time and DB CPU; seconds.
-    Time,
-    /// What the target measures by itself; each in its unit.
-    Measure,
-    /// The load profile; a second.
-    Load,
-    /// Time waited for an event; seconds.
-    Event,
-    /// Counters; totals.
-    Statistic,
-    /// Mean time of a request by function and direction, as `IoTally::time_ns` has it; nanoseconds.
-    Io,
-}
-
-impl Group {
-    /// All of them, in the order of the report.
-    pub const ALL: [Group; 6] =
-        [Group::Time, Group::Measure, Group::Load, Group::Event, Group::Statistic, Group::Io];
 }
 
 /// One figure of every run.
@@ -180,99 +208,38 @@ pub enum Outcome {
     Raw,
 }
 
-/// The figures of two sets that a test may be asked about, table by table.
+/// The figures of two sets that a test may be asked about, table by table; one that a run does not have is 0.
 #[must_use]
 pub fn samples(first: &[Record], second: &[Record]) -> Vec<Sample> {
     let mut samples = Vec::new();
     for group in Group::ALL {
+        let of = |runs: &[Record]| runs.iter().map(|run| figures(group, run)).collect::<Vec<_>>();
+        let (firsts, seconds) = (of(first), of(second));
+        let values = |runs: &[Vec<(String, f64)>], name: &str| {
+            let value = |run: &Vec<(String, f64)>| {
+                run.iter().find(|(own, _)| own == name).map_or(0.0, |(_, value)| *value)
+            };
+            runs.iter().map(value).collect()
+        };
         for name in names(group, first, second) {
-            let values = |runs: &[Record]| runs.iter().map(|run| value(group, &name, run)).collect();
-            samples.push(Sample { group, first: values(first), second: values(second), name });
+            samples.push(Sample {
+                group,
+                first: values(&firsts, &name),
+                second: values(&seconds, &name),
+                name,
+            });
         }
     }
     samples
 }
 
-/// The elapsed time.
-pub(crate) const ELAPSED: &str = "Elapsed";
-/// The times of a database.
-const DB_TIMES: [&str; 2] = ["DB Time", "DB CPU"];
-
 /// The names of a table's rows, those of the first set before those that only the second has.
 pub(crate) fn names(group: Group, first: &[Record], second: &[Record]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    for run in first.iter().chain(second) {
-        for name in names_of(group, run) {
-            if !names.contains(&name) {
-                names.push(name);
-            }
+    for (name, _) in first.iter().chain(second).flat_map(|run| figures(group, run)) {
+        if !names.contains(&name) {
+            names.push(name);
         }
     }
     names
-}
-
-fn names_of(group: Group, run: &Record) -> Vec<String> {
-    match group {
-        // Of a command no more is known than its own figures.
-        Group::Time => {
-            let of_database = DB_TIMES.iter().filter(|_| run.command.is_none());
-            [ELAPSED].iter().chain(of_database).map(|name| (*name).to_string()).collect()
-        }
-        Group::Measure => run.measures.iter().map(|row| row.name.clone()).collect(),
-        Group::Load => run.load_profile.iter().map(|row| row.name.clone()).collect(),
-        Group::Event => {
-            let busy = run.foreground_events.iter().filter(|event| !event.is_idle() && event.waits > 0);
-            busy.map(|event| event.event.clone()).collect()
-        }
-        Group::Statistic => {
-            let moved = run.statistics.iter().filter(|statistic| statistic.total > 0);
-            moved.map(|statistic| statistic.name.clone()).collect()
-        }
-        Group::Io => {
-            let both = run.io_functions.iter().flat_map(directions);
-            both.filter(|(_, tally)| tally.requests > 0).map(|(name, _)| name).collect()
-        }
-    }
-}
-
-/// A function's reads and writes, each under its name.
-fn directions(row: &IoFunction) -> [(String, IoTally); 2] {
-    [(format!("{}: reads", row.function), row.reads), (format!("{}: writes", row.function), row.writes)]
-}
-
-/// The requests of a function in a direction.
-pub(crate) fn tally(run: &Record, name: &str) -> IoTally {
-    let mut all = run.io_functions.iter().flat_map(directions);
-    all.find(|(found, _)| found == name).map(|(_, tally)| tally).unwrap_or_default()
-}
-
-/// The figure of a run; 0 where it has none.
-fn value(group: Group, name: &str, run: &Record) -> f64 {
-    let header = &run.header;
-    let seconds = |ns: u64| ns as f64 / 1e9;
-    let found = match group {
-        Group::Time => match name {
-            ELAPSED => Some(seconds(header.elapsed_ns)),
-            "DB Time" => Some(seconds(header.db_time_ns)),
-            _ => Some(seconds(header.db_cpu_ns)),
-        },
-        Group::Measure => run.measures.iter().find(|row| row.name == name).map(|row| row.value),
-        Group::Load => {
-            let row = run.load_profile.iter().find(|row| row.name == name);
-            row.map(|row| row.total / seconds(header.elapsed_ns.max(1)))
-        }
-        Group::Event => {
-            let event = run.foreground_events.iter().find(|event| event.event == name);
-            event.map(|event| seconds(event.time_ns))
-        }
-        Group::Statistic => {
-            let statistic = run.statistics.iter().find(|statistic| statistic.name == name);
-            statistic.map(|statistic| statistic.total as f64)
-        }
-        Group::Io => {
-            let tally = tally(run, name);
-            (tally.requests > 0).then(|| tally.time_ns as f64 / tally.requests as f64)
-        }
-    };
-    found.unwrap_or(0.0)
 }

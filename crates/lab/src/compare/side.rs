@@ -5,7 +5,7 @@
 use super::asked::{self, Asked};
 use super::{Pairing, Period};
 use crate::LabError;
-use crate::bundle::{CALIBRATION, Contents, RUNS, run_record};
+use crate::bundle::{CALIBRATION, Contents, RUNS, run_period, run_record};
 use crate::plan::Plan;
 use crate::record::Record;
 use crate::vocabulary::Kinds;
@@ -132,13 +132,19 @@ impl Side {
             return Side::single(named, path, kinds);
         }
         // A path may have colons too.
-        let splits = named.match_indices(':').map(|(at, _)| (&named[..at], &named[at + 1..]));
-        let mut studies = splits.filter(|(bundle, _)| Path::new(bundle).join(RUNS).is_dir());
-        match studies.next() {
-            Some((bundle, arm)) => Side::of_study(bundle, arm, kinds),
-            None => Err(LabError::BundleRead {
+        let splits = || named.match_indices(':').map(|(at, _)| (&named[..at], &named[at + 1..]));
+        if let Some((bundle, arm)) = splits().find(|(bundle, _)| Path::new(bundle).join(RUNS).is_dir()) {
+            return Side::of_study(bundle, arm, kinds);
+        }
+        match splits().find_map(|(bundle, period)| Some((Path::new(bundle), snapshots(period)?))) {
+            Some((bundle, period)) if bundle.exists() => {
+                let (_, record) = run_period(bundle, period)?;
+                Ok(Side { source: named.to_string(), study: None, runs: vec![(None, record)] })
+            }
+            _ => Err(LabError::BundleRead {
                 path: path.to_path_buf(),
-                why: "there is no such file or directory; name a bundle of `plumb run`, or BUNDLE:ARM of a study"
+                why: "there is no such file or directory; name a bundle of `plumb run`, BUNDLE:3-7 for the period between two of \
+                      its snapshots, or BUNDLE:ARM of a study"
                     .to_string(),
             }),
         }
@@ -192,6 +198,12 @@ impl Side {
             OfStudy { bundle: path.canonicalize().unwrap_or_else(|_| path.to_path_buf()), arm, contents };
         Ok(Side { source: bundle.to_string(), study: Some(study), runs })
     }
+}
+
+/// The snapshots that `3-7` names.
+fn snapshots(period: &str) -> Option<(usize, usize)> {
+    let (first, last) = period.split_once('-')?;
+    Some((first.parse().ok()?, last.parse().ok()?))
 }
 
 fn arms(plan: &Plan) -> String {

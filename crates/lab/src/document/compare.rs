@@ -5,14 +5,18 @@
 //! says how far two runs of the same would lie apart. What is not measured but configured
 //! (memory, settings) differs or does not, and needs no test.
 
-use super::run::{TopEvent, device_facts, top_events};
+mod events;
+mod explain;
+mod io;
+
+use super::run::device_facts;
 use super::tone_of;
 use crate::compare::{
-    Comparison, Difference, ELAPSED, Group, Judged, Outcome, Pairing, Period, names, samples, tally,
+    Comparison, Difference, ELAPSED, Group, Judged, Outcome, Pairing, Period, figures as figures_of, samples,
 };
 use crate::record::{Record, RunState};
 use crate::vocabulary::Figure;
-use plumb_report::format::{Average, Change, Count, Decimal, Ends, Probability, Reading, Size, Total};
+use plumb_report::format::{Change, Count, Decimal, Ends, Probability, Reading, Size, Total};
 use plumb_report::table::{Cell, Column, Facts, RowKind, Table, Tone};
 use plumb_report::{Block, Document, Section, State, Summary, cells, text};
 use std::collections::BTreeMap;
@@ -124,20 +128,30 @@ fn sections(comparison: &Comparison) -> Vec<Section> {
     let tables = [
         measures(comparison),
         hosts(comparison),
+        host_cpu(comparison),
         memory(comparison),
         settings(comparison),
         load_profile(comparison),
-        top(comparison),
-        events(comparison),
-        io(comparison),
+        events::top(comparison),
+        plain(comparison, Group::TimeModel, ("time-model", "Time Model"), "Time of all sessions (s)"),
+        events::classes(comparison),
+        events::events(comparison, Group::Event),
+        events::events(comparison, Group::Background),
+    ];
+    let behind = [
+        io::functions(comparison),
+        io::file_types(comparison),
+        io::files(comparison),
+        io::devices(comparison),
         statistics(comparison),
     ];
     let is_empty = |section: &Section| {
         let mut blocks = section.blocks.iter();
         blocks.any(|block| matches!(block, Block::Table(table) if table.rows.is_empty()))
     };
-    let tables = tables.into_iter().filter(|section| !is_empty(section));
-    [sets(comparison), times(comparison)].into_iter().chain(tables).collect()
+    let tables = tables.into_iter().chain(events::histograms(comparison)).chain(behind);
+    let first = [Some(sets(comparison)), explain::section(comparison), Some(times(comparison))];
+    first.into_iter().flatten().chain(tables.filter(|section| !is_empty(section))).collect()
 }
 
 /// The middle of some values; 0 of none.
@@ -160,6 +174,13 @@ impl Period {
 
     fn median(&self, of: impl Fn(&Record) -> f64) -> f64 {
         median(self.runs.iter().map(of).collect())
+    }
+
+    /// The median of a figure; a run that does not have it counts as 0.
+    fn figure(&self, group: Group, name: &str) -> f64 {
+        self.median(|run| {
+            figures_of(group, run).iter().find(|(own, _)| own == name).map_or(0.0, |(_, value)| *value)
+        })
     }
 
     /// The worst state of its runs.
@@ -323,10 +344,25 @@ fn measures(comparison: &Comparison) -> Section {
     Section::front("measures", "Measures").table(table)
 }
 
+/// Rates, the same by transaction where there were any, and quotients.
 fn load_profile(comparison: &Comparison) -> Section {
-    let titles = ["Load", "1st Per Sec", "2nd Per Sec"];
-    let table = figures(comparison, Group::Load, titles, |value| Cell::of(Total(value)));
-    Section::front("load-profile", "Load Profile").table(table)
+    let rates = |group, titles| figures(comparison, group, titles, |value| Cell::of(Total(value)));
+    let per_second = rates(Group::Load, ["Load", "1st Per Sec", "2nd Per Sec"]);
+    let per_transaction = rates(Group::Transaction, ["Load", "1st Per Txn", "2nd Per Txn"]);
+    let titles = ["", "First", "Second"];
+    let ratios = figures(comparison, Group::Ratio, titles, |value| Cell::of(Reading(value)));
+    let section = Section::front("load-profile", "Load Profile").table(per_second);
+    [per_transaction, ratios]
+        .into_iter()
+        .filter(|table| !table.rows.is_empty())
+        .fold(section, |section, table| section.table(table))
+}
+
+/// Load and processors of the hosts, with their tests.
+fn host_cpu(comparison: &Comparison) -> Section {
+    let titles = ["Host", "1st", "2nd"];
+    let table = figures(comparison, Group::Host, titles, |value| Cell::of(Reading(value)));
+    Section::front("host-cpu", "Host CPU").note("of all processors, by all processes").table(table)
 }
 
 fn statistics(comparison: &Comparison) -> Section {
@@ -451,116 +487,10 @@ fn settings(comparison: &Comparison) -> Section {
     }
 }
 
-/// The longest waits of either side, side by side.
-fn top(comparison: &Comparison) -> Section {
-    let mut columns = Vec::new();
-    for side in ["1st", "2nd"] {
-        columns.push(Column::wrapped(format!("{side}: Event"), 27));
-        columns.extend(["Waits", "Time (s)", "Avg Time", "%DB\ntime"].map(Column::number));
-    }
-    columns.insert(5, Column::text("|"));
-    let mut table = Table::new(columns);
-    let of_events = |run: &&Record| run.command.is_none();
-    let runs = comparison.sides().map(|period| period.typical().filter(of_events));
-    let tops = runs.map(|run| run.map(top_events).unwrap_or_default());
-    let named = |side: usize, event: &TopEvent<'_>| tops[side].iter().any(|other| other.event == event.event);
-    for index in 0..tops[0].len().max(tops[1].len()) {
-        let mut cells = Vec::new();
-        for side in 0..2 {
-            let event = tops[side].get(index);
-            let mark = event.map_or("", |event| if named(1 - side, event) { "" } else { "-" });
-            let db_time = runs[side].map_or(0, |run| run.header.db_time_ns);
-            cells.extend(
-                event.map_or_else(|| vec![Cell::default(); 5], |event| top_cells(mark, event, db_time)),
-            );
-        }
-        cells.insert(5, Cell::from("|"));
-        table.row(cells);
-    }
-    let section = Section::front("top-events", "Top Timed Events")
-        .note("Events with a \"-\" did not make the Top list of the other set");
-    let repeated = comparison.sides().iter().any(|period| period.runs.len() > 1);
-    let section =
-        if repeated { section.note("of the run with the median elapsed time of its set") } else { section };
-    section.table(table)
-}
-
-fn top_cells(mark: &str, event: &TopEvent<'_>, db_time_ns: u64) -> Vec<Cell> {
-    let share = plumb_report::format::Percent::of(event.time_ns, db_time_ns);
-    let average = event.waits.map(|count| Average { total_ns: event.time_ns, count });
-    cells![
-        format!("{mark}{}", event.event),
-        event.waits.map(Count),
-        plumb_report::format::Seconds(event.time_ns),
-        average,
-        Cell::of(share).with_share(share.share())
-    ]
-}
-
-/// All events that are not idle, by the longer of both times.
-fn events(comparison: &Comparison) -> Section {
-    let mut columns = vec![Column::wrapped("Event", 28)];
-    columns.extend(
-        ["Waits\n1st", "Waits\n2nd", "Time (s)\n1st", "Time (s)\n2nd", "Avg Time\n1st", "Avg Time\n2nd"]
-            .map(Column::number),
-    );
-    columns.extend(test_columns());
-    let mut table = Table::new(columns);
-    let mut rows = names(Group::Event, &comparison.first.runs, &comparison.second.runs)
-        .into_iter()
-        .map(|name| {
-            let sides = comparison.sides().map(|period| waits(period, &name));
-            (sides[0].1.max(sides[1].1), name, sides)
-        })
-        .collect::<Vec<_>>();
-    rows.sort_by(|left, right| right.0.total_cmp(&left.0).then(left.1.cmp(&right.1)));
-    for (_, name, [first, second]) in rows {
-        let average = |(waits, ns): (f64, f64)| Average { total_ns: ns as u64, count: waits as u64 };
-        let mut cells = cells![&name];
-        cells.extend([first, second].map(|(waits, _)| Cell::of(Count(waits.round() as u64))));
-        cells.extend([first, second].map(|(_, ns)| Cell::of(Reading(ns / 1e9))));
-        cells.extend([first, second].map(|side| Cell::of(average(side))));
-        cells.extend(test_cells(comparison.difference(Group::Event, &name)));
-        table.row(cells);
-    }
-    Section::detail("events", "Foreground Wait Events")
-        .note("ordered by the longer of both times; %Diff, interval and p are those of the time")
-        .table(table)
-}
-
-/// Medians of the waits and of the time waited, nanoseconds.
-fn waits(period: &Period, name: &str) -> (f64, f64) {
-    let of = |of: fn(&crate::record::WaitEvent) -> u64| {
-        period
-            .median(|run| run.foreground_events.iter().find(|event| event.event == name).map_or(0, of) as f64)
-    };
-    (of(|event| event.waits), of(|event| event.time_ns))
-}
-
-fn io(comparison: &Comparison) -> Section {
-    let mut columns = vec![Column::text("Stream")];
-    columns.extend(
-        ["Reqs\n1st", "Reqs\n2nd", "Data\n1st", "Data\n2nd", "Avg Time\n1st", "Avg Time\n2nd"]
-            .map(Column::number),
-    );
-    columns.extend(test_columns());
-    let mut table = Table::new(columns);
-    for name in names(Group::Io, &comparison.first.runs, &comparison.second.runs) {
-        let side = |of: fn(crate::record::IoTally) -> u64| {
-            comparison.sides().map(|period| period.median(|run| of(tally(run, &name)) as f64).round() as u64)
-        };
-        let (requests, bytes, times) =
-            (side(|tally| tally.requests), side(|tally| tally.bytes), side(|tally| tally.time_ns));
-        let mut cells = cells![&name];
-        cells.extend(requests.map(|count| Cell::of(Count(count))));
-        cells.extend(bytes.map(|bytes| Cell::of(Size(bytes))));
-        cells.extend([0, 1].map(|side| Cell::of(Average { total_ns: times[side], count: requests[side] })));
-        cells.extend(test_cells(comparison.difference(Group::Io, &name)));
-        table.row(cells);
-    }
-    Section::detail("io", "IOStat by Function")
-        .note("Avg Time ends with a request's completion, with io_uring when that was seen; %Diff, interval and p are those of it")
-        .table(table)
+/// Quotients of counters, and what a time model adds up, with their tests.
+fn plain(comparison: &Comparison, group: Group, (id, title): (&'static str, &str), name: &str) -> Section {
+    let table = figures(comparison, group, [name, "1st", "2nd"], |value| Cell::of(Reading(value)));
+    Section::detail(id, title).table(table)
 }
 
 #[cfg(test)]

@@ -9,9 +9,13 @@
 //! Optional fields are facts that a host may refuse to tell. They are printed
 //! as missing and are never guessed.
 
+mod beside;
+mod interval;
 mod json;
 mod validity;
 
+pub use beside::{Beside, DeviceSample, DeviceTally, MemorySample, Sample};
+pub use interval::{Interval, ProcessUse};
 pub use json::RecordError;
 pub use validity::{RunState, Validity};
 
@@ -21,6 +25,8 @@ use serde::{Deserialize, Serialize};
 
 /// The record's file in the bundle of a run.
 pub const FILE: &str = "record.json";
+/// What was seen beside the run, as a table for other programs.
+pub const BESIDE: &str = "beside.csv";
 /// The version of the record written by this crate; it grows when a field changes its meaning or goes.
 pub const SCHEMA_VERSION: u32 = 2;
 /// The oldest version that is read. Version 1 had the CPU inside waits in DB CPU and in the waits, and no times of
@@ -56,6 +62,9 @@ pub struct Record {
     pub load_profile: Vec<LoadRow>,
     /// CPU time of the whole host during the run.
     pub host_cpu: Option<HostCpu>,
+    /// What the process used during the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<ProcessUse>,
     /// Wait events of foreground sessions, in any order, idle ones included.
     pub foreground_events: Vec<WaitEvent>,
     /// Wait events of background processes, in any order, idle ones included.
@@ -76,6 +85,12 @@ pub struct Record {
     pub completion: Completion,
     /// Bytes over time.
     pub io_profile: IoProfile,
+    /// What was seen beside the run, second by second; none where nothing looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<Beside>,
+    /// What happened between each snapshot within the measured work and the next; empty where none were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub intervals: Vec<Interval>,
     /// The sort, when the workload has one.
     pub sort: Option<Sort>,
     /// Every setting the run could have had, in printing order.
@@ -193,6 +208,7 @@ impl Record {
             memory: Memory::default(),
             load_profile: Vec::new(),
             host_cpu: None,
+            process: None,
             foreground_events: Vec::new(),
             background_events: Vec::new(),
             sessions: Vec::new(),
@@ -202,6 +218,8 @@ impl Record {
             io_devices: Vec::new(),
             completion: Completion::default(),
             io_profile: IoProfile { bucket_ns: 0, y_max_mb_per_s: None, x_max_s: None, series: Vec::new() },
+            beside: None,
+            intervals: Vec::new(),
             sort: None,
             settings: Vec::new(),
             measures: Vec::new(),
@@ -703,6 +721,12 @@ pub struct IoDevice {
     pub reads: IoTally,
     /// Writes, the same.
     pub writes: IoTally,
+    /// Time with a request under way, nanoseconds; missing in records from before this was kept.
+    #[serde(default)]
+    pub busy_ns: Option<u64>,
+    /// The same, weighted with how many there were, nanoseconds.
+    #[serde(default)]
+    pub weighted_ns: Option<u64>,
 }
 
 /// The I/O of one function (a stream, such as `Direct Reads temp`).

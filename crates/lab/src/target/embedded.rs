@@ -10,7 +10,7 @@ use super::{Opening, Preparation, RunError, Target, creation_settings_of};
 use crate::bundle::{Environment, Settled};
 use crate::device_probe::{self, Calibrated};
 use crate::observer::{Observer, Stage};
-use crate::place::{Places, Room};
+use crate::place::{Placed, Placement, Places, Room};
 use crate::record::Record;
 use crate::study::Study;
 use crate::vocabulary::{
@@ -117,6 +117,12 @@ impl Words for Engine {
             };
             return Ok((facts, value.to_string()));
         }
+        if let Some(placed) = Placed::of(name) {
+            return Ok((
+                place_facts(name),
+                place(placed, value).map_err(|why| format!("{origin}: {name}: {why}"))?,
+            ));
+        }
         let mut set = Settings::default();
         set.set(name, value, origin).map_err(|error| error.to_string())?;
         let known = Setting::ALL.iter().find(|setting| setting.row().name.eq_ignore_ascii_case(name));
@@ -165,11 +171,48 @@ impl Words for Engine {
     }
 }
 
+/// What is known of a word that places files: a database is made for it, and the kernel says where its files lie.
+fn place_facts(name: &str) -> SettingFacts {
+    SettingFacts {
+        name: name.to_string(),
+        takes_effect: TakesEffect::Creation,
+        about_io: true,
+        receipt: Seen::Outside,
+    }
+}
+
+/// The directories that a word names, as a study keeps them.
+fn place(placed: Placed, value: &str) -> Result<String, String> {
+    let names: Vec<&str> = value.split(',').map(str::trim).collect();
+    match names.iter().any(|name| name.is_empty()) {
+        true => Err("expected a directory".to_string()),
+        false if names.len() > 1 && !placed.takes_several() => {
+            Err(format!("expected one directory, found {}", names.len()))
+        }
+        false => Ok(names.join(",")),
+    }
+}
+
+/// Whether a setting is the engine's: neither a parameter of a workload nor a place.
+fn is_of_engine(set: &&Assignment) -> bool {
+    parameter(&set.name).is_none() && Placed::of(&set.name).is_none()
+}
+
+/// The places among these.
+fn places_of(assignments: &[Assignment]) -> Vec<Assignment> {
+    assignments.iter().filter(|set| Placed::of(&set.name).is_some()).cloned().collect()
+}
+
+/// Where the files of a database lie for which these were given.
+fn placement(rest: &Path, assignments: &[Assignment]) -> Placement {
+    Placement::of(rest, assignments.iter().map(|set| (set.name.as_str(), set.value.as_str())))
+}
+
 /// Settings with these set over the defaults.
 fn given(assignments: &[Assignment]) -> Result<Settings, EngineError> {
     let mut settings = Settings::default();
-    let engine = assignments.iter().filter(|set| parameter(&set.name).is_none());
-    engine.into_iter().try_for_each(|set| settings.set(&set.name, &set.value, "study"))?;
+    let engine = assignments.iter().filter(is_of_engine);
+    engine.clone().try_for_each(|set| settings.set(&set.name, &set.value, "study"))?;
     Ok(settings)
 }
 
@@ -194,6 +237,8 @@ pub struct EngineRun {
     /// Paths as [`path_text`] has them.
     home: String,
     path: String,
+    /// What is placed elsewhere.
+    placed: Vec<Assignment>,
     settings: Vec<Assignment>,
     workload: String,
     /// Its parameters as they would be typed.
@@ -209,6 +254,9 @@ struct Database {
     fixed: Vec<Assignment>,
     home: PathBuf,
     calibrated: Option<Calibrated>,
+    data_files: Vec<PathBuf>,
+    /// The names of the block devices under it.
+    devices: Vec<String>,
     /// Removes it.
     _files: Temporary,
 }
@@ -229,7 +277,8 @@ pub struct Embedded<'a> {
     program: PathBuf,
     command_line: String,
     calibration: Option<Calibration>,
-    device: DeviceDescription,
+    /// What lies under the path, and under every place that an arm names.
+    devices: Vec<DeviceDescription>,
     observer: &'a dyn Observer,
     cancel: Cancel,
     /// The name, and the room, of the databases that are made.
@@ -254,23 +303,33 @@ impl<'a> Embedded<'a> {
     /// When there is no such directory, or what lies under it cannot be told.
     pub fn open(study: &Study, opening: Opening<'a>) -> Result<Embedded<'a>, LabError> {
         let Opening { path, program, command_line, calibration, cancel, observer } = opening;
-        let described = places(path).describe()?;
-        let device = described.into_iter().next().ok_or_else(|| LabError::Directory {
+        let levels = study.factors.iter().flat_map(|factor| &factor.levels);
+        let sets = || levels.clone().map(|level| &level.settings).chain([&study.settings]);
+        let mut devices = Places::in_one(path).describe()?;
+        for placed in sets().map(|set| places_of(set)).filter(|placed| !placed.is_empty()) {
+            for device in placement(path, &placed).places().describe()? {
+                if devices.iter().all(|known| known.path != device.path) {
+                    devices.push(device);
+                }
+            }
+        }
+        let first = devices.first().cloned().ok_or_else(|| LabError::Directory {
             argument: "--path",
             path: path.to_path_buf(),
             why: "nothing is known of it".to_string(),
         })?;
-        // One that was made on another device is no limit of this one.
-        let calibration = calibration.filter(|calibration| calibration.matches(&device));
+        // One that was made on another device is no limit of this one, and none is that of several.
+        let one_device = devices.iter().all(|device| device.mount == first.mount);
+        let calibration = calibration.filter(|calibration| one_device && calibration.matches(&first));
         let why = || "it has no workload".to_string();
         let work =
             study.work.clone().ok_or_else(|| LabError::Plan { study: study.name.clone(), why: why() })?;
         Ok(Embedded {
-            path: device.path.clone(),
+            path: first.path.clone(),
             program,
             command_line,
             calibration,
-            device,
+            devices,
             observer,
             cancel,
             name: String::new(),
@@ -287,18 +346,22 @@ impl<'a> Embedded<'a> {
     /// Makes the database that these settings need, after whatever there was before is gone.
     fn create(&mut self, fixed: Vec<Assignment>) -> Result<(), LabError> {
         self.database = None;
-        // What a killed study left; the bundle's lock says that it is dead.
-        let _ = fs::remove_dir_all(self.path.join(&self.name));
+        let placement = placement(&self.path, &fixed);
+        let places = placement.places();
+        for (_, path) in places.named() {
+            // What a killed study left; the bundle's lock says that it is dead.
+            let _ = fs::remove_dir_all(path.join(&self.name));
+        }
         let execution = workload::execution(self.work.workload);
         let mut settings = given(&fixed)?;
         execution.apply_defaults(&self.work, &mut settings)?;
         if !settings.is_explicit(Setting::LogFileSize) {
             settings.set("log_file_size", &self.log_file.to_string(), "study")?;
         }
-        let (places, cancel) = (places(&self.path), self.cancel.clone());
+        let cancel = self.cancel.clone();
         let mut files = Temporary::create(&places, &self.name, settings, self.room, cancel, self.observer)?;
-        let devices = std::slice::from_ref(&self.device);
-        execution.load(&Place::new(files.instance(), &self.work, devices, self.observer))?;
+        let under = self.under(&places);
+        execution.load(&Place::new(files.instance(), &self.work, &under, self.observer))?;
         let calibrated = match self.probed.iter().find(|(of, _)| *of == fixed) {
             Some((_, known)) => *known,
             None => {
@@ -307,15 +370,25 @@ impl<'a> Embedded<'a> {
                 found
             }
         };
+        let tablespaces = files.instance().tablespaces().iter();
+        let data_files = tablespaces.flat_map(|tablespace| &tablespace.files);
+        let data_files = data_files.map(|file| file.file.path().to_path_buf()).collect();
+        let blocks = under.iter().filter_map(|device| Some(device.block.as_ref()?.name.clone()));
+        let devices = blocks.collect::<std::collections::BTreeSet<_>>().into_iter().collect();
         let home = files.close();
-        self.database = Some(Database { fixed, home, calibrated, _files: files });
+        self.database = Some(Database { fixed, home, calibrated, data_files, devices, _files: files });
         Ok(())
     }
 
-    fn data_files(&self) -> Vec<PathBuf> {
-        let files = self.database.iter().filter_map(|database| fs::read_dir(&database.home).ok());
-        let files = files.flatten().flatten().map(|entry| entry.path());
-        files.filter(|file| file.extension().is_some_and(|end| end == "dbf")).collect()
+    /// What lies under these places.
+    fn under(&self, places: &Places<'_>) -> Vec<DeviceDescription> {
+        let paths: Vec<PathBuf> =
+            places.named().iter().filter_map(|(_, path)| path.canonicalize().ok()).collect();
+        self.devices.iter().filter(|device| paths.contains(&device.path)).cloned().collect()
+    }
+
+    fn data_files(&self) -> &[PathBuf] {
+        self.database.as_ref().map_or(&[], |database| &database.data_files)
     }
 
     /// The room of an arm at most while it runs, and the size of its log files.
@@ -355,13 +428,21 @@ impl<'a> Embedded<'a> {
 
     fn request(&self, database: &Database, given: &[Assignment]) -> Result<EngineRun, LabError> {
         let work = work_with(&self.work, given)?;
-        let settings: Vec<Assignment> =
-            given.iter().filter(|set| parameter(&set.name).is_none()).cloned().collect();
+        let settings: Vec<Assignment> = given.iter().filter(is_of_engine).cloned().collect();
+        let placed = places_of(given);
         let set: String = settings.iter().map(|set| format!(" --set {}={}", set.name, set.value)).collect();
-        let command_line = format!("plumb run {} --path {}{set}", work.arguments(), self.path.display());
+        let rest = if placed.iter().any(|set| set.name == "path") {
+            String::new()
+        } else {
+            format!(" --path {}", self.path.display())
+        };
+        let apart: String =
+            placed.iter().map(|set| format!(" --{} {}", set.name.replace('_', "-"), set.value)).collect();
+        let command_line = format!("plumb run {}{rest}{apart}{set}", work.arguments());
         Ok(EngineRun {
             home: path_text(&database.home),
             path: path_text(&self.path),
+            placed,
             settings,
             workload: work.workload.name.to_string(),
             parameters: work.values().map(|(name, value)| (name.to_string(), value.to_string())).collect(),
@@ -371,14 +452,10 @@ impl<'a> Embedded<'a> {
     }
 }
 
-fn places(path: &Path) -> Places<'_> {
-    Places { home: path, users: &[], temp: &[], indx: &[] }
-}
-
 impl Target for Embedded<'_> {
     fn environment(&mut self) -> Result<Environment, LabError> {
         let why = "the settings of each arm decide it; its runs' records say which";
-        let devices = vec![assemble::device(&self.device, "by arm", why)];
+        let devices = self.devices.iter().map(|device| assemble::device(device, "by arm", why)).collect();
         let target = "the embedded engine".to_string();
         Ok(Environment::now(target, devices, self.calibration.as_ref(), &self.command_line))
     }
@@ -400,13 +477,13 @@ impl Target for Embedded<'_> {
         if self.own_data {
             self.create(creation_settings_of(settings, &self.vocabulary))?;
         }
-        let device = self.device.block.as_ref().map(|block| block.name.clone());
-        Ok(Settled { own_data: self.own_data, ..settle::settle(&self.data_files(), device.as_slice()) })
+        let devices = self.database.as_ref().map_or(&[][..], |database| &database.devices);
+        Ok(Settled { own_data: self.own_data, ..settle::settle(self.data_files(), devices) })
     }
 
     fn canary(&self) -> Option<PathBuf> {
-        let size = |file: &PathBuf| fs::metadata(file).map_or(0, |file| file.len());
-        self.data_files().into_iter().max_by_key(size)
+        let size = |file: &Path| fs::metadata(file).map_or(0, |file| file.len());
+        self.data_files().iter().max_by_key(|file| size(file)).cloned()
     }
 
     fn run(&mut self, settings: &[Assignment], cancel: &Cancel) -> Result<Record, RunError> {
@@ -426,13 +503,15 @@ impl Target for Embedded<'_> {
 /// When it does not come to its end.
 pub(super) fn execute(request: &EngineRun) -> Result<Record, LabError> {
     let (home, path) = (path_of_text(&request.home), path_of_text(&request.path));
-    let devices = places(&path).describe()?;
+    let placement = placement(&path, &request.placed);
+    let devices = placement.places().describe()?;
     let work = work_of(request)?;
     let mut settings = given(&request.settings)?;
     workload::execution(work.workload).apply_defaults(&work, &mut settings)?;
     let instance = Instance::open(&home, settings, Cancel::default())?;
     let place = Place::new(&instance, &work, &devices, &Silent);
-    workload::repeat(&place, &places(&path), (&request.command_line, request.calibrated))
+    let ran_with = (request.command_line.as_str(), request.calibrated);
+    workload::repeat(&place, &placement.places(), &request.placed, ran_with)
 }
 
 fn work_of(request: &EngineRun) -> Result<Work, LabError> {

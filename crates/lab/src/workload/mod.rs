@@ -13,10 +13,12 @@ pub mod redo;
 mod sizing;
 
 use crate::device_probe::{self, Calibrated};
-use crate::evidence::{self, Asked, Evidence, Measured};
+use crate::evidence::{self, Asked, Evidence, Measured, PlaceAsked};
 use crate::observer::Observer;
 use crate::place::{self, Places, Room};
 use crate::record::{DeviceLimits, Record};
+use crate::sampler::Sampler;
+use crate::vocabulary::Assignment;
 use crate::{LabError, Temporary, assemble, stored};
 use plumb_engine::check::CheckLine;
 use plumb_engine::instance::Cancel;
@@ -26,10 +28,10 @@ use plumb_engine::{EngineError, Instance, Settings};
 use plumb_events::{Role, clock};
 use plumb_io::Disk;
 use plumb_io::device::DeviceDescription;
-use plumb_units::Nanos;
+use plumb_units::{Nanos, path_text};
 use plumb_workload::{Work, Workload};
 use std::cell::OnceCell;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A database in which a workload is carried out.
 pub struct Place<'a> {
@@ -167,11 +169,13 @@ pub(crate) fn observe(
     let database = Temporary::create(places, &name, settings, room, cancel, observer)?;
     let place = Place::new(database.instance(), work, devices, observer);
     let begin = clock::now();
+    let sampler = Sampler::start(devices);
     execution.load(&place)?;
     let calibrated = device_probe::calibrate(place.instance, execution.source())?;
     let limits = limits(place.instance, places, devices);
-    let seen = carry_out(&place, asked(work, command_line, begin))?.with_limits(calibrated, limits);
-    Ok((seen, database))
+    let asked = Asked { placed: placed_by(places), ..asked(work, command_line, begin) };
+    let seen = carry_out(&place, asked)?.with_limits(calibrated, limits);
+    Ok((seen.with_beside(sampler.end()), database))
 }
 
 /// A run of a study, in a database that was loaded for it.
@@ -181,11 +185,15 @@ pub(crate) fn observe(
 pub fn repeat(
     place: &Place<'_>,
     places: &Places<'_>,
+    placed: &[Assignment],
     (command_line, calibrated): (&str, Option<Calibrated>),
 ) -> Result<Record, LabError> {
     let execution = execution(place.work.workload);
     execution.undo(place)?;
-    let seen = carry_out(place, asked(place.work, command_line, clock::now()))?;
+    let sampler = Sampler::start(place.devices);
+    let placed = placed.iter().map(|set| PlaceAsked::of(&set.name, &set.value)).collect();
+    let asked = Asked { placed, ..asked(place.work, command_line, clock::now()) };
+    let seen = carry_out(place, asked)?.with_beside(sampler.end());
     let limits = limits(place.instance, places, place.devices);
     let record = assemble::record(&seen.with_limits(calibrated, limits));
     execution.undo(place)?;
@@ -201,7 +209,18 @@ fn asked(work: &Work, command_line: &str, begin: Nanos) -> Asked {
         seed: work.seed(),
         files_presized: true,
         begin,
+        placed: Vec::new(),
     }
+}
+
+/// What the arguments of a run place apart.
+fn placed_by(places: &Places<'_>) -> Vec<PlaceAsked> {
+    let lists = [("data_path", places.users), ("temp_path", places.temp), ("index_path", places.indx)];
+    let joined = |paths: &[PathBuf]| paths.iter().map(|path| path_text(path)).collect::<Vec<_>>().join(",");
+    let lists = lists.into_iter().filter(|(_, paths)| !paths.is_empty());
+    let apart = (places.home_argument == "--log-path").then(|| ("log_path", path_text(places.home)));
+    let asked = lists.map(|(word, paths)| (word, joined(paths))).chain(apart);
+    asked.map(|(word, value)| PlaceAsked::of(word, &value)).collect()
 }
 
 /// Does the work and verifies it.

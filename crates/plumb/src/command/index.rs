@@ -59,6 +59,7 @@ pub fn run(arguments: &Index) -> Result<Outcome, Failure> {
         seed: 0,
         files_presized: false,
         begin,
+        placed: Vec::new(),
     };
     let seen = Evidence::of(&instance, asked, measured, &devices, Vec::new()).with_limits(None, limits);
     let record = assemble::record(&seen);

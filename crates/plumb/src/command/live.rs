@@ -80,6 +80,7 @@ pub fn import(
         seed: 0,
         files_presized: false,
         begin,
+        placed: Vec::new(),
     };
     let checks = evidence::checks(judged, "the result of the import");
     let line = done(&table, &home.to_string(), &imported, &measured);

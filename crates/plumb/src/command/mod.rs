@@ -6,6 +6,7 @@ pub mod clean;
 pub mod compare;
 pub mod drop;
 pub mod index;
+pub mod info;
 pub mod list;
 mod live;
 pub mod load;

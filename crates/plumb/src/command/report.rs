@@ -1,29 +1,48 @@
 //! `plumb report`: the reports of a bundle of a run, a study or a calibration, rendered again.
 
-use crate::arguments::Report;
+use crate::arguments::{Report, ReportOf};
 use crate::command::study::{self, End};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::{bundle, calibrate, output, run};
-use plumb_lab::bundle::run_record;
+use plumb_lab::bundle::{run_period, run_record};
 use plumb_lab::document;
 use plumb_lab::report::rendered;
-use plumb_report::summary;
+use plumb_report::{summary, text};
+use std::path::Path;
 
 /// Renders them.
 ///
 /// # Errors
 /// When the bundle has no record that this program can read, or a report cannot be written.
 pub fn run(arguments: &Report) -> Result<Outcome, Failure> {
-    if arguments.bundle.join(plumb_lab::bundle::STUDY).exists() {
-        return study::rebuild(&arguments.bundle, if arguments.end { End::Here } else { End::Kept });
+    let (bundle, end) = match arguments.of().map_err(Failure::usage)? {
+        ReportOf::Period(bundle, period) => return of_period(&bundle, period),
+        ReportOf::Whole(bundle) => (bundle, End::Kept),
+        ReportOf::Ended(bundle) => (bundle, End::Here),
+    };
+    if bundle.join(plumb_lab::bundle::STUDY).exists() {
+        return study::rebuild(&bundle, end);
     }
-    if arguments.bundle.join(plumb_lab::bundle::CALIBRATION).exists() {
-        return calibrate::rebuild(&arguments.bundle);
+    if bundle.join(plumb_lab::bundle::CALIBRATION).exists() {
+        return calibrate::rebuild(&bundle);
     }
-    let (directory, record) = run_record(&arguments.bundle)?;
+    let (directory, record) = run_record(&bundle)?;
     let document = document::run::document(&record);
     let files = bundle::write(&directory, &rendered(&document))?;
     output::print(&(summary::render(&document) + &bundle::listed(&files)))?;
+    Ok(run::outcome(&record))
+}
+
+/// The whole report of a period, printed, and kept beside that of the run under names of its own.
+fn of_period(bundle: &Path, (first, last): (usize, usize)) -> Result<Outcome, Failure> {
+    let (directory, record) = run_period(bundle, (first, last))?;
+    let document = document::run::document(&record);
+    let named = rendered(&document).map(|(name, text)| {
+        let (stem, end) = name.split_once('.').unwrap_or((name, "txt"));
+        (format!("{stem}-{first}-{last}.{end}"), text)
+    });
+    output::print(&text::render(&document))?;
+    output::print(&bundle::listed(&bundle::write(&directory, &named)?))?;
     Ok(run::outcome(&record))
 }

@@ -164,7 +164,7 @@ fn drawings(drawings: &[Drawing]) -> String {
 fn profile(chart: &Chart) -> String {
     let characters = escape(&text::chart_lines(chart, text::WIDTH).join("\n"));
     format!(
-        "<figure class=\"profile\"><div class=\"plot\"></div>{}<noscript><pre>{characters}</pre></noscript></figure>\n",
+        "<figure class=\"profile\"><div class=\"plot\"></div><div class=\"strips\"></div>{}<noscript><pre>{characters}</pre></noscript></figure>\n",
         data(chart)
     )
 }

@@ -3,11 +3,13 @@
 //! A column is a hundredth of the time axis, and its height the mean rate over
 //! it. Three characters give a panel of five lines fifteen steps: `.` a third
 //! of a line, `:` two thirds, `#` all of it. What rises above a fixed axis ends
-//! in `^`. Below the panels stand the seconds and the phases.
+//! in `^`. What was seen beside a run stands below them in a line each, as dark as its figure is high, from a blank for 0
+//! to `@` for the top of its axis. Below that stand the seconds and the phases.
 
 use super::wrap;
 use crate::format::{Decimal, Figure, Size, grouped};
 use crate::profile::{Band, Chart, PairChart, Stream, tick_step};
+use crate::strip::{Strip, StripLine};
 
 const COLUMNS: usize = 100;
 const LINES: usize = 5;
@@ -22,9 +24,39 @@ pub(crate) fn lines(chart: &Chart, width: usize) -> Vec<String> {
     for stream in &chart.streams {
         lines.extend(panel(chart, stream, &stream.name, LINES));
     }
+    for strip in &chart.strips {
+        lines.extend(strip.lines.iter().flat_map(|line| strip_line(chart, strip, line, width)));
+    }
     lines.push(seconds(chart, width));
     lines.extend(phases(chart, width));
     lines
+}
+
+/// What a figure beside the profile is shown by, from nothing to the top of its axis.
+const LEVELS: [char; 9] = [' ', '.', ':', '-', '=', '+', '*', '#', '@'];
+
+/// Characters for the name of a line behind it; where there are fewer it stands above.
+const NAME_LEAST: usize = 12;
+
+/// A line of a strip: a column is as dark as its figure is high.
+fn strip_line(chart: &Chart, strip: &Strip, line: &StripLine, width: usize) -> Vec<String> {
+    let column_s = chart.x_max_s / COLUMNS as f64;
+    let shade = |column: usize| {
+        let from_s = column as f64 * column_s;
+        let share = strip.mean(line, from_s, from_s + column_s)? / strip.top;
+        let level = (share * (LEVELS.len() - 1) as f64).ceil().max(0.0) as usize;
+        LEVELS.get(level.min(LEVELS.len() - 1)).copied()
+    };
+    let shades: String = (0..COLUMNS).map(|column| shade(column).unwrap_or(' ')).collect();
+    let name = format!("{} {}", strip.title, line.name);
+    let top = format!("{} {}", axis_end(strip.top), strip.unit);
+    let drawn = format!("{:>GUTTER$}|{shades}", top.trim_end());
+    match width.saturating_sub(GUTTER + COLUMNS + 3) {
+        room if room >= NAME_LEAST => {
+            vec![format!("{drawn}| {}", name.chars().take(room).collect::<String>())]
+        }
+        _ => vec![format!("{:GUTTER$} {}", "", name.chars().take(COLUMNS).collect::<String>()), drawn],
+    }
 }
 
 /// The lines of two profiles: stream by stream, the reference above the treatment.

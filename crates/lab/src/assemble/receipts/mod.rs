@@ -16,7 +16,9 @@ mod flight;
 mod import;
 mod io;
 mod log;
+mod places;
 mod sort;
+mod statistics;
 #[cfg(test)]
 mod tests;
 
@@ -87,6 +89,7 @@ const RULES: &[(Setting, Seen, Rule)] = &[
     (Setting::LogFileSize, Seen::Outside, log::file_size),
     (Setting::LogFileGroups, Seen::Outside, log::groups),
     (Setting::LogBuffer, Seen::Inside, log::buffer),
+    (Setting::SnapshotInterval, Seen::Inside, statistics::snapshots),
     (Setting::DebugRequestDelay, Seen::Inside, io::request_delay),
 ];
 
@@ -118,6 +121,7 @@ pub(super) fn receipts(seen: &Evidence) -> Vec<Receipt> {
         }
     }
     receipts.extend(import::parameters(seen));
+    receipts.extend(places::places(seen));
     if seen.inside.in_memory() {
         without_files(seen, &mut receipts);
     }

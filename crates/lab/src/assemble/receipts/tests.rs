@@ -25,7 +25,7 @@ impl Observer for Nobody {
     fn made(&self, _: &Path) {}
 }
 
-const SET: [(&str, &str); 10] = [
+const SET: [(&str, &str); 11] = [
     ("parallel_degree", "2"),
     ("io_queue_depth", "16"),
     ("extent_size", "1M"),
@@ -35,13 +35,14 @@ const SET: [(&str, &str); 10] = [
     ("sort_write_buffers", "4"),
     ("sort_write_buffer_size", "64K"),
     ("sort_read_fac", "10"),
+    ("snapshot_interval", "10"),
     ("debug_request_delay", "1"),
 ];
 
 /// What is seen of a sort that spills. Files whose directory cannot do direct I/O pass for such as can.
 fn evidence() -> Evidence {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let places = Places { home: directory.path(), users: &[], temp: &[], indx: &[] };
+    let places = Places::in_one(directory.path());
     let devices = places.describe().expect("a directory");
     let mut settings = Settings::default();
     SET.iter().try_for_each(|(name, value)| settings.set(name, value, "test")).expect("in range");
@@ -179,6 +180,7 @@ const CASES: &[(Setting, Change, Change)] = &[
     (Setting::LogFileSize, |seen| log_files(seen, 3, 64), |seen| log_files(seen, 3, 32)),
     (Setting::LogFileGroups, |seen| log_files(seen, 3, 64), |seen| log_files(seen, 2, 64)),
     (Setting::LogBuffer, |seen| log_writes(seen, 2 * Bytes::M), |seen| log_writes(seen, 6 * Bytes::M)),
+    (Setting::SnapshotInterval, |_| {}, |seen| seen.measured.cuts.clear()),
     (
         Setting::DebugRequestDelay,
         |_| {},

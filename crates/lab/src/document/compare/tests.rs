@@ -40,6 +40,15 @@ fn single() -> Comparison {
         judged: Vec::new(),
         remarks: Vec::new(),
         differences: Vec::new(),
+        explanation: None,
+    }
+    .explained()
+}
+
+impl Comparison {
+    fn explained(mut self) -> Comparison {
+        self.explanation = crate::compare::explanation(&self.first.runs, &self.second.runs, self.pairing);
+        self
     }
 }
 
@@ -92,6 +101,7 @@ fn paired() -> Comparison {
         }],
         ..single()
     }
+    .explained()
 }
 
 fn invalid() -> Comparison {
@@ -170,7 +180,7 @@ fn every_figure_of_either_side_is_a_sample() {
             .map(|sample| sample.name.as_str())
             .collect::<Vec<_>>()
     };
-    assert_eq!(names(Group::Time), ["Elapsed", "DB Time", "DB CPU"]);
+    assert_eq!(names(Group::Time), ["Elapsed", "DB Time", "DB CPU", "Background CPU"]);
     assert!(names(Group::Event).contains(&"free buffer waits"), "an event of one side only");
     assert!(!names(Group::Event).contains(&"PX Deq: Execute Reply"), "an idle event");
     let free = samples.iter().find(|sample| sample.name == "free buffer waits").unwrap();

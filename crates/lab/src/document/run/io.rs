@@ -1,5 +1,6 @@
 //! I/O over time, by function and by file.
 
+use super::beside;
 use crate::record::{Completion, IoFunction, IoTally, Phase, ProfileSeries, Record};
 use plumb_events::Direction;
 use plumb_report::format::{Average, Count, Decimal, Figure, PerSecond, Percent, Seconds, Size, Throughput};
@@ -16,6 +17,13 @@ pub(super) fn profile(record: &Record) -> Option<Section> {
          phases",
         chart.bucket_s
     ));
+    let section = match chart.strips.is_empty() {
+        true => section,
+        false => section.note(format!(
+            "below it, on the same axis: what was seen beside the run, a look every {} s; each from 0 to the figure at its left",
+            record.beside.as_ref().map_or(1.0, |beside| Nanos(beside.interval_ns).seconds())
+        )),
+    };
     Some(section.block(Block::Profile(chart)))
 }
 
@@ -64,6 +72,7 @@ fn chart(record: &Record) -> Option<Chart> {
         streams,
         bands: bands.collect(),
         limit: limit.map(|mb_per_s| Limit { name: "device sequential read".to_string(), mb_per_s }),
+        strips: record.beside.as_ref().map(beside::strips).unwrap_or_default(),
     })
 }
 

@@ -10,6 +10,7 @@
 //! means anything without them.
 
 mod activity;
+mod beside;
 mod device;
 mod events;
 mod head;
@@ -18,6 +19,7 @@ mod io;
 mod load;
 mod result;
 mod settings;
+mod snapshots;
 mod sort;
 mod summary;
 mod time;
@@ -73,6 +75,8 @@ fn sections(record: &Record) -> Vec<Section> {
     sections.push(events::top(record));
     sections.extend(io::streams(record));
     sections.extend(load::host_cpu(record));
+    sections.extend(beside::section(record));
+    sections.extend(snapshots::section(record));
     sections.push(time::time_model(record));
     sections.push(events::wait_classes(record));
     sections.push(events::foreground(record));

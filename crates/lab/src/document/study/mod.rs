@@ -14,7 +14,7 @@ mod published;
 mod runs;
 mod summary;
 mod verdicts;
-mod why;
+pub(super) mod why;
 
 use crate::analysis::result::{Analysis, Counted};
 use crate::document::run::devices_of;

@@ -93,7 +93,7 @@ pub(super) fn why(analysis: &Analysis) -> Option<Section> {
         }
         let name = analysis.claims.get(index).map_or("", |claim| claim.name.as_str());
         let caption = format!("{} {name}: {} against {}", index + 1, why.treatment, why.reference);
-        section = section.table(difference(why).with_caption(caption));
+        section = section.table(difference(why, ["Reference", "Treatment"]).with_caption(caption));
         if let Some(phases) = phases(why) {
             section = section.table(phases.with_caption("The same by phase"));
         }
@@ -101,8 +101,8 @@ pub(super) fn why(analysis: &Analysis) -> Option<Section> {
     (!section.blocks.is_empty()).then_some(section)
 }
 
-/// One difference and its parts.
-fn difference(why: &Why) -> Table {
+/// One difference and its parts, under the names of both sides.
+pub(crate) fn difference(why: &Why, sides: [&str; 2]) -> Table {
     let parts = Parts::of(why);
     let total_ns = parts.difference_ns();
     let mut sums = vec![why.reference_elapsed_ns as f64];
@@ -115,12 +115,19 @@ fn difference(why: &Why) -> Table {
     let mut table = Table::default()
         .wrapped("Part", 24)
         .text(["Wait Class"])
-        .numbers(["Reference\n(s)", "Treatment\n(s)", "Difference\n(s)", "95% interval\n(s)", "% of\nwhole"])
+        .column(Column::number(format!("{}\n(s)", sides[0])))
+        .column(Column::number(format!("{}\n(s)", sides[1])))
+        .numbers(["Difference\n(s)", "95% interval\n(s)", "% of\nwhole"])
         .column(Column::drawn(heading, 14, axis.bars()));
     let total_bar = |ns: f64| Drawing::Bar { from: 0.0, to: place(ns), kind: BarKind::Total };
     table.push(
         RowKind::Quiet,
-        bar_row("reference", why.reference_elapsed_ns, None, total_bar(why.reference_elapsed_ns as f64)),
+        bar_row(
+            &sides[0].to_lowercase(),
+            why.reference_elapsed_ns,
+            None,
+            total_bar(why.reference_elapsed_ns as f64),
+        ),
     );
     for (part, ends) in parts.rows.iter().zip(sums.windows(2)) {
         let (from, to) = (place(ends[0]), place(ends[1]));
@@ -252,6 +259,7 @@ fn pair_chart(title: String, pair: &ProfilePair) -> Option<PairChart> {
                 streams: names.iter().enumerate().map(stream).collect(),
                 bands: Vec::new(),
                 limit: None,
+                strips: Vec::new(),
             },
         }
     };

@@ -451,7 +451,7 @@ impl<'a> CommandTarget<'a> {
         })?;
         let device = match specification.has_path() {
             true => {
-                let places = Places { home: opening.path, users: &[], temp: &[], indx: &[] };
+                let places = Places::in_one(opening.path);
                 places.describe()?.into_iter().next()
             }
             false => None,

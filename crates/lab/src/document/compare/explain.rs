@@ -1,0 +1,53 @@
+//! The difference as a sum: what the second set spends more or less on, part by part.
+
+use crate::compare::{Comparison, Explanation};
+use crate::document::study::why::{Parts, difference};
+use plumb_report::Section;
+use plumb_report::format::{Figure, SignedMillis};
+
+/// Parts that the sentence names.
+const NAMED: usize = 3;
+
+/// Where the difference comes from; none where no sessions are known.
+pub(super) fn section(comparison: &Comparison) -> Option<Section> {
+    let explained = comparison.explanation.as_ref()?;
+    let section = Section::front("explanation", "Where the Difference Comes From")
+        .note(sentence(explained))
+        .note(format!("{}; they and what is unaccounted sum to {}", explained.why.basis, explained.of));
+    let several = comparison.first.runs.len() > 1 || comparison.second.runs.len() > 1;
+    let section = match several {
+        true => section.note("intervals are over pairs of runs, each alone"),
+        false => section,
+    };
+    Some(section.table(difference(&explained.why, ["1st", "2nd"])))
+}
+
+/// The whole and its largest parts in a line.
+fn sentence(explained: &Explanation) -> String {
+    let parts = Parts::of(&explained.why);
+    let whole_ns = parts.difference_ns();
+    let signed = |ns: i64| {
+        let sign = if ns > 0 { "+" } else { "" };
+        format!("{sign}{} s", SignedMillis(ns).figure())
+    };
+    let largest = parts.rows.iter().filter(|part| part.difference_ns() != 0).take(NAMED);
+    let named: Vec<String> =
+        largest.map(|part| format!("{} {}", part.name, signed(part.difference_ns()))).collect();
+    let others: i64 = whole_ns
+        - parts
+            .rows
+            .iter()
+            .filter(|part| part.difference_ns() != 0)
+            .take(NAMED)
+            .map(|part| part.difference_ns())
+            .sum::<i64>();
+    let way = match whole_ns {
+        0 => "2nd takes as long as 1st".to_string(),
+        ns if ns < 0 => format!("2nd takes {} s less", SignedMillis(-ns).figure()),
+        ns => format!("2nd takes {} s more", SignedMillis(ns).figure()),
+    };
+    if named.is_empty() {
+        return format!("{way} of {}", explained.of);
+    }
+    format!("{way} ({}): {}, all others {}", explained.of, named.join(", "), signed(others))
+}

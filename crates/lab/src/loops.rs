@@ -1,0 +1,272 @@
+//! File systems of the laboratory's own on one device, so that they can be compared: a file below a path, a loop device
+//! over it, a file system on that, mounted.
+//!
+//! ```text
+//! PATH/plumb-loop-NAME/image ──losetup, direct I/O──> /dev/loopN ──mkfs──> PATH/plumb-loop-NAME/mounted
+//! ```
+//!
+//! The image is written in full, so that the file system beneath extends and converts nothing while a run is measured. The loop device
+//! must reach it by direct I/O, read back from sysfs: else both file systems would be those of the page cache, and
+//! it is refused. Everything is removed with the guard; the directory is marked as this process's, so that what a killed
+//! one leaves is found by [`orphans`](crate::orphans) and taken apart by the same [`release`].
+//!
+//! Why the tools and not the ioctls: mkfs has to be a tool in any case, and losetup and mount come with it.
+//!
+//! Limits: root only. A loop device adds a layer to each request, the same one to both; the report names it.
+
+use crate::LabError;
+use crate::place;
+use plumb_io::owner::Owner;
+use plumb_units::Bytes;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// What the names of their directories begin with.
+pub const PREFIX: &str = "plumb-loop-";
+/// The file that stands for a device.
+pub const IMAGE: &str = "image";
+/// Where it is mounted.
+pub const MOUNTED: &str = "mounted";
+
+/// A kind of file system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileSystem {
+    /// Its name, as the kernel has it.
+    pub name: &'static str,
+    /// The program that makes it, with what keeps it from asking.
+    mkfs: &'static [&'static str],
+}
+
+/// Those that can be made.
+pub const FILE_SYSTEMS: [FileSystem; 2] = [
+    FileSystem {
+        name: "ext4",
+        mkfs: &["mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0"],
+    },
+    FileSystem { name: "xfs", mkfs: &["mkfs.xfs", "-q", "-f"] },
+];
+
+/// The tools beside mkfs.
+const TOOLS: [&str; 3] = ["losetup", "mount", "umount"];
+/// Where tools lie that PATH may leave out.
+const TOOL_DIRECTORIES: [&str; 4] = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"];
+
+fn refused(step: &'static str, path: &Path, why: String) -> LabError {
+    LabError::Loop { step, path: path.to_path_buf(), why }
+}
+
+/// Refuses where file systems cannot be made.
+///
+/// # Errors
+/// Without root, or without a tool.
+pub fn require(path: &Path, file_systems: &[FileSystem]) -> Result<(), LabError> {
+    let refuse = |why: String| Err(refused("make file systems", path, why));
+    let mkfs = file_systems.iter().filter_map(|kind| kind.mkfs.first().copied());
+    if let Some(missing) = TOOLS.into_iter().chain(mkfs).find(|tool| found(tool).is_none()) {
+        let package = match missing {
+            "mkfs.xfs" => "xfsprogs",
+            "mkfs.ext4" => "e2fsprogs",
+            _ => "util-linux and mount",
+        };
+        return refuse(format!("there is no {missing}; install {package}"));
+    }
+    // /proc/self belongs to whom this process acts as.
+    if !fs::metadata("/proc/self").is_ok_and(|found| found.uid() == 0) {
+        return refuse("loop devices are root's to make; run this as root".to_string());
+    }
+    Ok(())
+}
+
+/// Where a tool is.
+fn found(tool: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let directories = std::env::split_paths(&path).chain(TOOL_DIRECTORIES.iter().map(PathBuf::from));
+    directories.map(|directory| directory.join(tool)).find(|file| file.is_file())
+}
+
+/// Runs a tool; gives what it printed.
+fn run(tool: &str, arguments: &[&std::ffi::OsStr]) -> Result<String, String> {
+    let program = found(tool).ok_or_else(|| format!("there is no {tool}"))?;
+    let ran = Command::new(program).args(arguments).stdin(Stdio::null()).output();
+    let ran = ran.map_err(|error| format!("{tool}: {error}"))?;
+    if ran.status.success() {
+        return Ok(String::from_utf8_lossy(&ran.stdout).trim().to_string());
+    }
+    let errors = String::from_utf8_lossy(&ran.stderr);
+    let last = errors.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
+    Err(format!("{tool} ended with {}: {last}", ran.status))
+}
+
+/// A file system that lives as long as this guard.
+#[derive(Debug)]
+pub struct LoopMount {
+    directory: PathBuf,
+    _owner: Owner,
+}
+
+/// Where the file system of this kind that this process makes below a path will be mounted.
+#[must_use]
+pub fn mount_point(path: &Path, kind: FileSystem) -> PathBuf {
+    directory(path, kind).join(MOUNTED)
+}
+
+fn directory(path: &Path, kind: FileSystem) -> PathBuf {
+    path.join(format!("{PREFIX}{}-{}", kind.name, std::process::id()))
+}
+
+impl LoopMount {
+    /// Makes one of this size below a path, and mounts it.
+    ///
+    /// # Errors
+    /// When there is no room, a tool fails, or the loop device does not reach its file directly; then nothing remains.
+    pub fn make(path: &Path, kind: FileSystem, bytes: Bytes) -> Result<LoopMount, LabError> {
+        let directory = directory(path, kind);
+        place::make_directory("--path", path, &directory)?;
+        let owner = place::own("--path", path, &directory)?;
+        // From here on the guard takes apart whatever there is.
+        let made = LoopMount { directory, _owner: owner };
+        let image = made.directory.join(IMAGE);
+        allocate(&image, bytes).map_err(|error| {
+            refused(
+                "make the image of a file system",
+                &image,
+                format!("{bytes} are needed: {error}; free some space"),
+            )
+        })?;
+        let mounted = made.directory.join(MOUNTED);
+        fs::create_dir(&mounted)
+            .map_err(|error| refused("make a mount point", &mounted, error.to_string()))?;
+        let device = attach(&image)?;
+        let step = |step: &'static str, tool: &str, arguments: &[&std::ffi::OsStr]| {
+            run(tool, arguments).map_err(|why| refused(step, &made.directory, why))
+        };
+        let (mkfs, options) = kind.mkfs.split_first().unwrap_or((&"", &[]));
+        let mut arguments: Vec<&std::ffi::OsStr> = options.iter().map(std::ffi::OsStr::new).collect();
+        arguments.push(device.as_ref());
+        step("make a file system", mkfs, &arguments)?;
+        step(
+            "mount it",
+            "mount",
+            &["-t".as_ref(), kind.name.as_ref(), device.as_ref(), mounted.as_os_str()],
+        )?;
+        Ok(made)
+    }
+
+    /// Where it is mounted.
+    #[must_use]
+    pub fn mounted(&self) -> PathBuf {
+        self.directory.join(MOUNTED)
+    }
+}
+
+impl Drop for LoopMount {
+    fn drop(&mut self) {
+        // What cannot be taken apart now is found by `plumb clean`, since its mark stays.
+        if release(&self.directory).is_ok() {
+            let _ = fs::remove_dir_all(&self.directory);
+        }
+    }
+}
+
+/// A file of zeros: blocks that were written once cost nothing to write again.
+fn allocate(image: &Path, bytes: Bytes) -> io::Result<()> {
+    let mut file = File::create_new(image)?;
+    let zeros = vec![0; Bytes::M as usize];
+    for _ in 0..bytes.0.div_ceil(Bytes::M) {
+        file.write_all(&zeros)?;
+    }
+    file.sync_all()
+}
+
+/// A loop device over a file; refused where it does not reach the file by direct I/O.
+fn attach(image: &Path) -> Result<String, LabError> {
+    let arguments = ["--find".as_ref(), "--show".as_ref(), "--direct-io=on".as_ref(), image.as_os_str()];
+    let device = run("losetup", &arguments).map_err(|why| refused("make a loop device", image, why))?;
+    let name = device.rsplit('/').next().unwrap_or_default();
+    let seen = fs::read_to_string(format!("/sys/block/{name}/loop/dio")).unwrap_or_default();
+    if seen.trim() == "1" {
+        return Ok(device);
+    }
+    let why = format!(
+        "{name} reaches its file through the page cache (loop/dio is {:?}): what would be compared is memory; choose a --path \
+         whose file system takes direct I/O",
+        seen.trim()
+    );
+    Err(refused("make a loop device", image, why))
+}
+
+/// Takes a directory of a loop device apart: unmounted, and no device over its image. What is not there is no error.
+///
+/// # Errors
+/// When something still uses it.
+pub fn release(directory: &Path) -> io::Result<()> {
+    let mounted = directory.join(MOUNTED);
+    let other = io::Error::other;
+    if is_mount_point(&mounted) {
+        run("umount", &[mounted.as_os_str()]).map_err(other)?;
+    }
+    let image = directory.join(IMAGE);
+    if !image.exists() {
+        return Ok(());
+    }
+    let devices = run("losetup", &["-j".as_ref(), image.as_os_str()]).map_err(other)?;
+    for device in devices.lines().filter_map(|line| line.split(':').next()) {
+        run("losetup", &["-d".as_ref(), device.as_ref()]).map_err(other)?;
+    }
+    Ok(())
+}
+
+/// Whether something is mounted there: its device is another than that of the directory around it.
+fn is_mount_point(path: &Path) -> bool {
+    let device = |path: &Path| fs::symlink_metadata(path).ok().map(|found| found.dev());
+    match (device(path), path.parent().and_then(device)) {
+        (Some(own), Some(around)) => own != around,
+        _ => false,
+    }
+}
+
+/// Whether a path can stand in a study file and in a list of directories.
+#[must_use]
+pub fn is_plain(path: &Path) -> bool {
+    !path.as_os_str().as_bytes().iter().any(|byte| b",\"\\\n".contains(byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_a_tool_is_missing_it_is_named_with_its_package() {
+        let none = FileSystem { name: "none", mkfs: &["mkfs.of-no-such-kind"] };
+        let error = require(Path::new("/u01"), &[none]).expect_err("there is no such tool").to_string();
+        assert!(error.contains("/u01") && error.contains("there is no mkfs.of-no-such-kind"), "{error}");
+    }
+
+    #[test]
+    fn file_systems_are_made_by_direct_io_and_nothing_of_them_stays() {
+        let directory =
+            tempfile::tempdir_in(std::env::current_exe().expect("a program").parent().expect("a directory"))
+                .expect("a directory");
+        let kind = FILE_SYSTEMS[0];
+        if let Err(why) = require(directory.path(), &[kind]) {
+            println!("skipped: {why}");
+            return;
+        }
+        let made = match LoopMount::make(directory.path(), kind, Bytes(32 * Bytes::M)) {
+            Ok(made) => made,
+            // A container's root may not have them, or its file systems no direct I/O.
+            Err(why) => return println!("skipped: {why}"),
+        };
+        assert_eq!(made.mounted(), mount_point(directory.path(), kind));
+        fs::write(made.mounted().join("a file"), "of it").expect("room");
+        let (path, image) = (made.mounted(), made.directory.join(IMAGE));
+        assert!(is_mount_point(&path) && image.exists());
+        drop(made);
+        assert!(!path.exists() && !image.exists());
+        assert_eq!(fs::read_dir(directory.path()).expect("a directory").count(), 0);
+    }
+}

@@ -1,0 +1,222 @@
+//! What was seen beside a run, second by second: the block devices, the processors and the memory of the machine.
+//!
+//! Raw: what the kernel's counters grew by between two looks. Rates follow from them.
+
+use super::HostCpu;
+use super::interval::add_cpu;
+use serde::{Deserialize, Serialize};
+
+/// Looks of a run in the order of time.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Beside {
+    /// What was meant to lie between two looks, nanoseconds.
+    pub interval_ns: u64,
+    /// CPU time that all looks together took, nanoseconds.
+    pub cost_ns: u64,
+    /// What was seen between each look and the one before.
+    pub samples: Vec<Sample>,
+}
+
+/// What was seen between two looks.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// When the first was made, nanoseconds from the run's start.
+    pub begin_ns: u64,
+    /// When the second was made.
+    pub end_ns: u64,
+    /// The block devices under the paths, in one order in all samples.
+    pub devices: Vec<DeviceSample>,
+    /// CPU time of the whole host, with the load average at the end.
+    pub cpu: Option<HostCpu>,
+    /// Memory of the host.
+    pub memory: Option<MemorySample>,
+}
+
+/// The I/O of a block device between two looks, by all processes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceSample {
+    /// The kernel's name of the disk or partition.
+    pub device: String,
+    /// Reads.
+    pub reads: DeviceTally,
+    /// Writes.
+    pub writes: DeviceTally,
+    /// Time during which a request was under way, nanoseconds.
+    pub busy_ns: u64,
+    /// The same, weighted with how many there were, nanoseconds.
+    pub weighted_ns: u64,
+}
+
+/// Requests of a block device in one direction.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceTally {
+    /// Requests completed.
+    pub requests: u64,
+    /// Requests that were merged into others before.
+    pub merged: u64,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Time from submission to completion, summed over requests, nanoseconds.
+    pub time_ns: u64,
+}
+
+/// Memory of the host.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemorySample {
+    /// What could be had without swapping at the end, bytes.
+    pub available_bytes: Option<u64>,
+    /// Time in which some task stood still for want of memory, nanoseconds; none where the kernel does not keep it.
+    pub some_stalled_ns: Option<u64>,
+    /// Time in which all did, nanoseconds.
+    pub full_stalled_ns: Option<u64>,
+}
+
+impl DeviceTally {
+    fn add(&mut self, next: &DeviceTally) {
+        self.requests += next.requests;
+        self.merged += next.merged;
+        self.bytes += next.bytes;
+        self.time_ns += next.time_ns;
+    }
+}
+
+impl Sample {
+    /// Seconds between both looks.
+    #[must_use]
+    pub fn seconds(&self) -> f64 {
+        self.end_ns.saturating_sub(self.begin_ns) as f64 / 1e9
+    }
+
+    /// Adds the sample that follows.
+    pub fn add(&mut self, next: &Sample) {
+        self.end_ns = next.end_ns;
+        for (device, more) in self.devices.iter_mut().zip(&next.devices) {
+            device.reads.add(&more.reads);
+            device.writes.add(&more.writes);
+            device.busy_ns += more.busy_ns;
+            device.weighted_ns += more.weighted_ns;
+        }
+        match (&mut self.cpu, &next.cpu) {
+            (Some(cpu), Some(next)) => add_cpu(cpu, next),
+            (cpu, _) => *cpu = None,
+        }
+        if let (Some(memory), Some(next)) = (&mut self.memory, &next.memory) {
+            let sum = |one: Option<u64>, two: Option<u64>| one.zip(two).map(|(one, two)| one + two);
+            memory.some_stalled_ns = sum(memory.some_stalled_ns, next.some_stalled_ns);
+            memory.full_stalled_ns = sum(memory.full_stalled_ns, next.full_stalled_ns);
+            memory.available_bytes = next.available_bytes;
+        }
+    }
+}
+
+impl Beside {
+    /// The samples whose middle lies in a stretch of time, on its clock.
+    #[must_use]
+    pub fn within(&self, begin_ns: u64, end_ns: u64) -> Beside {
+        let inside =
+            |sample: &&Sample| (begin_ns..end_ns).contains(&u64::midpoint(sample.begin_ns, sample.end_ns));
+        let moved = |sample: &Sample| Sample {
+            begin_ns: sample.begin_ns.saturating_sub(begin_ns),
+            end_ns: sample.end_ns - begin_ns,
+            ..sample.clone()
+        };
+        Beside { samples: self.samples.iter().filter(inside).map(moved).collect(), ..self.clone() }
+    }
+
+    /// The same in so many samples at most, neighbours added up.
+    #[must_use]
+    pub fn joined(&self, most: usize) -> Vec<Sample> {
+        let size = self.samples.len().div_ceil(most.max(1)).max(1);
+        let sum = |group: &[Sample]| {
+            let (first, rest) = group.split_first()?;
+            let mut sum = first.clone();
+            rest.iter().for_each(|next| sum.add(next));
+            Some(sum)
+        };
+        self.samples.chunks(size).filter_map(sum).collect()
+    }
+
+    /// The samples as a table for other programs: a line a device and look, counters as the kernel has them.
+    #[must_use]
+    pub fn to_csv(&self) -> String {
+        let mut csv = "begin_s,end_s,device,reads,reads_merged,read_bytes,read_time_ns,writes,writes_merged,\
+                       write_bytes,write_time_ns,busy_ns,weighted_ns,cpu_user_ns,cpu_system_ns,cpu_iowait_ns,\
+                       cpu_steal_ns,cpu_idle_ns,load,memory_available_bytes,memory_some_stalled_ns,\
+                       memory_full_stalled_ns\n"
+            .to_string();
+        let none = [DeviceSample::default()];
+        for sample in &self.samples {
+            let devices = if sample.devices.is_empty() { &none[..] } else { &sample.devices[..] };
+            devices.iter().for_each(|device| csv.push_str(&line(sample, device)));
+        }
+        csv
+    }
+}
+
+fn line(sample: &Sample, device: &DeviceSample) -> String {
+    let tally = |tally: &DeviceTally| {
+        [tally.requests, tally.merged, tally.bytes, tally.time_ns].map(|count| count.to_string())
+    };
+    let optional = |value: Option<u64>| value.map_or(String::new(), |value| value.to_string());
+    let cpu = sample.cpu.as_ref();
+    let times: [fn(&HostCpu) -> u64; 5] =
+        [|cpu| cpu.user_ns, |cpu| cpu.system_ns, |cpu| cpu.iowait_ns, |cpu| cpu.steal_ns, |cpu| cpu.idle_ns];
+    let memory = sample.memory.unwrap_or_default();
+    let mut fields = vec![
+        format!("{:.3}", sample.begin_ns as f64 / 1e9),
+        format!("{:.3}", sample.end_ns as f64 / 1e9),
+        device.device.clone(),
+    ];
+    fields.extend(tally(&device.reads));
+    fields.extend(tally(&device.writes));
+    fields.extend([device.busy_ns, device.weighted_ns].map(|time| time.to_string()));
+    fields.extend(times.map(|of| optional(cpu.map(of))));
+    fields.push(cpu.and_then(|cpu| cpu.load_end).map_or(String::new(), |load| load.to_string()));
+    fields.extend([memory.available_bytes, memory.some_stalled_ns, memory.full_stalled_ns].map(optional));
+    fields.join(",") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(second: u64) -> Sample {
+        let tally = DeviceTally { requests: second, merged: 1, bytes: 8192 * second, time_ns: 10 * second };
+        Sample {
+            begin_ns: second * 1_000_000_000,
+            end_ns: (second + 1) * 1_000_000_000,
+            devices: vec![DeviceSample {
+                device: "vda".to_string(),
+                reads: tally,
+                writes: DeviceTally::default(),
+                busy_ns: 5,
+                weighted_ns: 9,
+            }],
+            cpu: Some(HostCpu { user_ns: second, load_end: Some(0.5), ..HostCpu::default() }),
+            memory: Some(MemorySample { available_bytes: Some(1 << 30), ..MemorySample::default() }),
+        }
+    }
+
+    fn beside() -> Beside {
+        Beside { interval_ns: 1_000_000_000, cost_ns: 4_000, samples: (0..10).map(sample).collect() }
+    }
+
+    #[test]
+    fn joined_samples_have_the_same_sums() {
+        for most in [1, 3, 4, 10, 99] {
+            let joined = beside().joined(most);
+            assert!(joined.len() <= most, "{most}");
+            let sum: u64 = joined.iter().map(|sample| sample.devices[0].reads.requests).sum();
+            assert_eq!(sum, 45);
+            assert_eq!(joined.last().expect("some").end_ns, 10_000_000_000);
+        }
+    }
+
+    #[test]
+    fn a_stretch_has_its_own_clock_and_what_is_not_known_is_blank_in_the_table() {
+        let inside = beside().within(2_000_000_000, 5_000_000_000);
+        assert_eq!(inside.samples.len(), 3);
+        assert_eq!((inside.samples[0].begin_ns, inside.samples[2].end_ns), (0, 3_000_000_000));
+        insta::assert_snapshot!(Beside { samples: vec![sample(3), Sample::default()], ..beside() }.to_csv());
+    }
+}

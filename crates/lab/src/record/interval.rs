@@ -1,0 +1,316 @@
+//! Snapshots within a run: what happened between each and the next, and any two of them as a run of its own.
+//!
+//! ```text
+//! snapshot    1        2        3   ...   n+1        1 is taken where the measured work begins, the last where it ends
+//! interval       [0]      [1]       ...                 a record's `intervals`; those of a period are added up
+//! ```
+//!
+//! Why intervals and not running totals: what is added up has no order of subtraction to get wrong, and the longest wait
+//! of an interval is no difference of two. What belongs to the whole run alone (a sort, its findings, what it reached of
+//! the device's limits) is no part of a period; checks and receipts are the run's.
+
+use super::{
+    HostCpu, IoDevice, IoFile, IoFunction, IoTally, LoadRow, Record, SessionTime, StatisticRow, WaitEvent,
+};
+use crate::calendar::Moment;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// What happened between two snapshots.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// When the first was taken, nanoseconds from the run's start.
+    pub begin_ns: u64,
+    /// When the second was taken.
+    pub end_ns: u64,
+    /// CPU and non-idle waits of foreground sessions, nanoseconds.
+    pub db_time_ns: u64,
+    /// The CPU of it, nanoseconds.
+    pub db_cpu_ns: u64,
+    /// CPU time of the whole host.
+    pub host_cpu: Option<HostCpu>,
+    /// What the process used.
+    pub process: Option<ProcessUse>,
+    /// As [`Record::load_profile`].
+    pub load_profile: Vec<LoadRow>,
+    /// As [`Record::foreground_events`]; the longest wait is 0 where it is not known to lie in it.
+    pub foreground_events: Vec<WaitEvent>,
+    /// As [`Record::background_events`].
+    pub background_events: Vec<WaitEvent>,
+    /// As [`Record::sessions`].
+    pub sessions: Vec<SessionTime>,
+    /// As [`Record::statistics`].
+    pub statistics: Vec<StatisticRow>,
+    /// As [`Record::io_functions`].
+    pub io_functions: Vec<IoFunction>,
+    /// As [`Record::io_files`], data files alone.
+    pub io_files: Vec<IoFile>,
+    /// As [`Record::io_devices`].
+    pub io_devices: Vec<IoDevice>,
+}
+
+/// Processor time and switches of the process of a run, all its threads together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessUse {
+    /// CPU time in user and kernel mode, nanoseconds.
+    pub cpu_ns: u64,
+    /// Times that a thread gave its processor up, to wait.
+    pub voluntary_switches: u64,
+    /// Times that it was taken from one.
+    pub involuntary_switches: u64,
+}
+
+impl ProcessUse {
+    fn add(&mut self, other: &ProcessUse) {
+        self.cpu_ns += other.cpu_ns;
+        self.voluntary_switches += other.voluntary_switches;
+        self.involuntary_switches += other.involuntary_switches;
+    }
+}
+
+impl Interval {
+    /// Adds the interval that follows.
+    pub fn add(&mut self, next: &Interval) {
+        self.end_ns = next.end_ns;
+        self.db_time_ns += next.db_time_ns;
+        self.db_cpu_ns += next.db_cpu_ns;
+        match (&mut self.host_cpu, &next.host_cpu) {
+            (Some(cpu), Some(next)) => add_cpu(cpu, next),
+            (cpu, _) => *cpu = None,
+        }
+        match (&mut self.process, &next.process) {
+            (Some(used), Some(next)) => used.add(next),
+            (used, _) => *used = None,
+        }
+        merge(
+            &mut self.load_profile,
+            &next.load_profile,
+            |row| row.name.clone(),
+            |row, next| {
+                row.total += next.total;
+            },
+        );
+        merge(&mut self.foreground_events, &next.foreground_events, |row| row.event.clone(), add_waits);
+        merge(&mut self.background_events, &next.background_events, |row| row.event.clone(), add_waits);
+        merge(&mut self.sessions, &next.sessions, |row| (row.role.clone(), row.name.clone()), add_session);
+        merge(
+            &mut self.statistics,
+            &next.statistics,
+            |row| row.name.clone(),
+            |row, next| {
+                row.total += next.total;
+            },
+        );
+        merge(
+            &mut self.io_functions,
+            &next.io_functions,
+            |row| row.function.clone(),
+            |row, next| {
+                add_tallies([&mut row.reads, &mut row.writes], [next.reads, next.writes]);
+            },
+        );
+        merge(
+            &mut self.io_files,
+            &next.io_files,
+            |row| row.path.clone(),
+            |row, next| {
+                add_tallies([&mut row.reads, &mut row.writes], [next.reads, next.writes]);
+            },
+        );
+        merge(&mut self.io_devices, &next.io_devices, |row| row.device.clone(), add_device);
+    }
+}
+
+/// Adds rows to those of the same key; a row of a new key comes behind.
+fn merge<T: Clone, K: PartialEq>(rows: &mut Vec<T>, more: &[T], key: fn(&T) -> K, add: fn(&mut T, &T)) {
+    for next in more {
+        match rows.iter_mut().find(|row| key(row) == key(next)) {
+            Some(row) => add(row, next),
+            None => rows.push(next.clone()),
+        }
+    }
+}
+
+fn add_waits(event: &mut WaitEvent, next: &WaitEvent) {
+    event.waits += next.waits;
+    event.time_ns += next.time_ns;
+    event.max_ns = event.max_ns.max(next.max_ns);
+    for (waits, more) in event.histogram.iter_mut().zip(&next.histogram) {
+        *waits += more;
+    }
+}
+
+fn add_session(session: &mut SessionTime, next: &SessionTime) {
+    session.elapsed_ns += next.elapsed_ns;
+    session.cpu_ns += next.cpu_ns;
+    session.wait_cpu_ns += next.wait_cpu_ns;
+    session.wait_ns += next.wait_ns;
+    session.idle_ns += next.idle_ns;
+    session.run_queue_ns = session.run_queue_ns.zip(next.run_queue_ns).map(|(one, two)| one + two);
+}
+
+fn add_device(device: &mut IoDevice, next: &IoDevice) {
+    add_tallies([&mut device.reads, &mut device.writes], [next.reads, next.writes]);
+    let sum = |one: Option<u64>, two: Option<u64>| one.zip(two).map(|(one, two)| one + two);
+    device.busy_ns = sum(device.busy_ns, next.busy_ns);
+    device.weighted_ns = sum(device.weighted_ns, next.weighted_ns);
+}
+
+fn add_tallies(tallies: [&mut IoTally; 2], more: [IoTally; 2]) {
+    for (tally, more) in tallies.into_iter().zip(more) {
+        tally.requests += more.requests;
+        tally.bytes += more.bytes;
+        tally.time_ns += more.time_ns;
+    }
+}
+
+/// Adds the times of a host over the time that follows.
+pub(super) fn add_cpu(cpu: &mut HostCpu, next: &HostCpu) {
+    cpu.user_ns += next.user_ns;
+    cpu.system_ns += next.system_ns;
+    cpu.iowait_ns += next.iowait_ns;
+    cpu.steal_ns += next.steal_ns;
+    cpu.idle_ns += next.idle_ns;
+    cpu.load_end = next.load_end;
+}
+
+impl Record {
+    /// The number of the last snapshot; none where only its ends were taken.
+    #[must_use]
+    pub fn last_snapshot(&self) -> Option<usize> {
+        (!self.intervals.is_empty()).then(|| self.intervals.len() + 1)
+    }
+
+    /// What happened between two snapshots, numbered from 1, as the record of a run; none where it has no such
+    /// snapshots, or the first is not before the last.
+    #[must_use]
+    pub fn period(&self, first: usize, last: usize) -> Option<Record> {
+        let inside = self.intervals.get(first.checked_sub(1)?..last.checked_sub(1)?)?;
+        let (one, rest) = inside.split_first()?;
+        let mut sum = one.clone();
+        rest.iter().for_each(|next| sum.add(next));
+        let work_begin_ns = self.intervals.first()?.begin_ns;
+        let mut header = self.header.clone();
+        header.title = format!("{}  Snapshots: {first} to {last}", header.title);
+        if let Some(begin) = Moment::parse(&header.begin_time) {
+            let at = |ns: u64| {
+                Moment::of(begin.since_epoch() + Duration::from_nanos(ns.saturating_sub(work_begin_ns))).iso()
+            };
+            (header.begin_time, header.end_time) = (at(sum.begin_ns), at(sum.end_ns));
+        }
+        header.elapsed_ns = sum.end_ns - sum.begin_ns;
+        (header.db_time_ns, header.db_cpu_ns) = (sum.db_time_ns, sum.db_cpu_ns);
+        Some(Record {
+            header,
+            findings: Vec::new(),
+            phases: self.phases.iter().filter_map(|phase| phase.within(&sum)).collect(),
+            load_profile: sum.load_profile,
+            host_cpu: sum.host_cpu,
+            process: sum.process,
+            foreground_events: sum.foreground_events,
+            background_events: sum.background_events,
+            sessions: sum.sessions,
+            statistics: sum.statistics,
+            io_functions: sum.io_functions,
+            io_files: sum.io_files,
+            io_devices: sum.io_devices,
+            io_profile: self.io_profile.within(sum.begin_ns, sum.end_ns),
+            beside: self.beside.as_ref().map(|beside| beside.within(sum.begin_ns, sum.end_ns)),
+            intervals: inside.to_vec(),
+            sort: None,
+            calibration: self.calibration.clone().map(|mut limits| {
+                limits.shares.clear();
+                limits
+            }),
+            ..self.clone()
+        })
+    }
+}
+
+impl super::Phase {
+    /// The part of a phase that lies in an interval, on its clock; its rows and bytes are not known.
+    fn within(&self, period: &Interval) -> Option<super::Phase> {
+        let (start, end) = (self.start_ns.max(period.begin_ns), self.end_ns.min(period.end_ns));
+        (start < end).then(|| super::Phase {
+            start_ns: start - period.begin_ns,
+            end_ns: end - period.begin_ns,
+            rows: if start == self.start_ns && end == self.end_ns { self.rows } else { 0 },
+            bytes: if start == self.start_ns && end == self.end_ns { self.bytes } else { 0 },
+            ..self.clone()
+        })
+    }
+}
+
+impl super::IoProfile {
+    /// The buckets that begin in a stretch of time.
+    fn within(&self, begin_ns: u64, end_ns: u64) -> super::IoProfile {
+        let width = self.bucket_ns.max(1);
+        let (first, last) = ((begin_ns / width) as usize, end_ns.div_ceil(width) as usize);
+        let cut = |series: &super::ProfileSeries| super::ProfileSeries {
+            bytes: series.bytes.iter().take(last).skip(first).copied().collect(),
+            ..series.clone()
+        };
+        super::IoProfile {
+            x_max_s: Some((end_ns - begin_ns) as f64 / 1e9),
+            series: self.series.iter().map(cut).collect(),
+            ..self.clone()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    fn interval(index: u64) -> Interval {
+        let event = |name: &str, waits: u64| WaitEvent {
+            event: name.to_string(),
+            wait_class: "User I/O".to_string(),
+            waits,
+            time_ns: 10 * waits,
+            max_ns: waits,
+            histogram: vec![waits, 1],
+        };
+        let mut events = vec![event("db file sequential read", index + 1)];
+        events.extend((index == 1).then(|| event("log file sync", 7)));
+        Interval {
+            begin_ns: 100 + index * 50,
+            end_ns: 150 + index * 50,
+            db_time_ns: 40 + index,
+            db_cpu_ns: 30,
+            process: Some(ProcessUse { cpu_ns: 5, voluntary_switches: index, involuntary_switches: 1 }),
+            foreground_events: events,
+            ..Interval::default()
+        }
+    }
+
+    #[test]
+    fn a_period_is_the_sum_of_its_intervals() {
+        let mut record = fixture::record(200_000, 1);
+        record.intervals = (0..4).map(interval).collect();
+        assert_eq!(record.last_snapshot(), Some(5));
+        let period = record.period(2, 4).expect("there are five snapshots");
+        assert_eq!((period.header.elapsed_ns, period.header.db_time_ns), (100, 41 + 42));
+        let reads = &period.foreground_events[0];
+        assert_eq!((reads.waits, reads.time_ns, reads.max_ns), (5, 50, 3));
+        assert_eq!(reads.histogram, [5, 2]);
+        assert_eq!(period.foreground_events[1].waits, 7, "an event of one interval");
+        assert_eq!(period.process.expect("known").voluntary_switches, 3);
+        let whole = record.period(1, 5).expect("all of it");
+        assert_eq!(whole.header.elapsed_ns, 200);
+        let halves = [record.period(1, 3), record.period(3, 5)].map(|half| half.expect("it is there"));
+        let sum: u64 = halves.iter().map(|half| half.header.db_time_ns).sum();
+        assert_eq!(sum, whole.header.db_time_ns);
+    }
+
+    #[test]
+    fn snapshots_that_were_not_taken_make_no_period() {
+        let mut record = fixture::record(200_000, 1);
+        assert_eq!((record.last_snapshot(), record.period(1, 2)), (None, None));
+        record.intervals = (0..2).map(interval).collect();
+        for (first, last) in [(0, 2), (2, 2), (3, 2), (1, 4), (3, 4)] {
+            assert_eq!(record.period(first, last), None, "{first} {last}");
+        }
+    }
+}
