@@ -67,7 +67,7 @@ impl Command {
         match self {
             Command::Run(run) => Some(&run.path),
             Command::Study(study) if study.resume.is_none() => {
-                Some(study.conduct.path.as_deref().unwrap_or(Path::new(".")))
+                Some(study.conduct.path.first().map_or(Path::new("."), PathBuf::as_path))
             }
             Command::Calibrate(calibrate) => Some(&calibrate.path),
             Command::Load(load) => Some(&load.path),
@@ -201,7 +201,7 @@ impl FromArgMatches for WorkArguments {
 }
 
 /// `plumb study`
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct Study {
     /// Its name, which `plumb list studies` shows, or a study file
     #[arg(value_name = "NAME|FILE.toml", required_unless_present_any = ["resume", "command"])]
@@ -230,12 +230,12 @@ pub struct Study {
 }
 
 /// How a study is carried out, of whatever it is.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct Conduct {
     /// Where databases are made, in directories of their own, or what {path} is in a command: then its device is described,
-    /// and left to settle before each run [default: .]
+    /// and left to settle before each run; given twice or more the places are compared [default: .]
     #[arg(long, value_name = "DIR")]
-    pub path: Option<PathBuf>,
+    pub path: Vec<PathBuf>,
     /// Blocks instead of the study's, or of the 10 of commands that are given here: every arm runs once a block, the
     /// reference twice
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000), allow_hyphen_values = true)]
@@ -258,7 +258,7 @@ pub struct Conduct {
 }
 
 /// What is done around a command, and what is measured of it.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Options of commands")]
 pub struct AroundCommand {
     /// What is compared: elapsed, cpu, "peak memory", regex:PATTERN with one group, json:/POINTER, or size:FILE [default: elapsed]

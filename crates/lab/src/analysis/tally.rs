@@ -108,7 +108,8 @@ impl JudgedClaim {
     }
 
     /// The word for what the verdict means for the claim.
-    pub(crate) fn outcome_word(&self) -> &'static str {
+    #[must_use]
+    pub fn outcome_word(&self) -> &'static str {
         match self.outcome {
             ClaimOutcome::Holds => "holds",
             ClaimOutcome::Refuted => "REFUTED",

@@ -15,7 +15,41 @@ pub const FILES: &[(&str, &str)] = &[
     ("sqlite-journal.toml", include_str!("../../../../studies/sqlite-journal.toml")),
     ("file-copy.toml", include_str!("../../../../studies/file-copy.toml")),
     ("pgbench.toml", include_str!("../../../../studies/pgbench.toml")),
+    ("storage-commits.toml", include_str!("../../../../studies/storage-commits.toml")),
+    ("storage-sort.toml", include_str!("../../../../studies/storage-sort.toml")),
+    ("temp-io-size.toml", include_str!("../../../../studies/temp-io-size.toml")),
+    ("asynch-files.toml", include_str!("../../../../studies/asynch-files.toml")),
 ];
+
+/// Studies that ask one question together.
+#[derive(Debug)]
+pub struct Suite {
+    /// Its name.
+    pub name: &'static str,
+    /// One line.
+    pub title: &'static str,
+    /// The studies, in the order of their runs.
+    pub studies: &'static [&'static str],
+}
+
+/// The suites.
+pub const SUITES: &[Suite] = &[Suite {
+    name: "storage",
+    title: "Is the second place as good as the first for a database?",
+    studies: &["storage-commits", "storage-sort"],
+}];
+
+/// The suite of that name.
+#[must_use]
+pub fn suite(name: &str) -> Option<&'static Suite> {
+    SUITES.iter().find(|suite| suite.name == name)
+}
+
+/// File and text of the study of that name.
+#[must_use]
+pub fn text(name: &str) -> Option<(&'static str, &'static str)> {
+    FILES.iter().find(|(file, _)| file.strip_suffix(".toml") == Some(name)).copied()
+}
 
 /// All of them.
 ///

@@ -24,7 +24,7 @@ use plumb_engine::access::memory;
 use plumb_engine::instance::Cancel;
 use plumb_engine::settings::Group;
 use plumb_engine::{EngineError, Instance, Setting, Settings};
-use plumb_events::{Event, Statistic, Unit};
+use plumb_events::{Event, IoStream, Statistic, Unit};
 use plumb_io::device::DeviceDescription;
 use plumb_units::{RowCount, path_of_text, path_text};
 use plumb_workload::{Decides, Parameter, WORKLOADS, Work, Workload};
@@ -150,10 +150,15 @@ impl Words for Engine {
 
     fn measures(&self) -> String {
         let lists = "`plumb list events` or `plumb list statistics`";
-        format!("elapsed, db time, db cpu, or a name of {lists}")
+        format!(
+            "elapsed, db time, db cpu, a name of {lists}, `share of` an event, or `MB/s of` or `ms of` an I/O stream"
+        )
     }
 
     fn measure(&self, name: &str) -> Option<Measure> {
+        if let Some(derived) = derived(name) {
+            return Some(derived);
+        }
         let event = || Event::ALL.iter().find(|event| event.name() == name);
         let statistic = || Statistic::ALL.iter().find(|statistic| statistic.name() == name);
         let figure = match name {
@@ -169,6 +174,21 @@ impl Words for Engine {
         };
         Some(Measure::cost(name, figure))
     }
+}
+
+/// The measure of a name that derives one: `share of direct path write temp`, `MB/s of temp writes`, `ms of temp writes`.
+fn derived(name: &str) -> Option<Measure> {
+    let stream =
+        |name: &str| IoStream::ALL.iter().any(|stream| stream.name() == name).then(|| name.to_string());
+    let event = |name: &str| Event::ALL.iter().any(|event| event.name() == name).then(|| name.to_string());
+    let of = |word: &str| name.strip_prefix(word).map(str::trim_start);
+    if let Some(event) = of("share of ").and_then(event) {
+        return Some(Measure::cost(name, Figure::EventShare(event)));
+    }
+    if let Some(stream) = of("MB/s of ").and_then(stream) {
+        return Some(Measure::gain(name, Figure::StreamRate(stream)));
+    }
+    of("ms of ").and_then(stream).map(|stream| Measure::cost(name, Figure::StreamTime(stream)))
 }
 
 /// What is known of a word that places files: a database is made for it, and the kernel says where its files lie.

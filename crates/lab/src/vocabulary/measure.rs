@@ -21,6 +21,12 @@ pub enum Figure {
     Count(String),
     /// A statistic in bytes.
     Bytes(String),
+    /// The share of DB time that is waited for one event, per cent.
+    EventShare(String),
+    /// What an I/O stream moved, a second of the elapsed time.
+    StreamRate(String),
+    /// The mean time of a request of an I/O stream, as its record has it.
+    StreamTime(String),
     /// A figure that the target measures by itself, in this unit.
     Measured(String),
 }
@@ -38,11 +44,25 @@ pub struct Measure {
 
 const MEGABYTE: f64 = 1024.0 * 1024.0;
 
+/// Bytes, requests and nanoseconds of a stream.
+fn stream(record: &Record, name: &str) -> (u64, u64, u64) {
+    let own = record.io_functions.iter().filter(|row| row.function == name);
+    own.flat_map(|row| [row.reads, row.writes]).fold((0, 0, 0), |(bytes, requests, time), tally| {
+        (bytes + tally.bytes, requests + tally.requests, time + tally.time_ns)
+    })
+}
+
 impl Measure {
     /// A figure of which less is better.
     #[must_use]
     pub fn cost(name: &str, figure: Figure) -> Measure {
         Measure { name: name.to_string(), figure, better: Better::Lower }
+    }
+
+    /// A figure of which more is better.
+    #[must_use]
+    pub fn gain(name: &str, figure: Figure) -> Measure {
+        Measure { name: name.to_string(), figure, better: Better::Higher }
     }
 
     /// The elapsed time.
@@ -60,6 +80,9 @@ impl Measure {
             Figure::DbCpu => "DB CPU".to_string(),
             Figure::Event(name) => format!("time waited on {name}"),
             Figure::Count(name) | Figure::Bytes(name) => name.clone(),
+            Figure::EventShare(name) => format!("share of DB time waited on {name}"),
+            Figure::StreamRate(name) => format!("throughput of {name}"),
+            Figure::StreamTime(name) => format!("time of a request of {name}"),
             Figure::Measured(_) => self.name.clone(),
         }
     }
@@ -71,6 +94,9 @@ impl Measure {
             Figure::Elapsed | Figure::DbTime | Figure::DbCpu | Figure::Event(_) => "s",
             Figure::Count(_) => "",
             Figure::Bytes(_) => "MB",
+            Figure::EventShare(_) => "%",
+            Figure::StreamRate(_) => "MB/s",
+            Figure::StreamTime(_) => "ms",
             Figure::Measured(unit) => unit,
         }
     }
@@ -91,6 +117,19 @@ impl Measure {
                 let waited = record.foreground_events.iter().find(|event| event.event == *name);
                 seconds(waited.map_or(0, |event| event.time_ns))
             }
+            Figure::EventShare(name) => {
+                let waited = record.foreground_events.iter().find(|event| event.event == *name);
+                let share = waited.map_or(0, |event| event.time_ns) as f64;
+                100.0 * share / record.header.db_time_ns.max(1) as f64
+            }
+            Figure::StreamRate(name) => {
+                let (bytes, ..) = stream(record, name);
+                bytes as f64 / MEGABYTE / seconds(record.header.elapsed_ns.max(1))
+            }
+            Figure::StreamTime(name) => match stream(record, name) {
+                (_, 0, _) => f64::NAN,
+                (_, requests, time_ns) => time_ns as f64 / 1e6 / requests as f64,
+            },
             Figure::Count(name) => total(name, Unit::Count),
             Figure::Bytes(name) => total(name, Unit::Bytes) / MEGABYTE,
             Figure::Measured(_) => {

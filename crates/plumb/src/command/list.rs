@@ -57,6 +57,17 @@ fn studies() -> Result<String, Failure> {
         let size = if study.work.is_some() { RowCount(study.rows()).to_string() } else { "-".to_string() };
         rows.push(vec![study.name, arms.to_string(), blocks, size, study.title]);
     }
+    for suite in catalog::SUITES {
+        let studies = suite.studies.join(", ");
+        let dash = || "-".to_string();
+        rows.push(vec![
+            suite.name.to_string(),
+            dash(),
+            dash(),
+            dash(),
+            format!("{} ({studies})", suite.title),
+        ]);
+    }
     Ok(aligned(&rows))
 }
 

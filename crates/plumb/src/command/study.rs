@@ -1,6 +1,6 @@
 //! `plumb study`: a designed experiment, from its file to its verdicts.
 
-use super::ad_hoc;
+use super::{ad_hoc, file_systems, places, suite};
 use crate::arguments::{self, Study};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -21,11 +21,32 @@ use plumb_report::{summary, text};
 use plumb_units::path_of_text;
 use std::path::{Path, PathBuf};
 
-/// Runs a study, or goes on with one.
+/// Runs a study, goes on with one, or runs those of a suite.
 ///
 /// # Errors
 /// When it cannot begin or a file cannot be written. A verdict of any kind is an outcome.
 pub fn run(arguments: &Study) -> Result<Outcome, Failure> {
+    let interrupt = Interrupt::install()?;
+    match arguments.study.as_deref().and_then(catalog::suite) {
+        Some(suite) => suite::run(arguments, suite, &interrupt),
+        None => {
+            let (analysis, directory) = one(arguments, arguments.conduct.bundle.as_deref(), &interrupt)?;
+            show(arguments, &directory, &analysis)?;
+            Ok(analysis.standing().map_or(Outcome::Fine, Outcome::Stands))
+        }
+    }
+}
+
+/// Runs a study, or goes on with one; gives what came of it and where that is kept.
+///
+/// # Errors
+/// As [`run`].
+pub(super) fn one(
+    arguments: &Study,
+    bundle: Option<&Path>,
+    interrupt: &Interrupt,
+) -> Result<(Analysis, PathBuf), Failure> {
+    let file_systems = file_systems::require(arguments)?;
     let resumed = resumed(arguments)?;
     let plan = match &resumed {
         Some(directory) => the_same(arguments, directory)?,
@@ -33,21 +54,21 @@ pub fn run(arguments: &Study) -> Result<Outcome, Failure> {
     };
     plan.require_room(arguments.conduct.budget)?;
     plan.too_short().iter().for_each(|what| output::remark(&format!("{what}\n")));
-    let interrupt = Interrupt::install()?;
     let reserved = match resumed {
         Some(_) => None,
         None => {
             let name = format!("study-{}", plan.study.name);
-            bundle::reserve(arguments.conduct.bundle.as_deref(), Some(&name), &interrupt)?
+            bundle::reserve(bundle, Some(&name), interrupt)?
         }
     };
+    let _mounted = file_systems.make()?;
     let path = path(arguments, resumed.as_deref())?;
     let calibration = calibrate::stored(&path)?;
     let program = std::env::current_exe()
         .map_err(|error| Failure::run(format!("cannot tell which program this is: {error}")))?;
     let audience = if arguments.conduct.json { Audience::Nobody } else { Audience::Terminal };
     let watch = Watch::start(audience);
-    let progress = ProgressObserver { watch: &watch, interrupt: &interrupt };
+    let progress = ProgressObserver { watch: &watch, interrupt };
     let opening = Opening {
         path: &path,
         program,
@@ -58,7 +79,7 @@ pub fn run(arguments: &Study) -> Result<Outcome, Failure> {
     };
     let mut target = targets::open(&plan.study, opening)?;
     let plan = match arguments.conduct.find {
-        Some(effect) => sized(&mut *target, plan, effect, (&interrupt, &progress))?,
+        Some(effect) => sized(&mut *target, plan, effect, (interrupt, &progress))?,
         None => plan,
     };
     let mut bundle = match reserved {
@@ -92,8 +113,7 @@ pub fn run(arguments: &Study) -> Result<Outcome, Failure> {
     if stop == Stop::Interrupted {
         return Err(Failure::run(interrupt.message()));
     }
-    show(arguments, &directory, &context)?;
-    Ok(context.standing().map_or(Outcome::Fine, Outcome::Stands))
+    Ok((context, directory))
 }
 
 /// The plan with the blocks that a pilot of its reference says; what that means in time is said before the study begins.
@@ -125,29 +145,34 @@ fn resumed(arguments: &Study) -> Result<Option<PathBuf>, Failure> {
 }
 
 /// The study that a name or a file means.
-fn find(name: &str) -> Result<study::Study, Failure> {
+fn find(name: &str, paths: &[PathBuf]) -> Result<study::Study, Failure> {
     let file = Path::new(name);
     let is_file = name.ends_with(".toml") || name.contains('/') || file.is_file();
     if is_file {
         let text = std::fs::read_to_string(file)
             .map_err(|error| Failure::run(format!("cannot read the study {name}: {error}")))?;
-        return Ok(study::parse(name, &text, KINDS).map_err(LabError::from)?);
+        return Ok(study::parse(name, &places::named(&text, paths)?, KINDS).map_err(LabError::from)?);
     }
-    catalog::find(name, KINDS).map_err(LabError::from)?.ok_or_else(|| {
-        Failure::usage(format!(
+    let Some((file, text)) = catalog::text(name) else {
+        return Err(Failure::usage(format!(
             "there is no study {name:?}; `plumb list studies` shows them, and a study of your own is a file NAME.toml"
-        ))
-    })
+        )));
+    };
+    Ok(study::parse(file, &places::named(text, paths)?, KINDS).map_err(LabError::from)?)
 }
 
 /// The plan that the arguments ask for; what they leave open is that of an earlier one.
 fn plan(arguments: &Study, earlier: Option<&Plan>) -> Result<Plan, Failure> {
     let study = match &arguments.command {
+        Some(_) if arguments.conduct.path.len() > 1 => {
+            let why = "--path is given twice, and a command has one; make a place a --factor of the command instead";
+            return Err(Failure::usage(why));
+        }
         Some(command) => {
             let draft = ad_hoc::draft(command, &arguments.factor, &arguments.around)?;
             study::parse_from(&|line| draft.origin(line), &draft.text, KINDS).map_err(LabError::from)?
         }
-        None => find(arguments.study.as_deref().unwrap_or_default())?,
+        None => find(arguments.study.as_deref().unwrap_or_default(), &arguments.conduct.path)?,
     };
     let options = PlanOptions {
         rows: arguments.rows.or(earlier.map(|plan| plan.study.rows()).filter(|rows| *rows > 0)),
@@ -194,7 +219,7 @@ fn the_same(arguments: &Study, directory: &Path) -> Result<Plan, Failure> {
 
 /// Where the databases go: a study that is resumed has its place.
 fn path(arguments: &Study, resumed: Option<&Path>) -> Result<PathBuf, Failure> {
-    if let Some(path) = &arguments.conduct.path {
+    if let Some(path) = arguments.conduct.path.first() {
         return Ok(path.clone());
     }
     let Some(directory) = resumed else { return Ok(PathBuf::from(".")) };
@@ -218,7 +243,7 @@ fn environment(target: &mut dyn Target, plan: &Plan) -> Result<Environment, LabE
     Ok(Environment { settings: plan.setting_facts(), ..target.environment()? })
 }
 
-fn show(arguments: &Study, directory: &Path, context: &Analysis) -> Result<(), Failure> {
+pub(super) fn show(arguments: &Study, directory: &Path, context: &Analysis) -> Result<(), Failure> {
     if arguments.conduct.json {
         return output::print(&plumb_lab::bundle::json(context)?);
     }

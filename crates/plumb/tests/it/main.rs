@@ -4,6 +4,8 @@
 //! - `record_sort`: files of records, the same.
 //! - `own_data`: load, index, check, drop of CSV files.
 //! - `redo`: the import workload, alone and in a study.
+//! - `periods`: snapshots within a run, what was seen beside it, and a line a run.
+//! - `places`: where the files of a study's runs lie.
 //! - `conventional`: loads by transactions, also killed ones.
 //! - `calibrate`: short calibrations, what they leave behind and what they refuse.
 //! - `study`: studies, their bundles, their end by force, treatments that do nothing.
@@ -27,6 +29,8 @@ mod large_sort;
 mod limits;
 mod orphans;
 mod own_data;
+mod periods;
+mod places;
 mod program;
 mod record_sort;
 mod redo;

@@ -1,0 +1,101 @@
+//! The places that `--path` names, in the text of a study.
+//!
+//! A study that compares places has `"@1"`, `"@2"` and so on where the first, the second `--path` is meant, or `"@ext4"` for a
+//! file system that is made for it (`file_systems`). Into any other study two places or more bring a factor of their own, and a claim
+//! for each against the first.
+
+use super::file_systems;
+use crate::failure::Failure;
+use plumb_lab::{loops, place};
+use plumb_units::path_text;
+use std::path::{Path, PathBuf};
+
+/// The text with these places in it.
+///
+/// # Errors
+/// When a place is missing, or one more is named than the study has.
+pub fn named(text: &str, paths: &[PathBuf]) -> Result<String, Failure> {
+    let base = paths.first().map_or(Path::new("."), PathBuf::as_path);
+    let mut filled = text.to_string();
+    for kind in file_systems::asked(text) {
+        let mounted = loops::mount_point(&plain(base)?, kind);
+        filled = filled.replace(&format!("\"@{}\"", kind.name), &quoted(&mounted));
+    }
+    let asked = (1..).take_while(|number| text.contains(&format!("\"@{number}\""))).count();
+    if asked == 0 && paths.len() > 1 {
+        return Ok(filled + &factor(paths)?);
+    }
+    if asked > 0 && asked != paths.len() {
+        return Err(Failure::usage(format!(
+            "this study compares {asked} places, and {} were named; name each of them with a --path",
+            paths.len()
+        )));
+    }
+    for (number, path) in (1..=asked).zip(paths) {
+        filled = filled.replace(&format!("\"@{number}\""), &quoted(&plain(path)?));
+    }
+    Ok(filled)
+}
+
+/// A directory that is there, whose name can stand in a study.
+fn plain(path: &Path) -> Result<PathBuf, Failure> {
+    let found = place::require_directory("--path", path)?;
+    match loops::is_plain(&found) {
+        true => Ok(found),
+        false => Err(Failure::usage(format!(
+            "--path {}: a comma, a quotation mark or a backslash in its name cannot stand in a study; name another directory",
+            found.display()
+        ))),
+    }
+}
+
+fn quoted(path: &Path) -> String {
+    format!("{:?}", path_text(path))
+}
+
+/// A factor of the places, and a claim for each but the first.
+fn factor(paths: &[PathBuf]) -> Result<String, Failure> {
+    let mut text = "\n[[factor]]\nname = \"place\"\nlevels = [\n".to_string();
+    for (number, path) in (1..).zip(paths) {
+        let path = quoted(&plain(path)?);
+        text.push_str(&format!("    {{ label = \"path-{number}\", set = {{ path = {path} }} }},\n"));
+    }
+    text.push_str("]\n");
+    for (number, path) in (1..).zip(paths).skip(1) {
+        text.push_str(&format!(
+            "\n[[claim]]\nname = \"path-{number}\"\ntext = {:?}\nfactor = \"place\"\nfrom = \"path-1\"\nto = \"path-{number}\"\n\
+             expect = \"equal within 10%\"\n",
+            format!("{} is as good as {}, within 10%.", path_text(path), path_text(&paths[0]))
+        ));
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_stand_where_they_are_meant_and_none_may_be_missing() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().to_path_buf();
+        let shown = quoted(&path.canonicalize().expect("it is there"));
+        let two = "a = \"@1\"\nb = \"@2\"\n";
+        assert_eq!(
+            named(two, &[path.clone(), path.clone()]).ok(),
+            Some(format!("a = {shown}\nb = {shown}\n"))
+        );
+        let error = named(two, std::slice::from_ref(&path)).expect_err("one is missing").message;
+        assert!(error.contains("compares 2 places, and 1 were named"), "{error}");
+        assert_eq!(
+            named("name = \"x\"\n", std::slice::from_ref(&path)).ok(),
+            Some("name = \"x\"\n".to_string())
+        );
+        let with_factor = named("name = \"x\"\n", &[path.clone(), path]).unwrap_or_default();
+        assert!(
+            with_factor.contains("name = \"place\"") && with_factor.contains("to = \"path-2\""),
+            "{with_factor}"
+        );
+        assert!(named(two, &["/no/such/place".into(), "/none".into()]).is_err());
+    }
+}

@@ -1,0 +1,74 @@
+//! A suite: several studies that ask one question, one after the other, and a table of all their claims.
+//!
+//! Each is a study of its own with a bundle of its own below that of the suite, so that each can be verified and reported
+//! alone. The error of 5% is each study's: of three studies 15% at most would say something false.
+
+use super::study::{one, show};
+use crate::arguments::Study;
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::outcome::Outcome;
+use crate::output::{self, aligned};
+use crate::{bundle, command_line};
+use plumb_lab::analysis::result::Analysis;
+use plumb_lab::bundle::refused;
+use plumb_lab::study::catalog::Suite;
+use std::path::PathBuf;
+
+/// The table's file in the suite's directory.
+const TABLE: &str = "claims.txt";
+
+/// Runs them.
+///
+/// # Errors
+/// As one of them fails; those before it are kept.
+pub fn run(arguments: &Study, suite: &Suite, interrupt: &Interrupt) -> Result<Outcome, Failure> {
+    if arguments.resume.is_some() {
+        return Err(Failure::usage(format!(
+            "--resume: {} is a suite; go on with the study of it that was interrupted, by its own bundle",
+            suite.name
+        )));
+    }
+    let name = format!("study-{}", suite.name);
+    let reserved = bundle::reserve(arguments.conduct.bundle.as_deref(), Some(&name), interrupt)?
+        .ok_or_else(|| Failure::run("no directory for the bundles"))?;
+    let directory: PathBuf = reserved.directory().to_path_buf();
+    let mut analyses: Vec<Analysis> = Vec::new();
+    for member in suite.studies {
+        let asked = Study { study: Some((*member).to_string()), ..arguments.clone() };
+        let (analysis, kept) = one(&asked, Some(&directory.join(member)), interrupt)?;
+        show(&asked, &kept, &analysis)?;
+        analyses.push(analysis);
+    }
+    let table = table(suite, &analyses);
+    let file = directory.join(TABLE);
+    std::fs::write(&file, &table).map_err(|error| refused(&file, error))?;
+    if !arguments.conduct.json {
+        output::print(&format!("\n{table}  {}\n", command_line::quoted(&file.display().to_string())))?;
+    }
+    let worst = analyses.iter().filter_map(Analysis::standing).min();
+    Ok(worst.map_or(Outcome::Fine, Outcome::Stands))
+}
+
+/// Every claim of every study in a line.
+fn table(suite: &Suite, analyses: &[Analysis]) -> String {
+    let mut rows = vec![["STUDY", "CLAIM", "STANDS", "VERDICT"].map(String::from).to_vec()];
+    for analysis in analyses {
+        for claim in &analysis.claims {
+            rows.push(vec![
+                analysis.study.name.clone(),
+                claim.name.clone(),
+                claim.outcome_word().to_string(),
+                claim.shown(),
+            ]);
+        }
+    }
+    let studies = analyses.len();
+    format!(
+        "{}: {}\n{}The error of 5% is each study's; of {studies} studies {}% at most would say something false.\n",
+        suite.name,
+        suite.title,
+        aligned(&rows),
+        5 * studies
+    )
+}
