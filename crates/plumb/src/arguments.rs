@@ -47,6 +47,8 @@ pub enum Command {
     Compare(Compare),
     /// List what there is: workloads, settings, wait events, statistics, or the tables of a database
     List(List),
+    /// Print the requests that `plumb run --trace` kept, one a line as iosnoop does, with histograms and averages
+    Trace(Trace),
     /// Render the reports of a bundle again from its record
     Report(Report),
     /// Make one run of a study, as standard input asks
@@ -108,6 +110,9 @@ pub struct Run {
     /// Keep the database instead of removing it
     #[arg(long)]
     pub keep: bool,
+    /// Keep every request of the measured work in the bundle, for `plumb trace`
+    #[arg(long)]
+    pub trace: bool,
 }
 
 /// A workload with its parameters: arguments that follow from the table of workloads.
@@ -573,6 +578,22 @@ pub struct List {
     pub path: PathBuf,
 }
 
+/// `plumb trace`
+#[derive(Debug, Args)]
+pub struct Trace {
+    /// The bundle of a run, or its trace.bin
+    pub bundle: PathBuf,
+    /// Only sessions with this in their names, as `DBW`
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub session: String,
+    /// Only histograms and averages
+    #[arg(long)]
+    pub summary: bool,
+    /// Whole paths instead of the files' names
+    #[arg(long)]
+    pub paths: bool,
+}
+
 /// `plumb report`
 #[derive(Debug, Args)]
 pub struct Report {
@@ -685,13 +706,13 @@ mod tests {
     #[test]
     fn the_pages_agree_how_many_commands_there_are() {
         let shown = Arguments::command().get_subcommands().filter(|command| !command.is_hide_set()).count();
-        assert_eq!(shown, 13, "and README.md, docs/README.md and the welcome text say so");
+        assert_eq!(shown, 14, "and README.md, docs/README.md and the welcome text say so");
         for page in [
             include_str!("../../../README.md"),
             include_str!("../../../docs/README.md"),
             crate::welcome::TEXT,
         ] {
-            assert!(page.contains("thirteen commands"));
+            assert!(page.contains("fourteen commands"));
         }
     }
 

@@ -6,13 +6,17 @@ use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
 use crate::progress::{Audience, ProgressObserver, Watch};
 use crate::{bundle, command_line, output, settings};
+use plumb_engine::Setting;
 use plumb_lab::bundle::Reservation;
 use plumb_lab::document;
 use plumb_lab::place::Places;
 use plumb_lab::record::{Record, RunState};
-use plumb_lab::workload::{self, Request};
+use plumb_lab::workload::{self, Ran, Request};
 use plumb_report::{summary, text};
 use plumb_workload::Work;
+
+/// Requests that a trace keeps at most: 160 MB of memory, taken as they come, and some 40 MB in the bundle.
+const TRACED: &str = "4M";
 
 /// Runs the workload.
 ///
@@ -20,7 +24,10 @@ use plumb_workload::Work;
 /// When it cannot run to its end. A failed verification is no error but an outcome.
 pub fn run(arguments: &Run) -> Result<Outcome, Failure> {
     let work = work(arguments)?;
-    let settings = settings::parse(&arguments.set)?;
+    let mut settings = settings::parse(&arguments.set)?;
+    if arguments.trace {
+        settings.set(Setting::DebugTraceRequests.row().name, TRACED, "--trace")?;
+    }
     let places = places(arguments);
     let devices = places.describe()?;
     let interrupt = Interrupt::install()?;
@@ -34,7 +41,7 @@ pub fn run(arguments: &Run) -> Result<Outcome, Failure> {
         command_line: &command_line::typed(),
     };
     let progress = ProgressObserver { watch: &watch, interrupt: &interrupt };
-    let (record, mut database) = workload::run(request, interrupt.cancel(), &progress)?;
+    let Ran { record, trace, mut database } = workload::run(request, interrupt.cancel(), &progress)?;
     drop(watch);
     if arguments.keep {
         interrupt.keep();
@@ -42,6 +49,9 @@ pub fn run(arguments: &Run) -> Result<Outcome, Failure> {
     }
     drop(database);
     show(arguments, bundle.as_ref(), &record)?;
+    if let (Some(reservation), Some(trace)) = (&bundle, trace) {
+        bundle::write_trace(reservation.directory(), &trace)?;
+    }
     Ok(outcome(&record))
 }
 

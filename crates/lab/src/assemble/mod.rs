@@ -12,6 +12,7 @@ mod findings;
 mod header;
 mod io;
 mod load_profile;
+mod log_io;
 mod memory;
 mod one_pass;
 mod phases;
@@ -25,12 +26,14 @@ pub(crate) use receipts::seen_of;
 
 use crate::evidence::Evidence;
 use crate::record::{Record, SCHEMA_VERSION};
+use crate::trace;
 use phases::Timeline;
 
 /// The record of a run of which this was seen.
 #[must_use]
 pub fn record(seen: &Evidence) -> Record {
     let timeline = Timeline::of(seen);
+    let trace = seen.measured.trace.as_ref();
     let mut record = Record {
         schema_version: SCHEMA_VERSION,
         header: header::header(seen),
@@ -54,6 +57,8 @@ pub fn record(seen: &Evidence) -> Record {
         completion: io::completion(seen),
         io_profile: phases::profile(&timeline),
         sort: sort::sort(seen),
+        log: log_io::log_io(seen, trace),
+        trace: trace.map(trace::summary),
         settings: settings::settings(seen),
         measures: Vec::new(),
         command: None,

@@ -10,9 +10,13 @@
 //! as missing and are never guessed.
 
 mod json;
+mod log_io;
+mod trace;
 mod validity;
 
 pub use json::RecordError;
+pub use log_io::{LogIo, LogPattern};
+pub use trace::{TraceBucket, TracePoint, TraceSession, TraceSummary};
 pub use validity::{RunState, Validity};
 
 use plumb_engine::sort::summary::SortServerSummary;
@@ -78,6 +82,12 @@ pub struct Record {
     pub io_profile: IoProfile,
     /// The sort, when the workload has one.
     pub sort: Option<Sort>,
+    /// The log, when the workload has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<LogIo>,
+    /// Sums of the trace, when one was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceSummary>,
     /// Every setting the run could have had, in printing order.
     pub settings: Vec<SettingRow>,
     /// Figures that are no statistics of an engine.
@@ -203,6 +213,8 @@ impl Record {
             completion: Completion::default(),
             io_profile: IoProfile { bucket_ns: 0, y_max_mb_per_s: None, x_max_s: None, series: Vec::new() },
             sort: None,
+            log: None,
+            trace: None,
             settings: Vec::new(),
             measures: Vec::new(),
             command: None,
@@ -795,6 +807,9 @@ pub struct SettingRow {
     pub name: String,
     /// Its value as it would be typed.
     pub value: String,
+    /// What the log took where the value left that to it, as the method that `auto` came to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken: Option<String>,
     /// Whether the value is the default.
     pub is_default: bool,
     /// Where a value other than the default was set, such as `--set`.

@@ -14,8 +14,8 @@ use crate::place::{Places, Room};
 use crate::record::Record;
 use crate::study::Study;
 use crate::vocabulary::{
-    Assignment, Figure, Made, Measure, Refusal, Seen, SettingFacts, TakesEffect, TargetKind, Vocabulary,
-    Words,
+    Assignment, Figure, Join, Made, Measure, Refusal, Seen, SettingFacts, TakesEffect, TargetKind,
+    Vocabulary, Words,
 };
 use crate::workload::{self, Place};
 use crate::{LabError, Temporary, assemble, settings, settle};
@@ -144,7 +144,7 @@ impl Words for Engine {
 
     fn measures(&self) -> String {
         let lists = "`plumb list events` or `plumb list statistics`";
-        format!("elapsed, db time, db cpu, or a name of {lists}")
+        format!("elapsed, db time, db cpu, a name of {lists}, or two of them as A per B or A minus B")
     }
 
     fn measure(&self, name: &str) -> Option<Measure> {
@@ -157,8 +157,14 @@ impl Words for Engine {
             _ => match (event(), statistic()) {
                 (Some(event), _) => Figure::Event(event.name().to_string()),
                 (None, Some(statistic)) if statistic.unit() == Unit::Bytes => Figure::Bytes(name.to_string()),
+                (None, Some(_)) if name.ends_with("(usec)") => Figure::Micros(name.to_string()),
                 (None, Some(_)) => Figure::Count(name.to_string()),
-                (None, None) => return None,
+                (None, None) => {
+                    return Join::ALL.into_iter().find_map(|join| {
+                        let (first, second) = name.rsplit_once(join.word())?;
+                        Measure::both(name, (self.measure(first)?, join, self.measure(second)?))
+                    });
+                }
             },
         };
         Some(Measure::cost(name, figure))
@@ -312,10 +318,11 @@ impl<'a> Embedded<'a> {
         Ok(())
     }
 
+    /// Its data files and log files.
     fn data_files(&self) -> Vec<PathBuf> {
         let files = self.database.iter().filter_map(|database| fs::read_dir(&database.home).ok());
         let files = files.flatten().flatten().map(|entry| entry.path());
-        files.filter(|file| file.extension().is_some_and(|end| end == "dbf")).collect()
+        files.filter(|file| file.extension().is_some_and(|end| end == "dbf" || end == "log")).collect()
     }
 
     /// The room of an arm at most while it runs, and the size of its log files.
@@ -336,10 +343,7 @@ impl<'a> Embedded<'a> {
             let (mut settings, work) = (given(arm)?, work_with(&self.work, arm)?);
             workload::execution(work.workload).apply_defaults(&work, &mut settings)?;
             // An arm that cannot be opened has runs that fail, which say why.
-            let opened = Instance::open(&database.home, settings, Cancel::default());
-            let Ok(mut effective) = opened.and_then(|instance| settings::effective(&instance)) else {
-                continue;
-            };
+            let Ok(mut effective) = self.effective(&database.home, settings) else { continue };
             effective.push(work.arguments());
             if let Some((same, _)) = known.iter().find(|(_, before)| *before == effective) {
                 let only = |of: &[Assignment], other: &[Assignment]| {
@@ -351,6 +355,16 @@ impl<'a> Embedded<'a> {
             known.push((arm, effective));
         }
         Ok(())
+    }
+
+    /// What these settings come to in a database, of its log too where the work writes one.
+    fn effective(&self, home: &Path, settings: Settings) -> Result<Vec<String>, EngineError> {
+        let instance = Instance::open(home, settings, Cancel::default())?;
+        if !workload::execution(self.work.workload).logs() {
+            return settings::effective(&instance, None);
+        }
+        let place = Place::new(&instance, &self.work, std::slice::from_ref(&self.device), self.observer);
+        settings::effective(&instance, Some(place.transactions()?.log()))
     }
 
     fn request(&self, database: &Database, given: &[Assignment]) -> Result<EngineRun, LabError> {
@@ -406,7 +420,9 @@ impl Target for Embedded<'_> {
 
     fn canary(&self) -> Option<PathBuf> {
         let size = |file: &PathBuf| fs::metadata(file).map_or(0, |file| file.len());
-        self.data_files().into_iter().max_by_key(size)
+        let data =
+            self.data_files().into_iter().filter(|file| file.extension().is_some_and(|end| end == "dbf"));
+        data.max_by_key(size)
     }
 
     fn run(&mut self, settings: &[Assignment], cancel: &Cancel) -> Result<Record, RunError> {

@@ -12,4 +12,5 @@ pub mod load;
 pub mod report;
 pub mod study;
 pub mod study_run;
+pub mod trace;
 pub mod verify;

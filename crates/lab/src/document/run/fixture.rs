@@ -54,6 +54,8 @@ pub(crate) fn large_sort() -> Record {
         completion: Completion::Seen,
         io_profile: io_profile(),
         sort: Some(sort()),
+        log: None,
+        trace: None,
         settings: settings(),
     }
 }
@@ -464,6 +466,7 @@ fn sort() -> Sort {
 
 fn settings() -> Vec<SettingRow> {
     let setting = |name: &str, value: &str, source: &str, description: &str| SettingRow {
+        taken: None,
         name: name.to_string(),
         value: value.to_string(),
         is_default: source.is_empty(),
