@@ -170,13 +170,15 @@ settings! {
     LogFileGroups log_file_groups Log Creation Count(2, 64), "3", "Log files made from now on; they are written in turn.";
     LogFileMembers log_file_members Log Creation Count(1, 2), "1", "Members of each log file made from now on; the second ones lie in the directory mirror of the database, where another disk may be mounted.";
     LogCheckpointInterval log_checkpoint_interval Log Start Size(0, 1024 * G), "0", "Most bytes of log that a recovery shall have to do again: database writers follow the log as closely as it takes; 0: as many as leave a log file free when the next one is needed.";
-    LogSyncMethod log_sync_method Log Start Word(&["auto", "fdatasync", "fsync", "open_datasync", "open_sync"]), "auto", "How a log write becomes durable: by a call after it, or by the write itself (O_DSYNC, O_SYNC); auto measures them when the log is opened. Direct or buffered as filesystemio_options says.";
+    LogSyncMethod log_sync_method Log Start Word(&["auto", "fdatasync", "fsync", "open_datasync", "open_sync"]), "auto", "How a log write becomes durable: by a call after it, or by the write itself (O_DSYNC, O_SYNC); auto measures them when the log is opened. Direct or buffered as log_file_io says.";
+    LogFileIo log_file_io Log Start Word(&["auto", "direct", "buffered"]), "auto", "How the log files are reached: past the page cache or through it, whatever the data files do; auto: as filesystemio_options says.";
     ArchiveLogMode archive_log_mode Log Start Word(&["off", "on"]), "off", "on: a filled log file is copied to archive_log_dest before it is used again.";
-    ArchiveLogDest archive_log_dest Log Start Domain::Path, "", "Directory for copies of filled log files; one that is not absolute lies in the database's directory.";
+    ArchiveLogDest archive_log_dest Log Start Domain::Path, "", "Directory for copies of filled log files; one that is not absolute lies in the database's directory, and is made there.";
     SnapshotInterval snapshot_interval Statistics Start Count(0, 86_400_000), "0", "Milliseconds between two snapshots while a run is measured: any two make a report; 0: only at its ends.";
     DebugRequestDelay debug_request_delay Debug Start Count(0, 1_000_000_000), "0", "Nanoseconds that a session sleeps before each request, on average, within the request's wait.";
     DebugCacheBlocks debug_cache_blocks Debug Start Count(0, 1_000_000_000), "0", "Blocks of the buffer cache, instead of db_cache_size; 0 for that.";
     DebugExtentBlocks debug_extent_blocks Debug Creation Count(0, 4096), "0", "Blocks of an extent, a power of two, instead of extent_size; 0 for that.";
+    DebugTraceRequests debug_trace_requests Debug Start Count(0, 1_000_000_000), "0", "Requests of the measured work that a trace keeps at most; 0 for no trace. --trace sets it.";
     DebugThreadLimit debug_thread_limit Debug Start Count(0, 100_000), "0", "Threads of the instance that may live at once, as under a limit of the system; 0 for any number.";
     DebugRingLimit debug_ring_limit Debug Start Count(0, 100_000), "0", "Rings of the instance that may be open at once, as under a limit of the system; 0 for any number.";
 }

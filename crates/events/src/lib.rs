@@ -16,7 +16,7 @@
 //! the wait is long enough to pay for that (`recorder`).
 //!
 //! Why not a trace of every wait: ten million of them are gigabytes; the log2
-//! histogram keeps the shape in 32 words. Why not thread-locals: a session is
+//! histogram keeps the shape in 32 words. A trace of requests is kept where it is asked for (`trace`). Why not thread-locals: a session is
 //! handed to the code that works for it, so a library user sees who pays.
 //!
 //! Limits: histograms have 32 buckets, below 1 microsecond to above 17 minutes.
@@ -29,6 +29,7 @@ mod profile;
 mod recorder;
 mod session;
 mod table;
+mod trace;
 
 pub use clock::now;
 pub use histogram::{BUCKETS, Histogram};
@@ -38,6 +39,7 @@ pub use session::{PhaseSpan, RequestTimes, Session, WaitBegin};
 pub use table::{
     Direction, Event, IoStream, Operation, Phase, Role, SessionKind, Statistic, Unit, WaitClass,
 };
+pub use trace::{Moved, Trace, TracedRequest, TracedSession};
 
 #[cfg(test)]
 mod tests;

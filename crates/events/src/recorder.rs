@@ -18,9 +18,10 @@ use crate::clock::{self, now};
 use crate::histogram::Histogram;
 use crate::profile::Profile;
 use crate::session::{EventCell, PhaseSpan, Record, Shared, StreamCell, Tally, locked};
+use crate::trace::{Trace, Tracer};
 use crate::{Event, IoStream, Phase, Role, Session, SessionKind, Statistic, WaitClass};
 use plumb_units::Nanos;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// Keeps the records of every session of one instance. Its locks are taken when
 /// a session starts or ends and when a snapshot is read, never by a wait.
@@ -37,6 +38,7 @@ impl Recorder {
             records: Mutex::new(Vec::new()),
             profile: Mutex::new(Profile::new(origin)),
             phases: Mutex::new(Vec::new()),
+            tracer: OnceLock::new(),
         }))
     }
 
@@ -93,6 +95,31 @@ impl Recorder {
     #[must_use]
     pub fn profile(&self) -> Profile {
         locked(&self.0.profile).clone()
+    }
+
+    /// Has memory for a trace of so many requests at most; it is taken as they come. The first call counts.
+    pub fn arm_trace(&self, most: u64) {
+        self.0.tracer.get_or_init(|| Tracer::new(most));
+    }
+
+    /// Keeps the requests of all sessions from now on, where a trace was armed.
+    pub fn begin_trace(&self) {
+        if let Some(tracer) = self.0.tracer.get() {
+            tracer.begin(now());
+        }
+    }
+
+    /// Keeps none from now on.
+    pub fn end_trace(&self) {
+        if let Some(tracer) = self.0.tracer.get() {
+            tracer.end(now());
+        }
+    }
+
+    /// The requests that were kept; none where no trace was armed.
+    #[must_use]
+    pub fn trace(&self) -> Option<Trace> {
+        self.0.tracer.get().map(Tracer::trace)
     }
 
     /// Totals of every session, living or ended, as of now.

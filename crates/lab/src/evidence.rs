@@ -22,10 +22,11 @@ use crate::device_probe::{self, Calibrated};
 use crate::host::{self, CpuTimes};
 use crate::record::{Check, DeviceLimits};
 use crate::sampler::Looks;
+use crate::trace::RunTrace;
 use crate::workers::WorkerCount;
 use plumb_engine::access::Access;
 use plumb_engine::check::CheckLine;
-use plumb_engine::redo::Log;
+use plumb_engine::redo::{Log, SyncChoice};
 use plumb_engine::sort::plan::SortPlan;
 use plumb_engine::sort::summary::{SortServerSummary, SortSummary};
 use plumb_engine::storage::control::Catalog;
@@ -35,7 +36,7 @@ use plumb_engine::{EngineError, Instance, Settings};
 use plumb_events::{Period, PhaseSpan, Profile, Snapshot, clock};
 use plumb_io::device::DeviceDescription;
 use plumb_io::receipt::{self, DiskStats, OpenFlags, ProcessIo, Residency, ResidentMemory};
-use plumb_io::{Disk, File};
+use plumb_io::{DirectIo, Disk, File};
 use plumb_units::{BlockCount, BlockSize, Bytes, Nanos, path_of_text};
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
@@ -301,6 +302,8 @@ pub struct Measured {
     pub memory: Option<ResidentMemory>,
     /// Whether the kernel let the peak be reset at the start.
     pub peak_is_of_work: bool,
+    /// Every request, where a trace was asked for.
+    pub trace: Option<RunTrace>,
 }
 
 /// What the engine says it did.
@@ -312,6 +315,44 @@ pub struct Done {
     pub sort: Option<SortSummary>,
     /// The import; none where nothing was imported.
     pub import: Option<ImportDone>,
+    /// The log; none where nothing was logged.
+    pub log: Option<LogDone>,
+}
+
+/// The log of the work, as the engine says that it was written.
+#[derive(Debug, Clone)]
+pub struct LogDone {
+    /// How its writes became durable, and why so.
+    pub sync: SyncChoice,
+    /// Whether its files are reached past the page cache.
+    pub direct: DirectIo,
+    /// The state that the work began in; none where nothing was done to reach one.
+    pub start: Option<LogStart>,
+}
+
+impl LogDone {
+    /// Asks a log.
+    #[must_use]
+    pub fn of(log: &Log, start: Option<LogStart>) -> LogDone {
+        LogDone { sync: log.sync().clone(), direct: log.direct(), start }
+    }
+}
+
+/// The state of a log just before the work.
+#[derive(Debug, Clone)]
+pub struct LogStart {
+    /// Which of its files it was in, from 1.
+    pub file: usize,
+    /// Where the next record went, in bytes from the file's first batch.
+    pub offset: u64,
+    /// Bytes of log that a recovery would have done again.
+    pub to_recover: Bytes,
+    /// Whether every changed block had been written.
+    pub blocks_written: bool,
+    /// Pages of the log files in the page cache; none where that cannot be told.
+    pub cached: Option<Residency>,
+    /// Pages of the data files there; likewise.
+    pub data_cached: Option<Residency>,
 }
 
 /// An import.
@@ -441,10 +482,21 @@ pub fn of_plain_file(
     }
 }
 
-/// What was seen of the log files, since the database was opened.
+/// What was moved to and from each log file so far, and its pages in the page cache.
 #[must_use]
-pub fn of_log(log: &Log) -> Vec<FileEvidence> {
-    log.files().map(|file| of_plain_file(FileRole::Log, file.path(), file, None)).collect()
+pub fn before_log(log: &Log) -> Vec<(Transfers, Transfers, Option<Residency>)> {
+    let of = |file: &File| (file.counters().reads(), file.counters().writes(), residency(file));
+    log.files().map(of).collect()
+}
+
+/// What was seen of the log files since then.
+#[must_use]
+pub fn of_log(log: &Log, before: &[(Transfers, Transfers, Option<Residency>)]) -> Vec<FileEvidence> {
+    let files = log.files().zip(before).map(|(file, (reads, writes, cached))| {
+        let seen = of_plain_file(FileRole::Log, file.path(), file, *cached);
+        FileEvidence { reads: grown(seen.reads, *reads), writes: grown(seen.writes, *writes), ..seen }
+    });
+    files.collect()
 }
 
 /// Does work between two readings; it answers with what it did, and with the files of its own that it used.
@@ -460,7 +512,13 @@ pub fn around(
     let peak_is_of_work = receipt::reset_peak();
     let workers = WorkerCount::start();
     let wall_begin = clock::wall();
-    let ([before, after], cuts, (outcome, plain)) = snapshots::around(instance, devices, work)?;
+    let traced = || {
+        instance.recorder.begin_trace();
+        let done = work();
+        instance.recorder.end_trace();
+        done
+    };
+    let ([before, after], cuts, (outcome, plain)) = snapshots::around(instance, devices, traced)?;
     let mut files = file_evidence(instance, &before, &after, cached_before);
     files.extend(plain);
     Ok(Measured {
@@ -469,6 +527,7 @@ pub fn around(
         begin: before.snapshot.at,
         memory: receipt::resident_memory().ok(),
         peak_is_of_work,
+        trace: instance.recorder.trace().map(|trace| RunTrace::of_run(&trace)),
         io_wq_workers: workers.end(),
         files,
         process_io: after.process_io.zip(before.process_io).map(|(later, earlier)| later.since(&earlier)),

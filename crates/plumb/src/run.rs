@@ -6,14 +6,18 @@ use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
 use crate::progress::{Audience, ProgressObserver, Watch};
 use crate::{bundle, command_line, output, settings};
+use plumb_engine::Setting;
 use plumb_lab::bundle::Reservation;
 use plumb_lab::document;
 use plumb_lab::place::Places;
 use plumb_lab::record::{Record, RunState};
-use plumb_lab::workload::{self, Request};
+use plumb_lab::workload::{self, Ran, Request};
 use plumb_report::{summary, text};
 use plumb_workload::Work;
 use std::path::PathBuf;
+
+/// Requests that a trace keeps at most: 160 MB of memory, taken as they come, and some 40 MB in the bundle.
+const TRACED: &str = "4M";
 
 /// Runs the workload.
 ///
@@ -24,6 +28,9 @@ pub fn run(arguments: &Run) -> Result<Outcome, Failure> {
     let mut settings = settings::parse(&arguments.set)?;
     if let Some(interval) = arguments.snapshot {
         settings.set("snapshot_interval", &(interval.0 / 1_000_000).to_string(), "--snapshot")?;
+    }
+    if arguments.trace {
+        settings.set(Setting::DebugTraceRequests.row().name, TRACED, "--trace")?;
     }
     let places = places(arguments);
     let devices = places.describe()?;
@@ -38,7 +45,7 @@ pub fn run(arguments: &Run) -> Result<Outcome, Failure> {
         command_line: &command_line::typed(),
     };
     let progress = ProgressObserver { watch: &watch, interrupt: &interrupt };
-    let (record, mut database) = workload::run(request, interrupt.cancel(), &progress)?;
+    let Ran { record, trace, mut database } = workload::run(request, interrupt.cancel(), &progress)?;
     drop(watch);
     if arguments.keep {
         interrupt.keep();
@@ -46,6 +53,9 @@ pub fn run(arguments: &Run) -> Result<Outcome, Failure> {
     }
     drop(database);
     show(arguments, bundle.as_ref(), &record)?;
+    if let (Some(reservation), Some(trace)) = (&bundle, trace) {
+        bundle::write_trace(reservation.directory(), &trace)?;
+    }
     Ok(outcome(&record))
 }
 

@@ -27,7 +27,7 @@ use crate::EngineError;
 use crate::cache::WriteAhead;
 use crossbeam_utils::sync::{ShardedLock, ShardedLockReadGuard};
 use plumb_events::{Event, IoStream, Session, Statistic, now};
-use plumb_io::{Arena, Channel, File, IoBuffer, Method, MethodKind, Operation, Request};
+use plumb_io::{Arena, Channel, DirectIo, File, IoBuffer, Method, MethodKind, Operation, Request};
 use plumb_units::{Bytes, Lsn};
 use std::collections::VecDeque;
 use std::sync::atomic::{
@@ -227,6 +227,18 @@ impl Log {
         &self.sync
     }
 
+    /// Bytes of a log block.
+    #[must_use]
+    pub fn block_bytes(&self) -> usize {
+        self.log_block
+    }
+
+    /// Whether its files are reached past the page cache.
+    #[must_use]
+    pub fn direct(&self) -> DirectIo {
+        self.files[0].direct()
+    }
+
     /// All log files.
     #[must_use]
     pub fn total(&self) -> Bytes {
@@ -335,6 +347,66 @@ impl Log {
                 self.written.notify_all();
             }
         }
+    }
+
+    /// Goes on at the beginning of the next file, as if the current one were full. Nothing happens where that is at its beginning already.
+    ///
+    /// # Errors
+    /// When no file is free, or its header cannot be written.
+    pub(crate) fn switch(&self, session: &Session) -> Result<(), EngineError> {
+        self.make_durable(session, self.end())?;
+        self.take_role(session)?;
+        let switched = self.switch_as_writer(session);
+        let mut role = locked(&self.role);
+        role.taken = false;
+        if role.waiting > 0 {
+            self.written.notify_all();
+        }
+        switched
+    }
+
+    /// Becomes the log writer, when nobody is.
+    fn take_role(&self, session: &Session) -> Result<(), EngineError> {
+        let mut role = locked(&self.role);
+        while role.taken {
+            role.waiting += 1;
+            let begin = session.begin_wait();
+            let woken = self.written.wait_timeout(role, LOOK_AGAIN);
+            session.end_wait(Event::LogFileSync, begin);
+            role = woken.unwrap_or_else(PoisonError::into_inner).0;
+            role.waiting -= 1;
+        }
+        if let Some(first) = &role.failure {
+            return Err(EngineError::LogFailed { first: first.clone() });
+        }
+        role.taken = true;
+        Ok(())
+    }
+
+    fn switch_as_writer(&self, session: &Session) -> Result<(), EngineError> {
+        let mut writer = locked(&self.writer);
+        let left = writer.left();
+        if left == writer.files[writer.current].bytes as i64 - FILE_HEADER as i64 {
+            return Ok(());
+        }
+        // What is left of the file was room for sessions, and is none any more (L5).
+        let is_free = writer.files.iter().any(|file| file.usage == Usage::Free);
+        if !is_free || !self.room.take(left - writer.spare) {
+            return Err(EngineError::NoLogFile { groups: writer.files.len() });
+        }
+        let switched = writer.switch(session);
+        if let Err(error) = &switched {
+            self.fail(error.to_string());
+        }
+        self.archiver_bell.ring();
+        switched
+    }
+
+    /// Where the next batch goes: position of the file, and byte.
+    #[must_use]
+    pub fn position(&self) -> (usize, u64) {
+        let writer = locked(&self.writer);
+        (writer.current, writer.offset)
     }
 
     /// Writes what is complete.
@@ -462,6 +534,13 @@ impl Log {
         let writer = locked(&self.writer);
         let is_kept = |file: &LogFile| !file.archived && matches!(file.usage, Usage::Used(end) if end <= low);
         writer.files.iter().enumerate().any(|(number, file)| number != writer.current && is_kept(file))
+    }
+
+    /// Whether a filled file has no copy, where copies are made.
+    pub(crate) fn has_uncopied(&self) -> bool {
+        let writer = locked(&self.writer);
+        self.archives()
+            && (0..writer.files.len()).any(|at| at != writer.current && !writer.files[at].archived)
     }
 
     /// Copies the oldest filled file that has no copy; `false` when there is none.

@@ -32,6 +32,7 @@ pub mod checkpoint;
 mod copier;
 pub mod edit;
 mod log;
+pub(crate) mod log_access;
 mod log_buffer;
 mod log_file;
 mod log_reader;
@@ -47,6 +48,7 @@ mod sync_method;
 use std::sync::atomic;
 
 pub use log::{Admission, Gate, Log, LogOptions};
+pub use log_file::FILE_HEADER as FIRST_BATCH;
 pub use sync_method::{SyncChoice, SyncMethod};
 
 #[cfg(test)]

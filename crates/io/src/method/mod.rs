@@ -36,7 +36,7 @@ use crate::ring_setup::{self, RingSetup};
 use crate::{Arena, DirectIo, File, IoBuffer, IoError};
 use delay::Delay;
 use ladder::Ladder;
-use plumb_events::{Event, IoStream, RequestTimes, Session, Statistic, now};
+use plumb_events::{Event, IoStream, Moved, RequestTimes, Session, Statistic, now};
 use plumb_units::Nanos;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -617,7 +617,9 @@ impl Channel {
         let bytes = done as u64;
         let write = request.operation.writes();
         let times = RequestTimes { handed_over: since(left), begin, end, taken_in };
-        session.transferred(request.stream, times, bytes);
+        let Request { stream, event, offset, .. } = request;
+        let moved = Moved { stream, event, file: request.file.number(), offset, bytes };
+        session.transferred(times, &moved);
         request.file.counters().add(write, bytes, end.saturating_sub(begin).0);
         self.land();
         self.ready.push_back(Ok(Completion {

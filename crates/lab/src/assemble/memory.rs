@@ -35,6 +35,9 @@ pub(super) fn memory(seen: &Evidence) -> Memory {
     if let Some(import) = &outcome.import {
         areas.extend(of_import(seen, import));
     }
+    if let Some(trace) = &seen.measured.trace {
+        areas.push(MemoryArea { name: "Trace".to_string(), bytes: trace.memory().0 });
+    }
     if seen.inside.in_memory() {
         let log = seen.measured.files.iter().filter(|file| file.role == FileRole::Log);
         let log = log.filter_map(|file| file.length).sum::<Bytes>();

@@ -12,11 +12,15 @@
 mod beside;
 mod interval;
 mod json;
+mod log_io;
+mod trace;
 mod validity;
 
 pub use beside::{Beside, DeviceSample, DeviceTally, MemorySample, Sample};
 pub use interval::{Interval, ProcessUse};
 pub use json::RecordError;
+pub use log_io::{LogIo, LogPattern};
+pub use trace::{TraceBucket, TracePoint, TraceSession, TraceSummary};
 pub use validity::{RunState, Validity};
 
 use plumb_engine::sort::summary::SortServerSummary;
@@ -93,6 +97,12 @@ pub struct Record {
     pub intervals: Vec<Interval>,
     /// The sort, when the workload has one.
     pub sort: Option<Sort>,
+    /// The log, when the workload has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<LogIo>,
+    /// Sums of the trace, when one was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceSummary>,
     /// Every setting the run could have had, in printing order.
     pub settings: Vec<SettingRow>,
     /// Figures that are no statistics of an engine.
@@ -221,6 +231,8 @@ impl Record {
             beside: None,
             intervals: Vec::new(),
             sort: None,
+            log: None,
+            trace: None,
             settings: Vec::new(),
             measures: Vec::new(),
             command: None,
@@ -819,6 +831,9 @@ pub struct SettingRow {
     pub name: String,
     /// Its value as it would be typed.
     pub value: String,
+    /// What the log took where the value left that to it, as the method that `auto` came to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken: Option<String>,
     /// Whether the value is the default.
     pub is_default: bool,
     /// Where a value other than the default was set, such as `--set`.

@@ -11,6 +11,7 @@ pub mod large_sort;
 pub mod record_sort;
 pub mod redo;
 mod sizing;
+mod start;
 
 use crate::device_probe::{self, Calibrated};
 use crate::evidence::{self, Asked, Evidence, Measured, PlaceAsked};
@@ -18,6 +19,7 @@ use crate::observer::Observer;
 use crate::place::{self, Places, Room};
 use crate::record::{DeviceLimits, Record};
 use crate::sampler::Sampler;
+use crate::trace::RunTrace;
 use crate::vocabulary::Assignment;
 use crate::{LabError, Temporary, assemble, stored};
 use plumb_engine::check::CheckLine;
@@ -76,6 +78,11 @@ impl<'a> Place<'a> {
 pub trait Execution: Sync {
     /// The workload.
     fn workload(&self) -> &'static Workload;
+
+    /// Whether it writes the log of transactions.
+    fn logs(&self) -> bool {
+        false
+    }
 
     /// Sets values that suit the workload, unless the user set others.
     ///
@@ -142,20 +149,27 @@ pub struct Request<'a> {
     pub command_line: &'a str,
 }
 
-/// Runs a workload from nothing to its record. All files are removed with the guard.
+/// A run that came to its end.
+#[derive(Debug)]
+pub struct Ran {
+    /// Its record.
+    pub record: Record,
+    /// Its requests, where they were asked for.
+    pub trace: Option<RunTrace>,
+    /// Its database, which goes with this.
+    pub database: Temporary,
+}
+
+/// Runs a workload from nothing to its record.
 ///
 /// # Errors
 /// When it cannot run to its end. A failed verification is no error but a check of the record.
-pub fn run(
-    request: Request<'_>,
-    cancel: Cancel,
-    observer: &dyn Observer,
-) -> Result<(Record, Temporary), LabError> {
+pub fn run(request: Request<'_>, cancel: Cancel, observer: &dyn Observer) -> Result<Ran, LabError> {
     let (seen, database) = observe(request, cancel, observer)?;
-    Ok((assemble::record(&seen), database))
+    Ok(Ran { record: assemble::record(&seen), trace: seen.measured.trace, database })
 }
 
-/// As [`run`], but returns the evidence instead of the record.
+/// As [`run`], but returns the evidence instead of the record. All files are removed with the guard.
 pub(crate) fn observe(
     request: Request<'_>,
     cancel: Cancel,

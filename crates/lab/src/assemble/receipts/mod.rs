@@ -8,7 +8,7 @@
 //! and that no rule covers is listed as not checked: no treatment without a
 //! receipt.
 //!
-//! The last receipt is of no setting: the memory that was declared, against the
+//! The last receipts are of no setting: the state that an import began in, and the memory that was declared, against the
 //! largest resident set.
 
 mod files;
@@ -18,6 +18,7 @@ mod io;
 mod log;
 mod places;
 mod sort;
+mod start;
 mod statistics;
 #[cfg(test)]
 mod tests;
@@ -88,8 +89,12 @@ const RULES: &[(Setting, Seen, Rule)] = &[
     (Setting::ParallelDegree, Seen::Inside, sort::degree),
     (Setting::LogFileSize, Seen::Outside, log::file_size),
     (Setting::LogFileGroups, Seen::Outside, log::groups),
+    (Setting::LogFileMembers, Seen::Outside, log::members),
     (Setting::LogBuffer, Seen::Inside, log::buffer),
     (Setting::SnapshotInterval, Seen::Inside, statistics::snapshots),
+    (Setting::LogSyncMethod, Seen::Outside, log::sync_method),
+    (Setting::LogFileIo, Seen::Outside, log::file_io),
+    (Setting::ArchiveLogMode, Seen::Inside, log::archive),
     (Setting::DebugRequestDelay, Seen::Inside, io::request_delay),
 ];
 
@@ -122,6 +127,7 @@ pub(super) fn receipts(seen: &Evidence) -> Vec<Receipt> {
     }
     receipts.extend(import::parameters(seen));
     receipts.extend(places::places(seen));
+    receipts.extend(start::receipts(seen));
     if seen.inside.in_memory() {
         without_files(seen, &mut receipts);
     }
@@ -176,7 +182,7 @@ fn beyond_memory(bytes: u64) -> bool {
 
 /// `1 run`, `2 runs`.
 fn counted(count: u64, noun: &str) -> String {
-    let ending = match (count, noun.ends_with("ch") || noun.ends_with("ss")) {
+    let ending = match (count, ["ch", "sh", "ss"].iter().any(|end| noun.ends_with(end))) {
         (1, _) => "",
         (_, true) => "es",
         (_, false) => "s",

@@ -59,6 +59,8 @@ pub(crate) fn large_sort() -> Record {
         beside: None,
         intervals: Vec::new(),
         sort: Some(sort()),
+        log: None,
+        trace: None,
         settings: settings(),
     }
 }
@@ -469,6 +471,7 @@ fn sort() -> Sort {
 
 fn settings() -> Vec<SettingRow> {
     let setting = |name: &str, value: &str, source: &str, description: &str| SettingRow {
+        taken: None,
         name: name.to_string(),
         value: value.to_string(),
         is_default: source.is_empty(),

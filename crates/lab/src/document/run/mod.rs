@@ -17,6 +17,7 @@ mod head;
 mod histogram;
 mod io;
 mod load;
+mod log;
 mod result;
 mod settings;
 mod snapshots;
@@ -85,6 +86,8 @@ fn sections(record: &Record) -> Vec<Section> {
     sections.push(activity::statistics(record));
     sections.push(io::functions(record));
     sections.push(io::files(record));
+    sections.extend(log::log(record));
+    sections.extend(log::trace(record));
     sections.extend(sort::sort(record));
     sections.push(settings::settings(&record.settings, "init.ora Parameters", settings::DESCRIPTION_WIDTH));
     sections
