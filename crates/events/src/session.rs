@@ -2,13 +2,14 @@
 
 use crate::clock::{self, now};
 use crate::histogram::{BUCKETS, Histogram};
+use crate::latency;
 use crate::profile::Profile;
 use crate::{Direction, Event, IoStream, Phase, Role, SessionKind, Statistic};
 use plumb_units::Nanos;
 use std::array;
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// A counter with one writer and many readers: no locked instruction.
 #[derive(Debug, Default)]
@@ -68,6 +69,8 @@ impl Tally {
 #[derive(Debug)]
 pub(crate) struct EventCell {
     pub(crate) waits: Tally,
+    /// By length, for quantiles; from the first wait on.
+    pub(crate) latency: OnceLock<Box<[Counter]>>,
     /// CPU used inside those waits around which the CPU clock was read, and how long they were.
     pub(crate) metered_cpu_ns: Counter,
     pub(crate) metered_ns: Counter,
@@ -125,6 +128,7 @@ impl Record {
             run_queue_ns: Counter::default(),
             events: array::from_fn(|_| EventCell {
                 waits: Tally::new(),
+                latency: OnceLock::new(),
                 metered_cpu_ns: Counter::default(),
                 metered_ns: Counter::default(),
             }),
@@ -142,6 +146,8 @@ impl Record {
     pub(crate) fn waited(&self, event: Event, duration: Nanos, cpu: Option<Nanos>) {
         let cell = &self.events[event as usize];
         cell.waits.record(duration);
+        let counters = || (0..latency::BUCKETS).map(|_| Counter::default()).collect();
+        cell.latency.get_or_init(counters)[latency::bucket(duration.0)].add(1);
         if let Some(cpu) = cpu {
             cell.metered_cpu_ns.add(cpu.min(duration).0);
             cell.metered_ns.add(duration.0);

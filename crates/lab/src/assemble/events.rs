@@ -15,6 +15,7 @@ pub(super) fn events(seen: &Evidence, kind: SessionKind) -> Vec<WaitEvent> {
             time_ns: total.time.0,
             max_ns: total.max.0,
             histogram: total.histogram.0.to_vec(),
+            latency: total.latency,
         })
     };
     Event::ALL.iter().filter_map(waited).collect()

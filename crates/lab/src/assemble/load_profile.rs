@@ -1,7 +1,7 @@
 //! The load profile, and all statistics of the period.
 
 use super::Evidence;
-use crate::record::{self, LoadRow};
+use crate::record::{self, LoadRow, Response};
 use plumb_events::Statistic;
 use plumb_units::Bytes;
 
@@ -42,7 +42,33 @@ pub(super) fn rows(seen: &Evidence) -> Vec<LoadRow> {
             count("User rollbacks", Statistic::UserRollbacks),
         ]);
     }
+    if let Some(slob) = &seen.measured.outcome.slob {
+        let counted =
+            |name: &str, total: u64| LoadRow { name: name.to_string(), total: total as f64, is_count: true };
+        rows.extend([
+            counted("Executes (operations)", slob.count()),
+            count("Physical reads (blocks)", Statistic::PhysicalReadBlocks),
+            count("Physical writes (blocks)", Statistic::PhysicalWriteBlocks),
+            counted("Rows read by index", slob.rows_read),
+            counted("Rows updated", slob.rows_updated),
+            count("Redo size (bytes)", Statistic::RedoSize),
+            count("Redo writes", Statistic::RedoWrites),
+            count("User commits", Statistic::UserCommits),
+            count("User rollbacks", Statistic::UserRollbacks),
+        ]);
+        if slob.spec.rate > 0 {
+            rows.push(counted("Operations due that had not begun", slob.behind));
+        }
+    }
     rows
+}
+
+/// Response times of operations.
+pub(super) fn responses(seen: &Evidence) -> Vec<Response> {
+    let Some(slob) = &seen.measured.outcome.slob else { return Vec::new() };
+    let named = ["select", "update", "scan"].into_iter().zip(&slob.responses);
+    let done = named.filter(|(_, latency)| latency.count() > 0);
+    done.map(|(name, latency)| Response { operation: name.to_string(), latency: latency.clone() }).collect()
 }
 
 pub(super) fn statistics(seen: &Evidence) -> Vec<record::StatisticRow> {

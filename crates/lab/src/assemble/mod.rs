@@ -53,6 +53,7 @@ pub fn record(seen: &Evidence) -> Record {
         io_devices: io::devices(seen),
         completion: io::completion(seen),
         io_profile: phases::profile(&timeline),
+        responses: load_profile::responses(seen),
         sort: sort::sort(seen),
         settings: settings::settings(seen),
         measures: Vec::new(),

@@ -83,7 +83,7 @@ impl Execution for Redo {
             ended?;
             let done = done(&spec, &imported);
             let files = evidence::of_log(transactions.log());
-            Ok((Done { index: None, sort: None, import: Some(done) }, files))
+            Ok((Done { import: Some(done), ..Done::default() }, files))
         })?;
         let begin = clock::now();
         let columns = KEY.map(|name| (name.to_string(), false)).to_vec();

@@ -64,7 +64,7 @@ pub fn import(
         let ended;
         (imported, ended) = import_rows(&transactions, &session, source, &spec);
         ended?;
-        let done = Done { index: None, sort: None, import: Some(redo::done(&spec, &imported)) };
+        let done = Done { import: Some(redo::done(&spec, &imported)), ..Done::default() };
         Ok((done, evidence::of_log(transactions.log())))
     });
     let measured = measured.map_err(|error| ended_early(&error, &imported, &table, interrupt))?;

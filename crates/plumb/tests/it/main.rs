@@ -4,6 +4,7 @@
 //! - `record_sort`: files of records, the same.
 //! - `own_data`: load, index, check, drop of CSV files.
 //! - `redo`: the import workload, alone and in a study.
+//! - `slob`: random reads and updates, by arguments, by a slob.conf and in a study.
 //! - `conventional`: loads by transactions, also killed ones.
 //! - `calibrate`: short calibrations, what they leave behind and what they refuse.
 //! - `study`: studies, their bundles, their end by force, treatments that do nothing.
@@ -30,5 +31,6 @@ mod own_data;
 mod program;
 mod record_sort;
 mod redo;
+mod slob;
 mod study;
 mod texts;

@@ -16,6 +16,7 @@ mod flight;
 mod import;
 mod io;
 mod log;
+mod slob;
 mod sort;
 #[cfg(test)]
 mod tests;
@@ -76,6 +77,7 @@ const RULES: &[(Setting, Seen, Rule)] = &[
     (Setting::DataFiles, Seen::Inside, files::striping),
     (Setting::DataFiles, Seen::Inside, files::growth),
     (Setting::DbCacheSize, Seen::Outside, files::cache),
+    (Setting::DbBlockPrefetchLimit, Seen::Inside, slob::prefetch),
     (Setting::DbWriterProcesses, Seen::Inside, files::writers),
     (Setting::DbBlockWriteBatch, Seen::Inside, files::write_batch),
     (Setting::SortAreaSize, Seen::Inside, sort::area),
@@ -118,6 +120,7 @@ pub(super) fn receipts(seen: &Evidence) -> Vec<Receipt> {
         }
     }
     receipts.extend(import::parameters(seen));
+    receipts.extend(slob::parameters(seen));
     if seen.inside.in_memory() {
         without_files(seen, &mut receipts);
     }
@@ -129,7 +132,10 @@ pub(super) fn receipts(seen: &Evidence) -> Vec<Receipt> {
 fn is_concerned(seen: &Evidence, setting: Setting) -> bool {
     match setting.row().group {
         Group::Sort | Group::Parallel => seen.measured.outcome.sort.is_some(),
-        Group::Log => seen.measured.outcome.import.is_some(),
+        Group::Log => {
+            let updates = seen.measured.outcome.slob.as_ref().is_some_and(|slob| slob.spec.update_pct > 0);
+            seen.measured.outcome.import.is_some() || updates
+        }
         _ => setting != Setting::DataFiles || seen.measured.outcome.import.is_none(),
     }
 }

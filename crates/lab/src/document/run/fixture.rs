@@ -53,6 +53,7 @@ pub(crate) fn large_sort() -> Record {
         }],
         completion: Completion::Seen,
         io_profile: io_profile(),
+        responses: Vec::new(),
         sort: Some(sort()),
         settings: settings(),
     }
@@ -290,6 +291,7 @@ fn event(event: &str, wait_class: &str, waits: u64, ms: u64, centre: usize) -> W
         time_ns: ms * MS,
         max_ns: (1_000 << (centre + 2)) * 9 / 10,
         histogram: bell(waits, centre),
+        latency: None,
     }
 }
 
