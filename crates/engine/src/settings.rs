@@ -153,9 +153,10 @@ settings! {
     DbCacheSize db_cache_size Cache Start Size(M, 1024 * G), "20M", "Size of the buffer cache.";
     DbWriterProcesses db_writer_processes Cache Start Count(1, 32), "1", "Database writers that write dirty blocks of the cache.";
     DbBlockWriteBatch db_block_write_batch Cache Start Count(1, 4096), "512", "Most blocks a database writer takes at once.";
+    DbBlockPrefetchLimit db_block_prefetch_limit Cache Start Count(0, 256), "0", "Blocks of rows that a range of an index asks for at once, adjacent ones by one request; 0: each by itself when it is needed.";
     FilesystemioOptions filesystemio_options Io Start Word(&["none", "asynch", "directio", "setall"]), "setall", "asynch: requests overlap; directio: the page cache is bypassed; setall: both.";
     IoMethod io_method Io Start Word(&["auto", "sync", "threads", "io_uring", "null"]), "auto", "How requests reach the kernel; null keeps the files in memory to measure the engine alone.";
-    IoQueueDepth io_queue_depth Io Start Count(1, 1024), "32", "Most requests a session has in flight on one channel.";
+    IoQueueDepth io_queue_depth Io Start Count(1, 1024), "32", "Most requests a session has in flight on one channel; a database writer, which has a batch of them at hand, four times as many from 2 on, and 256 at most.";
     DbFileMultiblockReadCount db_file_multiblock_read_count Io Start Count(1, 4096), "64", "Blocks read by one request of a scan; at most an extent.";
     ScanReadAhead scan_read_ahead Io Start Count(1, 64), "16", "Requests a scan server keeps in flight.";
     SerialDirectRead serial_direct_read Io Start Word(&["true", "false"]), "true", "A serial scan reads past the buffer cache, as a parallel one always does.";

@@ -2,6 +2,7 @@
 
 use crate::clock::{self, now};
 use crate::histogram::{BUCKETS, Histogram};
+use crate::latency;
 use crate::profile::Profile;
 use crate::trace::{Chunk, Tracer};
 use crate::{Direction, Event, IoStream, Moved, Phase, Role, SessionKind, Statistic};
@@ -69,6 +70,8 @@ impl Tally {
 #[derive(Debug)]
 pub(crate) struct EventCell {
     pub(crate) waits: Tally,
+    /// By length, for quantiles; from the first wait on.
+    pub(crate) latency: OnceLock<Box<[Counter]>>,
     /// CPU used inside those waits around which the CPU clock was read, and how long they were.
     pub(crate) metered_cpu_ns: Counter,
     pub(crate) metered_ns: Counter,
@@ -126,6 +129,7 @@ impl Record {
             run_queue_ns: Counter::default(),
             events: array::from_fn(|_| EventCell {
                 waits: Tally::new(),
+                latency: OnceLock::new(),
                 metered_cpu_ns: Counter::default(),
                 metered_ns: Counter::default(),
             }),
@@ -143,6 +147,8 @@ impl Record {
     pub(crate) fn waited(&self, event: Event, duration: Nanos, cpu: Option<Nanos>) {
         let cell = &self.events[event as usize];
         cell.waits.record(duration);
+        let counters = || (0..latency::BUCKETS).map(|_| Counter::default()).collect();
+        cell.latency.get_or_init(counters)[latency::bucket(duration.0)].add(1);
         if let Some(cpu) = cpu {
             cell.metered_cpu_ns.add(cpu.min(duration).0);
             cell.metered_ns.add(duration.0);

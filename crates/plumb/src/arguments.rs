@@ -88,6 +88,9 @@ pub struct Run {
     /// Which workload, with its parameters
     #[command(flatten)]
     pub work: WorkArguments,
+    /// Take the parameters of slob from this slob.conf, which is read and not run; what is given beside it counts instead
+    #[arg(long, value_name = "FILE")]
+    pub conf: Option<PathBuf>,
     /// Where the temporary database goes, in a directory of its own
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub path: PathBuf,
@@ -171,8 +174,11 @@ impl Args for WorkArguments {
             .value_parser(one_of(workloads));
         let parameters = WorkArguments::parameters().into_iter().map(|parameter| {
             let value = match parameter.takes {
-                Takes::Count(_) => "N",
+                Takes::Count(_) | Takes::Range(..) => "N",
                 Takes::Size(_) => "BYTES",
+                Takes::Word(_) => "WORD",
+                Takes::Blocks(_) => "BLOCKS",
+                Takes::Time => "TIME",
             };
             let help = WorkArguments::help(parameter);
             Arg::new(parameter.name)

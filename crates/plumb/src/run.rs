@@ -13,8 +13,11 @@ use plumb_lab::place::Places;
 use plumb_lab::record::{Record, RunState};
 use plumb_lab::workload::{self, Ran, Request};
 use plumb_report::{summary, text};
-use plumb_workload::Work;
-use std::path::PathBuf;
+use plumb_units::visible;
+use plumb_workload::slob::SLOB;
+use plumb_workload::{Work, Workload, slob_conf};
+use std::fs;
+use std::path::{Path, PathBuf};
 
 /// Requests that a trace keeps at most: 160 MB of memory, taken as they come, and some 40 MB in the bundle.
 const TRACED: &str = "4M";
@@ -64,15 +67,38 @@ fn default_name(arguments: &Run) -> Option<&'static str> {
     (!arguments.json).then_some(arguments.work.workload.name)
 }
 
-/// The workload with its parameters.
+/// The workload with its parameters: those of a file first, then those of the command line.
 fn work(arguments: &Run) -> Result<Work, Failure> {
     let mut work = Work::of(arguments.work.workload);
+    if let Some(conf) = &arguments.conf {
+        for (name, value) in of_file(conf, work.workload)? {
+            work.set(name, &value).map_err(|why| Failure::usage(format!("{}: {why}", path_shown(conf))))?;
+        }
+    }
     let given = &arguments.work.given;
     given
         .iter()
         .try_for_each(|(name, text)| work.set(name, text))
         .map_err(|why| Failure::usage(format!("--{why}")))?;
     Ok(work)
+}
+
+/// The parameters that a slob.conf gives; says what in it has no effect.
+fn of_file(conf: &Path, workload: &Workload) -> Result<Vec<(&'static str, String)>, Failure> {
+    let name = path_shown(conf);
+    if workload.name != SLOB.name {
+        let what = format!("--conf {name}: {} takes no slob.conf; it is for plumb run slob", workload.name);
+        return Err(Failure::usage(what));
+    }
+    let text = fs::read_to_string(conf).map_err(|error| Failure::usage(format!("--conf {name}: {error}")))?;
+    let read = slob_conf::read(&name, &text).map_err(|error| Failure::usage(error.to_string()))?;
+    read.remarks.iter().for_each(|remark| output::remark(&format!("{remark}\n")));
+    Ok(read.given)
+}
+
+/// A path as messages show it.
+fn path_shown(path: &Path) -> String {
+    visible(&path.display().to_string()).to_string()
 }
 
 fn places(arguments: &Run) -> Places<'_> {

@@ -57,6 +57,8 @@ mod checkpoints;
 mod connection;
 mod definition;
 pub mod import;
+mod patch;
+mod range;
 mod rows;
 mod segment;
 mod tree;
@@ -208,6 +210,12 @@ impl<'i> Transactions<'i> {
     #[must_use]
     pub fn log(&self) -> &Log {
         &self.log
+    }
+
+    /// Bytes of the longest row that a block takes, as an image of [`plumb_types`].
+    #[must_use]
+    pub fn row_bytes_max(&self) -> usize {
+        rows::image_bytes_max(self.log.options().block_bytes)
     }
 
     /// A session's own way to the tables.

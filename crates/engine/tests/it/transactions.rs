@@ -337,7 +337,13 @@ fn a_transaction_larger_than_the_log_is_an_error_and_can_be_rolled_back() {
 
 #[test]
 fn a_statement_that_needs_what_the_log_has_lost_says_so() {
-    let settings = [("db_block_size", "2K"), ("log_file_size", "64K"), ("log_buffer", "32K")];
+    // A block a read, so that the scan has not seen the others before it is made to wait.
+    let settings = [
+        ("db_block_size", "2K"),
+        ("log_file_size", "64K"),
+        ("log_buffer", "32K"),
+        ("db_file_multiblock_read_count", "1"),
+    ];
     with_table(&settings, |transactions, session| {
         let [mut one, mut two] = [never(transactions, session), never(transactions, session)];
         let mut writer = one.begin();

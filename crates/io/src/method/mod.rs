@@ -229,29 +229,36 @@ impl Method {
     /// # Errors
     /// As [`Method::channel`].
     pub fn channel_to(&self, files: &[&Arc<File>], arenas: &[&Arena]) -> Result<Channel, IoError> {
+        self.channel_of(self.queue_depth, files, arenas)
+    }
+
+    /// The same with room for so many requests (1 to 4096), for a session that has more of them at hand than others.
+    ///
+    /// # Errors
+    /// As [`Method::channel`].
+    pub fn channel_of(
+        &self,
+        queue_depth: usize,
+        files: &[&Arc<File>],
+        arenas: &[&Arena],
+    ) -> Result<Channel, IoError> {
+        assert!((1..=4096).contains(&queue_depth), "a ring has 1 to 4096 entries");
         let way = match &self.carrier {
             Carrier::Session => Way::Sync,
             Carrier::Pool(pool) => Way::Pool(PoolChannel::open(pool)),
             Carrier::Ring(setup, quota) => {
                 let open = |size| {
-                    let shape = (*setup, self.queue_depth, size);
+                    let shape = (*setup, queue_depth, size);
                     RingChannel::open(shape, arenas, files, quota)
                 };
                 // A smaller ring of the same kind is what was asked for; of two refusals the first is told.
                 let ring = open(Size::Whole).or_else(|error| open(Size::Small).map_err(|_| error))?;
                 Way::Ring(Box::new(ring))
             }
-            Carrier::Ladder(ladder) => ladder.open(files, arenas),
+            Carrier::Ladder(ladder) => ladder.open(queue_depth, files, arenas),
         };
         let delay = Delay::of(self.delay);
-        Ok(Channel {
-            way,
-            delay,
-            queue_depth: self.queue_depth,
-            in_flight: 0,
-            ready: VecDeque::new(),
-            attempts: Vec::new(),
-        })
+        Ok(Channel { way, delay, queue_depth, in_flight: 0, ready: VecDeque::new(), attempts: Vec::new() })
     }
 }
 
@@ -465,6 +472,17 @@ impl Channel {
     pub fn flush(&mut self, session: &Session) -> Result<(), IoError> {
         if let Way::Ring(ring) = &mut self.way {
             ring.enter(session, 0)?;
+        }
+        Ok(())
+    }
+
+    /// The same, and notes the call as a wait under `event`, however short: for a session whose submissions are to be seen.
+    ///
+    /// # Errors
+    /// When the ring itself fails.
+    pub fn flush_as(&mut self, session: &Session, event: Event) -> Result<(), IoError> {
+        if let Way::Ring(ring) = &mut self.way {
+            ring.enter_as(session, event)?;
         }
         Ok(())
     }

@@ -62,6 +62,7 @@ pub fn record(seen: &Evidence) -> Record {
         io_profile: phases::profile(&timeline),
         beside: seen.beside.as_ref().map(|looks| beside::beside(looks, &timeline)),
         intervals: beside::intervals(seen, &timeline),
+        responses: load_profile::responses(seen),
         sort: sort::sort(seen),
         log: log_io::log_io(seen, trace),
         trace: trace.map(trace::summary),
@@ -69,6 +70,7 @@ pub fn record(seen: &Evidence) -> Record {
         measures: Vec::new(),
         command: None,
     };
+    record.load_profile.extend(load_profile::behind(seen));
     record.findings = findings::findings(seen, &record);
     record
 }

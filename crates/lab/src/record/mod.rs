@@ -24,7 +24,7 @@ pub use trace::{TraceBucket, TracePoint, TraceSession, TraceSummary};
 pub use validity::{RunState, Validity};
 
 use plumb_engine::sort::summary::SortServerSummary;
-use plumb_events::{Direction, SessionKind, Unit};
+use plumb_events::{Direction, LatencyHistogram, SessionKind, Unit};
 use serde::{Deserialize, Serialize};
 
 /// The record's file in the bundle of a run.
@@ -95,6 +95,9 @@ pub struct Record {
     /// What happened between each snapshot within the measured work and the next; empty where none were asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub intervals: Vec<Interval>,
+    /// Response times of the operations of a workload that has some.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub responses: Vec<Response>,
     /// The sort, when the workload has one.
     pub sort: Option<Sort>,
     /// The log, when the workload has one.
@@ -230,6 +233,7 @@ impl Record {
             io_profile: IoProfile { bucket_ns: 0, y_max_mb_per_s: None, x_max_s: None, series: Vec::new() },
             beside: None,
             intervals: Vec::new(),
+            responses: Vec::new(),
             sort: None,
             log: None,
             trace: None,
@@ -646,6 +650,9 @@ pub struct WaitEvent {
     pub max_ns: u64,
     /// Waits by length: entry 0 counts those below 1 us, entry i those in [2^(i-1), 2^i) us; the last holds all above.
     pub histogram: Vec<u64>,
+    /// The same within 3.2%, which quantiles are taken from; missing in records from before this was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<LatencyHistogram>,
 }
 
 impl WaitEvent {
@@ -787,6 +794,15 @@ pub struct ProfileSeries {
     pub direction: Direction,
     /// Bytes moved in each bucket, the first at the run's start.
     pub bytes: Vec<u64>,
+}
+
+/// How long one kind of operation took, from its begin, or from when it was due where operations arrive by themselves.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Response {
+    /// What it does, such as `select`.
+    pub operation: String,
+    /// How often it took how long.
+    pub latency: LatencyHistogram,
 }
 
 /// What the sort did.

@@ -115,7 +115,7 @@ impl Words for Engine {
                 about_io: false,
                 receipt: Seen::Inside,
             };
-            return Ok((facts, value.to_string()));
+            return Ok((facts, parameter.shown(value).to_string()));
         }
         if let Some(placed) = Placed::of(name) {
             return Ok((
@@ -246,7 +246,7 @@ fn given(assignments: &[Assignment]) -> Result<Settings, EngineError> {
 /// The parameter of a workload of that name that a study may vary.
 fn parameter(name: &str) -> Option<&'static Parameter> {
     let parameters = WORKLOADS.iter().flat_map(|workload| workload.parameters);
-    parameters.into_iter().find(|parameter| parameter.decides == Decides::Work && parameter.name == name)
+    parameters.into_iter().find(|parameter| parameter.decides == Decides::Work && parameter.is_named(name))
 }
 
 /// The work with the parameters that are among these.

@@ -11,6 +11,7 @@ pub mod large_sort;
 pub mod record_sort;
 pub mod redo;
 mod sizing;
+pub(crate) mod slob;
 mod start;
 
 use crate::device_probe::{self, Calibrated};
@@ -87,7 +88,7 @@ pub trait Execution: Sync {
     /// Sets values that suit the workload, unless the user set others.
     ///
     /// # Errors
-    /// Never, as long as the values are in the settings' ranges.
+    /// When parameters contradict each other, or what the machine has.
     fn apply_defaults(&self, work: &Work, settings: &mut Settings) -> Result<(), EngineError>;
 
     /// What its files will take.
@@ -122,7 +123,8 @@ pub trait Execution: Sync {
 }
 
 /// Every workload that the engine carries out.
-const EXECUTIONS: &[&dyn Execution] = &[&large_sort::LargeSort, &record_sort::RecordSort, &redo::Redo];
+const EXECUTIONS: &[&dyn Execution] =
+    &[&large_sort::LargeSort, &record_sort::RecordSort, &redo::Redo, &slob::Slob];
 
 /// How this one is carried out.
 ///

@@ -89,7 +89,7 @@ impl Execution for Redo {
             let (imported, ended) = import(transactions, &session, &table, &spec);
             ended?;
             let import = Some(done(&spec, &imported));
-            let done = Done { index: None, sort: None, import, log: Some(LogDone::of(log, Some(start))) };
+            let done = Done { import, log: Some(LogDone::of(log, Some(start))), ..Done::default() };
             Ok((done, evidence::of_log(log, &before)))
         })?;
         let begin = clock::now();

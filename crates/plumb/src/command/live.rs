@@ -67,7 +67,7 @@ pub fn import(
         ended?;
         let log = transactions.log();
         let import = Some(redo::done(&spec, &imported));
-        let done = Done { index: None, sort: None, import, log: Some(LogDone::of(log, None)) };
+        let done = Done { import, log: Some(LogDone::of(log, None)), ..Done::default() };
         Ok((done, evidence::of_log(log, &before)))
     });
     let measured = measured.map_err(|error| ended_early(&error, &imported, &table, interrupt))?;

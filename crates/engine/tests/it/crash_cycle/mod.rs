@@ -72,7 +72,7 @@ pub enum LogKind {
 pub const LOG_KINDS: [LogKind; 3] = [LogKind::Plain, LogKind::Archived, LogKind::Mirrored];
 
 impl LogKind {
-    fn settings(self) -> Settings {
+    pub fn settings(self) -> Settings {
         let mut settings = Settings::default();
         let more: &[(&str, &str)] = match self {
             LogKind::Plain => &[],

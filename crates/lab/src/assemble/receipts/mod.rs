@@ -17,6 +17,7 @@ mod import;
 mod io;
 mod log;
 mod places;
+mod slob;
 mod sort;
 mod start;
 mod statistics;
@@ -79,6 +80,7 @@ const RULES: &[(Setting, Seen, Rule)] = &[
     (Setting::DataFiles, Seen::Inside, files::striping),
     (Setting::DataFiles, Seen::Inside, files::growth),
     (Setting::DbCacheSize, Seen::Outside, files::cache),
+    (Setting::DbBlockPrefetchLimit, Seen::Inside, slob::prefetch),
     (Setting::DbWriterProcesses, Seen::Inside, files::writers),
     (Setting::DbBlockWriteBatch, Seen::Inside, files::write_batch),
     (Setting::SortAreaSize, Seen::Inside, sort::area),
@@ -128,6 +130,7 @@ pub(super) fn receipts(seen: &Evidence) -> Vec<Receipt> {
     receipts.extend(import::parameters(seen));
     receipts.extend(places::places(seen));
     receipts.extend(start::receipts(seen));
+    receipts.extend(slob::parameters(seen));
     if seen.inside.in_memory() {
         without_files(seen, &mut receipts);
     }
@@ -139,7 +142,10 @@ pub(super) fn receipts(seen: &Evidence) -> Vec<Receipt> {
 fn is_concerned(seen: &Evidence, setting: Setting) -> bool {
     match setting.row().group {
         Group::Sort | Group::Parallel => seen.measured.outcome.sort.is_some(),
-        Group::Log => seen.measured.outcome.import.is_some(),
+        Group::Log => {
+            let updates = seen.measured.outcome.slob.as_ref().is_some_and(|slob| slob.spec.update_pct > 0);
+            seen.measured.outcome.import.is_some() || updates
+        }
         _ => setting != Setting::DataFiles || seen.measured.outcome.import.is_none(),
     }
 }

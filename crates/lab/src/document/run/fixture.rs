@@ -58,6 +58,7 @@ pub(crate) fn large_sort() -> Record {
         io_profile: io_profile(),
         beside: None,
         intervals: Vec::new(),
+        responses: Vec::new(),
         sort: Some(sort()),
         log: None,
         trace: None,
@@ -297,6 +298,7 @@ fn event(event: &str, wait_class: &str, waits: u64, ms: u64, centre: usize) -> W
         time_ns: ms * MS,
         max_ns: (1_000 << (centre + 2)) * 9 / 10,
         histogram: bell(waits, centre),
+        latency: None,
     }
 }
 
