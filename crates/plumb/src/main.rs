@@ -79,10 +79,13 @@ fn dispatch(arguments: Arguments) -> Result<Outcome, Failure> {
         Some(Command::Load(load)) => command::load::run(&load),
         Some(Command::Index(index)) => command::index::run(&index),
         Some(Command::Check(check)) => command::check::run(&check),
+        Some(Command::Export(export)) => command::export::export(&export),
+        Some(Command::Head(head)) => command::export::head(&head),
         Some(Command::Drop(drop)) => command::drop::run(&drop),
         Some(Command::Clean(clean)) => command::clean::run(&clean),
         Some(Command::List(list)) => command::list::run(&list),
         Some(Command::Report(report)) => command::report::run(&report),
+        Some(Command::Sort(sort)) => command::sort::run(&sort),
         Some(Command::Compare(compare)) => command::compare::run(&compare),
         Some(Command::Document(page)) => output::print(&document::render(page.page)).map(|()| Outcome::Fine),
     }

@@ -11,7 +11,6 @@ use plumb_lab::document;
 use plumb_lab::place::Places;
 use plumb_lab::record::{Record, RunState};
 use plumb_lab::workload::{self, Request};
-use plumb_report::{summary, text};
 use plumb_workload::Work;
 
 /// Runs the workload.
@@ -77,7 +76,7 @@ fn show(arguments: &Run, bundle: Option<&Reservation>, record: &Record) -> Resul
         let Some(reservation) = bundle else { return Ok(()) };
         return bundle::write(reservation.directory(), &bundle::of_run(record, &document)?).map(|_| ());
     }
-    let shown = text::render(&document) + "\n" + &summary::render(&document);
+    let shown = output::report(&document) + "\n" + &output::summary(&document);
     bundle::show(&shown, bundle, record, &document)
 }
 

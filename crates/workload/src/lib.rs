@@ -7,13 +7,15 @@
 
 mod chunks;
 mod csv_file;
+pub mod csv_writer;
 pub mod gensort;
 mod pages;
 mod sales;
 pub mod specification;
 
 pub use csv_file::{
-    ColumnBasis, ColumnFinding, CsvError, CsvFile, CsvOptions, Delimiter, TextCause, TextReason,
+    ColumnBasis, ColumnFinding, CsvError, CsvFile, CsvOptions, DateForm, DateStyle, Delimiter, TextCause,
+    TextReason, zone_name,
 };
 pub use pages::{PAGE_BYTES_MAX, PagesSpec, PagesTable};
 pub use sales::{SALES_ROWS_OF_SOURCE, SalesSpec, SalesTable};

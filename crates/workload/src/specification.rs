@@ -19,6 +19,8 @@ pub enum Takes {
     Count(u64),
     /// Bytes from this on; K, M and G are powers of 1024.
     Size(u64),
+    /// One of these words; its place among them is the value.
+    OneOf(&'static [&'static str]),
 }
 
 /// What a parameter decides.
@@ -56,14 +58,29 @@ impl Parameter {
         let (number, least) = match self.takes {
             Takes::Count(least) => (parse_count(text).map_err(|error| error.to_string())?, least),
             Takes::Size(least) => (parse_size(text).map_err(|error| error.to_string())?, least),
+            Takes::OneOf(words) => {
+                let place = words.iter().position(|word| *word == text);
+                return place
+                    .map(|place| place as u64)
+                    .ok_or_else(|| format!("expected one of {}", words.join(", ")));
+            }
         };
         if number >= least {
             return Ok(number);
         }
         Err(match self.takes {
-            Takes::Count(least) => format!("expected a count of {least} or more"),
             Takes::Size(least) => format!("expected {} or more", Bytes(least)),
+            Takes::Count(_) | Takes::OneOf(_) => format!("expected a count of {least} or more"),
         })
+    }
+
+    /// A value as it would be typed.
+    #[must_use]
+    pub fn typed(&self, value: u64) -> String {
+        match self.takes {
+            Takes::OneOf(words) => words.get(value as usize).unwrap_or(&"").to_string(),
+            Takes::Count(_) | Takes::Size(_) => value.to_string(),
+        }
     }
 }
 
@@ -116,6 +133,17 @@ const SIZE: Parameter = Parameter {
     instead_of: Some("rows"),
 };
 
+/// What records hold.
+const FORM: Parameter = Parameter {
+    name: "form",
+    help: "What the 90 bytes behind a key hold: those of gensort 1.5, which a disk that compresses makes small, or random \
+           ones, as other versions of gensort write",
+    decides: Decides::Data,
+    takes: Takes::OneOf(&["gensort", "random"]),
+    default: Some("gensort"),
+    instead_of: None,
+};
+
 /// Rows of an import.
 const ROWS_OF_IMPORT: Parameter = Parameter { default: Some("1M"), ..ROWS };
 /// Bytes of an array insert.
@@ -163,7 +191,7 @@ pub const LARGE_SORT: Workload = Workload {
 /// The sort of a file.
 pub const RECORD_SORT: Workload = Workload {
     name: "record-sort",
-    help: "Sort a file of 100-byte records with 10-byte keys into another file, judge it as valsort does",
+    help: "Sort a file of gensort's 100-byte records with 10-byte keys into another file, judge it as valsort does",
     data: "RECORDS",
     measures: "file sort",
     phases: &[
@@ -178,7 +206,7 @@ pub const RECORD_SORT: Workload = Workload {
         Phase::VerifyRecords,
     ],
     verified: "the output is in order and has the records of the input, by number and by the sum of their checksums",
-    parameters: &[ROWS, SIZE],
+    parameters: &[ROWS, SIZE, FORM],
     row_bytes: Some(crate::gensort::RECORD_BYTES as u64),
 };
 
@@ -311,10 +339,17 @@ impl Work {
     #[must_use]
     pub fn arguments(&self) -> String {
         let mut text = self.workload.name.to_string();
-        for (name, value) in self.values() {
+        for (name, value) in self.typed() {
             let _ = write!(text, " --{name} {value}");
         }
         text
+    }
+
+    /// Its parameters as they would be typed, as [`Work::values`] has them.
+    pub fn typed(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let shown =
+            |name, value| self.workload.parameter(name).map_or(String::new(), |found| found.typed(value));
+        self.values().map(move |(name, value)| (name, shown(name, value)))
     }
 }
 
@@ -342,7 +377,12 @@ mod tests {
         let mut records = Work::of(&RECORD_SORT);
         records.set("size", "1M").expect("in range");
         assert_eq!((records.rows(), records.seed()), (10_485, 0));
-        assert_eq!(records.arguments(), "record-sort --size 1048576");
+        assert_eq!(records.arguments(), "record-sort --size 1048576 --form gensort");
+        records.set("form", "random").expect("a form");
+        assert_eq!(
+            (records.value("form"), records.arguments()),
+            (Some(1), "record-sort --size 1048576 --form random".to_string())
+        );
     }
 
     #[test]
@@ -356,6 +396,7 @@ mod tests {
             "size: large-sort has no such parameter; it has rows, seed"
         );
         assert_eq!(refused(&LARGE_SORT, &[("rows", "0")]), "rows 0: expected a count of 1 or more");
+        assert_eq!(refused(&RECORD_SORT, &[("form", "x")]), "form x: expected one of gensort, random");
         assert_eq!(refused(&RECORD_SORT, &[("size", "99")]), "size 99: expected 100 B or more");
         assert_eq!(
             refused(&RECORD_SORT, &[("rows", "5"), ("size", "1G")]),

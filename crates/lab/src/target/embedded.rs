@@ -364,7 +364,7 @@ impl<'a> Embedded<'a> {
             path: path_text(&self.path),
             settings,
             workload: work.workload.name.to_string(),
-            parameters: work.values().map(|(name, value)| (name.to_string(), value.to_string())).collect(),
+            parameters: work.typed().map(|(name, value)| (name.to_string(), value)).collect(),
             calibrated: database.calibrated,
             command_line,
         })

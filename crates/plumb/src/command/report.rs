@@ -8,7 +8,6 @@ use crate::{bundle, calibrate, output, run};
 use plumb_lab::bundle::run_record;
 use plumb_lab::document;
 use plumb_lab::report::rendered;
-use plumb_report::summary;
 
 /// Renders them.
 ///
@@ -24,6 +23,6 @@ pub fn run(arguments: &Report) -> Result<Outcome, Failure> {
     let (directory, record) = run_record(&arguments.bundle)?;
     let document = document::run::document(&record);
     let files = bundle::write(&directory, &rendered(&document))?;
-    output::print(&(summary::render(&document) + &bundle::listed(&files)))?;
+    output::print(&(output::summary(&document) + &bundle::listed(&files)))?;
     Ok(run::outcome(&record))
 }

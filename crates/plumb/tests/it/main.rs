@@ -2,7 +2,9 @@
 //!
 //! - `large_sort`: the workload under many settings: verified, receipts held.
 //! - `record_sort`: files of records, the same.
+//! - `sort`: files of lines and records, beside sort(1).
 //! - `own_data`: load, index, check, drop of CSV files.
+//! - `export`: what was loaded comes out again; pipes, other delimiters and dates, hints.
 //! - `redo`: the import workload, alone and in a study.
 //! - `conventional`: loads by transactions, also killed ones.
 //! - `calibrate`: short calibrations, what they leave behind and what they refuse.
@@ -21,6 +23,7 @@ mod calibrate;
 mod commands;
 mod compare;
 mod conventional;
+mod export;
 mod faults;
 mod foreign_text;
 mod large_sort;
@@ -30,5 +33,6 @@ mod own_data;
 mod program;
 mod record_sort;
 mod redo;
+mod sort;
 mod study;
 mod texts;
