@@ -1,6 +1,7 @@
-//! The chores of this repository: `cargo xtask tidy`, `cargo xtask bench NAME`.
+//! The chores of this repository: `cargo xtask tidy`, `cargo xtask bench NAME`, `cargo xtask dist`.
 
 mod bench;
+mod dist;
 mod tidy;
 
 use clap::{Parser, Subcommand};
@@ -22,6 +23,8 @@ enum Chore {
     /// Measures and prints; never part of a test.
     #[command(subcommand)]
     Bench(bench::Bench),
+    /// Makes one static program with its manual page, completions and checksums.
+    Dist(dist::Options),
 }
 
 fn main() -> anyhow::Result<()> {
@@ -39,6 +42,7 @@ fn main() -> anyhow::Result<()> {
             Ok(())
         }
         Chore::Bench(bench) => bench.run(),
+        Chore::Dist(options) => dist::run(&workspace(), &options),
     }
 }
 

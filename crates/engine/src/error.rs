@@ -205,6 +205,22 @@ pub enum EngineError {
         /// What is wrong with it.
         why: String,
     },
+    /// A line of a file is too long to be sorted.
+    #[error("{}: the line at byte {offset} takes {found} bytes with its key, and a block has room for {limit}; it begins with {start:?}; {cure}", path.display())]
+    LineTooLong {
+        /// The file.
+        path: PathBuf,
+        /// Where the line begins.
+        offset: u64,
+        /// Its bytes, as far as they were read, with those of its key.
+        found: usize,
+        /// What a block of the temporary tablespace takes.
+        limit: usize,
+        /// Its first letters.
+        start: String,
+        /// What to do.
+        cure: &'static str,
+    },
     /// There is no thing of that name.
     #[error("there is no {kind} {name} in this database; it has {known}")]
     Missing {

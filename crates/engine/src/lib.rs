@@ -23,6 +23,7 @@ pub mod storage;
 pub mod cache;
 pub mod file_sort;
 pub mod index;
+pub mod line_sort;
 pub mod parallel;
 pub mod redo;
 pub mod sort;

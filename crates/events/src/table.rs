@@ -441,6 +441,7 @@ phases! {
     RandomIo, "random reads and updates", Work, None, "Rows are read and updated by index, a block each.";
     Sample, "sample", Work, READ, "Some blocks are read to divide the keys among servers.";
     TableScan, "table scan", Work, READ, "The table is read.";
+    FileScan, "file scan", Work, READ, "A file of lines is read, and each line sent to the server that sorts its range.";
     RunGeneration, "run generation", Work, WRITE, "Sorted runs are made from the input.";
     ReadCost, "probe of read cost", Work, READ, "The device is measured for the plan of a merge.";
     IntermediateMerges, "intermediate merges", Work, None, "Runs are merged into longer runs.";

@@ -4,7 +4,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgMatches, Args, FromArgMatches, Parser, Subcommand, ValueEnum};
 use plumb_calibrate::{Cells, Mode, Options, Pattern};
 use plumb_units::{Bytes, Nanos};
-use plumb_workload::{Delimiter, Parameter, Takes, WORKLOADS, Workload};
+use plumb_workload::{DateForm, Delimiter, Parameter, Takes, WORKLOADS, Workload};
 use std::path::{Path, PathBuf};
 
 /// Find out what a database's I/O path can do, which settings make it faster, and whether the evidence proves it.
@@ -33,12 +33,18 @@ pub enum Command {
     Verify(Verify),
     /// Measure what the storage under a path can do, with a file of its own
     Calibrate(Calibrate),
+    /// Sort a file of lines or of records into another file, check it, and show where the time went
+    Sort(crate::command::sort::Sort),
     /// Load a CSV file into a new table of the database PATH/plumb.db, which is made at first use
     Load(Load),
     /// Build an index on a table by a parallel disk sort
     Index(Index),
     /// Check a table, or all of them, and their indexes against each other
     Check(Check),
+    /// Write the rows of a table, as CSV, in the order in which they lie or in that of an index
+    Export(crate::command::export::Export),
+    /// Show the first rows of a table
+    Head(crate::command::export::Head),
     /// Remove a table with its indexes, or one index
     Drop(Drop),
     /// Remove what killed runs, studies and calibrations left under a path, and put back files that a study wrote over
@@ -72,9 +78,12 @@ impl Command {
                 Some(study.conduct.path.first().map_or(Path::new("."), PathBuf::as_path))
             }
             Command::Calibrate(calibrate) => Some(&calibrate.path),
+            Command::Sort(sort) => Some(sort.place()),
             Command::Load(load) => Some(&load.path),
             Command::Index(index) => Some(&index.path),
             Command::Check(check) => Some(&check.path),
+            Command::Export(export) => Some(&export.path),
+            Command::Head(head) => Some(&head.path),
             Command::Drop(drop) => Some(&drop.path),
             Command::List(List { what: Listing::Tables, path }) => Some(path),
             _ => None,
@@ -465,7 +474,7 @@ impl AdvancedCalibration {
 /// `plumb load`
 #[derive(Debug, Args)]
 pub struct Load {
-    /// The file: a header row, then rows; plain or gzip
+    /// The file: a header row, then rows; plain or gzip; - for standard input
     pub file: PathBuf,
     /// The table to make
     #[arg(long, value_name = "T")]
@@ -476,9 +485,12 @@ pub struct Load {
     /// Column types by place (NUMBER,DATE,VARCHAR2(60)) or by name (price=NUMBER(38,2),day=DATE); others are found from the values
     #[arg(long)]
     pub types: Option<String>,
-    /// What stands between two fields: comma, semicolon, tab or auto
+    /// What stands between two fields: comma, semicolon, tab, pipe, any other character, or auto
     #[arg(long, default_value = "auto", value_parser = parse_delimiter)]
     pub delimiter: Delimiter,
+    /// How dates are written: YYYY-MM-DD, DD/MM/YYYY, MM/DD/YYYY, DD.MM.YYYY, ... [default: found from the values]
+    #[arg(long, value_name = "FORM", value_parser = DateForm::parse)]
+    pub date_format: Option<DateForm>,
     /// A text that means NULL besides the empty one, as NA (repeat for several)
     #[arg(long, value_name = "TEXT")]
     pub null: Vec<String>,
@@ -759,10 +771,14 @@ fn parse_test_name(text: &str) -> Result<String, String> {
 fn parse_delimiter(text: &str) -> Result<Delimiter, String> {
     match text {
         "auto" => Ok(Delimiter::Auto),
-        "comma" | "," => Ok(Delimiter::Comma),
-        "semicolon" | ";" => Ok(Delimiter::Semicolon),
-        "tab" | "\t" | "\\t" => Ok(Delimiter::Tab),
-        _ => Err("expected comma, semicolon, tab or auto".to_string()),
+        "comma" => Ok(Delimiter::Byte(b',')),
+        "semicolon" => Ok(Delimiter::Byte(b';')),
+        "tab" | "\\t" => Ok(Delimiter::Byte(b'\t')),
+        "pipe" => Ok(Delimiter::Byte(b'|')),
+        _ => match text.as_bytes() {
+            [byte] if byte.is_ascii() && !matches!(byte, b'"' | b'\n' | b'\r') => Ok(Delimiter::Byte(*byte)),
+            _ => Err("expected comma, semicolon, tab, pipe, auto, or one character of ASCII".to_string()),
+        },
     }
 }
 
@@ -780,13 +796,13 @@ mod tests {
     #[test]
     fn the_pages_agree_how_many_commands_there_are() {
         let shown = Arguments::command().get_subcommands().filter(|command| !command.is_hide_set()).count();
-        assert_eq!(shown, 14, "and README.md, docs/README.md and the welcome text say so");
+        assert_eq!(shown, 18, "and README.md, docs/README.md and the welcome text say so");
         for page in [
             include_str!("../../../README.md"),
             include_str!("../../../docs/README.md"),
             crate::welcome::TEXT,
         ] {
-            assert!(page.contains("fourteen commands"));
+            assert!(page.contains("eighteen commands"));
         }
     }
 

@@ -2,6 +2,7 @@
 //! passes here, and no control character of it gets through.
 
 use crate::failure::Failure;
+use plumb_report::{Document, summary, text};
 use plumb_units::{visible, visible_lines};
 use std::io::{self, ErrorKind, Write};
 
@@ -31,9 +32,67 @@ pub fn remark(text: &str) {
     let _ = write!(io::stderr(), "{}", visible_lines(text));
 }
 
-/// Rows in aligned columns with two blanks between them; the last column is not padded.
+/// Columns of the terminal that standard output is; none where it is a file or a pipe, whose lines are not cut.
+fn terminal_width() -> Option<usize> {
+    let terminal = console::Term::stdout();
+    let (_, columns) = terminal.features().is_attended().then(|| terminal.size_checked())??;
+    Some(usize::from(columns))
+}
+
+/// A whole report, as wide as the terminal or the paper.
+#[must_use]
+pub fn report(document: &Document) -> String {
+    text::render_in(document, terminal_width().unwrap_or(document.width))
+}
+
+/// The few lines of a report for a terminal.
+#[must_use]
+pub fn summary(document: &Document) -> String {
+    summary::render_in(document, terminal_width().map_or(usize::MAX, |width| width.max(text::WIDTH_MIN)))
+}
+
+/// Rows in aligned columns with two blanks between them; the last column is not padded. On a terminal what is wider
+/// is wrapped within its column.
 #[must_use]
 pub fn aligned(rows: &[Vec<String>]) -> String {
+    match terminal_width() {
+        Some(width) => wrapped(rows, width.max(text::WIDTH_MIN)),
+        None => in_columns(rows),
+    }
+}
+
+/// A column of words is not made narrower than this, unless it is.
+const WORDS_MIN: usize = 8;
+
+/// Rows whose cells go on under themselves where they are wider than the page.
+fn wrapped(rows: &[Vec<String>], page_width: usize) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let cells = |column: usize| rows.iter().filter_map(move |row| row.get(column));
+    let width = |column: usize| cells(column).map(|cell| cell.chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    // What has no blank is not cut.
+    let word = |cell: &String| cell.split_whitespace().map(|word| word.chars().count()).max().unwrap_or(0);
+    let least: Vec<usize> = (0..columns)
+        .map(|column| {
+            cells(column).map(word).max().unwrap_or(0).clamp(1, 24).max(WORDS_MIN).min(widths[column])
+        })
+        .collect();
+    // Two blanks stand between columns, where a table of a report has one.
+    let fitted = text::fitted(&widths, &least, page_width.saturating_sub(columns.saturating_sub(1)));
+    let mut lines = Vec::new();
+    for row in rows {
+        let cells: Vec<Vec<String>> =
+            row.iter().zip(&fitted).map(|(cell, width)| text::wrap(cell, (*width).max(1))).collect();
+        let height = cells.iter().map(Vec::len).max().unwrap_or(0);
+        for line in 0..height {
+            let of_line = |cell: &Vec<String>| cell.get(line).cloned().unwrap_or_default();
+            lines.push(cells.iter().map(of_line).collect::<Vec<_>>());
+        }
+    }
+    in_columns(&lines)
+}
+
+fn in_columns(rows: &[Vec<String>]) -> String {
     let rows: Vec<Vec<_>> = rows.iter().map(|row| row.iter().map(|cell| visible(cell)).collect()).collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width =
@@ -46,4 +105,27 @@ pub fn aligned(rows: &[Vec<String>]) -> String {
         text.push('\n');
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_wrapped_within_its_columns() {
+        let rows = [
+            ["NAME", "TAKES", "HELP"],
+            [
+                "sort_area_size",
+                "64K to 1T",
+                "Memory of each sort server, first for the area and then for the merge",
+            ],
+            ["asynch", "true, false", "Short"],
+        ];
+        let rows: Vec<Vec<String>> = rows.iter().map(|row| row.map(str::to_string).to_vec()).collect();
+        let text = wrapped(&rows, 60);
+        assert!(text.lines().all(|line| line.chars().count() <= 60), "{text}");
+        insta::assert_snapshot!(text);
+        assert_eq!(wrapped(&rows, 200), in_columns(&rows));
+    }
 }

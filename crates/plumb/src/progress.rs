@@ -221,6 +221,15 @@ impl Display {
     fn draw(&mut self, stages: &[Counted], generation: u64) {
         if generation != self.generation {
             self.generation = generation;
+            // The runs of a study are one bar, which goes on.
+            if let ([Drawn { stage, ended: false, .. }], [next @ Counted { goal: Goal::Stated(..), .. }]) =
+                (&mut self.current[..], stages)
+                && matches!(stage.goal, Goal::Stated(..))
+            {
+                *stage = next.clone();
+                self.update(Drawn::update);
+                return;
+            }
             self.update(Drawn::end);
             let now = clock::now();
             self.current = stages.iter().map(|stage| Drawn::new(&self.bars, stage, now)).collect();
@@ -325,7 +334,9 @@ impl Drawn {
 
 /// A bar with an end, or a line without.
 fn style(with_end: bool) -> ProgressStyle {
-    let template = if with_end { "{prefix:14} [{bar:30}] {msg}" } else { "{prefix:14} {spinner} {msg}" };
+    // What does not fit the line is cut: a line that goes on would be drawn anew ten times a second.
+    let template =
+        if with_end { "{prefix:14} [{bar:20}] {wide_msg}" } else { "{prefix:14} {spinner} {wide_msg}" };
     // Both templates are valid.
     let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
     style.progress_chars("=> ")

@@ -12,7 +12,6 @@ use plumb_lab::document;
 use plumb_lab::place::Places;
 use plumb_lab::record::{Record, RunState};
 use plumb_lab::workload::{self, Ran, Request};
-use plumb_report::{summary, text};
 use plumb_units::visible;
 use plumb_workload::slob::SLOB;
 use plumb_workload::{Work, Workload, slob_conf};
@@ -133,7 +132,7 @@ fn show(arguments: &Run, bundle: Option<&Reservation>, record: &Record) -> Resul
         let Some(reservation) = bundle else { return Ok(()) };
         return bundle::write(reservation.directory(), &bundle::of_run(record, &document)?).map(|_| ());
     }
-    let shown = text::render(&document) + "\n" + &summary::render(&document);
+    let shown = output::report(&document) + "\n" + &output::summary(&document);
     bundle::show(&shown, bundle, record, &document)
 }
 

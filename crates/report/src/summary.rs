@@ -3,15 +3,32 @@
 //! It carries no colour and no control characters; it says nothing that the report does not.
 
 use crate::Document;
+use crate::text::hanging;
 
 /// The summary, lines ending in a newline.
 #[must_use]
 pub fn render(document: &Document) -> String {
+    render_in(document, usize::MAX)
+}
+
+/// The same in lines of at most so many characters: what is longer goes on under itself. Nothing is left out.
+#[must_use]
+pub fn render_in(document: &Document, page_width: usize) -> String {
     let Document { state, basis, reasons, summary, .. } = document;
-    let mut lines = vec![format!("{}: {} ({basis})", summary.subject, state.word)];
-    lines.extend(reasons.iter().map(|reason| format!("  -> {reason}")));
-    lines.extend(summary.lines.iter().cloned());
+    let mut lines = hanging("", &format!("{}: {} ({basis})", summary.subject, state.word), page_width);
+    lines.extend(reasons.iter().flat_map(|reason| hanging("  -> ", reason, page_width)));
+    lines.extend(summary.lines.iter().flat_map(|line| as_it_is(line, page_width)));
     let width = summary.facts.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-    lines.extend(summary.facts.iter().map(|(name, value)| format!("  {name:<width$}  {value}")));
+    let fact = |(name, value): &(String, String)| hanging(&format!("  {name:<width$}  "), value, page_width);
+    lines.extend(summary.facts.iter().flat_map(fact));
     lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+/// A line that is set already; one that is too long goes on under its second word.
+fn as_it_is(line: &str, page_width: usize) -> Vec<String> {
+    if line.chars().count() <= page_width {
+        return vec![line.to_string()];
+    }
+    let indent = line.len() - line.trim_start().len();
+    hanging(&" ".repeat(indent), line.trim_start(), page_width)
 }

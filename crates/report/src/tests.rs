@@ -121,6 +121,38 @@ fn text_stays_within_its_columns() {
 }
 
 #[test]
+fn a_narrow_terminal_is_kept_within() {
+    let mut wide = every("/u01/oradata/a/rather/long/path/to/a/file.dbf");
+    let mut table = Table::default().text(["Name"]).wrapped("Evidence", 70).text(["File"]);
+    table = table.numbers(["Reads", "Read MB/s", "Writes", "Write MB/s", "Requests", "Average"]);
+    let words = "a sentence that is long enough to go on over some lines of a narrow column";
+    let row = [
+        "a name",
+        words,
+        "/u01/oradata/users01.dbf",
+        "1,234,567",
+        "1,234.5",
+        "7",
+        "8.9",
+        "123,456,789",
+        "1.20ms",
+    ];
+    table.row(row.map(Cell::from).to_vec());
+    wide.sections.push(Section::front("wide", "A Wide Table").table(table));
+    for width in [60, 72, 80, 100] {
+        for line in text::render_in(&wide, width).lines().chain(summary::render_in(&wide, width).lines()) {
+            assert!(line.chars().count() <= width, "{width}: {line}");
+        }
+    }
+    insta::assert_snapshot!(
+        "narrow_table",
+        text::render_section(wide.sections.last().expect("it"), &Document { width: 60, ..wide.clone() })
+            .join("\n")
+    );
+    assert_eq!(text::render_in(&wide, 500), text::render(&wide));
+}
+
+#[test]
 fn markup_in_names_stays_text_and_the_page_asks_the_network_for_nothing() {
     let page = html::render(&every(HOSTILE));
     for breach in ["<script>fail", "<b>&", "src=", "href=\"http", "@import", "url("] {

@@ -6,8 +6,8 @@
 //! no row count. In both passes one thread at a time reads, and cuts off a piece
 //! of whole records ([`pieces`]); all of them split and convert pieces side by side.
 //!
-//! What is read: comma, semicolon or tab between fields (found from the
-//! header), RFC 4180 quoting, lines ended by LF, CRLF or CR, UTF-8 with or
+//! What is read: comma, semicolon, tab or `|` between fields (found from the
+//! header and the lines below it), or any other character that is given, RFC 4180 quoting, lines ended by LF, CRLF or CR, UTF-8 with or
 //! without a byte order mark, plain or gzip (told by content, several members
 //! too).
 //!
@@ -21,7 +21,7 @@
 //!   a digit behind the point at least (`10.0`, `2.5`), or with as many digits
 //!   there everywhere (`10.00`, `2.50`). So `007`, `+49`, `1E5` and a `1.10`
 //!   beside `1.9` stay text ([`inference`] says why). It is DATE where all are
-//!   ISO dates, otherwise VARCHAR2 of its longest value; without any value,
+//!   dates of one form ([`dates`]), otherwise VARCHAR2 of its longest value; without any value,
 //!   VARCHAR2(1). Blanks around a number or a date do not matter. Why a column
 //!   became text is kept, with the first line at fault.
 //! - Names are trimmed. A missing name becomes `column_3` by its place; one
@@ -42,6 +42,7 @@
 //! bounds it. The file must be one that can be opened twice, not a pipe.
 
 mod convert;
+mod dates;
 mod error;
 mod header;
 mod inference;
@@ -49,11 +50,12 @@ mod input;
 mod pieces;
 mod records;
 
+pub use dates::{DateForm, DateStyle, zone_name};
 pub use error::CsvError;
 pub use inference::{ColumnBasis, ColumnFinding, TextCause, TextReason};
 
 use convert::Converter;
-use pieces::{PIECE_BYTES, Pieces};
+use pieces::{Ambiguous, PIECE_BYTES, Pieces};
 use plumb_types::{Column, ColumnType, RowBatch, RowSource, Schema, SourceError};
 use records::{EmptyLines, RecordError, Records};
 use std::path::{Path, PathBuf};
@@ -70,6 +72,10 @@ pub struct CsvOptions {
     pub types: Vec<(Option<String>, ColumnType)>,
     /// What stands between two fields.
     pub delimiter: Delimiter,
+    /// How dates are written, where it is known; otherwise it is found from the values.
+    pub date_form: Option<DateForm>,
+    /// Where the bytes of the file lie, if not in it: a pipe's are kept in a file. Messages name the file itself.
+    pub bytes: Option<PathBuf>,
     /// Fields that mean NULL besides the empty one, compared exactly: `NA`,
     /// `\N`.
     pub null_text: Vec<String>,
@@ -78,16 +84,12 @@ pub struct CsvOptions {
 /// What stands between two fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Delimiter {
-    /// Whichever of the three the header has most of, the comma before the
-    /// semicolon before the tab.
+    /// Comma, semicolon, tab or `|`: the only one of them in the header, or the only one that the lines below it have as
+    /// often.
     #[default]
     Auto,
-    /// `,`
-    Comma,
-    /// `;`
-    Semicolon,
-    /// The tab character.
-    Tab,
+    /// This byte of ASCII; no quote and no line end.
+    Byte(u8),
 }
 
 impl Delimiter {
@@ -95,9 +97,7 @@ impl Delimiter {
     fn byte(self) -> Option<u8> {
         match self {
             Delimiter::Auto => None,
-            Delimiter::Comma => Some(b','),
-            Delimiter::Semicolon => Some(b';'),
-            Delimiter::Tab => Some(b'\t'),
+            Delimiter::Byte(byte) => Some(byte),
         }
     }
 }
@@ -110,6 +110,8 @@ pub struct CsvFile {
     options: CsvOptions,
     schema: Schema,
     findings: Vec<ColumnFinding>,
+    /// Of each column, where it is one of dates.
+    styles: Vec<DateStyle>,
     /// None where no first pass was needed.
     row_count: Option<u64>,
     /// None likewise.
@@ -154,7 +156,7 @@ impl CsvFile {
     /// match a given type are found when the rows are asked for.
     pub fn open(path: impl AsRef<Path>, options: CsvOptions) -> Result<Self, CsvError> {
         let path = path.as_ref();
-        let state = state(path);
+        let state = state(options.bytes.as_deref().unwrap_or(path));
         let (names, pieces, first) = start(path, &options)?;
         let given = header::given_types(path, &names, &options.types)?;
         let mut skipped_lines = 0;
@@ -177,8 +179,14 @@ impl CsvFile {
                 || matches!(finding.basis, ColumnBasis::Given | ColumnBasis::NoValues),
         });
         let schema = Schema { columns: columns.collect() };
+        let given = DateStyle { form: options.date_form.unwrap_or(DateForm::ISO), zone: None };
+        let style = |finding: &ColumnFinding| match finding.basis {
+            ColumnBasis::Dates(style) => style,
+            _ => given,
+        };
+        let styles = findings.iter().map(style).collect();
         let pass = Mutex::new(Pass::new(begun, skipped_lines));
-        Ok(CsvFile { path: path.to_owned(), options, schema, findings, row_count, seen, pass })
+        Ok(CsvFile { path: path.to_owned(), options, schema, findings, styles, row_count, seen, pass })
     }
 
     /// The file.
@@ -268,7 +276,7 @@ impl CsvFile {
     }
 
     fn converter(&self) -> Converter<'_> {
-        Converter::new(&self.path, &self.schema, &self.options.null_text)
+        Converter::new(&self.path, &self.schema, &self.options.null_text, &self.styles)
     }
 
     fn empty_lines(&self) -> EmptyLines {
@@ -297,7 +305,10 @@ impl CsvFile {
     /// What is wrong with a row that the first pass had no objection to: the file, where it is another one now.
     fn cause(&self, error: CsvError) -> CsvError {
         match &self.seen {
-            Some(seen) if seen.state != state(&self.path) && !matches!(error, CsvError::Changed { .. }) => {
+            Some(seen)
+                if seen.state != state(self.options.bytes.as_deref().unwrap_or(&self.path))
+                    && !matches!(error, CsvError::Changed { .. }) =>
+            {
                 CsvError::Changed { path: self.path.clone(), what: format!("now {error}") }
             }
             _ => error,
@@ -330,7 +341,10 @@ impl RowSource for CsvFile {
 
 /// Opens the file and reads its header; the records left are those of the first piece.
 fn start(path: &Path, options: &CsvOptions) -> Result<(Vec<header::ColumnName>, Pieces, Records), CsvError> {
-    let mut pieces = Pieces::new(input::open(path)?, options.delimiter.byte(), PIECE_BYTES);
+    let input = input::open(path, options.bytes.as_deref().unwrap_or(path))?;
+    let pieces = Pieces::new(input, options.delimiter.byte(), PIECE_BYTES);
+    let mut pieces =
+        pieces.map_err(|Ambiguous(found)| CsvError::Delimiter { path: path.to_owned(), found })?;
     let mut records = Records::new(pieces.delimiter(), EmptyLines::Skipped);
     let names = header::read(path, &mut pieces, &mut records)?;
     records.begin_here(EmptyLines::of(names.len()));

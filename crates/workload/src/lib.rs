@@ -7,6 +7,7 @@
 
 mod chunks;
 mod csv_file;
+pub mod csv_writer;
 pub mod gensort;
 mod pages;
 mod sales;
@@ -15,7 +16,8 @@ pub mod slob_conf;
 pub mod specification;
 
 pub use csv_file::{
-    ColumnBasis, ColumnFinding, CsvError, CsvFile, CsvOptions, Delimiter, TextCause, TextReason,
+    ColumnBasis, ColumnFinding, CsvError, CsvFile, CsvOptions, DateForm, DateStyle, Delimiter, TextCause,
+    TextReason, zone_name,
 };
 pub use pages::{PAGE_BYTES_MAX, PagesSpec, PagesTable};
 pub use sales::{SALES_ROWS_OF_SOURCE, SalesSpec, SalesTable};

@@ -206,6 +206,17 @@ const SIZE: Parameter = Parameter {
     instead_of: Some("rows"),
 };
 
+/// What records hold.
+const FORM: Parameter = Parameter {
+    name: "form",
+    help: "What the 90 bytes behind a key hold: those of gensort 1.5, which a disk that compresses makes small, or random \
+           ones, as other versions of gensort write",
+    decides: Decides::Data,
+    takes: Takes::Word(&["gensort", "random"]),
+    default: Some("gensort"),
+    instead_of: None,
+};
+
 /// Rows of an import.
 const ROWS_OF_IMPORT: Parameter = Parameter { default: Some("1M"), ..ROWS };
 /// Bytes of an array insert.
@@ -253,7 +264,7 @@ pub const LARGE_SORT: Workload = Workload {
 /// The sort of a file.
 pub const RECORD_SORT: Workload = Workload {
     name: "record-sort",
-    help: "Sort a file of 100-byte records with 10-byte keys into another file, judge it as valsort does",
+    help: "Sort a file of gensort's 100-byte records with 10-byte keys into another file, judge it as valsort does",
     data: "RECORDS",
     measures: "file sort",
     phases: &[
@@ -268,7 +279,7 @@ pub const RECORD_SORT: Workload = Workload {
         Phase::VerifyRecords,
     ],
     verified: "the output is in order and has the records of the input, by number and by the sum of their checksums",
-    parameters: &[ROWS, SIZE],
+    parameters: &[ROWS, SIZE, FORM],
     row_bytes: Some(crate::gensort::RECORD_BYTES as u64),
 };
 
@@ -436,7 +447,12 @@ mod tests {
         let mut records = Work::of(&RECORD_SORT);
         records.set("size", "1M").expect("in range");
         assert_eq!((records.rows(), records.seed()), (10_485, 0));
-        assert_eq!(records.arguments(), "record-sort --size 1048576");
+        assert_eq!(records.arguments(), "record-sort --size 1048576 --form gensort");
+        records.set("form", "random").expect("a form");
+        assert_eq!(
+            (records.value("form"), records.arguments()),
+            (Some(1), "record-sort --size 1048576 --form random".to_string())
+        );
     }
 
     #[test]
@@ -450,6 +466,7 @@ mod tests {
             "size: large-sort has no such parameter; it has rows, seed"
         );
         assert_eq!(refused(&LARGE_SORT, &[("rows", "0")]), "rows 0: expected a count of 1 or more");
+        assert_eq!(refused(&RECORD_SORT, &[("form", "x")]), "form x: expected one of gensort, random");
         assert_eq!(refused(&RECORD_SORT, &[("size", "99")]), "size 99: expected 100 B or more");
         assert_eq!(
             refused(&RECORD_SORT, &[("rows", "5"), ("size", "1G")]),

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The least a chunk can be: whole blocks and whole records.
 #[must_use]
-pub(super) const fn chunk_bytes_min(record_bytes: usize) -> usize {
+pub(crate) const fn chunk_bytes_min(record_bytes: usize) -> usize {
     let (mut a, mut b) = (BLOCK_BYTES, record_bytes);
     while b != 0 {
         (a, b) = (b, a % b);
@@ -27,7 +27,7 @@ pub(super) const fn chunk_bytes_min(record_bytes: usize) -> usize {
 
 /// An open file of records, and which of its chunks have been taken.
 #[derive(Debug)]
-pub(super) struct RecordFile {
+pub(crate) struct RecordFile {
     file: Arc<File>,
     pub record_bytes: usize,
     pub record_count: u64,
@@ -49,15 +49,7 @@ impl RecordFile {
         let file =
             session.wait(Event::DiskFileOperations, || disk.open(path, plumb_io::OpenMode::Read, *direct))?;
         let length = file.length()?;
-        let left_over = length % record_bytes as u64;
-        if left_over != 0 {
-            return Err(EngineError::RecordFile {
-                path: path.to_path_buf(),
-                why: format!(
-                    "its {length} bytes are no whole number of records of {record_bytes} bytes, {left_over} are left over; {RECORD_FILE_HINT}"
-                ),
-            });
-        }
+        require_whole(path, length, record_bytes)?;
         Ok(RecordFile {
             file: Arc::new(file),
             record_bytes,
@@ -77,9 +69,23 @@ impl RecordFile {
     }
 }
 
+/// Refuses a file whose length is no whole number of records.
+pub(crate) fn require_whole(path: &Path, length: u64, record_bytes: usize) -> Result<(), EngineError> {
+    let left_over = length % record_bytes as u64;
+    if left_over == 0 {
+        return Ok(());
+    }
+    Err(EngineError::RecordFile {
+        path: path.to_path_buf(),
+        why: format!(
+            "its {length} bytes are no whole number of records of {record_bytes} bytes, {left_over} are left over; {RECORD_FILE_HINT}"
+        ),
+    })
+}
+
 /// The records of a chunk.
 #[derive(Debug)]
-pub(super) struct Chunk {
+pub(crate) struct Chunk {
     pub buffer: IoBuffer,
     /// Bytes of the buffer that are records.
     pub bytes: usize,
@@ -94,7 +100,7 @@ impl Chunk {
 }
 
 /// One server's reads of a file.
-pub(super) struct RecordReader<'a> {
+pub(crate) struct RecordReader<'a> {
     session: &'a Session,
     source: &'a RecordFile,
     channel: Channel,

@@ -54,9 +54,9 @@
 //! - X4 Every byte of the output is written once: by a server, or as part of a fragment.
 
 pub mod create;
-mod input;
+pub(crate) mod input;
 mod load;
-mod output;
+pub(crate) mod output;
 mod plan;
 mod ranges;
 pub mod record;
@@ -66,7 +66,7 @@ pub mod validate;
 use crate::parallel::servers;
 use crate::sort::area::RecordSink;
 use crate::sort::merge_plan::{self, MergeShape};
-use crate::sort::summary::{SortServerSummary, SortSummary};
+use crate::sort::summary::{Divided, SortServerSummary, SortSummary};
 use crate::sort::{SortServer, merge};
 use crate::storage::tablespace::Purpose;
 use crate::{EngineError, Instance};
@@ -171,7 +171,7 @@ impl<const BYTES: usize, const KEY: usize> FileSort<'_, BYTES, KEY> {
         }
         let written = output.finish(coordinator)?;
         let memory = sort.plan.memory(instance);
-        let sort = SortSummary::new(&sort.plan.sort, summaries, memory);
+        let sort = SortSummary::new(&sort.plan.sort, summaries, memory, Divided::InMerge);
         let input = Arc::clone(input.file());
         Ok(FileSortOutcome { record_count: merged, share_counts, run_bytes, sort, input, output: written })
     }
@@ -189,7 +189,10 @@ impl<const BYTES: usize, const KEY: usize> FileSort<'_, BYTES, KEY> {
     ) -> Result<Vec<T>, EngineError> {
         let (instance, plan, lsn) = (self.instance, &self.plan.sort, self.lsn);
         servers::run_set(instance.operation(), coordinator, (role, count), |session, operation, number| {
-            work(&SortServer { instance, session, operation, plan, lsn }, number)
+            work(
+                &SortServer { instance, session, operation, plan, lsn, last_phase: Phase::MergeAndWrite },
+                number,
+            )
         })
     }
 
@@ -360,8 +363,14 @@ impl<const BYTES: usize, const KEY: usize> FileSort<'_, BYTES, KEY> {
     ) -> Result<Vec<Vec<std::ops::Range<u64>>>, EngineError> {
         let operation = self.instance.operation();
         let instance = self.instance;
-        let server =
-            SortServer { instance, session, operation: &operation, plan: &self.plan.sort, lsn: self.lsn };
+        let server = SortServer {
+            instance,
+            session,
+            operation: &operation,
+            plan: &self.plan.sort,
+            lsn: self.lsn,
+            last_phase: Phase::MergeAndWrite,
+        };
         ranges::divide::<BYTES, KEY>(&server, runs, self.plan.sample_interval, self.degree())
     }
 

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 /// A file that is being made.
 #[derive(Debug)]
-pub(super) struct OutputFile<'i> {
+pub(crate) struct OutputFile<'i> {
     instance: &'i Instance,
     file: Arc<File>,
     unfinished: PathBuf,
@@ -126,13 +126,13 @@ impl Drop for OutputFile<'_> {
 
 /// Bytes of a block that is shared with another writer.
 #[derive(Debug)]
-pub(super) struct Fragment {
+pub(crate) struct Fragment {
     offset: u64,
     bytes: Vec<u8>,
 }
 
 /// Writes a stretch of the file in order.
-pub(super) struct OutputWriter<'a> {
+pub(crate) struct OutputWriter<'a> {
     session: &'a Session,
     file: &'a Arc<File>,
     channel: Channel,

@@ -30,9 +30,9 @@ use crate::sort::codec::{BytesCodec, Codec};
 use crate::sort::format::{Format, RunFormat};
 use crate::sort::key::KeyBuilder;
 use crate::sort::plan::SortPlan;
-use crate::sort::summary::{SortServerSummary, SortSummary};
+use crate::sort::summary::{Divided, SortServerSummary, SortSummary};
 use crate::sort::word::{WordCodec, WordLayout};
-use crate::sort::{SortOutcome, SortServer, Sorter};
+use crate::sort::{SortOutcome, SortServer, Sorter, key_ranges};
 use crate::storage::block::{self, BlockKind, LsnRange};
 use crate::storage::control::{Index, IndexColumn, SegmentExtent, StoredAddress, Table, listed, stored_name};
 use crate::storage::tablespace::{Purpose, Tablespace};
@@ -140,7 +140,7 @@ impl Build<'_> {
         let record = RecordSize::new::<<C::Format as Format>::Area>(record_bytes);
         let plan = SortPlan::new(instance, record, self.table.row_count / degree as u64)?;
         sample.sort_by(|one, two| C::Format::compare(one, two));
-        let ranges = splitters(&sample, degree);
+        let ranges = key_ranges(&sample, degree);
         drop(sample);
         instance.recorder.phase(Phase::Sample, begin, 0);
 
@@ -171,23 +171,13 @@ impl Build<'_> {
 
     fn outcome(&self, index: Index, parts: &[SubIndex], plan: &SortPlan, degree: usize) -> BuildOutcome {
         let area = Bytes(self.instance.settings.number(Setting::SortAreaSize));
-        let server = |part: &SubIndex| SortServerSummary {
-            name: part.server.clone(),
-            area,
-            area_mapped: Bytes(part.outcome.area.bytes as u64),
-            area_mapping: part.outcome.area.time,
-            strip: plan.strip(),
-            memory_rows: part.outcome.memory_rows,
-            row_count: part.outcome.row_count,
-            run_count: part.outcome.run_count,
-            run_bytes: part.outcome.run_bytes,
-            intermediate_merges: part.outcome.intermediate_merges,
-            merge_passes: part.outcome.merge_passes,
-            merge_width: part.outcome.merge_width,
-            optimal: part.outcome.run_count == 0,
-        };
+        let server =
+            |part: &SubIndex| SortServerSummary::of_sorter(part.server.clone(), area, plan, &part.outcome);
         let servers = parts.iter().map(server).collect();
-        BuildOutcome { index, sort: SortSummary::new(plan, servers, self.memory(plan, degree)) }
+        BuildOutcome {
+            index,
+            sort: SortSummary::new(plan, servers, self.memory(plan, degree), Divided::ByKey),
+        }
     }
 
     /// The memory planned before the first row.
@@ -430,7 +420,8 @@ impl Build<'_> {
         operation: &'s Operation,
         plan: &'s SortPlan,
     ) -> SortServer<'s> {
-        SortServer { instance: self.instance, session, operation, plan, lsn: self.lsn }
+        let (instance, lsn) = (self.instance, self.lsn);
+        SortServer { instance, session, operation, plan, lsn, last_phase: Phase::MergeAndIndex }
     }
 
     /// Merges what was sorted into the leaves of a sub-index.
@@ -570,13 +561,4 @@ fn sample_addresses(table: &Table) -> Vec<BlockAddress> {
     }
     assert_eq!(addresses.len() as u64, count, "every sampled block is in an extent");
     addresses
-}
-
-/// The first records of all key ranges but the lowest.
-fn splitters(sorted: &[Vec<u8>], degree: usize) -> Vec<Vec<u8>> {
-    assert!(degree > 0, "a build has a server");
-    if sorted.is_empty() {
-        return Vec::new();
-    }
-    (1..degree).map(|range| sorted[range * sorted.len() / degree].clone()).collect()
 }

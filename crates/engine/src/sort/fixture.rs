@@ -8,7 +8,7 @@ use super::{RecordSink, SortServer};
 use crate::instance::{Cancel, InitialSizes};
 use crate::sort::format::Unpacked;
 use crate::{Instance, Layout, Settings};
-use plumb_events::Role;
+use plumb_events::{Phase, Role};
 use plumb_units::{Bytes, Lsn};
 
 /// Records of the tests.
@@ -35,6 +35,7 @@ pub(crate) fn with_server(body: impl FnOnce(&SortServer<'_>)) {
         operation: &operation,
         plan: &plan,
         lsn: Lsn(7),
+        last_phase: Phase::MergeAndIndex,
     });
 }
 

@@ -67,6 +67,8 @@ pub struct SortServer<'a> {
     pub plan: &'a SortPlan,
     /// The operation's number, for block headers.
     pub lsn: Lsn,
+    /// What the merge that ends the sort is a part of.
+    pub last_phase: Phase,
 }
 
 impl SortServer<'_> {
@@ -76,6 +78,15 @@ impl SortServer<'_> {
     pub fn written(&self) -> Expected {
         Expected { kind: BlockKind::Temp, lsns: LsnRange::only(self.lsn) }
     }
+}
+
+/// The first records of all key ranges but the lowest, out of a sorted sample.
+pub(crate) fn key_ranges(sorted: &[Vec<u8>], degree: usize) -> Vec<Vec<u8>> {
+    assert!(degree > 0, "a sort has a server");
+    if sorted.is_empty() {
+        return Vec::new();
+    }
+    (1..degree).map(|range| sorted[range * sorted.len() / degree].clone()).collect()
 }
 
 /// Outcome of one server's sort.
@@ -185,7 +196,7 @@ impl<'a, F: Format> Sorter<'a, F> {
             merged.advance();
         }
         merged.matches().count_in(self.server.session);
-        self.server.instance.recorder.phase(Phase::MergeAndIndex, begin, self.outcome.row_count);
+        self.server.instance.recorder.phase(self.server.last_phase, begin, self.outcome.row_count);
         Ok(self.outcome)
     }
 
@@ -213,7 +224,7 @@ impl<'a, F: Format> Sorter<'a, F> {
         self.outcome.merge_width = self.outcome.merge_width.max(runs.len() as u64);
         let begin = now();
         let rows = merge::merge::<F>(self.server, runs, shape, self.area.sources(), take)?;
-        self.server.instance.recorder.phase(Phase::MergeAndIndex, begin, rows);
+        self.server.instance.recorder.phase(self.server.last_phase, begin, rows);
         if rows != self.outcome.row_count {
             return Err(EngineError::Verification {
                 what: "rows that came out of the sort".to_string(),

@@ -1,5 +1,6 @@
 //! What a sort did, for reports.
 
+use crate::sort::SortOutcome;
 use crate::sort::plan::SortPlan;
 use plumb_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
@@ -44,6 +45,41 @@ pub struct SortServerSummary {
     pub optimal: bool,
 }
 
+impl SortServerSummary {
+    /// What a server did whose records went through a [`Sorter`](crate::sort::Sorter).
+    pub(crate) fn of_sorter(
+        name: String,
+        area: Bytes,
+        plan: &SortPlan,
+        outcome: &SortOutcome,
+    ) -> SortServerSummary {
+        SortServerSummary {
+            name,
+            area,
+            area_mapped: Bytes(outcome.area.bytes as u64),
+            area_mapping: outcome.area.time,
+            strip: plan.strip(),
+            memory_rows: outcome.memory_rows,
+            row_count: outcome.row_count,
+            run_count: outcome.run_count,
+            run_bytes: outcome.run_bytes,
+            intermediate_merges: outcome.intermediate_merges,
+            merge_passes: outcome.merge_passes,
+            merge_width: outcome.merge_width,
+            optimal: outcome.run_count == 0,
+        }
+    }
+}
+
+/// How the work of a sort is divided among its servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Divided {
+    /// Each sorts a range of keys, which a queue brings it.
+    ByKey,
+    /// Each sorts what it reads, and the merge of all runs is divided.
+    InMerge,
+}
+
 /// Bytes as a number.
 mod bytes {
     use plumb_units::Bytes;
@@ -61,6 +97,8 @@ mod bytes {
 /// What the servers of a sort did, and with which memory.
 #[derive(Debug, Clone)]
 pub struct SortSummary {
+    /// How the servers share the work.
+    pub divided: Divided,
     /// One entry a sort server.
     pub servers: Vec<SortServerSummary>,
     /// The read cost ratio used to plan merges.
@@ -80,9 +118,11 @@ impl SortSummary {
         plan: &SortPlan,
         servers: Vec<SortServerSummary>,
         memory: Vec<(String, Bytes)>,
+        divided: Divided,
     ) -> SortSummary {
         let (sort_read_fac, sort_read_fac_source) = plan.read_fac_used();
         SortSummary {
+            divided,
             servers,
             sort_read_fac,
             sort_read_fac_source,

@@ -7,6 +7,7 @@
 //! - `conventional`: sorts and scans that go through the buffer cache.
 //! - `faults`: files in memory that fail on purpose, at every place in turn.
 //! - `file_sort`: files of records, their sorts and their judgement.
+//! - `line_sort`: files of lines, their sorts and their judgement.
 //! - `corruption`: closed databases whose bytes were changed on disk.
 //! - `copies`: copied and moved databases, files of others, several who read.
 //! - `lost_writes`: whole blocks of earlier operations where later ones belong.
@@ -39,6 +40,7 @@ mod errors_text;
 mod faults;
 mod file_sort;
 mod isolation;
+mod line_sort;
 mod log_damage;
 mod lost_writes;
 mod model;

@@ -5,6 +5,7 @@ use super::{Evidence, one_pass};
 use crate::record::{Finding, Record};
 use crate::settings;
 use plumb_engine::Setting;
+use plumb_engine::sort::summary::Divided;
 use plumb_events::{Event, IoStream, SessionKind, Statistic};
 use plumb_io::{DirectIo, MethodKind};
 use plumb_units::{Bytes, Nanos, Rate, RowCount};
@@ -73,9 +74,10 @@ fn files_grew(seen: &Evidence, _: &Record) -> Option<Finding> {
         format!("{} of zeros were written; sessions waited {waited} on Data file init write", Bytes(grown)),
         if seen.asked.files_presized {
             "the files were made too small for this run: its times include writing zeros".to_string()
-        } else {
-            let index = seen.measured.outcome.index.as_deref().unwrap_or("INDEX");
+        } else if let Some(index) = &seen.measured.outcome.index {
             format!("`plumb drop {index}` and build it again: the files are large enough now")
+        } else {
+            "the sort needed more room than its input's beginning let expect: a larger sort_area_size needs less".to_string()
         },
     )
 }
@@ -302,9 +304,9 @@ fn skew(seen: &Evidence, _: &Record) -> Option<Finding> {
     finding(
         "The sort servers were not equally busy",
         format!("the busiest sorted {ratio:.1} times its share of the rows"),
-        match seen.measured.outcome.index {
-            Some(_) => "the key ranges come from a sample of the table's blocks, which missed it this time",
-            None => {
+        match seen.measured.outcome.sort.as_ref()?.divided {
+            Divided::ByKey => "the key ranges come from a sample of the input, which missed it this time",
+            Divided::InMerge => {
                 "servers take the next piece of the file as they finish one: look for what held one of them up"
             }
         },

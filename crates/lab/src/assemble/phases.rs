@@ -148,6 +148,7 @@ fn streams_outside_the_work(operation: Operation) -> &'static [IoStream] {
 struct BuildBytes {
     sample: u64,
     scan: u64,
+    file_scan: u64,
     first_runs: u64,
     read_cost: u64,
     intermediate: u64,
@@ -165,7 +166,8 @@ impl BuildBytes {
         let by_coordinator = |stream: IoStream| {
             coordinators().map(|session| session.streams[stream as usize].bytes).sum::<u64>()
         };
-        let sample = by_coordinator(IoStream::TableReads);
+        let file_sample = by_coordinator(IoStream::FileReads);
+        let sample = by_coordinator(IoStream::TableReads) + file_sample;
         let join = by_coordinator(IoStream::IndexWrites) + by_coordinator(IoStream::FileWrites);
         let division = by_coordinator(IoStream::TempReads);
         let results = total(IoStream::IndexWrites) + total(IoStream::FileWrites);
@@ -174,10 +176,14 @@ impl BuildBytes {
         let merged = seen.measured.outcome.servers().iter().any(|server| server.intermediate_merges > 0);
         let first_runs = if merged { first_run_bytes(seen).min(written) } else { written };
         let read_last = if merged { first_run_bytes(seen).min(read) } else { read };
+        // What the servers read of a file they sort themselves, or send to others.
+        let scans_file = seen.inside.phases.iter().any(|span| span.phase == Phase::FileScan);
         BuildBytes {
             sample,
-            scan: total(IoStream::TableReads) - sample + total(IoStream::CacheReads),
-            first_runs: first_runs + total(IoStream::FileReads),
+            scan: total(IoStream::TableReads) - by_coordinator(IoStream::TableReads)
+                + total(IoStream::CacheReads),
+            file_scan: if scans_file { total(IoStream::FileReads) - file_sample } else { 0 },
+            first_runs: first_runs + if scans_file { 0 } else { total(IoStream::FileReads) },
             read_cost: total(IoStream::Probe),
             intermediate: (written - first_runs) + (read - read_last),
             last_merge: read_last + (results - join),
@@ -191,6 +197,7 @@ impl BuildBytes {
         Some(match phase {
             Phase::Sample => self.sample,
             Phase::TableScan => self.scan,
+            Phase::FileScan => self.file_scan,
             Phase::RunGeneration => self.first_runs,
             Phase::ReadCost => self.read_cost,
             Phase::IntermediateMerges => self.intermediate,

@@ -8,6 +8,7 @@
 //! are fixed when a database is made, and does the rest for every run ([`carry_out`]). Both end in the same record.
 
 pub mod large_sort;
+pub mod named_file;
 pub mod record_sort;
 pub mod redo;
 mod sizing;

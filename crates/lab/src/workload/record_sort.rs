@@ -40,14 +40,7 @@ impl Execution for RecordSort {
 
     /// As many large write buffers as the tenth of the sort area holds that they may take.
     fn apply_defaults(&self, _: &Work, settings: &mut Settings) -> Result<(), EngineError> {
-        let asked = [Setting::SortWriteBuffers, Setting::SortWriteBufferSize];
-        let room = settings.number(Setting::SortAreaSize) / 10 / WRITE_BUFFER_BYTES;
-        let count = room.min(WRITE_BUFFERS_MAX);
-        if count <= settings.number(asked[0]) || asked.iter().any(|setting| settings.is_explicit(*setting)) {
-            return Ok(());
-        }
-        settings.set("sort_write_buffers", &count.to_string(), RECORD_SORT.name)?;
-        settings.set("sort_write_buffer_size", &Bytes(WRITE_BUFFER_BYTES).as_setting(), RECORD_SORT.name)
+        apply_write_buffers(settings, RECORD_SORT.name)
     }
 
     fn room(&self, work: &Work, settings: &Settings) -> Room {
@@ -65,7 +58,8 @@ impl Execution for RecordSort {
     fn load(&self, place: &Place<'_>) -> Result<(), EngineError> {
         let count = place.work.rows();
         place.observer.stage(&Stage::Load { instance: place.instance, rows: count });
-        create(place.instance, &files(place).input, &GensortRecords { count, form: RecordForm::Binary })
+        let form = if place.work.value("form") == Some(1) { RecordForm::Random } else { RecordForm::Binary };
+        create(place.instance, &files(place).input, &GensortRecords { count, form })
     }
 
     fn work(&self, place: &Place<'_>) -> Result<Measured, EngineError> {
@@ -104,6 +98,18 @@ impl Execution for RecordSort {
     }
 }
 
+/// As many large write buffers as a tenth of the sort area holds, unless the user set others.
+pub(super) fn apply_write_buffers(settings: &mut Settings, origin: &str) -> Result<(), EngineError> {
+    let asked = [Setting::SortWriteBuffers, Setting::SortWriteBufferSize];
+    let room = settings.number(Setting::SortAreaSize) / 10 / WRITE_BUFFER_BYTES;
+    let count = room.min(WRITE_BUFFERS_MAX);
+    if count <= settings.number(asked[0]) || asked.iter().any(|setting| settings.is_explicit(*setting)) {
+        return Ok(());
+    }
+    settings.set("sort_write_buffers", &count.to_string(), origin)?;
+    settings.set("sort_write_buffer_size", &Bytes(WRITE_BUFFER_BYTES).as_setting(), origin)
+}
+
 /// Input and output.
 fn files(place: &Place<'_>) -> FileSortSpec {
     FileSortSpec {
@@ -120,7 +126,7 @@ fn beside_files_of(instance: &Instance, purpose: Purpose, name: &str) -> PathBuf
 }
 
 /// Reads input and output and compares their sums.
-fn judge(instance: &Instance, spec: &FileSortSpec) -> Result<Vec<CheckLine>, EngineError> {
+pub(super) fn judge(instance: &Instance, spec: &FileSortSpec) -> Result<Vec<CheckLine>, EngineError> {
     let timed = |path: &PathBuf| -> Result<(RecordSummary, Nanos), EngineError> {
         let begin = clock::now();
         let summary = validate::<RECORD_BYTES, KEY_BYTES>(instance, path)?;

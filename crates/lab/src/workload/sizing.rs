@@ -43,6 +43,22 @@ pub fn of_records(count: u64, record_bytes: u64, settings: &Settings) -> Initial
     InitialSizes { users: Bytes(0), temp: temp(count, record_bytes, settings), indx: Bytes(0) }
 }
 
+/// Bytes that a line takes in a run beside its own: lengths and row id.
+const LINE_HEAD_BYTES: u64 = 12;
+/// Memory of the areas that lines and their heads take at least, in eighths, before any of them spills.
+const AREA_EIGHTHS: u64 = 5;
+
+/// The first sizes of the tablespaces for a sort of so many lines of so many bytes, their keys included: runs, where they
+/// do not all fit in the areas.
+#[must_use]
+pub fn of_lines(count: u64, line_bytes: u64, settings: &Settings) -> InitialSizes {
+    let record = line_bytes + LINE_HEAD_BYTES;
+    let areas = settings.number(Setting::SortAreaSize).saturating_mul(settings.degree() as u64);
+    let fits = count.saturating_mul(record) < areas / 8 * AREA_EIGHTHS;
+    let temp = if fits { Bytes(1) } else { temp(count, record, settings) };
+    InitialSizes { users: Bytes(1), temp, indx: Bytes(1) }
+}
+
 /// Bytes that a page view takes in a block of a table that transactions change, its slot and version included; 64 on average.
 const VIEW_BYTES: u64 = 72;
 /// Bytes that its entry takes in a leaf; 48 on average.

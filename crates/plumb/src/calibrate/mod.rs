@@ -27,7 +27,7 @@ use plumb_lab::calendar::Moment;
 use plumb_lab::document::calibration::{self as document, Provenance};
 use plumb_lab::report::rendered;
 use plumb_lab::{place, record, stored};
-use plumb_report::{Document, summary};
+use plumb_report::Document;
 use progress_display::ProgressDisplay;
 use std::path::{Path, PathBuf};
 
@@ -60,7 +60,7 @@ pub fn run(arguments: &Calibrate) -> Result<Outcome, Failure> {
         let alike = |earlier: &Calibration| earlier.matches(&device) && earlier.asked_like(&calibration);
         let against = earlier.filter(alike).map(|earlier| document::against(&earlier, &calibration));
         let against = against.map_or(String::new(), |lines| format!("\n{lines}"));
-        output::print(&(summary::render(&report) + &against + "\n"))?;
+        output::print(&(output::summary(&report) + &against + "\n"))?;
     }
     // Both are tried: a failure of one must not prevent the other.
     let stored = store(arguments, &calibration, &record);
@@ -99,7 +99,7 @@ pub fn rebuild(directory: &Path) -> Result<Outcome, Failure> {
         .map_err(|error| refused(&provenance, format!("does not say what made the calibration ({error})")))?;
     let report = document::document(&made, &by);
     let files = bundle::write(directory, &rendered(&report))?;
-    output::print(&(summary::render(&report) + "\n" + &bundle::listed(&files)))?;
+    output::print(&(output::summary(&report) + "\n" + &bundle::listed(&files)))?;
     Ok(Outcome::Fine)
 }
 

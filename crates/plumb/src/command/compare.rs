@@ -8,7 +8,7 @@ use crate::targets::KINDS;
 use plumb_lab::compare::compare;
 use plumb_lab::record::RunState;
 use plumb_lab::{bundle, document};
-use plumb_report::{html, text};
+use plumb_report::html;
 
 /// Compares them.
 ///
@@ -22,7 +22,7 @@ pub fn run(arguments: &Compare) -> Result<Outcome, Failure> {
     }
     output::print(&match arguments.json {
         true => bundle::json(&comparison)?,
-        false => text::render(&document),
+        false => output::report(&document),
     })?;
     let mut runs = comparison.first.runs.iter().chain(&comparison.second.runs);
     let invalid = runs.any(|run| run.validity().state == RunState::Invalid);

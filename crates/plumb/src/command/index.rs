@@ -16,7 +16,6 @@ use plumb_io::device::{self, DeviceDescription};
 use plumb_lab::evidence::{Asked, Evidence};
 use plumb_lab::record::Record;
 use plumb_lab::{Stage, assemble, device_probe, document, stored, workload};
-use plumb_report::{summary, text};
 
 /// Builds the index.
 ///
@@ -64,8 +63,8 @@ pub fn run(arguments: &Index) -> Result<Outcome, Failure> {
     let seen = Evidence::of(&instance, asked, measured, &devices, Vec::new()).with_limits(None, limits);
     let record = assemble::record(&seen);
     let document = document::run::document(&record);
-    let report = if arguments.report { text::render(&document) + "\n" } else { String::new() };
-    let shown = report + &summary::render(&document);
+    let report = if arguments.report { output::report(&document) + "\n" } else { String::new() };
+    let shown = report + &output::summary(&document);
     bundle::show(&shown, bundle.as_ref(), &record, &document)?;
     output::print(&verdict(&built, &arguments.table, &record))?;
     Ok(run::outcome(&record))

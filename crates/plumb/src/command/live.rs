@@ -19,7 +19,6 @@ use plumb_lab::bundle::Reservation;
 use plumb_lab::evidence::{self, Asked, Done, Evidence, LogDone, Measured};
 use plumb_lab::workload::redo;
 use plumb_lab::{Stage, assemble, document, stored};
-use plumb_report::{summary, text};
 use plumb_types::RowSource;
 use plumb_units::{Bytes, RowCount};
 use plumb_workload::CsvFile;
@@ -90,8 +89,8 @@ pub fn import(
     let seen = Evidence::of(instance, asked, measured, &devices, checks).with_limits(None, limits);
     let record = assemble::record(&seen);
     let document = document::run::document(&record);
-    let report = if arguments.report { text::render(&document) + "\n" } else { String::new() };
-    bundle::show(&(report + &summary::render(&document)), bundle, &record, &document)?;
+    let report = if arguments.report { output::report(&document) + "\n" } else { String::new() };
+    bundle::show(&(report + &output::summary(&document)), bundle, &record, &document)?;
     output::print(&(line + &skipped(source.skipped_lines())))?;
     Ok(run::outcome(&record))
 }

@@ -8,16 +8,20 @@ use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
 use crate::output::{self, aligned};
 use crate::progress::{Audience, Watch};
-use crate::{bundle, settings, types};
+use crate::{bundle, command_line, settings, types};
 use plumb_engine::storage::control::stored_name;
 use plumb_engine::table::load::{self, LoadOutcome};
 use plumb_events::clock;
 use plumb_lab::Stage;
 use plumb_types::RowSource;
 use plumb_units::{Bytes, Nanos, RowCount};
-use plumb_workload::{ColumnBasis, ColumnFinding, CsvFile, CsvOptions};
-use std::fs;
-use std::path::Path;
+use plumb_workload::{
+    ColumnBasis, ColumnFinding, CsvFile, CsvOptions, DateForm, DateStyle, TextCause, TextReason, zone_name,
+};
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
 
 /// Loads the file.
 ///
@@ -31,7 +35,9 @@ pub fn run(arguments: &Load) -> Result<Outcome, Failure> {
     // The database refuses what it can before a large file is read.
     let mut target = Target::find(&arguments.path, settings, &interrupt)?;
     target.require_free(&arguments.table)?;
-    let source = CsvFile::open(&arguments.file, options(arguments)?)?;
+    let kept = if arguments.file == Path::new(STDIN) { Some(Kept::read(&arguments.path)?) } else { None };
+    let name = if kept.is_some() { Path::new("standard input") } else { &arguments.file };
+    let source = CsvFile::open(name, options(arguments, kept.as_ref())?)?;
     output::print(&found(&source))?;
     interrupt.begin();
     if arguments.conventional {
@@ -45,7 +51,9 @@ pub fn run(arguments: &Load) -> Result<Outcome, Failure> {
     let loaded = load::load(instance, &arguments.table, &source)?;
     let elapsed = clock::now().saturating_sub(begin);
     drop(watch);
-    output::print(&done(arguments, target.keep(), &loaded, elapsed))?;
+    let bytes =
+        kept.map_or_else(|| fs::metadata(&arguments.file).map_or(0, |found| found.len()), |kept| kept.bytes);
+    output::print(&done(arguments, target.keep(), (&loaded, Bytes(bytes)), elapsed))?;
     output::print(&skipped(source.skipped_lines()))?;
     Ok(Outcome::Fine)
 }
@@ -59,11 +67,45 @@ pub fn skipped(lines: u64) -> String {
     }
 }
 
-fn options(arguments: &Load) -> Result<CsvOptions, Failure> {
+/// In place of a file's name: standard input.
+const STDIN: &str = "-";
+
+/// Standard input, kept in a file without a name, for a file is read twice. It goes with this process, whatever ends it.
+struct Kept {
+    file: File,
+    bytes: u64,
+}
+
+impl Kept {
+    /// Reads standard input to its end into a file in `directory`.
+    fn read(directory: &Path) -> Result<Kept, Failure> {
+        let refused = |error: io::Error| {
+            Failure::run(format!(
+                "standard input cannot be kept in {}, where it is read twice: {error}; choose another --path, or load a file",
+                directory.display()
+            ))
+        };
+        let name = directory.join(format!("plumb-load-{}", std::process::id()));
+        let mut file =
+            File::options().read(true).write(true).create_new(true).open(&name).map_err(refused)?;
+        fs::remove_file(&name).map_err(refused)?;
+        let bytes = io::copy(&mut io::stdin().lock(), &mut file).map_err(refused)?;
+        Ok(Kept { file, bytes })
+    }
+
+    /// Where it can be opened again.
+    fn path(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/self/fd/{}", self.file.as_raw_fd()))
+    }
+}
+
+fn options(arguments: &Load, kept: Option<&Kept>) -> Result<CsvOptions, Failure> {
     Ok(CsvOptions {
         types: arguments.types.as_deref().map_or_else(|| Ok(Vec::new()), types::parse_types)?,
         delimiter: arguments.delimiter,
         null_text: arguments.null.clone(),
+        date_form: arguments.date_format,
+        bytes: kept.map(Kept::path),
     })
 }
 
@@ -101,8 +143,8 @@ fn because(finding: &ColumnFinding) -> String {
         ColumnBasis::Given => "given by --types".to_string(),
         ColumnBasis::NoValues => "no row has a value".to_string(),
         ColumnBasis::Numbers { .. } => "all values are numbers".to_string(),
-        ColumnBasis::Dates => "all values are dates".to_string(),
-        ColumnBasis::Text { reason, .. } => reason.to_string(),
+        ColumnBasis::Dates(style) => dates(style),
+        ColumnBasis::Text { reason, .. } => format!("{reason}{}", hint(reason)),
     };
     if finding.name == finding.header {
         basis
@@ -111,8 +153,32 @@ fn because(finding: &ColumnFinding) -> String {
     }
 }
 
-fn done(arguments: &Load, home: &Path, loaded: &LoadOutcome, elapsed: Nanos) -> String {
-    let file_bytes = fs::metadata(&arguments.file).map_or(0, |found| found.len());
+/// How dates are written, where that is not ISO's way.
+fn dates(style: &DateStyle) -> String {
+    let form = if style.form == DateForm::ISO { String::new() } else { format!(" written {}", style.form) };
+    let zone = style.zone.map(|zone| format!(" in the zone {}, which is left out", zone_name(zone)));
+    format!("all values are dates{form}{}", zone.unwrap_or_default())
+}
+
+/// What other programs write where there is no value.
+const NULL_WORDS: [&str; 13] =
+    ["NA", "N/A", "n/a", "#N/A", "NULL", "null", "None", "none", "NaN", "nan", "\\N", "-", "?"];
+
+/// The option that helps, where a word for NULL made a column text.
+fn hint(reason: &TextReason) -> String {
+    let spoilt = [TextCause::NotANumber, TextCause::NotADate, TextCause::NeitherNumberNorDate];
+    if !spoilt.contains(&reason.cause) || !NULL_WORDS.contains(&reason.value.as_str()) {
+        return String::new();
+    }
+    format!("; if it means NULL, load again with --null {}", command_line::quoted(&reason.value))
+}
+
+fn done(
+    arguments: &Load,
+    home: &Path,
+    (loaded, file_bytes): (&LoadOutcome, Bytes),
+    elapsed: Nanos,
+) -> String {
     format!(
         "table {} in {}: {} rows, {} in {} blocks, {:.2} s, {:.1} MB/s of the file ({})\n",
         stored_name(&arguments.table),
@@ -121,7 +187,7 @@ fn done(arguments: &Load, home: &Path, loaded: &LoadOutcome, elapsed: Nanos) -> 
         Bytes(loaded.row_bytes),
         RowCount(loaded.block_count),
         elapsed.seconds(),
-        Bytes(file_bytes).per(elapsed).mb_per_second(),
-        Bytes(file_bytes),
+        file_bytes.per(elapsed).mb_per_second(),
+        file_bytes,
     )
 }

@@ -8,7 +8,6 @@ use crate::{bundle, calibrate, output, run};
 use plumb_lab::bundle::{run_period, run_record};
 use plumb_lab::document;
 use plumb_lab::report::rendered;
-use plumb_report::{summary, text};
 use std::path::Path;
 
 /// Renders them.
@@ -30,7 +29,7 @@ pub fn run(arguments: &Report) -> Result<Outcome, Failure> {
     let (directory, record) = run_record(&bundle)?;
     let document = document::run::document(&record);
     let files = bundle::write(&directory, &rendered(&document))?;
-    output::print(&(summary::render(&document) + &bundle::listed(&files)))?;
+    output::print(&(output::summary(&document) + &bundle::listed(&files)))?;
     Ok(run::outcome(&record))
 }
 
@@ -42,7 +41,7 @@ fn of_period(bundle: &Path, (first, last): (usize, usize)) -> Result<Outcome, Fa
         let (stem, end) = name.split_once('.').unwrap_or((name, "txt"));
         (format!("{stem}-{first}-{last}.{end}"), text)
     });
-    output::print(&text::render(&document))?;
+    output::print(&output::report(&document))?;
     output::print(&bundle::listed(&bundle::write(&directory, &named)?))?;
     Ok(run::outcome(&record))
 }

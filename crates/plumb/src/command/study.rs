@@ -17,7 +17,6 @@ use plumb_lab::plan::{Plan, PlanOptions, Until};
 use plumb_lab::study::{self, catalog};
 use plumb_lab::target::{Opening, Target};
 use plumb_lab::{execution, pilot, report};
-use plumb_report::{summary, text};
 use plumb_units::path_of_text;
 use std::path::{Path, PathBuf};
 
@@ -248,7 +247,7 @@ pub(super) fn show(arguments: &Study, directory: &Path, context: &Analysis) -> R
         return output::print(&plumb_lab::bundle::json(context)?);
     }
     let document = document::study::document(context);
-    output::print(&(text::render(&document) + "\n" + &summary::render(&document) + &paths(directory)))
+    output::print(&(output::report(&document) + "\n" + &output::summary(&document) + &paths(directory)))
 }
 
 /// The reports' paths, a line each.
@@ -276,6 +275,6 @@ pub fn rebuild(directory: &Path, end: End) -> Result<Outcome, Failure> {
     }
     let context = report::publish(&mut bundle)?;
     drop(bundle);
-    output::print(&(summary::render(&document::study::document(&context)) + &paths(directory)))?;
+    output::print(&(output::summary(&document::study::document(&context)) + &paths(directory)))?;
     Ok(context.standing().map_or(Outcome::Fine, Outcome::Stands))
 }

@@ -2,7 +2,9 @@
 //!
 //! - `large_sort`: the workload under many settings: verified, receipts held.
 //! - `record_sort`: files of records, the same.
+//! - `sort`: files of lines and records, beside sort(1).
 //! - `own_data`: load, index, check, drop of CSV files.
+//! - `export`: what was loaded comes out again; pipes, other delimiters and dates, hints.
 //! - `redo`: the import workload, alone and in a study.
 //! - `periods`: snapshots within a run, what was seen beside it, and a line a run.
 //! - `places`: where the files of a study's runs lie.
@@ -24,6 +26,7 @@ mod calibrate;
 mod commands;
 mod compare;
 mod conventional;
+mod export;
 mod faults;
 mod foreign_text;
 mod large_sort;
@@ -36,5 +39,6 @@ mod program;
 mod record_sort;
 mod redo;
 mod slob;
+mod sort;
 mod study;
 mod texts;

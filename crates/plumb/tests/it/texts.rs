@@ -94,7 +94,7 @@ fn errors_are_one_line_and_name_the_cure() {
         &["load", "twelve.csv", "--table", "t", "--types", "BLOB"],
         &["load", "twelve.csv", "--table", "t", "--types", "b=DATE"],
         &["load", "twelve.csv", "--table", "t", "--set", "io_method=null"],
-        &["load", "twelve.csv", "--table", "t", "--delimiter", "pipe"],
+        &["load", "twelve.csv", "--table", "t", "--delimiter", "pipes"],
         &["index", "t", "a,,b"],
         &["index", "t", "a"],
         &["check", "t"],

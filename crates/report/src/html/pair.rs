@@ -9,7 +9,7 @@ use crate::text;
 /// The figure, for the script to fill.
 pub(super) fn figure(pair: &PairChart) -> String {
     let [reference, treatment] = &pair.sides;
-    let characters = escape(&text::pair_lines(pair)[1..].join("\n"));
+    let characters = escape(&text::pair_lines(pair, text::WIDTH)[1..].join("\n"));
     format!(
         "<figure class=\"pair\">\n<h3>{}</h3>\n\
          <ul class=\"legend\"><li><i class=\"side-0\"></i>{}</li><li><i class=\"side-1\"></i>{}</li></ul>\n\

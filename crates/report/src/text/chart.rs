@@ -1,6 +1,6 @@
 //! The I/O profile in characters: one panel a stream, all on the same axes.
 //!
-//! A column is a hundredth of the time axis, and its height the mean rate over
+//! A column is a hundredth of the time axis (a part of a narrower page), and its height the mean rate over
 //! it. Three characters give a panel of five lines fifteen steps: `.` a third
 //! of a line, `:` two thirds, `#` all of it. What rises above a fixed axis ends
 //! in `^`. What was seen beside a run stands below them in a line each, as dark as its figure is high, from a blank for 0
@@ -11,7 +11,10 @@ use crate::format::{Decimal, Figure, Size, grouped};
 use crate::profile::{Band, Chart, PairChart, Stream, tick_step};
 use crate::strip::{Strip, StripLine};
 
-const COLUMNS: usize = 100;
+/// Columns at most.
+const COLUMNS_MAX: usize = 100;
+/// What a page has room for besides them: the gutter, and the name of a phase that begins at the end.
+const BESIDE: usize = 32;
 const LINES: usize = 5;
 /// Lines of a panel that has a sibling to be compared with.
 const PAIR_LINES: usize = 3;
@@ -20,16 +23,22 @@ const GUTTER: usize = 9;
 
 /// The chart's lines.
 pub(crate) fn lines(chart: &Chart, width: usize) -> Vec<String> {
+    let columns = columns_in(width);
     let mut lines = Vec::new();
     for stream in &chart.streams {
-        lines.extend(panel(chart, stream, &stream.name, LINES));
+        lines.extend(panel(chart, stream, &stream.name, (columns, LINES)));
     }
     for strip in &chart.strips {
-        lines.extend(strip.lines.iter().flat_map(|line| strip_line(chart, strip, line, width)));
+        lines.extend(strip.lines.iter().flat_map(|line| strip_line(chart, strip, line, (columns, width))));
     }
-    lines.push(seconds(chart, width));
-    lines.extend(phases(chart, width));
+    lines.push(seconds(chart, (columns, width)));
+    lines.extend(phases(chart, (columns, width)));
     lines
+}
+
+/// Columns of the axis on a page of this width.
+fn columns_in(width: usize) -> usize {
+    width.saturating_sub(BESIDE).min(COLUMNS_MAX)
 }
 
 /// What a figure beside the profile is shown by, from nothing to the top of its axis.
@@ -39,48 +48,54 @@ const LEVELS: [char; 9] = [' ', '.', ':', '-', '=', '+', '*', '#', '@'];
 const NAME_LEAST: usize = 12;
 
 /// A line of a strip: a column is as dark as its figure is high.
-fn strip_line(chart: &Chart, strip: &Strip, line: &StripLine, width: usize) -> Vec<String> {
-    let column_s = chart.x_max_s / COLUMNS as f64;
+fn strip_line(
+    chart: &Chart,
+    strip: &Strip,
+    line: &StripLine,
+    (columns, width): (usize, usize),
+) -> Vec<String> {
+    let column_s = chart.x_max_s / columns as f64;
     let shade = |column: usize| {
         let from_s = column as f64 * column_s;
         let share = strip.mean(line, from_s, from_s + column_s)? / strip.top;
         let level = (share * (LEVELS.len() - 1) as f64).ceil().max(0.0) as usize;
         LEVELS.get(level.min(LEVELS.len() - 1)).copied()
     };
-    let shades: String = (0..COLUMNS).map(|column| shade(column).unwrap_or(' ')).collect();
+    let shades: String = (0..columns).map(|column| shade(column).unwrap_or(' ')).collect();
     let name = format!("{} {}", strip.title, line.name);
     let top = format!("{} {}", axis_end(strip.top), strip.unit);
     let drawn = format!("{:>GUTTER$}|{shades}", top.trim_end());
-    match width.saturating_sub(GUTTER + COLUMNS + 3) {
+    match width.saturating_sub(GUTTER + columns + 3) {
         room if room >= NAME_LEAST => {
             vec![format!("{drawn}| {}", name.chars().take(room).collect::<String>())]
         }
-        _ => vec![format!("{:GUTTER$} {}", "", name.chars().take(COLUMNS).collect::<String>()), drawn],
+        _ => vec![format!("{:GUTTER$} {}", "", name.chars().take(columns).collect::<String>()), drawn],
     }
 }
 
 /// The lines of two profiles: stream by stream, the reference above the treatment.
-pub(crate) fn pair_lines(pair: &PairChart) -> Vec<String> {
+pub(crate) fn pair_lines(pair: &PairChart, width: usize) -> Vec<String> {
+    let columns = columns_in(width);
     let [reference, treatment] = &pair.sides;
-    let mut lines = wrap(&pair.title, GUTTER + 1 + COLUMNS);
+    let mut lines = wrap(&pair.title, GUTTER + 1 + columns);
     for (before, after) in reference.chart.streams.iter().zip(&treatment.chart.streams) {
         for (side, stream) in [(reference, before), (treatment, after)] {
             let caption = format!("{}: {}", stream.name, side.name);
-            lines.extend(panel(&side.chart, stream, &caption, PAIR_LINES));
+            lines.extend(panel(&side.chart, stream, &caption, (columns, PAIR_LINES)));
         }
     }
-    lines.push(seconds(&reference.chart, GUTTER + 1 + COLUMNS));
+    lines.push(seconds(&reference.chart, (columns, GUTTER + 1 + columns)));
     lines
 }
 
-fn panel(chart: &Chart, stream: &Stream, caption: &str, height: usize) -> Vec<String> {
+fn panel(chart: &Chart, stream: &Stream, caption: &str, (columns, height): (usize, usize)) -> Vec<String> {
     let total = Size(stream.total()).figure();
     let peak = Decimal(stream.peak_mb_per_s(chart.bucket_s)).figure();
     let figures = format!("  {total}, peak {peak} MB/s");
-    let caption = caption.chars().take(COLUMNS - figures.chars().count()).collect::<String>();
+    let caption = caption.chars().take(columns.saturating_sub(figures.chars().count())).collect::<String>();
     let mut lines = vec![format!("{:GUTTER$} {caption}{figures}", "")];
-    let column_s = chart.x_max_s / COLUMNS as f64;
-    let heights = (0..COLUMNS).map(|column| {
+    let column_s = chart.x_max_s / columns as f64;
+    let heights = (0..columns).map(|column| {
         let from_s = column as f64 * column_s;
         let rate = stream.rate_mb_per_s(chart.bucket_s, from_s, from_s + column_s);
         rate / chart.y_max_mb_per_s * height as f64
@@ -91,7 +106,7 @@ fn panel(chart: &Chart, stream: &Stream, caption: &str, height: usize) -> Vec<St
         let marks = heights.iter().map(|filled| mark(*filled, line, height)).collect::<String>();
         lines.push(format!("{label:>GUTTER$}|{marks}"));
     }
-    lines.push(format!("{:>GUTTER$}+{}", "0", ruler(chart)));
+    lines.push(format!("{:>GUTTER$}+{}", "0", ruler(chart, columns)));
     lines
 }
 
@@ -114,31 +129,31 @@ fn mark(height: f64, line: usize, lines: usize) -> char {
 }
 
 /// The ticks of the time axis: column and seconds, at most ten.
-fn ticks(chart: &Chart) -> Vec<(usize, f64)> {
+fn ticks(chart: &Chart, columns: usize) -> Vec<(usize, f64)> {
     let step_s = tick_step(chart.x_max_s);
     let count = (chart.x_max_s / step_s + 1e-9).floor() as usize;
     let tick = |index: usize| {
         let at_s = index as f64 * step_s;
-        (column_of(chart, at_s), at_s)
+        (column_of(chart, at_s, columns), at_s)
     };
     (0..=count).map(tick).collect()
 }
 
-fn column_of(chart: &Chart, at_s: f64) -> usize {
-    ((at_s / chart.x_max_s * COLUMNS as f64).round().max(0.0) as usize).min(COLUMNS)
+fn column_of(chart: &Chart, at_s: f64, columns: usize) -> usize {
+    ((at_s / chart.x_max_s * columns as f64).round().max(0.0) as usize).min(columns)
 }
 
-fn ruler(chart: &Chart) -> String {
-    let ticks = ticks(chart);
+fn ruler(chart: &Chart, columns: usize) -> String {
+    let ticks = ticks(chart, columns);
     let mark = |column| if ticks.iter().any(|(at, _)| *at == column) { '+' } else { '-' };
-    (1..=COLUMNS).map(mark).collect()
+    (1..=columns).map(mark).collect()
 }
 
 /// The names of the ticks, in a line of at most so many characters.
-fn seconds(chart: &Chart, width: usize) -> String {
+fn seconds(chart: &Chart, (columns, width): (usize, usize)) -> String {
     let decimals = if tick_step(chart.x_max_s) < 1.0 { 1 } else { 0 };
     let mut line = " ".repeat(GUTTER);
-    for (column, at_s) in ticks(chart) {
+    for (column, at_s) in ticks(chart, columns) {
         let label = grouped(at_s, decimals);
         let start = (GUTTER + column).min(width - label.len()).max(line.len());
         line = format!("{line:<start$}{label}");
@@ -147,12 +162,13 @@ fn seconds(chart: &Chart, width: usize) -> String {
 }
 
 /// The phases below the time axis; one that overlaps another starts a new line.
-fn phases(chart: &Chart, width: usize) -> Vec<String> {
+fn phases(chart: &Chart, (columns, width): (usize, usize)) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for band in chart.bands.iter().filter(|band| band.start_s < chart.x_max_s) {
-        let start = column_of(chart, band.start_s);
+        let start = column_of(chart, band.start_s, columns);
         let room = lines.iter_mut().find(|line| line.chars().count() <= GUTTER + start);
-        let label = label(band, column_of(chart, band.end_s).saturating_sub(start), width);
+        let end = column_of(chart, band.end_s, columns);
+        let label = label(band, end.saturating_sub(start), width - GUTTER - columns - 1);
         match room {
             Some(line) => *line = format!("{line:<width$}{label}", width = GUTTER + start),
             None => lines.push(format!("{:width$}{label}", "", width = GUTTER + start)),
@@ -161,8 +177,8 @@ fn phases(chart: &Chart, width: usize) -> Vec<String> {
     lines
 }
 
-/// `|name....` over so many columns; a narrow one keeps its name.
-fn label(band: &Band, columns: usize, width: usize) -> String {
-    let name = band.name.chars().take(width - GUTTER - COLUMNS - 1).collect::<String>();
+/// `|name....` over so many columns; a narrow one keeps its name, of so many letters.
+fn label(band: &Band, columns: usize, letters: usize) -> String {
+    let name = band.name.chars().take(letters).collect::<String>();
     format!("|{name:.<width$}", width = columns.saturating_sub(1))
 }

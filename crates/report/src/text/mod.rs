@@ -14,6 +14,7 @@ mod table;
 mod wrap;
 
 pub(crate) use chart::{lines as chart_lines, pair_lines};
+pub use table::fitted;
 pub use wrap::wrap;
 
 use crate::document::{Block, Document, NO_DATA, Placement, Section};
@@ -23,8 +24,18 @@ use plumb_units::visible;
 /// The usual width: that of an AWR report on wide paper.
 pub const WIDTH: usize = 132;
 
-const END_OF_SECTION: &str =
-    "                          ------------------------------------------------------";
+/// The ruler at the end of a section: its length, and where it ends.
+const END_OF_SECTION: (usize, usize) = (54, 80);
+
+/// The narrowest terminal that reports are set for.
+pub const WIDTH_MIN: usize = 60;
+
+/// The whole report, in lines of at most so many characters (60 at least): tables that are wider are wrapped, and cut into
+/// groups of columns where that does not do.
+#[must_use]
+pub fn render_in(document: &Document, width: usize) -> String {
+    render(&Document { width: width.clamp(WIDTH_MIN, document.width), ..document.clone() })
+}
 
 /// The whole report.
 #[must_use]
@@ -78,9 +89,14 @@ pub fn render_section(section: &Section, document: &Document) -> Vec<String> {
     match section.placement {
         Placement::Front => {
             lines.push(section.title.clone());
-            lines.push("~".repeat(section.title.chars().count()));
+            lines.push("~".repeat(section.title.chars().count().min(document.width)));
         }
-        Placement::Detail => lines.push(format!("{:<48}  {}", section.title, document.running_head)),
+        Placement::Detail => {
+            let line = format!("{:<48}  {}", section.title, document.running_head);
+            // The head is said once a section for those who cut a report; a narrow terminal is not cut.
+            let fits = document.width >= WIDTH || line.chars().count() <= document.width;
+            lines.push(if fits { line } else { section.title.clone() });
+        }
     }
     for note in &section.notes {
         lines.extend(hanging("-> ", note, document.width));
@@ -101,13 +117,15 @@ pub fn render_section(section: &Section, document: &Document) -> Vec<String> {
             Block::Facts(facts) => facts::lines(facts, document.width),
             Block::Parts(parts) => parts::lines(parts, document.width),
             Block::Profile(chart) => chart::lines(chart, document.width),
-            Block::Pair(pair) => chart::pair_lines(pair),
-            Block::Order(plot) => order::lines(plot),
+            Block::Pair(pair) => chart::pair_lines(pair, document.width),
+            Block::Order(plot) => order::lines(plot, document.width),
             Block::Drawings(_) => Vec::new(),
         });
     }
     if section.placement == Placement::Detail {
-        lines.push(END_OF_SECTION.to_string());
+        let (length, end) = END_OF_SECTION;
+        let end = end.min(document.width);
+        lines.push(format!("{:>end$}", "-".repeat(length.min(end))));
     }
     lines.push(String::new());
     lines

@@ -4,6 +4,7 @@
 //! (`A` the first), a small letter a run that does not count, `*` several runs in one place. A run
 //! without a figure is `!` on the axis. Below stand the blocks.
 
+use super::hanging;
 use crate::order::{OrderPanel, OrderPlot};
 
 /// Characters left of the axis.
@@ -14,14 +15,14 @@ const COLUMNS_MAX: usize = 100;
 const LINES: usize = 12;
 
 /// The plot's lines.
-pub(crate) fn lines(plot: &OrderPlot) -> Vec<String> {
-    let columns = plot.points.len().min(COLUMNS_MAX);
+pub(crate) fn lines(plot: &OrderPlot, width: usize) -> Vec<String> {
+    let columns = plot.points.len().min(COLUMNS_MAX).min(width - GUTTER - 1);
     let mut lines = Vec::new();
     for panel in &plot.panels {
         lines.extend(panel_lines(plot, panel, columns));
     }
     lines.push(format!("{:>GUTTER$} {}", "block", blocks(plot, columns)));
-    lines.extend(legend(plot));
+    lines.extend(legend(plot, width));
     lines
 }
 
@@ -72,7 +73,10 @@ fn blocks(plot: &OrderPlot, columns: usize) -> String {
     line
 }
 
-fn legend(plot: &OrderPlot) -> Vec<String> {
+fn legend(plot: &OrderPlot, width: usize) -> Vec<String> {
     let arms = plot.slots.iter().enumerate().filter(|(_, label)| !label.is_copy);
-    arms.map(|(slot, label)| format!("{:GUTTER$} {} {}", "", letter(plot, slot, true), label.name)).collect()
+    let entry = |slot: usize, name: &str| {
+        hanging(&format!("{:GUTTER$} {} ", "", letter(plot, slot, true)), name, width)
+    };
+    arms.flat_map(|(slot, label)| entry(slot, &label.name)).collect()
 }

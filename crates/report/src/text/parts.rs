@@ -2,21 +2,22 @@
 
 use crate::document::Parts;
 
-/// The bar, characters.
+/// The bar at most, characters.
 const COLUMNS: usize = 100;
 /// What parts are drawn with, in turn.
 const MARKS: [char; 8] = ['#', '=', '+', ':', '%', 'o', '-', '.'];
 
 pub(super) fn lines(parts: &Parts, width: usize) -> Vec<String> {
+    let all = COLUMNS.min(width.saturating_sub(2));
     let (mut bar, mut end) = (String::new(), 0.0);
     let mark = |index: usize| MARKS[index % MARKS.len()];
     for (index, part) in parts.0.iter().enumerate() {
         end += part.share;
-        let columns = ((end * COLUMNS as f64).round() as usize).min(COLUMNS);
+        let columns = ((end * all as f64).round() as usize).min(all);
         let used = bar.chars().count();
         bar.extend(std::iter::repeat_n(mark(index), columns.saturating_sub(used)));
     }
-    let mut lines = vec![format!("|{bar:<COLUMNS$}|")];
+    let mut lines = vec![format!("|{bar:<all$}|")];
     let mut legend = String::new();
     for (index, part) in parts.0.iter().enumerate() {
         let entry = format!("{} {} {}", mark(index), part.name, part.shown);

@@ -6,7 +6,11 @@ use crate::document::NO_DATA;
 use crate::table::{Alignment, Column, Row, RowKind, Table};
 use plumb_units::visible;
 
-/// The table's lines; its caption in lines of at most so many characters.
+/// Blanks between two columns are one each. A column of words is not made narrower than this, unless it is.
+const WORDS_MIN: usize = 10;
+
+/// The table's lines, of at most so many characters: columns of words are wrapped where it is wider, and where that does not do
+/// the columns come in groups, one below the other, each behind the first column.
 pub(super) fn lines(table: &Table, page_width: usize) -> Vec<String> {
     let caption = table.caption.as_deref().map(|caption| wrap(caption, page_width));
     let mut lines = caption.unwrap_or_default();
@@ -14,30 +18,95 @@ pub(super) fn lines(table: &Table, page_width: usize) -> Vec<String> {
         lines.push(NO_DATA.to_string());
         return lines;
     }
-    let rows = table.rows.iter().map(|row| broken(row, &table.columns)).collect::<Vec<_>>();
-    let widths = widths(&table.columns, &rows);
-    lines.extend(header(&table.columns, &widths));
+    let free = vec![usize::MAX; table.columns.len()];
+    let widths = widths(&table.columns, &rows(table, &free));
+    let least: Vec<usize> =
+        table.columns.iter().zip(&widths).map(|(column, width)| least(column, *width)).collect();
+    let widths = fitted(&widths, &least, page_width);
+    let broken = rows(table, &widths);
+    for (index, group) in groups(&widths, page_width).into_iter().enumerate() {
+        if index > 0 {
+            lines.push(String::new());
+        }
+        lines.extend(group_lines(table, &broken, &widths, &group));
+    }
+    lines
+}
+
+/// The widths of columns that fit a page with a blank between two: those that may be are made narrower, the widest first. What
+/// they cannot give they keep.
+#[must_use]
+pub fn fitted(widths: &[usize], least: &[usize], page_width: usize) -> Vec<usize> {
+    let mut fitted = widths.to_vec();
+    let total = |widths: &[usize]| widths.iter().sum::<usize>() + widths.len().saturating_sub(1);
+    while total(&fitted) > page_width {
+        let can_give = (0..fitted.len()).filter(|index| fitted[*index] > least[*index]);
+        let Some(widest) = can_give.max_by_key(|index| fitted[*index]) else { return fitted };
+        fitted[widest] -= 1;
+    }
+    fitted
+}
+
+/// The least width of a column; figures and drawings keep theirs.
+fn least(column: &Column, width: usize) -> usize {
+    let title = titles(column).into_iter().map(|line| line.chars().count()).max().unwrap_or(0);
+    match column.alignment {
+        Alignment::Wrapped(_) | Alignment::Text => title.max(WORDS_MIN).min(width),
+        Alignment::Number | Alignment::Drawn(_) => width,
+    }
+}
+
+/// Columns that stand side by side: all of them, or the first with as many others as there is room for.
+fn groups(widths: &[usize], page_width: usize) -> Vec<Vec<usize>> {
+    let mut groups = Vec::new();
+    let mut group: Vec<usize> = Vec::new();
+    let mut used = 0;
+    for (column, width) in widths.iter().enumerate() {
+        let is_more_than_names = group.len() > 1;
+        if is_more_than_names && used + 1 + width > page_width {
+            groups.push(std::mem::replace(&mut group, vec![0]));
+            used = widths[0];
+        }
+        used += width + usize::from(!group.is_empty());
+        group.push(column);
+    }
+    groups.push(group);
+    groups
+}
+
+/// The lines of some columns of a table.
+fn group_lines(table: &Table, broken: &[Vec<Vec<String>>], widths: &[usize], group: &[usize]) -> Vec<String> {
+    let columns: Vec<Column> = group.iter().map(|column| table.columns[*column].clone()).collect();
+    let widths: Vec<usize> = group.iter().map(|column| widths[*column]).collect();
+    let mut lines = header(&columns, &widths);
     let ruler = widths.iter().map(|width| "-".repeat(*width)).collect::<Vec<_>>().join(" ");
     lines.push(ruler.clone());
-    for (row, cells) in table.rows.iter().zip(&rows) {
+    for (row, cells) in table.rows.iter().zip(broken) {
         if row.kind == RowKind::Total {
             lines.push(ruler.clone());
         }
-        let height = cells.iter().map(Vec::len).max().unwrap_or(0);
+        let cells: Vec<&Vec<String>> = group.iter().filter_map(|column| cells.get(*column)).collect();
+        let height = cells.iter().map(|cell| cell.len()).max().unwrap_or(0);
         let line = |index: usize| {
             let texts = cells.iter().map(|cell| cell.get(index).map_or("", String::as_str));
-            set(texts, &table.columns, &widths)
+            set(texts, &columns, &widths)
         };
         lines.extend((0..height).map(line));
     }
     lines
 }
 
+/// The rows' cells, each as its lines, in columns at most so wide.
+fn rows(table: &Table, widths: &[usize]) -> Vec<Vec<Vec<String>>> {
+    table.rows.iter().map(|row| broken(row, &table.columns, widths)).collect()
+}
+
 /// The row's cells, each as its lines.
-fn broken(row: &Row, columns: &[Column]) -> Vec<Vec<String>> {
-    let cells = row.cells.iter().zip(columns);
-    let broken = cells.map(|(cell, column)| match column.alignment {
-        Alignment::Wrapped(width) => wrap(&visible(&cell.text), width),
+fn broken(row: &Row, columns: &[Column], widths: &[usize]) -> Vec<Vec<String>> {
+    let cells = row.cells.iter().zip(columns).zip(widths);
+    let broken = cells.map(|((cell, column), most)| match column.alignment {
+        Alignment::Wrapped(width) => wrap(&visible(&cell.text), width.min(*most)),
+        Alignment::Text if *most < cell.text.chars().count() => wrap(&visible(&cell.text), *most),
         Alignment::Text | Alignment::Number => vec![visible(&cell.text).into_owned()],
         Alignment::Drawn(width) => vec![drawing::drawing(cell.drawing, column.axis.as_ref(), width)],
     });

@@ -1,9 +1,10 @@
 //! The second pass: fields become columns of a row.
 
 use super::CsvError;
+use super::dates::DateStyle;
 use super::error::excerpt;
 use super::records::Records;
-use plumb_types::{Column, ColumnType, DateTime, RowBatch, Schema, parse_number};
+use plumb_types::{Column, ColumnType, RowBatch, Schema, parse_number};
 use std::path::Path;
 use std::str::Utf8Error;
 
@@ -13,13 +14,20 @@ pub(super) struct Converter<'a> {
     path: &'a Path,
     schema: &'a Schema,
     null_text: &'a [String],
+    /// Of each column, where it is one of dates.
+    styles: &'a [DateStyle],
     /// An encoded number on its way into the row.
     number: Vec<u8>,
 }
 
 impl<'a> Converter<'a> {
-    pub(super) fn new(path: &'a Path, schema: &'a Schema, null_text: &'a [String]) -> Self {
-        Converter { path, schema, null_text, number: Vec::new() }
+    pub(super) fn new(
+        path: &'a Path,
+        schema: &'a Schema,
+        null_text: &'a [String],
+        styles: &'a [DateStyle],
+    ) -> Self {
+        Converter { path, schema, null_text, styles, number: Vec::new() }
     }
 
     /// Appends the current record as a row; fails, appending nothing, where a
@@ -32,7 +40,7 @@ impl<'a> Converter<'a> {
         })?;
         batch.begin_row(columns.len() as u8);
         let line = records.line();
-        for (value, column) in records.fields().zip(columns) {
+        for ((value, column), style) in records.fields().zip(columns).zip(self.styles) {
             if is_null(value, self.null_text) {
                 batch.push_null();
                 continue;
@@ -40,7 +48,7 @@ impl<'a> Converter<'a> {
             let cell = Cell { path: self.path, line, column, value };
             let pushed = match column.column_type {
                 ColumnType::Number { .. } => cell.push_number(&mut self.number, batch),
-                ColumnType::Date => cell.push_date(batch),
+                ColumnType::Date => cell.push_date(*style, batch),
                 ColumnType::Text { max_bytes } => cell.push_text(max_bytes, batch),
             };
             if let Err(error) = pushed {
@@ -88,12 +96,13 @@ impl Cell<'_> {
     }
 
     #[inline]
-    fn push_date(self, batch: &mut RowBatch) -> Result<(), CsvError> {
-        let date = DateTime::parse(trim_blanks(self.value)).map_err(|error| CsvError::BadDate {
+    fn push_date(self, style: DateStyle, batch: &mut RowBatch) -> Result<(), CsvError> {
+        let date = style.read(trim_blanks(self.value)).map_err(|error| CsvError::BadDate {
             path: self.path.to_owned(),
             line: self.line,
             column: self.column.name.clone(),
             found: excerpt(self.value),
+            style,
             source: Box::new(error),
         })?;
         batch.push_date(&date);

@@ -1,5 +1,6 @@
 //! Why a CSV file cannot be read, each in one line that says what to do.
 
+use super::dates::{DateStyle, zone_name};
 use super::records::RecordError;
 use plumb_types::{ColumnType, DateError, NumberError};
 use std::io;
@@ -15,12 +16,25 @@ pub enum CsvError {
     Open { path: PathBuf, source: io::Error },
     /// Reading or decompressing fails on the way.
     #[error(
-        "{}:{line}: cannot read on: {source}; the file may be cut off or damaged (gzip -t tests a compressed one)",
+        "{}:{line}: cannot read on: {source}; look at the kernel's log (dmesg), or read a copy of the file",
         path.display()
     )]
     Read { path: PathBuf, line: u64, source: io::Error },
+    /// A compressed file that is not whole.
+    #[error(
+        "{} is a damaged gzip file: {source} after {}; `gzip -t` finds the same: fetch or compress it anew",
+        path.display(), lines(*line)
+    )]
+    DamagedGzip { path: PathBuf, line: u64, source: io::Error },
+    /// The header does not tell what stands between two fields.
+    #[error(
+        "{}: the header has {found}, and the lines below it do not tell which of them stands between two fields: say so \
+         with --delimiter",
+        path.display()
+    )]
+    Delimiter { path: PathBuf, found: String },
     /// A pipe, a directory, a device.
-    #[error("{} is no plain file: it is read twice, which a pipe or a directory cannot be; write the text to a file first", path.display())]
+    #[error("{} is no plain file: it is read twice, which a pipe or a directory cannot be; name the file, or give - in its place to read standard input", path.display())]
     NoFile { path: PathBuf },
     /// No bytes, or empty lines only.
     #[error("{} is empty; expected a header row with the column names, then rows", path.display())]
@@ -76,8 +90,15 @@ pub enum CsvError {
     )]
     NumberTooWide { path: PathBuf, line: u64, column: String, found: String, expected: ColumnType },
     /// A value of a DATE column that is none.
-    #[error("{}:{line}: column {column}: found {found:?}, expected DATE; {}", path.display(), date_cure(source))]
-    BadDate { path: PathBuf, line: u64, column: String, found: String, source: Box<DateError> },
+    #[error("{}:{line}: column {column}: found {found:?}, expected DATE{}; {}", path.display(), written(style), date_cure(source, style))]
+    BadDate {
+        path: PathBuf,
+        line: u64,
+        column: String,
+        found: String,
+        style: DateStyle,
+        source: Box<DateError>,
+    },
     /// A text longer than its column.
     #[error(
         "{}:{line}: column {column}: found {bytes} bytes starting {found:?}, expected {expected}; {}",
@@ -137,6 +158,9 @@ impl CsvError {
     ) -> Self {
         let path = path.to_owned();
         match error {
+            RecordError::Read { line, source } if is_of_gzip(&source) => {
+                CsvError::DamagedGzip { path, line, source }
+            }
             RecordError::Read { line, source } => CsvError::Read { path, line, source },
             RecordError::UnclosedQuote { line, quote_line } => {
                 CsvError::UnclosedQuote { path, line, quote_line }
@@ -171,6 +195,20 @@ impl CsvError {
     }
 }
 
+/// Whether an error is that of a decompression: a disk has none of these.
+pub(super) fn is_of_gzip(error: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
+    matches!(error.kind(), InvalidData | InvalidInput | UnexpectedEof)
+}
+
+/// The lines before this one.
+fn lines(line: u64) -> String {
+    match line.saturating_sub(1) {
+        1 => "1 line".to_string(),
+        before => format!("{before} lines"),
+    }
+}
+
 /// A value cut at 40 bytes, for a message.
 pub(super) fn excerpt(value: &[u8]) -> String {
     const BYTES_MAX: usize = 40;
@@ -192,7 +230,16 @@ fn number_cure(error: &NumberError) -> String {
     }
 }
 
-fn date_cure(error: &DateError) -> String {
+/// How dates are written, where that is not ISO's way.
+fn written(style: &DateStyle) -> String {
+    match (*style == DateStyle::ISO, style.zone) {
+        (true, _) => String::new(),
+        (false, None) => format!(" written {}", style.form),
+        (false, Some(zone)) => format!(" written {} in the zone {}", style.form, zone_name(zone)),
+    }
+}
+
+fn date_cure(error: &DateError, style: &DateStyle) -> String {
     match error {
         DateError::NoSuchDay { .. } | DateError::NoSuchTime { .. } => {
             format!("{error}: correct it or give the column the type VARCHAR2")
@@ -200,7 +247,10 @@ fn date_cure(error: &DateError) -> String {
         DateError::FractionalSeconds { .. } => {
             "a DATE keeps no fractional seconds: cut them off or give the column the type VARCHAR2".to_owned()
         }
-        _ => "write it as 2024-01-31 or 2024-01-31 13:45:00, or give the column the type VARCHAR2".to_owned(),
+        _ if *style != DateStyle::ISO => {
+            "correct it, give another --date-format, or give the column the type VARCHAR2".to_owned()
+        }
+        _ => "write it as 2024-01-31 or 2024-01-31 13:45:00, say how it is written with --date-format, or give the column the type VARCHAR2".to_owned(),
     }
 }
 

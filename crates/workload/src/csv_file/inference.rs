@@ -19,12 +19,13 @@
 //! a number at any time, by its type being given.
 
 use super::convert::{check_field_count, check_utf8, is_null, trim_blanks};
+use super::dates::{DateForm, DateStyle, Forms};
 use super::error::excerpt;
 use super::header::ColumnName;
 use super::pieces::{PieceError, Pieces};
 use super::records::{EmptyLines, RecordError, Records};
 use super::{CsvError, CsvOptions};
-use plumb_types::{ColumnType, DateError, DateTime, NumberError, TEXT_BYTES_MAX, parse_number};
+use plumb_types::{ColumnType, DateError, NumberError, TEXT_BYTES_MAX, parse_number};
 use std::fmt;
 use std::num::NonZero;
 use std::path::Path;
@@ -69,8 +70,8 @@ pub enum ColumnBasis {
         /// Most digits right of the point.
         fraction_digits: u16,
     },
-    /// All its values are dates.
-    Dates,
+    /// All its values are dates of one style.
+    Dates(DateStyle),
     /// It holds text.
     Text {
         /// Longest value in bytes.
@@ -85,7 +86,7 @@ impl ColumnBasis {
     pub(super) fn column_type(&self) -> ColumnType {
         match *self {
             ColumnBasis::Given | ColumnBasis::NoValues => ColumnType::Text { max_bytes: 1 },
-            ColumnBasis::Dates => ColumnType::Date,
+            ColumnBasis::Dates(_) => ColumnType::Date,
             ColumnBasis::Text { bytes_max, .. } => ColumnType::Text { max_bytes: bytes_max },
             ColumnBasis::Numbers { integer_digits, fraction_digits } => {
                 let digits = (integer_digits + fraction_digits).max(1);
@@ -135,6 +136,12 @@ pub enum TextCause {
     BeyondNumber,
     /// Parts of a second would be lost.
     FractionalSeconds,
+    /// It is a date of another form than those above it.
+    OtherForm,
+    /// It is a time of another zone than those above it.
+    OtherZone,
+    /// All are dates, and may be read with the day first or the month.
+    DayOrMonth([DateForm; 2]),
 }
 
 /// `line 17: "007" starts with zeros that a number would lose`
@@ -154,6 +161,15 @@ impl fmt::Display for TextReason {
             TextCause::Point => "has a point without digits on one side, which a number would lose",
             TextCause::BeyondNumber => "has more digits or another size than a NUMBER keeps",
             TextCause::FractionalSeconds => "has fractional seconds that a DATE would lose",
+            TextCause::OtherForm => "is written in another order or with other marks than the dates above it",
+            TextCause::OtherZone => "has another time zone than the times above it, which a DATE would lose",
+            TextCause::DayOrMonth([one, two]) => {
+                return write!(
+                    f,
+                    "line {}: {:?} may be {one} or {two}, and so may all other values; --date-format says which",
+                    self.line, self.value
+                );
+            }
         };
         write!(f, "line {}: {:?} {why}", self.line, self.value)
     }
@@ -306,7 +322,8 @@ impl Columns<'_> {
                     guesses[index].null_count += 1;
                     continue;
                 }
-                guesses[index].observe(value, piece.line(), &mut scratch).map_err(|fault| {
+                let meant = self.options.date_form;
+                guesses[index].observe(value, piece.line(), (meant, &mut scratch)).map_err(|fault| {
                     fault.at(self.path, piece.line(), self.names[index].name.clone(), value)
                 })?;
             }
@@ -325,7 +342,7 @@ impl Columns<'_> {
 
 /// Whether a field is a number or a date and so hardly a name.
 pub(super) fn is_value(field: &[u8]) -> bool {
-    parse_number(field, &mut Vec::new()).is_ok() || DateTime::parse(field).is_ok()
+    parse_number(field, &mut Vec::new()).is_ok() || Forms::of(field, None).is_ok()
 }
 
 /// What a column seems to hold.
@@ -341,8 +358,15 @@ enum Kind {
     #[default]
     Nothing,
     Numbers(Numbers),
-    Dates,
+    Dates(Dates),
     Text(TextReason),
+}
+
+/// The forms that all values may have, and the first of them.
+struct Dates {
+    forms: Forms,
+    line: u64,
+    value: String,
 }
 
 /// The most digits left and right of the point, and how all values are written.
@@ -390,7 +414,12 @@ impl Fault {
 impl Guess {
     /// Takes in a value that is not NULL.
     #[inline]
-    fn observe(&mut self, value: &[u8], line: u64, scratch: &mut Vec<u8>) -> Result<(), Fault> {
+    fn observe(
+        &mut self,
+        value: &[u8],
+        line: u64,
+        (meant, scratch): (Option<DateForm>, &mut Vec<u8>),
+    ) -> Result<(), Fault> {
         self.bytes_max = self.bytes_max.max(value.len());
         let trimmed = trim_blanks(value);
         let cause = match &mut self.kind {
@@ -401,11 +430,11 @@ impl Guess {
                     Err(cause) => cause,
                 }
             }
-            Kind::Dates => match read_date(trimmed) {
+            Kind::Dates(dates) => match read_date(trimmed, meant).and_then(|found| dates.take(found)) {
                 Ok(()) => return Ok(()),
                 Err(cause) => cause,
             },
-            Kind::Nothing => match first_value(trimmed, scratch) {
+            Kind::Nothing => match first_value(trimmed, line, (meant, scratch)) {
                 Ok(kind) => {
                     self.kind = kind;
                     return Ok(());
@@ -422,7 +451,8 @@ impl Guess {
     /// its values must be looked at for that.
     fn merge(&mut self, next: &Guess) -> bool {
         let merged = match (&mut self.kind, &next.kind) {
-            (_, Kind::Nothing) | (Kind::Dates, Kind::Dates) => true,
+            (_, Kind::Nothing) => true,
+            (Kind::Dates(dates), Kind::Dates(found)) => dates.take(found.forms).is_ok(),
             (Kind::Numbers(numbers), Kind::Numbers(found)) => numbers.take(b"", found).is_ok(),
             (Kind::Text(_), _) => next.bytes_max <= TEXT_BYTES_MAX as usize,
             _ => false,
@@ -437,9 +467,35 @@ impl Guess {
     fn basis(self) -> ColumnBasis {
         match self.kind {
             Kind::Nothing => ColumnBasis::NoValues,
-            Kind::Dates => ColumnBasis::Dates,
+            Kind::Dates(dates) => dates.basis(self.bytes_max as u32),
             Kind::Numbers(numbers) => numbers.basis(),
             Kind::Text(reason) => ColumnBasis::Text { bytes_max: self.bytes_max as u32, reason },
+        }
+    }
+}
+
+impl Dates {
+    /// Takes in a further value; fails where no form is left.
+    #[inline]
+    fn take(&mut self, found: Forms) -> Result<(), TextCause> {
+        match self.forms.and(found) {
+            Some(forms) => {
+                self.forms = forms;
+                Ok(())
+            }
+            None if self.forms.differs_in_zone(found) => Err(TextCause::OtherZone),
+            None => Err(TextCause::OtherForm),
+        }
+    }
+
+    fn basis(self, bytes_max: u32) -> ColumnBasis {
+        match self.forms.style() {
+            Ok(style) => ColumnBasis::Dates(style),
+            Err(forms) => {
+                let reason =
+                    TextReason { line: self.line, value: self.value, cause: TextCause::DayOrMonth(forms) };
+                ColumnBasis::Text { bytes_max, reason }
+            }
         }
     }
 }
@@ -522,13 +578,17 @@ impl Spelling {
 }
 
 /// What the first value of a column is.
-fn first_value(value: &[u8], scratch: &mut Vec<u8>) -> Result<Kind, TextCause> {
+fn first_value(
+    value: &[u8],
+    line: u64,
+    (meant, scratch): (Option<DateForm>, &mut Vec<u8>),
+) -> Result<Kind, TextCause> {
     let number = match read_number(value, scratch) {
         Ok(numbers) => return Ok(Kind::Numbers(numbers)),
         Err(cause) => cause,
     };
-    match (read_date(value), number) {
-        (Ok(()), _) => Ok(Kind::Dates),
+    match (read_date(value, meant), number) {
+        (Ok(forms), _) => Ok(Kind::Dates(Dates { forms, line, value: excerpt(value) })),
         (Err(TextCause::FractionalSeconds), _) => Err(TextCause::FractionalSeconds),
         (Err(_), TextCause::NotANumber) => Err(TextCause::NeitherNumberNorDate),
         (Err(_), cause) => Err(cause),
@@ -550,9 +610,9 @@ fn read_number(value: &[u8], scratch: &mut Vec<u8>) -> Result<Numbers, TextCause
     }
 }
 
-fn read_date(value: &[u8]) -> Result<(), TextCause> {
-    match DateTime::parse(value) {
-        Ok(_) => Ok(()),
+fn read_date(value: &[u8], meant: Option<DateForm>) -> Result<Forms, TextCause> {
+    match Forms::of(value, meant) {
+        Ok(forms) => Ok(forms),
         Err(DateError::FractionalSeconds { .. }) => Err(TextCause::FractionalSeconds),
         Err(_) => Err(TextCause::NotADate),
     }

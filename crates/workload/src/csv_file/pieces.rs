@@ -44,8 +44,12 @@ pub(super) struct Pieces {
 }
 
 impl Pieces {
-    /// Pieces of about so many bytes; without a delimiter, takes it from the first.
-    pub(super) fn new(input: Box<dyn Read + Send>, delimiter: Option<u8>, piece_bytes: usize) -> Pieces {
+    /// Pieces of about so many bytes; without a delimiter, takes it from the first, and fails where that does not tell.
+    pub(super) fn new(
+        input: Box<dyn Read + Send>,
+        delimiter: Option<u8>,
+        piece_bytes: usize,
+    ) -> Result<Pieces, Ambiguous> {
         let mut pieces = Pieces {
             input,
             delimiter: b',',
@@ -58,9 +62,9 @@ impl Pieces {
         };
         let mut first = Vec::new();
         pieces.read(&mut first, piece_bytes);
-        pieces.delimiter = delimiter.unwrap_or_else(|| detect_delimiter(&first));
+        pieces.delimiter = delimiter.map_or_else(|| detect_delimiter(&first), Ok)?;
         pieces.rest = first;
-        pieces
+        Ok(pieces)
     }
 
     /// What stands between two fields.
@@ -167,31 +171,62 @@ fn find(bytes: &[u8], from: usize, wanted: u8) -> Option<usize> {
     Some(from + passed + place)
 }
 
-/// The delimiter the first line has most of outside quotes.
-fn detect_delimiter(bytes: &[u8]) -> u8 {
-    const CANDIDATES: [u8; 3] = [b',', b';', b'\t'];
-    let mut counts = [0_usize; CANDIDATES.len()];
-    let mut quoted = false;
-    let first = bytes.iter().skip_while(|byte| matches!(byte, b'\n' | b'\r'));
-    for byte in first {
-        match byte {
-            b'"' => quoted = !quoted,
-            b'\n' | b'\r' if !quoted => break,
-            _ if quoted => {}
-            _ => {
-                if let Some(index) = CANDIDATES.iter().position(|candidate| candidate == byte) {
-                    counts[index] += 1;
+/// What a header may have between two fields, unless it is given.
+const CANDIDATES: [(u8, &str); 4] = [(b',', "comma"), (b';', "semicolon"), (b'\t', "tab"), (b'|', "|")];
+/// Lines below the header that are looked at when it has several of them.
+const LINES_LOOKED_AT: usize = 20;
+
+/// A header that has several delimiters, and what it has.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Ambiguous(pub(super) String);
+
+/// The only candidate of the header, or the only one that the lines below it have as often.
+fn detect_delimiter(bytes: &[u8]) -> Result<u8, Ambiguous> {
+    let mut lines = counted_lines(bytes);
+    let Some(header) = lines.next() else { return Ok(b',') };
+    let found: Vec<usize> = (0..CANDIDATES.len()).filter(|index| header[*index] > 0).collect();
+    if let [] | [_] = found[..] {
+        return Ok(found.first().map_or(b',', |index| CANDIDATES[*index].0));
+    }
+    let below: Vec<_> = lines.take(LINES_LOOKED_AT).collect();
+    let agree = |index: &usize| !below.is_empty() && below.iter().all(|line| line[*index] == header[*index]);
+    let agreeing: Vec<usize> = found.iter().copied().filter(agree).collect();
+    if let [only] = agreeing[..] {
+        return Ok(CANDIDATES[only].0);
+    }
+    let counts = found.iter().map(|index| {
+        let (name, count) = (CANDIDATES[*index].1, header[*index]);
+        format!("{count} {name}{}", if count > 1 && name.len() > 1 { "s" } else { "" })
+    });
+    Err(Ambiguous(counts.collect::<Vec<_>>().join(" and ")))
+}
+
+/// How often each line has each candidate outside quotes; empty lines, and one that does not end, are left out.
+fn counted_lines(bytes: &[u8]) -> impl Iterator<Item = [usize; CANDIDATES.len()]> {
+    let mut rest = bytes.iter();
+    std::iter::from_fn(move || {
+        let (mut counts, mut quoted, mut empty) = ([0; CANDIDATES.len()], false, true);
+        loop {
+            let byte = rest.next();
+            match byte {
+                None | Some(b'\n' | b'\r') if !quoted => {
+                    if !empty {
+                        return Some(counts);
+                    }
+                    byte?;
+                }
+                None => return None,
+                Some(byte) => {
+                    empty = false;
+                    quoted ^= *byte == b'"';
+                    let candidate = CANDIDATES.iter().position(|(candidate, _)| candidate == byte);
+                    if let Some(index) = candidate.filter(|_| !quoted) {
+                        counts[index] += 1;
+                    }
                 }
             }
         }
-    }
-    let mut best = 0;
-    for index in 1..CANDIDATES.len() {
-        if counts[index] > counts[best] {
-            best = index;
-        }
-    }
-    CANDIDATES[best]
+    })
 }
 
 #[cfg(test)]
@@ -200,12 +235,23 @@ mod tests {
 
     #[test]
     fn the_delimiter_is_found_in_the_header() {
-        assert_eq!(detect_delimiter(b"a,b;c,d\n;;;;;"), b',');
-        assert_eq!(detect_delimiter(b"\na;b;c,d"), b';');
-        assert_eq!(detect_delimiter(b"a\tb"), b'\t');
-        assert_eq!(detect_delimiter(b"\"a,b,c\";d"), b';');
-        assert_eq!(detect_delimiter(b"a;b,c"), b',');
-        assert_eq!(detect_delimiter(b"a"), b',');
+        let found = |text: &str| detect_delimiter(text.as_bytes());
+        for (text, delimiter) in [
+            ("a;b", b';'),
+            ("a\tb\n", b'\t'),
+            ("id|name\n1|x", b'|'),
+            ("\"a,b,c\";d", b';'),
+            ("\na;b;c,d\n1;2;3,4\n1;2;3\n", b';'),
+            ("name, first\tage\nx\t1\n", b'\t'),
+            ("a", b','),
+            ("", b','),
+        ] {
+            assert_eq!(found(text), Ok(delimiter), "{text:?}");
+        }
+        let unclear = |text: &str| found(text).expect_err("unclear").0;
+        assert_eq!(unclear("a,b;c,d\n;;;;;"), "2 commas and 1 semicolon");
+        assert_eq!(unclear("a|b,c"), "1 comma and 1 |");
+        assert_eq!(unclear("a;b,c\n1;2,3\n"), "1 comma and 1 semicolon");
     }
 
     #[test]

@@ -221,8 +221,64 @@ fn delimiters_are_found_or_given() {
     check(b"a;b\n1,5;2\n", "a VARCHAR2(3) NOT NULL, b NUMBER(1) NOT NULL", "1,5|2");
     check(b"a\tb\n1\t2\n", "a NUMBER(1) NOT NULL, b NUMBER(1) NOT NULL", "1|2");
     let given = Given::new(b"a;b\n1;2\n");
-    let file = given.open(CsvOptions { delimiter: Delimiter::Comma, ..CsvOptions::default() }).unwrap();
+    let file = given.open(CsvOptions { delimiter: Delimiter::Byte(b','), ..CsvOptions::default() }).unwrap();
     assert_eq!(schema_of(&file), "a;b VARCHAR2(3) NOT NULL");
+    check(b"id|name\n1|x\n", "id NUMBER(1) NOT NULL, name VARCHAR2(1) NOT NULL", "1|x");
+    check_error(
+        b"a|b,c\n1|2,3\n",
+        CsvOptions::default(),
+        "rows.csv: the header has 1 comma and 1 |, and the lines below it do not tell which of them stands between two \
+         fields: say so with --delimiter",
+    );
+}
+
+#[test]
+fn dates_of_any_one_form_are_found() {
+    let date = "d DATE NOT NULL";
+    check(b"d\n2012/01/01\n2012/12/31 23:59\n", date, "2012-01-01\n2012-12-31 23:59:00");
+    check(b"d\n03/04/2020\n31/12/2020\n", date, "2020-04-03\n2020-12-31");
+    check(b"d\n2020-06-01T10:00:00+02:00\n", date, "2020-06-01 10:00:00");
+    for (text, why) in [
+        (
+            "d\n03/04/2020\n05/06/2020\n",
+            "line 2: \"03/04/2020\" may be DD/MM/YYYY or MM/DD/YYYY, and so may all other values; --date-format says which",
+        ),
+        (
+            "d\n2020-01-01\n02/01/2020\n",
+            "line 3: \"02/01/2020\" is written in another order or with other marks than the dates above it",
+        ),
+        (
+            "d\n2020-06-01T10:00:00+02:00\n2020-12-01T10:00:00+01:00\n",
+            "line 3: \"2020-12-01T10:00:00+01:00\" has another time zone than the times above it, which a DATE would lose",
+        ),
+    ] {
+        let file = Given::new(text.as_bytes()).open(CsvOptions::default()).unwrap();
+        let ColumnBasis::Text { reason, .. } = &file.findings()[0].basis else { panic!("{text}") };
+        assert_eq!(reason.to_string(), why);
+    }
+    let american = Some(DateForm::parse("MM/DD/YYYY").unwrap());
+    let options = CsvOptions { date_form: american, ..CsvOptions::default() };
+    let given = Given::new(b"d\n03/04/2020\n05/06/2020\n");
+    assert_eq!(shown(&given.open(options.clone()).unwrap()).unwrap(), "2020-03-04\n2020-05-06");
+    // The same for a type that is given.
+    let given = Given::new(b"d\n03/04/2020\n31/12/2020\n");
+    let file = given.open(CsvOptions { types: typed(&["DATE"]).types, ..options }).unwrap();
+    let error = given.text(shown(&file).unwrap_err());
+    assert_eq!(
+        error,
+        "rows.csv:3: column d: found \"31/12/2020\", expected DATE written MM/DD/YYYY; there is no day 2020-31-12 in the \
+         calendar of the years 1 to 9999: correct it or give the column the type VARCHAR2"
+    );
+}
+
+#[test]
+fn bytes_may_lie_in_another_file_than_messages_name() {
+    let given = Given::new(b"a\n1\nx\n");
+    let options =
+        CsvOptions { types: typed(&["NUMBER"]).types, bytes: Some(given.path()), ..CsvOptions::default() };
+    let file = CsvFile::open("standard input", options).unwrap();
+    let error = shown(&file).unwrap_err().to_string();
+    assert!(error.starts_with("standard input:3: column a: found \"x\""), "{error}");
 }
 
 #[test]
@@ -233,11 +289,13 @@ fn gzip_is_told_by_content_and_may_have_members() {
     let given = Given::new(&gzip(&b"a,b\n1,2\n".repeat(1000))[..40]);
     let error = given.text(given.open(CsvOptions::default()).unwrap_err());
     // How many lines come out before, and what lies between, are the decompressor's.
-    assert!(error.starts_with("rows.csv:") && error.contains(": cannot read on: "), "{error}");
-    assert!(
-        error.ends_with("; the file may be cut off or damaged (gzip -t tests a compressed one)"),
-        "{error}"
-    );
+    assert!(error.starts_with("rows.csv is a damaged gzip file: ") && error.contains(" after "), "{error}");
+    assert!(error.ends_with(" lines; `gzip -t` finds the same: fetch or compress it anew"), "{error}");
+    let mut broken = gzip(b"a,b\n1,2\n");
+    broken[10..14].fill(0xFF);
+    let given = Given::new(&broken);
+    let error = given.text(given.open(CsvOptions::default()).unwrap_err());
+    assert!(error.starts_with("rows.csv is a damaged gzip file: "), "{error}");
 }
 
 #[test]
@@ -340,7 +398,7 @@ fn values_that_do_not_fit_their_type_are_errors() {
         &["date"],
         "31.01.2024",
         "rows.csv:3: column a: found \"31.01.2024\", expected DATE; write it as 2024-01-31 or 2024-01-31 13:45:00, \
-         or give the column the type VARCHAR2",
+         say how it is written with --date-format, or give the column the type VARCHAR2",
     );
     error(
         &["date"],

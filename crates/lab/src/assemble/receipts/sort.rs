@@ -6,7 +6,7 @@ use super::{BEYOND_MEMORY, Finding, beyond_memory, counted};
 use plumb_engine::Setting;
 use plumb_engine::sort::merge_plan::{self, MergeCost, MergeShape};
 use plumb_engine::sort::plan::SortPlan;
-use plumb_engine::sort::summary::SortServerSummary;
+use plumb_engine::sort::summary::{Divided, SortServerSummary};
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_events::{IoStream, Role, Statistic};
 use plumb_units::{Bytes, RowCount};
@@ -22,6 +22,11 @@ const IN_MEMORY: &str = "the sort fitted in memory: this setting had no effect";
 
 fn servers(seen: &Evidence) -> &[SortServerSummary] {
     seen.measured.outcome.servers()
+}
+
+/// How the servers share the work; without a sort it does not matter.
+fn divided(seen: &Evidence) -> Divided {
+    seen.measured.outcome.sort.as_ref().map_or(Divided::ByKey, |sort| sort.divided)
 }
 
 fn in_memory(seen: &Evidence) -> bool {
@@ -49,9 +54,9 @@ pub(super) fn area(seen: &Evidence) -> Option<Finding> {
     let runs: u64 = servers(seen).iter().map(|server| server.run_count).sum();
     // Memory is taken as records come: what fitted need not have taken all.
     // A sort of a file takes two loads for its runs, and the rest only for its merge.
-    let wanted = match seen.measured.outcome.index {
-        Some(_) => asked - from_area,
-        None => servers(seen).iter().map(|server| server.strip.0.0).min()?,
+    let wanted = match divided(seen) {
+        Divided::ByKey => asked - from_area,
+        Divided::InMerge => servers(seen).iter().map(|server| server.strip.0.0).min()?,
     };
     let fits = most + from_area <= asked && (runs == 0 || least + AREA_SLACK >= wanted);
     let count = |kind| RowCount(seen.measured.period.statistic(kind));
@@ -176,7 +181,7 @@ pub(super) fn read_fac(seen: &Evidence) -> Option<Finding> {
         let why = format!("no merge plan depended on it: {}", outcome.sort_read_fac_source);
         return Some(Finding::not_checked(why));
     }
-    if seen.measured.outcome.index.is_none() {
+    if divided(seen) == Divided::InMerge {
         return Some(Finding::not_checked("the merge of a file is divided: no server's runs are its own"));
     }
     let plan = seen.inside.plan.as_deref()?;
@@ -262,7 +267,7 @@ pub(super) fn degree(seen: &Evidence) -> Option<Finding> {
     let largest = servers(seen).iter().map(|server| server.row_count).max().unwrap_or(0);
     let rows: u64 = servers(seen).iter().map(|server| server.row_count).sum();
     let share = largest as f64 * 100.0 / rows.max(1) as f64;
-    if seen.measured.outcome.index.is_none() {
+    if divided(seen) == Divided::InMerge {
         let evidence = format!(
             "{} and {} lived; the busiest made runs of {share:.0}% of the rows",
             counted(sort as u64, "sort server"),

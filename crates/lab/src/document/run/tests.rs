@@ -143,6 +143,19 @@ fn a_run_is_valid_only_when_something_was_checked() {
 }
 
 #[test]
+fn a_narrow_terminal_is_kept_within() {
+    for record in [large_sort(), empty(), invalid(), hostile()] {
+        for width in [60, 80, 100] {
+            let (report, few) =
+                (text::render_in(&document(&record), width), summary::render_in(&document(&record), width));
+            for line in report.lines().chain(few.lines()) {
+                assert!(line.chars().count() <= width, "{width}: {line}");
+            }
+        }
+    }
+}
+
+#[test]
 fn text_stays_within_its_columns() {
     for record in [large_sort(), empty(), invalid(), hostile()] {
         for line in text::render(&document(&record)).lines() {

@@ -1,7 +1,7 @@
-//! A study on one screen: at most 24 lines of 100 characters.
+//! A study on one screen: 24 lines of 100 characters, unless reasons are long: none is cut.
 //!
 //! The verdicts first, a line each; then the settings to use, the noise floor, whether order mattered,
-//! and what ran. What is too long ends in `..`; the report has all of it.
+//! and what ran. What is longer than a line goes on below it.
 
 use super::advice::{assignments, gain, nothing_else};
 use crate::analysis::result::{Analysis, Counted, JudgedClaim};
@@ -9,16 +9,12 @@ use crate::document::run::device_line;
 use plumb_proof::order::OrderReport;
 use plumb_report::Summary;
 use plumb_report::format::{Count, Figure, Probability, Seconds, Share};
-use plumb_report::text::wrap;
+use plumb_report::text::{hanging, wrap};
 
 /// Where values begin: behind two blanks, the longest name, and two blanks.
 const VALUE_COLUMN: usize = 15;
 /// Lines that settings may take.
 const SETTINGS_LINES_MAX: usize = 2;
-/// The end of what is too long.
-const CUT: &str = "..";
-/// Lines that the reason of a failed block may take.
-const FAILED_LINES_MAX: usize = 2;
 /// How much of a claim's name is shown.
 const NAME_WIDTH: usize = 24;
 /// The longest line.
@@ -35,10 +31,10 @@ pub(super) fn summary(analysis: &Analysis) -> Summary {
     let width = named.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
     Summary {
         subject: format!("{} on {}", analysis.study.name, analysis.environment.host.name),
-        lines: claims(analysis).iter().map(|line| cut(line, COLUMNS)).collect(),
+        lines: claims(analysis),
         facts: named
             .into_iter()
-            .map(|(name, value)| (name.to_string(), cut(&value, COLUMNS - 4 - width)))
+            .flat_map(|(name, value)| broken(name, &value, COLUMNS - 4 - width))
             .collect(),
     }
 }
@@ -56,9 +52,10 @@ fn claims(analysis: &Analysis) -> Vec<String> {
     let width = width.min(NAME_WIDTH);
     let line = |(index, claim): &(usize, &JudgedClaim)| {
         let name = claim.name.chars().take(width).collect::<String>();
-        format!("  {:>2} {name:<width$}  {:<7}  {}", index + 1, claim.outcome_word(), claim.shown())
+        let mark = format!("  {:>2} {name:<width$}  {:<7}  ", index + 1, claim.outcome_word());
+        hanging(&mark, &claim.shown(), COLUMNS)
     };
-    let mut lines = worst_first.iter().map(line).collect::<Vec<_>>();
+    let mut lines = worst_first.iter().flat_map(line).collect::<Vec<_>>();
     if left_out > 0 {
         lines.push(format!("     and {} more claims in the report", left_out + 1));
     }
@@ -94,12 +91,7 @@ fn named(analysis: &Analysis) -> Vec<(&'static str, String)> {
     // Where nothing could be used, why is worth the lines of what else there is to say.
     let unused = analysis.design.blocks_used == 0;
     if let Some(failed) = analysis.design.blocks_marked.first().filter(|_| unused) {
-        let mut why = wrap(&failed.reason, COLUMNS - VALUE_COLUMN - CUT.len());
-        if why.len() > FAILED_LINES_MAX {
-            why.truncate(FAILED_LINES_MAX);
-            why.last_mut().into_iter().for_each(|line| line.push_str(CUT));
-        }
-        lines.extend(std::iter::once("Failed").chain(std::iter::repeat("")).zip(why));
+        lines.push(("Failed", failed.reason.clone()));
         return lines;
     }
     lines.extend(analysis.findings.first().map(|finding| ("Finding", finding.what.clone())));
@@ -130,9 +122,8 @@ fn runs(analysis: &Analysis) -> String {
     )
 }
 
-fn cut(text: &str, columns: usize) -> String {
-    if text.chars().count() <= columns {
-        return text.to_string();
-    }
-    text.chars().take(columns - CUT.len()).collect::<String>().trim_end().to_string() + CUT
+/// A fact whose value goes on below itself.
+fn broken(name: &str, value: &str, columns: usize) -> Vec<(String, String)> {
+    let names = std::iter::once(name).chain(std::iter::repeat(""));
+    names.zip(wrap(value, columns)).map(|(name, line)| (name.to_string(), line)).collect()
 }

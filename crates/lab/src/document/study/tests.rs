@@ -59,7 +59,10 @@ fn the_summary_fits_a_screen() {
     many.claims = many.claims.iter().cycle().take(30).cloned().collect();
     for study in [parallel_sort(), troubled(), unborn(), hostile(), many.clone()] {
         let shown = summary::render(&document(&study));
-        assert!(shown.lines().count() <= screen::LINES, "{shown}");
+        // Reasons are never cut: where they are long there are more lines.
+        let reasons = study.design.blocks_marked.iter().map(|block| block.reason.len() / 60).sum::<usize>();
+        assert!(shown.lines().count() <= screen::LINES + reasons, "{shown}");
+        assert!(study.design.blocks_used > 0 || !shown.contains(".."), "{shown}");
         assert!(shown.lines().all(|line| line.chars().count() <= screen::COLUMNS), "{shown}");
     }
     insta::assert_snapshot!("study_summary", summary::render(&document(&parallel_sort())));
@@ -73,6 +76,19 @@ fn text_stays_within_its_columns() {
         for line in text::render(&document(&study)).lines() {
             assert!(line.chars().count() <= WIDTH, "too long: {line}");
             assert_eq!(line.trim_end(), line, "trailing blanks");
+        }
+    }
+}
+
+#[test]
+fn a_narrow_terminal_is_kept_within() {
+    for study in [parallel_sort(), troubled(), unborn(), hostile()] {
+        for width in [60, 80, 100] {
+            let (report, few) =
+                (text::render_in(&document(&study), width), summary::render_in(&document(&study), width));
+            for line in report.lines().chain(few.lines()) {
+                assert!(line.chars().count() <= width, "{width}: {line}");
+            }
         }
     }
 }

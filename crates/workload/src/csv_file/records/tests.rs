@@ -27,7 +27,7 @@ type Split = (u64, Vec<Vec<u8>>);
 /// Records with their lines, in pieces of `buffer` bytes or whole records.
 fn split(bytes: &[u8], buffer: usize) -> Result<Vec<Split>, RecordError> {
     let input = Box::new(Slow { bytes: bytes.to_vec(), at: 0, step: 3 });
-    let mut pieces = Pieces::new(input, Some(b','), buffer);
+    let mut pieces = Pieces::new(input, Some(b','), buffer).unwrap();
     let mut records = Records::new(b',', EmptyLines::Skipped);
     let mut found = Vec::new();
     while records.advance_in(&mut pieces)? {
@@ -76,7 +76,7 @@ fn empty_fields_count_and_empty_lines_do_not() {
 fn empty_lines_are_counted_or_are_records() {
     let piece = |text: &'static str| {
         let mut records = Records::new(b',', EmptyLines::Skipped);
-        records.refill(&mut Pieces::new(Box::new(io::Cursor::new(text)), None, 1000)).unwrap();
+        records.refill(&mut Pieces::new(Box::new(io::Cursor::new(text)), None, 1000).unwrap()).unwrap();
         records
     };
     let mut records = piece("\n\nh\n\r\n1\r\r\n2\n\n");
@@ -120,7 +120,7 @@ fn broken_quotes_are_errors() {
 fn a_record_has_an_end() {
     let mut bytes = vec![b'x'; RECORD_BYTES_MAX + 10];
     bytes[..4].copy_from_slice(b"a\n\"b");
-    let mut pieces = Pieces::new(Box::new(io::Cursor::new(bytes)), None, 1000);
+    let mut pieces = Pieces::new(Box::new(io::Cursor::new(bytes)), None, 1000).unwrap();
     let mut records = Records::new(b',', EmptyLines::Skipped);
     assert!(records.advance_in(&mut pieces).unwrap());
     let error = records.advance_in(&mut pieces).unwrap_err();

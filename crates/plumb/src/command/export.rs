@@ -1,0 +1,402 @@
+//! `plumb export` and `plumb head`: rows of a table, for somebody else to look at.
+//!
+//! Rows come as they lie in the table, or in the order of an index: then each entry's row is fetched by its id, some
+//! thousand at a time. Values are written so that `plumb load` reads them again: numbers in their shortest form, dates as
+//! 2024-01-31 or 2024-01-31 13:45:00, NULL as an empty field.
+
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::outcome::Outcome;
+use crate::output::{self, aligned};
+use crate::{database, types};
+use clap::{Args, ValueEnum};
+use plumb_engine::cache::CacheReader;
+use plumb_engine::index::btree::BTree;
+use plumb_engine::storage::control::{Index, stored_name};
+use plumb_engine::storage::tablespace::Purpose;
+use plumb_engine::table::fetch::{self, RowFetcher};
+use plumb_engine::table::scan::{self, Granules};
+use plumb_engine::transaction::Transactions;
+use plumb_engine::{EngineError, Instance, Settings};
+use plumb_events::Role;
+use plumb_io::owner::Owner;
+use plumb_types::{Schema, Value};
+use plumb_units::RowId;
+use plumb_workload::csv_writer;
+use std::cell::{Cell, RefCell};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::ops::Bound;
+use std::path::{Path, PathBuf};
+
+/// Rows of an index that are fetched at a time.
+const FETCHED_ROWS: usize = 4096;
+/// Bytes that are written at a time.
+const WRITE_BYTES: usize = 256 * 1024;
+
+/// `plumb export`
+#[derive(Debug, Args)]
+pub struct Export {
+    /// The table
+    pub table: String,
+    /// The index in whose order rows come, instead of the order in which they lie
+    #[arg(long, value_name = "INDEX")]
+    pub order_by: Option<String>,
+    /// The columns, with commas between them [default: all]
+    #[arg(long, value_name = "COLUMN,..")]
+    pub columns: Option<String>,
+    /// What is written
+    #[arg(long, value_enum, default_value = "csv")]
+    pub format: Format,
+    /// Rows at most; K, M and G are powers of 1000
+    #[arg(long, value_name = "N", value_parser = parse_limit)]
+    pub limit: Option<u64>,
+    /// A new file, which appears when it is whole [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// The directory in which the database plumb.db lies
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub path: PathBuf,
+}
+
+/// What an export writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// A header row and rows, with commas between fields
+    Csv,
+    /// An Apache Parquet file; only in a build with the feature parquet
+    Parquet,
+}
+
+/// `plumb head`
+#[derive(Debug, Args)]
+pub struct Head {
+    /// The table
+    pub table: String,
+    /// How many rows
+    #[arg(default_value_t = 10, value_name = "N")]
+    pub rows: u64,
+    /// The index in whose order rows come, instead of the order in which they lie
+    #[arg(long, value_name = "INDEX")]
+    pub order_by: Option<String>,
+    /// The columns, with commas between them [default: all]
+    #[arg(long, value_name = "COLUMN,..")]
+    pub columns: Option<String>,
+    /// The directory in which the database plumb.db lies
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub path: PathBuf,
+}
+
+fn parse_limit(text: &str) -> Result<u64, String> {
+    plumb_units::parse_count(text).map_err(|error| error.to_string())
+}
+
+/// Writes the rows.
+///
+/// # Errors
+/// When there is no such table, column or index, or rows cannot be read or written.
+pub fn export(arguments: &Export) -> Result<Outcome, Failure> {
+    if arguments.format == Format::Parquet {
+        return Err(Failure::usage(
+            "--format parquet: this program was built without it; build it with --features parquet, or export as csv",
+        ));
+    }
+    let interrupt = Interrupt::install()?;
+    let rows = Rows {
+        table: &arguments.table,
+        order_by: arguments.order_by.as_deref(),
+        columns: arguments.columns.as_deref(),
+        limit: arguments.limit.unwrap_or(u64::MAX),
+    };
+    let ended = match &arguments.output {
+        None => csv(&rows, &arguments.path, &interrupt, &mut io::stdout().lock()),
+        Some(path) => {
+            let mut file = NewFile::create(path)?;
+            interrupt.begin_reading();
+            csv(&rows, &arguments.path, &interrupt, &mut file.file).and_then(|()| file.finish())
+        }
+    };
+    ended.map(|()| Outcome::Fine).map_err(|failure| cannot_go_on(failure, &interrupt))
+}
+
+fn cannot_go_on(failure: Failure, interrupt: &Interrupt) -> Failure {
+    if failure.message == EngineError::Interrupted.to_string() {
+        Failure::run(interrupt.message())
+    } else {
+        failure
+    }
+}
+
+/// Shows the first rows in columns.
+///
+/// # Errors
+/// As [`export`].
+pub fn head(arguments: &Head) -> Result<Outcome, Failure> {
+    let interrupt = Interrupt::install()?;
+    let rows = Rows {
+        table: &arguments.table,
+        order_by: arguments.order_by.as_deref(),
+        columns: arguments.columns.as_deref(),
+        limit: arguments.rows,
+    };
+    let mut shown: Vec<Vec<String>> = Vec::new();
+    let names = rows.visit(
+        &arguments.path,
+        &interrupt,
+        |_| Ok(()),
+        |values| {
+            shown.push(values.iter().map(|value| value.to_string()).collect());
+            Ok(())
+        },
+    )?;
+    if shown.is_empty() {
+        return output::print(&format!("no rows; its columns are {}\n", names.join(", ")))
+            .map(|()| Outcome::Fine);
+    }
+    shown.insert(0, names);
+    output::print(&aligned(&shown)).map(|()| Outcome::Fine)
+}
+
+fn csv(rows: &Rows<'_>, path: &Path, interrupt: &Interrupt, to: &mut dyn Write) -> Result<(), Failure> {
+    let to = RefCell::new(BufWriter::with_capacity(WRITE_BYTES, to));
+    let line = RefCell::new(Vec::new());
+    let write = |fields: &mut dyn Iterator<Item = String>| {
+        let mut line = line.borrow_mut();
+        line.clear();
+        csv_writer::append_line(fields, &mut line);
+        to.borrow_mut().write_all(&line).map_err(Written::from)
+    };
+    let written = rows.visit(
+        path,
+        interrupt,
+        |names| write(&mut names.iter().cloned()),
+        |values| {
+            write(
+                &mut values
+                    .iter()
+                    .map(|value| if value.is_null() { String::new() } else { value.to_string() }),
+            )
+        },
+    );
+    let written = written.and_then(|_| Ok(to.borrow_mut().flush().map_err(Written::from)?));
+    match written {
+        Err(failure) if failure.message == READER_GONE => Ok(()),
+        written => written,
+    }
+}
+
+/// A reader that has gone away (`plumb export T | head`) is no error.
+const READER_GONE: &str = "the reader has gone";
+
+/// Why rows cannot be handed on.
+struct Written(Failure);
+
+impl From<io::Error> for Written {
+    fn from(error: io::Error) -> Written {
+        Written(Failure::run(match error.kind() {
+            ErrorKind::BrokenPipe => READER_GONE.to_string(),
+            _ => format!("cannot write the rows: {error}"),
+        }))
+    }
+}
+
+impl From<Written> for Failure {
+    fn from(written: Written) -> Failure {
+        written.0
+    }
+}
+
+/// Which rows.
+struct Rows<'a> {
+    table: &'a str,
+    order_by: Option<&'a str>,
+    columns: Option<&'a str>,
+    limit: u64,
+}
+
+impl Rows<'_> {
+    /// Shows the names of the columns, then each row; gives the names back.
+    fn visit(
+        &self,
+        path: &Path,
+        interrupt: &Interrupt,
+        begin: impl FnOnce(&[String]) -> Result<(), Written>,
+        mut show: impl FnMut(&[&Value]) -> Result<(), Written>,
+    ) -> Result<Vec<String>, Failure> {
+        let instance = database::open_to_read(path, Settings::default(), interrupt)?;
+        let live = instance
+            .catalog()
+            .live_tables
+            .iter()
+            .find(|table| table.name == stored_name(self.table))
+            .cloned();
+        let schema = match &live {
+            Some(live) => live.schema.clone(),
+            None => instance.catalog().table(self.table)?.schema.clone(),
+        };
+        let places = self.places(&schema)?;
+        let names: Vec<String> = places.iter().map(|place| schema.columns[*place].name.clone()).collect();
+        begin(&names)?;
+        let mut left = self.limit;
+        let mut failed = None;
+        // What ends the rows early is no failure of the engine.
+        let mut take = |values: &[Value]| -> Result<(), EngineError> {
+            if left == 0 {
+                return Err(EngineError::Stopped);
+            }
+            left -= 1;
+            let chosen: Vec<&Value> = places.iter().map(|place| &values[*place]).collect();
+            show(&chosen).map_err(|written| {
+                failed = Some(written);
+                EngineError::Stopped
+            })
+        };
+        let ended = match live {
+            Some(_) => {
+                drop(instance);
+                self.of_transactions(path, interrupt, &mut take)
+            }
+            None => self.of_loaded(&instance, &schema, &mut take),
+        };
+        match (failed, ended) {
+            (Some(written), _) => Err(written.into()),
+            (None, Err(Failure { message, .. })) if message == EngineError::Stopped.to_string() => Ok(names),
+            (None, ended) => ended.map(|()| names),
+        }
+    }
+
+    /// The places of the columns that are asked for.
+    fn places(&self, schema: &Schema) -> Result<Vec<usize>, Failure> {
+        let Some(columns) = self.columns else { return Ok((0..schema.columns.len()).collect()) };
+        let place = |(name, _): (String, bool)| {
+            schema.position(&name).ok_or_else(|| {
+                Failure::run(format!(
+                    "--columns: table {} has no column {name}; it has {}",
+                    self.table,
+                    schema.names()
+                ))
+            })
+        };
+        types::parse_columns(columns)?.into_iter().map(place).collect()
+    }
+
+    fn of_loaded(
+        &self,
+        instance: &Instance,
+        schema: &Schema,
+        take: &mut dyn FnMut(&[Value]) -> Result<(), EngineError>,
+    ) -> Result<(), Failure> {
+        let session = instance.recorder.session(Role::User);
+        let table = instance.catalog().table(self.table)?.clone();
+        let Some(name) = self.order_by else {
+            let (operation, granules) = (instance.operation(), Granules::new(&table));
+            return Ok(scan::scan(instance, &session, &operation, &granules, |image, row| {
+                take(&fetch::values(schema, image, row)?)
+            })?);
+        };
+        let index = self.index(instance, name)?;
+        let blocks = RefCell::new(CacheReader::new(&session, instance.cache())?);
+        let tree = BTree::new(&index, instance.tablespace(Purpose::Indx), &blocks);
+        let mut entries = tree.range(Bound::Unbounded, Bound::Unbounded)?;
+        let mut fetcher = RowFetcher::new(instance, &session, &table)?;
+        let done = Cell::new(false);
+        // No more rows are fetched than are wanted.
+        let at_a_time = FETCHED_ROWS.min(usize::try_from(self.limit).unwrap_or(usize::MAX).max(1));
+        while !done.get() {
+            instance.cancel.check()?;
+            let mut rows: Vec<RowId> = Vec::with_capacity(at_a_time);
+            while rows.len() < at_a_time {
+                let Some(entry) = entries.next_entry()? else {
+                    done.set(true);
+                    break;
+                };
+                rows.push(entry.row);
+            }
+            for values in fetcher.fetch(&rows)? {
+                take(&values)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn index(&self, instance: &Instance, name: &str) -> Result<Index, Failure> {
+        let catalog = instance.catalog();
+        let found = catalog.indexes_of(self.table).find(|index| index.name == stored_name(name)).cloned();
+        found.ok_or_else(|| {
+            let known: Vec<&str> = catalog.indexes_of(self.table).map(|index| index.name.as_str()).collect();
+            let known = if known.is_empty() { "none".to_string() } else { known.join(", ") };
+            Failure::run(format!("--order-by {name}: table {} has no such index; it has {known}", self.table))
+        })
+    }
+
+    /// A table that transactions change: what was committed, after what a crash left has been recovered.
+    fn of_transactions(
+        &self,
+        path: &Path,
+        interrupt: &Interrupt,
+        take: &mut dyn FnMut(&[Value]) -> Result<(), EngineError>,
+    ) -> Result<(), Failure> {
+        if let Some(name) = self.order_by {
+            return Err(Failure::usage(format!(
+                "--order-by {name}: table {} is one that transactions change, whose rows come as they lie; export it and \
+                 sort the file: plumb sort FILE SORTED --delimiter , --key N,N",
+                self.table
+            )));
+        }
+        let instance = database::open(path, Settings::default(), interrupt)?;
+        let session = instance.recorder.session(Role::User);
+        let transactions = Transactions::open(&instance, &session)?;
+        let mut connection = transactions.connect(&session)?;
+        let mut transaction = connection.begin();
+        transaction.scan(&stored_name(self.table), |row| take(&row.values))?;
+        Ok(transaction.rollback()?)
+    }
+}
+
+/// A file that appears when it is whole.
+struct NewFile {
+    file: File,
+    path: PathBuf,
+    unfinished: PathBuf,
+    finished: bool,
+    /// Tells the file of a killed export from this one.
+    _owner: Owner,
+}
+
+impl NewFile {
+    fn create(path: &Path) -> Result<NewFile, Failure> {
+        if fs::symlink_metadata(path).is_ok() {
+            return Err(EngineError::FileExists { path: path.to_path_buf() }.into());
+        }
+        let mut name = path.as_os_str().to_owned();
+        name.push(".unfinished");
+        let unfinished = PathBuf::from(name);
+        let refused = |error: io::Error| {
+            Failure::run(format!(
+                "cannot make {}: {error}; name a file in a directory that may be written",
+                path.display()
+            ))
+        };
+        if fs::symlink_metadata(&unfinished).is_ok() {
+            return Err(EngineError::Unfinished { path: unfinished }.into());
+        }
+        let owner = Owner::of_file(&unfinished).map_err(refused)?;
+        let file = File::create_new(&unfinished).map_err(refused)?;
+        Ok(NewFile { file, path: path.to_path_buf(), unfinished, finished: false, _owner: owner })
+    }
+
+    fn finish(mut self) -> Result<(), Failure> {
+        let named = self.file.sync_all().and_then(|()| fs::rename(&self.unfinished, &self.path));
+        self.finished = named.is_ok();
+        named.map_err(|error| Failure::run(format!("cannot finish {}: {error}", self.path.display())))
+    }
+}
+
+impl Drop for NewFile {
+    fn drop(&mut self) {
+        if !self.finished {
+            // The error to report is the one that led here.
+            let _ = fs::remove_file(&self.unfinished);
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! `plumb sort`: a file of lines or records into another one, measured like a run.
+
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::outcome::Outcome;
+use crate::progress::{Audience, ProgressObserver, Watch};
+use crate::{bundle, command_line, output, run, settings};
+use clap::Args;
+use plumb_engine::EngineError;
+use plumb_engine::line_sort::{Compared, LineSortSpec, Part, Shape, SortKey, SortOrder, Ties};
+use plumb_io::device::{self, DeviceDescription};
+use plumb_lab::document;
+use plumb_lab::place::{Places, require_directory};
+use plumb_lab::workload::named_file::{self, directory_of};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Most bytes of a record: with its key it fits a block.
+const RECORD_BYTES_MAX: usize = 16_000;
+
+/// `plumb sort`
+#[derive(Debug, Args)]
+pub struct Sort {
+    /// The file to sort, which is only read
+    #[arg(value_name = "IN")]
+    pub input: PathBuf,
+    /// The sorted file, which must be new: it appears when it is whole
+    #[arg(value_name = "OUT")]
+    pub output: PathBuf,
+    /// The file has lines, compared byte by byte as sort(1) does with LC_ALL=C; so it is without --record
+    #[arg(long, conflicts_with = "record")]
+    pub lines: bool,
+    /// The file has records of so many bytes each
+    #[arg(long, value_name = "BYTES", requires = "key")]
+    pub record: Option<usize>,
+    /// What is compared first: of lines a field N, counted from 1, and all behind it, or the fields N,N; of records the
+    /// bytes A..B, counted from 0 (repeat for several)
+    #[arg(long, value_name = "N[,N]|A..B")]
+    pub key: Vec<String>,
+    /// What stands between two fields of a line; without it a field begins with the blanks before it
+    #[arg(long, value_name = "CHARACTER", conflicts_with = "record")]
+    pub delimiter: Option<String>,
+    /// Compare the keys, or the lines, as numbers; what is none is 0
+    #[arg(long, conflicts_with = "record")]
+    pub numeric: bool,
+    /// Lines of equal keys stay in the order of IN; otherwise their bytes decide
+    #[arg(long, conflicts_with = "record")]
+    pub stable: bool,
+    /// Where sort runs go, in a directory of their own [default: the directory of OUT]
+    #[arg(long, value_name = "DIR")]
+    pub path: Option<PathBuf>,
+    /// Set a setting (repeat for several); sort_area_size and parallel_degree decide the memory
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+    /// Print the whole report before the summary
+    #[arg(long)]
+    pub report: bool,
+    /// Write report.txt, report.html and record.json to this directory
+    #[arg(long, value_name = "DIR")]
+    pub bundle: Option<PathBuf>,
+    /// Print the record as JSON and nothing else
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl Sort {
+    /// The directory of the temporary database.
+    #[must_use]
+    pub fn place(&self) -> &Path {
+        self.path.as_deref().unwrap_or_else(|| directory_of(&self.output))
+    }
+}
+
+/// Sorts the file.
+///
+/// # Errors
+/// When it cannot be sorted; then there is no output. An output that turns out wrong is removed, and the outcome is
+/// INVALID.
+pub fn run(arguments: &Sort) -> Result<Outcome, Failure> {
+    let spec = spec(arguments)?;
+    let settings = settings::parse_for_files(&arguments.set)?;
+    require_plain(&spec.input)?;
+    require_new(&spec.output)?;
+    let places = Places::in_one(arguments.place());
+    let devices = devices(&places, &spec)?;
+    let interrupt = Interrupt::install()?;
+    let bundle = bundle::reserve(arguments.bundle.as_deref(), None, &interrupt)?;
+    let watch = Watch::start(if arguments.json { Audience::Nobody } else { Audience::Terminal });
+    let progress = ProgressObserver { watch: &watch, interrupt: &interrupt };
+    let request = named_file::Request {
+        spec: &spec,
+        settings,
+        places: &places,
+        devices: &devices,
+        command_line: &command_line::typed(),
+    };
+    let record = named_file::sort(request, interrupt.cancel(), &progress)?;
+    drop(watch);
+    let document = document::run::document(&record);
+    if arguments.json {
+        output::print(&(record.to_json()? + "\n"))?;
+        if let Some(reservation) = &bundle {
+            bundle::write(reservation.directory(), &bundle::of_run(&record, &document)?)?;
+        }
+        return Ok(run::outcome(&record));
+    }
+    let report = if arguments.report { output::report(&document) + "\n" } else { String::new() };
+    bundle::show(&(report + &output::summary(&document)), bundle.as_ref(), &record, &document)?;
+    let outcome = run::outcome(&record);
+    match outcome {
+        Outcome::Fine => output::print(&format!("{} is sorted\n", spec.output.display()))?,
+        _ if spec.output.exists() => output::print(&format!(
+            "{} is sorted and checked; the figures above are not to be believed\n",
+            spec.output.display()
+        ))?,
+        _ => output::print("the output was wrong and has been removed\n")?,
+    }
+    Ok(outcome)
+}
+
+fn spec(arguments: &Sort) -> Result<LineSortSpec, Failure> {
+    let shape = arguments.record.map_or(Shape::Lines, Shape::Records);
+    let order = match arguments.record {
+        Some(bytes) => order_of_records(arguments, bytes)?,
+        None => order_of_lines(arguments)?,
+    };
+    Ok(LineSortSpec { input: arguments.input.clone(), output: arguments.output.clone(), shape, order })
+}
+
+fn order_of_records(arguments: &Sort, bytes: usize) -> Result<SortOrder, Failure> {
+    if !(1..=RECORD_BYTES_MAX).contains(&bytes) {
+        return Err(Failure::usage(format!("--record {bytes}: expected 1 to {RECORD_BYTES_MAX} bytes")));
+    }
+    let key = |text: &String| {
+        let range = text.split_once("..").and_then(|(from, to)| Some(from.parse().ok()?..to.parse().ok()?));
+        let range = range.filter(|range: &std::ops::Range<usize>| !range.is_empty() && range.end <= bytes);
+        let range = range.ok_or_else(|| {
+            Failure::usage(format!("--key {text}: expected bytes of the record, as 0..10, up to 0..{bytes}"))
+        })?;
+        Ok(SortKey { part: Part::Bytes(range), compared: Compared::Bytes })
+    };
+    let keys = arguments.key.iter().map(key).collect::<Result<_, Failure>>()?;
+    Ok(SortOrder { keys, ties: Ties::Bytes })
+}
+
+fn order_of_lines(arguments: &Sort) -> Result<SortOrder, Failure> {
+    let delimiter = arguments.delimiter.as_deref().map(delimiter).transpose()?;
+    let compared = if arguments.numeric { Compared::Numbers } else { Compared::Bytes };
+    let key = |text: &String| {
+        let (first, last) =
+            text.split_once(',').map_or((text.as_str(), None), |(first, last)| (first, Some(last)));
+        let number = |text: &str| text.parse::<usize>().ok().filter(|field| *field > 0);
+        let fields = match (number(first), last.map(number)) {
+            (Some(first), None) => Some((first, None)),
+            (Some(first), Some(Some(last))) if first <= last => Some((first, Some(last))),
+            _ => None,
+        };
+        let (first, last) = fields.ok_or_else(|| {
+            Failure::usage(format!(
+                "--key {text}: expected a field or two of a line, counted from 1, as 2 or 2,2 (with --record: bytes, as 0..10)"
+            ))
+        })?;
+        Ok(SortKey { part: Part::Fields { first, last, delimiter }, compared })
+    };
+    let mut keys = arguments.key.iter().map(key).collect::<Result<Vec<_>, Failure>>()?;
+    if keys.is_empty() && arguments.numeric {
+        keys.push(SortKey { part: Part::Whole, compared });
+    }
+    if keys.is_empty() && delimiter.is_some() {
+        return Err(Failure::usage(
+            "--delimiter: without --key whole lines are compared; leave it out, or add --key N",
+        ));
+    }
+    let ties = if arguments.stable { Ties::Input } else { Ties::Bytes };
+    Ok(SortOrder { keys, ties })
+}
+
+/// One byte between fields.
+fn delimiter(text: &str) -> Result<u8, Failure> {
+    match (text, text.as_bytes()) {
+        ("tab" | "\\t", _) => Ok(b'\t'),
+        (_, [byte]) if *byte != b'\n' => Ok(*byte),
+        _ => Err(Failure::usage(format!("--delimiter {text:?}: expected one character of one byte, or tab"))),
+    }
+}
+
+/// A pipe cannot be read at several places at once.
+fn require_plain(input: &Path) -> Result<(), Failure> {
+    match fs::metadata(input) {
+        Ok(found) if !found.is_file() => Err(Failure::run(format!(
+            "{} is no plain file, and is read at several places at once: write what is in it to a file first",
+            input.display()
+        ))),
+        // What is missing is said when it is opened.
+        _ => Ok(()),
+    }
+}
+
+/// Known before anything is made.
+fn require_new(output: &Path) -> Result<(), Failure> {
+    if fs::symlink_metadata(output).is_ok() {
+        return Err(Failure::from(EngineError::FileExists { path: output.to_path_buf() }));
+    }
+    require_directory("OUT", directory_of(output)).map(|_| ()).map_err(Failure::from)
+}
+
+/// What lies under the temporary database, the input and the output.
+fn devices(places: &Places<'_>, spec: &LineSortSpec) -> Result<Vec<DeviceDescription>, Failure> {
+    let mut devices = places.describe()?;
+    for file in [&spec.input, &spec.output] {
+        let directory = directory_of(file);
+        // An input that is missing is said when it is opened.
+        let Ok(directory) = directory.canonicalize() else { continue };
+        if devices.iter().all(|known| known.path != directory) {
+            devices.push(device::describe(&directory)?);
+        }
+    }
+    Ok(devices)
+}

@@ -1,0 +1,106 @@
+//! `plumb export` and `plumb head`: what was loaded comes out again, in the order that is asked for; and the ways in that a
+//! first day needs: a pipe, other delimiters and dates, hints.
+
+use crate::program::{command, fine, names, refused};
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write as _;
+use std::process::Stdio;
+
+const SHOPS: &str = "id,city,opened,amount\n3,Ulm,2020-01-31,2.5\n1,\"Bad Tölz, Süd\",2019-12-01 08:30:00,-10\n2,,2021-05-05,\n";
+
+#[test]
+fn what_was_loaded_comes_out_again() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    fs::write(directory.path().join("shops.csv"), SHOPS).expect("a file");
+    for conventional in [&[][..], &["--conventional"]] {
+        let arguments = [&["load", "shops.csv", "--table", "shops"], conventional].concat();
+        fine(directory.path(), arguments);
+        assert_eq!(fine(directory.path(), ["export", "shops"]), SHOPS);
+        let some = fine(directory.path(), ["export", "shops", "--columns", "amount,ID", "--limit", "2"]);
+        assert_eq!(some, "amount,id\n2.5,3\n-10,1\n");
+        insta::assert_snapshot!("head", fine(directory.path(), ["head", "shops", "2"]));
+        fine(directory.path(), ["drop", "shops"]);
+    }
+}
+
+#[test]
+fn rows_come_in_the_order_of_an_index() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let mut text = "id,name\n".to_string();
+    (0..20_000_u32).for_each(|row| {
+        let _ = writeln!(text, "{},name {}", row.wrapping_mul(2_654_435_761) % 20_011, row % 97);
+    });
+    fs::write(directory.path().join("t.csv"), &text).expect("a file");
+    fine(directory.path(), ["load", "t.csv", "--table", "t"]);
+    fine(directory.path(), ["index", "t", "id desc", "--name", "by_id"]);
+    let exported = fine(directory.path(), ["export", "t", "--order-by", "by_id", "--output", "out.csv"]);
+    assert_eq!(exported, "");
+    let out = fs::read_to_string(directory.path().join("out.csv")).expect("made");
+    let id = |line: &str| line.split(',').next().and_then(|id| id.parse::<u32>().ok()).expect("an id");
+    let ids: Vec<u32> = out.lines().skip(1).map(id).collect();
+    assert!(ids.len() == 20_000 && ids.is_sorted_by(|one, two| one >= two));
+    let sorted = |text: &str| {
+        let mut lines: Vec<String> = text.lines().map(str::to_string).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(sorted(&out), sorted(&text));
+    let first = fine(directory.path(), ["export", "t", "--order-by", "BY_ID", "--limit", "3"]);
+    assert_eq!(first.lines().collect::<Vec<_>>(), out.lines().take(4).collect::<Vec<_>>());
+    let mut said = String::new();
+    for case in [
+        &["export", "u"][..],
+        &["export", "t", "--columns", "nobody"],
+        &["export", "t", "--order-by", "nobody"],
+        &["export", "t", "--format", "parquet"],
+        &["export", "t", "--output", "out.csv"],
+        &["head", "t", "--order-by", "nobody"],
+    ] {
+        let (code, line) = refused(directory.path(), case);
+        let _ = write!(said, "$ plumb {}\n{line} [{code}]\n\n", case.join(" "));
+    }
+    insta::assert_snapshot!("refused", said);
+    assert_eq!(names(directory.path()), ["out.csv", "plumb.db", "t.csv"]);
+}
+
+/// Loads standard input; gives what was printed.
+fn load_from_a_pipe(directory: &std::path::Path, text: &[u8]) -> String {
+    let mut load = command(directory);
+    load.args(["load", "-", "--table", "t"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = load.spawn().expect("the program starts");
+    child.stdin.take().expect("a pipe").write_all(text).expect("read");
+    let ended = child.wait_with_output().expect("it ends");
+    String::from_utf8_lossy(&[ended.stdout, ended.stderr].concat()).into_owned()
+}
+
+#[test]
+fn a_pipe_is_loaded_and_leaves_nothing() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let said = load_from_a_pipe(directory.path(), b"id|day\n1|31/12/2020\n2|01/01/2021\n");
+    assert!(said.starts_with("standard input: 2 rows\n"), "{said}");
+    assert!(said.contains("all values are dates written DD/MM/YYYY"), "{said}");
+    assert_eq!(fine(directory.path(), ["export", "t"]), "id,day\n1,2020-12-31\n2,2021-01-01\n");
+    assert_eq!(names(directory.path()), ["plumb.db"]);
+    let said = load_from_a_pipe(directory.path(), b"");
+    assert!(said.contains("standard input is empty") || said.contains("exists already"), "{said}");
+}
+
+#[test]
+fn words_for_null_are_hinted_at_with_the_option_that_helps() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    fs::write(directory.path().join("t.csv"), "a,b,c,d\n1,2020-01-01,1,x\nNA,NULL,\\N,NA\n").expect("a file");
+    let said = fine(directory.path(), ["load", "t.csv", "--table", "t"]);
+    for hint in ["--null NA\n", "--null NULL\n", "--null '\\N'\n"] {
+        assert!(said.contains(&format!("; if it means NULL, load again with {hint}")), "{said}");
+    }
+    assert_eq!(said.matches("if it means NULL").count(), 3, "text stays text without a hint: {said}");
+    let said = fine(
+        directory.path(),
+        ["load", "t.csv", "--table", "u", "--null", "NA", "--null", "NULL", "--null", "\\N"],
+    );
+    assert!(said.contains("NUMBER(1)") && said.contains("all values are dates"), "{said}");
+}

@@ -1,0 +1,349 @@
+//! Dates as files write them: the order of day, month and year, what stands between them, and a zone.
+//!
+//! A column has one form for all its values. Which one is found by leaving out what a value cannot be: `03/04/2020` may be
+//! day or month first, `31/04/2020` has no such day either way, and `31/12/2020` tells. Where two forms are left at the end
+//! nobody knows what the dates mean, and the column stays text until somebody says so.
+//!
+//! ```text
+//! 2020-12-31    2020/12/31    31/12/2020    12/31/2020    31.12.2020    31-12-2020    ...
+//!               each alone, or with T or a blank and 23:59 or 23:59:59 behind it, and a zone: Z, +02:00, +0200, +02
+//! ```
+//!
+//! A DATE has no zone. Times of one zone are kept as they are written and the zone is left out, which is said; times of two
+//! zones would come out in another order than they happened in, so they stay text.
+
+use plumb_types::{DateError, DateTime};
+use std::fmt;
+
+/// A way to write dates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DateForm {
+    order: Order,
+    separator: u8,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Order {
+    YearFirst,
+    DayFirst,
+    MonthFirst,
+}
+
+/// Every form, a bit each in [`Forms`].
+const FORMS: [DateForm; 9] = {
+    const fn form(order: Order, separator: u8) -> DateForm {
+        DateForm { order, separator }
+    }
+    [
+        form(Order::YearFirst, b'-'),
+        form(Order::YearFirst, b'/'),
+        form(Order::YearFirst, b'.'),
+        form(Order::DayFirst, b'-'),
+        form(Order::DayFirst, b'/'),
+        form(Order::DayFirst, b'.'),
+        form(Order::MonthFirst, b'-'),
+        form(Order::MonthFirst, b'/'),
+        form(Order::MonthFirst, b'.'),
+    ]
+};
+
+impl DateForm {
+    /// `2020-12-31`.
+    pub const ISO: DateForm = FORMS[0];
+
+    /// The form of a pattern as `DD/MM/YYYY`.
+    ///
+    /// # Errors
+    /// What was expected.
+    pub fn parse(pattern: &str) -> Result<DateForm, String> {
+        let found = FORMS.into_iter().find(|form| form.to_string().eq_ignore_ascii_case(pattern));
+        found.ok_or_else(|| {
+            let all: Vec<String> = FORMS.iter().map(DateForm::to_string).collect();
+            format!("expected one of {}", all.join(", "))
+        })
+    }
+}
+
+/// `DD/MM/YYYY`
+impl fmt::Display for DateForm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mark = self.separator as char;
+        f.write_str(&match self.order {
+            Order::YearFirst => format!("YYYY{mark}MM{mark}DD"),
+            Order::DayFirst => format!("DD{mark}MM{mark}YYYY"),
+            Order::MonthFirst => format!("MM{mark}DD{mark}YYYY"),
+        })
+    }
+}
+
+/// A zone as minutes east of Greenwich; none where a text has none, or `Z`.
+type Zone = Option<i16>;
+
+/// The form of a column's dates, and their zone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DateStyle {
+    /// The form.
+    pub form: DateForm,
+    /// Minutes east of Greenwich that all of them have behind them.
+    pub zone: Option<i16>,
+}
+
+impl DateStyle {
+    /// `2020-12-31`, without a zone.
+    pub const ISO: DateStyle = DateStyle { form: DateForm::ISO, zone: None };
+
+    /// Reads a date of this style.
+    ///
+    /// # Errors
+    /// When it has another form or another zone, or there is no such day or time.
+    #[inline]
+    pub fn read(&self, text: &[u8]) -> Result<DateTime, DateError> {
+        if self.form == DateForm::ISO && self.zone.is_none() {
+            let found = DateTime::parse(text);
+            if !matches!(found, Err(DateError::NotADate { .. })) {
+                return found;
+            }
+        }
+        let not_a_date = || DateError::NotADate {
+            text: String::from_utf8_lossy(&text[..text.len().min(40)]).into_owned(),
+        };
+        let parts = Parts::of(text).ok_or_else(not_a_date)?;
+        let (date, zone) = parts.by(self.form).ok_or_else(not_a_date)??;
+        if zone == self.zone { Ok(date) } else { Err(not_a_date()) }
+    }
+}
+
+/// The forms that all dates of a column may have, and their zone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Forms {
+    bits: u16,
+    zone: Zone,
+}
+
+impl Forms {
+    /// The forms of a date; of those that are known to be meant alone, if there is one.
+    pub fn of(text: &[u8], meant: Option<DateForm>) -> Result<Forms, DateError> {
+        // Most dates are of this form, and this is the fast way to read them.
+        match DateTime::parse(text) {
+            Ok(_) => return Ok(Forms { bits: 1, zone: None }),
+            Err(DateError::NotADate { .. }) => {}
+            Err(other) => return Err(other),
+        }
+        let not_a_date = || DateError::NotADate {
+            text: String::from_utf8_lossy(&text[..text.len().min(40)]).into_owned(),
+        };
+        let parts = Parts::of(text).ok_or_else(not_a_date)?;
+        let (mut bits, mut seen, mut wrong) = (0, None, None);
+        for (bit, form) in FORMS.into_iter().enumerate() {
+            if meant.is_some_and(|meant| form != meant && form != DateForm::ISO) {
+                continue;
+            }
+            match parts.by(form) {
+                Some(Ok((_, zone))) => (bits, seen) = (bits | 1 << bit, zone),
+                Some(Err(error)) => wrong = Some(error),
+                None => {}
+            }
+        }
+        if bits == 0 { Err(wrong.unwrap_or_else(not_a_date)) } else { Ok(Forms { bits, zone: seen }) }
+    }
+
+    /// The forms of both; none where they have none in common, or other zones.
+    pub fn and(self, other: Forms) -> Option<Forms> {
+        let bits = self.bits & other.bits;
+        (bits != 0 && self.zone == other.zone).then_some(Forms { bits, ..self })
+    }
+
+    /// The only form left, with the zone; or the two that are possible.
+    pub fn style(self) -> Result<DateStyle, [DateForm; 2]> {
+        let mut left = FORMS.into_iter().enumerate().filter(|(bit, _)| self.bits >> bit & 1 == 1);
+        let first = left.next().map_or(DateForm::ISO, |(_, form)| form);
+        match left.next() {
+            None => Ok(DateStyle { form: first, zone: self.zone }),
+            Some((_, second)) => Err([first, second]),
+        }
+    }
+
+    /// Whether two values have other zones.
+    pub fn differs_in_zone(self, other: Forms) -> bool {
+        self.zone != other.zone
+    }
+}
+
+/// The numbers of a date, with what stands between them.
+struct Parts<'a> {
+    numbers: [u16; 3],
+    /// Whether the first has four digits; otherwise the last has.
+    year_first: bool,
+    separator: u8,
+    /// Behind the day.
+    rest: &'a [u8],
+}
+
+impl<'a> Parts<'a> {
+    fn of(text: &'a [u8]) -> Option<Parts<'a>> {
+        let (first, first_digits, rest) = number(text)?;
+        let (separator, rest) = rest.split_first().filter(|(mark, _)| matches!(mark, b'-' | b'/' | b'.'))?;
+        let (second, second_digits, rest) = number(rest)?;
+        let rest = rest.strip_prefix(&[*separator])?;
+        let (third, third_digits, rest) = number(rest)?;
+        let year_first = first_digits == 4;
+        let lengths = match year_first {
+            true => second_digits <= 2 && third_digits <= 2,
+            false => first_digits <= 2 && second_digits <= 2 && third_digits == 4,
+        };
+        lengths.then_some(Parts { numbers: [first, second, third], year_first, separator: *separator, rest })
+    }
+
+    /// The date by this form; none where it has another.
+    fn by(&self, form: DateForm) -> Option<Result<(DateTime, Zone), DateError>> {
+        if form.separator != self.separator || (form.order == Order::YearFirst) != self.year_first {
+            return None;
+        }
+        let [first, second, third] = self.numbers;
+        let (year, month, day) = match form.order {
+            Order::YearFirst => (first, second, third),
+            Order::DayFirst => (third, second, first),
+            Order::MonthFirst => (third, first, second),
+        };
+        let ((hour, minute, second), zone) = match self.rest {
+            [] => ((0, 0, 0), None),
+            [b' ' | b'T' | b't', clock @ ..] => time(clock)?,
+            _ => return None,
+        };
+        // Of two digits each, so they fit.
+        Some(DateTime::new(year, month as u8, day as u8, hour, minute, second).map(|date| (date, zone)))
+    }
+}
+
+/// Digits at the beginning, four at most, as a number; how many, and what follows.
+fn number(text: &[u8]) -> Option<(u16, usize, &[u8])> {
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    if !(1..=4).contains(&digits) {
+        return None;
+    }
+    let value = text[..digits].iter().fold(0, |value, digit| value * 10 + u16::from(digit - b'0'));
+    Some((value, digits, &text[digits..]))
+}
+
+/// `13:45`, `13:45:00`, with a zone or without.
+fn time(text: &[u8]) -> Option<((u8, u8, u8), Zone)> {
+    let (hour, rest) = two(text)?;
+    let (minute, rest) = two(rest.strip_prefix(b":")?)?;
+    let (second, rest) = match rest.strip_prefix(b":") {
+        Some(rest) => two(rest)?,
+        None => (0, rest),
+    };
+    let rest = rest.strip_prefix(b" ").unwrap_or(rest);
+    let zone = match rest {
+        [] | [b'Z' | b'z'] => None,
+        [sign @ (b'+' | b'-'), rest @ ..] => {
+            let (hours, rest) = two(rest)?;
+            let minutes = match rest {
+                [] => 0,
+                rest => {
+                    let (minutes, rest) = two(rest.strip_prefix(b":").unwrap_or(rest))?;
+                    if !rest.is_empty() {
+                        return None;
+                    }
+                    minutes
+                }
+            };
+            let east = i16::from(hours) * 60 + i16::from(minutes);
+            // Greenwich is no other zone than none.
+            Some(if *sign == b'-' { -east } else { east }).filter(|east| *east != 0)
+        }
+        _ => return None,
+    };
+    Some(((hour, minute, second), zone))
+}
+
+fn two(text: &[u8]) -> Option<(u8, &[u8])> {
+    match text {
+        [tens, ones, rest @ ..] if tens.is_ascii_digit() && ones.is_ascii_digit() => {
+            Some(((tens - b'0') * 10 + (ones - b'0'), rest))
+        }
+        _ => None,
+    }
+}
+
+/// `+02:00`
+#[must_use]
+pub fn zone_name(minutes: i16) -> String {
+    let sign = if minutes < 0 { '-' } else { '+' };
+    format!("{sign}{:02}:{:02}", minutes.abs() / 60, minutes.abs() % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn style(texts: &[&str]) -> Option<Result<DateStyle, [DateForm; 2]>> {
+        let mut forms = texts.iter().map(|text| Forms::of(text.as_bytes(), None).ok());
+        let first = forms.next()??;
+        let all = forms.try_fold(first, |all, next| all.and(next?))?;
+        Some(all.style())
+    }
+
+    fn shown(texts: &[&str]) -> String {
+        match style(texts) {
+            None => "no dates".to_string(),
+            Some(Ok(DateStyle { form, zone })) => {
+                format!("{form}{}", zone.map_or(String::new(), |zone| format!(" {}", zone_name(zone))))
+            }
+            Some(Err([one, two])) => format!("{one} or {two}"),
+        }
+    }
+
+    #[test]
+    fn a_column_has_the_one_form_that_all_its_values_may_have() {
+        for (texts, expected) in [
+            (&["2020-12-31", "2021-01-01 10:00:00Z"][..], "YYYY-MM-DD"),
+            (&["2012/01/01"], "YYYY/MM/DD"),
+            (&["03/04/2020", "31/12/2020"], "DD/MM/YYYY"),
+            (&["3/4/2020", "12/31/2020 23:59"], "MM/DD/YYYY"),
+            (&["03/04/2020"], "DD/MM/YYYY or MM/DD/YYYY"),
+            (&["31/12/2020", "12/31/2020"], "no dates"),
+            (&["31.12.2020"], "DD.MM.YYYY"),
+            (&["31.12.2020", "31/12/2020"], "no dates"),
+            (&["2020-12-31T10:00:00+02:00", "2020-06-30 10:00:00+0200"], "YYYY-MM-DD +02:00"),
+            (&["2020-12-31T10:00:00+02:00", "2020-12-31T10:00:00+01:00"], "no dates"),
+            (&["2020-12-31T10:00:00+00:00", "2020-12-31"], "YYYY-MM-DD"),
+            (&["31/02/2020"], "no dates"),
+            (&["1.10"], "no dates"),
+            (&["192.168.0.1"], "no dates"),
+            (&["20-12-2020x"], "no dates"),
+        ] {
+            assert_eq!(shown(texts), expected, "{texts:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_style_does_not_have_is_refused() {
+        let berlin = DateStyle { form: DateForm::parse("dd.mm.yyyy").expect("a form"), zone: Some(60) };
+        assert_eq!(berlin.read(b"31.12.2020 23:59:58 +01").expect("read").to_string(), "2020-12-31 23:59:58");
+        assert!(berlin.read(b"31.12.2020 23:59:58").is_err());
+        assert!(berlin.read(b"2020-12-31 23:59:58+01").is_err());
+        assert!(DateForm::parse("DD/MM/YY").expect_err("no century").contains("DD/MM/YYYY"));
+    }
+
+    proptest! {
+        #[test]
+        fn a_date_of_any_form_comes_back(
+            form in 0usize..9, year in 1000u16..9999, month in 1u8..=12, day in 1u8..=28, clock in any::<bool>(),
+        ) {
+            let form = FORMS[form];
+            let pattern = form.to_string();
+            let text = pattern.replace("YYYY", &format!("{year:04}")).replace("MM", &format!("{month:02}"));
+            let text = text.replace("DD", &format!("{day:02}")) + if clock { " 13:45:01" } else { "" };
+            let (hour, minute, second) = if clock { (13, 45, 1) } else { (0, 0, 0) };
+            let expected = DateTime::new(year, month, day, hour, minute, second).expect("a day");
+            prop_assert_eq!(DateStyle { form, zone: None }.read(text.as_bytes()), Ok(expected));
+        }
+
+        #[test]
+        fn any_text_is_read_or_not(text in "[0-9:/. +TZ-]{0,25}") {
+            let _ = Forms::of(text.as_bytes(), None);
+        }
+    }
+}

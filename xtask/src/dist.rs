@@ -1,0 +1,181 @@
+//! One directory to copy to a server: the program as one static file, its manual page, completions and checksums.
+//!
+//! The C library is linked in (`crt-static`): glibc's own, so that no other target has to be installed, and position
+//! independent, so that addresses are random as with any other program. Names of users and hosts are not looked up by the
+//! program, which is what static glibc cannot do by itself. Symbols and debug tables are left out: they are four fifths of a
+//! release build.
+//!
+//! ```text
+//! target/dist-package/plumb-VERSION-ARCH/
+//!     plumb  plumb.1  completions/{plumb.bash,_plumb,plumb.fish}  LICENSE-*  README.md  SHA256SUMS
+//! ```
+//!
+//! `--chroot` runs the first command of the README in a root that has nothing but the program, /proc, /sys and /dev; that
+//! needs the rights of the superuser.
+
+use anyhow::{Context, ensure};
+use clap::Args;
+use sha2::{Digest, Sha256};
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The largest program that is worth the name of one small file.
+const PROGRAM_BYTES_MAX: u64 = 12 << 20;
+/// The machine that it is built for.
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+/// Its place in the header of an ELF program, and the kind of segment that names an interpreter: the dynamic linker.
+const INTERPRETER: u32 = 3;
+
+/// What to do.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// Run the README's first command in a root that has nothing else in it; needs to be root.
+    #[arg(long)]
+    chroot: bool,
+}
+
+/// Makes the package.
+///
+/// # Errors
+/// When the build fails, or the program is too large or not static.
+pub fn run(workspace: &Path, options: &Options) -> anyhow::Result<()> {
+    build(workspace)?;
+    let program = workspace.join("target").join(TARGET).join("dist/plumb");
+    let bytes = fs::metadata(&program).context("the build made no program")?.len();
+    ensure!(bytes <= PROGRAM_BYTES_MAX, "the program has {bytes} bytes, {PROGRAM_BYTES_MAX} are allowed");
+    ensure!(is_static(&fs::read(&program)?)?, "{} asks for a dynamic linker", program.display());
+    let package = workspace.join("target/dist-package").join(format!(
+        "plumb-{}-{}",
+        env!("CARGO_PKG_VERSION"),
+        std::env::consts::ARCH
+    ));
+    let _ = fs::remove_dir_all(&package);
+    fs::create_dir_all(package.join("completions"))?;
+    fs::copy(&program, package.join("plumb"))?;
+    for (page, name) in [
+        ("man", "plumb.1"),
+        ("bash", "completions/plumb.bash"),
+        ("zsh", "completions/_plumb"),
+        ("fish", "completions/plumb.fish"),
+    ] {
+        let printed = Command::new(&program).args(["document", page]).output()?;
+        ensure!(printed.status.success(), "plumb document {page} failed");
+        fs::write(package.join(name), printed.stdout)?;
+    }
+    for name in ["LICENSE-APACHE", "LICENSE-MIT", "README.md"] {
+        fs::copy(workspace.join(name), package.join(name))?;
+    }
+    let sums = checksums(&package)?;
+    fs::write(package.join("SHA256SUMS"), &sums)?;
+    print!("{}\n{bytes} bytes, static\n{sums}", package.display());
+    if options.chroot { in_a_bare_root(&package.join("plumb")) } else { Ok(()) }
+}
+
+fn build(workspace: &Path) -> anyhow::Result<()> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let built = Command::new(cargo)
+        .current_dir(workspace)
+        .args(["build", "--package", "plumb", "--profile", "dist", "--target", TARGET])
+        .env("RUSTFLAGS", "-C target-feature=+crt-static")
+        .status()?;
+    ensure!(built.success(), "the build failed");
+    Ok(())
+}
+
+/// Whether an ELF program names no interpreter.
+fn is_static(elf: &[u8]) -> anyhow::Result<bool> {
+    let short = "the program is no 64-bit ELF file";
+    let bytes = |at: usize, count: usize| elf.get(at..at + count).context(short);
+    ensure!(bytes(0, 5)? == b"\x7FELF\x02", short);
+    let table = u64::from_le_bytes(bytes(32, 8)?.try_into()?) as usize;
+    let [size, count] =
+        [bytes(54, 2)?, bytes(56, 2)?].map(|half| usize::from(u16::from_le_bytes([half[0], half[1]])));
+    for segment in 0..count {
+        if u32::from_le_bytes(bytes(table + segment * size, 4)?.try_into()?) == INTERPRETER {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// A line for each file, as `sha256sum -c` reads them.
+fn checksums(package: &Path) -> anyhow::Result<String> {
+    let mut files = Vec::new();
+    for directory in [package.to_path_buf(), package.join("completions")] {
+        for entry in fs::read_dir(directory)? {
+            let path = entry?.path();
+            if path.is_file() {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    let mut sums = String::new();
+    for file in files {
+        let hash: String =
+            Sha256::digest(fs::read(&file)?).iter().map(|byte| format!("{byte:02x}")).collect();
+        sums.push_str(&format!("{hash}  {}\n", file.strip_prefix(package)?.display()));
+    }
+    Ok(sums)
+}
+
+/// A root with the program in it; what is mounted is unmounted again.
+struct BareRoot {
+    root: PathBuf,
+    mounted: Vec<PathBuf>,
+}
+
+impl Drop for BareRoot {
+    fn drop(&mut self) {
+        let gone = self.mounted.iter().rev().all(|place| run_tool("umount", [place.as_os_str()]).is_ok());
+        // Never through a mount that is still there.
+        if gone {
+            let _ = fs::remove_dir_all(&self.root);
+        }
+    }
+}
+
+/// Runs the README's first command where there is nothing but the program and what the kernel provides.
+fn in_a_bare_root(program: &Path) -> anyhow::Result<()> {
+    let room = std::env::temp_dir().join(format!("plumb-bare-root-{}", std::process::id()));
+    let mut bare = BareRoot { root: room.clone(), mounted: Vec::new() };
+    for (kind, name) in [("proc", "proc"), ("sysfs", "sys"), ("devtmpfs", "dev")] {
+        let place = room.join(name);
+        fs::create_dir_all(&place)?;
+        run_tool("mount", ["-t".as_ref(), kind.as_ref(), kind.as_ref(), place.as_os_str()])?;
+        bare.mounted.push(place);
+    }
+    fs::create_dir_all(room.join("work"))?;
+    fs::copy(program, room.join("plumb"))?;
+    // Where the program runs is where its root is: it gets no other directory.
+    let arguments = ["/plumb", "study", "large-sort", "--path", "/work", "--bundle", "/work/bundle"];
+    let mut command = Command::new("chroot");
+    command.arg(&room).args(arguments).env_clear();
+    let ended = command.status().context("chroot cannot be started")?;
+    let code = ended.code().context("a signal ended it")?;
+    println!("{} in a bare root: exit code {code}", arguments.join(" "));
+    // What the study proves is not the question here.
+    ensure!(![1, 2, 5].contains(&code), "it failed");
+    Ok(())
+}
+
+fn run_tool<'a>(tool: &str, arguments: impl IntoIterator<Item = &'a OsStr>) -> anyhow::Result<()> {
+    let ended =
+        Command::new(tool).args(arguments).status().with_context(|| format!("{tool} cannot be started"))?;
+    ensure!(ended.success(), "{tool} failed");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_static;
+
+    #[test]
+    fn a_program_that_asks_for_a_linker_is_told_from_one_that_does_not() {
+        let this = std::fs::read(std::env::current_exe().expect("its path")).expect("read");
+        assert!(!is_static(&this).expect("an ELF file"), "tests are linked dynamically");
+        assert!(is_static(b"#!/bin/sh").is_err());
+    }
+}
