@@ -13,6 +13,7 @@ mod header;
 mod io;
 mod load_profile;
 mod memory;
+mod mix;
 mod one_pass;
 mod phases;
 mod receipts;
@@ -40,6 +41,7 @@ pub fn record(seen: &Evidence) -> Record {
         devices: devices::devices(seen),
         calibration: calibration::calibration(seen),
         limits: seen.limits.clone(),
+        mix: mix::mix(seen),
         checks: seen.checks.clone(),
         receipts: receipts::receipts(seen),
         findings: Vec::new(),

@@ -73,7 +73,9 @@ fn is_of(sample: &Sample, measure: &Measure) -> bool {
         Figure::Count(name) | Figure::Bytes(name) => (Group::Statistic, name.as_str()),
         Figure::Measured(_) => (Group::Measure, measure.name.as_str()),
         // No row of the report is one of these.
-        Figure::EventShare(_) | Figure::StreamRate(_) | Figure::StreamTime(_) => return false,
+        Figure::Rate(_) | Figure::EventShare(_) | Figure::StreamRate(_) | Figure::StreamTime(_) => {
+            return false;
+        }
     };
     sample.group == group && sample.name == name
 }

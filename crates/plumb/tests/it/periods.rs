@@ -7,7 +7,10 @@ use std::path::Path;
 
 /// An import with snapshots so often that there are some however fast it is; its record.
 fn run(directory: &Path) -> Value {
-    fine(directory, ["run", "redo", "--rows", "60K", "--sessions", "3", "--snapshot", "10ms", "--bundle", "run"]);
+    fine(
+        directory,
+        ["run", "redo", "--rows", "60K", "--sessions", "3", "--snapshot", "10ms", "--bundle", "run"],
+    );
     let text = fs::read_to_string(directory.join("run/record.json")).expect("a record");
     serde_json::from_str(&text).expect("JSON")
 }
@@ -29,14 +32,16 @@ fn what_happened_between_snapshots_adds_up_to_the_run_and_any_two_of_them_make_a
     }
     let ends = |index: usize| (intervals[index]["begin_ns"].as_u64(), intervals[index]["end_ns"].as_u64());
     assert_eq!(ends(0).1, ends(1).0, "no gap between two intervals");
-    let receipt = record["receipts"].as_array().expect("a list").iter().find(|it| it["setting"] == "snapshot_interval");
+    let receipt =
+        record["receipts"].as_array().expect("a list").iter().find(|it| it["setting"] == "snapshot_interval");
     assert_eq!(receipt.expect("a receipt")["held"], "held");
 
     let report = fine(directory.path(), ["report", "run", "--begin", "1", "--end", "2"]);
     assert!(report.starts_with("PLUMB REPORT  Workload: redo  Snapshots: 1 to 2"), "{}", &report[..80]);
     assert!(names(&directory.path().join("run")).contains(&"report-1-2.html".to_string()));
     let compared = fine(directory.path(), ["compare", "run:1-2", "run:2-3"]);
-    for section in ["Snapshot Sets", "Where the Difference Comes From", "Load Profile", "IOStat by Filetype"] {
+    for section in ["Snapshot Sets", "Where the Difference Comes From", "Load Profile", "IOStat by Function"]
+    {
         assert!(compared.contains(section), "{section}\n{compared}");
     }
 
@@ -44,7 +49,8 @@ fn what_happened_between_snapshots_adds_up_to_the_run_and_any_two_of_them_make_a
     let beyond = (last + 1).to_string();
     let (code, says) = refused(directory.path(), ["report", "run", "--begin", "1", "--end", &beyond]);
     assert_eq!(code, 1);
-    let expected = format!("run: there is no period from snapshot 1 to {beyond}: its snapshots are 1 to {last}");
+    let expected =
+        format!("run: there is no period from snapshot 1 to {beyond}: its snapshots are 1 to {last}");
     assert!(says.starts_with(&expected), "{says}");
     for (arguments, why) in [
         (["report", "run", "--end", "7"], "a period has a --begin too"),
@@ -80,7 +86,7 @@ fn a_line_a_run_has_the_figures_of_awr_info_and_what_an_operation_cost() {
     assert!(rows.iter().all(|row| row.len() == rows[0].len()), "{lines}");
     let field = |name: &str| rows[1][rows[0].iter().position(|head| *head == name).expect("a column")];
     assert_eq!((field("FILE"), field("SESSIONS"), field("OP")), ("run", "3", "row inserted"));
-    for name in ["ELAPSED", "DB Tm", "PWRITES", "REDO_MBS", "LFPW_LAT", "CPU_US/OP", "CS/OP", "WKB/OP"] {
+    for name in ["ELAPSED", "DB Tm", "LIO", "REDO_MBS", "LFPW_LAT", "CPU_US/OP", "CS/OP", "WKB/OP"] {
         assert!(field(name).parse::<f64>().is_ok_and(|value| value > 0.0), "{name}: {lines}");
     }
     let ended = plumb(directory.path(), ["info", "nowhere"]);

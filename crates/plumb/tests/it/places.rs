@@ -39,7 +39,13 @@ fn each_run_lies_where_its_arm_says_and_both_places_are_empty_afterwards() {
     fs::write(directory.path().join("places.toml"), STUDY).expect("a study");
     let study = ["study", "places.toml", "--path", "a", "--path", "b", "--bundle", "kept", "--seed", "1"];
     let ended = plumb(directory.path(), study);
-    assert!(matches!(ended.code, Some(0 | 3 | 4 | 8)), "{:?}\n{}\n{}", ended.code, ended.stdout, ended.stderr);
+    assert!(
+        matches!(ended.code, Some(0 | 3 | 4 | 8)),
+        "{:?}\n{}\n{}",
+        ended.code,
+        ended.stdout,
+        ended.stderr
+    );
     let mut seen = 0;
     for file in names(&directory.path().join("kept/runs")) {
         let text = fs::read_to_string(directory.path().join("kept/runs").join(&file)).expect("a run");
