@@ -2,10 +2,10 @@
 
 use crate::measure::Traffic;
 use crate::{
-    Calibration, DeviceEnvironment, DeviceEvidence, Estimate, FigureKind, LatencyHistogram, LoadMeasurement,
-    MainFigure, Measurement, Mode, Pattern, ReadCost, Repeat, Rung, RungState, SCHEMA_VERSION, Task,
-    TaskResult, Warning,
+    Calibration, DeviceEnvironment, DeviceEvidence, Estimate, FigureKind, LoadMeasurement, MainFigure,
+    Measurement, Mode, Pattern, ReadCost, Repeat, Rung, RungState, SCHEMA_VERSION, Task, TaskResult, Warning,
 };
+use plumb_events::LatencyHistogram;
 use plumb_io::MethodKind;
 use plumb_io::device::{self, DeviceDescription};
 use plumb_units::{Bytes, Nanos};

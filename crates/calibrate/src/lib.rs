@@ -52,8 +52,8 @@ pub use error::CalibrateError;
 pub use files::leftovers;
 pub use load::TaskSession;
 pub use measure::{
-    Answer, AnswerSource, DeviceEvidence, Estimate, Interval, LatencyHistogram, LoadMeasurement, Measurement,
-    Repeat, TaskResult,
+    Answer, AnswerSource, DeviceEvidence, Estimate, Interval, LoadMeasurement, Measurement, Repeat,
+    TaskResult,
 };
 pub use plan::{
     Advanced, Buffers, Cells, DurableMethod, DurablePoint, Files, Load, LogSpace, Mode, Options, Pattern,

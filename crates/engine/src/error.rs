@@ -288,6 +288,22 @@ pub enum EngineError {
         /// The first failure, as it was reported then.
         first: String,
     },
+    /// A switch of the log was asked for, and no file is free to go on in.
+    #[error(
+        "the log cannot be switched: all its {groups} files are needed by transactions under way; commit or roll back first"
+    )]
+    NoLogFile {
+        /// Log files.
+        groups: usize,
+    },
+    /// A filled log file cannot be copied, and something waits for the copy.
+    #[error(
+        "a filled log file cannot be copied: {why}; make room in archive_log_dest, or make the directory"
+    )]
+    Archive {
+        /// What the last attempt ended with.
+        why: String,
+    },
     /// The log files have no room, and give none back while the oldest transaction lasts.
     #[error(
         "the redo log has no room for {needed}: all {total} of it are needed since transaction {oldest} began; commit or roll back more often, or make the database with a larger log_file_size"

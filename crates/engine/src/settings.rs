@@ -153,9 +153,10 @@ settings! {
     DbCacheSize db_cache_size Cache Start Size(M, 1024 * G), "20M", "Size of the buffer cache.";
     DbWriterProcesses db_writer_processes Cache Start Count(1, 32), "1", "Database writers that write dirty blocks of the cache.";
     DbBlockWriteBatch db_block_write_batch Cache Start Count(1, 4096), "512", "Most blocks a database writer takes at once.";
+    DbBlockPrefetchLimit db_block_prefetch_limit Cache Start Count(0, 256), "0", "Blocks of rows that a range of an index asks for at once, adjacent ones by one request; 0: each by itself when it is needed.";
     FilesystemioOptions filesystemio_options Io Start Word(&["none", "asynch", "directio", "setall"]), "setall", "asynch: requests overlap; directio: the page cache is bypassed; setall: both.";
     IoMethod io_method Io Start Word(&["auto", "sync", "threads", "io_uring", "null"]), "auto", "How requests reach the kernel; null keeps the files in memory to measure the engine alone.";
-    IoQueueDepth io_queue_depth Io Start Count(1, 1024), "32", "Most requests a session has in flight on one channel.";
+    IoQueueDepth io_queue_depth Io Start Count(1, 1024), "32", "Most requests a session has in flight on one channel; a database writer, which has a batch of them at hand, four times as many from 2 on, and 256 at most.";
     DbFileMultiblockReadCount db_file_multiblock_read_count Io Start Count(1, 4096), "64", "Blocks read by one request of a scan; at most an extent.";
     ScanReadAhead scan_read_ahead Io Start Count(1, 64), "16", "Requests a scan server keeps in flight.";
     SerialDirectRead serial_direct_read Io Start Word(&["true", "false"]), "true", "A serial scan reads past the buffer cache, as a parallel one always does.";
@@ -170,13 +171,15 @@ settings! {
     LogFileGroups log_file_groups Log Creation Count(2, 64), "3", "Log files made from now on; they are written in turn.";
     LogFileMembers log_file_members Log Creation Count(1, 2), "1", "Members of each log file made from now on; the second ones lie in the directory mirror of the database, where another disk may be mounted.";
     LogCheckpointInterval log_checkpoint_interval Log Start Size(0, 1024 * G), "0", "Most bytes of log that a recovery shall have to do again: database writers follow the log as closely as it takes; 0: as many as leave a log file free when the next one is needed.";
-    LogSyncMethod log_sync_method Log Start Word(&["auto", "fdatasync", "fsync", "open_datasync", "open_sync"]), "auto", "How a log write becomes durable: by a call after it, or by the write itself (O_DSYNC, O_SYNC); auto measures them when the log is opened. Direct or buffered as filesystemio_options says.";
+    LogSyncMethod log_sync_method Log Start Word(&["auto", "fdatasync", "fsync", "open_datasync", "open_sync"]), "auto", "How a log write becomes durable: by a call after it, or by the write itself (O_DSYNC, O_SYNC); auto measures them when the log is opened. Direct or buffered as log_file_io says.";
+    LogFileIo log_file_io Log Start Word(&["auto", "direct", "buffered"]), "auto", "How the log files are reached: past the page cache or through it, whatever the data files do; auto: as filesystemio_options says.";
     ArchiveLogMode archive_log_mode Log Start Word(&["off", "on"]), "off", "on: a filled log file is copied to archive_log_dest before it is used again.";
-    ArchiveLogDest archive_log_dest Log Start Domain::Path, "", "Directory for copies of filled log files; one that is not absolute lies in the database's directory.";
+    ArchiveLogDest archive_log_dest Log Start Domain::Path, "", "Directory for copies of filled log files; one that is not absolute lies in the database's directory, and is made there.";
     SnapshotInterval snapshot_interval Statistics Start Count(0, 86_400_000), "0", "Milliseconds between two snapshots while a run is measured: any two make a report; 0: only at its ends.";
     DebugRequestDelay debug_request_delay Debug Start Count(0, 1_000_000_000), "0", "Nanoseconds that a session sleeps before each request, on average, within the request's wait.";
     DebugCacheBlocks debug_cache_blocks Debug Start Count(0, 1_000_000_000), "0", "Blocks of the buffer cache, instead of db_cache_size; 0 for that.";
     DebugExtentBlocks debug_extent_blocks Debug Creation Count(0, 4096), "0", "Blocks of an extent, a power of two, instead of extent_size; 0 for that.";
+    DebugTraceRequests debug_trace_requests Debug Start Count(0, 1_000_000_000), "0", "Requests of the measured work that a trace keeps at most; 0 for no trace. --trace sets it.";
     DebugThreadLimit debug_thread_limit Debug Start Count(0, 100_000), "0", "Threads of the instance that may live at once, as under a limit of the system; 0 for any number.";
     DebugRingLimit debug_ring_limit Debug Start Count(0, 100_000), "0", "Rings of the instance that may be open at once, as under a limit of the system; 0 for any number.";
 }

@@ -16,11 +16,13 @@
 
 use crate::clock::{self, now};
 use crate::histogram::Histogram;
+use crate::latency::LatencyHistogram;
 use crate::profile::Profile;
 use crate::session::{EventCell, PhaseSpan, Record, Shared, StreamCell, Tally, locked};
+use crate::trace::{Trace, Tracer};
 use crate::{Event, IoStream, Phase, Role, Session, SessionKind, Statistic, WaitClass};
 use plumb_units::Nanos;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// Keeps the records of every session of one instance. Its locks are taken when
 /// a session starts or ends and when a snapshot is read, never by a wait.
@@ -37,6 +39,7 @@ impl Recorder {
             records: Mutex::new(Vec::new()),
             profile: Mutex::new(Profile::new(origin)),
             phases: Mutex::new(Vec::new()),
+            tracer: OnceLock::new(),
         }))
     }
 
@@ -93,6 +96,31 @@ impl Recorder {
     #[must_use]
     pub fn profile(&self) -> Profile {
         locked(&self.0.profile).clone()
+    }
+
+    /// Has memory for a trace of so many requests at most; it is taken as they come. The first call counts.
+    pub fn arm_trace(&self, most: u64) {
+        self.0.tracer.get_or_init(|| Tracer::new(most));
+    }
+
+    /// Keeps the requests of all sessions from now on, where a trace was armed.
+    pub fn begin_trace(&self) {
+        if let Some(tracer) = self.0.tracer.get() {
+            tracer.begin(now());
+        }
+    }
+
+    /// Keeps none from now on.
+    pub fn end_trace(&self) {
+        if let Some(tracer) = self.0.tracer.get() {
+            tracer.end(now());
+        }
+    }
+
+    /// The requests that were kept; none where no trace was armed.
+    #[must_use]
+    pub fn trace(&self) -> Option<Trace> {
+        self.0.tracer.get().map(Tracer::trace)
     }
 
     /// Totals of every session, living or ended, as of now.
@@ -316,6 +344,8 @@ pub struct EventTotals {
     pub max: Nanos,
     /// By duration.
     pub histogram: Histogram,
+    /// The same within 3.2%; none where nothing was waited for.
+    pub latency: Option<LatencyHistogram>,
 }
 
 impl EventTotals {
@@ -329,6 +359,10 @@ impl EventTotals {
             cpu: Nanos(u64::try_from(cpu).unwrap_or(time).min(time)),
             max: Nanos(cell.waits.max_ns.get()),
             histogram: histogram(&cell.waits),
+            latency: cell.latency.get().map(|counters| {
+                let counts = counters.iter().map(|counter| counter.get()).collect();
+                LatencyHistogram::of_counts(counts, Nanos(time), Nanos(cell.waits.max_ns.get()))
+            }),
         }
     }
 
@@ -339,6 +373,9 @@ impl EventTotals {
         self.cpu += other.cpu;
         self.max = self.max.max(other.max);
         self.histogram.merge(&other.histogram);
+        if let Some(latency) = &other.latency {
+            self.latency.get_or_insert_default().merge(latency);
+        }
     }
 
     fn subtract(&mut self, earlier: &EventTotals) {
@@ -347,6 +384,9 @@ impl EventTotals {
         self.cpu = self.cpu.saturating_sub(earlier.cpu);
         self.max = risen(self.max, earlier.max);
         subtract(&mut self.histogram, &earlier.histogram);
+        if let Some((latency, earlier)) = self.latency.as_mut().zip(earlier.latency.as_ref()) {
+            latency.subtract(earlier);
+        }
     }
 }
 

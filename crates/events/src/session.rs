@@ -2,13 +2,15 @@
 
 use crate::clock::{self, now};
 use crate::histogram::{BUCKETS, Histogram};
+use crate::latency;
 use crate::profile::Profile;
-use crate::{Direction, Event, IoStream, Phase, Role, SessionKind, Statistic};
+use crate::trace::{Chunk, Tracer};
+use crate::{Direction, Event, IoStream, Moved, Phase, Role, SessionKind, Statistic};
 use plumb_units::Nanos;
 use std::array;
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// A counter with one writer and many readers: no locked instruction.
 #[derive(Debug, Default)]
@@ -68,6 +70,8 @@ impl Tally {
 #[derive(Debug)]
 pub(crate) struct EventCell {
     pub(crate) waits: Tally,
+    /// By length, for quantiles; from the first wait on.
+    pub(crate) latency: OnceLock<Box<[Counter]>>,
     /// CPU used inside those waits around which the CPU clock was read, and how long they were.
     pub(crate) metered_cpu_ns: Counter,
     pub(crate) metered_ns: Counter,
@@ -125,6 +129,7 @@ impl Record {
             run_queue_ns: Counter::default(),
             events: array::from_fn(|_| EventCell {
                 waits: Tally::new(),
+                latency: OnceLock::new(),
                 metered_cpu_ns: Counter::default(),
                 metered_ns: Counter::default(),
             }),
@@ -142,6 +147,8 @@ impl Record {
     pub(crate) fn waited(&self, event: Event, duration: Nanos, cpu: Option<Nanos>) {
         let cell = &self.events[event as usize];
         cell.waits.record(duration);
+        let counters = || (0..latency::BUCKETS).map(|_| Counter::default()).collect();
+        cell.latency.get_or_init(counters)[latency::bucket(duration.0)].add(1);
         if let Some(cpu) = cpu {
             cell.metered_cpu_ns.add(cpu.min(duration).0);
             cell.metered_ns.add(duration.0);
@@ -209,6 +216,8 @@ pub struct Session {
     profile: RefCell<Profile>,
     /// What is left for reading the CPU clock, nanoseconds.
     metering_ns: Cell<u64>,
+    /// Where its requests go that a trace keeps.
+    chunk: RefCell<Option<Arc<Chunk>>>,
 }
 
 impl Session {
@@ -225,6 +234,7 @@ impl Session {
             profile: RefCell::new(Profile::new(shared.origin)),
             shared,
             metering_ns: Cell::new(metering.0),
+            chunk: RefCell::new(None),
         }
     }
 
@@ -302,8 +312,9 @@ impl Session {
 
     /// Records one finished request for bytes. Its service time, from begin to end,
     /// may overlap others and is no wait.
-    pub fn transferred(&self, stream: IoStream, times: RequestTimes, bytes: u64) {
+    pub fn transferred(&self, times: RequestTimes, moved: &Moved) {
         let RequestTimes { handed_over, begin, end, taken_in } = times;
+        let Moved { stream, bytes, .. } = *moved;
         let cell = &self.record.streams[stream as usize];
         cell.requests.record(end.saturating_sub(begin));
         cell.bytes.add(bytes);
@@ -315,6 +326,9 @@ impl Session {
         self.count(requests, 1);
         self.count(total, bytes);
         self.profile.borrow_mut().add(stream, begin, end, bytes);
+        if let Some(tracer) = self.shared.tracer.get() {
+            tracer.keep((&self.record.name, &mut self.chunk.borrow_mut()), (begin, end), moved);
+        }
     }
 }
 
@@ -337,6 +351,8 @@ pub(crate) struct Shared {
     pub(crate) records: Mutex<Vec<Arc<Record>>>,
     pub(crate) profile: Mutex<Profile>,
     pub(crate) phases: Mutex<Vec<PhaseSpan>>,
+    /// There once a trace was asked for.
+    pub(crate) tracer: OnceLock<Tracer>,
 }
 
 impl Shared {

@@ -91,6 +91,7 @@ macro_rules! events {
 events! {
     DbFileSequentialRead, "db file sequential read", UserIo, "One block is read into the buffer cache.";
     DbFileScatteredRead, "db file scattered read", UserIo, "Several adjacent blocks are read into the buffer cache.";
+    DbFileParallelRead, "db file parallel read", UserIo, "Several blocks that need not be adjacent are read into the buffer cache at once.";
     DirectPathRead, "direct path read", UserIo, "Blocks of a table or index are read into private memory.";
     DirectPathReadTemp, "direct path read temp", UserIo, "Blocks of a sort run are read into private memory.";
     DirectPathWrite, "direct path write", UserIo, "Blocks of a table or index are written from private memory.";
@@ -111,15 +112,18 @@ events! {
     DiskFileOperations, "Disk file operations I/O", UserIo, "A file is opened, created, sized or removed.";
     LocalWriteWait, "local write wait", UserIo, "A session waits until the database writer has written its blocks.";
     ControlFileParallelWrite, "control file parallel write", SystemIo, "The control file is replaced.";
-    DbFileAsyncIoSubmit, "db file async I/O submit", SystemIo, "The kernel kept a submission for a millisecond or longer before it took the requests: the device's queue is full, or a neighbour holds it.";
+    DbFileAsyncIoSubmit, "db file async I/O submit", SystemIo, "A database writer hands a batch of writes to the kernel: every submission of its ring. Of other sessions, a submission that took a millisecond or longer: the device's queue is full, or a neighbour holds it.";
     DbFileParallelWrite, "db file parallel write", SystemIo, "The database writer waits for a batch of block writes.";
     FreeBufferWaits, "free buffer waits", Configuration, "A session finds no free buffer in the cache and posts the database writer.";
     EnqHwContention, "enq: HW - contention", Configuration, "A session waits while another one extends a data file.";
     BufferBusyWaits, "buffer busy waits", Concurrency, "A session waits for a buffer that another one holds.";
+    WriteCompleteWaits, "write complete waits", Configuration, "A session waits to change a block that a database writer has taken to write.";
+    LatchCacheBuffers, "latch: cache buffers chains", Concurrency, "A session waits for another one that looks for a buffer of the cache, or takes one.";
     ReadByOtherSession, "read by other session", UserIo, "A session waits for a block that another one is reading.";
     PxDeqTableQNormal, "PX Deq: Table Q Normal", Idle, "A sort server waits for rows from the table queue.";
     PxDeqCreditSendBlkd, "PX Deq Credit: send blkd", Other, "A scan server waits for a free table queue buffer.";
     PxDeqExecuteReply, "PX Deq: Execute Reply", Idle, "The coordinator waits for its parallel servers.";
+    MessageFromClient, "SQL*Net message from client", Idle, "A session waits for the next request of its client: a pause for thought, or an arrival to come.";
     DbwrIdle, "rdbms ipc message", Idle, "A background process waits for work.";
 }
 
@@ -229,6 +233,7 @@ statistics! {
     RedoSynchWrites, "redo synch writes", Count, "Commits that had to become durable.";
     RedoSynchTime, "redo synch time (usec)", Count, "Microseconds in which they did.";
     RedoFilesArchived, "redo log files archived", Count, "Filled log files that were copied.";
+    ExecuteCount, "execute count", Count, "Operations of a workload that has some, such as the selects and updates of SLOB.";
     UserCommits, "user commits", Count, "Transactions that were committed.";
     UserRollbacks, "user rollbacks", Count, "Transactions that were rolled back.";
     RowsInserted, "rows inserted", Count, "Rows inserted by transactions.";
@@ -433,6 +438,7 @@ phases! {
     IndexCreation, "index creation", Load, WRITE, "An index is made of rows that transactions have inserted.";
     Load, "load", Load, WRITE, "A table is loaded, or a file of records made.";
     DeviceProbe, "device probe", Calibration, READ, "The device is measured, beside the work.";
+    RandomIo, "random reads and updates", Work, None, "Rows are read and updated by index, a block each.";
     Sample, "sample", Work, READ, "Some blocks are read to divide the keys among servers.";
     TableScan, "table scan", Work, READ, "The table is read.";
     RunGeneration, "run generation", Work, WRITE, "Sorted runs are made from the input.";

@@ -85,7 +85,14 @@ fn the_profile_keeps_every_byte_when_it_folds() {
 fn a_long_wait_counts_while_it_lasts_and_publishes_what_was_moved() {
     let recorder = Recorder::new();
     let session = recorder.session(Role::DatabaseWriter);
-    session.transferred(IoStream::TempWrites, RequestTimes::of_call(now(), now()), 4096);
+    let moved = Moved {
+        stream: IoStream::TempWrites,
+        event: Event::DirectPathWriteTemp,
+        file: 0,
+        offset: 0,
+        bytes: 4096,
+    };
+    session.transferred(RequestTimes::of_call(now(), now()), &moved);
     let before = recorder.snapshot();
     session.wait_long(Event::DbwrIdle, || {
         assert_eq!(recorder.profile().series(IoStream::TempWrites).sum::<u64>(), 4096);

@@ -11,8 +11,8 @@
 //!
 //! A file that only one process may have open is locked ([`File::lock`]) by flock(2), so the lock ends with the process.
 
-use crate::IoError;
 use crate::sim::{self, DurableCall, MemoryDisk, MemoryFile};
+use crate::{IoError, file_number};
 use rustix::fs::{
     self, FallocateFlags, FlockOperation, Mode, OFlags, RenameFlags, fallocate, fdatasync, fstat, fsync,
     ftruncate,
@@ -123,7 +123,8 @@ impl Disk {
             ),
         };
         let counters = FileCounters::default();
-        Ok(File { path: path.to_path_buf(), backing, direct, durability, counters })
+        let number = file_number::of(path);
+        Ok(File { path: path.to_path_buf(), number, backing, direct, durability, counters })
     }
 
     /// Removes a file.
@@ -356,6 +357,7 @@ enum Backing {
 #[derive(Debug)]
 pub struct File {
     path: PathBuf,
+    number: u32,
     backing: Backing,
     direct: DirectIo,
     durability: Durability,
@@ -367,6 +369,12 @@ impl File {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The number of its path in traces: see [`path_of_number`](crate::path_of_number).
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.number
     }
 
     /// Whether it was opened past the page cache.

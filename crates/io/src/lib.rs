@@ -36,6 +36,7 @@ mod arena;
 pub mod device;
 mod error;
 mod file;
+mod file_number;
 mod host;
 pub mod limits;
 mod method;
@@ -49,6 +50,7 @@ pub mod sim;
 pub use arena::{Arena, HugeVec, IoBuffer, Plain, prefetch};
 pub use error::{IoError, hint_of_limits};
 pub use file::{DirectIo, Disk, Durability, File, FileCounters, Lock, OpenMode, random_id};
+pub use file_number::path_of_number;
 pub use method::{Channel, Completion, Method, MethodKind, Operation, Request};
 pub use ring_setup::RingSetup;
 

@@ -20,7 +20,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 
 const CHUNK: usize = 1 << 20;
 
@@ -95,6 +95,26 @@ struct FaultState {
     written: AtomicU64,
     /// The file of the last call that did not do what it said.
     struck: Mutex<Option<PathBuf>>,
+    stall: Stall,
+}
+
+/// Holds transfers as a device that has stopped answering does.
+#[derive(Debug, Default)]
+struct Stall {
+    /// Whether it answers nothing, and how many transfers wait for it.
+    state: Mutex<(bool, usize)>,
+    changed: Condvar,
+}
+
+impl Stall {
+    fn pass(&self) {
+        let mut state = locked(&self.state);
+        state.1 += 1;
+        while state.0 {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state.1 -= 1;
+    }
 }
 
 impl MemoryDisk {
@@ -210,6 +230,24 @@ impl MemoryDisk {
         self.faults.armed.store(true, Relaxed);
     }
 
+    /// From now on no transfer is answered, until [`MemoryDisk::resume`].
+    pub fn stall(&self) {
+        locked(&self.faults.stall.state).0 = true;
+        self.faults.armed.store(true, Relaxed);
+    }
+
+    /// Answers what was held, and what follows.
+    pub fn resume(&self) {
+        locked(&self.faults.stall.state).0 = false;
+        self.faults.stall.changed.notify_all();
+    }
+
+    /// Transfers that are held.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        locked(&self.faults.stall.state).1
+    }
+
     /// The paths of the files that exist.
     #[must_use]
     pub fn paths(&self) -> Vec<PathBuf> {
@@ -285,6 +323,7 @@ impl FaultState {
         if !self.armed.load(Relaxed) {
             return Ok(Fate::Moves(length));
         }
+        self.stall.pass();
         let plan = locked(&self.plan);
         let call = self.calls.fetch_add(1, Relaxed) + 1;
         let every = |period: Option<u64>| period.is_some_and(|n| call.is_multiple_of(n));

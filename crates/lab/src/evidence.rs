@@ -23,22 +23,24 @@ use crate::device_probe::{self, Calibrated};
 use crate::host::{self, CpuTimes};
 use crate::record::{Check, DeviceLimits};
 use crate::sampler::Looks;
+use crate::trace::RunTrace;
 use crate::workers::WorkerCount;
 use plumb_engine::access::Access;
 use plumb_engine::check::CheckLine;
-use plumb_engine::redo::Log;
+use plumb_engine::redo::{Log, SyncChoice};
 use plumb_engine::sort::plan::SortPlan;
 use plumb_engine::sort::summary::{SortServerSummary, SortSummary};
 use plumb_engine::storage::control::Catalog;
 use plumb_engine::storage::header::FileShape;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::{EngineError, Instance, Settings};
-use plumb_events::{Period, PhaseSpan, Profile, Snapshot, clock};
+use plumb_events::{LatencyHistogram, Period, PhaseSpan, Profile, Snapshot, clock};
 use plumb_io::device::DeviceDescription;
 use plumb_io::receipt::{self, DiskStats, OpenFlags, ProcessIo, Residency, ResidentMemory};
-use plumb_io::{Disk, File};
+use plumb_io::{DirectIo, Disk, File};
 use plumb_units::{BlockCount, BlockSize, Bytes, Nanos, path_of_text};
-use std::collections::BTreeMap;
+use plumb_workload::slob::{Kind, Operation, SlobSpec};
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -322,10 +324,12 @@ pub struct Measured {
     pub memory: Option<ResidentMemory>,
     /// Whether the kernel let the peak be reset at the start.
     pub peak_is_of_work: bool,
+    /// Every request, where a trace was asked for.
+    pub trace: Option<RunTrace>,
 }
 
 /// What the engine says it did.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Done {
     /// The name of the index that was built; none where none was.
     pub index: Option<String>,
@@ -333,6 +337,146 @@ pub struct Done {
     pub sort: Option<SortSummary>,
     /// The import; none where nothing was imported.
     pub import: Option<ImportDone>,
+    /// The log; none where nothing was logged.
+    pub log: Option<LogDone>,
+    /// Random reads and updates; none where there were none.
+    pub slob: Option<SlobDone>,
+}
+
+/// The log of the work, as the engine says that it was written.
+#[derive(Debug, Clone)]
+pub struct LogDone {
+    /// How its writes became durable, and why so.
+    pub sync: SyncChoice,
+    /// Whether its files are reached past the page cache.
+    pub direct: DirectIo,
+    /// The state that the work began in; none where nothing was done to reach one.
+    pub start: Option<LogStart>,
+}
+
+impl LogDone {
+    /// Asks a log.
+    #[must_use]
+    pub fn of(log: &Log, start: Option<LogStart>) -> LogDone {
+        LogDone { sync: log.sync().clone(), direct: log.direct(), start }
+    }
+}
+
+/// The state of a log just before the work.
+#[derive(Debug, Clone)]
+pub struct LogStart {
+    /// Which of its files it was in, from 1.
+    pub file: usize,
+    /// Where the next record went, in bytes from the file's first batch.
+    pub offset: u64,
+    /// Bytes of log that a recovery would have done again.
+    pub to_recover: Bytes,
+    /// Whether every changed block had been written.
+    pub blocks_written: bool,
+    /// Pages of the log files in the page cache; none where that cannot be told.
+    pub cached: Option<Residency>,
+    /// Pages of the data files there; likewise.
+    pub data_cached: Option<Residency>,
+}
+
+/// Random reads and updates.
+#[derive(Debug, Clone)]
+pub struct SlobDone {
+    /// What was asked for.
+    pub spec: SlobSpec,
+    /// Sessions that came to their end.
+    pub took_part: u64,
+    /// Response times of selects, updates and scans.
+    pub responses: [LatencyHistogram; 3],
+    /// Rows that selects read.
+    pub rows_read: u64,
+    /// Rows that updates changed.
+    pub rows_updated: u64,
+    /// Rows that scans read.
+    pub rows_scanned: u64,
+    /// Operations that were due and had not begun at the end.
+    pub behind: u64,
+    /// The operations of the session that had most and of the one that had least.
+    pub operations: (u64, u64),
+    /// Operations on the hot spot, and on the hot schema.
+    pub hot: u64,
+    /// Operations that went to the first schema because it was their turn.
+    pub in_hot_schema: u64,
+    /// Pauses before operations.
+    pub pauses: u64,
+    /// Updates in the first half of their hundred operations.
+    pub early_updates: u64,
+    /// The schemas that sessions have for their own.
+    pub schemas: BTreeSet<u64>,
+}
+
+impl SlobDone {
+    /// Nothing yet.
+    #[must_use]
+    pub fn of(spec: &SlobSpec) -> SlobDone {
+        SlobDone {
+            spec: spec.clone(),
+            took_part: 0,
+            responses: Default::default(),
+            rows_read: 0,
+            rows_updated: 0,
+            rows_scanned: 0,
+            behind: 0,
+            operations: (0, u64::MAX),
+            hot: 0,
+            in_hot_schema: 0,
+            pauses: 0,
+            early_updates: 0,
+            schemas: BTreeSet::new(),
+        }
+    }
+
+    /// Notes an operation, and how long its response took.
+    pub fn note(&mut self, operation: &Operation, response: Nanos) {
+        let is_early = self.count() % 100 < 50;
+        self.responses[operation.kind as usize].add(response);
+        self.hot += u64::from(operation.hot);
+        self.in_hot_schema += u64::from(operation.in_hot_schema);
+        self.pauses += u64::from(operation.think.is_some());
+        self.early_updates += u64::from(is_early && operation.kind == Kind::Update);
+    }
+
+    /// Adds what a session did.
+    pub fn add(&mut self, part: &SlobDone) {
+        for (mine, theirs) in self.responses.iter_mut().zip(&part.responses) {
+            mine.merge(theirs);
+        }
+        let count = part.count();
+        self.operations = (self.operations.0.max(count), self.operations.1.min(count));
+        self.took_part += part.took_part;
+        self.rows_read += part.rows_read;
+        self.rows_updated += part.rows_updated;
+        self.rows_scanned += part.rows_scanned;
+        self.behind += part.behind;
+        self.hot += part.hot;
+        self.in_hot_schema += part.in_hot_schema;
+        self.pauses += part.pauses;
+        self.early_updates += part.early_updates;
+        self.schemas.extend(&part.schemas);
+    }
+
+    /// Operations of a kind.
+    #[must_use]
+    pub fn count_of(&self, kind: Kind) -> u64 {
+        self.responses[kind as usize].count()
+    }
+
+    /// All operations.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.responses.iter().map(LatencyHistogram::count).sum()
+    }
+
+    /// All rows.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.rows_read + self.rows_updated + self.rows_scanned
+    }
 }
 
 /// An import.
@@ -462,10 +606,21 @@ pub fn of_plain_file(
     }
 }
 
-/// What was seen of the log files, since the database was opened.
+/// What was moved to and from each log file so far, and its pages in the page cache.
 #[must_use]
-pub fn of_log(log: &Log) -> Vec<FileEvidence> {
-    log.files().map(|file| of_plain_file(FileRole::Log, file.path(), file, None)).collect()
+pub fn before_log(log: &Log) -> Vec<(Transfers, Transfers, Option<Residency>)> {
+    let of = |file: &File| (file.counters().reads(), file.counters().writes(), residency(file));
+    log.files().map(of).collect()
+}
+
+/// What was seen of the log files since then.
+#[must_use]
+pub fn of_log(log: &Log, before: &[(Transfers, Transfers, Option<Residency>)]) -> Vec<FileEvidence> {
+    let files = log.files().zip(before).map(|(file, (reads, writes, cached))| {
+        let seen = of_plain_file(FileRole::Log, file.path(), file, *cached);
+        FileEvidence { reads: grown(seen.reads, *reads), writes: grown(seen.writes, *writes), ..seen }
+    });
+    files.collect()
 }
 
 /// Does work between two readings; it answers with what it did, and with the files of its own that it used.
@@ -481,7 +636,13 @@ pub fn around(
     let peak_is_of_work = receipt::reset_peak();
     let workers = WorkerCount::start();
     let wall_begin = clock::wall();
-    let ([before, after], cuts, (outcome, plain)) = snapshots::around(instance, devices, work)?;
+    let traced = || {
+        instance.recorder.begin_trace();
+        let done = work();
+        instance.recorder.end_trace();
+        done
+    };
+    let ([before, after], cuts, (outcome, plain)) = snapshots::around(instance, devices, traced)?;
     let mut files = file_evidence(instance, &before, &after, cached_before);
     files.extend(plain);
     Ok(Measured {
@@ -490,6 +651,7 @@ pub fn around(
         begin: before.snapshot.at,
         memory: receipt::resident_memory().ok(),
         peak_is_of_work,
+        trace: instance.recorder.trace().map(|trace| RunTrace::of_run(&trace)),
         io_wq_workers: workers.end(),
         files,
         process_io: after.process_io.zip(before.process_io).map(|(later, earlier)| later.since(&earlier)),

@@ -34,6 +34,7 @@ pub fn record(elapsed_ns: u64, servers: u64) -> Record {
         time_ns,
         max_ns: time_ns / 5,
         histogram: Vec::new(),
+        latency: None,
     };
     let waited = servers * (elapsed_ns / 4);
     let header = header(elapsed_ns, servers * (elapsed_ns / 2) + 1_000, waited);

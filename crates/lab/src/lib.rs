@@ -46,6 +46,7 @@ pub mod stored;
 pub mod study;
 pub mod target;
 mod temporary;
+pub mod trace;
 pub mod verify;
 pub mod vocabulary;
 mod workers;

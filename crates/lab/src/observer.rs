@@ -35,6 +35,13 @@ pub enum Stage<'a> {
         /// Rows to come; 0 where that is not known.
         rows: u64,
     },
+    /// Sessions read and update at random.
+    RandomIo {
+        /// The database.
+        instance: &'a Instance,
+        /// How long they will; 0 where that is not known.
+        time: Nanos,
+    },
     /// Tables and indexes are checked.
     Verify {
         /// The database.

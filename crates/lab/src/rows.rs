@@ -61,6 +61,7 @@ pub fn events(period: &Period, kind: SessionKind) -> Vec<WaitEvent> {
             time_ns: total.time.0,
             max_ns: total.max.0,
             histogram: total.histogram.0.to_vec(),
+            latency: total.latency.clone(),
         })
     };
     Event::ALL.iter().filter_map(waited).collect()

@@ -1,8 +1,10 @@
 //! Settings as reports and records have them.
 
 use crate::device_probe;
+use plumb_engine::redo::{Log, SyncMethod};
 use plumb_engine::settings::Domain;
 use plumb_engine::{EngineError, Instance, Setting, Settings};
+use plumb_io::DirectIo;
 use plumb_units::Bytes;
 
 /// A setting's value as it would be typed, in one form for each value: `4M`,
@@ -18,18 +20,36 @@ pub fn shown(settings: &Settings, setting: Setting) -> String {
     }
 }
 
+/// What a log took for a setting that left it to the log: the method, and whether its files are direct.
+#[must_use]
+pub fn of_log(
+    settings: &Settings,
+    setting: Setting,
+    (method, direct): (SyncMethod, DirectIo),
+) -> Option<String> {
+    let taken = match setting {
+        Setting::LogSyncMethod => method.name(),
+        Setting::LogFileIo if direct == DirectIo::Required => "direct",
+        Setting::LogFileIo => "buffered",
+        _ => return None,
+    };
+    (settings.word(setting) == "auto").then(|| taken.to_string())
+}
+
 /// The settings of an open instance with what was left to the engine replaced by what it took, a line each: instances with the same
-/// lines do the same. What is only found while the work is done (`sort_read_fac`) stays as it was asked for.
+/// lines do the same; of its log where it has one open. What is only found while the work is done (`sort_read_fac`) stays as it was asked for.
 ///
 /// # Errors
 /// When the settings make no plan of a sort.
-pub fn effective(instance: &Instance) -> Result<Vec<String>, EngineError> {
+pub fn effective(instance: &Instance, log: Option<&Log>) -> Result<Vec<String>, EngineError> {
     let direct_writes = device_probe::plan(instance)?.direct_writes;
     let value = |setting| match setting {
         Setting::IoMethod => instance.access.method.kind().to_string(),
         Setting::ParallelDegree => instance.access.servers.degree.to_string(),
         Setting::SortDirectWrites => direct_writes.to_string(),
-        _ => shown(&instance.settings, setting),
+        _ => log
+            .and_then(|log| of_log(&instance.settings, setting, (log.sync().method, log.direct())))
+            .unwrap_or_else(|| shown(&instance.settings, setting)),
     };
     Ok(instance
         .settings

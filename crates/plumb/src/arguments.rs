@@ -49,6 +49,8 @@ pub enum Command {
     Compare(Compare),
     /// List what there is: workloads, settings, wait events, statistics, or the tables of a database
     List(List),
+    /// Print the requests that `plumb run --trace` kept, one a line as iosnoop does, with histograms and averages
+    Trace(Trace),
     /// Render the reports of a bundle again from its record
     Report(Report),
     /// Make one run of a study, as standard input asks
@@ -86,6 +88,9 @@ pub struct Run {
     /// Which workload, with its parameters
     #[command(flatten)]
     pub work: WorkArguments,
+    /// Take the parameters of slob from this slob.conf, which is read and not run; what is given beside it counts instead
+    #[arg(long, value_name = "FILE")]
+    pub conf: Option<PathBuf>,
     /// Where the temporary database goes, in a directory of its own
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub path: PathBuf,
@@ -116,6 +121,9 @@ pub struct Run {
     /// Keep the database instead of removing it
     #[arg(long)]
     pub keep: bool,
+    /// Keep every request of the measured work in the bundle, for `plumb trace`
+    #[arg(long)]
+    pub trace: bool,
 }
 
 /// A workload with its parameters: arguments that follow from the table of workloads.
@@ -166,8 +174,11 @@ impl Args for WorkArguments {
             .value_parser(one_of(workloads));
         let parameters = WorkArguments::parameters().into_iter().map(|parameter| {
             let value = match parameter.takes {
-                Takes::Count(_) => "N",
+                Takes::Count(_) | Takes::Range(..) => "N",
                 Takes::Size(_) => "BYTES",
+                Takes::Word(_) => "WORD",
+                Takes::Blocks(_) => "BLOCKS",
+                Takes::Time => "TIME",
             };
             let help = WorkArguments::help(parameter);
             Arg::new(parameter.name)
@@ -579,6 +590,22 @@ pub struct List {
     /// The directory in which the database plumb.db lies (tables only)
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub path: PathBuf,
+}
+
+/// `plumb trace`
+#[derive(Debug, Args)]
+pub struct Trace {
+    /// The bundle of a run, or its trace.bin
+    pub bundle: PathBuf,
+    /// Only sessions with this in their names, as `DBW`
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub session: String,
+    /// Only histograms and averages
+    #[arg(long)]
+    pub summary: bool,
+    /// Whole paths instead of the files' names
+    #[arg(long)]
+    pub paths: bool,
 }
 
 /// `plumb report`

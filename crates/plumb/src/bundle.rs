@@ -13,6 +13,7 @@ use plumb_lab::calendar::Moment;
 use plumb_lab::orphans::REPORTS;
 use plumb_lab::record::{BESIDE, FILE, FIO_JOB, Record};
 use plumb_lab::report::rendered;
+use plumb_lab::trace::{self, RunTrace};
 use plumb_report::Document;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -57,6 +58,16 @@ pub fn of_run(record: &Record, document: &Document) -> Result<Vec<(String, Strin
 /// When a file cannot be written.
 pub fn write(directory: &Path, files: &[(impl AsRef<str>, String)]) -> Result<Vec<PathBuf>, Failure> {
     files.iter().map(|(name, text)| write_file(directory, name.as_ref(), text)).collect()
+}
+
+/// Writes a run's trace to its bundle.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn write_trace(directory: &Path, trace: &RunTrace) -> Result<(), Failure> {
+    let path = directory.join(trace::FILE);
+    fs::write(&path, trace.to_bytes()).map_err(|error| refused(&path, error))?;
+    Ok(())
 }
 
 /// Paths as they are printed, a line each.

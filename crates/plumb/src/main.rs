@@ -82,6 +82,7 @@ fn dispatch(arguments: Arguments) -> Result<Outcome, Failure> {
         Some(Command::Drop(drop)) => command::drop::run(&drop),
         Some(Command::Clean(clean)) => command::clean::run(&clean),
         Some(Command::List(list)) => command::list::run(&list),
+        Some(Command::Trace(trace)) => command::trace::run(&trace),
         Some(Command::Report(report)) => command::report::run(&report),
         Some(Command::Info(info)) => command::info::run(&info),
         Some(Command::Compare(compare)) => command::compare::run(&compare),

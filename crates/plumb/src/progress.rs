@@ -134,6 +134,9 @@ impl Watch {
             Stage::Import { instance, rows } => {
                 vec![("insert rows", goal(instance, Statistic::RowsInserted, rows))]
             }
+            Stage::RandomIo { instance, .. } => {
+                vec![("read rows", goal(instance, Statistic::RowsFetchedByRowId, 0))]
+            }
             Stage::Study { done, runs, block, blocks, arm, left } => {
                 let block =
                     if block == 0 { "warm-up".to_string() } else { format!("block {block} of {blocks}") };

@@ -6,14 +6,21 @@ use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
 use crate::progress::{Audience, ProgressObserver, Watch};
 use crate::{bundle, command_line, output, settings};
+use plumb_engine::Setting;
 use plumb_lab::bundle::Reservation;
 use plumb_lab::document;
 use plumb_lab::place::Places;
 use plumb_lab::record::{Record, RunState};
-use plumb_lab::workload::{self, Request};
+use plumb_lab::workload::{self, Ran, Request};
 use plumb_report::{summary, text};
-use plumb_workload::Work;
-use std::path::PathBuf;
+use plumb_units::visible;
+use plumb_workload::slob::SLOB;
+use plumb_workload::{Work, Workload, slob_conf};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Requests that a trace keeps at most: 160 MB of memory, taken as they come, and some 40 MB in the bundle.
+const TRACED: &str = "4M";
 
 /// Runs the workload.
 ///
@@ -24,6 +31,9 @@ pub fn run(arguments: &Run) -> Result<Outcome, Failure> {
     let mut settings = settings::parse(&arguments.set)?;
     if let Some(interval) = arguments.snapshot {
         settings.set("snapshot_interval", &(interval.0 / 1_000_000).to_string(), "--snapshot")?;
+    }
+    if arguments.trace {
+        settings.set(Setting::DebugTraceRequests.row().name, TRACED, "--trace")?;
     }
     let places = places(arguments);
     let devices = places.describe()?;
@@ -38,7 +48,7 @@ pub fn run(arguments: &Run) -> Result<Outcome, Failure> {
         command_line: &command_line::typed(),
     };
     let progress = ProgressObserver { watch: &watch, interrupt: &interrupt };
-    let (record, mut database) = workload::run(request, interrupt.cancel(), &progress)?;
+    let Ran { record, trace, mut database } = workload::run(request, interrupt.cancel(), &progress)?;
     drop(watch);
     if arguments.keep {
         interrupt.keep();
@@ -46,6 +56,9 @@ pub fn run(arguments: &Run) -> Result<Outcome, Failure> {
     }
     drop(database);
     show(arguments, bundle.as_ref(), &record)?;
+    if let (Some(reservation), Some(trace)) = (&bundle, trace) {
+        bundle::write_trace(reservation.directory(), &trace)?;
+    }
     Ok(outcome(&record))
 }
 
@@ -54,15 +67,38 @@ fn default_name(arguments: &Run) -> Option<&'static str> {
     (!arguments.json).then_some(arguments.work.workload.name)
 }
 
-/// The workload with its parameters.
+/// The workload with its parameters: those of a file first, then those of the command line.
 fn work(arguments: &Run) -> Result<Work, Failure> {
     let mut work = Work::of(arguments.work.workload);
+    if let Some(conf) = &arguments.conf {
+        for (name, value) in of_file(conf, work.workload)? {
+            work.set(name, &value).map_err(|why| Failure::usage(format!("{}: {why}", path_shown(conf))))?;
+        }
+    }
     let given = &arguments.work.given;
     given
         .iter()
         .try_for_each(|(name, text)| work.set(name, text))
         .map_err(|why| Failure::usage(format!("--{why}")))?;
     Ok(work)
+}
+
+/// The parameters that a slob.conf gives; says what in it has no effect.
+fn of_file(conf: &Path, workload: &Workload) -> Result<Vec<(&'static str, String)>, Failure> {
+    let name = path_shown(conf);
+    if workload.name != SLOB.name {
+        let what = format!("--conf {name}: {} takes no slob.conf; it is for plumb run slob", workload.name);
+        return Err(Failure::usage(what));
+    }
+    let text = fs::read_to_string(conf).map_err(|error| Failure::usage(format!("--conf {name}: {error}")))?;
+    let read = slob_conf::read(&name, &text).map_err(|error| Failure::usage(error.to_string()))?;
+    read.remarks.iter().for_each(|remark| output::remark(&format!("{remark}\n")));
+    Ok(read.given)
+}
+
+/// A path as messages show it.
+fn path_shown(path: &Path) -> String {
+    visible(&path.display().to_string()).to_string()
 }
 
 fn places(arguments: &Run) -> Places<'_> {

@@ -3,13 +3,15 @@
 //! Three sources of rows: [`SalesTable`] makes the sales of a chain of stores and
 //! [`PagesTable`] views of web pages, each from a seed; [`CsvFile`] reads the
 //! user's own. None knows where its rows will be kept. [`gensort`] makes the records
-//! of the sort benchmarks.
+//! of the sort benchmarks, [`slob`] rows and operations of SLOB, as [`slob_conf`] reads them.
 
 mod chunks;
 mod csv_file;
 pub mod gensort;
 mod pages;
 mod sales;
+pub mod slob;
+pub mod slob_conf;
 pub mod specification;
 
 pub use csv_file::{
@@ -17,4 +19,4 @@ pub use csv_file::{
 };
 pub use pages::{PAGE_BYTES_MAX, PagesSpec, PagesTable};
 pub use sales::{SALES_ROWS_OF_SOURCE, SalesSpec, SalesTable};
-pub use specification::{Decides, Parameter, Takes, WORKLOADS, Work, Workload};
+pub use specification::{Decides, Parameter, Shown, Takes, WORKLOADS, Work, Workload};

@@ -8,8 +8,10 @@
 //! Nothing here says how the work is carried out: each target does that for the workloads it knows. From a row follow
 //! the arguments of `plumb run`, `plumb list workloads` and what a study file may give.
 
+use crate::slob;
 use plumb_events::Phase;
-use plumb_units::{Bytes, parse_count, parse_size};
+use plumb_units::{Bytes, Nanos, parse_count, parse_duration, parse_size};
+use std::fmt;
 use std::fmt::Write as _;
 
 /// Which values a parameter takes.
@@ -19,6 +21,41 @@ pub enum Takes {
     Count(u64),
     /// Bytes from this on; K, M and G are powers of 1024.
     Size(u64),
+    /// A whole number within a range, both ends included.
+    Range(u64, u64),
+    /// One of these words, in any case; the value is its place among them.
+    Word(&'static [&'static str]),
+    /// Blocks from this number on, or bytes where K, M, G, T or P stands behind it ([`blocks_of`]).
+    Blocks(u64),
+    /// A time in nanoseconds; a number without a unit is of seconds.
+    Time,
+}
+
+/// Marks a value of [`Takes::Blocks`] that was given in bytes.
+const IN_BYTES: u64 = 1 << 63;
+
+/// The blocks of a length that [`Takes::Blocks`] has read, where a block has so many bytes.
+#[must_use]
+pub fn blocks_of(value: u64, block_bytes: u64) -> u64 {
+    if value & IN_BYTES == 0 { value } else { (value & !IN_BYTES) / block_bytes }
+}
+
+/// The value of a parameter as it would be typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Shown {
+    /// A number.
+    Number(u64),
+    /// A word, or a number with a unit.
+    Text(String),
+}
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Shown::Number(number) => number.fmt(f),
+            Shown::Text(text) => f.pad(text),
+        }
+    }
 }
 
 /// What a parameter decides.
@@ -48,23 +85,76 @@ pub struct Parameter {
 }
 
 impl Parameter {
+    /// Whether a name is this one's; `_` stands for `-` too.
+    #[must_use]
+    pub fn is_named(&self, name: &str) -> bool {
+        self.name == name || (name.contains('_') && self.name == name.replace('_', "-"))
+    }
+
     /// The number that a text stands for.
     ///
     /// # Errors
     /// What was expected.
     pub fn parse(&self, text: &str) -> Result<u64, String> {
-        let (number, least) = match self.takes {
-            Takes::Count(least) => (parse_count(text).map_err(|error| error.to_string())?, least),
-            Takes::Size(least) => (parse_size(text).map_err(|error| error.to_string())?, least),
-        };
-        if number >= least {
-            return Ok(number);
+        let count = || parse_count(text).map_err(|error| error.to_string());
+        let size = || parse_size(text).map_err(|error| error.to_string());
+        match self.takes {
+            Takes::Count(least) => at_least(count()?, least, format!("a count of {least}")),
+            Takes::Size(least) => at_least(size()?, least, Bytes(least).to_string()),
+            Takes::Range(least, most) => match count()? {
+                number if (least..=most).contains(&number) => Ok(number),
+                _ => Err(format!("expected a number from {least} to {most}")),
+            },
+            Takes::Word(words) => {
+                let place = words.iter().position(|word| word.eq_ignore_ascii_case(text.trim()));
+                place.map(|place| place as u64).ok_or_else(|| format!("expected {}", words.join(" or ")))
+            }
+            Takes::Blocks(least) => {
+                match text.trim().bytes().all(|byte| byte.is_ascii_digit() || byte == b'_') {
+                    true => at_least(count()?, least, format!("{least} blocks")),
+                    false => Ok(size()? | IN_BYTES),
+                }
+            }
+            Takes::Time => {
+                let bare = text.trim();
+                let text = if bare.ends_with(|last: char| last.is_ascii_digit()) {
+                    format!("{bare}s")
+                } else {
+                    bare.into()
+                };
+                parse_duration(&text).map(|time| time.0).map_err(|error| error.to_string())
+            }
         }
-        Err(match self.takes {
-            Takes::Count(least) => format!("expected a count of {least} or more"),
-            Takes::Size(least) => format!("expected {} or more", Bytes(least)),
-        })
     }
+
+    /// A value of it as it would be typed.
+    #[must_use]
+    pub fn shown(&self, value: u64) -> Shown {
+        match self.takes {
+            Takes::Count(_) | Takes::Size(_) | Takes::Range(..) => Shown::Number(value),
+            Takes::Word(words) => Shown::Text(words[value as usize].to_string()),
+            Takes::Blocks(_) if value & IN_BYTES == 0 => Shown::Number(value),
+            Takes::Blocks(_) => {
+                let text = Bytes(value & !IN_BYTES).as_setting();
+                Shown::Text(if text.ends_with(|last: char| last.is_ascii_digit()) {
+                    text + "B"
+                } else {
+                    text
+                })
+            }
+            Takes::Time => Shown::Text(in_seconds(Nanos(value))),
+        }
+    }
+}
+
+fn at_least(number: u64, least: u64, expected: String) -> Result<u64, String> {
+    if number >= least { Ok(number) } else { Err(format!("expected {expected} or more")) }
+}
+
+/// `0.1s`: as many decimals as it has.
+fn in_seconds(time: Nanos) -> String {
+    let text = format!("{}.{:09}", time.0 / 1_000_000_000, time.0 % 1_000_000_000);
+    format!("{}s", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
 /// A row of the table.
@@ -98,7 +188,7 @@ const ROWS: Parameter = Parameter {
     instead_of: None,
 };
 /// The seed of rows.
-const SEED: Parameter = Parameter {
+pub(crate) const SEED: Parameter = Parameter {
     name: "seed",
     help: "Seed of the generated rows: the same seed, the same rows",
     decides: Decides::Data,
@@ -128,9 +218,9 @@ const BUFFER: Parameter = Parameter {
     instead_of: None,
 };
 /// Sessions that work at once.
-const SESSIONS: Parameter = Parameter {
+pub(crate) const SESSIONS: Parameter = Parameter {
     name: "sessions",
-    help: "Sessions that share the rows, each a thread of its own; 400 at most",
+    help: "Sessions that work at once, each a thread of its own; 400 at most that change something",
     decides: Decides::Work,
     takes: Takes::Count(1),
     default: Some("1"),
@@ -195,7 +285,7 @@ pub const REDO: Workload = Workload {
 };
 
 /// Every workload.
-pub const WORKLOADS: &[&Workload] = &[&LARGE_SORT, &RECORD_SORT, &REDO];
+pub const WORKLOADS: &[&Workload] = &[&LARGE_SORT, &RECORD_SORT, &REDO, &slob::SLOB];
 
 impl Workload {
     /// The row of that name.
@@ -207,7 +297,7 @@ impl Workload {
     /// Its parameter of that name.
     #[must_use]
     pub fn parameter(&self, name: &str) -> Option<&Parameter> {
-        self.parameters.iter().find(|parameter| parameter.name == name)
+        self.parameters.iter().find(|parameter| parameter.is_named(name))
     }
 }
 
@@ -239,7 +329,8 @@ impl Work {
     /// When the workload has no such parameter, the value is out of range, or another parameter was given that says
     /// the same.
     pub fn set(&mut self, name: &str, text: &str) -> Result<(), String> {
-        let Some(place) = self.workload.parameters.iter().position(|parameter| parameter.name == name) else {
+        let Some(place) = self.workload.parameters.iter().position(|parameter| parameter.is_named(name))
+        else {
             let names: Vec<&str> = self.workload.parameters.iter().map(|parameter| parameter.name).collect();
             return Err(format!(
                 "{name}: {} has no such parameter; it has {}",
@@ -283,11 +374,13 @@ impl Work {
         self.given[place].or_else(|| parameter.parse(parameter.default?).ok())
     }
 
-    /// How many rows or records: stated, or by the bytes that they take.
+    /// How many rows or records: stated, or by the bytes that they take; of schemas with one row a block, where a size is
+    /// given, those of blocks of 8K.
     #[must_use]
     pub fn rows(&self) -> u64 {
         let by_size = || Some(self.value("size")? / self.workload.row_bytes?);
-        by_size().or_else(|| self.value("rows")).unwrap_or(0)
+        let by_schemas = || Some(self.value("schemas")? * blocks_of(self.value("scale")?, slob::BLOCK_BYTES));
+        by_size().or_else(|| self.value("rows")).or_else(by_schemas).unwrap_or(0)
     }
 
     /// The seed of its rows; 0 where they have none.
@@ -297,13 +390,14 @@ impl Work {
     }
 
     /// Its parameters with their values, in the order of the table, those without a value left out.
-    pub fn values(&self) -> impl Iterator<Item = (&'static str, u64)> {
+    pub fn values(&self) -> impl Iterator<Item = (&'static str, Shown)> {
         self.workload.parameters.iter().filter_map(|parameter| {
             let replaced =
                 self.workload.parameters.iter().any(|other| {
                     other.instead_of == Some(parameter.name) && self.value(other.name).is_some()
                 });
-            Some((parameter.name, self.value(parameter.name).filter(|_| !replaced)?))
+            let value = self.value(parameter.name).filter(|_| !replaced)?;
+            Some((parameter.name, parameter.shown(value)))
         })
     }
 
@@ -347,7 +441,7 @@ mod tests {
 
     #[test]
     fn what_a_workload_does_not_take_is_refused_with_what_it_takes() {
-        let refused = |workload, set: &[(&str, &str)]| {
+        let refused = |workload: &'static Workload, set: &[(&str, &str)]| {
             let mut work = Work::of(workload);
             set.iter().find_map(|(name, text)| work.set(name, text).err()).expect("refused")
         };
@@ -360,6 +454,51 @@ mod tests {
         assert_eq!(
             refused(&RECORD_SORT, &[("rows", "5"), ("size", "1G")]),
             "size and rows say the same in two ways; give one of them"
+        );
+        for (name, text, why) in [
+            ("update-pct", "101", "update-pct 101: expected a number from 0 to 100"),
+            ("redo-stress", "medium", "redo-stress medium: expected lite or heavy"),
+            ("scale", "63", "scale 63: expected 64 blocks or more"),
+            (
+                "run-time",
+                "soon",
+                "run-time soon: \"soon\" is not a time (a number with us, ms, s, m or h after it, as in 10ms)",
+            ),
+        ] {
+            assert_eq!(refused(&slob::SLOB, &[(name, text)]), why);
+        }
+    }
+
+    #[test]
+    fn words_times_and_blocks_are_shown_as_they_would_be_typed() {
+        for (name, text, shown) in [
+            ("redo-stress", "HEAVY", "heavy"),
+            ("think-min", ".1", "0.1s"),
+            ("think_min", "250us", "0.00025s"),
+            ("run-time", "2m", "120s"),
+            ("scale", "80M", "80M"),
+            ("scale", "10000", "10000"),
+        ] {
+            let mut work = Work::of(&slob::SLOB);
+            work.set(name, text).expect("in range");
+            let name = name.replace('_', "-");
+            let found = work.values().find(|(known, _)| *known == name).map(|(_, value)| value.to_string());
+            assert_eq!(found.as_deref(), Some(shown));
+            let mut again = Work::of(&slob::SLOB);
+            again.set(&name, shown).expect("as it was shown");
+            assert_eq!(again, work);
+        }
+        assert_eq!(
+            blocks_of(
+                Work::of(&slob::SLOB)
+                    .workload
+                    .parameter("scale")
+                    .expect("there")
+                    .parse("80M")
+                    .expect("a size"),
+                8192
+            ),
+            10_240
         );
     }
 }

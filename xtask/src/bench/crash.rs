@@ -9,7 +9,7 @@ mod crash_cycle;
 use clap::Args;
 use crash_cycle::faults::{FAULTS, FaultTally, faulty};
 use crash_cycle::operation::{OPERATIONS, Operation, steps};
-use crash_cycle::{Tally, chain, every_request, kill, new_disk, pair};
+use crash_cycle::{Base, Tally, chain, every_request, kill, pair};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -62,20 +62,20 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     chains(options)?;
     let first = options.seed;
     if options.exhaustive > 0 {
-        let counts = share(options, options.exhaustive, |base, number| {
-            every_request(base, first + number, &steps(STEPS), 2)
+        let counts = share(options, options.exhaustive, |bases, number| {
+            every_request(of_kind(bases, number), first + number, &steps(STEPS), 2)
         })?;
         println!("{} runs crashed at every request: {} crashes{}", options.exhaustive, counts.0, counts.1);
     }
     if options.pairs {
         let pairs: Vec<(Operation, Operation)> =
             OPERATIONS.iter().flat_map(|one| OPERATIONS.iter().map(move |other| (*one, *other))).collect();
-        let counts = share(options, pairs.len() as u64, |base, number| {
+        let counts = share(options, pairs.len() as u64, |bases, number| {
             let (one, other) = pairs[number as usize];
-            pair(base, one, other)
+            bases.iter().map(|base| pair(base, one, other)).sum()
         })?;
         println!(
-            "{} pairs of operations crashed at every request: {} crashes{}",
+            "{} pairs of operations, on each kind of log, crashed at every request: {} crashes{}",
             pairs.len(),
             counts.0,
             counts.1
@@ -83,9 +83,9 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     }
     for fault in FAULTS.iter().filter(|_| options.faults > 0) {
         let tally = std::sync::Mutex::new(FaultTally::default());
-        let counts = share(options, options.faults, |base, number| {
+        let counts = share(options, options.faults, |bases, number| {
             let mut one = FaultTally::default();
-            faulty(base, first + number, *fault, &mut one);
+            faulty(&bases[0], first + number, *fault, &mut one);
             tally.lock().expect("no panic").add(&one);
             one.cycles
         })?;
@@ -104,9 +104,9 @@ fn chains(options: &Options) -> anyhow::Result<()> {
         return Ok(());
     }
     let tally = std::sync::Mutex::new(Tally::default());
-    let counts = share(options, options.seeds, |base, number| {
+    let counts = share(options, options.seeds, |bases, number| {
         let mut one = Tally::default();
-        chain(base, options.seed + number, CHAIN, &mut one);
+        chain(of_kind(bases, number), options.seed + number, CHAIN, &mut one);
         tally.lock().expect("no panic").add(&one);
         one.cycles
     })?;
@@ -124,24 +124,29 @@ fn chains(options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Has the threads do `work` for each number below `count`, each with a disk of its own. Gives the sum of what it gives, and
+/// Plain logs, those that are copied and mirrored ones in turn.
+fn of_kind(bases: &[Base], number: u64) -> &Base {
+    &bases[number as usize % bases.len()]
+}
+
+/// Has the threads do `work` for each number below `count`, each with disks of its own. Gives the sum of what it gives, and
 /// how fast that went.
 fn share(
     options: &Options,
     count: u64,
-    work: impl Fn(&std::sync::Arc<plumb_io::sim::MemoryDisk>, u64) -> u64 + Sync,
+    work: impl Fn(&[Base], u64) -> u64 + Sync,
 ) -> anyhow::Result<(u64, String)> {
     let next = AtomicU64::new(0);
     let begin = plumb_events::now();
     let thread_of = || {
-        let base = new_disk(1);
+        let bases = Base::of_each_kind();
         let mut sum = 0;
         loop {
             let number = next.fetch_add(1, Relaxed);
             if number >= count {
                 return sum;
             }
-            sum += work(&base, number);
+            sum += work(&bases, number);
         }
     };
     let sums: Result<Vec<u64>, _> = thread::scope(|scope| {

@@ -2,7 +2,7 @@
 
 use super::Spread;
 use plumb_events::clock::thread_cpu;
-use plumb_events::{Event, IoStream, Recorder, RequestTimes, Role, Statistic, now};
+use plumb_events::{Event, IoStream, Moved, Recorder, RequestTimes, Role, Statistic, now};
 use plumb_units::Nanos;
 use std::hint::black_box;
 
@@ -23,7 +23,18 @@ pub(super) fn run() -> anyhow::Result<()> {
         };
         Spread::of((0..REPEATS).map(one).collect())
     };
-    let rows: [(&str, &dyn Fn()); 5] = [
+    let moved = Moved {
+        stream: IoStream::TableReads,
+        event: Event::DirectPathRead,
+        file: 1,
+        offset: 0,
+        bytes: 524_288,
+    };
+    let traced = Recorder::new();
+    traced.arm_trace((REPEATS as u64 + 1) * CALLS);
+    traced.begin_trace();
+    let traced = traced.session(Role::User);
+    let rows: [(&str, &dyn Fn()); 6] = [
         ("clock reading", &|| {
             black_box(now());
         }),
@@ -36,7 +47,11 @@ pub(super) fn run() -> anyhow::Result<()> {
         ("statistic", &|| session.count(Statistic::SortRows, black_box(1))),
         ("transfer (stream, statistics, profile)", &|| {
             let times = RequestTimes::of_call(Nanos(1_000_000), Nanos(1_200_000));
-            session.transferred(IoStream::TableReads, times, black_box(524_288));
+            session.transferred(times, black_box(&moved));
+        }),
+        ("transfer that a trace keeps", &|| {
+            let times = RequestTimes::of_call(Nanos(1_000_000), Nanos(1_200_000));
+            traced.transferred(times, black_box(&moved));
         }),
     ];
     for (name, work) in rows {

@@ -13,6 +13,7 @@ mod peers;
 mod proof;
 mod record_sort;
 mod redo;
+mod slob;
 mod sort_kernels;
 mod stages;
 mod stop;
@@ -30,6 +31,8 @@ pub enum Bench {
     Calibrate(calibrate::Options),
     /// Studies of commands whose truth is known: A/A, and 2, 5 and 10% more work.
     Commands(commands::Options),
+    /// Rows and commits a second beside SQLite and PostgreSQL; needs network access.
+    Commits(peers::commits::Options),
     /// Crash cycles on simulated disks.
     Crash(crash::Options),
     /// What recording a wait costs.
@@ -46,6 +49,8 @@ pub enum Bench {
     RecordSort(record_sort::Options),
     /// Commits beside bare durable writes, group commit, log insert, import and recovery.
     Redo(redo::Options),
+    /// The buffer cache beside the device: missed reads, hits, scans, updates and checkpoints, with fio on the same file where there is one.
+    Slob(slob::Options),
     /// Run generation and merge alone, in memory.
     SortKernels,
     /// CPU time of each stage of the index build, and the next bottleneck.
@@ -60,6 +65,7 @@ impl Bench {
         match self {
             Bench::Calibrate(options) => calibrate::run(&options),
             Bench::Commands(options) => commands::run(&options),
+            Bench::Commits(options) => peers::commits::run(&options),
             Bench::Crash(options) => crash::run(&options),
             Bench::Events => events::run(),
             Bench::LargeSort(options) => large_sort::run(&options),
@@ -68,6 +74,7 @@ impl Bench {
             Bench::Proof(options) => proof::run(&options),
             Bench::RecordSort(options) => record_sort::run(&options),
             Bench::Redo(options) => redo::run(&options),
+            Bench::Slob(options) => slob::run(&options),
             Bench::SortKernels => sort_kernels::run(),
             Bench::Stages(options) => stages::run(&options),
             Bench::Studies(options) => studies::run(&options),

@@ -8,7 +8,8 @@
 //! Each figure stands beside the goal that it is held against, and the load of the machine before and after.
 //! - Log insert: threads that append records of 100 bytes, on the null device.
 //! - Import: array inserts of 42-byte rows without an index, on the null device, in CPU time.
-//! - Recovery: the redo of such an import on the disk, opened again without a checkpoint.
+//! - Recovery: the redo of such an import on the disk, opened again without a checkpoint; then of updates of rows in random blocks, beside random reads
+//!   of those blocks.
 
 use super::Spread;
 use anyhow::{Context, Result};
@@ -16,12 +17,14 @@ use clap::Args;
 use plumb_engine::instance::{Cancel, InitialSizes};
 use plumb_engine::redo::SyncMethod;
 use plumb_engine::redo::record::{RecordBytes, RecordKind};
+use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::transaction::Transactions;
 use plumb_engine::{Instance, Layout, Settings};
 use plumb_events::{Event, IoStream, Role, Session, Statistic, clock, now};
-use plumb_io::{Arena, Channel, Disk, File, IoBuffer, Method, MethodKind, OpenMode, Request};
+use plumb_io::{Arena, Channel, Disk, File, IoBuffer, Method, MethodKind, OpenMode, Operation, Request};
+use plumb_proof::random::Generator;
 use plumb_types::{Column, ColumnType, Number, RowBatch, Schema, Value};
-use plumb_units::{Bytes, Lsn};
+use plumb_units::{BlockAddress, Bytes, FileId, Lsn, RowId};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -83,7 +86,7 @@ fn database(home: &Path, settings: &[(&str, &str)]) -> Result<Instance> {
     Ok(Instance::create(&Layout::in_one(home.to_path_buf()), all, sizes, Cancel::default())?)
 }
 
-fn create_table(transactions: &Transactions<'_>, session: &Session) -> Result<()> {
+pub(super) fn create_table(transactions: &Transactions<'_>, session: &Session) -> Result<()> {
     let column = |name: &str, column_type| Column::required(name, column_type);
     let columns = vec![
         column("A", ColumnType::NUMBER),
@@ -94,7 +97,7 @@ fn create_table(transactions: &Transactions<'_>, session: &Session) -> Result<()
 }
 
 /// Rows of 42 bytes, header and lengths included.
-fn rows(count: u64) -> RowBatch {
+pub(super) fn rows(count: u64) -> RowBatch {
     let mut images = RowBatch::new();
     for row in 0..count {
         images.begin_row(3);
@@ -252,7 +255,7 @@ impl Pairs {
         // Of n differences the interval from the least but k to the greatest but k has the median in it with at least 95%.
         let mut sorted = self.differences.clone();
         sorted.sort_by(f64::total_cmp);
-        let (least, most) = interval(sorted.len());
+        let (least, most) = median_interval(sorted.len());
         println!(
             "difference: {:.1} us, 95% interval of the median {:.1} to {:.1}; goal: at most {allowed:.1} us (3 us or 2%) by the upper end",
             Spread::of(self.differences.clone()).median,
@@ -263,7 +266,7 @@ impl Pairs {
 }
 
 /// Positions in a sorted sample between which the median lies with at least 95%, by the binomial distribution of signs; all of a small sample.
-fn interval(count: usize) -> (usize, usize) {
+pub(super) fn median_interval(count: usize) -> (usize, usize) {
     let (mut cut, mut tail, mut term) = (0, 0.0, 0.5_f64.powi(count as i32));
     loop {
         tail += term;
@@ -417,8 +420,7 @@ fn import(options: &Options) -> Result<()> {
 }
 
 fn recovery(options: &Options, home: &Path) -> Result<()> {
-    let settings = [("log_file_size", "256M"), ("db_cache_size", "512M"), ("log_buffer", "16M")];
-    let instance = database(home, &settings)?;
+    let instance = database(home, &RECOVERY)?;
     {
         let session = instance.recorder.session(Role::User);
         let transactions = Transactions::open(&instance, &session)?;
@@ -432,26 +434,135 @@ fn recovery(options: &Options, home: &Path) -> Result<()> {
         );
     }
     drop(instance);
-    let mut all = Settings::default();
-    for (name, value) in settings {
-        all.set(name, value, "bench redo")?;
+    let (instance, recovered) = recover(home)?;
+    println!(
+        "recovery of an import: {recovered}: {:.0} MB/s; goal: 500 MB/s",
+        recovered.redo_bytes / 1e6 / recovered.seconds
+    );
+    let touched = update_at_random(&instance)?;
+    let rate = device_rate(&instance, &touched)?;
+    drop(instance);
+    let (instance, recovered) = recover(home)?;
+    println!(
+        "recovery of random updates: {recovered}: {:.0} blocks/s, {:.2} of the {rate:.0}/s at which the device reads them, 32 at a time; goal: 0.90",
+        recovered.blocks / recovered.seconds,
+        recovered.blocks / recovered.seconds / rate
+    );
+    Ok(instance.destroy()?)
+}
+
+const RECOVERY: [(&str, &str); 3] =
+    [("log_file_size", "256M"), ("db_cache_size", "512M"), ("log_buffer", "16M")];
+
+/// What a recovery went through.
+struct Recovered {
+    redo_bytes: f64,
+    records: u64,
+    blocks: f64,
+    seconds: f64,
+    cpu: f64,
+}
+
+impl std::fmt::Display for Recovered {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Recovered { redo_bytes, records, blocks, seconds, cpu } = self;
+        let megabytes = redo_bytes / 1e6;
+        write!(
+            out,
+            "{megabytes:.0} MB of redo, {records} records, {blocks} blocks in {seconds:.2} s ({cpu:.2} s of CPU)"
+        )
     }
-    let instance = Instance::open(home, all, Cancel::default())?;
-    {
+}
+
+/// Opens what was left open.
+fn recover(home: &Path) -> Result<(Instance, Recovered)> {
+    let instance = Instance::open(home, super::settings(&RECOVERY, &[])?, Cancel::default())?;
+    let recovered = {
         let session = instance.recorder.session(Role::User);
         let (begin, cpu) = (now(), clock::process_cpu());
         let transactions = Transactions::open(&instance, &session)?;
         let (end, cpu) = (now(), clock::process_cpu().saturating_sub(cpu));
         let recovered = transactions.recovered();
-        let seconds = end.saturating_sub(begin).0 as f64 / 1e9;
-        println!(
-            "recovery: {:.0} MB of redo, {} records, {} blocks in {seconds:.2} s: {:.0} MB/s ({:.2} s of CPU); goal: 500 MB/s",
-            recovered.redo_bytes as f64 / 1e6,
-            recovered.record_count,
-            recovered.block_count,
-            recovered.redo_bytes as f64 / 1e6 / seconds,
-            cpu.seconds(),
-        );
+        Recovered {
+            redo_bytes: recovered.redo_bytes as f64,
+            records: recovered.record_count,
+            blocks: recovered.block_count as f64,
+            seconds: end.saturating_sub(begin).seconds(),
+            cpu: cpu.seconds(),
+        }
+    };
+    Ok((instance, recovered))
+}
+
+/// Updates a row of every second block, in random order, after a checkpoint. Gives the blocks.
+fn update_at_random(instance: &Instance) -> Result<Vec<BlockAddress>> {
+    let session = instance.recorder.session(Role::User);
+    let transactions = Transactions::open(instance, &session)?;
+    transactions.checkpoint(&session)?;
+    let mut connection = transactions.connect(&session)?;
+    let mut transaction = connection.begin();
+    let mut rows: Vec<RowId> = Vec::new();
+    transaction.scan("T", |row| {
+        if rows.last().is_none_or(|last| last.address() != row.id.address()) {
+            rows.push(row.id);
+        }
+        Ok(())
+    })?;
+    Generator::new(1).shuffle(&mut rows);
+    rows.truncate(rows.len() / 2);
+    for (number, row) in rows.iter().enumerate() {
+        let changed = transaction.update("T", *row, |values| values.swap(0, 1))?;
+        anyhow::ensure!(changed == *row, "a row that stays as long stays where it is");
+        if number % 100 == 99 {
+            transaction.commit_and_chain()?;
+        }
     }
-    Ok(instance.destroy()?)
+    transaction.commit()?;
+    Ok(rows.into_iter().map(RowId::address).collect())
+}
+
+/// Blocks a second that the device gives of these, in random order, 32 at a time.
+fn device_rate(instance: &Instance, blocks: &[BlockAddress]) -> Result<f64> {
+    const DEPTH: usize = 32;
+    let users = instance.tablespace(Purpose::Users);
+    let bytes = users.block_size.bytes();
+    let session = instance.recorder.session(Role::User);
+    let (arena, mut buffers) = Arena::buffers(bytes, DEPTH)?;
+    let mut files: Vec<(FileId, Arc<File>)> = Vec::new();
+    for address in blocks {
+        if !files.iter().any(|(id, _)| *id == address.file) {
+            let file = Disk::Kernel.open(users.path(*address), OpenMode::Read, instance.access.direct)?;
+            files.push((address.file, Arc::new(file)));
+        }
+    }
+    let open: Vec<&Arc<File>> = files.iter().map(|(_, file)| file).collect();
+    let mut channel = Method::start(MethodKind::IoUring, DEPTH)?.channel_to(&open, &[&arena])?;
+    let begin = now();
+    let mut in_flight = 0;
+    for address in blocks {
+        let buffer = match buffers.pop() {
+            Some(buffer) => buffer,
+            None => {
+                in_flight -= 1;
+                channel.wait(&session, Event::DbFileSequentialRead)?.buffer
+            }
+        };
+        let file = files.iter().find(|(id, _)| *id == address.file).context("opened above")?;
+        let request = Request {
+            operation: Operation::Read,
+            file: Arc::clone(&file.1),
+            offset: u64::from(address.block.0) * bytes as u64,
+            buffer,
+            range: 0..bytes,
+            event: Event::DbFileSequentialRead,
+            stream: IoStream::Probe,
+            tag: 0,
+        };
+        channel.submit(&session, request)?;
+        in_flight += 1;
+    }
+    for _ in 0..in_flight {
+        channel.wait(&session, Event::DbFileSequentialRead)?;
+    }
+    Ok(blocks.len() as f64 / now().saturating_sub(begin).seconds())
 }

@@ -1,6 +1,7 @@
 //! The measurement of one repeat of one task.
 
-use crate::{DeviceEvidence, LatencyHistogram};
+use crate::DeviceEvidence;
+use plumb_events::LatencyHistogram;
 use plumb_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,6 @@
 //! Measurements: what one repeat of a task records, and what follows from all repeats of it.
 //!
 //! ```text
-//! histogram    latencies, within 3.2%
 //! cpu          processor time and cycles of the process
 //! evidence     what the kernel counted at the device meanwhile
 //! measurement  one repeat: these three
@@ -17,7 +16,6 @@
 mod cpu;
 mod estimate;
 mod evidence;
-mod histogram;
 mod measurement;
 mod results;
 
@@ -25,7 +23,6 @@ pub(crate) use cpu::{CpuMeter, CpuUse};
 pub use estimate::{Estimate, Interval};
 pub use evidence::DeviceEvidence;
 pub(crate) use evidence::{DeviceMeter, Traffic};
-pub use histogram::LatencyHistogram;
 pub use measurement::{LoadMeasurement, Measurement, Repeat};
 pub use results::{Answer, AnswerSource, TaskResult};
 pub(crate) use results::{SETTLED_LIMIT, find};

@@ -1,7 +1,8 @@
 //! All repeats of one task, and the estimates that follow from them.
 
-use super::{Estimate, LatencyHistogram, Measurement, Repeat, Traffic};
+use super::{Estimate, Measurement, Repeat, Traffic};
 use crate::plan::{DurablePoint, Point, Task};
+use plumb_events::LatencyHistogram;
 use plumb_io::DirectIo;
 use plumb_units::{Nanos, Rate};
 use serde::{Deserialize, Serialize};

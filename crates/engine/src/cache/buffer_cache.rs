@@ -53,6 +53,8 @@ pub struct CacheOptions {
     pub batch_blocks: usize,
     /// Most adjacent blocks that a database writer joins to one request.
     pub request_blocks: usize,
+    /// Most blocks that a session asks for at once without having to.
+    pub prefetch_blocks: usize,
 }
 
 impl CacheOptions {
@@ -66,6 +68,7 @@ impl CacheOptions {
             writer_count: settings.number(Setting::DbWriterProcesses) as usize,
             batch_blocks: settings.number(Setting::DbBlockWriteBatch) as usize,
             request_blocks: 1,
+            prefetch_blocks: settings.number(Setting::DbBlockPrefetchLimit) as usize,
         }
     }
 }
@@ -228,9 +231,9 @@ impl OwnedFrame<'_> {
     }
 
     /// The block has been read into the frame: from now on others find it.
-    pub(super) fn arrived(mut self, touch: u8) -> PinnedBlock {
+    pub(super) fn arrived(mut self, session: &Session, touch: u8) -> PinnedBlock {
         let bytes = self.bytes.take().expect("there until the block is in the cache");
-        let mut state = self.shared.lock();
+        let mut state = self.shared.latch(session);
         let pinned = state.frames.arrived(self.index, bytes, touch);
         self.shared.signal_arrived(&state);
         pinned
@@ -472,7 +475,7 @@ impl Shared {
         address: BlockAddress,
         patience: Patience,
     ) -> Result<Claim<'_>, EngineError> {
-        let mut state = self.open()?;
+        let mut state = self.open(session)?;
         loop {
             match state.frames.find(address) {
                 Some(index) if !matches!(state.frames.usage(index), Usage::Reading | Usage::Changing) => {
@@ -504,13 +507,31 @@ impl Shared {
         }
     }
 
+    /// A frame to read a block into that is not in the cache, if one is to be had without waiting.
+    pub(super) fn claim_missing(
+        &self,
+        session: &Session,
+        purpose: Purpose,
+        address: BlockAddress,
+    ) -> Result<Option<OwnedFrame<'_>>, EngineError> {
+        let state = self.open(session)?;
+        if state.frames.find(address).is_some() {
+            return Ok(None);
+        }
+        let (mut state, taken) = self.take_frame(session, state, Some(address), Patience::Never)?;
+        Ok(taken.map(|(index, bytes)| {
+            state.frames.begin_read(index, address, purpose);
+            OwnedFrame { shared: self, index, bytes: Some(bytes) }
+        }))
+    }
+
     /// Takes a block that is in the cache, to change it; `None` when it is not there any more.
     pub(super) fn begin_change(
         &self,
         session: &Session,
         address: BlockAddress,
     ) -> Result<Option<ChangingBlock<'_>>, EngineError> {
-        let mut state = self.open()?;
+        let mut state = self.open(session)?;
         let mut tries = 0;
         loop {
             let Some(index) = state.frames.find(address) else { return Ok(None) };
@@ -524,8 +545,11 @@ impl Shared {
                 if tries > PIN_TRIES {
                     return Err(self.starved());
                 }
+                // A database writer holds a block until it has copied it.
+                let is_written = state.frames.is_in_flight(index);
                 drop(state);
-                session.wait(Event::BufferBusyWaits, || match tries {
+                let event = if is_written { Event::WriteCompleteWaits } else { Event::BufferBusyWaits };
+                session.wait(event, || match tries {
                     0..20 => thread::yield_now(),
                     _ => thread::sleep(LOOK_FOR_UNPIN / 10),
                 });
@@ -542,7 +566,7 @@ impl Shared {
         purpose: Purpose,
         address: BlockAddress,
     ) -> Result<ChangingBlock<'_>, EngineError> {
-        let (mut state, taken) = self.take_frame(session, self.open()?, None, Patience::Wait)?;
+        let (mut state, taken) = self.take_frame(session, self.open(session)?, None, Patience::Wait)?;
         let (index, bytes) = taken.expect("nothing else ends this wait");
         if let Some(older) = state.frames.find(address) {
             assert_eq!(state.frames.usage(older), Usage::Clean, "a block that is new was nobody's to change");
@@ -581,7 +605,7 @@ impl Shared {
 
     /// A frame to format a block in.
     pub(super) fn own(&self, session: &Session) -> Result<OwnedFrame<'_>, EngineError> {
-        let (state, taken) = self.take_frame(session, self.open()?, None, Patience::Wait)?;
+        let (state, taken) = self.take_frame(session, self.open(session)?, None, Patience::Wait)?;
         drop(state);
         let (index, bytes) = taken.expect("nothing else ends this wait");
         Ok(OwnedFrame { shared: self, index, bytes: Some(bytes) })
@@ -611,8 +635,8 @@ impl Shared {
     }
 
     /// A number for a session that writes blocks.
-    pub(super) fn open_writer(&self) -> Result<u32, EngineError> {
-        Ok(self.open()?.frames.open_writer())
+    pub(super) fn open_writer(&self, session: &Session) -> Result<u32, EngineError> {
+        Ok(self.open(session)?.frames.open_writer())
     }
 
     /// The writer has no unwritten blocks and will have no more.
@@ -649,10 +673,19 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The same for a session, whose wait has a name if another one holds it.
+    #[inline]
+    fn latch(&self, session: &Session) -> MutexGuard<'_, State> {
+        match self.state.try_lock() {
+            Ok(state) => state,
+            Err(_) => session.wait(Event::LatchCacheBuffers, || self.lock()),
+        }
+    }
+
     /// The state, with frames, unless the cache has failed.
     #[inline]
-    fn open(&self) -> Result<MutexGuard<'_, State>, EngineError> {
-        let mut state = self.lock();
+    fn open(&self, session: &Session) -> Result<MutexGuard<'_, State>, EngineError> {
+        let mut state = self.latch(session);
         state.check()?;
         if state.frames.is_empty() {
             let (arena, buffers) = Arena::buffers(self.block_size.bytes(), self.options.frame_count)?;
@@ -698,7 +731,8 @@ impl Shared {
             if taken.is_some() {
                 break Ok(taken);
             }
-            if state.frames.unwritten_count() > 0 {
+            // A device that does not answer is no reason to give up: its frames come back when it does.
+            if state.frames.awaits_device() {
                 hopeless_since = now();
             } else if now().saturating_sub(hopeless_since) > STARVED {
                 break Err(self.starved());

@@ -97,6 +97,8 @@ pub(super) struct Frames {
     // Counts.
     dirty_count: usize,
     writing_count: usize,
+    /// Frames that a session reads a block into.
+    reading_count: usize,
     /// Clean frames outside the cold queue.
     resident_count: usize,
     /// Blocks of each writer that are not on disk; `None` for a number not in use.
@@ -147,6 +149,11 @@ impl Frames {
     /// Frames that a database writer will make available.
     pub(super) fn unwritten_count(&self) -> usize {
         self.dirty_count + self.writing_count
+    }
+
+    /// Whether a frame waits for the device, which will make it available sooner or later.
+    pub(super) fn awaits_device(&self) -> bool {
+        self.unwritten_count() + self.reading_count > 0
     }
 
     pub(super) fn usage(&self, index: u32) -> Usage {
@@ -246,12 +253,14 @@ impl Frames {
     pub(super) fn begin_read(&mut self, index: u32, address: BlockAddress, purpose: Purpose) {
         self.link(index, address, purpose);
         self.frames[index as usize].usage = Usage::Reading;
+        self.reading_count += 1;
     }
 
     /// The block has been read; `touch` is what it begins with.
     pub(super) fn arrived(&mut self, index: u32, bytes: Arc<IoBuffer>, touch: u8) -> PinnedBlock {
         let frame = &mut self.frames[index as usize];
         assert_eq!(frame.usage, Usage::Reading, "a block arrives in the frame that it is read into");
+        one_less(&mut self.reading_count);
         assert_eq!(Arc::strong_count(&bytes), 1, "B1: its reader alone had the bytes");
         frame.touch = touch;
         frame.writer = NONE;
@@ -284,6 +293,7 @@ impl Frames {
     /// The owner gives the frame up without a block in it.
     pub(super) fn give_back(&mut self, index: u32, bytes: Arc<IoBuffer>) {
         if self.usage(index) == Usage::Reading {
+            one_less(&mut self.reading_count);
             self.unlink(index);
         }
         let usage = self.usage(index);
@@ -559,6 +569,7 @@ impl Frames {
     pub(super) fn check(&self) {
         let count = |usage: Usage| self.frames.iter().filter(|frame| frame.usage == usage).count();
         assert_eq!(count(Usage::Dirty), self.dirty_count);
+        assert_eq!(count(Usage::Reading), self.reading_count);
         assert_eq!(self.frames.iter().filter(|frame| frame.in_flight).count(), self.writing_count);
         let resident = self.frames.iter().filter(|f| f.usage == Usage::Clean && !f.cold).count();
         assert_eq!(resident, self.resident_count);

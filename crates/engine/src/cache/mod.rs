@@ -87,7 +87,7 @@
 //! - B5 A writer's extents are given back only when no frame of theirs is Dirty or
 //!   Writing.
 //! - B6 After the first failed write every call fails with it, and nobody waits.
-//! - B7 The counts of dirty, writing and resident frames, and of the unwritten blocks
+//! - B7 The counts of dirty, writing, reading and resident frames, and of the unwritten blocks
 //!   of each writer, are those that a walk over all frames would find.
 //! - B9 The checkpoint queue has each frame once for a change that is dirty and once for one that is in flight.
 //! - B8 A database writer writes each block of a batch once, in one request, and

@@ -11,6 +11,10 @@
 //! the valid one. It waits only for its first block, while it holds no frame: two sessions
 //! that each hold frames and wait for more could wait for each other. So the read ends
 //! before the first block that cannot be had at once, and the caller goes on from there.
+//!
+//! A prefetch claims frames for blocks that are not there and need not be adjacent, has them all read at once, one request each (the block layer
+//! joins those that are adjacent), and waits for all of them. It never waits for a frame, for the same reason; what it leaves out is read when it is
+//! asked for.
 
 use super::buffer_cache::{BufferCache, ChangingBlock, Claim, OwnedFrame, Patience, PinnedBlock, Shared};
 use crate::EngineError;
@@ -34,6 +38,8 @@ pub struct CacheReader<'a> {
     channel: Channel,
     /// For one block; the channel knows it.
     single: Option<IoBuffer>,
+    /// For blocks of a prefetch; the channel knows them too.
+    ahead: Vec<IoBuffer>,
     /// For several; made when first needed, remade when too small.
     several: Option<IoBuffer>,
     next_tag: u64,
@@ -46,9 +52,10 @@ impl<'a> CacheReader<'a> {
     /// When a buffer or a channel cannot be had.
     pub fn new(session: &'a Session, cache: &'a BufferCache) -> Result<CacheReader<'a>, EngineError> {
         let shared = cache.shared();
-        let (arena, mut buffers) = Arena::buffers(shared.block_size.bytes(), 1)?;
+        let (arena, mut ahead) =
+            Arena::buffers(shared.block_size.bytes(), 1 + shared.options.prefetch_blocks)?;
         let channel = shared.method.channel(&[&arena])?;
-        Ok(CacheReader { session, shared, channel, single: buffers.pop(), several: None, next_tag: 0 })
+        Ok(CacheReader { session, shared, channel, single: ahead.pop(), ahead, several: None, next_tag: 0 })
     }
 
     /// The block, from the cache or from its file (`db file sequential read`).
@@ -156,12 +163,65 @@ impl<'a> CacheReader<'a> {
                     let read = &staging[(index - from) * bytes..(index + 1 - from) * bytes];
                     self.verify(read, purpose, plus(first, index as u32), expected)?;
                     frame.bytes_mut().copy_from_slice(read);
-                    frame.arrived(TOUCH_SCANNED)
+                    frame.arrived(self.session, TOUCH_SCANNED)
                 }
                 Claim::Unavailable => unreachable!("not kept above"),
             });
         }
         Ok(pinned)
+    }
+
+    /// Has those of these blocks that are not in the cache read into it, as many as there are buffers and free frames for (`db file
+    /// parallel read`).
+    ///
+    /// # Errors
+    /// When one cannot be read, is not the block it should be, or the cache has failed.
+    pub fn prefetch(
+        &mut self,
+        purpose: Purpose,
+        blocks: &[BlockAddress],
+        expected: Expected,
+    ) -> Result<(), EngineError> {
+        let most = self.ahead.len().min(self.shared.multiblock_max() as usize);
+        let mut frames: Vec<(BlockAddress, Option<OwnedFrame<'a>>)> = Vec::with_capacity(most);
+        for address in blocks {
+            if frames.len() == most {
+                break;
+            }
+            let frame = self.shared.claim_missing(self.session, purpose, *address)?;
+            frames.extend(frame.map(|frame| (*address, Some(frame))));
+        }
+        if frames.is_empty() {
+            return Ok(());
+        }
+        let mut result = Ok(());
+        for (tag, (address, _)) in frames.iter().enumerate() {
+            let buffer = self.ahead.pop().expect("as many as frames");
+            let bytes = self.shared.block_size.bytes();
+            let request =
+                self.request(Event::DbFileParallelRead, purpose, *address, (buffer, bytes), tag as u64);
+            result = result.and(request.and_then(|request| Ok(self.channel.submit(self.session, request)?)));
+        }
+        while self.channel.outstanding() > 0 {
+            let outstanding = self.channel.outstanding();
+            match self.channel.wait(self.session, Event::DbFileParallelRead) {
+                Ok(completion) => {
+                    let (address, frame) = &mut frames[completion.tag as usize];
+                    let mut frame = frame.take().expect("a request is complete once");
+                    frame.bytes_mut().copy_from_slice(&completion.buffer);
+                    self.ahead.push(completion.buffer);
+                    self.session.count(Statistic::PhysicalReadBlocks, 1);
+                    let verified = self.verify(frame.bytes_mut(), purpose, *address, expected);
+                    result = result.and(verified.map(|()| drop(frame.arrived(self.session, TOUCH_SINGLE))));
+                }
+                Err(error) => result = result.and(Err(error.into())),
+            }
+            if self.channel.outstanding() == outstanding {
+                // The way to the kernel itself is broken; dropping the channel waits.
+                break;
+            }
+        }
+        result
     }
 
     fn read_single(
@@ -180,7 +240,7 @@ impl<'a> CacheReader<'a> {
         let buffer = self.single.insert(buffer);
         frame.bytes_mut().copy_from_slice(buffer);
         self.verify(frame.bytes_mut(), purpose, address, expected)?;
-        Ok(frame.arrived(TOUCH_SINGLE))
+        Ok(frame.arrived(self.session, TOUCH_SINGLE))
     }
 
     fn read_several(
@@ -209,22 +269,33 @@ impl<'a> CacheReader<'a> {
     ) -> Result<IoBuffer, EngineError> {
         let block_size = self.shared.block_size;
         self.next_tag += 1;
-        let request = Request {
-            operation: Operation::Read,
-            file: Arc::clone(&self.shared.tablespace(purpose).file(first.file)?.file),
-            offset: first.block.byte_offset(block_size),
-            buffer,
-            range: 0..bytes,
-            event,
-            stream: IoStream::CacheReads,
-            tag: self.next_tag,
-        };
+        let request = self.request(event, purpose, first, (buffer, bytes), self.next_tag)?;
         self.channel.submit(self.session, request)?;
         let completion = self.channel.wait(self.session, event)?;
         assert_eq!(completion.tag, self.next_tag, "one request at a time");
         assert_eq!(completion.range, 0..bytes, "a read that ends early is an error of the channel");
         self.session.count(Statistic::PhysicalReadBlocks, (bytes / block_size.bytes()) as u64);
         Ok(completion.buffer)
+    }
+
+    fn request(
+        &self,
+        event: Event,
+        purpose: Purpose,
+        first: BlockAddress,
+        (buffer, bytes): (IoBuffer, usize),
+        tag: u64,
+    ) -> Result<Request, EngineError> {
+        Ok(Request {
+            operation: Operation::Read,
+            file: Arc::clone(&self.shared.tablespace(purpose).file(first.file)?.file),
+            offset: first.block.byte_offset(self.shared.block_size),
+            buffer,
+            range: 0..bytes,
+            event,
+            stream: IoStream::CacheReads,
+            tag,
+        })
     }
 
     fn verify(

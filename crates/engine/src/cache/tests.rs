@@ -290,6 +290,43 @@ fn when_every_buffer_stays_pinned_a_session_gives_up_and_says_why() {
     });
 }
 
+/// What a session finds starved is told apart from what waits for a device: here all buffers wait for it, longer than starving takes.
+#[test]
+fn a_device_that_does_not_answer_is_waited_for() {
+    bounded(|| {
+        let instance = instance(&[]);
+        let blocks = {
+            let session = session(&instance);
+            let written = write_segment(&session, &instance, Purpose::Users, (0, 2 * u64::from(FRAMES)));
+            let (extents, blocks) = written.expect("on disk");
+            instance.cache().discard(&session, extents.iter().map(|extent| extent.extent));
+            blocks
+        };
+        let disk = memory(&instance);
+        disk.stall();
+        let before = instance.recorder.snapshot();
+        thread::scope(|scope| {
+            for block in &blocks {
+                let instance = &instance;
+                scope.spawn(move || {
+                    let session = session(instance);
+                    let mut reader = CacheReader::new(&session, instance.cache()).expect("a reader");
+                    reader.get(Purpose::Users, *block, READ).expect("read in the end");
+                });
+            }
+            while disk.held() < FRAMES as usize {
+                thread::yield_now();
+            }
+            // As long as it takes to give up on pinned buffers, and half as long again.
+            thread::sleep(Duration::from_millis(1500));
+            disk.resume();
+        });
+        let waited = since(&instance, &before).event(Event::FreeBufferWaits, SessionKind::Foreground);
+        assert_eq!(waited.count, u64::from(FRAMES), "those without a buffer wait for one");
+        instance.cache().check();
+    });
+}
+
 #[test]
 fn a_block_is_read_once_and_then_found() {
     bounded(|| {

@@ -60,7 +60,7 @@ impl<'a> CacheWriter<'a> {
         let of_cache =
             std::ptr::eq(tablespace, &raw const cache.shared().tablespaces[tablespace.purpose as usize]);
         assert!(of_cache, "the cache finds a block's file by purpose");
-        let number = cache.shared().open_writer()?;
+        let number = cache.shared().open_writer(session)?;
         let cursor = ExtentCursor { tablespace, extents: Vec::new(), following: None };
         Ok(CacheWriter { session, access, cache, options, number, current: None, cursor })
     }

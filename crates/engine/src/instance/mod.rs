@@ -21,7 +21,7 @@ use crate::cache::{BufferCache, CacheOptions};
 use crate::parallel::servers::Operation;
 use crate::read_cost::MergeReads;
 use crate::redo::recovery;
-use crate::settings::Settings;
+use crate::settings::{Setting, Settings};
 use crate::storage::control::{Catalog, FILE_NAME, SegmentExtent};
 use crate::storage::tablespace::{Purpose, Tablespace};
 use lock::{HomeLock, LOCK_FILE};
@@ -73,6 +73,10 @@ impl Instance {
         (settings, access, recorder, cancel): (Settings, Access, Recorder, Cancel),
         opened: Opened,
     ) -> Instance {
+        let traced = settings.number(Setting::DebugTraceRequests);
+        if traced > 0 {
+            recorder.arm_trace(traced);
+        }
         let tablespaces = Arc::new(opened.tablespaces);
         let mut options = CacheOptions::of(&settings, tablespaces[0].block_size);
         if matches!(&access.disk, Disk::Memory(disk) if disk.has_power()) {

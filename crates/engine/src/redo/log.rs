@@ -21,18 +21,20 @@ use super::log_file::{BATCH_HEADER, FILE_HEADER};
 use super::log_writer::{BatchPlace, LogFile, LogWriter, Usage, charge};
 use super::pace::Pace;
 use super::record::length_of;
+use super::room::Room;
 use super::sync_method::SyncChoice;
 use crate::EngineError;
 use crate::cache::WriteAhead;
+use crossbeam_utils::sync::{ShardedLock, ShardedLockReadGuard};
 use plumb_events::{Event, IoStream, Session, Statistic, now};
-use plumb_io::{Arena, Channel, File, IoBuffer, Method, MethodKind, Operation, Request};
+use plumb_io::{Arena, Channel, DirectIo, File, IoBuffer, Method, MethodKind, Operation, Request};
 use plumb_units::{Bytes, Lsn};
 use std::collections::VecDeque;
 use std::sync::atomic::{
-    AtomicI64, AtomicU64,
-    Ordering::{Acquire, Relaxed, Release},
+    AtomicU64,
+    Ordering::{Acquire, Release},
 };
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Bytes of a read of the log for an old version or an undo.
@@ -69,10 +71,11 @@ pub struct Log {
     sync: SyncChoice,
     // Records on their way.
     buffer: LogBuffer,
-    room: Apart<AtomicI64>,
+    room: Room,
     durable: Apart<AtomicU64>,
-    /// Where the last checkpoint began; written with the gate closed.
-    gate: Apart<RwLock<Lsn>>,
+    /// Where the last checkpoint began; written with the gate closed. In shards, because each change enters and leaves it: on one
+    /// lock two threads that do nothing else take turns at its cache line.
+    gate: ShardedLock<Lsn>,
     /// Who carries the log writer's role.
     role: Mutex<Role>,
     written: Condvar,
@@ -99,7 +102,7 @@ struct Role {
 
 /// The gate, entered. While it is held no checkpoint begins.
 #[derive(Debug)]
-pub struct Gate<'a>(RwLockReadGuard<'a, Lsn>);
+pub struct Gate<'a>(ShardedLockReadGuard<'a, Lsn>);
 
 impl Gate<'_> {
     /// Where the last checkpoint began: a block with a lower LSN is logged whole when it changes.
@@ -136,7 +139,7 @@ impl Admission<'_> {
 
 impl Drop for Admission<'_> {
     fn drop(&mut self) {
-        self.log.room.fetch_add(self.bytes, Relaxed);
+        self.log.room.give_back(self.bytes);
     }
 }
 
@@ -158,18 +161,19 @@ impl Log {
         let usable = |file: &LogFile| file.bytes as i64 - FILE_HEADER as i64 - spare;
         let free = writer.files.iter().filter(|file| file.usage == Usage::Free).map(usable);
         let left = writer.files[writer.current].bytes as i64 - writer.offset as i64 - spare;
+        let total = writer.files.iter().map(|file| file.bytes).sum();
         let pace = Pace::of(&writer.files, options.checkpoint_interval);
         let files = writer.files.iter().map(|file| Arc::clone(file.file())).collect();
         Ok(Log {
             options,
             log_block: writer.block,
             sync: writer.sync.clone(),
-            total: Bytes(writer.files.iter().map(|file| file.bytes).sum()),
+            total: Bytes(total),
             buffer: LogBuffer::new(options.buffer_bytes, writer.next),
             // What is spared here is for the records of checkpoints.
-            room: Apart::new(AtomicI64::new(free.sum::<i64>() + left - spare)),
+            room: Room::new(free.sum::<i64>() + left - spare, total),
             durable: Apart::new(AtomicU64::new(writer.next.0)),
-            gate: Apart::new(RwLock::new(writer.next)),
+            gate: ShardedLock::new(writer.next),
             role: Mutex::default(),
             written: Condvar::new(),
             writer: Mutex::new(writer),
@@ -189,20 +193,15 @@ impl Log {
     #[must_use]
     pub fn admit(&self, record: usize, besides: i64) -> Option<Admission<'_>> {
         let bytes = charge(record, self.log_block) + besides;
-        self.take_room(bytes, 0).then(|| Admission { log: self, bytes })
+        self.room.take(bytes).then(|| Admission { log: self, bytes })
     }
 
     /// Takes the charge of a checkpoint's record, for which some room is spared; `false` when that has been used up by checkpoints
     /// that have not been completed.
     #[must_use]
     pub(crate) fn take_room_for_checkpoint(&self, record: usize) -> bool {
-        self.take_room(charge(record, self.log_block), charge(self.options.record_max(), self.log_block))
-    }
-
-    /// Takes so many bytes of room, if so many and those that are spared are left.
-    fn take_room(&self, bytes: i64, spared: i64) -> bool {
-        let take = |room: i64| (room + spared >= bytes).then_some(room - bytes);
-        self.room.fetch_update(Relaxed, Relaxed, take).is_ok()
+        let spared = charge(self.options.record_max(), self.log_block);
+        self.room.take_spared(charge(record, self.log_block), spared)
     }
 
     /// Room that was promised before a crash, to undo what it left.
@@ -219,13 +218,25 @@ impl Log {
     /// Bytes of log blocks that are free.
     #[must_use]
     pub fn room(&self) -> i64 {
-        self.room.load(Relaxed)
+        self.room.left()
     }
 
     /// How its writes become durable, and why so: what `log_sync_method` came to.
     #[must_use]
     pub fn sync(&self) -> &SyncChoice {
         &self.sync
+    }
+
+    /// Bytes of a log block.
+    #[must_use]
+    pub fn block_bytes(&self) -> usize {
+        self.log_block
+    }
+
+    /// Whether its files are reached past the page cache.
+    #[must_use]
+    pub fn direct(&self) -> DirectIo {
+        self.files[0].direct()
     }
 
     /// All log files.
@@ -338,6 +349,66 @@ impl Log {
         }
     }
 
+    /// Goes on at the beginning of the next file, as if the current one were full. Nothing happens where that is at its beginning already.
+    ///
+    /// # Errors
+    /// When no file is free, or its header cannot be written.
+    pub(crate) fn switch(&self, session: &Session) -> Result<(), EngineError> {
+        self.make_durable(session, self.end())?;
+        self.take_role(session)?;
+        let switched = self.switch_as_writer(session);
+        let mut role = locked(&self.role);
+        role.taken = false;
+        if role.waiting > 0 {
+            self.written.notify_all();
+        }
+        switched
+    }
+
+    /// Becomes the log writer, when nobody is.
+    fn take_role(&self, session: &Session) -> Result<(), EngineError> {
+        let mut role = locked(&self.role);
+        while role.taken {
+            role.waiting += 1;
+            let begin = session.begin_wait();
+            let woken = self.written.wait_timeout(role, LOOK_AGAIN);
+            session.end_wait(Event::LogFileSync, begin);
+            role = woken.unwrap_or_else(PoisonError::into_inner).0;
+            role.waiting -= 1;
+        }
+        if let Some(first) = &role.failure {
+            return Err(EngineError::LogFailed { first: first.clone() });
+        }
+        role.taken = true;
+        Ok(())
+    }
+
+    fn switch_as_writer(&self, session: &Session) -> Result<(), EngineError> {
+        let mut writer = locked(&self.writer);
+        let left = writer.left();
+        if left == writer.files[writer.current].bytes as i64 - FILE_HEADER as i64 {
+            return Ok(());
+        }
+        // What is left of the file was room for sessions, and is none any more (L5).
+        let is_free = writer.files.iter().any(|file| file.usage == Usage::Free);
+        if !is_free || !self.room.take(left - writer.spare) {
+            return Err(EngineError::NoLogFile { groups: writer.files.len() });
+        }
+        let switched = writer.switch(session);
+        if let Err(error) = &switched {
+            self.fail(error.to_string());
+        }
+        self.archiver_bell.ring();
+        switched
+    }
+
+    /// Where the next batch goes: position of the file, and byte.
+    #[must_use]
+    pub fn position(&self) -> (usize, u64) {
+        let writer = locked(&self.writer);
+        (writer.current, writer.offset)
+    }
+
     /// Writes what is complete.
     fn carry(&self, session: &Session) -> Result<(), EngineError> {
         let mut writer = locked(&self.writer);
@@ -355,7 +426,7 @@ impl Log {
             places.push_back(written.place);
         }
         self.durable.store(written.place.end.0, Release);
-        self.room.fetch_add(written.refund, Relaxed);
+        self.room.add(written.refund);
         self.buffer.release(written.place.end);
         Ok(())
     }
@@ -452,7 +523,7 @@ impl Log {
         for (number, file) in writer.files.iter_mut().enumerate() {
             if number != current && file.archived && matches!(file.usage, Usage::Used(end) if end <= low) {
                 file.usage = Usage::Free;
-                self.room.fetch_add(file.bytes as i64 - FILE_HEADER as i64 - spare, Relaxed);
+                self.room.add(file.bytes as i64 - FILE_HEADER as i64 - spare);
             }
         }
     }
@@ -463,6 +534,13 @@ impl Log {
         let writer = locked(&self.writer);
         let is_kept = |file: &LogFile| !file.archived && matches!(file.usage, Usage::Used(end) if end <= low);
         writer.files.iter().enumerate().any(|(number, file)| number != writer.current && is_kept(file))
+    }
+
+    /// Whether a filled file has no copy, where copies are made.
+    pub(crate) fn has_uncopied(&self) -> bool {
+        let writer = locked(&self.writer);
+        self.archives()
+            && (0..writer.files.len()).any(|at| at != writer.current && !writer.files[at].archived)
     }
 
     /// Copies the oldest filled file that has no copy; `false` when there is none.

@@ -27,7 +27,7 @@ use plumb_units::Lsn;
 use std::path::{Path, PathBuf};
 
 /// Bytes before the first batch of a file.
-pub(super) const FILE_HEADER: u64 = 4096;
+pub const FILE_HEADER: u64 = 4096;
 /// Bytes of a batch before its records.
 pub(super) const BATCH_HEADER: usize = 32;
 const MAGIC: [u8; 8] = *b"plumblog";

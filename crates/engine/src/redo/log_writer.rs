@@ -175,8 +175,13 @@ impl LogWriter {
         Ok(Written { place, refund: charged - padded as i64 })
     }
 
+    /// Bytes that are left of the current file.
+    pub(super) fn left(&self) -> i64 {
+        self.files[self.current].bytes as i64 - self.offset as i64
+    }
+
     /// Goes on in a file that is not needed.
-    fn switch(&mut self, session: &Session) -> Result<(), EngineError> {
+    pub(super) fn switch(&mut self, session: &Session) -> Result<(), EngineError> {
         let begin = session.begin_wait();
         let free = self.files.iter().position(|file| file.usage == Usage::Free);
         let free = free.expect("L5: sessions were admitted against the room in free files");

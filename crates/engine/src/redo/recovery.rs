@@ -23,6 +23,7 @@ use super::archiver::Archive;
 use super::checkpoint::{self, Checkpoint, ControlFile};
 use super::copier::{Copier, Purpose};
 use super::log::{Log, LogOptions};
+use super::log_access;
 use super::log_file::{self, BATCH_HEADER, BatchHeader, FILE_HEADER, FileHeader};
 use super::log_reader::LogReader;
 use super::log_writer::{BatchPlace, LogFile, LogWriter, Usage, charge};
@@ -35,10 +36,9 @@ use crate::database_id::DatabaseId;
 use crate::settings::{Setting, Settings};
 use crate::storage::tablespace::{Extent, Tablespace};
 use plumb_events::{Event, IoStream, Session};
-use plumb_io::device::{self, DirectIoSupport};
 use plumb_io::{
-    Arena, Channel, DirectIo, Disk, Durability, File, IoBuffer, IoError, Method, MethodKind, OpenMode,
-    Operation, Request,
+    Arena, Channel, Disk, Durability, File, IoBuffer, IoError, Method, MethodKind, OpenMode, Operation,
+    Request,
 };
 use plumb_units::{BlockSize, Lsn};
 use std::collections::{BTreeMap, VecDeque};
@@ -75,7 +75,7 @@ pub struct LogHome<'a> {
     pub home: &'a Path,
     /// Which one it is.
     pub database: DatabaseId,
-    /// The way to its files.
+    /// The way to its log files.
     pub access: &'a Access,
     /// Its settings.
     pub settings: &'a Settings,
@@ -141,19 +141,6 @@ impl LogHome<'_> {
         self.access.disk.exists(&checkpoint::path(self.home))
     }
 
-    /// The least piece that a log file is written by.
-    fn log_block(&self) -> u64 {
-        if self.access.direct == DirectIo::Off || !matches!(self.access.disk, Disk::Kernel) {
-            return 512;
-        }
-        match device::describe(self.home).map(|device| device.direct_io) {
-            Ok(DirectIoSupport::Yes { memory_align, offset_align, .. }) => {
-                offset_align.0.max(memory_align.0).max(512)
-            }
-            _ => 4096,
-        }
-    }
-
     fn staging(&self, options: &LogOptions) -> Result<IoBuffer, EngineError> {
         Ok(Arena::buffers(options.buffer_bytes / 2 + FILE_HEADER as usize, 1)?.1.remove(0))
     }
@@ -179,7 +166,7 @@ impl LogHome<'_> {
         let options = self.options()?;
         let bytes = self.settings.number(Setting::LogFileSize);
         let count = self.settings.number(Setting::LogFileGroups) as u32;
-        let log_block = self.log_block();
+        let log_block = log_access::log_block(self.access, self.home);
         let least = FILE_HEADER + 3 * charge(options.record_max(), log_block as usize) as u64;
         if bytes < least {
             return Err(EngineError::Contradiction {
@@ -355,7 +342,20 @@ impl LogHome<'_> {
                 why: "log files must be copied somewhere; name a directory".to_string(),
             });
         }
-        Ok(Some(Archive::new(self.access, self.home.join(directory), self.database)))
+        let directory = self.make_own(directory)?;
+        Ok(Some(Archive::new(self.access, directory, self.database)))
+    }
+
+    /// A directory for copies; one within the database is made, any other is there or is none.
+    fn make_own(&self, directory: &str) -> Result<PathBuf, EngineError> {
+        let path = self.home.join(directory);
+        let is_own = Path::new(directory).is_relative() && matches!(self.access.disk, Disk::Kernel);
+        if is_own && !path.is_dir() {
+            let (operation, path) = ("create directory", path.clone());
+            std::fs::create_dir(&path).map_err(|source| IoError::Operation { operation, path, source })?;
+            self.access.disk.sync_directory(self.home)?;
+        }
+        Ok(path)
     }
 
     /// Decides how log writes become durable, and has the files open for it.

@@ -3,7 +3,7 @@
 //! What it proves, of what a new transaction sees: every row can be read, and each index has for each row exactly one entry without a mark, with
 //! the row's key, in order, found on the way from the root.
 //!
-//! Limits: rows and entries are held in memory, and it is one thread. No transaction may be under way: entries say nothing of when
+//! Limits: the keys of rows and entries are held in memory, and it is one thread. No transaction may be under way: entries say nothing of when
 //! they came.
 
 use super::Transactions;
@@ -11,7 +11,7 @@ use super::tree::Tree;
 use super::worker::Worker;
 use crate::EngineError;
 use plumb_events::Session;
-use plumb_units::{BlockAddress, RowId};
+use plumb_units::RowId;
 
 /// What a check found right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,16 +41,22 @@ impl Transactions<'_> {
         }
         let mut worker = self.worker(session)?;
         let snapshot = self.active.snapshot(0, || self.log.end());
-        let mut rows = Vec::new();
-        for number in 1..worker.used_blocks(&table.segment)? {
-            let address: BlockAddress =
-                table.segment.address(number).expect("a block in use is in an extent");
-            rows.extend(worker.rows_in(&table, address, &snapshot)?);
-        }
-        let row_sum = rows.iter().fold(0, |sum: u64, (_, image)| sum.wrapping_add(row_hash(image)));
-        let mut found = LiveCheck { row_count: rows.len() as u64, row_sum, entry_count: 0 };
-        for tree in &table.indexes {
-            found.entry_count += check_tree(&mut worker, tree, &rows)?;
+        let mut found = LiveCheck { row_count: 0, row_sum: 0, entry_count: 0 };
+        let mut keys: Vec<Vec<(Vec<u8>, RowId)>> = vec![Vec::new(); table.indexes.len()];
+        let mut count = |row: RowId, image: &[u8]| {
+            found.row_count += 1;
+            found.row_sum = found.row_sum.wrapping_add(row_hash(image));
+            for (tree, keys) in table.indexes.iter().zip(&mut keys) {
+                let mut key = Vec::new();
+                let built = tree.key.build(image, &mut key);
+                built.map_err(|error| EngineError::BadRow { row, why: error.to_string() })?;
+                keys.push((key, row));
+            }
+            Ok(())
+        };
+        worker.scan_rows(&table, &snapshot, (&mut count, &mut || Ok(())))?;
+        for (tree, keys) in table.indexes.iter().zip(keys) {
+            found.entry_count += check_tree(&mut worker, tree, keys)?;
         }
         Ok(found)
     }
@@ -62,17 +68,14 @@ pub fn row_hash(image: &[u8]) -> u64 {
     crc_fast::checksum(crc_fast::CrcAlgorithm::Crc64Nvme, image)
 }
 
-/// Holds an index against the rows of its table. Gives the number of its entries.
-fn check_tree(worker: &mut Worker<'_>, tree: &Tree, rows: &[(RowId, Vec<u8>)]) -> Result<u64, EngineError> {
-    let mut expected = Vec::with_capacity(rows.len());
-    for (row, image) in rows {
-        let mut key = Vec::new();
-        let built = tree.key.build(image, &mut key);
-        built.map_err(|error| EngineError::BadRow { row: *row, why: error.to_string() })?;
-        expected.push((key, *row));
-    }
+/// Holds an index against the keys of the rows of its table. Gives the number of its entries.
+fn check_tree(
+    worker: &mut Worker<'_>,
+    tree: &Tree,
+    mut expected: Vec<(Vec<u8>, RowId)>,
+) -> Result<u64, EngineError> {
     expected.sort_unstable();
-    let mut entries: Vec<(Vec<u8>, RowId)> = Vec::with_capacity(rows.len());
+    let mut entries: Vec<(Vec<u8>, RowId)> = Vec::with_capacity(expected.len());
     let mut marked = Vec::new();
     worker.walk(tree, &[], |entry| {
         let list = if entry.is_marked() { &mut marked } else { &mut entries };

@@ -93,6 +93,23 @@ impl Checkpoints {
         }
     }
 
+    /// Waits until every filled log file has its copy, where copies are made.
+    pub(super) fn await_copies(&self, session: &Session) -> Result<(), EngineError> {
+        while self.log.has_uncopied() {
+            if self.by_steps {
+                self.log.archive_next(session)?;
+                continue;
+            }
+            self.log.check()?;
+            if let Some(why) = self.log.archiver_error() {
+                return Err(EngineError::Archive { why });
+            }
+            self.log.archiver_bell().ring();
+            self.log.wait_for_archiver(session);
+        }
+        Ok(())
+    }
+
     fn make_room_alone(
         &self,
         session: &Session,

@@ -1,12 +1,12 @@
 //! A session's transactions and their statements.
 
 use super::active::Snapshot;
-use super::rows;
 use super::segment::format_header;
 use super::tree::{EntryChange, Tree};
 use super::undo::Undo;
 use super::worker::{END_BYTES, Thread, Worker};
 use super::{Table, Transactions};
+use super::{patch, rows};
 use crate::EngineError;
 use crate::redo::edit::Edit;
 use crate::redo::record::RecordKind;
@@ -17,6 +17,7 @@ use crate::storage::tablespace::Purpose;
 use plumb_events::{Session, Statistic};
 use plumb_types::{RowBatch, Value, column_at, columns};
 use plumb_units::{BlockAddress, Lsn, RowId};
+use std::cell::RefCell;
 use std::sync::Arc;
 
 /// What a change does when another transaction has changed the row and is under way.
@@ -40,7 +41,7 @@ pub struct Row {
 /// A session's way to the tables; one transaction at a time.
 #[derive(Debug)]
 pub struct Connection<'a> {
-    worker: Worker<'a>,
+    pub(super) worker: Worker<'a>,
     images: RowBatch,
 }
 
@@ -68,7 +69,7 @@ impl<'a> Connection<'a> {
 /// A transaction under way. Rolled back when dropped.
 #[derive(Debug)]
 pub struct Transaction<'c, 'a> {
-    connection: &'c mut Connection<'a>,
+    pub(super) connection: &'c mut Connection<'a>,
     /// Its entry in the log; `None` until it changes something.
     thread: Option<Thread<'a>>,
     /// The tables that it has changed: nobody drops them meanwhile.
@@ -165,15 +166,28 @@ impl<'a> Transaction<'_, 'a> {
     ) -> Result<(), EngineError> {
         let table = self.connection.worker.store.table(table)?;
         let snapshot = self.snapshot()?;
-        let worker = &mut self.connection.worker;
-        let used = worker.used_blocks(&table.segment)?;
-        for number in 1..used {
-            let address = table.segment.address(number).expect("a block in use is in an extent");
-            for (row, image) in worker.rows_in(&table, address, &snapshot)? {
-                visit(read_row(&table, row, &image)?)?;
-            }
-        }
-        Ok(())
+        // Rows are shown when no block is pinned any more: `visit` may change what it is shown.
+        let rows = RefCell::new(Vec::new());
+        let mut collect = |row: RowId, image: &[u8]| {
+            rows.borrow_mut().push(read_row(&table, row, image)?);
+            Ok(())
+        };
+        let mut show = || rows.take().into_iter().try_for_each(&mut visit);
+        self.connection.worker.scan_rows(&table, &snapshot, (&mut collect, &mut show))
+    }
+
+    /// The same, shown as row ids and images, which are not taken apart. They lie in blocks that are pinned meanwhile: `visit` changes nothing.
+    ///
+    /// # Errors
+    /// As [`Transaction::scan`].
+    pub fn scan_images(
+        &mut self,
+        table: &str,
+        mut visit: impl FnMut(RowId, &[u8]) -> Result<(), EngineError>,
+    ) -> Result<(), EngineError> {
+        let table = self.connection.worker.store.table(table)?;
+        let snapshot = self.snapshot()?;
+        self.connection.worker.scan_rows(&table, &snapshot, (&mut visit, &mut || Ok(())))
     }
 
     /// The rows of a key, one value for each column of the index.
@@ -236,14 +250,14 @@ impl<'a> Transaction<'_, 'a> {
         rolled_back
     }
 
-    fn snapshot(&self) -> Result<Snapshot<'a>, EngineError> {
+    pub(super) fn snapshot(&self) -> Result<Snapshot<'a>, EngineError> {
         let worker = &self.connection.worker;
         worker.log.check()?;
         Ok(worker.active.snapshot(self.number().unwrap_or(0), || worker.log.end()))
     }
 
     /// Runs a statement that changes a table: all of it, or nothing.
-    fn statement<T>(
+    pub(super) fn statement<T>(
         &mut self,
         table: &Arc<Table>,
         work: impl FnOnce(&mut Worker<'a>, &mut Thread<'a>) -> Result<T, EngineError>,
@@ -332,7 +346,11 @@ impl Tree {
     }
 
     /// The normalised key of values, one for each of its columns.
-    fn key_of_values(&self, schema: &plumb_types::Schema, key: &[Value]) -> Result<Vec<u8>, EngineError> {
+    pub(super) fn key_of_values(
+        &self,
+        schema: &plumb_types::Schema,
+        key: &[Value],
+    ) -> Result<Vec<u8>, EngineError> {
         let positions = self.key.positions();
         if positions.len() != key.len() {
             return Err(EngineError::Verification {
@@ -501,7 +519,7 @@ impl<'a> Worker<'a> {
         Ok(number < self.used_blocks(&table.segment)?)
     }
 
-    fn update_row(
+    pub(super) fn update_row(
         &mut self,
         thread: &mut Thread<'a>,
         table: &Table,
@@ -566,9 +584,13 @@ impl<'a> Worker<'a> {
             return Ok(Replaced::No);
         }
         let mut edit = Edit::new(Purpose::Users, address, &block, gate.floor());
+        let pieces = after.and_then(|after| patch::pieces(before, after));
         let undo = match after {
             Some(image) if !rows::update(&mut edit, &mut block, slot, image) => return Ok(Replaced::NoRoom),
-            Some(_) => Undo::Updated { block: address, slot, version, image: before },
+            Some(_) => match &pieces {
+                Some(pieces) => Undo::Patched { block: address, slot, version, pieces },
+                None => Undo::Updated { block: address, slot, version, image: before },
+            },
             None => {
                 rows::delete(&mut edit, &mut block, slot);
                 Undo::Deleted { block: address, slot, version }
@@ -714,6 +736,11 @@ impl<'a> Worker<'a> {
             Undo::Updated { block, slot, version, image } => {
                 self.undo_rows(thread, (&table, block, previous), |edit, bytes| {
                     rows::restore(edit, bytes, slot, version, image);
+                })
+            }
+            Undo::Patched { block, slot, version, pieces } => {
+                self.undo_rows(thread, (&table, block, previous), |edit, bytes| {
+                    rows::restore_pieces(edit, bytes, slot, version, pieces);
                 })
             }
             Undo::Deleted { block, slot, version } => {

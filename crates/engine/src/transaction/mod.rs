@@ -57,6 +57,8 @@ mod checkpoints;
 mod connection;
 mod definition;
 pub mod import;
+mod patch;
+mod range;
 mod rows;
 mod segment;
 mod tree;
@@ -66,8 +68,8 @@ mod worker;
 pub use active::{MOST as TRANSACTIONS_MOST, Snapshot};
 pub use connection::{Connection, LockWait, Row, Transaction};
 
-use crate::redo::Log;
 use crate::redo::recovery::{LogHome, Recovered};
+use crate::redo::{Log, log_access};
 use crate::sort::key::KeyBuilder;
 use crate::storage::control::{LiveIndex, LiveTable, listed, stored_name};
 use crate::storage::tablespace::Purpose;
@@ -153,10 +155,11 @@ impl<'i> Transactions<'i> {
             });
             (live.collect::<Vec<_>>(), catalog.database)
         };
+        let access = log_access::of_log(&instance.settings, &instance.access, instance.home())?;
         let home = LogHome {
             home: instance.home(),
             database,
-            access: &instance.access,
+            access: &access,
             settings: &instance.settings,
             tablespaces: instance.tablespaces(),
             above: instance.next_lsn(session)?,
@@ -207,6 +210,12 @@ impl<'i> Transactions<'i> {
     #[must_use]
     pub fn log(&self) -> &Log {
         &self.log
+    }
+
+    /// Bytes of the longest row that a block takes, as an image of [`plumb_types`].
+    #[must_use]
+    pub fn row_bytes_max(&self) -> usize {
+        rows::image_bytes_max(self.log.options().block_bytes)
     }
 
     /// A session's own way to the tables.
@@ -311,6 +320,19 @@ impl<'i> Transactions<'i> {
     /// When a write or a sync fails: the log then fails too, because what is durable is not known.
     pub fn checkpoint(&self, session: &Session) -> Result<(), EngineError> {
         self.checkpoints.take(session)
+    }
+
+    /// Lets the log go on at the beginning of a file, with every changed block written and every filled file copied: the state that runs that
+    /// are compared begin in. What the new file has then is the record of a checkpoint.
+    ///
+    /// # Errors
+    /// When a transaction under way needs the file that comes next, a copy cannot be made, or a write fails.
+    pub fn switch_log_file(&self, session: &Session) -> Result<(), EngineError> {
+        self.checkpoint(session)?;
+        self.log.switch(session)?;
+        // The file before is given back by a checkpoint that begins behind it.
+        self.checkpoint(session)?;
+        self.checkpoints.await_copies(session)
     }
 
     /// Room for so many bytes in the log, as far as checkpoints can make it.

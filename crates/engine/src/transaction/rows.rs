@@ -13,6 +13,7 @@
 //!
 //! Every function does its work through an [`Edit`], and so is logged.
 
+use super::patch;
 use crate::redo::edit::Edit;
 use crate::storage::block::{HEADER_BYTES, content_of};
 use plumb_types::row::ROW_FLAGS;
@@ -160,7 +161,13 @@ pub(super) fn update(edit: &mut Edit, block: &mut [u8], slot: u16, image: &[u8])
         write_counts(edit, block, content.entries as usize, content.used as usize + needed);
     }
     edit.stamp(offset);
-    edit.write(block, offset + VERSION_BYTES, image);
+    let begin = offset + VERSION_BYTES;
+    if needed <= capacity && image_length(&block[begin..offset + capacity]) == Some(image.len()) {
+        let changed = patch::differing(&block[begin..begin + image.len()], image);
+        changed.into_iter().for_each(|range| edit.write(block, begin + range.start, &image[range]));
+    } else {
+        edit.write(block, begin, image);
+    }
     true
 }
 
@@ -179,6 +186,17 @@ pub(super) fn restore(edit: &mut Edit, block: &mut [u8], slot: u16, version: Lsn
     edit.write(block, offset, &version.0.to_le_bytes());
     let image = if image.is_empty() { &[ROW_FLAGS][..] } else { image };
     edit.write(block, offset + VERSION_BYTES, image);
+}
+
+/// Undoes an update by the pieces that it has changed.
+pub(super) fn restore_pieces(edit: &mut Edit, block: &mut [u8], slot: u16, version: Lsn, pieces: &[u8]) {
+    let at = slot_at(block, slot);
+    let (offset, capacity) = (half(block, at), half(block, at + 2));
+    edit.write(block, offset, &version.0.to_le_bytes());
+    for (place, bytes) in patch::each(pieces) {
+        assert!(VERSION_BYTES + place + bytes.len() <= capacity, "a row keeps the room that its undo needs");
+        edit.write(block, offset + VERSION_BYTES + place, bytes);
+    }
 }
 
 /// Undoes an insert: the slots are empty.

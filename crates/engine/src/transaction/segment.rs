@@ -12,6 +12,7 @@ use crate::redo::edit::Edit;
 use crate::storage::block::{BlockKind, Expected, HEADER_BYTES, LsnRange};
 use crate::storage::control::SegmentExtent;
 use crate::storage::tablespace::Purpose;
+use plumb_events::Event;
 use plumb_units::{BlockAddress, Lsn};
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
@@ -145,7 +146,10 @@ impl Worker<'_> {
 
     /// Gives a segment an extent more, if it still has no more blocks than that.
     fn extend(&mut self, segment: &Segment, used: u32) -> Result<(), EngineError> {
-        let _extending = segment.extending.lock().unwrap_or_else(PoisonError::into_inner);
+        let _extending = segment.extending.try_lock().unwrap_or_else(|_| {
+            let wait = || segment.extending.lock().unwrap_or_else(PoisonError::into_inner);
+            self.session.wait(Event::EnqHwContention, wait)
+        });
         if segment.address(used).is_some() {
             return Ok(());
         }

@@ -1,12 +1,13 @@
 //! What is in a record to undo it, and where older versions of a row are found.
 //!
 //! ```text
-//! byte 0  what u8     1 rows inserted, 2 row updated, 3 row deleted, 4 entry added, 5 entry marked, 6 mark taken off
+//! byte 0  what u8     1 rows inserted, 2 row updated, 3 row deleted, 4 entry added, 5 entry marked, 6 mark taken off, 7 row patched
 //!      1  segment u64  the LSN of the creation of the table or index
 //!      9  block        file u16, block u32 (of rows); or row id u64 (of entries)
 //!     15  1: slots u16 each
 //!         2: slot u16, version before u64, image before
 //!         3: slot u16, version before u64; the image has stayed in the block
+//!         7: slot u16, version before u64, the pieces that have changed as they were ([`super::patch`])
 //!     17  4 to 6: key
 //! ```
 //! Rows are undone in their place, entries by key and row id wherever splits have moved them.
@@ -19,6 +20,7 @@ pub(super) enum Undo<'a> {
     Inserted { block: BlockAddress, slots: Vec<u16> },
     Updated { block: BlockAddress, slot: u16, version: Lsn, image: &'a [u8] },
     Deleted { block: BlockAddress, slot: u16, version: Lsn },
+    Patched { block: BlockAddress, slot: u16, version: Lsn, pieces: &'a [u8] },
     EntryAdded { row: RowId, key: &'a [u8] },
     EntryMarked { row: RowId, key: &'a [u8] },
     MarkTakenOff { row: RowId, key: &'a [u8] },
@@ -35,6 +37,7 @@ impl<'a> Undo<'a> {
             Undo::EntryAdded { .. } => 4,
             Undo::EntryMarked { .. } => 5,
             Undo::MarkTakenOff { .. } => 6,
+            Undo::Patched { .. } => 7,
         };
         into.push(code);
         into.extend_from_slice(&segment.0.to_le_bytes());
@@ -43,7 +46,8 @@ impl<'a> Undo<'a> {
                 put_block(*block, into);
                 slots.iter().for_each(|slot| into.extend_from_slice(&slot.to_le_bytes()));
             }
-            Undo::Updated { block, slot, version, image } => {
+            Undo::Updated { block, slot, version, image }
+            | Undo::Patched { block, slot, version, pieces: image } => {
                 put_block(*block, into);
                 into.extend_from_slice(&slot.to_le_bytes());
                 into.extend_from_slice(&version.0.to_le_bytes());
@@ -68,7 +72,7 @@ impl<'a> Undo<'a> {
         let (code, rest) = bytes.split_first()?;
         let (segment, rest) = rest.split_first_chunk::<8>()?;
         let undo = match code {
-            1..=3 => {
+            1..=3 | 7 => {
                 let ([f0, f1, b0, b1, b2, b3], rest) = rest.split_first_chunk::<6>()?;
                 let file = FileId(u16::from_le_bytes([*f0, *f1]));
                 let block =
@@ -83,6 +87,7 @@ impl<'a> Undo<'a> {
                     let (slot, version) = (u16::from_le_bytes(*slot), Lsn(u64::from_le_bytes(*version)));
                     match code {
                         2 => Undo::Updated { block, slot, version, image },
+                        7 => Undo::Patched { block, slot, version, pieces: image },
                         _ => Undo::Deleted { block, slot, version },
                     }
                 }

@@ -3,7 +3,7 @@
 use super::active::Active;
 use super::connection::LockWait;
 use super::undo::Undo;
-use super::{Transactions, rows};
+use super::{Transactions, patch, rows};
 use crate::cache::{CacheReader, ChangingBlock};
 use crate::redo::edit::Edit;
 use crate::redo::record::{HEADER_BYTES, Record, RecordBytes, RecordKind};
@@ -211,6 +211,10 @@ impl<'a> Worker<'a> {
                 Some((_, Undo::Updated { version: before, image: old, .. })) => {
                     (version, is_there) = (before, true);
                     image = old.to_vec();
+                }
+                Some((_, Undo::Patched { version: before, pieces, .. })) => {
+                    (version, is_there) = (before, true);
+                    patch::apply(pieces, &mut image);
                 }
                 Some((_, Undo::Deleted { version: before, .. })) => (version, is_there) = (before, true),
                 _ => return Ok(None),

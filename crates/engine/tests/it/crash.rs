@@ -2,7 +2,7 @@
 
 use crate::crash_cycle::faults::{FAULTS, Fault, FaultTally, faulty};
 use crate::crash_cycle::operation::{OPERATIONS, Operation, steps};
-use crate::crash_cycle::{Tally, chain, every_request, kill, new_disk, pair};
+use crate::crash_cycle::{Base, LOG_KINDS, LogKind, Tally, chain, every_request, kill, pair};
 use std::path::Path;
 use std::process::Command;
 
@@ -11,11 +11,11 @@ const SEEDS: u64 = 100;
 
 #[test]
 fn what_was_acknowledged_is_there_wherever_the_power_goes() {
-    let base = new_disk(1);
+    let bases = Base::of_each_kind();
     let mut tally = Tally::default();
     for seed in 0..SEEDS {
         let mut one = Tally::default();
-        chain(&base, seed, 8, &mut one);
+        chain(&bases[seed as usize % bases.len()], seed, 8, &mut one);
         tally.add(&one);
     }
     assert!(tally.crashes * 2 > tally.cycles, "{tally:?}");
@@ -24,27 +24,28 @@ fn what_was_acknowledged_is_there_wherever_the_power_goes() {
 
 #[test]
 fn one_seed_is_one_order_of_requests() {
-    let hash = |seed: u64| {
-        let base = new_disk(1);
+    let hash = |seed: u64, log: LogKind| {
         let mut tally = Tally::default();
-        chain(&base, seed, 4, &mut tally);
+        chain(&Base::new(log), seed, 4, &mut tally);
         tally.hash
     };
-    assert_eq!(hash(5), hash(5));
-    assert_ne!(hash(5), hash(6));
+    for log in LOG_KINDS {
+        assert_eq!(hash(5, log), hash(5, log), "{log:?}");
+        assert_ne!(hash(5, log), hash(6, log), "{log:?}");
+    }
 }
 
 #[test]
 fn short_runs_survive_a_crash_at_each_of_their_requests() {
-    let base = new_disk(1);
-    let crashes: u64 = (0..6).map(|seed| every_request(&base, seed, &steps(15), 2)).sum();
+    let bases = Base::of_each_kind();
+    let crashes: u64 = (0..6).map(|seed| every_request(&bases[seed as usize % 3], seed, &steps(15), 2)).sum();
     assert!(crashes > 1000, "{crashes}");
 }
 
 /// Each definition behind the one that has to come before it; `cargo xtask bench crash --pairs` goes through all pairs.
 #[test]
 fn definitions_survive_a_crash_at_each_of_their_requests() {
-    let base = new_disk(1);
+    let base = Base::new(LogKind::Plain);
     let pairs = [
         (Operation::CreateTable, Operation::FillTable),
         (Operation::CreateTable, Operation::DropTable),
@@ -65,7 +66,7 @@ const FAULT_SEEDS: u64 = 40;
 
 #[test]
 fn a_disk_that_fails_is_named_or_does_no_harm() {
-    let base = new_disk(1);
+    let base = Base::new(LogKind::Plain);
     for fault in FAULTS {
         let mut tally = FaultTally::default();
         for seed in 0..FAULT_SEEDS {

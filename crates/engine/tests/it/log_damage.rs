@@ -1,7 +1,7 @@
 //! Logs whose bytes were changed, or whose files are gone: refused in one line, or recovered where the rest suffices.
 
 use crate::crash_cycle::world::read;
-use crate::crash_cycle::{new_disk, open};
+use crate::crash_cycle::{Base, LogKind};
 use plumb_engine::transaction::Transactions;
 use plumb_events::Role;
 use plumb_io::Disk;
@@ -19,8 +19,8 @@ fn path(name: &str) -> PathBuf {
 
 /// A database that was not closed after five commits, of one batch each.
 fn left_open() -> Arc<MemoryDisk> {
-    let disk = new_disk(1);
-    let instance = open(&disk).expect("open");
+    let disk = Base::new(LogKind::Plain).copy();
+    let instance = LogKind::Plain.open(&disk).expect("open");
     let session = instance.recorder.session(Role::User);
     let transactions = Transactions::open(&instance, &session).expect("open");
     let mut connection = transactions.connect(&session).expect("connected");
@@ -51,13 +51,14 @@ fn batches(disk: &Arc<MemoryDisk>) -> Vec<(u64, PathBuf, u64)> {
 }
 
 fn refused(disk: &Arc<MemoryDisk>) -> String {
-    let error = open(disk).and_then(|instance| read(&instance)).expect_err("damaged").to_string();
+    let error =
+        LogKind::Plain.open(disk).and_then(|instance| read(&instance)).expect_err("damaged").to_string();
     assert_eq!(error.lines().count(), 1, "{error}");
     error
 }
 
 fn rows(disk: &Arc<MemoryDisk>) -> i64 {
-    open(disk).and_then(|instance| read(&instance)).expect("recovered").rows.len() as i64
+    LogKind::Plain.open(disk).and_then(|instance| read(&instance)).expect("recovered").rows.len() as i64
 }
 
 #[test]

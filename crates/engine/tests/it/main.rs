@@ -19,6 +19,7 @@
 //! - `transactions`: several sessions: what each sees, locks, limits, failures; tables and indexes that come and go.
 //! - `isolation`: which anomalies are prevented, and which can occur, each by its name.
 //! - `model`: the log buffer under a model checker.
+//! - `slob`: ranges of an index that are read and updated, through crashes and where something runs out.
 //! - `cancel`: stopping what is under way.
 //!
 //! `support` has the databases, row sources and readers that they share. What
@@ -42,6 +43,7 @@ mod log_damage;
 mod lost_writes;
 mod model;
 mod redo;
+mod slob;
 mod sort_model;
 mod sort_spills;
 mod support;

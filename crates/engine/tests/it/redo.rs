@@ -5,9 +5,9 @@ use plumb_engine::redo::SyncMethod;
 use plumb_engine::transaction::Transactions;
 use plumb_engine::{EngineError, Instance, Layout, Settings};
 use plumb_events::{Event, Role, Session};
-use plumb_io::Disk;
 use plumb_io::sim::MemoryDisk;
 use plumb_io::sim::power::Survivors;
+use plumb_io::{DirectIo, Disk, IoError};
 use plumb_types::{Column, ColumnType, Number, Schema, Value};
 use plumb_units::Bytes;
 use std::path::{Path, PathBuf};
@@ -296,4 +296,95 @@ fn a_destination_must_be_named() {
 fn instance_in_memory(more: &[(&str, &str)]) -> Instance {
     let null = [("io_method", "null")];
     create(Path::new("/in/memory"), &[&null, more].concat())
+}
+
+#[test]
+fn a_switch_begins_a_file_and_leaves_nothing_to_write_and_nothing_to_copy() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let home = directory.path().join("db");
+    std::fs::create_dir_all(directory.path().join("copies")).expect("a directory");
+    let copies = directory.path().join("copies").display().to_string();
+    let more = [("archive_log_mode", "on"), ("archive_log_dest", copies.as_str())];
+    let instance = create(&home, &more);
+    let session = instance.recorder.session(Role::User);
+    let transactions = Transactions::open(&instance, &session).expect("a log");
+    create_table(&transactions, &session);
+    let log = transactions.log();
+    let room = log.room();
+    // More often than there are files, so that each is used again.
+    for round in 1..=8 {
+        insert(&transactions, &session, 5);
+        transactions.switch_log_file(&session).expect("switched");
+        let (_, offset) = log.position();
+        // A checkpoint's record, and the ends of what it waited for.
+        assert!(offset <= 4096 + 4 * 4096, "round {round}: {offset}");
+        assert!(log.to_recover().0 <= 16_384, "round {round}: {}", log.to_recover());
+        assert_eq!(
+            std::fs::read_dir(&copies).expect("a directory").count(),
+            round,
+            "each filled file has a copy"
+        );
+        assert_eq!(count(&transactions, &session), 5 * round);
+    }
+    assert!((log.room() - room).abs() < 65_536, "no room is lost: {} then, {room} at first", log.room());
+    drop(transactions);
+    drop(instance);
+    let instance = open(&home, &more);
+    let session = instance.recorder.session(Role::User);
+    let transactions = Transactions::open(&instance, &session).expect("a log");
+    assert_eq!(count(&transactions, &session), 40);
+}
+
+#[test]
+fn a_log_without_a_free_file_is_not_switched() {
+    let disk = MemoryDisk::with_power(1);
+    let sizes = InitialSizes { users: Bytes(1 << 20), temp: Bytes(1 << 16), indx: Bytes(1 << 16) };
+    let more = [("io_method", "null"), ("log_file_groups", "2")];
+    let instance =
+        Instance::create_on(&disk, Path::new("/in/memory/db"), settings(&more), sizes).expect("a database");
+    let session = instance.recorder.session(Role::User);
+    let transactions = Transactions::open(&instance, &session).expect("a log");
+    create_table(&transactions, &session);
+    let mut connection = transactions.connect(&session).expect("connected");
+    let mut transaction = connection.begin();
+    let id = Value::Number(Number::new(1, 0).expect("small"));
+    transaction.insert("T", &[id, Value::Text("v".to_string())]).expect("inserted");
+    transactions.switch_log_file(&session).expect("the second file was free");
+    let refused = transactions.switch_log_file(&session).expect_err("the first one is needed");
+    assert_eq!(
+        refused.to_string(),
+        "the log cannot be switched: all its 2 files are needed by transactions under way; commit or roll back first"
+    );
+    transaction.commit().expect("committed all the same");
+    transactions.switch_log_file(&session).expect("nobody needs the first one any more");
+    assert_eq!(count(&transactions, &session), 1);
+}
+
+#[test]
+fn a_log_is_direct_or_buffered_whatever_the_data_files_are() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let home = directory.path().join("db");
+    let ways = [("buffered", DirectIo::Off), ("direct", DirectIo::Required), ("buffered", DirectIo::Off)];
+    let mut block = None;
+    for (round, (word, expected)) in ways.into_iter().enumerate() {
+        let asked = [("log_file_io", word), ("filesystemio_options", "none")];
+        let instance = if round == 0 { create(&home, &asked) } else { open(&home, &asked) };
+        let session = instance.recorder.session(Role::User);
+        let transactions = match Transactions::open(&instance, &session) {
+            Ok(transactions) => transactions,
+            // Where the file system cannot, what was asked for is refused by name.
+            Err(error) if expected == DirectIo::Required => {
+                assert!(matches!(error, EngineError::Io(IoError::DirectUnsupported { .. })), "{error}");
+                return;
+            }
+            Err(error) => panic!("{error}"),
+        };
+        if round == 0 {
+            create_table(&transactions, &session);
+        }
+        assert!(transactions.log().files().all(|file| file.direct() == expected), "{word}");
+        assert_eq!(*block.get_or_insert(transactions.log().block_bytes()), transactions.log().block_bytes());
+        assert_eq!(count(&transactions, &session), 10 * round, "before {word}");
+        insert(&transactions, &session, 10);
+    }
 }

@@ -1,6 +1,6 @@
 //! Transactions of several sessions: what each sees, who waits for whom, and what ends with an error.
 
-use crate::crash_cycle::{Seeded, new_disk, open};
+use crate::crash_cycle::{Base, LogKind, Seeded};
 use crate::support::within;
 use plumb_engine::instance::{Cancel, InitialSizes};
 use plumb_engine::transaction::{Connection, IndexDefinition, LockWait, Row, Transaction, Transactions};
@@ -337,7 +337,13 @@ fn a_transaction_larger_than_the_log_is_an_error_and_can_be_rolled_back() {
 
 #[test]
 fn a_statement_that_needs_what_the_log_has_lost_says_so() {
-    let settings = [("db_block_size", "2K"), ("log_file_size", "64K"), ("log_buffer", "32K")];
+    // A block a read, so that the scan has not seen the others before it is made to wait.
+    let settings = [
+        ("db_block_size", "2K"),
+        ("log_file_size", "64K"),
+        ("log_buffer", "32K"),
+        ("db_file_multiblock_read_count", "1"),
+    ];
     with_table(&settings, |transactions, session| {
         let [mut one, mut two] = [never(transactions, session), never(transactions, session)];
         let mut writer = one.begin();
@@ -366,9 +372,9 @@ fn a_statement_that_needs_what_the_log_has_lost_says_so() {
 
 #[test]
 fn after_a_failed_sync_nothing_is_committed_and_nothing_is_lost() {
-    let disk = new_disk(3);
+    let disk = Base::new(LogKind::Plain).copy();
     let commits = {
-        let instance = open(&disk).expect("open");
+        let instance = LogKind::Plain.open(&disk).expect("open");
         let session = session(&instance);
         let transactions = Transactions::open(&instance, &session).expect("open");
         let mut connection = transactions.connect(&session).expect("connected");
@@ -402,7 +408,8 @@ fn after_a_failed_sync_nothing_is_committed_and_nothing_is_lost() {
         1
     };
     let disk: Arc<MemoryDisk> = disk.restart(plumb_io::sim::power::Survivors::None);
-    let found = crate::crash_cycle::world::read(&open(&disk).expect("open")).expect("recovered");
+    let found =
+        crate::crash_cycle::world::read(&LogKind::Plain.open(&disk).expect("open")).expect("recovered");
     assert_eq!(found.rows.len(), commits);
 }
 
@@ -495,9 +502,9 @@ fn index_on(name: &str, columns: &[&str], unique: bool) -> IndexDefinition {
 #[test]
 fn a_table_that_is_dropped_gives_its_space_to_others_even_in_a_recovery() {
     for survivors in [Survivors::None, Survivors::All] {
-        let disk = new_disk(3);
+        let disk = Base::new(LogKind::Plain).copy();
         {
-            let instance = open(&disk).expect("open");
+            let instance = LogKind::Plain.open(&disk).expect("open");
             let session = session(&instance);
             let transactions = Transactions::open(&instance, &session).expect("open");
             let mut connection = transactions.connect(&session).expect("connected");
@@ -527,7 +534,7 @@ fn a_table_that_is_dropped_gives_its_space_to_others_even_in_a_recovery() {
             transaction.commit().expect("committed");
         }
         let disk = disk.restart(survivors);
-        let instance = open(&disk).expect("open");
+        let instance = LogKind::Plain.open(&disk).expect("open");
         let session = session(&instance);
         let transactions = Transactions::open(&instance, &session).expect("recovered");
         let found = transactions.check(&session, "T").expect("sound");

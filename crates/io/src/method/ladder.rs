@@ -75,7 +75,7 @@ impl Ladder {
         };
         let begin = Rung::ALL.into_iter().find(|rung| rung.kind() == kind).unwrap_or(Rung::Calls);
         let tried = ladder(begin);
-        let (top, _) = tried.climb(&[], &[]);
+        let (top, _) = tried.climb(queue_depth, &[], &[]);
         Ladder { why: tried.why, pool: tried.pool, ..ladder(top) }
     }
 
@@ -92,8 +92,8 @@ impl Ladder {
         Rung::ALL.into_iter().any(|rung| rung.kind() == kind && self.opened[rung as usize].load(Relaxed) > 0)
     }
 
-    pub(super) fn open(&self, files: &[&Arc<File>], arenas: &[&Arena]) -> Way {
-        let (rung, way) = self.climb(files, arenas);
+    pub(super) fn open(&self, depth: usize, files: &[&Arc<File>], arenas: &[&Arena]) -> Way {
+        let (rung, way) = self.climb(depth, files, arenas);
         self.opened[rung as usize].fetch_add(1, Relaxed);
         if let Way::Ring(ring) = &way
             && let Some(why) = ring.unregistered()
@@ -104,9 +104,9 @@ impl Ladder {
         way
     }
 
-    fn climb(&self, files: &[&Arc<File>], arenas: &[&Arena]) -> (Rung, Way) {
+    fn climb(&self, depth: usize, files: &[&Arc<File>], arenas: &[&Arena]) -> (Rung, Way) {
         for rung in Rung::ALL.into_iter().filter(|rung| *rung >= self.top) {
-            match self.attempt(rung, files, arenas) {
+            match self.attempt(rung, depth, files, arenas) {
                 Ok(way) => return (rung, way),
                 Err(error) => self.note(match error {
                     IoError::MethodUnsupported { why, cure, .. } => format!("{why}; {cure}"),
@@ -117,9 +117,15 @@ impl Ladder {
         (Rung::Calls, Way::Sync)
     }
 
-    fn attempt(&self, rung: Rung, files: &[&Arc<File>], arenas: &[&Arena]) -> Result<Way, IoError> {
+    fn attempt(
+        &self,
+        rung: Rung,
+        depth: usize,
+        files: &[&Arc<File>],
+        arenas: &[&Arena],
+    ) -> Result<Way, IoError> {
         let ring = |size| {
-            let shape = (self.setup, self.queue_depth, size);
+            let shape = (self.setup, depth, size);
             let ring = RingChannel::open(shape, arenas, files, &self.quotas.rings)?;
             Ok(Way::Ring(Box::new(ring)))
         };

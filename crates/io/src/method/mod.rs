@@ -36,7 +36,7 @@ use crate::ring_setup::{self, RingSetup};
 use crate::{Arena, DirectIo, File, IoBuffer, IoError};
 use delay::Delay;
 use ladder::Ladder;
-use plumb_events::{Event, IoStream, RequestTimes, Session, Statistic, now};
+use plumb_events::{Event, IoStream, Moved, RequestTimes, Session, Statistic, now};
 use plumb_units::Nanos;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -229,29 +229,36 @@ impl Method {
     /// # Errors
     /// As [`Method::channel`].
     pub fn channel_to(&self, files: &[&Arc<File>], arenas: &[&Arena]) -> Result<Channel, IoError> {
+        self.channel_of(self.queue_depth, files, arenas)
+    }
+
+    /// The same with room for so many requests (1 to 4096), for a session that has more of them at hand than others.
+    ///
+    /// # Errors
+    /// As [`Method::channel`].
+    pub fn channel_of(
+        &self,
+        queue_depth: usize,
+        files: &[&Arc<File>],
+        arenas: &[&Arena],
+    ) -> Result<Channel, IoError> {
+        assert!((1..=4096).contains(&queue_depth), "a ring has 1 to 4096 entries");
         let way = match &self.carrier {
             Carrier::Session => Way::Sync,
             Carrier::Pool(pool) => Way::Pool(PoolChannel::open(pool)),
             Carrier::Ring(setup, quota) => {
                 let open = |size| {
-                    let shape = (*setup, self.queue_depth, size);
+                    let shape = (*setup, queue_depth, size);
                     RingChannel::open(shape, arenas, files, quota)
                 };
                 // A smaller ring of the same kind is what was asked for; of two refusals the first is told.
                 let ring = open(Size::Whole).or_else(|error| open(Size::Small).map_err(|_| error))?;
                 Way::Ring(Box::new(ring))
             }
-            Carrier::Ladder(ladder) => ladder.open(files, arenas),
+            Carrier::Ladder(ladder) => ladder.open(queue_depth, files, arenas),
         };
         let delay = Delay::of(self.delay);
-        Ok(Channel {
-            way,
-            delay,
-            queue_depth: self.queue_depth,
-            in_flight: 0,
-            ready: VecDeque::new(),
-            attempts: Vec::new(),
-        })
+        Ok(Channel { way, delay, queue_depth, in_flight: 0, ready: VecDeque::new(), attempts: Vec::new() })
     }
 }
 
@@ -469,6 +476,17 @@ impl Channel {
         Ok(())
     }
 
+    /// The same, and notes the call as a wait under `event`, however short: for a session whose submissions are to be seen.
+    ///
+    /// # Errors
+    /// When the ring itself fails.
+    pub fn flush_as(&mut self, session: &Session, event: Event) -> Result<(), IoError> {
+        if let Way::Ring(ring) = &mut self.way {
+            ring.enter_as(session, event)?;
+        }
+        Ok(())
+    }
+
     /// The next completion, waiting for it under `event` if none is there.
     ///
     /// # Errors
@@ -617,7 +635,9 @@ impl Channel {
         let bytes = done as u64;
         let write = request.operation.writes();
         let times = RequestTimes { handed_over: since(left), begin, end, taken_in };
-        session.transferred(request.stream, times, bytes);
+        let Request { stream, event, offset, .. } = request;
+        let moved = Moved { stream, event, file: request.file.number(), offset, bytes };
+        session.transferred(times, &moved);
         request.file.counters().add(write, bytes, end.saturating_sub(begin).0);
         self.land();
         self.ready.push_back(Ok(Completion {

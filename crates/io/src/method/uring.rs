@@ -49,6 +49,8 @@ pub(super) struct RingChannel {
     seen: Vec<Attempt>,
     arenas: Vec<Arena>,
     files: Vec<Arc<File>>,
+    /// What the submission under way is noted as; only one that stands, where there is none.
+    named: Option<Event>,
     /// Why the arenas are not registered.
     unregistered: Option<String>,
     // What it holds of what may be had at once.
@@ -152,6 +154,7 @@ impl RingChannel {
             unsent: 0,
             unsent_flights: Vec::new(),
             seen: Vec::new(),
+            named: None,
             unregistered,
             _registered: registered,
             _share: share,
@@ -256,6 +259,14 @@ impl RingChannel {
         self.enter_kernel(session, want)
     }
 
+    /// Submits what was pushed without waiting; the call is a wait for `event`.
+    pub(super) fn enter_as(&mut self, session: &Session, event: Event) -> Result<(), IoError> {
+        self.named = Some(event);
+        let entered = self.enter(session, 0);
+        self.named = None;
+        entered
+    }
+
     /// Submits what was pushed, if anything, and sees what has been completed.
     fn enter_kernel(&mut self, session: &Session, want: usize) -> Result<(), IoError> {
         // A kernel thread that is awake sees the entries without being told.
@@ -270,7 +281,10 @@ impl RingChannel {
         let end = now();
         if want == 0 {
             // To wait for completions is the caller's wait, which has a name already.
-            note_stall(session, begin, end);
+            match self.named {
+                Some(event) => session.waited(event, begin, end),
+                None => note_stall(session, begin, end),
+            }
         }
         self.entered(entered, begin)?;
         let before = self.seen.len();

@@ -1,7 +1,8 @@
 //! The load profile.
 
+use super::Evidence;
 use crate::evidence::Done;
-use crate::record::LoadRow;
+use crate::record::{LoadRow, Response};
 use crate::rows::Counted;
 use plumb_events::Statistic;
 use plumb_units::Bytes;
@@ -43,5 +44,33 @@ pub(super) fn rows(period: &Counted, outcome: &Done) -> Vec<LoadRow> {
             count("User rollbacks", Statistic::UserRollbacks),
         ]);
     }
+    if outcome.slob.is_some() {
+        rows.extend([
+            count("Executes (operations)", Statistic::ExecuteCount),
+            count("Physical reads (blocks)", Statistic::PhysicalReadBlocks),
+            count("Physical writes (blocks)", Statistic::PhysicalWriteBlocks),
+            count("Rows read by index", Statistic::RowsFetchedByRowId),
+            count("Rows updated", Statistic::RowsUpdated),
+            count("Redo size (bytes)", Statistic::RedoSize),
+            count("Redo writes", Statistic::RedoWrites),
+            count("User commits", Statistic::UserCommits),
+            count("User rollbacks", Statistic::UserRollbacks),
+        ]);
+    }
     rows
+}
+
+/// What was due in the whole run and had not begun at its end, where operations arrive by themselves.
+pub(super) fn behind(seen: &Evidence) -> Option<LoadRow> {
+    let slob = seen.measured.outcome.slob.as_ref().filter(|slob| slob.spec.rate > 0)?;
+    let name = "Operations due that had not begun".to_string();
+    Some(LoadRow { name, total: slob.behind as f64, is_count: true })
+}
+
+/// Response times of operations.
+pub(super) fn responses(seen: &Evidence) -> Vec<Response> {
+    let Some(slob) = &seen.measured.outcome.slob else { return Vec::new() };
+    let named = ["select", "update", "scan"].into_iter().zip(&slob.responses);
+    let done = named.filter(|(_, latency)| latency.count() > 0);
+    done.map(|(name, latency)| Response { operation: name.to_string(), latency: latency.clone() }).collect()
 }

@@ -1,8 +1,9 @@
 //! Memory that was declared, and memory that was used.
 
 use super::Evidence;
-use crate::evidence::{FileRole, ImportDone};
+use crate::evidence::{FileRole, ImportDone, SlobDone};
 use crate::record::{Memory, MemoryArea};
+use crate::workload::slob::SESSION_BYTES;
 use plumb_engine::Setting;
 use plumb_units::Bytes;
 
@@ -27,6 +28,22 @@ fn of_import(seen: &Evidence, import: &ImportDone) -> [MemoryArea; 3] {
     .map(|(name, bytes)| MemoryArea { name: name.to_string(), bytes })
 }
 
+/// The cache, the log buffer with what is on its way out of it, and the sessions, each with the blocks that it has in flight.
+fn of_slob(seen: &Evidence, slob: &SlobDone) -> [MemoryArea; 3] {
+    let settings = &seen.inside.settings;
+    let log = settings.number(Setting::LogBuffer);
+    let blocks = 1
+        + settings.number(Setting::DbBlockPrefetchLimit)
+        + if slob.spec.scan_pct > 0 { settings.number(Setting::DbFileMultiblockReadCount) } else { 0 };
+    let session = SESSION_BYTES + blocks * slob.spec.block_bytes;
+    [
+        ("Buffer cache", settings.number(Setting::DbCacheSize)),
+        ("Log buffer", log + log / 2),
+        ("Sessions", session.saturating_mul(slob.spec.sessions)),
+    ]
+    .map(|(name, bytes)| MemoryArea { name: name.to_string(), bytes })
+}
+
 pub(super) fn memory(seen: &Evidence) -> Memory {
     let area = |(name, bytes): &(String, Bytes)| MemoryArea { name: name.clone(), bytes: bytes.0 };
     let outcome = &seen.measured.outcome;
@@ -34,6 +51,12 @@ pub(super) fn memory(seen: &Evidence) -> Memory {
     let mut areas: Vec<MemoryArea> = sort.map(area).collect();
     if let Some(import) = &outcome.import {
         areas.extend(of_import(seen, import));
+    }
+    if let Some(trace) = &seen.measured.trace {
+        areas.push(MemoryArea { name: "Trace".to_string(), bytes: trace.memory().0 });
+    }
+    if let Some(slob) = &outcome.slob {
+        areas.extend(of_slob(seen, slob));
     }
     if seen.inside.in_memory() {
         let log = seen.measured.files.iter().filter(|file| file.role == FileRole::Log);

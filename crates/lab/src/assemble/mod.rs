@@ -12,6 +12,7 @@ mod findings;
 mod header;
 mod io;
 mod load_profile;
+mod log_io;
 mod memory;
 mod mix;
 mod one_pass;
@@ -26,6 +27,7 @@ pub(crate) use receipts::seen_of;
 use crate::evidence::Evidence;
 use crate::record::{Record, SCHEMA_VERSION};
 use crate::rows::{self, Counted};
+use crate::trace;
 use phases::Timeline;
 use plumb_events::SessionKind;
 
@@ -35,6 +37,7 @@ pub fn record(seen: &Evidence) -> Record {
     let timeline = Timeline::of(seen);
     let period = &seen.measured.period;
     let counted = Counted::of(period);
+    let trace = seen.measured.trace.as_ref();
     let mut record = Record {
         schema_version: SCHEMA_VERSION,
         header: header::header(seen),
@@ -61,11 +64,15 @@ pub fn record(seen: &Evidence) -> Record {
         io_profile: phases::profile(&timeline),
         beside: seen.beside.as_ref().map(|looks| beside::beside(looks, &timeline)),
         intervals: beside::intervals(seen, &timeline),
+        responses: load_profile::responses(seen),
         sort: sort::sort(seen),
+        log: log_io::log_io(seen, trace),
+        trace: trace.map(trace::summary),
         settings: settings::settings(seen),
         measures: Vec::new(),
         command: None,
     };
+    record.load_profile.extend(load_profile::behind(seen));
     record.findings = findings::findings(seen, &record);
     record
 }

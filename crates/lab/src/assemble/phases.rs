@@ -198,6 +198,7 @@ impl BuildBytes {
             Phase::Division => self.division,
             Phase::Join => self.join,
             Phase::Import => self.log,
+            Phase::RandomIo => self.scan + self.log,
             Phase::Load
             | Phase::IndexCreation
             | Phase::DeviceProbe

@@ -70,10 +70,14 @@ fn is_of(sample: &Sample, measure: &Measure) -> bool {
         Figure::DbTime => (Group::Time, "DB Time"),
         Figure::DbCpu => (Group::Time, "DB CPU"),
         Figure::Event(name) => (Group::Event, name.as_str()),
-        Figure::Count(name) | Figure::Bytes(name) => (Group::Statistic, name.as_str()),
+        Figure::Count(name) | Figure::Bytes(name) | Figure::Micros(name) => (Group::Statistic, name.as_str()),
         Figure::Measured(_) => (Group::Measure, measure.name.as_str()),
-        // No row of the report is one of these.
-        Figure::Rate(_) | Figure::EventShare(_) | Figure::StreamRate(_) | Figure::StreamTime(_) => {
+        // What is made of several figures is no row of a report.
+        Figure::Both(..)
+        | Figure::Rate(_)
+        | Figure::EventShare(_)
+        | Figure::StreamRate(_)
+        | Figure::StreamTime(_) => {
             return false;
         }
     };

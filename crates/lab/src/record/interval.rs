@@ -138,6 +138,9 @@ fn add_waits(event: &mut WaitEvent, next: &WaitEvent) {
     for (waits, more) in event.histogram.iter_mut().zip(&next.histogram) {
         *waits += more;
     }
+    if let (Some(latency), Some(more)) = (&mut event.latency, &next.latency) {
+        latency.merge(more);
+    }
 }
 
 fn add_session(session: &mut SessionTime, next: &SessionTime) {
@@ -271,6 +274,7 @@ mod tests {
             time_ns: 10 * waits,
             max_ns: waits,
             histogram: vec![waits, 1],
+            latency: None,
         };
         let mut events = vec![event("db file sequential read", index + 1)];
         events.extend((index == 1).then(|| event("log file sync", 7)));

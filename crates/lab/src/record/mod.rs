@@ -12,17 +12,21 @@
 mod beside;
 mod interval;
 mod json;
+mod log_io;
 mod mix;
+mod trace;
 mod validity;
 
 pub use beside::{Beside, DeviceSample, DeviceTally, MemorySample, Sample};
 pub use interval::{Interval, ProcessUse};
 pub use json::RecordError;
+pub use log_io::{LogIo, LogPattern};
 pub use mix::{MixLimit, MixRate};
+pub use trace::{TraceBucket, TracePoint, TraceSession, TraceSummary};
 pub use validity::{RunState, Validity};
 
 use plumb_engine::sort::summary::SortServerSummary;
-use plumb_events::{Direction, SessionKind, Unit};
+use plumb_events::{Direction, LatencyHistogram, SessionKind, Unit};
 use serde::{Deserialize, Serialize};
 
 /// The record's file in the bundle of a run.
@@ -98,8 +102,17 @@ pub struct Record {
     /// What happened between each snapshot within the measured work and the next; empty where none were asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub intervals: Vec<Interval>,
+    /// Response times of the operations of a workload that has some.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub responses: Vec<Response>,
     /// The sort, when the workload has one.
     pub sort: Option<Sort>,
+    /// The log, when the workload has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<LogIo>,
+    /// Sums of the trace, when one was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceSummary>,
     /// Every setting the run could have had, in printing order.
     pub settings: Vec<SettingRow>,
     /// Figures that are no statistics of an engine.
@@ -228,7 +241,10 @@ impl Record {
             io_profile: IoProfile { bucket_ns: 0, y_max_mb_per_s: None, x_max_s: None, series: Vec::new() },
             beside: None,
             intervals: Vec::new(),
+            responses: Vec::new(),
             sort: None,
+            log: None,
+            trace: None,
             settings: Vec::new(),
             measures: Vec::new(),
             command: None,
@@ -642,6 +658,9 @@ pub struct WaitEvent {
     pub max_ns: u64,
     /// Waits by length: entry 0 counts those below 1 us, entry i those in [2^(i-1), 2^i) us; the last holds all above.
     pub histogram: Vec<u64>,
+    /// The same within 3.2%, which quantiles are taken from; missing in records from before this was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<LatencyHistogram>,
 }
 
 impl WaitEvent {
@@ -785,6 +804,15 @@ pub struct ProfileSeries {
     pub bytes: Vec<u64>,
 }
 
+/// How long one kind of operation took, from its begin, or from when it was due where operations arrive by themselves.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Response {
+    /// What it does, such as `select`.
+    pub operation: String,
+    /// How often it took how long.
+    pub latency: LatencyHistogram,
+}
+
 /// What the sort did.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sort {
@@ -827,6 +855,9 @@ pub struct SettingRow {
     pub name: String,
     /// Its value as it would be typed.
     pub value: String,
+    /// What the log took where the value left that to it, as the method that `auto` came to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken: Option<String>,
     /// Whether the value is the default.
     pub is_default: bool,
     /// Where a value other than the default was set, such as `--set`.

@@ -25,7 +25,7 @@ use crate::vocabulary::{Assignment, Measure, Vocabulary};
 use plumb_proof::ProofError;
 use plumb_proof::design::{self, Design, Order};
 use plumb_units::RowCount;
-use plumb_workload::Work;
+use plumb_workload::{Shown, Work};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
@@ -97,7 +97,10 @@ fn work_as_map<S: Serializer>(work: &Option<Work>, serializer: S) -> Result<S::O
     let Some(work) = work else { return serializer.serialize_none() };
     let mut map = serializer.serialize_map(None)?;
     map.serialize_entry("workload", work.workload.name)?;
-    work.values().try_for_each(|(name, value)| map.serialize_entry(name, &value))?;
+    work.values().try_for_each(|(name, value)| match value {
+        Shown::Number(number) => map.serialize_entry(name, &number),
+        Shown::Text(text) => map.serialize_entry(name, &text),
+    })?;
     map.end()
 }
 

@@ -8,6 +8,7 @@ use crate::hex::hex;
 use crate::vocabulary::Assignment;
 use plumb_proof::design::Order;
 use plumb_proof::effect::Change;
+use plumb_workload::Shown;
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 
@@ -40,7 +41,10 @@ impl Study {
         if let Some(work) = &self.work {
             let _ = writeln!(out, "workload = {}\n\n[parameters]", quoted(work.workload.name));
             work.values().for_each(|(name, value)| {
-                let _ = writeln!(out, "{name} = {value}");
+                let _ = match value {
+                    Shown::Number(number) => writeln!(out, "{name} = {number}"),
+                    Shown::Text(text) => writeln!(out, "{name} = {}", quoted(&text)),
+                };
             });
         }
         out.push_str(&self.vocabulary.sections());

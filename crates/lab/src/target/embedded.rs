@@ -14,8 +14,8 @@ use crate::place::{Placed, Placement, Places, Room};
 use crate::record::Record;
 use crate::study::Study;
 use crate::vocabulary::{
-    Assignment, Figure, Made, Measure, Refusal, Seen, SettingFacts, TakesEffect, TargetKind, Vocabulary,
-    Words,
+    Assignment, Figure, Join, Made, Measure, Refusal, Seen, SettingFacts, TakesEffect, TargetKind,
+    Vocabulary, Words,
 };
 use crate::workload::{self, Place};
 use crate::{LabError, Temporary, assemble, settings, settle};
@@ -115,7 +115,7 @@ impl Words for Engine {
                 about_io: false,
                 receipt: Seen::Inside,
             };
-            return Ok((facts, value.to_string()));
+            return Ok((facts, parameter.shown(value).to_string()));
         }
         if let Some(placed) = Placed::of(name) {
             return Ok((
@@ -151,8 +151,8 @@ impl Words for Engine {
     fn measures(&self) -> String {
         let lists = "`plumb list events` or `plumb list statistics`";
         format!(
-            "elapsed, db time, db cpu, a name of {lists}, a statistic with /s behind it, `share of` an event, or `MB/s of` or \
-             `ms of` an I/O stream"
+            "elapsed, db time, db cpu, a name of {lists}, a statistic with /s behind it, `share of` an event, `MB/s of` or `ms of` \
+             an I/O stream, or two of them as A per B or A minus B"
         )
     }
 
@@ -169,8 +169,14 @@ impl Words for Engine {
             _ => match (event(), statistic()) {
                 (Some(event), _) => Figure::Event(event.name().to_string()),
                 (None, Some(statistic)) if statistic.unit() == Unit::Bytes => Figure::Bytes(name.to_string()),
+                (None, Some(_)) if name.ends_with("(usec)") => Figure::Micros(name.to_string()),
                 (None, Some(_)) => Figure::Count(name.to_string()),
-                (None, None) => return None,
+                (None, None) => {
+                    return Join::ALL.into_iter().find_map(|join| {
+                        let (first, second) = name.rsplit_once(join.word())?;
+                        Measure::both(name, (self.measure(first)?, join, self.measure(second)?))
+                    });
+                }
             },
         };
         Some(Measure::cost(name, figure))
@@ -247,7 +253,7 @@ fn given(assignments: &[Assignment]) -> Result<Settings, EngineError> {
 /// The parameter of a workload of that name that a study may vary.
 fn parameter(name: &str) -> Option<&'static Parameter> {
     let parameters = WORKLOADS.iter().flat_map(|workload| workload.parameters);
-    parameters.into_iter().find(|parameter| parameter.decides == Decides::Work && parameter.name == name)
+    parameters.into_iter().find(|parameter| parameter.decides == Decides::Work && parameter.is_named(name))
 }
 
 /// The work with the parameters that are among these.
@@ -419,6 +425,14 @@ impl<'a> Embedded<'a> {
         self.database.as_ref().map_or(&[], |database| &database.data_files)
     }
 
+    /// Its data files, and its log files once there are some.
+    fn files(&self) -> Vec<PathBuf> {
+        let homes = self.database.iter().filter_map(|database| fs::read_dir(&database.home).ok());
+        let logs = homes.flatten().flatten().map(|entry| entry.path());
+        let logs = logs.filter(|file| file.extension().is_some_and(|end| end == "log"));
+        self.data_files().iter().cloned().chain(logs).collect()
+    }
+
     /// The room of an arm at most while it runs, and the size of its log files.
     fn needs(&self, arm: &[Assignment]) -> Result<(Room, u64), LabError> {
         let execution = workload::execution(self.work.workload);
@@ -437,10 +451,7 @@ impl<'a> Embedded<'a> {
             let (mut settings, work) = (given(arm)?, work_with(&self.work, arm)?);
             workload::execution(work.workload).apply_defaults(&work, &mut settings)?;
             // An arm that cannot be opened has runs that fail, which say why.
-            let opened = Instance::open(&database.home, settings, Cancel::default());
-            let Ok(mut effective) = opened.and_then(|instance| settings::effective(&instance)) else {
-                continue;
-            };
+            let Ok(mut effective) = self.effective(&database.home, settings) else { continue };
             effective.push(work.arguments());
             if let Some((same, _)) = known.iter().find(|(_, before)| *before == effective) {
                 let only = |of: &[Assignment], other: &[Assignment]| {
@@ -452,6 +463,16 @@ impl<'a> Embedded<'a> {
             known.push((arm, effective));
         }
         Ok(())
+    }
+
+    /// What these settings come to in a database, of its log too where the work writes one.
+    fn effective(&self, home: &Path, settings: Settings) -> Result<Vec<String>, EngineError> {
+        let instance = Instance::open(home, settings, Cancel::default())?;
+        if !workload::execution(self.work.workload).logs() {
+            return settings::effective(&instance, None);
+        }
+        let place = Place::new(&instance, &self.work, &self.devices, self.observer);
+        settings::effective(&instance, Some(place.transactions()?.log()))
     }
 
     fn request(&self, database: &Database, given: &[Assignment]) -> Result<EngineRun, LabError> {
@@ -506,7 +527,7 @@ impl Target for Embedded<'_> {
             self.create(creation_settings_of(settings, &self.vocabulary))?;
         }
         let devices = self.database.as_ref().map_or(&[][..], |database| &database.devices);
-        Ok(Settled { own_data: self.own_data, ..settle::settle(self.data_files(), devices) })
+        Ok(Settled { own_data: self.own_data, ..settle::settle(&self.files(), devices) })
     }
 
     fn canary(&self) -> Option<PathBuf> {

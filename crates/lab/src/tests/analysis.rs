@@ -273,6 +273,7 @@ fn more_requests_on_their_way_than_were_let_out_are_impossible() {
             writes: tally(0),
         });
         record.settings.push(SettingRow {
+            taken: None,
             name: "io_queue_depth".to_string(),
             value: "32".to_string(),
             is_default: true,

@@ -29,8 +29,36 @@ pub enum Figure {
     StreamRate(String),
     /// The mean time of a request of an I/O stream, as its record has it.
     StreamTime(String),
+    /// A statistic that counts microseconds.
+    Micros(String),
     /// A figure that the target measures by itself, in this unit.
     Measured(String),
+    /// One figure by another, or without it.
+    Both(Box<Measure>, Join, Box<Measure>),
+}
+
+/// What is made of two figures of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Join {
+    /// The first for each one of the second.
+    Per,
+    /// The first without the second, in the same unit.
+    Minus,
+}
+
+impl Join {
+    /// Both.
+    pub const ALL: [Join; 2] = [Join::Per, Join::Minus];
+
+    /// The word between two names in study files. No name has one of them as a word.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Join::Per => " per ",
+            Join::Minus => " minus ",
+        }
+    }
 }
 
 /// A figure with its name.
@@ -67,6 +95,13 @@ impl Measure {
         Measure { name: name.to_string(), figure, better: Better::Higher }
     }
 
+    /// What is made of two measures, of which less is better; none of two units that have no difference.
+    #[must_use]
+    pub fn both(name: &str, (first, join, second): (Measure, Join, Measure)) -> Option<Measure> {
+        let has_one = join == Join::Per || first.unit() == second.unit();
+        has_one.then(|| Measure::cost(name, Figure::Both(Box::new(first), join, Box::new(second))))
+    }
+
     /// The elapsed time.
     #[must_use]
     pub fn elapsed() -> Measure {
@@ -86,7 +121,13 @@ impl Measure {
             Figure::EventShare(name) => format!("share of DB time waited on {name}"),
             Figure::StreamRate(name) => format!("throughput of {name}"),
             Figure::StreamTime(name) => format!("time of a request of {name}"),
+            Figure::Micros(name) => name.replace(" (usec)", ""),
             Figure::Measured(_) => self.name.clone(),
+            Figure::Both(first, join, second) => {
+                let unit = if *join == Join::Per { second.unit() } else { "" };
+                let space = if unit.is_empty() { "" } else { " " };
+                format!("{}{}{unit}{space}{}", first.title(), join.word(), second.title())
+            }
         }
     }
 
@@ -94,7 +135,7 @@ impl Measure {
     #[must_use]
     pub fn unit(&self) -> &str {
         match &self.figure {
-            Figure::Elapsed | Figure::DbTime | Figure::DbCpu | Figure::Event(_) => "s",
+            Figure::Elapsed | Figure::DbTime | Figure::DbCpu | Figure::Event(_) | Figure::Micros(_) => "s",
             Figure::Count(_) => "",
             Figure::Bytes(_) => "MB",
             Figure::Rate(_) => "/s",
@@ -102,6 +143,8 @@ impl Measure {
             Figure::StreamRate(_) => "MB/s",
             Figure::StreamTime(_) => "ms",
             Figure::Measured(unit) => unit,
+            Figure::Both(first, Join::Minus, _) => first.unit(),
+            Figure::Both(_, Join::Per, _) => "",
         }
     }
 
@@ -137,9 +180,40 @@ impl Measure {
             },
             Figure::Count(name) => total(name, Unit::Count),
             Figure::Bytes(name) => total(name, Unit::Bytes) / MEGABYTE,
+            Figure::Micros(name) => total(name, Unit::Count) / 1e6,
+            Figure::Both(first, Join::Per, second) => first.value(record) / second.value(record),
+            Figure::Both(first, Join::Minus, second) => first.value(record) - second.value(record),
             Figure::Measured(_) => {
                 record.measures.iter().find(|row| row.name == self.name).map_or(f64::NAN, |row| row.value)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+    use crate::record::StatisticRow;
+
+    #[test]
+    fn a_figure_may_be_taken_by_another_or_without_it() {
+        let mut record = fixture::record(1_000_000_000, 1);
+        let row = |name: &str, unit, total| StatisticRow { name: name.to_string(), unit, total };
+        record.statistics = vec![
+            row("physical writes from cache", Unit::Count, 30),
+            row("redo size", Unit::Bytes, 10 << 20),
+            row("redo write time (usec)", Unit::Count, 250_000),
+        ];
+        let blocks = || Measure::cost("", Figure::Count("physical writes from cache".to_string()));
+        let size = || Measure::cost("", Figure::Bytes("redo size".to_string()));
+        let writes = || Measure::cost("", Figure::Micros("redo write time (usec)".to_string()));
+        let per = Measure::both("", (blocks(), Join::Per, size())).expect("two units");
+        assert_eq!((per.value(&record), per.unit()), (3.0, ""));
+        assert_eq!(per.title(), "physical writes from cache per MB redo size");
+        let rest = Measure::both("", (Measure::elapsed(), Join::Minus, writes())).expect("both are times");
+        assert_eq!((rest.value(&record), rest.unit()), (0.75, "s"));
+        assert_eq!(rest.title(), "elapsed time minus redo write time");
+        assert_eq!(Measure::both("", (blocks(), Join::Minus, size())), None);
     }
 }

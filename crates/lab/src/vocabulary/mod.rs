@@ -13,7 +13,7 @@
 mod measure;
 
 pub use crate::record::Seen;
-pub use measure::{Figure, Measure};
+pub use measure::{Figure, Join, Measure};
 pub use plumb_engine::settings::TakesEffect;
 pub use plumb_proof::verdict::Better;
 

@@ -76,7 +76,7 @@ pub fn build(
 ) -> Result<Measured, EngineError> {
     evidence::around(instance, devices, || {
         let built = create_index(instance, spec)?;
-        Ok((Done { index: Some(built.index.name), sort: Some(built.sort), import: None }, Vec::new()))
+        Ok((Done { index: Some(built.index.name), sort: Some(built.sort), ..Done::default() }, Vec::new()))
     })
 }
 

@@ -11,6 +11,8 @@ pub mod large_sort;
 pub mod record_sort;
 pub mod redo;
 mod sizing;
+pub(crate) mod slob;
+mod start;
 
 use crate::device_mix::{self, Mix};
 use crate::device_probe::{self, Calibrated};
@@ -19,6 +21,7 @@ use crate::observer::Observer;
 use crate::place::{self, Places, Room};
 use crate::record::{DeviceLimits, Record};
 use crate::sampler::Sampler;
+use crate::trace::RunTrace;
 use crate::vocabulary::Assignment;
 use crate::{LabError, Temporary, assemble, stored};
 use plumb_engine::check::CheckLine;
@@ -78,10 +81,15 @@ pub trait Execution: Sync {
     /// The workload.
     fn workload(&self) -> &'static Workload;
 
+    /// Whether it writes the log of transactions.
+    fn logs(&self) -> bool {
+        false
+    }
+
     /// Sets values that suit the workload, unless the user set others.
     ///
     /// # Errors
-    /// Never, as long as the values are in the settings' ranges.
+    /// When parameters contradict each other, or what the machine has.
     fn apply_defaults(&self, work: &Work, settings: &mut Settings) -> Result<(), EngineError>;
 
     /// What its files will take.
@@ -121,7 +129,8 @@ pub trait Execution: Sync {
 }
 
 /// Every workload that the engine carries out.
-const EXECUTIONS: &[&dyn Execution] = &[&large_sort::LargeSort, &record_sort::RecordSort, &redo::Redo];
+const EXECUTIONS: &[&dyn Execution] =
+    &[&large_sort::LargeSort, &record_sort::RecordSort, &redo::Redo, &slob::Slob];
 
 /// How this one is carried out.
 ///
@@ -148,20 +157,27 @@ pub struct Request<'a> {
     pub command_line: &'a str,
 }
 
-/// Runs a workload from nothing to its record. All files are removed with the guard.
+/// A run that came to its end.
+#[derive(Debug)]
+pub struct Ran {
+    /// Its record.
+    pub record: Record,
+    /// Its requests, where they were asked for.
+    pub trace: Option<RunTrace>,
+    /// Its database, which goes with this.
+    pub database: Temporary,
+}
+
+/// Runs a workload from nothing to its record.
 ///
 /// # Errors
 /// When it cannot run to its end. A failed verification is no error but a check of the record.
-pub fn run(
-    request: Request<'_>,
-    cancel: Cancel,
-    observer: &dyn Observer,
-) -> Result<(Record, Temporary), LabError> {
+pub fn run(request: Request<'_>, cancel: Cancel, observer: &dyn Observer) -> Result<Ran, LabError> {
     let (seen, database) = observe(request, cancel, observer)?;
-    Ok((assemble::record(&seen), database))
+    Ok(Ran { record: assemble::record(&seen), trace: seen.measured.trace, database })
 }
 
-/// As [`run`], but returns the evidence instead of the record.
+/// As [`run`], but returns the evidence instead of the record. All files are removed with the guard.
 pub(crate) fn observe(
     request: Request<'_>,
     cancel: Cancel,

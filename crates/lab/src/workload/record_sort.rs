@@ -86,7 +86,7 @@ impl Execution for RecordSort {
                 evidence::of_plain_file(FileRole::Input, &spec.input, &sorted.input, cached_before),
                 evidence::of_plain_file(FileRole::Output, &spec.output, &sorted.output, nothing),
             ];
-            Ok((Done { index: None, sort: Some(sorted.sort), import: None }, files))
+            Ok((Done { sort: Some(sorted.sort), ..Done::default() }, files))
         })
     }
 

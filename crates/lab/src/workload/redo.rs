@@ -3,10 +3,11 @@
 //! `buffer` is the length of an array: of 1K it makes many small transactions, of 16M few large ones. The sessions share the rows. As such a
 //! utility does, the index is made when the rows are there, and is not part of what is measured; then rows and index are verified.
 //!
-//! The log is made with the database, so that nobody writes its zeros while the import is measured.
+//! The log is made with the database, so that nobody writes its zeros while the import is measured; every import begins in the state
+//! that [`start`] reaches. Table and rows go when it has been verified, and a checkpoint ends it.
 
-use super::{Execution, Place, sizing};
-use crate::evidence::{self, Done, ImportDone, Measured};
+use super::{Execution, Place, sizing, start};
+use crate::evidence::{self, Done, ImportDone, LogDone, Measured};
 use crate::observer::Stage;
 use crate::place::Room;
 use plumb_engine::check::CheckLine;
@@ -33,6 +34,10 @@ pub(super) struct Redo;
 impl Execution for Redo {
     fn workload(&self) -> &'static Workload {
         &REDO
+    }
+
+    fn logs(&self) -> bool {
+        true
     }
 
     /// A log that has room for the transactions of all sessions at once.
@@ -70,7 +75,6 @@ impl Execution for Redo {
         let session = instance.recorder.session(Role::User);
         let table = rows(work);
         transactions.create_table(&session, REDO.data, table.schema(), &[])?;
-        transactions.checkpoint(&session)?;
         let spec = ImportSpec {
             table: REDO.data,
             array_bytes: buffer(work) as usize,
@@ -78,12 +82,15 @@ impl Execution for Redo {
             sessions: sessions(work) as usize,
         };
         place.observer.stage(&Stage::Import { instance, rows: work.rows() });
+        let start = start::reach(place, &session)?;
+        let log = transactions.log();
+        let before = evidence::before_log(log);
         let measured = evidence::around(instance, place.devices, || {
             let (imported, ended) = import(transactions, &session, &table, &spec);
             ended?;
-            let done = done(&spec, &imported);
-            let files = evidence::of_log(transactions.log());
-            Ok((Done { index: None, sort: None, import: Some(done) }, files))
+            let import = Some(done(&spec, &imported));
+            let done = Done { import, log: Some(LogDone::of(log, Some(start))), ..Done::default() };
+            Ok((done, evidence::of_log(log, &before)))
         })?;
         let begin = clock::now();
         let columns = KEY.map(|name| (name.to_string(), false)).to_vec();

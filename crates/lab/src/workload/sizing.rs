@@ -7,6 +7,7 @@ use plumb_engine::instance::{InitialSizes, extent_bytes};
 use plumb_engine::storage::block::HEADER_BYTES;
 use plumb_engine::{Setting, Settings};
 use plumb_units::Bytes;
+use plumb_workload::slob::SlobSpec;
 
 /// Bytes that a row of the sales table takes in a block, its slot included; 46 on average.
 const SALES_ROW_BYTES: u64 = 49;
@@ -68,6 +69,39 @@ pub fn of_import(rows: u64, sessions: u64, settings: &Settings) -> InitialSizes 
 pub fn log_file_of_import(buffer: u64, sessions: u64, settings: &Settings) -> u64 {
     let all = buffer.saturating_mul(sessions).saturating_mul(REDO_OF_ROWS);
     (all / settings.number(Setting::LogFileGroups)).next_multiple_of(Bytes::M)
+}
+
+/// Bytes of an entry of an index on a key of SLOB, its slot included: 20 at most, in leaves that are half full at worst.
+const KEY_ENTRY_BYTES: u64 = 40;
+
+/// The first sizes of the tablespaces for SLOB: a block a row, and a header and the rest of an extent for each table and index.
+#[must_use]
+pub fn of_slob(spec: &SlobSpec, settings: &Settings) -> InitialSizes {
+    let extent = extent_bytes(settings);
+    let files = settings.number(Setting::DataFiles);
+    let scan = if spec.scan_pct > 0 { spec.scan_blocks } else { 0 };
+    let whole = |bytes: u64| (bytes + 2 * spec.block_bytes).next_multiple_of(extent);
+    let tables = whole(spec.scale * spec.block_bytes).saturating_mul(spec.schemas);
+    let indexes = whole(spec.scale * KEY_ENTRY_BYTES + 4 * spec.block_bytes).saturating_mul(spec.schemas);
+    InitialSizes {
+        users: Bytes(
+            tables.saturating_add(whole(scan * spec.block_bytes)).saturating_add(extent * (files + 1)),
+        ),
+        temp: Bytes(1),
+        indx: Bytes(indexes.saturating_add(extent * (files + 1))),
+    }
+}
+
+/// The size of a log file with which the transactions of all sessions fit the log, all under way at once: each row may log its block, and reserves as much
+/// for its undoing. A half more, so that checkpoints go on beside them.
+#[must_use]
+pub fn log_file_of_updates(spec: &SlobSpec, settings: &Settings) -> u64 {
+    if spec.update_pct == 0 {
+        return 0;
+    }
+    let row = 4 * spec.block_bytes;
+    let all = row.saturating_mul(spec.work_unit).saturating_mul(spec.sessions);
+    (all + all / 2).div_ceil(settings.number(Setting::LogFileGroups)).next_multiple_of(Bytes::M)
 }
 
 /// The whole input once as runs, and once more while intermediate merges have

@@ -16,7 +16,7 @@ use plumb_engine::transaction::{IndexDefinition, Transactions};
 use plumb_engine::{EngineError, Instance};
 use plumb_events::{Role, clock};
 use plumb_lab::bundle::Reservation;
-use plumb_lab::evidence::{self, Asked, Done, Evidence, Measured};
+use plumb_lab::evidence::{self, Asked, Done, Evidence, LogDone, Measured};
 use plumb_lab::workload::redo;
 use plumb_lab::{Stage, assemble, document, stored};
 use plumb_report::{summary, text};
@@ -60,12 +60,15 @@ pub fn import(
     watch.stage(&Stage::Import { instance, rows: source.row_count().unwrap_or(0) });
     let begin = clock::now();
     let mut imported = Imported::default();
+    let before = evidence::before_log(transactions.log());
     let measured = evidence::around(instance, &devices, || {
         let ended;
         (imported, ended) = import_rows(&transactions, &session, source, &spec);
         ended?;
-        let done = Done { index: None, sort: None, import: Some(redo::done(&spec, &imported)) };
-        Ok((done, evidence::of_log(transactions.log())))
+        let log = transactions.log();
+        let import = Some(redo::done(&spec, &imported));
+        let done = Done { import, log: Some(LogDone::of(log, None)), ..Done::default() };
+        Ok((done, evidence::of_log(log, &before)))
     });
     let measured = measured.map_err(|error| ended_early(&error, &imported, &table, interrupt))?;
     let judged = redo::judge(&transactions, &table, (imported.row_count, imported.row_sum));

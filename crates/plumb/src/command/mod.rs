@@ -16,4 +16,5 @@ pub mod report;
 pub mod study;
 pub mod study_run;
 mod suite;
+pub mod trace;
 pub mod verify;

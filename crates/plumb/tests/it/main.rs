@@ -6,6 +6,7 @@
 //! - `redo`: the import workload, alone and in a study.
 //! - `periods`: snapshots within a run, what was seen beside it, and a line a run.
 //! - `places`: where the files of a study's runs lie.
+//! - `slob`: random reads and updates, by arguments, by a slob.conf and in a study.
 //! - `conventional`: loads by transactions, also killed ones.
 //! - `calibrate`: short calibrations, what they leave behind and what they refuse.
 //! - `study`: studies, their bundles, their end by force, treatments that do nothing.
@@ -34,5 +35,6 @@ mod places;
 mod program;
 mod record_sort;
 mod redo;
+mod slob;
 mod study;
 mod texts;

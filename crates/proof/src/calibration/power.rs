@@ -2,7 +2,7 @@
 
 use super::situations::single;
 use super::study::Plan;
-use super::{ALPHA, Goal, PAIR_DEVIATION, Reached, Scale, Share, count};
+use super::{ALPHA, Goal, PAIR_DEVIATION, Reached, Scale, Share, count, each};
 use crate::ProofError;
 use crate::contrast::Contrast;
 use crate::effect::log_ratio;
@@ -101,16 +101,17 @@ pub(super) fn coverage(scale: Scale) -> Result<Vec<Coverage>, ProofError> {
         let blocks = 30;
         let looks = Looks::Every(Spending::Planned { blocks });
         let plan = Plan::single(blocks).slower_by(2.0);
-        let mut widths = Vec::new();
-        let share = count(scale, 780 + column, |generator| {
+        let found = each(scale, 780 + column, |generator| {
             let whole = contrast(&plan, noise, generator)?;
             let seen = stopped(&whole, looks);
             let wide = |interval: Interval| interval.high - interval.low;
             let interval = looks.interval(&seen, ALPHA);
             let fixed = wide(Looks::Once.interval(&seen, ALPHA));
-            widths.push(wide(interval) / fixed);
-            Ok(interval.contains(log_ratio(2.0)))
+            Ok((interval.contains(log_ratio(2.0)), wide(interval) / fixed))
         })?;
+        let hits = found.iter().filter(|(holds, _)| *holds).count();
+        let share = Share { hits, studies: scale.studies };
+        let widths: Vec<f64> = found.iter().map(|(_, width)| *width).collect();
         let width = Some(crate::summary::median(&widths));
         rows.push(Coverage { blocks, ends: Ends::Decided, noise, share, width });
     }
@@ -212,14 +213,13 @@ pub(super) fn savings(scale: Scale) -> Result<Vec<Saving>, ProofError> {
 fn trial(scale: Scale, cell: usize, percent: f64, planned: usize) -> Result<(f64, Share), ProofError> {
     let plan = Plan::single(planned).slower_by(percent);
     let spending = Spending::Planned { blocks: planned };
-    let mut blocks = 0;
-    let decided = count(scale, cell, |generator| {
+    let crossings = each(scale, cell, |generator| {
         let whole = contrast(&plan, Noise::Lognormal, generator)?;
-        let crossing = crate::sequential::crossing(&whole, 0.0, &[ALPHA], spending);
-        blocks += crossing.map_or(planned, |crossing| crossing.block);
-        Ok(crossing.is_some())
+        Ok(crate::sequential::crossing(&whole, 0.0, &[ALPHA], spending))
     })?;
-    Ok((blocks as f64 / scale.studies.max(1) as f64, decided))
+    let spent = crossings.iter().map(|crossing| crossing.map_or(planned, |crossing| crossing.block));
+    let decided = Share { hits: crossings.iter().flatten().count(), studies: scale.studies };
+    Ok((spent.sum::<usize>() as f64 / scale.studies.max(1) as f64, decided))
 }
 
 impl Power {

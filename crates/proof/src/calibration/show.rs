@@ -11,7 +11,7 @@ const HALVES: usize = 6;
 impl Display for ErrorRates {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         let Scale { studies, seed } = self.scale;
-        writeln!(out, "{studies} studies a cell (a quarter of those that stop), seed {seed}; s_d 3%")?;
+        writeln!(out, "{studies} studies a cell, seed {seed}; s_d 3%")?;
         rates(out, "Anything said falsely, % of studies", &self.false_statements)?;
         rates(out, "UNSTABLE, % of a fortieth of them", &self.unstable)?;
         writeln!(

@@ -126,10 +126,6 @@ impl Plan {
         Self { rules: Rules::Former, ..self }
     }
 
-    pub(super) fn is_sequential(&self) -> bool {
-        self.rules == Rules::UntilDecided
-    }
-
     /// Its name in tables.
     pub fn name(&self) -> String {
         let what = match self.claims.len() {

@@ -46,10 +46,26 @@ pub(super) fn render(
             let _ = writeln!(text, "{begin}{part}{end}");
         }
     }
+    if let Some(part) = between(present, COMMITS.0, COMMITS.1) {
+        let _ = writeln!(text, "{}{part}{}", COMMITS.0, COMMITS.1);
+    }
     text.push_str(READING);
     let _ = writeln!(text, "## How each is set up\n\n{}", set_up(peers));
     text.push_str(NEEDS);
     text
+}
+
+/// The part of commits, which has a bench of its own, lies between these.
+const COMMITS: (&str, &str) = ("<!-- commits -->\n", "<!-- end of commits -->\n");
+
+/// A document with this part of commits, in the place of a former one or at the end.
+pub(super) fn with_commits(present: &str, part: &str) -> String {
+    let (begin, end) = COMMITS;
+    let part = format!("{begin}{part}{end}");
+    match between(present, begin, end) {
+        Some(former) => present.replace(&format!("{begin}{former}{end}"), &part),
+        None => format!("{present}\n{part}"),
+    }
 }
 
 /// Lines that a part lies between; they do not show where Markdown is rendered.

@@ -26,6 +26,7 @@
 //! of the tests. What the host of a virtual machine caches is out of reach.
 
 mod child;
+pub(super) mod commits;
 mod document;
 mod gnu_sort;
 mod libraries;

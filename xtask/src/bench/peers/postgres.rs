@@ -18,7 +18,7 @@ use super::peer::{Ground, Peer, Reach, Run, Task, drop_caches};
 use super::python::Script;
 use anyhow::Context;
 use plumb_units::Bytes;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -59,6 +59,32 @@ impl Postgres {
     }
 }
 
+impl Postgres {
+    /// Fetches it and makes an empty cluster.
+    pub(super) fn make_cluster(&mut self, ground: &Ground) -> anyhow::Result<()> {
+        self.programs = packages::postgres(ground)?;
+        self.client.fetch(ground)?;
+        let room = ground.room("postgres")?;
+        give_away(&room)?;
+        let mut initdb = as_user(&self.programs.join("initdb"), &room);
+        initdb.args(["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]);
+        initdb.arg("--pgdata").arg(room.join("data"));
+        let child = Child::start(initdb, "initdb", &ground.directory)?;
+        child.finish(&ground.stop, START_TIME_MAX, Watch::Nobody)?;
+        Ok(())
+    }
+
+    /// Seconds that a job of commits took, on a server that was started for it.
+    pub(super) fn commits(&self, ground: &Ground, mut job: Value) -> anyhow::Result<f64> {
+        let client = self.client.with(include_str!("commits_postgres.py"));
+        let server = Server::start(&self.programs, ground)?;
+        let room = ground.room("postgres")?;
+        job["socket"] = json!(server.socket);
+        job["room"] = json!(room);
+        Ok(client.call(ground, &job, Watch::Nobody)?.0.seconds)
+    }
+}
+
 impl Peer for Postgres {
     fn name(&self) -> &'static str {
         "PostgreSQL"
@@ -75,15 +101,7 @@ impl Peer for Postgres {
     }
 
     fn prepare(&mut self, ground: &Ground) -> anyhow::Result<String> {
-        self.programs = packages::postgres(ground)?;
-        self.client.fetch(ground)?;
-        let room = ground.room("postgres")?;
-        give_away(&room)?;
-        let mut initdb = as_user(&self.programs.join("initdb"), &room);
-        initdb.args(["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]);
-        initdb.arg("--pgdata").arg(room.join("data"));
-        let child = Child::start(initdb, "initdb", &ground.directory)?;
-        child.finish(&ground.stop, START_TIME_MAX, Watch::Nobody)?;
+        self.make_cluster(ground)?;
         let server = Server::start(&self.programs, ground)?;
         let job = json!({
             "action": "load", "socket": server.socket, "csv": ground.csv, "degree": ground.degree,

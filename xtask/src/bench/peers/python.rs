@@ -75,6 +75,11 @@ impl Script {
         Script { name, text: format!("{PRELUDE}\n{text}"), packages, interpreter: None }
     }
 
+    /// Another script by the same interpreter.
+    pub(super) fn with(&self, text: &str) -> Script {
+        Script { interpreter: self.interpreter.clone(), ..Script::new(self.name, text, self.packages) }
+    }
+
     /// Fetches the packages it imports.
     pub(super) fn fetch(&mut self, ground: &Ground) -> anyhow::Result<()> {
         self.interpreter = Some(packages::python(ground, self.packages)?);

@@ -6,8 +6,8 @@
 //! earlier commit may be found.
 
 use super::operation::{run, run_noting, steps};
-use super::world::{World, read};
-use super::{HOME, Run, Seeded, open, survivors};
+use super::world::World;
+use super::{Base, HOME, Run, Seeded, survivors};
 use plumb_engine::EngineError;
 use plumb_io::sim::power::Survivors;
 use plumb_io::sim::{Faults, MemoryDisk};
@@ -51,11 +51,11 @@ impl FaultTally {
 }
 
 /// A run on a disk with a fault, and the oracle. Panics with the seed when it finds something.
-pub fn faulty(base: &Arc<MemoryDisk>, seed: u64, fault: Fault, tally: &mut FaultTally) {
+pub fn faulty(base: &Base, seed: u64, fault: Fault, tally: &mut FaultTally) {
     let said = || format!("seed {seed} {fault:?}");
     let mut random = Seeded(seed);
-    let disk = base.restart(Survivors::All);
-    let before = undisturbed(&disk, &mut random).unwrap_or_else(|error| panic!("{}: {error}", said()));
+    let disk = base.copy();
+    let before = undisturbed(base, &disk, &mut random).unwrap_or_else(|error| panic!("{}: {error}", said()));
     let disk = disk.restart(Survivors::All);
     disk.plan_faults(plan(fault, &mut random));
     let mut history = vec![before.clone()];
@@ -64,7 +64,7 @@ pub fn faulty(base: &Arc<MemoryDisk>, seed: u64, fault: Fault, tally: &mut Fault
             history.push(world.clone());
         }
     };
-    let run = match open(&disk) {
+    let run = match base.open(&disk) {
         Ok(instance) => run_noting(&instance, &mut random, before, steps(40), (2, note)),
         Err(error) => Run::ended(before, error),
     };
@@ -77,7 +77,7 @@ pub fn faulty(base: &Arc<MemoryDisk>, seed: u64, fault: Fault, tally: &mut Fault
     let is_silent = matches!(fault, Fault::Flip | Fault::Lose | Fault::Misdirect);
     // A process that ends leaves what it has written; one that had an error of a sync does not know what that is.
     let left = if is_silent { Survivors::All } else { survivors(&mut random, disk.unsynced()) };
-    let found = open(&disk.restart(left)).and_then(|instance| read(&instance));
+    let found = base.read(&disk.restart(left));
     match (found, is_silent) {
         (Ok(found), _) if run.require(&found).is_ok() => {}
         (Err(_), true) => tally.named += 1,
@@ -93,8 +93,8 @@ fn is_log(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "log")
 }
 
-fn undisturbed(disk: &Arc<MemoryDisk>, random: &mut Seeded) -> Result<World, EngineError> {
-    let instance = open(disk)?;
+fn undisturbed(base: &Base, disk: &Arc<MemoryDisk>, random: &mut Seeded) -> Result<World, EngineError> {
+    let instance = base.open(disk)?;
     let run = run(&instance, random, World::new(), steps(30), 2);
     run.error.map_or(Ok(run.acknowledged), Err)
 }

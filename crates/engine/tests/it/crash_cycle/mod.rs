@@ -59,31 +59,77 @@ impl Seeded {
     }
 }
 
-pub fn settings() -> Settings {
-    let mut settings = Settings::default();
-    for (name, value) in SETTINGS {
-        settings.set(name, value, "the crash harness").expect("in range");
+/// What the log is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogKind {
+    Plain,
+    /// Filled files are copied before they are used again.
+    Archived,
+    /// Each file has two members.
+    Mirrored,
+}
+
+pub const LOG_KINDS: [LogKind; 3] = [LogKind::Plain, LogKind::Archived, LogKind::Mirrored];
+
+impl LogKind {
+    pub fn settings(self) -> Settings {
+        let mut settings = Settings::default();
+        let more: &[(&str, &str)] = match self {
+            LogKind::Plain => &[],
+            LogKind::Archived => &[("archive_log_mode", "on"), ("archive_log_dest", "/in/memory/copies")],
+            LogKind::Mirrored => &[("log_file_members", "2")],
+        };
+        for (name, value) in SETTINGS.iter().chain(more) {
+            settings.set(name, value, "the crash harness").expect("in range");
+        }
+        settings
     }
-    settings
+
+    /// Opens a database with such a log.
+    pub fn open(self, disk: &Arc<MemoryDisk>) -> Result<Instance, EngineError> {
+        Instance::open_on(disk, Path::new(HOME), self.settings())
+    }
 }
 
-pub fn open(disk: &Arc<MemoryDisk>) -> Result<Instance, EngineError> {
-    Instance::open_on(disk, Path::new(HOME), settings())
+/// A database with an empty table and two indexes, closed: what runs begin with.
+#[derive(Debug)]
+pub struct Base {
+    disk: Arc<MemoryDisk>,
+    log: LogKind,
 }
 
-/// A database with an empty table and two indexes, closed.
-pub fn new_disk(seed: u64) -> Arc<MemoryDisk> {
-    let disk = MemoryDisk::with_power(seed);
-    let sizes = InitialSizes { users: Bytes(32 << 10), temp: Bytes(16 << 10), indx: Bytes(64 << 10) };
-    let instance = Instance::create_on(&disk, Path::new(HOME), settings(), sizes).expect("a database");
-    let session = instance.recorder.session(Role::User);
-    let transactions = Transactions::open(&instance, &session).expect("a log");
-    let indexes = [index("T_K", &["K"]), index("T_V", &["V", "ID"])];
-    transactions.create_table(&session, TABLE, &schema(), &indexes).expect("a table");
-    drop(transactions);
-    drop(session);
-    drop(instance);
-    disk
+impl Base {
+    pub fn new(log: LogKind) -> Base {
+        let base = Base { disk: MemoryDisk::with_power(1), log };
+        let sizes = InitialSizes { users: Bytes(32 << 10), temp: Bytes(16 << 10), indx: Bytes(64 << 10) };
+        let created = Instance::create_on(&base.disk, Path::new(HOME), log.settings(), sizes);
+        let instance = created.expect("a database");
+        let session = instance.recorder.session(Role::User);
+        let transactions = Transactions::open(&instance, &session).expect("a log");
+        let indexes = [index("T_K", &["K"]), index("T_V", &["V", "ID"])];
+        transactions.create_table(&session, TABLE, &schema(), &indexes).expect("a table");
+        base
+    }
+
+    /// One of each kind.
+    pub fn of_each_kind() -> Vec<Base> {
+        LOG_KINDS.map(Base::new).into()
+    }
+
+    /// A copy of its disk.
+    pub fn copy(&self) -> Arc<MemoryDisk> {
+        self.disk.restart(Survivors::All)
+    }
+
+    /// Opens what such a copy has become.
+    pub fn open(&self, disk: &Arc<MemoryDisk>) -> Result<Instance, EngineError> {
+        self.log.open(disk)
+    }
+
+    /// What is in it.
+    pub fn read(&self, disk: &Arc<MemoryDisk>) -> Result<World, EngineError> {
+        self.open(disk).and_then(|instance| read(&instance))
+    }
 }
 
 /// The columns of every table.
@@ -127,18 +173,18 @@ impl Tally {
 }
 
 /// Some cycles on one disk, each with a crash. Panics with the seed when the oracle finds something.
-pub fn chain(base: &Arc<MemoryDisk>, seed: u64, length: u64, tally: &mut Tally) {
+pub fn chain(base: &Base, seed: u64, length: u64, tally: &mut Tally) {
     let mut random = Seeded(seed);
-    let mut disk = base.restart(Survivors::All);
+    let mut disk = base.copy();
     let mut world = World::new();
     for cycle in 0..length {
-        let said = || format!("seed {seed} cycle {cycle}");
+        let said = || format!("seed {seed} cycle {cycle}, {:?}", base.log);
         // One chain in eight has long runs.
         let (most_requests, most_steps) = if seed.is_multiple_of(8) { (500, 200) } else { (120, 50) };
         let last = disk.requests() + 1 + random.below(most_requests);
         disk.lose_power_at(Some(last));
         let (steps, sessions) = (steps(20 + random.below(most_steps)), 1 + random.below(4));
-        let run = match open(&disk) {
+        let run = match base.open(&disk) {
             Ok(instance) => run(&instance, &mut random, world, steps, sessions),
             Err(error) => Run::ended(world, error),
         };
@@ -157,7 +203,7 @@ pub fn chain(base: &Arc<MemoryDisk>, seed: u64, length: u64, tally: &mut Tally) 
         while random.below(3) == 0 {
             let at = disk.requests() + random.below(40);
             disk.lose_power_at(Some(at));
-            let recovered = open(&disk).and_then(|instance| read(&instance));
+            let recovered = base.read(&disk);
             assert!(
                 recovered.is_ok() || disk.requests() >= at,
                 "{}: {recovered:?} with the power on",
@@ -166,7 +212,7 @@ pub fn chain(base: &Arc<MemoryDisk>, seed: u64, length: u64, tally: &mut Tally) 
             tally.recoveries_cut_short += u64::from(recovered.is_err());
             disk = disk.restart(survivors(&mut random, disk.unsynced()));
         }
-        let found = open(&disk).and_then(|instance| read(&instance));
+        let found = base.read(&disk);
         let found = found.unwrap_or_else(|error| panic!("{}: {error}", said()));
         run.require(&found).unwrap_or_else(|wrong| panic!("{}: {wrong}", said()));
         world = found;
@@ -187,7 +233,7 @@ pub fn survivors(random: &mut Seeded, changes: usize) -> Survivors {
 }
 
 /// Two operations, and one run of each kind that is crashed at every request.
-pub fn pair(base: &Arc<MemoryDisk>, first: Operation, second: Operation) -> u64 {
+pub fn pair(base: &Base, first: Operation, second: Operation) -> u64 {
     let end = [Operation::Commit];
     let operations: Vec<Operation> = [first, second].into_iter().chain(end).collect();
     every_request(base, 7, &operations, 1)
@@ -195,14 +241,14 @@ pub fn pair(base: &Arc<MemoryDisk>, first: Operation, second: Operation) -> u64 
 
 /// One run, crashed at every request in turn, with nothing, everything, each one change and all but each one surviving, each one torn, and some
 /// coins. Gives the number of crashes.
-pub fn every_request(base: &Arc<MemoryDisk>, seed: u64, operations: &[Operation], sessions: u64) -> u64 {
+pub fn every_request(base: &Base, seed: u64, operations: &[Operation], sessions: u64) -> u64 {
     let mut crashes = 0;
     for at in 0.. {
-        let disk = base.restart(Survivors::All);
+        let disk = base.copy();
         disk.lose_power_at(Some(at));
         let mut random = Seeded(seed);
         let before = World::new();
-        let run = match open(&disk) {
+        let run = match base.open(&disk) {
             Ok(instance) => run(&instance, &mut random, before, operations.to_vec(), sessions),
             Err(error) => Run::ended(before, error),
         };
@@ -216,8 +262,8 @@ pub fn every_request(base: &Arc<MemoryDisk>, seed: u64, operations: &[Operation]
         }
         ways.extend((0..3).map(|coin| Survivors::Random(at << 8 | coin)));
         for survivors in ways {
-            let said = || format!("seed {seed} {operations:?} request {at} {survivors:?}");
-            let found = open(&disk.restart(survivors)).and_then(|instance| read(&instance));
+            let said = || format!("seed {seed} {:?} {operations:?} request {at} {survivors:?}", base.log);
+            let found = base.read(&disk.restart(survivors));
             let found = found.unwrap_or_else(|error| panic!("{}: {error}", said()));
             run.require(&found).unwrap_or_else(|wrong| panic!("{}: {wrong}", said()));
             crashes += 1;

@@ -4,6 +4,7 @@ use super::super::Evidence;
 use super::{Finding, counted};
 use crate::evidence::FileRole;
 use plumb_engine::Setting;
+use plumb_engine::storage::control::SegmentExtent;
 use plumb_engine::storage::header::FileShape;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_events::{Role, Statistic};
@@ -62,9 +63,14 @@ pub(super) fn striping(seen: &Evidence) -> Option<Finding> {
     let catalog = &seen.inside.catalog;
     let asked = seen.inside.settings.number(Setting::DataFiles);
     let users = catalog.tablespaces.iter().find(|entry| entry.purpose == Purpose::Users)?;
-    let table = catalog.table(&seen.asked.data).ok()?;
+    let live = || catalog.live_tables.iter().flat_map(|table| &table.extents);
+    let extents: Vec<&SegmentExtent> = match (catalog.table(&seen.asked.data), &seen.measured.outcome.slob) {
+        (Ok(table), _) => table.extents.iter().collect(),
+        (Err(_), Some(_)) => live().collect(),
+        (Err(_), None) => return None,
+    };
     let blocks = |id: u16| {
-        let extents = table.extents.iter().filter(|extent| extent.extent.file == id);
+        let extents = extents.iter().filter(|extent| extent.extent.file == id);
         extents.map(|extent| u64::from(extent.used)).sum::<u64>()
     };
     let by_file: Vec<u64> = users.files.iter().map(|file| blocks(file.id)).collect();

@@ -2,7 +2,7 @@
 
 use super::super::Evidence;
 use super::{Finding, counted};
-use crate::evidence::FileEvidence;
+use crate::evidence::{FileEvidence, FileRole};
 use plumb_engine::Setting;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_events::{Event, IoStream, SessionTotals, Statistic};
@@ -30,9 +30,14 @@ fn is_direct(seen: &Evidence) -> bool {
     seen.inside.access.direct == DirectIo::Required
 }
 
+/// All files but those of the log, which has a setting of its own.
+fn but_log(seen: &Evidence) -> impl Iterator<Item = &FileEvidence> {
+    seen.measured.files.iter().filter(|file| file.role != FileRole::Log)
+}
+
 /// `O_DIRECT` of every data file as /proc/self/fdinfo has it.
 pub(super) fn open_flags(seen: &Evidence) -> Option<Finding> {
-    let files = &seen.measured.files;
+    let files: Vec<&FileEvidence> = but_log(seen).collect();
     let known: Vec<bool> = files.iter().filter_map(|file| Some(file.flags?.direct)).collect();
     let direct = known.iter().filter(|direct| **direct).count();
     let evidence = format!("/proc/self/fdinfo: O_DIRECT in the flags of {direct} of {} files", files.len());
@@ -48,8 +53,7 @@ pub(super) fn open_flags(seen: &Evidence) -> Option<Finding> {
 
 /// Pages of the data files in the page cache after the build.
 pub(super) fn page_cache(seen: &Evidence) -> Option<Finding> {
-    let used: Vec<&FileEvidence> =
-        seen.measured.files.iter().filter(|file| file.reads.1 + file.writes.1 > 0).collect();
+    let used: Vec<&FileEvidence> = but_log(seen).filter(|file| file.reads.1 + file.writes.1 > 0).collect();
     let sum =
         |pages: fn(&FileEvidence) -> Option<u64>| used.iter().map(|file| pages(file)).sum::<Option<u64>>();
     let total = sum(|file| Some(file.cached_after?.total_pages))?;
@@ -86,7 +90,9 @@ pub(super) fn device_bytes(seen: &Evidence) -> Option<Finding> {
         ));
     }
     evidence.push_str(&at_the_devices(seen));
-    let judged = is_direct(seen) && !is_indirect(seen) && asked.iter().any(|bytes| *bytes >= BYTES_TO_JUDGE);
+    let of_log = seen.measured.outcome.log.as_ref();
+    let all_direct = is_direct(seen) && of_log.is_none_or(|log| log.direct == DirectIo::Required);
+    let judged = all_direct && !is_indirect(seen) && asked.iter().any(|bytes| *bytes >= BYTES_TO_JUDGE);
     let Some(process) = process.filter(|_| judged) else {
         return Some(Finding::not_checked(evidence));
     };

@@ -1,11 +1,12 @@
-//! The log: its files and its buffer.
+//! The log: its files, the way to them, its buffer and its copies.
 
 use super::super::Evidence;
 use super::{Finding, counted};
-use crate::evidence::{FileEvidence, FileRole};
+use crate::evidence::{FileEvidence, FileRole, LogDone};
 use plumb_engine::Setting;
 use plumb_events::{IoStream, Statistic};
-use plumb_units::Bytes;
+use plumb_io::{DirectIo, Durability};
+use plumb_units::{Bytes, RowCount};
 
 /// A batch begins with a header, and ends with its last log block.
 const BATCH_BESIDE: u64 = 8 * Bytes::K;
@@ -57,4 +58,116 @@ pub(super) fn buffer(seen: &Evidence) -> Option<Finding> {
             Some(Finding::not_checked(format!("{evidence}: no write was cut short by its size")))
         }
     }
+}
+
+fn done(seen: &Evidence) -> Option<&LogDone> {
+    seen.measured.outcome.log.as_ref()
+}
+
+/// Members of each log file, by where the files lie.
+pub(super) fn members(seen: &Evidence) -> Option<Finding> {
+    if !seen.inside.settings.is_explicit(Setting::LogFileMembers) {
+        return None;
+    }
+    let asked = seen.inside.settings.number(Setting::LogFileMembers);
+    let first = files(seen).count();
+    let names = files(seen).filter_map(|file| Some((file.path.parent()?, file.path.file_name()?)));
+    let second = names.filter(|(directory, name)| directory.join("mirror").join(name).is_file()).count();
+    let evidence = format!("{} and {second} of them once more in mirror", counted(first as u64, "log file"));
+    Some(Finding::that(second == if asked == 2 { first } else { 0 }, evidence))
+}
+
+/// The flags that the log files are open with, and the flushes of the devices.
+pub(super) fn sync_method(seen: &Evidence) -> Option<Finding> {
+    let (done, settings) = (done(seen)?, &seen.inside.settings);
+    let method = done.sync.method;
+    let flags: Option<Vec<_>> = files(seen).map(|file| file.flags).collect();
+    let Some(flags) = flags.filter(|flags| !flags.is_empty()) else {
+        return Some(Finding::not_checked("/proc/self/fdinfo does not tell the flags of the log files"));
+    };
+    let dsync = flags.iter().filter(|flags| flags.dsync).count();
+    let sync = flags.iter().filter(|flags| flags.sync).count();
+    let expected = match method.durability() {
+        Durability::OnSync => (0, 0),
+        Durability::Data => (flags.len(), 0),
+        Durability::All => (flags.len(), flags.len()),
+    };
+    let writes = seen.measured.period.statistic(Statistic::RedoWrites);
+    let flushes: Option<u64> =
+        seen.measured.disks.values().map(|disk| Some(disk.flushes?.completed)).sum::<Option<u64>>();
+    let flushes = flushes.map_or(String::new(), |flushes| {
+        format!(
+            "; {} of the devices, by all processes, for {}",
+            counted(flushes, "flush"),
+            counted(writes, "log write")
+        )
+    });
+    let evidence = format!(
+        "{} ({}); /proc/self/fdinfo: O_DSYNC in the flags of {dsync} and O_SYNC of {sync} of {}{flushes}",
+        method.name(),
+        done.sync.reason,
+        counted(flags.len() as u64, "log file")
+    );
+    let word = settings.word(Setting::LogSyncMethod);
+    let taken = word == "auto" || word == method.name();
+    Some(Finding::that(taken && (dsync, sync) == expected, evidence))
+}
+
+/// `O_DIRECT` of the log files, and their pages in the page cache.
+pub(super) fn file_io(seen: &Evidence) -> Option<Finding> {
+    let done = done(seen)?;
+    let word = seen.inside.settings.word(Setting::LogFileIo);
+    let expected = match word {
+        "direct" => DirectIo::Required,
+        "buffered" => DirectIo::Off,
+        _ => seen.inside.access.direct,
+    };
+    let flags: Option<Vec<bool>> = files(seen).map(|file| Some(file.flags?.direct)).collect();
+    let Some(flags) = flags.filter(|flags| !flags.is_empty()) else {
+        return Some(Finding::not_checked("/proc/self/fdinfo does not tell the flags of the log files"));
+    };
+    let direct = flags.iter().filter(|direct| **direct).count();
+    let pages = |of: fn(&FileEvidence) -> Option<u64>| files(seen).map(of).sum::<Option<u64>>();
+    let before = pages(|file| Some(file.cached_before?.resident_pages));
+    let after = pages(|file| Some(file.cached_after?.resident_pages));
+    let written = files(seen).map(|file| file.writes.1).sum::<u64>();
+    let said = before.zip(after).map_or(String::new(), |(before, after)| {
+        let (before, after) = (RowCount(before), RowCount(after));
+        format!(
+            "; page cache: {before} pages of them before the work and {after} after it, {} written",
+            Bytes(written)
+        )
+    });
+    let evidence = format!(
+        "/proc/self/fdinfo: O_DIRECT in the flags of {direct} of {}{said}",
+        counted(flags.len() as u64, "log file")
+    );
+    let by_flags = direct == if expected == DirectIo::Required { flags.len() } else { 0 };
+    // A direct write leaves no page; what a buffered one leaves, memory pressure may take.
+    let by_pages =
+        expected == DirectIo::Off || before.zip(after).is_none_or(|(before, after)| after <= before);
+    Some(Finding::that(done.direct == expected && by_flags && by_pages, evidence))
+}
+
+/// Copies that were made of filled log files.
+pub(super) fn archive(seen: &Evidence) -> Option<Finding> {
+    let settings = &seen.inside.settings;
+    if !settings.is_explicit(Setting::ArchiveLogMode) {
+        return None;
+    }
+    let copied = seen.measured.period.statistic(Statistic::RedoFilesArchived);
+    let writes = seen.measured.period.stream(IoStream::ArchiveWrites);
+    let filled = files(seen).filter(|file| file.writes.0 > 0).count().saturating_sub(1) as u64;
+    let evidence = format!(
+        "{} copied, {} written to copies; the work went on in another log file at least {}",
+        counted(copied, "log file"),
+        Bytes(writes.bytes),
+        counted(filled, "time")
+    );
+    Some(match settings.word(Setting::ArchiveLogMode) {
+        "off" => Finding::that(copied == 0 && writes.bytes == 0, evidence),
+        // The last one may be on its way.
+        _ if filled <= 1 => Finding::not_checked(format!("{evidence}: none had to be copied yet")),
+        _ => Finding::that(copied + 1 >= filled, evidence),
+    })
 }

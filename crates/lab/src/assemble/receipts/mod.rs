@@ -8,7 +8,7 @@
 //! and that no rule covers is listed as not checked: no treatment without a
 //! receipt.
 //!
-//! The last receipt is of no setting: the memory that was declared, against the
+//! The last receipts are of no setting: the state that an import began in, and the memory that was declared, against the
 //! largest resident set.
 
 mod files;
@@ -17,7 +17,9 @@ mod import;
 mod io;
 mod log;
 mod places;
+mod slob;
 mod sort;
+mod start;
 mod statistics;
 #[cfg(test)]
 mod tests;
@@ -78,6 +80,7 @@ const RULES: &[(Setting, Seen, Rule)] = &[
     (Setting::DataFiles, Seen::Inside, files::striping),
     (Setting::DataFiles, Seen::Inside, files::growth),
     (Setting::DbCacheSize, Seen::Outside, files::cache),
+    (Setting::DbBlockPrefetchLimit, Seen::Inside, slob::prefetch),
     (Setting::DbWriterProcesses, Seen::Inside, files::writers),
     (Setting::DbBlockWriteBatch, Seen::Inside, files::write_batch),
     (Setting::SortAreaSize, Seen::Inside, sort::area),
@@ -88,8 +91,12 @@ const RULES: &[(Setting, Seen, Rule)] = &[
     (Setting::ParallelDegree, Seen::Inside, sort::degree),
     (Setting::LogFileSize, Seen::Outside, log::file_size),
     (Setting::LogFileGroups, Seen::Outside, log::groups),
+    (Setting::LogFileMembers, Seen::Outside, log::members),
     (Setting::LogBuffer, Seen::Inside, log::buffer),
     (Setting::SnapshotInterval, Seen::Inside, statistics::snapshots),
+    (Setting::LogSyncMethod, Seen::Outside, log::sync_method),
+    (Setting::LogFileIo, Seen::Outside, log::file_io),
+    (Setting::ArchiveLogMode, Seen::Inside, log::archive),
     (Setting::DebugRequestDelay, Seen::Inside, io::request_delay),
 ];
 
@@ -122,6 +129,8 @@ pub(super) fn receipts(seen: &Evidence) -> Vec<Receipt> {
     }
     receipts.extend(import::parameters(seen));
     receipts.extend(places::places(seen));
+    receipts.extend(start::receipts(seen));
+    receipts.extend(slob::parameters(seen));
     if seen.inside.in_memory() {
         without_files(seen, &mut receipts);
     }
@@ -133,7 +142,10 @@ pub(super) fn receipts(seen: &Evidence) -> Vec<Receipt> {
 fn is_concerned(seen: &Evidence, setting: Setting) -> bool {
     match setting.row().group {
         Group::Sort | Group::Parallel => seen.measured.outcome.sort.is_some(),
-        Group::Log => seen.measured.outcome.import.is_some(),
+        Group::Log => {
+            let updates = seen.measured.outcome.slob.as_ref().is_some_and(|slob| slob.spec.update_pct > 0);
+            seen.measured.outcome.import.is_some() || updates
+        }
         _ => setting != Setting::DataFiles || seen.measured.outcome.import.is_none(),
     }
 }
@@ -176,7 +188,7 @@ fn beyond_memory(bytes: u64) -> bool {
 
 /// `1 run`, `2 runs`.
 fn counted(count: u64, noun: &str) -> String {
-    let ending = match (count, noun.ends_with("ch") || noun.ends_with("ss")) {
+    let ending = match (count, ["ch", "sh", "ss"].iter().any(|end| noun.ends_with(end))) {
         (1, _) => "",
         (_, true) => "es",
         (_, false) => "s",

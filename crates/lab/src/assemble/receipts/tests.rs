@@ -2,12 +2,13 @@
 //! changed, and the receipt must contradict. The evidence is of a real run that spills, made once.
 
 use super::{RULES, memory_budget};
-use crate::evidence::{Evidence, FileRole};
+use crate::evidence::{Evidence, FileRole, LogDone};
 use crate::observer::{Observer, Stage};
 use crate::place::Places;
 use crate::record::Held;
 use crate::workload::{Request, observe};
 use plumb_engine::instance::Cancel;
+use plumb_engine::redo::{SyncChoice, SyncMethod};
 use plumb_engine::sort::summary::SortSummary;
 use plumb_engine::{Setting, Settings};
 use plumb_events::{IoStream, Role, SessionTotals, Statistic};
@@ -179,8 +180,33 @@ const CASES: &[(Setting, Change, Change)] = &[
     ),
     (Setting::LogFileSize, |seen| log_files(seen, 3, 64), |seen| log_files(seen, 3, 32)),
     (Setting::LogFileGroups, |seen| log_files(seen, 3, 64), |seen| log_files(seen, 2, 64)),
+    (
+        Setting::LogFileMembers,
+        |seen| {
+            log_files(seen, 3, 64);
+            set(seen, Setting::LogFileMembers, "1");
+        },
+        |seen| {
+            log_files(seen, 3, 64);
+            set(seen, Setting::LogFileMembers, "2");
+        },
+    ),
     (Setting::LogBuffer, |seen| log_writes(seen, 2 * Bytes::M), |seen| log_writes(seen, 6 * Bytes::M)),
     (Setting::SnapshotInterval, |_| {}, |seen| seen.measured.cuts.clear()),
+    (
+        Setting::LogSyncMethod,
+        |seen| log_flags(seen, ("open_datasync", true)),
+        |seen| log_flags(seen, ("open_datasync", false)),
+    ),
+    (
+        Setting::LogFileIo,
+        |seen| log_flags(seen, ("fdatasync", false)),
+        |seen| {
+            log_flags(seen, ("fdatasync", false));
+            set(seen, Setting::LogFileIo, "buffered");
+        },
+    ),
+    (Setting::ArchiveLogMode, |seen| copies(seen, 2), |seen| copies(seen, 1)),
     (
         Setting::DebugRequestDelay,
         |_| {},
@@ -195,6 +221,30 @@ fn log_files(seen: &mut Evidence, files: usize, megabytes: u64) {
     let mut file = seen.measured.files[0].clone();
     (file.role, file.length) = (FileRole::Log, Some(Bytes(megabytes * Bytes::M)));
     seen.measured.files.extend(vec![file; files]);
+}
+
+/// Three direct log files, open with O_DSYNC or without, of a log that makes its writes durable by this method.
+fn log_flags(seen: &mut Evidence, (word, dsync): (&str, bool)) {
+    log_files(seen, 3, 64);
+    set(seen, Setting::LogSyncMethod, word);
+    let method = SyncMethod::ALL.into_iter().find(|method| method.name() == word).expect("a method");
+    let sync = SyncChoice { method, reason: String::new() };
+    seen.measured.outcome.log = Some(LogDone { sync, direct: DirectIo::Required, start: None });
+    for file in seen.measured.files.iter_mut().filter(|file| file.role == FileRole::Log) {
+        if let Some(flags) = &mut file.flags {
+            (flags.direct, flags.dsync, flags.sync) = (true, dsync, false);
+        }
+    }
+}
+
+/// So many copies of the log files of a log that went through four.
+fn copies(seen: &mut Evidence, copied: u64) {
+    log_files(seen, 4, 64);
+    set(seen, Setting::ArchiveLogMode, "on");
+    for file in seen.measured.files.iter_mut().filter(|file| file.role == FileRole::Log) {
+        file.writes = (1, 512, 1);
+    }
+    count(seen, Statistic::RedoFilesArchived, copied);
 }
 
 /// Writes of the log of so many bytes, more than there were commits, and a buffer of 8M.

@@ -5,10 +5,11 @@ use crate::document::run;
 use crate::record::Host;
 use plumb_calibrate::{
     Answer, AnswerSource, Buffers, Calibration, DeviceEnvironment, DeviceEvidence, DurableMethod,
-    DurablePoint, Estimate, FigureKind, LatencyHistogram, Load, LoadMeasurement, LogSpace, MainFigure,
-    Measurement, Mode, Pattern, Point, ReadCost, RefusedTask, Repeat, Ring, Rung, RungState, SCHEMA_VERSION,
-    Task, TaskResult, Warning,
+    DurablePoint, Estimate, FigureKind, Load, LoadMeasurement, LogSpace, MainFigure, Measurement, Mode,
+    Pattern, Point, ReadCost, RefusedTask, Repeat, Ring, Rung, RungState, SCHEMA_VERSION, Task, TaskResult,
+    Warning,
 };
+use plumb_events::LatencyHistogram;
 use plumb_io::{DirectIo, MethodKind};
 use plumb_units::{Bytes, Nanos};
 

@@ -59,7 +59,10 @@ pub(crate) fn large_sort() -> Record {
         io_profile: io_profile(),
         beside: None,
         intervals: Vec::new(),
+        responses: Vec::new(),
         sort: Some(sort()),
+        log: None,
+        trace: None,
         settings: settings(),
     }
 }
@@ -296,6 +299,7 @@ fn event(event: &str, wait_class: &str, waits: u64, ms: u64, centre: usize) -> W
         time_ns: ms * MS,
         max_ns: (1_000 << (centre + 2)) * 9 / 10,
         histogram: bell(waits, centre),
+        latency: None,
     }
 }
 
@@ -470,6 +474,7 @@ fn sort() -> Sort {
 
 fn settings() -> Vec<SettingRow> {
     let setting = |name: &str, value: &str, source: &str, description: &str| SettingRow {
+        taken: None,
         name: name.to_string(),
         value: value.to_string(),
         is_default: source.is_empty(),

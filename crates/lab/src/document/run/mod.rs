@@ -16,7 +16,9 @@ mod events;
 mod head;
 mod histogram;
 mod io;
+mod latency;
 mod load;
+mod log;
 mod result;
 mod settings;
 mod snapshots;
@@ -72,6 +74,7 @@ fn sections(record: &Record) -> Vec<Section> {
     sections.extend(result::findings(record));
     sections.push(load::cache_sizes(record));
     sections.push(load::load_profile(record));
+    sections.extend(latency::responses(record));
     sections.push(events::top(record));
     sections.extend(io::streams(record));
     sections.extend(load::host_cpu(record));
@@ -81,10 +84,13 @@ fn sections(record: &Record) -> Vec<Section> {
     sections.push(events::wait_classes(record));
     sections.push(events::foreground(record));
     sections.push(events::background(record));
+    sections.extend(latency::waits(record));
     sections.extend(histogram::histograms(record));
     sections.push(activity::statistics(record));
     sections.push(io::functions(record));
     sections.push(io::files(record));
+    sections.extend(log::log(record));
+    sections.extend(log::trace(record));
     sections.extend(sort::sort(record));
     sections.push(settings::settings(&record.settings, "init.ora Parameters", settings::DESCRIPTION_WIDTH));
     sections

@@ -22,7 +22,11 @@ pub(crate) fn settings(settings: &[SettingRow], title: &str, description_width: 
             true => (RowKind::Quiet, "default"),
             false => (RowKind::Plain, setting.source.as_str()),
         };
-        let cells = cells![&setting.name, &setting.value, source, &setting.description];
+        let value = match &setting.taken {
+            Some(taken) => format!("{} ({taken})", setting.value),
+            None => setting.value.clone(),
+        };
+        let cells = cells![&setting.name, value, source, &setting.description];
         table.push(kind, cells);
     }
     Section::detail("settings", title).note("those that were set first, then the defaults").table(table)

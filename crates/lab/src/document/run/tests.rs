@@ -3,8 +3,10 @@
 use super::fixture::{empty, large_sort};
 use super::{document, sections};
 use crate::document::browser;
-use crate::record::{DeviceLimits, Held, Receipt, Record, RecordError, RunState};
+use crate::record::{DeviceLimits, Held, Receipt, Record, RecordError, Response, RunState};
+use plumb_events::LatencyHistogram;
 use plumb_report::{html, summary, text};
+use plumb_units::Nanos;
 
 /// A record whose texts hold whatever markup would break on.
 fn hostile() -> Record {
@@ -48,6 +50,27 @@ fn html_sections_show_the_same_tables() {
     for section in sections(&record) {
         insta::assert_snapshot!(format!("html_{}", section.id), html::render_section(&section));
     }
+}
+
+/// Where few waits lie above a quantile it stays blank.
+#[test]
+fn quantiles_stand_beside_the_counts_behind_them() {
+    let lasting = |count: u64| {
+        let mut latency = LatencyHistogram::default();
+        (1..=count).for_each(|number| latency.add(Nanos(number * 1000)));
+        latency
+    };
+    let mut record = large_sort();
+    record.foreground_events[0].latency = Some(lasting(100_000));
+    record.foreground_events[1].latency = Some(lasting(120));
+    record.background_events[0].latency = Some(lasting(3));
+    record.responses = vec![Response { operation: "select".to_string(), latency: lasting(3000) }];
+    let shown = sections(&record);
+    let shown = shown.iter().filter(|section| ["responses", "latency"].contains(&&*section.id));
+    let lines: Vec<String> =
+        shown.flat_map(|section| text::render_section(section, &document(&record))).collect();
+    let lines = lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>();
+    insta::assert_snapshot!(lines.join("\n"));
 }
 
 #[test]

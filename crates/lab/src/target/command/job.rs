@@ -409,6 +409,7 @@ fn measured(name: &str, value: f64, unit: &str) -> MeasuredFigure {
 
 fn setting(set: &Assignment) -> SettingRow {
     SettingRow {
+        taken: None,
         name: set.name.clone(),
         value: set.value.clone(),
         is_default: false,

@@ -10,9 +10,10 @@
 //! adding  = a count of leading zeros, a shift and an increment: below 2 ns
 //! ```
 //!
-//! Why not the log2 histogram of `plumb-events`: its buckets are a factor of two
+//! Why not the log2 histogram beside it: its buckets are a factor of two
 //! wide, and a p99 that moved by 30% would not show. In a record only buckets
 //! that hold something are kept, each by the longest time it takes in.
+//! A session has counters of this shape for each event that it has waited for.
 
 use plumb_units::Nanos;
 use serde::{Deserialize, Serialize};
@@ -21,7 +22,7 @@ use std::fmt;
 const PARTS_LOG2: u32 = 5;
 const PARTS: u64 = 1 << PARTS_LOG2;
 const POWERS: usize = 36;
-const BUCKETS: usize = PARTS as usize * (POWERS + 1);
+pub(crate) const BUCKETS: usize = PARTS as usize * (POWERS + 1);
 
 /// Counts by duration.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,6 +68,22 @@ impl LatencyHistogram {
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
+    /// Of counts by bucket, with the sum and the longest of what they count.
+    pub(crate) fn of_counts(counts: Vec<u64>, sum: Nanos, max: Nanos) -> LatencyHistogram {
+        assert_eq!(counts.len(), BUCKETS, "a count for each bucket");
+        let count = counts.iter().sum();
+        LatencyHistogram { counts, count, sum_ns: sum.0, max_ns: max.0 }
+    }
+
+    /// Takes off what it held at an earlier time; the longest stays that of all times.
+    pub(crate) fn subtract(&mut self, earlier: &LatencyHistogram) {
+        for (mine, theirs) in self.counts.iter_mut().zip(&earlier.counts) {
+            *mine -= theirs;
+        }
+        self.count -= earlier.count;
+        self.sum_ns = self.sum_ns.saturating_sub(earlier.sum_ns);
+    }
+
     /// How many durations it holds.
     #[must_use]
     pub fn count(&self) -> u64 {
@@ -107,7 +124,9 @@ impl LatencyHistogram {
     }
 }
 
-fn bucket(nanos: u64) -> usize {
+/// The place of a duration among the counts.
+#[inline]
+pub(crate) fn bucket(nanos: u64) -> usize {
     if nanos < PARTS {
         return nanos as usize;
     }

@@ -1,0 +1,55 @@
+//! The way to the log files: past the page cache or through it, apart from the data files.
+//!
+//! `log_file_io=auto` follows `filesystemio_options`; `direct` and `buffered` are about the log alone, so that a comparison of the two
+//! changes nothing else. A log block is as long as direct I/O needs on this device, whichever way the files are opened: so a log can be opened
+//! either way later, and both ways write the same bytes.
+
+use crate::EngineError;
+use crate::access::Access;
+use crate::settings::{Setting, Settings};
+use plumb_io::device::{self, DirectIoSupport};
+use plumb_io::{DirectIo, Disk, IoError};
+use std::path::Path;
+
+/// The least log block.
+const LOG_BLOCK_MIN: u64 = 512;
+
+/// The way to the log files of a database whose data files are reached so.
+///
+/// # Errors
+/// When direct I/O was asked for the log and does not work in its directory.
+pub(crate) fn of_log(settings: &Settings, access: &Access, home: &Path) -> Result<Access, EngineError> {
+    let word = settings.word(Setting::LogFileIo);
+    let direct = match (word, matches!(access.disk, Disk::Kernel)) {
+        ("buffered", _) | (_, false) => DirectIo::Off,
+        ("direct", true) if access.direct == DirectIo::Off => match described(home) {
+            DirectIoSupport::Yes { .. } => DirectIo::Required,
+            DirectIoSupport::No { why } => {
+                return Err(IoError::DirectUnsupported { path: home.to_path_buf(), why }.into());
+            }
+        },
+        _ => access.direct,
+    };
+    let mut way = access.clone();
+    way.direct = direct;
+    Ok(way)
+}
+
+/// The least piece that a log file in this directory is written by.
+pub(super) fn log_block(access: &Access, home: &Path) -> u64 {
+    if !matches!(access.disk, Disk::Kernel) {
+        return LOG_BLOCK_MIN;
+    }
+    match described(home) {
+        DirectIoSupport::Yes { memory_align, offset_align, .. } => {
+            offset_align.0.max(memory_align.0).max(LOG_BLOCK_MIN)
+        }
+        DirectIoSupport::No { .. } if access.direct == DirectIo::Off => LOG_BLOCK_MIN,
+        DirectIoSupport::No { .. } => 4096,
+    }
+}
+
+fn described(home: &Path) -> DirectIoSupport {
+    let unknown = |error: device::DeviceError| DirectIoSupport::No { why: error.to_string() };
+    device::describe(home).map_or_else(unknown, |device| device.direct_io)
+}

@@ -1,0 +1,223 @@
+//! Many rows at once: those between two keys of an index, and all of a table.
+//!
+//! A range reads its entries first and then their rows, in the order of keys. With `db_block_prefetch_limit` the blocks of so many rows are asked for
+//! together, those that are missing in flight at once (`db file parallel read`); without it each is read when it is its row's turn
+//! (`db file sequential read`), which is what a test of single reads wants. A scan reads `db_file_multiblock_read_count` adjacent blocks by one request
+//! (`db file scattered read`), and its blocks are the first to leave the cache.
+//!
+//! Rows are shown as images, without a copy where nobody is changing them: taking one apart costs more than finding it.
+
+use super::rows::{self, StoredRow};
+use super::tree::Tree;
+use super::worker::Worker;
+use super::{Snapshot, Table, Transaction};
+use crate::EngineError;
+use crate::settings::Setting;
+use crate::storage::block::BlockKind;
+use crate::storage::tablespace::Purpose;
+use plumb_events::Statistic;
+use plumb_types::Value;
+use plumb_units::{BlockAddress, RowId};
+use std::borrow::Cow;
+
+/// Whether marked entries are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Marked {
+    Too,
+    Not,
+}
+
+/// Entries of an index, in order: their keys behind each other, and where each ends.
+#[derive(Debug, Default)]
+struct Entries {
+    keys: Vec<u8>,
+    ends: Vec<usize>,
+    rows: Vec<RowId>,
+}
+
+impl Entries {
+    fn key(&self, index: usize) -> &[u8] {
+        let begin = if index == 0 { 0 } else { self.ends[index - 1] };
+        &self.keys[begin..self.ends[index]]
+    }
+}
+
+impl Transaction<'_, '_> {
+    /// Shows the rows whose keys lie between two, the first included and the second not, in the order of keys: row id and image. Gives how
+    /// many there were. An image lies in a block that is pinned meanwhile: `visit` changes nothing.
+    ///
+    /// # Errors
+    /// As [`Transaction::get`], or what `visit` gives.
+    pub fn range(
+        &mut self,
+        index: &str,
+        (from, to): (&[Value], &[Value]),
+        mut visit: impl FnMut(RowId, &[u8]) -> Result<(), EngineError>,
+    ) -> Result<u64, EngineError> {
+        let (table, tree) = self.connection.worker.store.index(index)?;
+        let snapshot = self.snapshot()?;
+        let bounds = (tree.key_of_values(&table.schema, from)?, tree.key_of_values(&table.schema, to)?);
+        let worker = &mut self.connection.worker;
+        let entries = worker.entries_between(&tree, (&bounds.0, &bounds.1), Marked::Too)?;
+        let ahead = worker.instance.settings.number(Setting::DbBlockPrefetchLimit) as usize;
+        let (mut count, mut own) = (0, Vec::new());
+        for (index, row) in entries.rows.iter().enumerate() {
+            worker.prefetch_rows(&table, &entries.rows[index..], (index, ahead))?;
+            count += u64::from(worker.show_entry(
+                (&table, &tree),
+                (entries.key(index), *row),
+                &snapshot,
+                (&mut own, &mut visit),
+            )?);
+        }
+        Ok(count)
+    }
+}
+
+impl Transaction<'_, '_> {
+    /// Changes the rows of a table whose keys lie between two, the first included and the second not: one statement, all of it or nothing. `change`
+    /// gets the place of a row among them, from 0, and its columns, as [`Transaction::update`] gives them, and leaves the key as it is. Gives how many
+    /// there were.
+    ///
+    /// # Errors
+    /// As [`Transaction::update`].
+    pub fn update_range(
+        &mut self,
+        (table, index): (&str, &str),
+        (from, to): (&[Value], &[Value]),
+        change: impl Fn(u64, &mut [Value]),
+    ) -> Result<u64, EngineError> {
+        let (of_index, tree) = self.connection.worker.store.index(index)?;
+        let bounds = (tree.key_of_values(&of_index.schema, from)?, tree.key_of_values(&of_index.schema, to)?);
+        drop(of_index);
+        let table = self.connection.worker.store.table(table)?;
+        self.statement(&table, |worker, thread| {
+            let entries = worker.entries_between(&tree, (&bounds.0, &bounds.1), Marked::Not)?;
+            let ahead = worker.instance.settings.number(Setting::DbBlockPrefetchLimit) as usize;
+            for (place, row) in entries.rows.iter().enumerate() {
+                worker.prefetch_rows(&table, &entries.rows[place..], (place, ahead))?;
+                worker
+                    .update_row(thread, &table, *row, &|values: &mut [Value]| change(place as u64, values))?;
+                worker.session.count(Statistic::RowsUpdated, 1);
+            }
+            Ok(entries.rows.len() as u64)
+        })
+    }
+}
+
+/// What is called with each row.
+type Visit<'v> = &'v mut dyn FnMut(RowId, &[u8]) -> Result<(), EngineError>;
+
+impl Worker<'_> {
+    /// The entries from one key to another; marked ones, of rows that are gone or have another key now, only where an older version may be seen.
+    fn entries_between(
+        &mut self,
+        tree: &Tree,
+        (from, to): (&[u8], &[u8]),
+        marked: Marked,
+    ) -> Result<Entries, EngineError> {
+        let mut entries = Entries::default();
+        self.walk(tree, from, |entry| {
+            let is_below = entry.key < to;
+            if is_below && (marked == Marked::Too || !entry.is_marked()) {
+                entries.keys.extend_from_slice(entry.key);
+                entries.ends.push(entries.keys.len());
+                entries.rows.push(entry.row_id());
+            }
+            is_below
+        })?;
+        Ok(entries)
+    }
+
+    /// Has the blocks of the next rows read at once, when that is due at this place.
+    fn prefetch_rows(
+        &mut self,
+        table: &Table,
+        next: &[RowId],
+        (place, ahead): (usize, usize),
+    ) -> Result<(), EngineError> {
+        if ahead < 2 || place % ahead != 0 {
+            return Ok(());
+        }
+        let blocks: Vec<BlockAddress> = next.iter().take(ahead).map(|row| row.address()).collect();
+        self.reader.prefetch(Purpose::Users, &blocks, table.segment.expected(BlockKind::Rows))
+    }
+
+    /// Shows the row of an entry, if the snapshot sees one there that has the entry's key.
+    fn show_entry(
+        &mut self,
+        (table, tree): (&Table, &Tree),
+        (key, row): (&[u8], RowId),
+        snapshot: &Snapshot<'_>,
+        (own, visit): (&mut Vec<u8>, Visit<'_>),
+    ) -> Result<bool, EngineError> {
+        self.session.count(Statistic::RowsFetchedByRowId, 1);
+        let expected = table.segment.expected(BlockKind::Rows);
+        let block = self.reader.get(Purpose::Users, row.address(), expected)?;
+        let Some(stored) = rows::row_at(&block, row.slot()) else { return Ok(false) };
+        let Some(image) = self.seen(snapshot, row, &stored)? else { return Ok(false) };
+        let built = tree.key.build(&image, own);
+        built.map_err(|error| EngineError::BadRow { row, why: error.to_string() })?;
+        // The entry may be that of another version of the row.
+        if own != key {
+            return Ok(false);
+        }
+        visit(row, &image)?;
+        Ok(true)
+    }
+
+    /// The image of a row as a snapshot sees it: as it lies in the block, where nobody has changed it since.
+    fn seen<'r>(
+        &mut self,
+        snapshot: &Snapshot<'_>,
+        row: RowId,
+        stored: &StoredRow<'r>,
+    ) -> Result<Option<Cow<'r, [u8]>>, EngineError> {
+        if stored.version < snapshot.horizon() && !stored.deleted {
+            let length = rows::image_length(stored.image).unwrap_or(stored.image.len());
+            return Ok(Some(Cow::Borrowed(&stored.image[..length])));
+        }
+        Ok(self.version_for(snapshot, row, stored)?.map(Cow::Owned))
+    }
+
+    /// Shows all rows of a table as a snapshot sees them, in the order of blocks. `unpinned` is called behind each read, when no block of it is pinned.
+    pub(super) fn scan_rows(
+        &mut self,
+        table: &Table,
+        snapshot: &Snapshot<'_>,
+        (visit, unpinned): (Visit<'_>, &mut dyn FnMut() -> Result<(), EngineError>),
+    ) -> Result<(), EngineError> {
+        let expected = table.segment.expected(BlockKind::Rows);
+        let at_once = self.instance.settings.number(Setting::DbFileMultiblockReadCount) as u32;
+        let mut left = self.used_blocks(&table.segment)?;
+        for (index, piece) in table.segment.extents().into_iter().enumerate() {
+            let end = piece.extent.blocks.min(left);
+            // The first block of the first extent is the segment's header.
+            let mut next = u32::from(index == 0).min(end);
+            while next < end {
+                let count = at_once.min(end - next);
+                let blocks = self.reader.read_multiblock(
+                    Purpose::Users,
+                    piece.extent.address(next),
+                    count,
+                    expected,
+                )?;
+                next += blocks.len() as u32;
+                self.session.count(Statistic::TableScanBlocks, blocks.len() as u64);
+                for block in blocks {
+                    for slot in 0..rows::slot_count(&block) {
+                        let Some(stored) = rows::row_at(&block, slot) else { continue };
+                        let row = RowId::new(block.address(), slot);
+                        if let Some(image) = self.seen(snapshot, row, &stored)? {
+                            self.session.count(Statistic::TableScanRows, 1);
+                            visit(row, &image)?;
+                        }
+                    }
+                }
+                unpinned()?;
+            }
+            left -= end;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,85 @@
+//! How long responses and waits took, as quantiles with the count behind each.
+
+use super::events::ordered;
+use crate::record::Record;
+use plumb_events::LatencyHistogram;
+use plumb_report::Section;
+use plumb_report::format::{Count, Duration, PerSecond, Total};
+use plumb_report::table::{Cell, RowKind, Table};
+use plumb_units::Nanos;
+
+/// The shares, with their names.
+const QUANTILES: [(&str, f64); 5] =
+    [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999)];
+/// A quantile with fewer durations above it says nothing.
+const ABOVE_MIN: f64 = 5.0;
+
+const NOTES: [&str; 2] = [
+    "within 3.2%, rounded up; blank where fewer than 5 were longer, so that the quantile would be one of a handful",
+    "N above: of the last column that is not blank",
+];
+
+/// Response times of the operations of the workload; none where it has none.
+pub(super) fn responses(record: &Record) -> Option<Section> {
+    if record.responses.is_empty() {
+        return None;
+    }
+    let mut table = Table::default().text(["Operation"]).numbers(["Operations", "Per Second", "Mean"]);
+    table = table.numbers(QUANTILES.map(|(name, _)| name)).numbers(["Max", "N above"]);
+    for response in &record.responses {
+        let latency = &response.latency;
+        let per_second = PerSecond { total: latency.count() as f64, elapsed_ns: record.header.elapsed_ns };
+        let mut cells = vec![
+            Cell::from(&response.operation),
+            Cell::of(Count(latency.count())),
+            Cell::of(Total(per_second.rate())),
+            Cell::of(Duration(latency.mean().0)),
+        ];
+        cells.extend(quantiles(latency));
+        table.row(cells);
+    }
+    let section = Section::front("responses", "Response Times");
+    Some(NOTES.iter().fold(section, |section, note| section.note(*note)).table(table))
+}
+
+/// Waits by event; none in records of before they were kept so closely.
+pub(super) fn waits(record: &Record) -> Option<Section> {
+    let mut table = Table::default().text(["Event"]).numbers(["Waits", "Mean"]);
+    table = table.numbers(QUANTILES.map(|(name, _)| name)).numbers(["Max", "N above"]);
+    let mut any = false;
+    for (events, is_background) in [(&record.foreground_events, false), (&record.background_events, true)] {
+        for event in ordered(events) {
+            let Some(latency) = event.latency.as_ref().filter(|latency| latency.count() > 0) else {
+                continue;
+            };
+            any = true;
+            let name =
+                if is_background { format!("{} (background)", event.event) } else { event.event.clone() };
+            let mut cells = vec![
+                Cell::from(&name),
+                Cell::of(Count(latency.count())),
+                Cell::of(Duration(latency.mean().0)),
+            ];
+            cells.extend(quantiles(latency));
+            table.push(if event.is_idle() { RowKind::Quiet } else { RowKind::Plain }, cells);
+        }
+    }
+    let section = Section::detail("latency", "Wait Event Latencies");
+    any.then(|| NOTES.iter().fold(section, |section, note| section.note(*note)).table(table))
+}
+
+/// The quantiles that enough durations lie above, the longest, and how many lie above the last of them.
+fn quantiles(latency: &LatencyHistogram) -> Vec<Cell> {
+    let count = latency.count() as f64;
+    let mut above = None;
+    let mut cells: Vec<Cell> = Vec::with_capacity(QUANTILES.len() + 2);
+    for (_, share) in QUANTILES {
+        let left = count * (1.0 - share);
+        let shown = (left >= ABOVE_MIN).then(|| latency.quantile(share));
+        above = shown.map_or(above, |_| Some(left.round() as u64));
+        cells.push(Cell::of(shown.map(|Nanos(ns)| Duration(ns))));
+    }
+    cells.push(Cell::of(Duration(latency.max().0)));
+    cells.push(Cell::of(above.map(Count)));
+    cells
+}

@@ -1,0 +1,134 @@
+//! The log's requests, and what reached its device; the requests of a trace.
+
+use crate::record::{LogIo, Record, TraceBucket, TracePoint, TraceSummary};
+use plumb_events::Direction;
+use plumb_report::format::{Average, Count, Decimal, Duration, Figure, Size};
+use plumb_report::plot::{Axis, Mark, Plot, Series, Stroke, duration, short_micros};
+use plumb_report::table::{Facts, Table};
+use plumb_report::{Drawing, Section, cells};
+use plumb_units::{Bytes, Nanos};
+
+/// Lengths that have a colour of their own in the picture, up to and with.
+const SIZES: [u64; 5] = [Bytes::K, 8 * Bytes::K, 64 * Bytes::K, 512 * Bytes::K, u64::MAX];
+
+/// What the log asked for and what its device got; none where nothing was logged.
+pub(super) fn log(record: &Record) -> Option<Section> {
+    let log = record.log.as_ref()?;
+    let mut facts = Facts::default();
+    let way = if log.direct { "direct" } else { "buffered" };
+    facts.add("Log files", format!("{way}, {}", log.sync_method));
+    facts.add("Pattern", log.pattern.name());
+    let mean = |total: u64, count: u64| total as f64 / count.max(1) as f64;
+    facts.add(
+        "Log writes",
+        format!(
+            "{} of {} on average, {} each",
+            Count(log.writes).figure(),
+            Bytes(mean(log.write_bytes, log.writes) as u64),
+            Nanos(mean(log.write_ns, log.writes) as u64)
+        ),
+    );
+    facts.add(
+        "By the statistics",
+        format!(
+            "{} redo writes, {} each with what makes them durable",
+            Count(log.redo_writes).figure(),
+            Nanos((mean(log.redo_write_us, log.redo_writes) * 1e3) as u64)
+        ),
+    );
+    facts.add("Redo size", Bytes(log.redo_bytes).to_string());
+    facts.add(
+        "Asked of the files",
+        format!("{} written, {} read", Bytes(log.write_bytes), Bytes(log.read_bytes)),
+    );
+    facts.add("Sent to the device", log.sent_bytes.map_or(String::new(), |sent| sent_line(log, sent)));
+    let fetched = |fetched: u64| format!("{} that nobody asked for", Bytes(fetched));
+    facts.add("Fetched from it", log.fetched_bytes.map_or(String::new(), fetched));
+    let slow = |slow: u64| format!("{} writes above four times the median", Count(slow).figure());
+    facts.add("Slow", log.slow_writes.map_or(String::new(), slow));
+    let section = Section::detail("log-io", "Log I/O")
+        .note("sent and fetched: what the kernel counts for this process, less what was asked of other files; amplification: sent over redo size");
+    Some(section.facts(facts))
+}
+
+fn sent_line(log: &LogIo, sent: u64) -> String {
+    let times = sent as f64 / log.redo_bytes.max(1) as f64;
+    format!("{}, amplification {}", Bytes(sent), Decimal(times).figure())
+}
+
+/// The requests of a trace; none where none was kept.
+pub(super) fn trace(record: &Record) -> Option<Section> {
+    let trace = record.trace.as_ref()?;
+    let mut sums = Table::default()
+        .text(["Session", "Direction"])
+        .numbers(["Requests", "Data", "Average\nsize", "Average\ntime", "Longest"])
+        .with_caption("By session");
+    for sum in &trace.sessions {
+        sums.row(cells![
+            &sum.name,
+            name(sum.direction),
+            Count(sum.requests),
+            Size(sum.bytes),
+            Size(sum.bytes / sum.requests.max(1)),
+            Average { total_ns: sum.time_ns, count: sum.requests },
+            Duration(sum.max_ns),
+        ]);
+    }
+    let section = Section::detail("trace", "Requests")
+        .note(format!(
+            "{} requests kept, {} dropped for want of room; `plumb trace` prints them from the bundle",
+            Count(trace.requests).figure(),
+            Count(trace.dropped).figure()
+        ))
+        .drawings(vec![Drawing::Plot(picture(trace))])
+        .table(sums)
+        .table(histogram("By length", "Up to", &trace.sizes, |to| Bytes(to).as_setting()))
+        .table(histogram("By service time", "Up to", &trace.latencies, |to| Nanos(to).to_string()));
+    Some(section)
+}
+
+const fn name(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Read => "read",
+        Direction::Write => "write",
+    }
+}
+
+fn histogram(caption: &str, column: &str, buckets: &[TraceBucket], label: fn(u64) -> String) -> Table {
+    let mut table = Table::default().text([column]).numbers(["Reads", "Writes"]).with_caption(caption);
+    for bucket in buckets {
+        table.row(cells![label(bucket.to), Count(bucket.reads), Count(bucket.writes)]);
+    }
+    table
+}
+
+/// Service time over time, a colour for each range of lengths.
+fn picture(trace: &TraceSummary) -> Plot {
+    let micros = |point: &TracePoint| point.latency_ns as f64 / 1e3;
+    let [least, most] =
+        [f64::min, f64::max].map(|choose| trace.points.iter().map(micros).reduce(choose).unwrap_or(1.0));
+    let series = |(place, to): (usize, &u64)| {
+        let from = place.checked_sub(1).map_or(0, |before| SIZES[before]);
+        let own = trace.points.iter().filter(|point| point.bytes > from && point.bytes <= *to);
+        let mark = |point: &TracePoint| Mark {
+            x: point.begin_ns as f64 / 1e9,
+            y: micros(point),
+            hint: format!(
+                "{} of {} in {}",
+                name(point.direction),
+                Bytes(point.bytes),
+                duration(micros(point))
+            ),
+            ..Mark::default()
+        };
+        let to =
+            if *to == u64::MAX { "larger".to_string() } else { format!("to {}", Bytes(*to).as_setting()) };
+        Series { name: to, colour: place, stroke: Stroke::Marks, marks: own.map(mark).collect() }
+    };
+    Plot {
+        title: "Service time of requests, by length".to_string(),
+        x: Axis::linear("seconds", trace.elapsed_ns as f64 / 1e9, |seconds| format!("{seconds:.3}")),
+        y: Axis::log("service time", least, most, short_micros),
+        series: SIZES.iter().enumerate().map(series).filter(|series| !series.marks.is_empty()).collect(),
+    }
+}

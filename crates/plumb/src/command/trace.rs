@@ -1,0 +1,19 @@
+//! `plumb trace`: the requests of a run, from its bundle.
+
+use crate::arguments::Trace;
+use crate::failure::Failure;
+use crate::outcome::Outcome;
+use crate::output;
+use plumb_lab::trace::{self, Options};
+
+/// Prints them.
+///
+/// # Errors
+/// When the bundle has no trace, it is damaged, or no session has that name.
+pub fn run(arguments: &Trace) -> Result<Outcome, Failure> {
+    let found = trace::read(&arguments.bundle).map_err(|error| Failure::run(error.to_string()))?;
+    let options =
+        Options { session: arguments.session.clone(), lines: !arguments.summary, paths: arguments.paths };
+    let text = trace::render(&found, &options).map_err(|why| Failure::run(format!("--session: {why}")))?;
+    output::print(&text).map(|()| Outcome::Fine)
+}

@@ -1,0 +1,643 @@
+//! SLOB: random reads and updates of single blocks by index, after Kevin Closson's Silly Little Oracle Benchmark.
+//!
+//! What it is: schemas with one table each, one row a block. A session draws a key r and selects the rows with keys
+//! between r - WORK_UNIT and r, or updates them in one transaction. With a cache that is small against the tables nearly
+//! every row is a read of one block from the device.
+//!
+//! How an operation is drawn ([`Operations`]):
+//! - `mix=slob`: UPDATE_PCT is a quota of each hundred operations. Until it is met the parity of the last r says whether
+//!   the next operation updates; what is left of the hundred selects. So updates come in bursts, at twice their rate at
+//!   least; SCAN_PCT is a quota of the same hundred, taken by the first selects. `mix=iid` draws each operation by itself.
+//! - r is uniform over the keys that leave a whole work unit on both sides. Each HOTSPOT_FREQUENCY-th operation draws it from the
+//!   hot spot, each HOT_SCHEMA_FREQUENCY-th goes to the first schema, and one in THINK_TM_FREQUENCY follows a pause.
+//!
+//! A row has SLOB's columns: CUSTID, and C2 to C20 of 128 bytes (less in blocks of 2K), of which an update with REDO_STRESS=LITE
+//! replaces the first and the last and with HEAVY all. Behind them a FILLER that is never changed takes the rest of the
+//! block: the block is full where SLOB's has PCTFREE 99, for two reasons. The engine then keeps one row a block without a
+//! rule of its own; and nothing in a block is a run of zeros, which a device that compresses would not store. Texts are drawn from
+//! 128 characters a byte: LZ4 gains nothing, an entropy coder one bit in eight.
+//!
+//! BALANCE, the last column, is what verification rests on: an update adds and takes away the same in each pair of its rows, so
+//! the sum over a table is [`Rows::balance_sum`] whenever transactions are whole. It has a fixed length, so that no row ever moves.
+//!
+//! Keys lie over the blocks in a drawn order (`placement=scattered`), so that a range of keys is no sequential read.
+
+use crate::specification::{Decides, Parameter, SEED, SESSIONS, Takes, Work, Workload, blocks_of};
+use plumb_events::Phase;
+use plumb_types::{Column, ColumnType, RowBatch, Schema};
+use plumb_units::Nanos;
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::seq::SliceRandom;
+use rand::{Rng, RngExt, SeedableRng};
+
+/// The block that SLOB's sizes are of where nothing else is said.
+pub const BLOCK_BYTES: u64 = 8192;
+
+/// A parameter of the data.
+const fn data(name: &'static str, takes: Takes, default: &'static str, help: &'static str) -> Parameter {
+    Parameter { name, help, decides: Decides::Data, takes, default: Some(default), instead_of: None }
+}
+
+/// A parameter of the work.
+const fn work(name: &'static str, takes: Takes, default: &'static str, help: &'static str) -> Parameter {
+    Parameter { name, help, decides: Decides::Work, takes, default: Some(default), instead_of: None }
+}
+
+const NO_YES: Takes = Takes::Word(&["false", "true"]);
+/// The words of `hotspot`, by their places.
+const HOTSPOTS: Takes = Takes::Word(&["off", "all", "updates"]);
+
+/// The workload.
+pub const SLOB: Workload = Workload {
+    name: "slob",
+    help: "Read and update single random blocks by index through the buffer cache, as SLOB does; verify rows, index and sums",
+    data: "SLOB",
+    measures: "random I/O",
+    phases: &[Phase::Load, Phase::DeviceProbe, Phase::RandomIo, Phase::Verify],
+    verified: "every row has its entry, every entry its row; the sum over all rows that each update keeps is what it was",
+    parameters: &[
+        data(
+            "scale",
+            Takes::Blocks(64),
+            "1000",
+            "Blocks of each schema's table, with one row each; with K, M, G or T behind it: bytes, as 80M",
+        ),
+        data("schemas", Takes::Range(1, 4096), "16", "Schemas, each with a table and an index of its own"),
+        data(
+            "scan-table-size",
+            Takes::Blocks(1),
+            "1M",
+            "Blocks of the table that scans read, or bytes, as 1M",
+        ),
+        data("load-degree", Takes::Range(1, 64), "2", "Sessions that load schemas at once"),
+        data(
+            "placement",
+            Takes::Word(&["scattered", "ordered"]),
+            "scattered",
+            "How keys lie over the blocks: scattered, in a drawn order, or ordered",
+        ),
+        data(
+            "obfuscate",
+            NO_YES,
+            "true",
+            "true: texts are drawn at random, so that a device cannot compress them; false: they repeat, as SLOB's do",
+        ),
+        SEED,
+        Parameter { default: Some("16"), ..SESSIONS },
+        work("threads-per-schema", Takes::Count(1), "1", "Sessions that share a schema"),
+        work("update-pct", Takes::Range(0, 100), "10", "Operations in a hundred that update"),
+        work("scan-pct", Takes::Range(0, 100), "0", "Operations in a hundred that scan the scan table"),
+        work(
+            "mix",
+            Takes::Word(&["slob", "iid"]),
+            "slob",
+            "slob: updates by a quota of each hundred operations, which makes bursts; iid: each drawn by itself",
+        ),
+        work(
+            "work-unit",
+            Takes::Count(2),
+            "64",
+            "An operation on key r takes the rows between r - N and r: N - 1 of them, one block each",
+        ),
+        work(
+            "redo-stress",
+            Takes::Word(&["lite", "heavy"]),
+            "lite",
+            "lite: an update replaces two columns of a row; heavy: nineteen",
+        ),
+        work(
+            "run-time",
+            Takes::Time,
+            "10",
+            "How long sessions go on, in seconds; each ends with the operation under way",
+        ),
+        work(
+            "work-loop",
+            Takes::Count(0),
+            "0",
+            "Operations of each session instead of run-time; 0 for run-time",
+        ),
+        work(
+            "hotspot",
+            HOTSPOTS,
+            "off",
+            "Whether some operations, all or updates alone, go to a hot spot of the table",
+        ),
+        work("hotspot-size", Takes::Blocks(1), "8M", "Blocks of the hot spot, or bytes, as 8M"),
+        work("hotspot-offset", Takes::Blocks(0), "16M", "Blocks before the hot spot, or bytes, as 16M"),
+        work("hotspot-frequency", Takes::Count(1), "3", "Each N-th operation goes to the hot spot"),
+        work(
+            "hot-schema-frequency",
+            Takes::Count(0),
+            "0",
+            "Each N-th operation goes to the first schema; 0 for none",
+        ),
+        work("think-frequency", Takes::Count(0), "0", "One operation in N follows a pause; 0 for none"),
+        work("think-min", Takes::Time, "0.1", "The shortest pause, in seconds"),
+        work("think-max", Takes::Time, "0.5", "The longest pause, in seconds"),
+        work(
+            "rate",
+            Takes::Count(0),
+            "0",
+            "Operations a second that arrive in all, whether or not sessions keep up: response times count from the arrival; 0: the next begins when one ends",
+        ),
+    ],
+    row_bytes: None,
+};
+
+/// What operations may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Reads the rows of a work unit by index.
+    Select,
+    /// Changes them in a transaction.
+    Update,
+    /// Reads the scan table.
+    Scan,
+}
+
+/// Which operations go to the hot spot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hotspot {
+    /// None.
+    Off,
+    /// Each so many-th.
+    All,
+    /// Each so many-th of the updates.
+    Updates,
+}
+
+/// Two parameters that contradict each other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conflict {
+    /// One, with its value.
+    pub first: String,
+    /// The other.
+    pub second: String,
+    /// Why, and the cure.
+    pub why: String,
+}
+
+/// The parameters, in blocks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SlobSpec {
+    /// Bytes of a block.
+    pub block_bytes: u64,
+    /// Rows of a schema's table, and blocks.
+    pub scale: u64,
+    /// Schemas.
+    pub schemas: u64,
+    /// Rows of the scan table.
+    pub scan_blocks: u64,
+    /// Sessions that load.
+    pub load_degree: u64,
+    /// Whether keys lie in their order.
+    pub ordered: bool,
+    /// Whether texts are drawn.
+    pub obfuscate: bool,
+    /// Of rows and operations.
+    pub seed: u64,
+    /// Sessions.
+    pub sessions: u64,
+    /// Sessions that share a schema.
+    pub threads_per_schema: u64,
+    /// Updates in a hundred operations.
+    pub update_pct: u64,
+    /// Scans in a hundred operations.
+    pub scan_pct: u64,
+    /// Whether each operation is drawn by itself.
+    pub iid: bool,
+    /// An operation takes one row less than this.
+    pub work_unit: u64,
+    /// Whether an update replaces all columns.
+    pub heavy: bool,
+    /// How long sessions go on.
+    pub run_time: Nanos,
+    /// Operations of each session; 0: as many as the time allows.
+    pub work_loop: u64,
+    /// Which operations go to the hot spot.
+    pub hotspot: Hotspot,
+    /// Its blocks.
+    pub hotspot_blocks: u64,
+    /// The blocks before it.
+    pub hotspot_offset: u64,
+    /// Each so many-th operation goes there.
+    pub hotspot_frequency: u64,
+    /// Each so many-th operation goes to the first schema; 0 for none.
+    pub hot_schema_frequency: u64,
+    /// One in so many operations follows a pause; 0 for none.
+    pub think_frequency: u64,
+    /// The shortest pause and the longest.
+    pub think: (Nanos, Nanos),
+    /// Operations a second that arrive in all; 0 for a closed loop.
+    pub rate: u64,
+}
+
+impl SlobSpec {
+    /// The parameters of a work, in blocks of so many bytes.
+    ///
+    /// # Errors
+    /// When two of them contradict each other, with the cure.
+    pub fn of(work: &Work, block_bytes: u64) -> Result<SlobSpec, Conflict> {
+        let value = |name: &str| work.value(name).unwrap_or(0);
+        let blocks = |name: &str| blocks_of(value(name), block_bytes).max(1);
+        let spec = SlobSpec {
+            block_bytes,
+            scale: blocks("scale"),
+            schemas: value("schemas"),
+            scan_blocks: blocks("scan-table-size"),
+            load_degree: value("load-degree"),
+            ordered: value("placement") == 1,
+            obfuscate: value("obfuscate") == 1,
+            seed: work.seed(),
+            sessions: value("sessions"),
+            threads_per_schema: value("threads-per-schema"),
+            update_pct: value("update-pct"),
+            scan_pct: value("scan-pct"),
+            iid: value("mix") == 1,
+            work_unit: value("work-unit"),
+            heavy: value("redo-stress") == 1,
+            run_time: Nanos(value("run-time")),
+            work_loop: value("work-loop"),
+            hotspot: [Hotspot::Off, Hotspot::All, Hotspot::Updates][value("hotspot") as usize],
+            hotspot_blocks: blocks("hotspot-size"),
+            hotspot_offset: blocks_of(value("hotspot-offset"), block_bytes),
+            hotspot_frequency: value("hotspot-frequency"),
+            hot_schema_frequency: value("hot-schema-frequency"),
+            think_frequency: value("think-frequency"),
+            think: (Nanos(value("think-min")), Nanos(value("think-max"))),
+            rate: value("rate"),
+        };
+        spec.require_consistent().map(|()| spec)
+    }
+
+    fn require_consistent(&self) -> Result<(), Conflict> {
+        let (scale, unit) = (self.scale, self.work_unit);
+        let conflict =
+            |first: String, second: String, why: &str| Err(Conflict { first, second, why: why.to_string() });
+        let blocks = || format!("scale={scale} blocks");
+        if scale < 2 * unit + 1 {
+            let why = format!(
+                "a key has a work unit on both sides; give a scale of {} or more, or a smaller work unit",
+                2 * unit + 1
+            );
+            return conflict(blocks(), format!("work-unit={unit}"), &why);
+        }
+        if self.update_pct + self.scan_pct > 100 {
+            let scans = format!("scan-pct={}", self.scan_pct);
+            return conflict(
+                format!("update-pct={}", self.update_pct),
+                scans,
+                "together they are more than a hundred in a hundred",
+            );
+        }
+        if self.think.0 > self.think.1 {
+            let longest = format!("think-max={}", self.think.1);
+            return conflict(
+                format!("think-min={}", self.think.0),
+                longest,
+                "the shortest pause is the longer one",
+            );
+        }
+        if self.hotspot != Hotspot::Off && self.hotspot_offset + unit >= scale {
+            let offset = format!("hotspot-offset={} blocks", self.hotspot_offset);
+            return conflict(
+                offset,
+                blocks(),
+                "the hot spot begins behind the last key; give a smaller offset or a larger scale",
+            );
+        }
+        if self.work_loop == 0 && self.run_time == Nanos(0) {
+            return conflict(
+                "run-time=0".to_string(),
+                "work-loop=0".to_string(),
+                "neither ends the run; give one of them",
+            );
+        }
+        Ok(())
+    }
+
+    /// The name of a schema's table, from 0.
+    #[must_use]
+    pub fn table(schema: u64) -> String {
+        format!("USER{}_CF1", schema + 1)
+    }
+
+    /// The name of its index.
+    #[must_use]
+    pub fn index(schema: u64) -> String {
+        format!("USER{}_I_CF1", schema + 1)
+    }
+
+    /// The table that scans read, there where some operation scans.
+    pub const SCAN_TABLE: &'static str = "CF2";
+
+    /// The schema that a session works on, but for the operations that go to the hot one.
+    #[must_use]
+    pub fn schema_of(&self, session: u64) -> u64 {
+        session / self.threads_per_schema % self.schemas
+    }
+}
+
+/// Columns that an update replaces, and bytes of each.
+const TEXTS: usize = 19;
+const TEXT_BYTES: usize = 128;
+/// Digits of a balance, and the one that rows begin with.
+pub const BALANCE_DIGITS: usize = 18;
+const BALANCE: u64 = 500_000_000_000_000_000;
+/// The place of the balance among the columns, of the filler, and of the first text.
+pub const BALANCE_COLUMN: usize = 2 + TEXTS;
+/// The first text: C2.
+pub const FIRST_TEXT: usize = 1;
+/// The last text: C20.
+pub const LAST_TEXT: usize = TEXTS;
+/// The longest CUSTID.
+const KEY_BYTES: usize = 8;
+/// What a row takes besides its values: its header, a length of one byte for each short value and of three for the filler.
+const ROW_BESIDE: usize = 3 + 1 + TEXTS + 3 + 1;
+
+/// The rows of a table.
+#[derive(Debug, Clone)]
+pub struct Rows {
+    schema: Schema,
+    text_bytes: usize,
+    filler_bytes: usize,
+    obfuscate: bool,
+}
+
+impl Rows {
+    /// Rows of at most so many bytes, which is what a block takes.
+    #[must_use]
+    pub fn new(row_bytes_max: usize, obfuscate: bool) -> Rows {
+        let beside = ROW_BESIDE + KEY_BYTES + BALANCE_DIGITS;
+        // A filler of 254 bytes or more has a length of three bytes.
+        let text_bytes = TEXT_BYTES.min((row_bytes_max - beside - 256) / TEXTS);
+        let filler_bytes = row_bytes_max - beside - TEXTS * text_bytes;
+        let text = |max_bytes: usize| ColumnType::Text { max_bytes: max_bytes as u32 };
+        let mut columns = vec![Column::required("CUSTID", ColumnType::NUMBER)];
+        columns.extend((2..2 + TEXTS).map(|number| Column::required(format!("C{number}"), text(text_bytes))));
+        columns.push(Column::required("FILLER", text(filler_bytes)));
+        columns.push(Column::required("BALANCE", text(BALANCE_DIGITS)));
+        Rows { schema: Schema { columns }, text_bytes, filler_bytes, obfuscate }
+    }
+
+    /// Their columns.
+    #[must_use]
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// Bytes of a text that an update replaces.
+    #[must_use]
+    pub fn text_bytes(&self) -> usize {
+        self.text_bytes
+    }
+
+    /// Appends the row of a key.
+    pub fn push(&self, random: &mut Texts, key: u64, batch: &mut RowBatch) {
+        batch.begin_row(self.schema.column_count() as u8);
+        batch.push_number(i128::from(key), 0);
+        for _ in 0..TEXTS {
+            batch.push_text(random.draw(self.text_bytes, self.obfuscate));
+        }
+        batch.push_text(random.draw(self.filler_bytes, self.obfuscate));
+        batch.push_text(&balance_text(BALANCE));
+        batch.end_row();
+    }
+
+    /// A new text for a column.
+    pub fn text<'t>(&self, random: &'t mut Texts) -> &'t str {
+        random.draw(self.text_bytes, self.obfuscate)
+    }
+
+    /// What the balances of so many rows sum to, whatever was updated.
+    #[must_use]
+    pub fn balance_sum(rows: u64) -> u128 {
+        u128::from(BALANCE) * u128::from(rows)
+    }
+}
+
+/// A balance as its column has it.
+#[must_use]
+pub fn balance_text(balance: u64) -> String {
+    format!("{balance:0width$}", width = BALANCE_DIGITS)
+}
+
+/// What is added to the row at this place of an update: the next row of a pair gets the opposite, and a row without a partner nothing.
+#[must_use]
+pub fn balance_change(place: u64, rows: u64) -> i64 {
+    let has_partner = place % 2 == 1 || place + 1 < rows;
+    let amount = 1 + (place / 2 % 7) as i64;
+    if !has_partner {
+        0
+    } else if place % 2 == 0 {
+        amount
+    } else {
+        -amount
+    }
+}
+
+/// Draws texts.
+#[derive(Debug)]
+pub struct Texts {
+    random: Xoshiro256PlusPlus,
+    text: String,
+    turn: u8,
+}
+
+impl Texts {
+    /// From a seed.
+    #[must_use]
+    pub fn new(seed: u64) -> Texts {
+        Texts { random: Xoshiro256PlusPlus::seed_from_u64(seed), text: String::new(), turn: 0 }
+    }
+
+    /// A text of so many bytes.
+    fn draw(&mut self, bytes: usize, obfuscate: bool) -> &str {
+        self.text.clear();
+        if !obfuscate {
+            self.turn = (self.turn + 1) % 2;
+            let pattern = if self.turn == 0 { "AAAAAAAABBBBBBBB" } else { "BBBBBBBBAAAAAAAA" };
+            (0..bytes).for_each(|at| self.text.push(char::from(pattern.as_bytes()[at % 16])));
+            return &self.text;
+        }
+        while self.text.len() < bytes {
+            let word = self.random.next_u64();
+            let left = (bytes - self.text.len()).min(9);
+            (0..left).for_each(|at| self.text.push(char::from((word >> (7 * at)) as u8 & 0x7F)));
+        }
+        &self.text
+    }
+}
+
+/// The keys of a schema, 1 to its scale, in the order in which they are put into blocks.
+#[must_use]
+pub fn keys(spec: &SlobSpec, schema: u64) -> Vec<u64> {
+    let mut keys: Vec<u64> = (1..=spec.scale).collect();
+    if !spec.ordered {
+        keys.shuffle(&mut Xoshiro256PlusPlus::seed_from_u64(spec.seed ^ (schema + 1) << 32));
+    }
+    keys
+}
+
+/// One operation of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Operation {
+    /// What it does.
+    pub kind: Kind,
+    /// On which schema.
+    pub schema: u64,
+    /// The rows between `key` - WORK_UNIT and this one.
+    pub key: u64,
+    /// The pause before it.
+    pub think: Option<Nanos>,
+    /// Whether its key is drawn from the hot spot.
+    pub hot: bool,
+    /// Whether it is its turn to go to the first schema.
+    pub in_hot_schema: bool,
+}
+
+/// The operations of a session, without end.
+#[derive(Debug)]
+pub struct Operations {
+    spec: SlobSpec,
+    schema: u64,
+    random: Xoshiro256PlusPlus,
+    /// The last key, whose parity decides.
+    key: u64,
+    /// Operations so far.
+    count: u64,
+    /// Of the hundred under way.
+    in_hundred: u64,
+    updates: u64,
+    scans: u64,
+}
+
+impl Operations {
+    /// Those of a session, from 0.
+    #[must_use]
+    pub fn new(spec: &SlobSpec, session: u64) -> Operations {
+        Operations {
+            spec: spec.clone(),
+            schema: spec.schema_of(session),
+            random: Xoshiro256PlusPlus::seed_from_u64(spec.seed.wrapping_mul(0x9E37_79B9) ^ (session + 1)),
+            key: 1,
+            count: 0,
+            in_hundred: 0,
+            updates: 0,
+            scans: 0,
+        }
+    }
+
+    /// The next one.
+    pub fn draw(&mut self) -> Operation {
+        let thinks = self.spec.think_frequency > 0 && self.key.is_multiple_of(self.spec.think_frequency);
+        let think = thinks.then(|| {
+            let (least, most) = self.spec.think;
+            Nanos(self.random.random_range(least.0..=most.0))
+        });
+        let kind = if self.spec.iid { self.kind_alone() } else { self.kind_by_quota() };
+        self.count += 1;
+        let hot = match self.spec.hotspot {
+            Hotspot::Off => false,
+            Hotspot::All => self.count.is_multiple_of(self.spec.hotspot_frequency),
+            Hotspot::Updates => {
+                kind == Kind::Update && self.count.is_multiple_of(self.spec.hotspot_frequency)
+            }
+        };
+        self.key = self.draw_key(hot);
+        let frequency = self.spec.hot_schema_frequency;
+        let in_hot_schema = frequency > 0 && self.count.is_multiple_of(frequency);
+        let schema = if in_hot_schema { 0 } else { self.schema };
+        Operation { kind, schema, key: self.key, think, hot, in_hot_schema }
+    }
+
+    fn draw_key(&mut self, hot: bool) -> u64 {
+        let (unit, scale) = (self.spec.work_unit, self.spec.scale);
+        let (least, most) = (unit + 1, scale - unit);
+        if !hot {
+            return self.random.random_range(least..=most);
+        }
+        let begin = (self.spec.hotspot_offset + 1).clamp(least, most);
+        let end = (self.spec.hotspot_offset + self.spec.hotspot_blocks).clamp(begin, most);
+        self.random.random_range(begin..=end)
+    }
+
+    fn kind_alone(&mut self) -> Kind {
+        let (updates, scans) = (self.spec.update_pct, self.spec.scan_pct);
+        match self.random.random_range(0..100_u64) {
+            drawn if drawn < updates => Kind::Update,
+            drawn if drawn < updates + scans => Kind::Scan,
+            _ => Kind::Select,
+        }
+    }
+
+    fn kind_by_quota(&mut self) -> Kind {
+        if self.in_hundred == 100 {
+            (self.in_hundred, self.updates, self.scans) = (0, 0, 0);
+        }
+        self.in_hundred += 1;
+        let left = 101 - self.in_hundred;
+        let owed = self.spec.update_pct - self.updates;
+        // What the parity has not brought comes at the end of the hundred.
+        if owed > 0 && (self.key.is_multiple_of(2) || owed == left) {
+            self.updates += 1;
+            return Kind::Update;
+        }
+        if self.scans < self.spec.scan_pct {
+            self.scans += 1;
+            return Kind::Scan;
+        }
+        Kind::Select
+    }
+}
+
+/// When the operations of a session are due, where they arrive by themselves: a Poisson stream of its share of the rate.
+#[derive(Debug)]
+pub struct Arrivals {
+    random: Xoshiro256PlusPlus,
+    mean_ns: f64,
+    next: f64,
+}
+
+impl Arrivals {
+    /// Those of a session that begins at a moment; none in a closed loop.
+    #[must_use]
+    pub fn new(spec: &SlobSpec, session: u64, begin: Nanos) -> Option<Arrivals> {
+        if spec.rate == 0 {
+            return None;
+        }
+        let mut arrivals = Arrivals {
+            random: Xoshiro256PlusPlus::seed_from_u64(spec.seed ^ (session + 1) << 24),
+            mean_ns: 1e9 * spec.sessions as f64 / spec.rate as f64,
+            next: begin.0 as f64,
+        };
+        arrivals.advance();
+        Some(arrivals)
+    }
+
+    /// When the next one is due.
+    pub fn draw(&mut self) -> Nanos {
+        let due = Nanos(self.next as u64);
+        self.advance();
+        due
+    }
+
+    /// How many of those that have not been drawn are due before a moment.
+    pub fn due_before(&mut self, end: Nanos) -> u64 {
+        let mut count = 0;
+        while self.draw() < end {
+            count += 1;
+        }
+        count
+    }
+
+    fn advance(&mut self) {
+        // Above 0 and at most 1, so that the logarithm is finite.
+        let drawn = 1.0 - self.random.random_range(0.0..1.0_f64);
+        self.next -= self.mean_ns * drawn.ln();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,396 @@
+//! Reads a `slob.conf` as SLOB 2.2 to 2.5 do, but never runs it.
+//!
+//! SLOB's file is a piece of shell that its scripts source. What people write in it is assignments, `export` and comments;
+//! these are read here, with quotes as a shell has them. Anything that a shell would have to carry out (a `$` outside single quotes, a
+//! command) is refused with its line, because leaving it out would run another test than the file asks for.
+//!
+//! A name that SLOB knows and that has no meaning here (connections, passwords, its collection of statistics) becomes a
+//! remark with its line, as does a name that nobody knows: it may be a typing error. Values are never repeated but those of SLOB's own
+//! parameters: a line may hold a password.
+//!
+//! Names of SLOB 2.2 are read too: SHARED_DATA_MODULUS, THINK_TM_MODULUS, and DO_UPDATE_HOTSPOT with HOTSPOT_PCT, by which each update goes to
+//! the first 1 / HOTSPOT_PCT of the table. As in a shell the last assignment of a name counts.
+
+use crate::slob::{BLOCK_BYTES, SLOB};
+use crate::specification::blocks_of;
+use std::collections::BTreeMap;
+
+/// What a file asks for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SlobConf {
+    /// Parameters of the workload, each with its value as it would be typed.
+    pub given: Vec<(&'static str, String)>,
+    /// What in it has no effect, one line each, with the file and the line.
+    pub remarks: Vec<String>,
+}
+
+/// A line that cannot be followed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{file}:{line}: {why}")]
+pub struct SlobConfError {
+    /// The file, as it was named.
+    pub file: String,
+    /// From 1.
+    pub line: usize,
+    /// What is wrong, and the cure.
+    pub why: String,
+}
+
+/// What a name of SLOB's stands for.
+#[derive(Debug, Clone, Copy)]
+enum Meaning {
+    /// A parameter of the workload, with the same values.
+    Parameter(&'static str),
+    /// The same, given in megabytes.
+    Megabytes(&'static str),
+    /// `hotspot`: this word where it is true.
+    Hotspot(&'static str),
+    /// One part in so many of the table is the hot spot.
+    HotspotPart,
+    /// Nothing here, and why.
+    Nothing(&'static str),
+}
+
+const CONNECTION: &str = "the engine is in this program, so there is nothing to connect to";
+const REPORT: &str = "the report of the run takes the place of what it collects";
+
+/// Every name, with those of older releases.
+const NAMES: &[(&str, Meaning)] = &[
+    ("UPDATE_PCT", Meaning::Parameter("update-pct")),
+    ("SCAN_PCT", Meaning::Parameter("scan-pct")),
+    ("RUN_TIME", Meaning::Parameter("run-time")),
+    ("WORK_LOOP", Meaning::Parameter("work-loop")),
+    ("SCALE", Meaning::Parameter("scale")),
+    ("SCAN_TABLE_SZ", Meaning::Parameter("scan-table-size")),
+    ("WORK_UNIT", Meaning::Parameter("work-unit")),
+    ("REDO_STRESS", Meaning::Parameter("redo-stress")),
+    ("LOAD_PARALLEL_DEGREE", Meaning::Parameter("load-degree")),
+    ("THREADS_PER_SCHEMA", Meaning::Parameter("threads-per-schema")),
+    ("DO_HOTSPOT", Meaning::Hotspot("all")),
+    ("DO_UPDATE_HOTSPOT", Meaning::Hotspot("updates")),
+    ("HOTSPOT_MB", Meaning::Megabytes("hotspot-size")),
+    ("HOTSPOT_OFFSET_MB", Meaning::Megabytes("hotspot-offset")),
+    ("HOTSPOT_FREQUENCY", Meaning::Parameter("hotspot-frequency")),
+    ("HOTSPOT_PCT", Meaning::HotspotPart),
+    ("HOT_SCHEMA_FREQUENCY", Meaning::Parameter("hot-schema-frequency")),
+    ("SHARED_DATA_MODULUS", Meaning::Parameter("hot-schema-frequency")),
+    ("THINK_TM_FREQUENCY", Meaning::Parameter("think-frequency")),
+    ("THINK_TM_MODULUS", Meaning::Parameter("think-frequency")),
+    ("THINK_TM_MIN", Meaning::Parameter("think-min")),
+    ("THINK_TM_MAX", Meaning::Parameter("think-max")),
+    ("OBFUSCATE_COLUMNS", Meaning::Parameter("obfuscate")),
+    ("DATABASE_STATISTICS_TYPE", Meaning::Nothing(REPORT)),
+    ("NO_OS_PERF_DATA", Meaning::Nothing(REPORT)),
+    ("EXTERNAL_SCRIPT", Meaning::Nothing("no program is started beside a run")),
+    ("ADMIN_SQLNET_SERVICE", Meaning::Nothing(CONNECTION)),
+    ("SQLNET_SERVICE_BASE", Meaning::Nothing(CONNECTION)),
+    ("SQLNET_SERVICE_MAX", Meaning::Nothing(CONNECTION)),
+    ("ADMIN_CONNECT_STRING", Meaning::Nothing(CONNECTION)),
+    ("NON_ADMIN_CONNECT_STRING", Meaning::Nothing(CONNECTION)),
+    ("DBA_PRIV_USER", Meaning::Nothing(CONNECTION)),
+    ("SYSDBA_PASSWD", Meaning::Nothing(CONNECTION)),
+];
+
+/// Reads the text of a file; `file` is its name in messages.
+///
+/// # Errors
+/// The first line that asks for what is not done here, or gives a parameter a value that it does not take.
+pub fn read(file: &str, text: &str) -> Result<SlobConf, SlobConfError> {
+    let refuse = |line, why| SlobConfError { file: file.to_string(), line, why };
+    let mut conf = SlobConf::default();
+    let mut given: BTreeMap<&'static str, String> = BTreeMap::new();
+    let mut part: Option<(usize, String)> = None;
+    for (line, statement) in statements(text) {
+        for (name, value) in assignments(&statement).map_err(|why| refuse(line, why))? {
+            let known = NAMES.iter().find(|(known, _)| *known == name);
+            let Some((_, meaning)) = known else {
+                let said = "is no parameter of SLOB and has no effect; its value is not shown";
+                conf.remarks.push(format!("{file}:{line}: {name} {said}"));
+                continue;
+            };
+            let parameter = |name: &'static str, text: &str| {
+                let row = SLOB.parameter(name).expect("a parameter of the workload");
+                row.parse(text).map(|_| (name, text.to_string()))
+            };
+            let parsed = match *meaning {
+                Meaning::Parameter(name) => parameter(name, &value),
+                Meaning::Megabytes(name) => megabytes(&value).and_then(|text| parameter(name, &text)),
+                Meaning::Hotspot(word) => {
+                    flag(&value).map(|is| ("hotspot", if is { word } else { "off" }.to_string()))
+                }
+                Meaning::HotspotPart => {
+                    part = Some((line, value));
+                    continue;
+                }
+                Meaning::Nothing(why) => {
+                    conf.remarks.push(format!("{file}:{line}: {name} has no effect: {why}"));
+                    continue;
+                }
+            };
+            let (parameter, text) = parsed.map_err(|why| refuse(line, format!("{name}={value}: {why}")))?;
+            // Both spellings of the switch may stand there; one that is off leaves the other alone.
+            if parameter != "hotspot" || text != "off" || !given.contains_key("hotspot") {
+                given.insert(parameter, text);
+            }
+        }
+    }
+    if given.get("hotspot").is_some_and(|word| word == "updates") {
+        let (line, value) = part.unwrap_or((0, "10".to_string()));
+        let scale = given.get("scale").cloned();
+        of_part(&value, scale.as_deref(), &mut given)
+            .map_err(|why| refuse(line, format!("HOTSPOT_PCT={value}: {why}")))?;
+    }
+    conf.given = given.into_iter().collect();
+    Ok(conf)
+}
+
+fn flag(value: &str) -> Result<bool, String> {
+    match value.to_ascii_lowercase().as_str() {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err("expected TRUE or FALSE".to_string()),
+    }
+}
+
+fn megabytes(value: &str) -> Result<String, String> {
+    let number: Result<u32, _> = value.parse();
+    number.map(|number| format!("{number}M")).map_err(|_| "expected a whole number of megabytes".to_string())
+}
+
+/// The hot spot of SLOB 2.2: the first part of the table, for all updates.
+fn of_part(
+    value: &str,
+    scale: Option<&str>,
+    given: &mut BTreeMap<&'static str, String>,
+) -> Result<(), String> {
+    let part: u64 = value.parse().unwrap_or(0);
+    if part == 0 {
+        return Err("expected a whole number of 1 or more: the hot spot is one part in so many of the table"
+            .to_string());
+    }
+    let row = SLOB.parameter("scale").expect("a parameter of the workload");
+    let scale = row.parse(scale.or(row.default).unwrap_or_default())?;
+    let blocks = (blocks_of(scale, BLOCK_BYTES) / part).max(1);
+    given.insert("hotspot-size", blocks.to_string());
+    given.insert("hotspot-offset", "0".to_string());
+    given.insert("hotspot-frequency", "1".to_string());
+    Ok(())
+}
+
+/// The lines of a file, each with its number from 1; one that ends with a backslash goes on in the next.
+fn statements(text: &str) -> Vec<(usize, String)> {
+    let mut statements: Vec<(usize, String)> = Vec::new();
+    let mut open: Option<(usize, String)> = None;
+    for (index, line) in text.lines().enumerate() {
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        let (first, before) = open.take().unwrap_or((index + 1, String::new()));
+        match line.strip_suffix('\\') {
+            Some(part) => open = Some((first, before + part)),
+            None => statements.push((first, before + line)),
+        }
+    }
+    statements.extend(open);
+    statements
+}
+
+/// The assignments of a line, in their order.
+fn assignments(line: &str) -> Result<Vec<(String, String)>, String> {
+    let mut found = Vec::new();
+    for words in words(line)? {
+        let is_export = words.first().is_some_and(|word| word == "export");
+        for word in words.iter().skip(usize::from(is_export)) {
+            match word.split_once('=') {
+                Some((name, value)) if is_name(name) => found.push((name.to_string(), value.to_string())),
+                None if is_export && is_name(word) => {}
+                _ => return Err(
+                    "expected NAME=VALUE, export or a comment: the file is read, and nothing in it is run"
+                        .to_string(),
+                ),
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn is_name(text: &str) -> bool {
+    let letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    text.chars().all(letter) && text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+}
+
+/// The words of a line, without quotes and comments, in one list for each statement of it.
+fn words(line: &str) -> Result<Vec<Vec<String>>, String> {
+    const EXPANDED: &str =
+        "a shell would expand this line: the file is read, and nothing in it is run; write the value itself";
+    let mut statements = vec![Vec::new()];
+    let mut word: Option<String> = None;
+    let mut letters = line.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '#' if word.is_none() => break,
+            ' ' | '\t' => statements.last_mut().expect("never empty").extend(word.take()),
+            ';' => {
+                statements.last_mut().expect("never empty").extend(word.take());
+                statements.push(Vec::new());
+            }
+            '\'' | '"' => {
+                let quoted = word.get_or_insert_default();
+                loop {
+                    match letters.next() {
+                        None => return Err("a quote is not closed on this line".to_string()),
+                        Some(end) if end == letter => break,
+                        Some('$' | '`' | '\\') if letter == '"' => return Err(EXPANDED.to_string()),
+                        Some(inside) => quoted.push(inside),
+                    }
+                }
+            }
+            '$' | '`' | '\\' | '|' | '&' | '<' | '>' | '(' | ')' => return Err(EXPANDED.to_string()),
+            other => word.get_or_insert_default().push(other),
+        }
+    }
+    statements.last_mut().expect("never empty").extend(word.take());
+    Ok(statements)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, given: &[(&str, &str)], remarks: &[&str]) {
+        let conf = read("slob.conf", text).expect("it can be read");
+        let found: Vec<(&str, &str)> =
+            conf.given.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        assert_eq!(found, given);
+        assert_eq!(conf.remarks, remarks);
+    }
+
+    fn refused(text: &str) -> String {
+        read("slob.conf", text).expect_err("refused").to_string()
+    }
+
+    /// As it stands in "Interesting observations executing SLOB2 with ext4 and xfs on SSD" (2014).
+    const OF_THE_SOURCE: &str = "
+UPDATE_PCT=20
+RUN_TIME=120
+WORK_LOOP=0
+SCALE=10000
+WORK_UNIT=256
+REDO_STRESS=HEAVY
+LOAD_PARALLEL_DEGREE=8
+SHARED_DATA_MODULUS=0
+
+# Settings for SQL*Net connectivity:
+#ADMIN_SQLNET_SERVICE=slob
+#SQLNET_SERVICE_BASE=slob
+#SQLNET_SERVICE_MAX=2
+#SYSDBA_PASSWD=\"change_on_install\"
+
+export UPDATE_PCT RUN_TIME WORK_LOOP SCALE WORK_UNIT LOAD_PARALLEL_DEGREE REDO_STRESS SHARED_DATA_MODULUS
+";
+
+    #[test]
+    fn the_file_of_the_source_is_read_as_it_stands() {
+        let given = [
+            ("hot-schema-frequency", "0"),
+            ("load-degree", "8"),
+            ("redo-stress", "HEAVY"),
+            ("run-time", "120"),
+            ("scale", "10000"),
+            ("update-pct", "20"),
+            ("work-loop", "0"),
+            ("work-unit", "256"),
+        ];
+        check(OF_THE_SOURCE, &given, &[]);
+    }
+
+    #[test]
+    fn every_parameter_of_every_release_has_a_meaning() {
+        let text = "SCAN_PCT=5\nSCAN_TABLE_SZ=2M\nTHREADS_PER_SCHEMA=4\nDO_HOTSPOT=TRUE\nHOTSPOT_MB=8\nHOTSPOT_OFFSET_MB=16\n\
+                    HOTSPOT_FREQUENCY=3\nHOT_SCHEMA_FREQUENCY=7\nTHINK_TM_FREQUENCY=9\nTHINK_TM_MIN=.1\nTHINK_TM_MAX=.5\n\
+                    OBFUSCATE_COLUMNS=TRUE\nSCALE=80M\n";
+        let given = [
+            ("hot-schema-frequency", "7"),
+            ("hotspot", "all"),
+            ("hotspot-frequency", "3"),
+            ("hotspot-offset", "16M"),
+            ("hotspot-size", "8M"),
+            ("obfuscate", "TRUE"),
+            ("scale", "80M"),
+            ("scan-pct", "5"),
+            ("scan-table-size", "2M"),
+            ("think-frequency", "9"),
+            ("think-max", ".5"),
+            ("think-min", ".1"),
+            ("threads-per-schema", "4"),
+        ];
+        check(text, &given, &[]);
+    }
+
+    #[test]
+    fn the_hot_spot_of_older_releases_is_a_part_of_the_table_for_updates() {
+        let given = [
+            ("hotspot", "updates"),
+            ("hotspot-frequency", "1"),
+            ("hotspot-offset", "0"),
+            ("hotspot-size", "1000"),
+            ("scale", "10000"),
+            ("think-frequency", "3"),
+        ];
+        check("DO_UPDATE_HOTSPOT=TRUE\nHOTSPOT_PCT=10\nSCALE=10000\nTHINK_TM_MODULUS=3", &given, &[]);
+        check("HOTSPOT_PCT=10\nDO_UPDATE_HOTSPOT=FALSE", &[("hotspot", "off")], &[]);
+    }
+
+    #[test]
+    fn quotes_comments_exports_and_semicolons_are_those_of_a_shell() {
+        let text = "export UPDATE_PCT=\"30\" RUN_TIME='60' # both\n  WORK_UNIT=6\"4\"; SCALE=1000\r\nUPDATE_PCT=\\\n40\n";
+        let given = [("run-time", "60"), ("scale", "1000"), ("update-pct", "40"), ("work-unit", "64")];
+        check(text, &given, &[]);
+    }
+
+    #[test]
+    fn what_has_no_effect_is_named_with_its_line_and_without_its_value() {
+        let text = "SYSDBA_PASSWD=\"tiger#1\"\nDATABASE_STATISTICS_TYPE=awr\nMYSQL_ROOT_PWD=hunter2\nUPDATE_PCTT=5\n";
+        let remarks = [
+            "slob.conf:1: SYSDBA_PASSWD has no effect: the engine is in this program, so there is nothing to connect to",
+            "slob.conf:2: DATABASE_STATISTICS_TYPE has no effect: the report of the run takes the place of what it collects",
+            "slob.conf:3: MYSQL_ROOT_PWD is no parameter of SLOB and has no effect; its value is not shown",
+            "slob.conf:4: UPDATE_PCTT is no parameter of SLOB and has no effect; its value is not shown",
+        ];
+        check(text, &[], &remarks);
+    }
+
+    #[test]
+    fn what_a_shell_would_carry_out_is_refused_without_repeating_it() {
+        for text in [
+            "UPDATE_PCT=$PCT",
+            "SYSDBA_PASSWD=\"$(cat secret)\"",
+            "SYSDBA_PASSWD=`cat secret`",
+            "A=b | tee secret",
+        ] {
+            let why = "a shell would expand this line: the file is read, and nothing in it is run; write the value itself";
+            assert_eq!(refused(text), format!("slob.conf:1: {why}"));
+        }
+        assert_eq!(
+            refused("\nsource secret"),
+            "slob.conf:2: expected NAME=VALUE, export or a comment: the file is read, and nothing in it is run"
+        );
+        assert_eq!(refused("SYSDBA_PASSWD='secret"), "slob.conf:1: a quote is not closed on this line");
+    }
+
+    #[test]
+    fn a_value_out_of_range_is_refused_with_its_line() {
+        assert_eq!(
+            refused("\nUPDATE_PCT=120"),
+            "slob.conf:2: UPDATE_PCT=120: expected a number from 0 to 100"
+        );
+        assert_eq!(refused("DO_HOTSPOT=maybe"), "slob.conf:1: DO_HOTSPOT=maybe: expected TRUE or FALSE");
+        assert_eq!(
+            refused("HOTSPOT_MB=8M"),
+            "slob.conf:1: HOTSPOT_MB=8M: expected a whole number of megabytes"
+        );
+        assert_eq!(refused("SCALE=10\n"), "slob.conf:1: SCALE=10: expected 64 blocks or more");
+        assert_eq!(
+            refused("DO_UPDATE_HOTSPOT=TRUE\nHOTSPOT_PCT=none"),
+            "slob.conf:2: HOTSPOT_PCT=none: expected a whole number of 1 or more: the hot spot is one part in so many of the table"
+        );
+    }
+}
