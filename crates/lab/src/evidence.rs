@@ -18,6 +18,7 @@ mod snapshots;
 
 pub use snapshots::Cut;
 
+use crate::device_mix::{self, Mix};
 use crate::device_probe::{self, Calibrated};
 use crate::host::{self, CpuTimes};
 use crate::record::{Check, DeviceLimits};
@@ -211,6 +212,19 @@ pub struct Evidence {
     pub limits: Option<DeviceLimits>,
     /// What was seen beside the run; none where nothing looked.
     pub beside: Option<Looks>,
+    /// What the device does of the workload's mix, before the work and after it; none where it has none.
+    pub mix: Option<MixSeen>,
+}
+
+/// A workload's mix, and what the device does of it: before the work and after it, or why that is not known.
+#[derive(Debug, Clone)]
+pub struct MixSeen {
+    /// The mix.
+    pub mix: Mix,
+    /// Where it was measured.
+    pub path: PathBuf,
+    /// Before and after.
+    pub rates: [Result<device_mix::Measured, String>; 2],
 }
 
 impl Evidence {
@@ -238,6 +252,7 @@ impl Evidence {
             calibrated: None,
             limits: None,
             beside: None,
+            mix: None,
         }
     }
 
@@ -245,6 +260,12 @@ impl Evidence {
     #[must_use]
     pub fn with_beside(self, beside: Option<Looks>) -> Evidence {
         Evidence { beside, ..self }
+    }
+
+    /// The same with what the device does of the workload's mix.
+    #[must_use]
+    pub fn with_mix(self, mix: Option<MixSeen>) -> Evidence {
+        Evidence { mix, ..self }
     }
 
     /// The same with the limits of the device.

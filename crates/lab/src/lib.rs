@@ -21,6 +21,7 @@ pub mod bundle;
 pub mod calendar;
 pub mod canary;
 pub mod compare;
+pub mod device_mix;
 pub mod device_probe;
 pub mod document;
 mod error;

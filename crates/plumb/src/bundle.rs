@@ -11,7 +11,7 @@ use plumb_events::clock;
 use plumb_lab::bundle::{Reservation, refused};
 use plumb_lab::calendar::Moment;
 use plumb_lab::orphans::REPORTS;
-use plumb_lab::record::{BESIDE, FILE, Record};
+use plumb_lab::record::{BESIDE, FILE, FIO_JOB, Record};
 use plumb_lab::report::rendered;
 use plumb_lab::trace::{self, RunTrace};
 use plumb_report::Document;
@@ -47,7 +47,9 @@ pub fn reserve(
 pub fn of_run(record: &Record, document: &Document) -> Result<Vec<(String, String)>, Failure> {
     let reports = rendered(document).map(|(name, text)| (name.to_string(), text));
     let beside = record.beside.as_ref().map(|beside| (BESIDE.to_string(), beside.to_csv()));
-    Ok([(FILE.to_string(), record.to_json()?)].into_iter().chain(beside).chain(reports).collect())
+    let job = record.mix.as_ref().map(|mix| (FIO_JOB.to_string(), mix.fio_job()));
+    let first = [(FILE.to_string(), record.to_json()?)].into_iter();
+    Ok(first.chain(beside).chain(job).chain(reports).collect())
 }
 
 /// Writes files to a bundle; returns their paths.

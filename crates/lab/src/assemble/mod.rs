@@ -14,6 +14,7 @@ mod io;
 mod load_profile;
 mod log_io;
 mod memory;
+mod mix;
 mod one_pass;
 mod phases;
 mod receipts;
@@ -43,6 +44,7 @@ pub fn record(seen: &Evidence) -> Record {
         devices: devices::devices(seen),
         calibration: calibration::calibration(seen),
         limits: seen.limits.clone(),
+        mix: mix::mix(seen),
         checks: seen.checks.clone(),
         receipts: receipts::receipts(seen),
         findings: Vec::new(),

@@ -72,8 +72,12 @@ fn is_of(sample: &Sample, measure: &Measure) -> bool {
         Figure::Event(name) => (Group::Event, name.as_str()),
         Figure::Count(name) | Figure::Bytes(name) | Figure::Micros(name) => (Group::Statistic, name.as_str()),
         Figure::Measured(_) => (Group::Measure, measure.name.as_str()),
-        // What is made of two figures is no row of a report.
-        Figure::Both(..) | Figure::EventShare(_) | Figure::StreamRate(_) | Figure::StreamTime(_) => {
+        // What is made of several figures is no row of a report.
+        Figure::Both(..)
+        | Figure::Rate(_)
+        | Figure::EventShare(_)
+        | Figure::StreamRate(_)
+        | Figure::StreamTime(_) => {
             return false;
         }
     };

@@ -69,6 +69,10 @@ const OPERATIONS: f64 = 1e6;
 
 /// The difference of two sets of runs as a sum.
 pub(crate) fn explanation(first: &[Record], second: &[Record], pairing: Pairing) -> Option<Explanation> {
+    // Of the processes of a command no waits are known.
+    if first.iter().chain(second).any(|run| run.command.is_some()) {
+        return None;
+    }
     let is_paired = pairing == Pairing::Blocks;
     let runs = [("1st", first), ("2nd", second)];
     let mean = |runs: &[Record], of: &dyn Fn(&Record) -> f64| {

@@ -346,11 +346,11 @@ fn measures(comparison: &Comparison) -> Section {
 
 /// Rates, the same by transaction where there were any, and quotients.
 fn load_profile(comparison: &Comparison) -> Section {
-    let rates = |group, titles| figures(comparison, group, titles, |value| Cell::of(Total(value)));
-    let per_second = rates(Group::Load, ["Load", "1st Per Sec", "2nd Per Sec"]);
-    let per_transaction = rates(Group::Transaction, ["Load", "1st Per Txn", "2nd Per Txn"]);
-    let titles = ["", "First", "Second"];
-    let ratios = figures(comparison, Group::Ratio, titles, |value| Cell::of(Reading(value)));
+    let titles = ["Load", "1st Per Sec", "2nd Per Sec"];
+    let per_second = figures(comparison, Group::Load, titles, |value| Cell::of(Total(value)));
+    let small = |group, titles| figures(comparison, group, titles, |value| Cell::of(Reading(value)));
+    let per_transaction = small(Group::Transaction, ["Load", "1st Per Txn", "2nd Per Txn"]);
+    let ratios = small(Group::Ratio, ["", "First", "Second"]);
     let section = Section::front("load-profile", "Load Profile").table(per_second);
     [per_transaction, ratios]
         .into_iter()

@@ -13,6 +13,7 @@ mod beside;
 mod interval;
 mod json;
 mod log_io;
+mod mix;
 mod trace;
 mod validity;
 
@@ -20,6 +21,7 @@ pub use beside::{Beside, DeviceSample, DeviceTally, MemorySample, Sample};
 pub use interval::{Interval, ProcessUse};
 pub use json::RecordError;
 pub use log_io::{LogIo, LogPattern};
+pub use mix::{MixLimit, MixRate};
 pub use trace::{TraceBucket, TracePoint, TraceSession, TraceSummary};
 pub use validity::{RunState, Validity};
 
@@ -29,6 +31,8 @@ use serde::{Deserialize, Serialize};
 
 /// The record's file in the bundle of a run.
 pub const FILE: &str = "record.json";
+/// The point of the run's own mix, as a job of fio.
+pub const FIO_JOB: &str = "mix.fio";
 /// What was seen beside the run, as a table for other programs.
 pub const BESIDE: &str = "beside.csv";
 /// The version of the record written by this crate; it grows when a field changes its meaning or goes.
@@ -52,6 +56,9 @@ pub struct Record {
     /// none; missing where there is no device.
     #[serde(default)]
     pub limits: Option<DeviceLimits>,
+    /// What the device does of the workload's own mix of reads and writes; missing where it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mix: Option<MixLimit>,
     /// What was verified about the result.
     pub checks: Vec<Check>,
     /// Evidence that each setting took effect.
@@ -214,6 +221,7 @@ impl Record {
             devices: Vec::new(),
             calibration: None,
             limits: None,
+            mix: None,
             checks: Vec::new(),
             receipts: Vec::new(),
             findings: Vec::new(),

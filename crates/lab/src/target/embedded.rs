@@ -151,8 +151,8 @@ impl Words for Engine {
     fn measures(&self) -> String {
         let lists = "`plumb list events` or `plumb list statistics`";
         format!(
-            "elapsed, db time, db cpu, a name of {lists}, `share of` an event, `MB/s of` or `ms of` an I/O stream, or two of them as \
-             A per B or A minus B"
+            "elapsed, db time, db cpu, a name of {lists}, a statistic with /s behind it, `share of` an event, `MB/s of` or `ms of` \
+             an I/O stream, or two of them as A per B or A minus B"
         )
     }
 
@@ -183,7 +183,7 @@ impl Words for Engine {
     }
 }
 
-/// The measure of a name that derives one: `share of direct path write temp`, `MB/s of temp writes`, `ms of temp writes`.
+/// The measure of a name that derives one: `physical reads/s`, `share of direct path write temp`, `MB/s of temp writes`, `ms of temp writes`.
 fn derived(name: &str) -> Option<Measure> {
     let stream =
         |name: &str| IoStream::ALL.iter().any(|stream| stream.name() == name).then(|| name.to_string());
@@ -191,6 +191,13 @@ fn derived(name: &str) -> Option<Measure> {
     let of = |word: &str| name.strip_prefix(word).map(str::trim_start);
     if let Some(event) = of("share of ").and_then(event) {
         return Some(Measure::cost(name, Figure::EventShare(event)));
+    }
+    let counts = |name: &&str| {
+        let known = Statistic::ALL.iter().find(|statistic| statistic.name() == *name);
+        known.is_some_and(|statistic| statistic.unit() == Unit::Count)
+    };
+    if let Some(statistic) = name.strip_suffix("/s").filter(counts) {
+        return Some(Measure::gain(name, Figure::Rate(statistic.to_string())));
     }
     if let Some(stream) = of("MB/s of ").and_then(stream) {
         return Some(Measure::gain(name, Figure::StreamRate(stream)));

@@ -23,6 +23,8 @@ pub enum Figure {
     Bytes(String),
     /// The share of DB time that is waited for one event, per cent.
     EventShare(String),
+    /// A statistic, a second of the elapsed time.
+    Rate(String),
     /// What an I/O stream moved, a second of the elapsed time.
     StreamRate(String),
     /// The mean time of a request of an I/O stream, as its record has it.
@@ -115,6 +117,7 @@ impl Measure {
             Figure::DbCpu => "DB CPU".to_string(),
             Figure::Event(name) => format!("time waited on {name}"),
             Figure::Count(name) | Figure::Bytes(name) => name.clone(),
+            Figure::Rate(name) => format!("{name} a second"),
             Figure::EventShare(name) => format!("share of DB time waited on {name}"),
             Figure::StreamRate(name) => format!("throughput of {name}"),
             Figure::StreamTime(name) => format!("time of a request of {name}"),
@@ -135,6 +138,7 @@ impl Measure {
             Figure::Elapsed | Figure::DbTime | Figure::DbCpu | Figure::Event(_) | Figure::Micros(_) => "s",
             Figure::Count(_) => "",
             Figure::Bytes(_) => "MB",
+            Figure::Rate(_) => "/s",
             Figure::EventShare(_) => "%",
             Figure::StreamRate(_) => "MB/s",
             Figure::StreamTime(_) => "ms",
@@ -160,6 +164,7 @@ impl Measure {
                 let waited = record.foreground_events.iter().find(|event| event.event == *name);
                 seconds(waited.map_or(0, |event| event.time_ns))
             }
+            Figure::Rate(name) => total(name, Unit::Count) / seconds(record.header.elapsed_ns.max(1)),
             Figure::EventShare(name) => {
                 let waited = record.foreground_events.iter().find(|event| event.event == *name);
                 let share = waited.map_or(0, |event| event.time_ns) as f64;

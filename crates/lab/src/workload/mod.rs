@@ -15,8 +15,9 @@ mod sizing;
 pub(crate) mod slob;
 mod start;
 
+use crate::device_mix::{self, Mix};
 use crate::device_probe::{self, Calibrated};
-use crate::evidence::{self, Asked, Evidence, Measured, PlaceAsked};
+use crate::evidence::{self, Asked, Evidence, Measured, MixSeen, PlaceAsked};
 use crate::observer::Observer;
 use crate::place::{self, Places, Room};
 use crate::record::{DeviceLimits, Record};
@@ -97,6 +98,11 @@ pub trait Execution: Sync {
 
     /// The tablespace that its first reads come from.
     fn source(&self) -> Purpose;
+
+    /// The mix of random reads and writes that it asks of the device, where it is one.
+    fn mix(&self, _: &Work, _: &Settings) -> Option<Mix> {
+        None
+    }
 
     /// Makes its data, in a database that has none.
     ///
@@ -191,8 +197,30 @@ pub(crate) fn observe(
     let calibrated = device_probe::calibrate(place.instance, execution.source())?;
     let limits = limits(place.instance, places, devices);
     let asked = Asked { placed: placed_by(places), ..asked(work, command_line, begin) };
+    let before = mix_rate(&place, places);
     let seen = carry_out(&place, asked)?.with_limits(calibrated, limits);
-    Ok((seen.with_beside(sampler.end()), database))
+    let mix = before.map(|(mix, path, before)| {
+        let after = mix_rate(&place, places)
+            .map_or_else(|| Err("it was not measured".to_string()), |(_, _, rate)| rate);
+        MixSeen { mix, path, rates: [before, after] }
+    });
+    Ok((seen.with_mix(mix).with_beside(sampler.end()), database))
+}
+
+/// The mix of a workload on the device under its tables, and the device's own rate for it; none where it has none, and of files in
+/// memory.
+fn mix_rate(
+    place: &Place<'_>,
+    places: &Places<'_>,
+) -> Option<(Mix, PathBuf, Result<device_mix::Measured, String>)> {
+    let (instance, work) = (place.instance, place.work);
+    let mix = execution(work.workload).mix(work, &instance.settings)?;
+    let tables = places.tables().first()?.canonicalize().ok()?;
+    let device = place.devices.iter().find(|device| device.path == tables)?;
+    if matches!(instance.access.disk, Disk::Memory(_)) {
+        return None;
+    }
+    Some((mix, device.path.clone(), device_mix::measure(device, mix, work.seed())))
 }
 
 /// A run of a study, in a database that was loaded for it.

@@ -17,7 +17,7 @@ use plumb_lab::plan::{Plan, PlanOptions, Until};
 use plumb_lab::study::{self, catalog};
 use plumb_lab::target::{Opening, Target};
 use plumb_lab::{execution, pilot, report};
-use plumb_units::path_of_text;
+use plumb_units::{Nanos, path_of_text};
 use std::path::{Path, PathBuf};
 
 /// Runs a study, goes on with one, or runs those of a suite.
@@ -85,17 +85,9 @@ pub(super) fn one(
         Some(reserved) => Bundle::create(reserved, &plan, environment(&mut *target, &plan)?)?,
         None => go_on(&mut *target, &plan, &resumed.unwrap_or_default())?,
     };
-    interrupt.reserved(bundle.reservation());
+    let budget = arguments.conduct.budget;
     let directory = bundle.directory().to_path_buf();
-    let named = command_line::quoted(&directory.display().to_string());
-    interrupt.say(format!("interrupted; `plumb study --resume {named}` goes on"));
-    let ended = execution::execute(
-        &mut bundle,
-        &mut *target,
-        arguments.conduct.budget,
-        &interrupt.cancel(),
-        &progress,
-    );
+    let ended = to_its_end(&mut bundle, &mut *target, budget, (interrupt, &progress));
     drop(target);
     drop(watch);
     let stop = match ended {
@@ -104,15 +96,28 @@ pub(super) fn one(
             if bundle.contents().runs.is_empty() {
                 bundle.discard();
             }
-            return Err(error.into());
+            return Err(error);
         }
     };
     let context = report::publish(&mut bundle)?;
     drop(bundle);
-    if stop == Stop::Interrupted {
-        return Err(Failure::run(interrupt.message()));
+    match stop {
+        Stop::Interrupted => Err(Failure::run(interrupt.message())),
+        _ => Ok((context, directory)),
     }
-    Ok((context, directory))
+}
+
+/// Runs what is left of a study.
+fn to_its_end(
+    bundle: &mut Bundle,
+    target: &mut dyn Target,
+    budget: Option<Nanos>,
+    (interrupt, progress): (&Interrupt, &ProgressObserver<'_>),
+) -> Result<Stop, Failure> {
+    interrupt.reserved(bundle.reservation());
+    let named = command_line::quoted(&bundle.directory().display().to_string());
+    interrupt.say(format!("interrupted; `plumb study --resume {named}` goes on"));
+    Ok(execution::execute(bundle, target, budget, &interrupt.cancel(), progress)?)
 }
 
 /// The plan with the blocks that a pilot of its reference says; what that means in time is said before the study begins.

@@ -40,7 +40,7 @@ fn what_happened_between_snapshots_adds_up_to_the_run_and_any_two_of_them_make_a
     assert!(report.starts_with("PLUMB REPORT  Workload: redo  Snapshots: 1 to 2"), "{}", &report[..80]);
     assert!(names(&directory.path().join("run")).contains(&"report-1-2.html".to_string()));
     let compared = fine(directory.path(), ["compare", "run:1-2", "run:2-3"]);
-    for section in ["Snapshot Sets", "Where the Difference Comes From", "Load Profile", "IOStat by Filetype"]
+    for section in ["Snapshot Sets", "Where the Difference Comes From", "Load Profile", "IOStat by Function"]
     {
         assert!(compared.contains(section), "{section}\n{compared}");
     }
@@ -86,7 +86,7 @@ fn a_line_a_run_has_the_figures_of_awr_info_and_what_an_operation_cost() {
     assert!(rows.iter().all(|row| row.len() == rows[0].len()), "{lines}");
     let field = |name: &str| rows[1][rows[0].iter().position(|head| *head == name).expect("a column")];
     assert_eq!((field("FILE"), field("SESSIONS"), field("OP")), ("run", "3", "row inserted"));
-    for name in ["ELAPSED", "DB Tm", "PWRITES", "REDO_MBS", "LFPW_LAT", "CPU_US/OP", "CS/OP", "WKB/OP"] {
+    for name in ["ELAPSED", "DB Tm", "LIO", "REDO_MBS", "LFPW_LAT", "CPU_US/OP", "CS/OP", "WKB/OP"] {
         assert!(field(name).parse::<f64>().is_ok_and(|value| value > 0.0), "{name}: {lines}");
     }
     let ended = plumb(directory.path(), ["info", "nowhere"]);

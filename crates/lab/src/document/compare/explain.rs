@@ -19,7 +19,7 @@ pub(super) fn section(comparison: &Comparison) -> Option<Section> {
         true => section.note("intervals are over pairs of runs, each alone"),
         false => section,
     };
-    Some(section.table(difference(&explained.why, ["1st", "2nd"])))
+    Some(section.table(difference(&explained.why, ["1st", "2nd"], "2nd")))
 }
 
 /// The whole and its largest parts in a line.

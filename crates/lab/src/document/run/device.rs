@@ -1,10 +1,10 @@
 //! What lies under each path, and what it can do.
 
 use crate::record::{
-    Device, DeviceLimits, DirectIoAnswer, IoUringAnswer, LimitShare, MeasuredLimits, Record,
+    Device, DeviceLimits, DirectIoAnswer, IoUringAnswer, LimitShare, MeasuredLimits, MixLimit, Record,
     StoredCalibration,
 };
-use plumb_report::format::{Duration, Figure, Megabytes, Percent, Total};
+use plumb_report::format::{Count, Decimal, Duration, Figure, Megabytes, Percent, Size, Total};
 use plumb_report::table::{Cell, Facts, Table, Tone};
 use plumb_report::{Section, cells};
 
@@ -94,7 +94,7 @@ fn io_uring(io_uring: &IoUringAnswer) -> Cell {
 pub(super) fn calibration(record: &Record) -> Option<Section> {
     let mut section = Section::front("calibration", "I/O Calibration");
     let measured = record.calibration.as_ref();
-    if measured.is_none() && record.limits.is_none() {
+    if measured.is_none() && record.limits.is_none() && record.mix.is_none() {
         return None;
     }
     if let Some(limits) = &record.limits {
@@ -110,8 +110,42 @@ pub(super) fn calibration(record: &Record) -> Option<Section> {
     if let Some(stored) = record.calibrated() {
         section = section.table(figures(stored));
     }
+    if let Some(mix) = &record.mix {
+        section = section.table(self::mix(mix));
+    }
     let shares = measured.map(|measured| measured.shares.as_slice()).unwrap_or_default();
     Some(if shares.is_empty() { section } else { section.table(self::shares(shares)) })
+}
+
+/// The device's own rate for the workload's mix, and what the work reached of it.
+fn mix(mix: &MixLimit) -> Table {
+    let caption = format!(
+        "Random reads and writes of {} at once to one file, {} outstanding: the device alone, and the work{}",
+        Size(mix.block_bytes).figure(),
+        mix.outstanding,
+        if mix.refused.is_empty() { String::new() } else { format!(" ({})", mix.refused) }
+    );
+    let mut table = Table::default()
+        .text(["Mix"])
+        .numbers(["% writes", "Requests/s", "Lowest", "Highest", "% of the\ndevice's"])
+        .with_caption(caption);
+    for (name, rate) in [("device, before", mix.before), ("device, after", mix.after)] {
+        if let Some(rate) = rate {
+            let cells = [rate.median, rate.least, rate.most].map(|rate| Count(rate.round() as u64));
+            let [median, least, most] = cells;
+            table.row(cells![name, mix.write_percent.to_string(), median, least, most, ""]);
+        }
+    }
+    let share = mix.share().map(|part| Percent { part, whole: 1.0 });
+    table.row(cells![
+        "the work",
+        Decimal(mix.reached_write_percent),
+        Count(mix.reached_per_s.round() as u64),
+        "",
+        "",
+        Cell::of(share).with_share(mix.share())
+    ]);
+    table
 }
 
 /// What lies under the paths of many runs, and its limits.

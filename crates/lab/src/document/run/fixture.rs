@@ -25,6 +25,7 @@ pub(crate) fn large_sort() -> Record {
         devices: vec![device()],
         calibration: Some(calibration()),
         limits: Some(limits()),
+        mix: None,
         checks: checks(),
         receipts: receipts(),
         findings: findings(),

@@ -93,7 +93,7 @@ pub(super) fn why(analysis: &Analysis) -> Option<Section> {
         }
         let name = analysis.claims.get(index).map_or("", |claim| claim.name.as_str());
         let caption = format!("{} {name}: {} against {}", index + 1, why.treatment, why.reference);
-        section = section.table(difference(why, ["Reference", "Treatment"]).with_caption(caption));
+        section = section.table(difference(why, ["Reference", "Treatment"], "Elapsed").with_caption(caption));
         if let Some(phases) = phases(why) {
             section = section.table(phases.with_caption("The same by phase"));
         }
@@ -101,8 +101,8 @@ pub(super) fn why(analysis: &Analysis) -> Option<Section> {
     (!section.blocks.is_empty()).then_some(section)
 }
 
-/// One difference and its parts, under the names of both sides.
-pub(crate) fn difference(why: &Why, sides: [&str; 2]) -> Table {
+/// One difference and its parts, under the names of both sides; `whole` heads the last row.
+pub(crate) fn difference(why: &Why, sides: [&str; 2], whole: &str) -> Table {
     let parts = Parts::of(why);
     let total_ns = parts.difference_ns();
     let mut sums = vec![why.reference_elapsed_ns as f64];
@@ -148,8 +148,8 @@ pub(crate) fn difference(why: &Why, sides: [&str; 2]) -> Table {
             Cell::drawn(drawing),
         ]);
     }
-    let whole = [why.reference_elapsed_ns, why.treatment_elapsed_ns];
-    let mut total = bar_row("Elapsed", whole[0], Some(whole[1]), total_bar(whole[1] as f64));
+    let ends = [why.reference_elapsed_ns, why.treatment_elapsed_ns];
+    let mut total = bar_row(whole, ends[0], Some(ends[1]), total_bar(ends[1] as f64));
     total[4] = Cell::of(SignedMillis(total_ns));
     table.push(RowKind::Total, total);
     table

@@ -1,0 +1,97 @@
+//! What the device does of a workload's own mix of reads and writes, beside what the workload reached of it.
+
+use serde::{Deserialize, Serialize};
+
+/// The mix of a workload on its device.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MixLimit {
+    /// The directory it was measured in.
+    pub path: String,
+    /// Bytes of a request.
+    pub block_bytes: u64,
+    /// Requests outstanding.
+    pub outstanding: u64,
+    /// Writes in a hundred requests.
+    pub write_percent: u8,
+    /// Before the work; none where it could not be measured.
+    pub before: Option<MixRate>,
+    /// After it.
+    pub after: Option<MixRate>,
+    /// Why it could not be; empty where it could.
+    pub refused: String,
+    /// Requests a second that the work made: reads of blocks into the cache, writes of the database writers.
+    pub reached_per_s: f64,
+    /// Writes in a hundred of these.
+    pub reached_write_percent: f64,
+    /// Bytes of the file that it was measured with.
+    pub file_bytes: u64,
+}
+
+/// A rate of requests from repeats; requests a second.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct MixRate {
+    /// The median.
+    pub median: f64,
+    /// The lowest.
+    pub least: f64,
+    /// The highest.
+    pub most: f64,
+}
+
+impl MixLimit {
+    /// What the work reached of the mean of both rates, as a fraction; none where there is none.
+    #[must_use]
+    pub fn share(&self) -> Option<f64> {
+        let known: Vec<f64> =
+            [self.before, self.after].into_iter().flatten().map(|rate| rate.median).collect();
+        let mean = known.iter().sum::<f64>() / known.len() as f64;
+        (mean > 0.0).then(|| self.reached_per_s / mean)
+    }
+
+    /// The same point as a job of fio: it can be run again by another tool.
+    #[must_use]
+    pub fn fio_job(&self) -> String {
+        let (order, mix) = match self.write_percent {
+            0 => ("randread", String::new()),
+            100 => ("randwrite", String::new()),
+            percent => ("randrw", format!("rwmixwrite={percent}\n")),
+        };
+        format!(
+            "; the mix of this run: {} reads and writes of {} bytes, {} outstanding, to one file\n\
+             [mix]\ndirectory={}\nfilename=plumb-mix.fio.dat\nsize={}\nrw={order}\n{mix}bs={}\niodepth={}\n\
+             numjobs=1\nioengine=io_uring\ndirect=1\nrandrepeat=1\ntime_based=1\nruntime=10\nunlink=1\n",
+            "random",
+            self.block_bytes,
+            self.outstanding,
+            self.path,
+            self.file_bytes,
+            self.block_bytes,
+            self.outstanding
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_share_is_of_both_rates_and_the_job_says_the_same_to_fio() {
+        let rate = |median| Some(MixRate { median, least: median - 1.0, most: median + 1.0 });
+        let mix = MixLimit {
+            path: "/u01".to_string(),
+            block_bytes: 8192,
+            outstanding: 16,
+            write_percent: 17,
+            before: rate(900.0),
+            after: rate(1100.0),
+            refused: String::new(),
+            reached_per_s: 950.0,
+            reached_write_percent: 16.2,
+            file_bytes: 1 << 29,
+        };
+        assert_eq!(mix.share(), Some(0.95));
+        insta::assert_snapshot!(mix.fio_job());
+        assert_eq!(MixLimit { before: None, after: None, ..mix }.share(), None);
+    }
+}
