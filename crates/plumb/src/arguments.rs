@@ -41,6 +41,10 @@ pub enum Command {
     Check(Check),
     /// Remove a table with its indexes, or one index
     Drop(Drop),
+    /// Copy the files of the database PATH/plumb.db to a new directory, with their checksums
+    Backup(Backup),
+    /// Make the database PATH/plumb.db of a backup, after all of it has been verified
+    Restore(Restore),
     /// Remove what killed runs, studies and calibrations left under a path, and put back files that a study wrote over
     Clean(Clean),
     /// Compare two runs, or two arms of studies, as an AWR compare-period report does
@@ -74,6 +78,7 @@ impl Command {
             Command::Index(index) => Some(&index.path),
             Command::Check(check) => Some(&check.path),
             Command::Drop(drop) => Some(&drop.path),
+            Command::Backup(backup) => Some(&backup.path),
             Command::List(List { what: Listing::Tables, path }) => Some(path),
             _ => None,
         }
@@ -539,6 +544,26 @@ pub struct Drop {
     pub path: PathBuf,
 }
 
+/// `plumb backup`
+#[derive(Debug, Args)]
+pub struct Backup {
+    /// The directory to make
+    pub to: PathBuf,
+    /// The directory in which the database plumb.db lies
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub path: PathBuf,
+}
+
+/// `plumb restore`
+#[derive(Debug, Args)]
+pub struct Restore {
+    /// The directory of the backup
+    pub from: PathBuf,
+    /// The directory in which the database plumb.db is to lie
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub path: PathBuf,
+}
+
 /// `plumb clean`
 #[derive(Debug, Args)]
 pub struct Clean {
@@ -706,13 +731,13 @@ mod tests {
     #[test]
     fn the_pages_agree_how_many_commands_there_are() {
         let shown = Arguments::command().get_subcommands().filter(|command| !command.is_hide_set()).count();
-        assert_eq!(shown, 14, "and README.md, docs/README.md and the welcome text say so");
+        assert_eq!(shown, 16, "and README.md, docs/README.md and the welcome text say so");
         for page in [
             include_str!("../../../README.md"),
             include_str!("../../../docs/README.md"),
             crate::welcome::TEXT,
         ] {
-            assert!(page.contains("fourteen commands"));
+            assert!(page.contains("sixteen commands"));
         }
     }
 

@@ -80,6 +80,8 @@ fn dispatch(arguments: Arguments) -> Result<Outcome, Failure> {
         Some(Command::Index(index)) => command::index::run(&index),
         Some(Command::Check(check)) => command::check::run(&check),
         Some(Command::Drop(drop)) => command::drop::run(&drop),
+        Some(Command::Backup(backup)) => command::backup::run(&backup),
+        Some(Command::Restore(restore)) => command::backup::restore(&restore),
         Some(Command::Clean(clean)) => command::clean::run(&clean),
         Some(Command::List(list)) => command::list::run(&list),
         Some(Command::Trace(trace)) => command::trace::run(&trace),

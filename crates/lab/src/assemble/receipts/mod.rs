@@ -124,6 +124,7 @@ pub(super) fn receipts(seen: &Evidence) -> Vec<Receipt> {
     }
     receipts.extend(import::parameters(seen));
     receipts.extend(start::receipts(seen));
+    receipts.extend(log::trace(seen));
     if seen.inside.in_memory() {
         without_files(seen, &mut receipts);
     }
