@@ -245,6 +245,21 @@ pub enum EngineError {
         /// The first columns, to find it by.
         start: String,
     },
+    /// A row does not fit into an extent.
+    #[error(
+        "a row of {found} bytes does not fit an extent of {}, in which all its pieces lie: there is room for {room}; create the database with a larger extent_size or db_block_size, or shorten the row: it begins with {start}",
+        Bytes(*extent_bytes)
+    )]
+    ChainTooLong {
+        /// Bytes of the row.
+        found: usize,
+        /// Bytes of an extent.
+        extent_bytes: u64,
+        /// Bytes a row may have.
+        room: usize,
+        /// The first columns, to find it by.
+        start: String,
+    },
     /// An index key is too long.
     #[error(
         "an index key of {found} bytes at {row} is too long: a block of {block_size} bytes takes keys of up to {limit}; index fewer or shorter columns, or use a larger db_block_size"
@@ -311,6 +326,14 @@ pub enum EngineError {
     NoLogFile {
         /// Log files.
         groups: usize,
+    },
+    /// A backup cannot be made, or not be restored.
+    #[error("backup {}: {why}", path.display())]
+    Backup {
+        /// The directory or the file.
+        path: PathBuf,
+        /// What was found, what was expected, and the cure.
+        why: String,
     },
     /// A filled log file cannot be copied, and something waits for the copy.
     #[error(

@@ -30,6 +30,8 @@ pub mod sort;
 pub mod table;
 pub mod transaction;
 
+pub mod backup;
+
 pub use error::EngineError;
 pub use instance::{Instance, Layout};
 pub use settings::{Setting, Settings};

@@ -150,6 +150,7 @@ settings! {
     DbBlockSize db_block_size Storage Creation Domain::BlockSize, "8K", "Size of a block of every tablespace made from now on.";
     DataFiles data_files Storage Creation Count(1, 64), "2", "Data files of a tablespace; extents go over them round robin.";
     ExtentSize extent_size Storage Creation PowerOfTwo(256 * K, 64 * M), "1M", "Size of an extent; no request crosses its end.";
+    PctFree pct_free Storage Start AutoOrCount(0, 90), "auto", "Per cent of a block that stay free when rows are put into it; auto: 0 for direct path loads, 10 where transactions insert.";
     DbCacheSize db_cache_size Cache Start Size(M, 1024 * G), "20M", "Size of the buffer cache.";
     DbWriterProcesses db_writer_processes Cache Start Count(1, 32), "1", "Database writers that write dirty blocks of the cache.";
     DbBlockWriteBatch db_block_write_batch Cache Start Count(1, 4096), "512", "Most blocks a database writer takes at once.";

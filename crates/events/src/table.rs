@@ -107,6 +107,7 @@ events! {
     LogFileSwitchCheckpoint, "log file switch (checkpoint incomplete)", Configuration, "A session needs room in the log, which a checkpoint must first give back.";
     LogFileSwitchArchive, "log file switch (archiving needed)", Configuration, "A session needs room in the log, and the archiver has not copied the file that would give it.";
     LogArchiveIo, "Log archive I/O", SystemIo, "The archiver reads a filled log file, or writes its copy.";
+    BackupIo, "RMAN backup & recovery I/O", SystemIo, "A file is read or written for a backup, or for its restore.";
     EnqTxRowLock, "enq: TX - row lock contention", Application, "A session waits for the end of a transaction that has changed the row it wants to change.";
     DataFileInitWrite, "Data file init write", UserIo, "A new or extended data file is filled with zeros.";
     DiskFileOperations, "Disk file operations I/O", UserIo, "A file is opened, created, sized or removed.";
@@ -190,6 +191,8 @@ statistics! {
     RingFixedRequests, "ring requests with registered buffers", Count, "Requests through an io_uring whose buffers the kernel had pinned beforehand.";
     RingFixedFileRequests, "ring requests with registered files", Count, "Requests through an io_uring that named a file which the kernel had looked up beforehand.";
     PoolRequests, "thread pool requests", Count, "Requests that the thread pool carried out.";
+    CompletionPolls, "completion polls", Count, "Looks for completions without waiting.";
+    CompletionPollTime, "completion polling time (nsec)", Count, "Nanoseconds of processor that these looks took.";
     SyncRequests, "synchronous requests", Count, "Requests that the session carried out itself, one at a time.";
     LogicalReads, "session logical reads", Count, "Blocks looked up in the buffer cache.";
     CacheHits, "buffer cache hits", Count, "Blocks found in the buffer cache.";
@@ -302,6 +305,8 @@ streams! {
     FileWrites, "file writes", Write, "Records written to plain files.";
     LogWrites, "log writes", Write, "Log records written.";
     ArchiveWrites, "archive writes", Write, "Copies of filled log files written.";
+    BackupReads, "backup reads", Read, "Files read for backups and restores.";
+    BackupWrites, "backup writes", Write, "Copies of files written by backups and restores.";
     LogReads, "log reads", Read, "Log records read back.";
     FileInit, "file init", Write, "Zeros written when data files are made or extended.";
     Probe, "device probe", Read, "Reads that measure the device.";

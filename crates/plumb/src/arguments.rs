@@ -47,6 +47,10 @@ pub enum Command {
     Head(crate::command::export::Head),
     /// Remove a table with its indexes, or one index
     Drop(Drop),
+    /// Copy the files of the database PATH/plumb.db to a new directory, with their checksums
+    Backup(Backup),
+    /// Make the database PATH/plumb.db of a backup, after all of it has been verified
+    Restore(Restore),
     /// Remove what killed runs, studies and calibrations left under a path, and put back files that a study wrote over
     Clean(Clean),
     /// Print a line a run: rates, latencies, and what an operation cost
@@ -85,6 +89,7 @@ impl Command {
             Command::Export(export) => Some(&export.path),
             Command::Head(head) => Some(&head.path),
             Command::Drop(drop) => Some(&drop.path),
+            Command::Backup(backup) => Some(&backup.path),
             Command::List(List { what: Listing::Tables, path }) => Some(path),
             _ => None,
         }
@@ -565,6 +570,26 @@ pub struct Drop {
     pub path: PathBuf,
 }
 
+/// `plumb backup`
+#[derive(Debug, Args)]
+pub struct Backup {
+    /// The directory to make
+    pub to: PathBuf,
+    /// The directory in which the database plumb.db lies
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub path: PathBuf,
+}
+
+/// `plumb restore`
+#[derive(Debug, Args)]
+pub struct Restore {
+    /// The directory of the backup
+    pub from: PathBuf,
+    /// The directory in which the database plumb.db is to lie
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub path: PathBuf,
+}
+
 /// `plumb clean`
 #[derive(Debug, Args)]
 pub struct Clean {
@@ -796,13 +821,13 @@ mod tests {
     #[test]
     fn the_pages_agree_how_many_commands_there_are() {
         let shown = Arguments::command().get_subcommands().filter(|command| !command.is_hide_set()).count();
-        assert_eq!(shown, 18, "and README.md, docs/README.md and the welcome text say so");
+        assert_eq!(shown, 20, "and README.md, docs/README.md and the welcome text say so");
         for page in [
             include_str!("../../../README.md"),
             include_str!("../../../docs/README.md"),
             crate::welcome::TEXT,
         ] {
-            assert!(page.contains("eighteen commands"));
+            assert!(page.contains("twenty commands"));
         }
     }
 

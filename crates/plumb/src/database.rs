@@ -167,7 +167,7 @@ fn first_bytes(settings: &Settings) -> u64 {
 
 /// The database in a directory, or the directory itself where it is one: what
 /// `plumb run --keep` left.
-fn home_in(path: &Path) -> Result<PathBuf, Failure> {
+pub fn home_in(path: &Path) -> Result<PathBuf, Failure> {
     let directory = require_directory("--path", path)?;
     let is_home = directory.join(FILE_NAME).exists();
     Ok(if is_home { directory } else { directory.join(PERSISTENT) })

@@ -82,6 +82,8 @@ fn dispatch(arguments: Arguments) -> Result<Outcome, Failure> {
         Some(Command::Export(export)) => command::export::export(&export),
         Some(Command::Head(head)) => command::export::head(&head),
         Some(Command::Drop(drop)) => command::drop::run(&drop),
+        Some(Command::Backup(backup)) => command::backup::run(&backup),
+        Some(Command::Restore(restore)) => command::backup::restore(&restore),
         Some(Command::Clean(clean)) => command::clean::run(&clean),
         Some(Command::List(list)) => command::list::run(&list),
         Some(Command::Trace(trace)) => command::trace::run(&trace),

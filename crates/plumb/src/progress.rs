@@ -9,7 +9,7 @@
 use crate::interrupt::Interrupt;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plumb_engine::Instance;
-use plumb_events::{Recorder, Snapshot, Statistic, clock};
+use plumb_events::{Event, Recorder, Snapshot, Statistic, clock};
 use plumb_lab::{Observer, Stage};
 use plumb_units::{Bytes, Nanos, RowCount, visible};
 use std::io::IsTerminal;
@@ -257,13 +257,24 @@ struct Drawn {
     begin: Nanos,
     position: u64,
     ended: bool,
+    /// Waits for copies of log files so far, and whether there were any since the last look.
+    archiving: (u64, bool),
+}
+
+/// What a stage says while sessions wait for a copy of a log file: nothing is lost, and nothing goes on.
+const ARCHIVING: &str = "  waits: log file switch (archiving needed)";
+
+/// How often sessions have waited for a copy of a log file, a tenth of a second each time.
+fn waits_for_archiver(snapshot: &Snapshot) -> u64 {
+    let event = Event::LogFileSwitchArchive as usize;
+    snapshot.sessions.iter().map(|session| session.events[event].count).sum()
 }
 
 impl Drawn {
     fn new(bars: &MultiProgress, stage: &Counted, now: Nanos) -> Drawn {
         let total = stage.goal.total();
         let bar = bars.add(ProgressBar::new(total)).with_style(style(total > 0)).with_prefix(stage.label);
-        Drawn { stage: stage.clone(), bar, begin: now, position: 0, ended: false }
+        Drawn { stage: stage.clone(), bar, begin: now, position: 0, ended: false, archiving: (0, false) }
     }
 
     fn update(&mut self, snapshot: Option<&Snapshot>) {
@@ -286,6 +297,8 @@ impl Drawn {
             self.bar.set_style(style(false));
         }
         let merges = snapshot.map_or(0, |snapshot| snapshot.statistic(Statistic::IntermediateMerges));
+        let waits = snapshot.map_or(0, waits_for_archiver);
+        self.archiving = (waits, waits > self.archiving.0);
         self.show(now, merges);
         let total = self.stage.goal.total();
         if total > 0 && self.position >= total {
@@ -326,6 +339,9 @@ impl Drawn {
             text.push_str(&format!("  intermediate merges first: {merges} done"));
         } else if position > 0 && position < total && text.ends_with("/s") {
             text.push_str(&format!("  {:.0} s left", (total - position) as f64 / rate));
+        }
+        if self.archiving.1 {
+            text.push_str(ARCHIVING);
         }
         self.bar.set_position(position.min(self.bar.length().unwrap_or(position)));
         self.bar.set_message(text);

@@ -10,6 +10,7 @@ use crate::index::btree::{BTree, content_of};
 use crate::sort::key::KeyBuilder;
 use crate::storage::block::{Content, Expected};
 use crate::storage::tablespace::Purpose;
+use crate::table::chain::{Chain, chained_length};
 use crate::table::heap;
 use plumb_events::{Session, Statistic};
 use plumb_units::{BlockAddress, RowId};
@@ -121,7 +122,19 @@ impl Fetch<'_> {
         let bad = |why: String| EngineError::BadRow { row, why };
         let image = heap::row_at(&block, content_of(&block), row.slot());
         let image = image.ok_or_else(|| bad("its block has no such slot".to_string()))?;
-        self.key.build(image, key).map_err(|error| bad(error.to_string()))
+        let Some(length) = chained_length(image) else {
+            return self.key.build(image, key).map_err(|error| bad(error.to_string()));
+        };
+        let mut chain = Chain::default();
+        chain.begin(image, row, length);
+        drop(block);
+        while let Some(next) = chain.next() {
+            let block = self.blocks.borrow_mut().get(Purpose::Users, next, self.table)?;
+            if let Some((_, image)) = chain.go_on(next, content_of(&block), &block)? {
+                return self.key.build(image, key).map_err(|error| bad(error.to_string()));
+            }
+        }
+        Err(bad("it ends within itself".to_string()))
     }
 }
 

@@ -7,6 +7,7 @@ use crate::sort::key::KeyBuilder;
 use crate::storage::block::{Content, Expected};
 use crate::storage::control::{SegmentExtent, Table};
 use crate::storage::tablespace::Purpose;
+use crate::table::chain::{Chain, before_rows, chained_length};
 use crate::table::heap;
 use crate::{EngineError, Instance};
 use plumb_events::{IoStream, Session, now};
@@ -49,7 +50,12 @@ pub(super) fn read(
         counts: &counts,
         sums: vec![Sums::new(); keys.len()],
         key: Vec::new(),
+        chain: Chain::default(),
+        head: 0,
     })?;
+    if damage.is_none() {
+        inspectors.iter().try_for_each(|inspector| inspector.chain.end())?;
+    }
     let mut sums = vec![Sums::new(); keys.len()];
     for inspector in &inspectors {
         sums.iter_mut().zip(&inspector.sums).for_each(|(total, part)| total.merge(part));
@@ -73,6 +79,9 @@ struct RowInspector<'a> {
     counts: &'a [AtomicU16],
     sums: Vec<Sums>,
     key: Vec<u8>,
+    /// A row in several blocks, and the number of the block where it begins.
+    chain: Chain,
+    head: u64,
 }
 
 impl Inspector for RowInspector<'_> {
@@ -84,7 +93,13 @@ impl Inspector for RowInspector<'_> {
     ) -> Result<(), EngineError> {
         let number = self.numbers[place.extent] + u64::from(place.index);
         // Rows lie one behind the other, so a row ends where the next one starts.
-        let mut left = usize::from(content.used);
+        let before = before_rows(block, content).len();
+        let mut left = usize::from(content.used) - before;
+        let Self { chain, column_count, keys, sums, key, head, .. } = self;
+        let mut pass = Pass { column_count: *column_count, keys: *keys, sums: sums.as_mut_slice(), key };
+        if let Some((row_id, row)) = chain.go_on(address, content, block)? {
+            pass.row(row, row_id, *head).map_err(|why| EngineError::BadRow { row: row_id, why })?;
+        }
         for slot in 0..content.entries {
             let row_id = RowId::new(address, slot);
             let bad = |why: String| EngineError::BadRow { row: row_id, why };
@@ -101,23 +116,42 @@ impl Inspector for RowInspector<'_> {
                 false => 0,
             };
             let row = to_the_end.get(..to_the_end.len() - left.min(to_the_end.len())).unwrap_or(&[]);
-            self.row(row, row_id, number).map_err(bad)?;
+            match chained_length(row) {
+                None => pass.row(row, row_id, number).map_err(bad)?,
+                Some(length) if slot + 1 == content.entries && length > row.len() => {
+                    chain.begin(row, row_id, length);
+                    *head = number;
+                }
+                Some(length) => {
+                    return Err(bad(format!(
+                        "it is the head of {length} bytes, and its block goes on behind it"
+                    )));
+                }
+            }
         }
         self.counts[number as usize].store(content.entries, Relaxed);
         Ok(())
     }
 }
 
-impl RowInspector<'_> {
+/// What is done with each row.
+struct Pass<'a> {
+    column_count: usize,
+    keys: &'a [KeyBuilder],
+    sums: &'a mut [Sums],
+    key: &'a mut Vec<u8>,
+}
+
+impl Pass<'_> {
     #[inline]
     fn row(&mut self, row: &[u8], row_id: RowId, block: u64) -> Result<(), String> {
         let found = columns(row).finish().map_err(|error| error.to_string())?;
         if found != self.column_count {
             return Err(format!("it has {found} columns, expected {}", self.column_count));
         }
-        for (key, sums) in self.keys.iter().zip(&mut self.sums) {
-            key.build(row, &mut self.key).map_err(|error| error.to_string())?;
-            sums.add(block, entry_hash(&self.key, row_id));
+        for (key, sums) in self.keys.iter().zip(self.sums.iter_mut()) {
+            key.build(row, self.key).map_err(|error| error.to_string())?;
+            sums.add(block, entry_hash(self.key, row_id));
         }
         Ok(())
     }

@@ -36,6 +36,7 @@ use crate::sort::{SortOutcome, SortServer, Sorter, key_ranges};
 use crate::storage::block::{self, BlockKind, LsnRange};
 use crate::storage::control::{Index, IndexColumn, SegmentExtent, StoredAddress, Table, listed, stored_name};
 use crate::storage::tablespace::{Purpose, Tablespace};
+use crate::table::chain::chained_length;
 use crate::table::heap;
 use crate::table::scan::{self, Granules};
 use crate::{EngineError, Instance};
@@ -255,6 +256,10 @@ impl Build<'_> {
         for slot in 0..content.entries {
             let mut record = Vec::new();
             let row = heap::row_at(bytes, content, slot).unwrap_or(&[]);
+            // A row in several blocks is left out: the others say enough.
+            if chained_length(row).is_some() {
+                continue;
+            }
             self.make(codec, row, RowId::new(address, slot), &mut record)?;
             records.push(record);
         }

@@ -86,6 +86,8 @@ pub struct Log {
     reader: Mutex<Reader>,
     control: Mutex<(ControlFile, Checkpoint)>,
     pace: Pace,
+    /// What is needed although no transaction and no recovery needs it: log from this LSN on, for a backup. All ones: nothing.
+    held: Mutex<Option<Lsn>>,
     /// Where filled files are copied to, if they are, and why the last copy could not be made.
     archive: Option<Archive>,
     archiving: Mutex<Option<String>>,
@@ -143,6 +145,23 @@ impl Drop for Admission<'_> {
     }
 }
 
+/// The log, held for a backup.
+#[derive(Debug)]
+pub(crate) struct Held<'a>(&'a Log);
+
+impl Held<'_> {
+    /// Whether it still is.
+    pub(crate) fn is_held(&self) -> bool {
+        locked(&self.0.held).is_some()
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.let_go();
+    }
+}
+
 impl Log {
     /// A log over files whose next batch goes where the writer says.
     pub(super) fn new(
@@ -182,6 +201,7 @@ impl Log {
             reader: Mutex::new(reader),
             control: Mutex::new((control, checkpoint)),
             pace,
+            held: Mutex::default(),
             archive,
             archiving: Mutex::default(),
             archived: Condvar::new(),
@@ -243,6 +263,11 @@ impl Log {
     #[must_use]
     pub fn total(&self) -> Bytes {
         self.total
+    }
+
+    /// Its files, first members.
+    pub(crate) fn shared_files(&self) -> &[Arc<File>] {
+        &self.files
     }
 
     /// Its files.
@@ -355,14 +380,46 @@ impl Log {
     /// When no file is free, or its header cannot be written.
     pub(crate) fn switch(&self, session: &Session) -> Result<(), EngineError> {
         self.make_durable(session, self.end())?;
+        self.as_writer(session, || self.switch_as_writer(session))
+    }
+
+    /// Does work as the log writer: nothing is written to the log meanwhile, and who commits waits.
+    pub(crate) fn as_writer<T>(
+        &self,
+        session: &Session,
+        work: impl FnOnce() -> Result<T, EngineError>,
+    ) -> Result<T, EngineError> {
         self.take_role(session)?;
-        let switched = self.switch_as_writer(session);
+        let result = work();
         let mut role = locked(&self.role);
         role.taken = false;
         if role.waiting > 0 {
             self.written.notify_all();
         }
-        switched
+        result
+    }
+
+    /// Keeps the log from the last checkpoint's record on, until what is given back is dropped, or [`Log::let_go`].
+    ///
+    /// # Errors
+    /// When it is held by somebody else.
+    pub(crate) fn hold(&self) -> Result<Held<'_>, EngineError> {
+        let control = locked(&self.control);
+        let mut held = locked(&self.held);
+        if held.is_some() {
+            return Err(EngineError::Contradiction {
+                first: "a backup".to_string(),
+                second: "another one under way".to_string(),
+                why: "one is made at a time; wait for it".to_string(),
+            });
+        }
+        *held = Some(control.1.low);
+        Ok(Held(self))
+    }
+
+    /// Holds nothing any more, because sessions need the room. `false` when nothing was held.
+    pub(crate) fn let_go(&self) -> bool {
+        locked(&self.held).take().is_some()
     }
 
     /// Becomes the log writer, when nobody is.
@@ -494,6 +551,7 @@ impl Log {
         next_transaction: u64,
     ) -> Result<(), EngineError> {
         let mut control = locked(&self.control);
+        let low = locked(&self.held).map_or(low, |held| held.min(low));
         let first = locked(&self.places).iter().find(|place| place.end > low).map(|place| place.file);
         let sequence = {
             let writer = locked(&self.writer);

@@ -63,6 +63,12 @@ pub fn files(home: &Path) -> impl Iterator<Item = PathBuf> {
     numbered.chain([checkpoint::path(home), checkpoint::path(home).with_extension("new")])
 }
 
+/// The control block of a log in a database's home.
+#[must_use]
+pub fn control_block(home: &Path) -> PathBuf {
+    checkpoint::path(home)
+}
+
 /// The directory of second members of log files in a database's home.
 pub fn mirror(home: &Path) -> PathBuf {
     home.join(log_file::MIRROR)

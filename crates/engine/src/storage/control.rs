@@ -28,6 +28,8 @@ use std::path::{Path, PathBuf};
 const VERSION: u32 = 2;
 /// The same of a database with tables that transactions change, which a program of version 2 must not open.
 const VERSION_LIVE: u32 = 3;
+/// The same of a database with rows in several blocks.
+const VERSION_CHAINED: u32 = 4;
 /// The control file's name in the database's home.
 pub const FILE_NAME: &str = "control.json";
 /// Numbers of operations that are reserved at once.
@@ -184,12 +186,20 @@ pub struct Table {
     pub row_count: u64,
     /// Bytes of its rows, without block headers and slots.
     pub row_bytes: u64,
+    /// Rows that no block has room for: each lies in several.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub chained_row_count: u64,
     /// Per column.
     pub column_statistics: Vec<ColumnStatistics>,
     /// Where its blocks are.
     pub extents: Vec<SegmentExtent>,
     /// Who wrote them.
     pub lsns: LsnRange,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Table {
@@ -390,8 +400,8 @@ impl Catalog {
         }
         let unclear = |error: serde_json::Error| refuse(format!("cannot be understood: {error}"));
         let Version { version: found } = serde_json::from_str(document).map_err(unclear)?;
-        if !(VERSION..=VERSION_LIVE).contains(&found) {
-            return Err(EngineError::Format { path, found, expected: VERSION_LIVE });
+        if !(VERSION..=VERSION_CHAINED).contains(&found) {
+            return Err(EngineError::Format { path, found, expected: VERSION_CHAINED });
         }
         serde_json::from_str(document).map(Some).map_err(unclear)
     }
@@ -419,9 +429,17 @@ impl Catalog {
         tables.chain(self.indexes.iter().map(|index| &index.name)).chain(live)
     }
 
+    /// Adds a table that was loaded by direct path.
+    pub(crate) fn add_table(&mut self, table: Table) {
+        if table.chained_row_count > 0 {
+            self.version = VERSION_CHAINED;
+        }
+        self.tables.push(table);
+    }
+
     /// Adds a table that transactions change, with its indexes.
     pub(crate) fn add_live(&mut self, table: LiveTable, indexes: Vec<LiveIndex>) {
-        self.version = VERSION_LIVE;
+        self.version = self.version.max(VERSION_LIVE);
         self.live_tables.push(table);
         self.live_indexes.extend(indexes);
     }

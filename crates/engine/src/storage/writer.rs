@@ -50,6 +50,8 @@ pub struct SegmentWriter<'a> {
     extents: Vec<SegmentExtent>,
     /// Blocks of the last extent that have been sent or are sealed in `current`.
     used: u32,
+    /// Whether the next block goes to another extent, though this one has room.
+    left: bool,
 }
 
 impl<'a> SegmentWriter<'a> {
@@ -77,6 +79,7 @@ impl<'a> SegmentWriter<'a> {
             sealed: 0,
             extents: Vec::new(),
             used: 0,
+            left: false,
         })
     }
 
@@ -102,12 +105,12 @@ impl<'a> SegmentWriter<'a> {
     /// # Errors
     /// When no extent can be had.
     pub fn address(&mut self) -> Result<BlockAddress, EngineError> {
-        if self.extents.last().is_none_or(|last| self.used == last.extent.blocks) {
+        if self.left || self.extents.last().is_none_or(|last| self.used == last.extent.blocks) {
             // The buffer belongs to the old extent: `seal` has sent it.
             debug_assert!(self.current.is_none());
             let extent = self.tablespace.allocate(self.session, self.access)?;
             self.extents.push(SegmentExtent { extent, used: 0 });
-            self.used = 0;
+            (self.used, self.left) = (0, false);
         }
         Ok(self.last_extent().address(self.used))
     }
@@ -129,6 +132,31 @@ impl<'a> SegmentWriter<'a> {
         let count = self.extents.len();
         self.extents.swap(count - 1, count - 2);
         Ok(extent.address(0))
+    }
+
+    /// Blocks of the extent from the one that is formatted next on.
+    ///
+    /// # Errors
+    /// When no extent can be had.
+    pub fn blocks_left(&mut self) -> Result<u32, EngineError> {
+        self.address()?;
+        Ok(self.last_extent().blocks - self.used)
+    }
+
+    /// Goes on in another extent, whatever is left of this one stays unused. What was formatted must be sealed.
+    ///
+    /// # Errors
+    /// When an earlier write failed.
+    pub fn leave_extent(&mut self) -> Result<(), EngineError> {
+        self.flush()?;
+        if let Some(buffer) = self.current.take() {
+            self.free.push(buffer);
+        }
+        if let Some(last) = self.extents.last_mut() {
+            last.used = self.used;
+        }
+        self.left = true;
+        Ok(())
     }
 
     /// Gives the block its header and checksum; it goes out with its buffer.

@@ -4,11 +4,14 @@
 //! in the order in which they were asked for. A row of 8K blocks that lie anywhere costs a random read; of blocks that several
 //! rows of the batch share, a part of one.
 //!
+//! Rows in pieces are read on when all others are there, block after block.
+//!
 //! Limits: direct reads past the buffer cache, of tables that were loaded by direct path.
 
-use crate::storage::block;
+use crate::storage::block::{self, Content};
 use crate::storage::control::Table;
 use crate::storage::tablespace::Purpose;
+use crate::table::chain::{Chain, chained_length};
 use crate::table::heap;
 use crate::{EngineError, Instance};
 use plumb_events::{Event, IoStream, Session, Statistic};
@@ -55,6 +58,7 @@ impl<'a> RowFetcher<'a> {
         let blocks: Vec<&[(RowId, usize)]> =
             wanted.chunk_by(|one, two| one.0.address() == two.0.address()).collect();
         let mut found: Vec<Vec<Value>> = vec![Vec::new(); rows.len()];
+        let mut in_pieces = Vec::new();
         let mut next = 0;
         while next < blocks.len() || self.channel.outstanding() > 0 {
             while next < blocks.len()
@@ -65,8 +69,12 @@ impl<'a> RowFetcher<'a> {
             }
             self.channel.flush(self.session)?;
             let completion = self.channel.wait(self.session, Event::DirectPathRead)?;
-            self.take(blocks[completion.tag as usize], &completion.buffer, &mut found)?;
+            let wanted = blocks[completion.tag as usize];
+            self.take(wanted, &completion.buffer, (&mut found, &mut in_pieces))?;
             self.free.push(completion.buffer);
+        }
+        for (chain, place) in in_pieces {
+            found[place] = self.read_on(chain)?;
         }
         self.session.count(Statistic::RowsFetchedByRowId, rows.len() as u64);
         Ok(found)
@@ -95,21 +103,50 @@ impl<'a> RowFetcher<'a> {
         &self,
         wanted: &[(RowId, usize)],
         bytes: &[u8],
-        found: &mut [Vec<Value>],
+        (found, in_pieces): (&mut [Vec<Value>], &mut Vec<(Chain, usize)>),
     ) -> Result<(), EngineError> {
-        let tablespace = self.instance.tablespace(Purpose::Users);
-        let address = wanted[0].0.address();
-        let content = block::verify(bytes, self.table.expected(), address, tablespace.path(address))?;
-        self.session.count(Statistic::BlocksVerified, 1);
+        let content = self.verify(wanted[0].0.address(), bytes)?;
         for (row, place) in wanted {
             let image = heap::row_at(bytes, content, row.slot()).ok_or_else(|| EngineError::BadRow {
                 row: *row,
                 why: "the index names it, and its block has no such row; `plumb check` finds what is wrong"
                     .to_string(),
             })?;
-            found[*place] = values(&self.table.schema, image, *row)?;
+            match chained_length(image) {
+                None => found[*place] = values(&self.table.schema, image, *row)?,
+                Some(length) => {
+                    let mut chain = Chain::default();
+                    chain.begin(image, *row, length);
+                    in_pieces.push((chain, *place));
+                }
+            }
         }
         Ok(())
+    }
+
+    /// The values of a row of which some blocks are missing.
+    fn read_on(&mut self, mut chain: Chain) -> Result<Vec<Value>, EngineError> {
+        while let Some(address) = chain.next() {
+            let buffer = self.free.pop().expect("nothing is in flight");
+            self.ask(address, buffer, 0)?;
+            self.channel.flush(self.session)?;
+            let completion = self.channel.wait(self.session, Event::DirectPathRead)?;
+            let content = self.verify(address, &completion.buffer)?;
+            let whole = chain.go_on(address, content, &completion.buffer)?;
+            let values = whole.map(|(row, image)| values(&self.table.schema, image, row)).transpose()?;
+            self.free.push(completion.buffer);
+            if let Some(values) = values {
+                return Ok(values);
+            }
+        }
+        unreachable!("a chain goes on until its row is whole, or fails")
+    }
+
+    fn verify(&self, address: BlockAddress, bytes: &[u8]) -> Result<Content, EngineError> {
+        let path = self.instance.tablespace(Purpose::Users).path(address);
+        let content = block::verify(bytes, self.table.expected(), address, path)?;
+        self.session.count(Statistic::BlocksVerified, 1);
+        Ok(content)
     }
 }
 

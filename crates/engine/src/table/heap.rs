@@ -2,14 +2,15 @@
 //!
 //! Rows fill the content from the front; a directory of 2-byte offsets grows
 //! down from the block's end, so that slot i is found without walking. A direct
-//! path load fills blocks to the last byte that fits (PCTFREE 0: nothing is
-//! updated yet).
+//! path load fills blocks to the last byte that fits, unless `pct_free` says otherwise. The rest of a row that begins in the
+//! block before stands in front of the first row ([`chain`](super::chain)).
 //!
 //! Invariants:
 //! - T1 Rows grow up, slots grow down, and they never meet.
-//! - T2 A load server's blocks have as many slots as it has taken rows.
+//! - T2 A load server's blocks have as many slots as it has taken rows, and none is empty.
 
 use crate::storage::block::{Content, HEADER_BYTES};
+use crate::table::chain::{HEAD_BYTES, head_of};
 use plumb_units::BlockSize;
 
 /// Bytes of a slot in the directory.
@@ -29,31 +30,71 @@ pub struct BlockFill {
 }
 
 impl BlockFill {
-    /// Adds a row; `false` when the block has no room for it.
+    /// Adds a row; `false` when the block has no room for it, or would have less than `spare` bytes left. An empty block takes
+    /// any row that fits.
     #[inline]
-    pub fn push(&mut self, block: &mut [u8], row: &[u8]) -> bool {
-        let start = HEADER_BYTES + self.used as usize;
-        let slot = block.len() - SLOT_BYTES * (self.rows as usize + 1);
-        if start + row.len() > slot {
+    pub fn push(&mut self, block: &mut [u8], row: &[u8], spare: usize) -> bool {
+        let spare = if self.used == 0 { 0 } else { spare };
+        if row.len() + spare > self.room(block) {
             return false;
         }
-        block[start..start + row.len()].copy_from_slice(row);
+        self.put(block, &[row]);
+        true
+    }
+
+    /// Bytes of a row that there is room for.
+    #[must_use]
+    pub fn room(&self, block: &[u8]) -> usize {
+        let taken = HEADER_BYTES + usize::from(self.used) + SLOT_BYTES * (usize::from(self.rows) + 1);
+        block.len().saturating_sub(taken)
+    }
+
+    /// Adds the head of a row for which the block has no room, with as much of it as fits. Gives the rest.
+    ///
+    /// # Panics
+    /// When there is no room for a head and a byte, or for the whole row.
+    pub(crate) fn push_head<'r>(&mut self, block: &mut [u8], row: &'r [u8]) -> &'r [u8] {
+        let (first, rest) = row.split_at(self.room(block) - HEAD_BYTES);
+        assert!(!first.is_empty(), "a head has a byte of its row");
+        assert!(!rest.is_empty(), "a row in pieces has several");
+        self.put(block, &[&head_of(row), first]);
+        rest
+    }
+
+    /// Goes on with a row at the front of a block, which must be empty. Gives the rest.
+    pub(crate) fn go_on<'r>(&mut self, block: &mut [u8], row: &'r [u8]) -> &'r [u8] {
+        assert!(self.is_empty(), "a row goes on before others");
+        let (piece, rest) = row.split_at(row.len().min(block.len() - HEADER_BYTES));
+        block[HEADER_BYTES..HEADER_BYTES + piece.len()].copy_from_slice(piece);
+        self.used = piece.len() as u16;
+        rest
+    }
+
+    /// Puts the parts of a row behind the others, with a slot.
+    #[inline]
+    fn put(&mut self, block: &mut [u8], parts: &[&[u8]]) {
+        let start = HEADER_BYTES + usize::from(self.used);
+        let slot = block.len() - SLOT_BYTES * (usize::from(self.rows) + 1);
+        let mut at = start;
+        for part in parts {
+            block[at..at + part.len()].copy_from_slice(part);
+            at += part.len();
+        }
         block[slot..slot + SLOT_BYTES].copy_from_slice(&(start as u16).to_le_bytes());
         self.rows += 1;
-        self.used += row.len() as u16;
-        true
+        self.used += (at - start) as u16;
     }
 
     /// Whether nothing was added.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.rows == 0
+        self.used == 0
     }
 
     /// Clears the gap and says what the block holds.
     #[must_use]
     pub fn finish(self, block: &mut [u8]) -> Content {
-        assert!(self.rows > 0, "T2: a block of a table has a row");
+        assert!(self.used > 0, "T2: a block of a table has a row, or a part of one");
         let ends = (HEADER_BYTES + self.used as usize, block.len() - SLOT_BYTES * self.rows as usize);
         assert!(ends.0 <= ends.1, "T1: rows up to byte {}, slots from {}", ends.0, ends.1);
         block[ends.0..ends.1].fill(0);
@@ -87,7 +128,7 @@ mod tests {
         let mut fill = BlockFill::default();
         let row = |i: u16| vec![i as u8; 1 + (i as usize * 7) % 60];
         let mut count = 0;
-        while fill.push(&mut block, &row(count)) {
+        while fill.push(&mut block, &row(count), 0) {
             count += 1;
         }
         let content = fill.finish(&mut block);
@@ -110,9 +151,21 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "T2: a block of a table has a row")]
+    #[should_panic(expected = "T2: a block of a table has a row, or a part of one")]
     fn a_block_without_rows_is_not_finished() {
         let _ = BlockFill::default().finish(&mut [0; 2048]);
+    }
+
+    #[test]
+    fn what_is_to_stay_free_stays_free_unless_the_block_is_empty() {
+        let mut block = vec![0; 2048];
+        let mut fill = BlockFill::default();
+        assert!(fill.push(&mut block, &vec![1; 1990], 204), "an empty block takes any row");
+        assert!(!fill.push(&mut block, &[1; 10], 204));
+        assert!(fill.push(&mut block, &[1; 10], 0));
+        let mut fill = BlockFill::default();
+        while fill.push(&mut block, &[1; 100], 204) {}
+        assert!((204..204 + 102).contains(&fill.room(&block)), "{}", fill.room(&block));
     }
 
     #[test]
@@ -120,8 +173,8 @@ mod tests {
         for size in BlockSize::ALL {
             let longest = row_bytes_max(size);
             let mut block = vec![0; size.bytes()];
-            assert!(BlockFill::default().push(&mut block, &vec![1; longest]));
-            assert!(!BlockFill::default().push(&mut block, &vec![1; longest + 1]));
+            assert!(BlockFill::default().push(&mut block, &vec![1; longest], 0));
+            assert!(!BlockFill::default().push(&mut block, &vec![1; longest + 1], 0));
         }
     }
 }

@@ -10,10 +10,12 @@
 //! this is NOLOGGING.)
 
 use crate::parallel::servers::{self, Operation};
+use crate::settings::Setting;
 use crate::storage::block::{BlockKind, LsnRange};
 use crate::storage::control::{ColumnStatistics, SegmentExtent, Table};
-use crate::storage::tablespace::Purpose;
+use crate::storage::tablespace::{Purpose, Tablespace};
 use crate::storage::writer::{SegmentWriter, WriterOptions};
+use crate::table::chain;
 use crate::table::heap::{BlockFill, row_bytes_max};
 use crate::{EngineError, Instance};
 use plumb_events::{Event, IoStream, Phase, Role, Session, Statistic, now};
@@ -21,6 +23,8 @@ use plumb_types::{ColumnType, RowBatch, RowError, RowSource, columns};
 use plumb_units::{Lsn, RowId};
 use std::thread;
 
+/// A head with fewer bytes of its row is not worth its block's end.
+const HEAD_LEAST: usize = 64;
 /// Bytes of a write request, and requests a load server has in flight.
 const WRITE_BYTES: usize = 512 * 1024;
 const WRITE_BUFFERS: usize = 4;
@@ -34,12 +38,14 @@ pub struct LoadOutcome {
     pub block_count: u64,
     /// Bytes of the rows themselves.
     pub row_bytes: u64,
+    /// Rows that no block has room for: each lies in several.
+    pub chained_row_count: u64,
 }
 
 /// Loads all rows of `source` into a new table.
 ///
 /// # Errors
-/// When the table exists, the source fails, a row does not fit a block, or a
+/// When the table exists, the source fails, a row does not fit an extent, or a
 /// write fails; nothing of the load then remains.
 pub fn load(instance: &Instance, table: &str, source: &dyn RowSource) -> Result<LoadOutcome, EngineError> {
     let name = instance.catalog().require_free(table)?;
@@ -98,17 +104,19 @@ fn enter(
         row_count: pieces.iter().map(|piece| piece.row_count).sum(),
         block_count: extents.iter().map(|extent| u64::from(extent.used)).sum(),
         row_bytes: pieces.iter().map(|piece| piece.row_bytes).sum(),
+        chained_row_count: pieces.iter().map(|piece| piece.chained_row_count).sum(),
     };
     let table = Table {
         name,
         schema: source.schema().clone(),
         row_count: outcome.row_count,
         row_bytes: outcome.row_bytes,
+        chained_row_count: outcome.chained_row_count,
         column_statistics,
         extents: extents.to_vec(),
         lsns: LsnRange::only(lsn),
     };
-    instance.change_catalog(coordinator, |catalog| catalog.tables.push(table))?;
+    instance.change_catalog(coordinator, |catalog| catalog.add_table(table))?;
     Ok(outcome)
 }
 
@@ -116,6 +124,7 @@ fn enter(
 struct Piece {
     row_count: u64,
     row_bytes: u64,
+    chained_row_count: u64,
     columns: Vec<ColumnStatistics>,
     extents: Vec<SegmentExtent>,
 }
@@ -140,21 +149,25 @@ fn load_piece(
     let mut piece = Piece {
         row_count: 0,
         row_bytes: 0,
+        chained_row_count: 0,
         columns: vec![ColumnStatistics::default(); source.schema().column_count()],
         extents: Vec::new(),
     };
     let types: Vec<ColumnType> = source.schema().columns.iter().map(|column| column.column_type).collect();
+    let spare = spare(instance);
     let mut fill = BlockFill::default();
     let mut batch = RowBatch::new();
     let mut sealed = 0;
     while source.next_batch(&mut batch).map_err(EngineError::Source)? {
         operation.check()?;
         for row in batch.iter() {
-            while !fill.push(writer.block()?, row) {
-                if fill.is_empty() {
-                    return Err(too_long(row, tablespace.block_size));
+            if row.len() > row_bytes_max(tablespace.block_size) {
+                sealed += push_chained(session, tablespace, (&mut writer, &mut fill), row)?;
+                piece.chained_row_count += 1;
+            } else {
+                while !fill.push(writer.block()?, row, spare) {
+                    sealed += seal(session, &mut writer, &mut fill)?;
                 }
-                sealed += seal(session, &mut writer, &mut fill)?;
             }
             note_columns(row, &types, &mut piece.columns)?;
         }
@@ -168,6 +181,48 @@ fn load_piece(
     assert_eq!(sealed, piece.row_count, "T2: rows in blocks, and rows taken from the source");
     piece.extents = writer.finish()?;
     Ok(piece)
+}
+
+/// Bytes of a block that a load leaves free.
+fn spare(instance: &Instance) -> usize {
+    let percent = instance.settings.optional_number(Setting::PctFree).unwrap_or(0);
+    instance.tablespace(Purpose::Users).block_size.bytes() * percent as usize / 100
+}
+
+/// Adds a row that no block has room for, in pieces; gives back the rows of the blocks that it filled.
+fn push_chained(
+    session: &Session,
+    tablespace: &Tablespace,
+    (writer, fill): (&mut SegmentWriter<'_>, &mut BlockFill),
+    row: &[u8],
+) -> Result<u64, EngineError> {
+    let (block_size, extent) = (tablespace.block_size, tablespace.extent_blocks);
+    let most = chain::row_bytes_max(block_size, extent);
+    if row.len() > most {
+        let extent_bytes = extent.bytes(block_size);
+        return Err(EngineError::ChainTooLong {
+            found: row.len(),
+            extent_bytes,
+            room: most,
+            start: begin_of(row),
+        });
+    }
+    let behind = chain::blocks_behind(row.len(), block_size);
+    let mut sealed = 0;
+    // All pieces are in one extent.
+    let has_room = fill.room(writer.block()?) > HEAD_LEAST;
+    if (!has_room || behind >= writer.blocks_left()?) && !fill.is_empty() {
+        sealed += seal(session, writer, fill)?;
+    }
+    if behind >= writer.blocks_left()? {
+        writer.leave_extent()?;
+    }
+    let mut rest = fill.push_head(writer.block()?, row);
+    while !rest.is_empty() {
+        sealed += seal(session, writer, fill)?;
+        rest = fill.go_on(writer.block()?, rest);
+    }
+    Ok(sealed)
 }
 
 /// Writes the block that was filled; gives back its rows.
@@ -192,7 +247,8 @@ fn note_columns(
     values.finish().map(|_| ()).map_err(bad)
 }
 
-fn too_long(row: &[u8], block_size: plumb_units::BlockSize) -> EngineError {
+/// The first columns of a row, to find it by.
+fn begin_of(row: &[u8]) -> String {
     let shown: Vec<String> = columns(row)
         .take(3)
         .map(|value| match value {
@@ -200,10 +256,5 @@ fn too_long(row: &[u8], block_size: plumb_units::BlockSize) -> EngineError {
             None => "NULL".to_string(),
         })
         .collect();
-    EngineError::RowTooLong {
-        found: row.len(),
-        block_size: block_size.bytes(),
-        room: row_bytes_max(block_size),
-        start: shown.join(", "),
-    }
+    shown.join(", ")
 }

@@ -3,7 +3,7 @@
 //! The table is cut into granules (its extents). Scan servers take the next
 //! granule from a shared counter, so a server on a slow disk takes fewer and
 //! all end together. Within a granule multiblock reads go out several at a time;
-//! every block is verified before a row of it is looked at.
+//! every block is verified before a row of it is looked at. A row in several blocks lies within an extent, and so is one server's.
 //!
 //! A serial scan with `serial_direct_read=false` is conventional instead: multiblock
 //! reads into the buffer cache (`db file scattered read`), one at a time.
@@ -11,14 +11,14 @@
 use crate::cache::CacheReader;
 use crate::parallel::servers::Operation;
 use crate::settings::Setting;
-use crate::storage::block::{self, Content, Expected};
+use crate::storage::block::{self, Expected};
 use crate::storage::control::{SegmentExtent, Table};
 use crate::storage::reader::{ReaderOptions, SegmentReader};
 use crate::storage::tablespace::Purpose;
-use crate::table::heap;
+use crate::table::chain::Chain;
 use crate::{EngineError, Instance};
 use plumb_events::{Event, IoStream, Session, Statistic};
-use plumb_units::{BlockAddress, RowId};
+use plumb_units::RowId;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// The pieces of a table that scan servers take in turn.
@@ -69,18 +69,19 @@ pub fn scan(
     let options = reader_options(instance);
     let mut reader = SegmentReader::new(session, &instance.access, tablespace, options)?;
     let mut pieces = || granules.take();
+    let mut chain = Chain::default();
     while let Some(chunk) = reader.next(&mut pieces)? {
         operation.check()?;
         let mut rows = 0;
         for block in chunk.blocks(tablespace, granules.expected) {
             let (address, content, block) = block?;
-            rows += visit_rows(address, content, block, &mut visit)?;
+            rows += chain.visit(address, content, block, &mut visit)?;
         }
         note_scanned(session, chunk.block_count(), rows);
         session.count(Statistic::BlocksVerified, u64::from(chunk.block_count()));
         reader.recycle(chunk);
     }
-    Ok(())
+    chain.end()
 }
 
 /// Visits every row of the granules that this server gets, through the buffer cache.
@@ -96,6 +97,7 @@ pub fn scan_conventional(
 ) -> Result<(), EngineError> {
     let chunk_blocks = reader_options(instance).chunk_blocks;
     let mut reader = CacheReader::new(session, instance.cache())?;
+    let mut chain = Chain::default();
     while let Some(piece) = granules.take() {
         let mut done = 0;
         while done < piece.used {
@@ -105,7 +107,7 @@ pub fn scan_conventional(
             let blocks = reader.read_multiblock(Purpose::Users, first, count, granules.expected)?;
             let mut rows = 0;
             for block in &blocks {
-                rows += visit_rows(block.address(), block::content_of(block), block, &mut visit)?;
+                rows += chain.visit(block.address(), block::content_of(block), block, &mut visit)?;
             }
             assert!(
                 (1..=count as usize).contains(&blocks.len()),
@@ -115,25 +117,7 @@ pub fn scan_conventional(
             done += blocks.len() as u32;
         }
     }
-    Ok(())
-}
-
-#[inline]
-fn visit_rows(
-    address: BlockAddress,
-    content: Content,
-    block: &[u8],
-    visit: &mut impl FnMut(&[u8], RowId) -> Result<(), EngineError>,
-) -> Result<u64, EngineError> {
-    for slot in 0..content.entries {
-        let row_id = RowId::new(address, slot);
-        let row = heap::row_at(block, content, slot).ok_or_else(|| EngineError::BadRow {
-            row: row_id,
-            why: "its slot points outside the rows".to_string(),
-        })?;
-        visit(row, row_id)?;
-    }
-    Ok(u64::from(content.entries))
+    chain.end()
 }
 
 fn note_scanned(session: &Session, blocks: u32, rows: u64) {

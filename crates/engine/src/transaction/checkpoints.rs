@@ -80,6 +80,10 @@ impl Checkpoints {
     pub(super) fn make_room(&self, session: &Session, bytes: i64) -> Result<(), EngineError> {
         loop {
             self.failing(self.make_room_alone(session, &mut self.lock(session), bytes))?;
+            if self.log.room() < bytes && self.log.let_go() {
+                // The backup fails, and not the session.
+                continue;
+            }
             if self.log.room() >= bytes || !self.log.needs_archiver() {
                 return Ok(());
             }

@@ -453,7 +453,7 @@ impl<'a> Worker<'a> {
             let expected = table.segment.expected(BlockKind::Rows);
             let mut block = self.reader.change(Purpose::Users, address, expected)?;
             let mut edit = Edit::new(Purpose::Users, address, &block, gate.floor());
-            let slots = rows::insert(&mut edit, &mut block, images.clone());
+            let slots = rows::insert(&mut edit, (&mut block, self.spare), images.clone());
             if !slots.is_empty() {
                 let undo = Undo::Inserted { block: address, slots: slots.clone() };
                 let undo = (table.segment.created, &undo);

@@ -330,8 +330,11 @@ impl<'i> Transactions<'i> {
     pub fn switch_log_file(&self, session: &Session) -> Result<(), EngineError> {
         self.checkpoint(session)?;
         self.log.switch(session)?;
-        // The file before is given back by a checkpoint that begins behind it.
+        // The file before is given back by a checkpoint that begins behind it. Its record is the first in the new file, which makes another one due.
         self.checkpoint(session)?;
+        if self.log.pace().is_due() {
+            self.checkpoint(session)?;
+        }
         self.checkpoints.await_copies(session)
     }
 

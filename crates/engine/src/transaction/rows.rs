@@ -99,15 +99,15 @@ fn write_counts(edit: &mut Edit, block: &mut [u8], slots: usize, used: usize) {
     edit.write(block, 12, &((used as u32) << 16 | slots as u32).to_le_bytes());
 }
 
-/// Inserts as many of the rows as leave a tenth of the block free, the first in any case if it fits. Gives their slots.
+/// Inserts as many of the rows as leave so many bytes of the block free, the first in any case if it fits. Gives their slots.
 pub(super) fn insert<'r>(
     edit: &mut Edit,
-    block: &mut [u8],
+    (block, spare): (&mut [u8], usize),
     rows: impl Iterator<Item = &'r [u8]>,
 ) -> Vec<u16> {
     let content = content_of(block);
     let begin = HEADER_BYTES + content.used as usize;
-    let (old_slots, spare) = (content.entries, block.len() / 10);
+    let old_slots = content.entries;
     let mut left = gap(block);
     let mut free =
         (0..old_slots).filter(|slot| half(block, slot_at(block, *slot)) == 0).collect::<Vec<_>>().into_iter();

@@ -8,6 +8,7 @@ use crate::cache::{CacheReader, ChangingBlock};
 use crate::redo::edit::Edit;
 use crate::redo::record::{HEADER_BYTES, Record, RecordBytes, RecordKind};
 use crate::redo::{Admission, Log};
+use crate::settings::Setting;
 use crate::{EngineError, Instance};
 use plumb_events::{Session, Statistic};
 use plumb_units::{Bytes, Lsn, Nanos, RowId};
@@ -29,6 +30,8 @@ pub(super) struct Worker<'a> {
     /// The transaction under way; 0 for none.
     pub(super) own: u64,
     pub(super) lock_wait: LockWait,
+    /// Bytes of a block that inserts leave free.
+    pub(super) spare: usize,
     record: RecordBytes,
     undo: Vec<u8>,
     pub(super) found: Vec<u8>,
@@ -48,6 +51,14 @@ pub(super) struct Thread<'a> {
 /// The blocks that a record changes.
 pub(super) type Changes<'a> = Vec<(Edit, ChangingBlock<'a>)>;
 
+/// Unless a setting says otherwise, a tenth: rows grow.
+fn spare(instance: &Instance, block_bytes: usize) -> usize {
+    match instance.settings.optional_number(Setting::PctFree) {
+        Some(percent) => block_bytes * percent as usize / 100,
+        None => block_bytes / 10,
+    }
+}
+
 impl<'a> Worker<'a> {
     pub(super) fn new(store: &'a Transactions<'a>, session: &'a Session) -> Result<Worker<'a>, EngineError> {
         Ok(Worker {
@@ -59,6 +70,7 @@ impl<'a> Worker<'a> {
             reader: CacheReader::new(session, store.instance.cache())?,
             own: 0,
             lock_wait: LockWait::Forever,
+            spare: spare(store.instance, store.log.options().block_bytes),
             record: RecordBytes::default(),
             undo: Vec::new(),
             found: Vec::new(),

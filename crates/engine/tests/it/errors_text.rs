@@ -26,14 +26,15 @@ fn one_row(text: String) -> Rows {
 }
 
 #[test]
-fn a_row_that_does_not_fit_a_block() {
-    let instance = in_memory(&[("db_block_size", "2K"), ("parallel_degree", "1")]);
+fn a_row_that_does_not_fit_an_extent() {
     let fits = 2048 - 24 - 2 - 3 - 4 - 3;
-    load(&instance, "fits", &one_row("x".repeat(fits))).expect("to the last byte");
+    let instance =
+        in_memory(&[("db_block_size", "2K"), ("debug_extent_blocks", "2"), ("parallel_degree", "1")]);
+    load(&instance, "fits", &one_row("x".repeat(fits))).expect("to the last byte of a block");
     check(
         load(&instance, "t", &one_row("x".repeat(fits + 1))),
-        "a row of 2023 bytes does not fit a block of 2048 bytes, which has room for 2022; create the database \
-         with a larger db_block_size (32K at most) or shorten the row: it begins with >Lf, xxxxxxxxxxxxxxxxxxxx",
+        "a row of 2023 bytes does not fit an extent of 4.00 KB, in which all its pieces lie: there is room for 0; create the \
+         database with a larger extent_size or db_block_size, or shorten the row: it begins with >Lf, xxxxxxxxxxxxxxxxxxxx",
     );
     assert_eq!(instance.catalog().tables.len(), 1);
     assert_no_space_leaks(&instance);

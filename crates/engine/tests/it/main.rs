@@ -6,6 +6,8 @@
 //! - `sort_spills`: how much memory makes how many passes; balance; temp space.
 //! - `conventional`: sorts and scans that go through the buffer cache.
 //! - `faults`: files in memory that fail on purpose, at every place in turn.
+//! - `backup`: copies made while sessions commit, restored and recovered; damaged ones.
+//! - `chained`: rows longer than a block, in pieces.
 //! - `file_sort`: files of records, their sorts and their judgement.
 //! - `line_sort`: files of lines, their sorts and their judgement.
 //! - `corruption`: closed databases whose bytes were changed on disk.
@@ -28,8 +30,10 @@
 //! from a seed, which a failing test prints; a found case is kept as a test
 //! with its seed.
 
+mod backup;
 mod cancel;
 mod catalog;
+mod chained;
 mod conventional;
 mod copies;
 mod corruption;

@@ -496,8 +496,11 @@ impl Channel {
     /// When nothing is outstanding: the wait would never end.
     pub fn wait(&mut self, session: &Session, event: Event) -> Result<Completion, IoError> {
         assert!(self.outstanding() > 0, "C3: nothing to wait for");
-        if self.ready.is_empty() {
-            self.harvest(session)?;
+        if self.ready.is_empty() && self.in_flight > 0 && !matches!(self.way, Way::Sync) {
+            let begin = now();
+            let harvested = self.harvest(session);
+            polled(session, begin);
+            harvested?;
         }
         while self.ready.is_empty() {
             self.collect(session, Some(event))?;
@@ -525,7 +528,10 @@ impl Channel {
     /// When the request failed.
     pub fn poll(&mut self, session: &Session) -> Result<Option<Completion>, IoError> {
         if self.ready.is_empty() && self.in_flight > 0 {
-            self.collect(session, None)?;
+            let begin = now();
+            let collected = self.collect(session, None);
+            polled(session, begin);
+            collected?;
         }
         self.ready.pop_front().transpose()
     }
@@ -646,6 +652,12 @@ impl Channel {
             range: request.range.start..request.range.start + done,
         }));
     }
+}
+
+/// Counts a look for completions.
+fn polled(session: &Session, begin: Nanos) {
+    session.count(Statistic::CompletionPolls, 1);
+    session.count(Statistic::CompletionPollTime, now().saturating_sub(begin).0);
 }
 
 fn sync_error(pending: &Pending, errno: Errno) -> IoError {

@@ -13,6 +13,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("redo-direct.toml", include_str!("../../../../studies/redo-direct.toml")),
     ("redo-sync-method.toml", include_str!("../../../../studies/redo-sync-method.toml")),
     ("log-file-size.toml", include_str!("../../../../studies/log-file-size.toml")),
+    ("archiving.toml", include_str!("../../../../studies/archiving.toml")),
     ("fio-engines.toml", include_str!("../../../../studies/fio-engines.toml")),
     ("fio-block-size.toml", include_str!("../../../../studies/fio-block-size.toml")),
     ("sqlite-journal.toml", include_str!("../../../../studies/sqlite-journal.toml")),

@@ -72,13 +72,18 @@ fn studies() -> Result<String, Failure> {
 }
 
 fn tables(catalog: &Catalog) -> String {
-    let mut rows = vec![["NAME", "KIND", "ROWS", "DATA", "COLUMNS"].map(String::from).to_vec()];
+    let head = ["NAME", "KIND", "ROWS", "DATA", "BLOCKS", "EXTENTS", "AVG ROW", "CHAINED", "COLUMNS"];
+    let mut rows = vec![head.map(String::from).to_vec()];
     for table in &catalog.tables {
         rows.push(vec![
             table.name.clone(),
             "table".to_string(),
             RowCount(table.row_count).to_string(),
             Bytes(table.row_bytes).to_string(),
+            used_blocks(&table.extents),
+            table.extents.len().to_string(),
+            table.row_bytes.checked_div(table.row_count).map_or(String::new(), |mean| mean.to_string()),
+            RowCount(table.chained_row_count).to_string(),
             described(&table.schema),
         ]);
         for index in catalog.indexes_of(&table.name) {
@@ -94,30 +99,46 @@ fn tables(catalog: &Catalog) -> String {
     };
     for table in &catalog.live_tables {
         let names: Vec<String> = table.schema.columns.iter().map(|column| column.name.clone()).collect();
-        // How many rows there are nobody counts.
-        let row = |name: String, kind: &str, data: String, columns: String| {
-            vec![name, kind.to_string(), String::new(), data, columns]
+        // How many rows there are, and how long, nobody counts. None lies in several blocks.
+        let row = |name: String,
+                   (kind, chained): (&str, &str),
+                   extents: &[SegmentExtent],
+                   columns: String| {
+            let blocks = extents.iter().map(|piece| u64::from(piece.extent.blocks)).sum();
+            let (data, blocks) = (bytes(extents), RowCount(blocks).to_string());
+            let count = extents.len().to_string();
+            let none = String::new;
+            vec![name, kind.to_string(), none(), data, blocks, count, none(), chained.to_string(), columns]
         };
         let columns = described(&table.schema);
-        rows.push(row(table.name.clone(), "table, transactions", bytes(&table.extents), columns));
+        rows.push(row(table.name.clone(), ("table, transactions", "0"), &table.extents, columns));
         for index in catalog.live_indexes.iter().filter(|index| index.table == table.name) {
             let kind = if index.unique { "unique index" } else { "index" };
             let columns = key(&index.columns, &names);
-            rows.push(row(format!("  {}", index.name), kind, bytes(&index.extents), columns));
+            rows.push(row(format!("  {}", index.name), (kind, ""), &index.extents, columns));
         }
     }
     if rows.len() == 1 { "the database has no table\n".to_string() } else { aligned(&rows) }
 }
 
 fn index_row(index: &Index, names: &[String]) -> Vec<String> {
-    let blocks: u64 = index.leaves.iter().chain(&index.branches).map(|extent| u64::from(extent.used)).sum();
+    let extents: Vec<SegmentExtent> = index.leaves.iter().chain(&index.branches).copied().collect();
     vec![
         format!("  {}", index.name),
         "index".to_string(),
         RowCount(index.entry_count).to_string(),
-        format!("{} blocks", RowCount(blocks)),
+        String::new(),
+        used_blocks(&extents),
+        extents.len().to_string(),
+        String::new(),
+        String::new(),
         key(&index.columns, names),
     ]
+}
+
+/// Blocks in use of some extents.
+fn used_blocks(extents: &[SegmentExtent]) -> String {
+    RowCount(extents.iter().map(|extent| u64::from(extent.used)).sum()).to_string()
 }
 
 /// The columns of a table.

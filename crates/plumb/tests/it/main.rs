@@ -17,10 +17,13 @@
 //! - `bundles`: nothing is written over, and what came to nothing goes again.
 //! - `orphans`: what killed processes left, and the ways to end one.
 //! - `foreign_text`: names a terminal would obey, paths that are no text.
+//! - `trace`: every request of a run, printed from its bundle.
+//! - `backup`: backups there and back.
 //! - `faults`: bad input, damage, two processes, no room, Ctrl-C.
 //! - `limits`: fewer threads, rings and less memory than asked for.
 //! - `texts`: help, lists and every error message, as snapshots.
 
+mod backup;
 mod bundles;
 mod calibrate;
 mod commands;
@@ -42,3 +45,4 @@ mod slob;
 mod sort;
 mod study;
 mod texts;
+mod trace;

@@ -55,6 +55,7 @@ fn table(images: &[Vec<u8>]) -> Table {
     }
     let extent = crate::storage::tablespace::Extent { file: 3, block: 100, blocks: 60_000 };
     Table {
+        chained_row_count: 0,
         name: "T".to_string(),
         schema,
         row_count: images.len() as u64,

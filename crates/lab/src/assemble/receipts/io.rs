@@ -54,6 +54,9 @@ pub(super) fn open_flags(seen: &Evidence) -> Option<Finding> {
 /// Pages of the data files in the page cache after the build.
 pub(super) fn page_cache(seen: &Evidence) -> Option<Finding> {
     let used: Vec<&FileEvidence> = but_log(seen).filter(|file| file.reads.1 + file.writes.1 > 0).collect();
+    if used.is_empty() {
+        return None;
+    }
     let sum =
         |pages: fn(&FileEvidence) -> Option<u64>| used.iter().map(|file| pages(file)).sum::<Option<u64>>();
     let total = sum(|file| Some(file.cached_after?.total_pages))?;
@@ -136,7 +139,9 @@ pub(super) fn method(seen: &Evidence) -> Option<Finding> {
     .map(|kind| period.statistic(kind));
     // One batch of the log is on its way at a time, and its sync with it: it has a way of its own.
     let of_log = [IoStream::LogWrites, IoStream::LogReads].map(|stream| period.stream(stream).count);
-    let sync = sync.saturating_sub(of_log.iter().sum());
+    // Those of CKPT and of ARC may have been under way at the last reading.
+    let under_way = if seen.measured.outcome.log.is_some() { 2 } else { 0 };
+    let sync = sync.saturating_sub(of_log.iter().sum::<u64>() + under_way);
     let kind = seen.inside.access.method.kind();
     let mut evidence = format!(
         "{kind} ({}): {} requests through rings ({} with registered buffers), {} by the thread pool, {} synchronous; {} \

@@ -3,11 +3,16 @@
 use super::super::Evidence;
 use super::{Finding, counted};
 use crate::evidence::{FileEvidence, FileRole, LogDone};
+use crate::record::Receipt;
+use crate::vocabulary::Seen;
 use plumb_engine::Setting;
+use plumb_engine::redo::SyncMethod;
 use plumb_events::{IoStream, Statistic};
 use plumb_io::{DirectIo, Durability};
-use plumb_units::{Bytes, RowCount};
+use plumb_units::{Bytes, Nanos, RowCount};
 
+/// What a redo write may take beside its request: to hand it over and to take it in.
+const TRACE_APART: Nanos = Nanos(20_000);
 /// A batch begins with a header, and ends with its last log block.
 const BATCH_BESIDE: u64 = 8 * Bytes::K;
 
@@ -147,6 +152,43 @@ pub(super) fn file_io(seen: &Evidence) -> Option<Finding> {
     let by_pages =
         expected == DirectIo::Off || before.zip(after).is_none_or(|(before, after)| after <= before);
     Some(Finding::that(done.direct == expected && by_flags && by_pages, evidence))
+}
+
+/// The trace against the statistics: as many log writes, of as long.
+pub(super) fn trace(seen: &Evidence) -> Option<Receipt> {
+    let (trace, method) = (seen.measured.trace.as_ref()?, done(seen)?.sync.method);
+    let of_log = |kind: usize| trace.kinds[kind].stream == IoStream::LogWrites.name();
+    let requests =
+        || trace.sessions.iter().flat_map(|session| &session.requests).filter(|it| of_log(it.kind));
+    let found = (requests().count() as u64, requests().map(|request| request.latency_ns).sum::<u64>());
+    let asked = seen.measured.period.stream(IoStream::LogWrites).count;
+    let writes = seen.measured.period.statistic(Statistic::RedoWrites);
+    let time = seen.measured.period.statistic(Statistic::RedoWriteTime) * 1000;
+    let mean = |(count, nanos): (u64, u64)| nanos.checked_div(count).unwrap_or(0);
+    let (traced, counted_) = (mean(found), mean((writes, time)));
+    let evidence = format!(
+        "{} of {} each in the trace; redo write time over redo writes is {}; {} dropped",
+        counted(found.0, "log write"),
+        Nanos(traced),
+        Nanos(counted_),
+        counted(trace.dropped, "request")
+    );
+    // A call that syncs behind the write is no request; where the same bytes go to two files the longer one counts.
+    let alike = method != SyncMethod::Fsync && asked == writes;
+    let finding = match (trace.dropped, alike) {
+        (0, true) => {
+            let apart = counted_.saturating_sub(traced);
+            Finding::that(found.0 == asked && apart <= counted_ / 10 + TRACE_APART.0, evidence)
+        }
+        _ => Finding::not_checked(evidence),
+    };
+    Some(Receipt {
+        setting: "trace".to_string(),
+        asked: "every request".to_string(),
+        evidence: finding.evidence,
+        held: finding.held,
+        seen: Seen::Inside,
+    })
 }
 
 /// Copies that were made of filled log files.

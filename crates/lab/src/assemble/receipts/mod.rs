@@ -131,6 +131,7 @@ pub(super) fn receipts(seen: &Evidence) -> Vec<Receipt> {
     receipts.extend(places::places(seen));
     receipts.extend(start::receipts(seen));
     receipts.extend(slob::parameters(seen));
+    receipts.extend(log::trace(seen));
     if seen.inside.in_memory() {
         without_files(seen, &mut receipts);
     }

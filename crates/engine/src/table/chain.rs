@@ -1,0 +1,254 @@
+//! Rows longer than a block has room for: their pieces, in blocks that follow one another.
+//!
+//! ```text
+//! block i      .. rows .. | head: flags 28 hex, 0, length u32, the image's first bytes |          slots
+//! block i + 1  bytes of the image, the whole block                                                no slot
+//! block i + 2  bytes of the image | rows ..                                                       slots
+//! ```
+//! The head is the last row of its block and has its slot; what follows stands before the first row of the next blocks, without a slot, so that whoever numbers rows by
+//! slots counts a row in pieces once. All pieces of a row are in one extent: a scan, which takes whole extents in their order, has the row together when
+//! it has read on, and an access by row id reads the blocks behind.
+//!
+//! Why not a row id of the next piece in each: it would always be that of the next block. Why not pieces in any block with room, as where rows grow: a loaded row does
+//! not, and every piece elsewhere is another read.
+//!
+//! Limits: a row takes less than an extent. Where fewer blocks are left of an extent than a row needs, they stay empty.
+
+use crate::EngineError;
+use crate::storage::block::{Content, HEADER_BYTES};
+use crate::table::heap;
+use plumb_units::{BlockAddress, BlockCount, BlockSize, RowId};
+
+/// Flags of a head: first piece, and not the last.
+const HEAD_FLAGS: u8 = 0x28;
+/// Bytes of a head before the row's own.
+pub(crate) const HEAD_BYTES: usize = 6;
+
+/// Bytes of a row that a block without rows takes.
+fn room(block_size: BlockSize) -> usize {
+    block_size.bytes() - HEADER_BYTES
+}
+
+/// The longest row that a chain in an extent holds, whatever stands before its head: that may be a block but for a head of one byte.
+#[must_use]
+pub fn row_bytes_max(block_size: BlockSize, extent: BlockCount) -> usize {
+    // Block 0 of a file is none of its first extent.
+    room(block_size) * (extent.0 as usize - 2)
+}
+
+/// Blocks behind its head that a row of so many bytes takes when its head has none.
+#[must_use]
+pub(crate) fn blocks_behind(row: usize, block_size: BlockSize) -> u32 {
+    row.div_ceil(room(block_size)) as u32
+}
+
+/// What stands before the image's first bytes.
+#[must_use]
+pub(crate) fn head_of(row: &[u8]) -> [u8; HEAD_BYTES] {
+    let mut head = [HEAD_FLAGS, 0, 0, 0, 0, 0];
+    head[2..].copy_from_slice(&(row.len() as u32).to_le_bytes());
+    head
+}
+
+/// The length of the row whose head this is; `None` of a row in one piece.
+#[inline]
+#[must_use]
+pub fn chained_length(row: &[u8]) -> Option<usize> {
+    if row.first() != Some(&HEAD_FLAGS) {
+        return None;
+    }
+    row.get(2..HEAD_BYTES)
+        .map(|length| u32::from_le_bytes([length[0], length[1], length[2], length[3]]) as usize)
+}
+
+/// The bytes of a block that stand before its first row: the rest of one that begins in a block before.
+#[inline]
+#[must_use]
+pub(crate) fn before_rows(block: &[u8], content: Content) -> &[u8] {
+    let rows = heap::row_at(block, content, 0).map_or(0, <[u8]>::len);
+    let used = usize::from(content.used);
+    &block[HEADER_BYTES..HEADER_BYTES + used - rows.min(used)]
+}
+
+/// A row on its way together.
+#[derive(Debug, Default)]
+pub struct Chain {
+    bytes: Vec<u8>,
+    /// The row's id and length, and the address of the block that goes on with it.
+    open: Option<(RowId, usize, BlockAddress)>,
+}
+
+impl Chain {
+    /// Begins with a head, which ends with its block's rows; its length is known to be that.
+    pub(crate) fn begin(&mut self, head: &[u8], row_id: RowId, length: usize) {
+        self.bytes.clear();
+        self.bytes.extend_from_slice(&head[HEAD_BYTES..]);
+        let address = row_id.address();
+        let next = BlockAddress { file: address.file, block: address.block.plus(1) };
+        self.open = Some((row_id, length, next));
+    }
+
+    /// Where it goes on; `None` when nothing is open.
+    #[must_use]
+    pub fn next(&self) -> Option<BlockAddress> {
+        self.open.map(|(_, _, next)| next)
+    }
+
+    /// Takes what a block has before its rows. Gives the row when it is whole.
+    ///
+    /// # Errors
+    /// When the block is not the next one of the row, or has more or less of it than there is.
+    pub fn go_on(
+        &mut self,
+        address: BlockAddress,
+        content: Content,
+        block: &[u8],
+    ) -> Result<Option<(RowId, &[u8])>, EngineError> {
+        let piece = before_rows(block, content);
+        // A row that is not together is none, and the next one has nothing to do with it.
+        let Some((row, length, next)) = self.open.take() else {
+            if piece.is_empty() {
+                return Ok(None);
+            }
+            let why = format!("{} bytes stand before it that are of no row", piece.len());
+            return Err(EngineError::BadRow { row: RowId::new(address, 0), why });
+        };
+        let bad = |why: String| EngineError::BadRow { row, why };
+        let left = length.checked_sub(self.bytes.len()).unwrap_or(0);
+        if address != next {
+            return Err(bad(format!(
+                "{left} bytes of its {length} are missing: block {next} should have them"
+            )));
+        }
+        if piece.is_empty() || piece.len() > left {
+            return Err(bad(format!(
+                "block {address} has {} bytes of it, expected 1 to {left}",
+                piece.len()
+            )));
+        }
+        self.bytes.extend_from_slice(piece);
+        if piece.len() < left {
+            let next = BlockAddress { file: address.file, block: address.block.plus(1) };
+            self.open = Some((row, length, next));
+            return Ok(None);
+        }
+        Ok(Some((row, &self.bytes)))
+    }
+
+    /// Refuses an end of the rows while a row is not whole.
+    ///
+    /// # Errors
+    /// With the row.
+    pub fn end(&self) -> Result<(), EngineError> {
+        let Some((row, length, next)) = self.open else { return Ok(()) };
+        let why = format!(
+            "{} bytes of its {length} are missing: block {next} should have them",
+            length - self.bytes.len()
+        );
+        Err(EngineError::BadRow { row, why })
+    }
+
+    /// Visits the rows of the next block, one that ends in it first. Gives their number.
+    ///
+    /// # Errors
+    /// When a slot points outside the rows, a row in pieces is not together, or `visit` fails.
+    pub(crate) fn visit(
+        &mut self,
+        address: BlockAddress,
+        content: Content,
+        block: &[u8],
+        visit: &mut impl FnMut(&[u8], RowId) -> Result<(), EngineError>,
+    ) -> Result<u64, EngineError> {
+        let mut rows = 0;
+        if let Some((row_id, row)) = self.go_on(address, content, block)? {
+            visit(row, row_id)?;
+            rows += 1;
+        }
+        for slot in 0..content.entries {
+            let row_id = RowId::new(address, slot);
+            let bad = |why: String| EngineError::BadRow { row: row_id, why };
+            let row = heap::row_at(block, content, slot)
+                .ok_or_else(|| bad("its slot points outside the rows".to_string()))?;
+            match chained_length(row) {
+                None => {
+                    visit(row, row_id)?;
+                    rows += 1;
+                }
+                Some(length) if slot + 1 == content.entries && length > row.len() - HEAD_BYTES => {
+                    self.begin(row, row_id, length);
+                }
+                Some(length) => {
+                    return Err(bad(format!(
+                        "it is the head of {length} bytes, and its block goes on behind it"
+                    )));
+                }
+            }
+        }
+        Ok(rows)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::heap::BlockFill;
+    use plumb_units::{BlockNumber, FileId};
+
+    fn address(block: u32) -> BlockAddress {
+        BlockAddress { file: FileId(1), block: BlockNumber(block) }
+    }
+
+    /// Blocks of 2K with a short row, one of so many bytes, and another short one.
+    fn blocks(length: usize) -> (Vec<(Content, Vec<u8>)>, Vec<u8>) {
+        let row: Vec<u8> =
+            [0x2C, 0, 1].into_iter().chain((3..length).map(|at| (at * 31 % 251) as u8)).collect();
+        let (mut made, mut block, mut fill) = (Vec::new(), vec![0; 2048], BlockFill::default());
+        assert!(fill.push(&mut block, &[0x2C, 0, 0], 0));
+        let mut rest = fill.push_head(&mut block, &row);
+        while !rest.is_empty() {
+            made.push((std::mem::take(&mut fill).finish(&mut block), block.clone()));
+            rest = fill.go_on(&mut block, rest);
+        }
+        assert!(fill.push(&mut block, &[0x2C, 0, 0], 0), "the last block goes on with rows");
+        made.push((fill.finish(&mut block), block));
+        (made, row)
+    }
+
+    #[test]
+    fn a_row_in_pieces_comes_back_whole_and_others_with_it() {
+        for length in [2030, 4000, 6054, 10_000] {
+            let (blocks, row) = blocks(length);
+            let mut chain = Chain::default();
+            let mut found = Vec::new();
+            for (number, (content, block)) in (0..).zip(&blocks) {
+                let mut visit = |row: &[u8], id: RowId| {
+                    found.push((id, row.to_vec()));
+                    Ok(())
+                };
+                chain.visit(address(number), *content, block, &mut visit).expect("all is there");
+            }
+            chain.end().expect("nothing is open");
+            assert_eq!(found.len(), 3, "{length}");
+            assert_eq!((found[1].0, &found[1].1), (RowId::new(address(0), 1), &row));
+            assert_eq!(found[2].0, RowId::new(address(blocks.len() as u32 - 1), 0));
+        }
+    }
+
+    #[test]
+    fn a_row_whose_pieces_are_not_together_is_named() {
+        let (blocks, _) = blocks(6054);
+        let mut ignore = |_: &[u8], _: RowId| Ok(());
+        let mut visit = |chain: &mut Chain, place: u32, at: usize| {
+            let (content, block) = &blocks[at];
+            chain.visit(address(place), *content, block, &mut ignore).map_err(|error| error.to_string())
+        };
+        let mut chain = Chain::default();
+        visit(&mut chain, 0, 0).expect("the head");
+        let error = chain.end().expect_err("a piece is missing").to_string();
+        assert!(error.contains("are missing: block"), "{error}");
+        let error = visit(&mut chain, 2, 2).expect_err("a block is missing");
+        assert!(error.contains("are missing: block"), "{error}");
+        let error = visit(&mut Chain::default(), 1, 1).expect_err("of no row");
+        assert!(error.contains("2024 bytes stand before it that are of no row"), "{error}");
+    }
+}

@@ -1,0 +1,203 @@
+//! Backups: made while sessions commit, damaged, restored where they may be and where they may not.
+
+use crate::support::{Rows, assert_green, create_in, load, open_in, scan_rows};
+use plumb_engine::backup::{self, MANIFEST};
+use plumb_engine::instance::{Cancel, InitialSizes};
+use plumb_engine::transaction::Transactions;
+use plumb_engine::{Instance, Layout, Settings};
+use plumb_events::{Recorder, Role};
+use plumb_types::{Column, ColumnType, Number, Schema, Value};
+use plumb_units::Bytes;
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::SeqCst};
+use std::thread;
+
+fn settings() -> Settings {
+    let mut all = Settings::default();
+    let small = [
+        ("filesystemio_options", "none"),
+        ("log_file_size", "8M"),
+        ("log_buffer", "256K"),
+        ("extent_size", "256K"),
+    ];
+    for (name, value) in small {
+        all.set(name, value, "the test").expect("in range");
+    }
+    all
+}
+
+fn create(home: &Path) -> Instance {
+    let sizes = InitialSizes { users: Bytes(1 << 20), temp: Bytes(1), indx: Bytes(1) };
+    Instance::create(&Layout::in_one(home.to_path_buf()), settings(), sizes, Cancel::default())
+        .expect("a database")
+}
+
+/// The ids of the rows of T, and whether each has its text.
+fn ids(transactions: &Transactions<'_>, instance: &Instance) -> Vec<i64> {
+    let session = instance.recorder.session(Role::User);
+    let mut connection = transactions.connect(&session).expect("connected");
+    let mut ids = Vec::new();
+    let scanned = connection.begin().scan("T", |row| {
+        let Value::Number(id) = &row.values[0] else { panic!("a number") };
+        ids.push(id.to_string().parse().expect("an id"));
+        Ok(())
+    });
+    scanned.expect("scanned");
+    ids.sort_unstable();
+    ids
+}
+
+fn insert(
+    transactions: &Transactions<'_>,
+    instance: &Instance,
+    rows: std::ops::Range<i64>,
+    done: &AtomicI64,
+) {
+    let session = instance.recorder.session(Role::User);
+    let mut connection = transactions.connect(&session).expect("connected");
+    let mut transaction = connection.begin();
+    for id in rows {
+        let number = Value::Number(Number::new(i128::from(id), 0).expect("small"));
+        transaction.insert("T", &[number, Value::Text("v".repeat(200))]).expect("inserted");
+        transaction.commit_and_chain().expect("committed");
+        done.store(id + 1, SeqCst);
+    }
+}
+
+#[test]
+fn a_copy_made_while_a_session_commits_is_recovered_to_a_commit() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (home, copy) = (directory.path().join("db"), directory.path().join("copy"));
+    let (done, over) = (AtomicI64::new(0), AtomicBool::new(false));
+    let (before, after) = {
+        let instance = create(&home);
+        let session = instance.recorder.session(Role::User);
+        let transactions = Transactions::open(&instance, &session).expect("a log");
+        let columns = vec![
+            Column::required("ID", ColumnType::NUMBER),
+            Column::required("V", ColumnType::Text { max_bytes: 1000 }),
+        ];
+        transactions
+            .create_table(&session, "T", &Schema::new(columns).expect("a schema"), &[])
+            .expect("a table");
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut next = 0;
+                while !over.load(SeqCst) {
+                    insert(&transactions, &instance, next..next + 20, &done);
+                    next += 20;
+                }
+            });
+            while done.load(SeqCst) < 200 {
+                thread::yield_now();
+            }
+            let before = done.load(SeqCst);
+            let copied = backup::backup(&instance, Some(&transactions), (&session, &copy)).expect("copied");
+            let after = done.load(SeqCst);
+            over.store(true, SeqCst);
+            assert!(copied.file_count >= 5 && copied.bytes > Bytes(24 << 20), "{copied:?}");
+            (before, after)
+        })
+    };
+    fs::remove_dir_all(&home).expect("the original is lost");
+    let session = Recorder::new().session(Role::User);
+    backup::restore(&session, &copy, &home).expect("restored");
+    let instance = Instance::open(&home, settings(), Cancel::default()).expect("opened");
+    let session = instance.recorder.session(Role::User);
+    let transactions = Transactions::open(&instance, &session).expect("recovered");
+    let found = ids(&transactions, &instance);
+    let count = found.len() as i64;
+    assert_eq!(found, (0..count).collect::<Vec<_>>(), "every row up to the last");
+    // What was under way when the log was copied may be in it.
+    assert!(
+        (before..=after + 1).contains(&count),
+        "{count} rows, {before} committed before and {after} after"
+    );
+    insert(&transactions, &instance, count..count + 50, &done);
+    assert_eq!(ids(&transactions, &instance).len() as i64, count + 50, "it goes on");
+}
+
+/// A database with a loaded table, and its backup.
+fn loaded(directory: &Path) -> Instance {
+    let instance = create_in(&directory.join("db"), &[]);
+    load(&instance, "t", &Rows::uniform(5000, 1)).expect("loaded");
+    let session = instance.recorder.session(Role::User);
+    backup::backup(&instance, None, (&session, &directory.join("copy"))).expect("copied");
+    instance
+}
+
+fn refused(directory: &Path, to: &str) -> String {
+    let session = Recorder::new().session(Role::User);
+    let error = backup::restore(&session, &directory.join("copy"), &directory.join(to)).expect_err("refused");
+    error.to_string().replace(&directory.display().to_string(), "DIR")
+}
+
+#[test]
+fn a_database_without_a_log_is_copied_and_stands_again() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let rows = scan_rows(&loaded(directory.path()), "t");
+    fs::remove_dir_all(directory.path().join("db")).expect("it is lost");
+    let session = Recorder::new().session(Role::User);
+    backup::restore(&session, &directory.path().join("copy"), &directory.path().join("db"))
+        .expect("restored");
+    let instance = open_in(&directory.path().join("db")).expect("opened");
+    assert_eq!(scan_rows(&instance, "t"), rows);
+    assert_green(&instance, "t");
+}
+
+#[test]
+fn one_changed_byte_is_found_in_any_file_and_nothing_is_restored() {
+    let directory = tempfile::tempdir().expect("a directory");
+    drop(loaded(directory.path()));
+    let copy = directory.path().join("copy");
+    let manifest = backup::manifest(&copy).expect("it has one");
+    assert_eq!(manifest.files.last().map(|file| file.name.as_str()), Some("control.json"));
+    for file in &manifest.files {
+        let path = copy.join(&file.name);
+        let whole = fs::read(&path).expect("a file");
+        let mut damaged = whole.clone();
+        let at = damaged.len() * 2 / 3;
+        damaged[at] ^= 0x10;
+        fs::write(&path, &damaged).expect("written");
+        let error = refused(directory.path(), "new");
+        assert!(
+            error.starts_with(&format!(
+                "backup DIR/copy/{}: it is damaged: {} bytes with CRC-32C ",
+                file.name, file.bytes
+            )),
+            "{error}"
+        );
+        assert!(error.ends_with("; nothing was restored"), "{error}");
+        assert!(!directory.path().join("new").exists());
+        fs::write(&path, &whole).expect("written");
+    }
+    fs::remove_file(copy.join("control.json")).expect("removed");
+    assert!(refused(directory.path(), "new").contains("control.json"));
+    fs::remove_file(copy.join(MANIFEST)).expect("removed");
+    assert_eq!(
+        refused(directory.path(), "new"),
+        "backup DIR/copy: it has no backup.json, and so is no whole backup"
+    );
+}
+
+#[test]
+fn nothing_is_written_over() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let instance = loaded(directory.path());
+    let over = refused(directory.path(), "db");
+    assert_eq!(
+        over,
+        "backup DIR/db: a database stands there (control.json), and nothing is written over; name a new directory"
+    );
+    fs::create_dir(directory.path().join("other")).expect("made");
+    fs::write(directory.path().join("other/letter.txt"), "dear").expect("written");
+    assert_eq!(
+        refused(directory.path(), "other"),
+        "backup DIR/other: it is not empty (letter.txt), and nothing is written over; name a new directory"
+    );
+    let session = instance.recorder.session(Role::User);
+    let again =
+        backup::backup(&instance, None, (&session, &directory.path().join("copy"))).expect_err("refused");
+    assert!(again.to_string().contains("a backup stands there (backup.json)"), "{again}");
+}

@@ -1,0 +1,48 @@
+//! `plumb backup` and `plumb restore`: all files of the database, copied with their checksums.
+
+use crate::arguments::{Backup, Restore};
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::outcome::Outcome;
+use crate::{database, output};
+use plumb_engine::Settings;
+use plumb_engine::backup::{self, Copied};
+use plumb_engine::transaction::Transactions;
+use plumb_events::{Recorder, Role};
+use plumb_units::RowCount;
+
+/// Copies the database.
+///
+/// # Errors
+/// When there is none, or its files cannot be copied.
+pub fn run(arguments: &Backup) -> Result<Outcome, Failure> {
+    let interrupt = Interrupt::install()?;
+    let instance = database::open(&arguments.path, Settings::default(), &interrupt)?;
+    let session = instance.recorder.session(Role::User);
+    // A log is opened where there is one, and not made for this.
+    let has_log = backup::has_log(instance.home());
+    let transactions = has_log.then(|| Transactions::open(&instance, &session)).transpose()?;
+    let copied = backup::backup(&instance, transactions.as_ref(), (&session, &arguments.to))?;
+    said("copied to", &arguments.to.display().to_string(), &copied)
+}
+
+/// Makes the database of a backup.
+///
+/// # Errors
+/// When the backup is damaged, or a database stands there.
+pub fn restore(arguments: &Restore) -> Result<Outcome, Failure> {
+    let home = database::home_in(&arguments.path)?;
+    let session = Recorder::new().session(Role::User);
+    let copied = backup::restore(&session, &arguments.from, &home)?;
+    said("verified and restored to", &home.display().to_string(), &copied)
+}
+
+fn said(what: &str, place: &str, copied: &Copied) -> Result<Outcome, Failure> {
+    let Copied { file_count, bytes, elapsed } = copied;
+    let rate = bytes.per(*elapsed);
+    output::print(&format!(
+        "{} files, {bytes}, {what} {place} in {elapsed} ({rate})\n",
+        RowCount(*file_count)
+    ))?;
+    Ok(Outcome::Fine)
+}
