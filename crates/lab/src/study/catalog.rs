@@ -19,6 +19,8 @@ pub const FILES: &[(&str, &str)] = &[
     ("sqlite-journal.toml", include_str!("../../../../studies/sqlite-journal.toml")),
     ("file-copy.toml", include_str!("../../../../studies/file-copy.toml")),
     ("pgbench.toml", include_str!("../../../../studies/pgbench.toml")),
+    ("ext4-xfs.toml", include_str!("../../../../studies/ext4-xfs.toml")),
+    ("storage-slob.toml", include_str!("../../../../studies/storage-slob.toml")),
     ("storage-commits.toml", include_str!("../../../../studies/storage-commits.toml")),
     ("storage-sort.toml", include_str!("../../../../studies/storage-sort.toml")),
     ("temp-io-size.toml", include_str!("../../../../studies/temp-io-size.toml")),
@@ -40,7 +42,7 @@ pub struct Suite {
 pub const SUITES: &[Suite] = &[Suite {
     name: "storage",
     title: "Is the second place as good as the first for a database?",
-    studies: &["storage-commits", "storage-sort"],
+    studies: &["storage-slob", "storage-commits", "storage-sort"],
 }];
 
 /// The suite of that name.

@@ -83,7 +83,9 @@ fn a_study_of_places_says_which_are_missing_and_any_other_gets_a_factor_of_two()
         ["study", "--command", "true {x}", "--factor", "x=1,2", "--path", ".", "--path", "."],
     );
     assert!(code == 2 && says.contains("a command has one"), "{says}");
-    assert!(fine(directory.path(), ["list", "studies"]).contains("storage-commits, storage-sort"));
+    assert!(
+        fine(directory.path(), ["list", "studies"]).contains("storage-slob, storage-commits, storage-sort")
+    );
 }
 
 #[test]

@@ -14,6 +14,7 @@ mod load;
 mod session;
 
 use super::{Execution, Place, sizing};
+use crate::device_mix::Mix;
 use crate::evidence::{self, Done, LogDone, Measured, SlobDone};
 use crate::observer::Stage;
 use crate::place::Room;
@@ -68,6 +69,15 @@ impl Execution for Slob {
 
     fn source(&self) -> Purpose {
         Purpose::Users
+    }
+
+    /// None where the cache holds all blocks: such a run asks nothing of the device.
+    fn mix(&self, work: &Work, settings: &Settings) -> Option<Mix> {
+        let spec = spec(work, settings).ok()?;
+        let bytes = spec.schemas.saturating_mul(spec.scale).saturating_mul(spec.block_bytes);
+        let is_cached = settings.number(Setting::DbCacheSize) >= bytes;
+        let sessions = usize::try_from(spec.sessions).unwrap_or(usize::MAX);
+        (!is_cached).then(|| Mix::of_updates(Bytes(spec.block_bytes), sessions, spec.update_pct))
     }
 
     fn load(&self, place: &Place<'_>) -> Result<(), EngineError> {
