@@ -96,7 +96,7 @@ impl Inspector for RowInspector<'_> {
         let before = before_rows(block, content).len();
         let mut left = usize::from(content.used) - before;
         let Self { chain, column_count, keys, sums, key, head, .. } = self;
-        let mut pass = Pass { column_count: *column_count, keys: *keys, sums: sums.as_mut_slice(), key };
+        let mut pass = Pass { column_count: *column_count, keys, sums: sums.as_mut_slice(), key };
         if let Some((row_id, row)) = chain.go_on(address, content, block)? {
             pass.row(row, row_id, *head).map_err(|why| EngineError::BadRow { row: row_id, why })?;
         }

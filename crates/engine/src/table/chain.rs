@@ -114,7 +114,7 @@ impl Chain {
             return Err(EngineError::BadRow { row: RowId::new(address, 0), why });
         };
         let bad = |why: String| EngineError::BadRow { row, why };
-        let left = length.checked_sub(self.bytes.len()).unwrap_or(0);
+        let left = length.saturating_sub(self.bytes.len());
         if address != next {
             return Err(bad(format!(
                 "{left} bytes of its {length} are missing: block {next} should have them"

@@ -173,3 +173,29 @@ fn a_name_is_used_once() {
     assert_eq!(code, 1);
     assert!(line.contains("no column size") && line.contains("city"), "{line}");
 }
+
+#[test]
+fn rows_longer_than_a_block_are_loaded_indexed_checked_and_listed() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let row = |id: usize| {
+        let bytes = if id.is_multiple_of(10) { 1500 } else { 20 };
+        format!("{id},{},{}\n", "a".repeat(bytes), "b".repeat(bytes))
+    };
+    let rows: String = (0..1000).map(row).collect();
+    write(directory.path(), "notes.csv", &format!("id,first,second\n{rows}"));
+    fine(directory.path(), ["load", "notes.csv", "--table", "notes", "--set", "db_block_size=2K"]);
+    fine(directory.path(), ["index", "notes", "id"]);
+    let listed = fine(directory.path(), ["list", "tables"]);
+    let words = |start: &str| {
+        let line = listed.lines().find(|line| line.starts_with(start)).expect("a line");
+        line.split_whitespace().map(str::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        words("NAME"),
+        ["NAME", "KIND", "ROWS", "DATA", "BLOCKS", "EXTENTS", "AVG", "ROW", "CHAINED", "COLUMNS"]
+    );
+    let notes = words("NOTES");
+    assert_eq!((notes[2].as_str(), notes[8].as_str()), ("1,000", "100"), "{listed}");
+    let checked = fine(directory.path(), ["check", "notes"]);
+    assert!(checked.contains("1,000 rows of 3 columns"), "{checked}");
+}
