@@ -37,7 +37,7 @@ pub const MOUNTED: &str = "mounted";
 pub struct FileSystem {
     /// Its name, as the kernel has it.
     pub name: &'static str,
-    /// The program that makes it, with what keeps it from asking.
+    /// The program that makes it, with what keeps it from asking, and from discarding the blocks of the image.
     mkfs: &'static [&'static str],
 }
 
@@ -45,9 +45,9 @@ pub struct FileSystem {
 pub const FILE_SYSTEMS: [FileSystem; 2] = [
     FileSystem {
         name: "ext4",
-        mkfs: &["mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0"],
+        mkfs: &["mkfs.ext4", "-q", "-F", "-E", "nodiscard,lazy_itable_init=0,lazy_journal_init=0"],
     },
-    FileSystem { name: "xfs", mkfs: &["mkfs.xfs", "-q", "-f"] },
+    FileSystem { name: "xfs", mkfs: &["mkfs.xfs", "-q", "-f", "-K"] },
 ];
 
 /// The tools beside mkfs.

@@ -13,6 +13,7 @@
 //! holds runs, and is to be resumed.
 
 use crate::{loops, written};
+use plumb_engine::redo::recovery;
 use plumb_io::owner::{self, MARK};
 use plumb_units::Bytes;
 use std::fs::{self, File};
@@ -186,6 +187,9 @@ fn is_ours(entry: &Path) -> bool {
         "log-allocated",
     ];
     let plain = fs::symlink_metadata(entry).is_ok_and(|found| found.is_file());
+    if plain && entry.parent().is_some_and(|home| recovery::files(home).any(|file| file == *entry)) {
+        return true;
+    }
     let Some(name) = entry.file_name().and_then(|name| name.to_str()) else { return false };
     let name = name.strip_suffix(&format!(".{MARK}")).unwrap_or(name);
     let name = name.strip_suffix(UNFINISHED).unwrap_or(name);

@@ -136,7 +136,7 @@ pub fn run_set<T: Send>(
 
 /// Waits for servers; a panic of one goes on in the coordinator.
 pub fn join<T>(coordinator: &Session, servers: Vec<Server<'_, T>>) -> Vec<Option<T>> {
-    coordinator.wait(Event::PxDeqExecuteReply, || {
+    coordinator.wait_long(Event::PxDeqExecuteReply, || {
         let join = |server: Server<'_, T>| match server {
             Server::Ended(result) => result,
             Server::Started(thread) => match thread.join() {

@@ -65,6 +65,19 @@ fn what_a_killed_process_left_is_named_and_removed_and_a_living_one_is_spared() 
 }
 
 #[test]
+fn a_killed_run_with_a_log_is_removed_with_it() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let orphan = directory.path().join("plumb-run-7");
+    fs::create_dir(&orphan).expect("a directory");
+    fs::write(orphan.join("plumb-owner"), "plumb 4194305 started 1\n").expect("a file");
+    for file in ["users01.dbf", "redo01.log", "redo03.log", "redo.ctl", "control.json", "lock"] {
+        fs::write(orphan.join(file), "of a run").expect("a file");
+    }
+    fine(directory.path(), ["clean"]);
+    assert_eq!(names(directory.path()), Vec::<String>::new());
+}
+
+#[test]
 fn nothing_is_removed_that_plumb_did_not_make_or_that_was_kept() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let here = directory.path();

@@ -120,7 +120,8 @@ pub(super) fn calibration(record: &Record) -> Option<Section> {
 /// The device's own rate for the workload's mix, and what the work reached of it.
 fn mix(mix: &MixLimit) -> Table {
     let caption = format!(
-        "Random reads and writes of {} at once to one file, {} outstanding: the device alone, and the work{}",
+        "Random reads and writes of {} at once to one file, {} outstanding: the device alone, and the work, whose \
+         database writers come on top of its sessions{}",
         Size(mix.block_bytes).figure(),
         mix.outstanding,
         if mix.refused.is_empty() { String::new() } else { format!(" ({})", mix.refused) }
