@@ -43,13 +43,15 @@ pub enum Goal {
     Merged(Recorder, u64),
     /// Done, in all, and a text.
     Stated(u64, u64, String),
+    /// The time since then, and in all.
+    Elapsed(Nanos, Nanos),
 }
 
 impl Goal {
     /// The statistic that it counts; none for files and texts.
     fn statistic(&self) -> Option<(&Recorder, Statistic)> {
         match self {
-            Goal::FileBytes(..) | Goal::Stated(..) => None,
+            Goal::FileBytes(..) | Goal::Stated(..) | Goal::Elapsed(..) => None,
             Goal::Counted(recorder, statistic, _) => Some((recorder, *statistic)),
             Goal::Merged(recorder, _) => Some((recorder, Statistic::MergeRows)),
         }
@@ -62,6 +64,7 @@ impl Goal {
             | Goal::Counted(.., total)
             | Goal::Merged(_, total)
             | Goal::Stated(_, total, _) => *total,
+            Goal::Elapsed(_, total) => total.0,
         }
     }
 
@@ -70,6 +73,7 @@ impl Goal {
         match self {
             Goal::FileBytes(..) => Bytes(quantity).to_string(),
             Goal::Counted(..) | Goal::Merged(..) | Goal::Stated(..) => RowCount(quantity).to_string(),
+            Goal::Elapsed(..) => format!("{:.0} s", Nanos(quantity).seconds()),
         }
     }
 }
@@ -134,9 +138,10 @@ impl Watch {
             Stage::Import { instance, rows } => {
                 vec![("insert rows", goal(instance, Statistic::RowsInserted, rows))]
             }
-            Stage::RandomIo { instance, .. } => {
-                vec![("read rows", goal(instance, Statistic::RowsFetchedByRowId, 0))]
-            }
+            Stage::RandomIo { instance, time } => vec![
+                ("random I/O", Goal::Elapsed(clock::now(), time)),
+                ("read rows", goal(instance, Statistic::RowsFetchedByRowId, 0)),
+            ],
             Stage::Study { done, runs, block, blocks, arm, left } => {
                 let block =
                     if block == 0 { "warm-up".to_string() } else { format!("block {block} of {blocks}") };
@@ -282,6 +287,7 @@ impl Drawn {
         let found = match (goal, snapshot) {
             (Goal::FileBytes(directories, _), _) => bytes_in(directories),
             (Goal::Stated(done, ..), _) => *done,
+            (Goal::Elapsed(begin, _), _) => clock::now().saturating_sub(*begin).0,
             (_, Some(snapshot)) => goal.statistic().map_or(0, |(_, kind)| snapshot.statistic(kind)),
             (_, None) => 0,
         };
@@ -331,6 +337,11 @@ impl Drawn {
             0 => goal.shown(position),
             total => format!("{} of {}", goal.shown(position.min(total)), goal.shown(total)),
         };
+        if matches!(goal, Goal::Elapsed(..)) {
+            self.bar.set_position(position.min(total));
+            self.bar.set_message(text);
+            return;
+        }
         // One look is not enough for a rate.
         if elapsed.0 * 2 > INTERVAL.as_nanos() as u64 {
             text.push_str(&format!("  {}/s", goal.shown(rate as u64)));

@@ -16,6 +16,8 @@ use std::sync::Arc;
 const NONE: u32 = u32::MAX;
 /// Rounds of the hand that a block survives without being asked for.
 const TOUCH_MAX: u8 = 3;
+/// One part in so many of the frames is left to blocks of scans that nobody else has asked for.
+const SCANNED_PART: usize = 8;
 /// While some frames are dirty the hand passes a quarter of all, at least so many, before
 /// the session waits for a database writer instead.
 const SWEEP_MIN: usize = 64;
@@ -50,6 +52,9 @@ struct Frame {
     touch: u8,
     /// In the cold queue.
     cold: bool,
+    /// Read by a scan, and asked for by nobody since; and whether the list of such frames has it, which may be out of date.
+    scanned: bool,
+    scan_listed: bool,
     /// In the dirty list.
     listed: bool,
     /// The writer that this block counts as unwritten for, while Dirty or Writing; none of a logged block.
@@ -92,6 +97,8 @@ pub(super) struct Frames {
     cold: VecDeque<u32>,
     /// LRUW: dirty frames, the oldest first.
     dirty: VecDeque<u32>,
+    /// Frames that scans have read into, the oldest first.
+    scans: VecDeque<u32>,
     /// Where the clock's hand is.
     hand: usize,
     // Counts.
@@ -99,6 +106,8 @@ pub(super) struct Frames {
     writing_count: usize,
     /// Frames that a session reads a block into.
     reading_count: usize,
+    /// Clean frames of scans.
+    scanned_count: usize,
     /// Clean frames outside the cold queue.
     resident_count: usize,
     /// Blocks of each writer that are not on disk; `None` for a number not in use.
@@ -126,6 +135,8 @@ impl Frames {
                 usage: Usage::Free,
                 touch: 0,
                 cold: true,
+                scanned: false,
+                scan_listed: false,
                 listed: false,
                 writer: NONE,
                 in_flight: false,
@@ -177,6 +188,7 @@ impl Frames {
     /// A reference to the bytes of a block that is there, and one touch more.
     #[inline]
     pub(super) fn pin(&mut self, index: u32) -> PinnedBlock {
+        self.leave_scan(index);
         let frame = &mut self.frames[index as usize];
         let usage = frame.usage;
         assert!(matches!(usage, Usage::Clean | Usage::Dirty | Usage::Writing), "B1: pinned while {usage:?}");
@@ -187,12 +199,46 @@ impl Frames {
 
     /// A frame to own: free, or cold, or the clock's choice.
     pub(super) fn take(&mut self) -> Option<Taken> {
-        let index = self.take_cold().or_else(|| self.sweep())?;
+        let index = self.take_cold().or_else(|| self.take_scanned()).or_else(|| self.sweep())?;
         Some(self.own(index))
+    }
+
+    /// The oldest block of a scan, where these have more than their part of the frames.
+    fn take_scanned(&mut self) -> Option<u32> {
+        while self.scanned_count > self.frames.len() / SCANNED_PART {
+            let index = self.scans.pop_front()?;
+            let frame = &mut self.frames[index as usize];
+            assert!(frame.scan_listed, "B10: once in the list, and marked so");
+            frame.scan_listed = false;
+            if !frame.scanned {
+                continue;
+            }
+            if is_unpinned(frame) {
+                self.leave_scan(index);
+                one_less(&mut self.resident_count);
+                return Some(index);
+            }
+            // Who has it pinned is the scan itself; the blocks behind it are no older.
+            frame.scan_listed = true;
+            self.scans.push_front(index);
+            return None;
+        }
+        None
+    }
+
+    /// The block of a frame is one of a scan no more: it was asked for again, or goes.
+    #[inline]
+    fn leave_scan(&mut self, index: u32) {
+        let frame = &mut self.frames[index as usize];
+        if frame.scanned {
+            frame.scanned = false;
+            one_less(&mut self.scanned_count);
+        }
     }
 
     /// Takes the frame that was chosen.
     fn own(&mut self, index: u32) -> Taken {
+        self.leave_scan(index);
         if self.usage(index) == Usage::Clean {
             self.unlink(index);
         }
@@ -267,8 +313,22 @@ impl Frames {
         (frame.first_lsn, frame.last_lsn, frame.flight_lsn) = (0, 0, 0);
         let pinned = PinnedBlock::new(frame.address, Arc::clone(&bytes));
         frame.bytes = Some(bytes);
+        let is_scanned = touch == 0;
         self.become_clean(index);
+        if is_scanned && !self.frames[index as usize].cold {
+            self.enter_scan(index);
+        }
         pinned
+    }
+
+    fn enter_scan(&mut self, index: u32) {
+        let frame = &mut self.frames[index as usize];
+        frame.scanned = true;
+        self.scanned_count += 1;
+        if !frame.scan_listed {
+            frame.scan_listed = true;
+            self.scans.push_back(index);
+        }
     }
 
     /// The block was formatted in an owned frame and goes to the dirty list.
@@ -355,6 +415,8 @@ impl Frames {
         if !is_unpinned(frame) {
             return None;
         }
+        self.leave_scan(index);
+        let frame = &mut self.frames[index as usize];
         match frame.usage {
             Usage::Clean => one_less(&mut self.resident_count),
             Usage::Dirty => one_less(&mut self.dirty_count),
@@ -448,6 +510,7 @@ impl Frames {
 
     /// Forgets a block, written or not. Whoever has it pinned keeps its bytes.
     pub(super) fn forget(&mut self, index: u32) {
+        self.leave_scan(index);
         let frame = &self.frames[index as usize];
         let (usage, writer, cold) = (frame.usage, frame.writer, frame.cold);
         match usage {
@@ -570,6 +633,13 @@ impl Frames {
         let count = |usage: Usage| self.frames.iter().filter(|frame| frame.usage == usage).count();
         assert_eq!(count(Usage::Dirty), self.dirty_count);
         assert_eq!(count(Usage::Reading), self.reading_count);
+        let scanned = || self.frames.iter().filter(|frame| frame.scanned);
+        assert_eq!(scanned().count(), self.scanned_count);
+        assert!(
+            scanned().all(|frame| frame.usage == Usage::Clean && frame.scan_listed && !frame.cold),
+            "B10"
+        );
+        assert_eq!(self.frames.iter().filter(|frame| frame.scan_listed).count(), self.scans.len(), "B10");
         assert_eq!(self.frames.iter().filter(|frame| frame.in_flight).count(), self.writing_count);
         let resident = self.frames.iter().filter(|f| f.usage == Usage::Clean && !f.cold).count();
         assert_eq!(resident, self.resident_count);

@@ -47,9 +47,11 @@
 //!
 //! Replacement is a clock with touch counts. A hit raises the frame's count, up to
 //! three, and moves nothing; the hand lowers counts and takes the first clean
-//! frame that has none left. Blocks of a multiblock read begin without a count,
-//! single blocks with one, so scans pass through and look-ups stay: what an LRU
-//! list with a midpoint achieves, without moving links on a hit. Temp blocks
+//! frame that has none left. Single blocks begin with a count of one. Blocks of a multiblock read begin
+//! without, and wait in a list of their own until somebody else asks for them: while that list has more than an eighth of the frames, the oldest of
+//! it is taken before the hand moves. So a scan recycles its own frames, and a table that is scanned again soon is kept (after the queue A1in of 2Q). Without that list
+//! a scan moves the hand past the hot blocks, which lose a count each time it comes by: of a hot set of half the cache that is read as often as the scan, by
+//! a Markov chain of their counts, one read in seven would miss. Temp blocks
 //! never come before the hand: once written they go to the cold queue, which is
 //! emptied first, so a sort whose blocks are written in time recycles its own
 //! frames. A sort that is faster than the database writers takes clean frames from
@@ -90,6 +92,7 @@
 //! - B7 The counts of dirty, writing, reading and resident frames, and of the unwritten blocks
 //!   of each writer, are those that a walk over all frames would find.
 //! - B9 The checkpoint queue has each frame once for a change that is dirty and once for one that is in flight.
+//! - B10 A frame is in the list of scans at most once, and always if its block is one of a scan that nobody has asked for since: then it is Clean.
 //! - B8 A database writer writes each block of a batch once, in one request, and
 //!   begins no batch while blocks of the one before are in flight.
 

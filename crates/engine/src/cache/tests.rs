@@ -394,6 +394,58 @@ fn a_multiblock_read_takes_at_most_a_quarter_of_the_cache() {
     });
 }
 
+/// The share of hits among random reads of a set.
+fn hit_ratio(
+    reader: &mut CacheReader<'_>,
+    instance: &Instance,
+    set: &[BlockAddress],
+    (random, reads): (&mut Random, u64),
+) -> f64 {
+    let before = instance.recorder.snapshot().statistic(Statistic::CacheHits);
+    for _ in 0..reads {
+        let block = set[random.below(set.len() as u64) as usize];
+        reader.get(Purpose::Users, block, READ).expect("read");
+    }
+    (instance.recorder.snapshot().statistic(Statistic::CacheHits) - before) as f64 / reads as f64
+}
+
+/// A hot set of half the cache, read as often as a scan of ten times the cache beside it; then another hot set, read in passes.
+#[test]
+fn a_scan_leaves_a_hot_set_alone_and_a_new_one_is_admitted() {
+    bounded(|| {
+        let more = [("db_block_size", "2K"), ("debug_cache_blocks", "512"), ("data_files", "1")];
+        let instance = instance(&more);
+        let session = session(&instance);
+        let (_, blocks) = write_segment(&session, &instance, Purpose::Users, (0, 13 * 512)).expect("written");
+        let (hot, rest) = blocks.split_at(256);
+        let mut reader = CacheReader::new(&session, instance.cache()).expect("a reader");
+        let mut random = Random(7);
+        hit_ratio(&mut reader, &instance, hot, (&mut random, 4096));
+        assert_eq!(hit_ratio(&mut reader, &instance, hot, (&mut random, 4096)), 1.0);
+        let (mut scan, mut hits, mut reads) = (&rest[..10 * 512], 0.0, 0);
+        while !scan.is_empty() {
+            let count =
+                scan.windows(2).take(31).take_while(|pair| pair[0].block.plus(1) == pair[1].block).count()
+                    as u32
+                    + 1;
+            let read = reader.read_multiblock(Purpose::Users, scan[0], count, READ).expect("read").len();
+            hits += hit_ratio(&mut reader, &instance, hot, (&mut random, read as u64)) * read as f64;
+            reads += read;
+            scan = &scan[read..];
+        }
+        assert!(hits / reads as f64 >= 0.95, "{hits} of {reads}");
+        let new = &rest[11 * 512..11 * 512 + 256];
+        let pass = |reader: &mut CacheReader<'_>| {
+            let before = instance.recorder.snapshot().statistic(Statistic::CacheHits);
+            new.iter().for_each(|block| drop(reader.get(Purpose::Users, *block, READ).expect("read")));
+            instance.recorder.snapshot().statistic(Statistic::CacheHits) - before
+        };
+        let passes = [pass(&mut reader), pass(&mut reader), pass(&mut reader)];
+        assert!(passes[2] >= 243, "{passes:?} of 256");
+        instance.cache().check();
+    });
+}
+
 #[test]
 fn written_sort_blocks_do_not_age_out_blocks_of_others() {
     bounded(|| {

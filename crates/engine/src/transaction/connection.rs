@@ -18,7 +18,7 @@ use plumb_events::{Session, Statistic};
 use plumb_types::{RowBatch, Value, column_at, columns};
 use plumb_units::{BlockAddress, Lsn, RowId};
 use std::cell::RefCell;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 /// What a change does when another transaction has changed the row and is under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -378,6 +378,8 @@ impl<'a> Worker<'a> {
     ) -> Result<(u64, Vec<SegmentExtent>), EngineError> {
         let extent = self.allocate(purpose)?;
         let admission = self.admit(2 * self.block_bytes(), 0)?;
+        // The LSN is the segment's name: nobody else takes it before a record of this one is behind it. Held for microseconds.
+        let _naming = self.store.naming.lock().unwrap_or_else(PoisonError::into_inner);
         let gate = self.log.enter();
         let created = self.log.end();
         let has_root = kind == BlockKind::Leaf;

@@ -81,7 +81,7 @@ use plumb_types::Schema;
 use plumb_units::Lsn;
 use segment::Segment;
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use tree::Tree;
 use worker::Worker;
 
@@ -128,6 +128,8 @@ pub struct Transactions<'i> {
     active: Arc<Active>,
     tables: RwLock<Tables>,
     checkpoints: Arc<Checkpoints>,
+    /// Taken by who gives a segment its name, an LSN that no other has.
+    naming: Mutex<()>,
     /// CKPT and ARC, as long as this is open.
     processes: LogProcesses,
     recovered: Recovered,
@@ -183,6 +185,7 @@ impl<'i> Transactions<'i> {
             active,
             tables: RwLock::default(),
             checkpoints: Arc::new(checkpoints),
+            naming: Mutex::default(),
             processes: LogProcesses::default(),
             recovered,
         };

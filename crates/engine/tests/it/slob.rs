@@ -12,11 +12,13 @@ use plumb_engine::transaction::{Connection, IndexDefinition, LockWait, Transacti
 use plumb_engine::{EngineError, Instance, Layout, Settings};
 use plumb_events::{Event, Role, Session, SessionKind, Statistic};
 use plumb_io::Disk;
-use plumb_io::sim::MemoryDisk;
 use plumb_io::sim::power::Survivors;
+use plumb_io::sim::{Faults, MemoryDisk};
 use plumb_types::{Column, ColumnType, Schema, Value};
 use plumb_units::Bytes;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread;
 
@@ -217,6 +219,121 @@ fn updates_of_ranges_are_whole_wherever_the_power_goes() {
         }
     }
     assert!(crashes > 60 && updated > 60, "{crashes} crashes, {updated} with updates");
+}
+
+/// What an error reports loses nothing: the database that is opened again, on a disk that works, has what was acknowledged.
+#[test]
+fn updates_of_ranges_are_whole_when_the_disk_fails() {
+    let base = new_disk(1);
+    let mut ended = 0;
+    for seed in 0..80 {
+        let mut random = Seeded(seed);
+        let disk = base.restart(Survivors::All);
+        let nth = Some(1 + random.below(80));
+        let none = Faults::default;
+        disk.plan_faults(match seed % 4 {
+            0 => Faults { fail_read: nth, ..none() },
+            1 => Faults { fail_write: nth, ..none() },
+            2 => Faults { fail_sync: nth.map(|nth| nth / 4 + 1), ..none() },
+            _ => Faults { capacity: Some(random.below(300) << 10), ..none() },
+        });
+        let zero = vec![0; ROWS as usize];
+        let run = match open(&disk) {
+            Ok(instance) => run(&instance, &mut random, zero),
+            Err(error) => Run { acknowledged: zero.clone(), under_way: zero, error: Some(error) },
+        };
+        ended += u64::from(run.error.is_some());
+        let left = survivors(&mut random, disk.unsynced());
+        let found = open(&disk.restart(left)).and_then(|instance| read(&instance));
+        let found = found.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        let is_known = found == run.acknowledged || found == run.under_way;
+        assert!(is_known, "seed {seed} {:?}: {found:?}, acknowledged {:?}", run.error, run.acknowledged);
+    }
+    assert!(ended > 30, "{ended} runs ended by their fault");
+}
+
+/// Where a child of the next test finds its database.
+const CHILD: &str = "PLUMB_TEST_SLOB_CHILD";
+/// Rows of each of its updates.
+const CHILD_ROWS: i64 = 4;
+
+/// Sessions that update and say so, until they are killed.
+fn child(home: &Path) -> Result<(), EngineError> {
+    let instance = Instance::open(home, on_disk(), Cancel::default())?;
+    let session = instance.recorder.session(Role::User);
+    let transactions = Transactions::open(&instance, &session)?;
+    let ended = sessions(&transactions, 4, |connection, number| {
+        let mut random = Seeded(number as u64);
+        loop {
+            let from = 1 + random.below((ROWS - CHILD_ROWS) as u64) as i64;
+            let mut transaction = connection.begin();
+            update(&mut transaction, from, CHILD_ROWS)?;
+            transaction.commit()?;
+            // A parent that reads no more has seen enough.
+            if std::io::stdout().lock().write_all(b"updated\n").is_err() {
+                return Ok(());
+            }
+        }
+    });
+    ended.into_iter().collect()
+}
+
+fn on_disk() -> Settings {
+    let mut all = Settings::default();
+    let small = [
+        ("db_block_size", "2K"),
+        ("db_cache_size", "1M"),
+        ("extent_size", "256K"),
+        ("log_file_size", "1M"),
+        ("log_buffer", "256K"),
+        ("debug_cache_blocks", "24"),
+    ];
+    for (name, value) in small {
+        all.set(name, value, "the test").expect("in range");
+    }
+    all
+}
+
+/// A process on a real disk that is killed in the middle of its updates: what it said is there, and all of it is whole.
+#[test]
+fn updates_of_a_process_that_is_killed_are_whole() {
+    if let Some(home) = std::env::var_os(CHILD) {
+        child(Path::new(&home)).expect("killed before it ends");
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let home = directory.path().join("db");
+    {
+        let sizes = InitialSizes { users: Bytes(512 << 10), temp: Bytes(1), indx: Bytes(256 << 10) };
+        let layout = Layout::in_one(home.clone());
+        let instance = Instance::create(&layout, on_disk(), sizes, Cancel::default()).expect("a database");
+        let session = instance.recorder.session(Role::User);
+        let transactions = Transactions::open(&instance, &session).expect("a log");
+        create(&transactions, &session).expect("a table");
+    }
+    let mut acknowledged = 0;
+    for cycle in 0..5 {
+        let mut child = Command::new(std::env::current_exe().expect("this program"));
+        let name = "slob::updates_of_a_process_that_is_killed_are_whole";
+        child.args(["--exact", name, "--nocapture"]).env(CHILD, &home).stdout(Stdio::piped());
+        let mut child = child.spawn().expect("a child starts");
+        let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines().map_while(Result::ok);
+        let mut said = 0;
+        while said < 20 + 13 * cycle {
+            let line = lines.next().expect("it goes on until it is killed");
+            said += i64::from(line.contains("updated"));
+        }
+        child.kill().expect("killed");
+        child.wait().expect("ended");
+        acknowledged += said + lines.filter(|line| line.contains("updated")).count() as i64;
+        let instance = Instance::open(&home, on_disk(), Cancel::default()).expect("opened");
+        let counters = read(&instance).unwrap_or_else(|error| panic!("cycle {cycle}: {error}"));
+        let updates = counters.iter().sum::<i64>();
+        assert_eq!(updates % CHILD_ROWS, 0, "cycle {cycle}: each update is whole");
+        // Each session may have one that it had not said yet.
+        assert!(updates / CHILD_ROWS >= acknowledged, "cycle {cycle}: {updates} of {acknowledged}");
+        acknowledged = updates / CHILD_ROWS;
+    }
 }
 
 /// A database in memory with threads of its own; the disk may be told to stall.

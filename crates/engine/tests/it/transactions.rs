@@ -335,6 +335,33 @@ fn a_transaction_larger_than_the_log_is_an_error_and_can_be_rolled_back() {
     });
 }
 
+/// The LSN of its creation is a segment's name in the log: sessions that made tables at the same moment had one name for two.
+#[test]
+fn tables_that_are_made_at_once_have_names_of_their_own() {
+    let instance = instance(&[]);
+    let session = session(&instance);
+    let transactions = Transactions::open(&instance, &session).expect("a log");
+    let schema = Schema::new(vec![Column::required("ID", ColumnType::NUMBER)]).expect("a schema");
+    for round in 0..20 {
+        let barrier = std::sync::Barrier::new(4);
+        thread::scope(|scope| {
+            for number in 0..4 {
+                let (barrier, transactions, schema) = (&barrier, &transactions, &schema);
+                scope.spawn(move || {
+                    let session = transactions.instance().recorder.session(Role::User);
+                    barrier.wait();
+                    let name = format!("T{round}_{number}");
+                    transactions.create_table(&session, &name, schema, &[]).expect("made");
+                });
+            }
+        });
+    }
+    let catalog = instance.catalog();
+    let names: std::collections::BTreeSet<u64> =
+        catalog.live_tables.iter().map(|table| table.created).collect();
+    assert_eq!((names.len(), catalog.live_tables.len()), (80, 80));
+}
+
 #[test]
 fn a_statement_that_needs_what_the_log_has_lost_says_so() {
     // A block a read, so that the scan has not seen the others before it is made to wait.

@@ -43,9 +43,9 @@ fn workloads() -> String {
             None => parameter.name.to_string(),
         };
         let parameters: Vec<String> = workload.parameters.iter().map(parameter).collect();
-        vec![workload.name.to_string(), parameters.join(", "), workload.help.to_string()]
+        vec![workload.name.to_string(), workload.help.to_string(), parameters.join(", ")]
     };
-    let head = ["WORKLOAD", "PARAMETERS", "DOES"].map(String::from).to_vec();
+    let head = ["WORKLOAD", "DOES", "PARAMETERS"].map(String::from).to_vec();
     aligned(&std::iter::once(head).chain(WORKLOADS.iter().map(row)).collect::<Vec<_>>())
 }
 

@@ -114,6 +114,8 @@ fn scans_hot_spots_pauses_and_heavy_updates_leave_their_receipts() {
         "ordered",
         "--set",
         "db_block_size=4K",
+        "--set",
+        "db_cache_size=1M",
     ]);
     assert!(operations(&record, "scan") > 0 && waits(&record, "db file scattered read") > 0);
     assert!(waits(&record, "SQL*Net message from client") > 4, "pauses, and the wait at the start");
@@ -130,7 +132,7 @@ fn operations_that_arrive_by_themselves_are_timed_from_when_they_were_due() {
 #[test]
 fn a_slob_conf_is_read_and_what_has_no_effect_is_said() {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let conf = "UPDATE_PCT=20\nRUN_TIME=120\nWORK_LOOP=20\nSCALE=10000\nWORK_UNIT=256\nREDO_STRESS=HEAVY\nLOAD_PARALLEL_DEGREE=8\n\
+    let conf = "UPDATE_PCT=20\nRUN_TIME=120\nWORK_LOOP=100\nSCALE=10000\nWORK_UNIT=256\nREDO_STRESS=HEAVY\nLOAD_PARALLEL_DEGREE=8\n\
                 SHARED_DATA_MODULUS=0\n#SYSDBA_PASSWD=\"change_on_install\"\nDATABASE_STATISTICS_TYPE=awr\nSECRET=hunter2\n\
                 export UPDATE_PCT RUN_TIME WORK_LOOP SCALE WORK_UNIT LOAD_PARALLEL_DEGREE REDO_STRESS SHARED_DATA_MODULUS\n";
     fs::write(directory.path().join("slob.conf"), conf).expect("a file");
@@ -143,7 +145,7 @@ fn a_slob_conf_is_read_and_what_has_no_effect_is_said() {
          slob.conf:11: SECRET is no parameter of SLOB and has no effect; its value is not shown\n"
     );
     let record: Value = serde_json::from_str(&ended.stdout).expect("the record");
-    assert_eq!((operations(&record, "select"), operations(&record, "update")), (64, 16));
+    assert_eq!((operations(&record, "select"), operations(&record, "update")), (320, 80));
     let receipts = record["receipts"].as_array().expect("a list");
     let asked = |name: &str| receipts.iter().find(|it| it["setting"] == name).map(|it| it["asked"].clone());
     assert_eq!(asked("redo-stress"), Some(Value::from("heavy")));

@@ -198,6 +198,10 @@ pub(super) fn queue_depth(seen: &Evidence) -> Option<Finding> {
 
 /// The mean request of a table scan.
 pub(super) fn request_size(seen: &Evidence) -> Option<Finding> {
+    // Its sessions scan and read single blocks too.
+    if seen.measured.outcome.slob.is_some() {
+        return None;
+    }
     let tablespace = seen.inside.tablespace(Purpose::Users);
     let block = tablespace.block_size.bytes() as u64;
     let asked = seen.inside.settings.number(Setting::DbFileMultiblockReadCount);

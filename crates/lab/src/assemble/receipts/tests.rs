@@ -2,7 +2,7 @@
 //! changed, and the receipt must contradict. The evidence is of a real run that spills, made once.
 
 use super::{RULES, memory_budget};
-use crate::evidence::{Evidence, FileRole, LogDone};
+use crate::evidence::{Evidence, FileRole, LogDone, SlobDone};
 use crate::observer::{Observer, Stage};
 use crate::place::Places;
 use crate::record::Held;
@@ -11,10 +11,11 @@ use plumb_engine::instance::Cancel;
 use plumb_engine::redo::{SyncChoice, SyncMethod};
 use plumb_engine::sort::summary::SortSummary;
 use plumb_engine::{Setting, Settings};
-use plumb_events::{IoStream, Role, SessionTotals, Statistic};
+use plumb_events::{Event, IoStream, Role, SessionKind, SessionTotals, Statistic};
 use plumb_io::{DirectIo, MethodKind};
 use plumb_units::{Bytes, Nanos};
 use plumb_workload::Work;
+use plumb_workload::slob::{SLOB, SlobSpec};
 use plumb_workload::specification::LARGE_SORT;
 use std::path::Path;
 
@@ -146,6 +147,7 @@ const CASES: &[(Setting, Change, Change)] = &[
     (Setting::DataFiles, |_| {}, |seen| set(seen, Setting::DataFiles, "3")),
     (Setting::DataFiles, |_| {}, |seen| count(seen, Statistic::FileBytesExtended, 1)),
     (Setting::DbCacheSize, |seen| cache(seen, 20 * Bytes::M), |seen| cache(seen, 10 * Bytes::M)),
+    (Setting::DbBlockPrefetchLimit, |seen| prefetch(seen, [100, 3]), |seen| prefetch(seen, [0, 100])),
     (Setting::DbWriterProcesses, |seen| writers(seen, 1), |seen| writers(seen, 2)),
     (Setting::DbBlockWriteBatch, |seen| batch(seen, 512), |seen| batch(seen, 513)),
     (
@@ -215,6 +217,20 @@ const CASES: &[(Setting, Change, Change)] = &[
         },
     ),
 ];
+
+/// Random reads with a prefetch: waits for blocks asked for at once, and for single ones.
+fn prefetch(seen: &mut Evidence, waits: [u64; 2]) {
+    let spec = SlobSpec::of(&Work::of(&SLOB), 8192).expect("defaults are consistent");
+    seen.measured.outcome.slob = Some(SlobDone::of(&spec));
+    set(seen, Setting::DbBlockPrefetchLimit, "8");
+    for (event, count) in [Event::DbFileParallelRead, Event::DbFileSequentialRead].into_iter().zip(waits) {
+        let sessions = seen.measured.period.sessions.iter_mut();
+        let of_users = sessions.filter(|session| session.role.kind() == SessionKind::Foreground);
+        of_users.enumerate().for_each(|(place, session)| {
+            session.events[event as usize].count = if place == 0 { count } else { 0 };
+        });
+    }
+}
 
 /// So many log files of so many megabytes.
 fn log_files(seen: &mut Evidence, files: usize, megabytes: u64) {

@@ -26,7 +26,7 @@ use plumb_engine::transaction::{TRANSACTIONS_MOST, Transactions};
 use plumb_engine::{EngineError, Setting, Settings};
 use plumb_events::{Phase, Role, Session, clock};
 use plumb_io::limits;
-use plumb_units::Bytes;
+use plumb_units::{Bytes, Nanos};
 use plumb_workload::slob::{Conflict, Rows, SLOB, SlobSpec};
 use plumb_workload::{Work, Workload};
 use session::{Gate, Stage as Run};
@@ -94,7 +94,8 @@ impl Execution for Slob {
         let coordinator = instance.recorder.session(Role::User);
         load::warm(transactions, &coordinator, &spec)?;
         transactions.checkpoint(&coordinator)?;
-        place.observer.stage(&Stage::RandomIo { instance, time: spec.run_time });
+        let time = if spec.work_loop == 0 { spec.run_time } else { Nanos(0) };
+        place.observer.stage(&Stage::RandomIo { instance, time });
         let run = Run { transactions, spec: &spec, rows: rows(&spec, transactions), gate: Gate::default() };
         run_sessions(place, &coordinator, &run)
     }
