@@ -81,7 +81,7 @@ impl Command {
             Command::Export(export) => Some(&export.path),
             Command::Head(head) => Some(&head.path),
             Command::Drop(drop) => Some(&drop.path),
-            Command::List(List { what: Listing::Tables, path }) => Some(path),
+            Command::List(List { what: Listing::Tables | Listing::Bundles, path, .. }) => Some(path),
             _ => None,
         }
     }
@@ -488,6 +488,9 @@ pub struct Load {
     /// Set a setting (repeat for several)
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
+    /// Print the columns and what was loaded as JSON and nothing else
+    #[arg(long, conflicts_with = "conventional")]
+    pub json: bool,
     /// Print the whole report of the transactions before the summary
     #[arg(long, requires = "conventional")]
     pub report: bool,
@@ -535,6 +538,9 @@ pub struct Check {
     /// Set a setting (repeat for several)
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
+    /// Print what was found as JSON and nothing else
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `plumb drop`
@@ -573,6 +579,8 @@ pub enum Listing {
     Statistics,
     /// Tables and indexes of the database in --path
     Tables,
+    /// Bundles in plumb-reports below --path
+    Bundles,
 }
 
 /// `plumb list`
@@ -581,9 +589,12 @@ pub struct List {
     /// What to list
     #[arg(value_enum)]
     pub what: Listing,
-    /// The directory in which the database plumb.db lies (tables only)
+    /// The directory in which the database plumb.db or plumb-reports lies (tables and bundles only)
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub path: PathBuf,
+    /// Print the list as JSON and nothing else
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `plumb report`
@@ -594,6 +605,9 @@ pub struct Report {
     /// End a study that was interrupted where it is: its verdicts are given, and it cannot go on
     #[arg(long)]
     pub end: bool,
+    /// Draw the effects of a study with their intervals, as one SVG file
+    #[arg(long, value_name = "FILE.svg")]
+    pub picture: Option<PathBuf>,
 }
 
 /// `plumb compare`
@@ -618,6 +632,14 @@ pub enum Page {
     Settings,
     /// docs/events.md
     Events,
+    /// The manual page
+    Man,
+    /// Completions of bash
+    Bash,
+    /// Completions of zsh
+    Zsh,
+    /// Completions of fish
+    Fish,
 }
 
 /// `plumb document`

@@ -1,6 +1,7 @@
 //! The commands, one a file, but for runs and calibrations.
 
 pub mod ad_hoc;
+mod bundles;
 pub mod check;
 pub mod clean;
 pub mod compare;

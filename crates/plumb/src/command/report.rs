@@ -15,7 +15,14 @@ use plumb_lab::report::rendered;
 /// When the bundle has no record that this program can read, or a report cannot be written.
 pub fn run(arguments: &Report) -> Result<Outcome, Failure> {
     if arguments.bundle.join(plumb_lab::bundle::STUDY).exists() {
-        return study::rebuild(&arguments.bundle, if arguments.end { End::Here } else { End::Kept });
+        let end = if arguments.end { End::Here } else { End::Kept };
+        return study::rebuild(&arguments.bundle, end, arguments.picture.as_deref());
+    }
+    if arguments.picture.is_some() {
+        return Err(Failure::usage(format!(
+            "--picture: {} is no study, and has no effects to draw; leave it out",
+            arguments.bundle.display()
+        )));
     }
     if arguments.bundle.join(plumb_lab::bundle::CALIBRATION).exists() {
         return calibrate::rebuild(&arguments.bundle);

@@ -20,7 +20,7 @@ use plumb_engine::storage::control::Table;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::table::scan::{self, Granules};
 use plumb_events::clock::thread_cpu;
-use plumb_events::{Role, Session};
+use plumb_events::{Phase, Role, Session};
 use plumb_proof::random::Generator;
 use plumb_units::{BlockAddress, Bytes, Lsn, RowId};
 use std::hint::black_box;
@@ -152,6 +152,7 @@ impl<'a, C: Codec> Alone<'a, C> {
             operation: &self.operation,
             plan: &self.plan,
             lsn: self.lsn,
+            last_phase: Phase::MergeAndIndex,
         }
     }
 
