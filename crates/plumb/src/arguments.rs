@@ -90,7 +90,7 @@ impl Command {
             Command::Head(head) => Some(&head.path),
             Command::Drop(drop) => Some(&drop.path),
             Command::Backup(backup) => Some(&backup.path),
-            Command::List(List { what: Listing::Tables, path }) => Some(path),
+            Command::List(List { what: Listing::Tables | Listing::Bundles, path, .. }) => Some(path),
             _ => None,
         }
     }
@@ -511,6 +511,9 @@ pub struct Load {
     /// Set a setting (repeat for several)
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
+    /// Print the columns and what was loaded as JSON and nothing else
+    #[arg(long, conflicts_with = "conventional")]
+    pub json: bool,
     /// Print the whole report of the transactions before the summary
     #[arg(long, requires = "conventional")]
     pub report: bool,
@@ -558,6 +561,9 @@ pub struct Check {
     /// Set a setting (repeat for several)
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
+    /// Print what was found as JSON and nothing else
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `plumb drop`
@@ -616,6 +622,8 @@ pub enum Listing {
     Statistics,
     /// Tables and indexes of the database in --path
     Tables,
+    /// Bundles in plumb-reports below --path
+    Bundles,
 }
 
 /// `plumb list`
@@ -624,9 +632,12 @@ pub struct List {
     /// What to list
     #[arg(value_enum)]
     pub what: Listing,
-    /// The directory in which the database plumb.db lies (tables only)
+    /// The directory in which the database plumb.db or plumb-reports lies (tables and bundles only)
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub path: PathBuf,
+    /// Print the list as JSON and nothing else
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `plumb trace`
@@ -658,6 +669,9 @@ pub struct Report {
     /// that its verdicts are given and it cannot go on
     #[arg(long, value_name = "SNAPSHOT", num_args = 0..=1)]
     pub end: Option<Option<String>>,
+    /// Draw the effects of a study with their intervals, as one SVG file
+    #[arg(long, value_name = "FILE.svg")]
+    pub picture: Option<PathBuf>,
 }
 
 /// What a report is asked for.
@@ -733,6 +747,14 @@ pub enum Page {
     Settings,
     /// docs/events.md
     Events,
+    /// The manual page
+    Man,
+    /// Completions of bash
+    Bash,
+    /// Completions of zsh
+    Zsh,
+    /// Completions of fish
+    Fish,
 }
 
 /// `plumb document`

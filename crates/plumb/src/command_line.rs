@@ -1,5 +1,29 @@
 //! The command as it could be typed again: a record names what made it.
 
+use std::path::Path;
+
+/// Commands that work on a database, or on what lies under a path, and what they begin with in a cure.
+const AT_A_PATH: [&str; 8] =
+    ["load ", "index ", "check", "drop ", "head ", "export ", "list tables", "list bundles"];
+
+/// A message whose cures, in backquotes, name the path that the command was given: typed as they stand they would look for
+/// another database.
+#[must_use]
+pub fn with_path(message: &str, path: &Path) -> String {
+    if path == Path::new(".") {
+        return message.to_string();
+    }
+    let option = format!(" --path {}", quoted(&path.display().to_string()));
+    let parts = message.split('`').enumerate().map(|(index, part)| {
+        let command = part.strip_prefix("plumb ").filter(|_| index % 2 == 1);
+        let lacks = command.is_some_and(|command| {
+            AT_A_PATH.iter().any(|begin| command.starts_with(begin)) && !command.contains("--path")
+        });
+        if lacks { format!("{part}{option}") } else { part.to_string() }
+    });
+    parts.collect::<Vec<_>>().join("`")
+}
+
 /// What was typed, quoted for a shell.
 #[must_use]
 pub fn typed() -> String {
@@ -15,5 +39,23 @@ pub fn quoted(word: &str) -> String {
         word.to_string()
     } else {
         format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cure_names_the_path_that_was_given() {
+        let message = "table T exists already: remove it with `plumb drop T`, or look at `plumb list settings` and `df`";
+        assert_eq!(with_path(message, Path::new(".")), message);
+        let shown = with_path(message, Path::new("/u 01"));
+        assert!(
+            shown.contains("`plumb drop T --path '/u 01'`, or look at `plumb list settings` and `df`"),
+            "{shown}"
+        );
+        let has_one = "`plumb load FILE.csv --table T --path /u01` makes one";
+        assert_eq!(with_path(has_one, Path::new("/u01")), has_one);
     }
 }

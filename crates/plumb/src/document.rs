@@ -1,7 +1,8 @@
 //! Lists and documentation pages, from the tables they describe.
 
-use crate::arguments::Page;
-use crate::output::aligned;
+use crate::arguments::{Arguments, Page};
+use clap::CommandFactory;
+use clap_complete::Shell;
 use plumb_engine::Setting;
 use plumb_engine::settings::describe;
 use plumb_events::{Event, IoStream, Statistic, Unit};
@@ -12,7 +13,34 @@ pub fn render(page: Page) -> String {
     match page {
         Page::Settings => settings_page(),
         Page::Events => events_page(),
+        Page::Man => manual(),
+        Page::Bash => completions(Shell::Bash),
+        Page::Zsh => completions(Shell::Zsh),
+        Page::Fish => completions(Shell::Fish),
     }
+}
+
+/// The manual page of the program and, below it, those of its commands.
+fn manual() -> String {
+    let command = Arguments::command();
+    let mut page = Vec::new();
+    // Written to memory, where nothing fails.
+    let _ = clap_mangen::Man::new(command.clone()).render(&mut page);
+    for subcommand in command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
+        let title = format!("plumb {}", subcommand.get_name());
+        page.extend(format!(".SH {}\n", title.to_uppercase()).as_bytes());
+        let man = clap_mangen::Man::new(subcommand.clone().bin_name(title));
+        let _ = man.render_synopsis_section(&mut page);
+        let _ = man.render_description_section(&mut page);
+        let _ = man.render_options_section(&mut page);
+    }
+    String::from_utf8_lossy(&page).into_owned()
+}
+
+fn completions(shell: Shell) -> String {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "plumb", &mut text);
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 /// The settings that lists show.
@@ -20,36 +48,36 @@ fn shown_settings() -> impl Iterator<Item = &'static Setting> {
     Setting::ALL.iter().filter(|setting| !setting.row().is_hidden())
 }
 
-/// The settings in columns.
+/// The settings in columns, a head first.
 #[must_use]
-pub fn settings_list() -> String {
+pub fn settings_list() -> Vec<Vec<String>> {
     let head = ["NAME", "GROUP", "DEFAULT", "TAKES", "HELP"].map(String::from).to_vec();
     let rows = shown_settings().map(|setting| {
         let row = setting.row();
         let takes = describe(row.domain);
         [row.name, row.group.name(), row.default, takes.as_str(), row.help].map(String::from).to_vec()
     });
-    aligned(&std::iter::once(head).chain(rows).collect::<Vec<_>>())
+    std::iter::once(head).chain(rows).collect()
 }
 
-/// The wait events in columns.
+/// The wait events in columns, a head first.
 #[must_use]
-pub fn events_list() -> String {
+pub fn events_list() -> Vec<Vec<String>> {
     let head = ["EVENT", "CLASS", "WAITS FOR"].map(String::from).to_vec();
     let rows = Event::ALL
         .iter()
         .map(|event| [event.name(), event.class().name(), event.sentence()].map(String::from).to_vec());
-    aligned(&std::iter::once(head).chain(rows).collect::<Vec<_>>())
+    std::iter::once(head).chain(rows).collect()
 }
 
-/// The statistics in columns.
+/// The statistics in columns, a head first.
 #[must_use]
-pub fn statistics_list() -> String {
+pub fn statistics_list() -> Vec<Vec<String>> {
     let head = ["STATISTIC", "UNIT", "COUNTS"].map(String::from).to_vec();
     let rows = Statistic::ALL.iter().map(|statistic| {
         [statistic.name(), unit(statistic.unit()), statistic.sentence()].map(String::from).to_vec()
     });
-    aligned(&std::iter::once(head).chain(rows).collect::<Vec<_>>())
+    std::iter::once(head).chain(rows).collect()
 }
 
 fn unit(unit: Unit) -> &'static str {

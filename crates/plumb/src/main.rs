@@ -25,12 +25,20 @@ use arguments::{Arguments, Command};
 use clap::Parser;
 use failure::Failure;
 use outcome::Outcome;
+use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     report_bugs();
     interrupt::survive_large_files();
-    let ended = parse().and_then(|arguments| arguments.map_or(Ok(Outcome::Fine), dispatch));
+    let ended = parse().and_then(|arguments| {
+        let Some(arguments) = arguments else { return Ok(Outcome::Fine) };
+        let path = arguments.command.as_ref().and_then(Command::path).map(Path::to_path_buf);
+        dispatch(arguments).map_err(|failure| match path {
+            Some(path) => Failure { message: command_line::with_path(&failure.message, &path), ..failure },
+            None => failure,
+        })
+    });
     while !interrupt::claim_end() {
         // The watchdog removes what is temporary and ends the program.
         std::thread::park();

@@ -24,7 +24,7 @@ pub fn render_in(document: &Document, page_width: usize) -> String {
     lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
-/// A line that is set already; one that is too long goes on under its second word.
+/// A line that is set already; one that is too long goes on behind its own indent.
 fn as_it_is(line: &str, page_width: usize) -> Vec<String> {
     if line.chars().count() <= page_width {
         return vec![line.to_string()];

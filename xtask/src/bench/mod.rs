@@ -7,6 +7,7 @@ mod crash;
 mod dataset;
 mod events;
 mod large_sort;
+mod lines;
 mod machine;
 mod memory_sweep;
 mod peers;
@@ -39,6 +40,8 @@ pub enum Bench {
     Events,
     /// The index build from end to end, against the device's sequential read.
     LargeSort(large_sort::Options),
+    /// Sorting a file of lines, beside GNU sort.
+    Lines(lines::Options),
     /// The index build over the memory of its sort, from 1 MB to all in memory.
     MemorySweep(memory_sweep::Options),
     /// plumb and its peers on the same rows, memory and degree; needs network access.
@@ -69,6 +72,7 @@ impl Bench {
             Bench::Crash(options) => crash::run(&options),
             Bench::Events => events::run(),
             Bench::LargeSort(options) => large_sort::run(&options),
+            Bench::Lines(options) => lines::run(&options),
             Bench::MemorySweep(options) => memory_sweep::run(&options),
             Bench::Peers(options) => peers::run(&options),
             Bench::Proof(options) => proof::run(&options),

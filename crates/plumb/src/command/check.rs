@@ -18,6 +18,7 @@ use plumb_engine::{EngineError, Instance};
 use plumb_lab::Stage;
 use plumb_lab::workload::large_sort::blocks_in_use;
 use plumb_units::RowCount;
+use serde_json::json;
 
 /// Checks one table or all of them.
 ///
@@ -30,30 +31,32 @@ pub fn run(arguments: &Check) -> Result<Outcome, Failure> {
     let instance = database::open_to_read(&arguments.path, settings, &interrupt)?;
     interrupt.begin_reading();
     let (tables, live) = tables(&instance, arguments.table.as_deref())?;
-    if tables.is_empty() && live.is_empty() {
+    let mut report = Report { json: arguments.json, tables: Vec::new() };
+    if tables.is_empty() && live.is_empty() && !arguments.json {
         output::print("the database has no table\n")?;
     }
     let mut wrong = Wrong::default();
     for file in instance.tablespaces().iter().flat_map(|tablespace| &tablespace.unusable) {
         let error = EngineError::Unusable(file.error.clone());
-        output::print(&format!("{} {error}\n", if error.is_damage() { "DAMAGED" } else { "UNREACHED" }))?;
+        report.file(&error)?;
         wrong.note(&error);
     }
-    let watch = Watch::start(Audience::Terminal);
+    let watch = Watch::start(if arguments.json { Audience::Nobody } else { Audience::Terminal });
     watch.stage(&Stage::Verify { instance: &instance, blocks: blocks_in_use(&instance) });
     for table in &tables {
         let found = check::examine_table(&instance, table).map_err(|error| match error {
             EngineError::Interrupted => Failure::run(interrupt.message()),
             error => Failure::from(error),
         })?;
-        output::print(&shown(table, &found))?;
+        report.table(table, &found)?;
         found.damage.iter().for_each(|damage| wrong.note_segment(table, damage));
         found.unreached.iter().for_each(|error| wrong.note(error));
     }
     drop((watch, instance));
     if !live.is_empty() {
-        live::check(arguments, &live, &interrupt, |error| wrong.note(error))?;
+        live::check(arguments, &live, &interrupt, &mut report, |error| wrong.note(error))?;
     }
+    report.end()?;
     wrong.outcome()
 }
 
@@ -68,6 +71,70 @@ fn tables(instance: &Instance, table: Option<&str>) -> Result<(Vec<String>, Vec<
             Ok((loaded, live))
         }
         None => Ok((catalog.tables.iter().map(|table| table.name.clone()).collect(), live.collect())),
+    }
+}
+
+/// What a check says: as it goes, or at its end as JSON.
+pub(super) struct Report {
+    json: bool,
+    tables: Vec<serde_json::Value>,
+}
+
+impl Report {
+    /// A data file that cannot be used.
+    fn file(&mut self, error: &EngineError) -> Result<(), Failure> {
+        let word = if error.is_damage() { "DAMAGED" } else { "UNREACHED" };
+        if self.json {
+            self.tables
+                .push(json!({ "file": true, "state": word.to_lowercase(), "error": error.to_string() }));
+            return Ok(());
+        }
+        output::print(&format!("{word} {error}\n"))
+    }
+
+    /// A table that was loaded.
+    fn table(&mut self, table: &str, found: &TableCheck) -> Result<(), Failure> {
+        if !self.json {
+            return output::print(&shown(table, found));
+        }
+        let check = |line: &plumb_engine::check::CheckLine| json!({ "name": line.name, "seconds": line.elapsed.seconds(), "detail": line.detail });
+        let damage = |damage: &SegmentDamage| {
+            let first: Vec<String> = damage.first.iter().map(ToString::to_string).collect();
+            json!({ "segment": damage.segment.to_string(), "blocks": damage.count(), "first": first })
+        };
+        self.tables.push(json!({
+            "table": table,
+            "right": found.damage.is_empty() && found.unreached.is_empty(),
+            "checks": found.lines.iter().map(check).collect::<Vec<_>>(),
+            "damage": found.damage.iter().map(damage).collect::<Vec<_>>(),
+            "unreached": found.unreached.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        }));
+        Ok(())
+    }
+
+    /// A table that transactions change: what was found, as text, and the figures.
+    pub(super) fn live_table(
+        &mut self,
+        table: &str,
+        text: &str,
+        found: Result<(u64, u64), &EngineError>,
+    ) -> Result<(), Failure> {
+        if !self.json {
+            return output::print(&format!("table {table}\n{text}"));
+        }
+        self.tables.push(match found {
+            Ok((rows, entries)) => json!({ "table": table, "right": true, "rows": rows, "entries": entries }),
+            Err(error) => json!({ "table": table, "right": false, "error": error.to_string() }),
+        });
+        Ok(())
+    }
+
+    fn end(self) -> Result<(), Failure> {
+        if self.json {
+            output::print(&format!("{:#}\n", serde_json::Value::Array(self.tables)))
+        } else {
+            Ok(())
+        }
     }
 }
 

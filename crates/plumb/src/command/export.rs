@@ -64,8 +64,26 @@ pub struct Export {
 pub enum Format {
     /// A header row and rows, with commas between fields
     Csv,
-    /// An Apache Parquet file; only in a build with the feature parquet
+    /// An Apache Parquet file
+    #[cfg(feature = "parquet")]
     Parquet,
+}
+
+impl Format {
+    /// Writes rows in this form.
+    fn write(
+        self,
+        rows: &Rows<'_>,
+        path: &Path,
+        interrupt: &Interrupt,
+        to: impl Write + Send,
+    ) -> Result<(), Failure> {
+        match self {
+            Format::Csv => csv(rows, path, interrupt, to),
+            #[cfg(feature = "parquet")]
+            Format::Parquet => parquet(rows, path, interrupt, to),
+        }
+    }
 }
 
 /// `plumb head`
@@ -96,11 +114,6 @@ fn parse_limit(text: &str) -> Result<u64, String> {
 /// # Errors
 /// When there is no such table, column or index, or rows cannot be read or written.
 pub fn export(arguments: &Export) -> Result<Outcome, Failure> {
-    if arguments.format == Format::Parquet {
-        return Err(Failure::usage(
-            "--format parquet: this program was built without it; build it with --features parquet, or export as csv",
-        ));
-    }
     let interrupt = Interrupt::install()?;
     let rows = Rows {
         table: &arguments.table,
@@ -109,11 +122,14 @@ pub fn export(arguments: &Export) -> Result<Outcome, Failure> {
         limit: arguments.limit.unwrap_or(u64::MAX),
     };
     let ended = match &arguments.output {
-        None => csv(&rows, &arguments.path, &interrupt, &mut io::stdout().lock()),
+        None => arguments.format.write(&rows, &arguments.path, &interrupt, io::stdout()),
         Some(path) => {
             let mut file = NewFile::create(path)?;
             interrupt.begin_reading();
-            csv(&rows, &arguments.path, &interrupt, &mut file.file).and_then(|()| file.finish())
+            arguments
+                .format
+                .write(&rows, &arguments.path, &interrupt, &mut file.file)
+                .and_then(|()| file.finish())
         }
     };
     ended.map(|()| Outcome::Fine).map_err(|failure| cannot_go_on(failure, &interrupt))
@@ -157,7 +173,7 @@ pub fn head(arguments: &Head) -> Result<Outcome, Failure> {
     output::print(&aligned(&shown)).map(|()| Outcome::Fine)
 }
 
-fn csv(rows: &Rows<'_>, path: &Path, interrupt: &Interrupt, to: &mut dyn Write) -> Result<(), Failure> {
+fn csv(rows: &Rows<'_>, path: &Path, interrupt: &Interrupt, to: impl Write) -> Result<(), Failure> {
     let to = RefCell::new(BufWriter::with_capacity(WRITE_BYTES, to));
     let line = RefCell::new(Vec::new());
     let write = |fields: &mut dyn Iterator<Item = String>| {
@@ -183,6 +199,25 @@ fn csv(rows: &Rows<'_>, path: &Path, interrupt: &Interrupt, to: &mut dyn Write) 
         Err(failure) if failure.message == READER_GONE => Ok(()),
         written => written,
     }
+}
+
+/// Writes a Parquet file.
+#[cfg(feature = "parquet")]
+fn parquet(
+    rows: &Rows<'_>,
+    path: &Path,
+    interrupt: &Interrupt,
+    to: impl Write + Send,
+) -> Result<(), Failure> {
+    use plumb_parquet::{ParquetError, ParquetWriter};
+    let refused = |error: ParquetError| Written(Failure::run(error.to_string()));
+    let schema = rows.schema(path, interrupt)?;
+    let writer = RefCell::new(
+        ParquetWriter::new(BufWriter::with_capacity(WRITE_BYTES, to), &schema).map_err(refused)?,
+    );
+    rows.visit(path, interrupt, |_| Ok(()), |values| writer.borrow_mut().push(values).map_err(refused))?;
+    let mut written = writer.into_inner().finish().map_err(refused)?;
+    Ok(written.flush().map_err(Written::from)?)
 }
 
 /// A reader that has gone away (`plumb export T | head`) is no error.
@@ -263,6 +298,20 @@ impl Rows<'_> {
             (None, Err(Failure { message, .. })) if message == EngineError::Stopped.to_string() => Ok(names),
             (None, ended) => ended.map(|()| names),
         }
+    }
+
+    /// The columns that are asked for.
+    #[cfg(feature = "parquet")]
+    fn schema(&self, path: &Path, interrupt: &Interrupt) -> Result<Schema, Failure> {
+        let instance = database::open_to_read(path, Settings::default(), interrupt)?;
+        let catalog = instance.catalog();
+        let live = catalog.live_tables.iter().find(|table| table.name == stored_name(self.table));
+        let schema = match live {
+            Some(live) => live.schema.clone(),
+            None => catalog.table(self.table)?.schema.clone(),
+        };
+        let places = self.places(&schema)?;
+        Ok(Schema { columns: places.into_iter().map(|place| schema.columns[place].clone()).collect() })
     }
 
     /// The places of the columns that are asked for.

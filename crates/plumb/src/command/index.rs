@@ -66,7 +66,7 @@ pub fn run(arguments: &Index) -> Result<Outcome, Failure> {
     let report = if arguments.report { output::report(&document) + "\n" } else { String::new() };
     let shown = report + &output::summary(&document);
     bundle::show(&shown, bundle.as_ref(), &record, &document)?;
-    output::print(&verdict(&built, &arguments.table, &record))?;
+    output::print(&command_line::with_path(&verdict(&built, &arguments.table, &record), &arguments.path))?;
     Ok(run::outcome(&record))
 }
 

@@ -20,12 +20,13 @@ use plumb_workload::{Parameter, WORKLOADS, Workload};
 /// # Errors
 /// When the tables are asked for and there is no database.
 pub fn run(arguments: &List) -> Result<Outcome, Failure> {
-    let text = match arguments.what {
+    let rows = match arguments.what {
         Listing::Workloads => workloads(),
         Listing::Studies => studies()?,
         Listing::Settings => document::settings_list(),
         Listing::Events => document::events_list(),
         Listing::Statistics => document::statistics_list(),
+        Listing::Bundles => bundles(arguments)?,
         Listing::Tables => {
             let interrupt = Interrupt::install()?;
             let instance = database::open_to_read(&arguments.path, Settings::default(), &interrupt)?;
@@ -33,10 +34,38 @@ pub fn run(arguments: &List) -> Result<Outcome, Failure> {
             tables(&catalog)
         }
     };
+    if arguments.json {
+        return output::print(&as_json(&rows)).map(|()| Outcome::Fine);
+    }
+    let text = match (&rows[..], arguments.what) {
+        ([_], Listing::Tables) => "the database has no table\n".to_string(),
+        ([_], Listing::Bundles) => "there are no bundles\n".to_string(),
+        (rows, _) => aligned(rows),
+    };
     output::print(&text).map(|()| Outcome::Fine)
 }
 
-fn workloads() -> String {
+/// A list of objects, whose names are those of the head.
+fn as_json(rows: &[Vec<String>]) -> String {
+    let Some((head, rows)) = rows.split_first() else { return "[]\n".to_string() };
+    let object = |row: &Vec<String>| {
+        let fields = head.iter().zip(row).map(|(name, value)| (name.to_lowercase(), value.trim().into()));
+        serde_json::Value::Object(fields.collect())
+    };
+    let list = serde_json::Value::Array(rows.iter().map(object).collect());
+    format!("{list:#}\n")
+}
+
+fn bundles(arguments: &List) -> Result<Vec<Vec<String>>, Failure> {
+    let mut rows = vec![["BUNDLE", "KIND", "DATE", "SIZE", "SAYS"].map(String::from).to_vec()];
+    for found in super::bundles::find(&arguments.path)? {
+        let path = found.path.display().to_string();
+        rows.push(vec![path, found.kind.to_string(), found.date, found.bytes.to_string(), found.headline]);
+    }
+    Ok(rows)
+}
+
+fn workloads() -> Vec<Vec<String>> {
     let row = |workload: &&Workload| {
         let parameter = |parameter: &Parameter| match parameter.default {
             Some(default) => format!("{}={default}", parameter.name),
@@ -46,10 +75,10 @@ fn workloads() -> String {
         vec![workload.name.to_string(), workload.help.to_string(), parameters.join(", ")]
     };
     let head = ["WORKLOAD", "DOES", "PARAMETERS"].map(String::from).to_vec();
-    aligned(&std::iter::once(head).chain(WORKLOADS.iter().map(row)).collect::<Vec<_>>())
+    std::iter::once(head).chain(WORKLOADS.iter().map(row)).collect()
 }
 
-fn studies() -> Result<String, Failure> {
+fn studies() -> Result<Vec<Vec<String>>, Failure> {
     let mut rows = vec![["STUDY", "ARMS", "BLOCKS", "ROWS", "ASKS"].map(String::from).to_vec()];
     for study in catalog::all(KINDS).map_err(LabError::from)? {
         let arms: usize = study.factors.iter().map(|factor| factor.levels.len()).product();
@@ -60,18 +89,13 @@ fn studies() -> Result<String, Failure> {
     for suite in catalog::SUITES {
         let studies = suite.studies.join(", ");
         let dash = || "-".to_string();
-        rows.push(vec![
-            suite.name.to_string(),
-            dash(),
-            dash(),
-            dash(),
-            format!("{} ({studies})", suite.title),
-        ]);
+        let asks = format!("{} ({studies})", suite.title);
+        rows.push(vec![suite.name.to_string(), dash(), dash(), dash(), asks]);
     }
-    Ok(aligned(&rows))
+    Ok(rows)
 }
 
-fn tables(catalog: &Catalog) -> String {
+fn tables(catalog: &Catalog) -> Vec<Vec<String>> {
     let head = ["NAME", "KIND", "ROWS", "DATA", "BLOCKS", "EXTENTS", "AVG ROW", "CHAINED", "COLUMNS"];
     let mut rows = vec![head.map(String::from).to_vec()];
     for table in &catalog.tables {
@@ -118,7 +142,7 @@ fn tables(catalog: &Catalog) -> String {
             rows.push(row(format!("  {}", index.name), (kind, ""), &index.extents, columns));
         }
     }
-    if rows.len() == 1 { "the database has no table\n".to_string() } else { aligned(&rows) }
+    rows
 }
 
 fn index_row(index: &Index, names: &[String]) -> Vec<String> {

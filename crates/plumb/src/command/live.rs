@@ -1,5 +1,6 @@
 //! Tables that transactions change: what `plumb load --conventional`, `plumb index` and `plumb check` do with them.
 
+use super::check::Report;
 use super::index::{devices, under_tables};
 use super::load::skipped;
 use crate::arguments::{Check, Index, Load};
@@ -136,9 +137,8 @@ pub fn index(
     transactions.checkpoint(&session)?;
     let (table, name) = (&arguments.table, stored_name(&definition.name));
     let seconds = clock::now().saturating_sub(begin).seconds();
-    output::print(&format!(
-        "index {name}: made in {seconds:.2} s; run `plumb check {table}` to verify it\n"
-    ))?;
+    let made = format!("index {name}: made in {seconds:.2} s; run `plumb check {table}` to verify it\n");
+    output::print(&command_line::with_path(&made, &arguments.path))?;
     Ok(Outcome::Fine)
 }
 
@@ -150,6 +150,7 @@ pub fn check(
     arguments: &Check,
     tables: &[String],
     interrupt: &Interrupt,
+    report: &mut Report,
     mut note: impl FnMut(&EngineError),
 ) -> Result<(), Failure> {
     let settings = settings::parse_for_files(&arguments.set)?;
@@ -158,7 +159,8 @@ pub fn check(
     let transactions = Transactions::open(&instance, &session)?;
     for table in tables {
         let begin = clock::now();
-        let text = match transactions.check(&session, table) {
+        let found = transactions.check(&session, table);
+        let text = match &found {
             Ok(found) => {
                 let seconds = format!("{:.2} s", clock::now().saturating_sub(begin).seconds());
                 let entries = RowCount(found.entry_count);
@@ -172,11 +174,12 @@ pub fn check(
                 ])
             }
             Err(error) => {
-                note(&error);
+                note(error);
                 format!("  {} {error}\n", if error.is_damage() { "DAMAGED" } else { "UNREACHED" })
             }
         };
-        output::print(&format!("table {table}\n{text}"))?;
+        let figures = found.as_ref().map(|found| (found.row_count, found.entry_count));
+        report.live_table(table, &text, figures)?;
     }
     Ok(())
 }

@@ -18,6 +18,7 @@ use plumb_units::{Bytes, Nanos, RowCount};
 use plumb_workload::{
     ColumnBasis, ColumnFinding, CsvFile, CsvOptions, DateForm, DateStyle, TextCause, TextReason, zone_name,
 };
+use serde_json::json;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
@@ -38,14 +39,16 @@ pub fn run(arguments: &Load) -> Result<Outcome, Failure> {
     let kept = if arguments.file == Path::new(STDIN) { Some(Kept::read(&arguments.path)?) } else { None };
     let name = if kept.is_some() { Path::new("standard input") } else { &arguments.file };
     let source = CsvFile::open(name, options(arguments, kept.as_ref())?)?;
-    output::print(&found(&source))?;
+    if !arguments.json {
+        output::print(&found(&source))?;
+    }
     interrupt.begin();
     if arguments.conventional {
         return live::import(arguments, &mut target, &source, bundle.as_ref(), &interrupt);
     }
     target.make()?;
     let instance = target.instance();
-    let watch = Watch::start(Audience::Terminal);
+    let watch = Watch::start(if arguments.json { Audience::Nobody } else { Audience::Terminal });
     watch.stage(&Stage::Load { instance, rows: source.row_count().unwrap_or(0) });
     let begin = clock::now();
     let loaded = load::load(instance, &arguments.table, &source)?;
@@ -53,9 +56,44 @@ pub fn run(arguments: &Load) -> Result<Outcome, Failure> {
     drop(watch);
     let bytes =
         kept.map_or_else(|| fs::metadata(&arguments.file).map_or(0, |found| found.len()), |kept| kept.bytes);
-    output::print(&done(arguments, target.keep(), (&loaded, Bytes(bytes)), elapsed))?;
+    let home = target.keep();
+    if arguments.json {
+        return output::print(&as_json(arguments, home, (&loaded, bytes), (&source, elapsed)))
+            .map(|()| Outcome::Fine);
+    }
+    output::print(&done(arguments, home, (&loaded, Bytes(bytes)), elapsed))?;
     output::print(&skipped(source.skipped_lines()))?;
     Ok(Outcome::Fine)
+}
+
+/// What was found and loaded, for a program.
+fn as_json(
+    arguments: &Load,
+    home: &Path,
+    (loaded, file_bytes): (&LoadOutcome, u64),
+    (source, elapsed): (&CsvFile, Nanos),
+) -> String {
+    let columns = source.schema().columns.iter().zip(source.findings()).map(|(column, finding)| {
+        let known = finding.basis != ColumnBasis::Given;
+        json!({
+            "name": column.name,
+            "type": column.column_type.to_string(),
+            "nulls": known.then_some(finding.null_count),
+            "because": because(finding),
+        })
+    });
+    let report = json!({
+        "table": stored_name(&arguments.table),
+        "database": home.display().to_string(),
+        "rows": loaded.row_count,
+        "row_bytes": loaded.row_bytes,
+        "blocks": loaded.block_count,
+        "file_bytes": file_bytes,
+        "seconds": elapsed.seconds(),
+        "blank_lines_skipped": source.skipped_lines(),
+        "columns": columns.collect::<Vec<_>>(),
+    });
+    format!("{report:#}\n")
 }
 
 /// Empty lines are no rows: said, so that the counts of lines and rows can be compared.

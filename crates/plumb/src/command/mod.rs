@@ -2,6 +2,7 @@
 
 pub mod ad_hoc;
 pub mod backup;
+mod bundles;
 pub mod check;
 pub mod clean;
 pub mod compare;

@@ -21,7 +21,13 @@ pub fn run(arguments: &Report) -> Result<Outcome, Failure> {
         ReportOf::Ended(bundle) => (bundle, End::Here),
     };
     if bundle.join(plumb_lab::bundle::STUDY).exists() {
-        return study::rebuild(&bundle, end);
+        return study::rebuild(&bundle, end, arguments.picture.as_deref());
+    }
+    if arguments.picture.is_some() {
+        return Err(Failure::usage(format!(
+            "--picture: {} is no study, and has no effects to draw; leave it out",
+            bundle.display()
+        )));
     }
     if bundle.join(plumb_lab::bundle::CALIBRATION).exists() {
         return calibrate::rebuild(&bundle);

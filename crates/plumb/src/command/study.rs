@@ -17,7 +17,10 @@ use plumb_lab::plan::{Plan, PlanOptions, Until};
 use plumb_lab::study::{self, catalog};
 use plumb_lab::target::{Opening, Target};
 use plumb_lab::{execution, pilot, report};
+use plumb_report::Document;
+use plumb_report::picture::picture;
 use plumb_units::{Nanos, path_of_text};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Runs a study, goes on with one, or runs those of a suite.
@@ -260,6 +263,20 @@ fn paths(directory: &Path) -> String {
     bundle::listed(&REPORTS.map(|name| directory.join(name)))
 }
 
+/// Writes the effects as a picture.
+fn draw(document: &Document, file: &Path) -> Result<(), Failure> {
+    let none =
+        || Failure::run("--picture: the study has no effects to draw: none of its claims was measured");
+    let svg = picture(document, "effects").ok_or_else(none)?;
+    let refused = |error| {
+        Failure::run(format!(
+            "cannot write {}: {error}; name a file in a directory that may be written",
+            file.display()
+        ))
+    };
+    fs::write(file, svg).map_err(refused)
+}
+
 /// What becomes of a study that has not ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
@@ -273,13 +290,17 @@ pub enum End {
 ///
 /// # Errors
 /// When a raw record is not as it was written, or a report cannot be written.
-pub fn rebuild(directory: &Path, end: End) -> Result<Outcome, Failure> {
+pub fn rebuild(directory: &Path, end: End, drawn: Option<&Path>) -> Result<Outcome, Failure> {
     let mut bundle = Bundle::open(directory, KINDS)?;
     if end == End::Here {
         bundle.end_here()?;
     }
     let context = report::publish(&mut bundle)?;
     drop(bundle);
-    output::print(&(output::summary(&document::study::document(&context)) + &paths(directory)))?;
+    let document = document::study::document(&context);
+    if let Some(file) = drawn {
+        draw(&document, file)?;
+    }
+    output::print(&(output::summary(&document) + &paths(directory)))?;
     Ok(context.standing().map_or(Outcome::Fine, Outcome::Stands))
 }

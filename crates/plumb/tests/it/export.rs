@@ -53,7 +53,6 @@ fn rows_come_in_the_order_of_an_index() {
         &["export", "u"][..],
         &["export", "t", "--columns", "nobody"],
         &["export", "t", "--order-by", "nobody"],
-        &["export", "t", "--format", "parquet"],
         &["export", "t", "--output", "out.csv"],
         &["head", "t", "--order-by", "nobody"],
     ] {
@@ -103,4 +102,58 @@ fn words_for_null_are_hinted_at_with_the_option_that_helps() {
         ["load", "t.csv", "--table", "u", "--null", "NA", "--null", "NULL", "--null", "\\N"],
     );
     assert!(said.contains("NUMBER(1)") && said.contains("all values are dates"), "{said}");
+}
+
+#[test]
+fn lists_checks_and_loads_are_there_for_programs() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    fs::write(here.join("shops.csv"), SHOPS).expect("a file");
+    let json = |arguments: &[&str]| -> serde_json::Value {
+        serde_json::from_str(&fine(here, arguments)).expect("stdout is JSON and nothing else")
+    };
+    let loaded = json(&["load", "shops.csv", "--table", "shops", "--json"]);
+    assert_eq!((&loaded["rows"], &loaded["columns"][2]["type"]), (&3.into(), &"DATE".into()));
+    let tables = json(&["list", "tables", "--json"]);
+    assert_eq!((&tables[0]["name"], &tables[0]["rows"]), (&"SHOPS".into(), &"3".into()));
+    let checked = json(&["check", "--json"]);
+    assert_eq!((&checked[0]["table"], &checked[0]["right"]), (&"SHOPS".into(), &true.into()));
+    for what in ["workloads", "studies", "settings", "events", "statistics"] {
+        assert!(json(&["list", what, "--json"]).as_array().is_some_and(|list| list.len() > 2), "{what}");
+    }
+    assert_eq!(json(&["list", "bundles", "--json"]), serde_json::json!([]));
+    fine(here, ["run", "large-sort", "--rows", "20K"]);
+    let bundles = json(&["list", "bundles", "--json"]);
+    assert_eq!(bundles[0]["kind"], "run");
+    let says = bundles[0]["says"].as_str().expect("a headline");
+    assert!(says.starts_with("Run: VALID"), "{says}");
+    assert!(fine(here, ["list", "bundles"]).contains("plumb-reports/large-sort-"), "and in columns");
+}
+
+#[test]
+fn a_cure_works_as_it_is_printed_wherever_the_database_is() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    fs::create_dir(here.join("db")).expect("a directory");
+    fs::write(here.join("shops.csv"), SHOPS).expect("a file");
+    let at = ["--path", "db"];
+    fine(here, [&["load", "shops.csv", "--table", "shops"], &at[..]].concat());
+    let (_, line) = refused(here, [&["load", "shops.csv", "--table", "shops"], &at[..]].concat());
+    assert!(line.ends_with("remove it first with `plumb drop SHOPS --path db`"), "{line}");
+    let made = fine(here, [&["index", "shops", "id"], &at[..]].concat());
+    assert!(made.contains("run `plumb check shops --path db` to verify it"), "{made}");
+}
+
+#[test]
+fn pages_for_shells_and_readers_are_made_from_the_arguments() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    for (page, mark) in [
+        ("bash", "complete -F"),
+        ("zsh", "#compdef plumb"),
+        ("fish", "complete -c plumb"),
+        ("man", ".TH plumb 1"),
+    ] {
+        let text = fine(directory.path(), ["document", page]);
+        assert!(text.contains(mark) && text.contains("calibrate"), "{page}");
+    }
 }

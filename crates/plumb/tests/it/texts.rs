@@ -67,7 +67,7 @@ fn errors_are_one_line_and_name_the_cure() {
     fs::create_dir(directory.path().join("bundle")).expect("a directory");
     fs::write(directory.path().join("bundle/record.json"), "{\"schema_version\": 99}").expect("a file");
     let cases: &[&[&str]] = &[
-        &["sort"],
+        &["sorted"],
         &["run"],
         &["run", "large"],
         &["run", "large-sort", "--rows", "many"],

@@ -1,4 +1,5 @@
-//! Tables and facts as HTML tables, each in a container that scrolls.
+//! Tables and facts as HTML tables, each in a container that scrolls. On a narrow page the rows of a table of words become
+//! cards: each cell below the one before, behind the title of its column.
 
 use super::drawing;
 use super::escape::escape;
@@ -17,11 +18,12 @@ pub(super) fn table(table: &Table) -> String {
         format!("<th scope=\"col\"{}>{title}</th>", class(&[alignment(column)]))
     });
     let mut html = format!(
-        "{caption}<div class=\"scroll\"><table>\n<thead><tr>{}</tr></thead>\n<tbody>\n",
+        "{caption}<div class=\"scroll\"><table{}>\n<thead><tr>{}</tr></thead>\n<tbody>\n",
+        if is_of_words(table) { " class=\"words\"" } else { "" },
         header.collect::<String>()
     );
     for row in &table.rows {
-        html.push_str(&self::row(row, &table.columns));
+        html.push_str(&self::row(row, &table.columns, is_of_words(table)));
     }
     html + "</tbody>\n</table></div>\n"
 }
@@ -53,7 +55,13 @@ fn caption(caption: Option<&str>) -> String {
     caption.map_or_else(String::new, |text| format!("<h3>{}</h3>\n", escape(text)))
 }
 
-fn row(row: &Row, columns: &[Column]) -> String {
+/// Whether a table has sentences and no drawings: its rows can be read one below the other.
+fn is_of_words(table: &Table) -> bool {
+    let has_sentences = |column: &Column| matches!(column.alignment, Alignment::Wrapped(_));
+    table.columns.iter().any(has_sentences) && table.columns.iter().all(|column| column.axis.is_none())
+}
+
+fn row(row: &Row, columns: &[Column], is_of_words: bool) -> String {
     let kind = match row.kind {
         RowKind::Plain => "",
         RowKind::Quiet => "quiet",
@@ -66,7 +74,9 @@ fn row(row: &Row, columns: &[Column]) -> String {
             Some(axis) => drawing::drawing(cell.drawing, Some(axis)),
             None => escape(&cell.text),
         };
-        format!("<td{class}{}>{content}</td>", share(cell))
+        let title = || column.title.lines().collect::<Vec<_>>().join(" ");
+        let label = if is_of_words { format!(" data-label=\"{}\"", escape(&title())) } else { String::new() };
+        format!("<td{class}{label}{}>{content}</td>", share(cell))
     });
     format!("<tr{}>{}</tr>\n", class(&[kind]), cells.collect::<String>())
 }

@@ -75,7 +75,8 @@ fn strip_line(
 
 /// The lines of two profiles: stream by stream, the reference above the treatment.
 pub(crate) fn pair_lines(pair: &PairChart, width: usize) -> Vec<String> {
-    let columns = columns_in(width);
+    // Nothing is named behind the axis.
+    let columns = width.saturating_sub(GUTTER + 1).min(COLUMNS_MAX);
     let [reference, treatment] = &pair.sides;
     let mut lines = wrap(&pair.title, GUTTER + 1 + columns);
     for (before, after) in reference.chart.streams.iter().zip(&treatment.chart.streams) {

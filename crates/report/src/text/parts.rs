@@ -1,5 +1,6 @@
 //! The parts of a whole in characters: one bar, then what each character stands for.
 
+use super::wrap;
 use crate::document::Parts;
 
 /// The bar at most, characters.
@@ -22,10 +23,10 @@ pub(super) fn lines(parts: &Parts, width: usize) -> Vec<String> {
     for (index, part) in parts.0.iter().enumerate() {
         let entry = format!("{} {} {}", mark(index), part.name, part.shown);
         if !legend.is_empty() && legend.chars().count() + 3 + entry.chars().count() > width {
-            lines.push(std::mem::take(&mut legend));
+            lines.extend(wrap(&std::mem::take(&mut legend), width));
         }
         legend = if legend.is_empty() { entry } else { format!("{legend}   {entry}") };
     }
-    lines.push(legend);
+    lines.extend(wrap(&legend, width));
     lines
 }

@@ -22,7 +22,18 @@ pub(super) fn lines(table: &Table, page_width: usize) -> Vec<String> {
     let widths = widths(&table.columns, &rows(table, &free));
     let least: Vec<usize> =
         table.columns.iter().zip(&widths).map(|(column, width)| least(column, *width)).collect();
-    let widths = fitted(&widths, &least, page_width);
+    let widths = match total(&least) <= page_width {
+        true => fitted(&widths, &least, page_width),
+        // They will not stand side by side whatever they give: sentences get half a page, and names leave room for any
+        // other column beside them.
+        false => {
+            let others = least.iter().skip(1).max().map_or(0, |widest| widest + 1);
+            let names = page_width.saturating_sub(others).min(page_width / 2);
+            let most = std::iter::once(names).chain(std::iter::repeat(page_width / 2));
+            let limits = least.iter().zip(most).map(|(least, most)| most.max(*least));
+            widths.iter().zip(limits).map(|(width, limit)| (*width).min(limit)).collect()
+        }
+    };
     let broken = rows(table, &widths);
     for (index, group) in groups(&widths, page_width).into_iter().enumerate() {
         if index > 0 {
@@ -38,13 +49,17 @@ pub(super) fn lines(table: &Table, page_width: usize) -> Vec<String> {
 #[must_use]
 pub fn fitted(widths: &[usize], least: &[usize], page_width: usize) -> Vec<usize> {
     let mut fitted = widths.to_vec();
-    let total = |widths: &[usize]| widths.iter().sum::<usize>() + widths.len().saturating_sub(1);
     while total(&fitted) > page_width {
         let can_give = (0..fitted.len()).filter(|index| fitted[*index] > least[*index]);
         let Some(widest) = can_give.max_by_key(|index| fitted[*index]) else { return fitted };
         fitted[widest] -= 1;
     }
     fitted
+}
+
+/// What columns take, with the blanks between them.
+fn total(widths: &[usize]) -> usize {
+    widths.iter().sum::<usize>() + widths.len().saturating_sub(1)
 }
 
 /// The least width of a column; figures and drawings keep theirs.

@@ -1,0 +1,192 @@
+//! One table of a document as a picture of its own: an SVG file for a page that is not a report.
+//!
+//! What it draws: the title, what the document's state is, and a table that has a column of drawings: names at the left, intervals on
+//! their axis, figures at the right. Words are set by an estimate of their width, for a file that carries no fonts cannot
+//! know it; so columns are a little wider than they need be.
+
+use crate::document::{Block, Document};
+use crate::html::escape;
+use crate::table::{Alignment, Axis, Column, Drawing, Row, Table, Tone};
+use std::fmt::Write as _;
+
+/// Pixels: of a letter, of a row, between columns, around everything, and of the drawings.
+const LETTER: f64 = 7.2;
+const ROW: f64 = 26.0;
+const GAP: f64 = 18.0;
+const EDGE: f64 = 20.0;
+const DRAWN: f64 = 300.0;
+/// Pixels of the title and the state.
+const HEAD: f64 = 58.0;
+
+const STYLE: &str = "text{font:13px system-ui,-apple-system,Segoe UI,Roboto,Helvetica,Arial,sans-serif;fill:#1d2125}\
+ .title{font-weight:650;font-size:15px}.muted{fill:#646d76;font-size:12px}.end{text-anchor:end}.middle{text-anchor:middle}\
+ .good{fill:#146c43}.bad{fill:#b3261e;font-weight:600}.open{fill:#8a5a00}\
+ .rule{stroke:#d9dde1}.zero{stroke:#646d76;stroke-dasharray:3 3}.interval{stroke:#0b5cad;stroke-width:2}";
+
+/// The first table of a section that draws intervals, as an SVG file; none where there is no such section or table.
+#[must_use]
+pub fn picture(document: &Document, section: &str) -> Option<String> {
+    let section = document.sections.iter().find(|known| known.id == section)?;
+    let table = section.blocks.iter().find_map(|block| match block {
+        Block::Table(table) if table.columns.iter().any(|column| column.axis.is_some()) => Some(table),
+        _ => None,
+    })?;
+    let places = places(table);
+    let width = places.last().map_or(0.0, |(left, width)| left + width) + EDGE;
+    let height = HEAD + ROW * (table.rows.len() as f64 + 1.0) + EDGE;
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" viewBox=\"0 0 {width:.0} {height:.0}\" \
+         role=\"img\">\n<style>{STYLE}</style>\n<rect width=\"100%\" height=\"100%\" rx=\"6\" fill=\"#fdfdfc\"/>\n"
+    );
+    let _ = writeln!(svg, "<text class=\"title\" x=\"{EDGE}\" y=\"26\">{}</text>", escape(&document.title));
+    let state = format!("{}: {}  {}", section.title, document.state.word, document.basis);
+    let _ = writeln!(svg, "<text class=\"muted\" x=\"{EDGE}\" y=\"46\">{}</text>", escape(state.trim_end()));
+    svg.push_str(&header(table, &places, width));
+    for (index, row) in table.rows.iter().enumerate() {
+        svg.push_str(&drawn_row(row, (table, &places), HEAD + ROW * (index as f64 + 1.0)));
+    }
+    Some(svg + "</svg>\n")
+}
+
+/// Left edge and width of each column.
+fn places(table: &Table) -> Vec<(f64, f64)> {
+    let mut left = EDGE;
+    let width = |(index, column): (usize, &Column)| {
+        let letters =
+            table.rows.iter().filter_map(|row| row.cells.get(index)).map(|cell| cell.text.chars().count());
+        let title = column.title.lines().map(|line| line.chars().count());
+        let letters = letters.chain(title).max().unwrap_or(0);
+        if column.axis.is_some() { DRAWN } else { letters as f64 * LETTER }
+    };
+    let place = |column| {
+        let place = (left, width(column));
+        left += place.1 + GAP;
+        place
+    };
+    table.columns.iter().enumerate().map(place).collect()
+}
+
+fn header(table: &Table, places: &[(f64, f64)], width: f64) -> String {
+    let base = HEAD + ROW - 10.0;
+    let mut svg = String::new();
+    for (column, (left, wide)) in table.columns.iter().zip(places) {
+        if let Some(axis) = &column.axis {
+            svg.push_str(&ticks(axis, (*left, *wide), base));
+        } else {
+            let title = column.title.replace('\n', " ");
+            svg.push_str(&text(&title, column, (*left, *wide), (base, "muted")));
+        }
+    }
+    let line = base + 6.0;
+    let _ = writeln!(
+        svg,
+        "<line class=\"rule\" x1=\"{EDGE}\" x2=\"{:.0}\" y1=\"{line}\" y2=\"{line}\"/>",
+        width - EDGE
+    );
+    svg
+}
+
+/// The axis' labels; one that would touch the one before is left out.
+fn ticks(axis: &Axis, (left, wide): (f64, f64), base: f64) -> String {
+    let mut svg = String::new();
+    let mut free = f64::NEG_INFINITY;
+    for (at, label) in &axis.ticks {
+        let (middle, half) = (left + at * wide, label.chars().count() as f64 * LETTER / 2.0);
+        if middle - half >= free {
+            let _ = writeln!(
+                svg,
+                "<text class=\"muted middle\" x=\"{middle:.1}\" y=\"{base}\">{}</text>",
+                escape(label)
+            );
+            free = middle + half + 6.0;
+        }
+    }
+    svg
+}
+
+fn drawn_row(row: &Row, (table, places): (&Table, &[(f64, f64)]), top: f64) -> String {
+    let base = top + 17.0;
+    let mut svg = String::new();
+    for ((cell, column), place) in row.cells.iter().zip(&table.columns).zip(places) {
+        match &column.axis {
+            Some(axis) => svg.push_str(&drawing(cell.drawing, axis, *place, top)),
+            None => svg.push_str(&text(&cell.text, column, *place, (base, tone(cell.tone)))),
+        }
+    }
+    svg
+}
+
+fn tone(tone: Tone) -> &'static str {
+    match tone {
+        Tone::Plain => "",
+        Tone::Good => "good",
+        Tone::Bad => "bad",
+        Tone::Open => "open",
+    }
+}
+
+fn text(words: &str, column: &Column, (left, wide): (f64, f64), (base, class): (f64, &str)) -> String {
+    let (x, anchor) = match column.alignment {
+        Alignment::Number => (left + wide, " end"),
+        _ => (left, ""),
+    };
+    format!("<text class=\"{class}{anchor}\" x=\"{x:.1}\" y=\"{base}\">{}</text>\n", escape(words))
+}
+
+/// An interval with its estimate, and the line of no effect.
+fn drawing(drawing: Option<Drawing>, axis: &Axis, (left, wide): (f64, f64), top: f64) -> String {
+    let x = |at: f64| left + at.clamp(0.0, 1.0) * wide;
+    let mut svg = String::new();
+    let mut line = |class: &str, from: (f64, f64), to: (f64, f64)| {
+        let ((x1, y1), (x2, y2)) = (from, to);
+        let _ = writeln!(
+            svg,
+            "<line class=\"{class}\" x1=\"{x1:.1}\" x2=\"{x2:.1}\" y1=\"{y1:.1}\" y2=\"{y2:.1}\"/>"
+        );
+    };
+    if let Some(at) = axis.line {
+        line("zero", (x(at), top), (x(at), top + ROW));
+    }
+    let middle = top + ROW / 2.0;
+    if let Some(Drawing::Interval { low, at, high }) = drawing {
+        line("interval", (x(low.unwrap_or(0.0)), middle), (x(high.unwrap_or(1.0)), middle));
+        // An end that lies off the axis is open.
+        for end in [low, high].into_iter().flatten() {
+            line("interval", (x(end), middle - 5.0), (x(end), middle + 5.0));
+        }
+        let _ = writeln!(svg, "<circle cx=\"{:.1}\" cy=\"{middle:.1}\" r=\"4.5\" fill=\"#0b5cad\"/>", x(at));
+    }
+    svg
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::Cell;
+    use crate::{Section, tests};
+
+    #[test]
+    fn a_table_of_effects_is_a_picture_of_its_own() {
+        let mut document = tests::every("a <name>");
+        let axis = crate::axis::LogAxis::of_effects([(Some(0.4), 0.5, Some(1.1))].into_iter()).effects();
+        let columns = vec![
+            Column::text("Claim"),
+            Column::number("Change"),
+            Column::drawn("", 20, axis),
+            Column::text("Verdict"),
+        ];
+        let mut table = Table::new(columns);
+        let interval = Drawing::Interval { low: Some(0.2), at: 0.3, high: None };
+        let verdict = Cell::from("PROVED <faster>").with_tone(Tone::Good);
+        table.row(vec![Cell::from("1 direct"), Cell::from("-60.0%"), Cell::drawn(Some(interval)), verdict]);
+        document.sections.push(Section::front("effects", "Effects").table(table));
+        let svg = picture(&document, "effects").expect("a picture");
+        assert!(
+            svg.contains("PROVED &lt;faster&gt;") && !svg.contains("<faster>") && !svg.contains("<name>")
+        );
+        assert_eq!(svg.matches("class=\"interval\"").count(), 2, "an end that lies off the axis is open");
+        assert_eq!(svg.matches("<svg").count(), svg.matches("</svg>").count());
+        assert_eq!(picture(&document, "nothing"), None);
+        assert_eq!(picture(&document, "table"), None, "a table without drawings is none");
+    }
+}
