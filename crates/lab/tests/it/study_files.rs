@@ -52,7 +52,7 @@ fn what_cannot_be_run_is_refused_with_file_and_line() {
         ("rows = \"10K\"", "rows = 0"),
         ("rows = \"10K\"", "rows = \"many\""),
         ("name = \"whole\"", "name = \"a/b\""),
-        ("workload = \"large-sort\"", "workload = \"slob\""),
+        ("workload = \"large-sort\"", "workload = \"rollup\""),
         ("[[claim]]", "[[claim]"),
         // Settings.
         ("parallel_degree = 2", "parallel_degre = 2"),
