@@ -430,7 +430,7 @@ pub fn balance_change(place: u64, rows: u64) -> i64 {
     let amount = 1 + (place / 2 % 7) as i64;
     if !has_partner {
         0
-    } else if place % 2 == 0 {
+    } else if place.is_multiple_of(2) {
         amount
     } else {
         -amount

@@ -22,7 +22,7 @@ use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::table::load::load;
 use plumb_engine::transaction::{IndexDefinition, Transactions};
 use plumb_engine::{Instance, Layout, Settings};
-use plumb_events::{Event, IoStream, LatencyHistogram, Role, SessionKind, Statistic, clock, now};
+use plumb_events::{Event, IoStream, LatencyHistogram, Role, Session, SessionKind, Statistic, clock, now};
 use plumb_io::{Arena, Operation, Request};
 use plumb_lab::place::Places;
 use plumb_lab::record::Record;
@@ -484,9 +484,11 @@ impl Streams {
     }
 }
 
+/// Rows of the table of the checkpoint.
+const ROWS: u64 = 12_000;
+
 /// Dirty blocks of a large cache, written by a checkpoint, against as many random writes of fio.
 fn checkpoint(options: &Options, home: &Path, beside_fio: bool) -> Result<()> {
-    const ROWS: u64 = 12_000;
     let mut ratios = Vec::new();
     let mut rates = Vec::new();
     for _ in 0..options.rounds {
@@ -503,51 +505,7 @@ fn checkpoint(options: &Options, home: &Path, beside_fio: bool) -> Result<()> {
             sizes,
             Cancel::default(),
         )?;
-        let rate = {
-            let session = instance.recorder.session(Role::User);
-            let transactions = Transactions::open(&instance, &session)?;
-            let rows = Rows::new(transactions.row_bytes_max(), true);
-            transactions.create_table(&session, "CF1", rows.schema(), &[])?;
-            let mut connection = transactions.connect(&session)?;
-            let mut keys: Vec<u64> = (1..=ROWS).collect();
-            Generator::new(9).shuffle(&mut keys);
-            let (mut texts, mut batch) = (Texts::new(4), RowBatch::new());
-            let mut transaction = connection.begin();
-            for keys in keys.chunks(64) {
-                batch.clear();
-                keys.iter().for_each(|key| rows.push(&mut texts, *key, &mut batch));
-                transaction.insert_rows("CF1", &batch)?;
-                transaction.commit_and_chain()?;
-            }
-            drop(transaction);
-            let columns = vec![("CUSTID".to_string(), false)];
-            transactions.create_index(
-                &session,
-                "CF1",
-                &IndexDefinition { name: "I".into(), columns, unique: false },
-            )?;
-            transactions.checkpoint(&session)?;
-            // Every second block becomes dirty, so that no two writes adjoin.
-            let mut transaction = connection.begin();
-            for key in (1..ROWS).step_by(2) {
-                let number = |key: u64| Value::Number(Number::new(i128::from(key), 0).expect("small"));
-                transaction.update_range(
-                    ("CF1", "I"),
-                    (&[number(key)], &[number(key + 1)]),
-                    |_, values| {
-                        values[1] = Value::Text("z".repeat(rows.text_bytes()));
-                    },
-                )?;
-                transaction.commit_and_chain()?;
-            }
-            drop(transaction);
-            let before = instance.recorder.snapshot().statistic(Statistic::PhysicalWritesFromCache);
-            let begin = now();
-            transactions.checkpoint(&session)?;
-            let seconds = now().saturating_sub(begin).seconds();
-            let written = instance.recorder.snapshot().statistic(Statistic::PhysicalWritesFromCache) - before;
-            written as f64 / seconds
-        };
+        let rate = checkpoint_rate(&instance)?;
         rates.push(rate);
         if beside_fio {
             let file = instance.tablespace(Purpose::Users).files[0].file.path().to_path_buf();
@@ -572,6 +530,56 @@ fn checkpoint(options: &Options, home: &Path, beside_fio: bool) -> Result<()> {
         println!("checkpoint over fio's random writes: {}; goal: at least 0.95", Spread::of(ratios).show(3));
     }
     Ok(())
+}
+
+/// A table of [`ROWS`] rows, a block each, in a drawn order of keys, with an index; all of it on disk.
+fn loaded(transactions: &Transactions<'_>, session: &Session) -> Result<Rows> {
+    let rows = Rows::new(transactions.row_bytes_max(), true);
+    transactions.create_table(session, "CF1", rows.schema(), &[])?;
+    let mut connection = transactions.connect(session)?;
+    let mut keys: Vec<u64> = (1..=ROWS).collect();
+    Generator::new(9).shuffle(&mut keys);
+    let (mut texts, mut batch) = (Texts::new(4), RowBatch::new());
+    let mut transaction = connection.begin();
+    for keys in keys.chunks(64) {
+        batch.clear();
+        keys.iter().for_each(|key| rows.push(&mut texts, *key, &mut batch));
+        transaction.insert_rows("CF1", &batch)?;
+        transaction.commit_and_chain()?;
+    }
+    drop(transaction);
+    let columns = vec![("CUSTID".to_string(), false)];
+    transactions.create_index(
+        session,
+        "CF1",
+        &IndexDefinition { name: "I".into(), columns, unique: false },
+    )?;
+    transactions.checkpoint(session)?;
+    Ok(rows)
+}
+
+/// Blocks a second that a checkpoint writes, where every second block of a table is dirty.
+fn checkpoint_rate(instance: &Instance) -> Result<f64> {
+    let session = instance.recorder.session(Role::User);
+    let transactions = Transactions::open(instance, &session)?;
+    let rows = loaded(&transactions, &session)?;
+    let mut connection = transactions.connect(&session)?;
+    // Every second block becomes dirty, so that no two writes adjoin.
+    let mut transaction = connection.begin();
+    for key in (1..ROWS).step_by(2) {
+        let number = |key: u64| Value::Number(Number::new(i128::from(key), 0).expect("small"));
+        transaction.update_range(("CF1", "I"), (&[number(key)], &[number(key + 1)]), |_, values| {
+            values[1] = Value::Text("z".repeat(rows.text_bytes()));
+        })?;
+        transaction.commit_and_chain()?;
+    }
+    drop(transaction);
+    let before = instance.recorder.snapshot().statistic(Statistic::PhysicalWritesFromCache);
+    let begin = now();
+    transactions.checkpoint(&session)?;
+    let seconds = now().saturating_sub(begin).seconds();
+    let written = instance.recorder.snapshot().statistic(Statistic::PhysicalWritesFromCache) - before;
+    Ok(written as f64 / seconds)
 }
 
 /// The part of fio's JSON that is read.

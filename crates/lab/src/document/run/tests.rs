@@ -66,7 +66,7 @@ fn quantiles_stand_beside_the_counts_behind_them() {
     record.background_events[0].latency = Some(lasting(3));
     record.responses = vec![Response { operation: "select".to_string(), latency: lasting(3000) }];
     let shown = sections(&record);
-    let shown = shown.iter().filter(|section| ["responses", "latency"].contains(&&*section.id));
+    let shown = shown.iter().filter(|section| ["responses", "latency"].contains(&section.id));
     let lines: Vec<String> =
         shown.flat_map(|section| text::render_section(section, &document(&record))).collect();
     let lines = lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>();
