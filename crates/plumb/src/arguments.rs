@@ -1,5 +1,11 @@
 //! The arguments of every command.
 
+mod export;
+mod sort;
+
+pub use export::{Export, Format, Head};
+pub use sort::Sort;
+
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgMatches, Args, FromArgMatches, Parser, Subcommand, ValueEnum};
 use plumb_calibrate::{Cells, Mode, Options, Pattern};
@@ -34,7 +40,7 @@ pub enum Command {
     /// Measure what the storage under a path can do, with a file of its own
     Calibrate(Calibrate),
     /// Sort a file of lines or of records into another file, check it, and show where the time went
-    Sort(crate::command::sort::Sort),
+    Sort(Sort),
     /// Load a CSV file into a new table of the database PATH/plumb.db, which is made at first use
     Load(Load),
     /// Build an index on a table by a parallel disk sort
@@ -42,9 +48,9 @@ pub enum Command {
     /// Check a table, or all of them, and their indexes against each other
     Check(Check),
     /// Write the rows of a table, as CSV, in the order in which they lie or in that of an index
-    Export(crate::command::export::Export),
+    Export(Export),
     /// Show the first rows of a table
-    Head(crate::command::export::Head),
+    Head(Head),
     /// Remove a table with its indexes, or one index
     Drop(Drop),
     /// Copy the files of the database PATH/plumb.db to a new directory, with their checksums

@@ -9,8 +9,9 @@ use crate::html::escape;
 use crate::table::{Alignment, Axis, Column, Drawing, Row, Table, Tone};
 use std::fmt::Write as _;
 
-/// Pixels: of a letter, of a row, between columns, around everything, and of the drawings.
-const LETTER: f64 = 7.2;
+/// Pixels: of a letter, of one of the title, of a row, between columns, around everything, and of the drawings.
+const LETTER: f64 = 8.0;
+const TITLE_LETTER: f64 = 8.8;
 const ROW: f64 = 26.0;
 const GAP: f64 = 18.0;
 const EDGE: f64 = 20.0;
@@ -32,7 +33,8 @@ pub fn picture(document: &Document, section: &str) -> Option<String> {
         _ => None,
     })?;
     let places = places(table);
-    let width = places.last().map_or(0.0, |(left, width)| left + width) + EDGE;
+    let title = document.title.chars().count() as f64 * TITLE_LETTER + EDGE;
+    let width = places.last().map_or(0.0, |(left, width)| left + width).max(title) + EDGE;
     let height = HEAD + ROW * (table.rows.len() as f64 + 1.0) + EDGE;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" viewBox=\"0 0 {width:.0} {height:.0}\" \

@@ -4,12 +4,12 @@
 //! thousand at a time. Values are written so that `plumb load` reads them again: numbers in their shortest form, dates as
 //! 2024-01-31 or 2024-01-31 13:45:00, NULL as an empty field.
 
+use crate::arguments::{Export, Format, Head};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
 use crate::output::{self, aligned};
 use crate::{database, types};
-use clap::{Args, ValueEnum};
 use plumb_engine::cache::CacheReader;
 use plumb_engine::index::btree::BTree;
 use plumb_engine::storage::control::{Index, stored_name};
@@ -34,41 +34,6 @@ const FETCHED_ROWS: usize = 4096;
 /// Bytes that are written at a time.
 const WRITE_BYTES: usize = 256 * 1024;
 
-/// `plumb export`
-#[derive(Debug, Args)]
-pub struct Export {
-    /// The table
-    pub table: String,
-    /// The index in whose order rows come, instead of the order in which they lie
-    #[arg(long, value_name = "INDEX")]
-    pub order_by: Option<String>,
-    /// The columns, with commas between them [default: all]
-    #[arg(long, value_name = "COLUMN,..")]
-    pub columns: Option<String>,
-    /// What is written
-    #[arg(long, value_enum, default_value = "csv")]
-    pub format: Format,
-    /// Rows at most; K, M and G are powers of 1000
-    #[arg(long, value_name = "N", value_parser = parse_limit)]
-    pub limit: Option<u64>,
-    /// A new file, which appears when it is whole [default: standard output]
-    #[arg(long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-    /// The directory in which the database plumb.db lies
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    pub path: PathBuf,
-}
-
-/// What an export writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// A header row and rows, with commas between fields
-    Csv,
-    /// An Apache Parquet file
-    #[cfg(feature = "parquet")]
-    Parquet,
-}
-
 impl Format {
     /// Writes rows in this form.
     fn write(
@@ -84,29 +49,6 @@ impl Format {
             Format::Parquet => parquet(rows, path, interrupt, to),
         }
     }
-}
-
-/// `plumb head`
-#[derive(Debug, Args)]
-pub struct Head {
-    /// The table
-    pub table: String,
-    /// How many rows
-    #[arg(default_value_t = 10, value_name = "N")]
-    pub rows: u64,
-    /// The index in whose order rows come, instead of the order in which they lie
-    #[arg(long, value_name = "INDEX")]
-    pub order_by: Option<String>,
-    /// The columns, with commas between them [default: all]
-    #[arg(long, value_name = "COLUMN,..")]
-    pub columns: Option<String>,
-    /// The directory in which the database plumb.db lies
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    pub path: PathBuf,
-}
-
-fn parse_limit(text: &str) -> Result<u64, String> {
-    plumb_units::parse_count(text).map_err(|error| error.to_string())
 }
 
 /// Writes the rows.

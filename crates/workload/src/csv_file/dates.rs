@@ -22,11 +22,12 @@ pub struct DateForm {
     separator: u8,
 }
 
+/// What comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Order {
-    YearFirst,
-    DayFirst,
-    MonthFirst,
+    Year,
+    Day,
+    Month,
 }
 
 /// Every form, a bit each in [`Forms`].
@@ -35,15 +36,15 @@ const FORMS: [DateForm; 9] = {
         DateForm { order, separator }
     }
     [
-        form(Order::YearFirst, b'-'),
-        form(Order::YearFirst, b'/'),
-        form(Order::YearFirst, b'.'),
-        form(Order::DayFirst, b'-'),
-        form(Order::DayFirst, b'/'),
-        form(Order::DayFirst, b'.'),
-        form(Order::MonthFirst, b'-'),
-        form(Order::MonthFirst, b'/'),
-        form(Order::MonthFirst, b'.'),
+        form(Order::Year, b'-'),
+        form(Order::Year, b'/'),
+        form(Order::Year, b'.'),
+        form(Order::Day, b'-'),
+        form(Order::Day, b'/'),
+        form(Order::Day, b'.'),
+        form(Order::Month, b'-'),
+        form(Order::Month, b'/'),
+        form(Order::Month, b'.'),
     ]
 };
 
@@ -69,9 +70,9 @@ impl fmt::Display for DateForm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mark = self.separator as char;
         f.write_str(&match self.order {
-            Order::YearFirst => format!("YYYY{mark}MM{mark}DD"),
-            Order::DayFirst => format!("DD{mark}MM{mark}YYYY"),
-            Order::MonthFirst => format!("MM{mark}DD{mark}YYYY"),
+            Order::Year => format!("YYYY{mark}MM{mark}DD"),
+            Order::Day => format!("DD{mark}MM{mark}YYYY"),
+            Order::Month => format!("MM{mark}DD{mark}YYYY"),
         })
     }
 }
@@ -196,14 +197,14 @@ impl<'a> Parts<'a> {
 
     /// The date by this form; none where it has another.
     fn by(&self, form: DateForm) -> Option<Result<(DateTime, Zone), DateError>> {
-        if form.separator != self.separator || (form.order == Order::YearFirst) != self.year_first {
+        if form.separator != self.separator || (form.order == Order::Year) != self.year_first {
             return None;
         }
         let [first, second, third] = self.numbers;
         let (year, month, day) = match form.order {
-            Order::YearFirst => (first, second, third),
-            Order::DayFirst => (third, second, first),
-            Order::MonthFirst => (third, first, second),
+            Order::Year => (first, second, third),
+            Order::Day => (third, second, first),
+            Order::Month => (third, first, second),
         };
         let ((hour, minute, second), zone) = match self.rest {
             [] => ((0, 0, 0), None),
