@@ -11,7 +11,7 @@ pub mod large_sort;
 pub mod record_sort;
 pub mod redo;
 mod sizing;
-pub(crate) mod slob;
+mod slob;
 
 use crate::device_probe::{self, Calibrated};
 use crate::evidence::{self, Asked, Evidence, Measured};
