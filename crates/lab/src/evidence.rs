@@ -379,6 +379,9 @@ pub struct LogStart {
     pub data_cached: Option<Residency>,
 }
 
+/// What a session has besides its blocks: its stack as far as it is used, its ring, its counters of waits.
+pub const SESSION_BYTES: u64 = 640 * Bytes::K;
+
 /// Random reads and updates.
 #[derive(Debug, Clone)]
 pub struct SlobDone {

@@ -22,128 +22,13 @@
 //!
 //! Keys lie over the blocks in a drawn order (`placement=scattered`), so that a range of keys is no sequential read.
 
-use crate::specification::{Decides, Parameter, SEED, SESSIONS, Takes, Work, Workload, blocks_of};
-use plumb_events::Phase;
+pub use crate::specification::{BLOCK_BYTES, SLOB};
+use crate::specification::{Work, blocks_of};
 use plumb_types::{Column, ColumnType, RowBatch, Schema};
 use plumb_units::Nanos;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::SliceRandom;
 use rand::{Rng, RngExt, SeedableRng};
-
-/// The block that SLOB's sizes are of where nothing else is said.
-pub const BLOCK_BYTES: u64 = 8192;
-
-/// A parameter of the data.
-const fn data(name: &'static str, takes: Takes, default: &'static str, help: &'static str) -> Parameter {
-    Parameter { name, help, decides: Decides::Data, takes, default: Some(default), instead_of: None }
-}
-
-/// A parameter of the work.
-const fn work(name: &'static str, takes: Takes, default: &'static str, help: &'static str) -> Parameter {
-    Parameter { name, help, decides: Decides::Work, takes, default: Some(default), instead_of: None }
-}
-
-const NO_YES: Takes = Takes::Word(&["false", "true"]);
-/// The words of `hotspot`, by their places.
-const HOTSPOTS: Takes = Takes::Word(&["off", "all", "updates"]);
-
-/// The workload.
-pub const SLOB: Workload = Workload {
-    name: "slob",
-    help: "Read and update single random blocks by index through the buffer cache, as SLOB does; verify rows, index and sums",
-    data: "SLOB",
-    measures: "random I/O",
-    phases: &[Phase::Load, Phase::DeviceProbe, Phase::RandomIo, Phase::Verify],
-    verified: "every row has its entry, every entry its row; the sum over all rows that each update keeps is what it was",
-    parameters: &[
-        data(
-            "scale",
-            Takes::Blocks(64),
-            "1000",
-            "Blocks of each schema's table, with one row each; with K, M, G or T behind it: bytes, as 80M",
-        ),
-        data("schemas", Takes::Range(1, 4096), "16", "Schemas, each with a table and an index of its own"),
-        data(
-            "scan-table-size",
-            Takes::Blocks(1),
-            "1M",
-            "Blocks of the table that scans read, or bytes, as 1M",
-        ),
-        data("load-degree", Takes::Range(1, 64), "2", "Sessions that load schemas at once"),
-        data(
-            "placement",
-            Takes::Word(&["scattered", "ordered"]),
-            "scattered",
-            "How keys lie over the blocks: scattered, in a drawn order, or ordered",
-        ),
-        data(
-            "obfuscate",
-            NO_YES,
-            "true",
-            "true: texts are drawn at random, so that a device cannot compress them; false: they repeat, as SLOB's do",
-        ),
-        SEED,
-        Parameter { default: Some("16"), ..SESSIONS },
-        work("threads-per-schema", Takes::Count(1), "1", "Sessions that share a schema"),
-        work("update-pct", Takes::Range(0, 100), "10", "Operations in a hundred that update"),
-        work("scan-pct", Takes::Range(0, 100), "0", "Operations in a hundred that scan the scan table"),
-        work(
-            "mix",
-            Takes::Word(&["slob", "iid"]),
-            "slob",
-            "slob: updates by a quota of each hundred operations, which makes bursts; iid: each drawn by itself",
-        ),
-        work(
-            "work-unit",
-            Takes::Count(2),
-            "64",
-            "An operation on key r takes the rows between r - N and r: N - 1 of them, one block each",
-        ),
-        work(
-            "redo-stress",
-            Takes::Word(&["lite", "heavy"]),
-            "lite",
-            "lite: an update replaces two columns of a row; heavy: nineteen",
-        ),
-        work(
-            "run-time",
-            Takes::Time,
-            "10",
-            "How long sessions go on, in seconds; each ends with the operation under way",
-        ),
-        work(
-            "work-loop",
-            Takes::Count(0),
-            "0",
-            "Operations of each session instead of run-time; 0 for run-time",
-        ),
-        work(
-            "hotspot",
-            HOTSPOTS,
-            "off",
-            "Whether some operations, all or updates alone, go to a hot spot of the table",
-        ),
-        work("hotspot-size", Takes::Blocks(1), "8M", "Blocks of the hot spot, or bytes, as 8M"),
-        work("hotspot-offset", Takes::Blocks(0), "16M", "Blocks before the hot spot, or bytes, as 16M"),
-        work("hotspot-frequency", Takes::Count(1), "3", "Each N-th operation goes to the hot spot"),
-        work(
-            "hot-schema-frequency",
-            Takes::Count(0),
-            "0",
-            "Each N-th operation goes to the first schema; 0 for none",
-        ),
-        work("think-frequency", Takes::Count(0), "0", "One operation in N follows a pause; 0 for none"),
-        work("think-min", Takes::Time, "0.1", "The shortest pause, in seconds"),
-        work("think-max", Takes::Time, "0.5", "The longest pause, in seconds"),
-        work(
-            "rate",
-            Takes::Count(0),
-            "0",
-            "Operations a second that arrive in all, whether or not sessions keep up: response times count from the arrival; 0: the next begins when one ends",
-        ),
-    ],
-    row_bytes: None,
-};
 
 /// What operations may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -366,9 +251,15 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Rows of at most so many bytes, which is what a block takes.
+    /// The same with texts that repeat, as SLOB's do.
     #[must_use]
-    pub fn new(row_bytes_max: usize, obfuscate: bool) -> Rows {
+    pub fn repeating(self) -> Rows {
+        Rows { obfuscate: false, ..self }
+    }
+
+    /// Rows of at most so many bytes, which is what a block takes, with texts that are drawn.
+    #[must_use]
+    pub fn new(row_bytes_max: usize) -> Rows {
         let beside = ROW_BESIDE + KEY_BYTES + BALANCE_DIGITS;
         // A filler of 254 bytes or more has a length of three bytes.
         let text_bytes = TEXT_BYTES.min((row_bytes_max - beside - 256) / TEXTS);
@@ -378,7 +269,7 @@ impl Rows {
         columns.extend((2..2 + TEXTS).map(|number| Column::required(format!("C{number}"), text(text_bytes))));
         columns.push(Column::required("FILLER", text(filler_bytes)));
         columns.push(Column::required("BALANCE", text(BALANCE_DIGITS)));
-        Rows { schema: Schema { columns }, text_bytes, filler_bytes, obfuscate }
+        Rows { schema: Schema { columns }, text_bytes, filler_bytes, obfuscate: true }
     }
 
     /// Their columns.

@@ -8,7 +8,6 @@
 //! Nothing here says how the work is carried out: each target does that for the workloads it knows. From a row follow
 //! the arguments of `plumb run`, `plumb list workloads` and what a study file may give.
 
-use crate::slob;
 use plumb_events::Phase;
 use plumb_units::{Bytes, Nanos, parse_count, parse_duration, parse_size};
 use std::fmt;
@@ -188,7 +187,7 @@ const ROWS: Parameter = Parameter {
     instead_of: None,
 };
 /// The seed of rows.
-pub(crate) const SEED: Parameter = Parameter {
+const SEED: Parameter = Parameter {
     name: "seed",
     help: "Seed of the generated rows: the same seed, the same rows",
     decides: Decides::Data,
@@ -229,7 +228,7 @@ const BUFFER: Parameter = Parameter {
     instead_of: None,
 };
 /// Sessions that work at once.
-pub(crate) const SESSIONS: Parameter = Parameter {
+const SESSIONS: Parameter = Parameter {
     name: "sessions",
     help: "Sessions that work at once, each a thread of its own; 400 at most that change something",
     decides: Decides::Work,
@@ -295,8 +294,123 @@ pub const REDO: Workload = Workload {
     row_bytes: None,
 };
 
+/// The block that SLOB's sizes are of where nothing else is said.
+pub const BLOCK_BYTES: u64 = 8192;
+
+/// A parameter of the data.
+const fn data(name: &'static str, takes: Takes, default: &'static str, help: &'static str) -> Parameter {
+    Parameter { name, help, decides: Decides::Data, takes, default: Some(default), instead_of: None }
+}
+
+/// A parameter of the work.
+const fn work(name: &'static str, takes: Takes, default: &'static str, help: &'static str) -> Parameter {
+    Parameter { name, help, decides: Decides::Work, takes, default: Some(default), instead_of: None }
+}
+
+const NO_YES: Takes = Takes::Word(&["false", "true"]);
+/// The words of `hotspot`, by their places.
+const HOTSPOTS: Takes = Takes::Word(&["off", "all", "updates"]);
+
+/// The workload.
+pub const SLOB: Workload = Workload {
+    name: "slob",
+    help: "Read and update single random blocks by index through the buffer cache, as SLOB does; verify rows, index and sums",
+    data: "SLOB",
+    measures: "random I/O",
+    phases: &[Phase::Load, Phase::DeviceProbe, Phase::RandomIo, Phase::Verify],
+    verified: "every row has its entry, every entry its row; the sum over all rows that each update keeps is what it was",
+    parameters: &[
+        data(
+            "scale",
+            Takes::Blocks(64),
+            "1000",
+            "Blocks of each schema's table, with one row each; with K, M, G or T behind it: bytes, as 80M",
+        ),
+        data("schemas", Takes::Range(1, 4096), "16", "Schemas, each with a table and an index of its own"),
+        data(
+            "scan-table-size",
+            Takes::Blocks(1),
+            "1M",
+            "Blocks of the table that scans read, or bytes, as 1M",
+        ),
+        data("load-degree", Takes::Range(1, 64), "2", "Sessions that load schemas at once"),
+        data(
+            "placement",
+            Takes::Word(&["scattered", "ordered"]),
+            "scattered",
+            "How keys lie over the blocks: scattered, in a drawn order, or ordered",
+        ),
+        data(
+            "obfuscate",
+            NO_YES,
+            "true",
+            "true: texts are drawn at random, so that a device cannot compress them; false: they repeat, as SLOB's do",
+        ),
+        SEED,
+        Parameter { default: Some("16"), ..SESSIONS },
+        work("threads-per-schema", Takes::Count(1), "1", "Sessions that share a schema"),
+        work("update-pct", Takes::Range(0, 100), "10", "Operations in a hundred that update"),
+        work("scan-pct", Takes::Range(0, 100), "0", "Operations in a hundred that scan the scan table"),
+        work(
+            "mix",
+            Takes::Word(&["slob", "iid"]),
+            "slob",
+            "slob: updates by a quota of each hundred operations, which makes bursts; iid: each drawn by itself",
+        ),
+        work(
+            "work-unit",
+            Takes::Count(2),
+            "64",
+            "An operation on key r takes the rows between r - N and r: N - 1 of them, one block each",
+        ),
+        work(
+            "redo-stress",
+            Takes::Word(&["lite", "heavy"]),
+            "lite",
+            "lite: an update replaces two columns of a row; heavy: nineteen",
+        ),
+        work(
+            "run-time",
+            Takes::Time,
+            "10",
+            "How long sessions go on, in seconds; each ends with the operation under way",
+        ),
+        work(
+            "work-loop",
+            Takes::Count(0),
+            "0",
+            "Operations of each session instead of run-time; 0 for run-time",
+        ),
+        work(
+            "hotspot",
+            HOTSPOTS,
+            "off",
+            "Whether some operations, all or updates alone, go to a hot spot of the table",
+        ),
+        work("hotspot-size", Takes::Blocks(1), "8M", "Blocks of the hot spot, or bytes, as 8M"),
+        work("hotspot-offset", Takes::Blocks(0), "16M", "Blocks before the hot spot, or bytes, as 16M"),
+        work("hotspot-frequency", Takes::Count(1), "3", "Each N-th operation goes to the hot spot"),
+        work(
+            "hot-schema-frequency",
+            Takes::Count(0),
+            "0",
+            "Each N-th operation goes to the first schema; 0 for none",
+        ),
+        work("think-frequency", Takes::Count(0), "0", "One operation in N follows a pause; 0 for none"),
+        work("think-min", Takes::Time, "0.1", "The shortest pause, in seconds"),
+        work("think-max", Takes::Time, "0.5", "The longest pause, in seconds"),
+        work(
+            "rate",
+            Takes::Count(0),
+            "0",
+            "Operations a second that arrive in all, whether or not sessions keep up: response times count from the arrival; 0: the next begins when one ends",
+        ),
+    ],
+    row_bytes: None,
+};
+
 /// Every workload.
-pub const WORKLOADS: &[&Workload] = &[&LARGE_SORT, &RECORD_SORT, &REDO, &slob::SLOB];
+pub const WORKLOADS: &[&Workload] = &[&LARGE_SORT, &RECORD_SORT, &REDO, &SLOB];
 
 impl Workload {
     /// The row of that name.
@@ -390,7 +504,7 @@ impl Work {
     #[must_use]
     pub fn rows(&self) -> u64 {
         let by_size = || Some(self.value("size")? / self.workload.row_bytes?);
-        let by_schemas = || Some(self.value("schemas")? * blocks_of(self.value("scale")?, slob::BLOCK_BYTES));
+        let by_schemas = || Some(self.value("schemas")? * blocks_of(self.value("scale")?, BLOCK_BYTES));
         by_size().or_else(|| self.value("rows")).or_else(by_schemas).unwrap_or(0)
     }
 
@@ -482,7 +596,7 @@ mod tests {
                 "run-time soon: \"soon\" is not a time (a number with us, ms, s, m or h after it, as in 10ms)",
             ),
         ] {
-            assert_eq!(refused(&slob::SLOB, &[(name, text)]), why);
+            assert_eq!(refused(&SLOB, &[(name, text)]), why);
         }
     }
 
@@ -496,23 +610,18 @@ mod tests {
             ("scale", "80M", "80M"),
             ("scale", "10000", "10000"),
         ] {
-            let mut work = Work::of(&slob::SLOB);
+            let mut work = Work::of(&SLOB);
             work.set(name, text).expect("in range");
             let name = name.replace('_', "-");
             let found = work.values().find(|(known, _)| *known == name).map(|(_, value)| value.to_string());
             assert_eq!(found.as_deref(), Some(shown));
-            let mut again = Work::of(&slob::SLOB);
+            let mut again = Work::of(&SLOB);
             again.set(&name, shown).expect("as it was shown");
             assert_eq!(again, work);
         }
         assert_eq!(
             blocks_of(
-                Work::of(&slob::SLOB)
-                    .workload
-                    .parameter("scale")
-                    .expect("there")
-                    .parse("80M")
-                    .expect("a size"),
+                Work::of(&SLOB).workload.parameter("scale").expect("there").parse("80M").expect("a size"),
                 8192
             ),
             10_240

@@ -534,7 +534,7 @@ fn checkpoint(options: &Options, home: &Path, beside_fio: bool) -> Result<()> {
 
 /// A table of [`ROWS`] rows, a block each, in a drawn order of keys, with an index; all of it on disk.
 fn loaded(transactions: &Transactions<'_>, session: &Session) -> Result<Rows> {
-    let rows = Rows::new(transactions.row_bytes_max(), true);
+    let rows = Rows::new(transactions.row_bytes_max());
     transactions.create_table(session, "CF1", rows.schema(), &[])?;
     let mut connection = transactions.connect(session)?;
     let mut keys: Vec<u64> = (1..=ROWS).collect();

@@ -1,9 +1,8 @@
 //! Memory that was declared, and memory that was used.
 
 use super::Evidence;
-use crate::evidence::{FileRole, ImportDone, SlobDone};
+use crate::evidence::{FileRole, ImportDone, SESSION_BYTES, SlobDone};
 use crate::record::{Memory, MemoryArea};
-use crate::workload::slob::SESSION_BYTES;
 use plumb_engine::Setting;
 use plumb_units::Bytes;
 

@@ -12,7 +12,7 @@ pub mod named_file;
 pub mod record_sort;
 pub mod redo;
 mod sizing;
-pub(crate) mod slob;
+mod slob;
 mod start;
 
 use crate::device_mix::{self, Mix};

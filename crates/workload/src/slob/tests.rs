@@ -1,3 +1,5 @@
+//! Quotas, keys, hot spots and pauses of the operations; rows that fill their blocks; what contradicts itself.
+
 use super::*;
 use crate::specification::Work;
 
@@ -92,7 +94,7 @@ fn every_key_has_its_block_and_the_order_is_drawn() {
 fn a_row_fills_what_a_block_takes_and_no_two_fit_one() {
     for block in [2048_usize, 4096, 8192, 16_384, 32_768] {
         let most = block - 36;
-        let rows = Rows::new(most, true);
+        let rows = Rows::new(most);
         let (mut texts, mut batch) = (Texts::new(7), RowBatch::new());
         rows.push(&mut texts, 9_999_999, &mut batch);
         let bytes = batch.row(0).len();

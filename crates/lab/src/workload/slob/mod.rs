@@ -15,7 +15,7 @@ mod session;
 
 use super::{Execution, Place, sizing};
 use crate::device_mix::Mix;
-use crate::evidence::{self, Done, LogDone, Measured, SlobDone};
+use crate::evidence::{self, Done, LogDone, Measured, SESSION_BYTES, SlobDone};
 use crate::observer::Stage;
 use crate::place::Room;
 use plumb_engine::check::CheckLine;
@@ -119,11 +119,9 @@ fn spec(work: &Work, settings: &Settings) -> Result<SlobSpec, EngineError> {
 
 /// Rows that fill the blocks of the database.
 fn rows(spec: &SlobSpec, transactions: &Transactions<'_>) -> Rows {
-    Rows::new(transactions.row_bytes_max(), spec.obfuscate)
+    let rows = Rows::new(transactions.row_bytes_max());
+    if spec.obfuscate { rows } else { rows.repeating() }
 }
-
-/// What a session has besides its blocks: its stack as far as it is used, its ring, its counters of waits.
-pub(crate) const SESSION_BYTES: u64 = 640 * Bytes::K;
 
 fn require_sessions(spec: &SlobSpec) -> Result<(), EngineError> {
     let refuse = |second: String, why: String| {
