@@ -580,7 +580,7 @@ mod tests {
             "size: large-sort has no such parameter; it has rows, seed"
         );
         assert_eq!(refused(&LARGE_SORT, &[("rows", "0")]), "rows 0: expected a count of 1 or more");
-        assert_eq!(refused(&RECORD_SORT, &[("form", "x")]), "form x: expected one of gensort, random");
+        assert_eq!(refused(&RECORD_SORT, &[("form", "x")]), "form x: expected gensort or random");
         assert_eq!(refused(&RECORD_SORT, &[("size", "99")]), "size 99: expected 100 B or more");
         assert_eq!(
             refused(&RECORD_SORT, &[("rows", "5"), ("size", "1G")]),

@@ -22,7 +22,7 @@ fn runs_at_the_same_time_never_share_a_bundle() {
     assert_eq!(bundles.len(), 6, "{bundles:?}");
     for bundle in &bundles {
         let files = names(&here.join("plumb-reports").join(bundle));
-        assert_eq!(files, ["record.json", "report.html", "report.txt"], "{bundle}");
+        assert_eq!(files, ["beside.csv", "record.json", "report.html", "report.txt"], "{bundle}");
     }
     assert_eq!(names(here), ["plumb-reports"]);
 }
@@ -53,7 +53,7 @@ fn what_holds_anything_is_refused_before_the_work_begins() {
     // An empty one is as good as a new one.
     fs::create_dir(here.join("empty")).expect("a directory");
     fine(here, SMALL.iter().chain(&["--bundle", "empty"]));
-    assert_eq!(names(&here.join("empty")), ["record.json", "report.html", "report.txt"]);
+    assert_eq!(names(&here.join("empty")), ["beside.csv", "record.json", "report.html", "report.txt"]);
     // A bundle's own reports may be written again.
     fine(here, ["report", "empty"]);
 }

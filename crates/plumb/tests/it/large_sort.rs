@@ -349,7 +349,7 @@ fn a_bundle_holds_record_and_reports_and_renders_again() {
     assert!(printed.starts_with("PLUMB REPORT  Workload: large-sort\n"));
     assert!(printed.contains("large-sort on "));
     let bundle = directory.path().join("kept");
-    assert_eq!(names(&bundle), ["record.json", "report.html", "report.txt"]);
+    assert_eq!(names(&bundle), ["beside.csv", "record.json", "report.html", "report.txt"]);
     let text = std::fs::read_to_string(bundle.join("report.txt")).expect("a report");
     assert!(printed.starts_with(&text));
     std::fs::remove_file(bundle.join("report.txt")).expect("a report");
