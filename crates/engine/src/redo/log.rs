@@ -21,7 +21,6 @@ use super::log_file::{BATCH_HEADER, FILE_HEADER};
 use super::log_writer::{BatchPlace, LogFile, LogWriter, Usage, charge};
 use super::pace::Pace;
 use super::record::length_of;
-use super::room::Room;
 use super::sync_method::SyncChoice;
 use crate::EngineError;
 use crate::cache::WriteAhead;
@@ -31,8 +30,8 @@ use plumb_io::{Arena, Channel, DirectIo, File, IoBuffer, Method, MethodKind, Ope
 use plumb_units::{Bytes, Lsn};
 use std::collections::VecDeque;
 use std::sync::atomic::{
-    AtomicU64,
-    Ordering::{Acquire, Release},
+    AtomicI64, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
 };
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -71,7 +70,7 @@ pub struct Log {
     sync: SyncChoice,
     // Records on their way.
     buffer: LogBuffer,
-    room: Room,
+    room: Apart<AtomicI64>,
     durable: Apart<AtomicU64>,
     /// Where the last checkpoint began; written with the gate closed. In shards, because each change enters and leaves it: on one
     /// lock two threads that do nothing else take turns at its cache line.
@@ -141,7 +140,7 @@ impl Admission<'_> {
 
 impl Drop for Admission<'_> {
     fn drop(&mut self) {
-        self.log.room.give_back(self.bytes);
+        self.log.room.fetch_add(self.bytes, Relaxed);
     }
 }
 
@@ -190,7 +189,7 @@ impl Log {
             total: Bytes(total),
             buffer: LogBuffer::new(options.buffer_bytes, writer.next),
             // What is spared here is for the records of checkpoints.
-            room: Room::new(free.sum::<i64>() + left - spare, total),
+            room: Apart::new(AtomicI64::new(free.sum::<i64>() + left - spare)),
             durable: Apart::new(AtomicU64::new(writer.next.0)),
             gate: ShardedLock::new(writer.next),
             role: Mutex::default(),
@@ -213,7 +212,7 @@ impl Log {
     #[must_use]
     pub fn admit(&self, record: usize, besides: i64) -> Option<Admission<'_>> {
         let bytes = charge(record, self.log_block) + besides;
-        self.room.take(bytes).then(|| Admission { log: self, bytes })
+        self.take_room(bytes, 0).then(|| Admission { log: self, bytes })
     }
 
     /// Takes the charge of a checkpoint's record, for which some room is spared; `false` when that has been used up by checkpoints
@@ -221,7 +220,13 @@ impl Log {
     #[must_use]
     pub(crate) fn take_room_for_checkpoint(&self, record: usize) -> bool {
         let spared = charge(self.options.record_max(), self.log_block);
-        self.room.take_spared(charge(record, self.log_block), spared)
+        self.take_room(charge(record, self.log_block), spared)
+    }
+
+    /// Takes so many bytes of room, if so many and those that are spared are left.
+    fn take_room(&self, bytes: i64, spared: i64) -> bool {
+        let take = |room: i64| (room + spared >= bytes).then_some(room - bytes);
+        self.room.fetch_update(Relaxed, Relaxed, take).is_ok()
     }
 
     /// Room that was promised before a crash, to undo what it left.
@@ -238,7 +243,7 @@ impl Log {
     /// Bytes of log blocks that are free.
     #[must_use]
     pub fn room(&self) -> i64 {
-        self.room.left()
+        self.room.load(Relaxed)
     }
 
     /// How its writes become durable, and why so: what `log_sync_method` came to.
@@ -448,9 +453,10 @@ impl Log {
         }
         // What is left of the file was room for sessions, and is none any more (L5).
         let is_free = writer.files.iter().any(|file| file.usage == Usage::Free);
-        if !is_free || !self.room.take(left - writer.spare) {
+        if !is_free || !self.take_room(left - writer.spare, 0) {
             return Err(EngineError::NoLogFile { groups: writer.files.len() });
         }
+        forget_next(&mut locked(&self.places), &writer);
         let switched = writer.switch(session);
         if let Err(error) = &switched {
             self.fail(error.to_string());
@@ -469,6 +475,7 @@ impl Log {
     /// Writes what is complete.
     fn carry(&self, session: &Session) -> Result<(), EngineError> {
         let mut writer = locked(&self.writer);
+        forget_next(&mut locked(&self.places), &writer);
         let Some(written) = writer.write(session, &self.buffer)? else {
             // A session that is copying its record has not come to the end of it.
             std::thread::yield_now();
@@ -483,7 +490,7 @@ impl Log {
             places.push_back(written.place);
         }
         self.durable.store(written.place.end.0, Release);
-        self.room.add(written.refund);
+        self.room.fetch_add(written.refund, Relaxed);
         self.buffer.release(written.place.end);
         Ok(())
     }
@@ -565,11 +572,6 @@ impl Log {
         }
         written?;
         control.1 = checkpoint;
-        {
-            let mut places = locked(&self.places);
-            let unneeded = places.partition_point(|place| place.end <= low);
-            places.drain(..unneeded);
-        }
         locked(&self.reader).chunk = None;
         self.release(&mut locked(&self.writer), low);
         Ok(())
@@ -581,7 +583,7 @@ impl Log {
         for (number, file) in writer.files.iter_mut().enumerate() {
             if number != current && file.archived && matches!(file.usage, Usage::Used(end) if end <= low) {
                 file.usage = Usage::Free;
-                self.room.add(file.bytes as i64 - FILE_HEADER as i64 - spare);
+                self.room.fetch_add(file.bytes as i64 - FILE_HEADER as i64 - spare, Relaxed);
             }
         }
     }
@@ -752,6 +754,16 @@ impl Reader {
             }
         };
         Ok(self.buffer.as_ref().map_or(&[], |buffer| &buffer[..length]))
+    }
+}
+
+/// Forgets what is in the file that a switch would go on in, before a byte of it is written over. What is in the others can be read
+/// although no recovery needs it: statements that began before a checkpoint find their versions there.
+fn forget_next(places: &mut VecDeque<BatchPlace>, writer: &LogWriter) {
+    let next = writer.next_file();
+    let is_free = writer.files[next].usage == Usage::Free;
+    while is_free && places.front().is_some_and(|place| place.file == next) {
+        places.pop_front();
     }
 }
 

@@ -183,11 +183,21 @@ impl LogWriter {
     /// Goes on in a file that is not needed.
     pub(super) fn switch(&mut self, session: &Session) -> Result<(), EngineError> {
         let begin = session.begin_wait();
-        let free = self.files.iter().position(|file| file.usage == Usage::Free);
-        let free = free.expect("L5: sessions were admitted against the room in free files");
+        let free = self.next_file();
+        assert!(
+            self.files[free].usage == Usage::Free,
+            "L5: sessions were admitted against the room in free files"
+        );
         session.end_wait(Event::LogFileSwitch, begin);
         let sequence = self.files[self.current].header.sequence + 1;
         self.begin_file(session, free, sequence)
+    }
+
+    /// The file that is used after this one: of those that are free the one that was begun longest ago, or else of all.
+    pub(super) fn next_file(&self) -> usize {
+        let others = self.files.iter().enumerate().filter(|(at, _)| *at != self.current);
+        let order = |file: &LogFile| (file.usage != Usage::Free, file.header.sequence);
+        others.min_by_key(|(_, file)| order(file)).map_or(self.current, |(at, _)| at)
     }
 
     /// Begins a file: its header is durable before a batch is in it.

@@ -12,7 +12,8 @@
 //!
 //! How much (`cargo xtask bench redo`): a row of 42 bytes inserted alone is a record of 144 bytes, in an array 60 bytes a row. A commit is 32
 //! bytes, and a log write of its own when nobody else commits: 512 bytes. A record of 104 bytes takes one thread about 50 ns, from its
-//! admission to the null device (2.1 GB/s). Two threads share one cache line a record, that of its place: room and gate are in shards (`room`).
+//! admission to the null device (2.1 GB/s). Two threads share two cache lines a record, those of room and of the records'
+//! places; the gate is in shards.
 //!
 //! Why LSNs that count bytes of records, and not bytes of the file: a session then knows its LSN by adding its length to one counter,
 //! before anybody knows which write its record will be in. The price is a list of batches that says where in the files an LSN is.
@@ -41,7 +42,6 @@ mod pace;
 pub mod record;
 pub mod recovery;
 mod replay;
-mod room;
 mod sync_method;
 
 // As the log buffer names them: see there.

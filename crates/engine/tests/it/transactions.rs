@@ -363,6 +363,31 @@ fn tables_that_are_made_at_once_have_names_of_their_own() {
 }
 
 #[test]
+fn a_statement_finds_its_versions_behind_checkpoints_while_the_log_has_them() {
+    let settings = [("log_file_size", "8M"), ("log_buffer", "128K"), ("db_file_multiblock_read_count", "1")];
+    with_table(&settings, |transactions, session| {
+        let [mut one, mut two] = [never(transactions, session), never(transactions, session)];
+        let mut writer = one.begin();
+        let rows: Vec<RowId> = (0..400).map(|id| add(&mut writer, id, id, &"old".repeat(100))).collect();
+        writer.commit_and_chain().expect("committed");
+        let mut reader = two.begin();
+        let mut seen = 0;
+        let result = reader.scan("T", |row| {
+            seen += 1;
+            assert_eq!(row.values[2], text(&"old".repeat(100)), "row {seen}");
+            // What was changed has left the log buffer, and no recovery needs it.
+            for row in rows.iter().take(if seen == 1 { 400 } else { 0 }) {
+                writer.update("T", *row, |row| row[2] = text(&"new".repeat(100)))?;
+                writer.commit_and_chain()?;
+            }
+            if seen == 1 { transactions.checkpoint(session) } else { Ok(()) }
+        });
+        result.expect("the log has them");
+        assert_eq!(seen, 400);
+    });
+}
+
+#[test]
 fn a_statement_that_needs_what_the_log_has_lost_says_so() {
     // A block a read, so that the scan has not seen the others before it is made to wait.
     let settings = [
