@@ -147,10 +147,10 @@ fn in_a_bare_root(program: &Path) -> anyhow::Result<()> {
         run_tool("mount", ["-t".as_ref(), kind.as_ref(), kind.as_ref(), place.as_os_str()])?;
         bare.mounted.push(place);
     }
-    fs::create_dir_all(room.join("work"))?;
+    fs::create_dir_all(room.join("data"))?;
     fs::copy(program, room.join("plumb"))?;
     // Where the program runs is where its root is: it gets no other directory.
-    let arguments = ["/plumb", "study", "large-sort", "--path", "/work", "--bundle", "/work/bundle"];
+    let arguments = ["/plumb", "study", "large-sort", "--path", "/data", "--bundle", "/data/bundle"];
     let mut command = Command::new("chroot");
     command.arg(&room).args(arguments).env_clear();
     let ended = command.status().context("chroot cannot be started")?;

@@ -6,6 +6,7 @@ use plumb_lab::calendar::Moment;
 use plumb_lab::host;
 use plumb_units::Bytes;
 use std::path::Path;
+use std::thread;
 
 /// The machine as it was before the first run.
 #[derive(Debug)]
@@ -17,7 +18,7 @@ impl Machine {
     /// Reads what the kernel tells.
     pub(super) fn describe(directory: &Path) -> Machine {
         let host = host::describe();
-        let load = host::load_average().map_or("unknown".to_string(), |load| load.to_string());
+        let load = load();
         let mut lines = vec![
             format!("{} processors, {}", host.cpus, host.cpu_model),
             format!("{} of memory", Bytes(host.memory_bytes)),
@@ -36,6 +37,15 @@ impl Machine {
     pub(super) fn show(&self) -> String {
         self.lines.iter().fold(String::new(), |text, line| text + "- " + line + "\n")
     }
+}
+
+/// The load average of the last minute beside the processors: figures of a machine that does other things too say so.
+pub(super) fn load_average() -> String {
+    format!("{} on {} processors", load(), thread::available_parallelism().map_or(1, usize::from))
+}
+
+fn load() -> String {
+    host::load_average().map_or("unknown".to_string(), |load| load.to_string())
 }
 
 /// The day, as documents state it.

@@ -6,6 +6,7 @@ mod commands;
 mod crash;
 mod dataset;
 mod events;
+mod fio;
 mod large_sort;
 mod lines;
 mod machine;

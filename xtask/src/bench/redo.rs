@@ -12,6 +12,7 @@
 //!   of those blocks.
 
 use super::Spread;
+use super::machine::load_average;
 use anyhow::{Context, Result};
 use clap::Args;
 use plumb_engine::instance::{Cancel, InitialSizes};
@@ -59,13 +60,6 @@ pub fn run(options: &Options) -> Result<()> {
     let result = measure(options);
     println!("load after: {}", load_average());
     result
-}
-
-/// Of the last minute: figures of a machine that does other things too say so.
-fn load_average() -> String {
-    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let minute = text.split(' ').next().unwrap_or("unknown");
-    format!("{minute} on {} processors", thread::available_parallelism().map_or(1, std::num::NonZero::get))
 }
 
 fn measure(options: &Options) -> Result<()> {

@@ -12,7 +12,8 @@
 //! Each figure stands beside the goal that it is held against, and the load of the machine before and after: on one that does other things
 //! a figure of one side is worth little, a ratio of neighbours more.
 
-use super::{Spread, order};
+use super::machine::load_average;
+use super::{Spread, fio, order};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use plumb_engine::cache::CacheReader;
@@ -32,9 +33,7 @@ use plumb_types::{Number, RowBatch, Value};
 use plumb_units::{BlockAddress, Bytes, Nanos};
 use plumb_workload::slob::{Rows, SLOB, Texts};
 use plumb_workload::{SalesSpec, SalesTable, Work};
-use serde::Deserialize;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 use std::thread;
 
@@ -78,15 +77,9 @@ pub fn run(options: &Options) -> Result<()> {
     result
 }
 
-fn load_average() -> String {
-    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let minute = text.split(' ').next().unwrap_or("unknown").to_string();
-    format!("{minute} on {} processors", thread::available_parallelism().map_or(1, std::num::NonZero::get))
-}
-
 fn measure(options: &Options, home: &Path) -> Result<()> {
     let wanted = |part: &str| options.only.is_empty() || options.only.iter().any(|only| only == part);
-    let fio = fio_version();
+    let fio = fio::version()?;
     match &fio {
         Some(version) => println!("{version}"),
         None => println!(
@@ -519,7 +512,7 @@ fn checkpoint(options: &Options, home: &Path, beside_fio: bool) -> Result<()> {
             ];
             let mut arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
             arguments.push(format!("--filename={}", file.display()));
-            let answer = fio(&arguments)?;
+            let answer = fio_jobs(&arguments)?;
             let job = answer.jobs.first().context("fio told of no job")?;
             ratios.push(rate / job.write.iops);
         }
@@ -582,57 +575,10 @@ fn checkpoint_rate(instance: &Instance) -> Result<f64> {
     Ok(written as f64 / seconds)
 }
 
-/// The part of fio's JSON that is read.
-#[derive(Debug, Deserialize)]
-struct Answer {
-    jobs: Vec<Job>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Job {
-    error: i64,
-    job_runtime: f64,
-    usr_cpu: f64,
-    sys_cpu: f64,
-    read: Direction,
-    write: Direction,
-}
-
-#[derive(Debug, Deserialize)]
-struct Direction {
-    iops: f64,
-    total_ios: u64,
-    clat_ns: Latency,
-}
-
-#[derive(Debug, Deserialize)]
-struct Latency {
-    #[serde(default)]
-    percentile: std::collections::BTreeMap<String, f64>,
-}
-
-fn fio_version() -> Option<String> {
-    let output = Command::new("fio").arg("--version").output().ok()?;
-    Some(String::from_utf8_lossy(&output.stdout).trim().to_string())
-}
-
-fn fio(own: &[String]) -> Result<Answer> {
-    let common = [
-        "--name=plumb",
-        "--allow_file_create=0",
-        "--direct=1",
-        "--norandommap=1",
-        "--randrepeat=0",
-        "--output-format=json",
-    ];
-    let output = Command::new("fio").args(common).args(own).output().context("starting fio")?;
-    let told = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "fio {}: {}: {}", own.join(" "), output.status, told.trim());
-    let text = String::from_utf8_lossy(&output.stdout);
-    let begin = text.find('{').context("fio answered without JSON")?;
-    let answer: Answer = serde_json::from_str(&text[begin..]).context("reading what fio answered")?;
-    ensure!(answer.jobs.iter().all(|job| job.error == 0), "a job of fio failed");
-    Ok(answer)
+/// One or several jobs of fio.
+fn fio_jobs(own: &[String]) -> Result<fio::Answer> {
+    let arguments: Vec<String> = fio::OPTIONS.map(String::from).into_iter().chain(own.to_vec()).collect();
+    fio::run(&arguments)
 }
 
 /// One fio job that keeps so many random reads outstanding.
@@ -647,14 +593,13 @@ fn fio_reads(file: &Path, outstanding: usize, seconds: u64) -> Result<Rate> {
         "--time_based".to_string(),
         format!("--runtime={seconds}"),
     ];
-    let answer = fio(&arguments)?;
+    let answer = fio_jobs(&arguments)?;
     let job = answer.jobs.first().context("fio told of no job")?;
-    let cpu_micros = (job.usr_cpu + job.sys_cpu) / 100.0 * job.job_runtime * 1000.0;
     let p99 = job.read.clat_ns.percentile.get("99.000000").copied().unwrap_or(0.0);
     Ok(Rate {
         per_second: job.read.iops,
         p99_micros: p99 / 1000.0,
-        cpu_micros: cpu_micros / job.read.total_ios.max(1) as f64,
+        cpu_micros: job.cpu_micros() / job.read.total_ios.max(1) as f64,
     })
 }
 
@@ -687,6 +632,6 @@ fn fio_streams(ours: &Streams, (data, log): (&Path, &Path), options: &Options) -
     let bytes = (ours.log_bytes / ours.log_writes.max(1.0)) as u64 / 512 * 512;
     arguments.push(format!("--bs={}", bytes.max(512)));
     arguments.push(format!("--rate_iops={}", ours.log_writes.max(1.0) as u64));
-    let answer = fio(&arguments)?;
+    let answer = fio_jobs(&arguments)?;
     Ok(answer.jobs.iter().map(|job| job.read.iops).sum())
 }

@@ -6,22 +6,21 @@
 //! extent of the temporary tablespace that is still taken.
 
 use crate::support::{
-    SplitMix, assert_no_space_leaks, create_in, in_memory, memory_disk, settings, try_create_in, within,
+    SplitMix, assert_no_space_leaks, content, create_in, in_memory, memory_disk, settings, try_create_in,
+    within,
 };
 use plumb_engine::file_sort::create::create;
 use plumb_engine::file_sort::validate::{RecordSummary, validate};
 use plumb_engine::file_sort::{FileSortOutcome, FileSortSpec, sort_file};
 use plumb_engine::instance::{Cancel, InitialSizes};
 use plumb_engine::{EngineError, Instance, Layout};
-use plumb_events::{Event, IoStream, Role, Statistic};
+use plumb_events::Statistic;
 use plumb_io::sim::Faults;
-use plumb_io::{Arena, DirectIo, OpenMode, Operation, Request};
 use plumb_types::RecordSource;
 use plumb_units::Bytes;
 use plumb_workload::gensort::{GensortRecords, KEY_BYTES, RECORD_BYTES, RecordForm};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// Small records, whose chunks are small, too.
 const SMALL: usize = 16;
@@ -73,29 +72,6 @@ impl RecordSource for Numbered {
 
 fn spec(home: &Path) -> FileSortSpec {
     FileSortSpec { input: home.join("in.dat"), output: home.join("out.dat") }
-}
-
-/// All bytes of a file in memory.
-fn content(instance: &Instance, path: &Path) -> Vec<u8> {
-    let session = instance.recorder.session(Role::User);
-    let file = instance.access.disk.open(path, OpenMode::Read, DirectIo::Off).expect("a file");
-    let length = file.length().expect("its length") as usize;
-    let (_, mut buffers) = Arena::buffers((length + 1).next_multiple_of(4096), 1).expect("memory");
-    let mut channel = instance.access.method.channel(&[]).expect("a channel");
-    let buffer = buffers.remove(0);
-    let request = Request {
-        operation: Operation::ReadAtMost,
-        file: Arc::new(file),
-        offset: 0,
-        range: 0..buffer.len(),
-        buffer,
-        event: Event::ExternalTableRead,
-        stream: IoStream::FileReads,
-        tag: 0,
-    };
-    channel.submit(&session, request).expect("submitted");
-    let read = channel.wait(&session, Event::ExternalTableRead).expect("read");
-    read.buffer[read.range].to_vec()
 }
 
 /// Sorts records in a database in memory with these settings and compares with a

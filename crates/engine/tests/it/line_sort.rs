@@ -4,21 +4,18 @@
 //! Must survive: what `faults` says, and a process that is asked to stop. Survive means here: no file of the output's name
 //! or of its unfinished one, and no extent of the temporary tablespace that is still taken.
 
-use crate::support::{SplitMix, assert_no_space_leaks, create_in, in_memory, memory_disk, within};
+use crate::support::{SplitMix, assert_no_space_leaks, content, create_in, in_memory, memory_disk, within};
 use plumb_engine::file_sort::create::create;
 use plumb_engine::line_sort::judge::judge;
 use plumb_engine::line_sort::{
     Compared, LineSortOutcome, LineSortSpec, Part, Shape, SortKey, SortOrder, Ties, sort_lines,
 };
 use plumb_engine::{EngineError, Instance};
-use plumb_events::{Event, IoStream, Role};
 use plumb_io::sim::Faults;
-use plumb_io::{Arena, DirectIo, OpenMode, Operation, Request};
 use plumb_types::RecordSource;
 use std::cmp::Ordering;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 const WHOLE: SortOrder = SortOrder { keys: Vec::new(), ties: Ties::Bytes };
 
@@ -69,29 +66,6 @@ impl RecordSource for Text<'_> {
 fn write(instance: &Instance, path: &Path, bytes: &[u8]) {
     let _ = instance.access.disk.remove(path);
     create(instance, path, &Text(bytes)).expect("written");
-}
-
-/// All bytes of a file in memory.
-fn content(instance: &Instance, path: &Path) -> Vec<u8> {
-    let session = instance.recorder.session(Role::User);
-    let file = instance.access.disk.open(path, OpenMode::Read, DirectIo::Off).expect("a file");
-    let length = file.length().expect("its length") as usize;
-    let (_, mut buffers) = Arena::buffers((length + 1).next_multiple_of(4096), 1).expect("memory");
-    let mut channel = instance.access.method.channel(&[]).expect("a channel");
-    let buffer = buffers.remove(0);
-    let request = Request {
-        operation: Operation::ReadAtMost,
-        file: Arc::new(file),
-        offset: 0,
-        range: 0..buffer.len(),
-        buffer,
-        event: Event::ExternalTableRead,
-        stream: IoStream::FileReads,
-        tag: 0,
-    };
-    channel.submit(&session, request).expect("submitted");
-    let read = channel.wait(&session, Event::ExternalTableRead).expect("read");
-    read.buffer[read.range].to_vec()
 }
 
 /// The field that a line of the tests is compared by.

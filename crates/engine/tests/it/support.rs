@@ -9,9 +9,9 @@ use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::table::load::{self, LoadOutcome};
 use plumb_engine::table::scan::{self, Granules};
 use plumb_engine::{EngineError, Instance, Layout, Settings, check};
-use plumb_events::Role;
-use plumb_io::Disk;
+use plumb_events::{Event, IoStream, Role};
 use plumb_io::sim::MemoryDisk;
+use plumb_io::{Arena, DirectIo, Disk, OpenMode, Operation, Request};
 use plumb_types::{Column, ColumnType, Number, RowBatch, RowSource, Schema, SourceError, Value, column_at};
 use plumb_units::{Bytes, RowId};
 use std::cell::RefCell;
@@ -280,4 +280,27 @@ pub fn within<T: Send + 'static>(seconds: u64, work: impl FnOnce() -> T + Send +
         Ok(result) => result,
         Err(panic) => std::panic::resume_unwind(panic),
     }
+}
+
+/// All bytes of a file in memory.
+pub fn content(instance: &Instance, path: &Path) -> Vec<u8> {
+    let session = instance.recorder.session(Role::User);
+    let file = instance.access.disk.open(path, OpenMode::Read, DirectIo::Off).expect("a file");
+    let length = file.length().expect("its length") as usize;
+    let (_, mut buffers) = Arena::buffers((length + 1).next_multiple_of(4096), 1).expect("memory");
+    let mut channel = instance.access.method.channel(&[]).expect("a channel");
+    let buffer = buffers.remove(0);
+    let request = Request {
+        operation: Operation::ReadAtMost,
+        file: Arc::new(file),
+        offset: 0,
+        range: 0..buffer.len(),
+        buffer,
+        event: Event::ExternalTableRead,
+        stream: IoStream::FileReads,
+        tag: 0,
+    };
+    channel.submit(&session, request).expect("submitted");
+    let read = channel.wait(&session, Event::ExternalTableRead).expect("read");
+    read.buffer[read.range].to_vec()
 }

@@ -1,12 +1,10 @@
-//! fio: the same requests, as a command line, and its answer.
+//! The same requests as a command line of fio, and what its answer says of them.
 
 use super::point::Outcome;
+use crate::bench::fio::{self, Answer};
 use anyhow::{Context, ensure};
 use plumb_calibrate::{DurablePoint, Load, Pattern, Task, TaskSession};
 use plumb_units::Nanos;
-use serde::Deserialize;
-use std::io::ErrorKind;
-use std::process::Command;
 
 /// The program that was found.
 #[derive(Debug)]
@@ -14,39 +12,12 @@ pub(super) struct Fio {
     version: String,
 }
 
-/// The part of fio's JSON that is read.
-#[derive(Debug, Deserialize)]
-struct Answer {
-    jobs: Vec<Job>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Job {
-    error: i64,
-    /// Milliseconds that the shares of processor time are of.
-    job_runtime: f64,
-    usr_cpu: f64,
-    sys_cpu: f64,
-    read: Direction,
-    write: Direction,
-}
-
-#[derive(Debug, Deserialize)]
-struct Direction {
-    iops: f64,
-    total_ios: u64,
-}
-
 impl Fio {
     /// Looks for the program.
     pub(super) fn find() -> anyhow::Result<Fio> {
-        match Command::new("fio").arg("--version").output() {
-            Ok(output) => Ok(Fio { version: String::from_utf8_lossy(&output.stdout).trim().to_string() }),
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                anyhow::bail!("there is no fio in PATH to compare with: apt-get install fio")
-            }
-            Err(error) => Err(error).context("starting fio"),
-        }
+        let version = fio::version()?;
+        let version = version.context("there is no fio in PATH to compare with: apt-get install fio")?;
+        Ok(Fio { version })
     }
 
     /// Its name and version.
@@ -62,10 +33,7 @@ impl Fio {
         time: Nanos,
     ) -> anyhow::Result<Outcome> {
         let arguments = arguments(task, bench, time);
-        let output = Command::new("fio").args(&arguments).output().context("starting fio")?;
-        let told = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "fio {}: {}: {}", arguments.join(" "), output.status, told.trim());
-        outcome(&String::from_utf8_lossy(&output.stdout))
+        outcome(&fio::run(&arguments)?)
             .with_context(|| format!("reading what fio {} answered", arguments.join(" ")))
     }
 }
@@ -84,11 +52,9 @@ fn arguments(task: &Task, bench: &TaskSession<'_>, time: Nanos) -> Vec<String> {
     arguments
 }
 
-/// What all points have. No map of visited blocks, no file of its own, one process.
+/// What all points have.
 pub(super) fn common() -> Vec<String> {
-    let options = "--name=plumb --allow_file_create=0 --direct=1 --norandommap=1 --randrepeat=0 --time_based \
-                   --output-format=json";
-    options.split_whitespace().map(str::to_string).collect()
+    fio::OPTIONS.into_iter().chain(["--time_based"]).map(str::to_string).collect()
 }
 
 /// Requests that are kept outstanding through a ring.
@@ -116,18 +82,14 @@ pub(super) fn of_log(point: &DurablePoint) -> Vec<String> {
     options
 }
 
-/// Reads fio's answer. It writes warnings to the same stream, before the JSON.
-fn outcome(text: &str) -> anyhow::Result<Outcome> {
-    let begin = text.find('{').context("there is no JSON in it")?;
-    let answer: Answer = serde_json::from_str(&text[begin..])?;
+/// Rate and processor time of an answer.
+fn outcome(answer: &Answer) -> anyhow::Result<Outcome> {
     let job = answer.jobs.first().context("it has no job")?;
-    ensure!(job.error == 0, "its job failed with error {}", job.error);
     let requests = job.read.total_ios + job.write.total_ios;
     ensure!(requests > 0, "no request completed");
-    let cpu_seconds = (job.usr_cpu + job.sys_cpu) / 1e2 * job.job_runtime / 1e3;
     Ok(Outcome {
         iops: job.read.iops + job.write.iops,
-        cpu_micros: cpu_seconds * 1e6 / requests as f64,
+        cpu_micros: job.cpu_micros() / requests as f64,
         io_wq_workers: 0,
     })
 }
@@ -141,6 +103,7 @@ mod tests {
         let text = "fio: a warning\n{\"jobs\": [{\"error\": 0, \"job_runtime\": 1500, \"usr_cpu\": 3.0, \
                     \"sys_cpu\": 17.0, \"read\": {\"iops\": 56455.0, \"total_ios\": 75000}, \
                     \"write\": {\"iops\": 0.0, \"total_ios\": 0}}]}";
+        let outcome = |text: &str| fio::answer(text).and_then(|answer| outcome(&answer));
         let found = outcome(text).expect("an answer");
         assert_eq!(found, Outcome { iops: 56455.0, cpu_micros: 4.0, io_wq_workers: 0 });
         let failed = outcome(&text.replace("\"error\": 0", "\"error\": 5")).expect_err("an error");
