@@ -85,7 +85,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         let tally = std::sync::Mutex::new(FaultTally::default());
         let counts = share(options, options.faults, |bases, number| {
             let mut one = FaultTally::default();
-            faulty(&bases[0], first + number, *fault, &mut one);
+            faulty(of_kind(bases, number), first + number, *fault, &mut one);
             tally.lock().expect("no panic").add(&one);
             one.cycles
         })?;

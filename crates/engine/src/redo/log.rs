@@ -8,7 +8,7 @@
 //! 5. The blocks are given back as dirty, and the gate is left. So when a checkpoint has the gate, every change with a lower LSN
 //!    is in a block that the cache knows to be dirty.
 //!
-//! [`Log::make_durable`] is group commit: see [`log_writer`](super::log_writer).
+//! [`Log::make_durable`] is group commit: see [`group_commit`](super::group_commit) for who writes, [`log_writer`](super::log_writer) for what.
 //!
 //! Room is counted in bytes of log blocks. A record is charged for a write of its own; what it did not take, being written with others, is given back
 //! by the write. Of each file as much as one record may leave over at its end is not counted.
@@ -16,6 +16,7 @@
 use super::archiver::Archive;
 use super::bell::Bell;
 use super::checkpoint::{Checkpoint, ControlFile};
+use super::group_commit::{GroupCommit, Turn};
 use super::log_buffer::{Apart, LogBuffer};
 use super::log_file::{BATCH_HEADER, FILE_HEADER};
 use super::log_writer::{BatchPlace, LogFile, LogWriter, Usage, charge};
@@ -30,8 +31,8 @@ use plumb_io::{Arena, Channel, DirectIo, File, IoBuffer, Method, MethodKind, Ope
 use plumb_units::{Bytes, Lsn};
 use std::collections::VecDeque;
 use std::sync::atomic::{
-    AtomicI64, AtomicU64,
-    Ordering::{Acquire, Relaxed, Release},
+    AtomicI64,
+    Ordering::Relaxed,
 };
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -71,13 +72,10 @@ pub struct Log {
     // Records on their way.
     buffer: LogBuffer,
     room: Apart<AtomicI64>,
-    durable: Apart<AtomicU64>,
     /// Where the last checkpoint began; written with the gate closed. In shards, because each change enters and leaves it: on one
     /// lock two threads that do nothing else take turns at its cache line.
     gate: ShardedLock<Lsn>,
-    /// Who carries the log writer's role.
-    role: Mutex<Role>,
-    written: Condvar,
+    group: Apart<GroupCommit>,
     writer: Mutex<LogWriter>,
     // What is in the files.
     files: Vec<Arc<File>>,
@@ -92,13 +90,6 @@ pub struct Log {
     archiving: Mutex<Option<String>>,
     archived: Condvar,
     archiver_bell: Bell,
-}
-
-#[derive(Debug, Default)]
-struct Role {
-    taken: bool,
-    waiting: usize,
-    failure: Option<String>,
 }
 
 /// The gate, entered. While it is held no checkpoint begins.
@@ -140,7 +131,10 @@ impl Admission<'_> {
 
 impl Drop for Admission<'_> {
     fn drop(&mut self) {
-        self.log.room.fetch_add(self.bytes, Relaxed);
+        // Mostly all of it was spent, and the line of the counter is what sessions on other processors want.
+        if self.bytes != 0 {
+            self.log.room.fetch_add(self.bytes, Relaxed);
+        }
     }
 }
 
@@ -190,10 +184,8 @@ impl Log {
             buffer: LogBuffer::new(options.buffer_bytes, writer.next),
             // What is spared here is for the records of checkpoints.
             room: Apart::new(AtomicI64::new(free.sum::<i64>() + left - spare)),
-            durable: Apart::new(AtomicU64::new(writer.next.0)),
             gate: ShardedLock::new(writer.next),
-            role: Mutex::default(),
-            written: Condvar::new(),
+            group: Apart::new(GroupCommit::new(writer.next)),
             writer: Mutex::new(writer),
             files,
             places: Mutex::new(places),
@@ -223,10 +215,14 @@ impl Log {
         self.take_room(charge(record, self.log_block), spared)
     }
 
-    /// Takes so many bytes of room, if so many and those that are spared are left.
+    /// Takes so many bytes of room, if so many and those that are spared are left. Taken first and given back if they were not there: sessions on two
+    /// processors then pass the counter's line once and not twice. Who looks in between may wait for room a moment too early.
     fn take_room(&self, bytes: i64, spared: i64) -> bool {
-        let take = |room: i64| (room + spared >= bytes).then_some(room - bytes);
-        self.room.fetch_update(Relaxed, Relaxed, take).is_ok()
+        let is_there = self.room.fetch_sub(bytes, Relaxed) + spared >= bytes;
+        if !is_there {
+            self.room.fetch_add(bytes, Relaxed);
+        }
+        is_there
     }
 
     /// Room that was promised before a crash, to undo what it left.
@@ -311,7 +307,7 @@ impl Log {
     /// Records before it are durable.
     #[must_use]
     pub fn durable(&self) -> Lsn {
-        Lsn(self.durable.load(Acquire))
+        self.group.durable()
     }
 
     /// Appends a whole record. The session may wait for the log buffer, but for nobody who waits for it.
@@ -345,38 +341,30 @@ impl Log {
     }
 
     fn make_durable_as(&self, session: &Session, until: Lsn, event: Event) -> Result<(), EngineError> {
-        if self.durable() >= until {
-            return Ok(());
-        }
-        let mut role = locked(&self.role);
         loop {
-            if let Some(first) = &role.failure {
-                return Err(EngineError::LogFailed { first: first.clone() });
-            }
-            if self.durable() >= until {
-                return Ok(());
-            }
-            if role.taken {
-                role.waiting += 1;
-                let begin = session.begin_wait();
-                let woken = self.written.wait_timeout(role, LOOK_AGAIN);
-                session.end_wait(event, begin);
-                role = woken.unwrap_or_else(PoisonError::into_inner).0;
-                role.waiting -= 1;
-                continue;
-            }
-            role.taken = true;
-            drop(role);
-            let carried = self.carry(session);
-            role = locked(&self.role);
-            role.taken = false;
-            if let Err(error) = carried {
-                role.failure.get_or_insert_with(|| error.to_string());
-            }
-            if role.waiting > 0 {
-                self.written.notify_all();
+            match self.turn(until)? {
+                Turn::Durable => return Ok(()),
+                Turn::Sleep => self.sleep(session, event),
+                Turn::Write => {
+                    let written = self.write_until(session, until);
+                    if let Err(error) = &written {
+                        self.group.fail(error.to_string());
+                    }
+                    self.group.give_up(written.as_ref().ok().copied());
+                    written?;
+                }
             }
         }
+    }
+
+    fn turn(&self, until: Lsn) -> Result<Turn, EngineError> {
+        self.group.turn(until).map_err(|first| EngineError::LogFailed { first })
+    }
+
+    fn sleep(&self, session: &Session, event: Event) {
+        let begin = session.begin_wait();
+        self.group.sleep();
+        session.end_wait(event, begin);
     }
 
     /// Goes on at the beginning of the next file, as if the current one were full. Nothing happens where that is at its beginning already.
@@ -394,13 +382,12 @@ impl Log {
         session: &Session,
         work: impl FnOnce() -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
-        self.take_role(session)?;
-        let result = work();
-        let mut role = locked(&self.role);
-        role.taken = false;
-        if role.waiting > 0 {
-            self.written.notify_all();
+        // More than ever becomes durable: it wants the role.
+        while self.turn(Lsn(u64::MAX))? != Turn::Write {
+            self.sleep(session, Event::LogFileSync);
         }
+        let result = work();
+        self.group.give_up(None);
         result
     }
 
@@ -425,24 +412,6 @@ impl Log {
     /// Holds nothing any more, because sessions need the room. `false` when nothing was held.
     pub(crate) fn let_go(&self) -> bool {
         locked(&self.held).take().is_some()
-    }
-
-    /// Becomes the log writer, when nobody is.
-    fn take_role(&self, session: &Session) -> Result<(), EngineError> {
-        let mut role = locked(&self.role);
-        while role.taken {
-            role.waiting += 1;
-            let begin = session.begin_wait();
-            let woken = self.written.wait_timeout(role, LOOK_AGAIN);
-            session.end_wait(Event::LogFileSync, begin);
-            role = woken.unwrap_or_else(PoisonError::into_inner).0;
-            role.waiting -= 1;
-        }
-        if let Some(first) = &role.failure {
-            return Err(EngineError::LogFailed { first: first.clone() });
-        }
-        role.taken = true;
-        Ok(())
     }
 
     fn switch_as_writer(&self, session: &Session) -> Result<(), EngineError> {
@@ -472,15 +441,23 @@ impl Log {
         (writer.current, writer.offset)
     }
 
-    /// Writes what is complete.
-    fn carry(&self, session: &Session) -> Result<(), EngineError> {
+    /// Writes, as the log writer, until records before `until` are durable; gives what the last write made so.
+    fn write_until(&self, session: &Session, until: Lsn) -> Result<Lsn, EngineError> {
+        loop {
+            match self.write(session)? {
+                Some(durable) if durable >= until => return Ok(durable),
+                Some(durable) => self.group.wrote(durable),
+                // A session that is copying its record has not come to the end of it.
+                None => std::thread::yield_now(),
+            }
+        }
+    }
+
+    /// Writes what is complete; `None` when nothing is.
+    fn write(&self, session: &Session) -> Result<Option<Lsn>, EngineError> {
         let mut writer = locked(&self.writer);
         forget_next(&mut locked(&self.places), &writer);
-        let Some(written) = writer.write(session, &self.buffer)? else {
-            // A session that is copying its record has not come to the end of it.
-            std::thread::yield_now();
-            return Ok(());
-        };
+        let Some(written) = writer.write(session, &self.buffer)? else { return Ok(None) };
         {
             let mut places = locked(&self.places);
             self.pace.written(&places, &written.place);
@@ -489,10 +466,9 @@ impl Log {
             }
             places.push_back(written.place);
         }
-        self.durable.store(written.place.end.0, Release);
         self.room.fetch_add(written.refund, Relaxed);
         self.buffer.release(written.place.end);
-        Ok(())
+        Ok(Some(written.place.end))
     }
 
     /// When checkpoints are due.
@@ -513,8 +489,7 @@ impl Log {
 
     /// Ends the log after a failure elsewhere that leaves unknown what is durable.
     pub(crate) fn fail(&self, why: String) {
-        locked(&self.role).failure.get_or_insert(why);
-        self.written.notify_all();
+        self.group.fail(why);
     }
 
     /// Whether it has failed.
@@ -522,8 +497,8 @@ impl Log {
     /// # Errors
     /// With the first failure.
     pub fn check(&self) -> Result<(), EngineError> {
-        match &locked(&self.role).failure {
-            Some(first) => Err(EngineError::LogFailed { first: first.clone() }),
+        match self.group.failure() {
+            Some(first) => Err(EngineError::LogFailed { first }),
             None => Ok(()),
         }
     }

@@ -32,6 +32,7 @@ mod bell;
 pub mod checkpoint;
 mod copier;
 pub mod edit;
+mod group_commit;
 mod log;
 pub(crate) mod log_access;
 mod log_buffer;
@@ -44,8 +45,9 @@ pub mod recovery;
 mod replay;
 mod sync_method;
 
-// As the log buffer names them: see there.
-use std::sync::atomic;
+// As the files name them that a model checker takes with its own: see there.
+use std::sync::{self, atomic};
+use std::thread;
 
 pub use log::{Admission, Gate, Log, LogOptions};
 pub use log_file::FILE_HEADER as FIRST_BATCH;

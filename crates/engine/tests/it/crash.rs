@@ -42,7 +42,7 @@ fn short_runs_survive_a_crash_at_each_of_their_requests() {
     assert!(crashes > 1000, "{crashes}");
 }
 
-/// Each definition behind the one that has to come before it; `cargo xtask bench crash --pairs` goes through all pairs.
+/// Each definition behind the one that has to come before it, and a log switch; `cargo xtask bench crash --pairs` goes through all pairs.
 #[test]
 fn definitions_survive_a_crash_at_each_of_their_requests() {
     let base = Base::new(LogKind::Plain);
@@ -53,6 +53,7 @@ fn definitions_survive_a_crash_at_each_of_their_requests() {
         (Operation::CreateIndex, Operation::DropIndex),
         (Operation::Load, Operation::DropLoaded),
         (Operation::DropTable, Operation::Load),
+        (Operation::SwitchLogFile, Operation::Split),
     ];
     for (first, second) in pairs {
         let crashes = pair(&base, first, second);
@@ -66,12 +67,12 @@ const FAULT_SEEDS: u64 = 40;
 
 #[test]
 fn a_disk_that_fails_is_named_or_does_no_harm() {
-    let base = Base::new(LogKind::Plain);
+    let bases = Base::of_each_kind();
     for fault in FAULTS {
         let mut tally = FaultTally::default();
         for seed in 0..FAULT_SEEDS {
             let mut one = FaultTally::default();
-            faulty(&base, seed, fault, &mut one);
+            faulty(&bases[seed as usize % bases.len()], seed, fault, &mut one);
             tally.add(&one);
         }
         let is_noticed = match fault {

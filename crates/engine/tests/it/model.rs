@@ -1,12 +1,13 @@
-//! The log buffer under a model checker (loom): every order of its steps that threads and the memory model allow, up to some
-//! preemptions. The file is the engine's own; only its atomics are the checker's, and its records are shorter.
+//! The log buffer and group commit under a model checker (loom): every order of their steps that threads and the memory model allow, up to
+//! some preemptions. The files are the engine's own; only atomics, mutexes and threads are the checker's, and the records are shorter.
 
 use loom::model::Builder;
 use loom::thread;
 use plumb_units::Lsn;
+use atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::Arc;
 
-use loom::sync::atomic;
+use loom::sync::{self, atomic};
 
 mod record {
     pub const HEADER_BYTES: usize = 16;
@@ -16,6 +17,11 @@ mod record {
 #[path = "../../src/redo/log_buffer.rs"]
 mod log_buffer;
 
+#[allow(dead_code)]
+#[path = "../../src/redo/group_commit.rs"]
+mod group_commit;
+
+use group_commit::{GroupCommit, Turn};
 use log_buffer::LogBuffer;
 
 /// Bytes of a record: its length, and a number.
@@ -110,5 +116,139 @@ fn a_reader_has_the_record_or_none() {
         assert!(buffer.has_room(Lsn(lsn.0 + RECORD as u64)), "the first place was given back");
         buffer.fill(lsn, &record(5));
         reading.join().expect("no panic");
+    });
+}
+
+/// A log whose records are bytes that are only counted.
+struct Counted {
+    group: GroupCommit,
+    appended: AtomicU64,
+    /// Who writes is in here, alone.
+    writing: AtomicBool,
+    /// Bytes that a write takes at most.
+    most: u64,
+}
+
+impl Counted {
+    fn new(most: u64) -> Arc<Counted> {
+        Arc::new(Counted {
+            group: GroupCommit::new(Lsn(0)),
+            appended: AtomicU64::new(0),
+            writing: AtomicBool::new(false),
+            most,
+        })
+    }
+
+    /// What the log does: appends, and is durable when it returns.
+    fn commit(&self) -> Result<(), String> {
+        self.make_durable(self.appended.fetch_add(1, SeqCst) + 1)
+    }
+
+    fn make_durable(&self, until: u64) -> Result<(), String> {
+        loop {
+            match self.group.turn(Lsn(until))? {
+                Turn::Durable => return Ok(()),
+                Turn::Sleep => self.group.sleep(),
+                Turn::Write => {
+                    let mut durable = self.write();
+                    while durable < Lsn(until) {
+                        self.group.wrote(durable);
+                        durable = self.write();
+                    }
+                    self.group.give_up(Some(durable));
+                }
+            }
+        }
+    }
+
+    fn write(&self) -> Lsn {
+        assert!(!self.writing.swap(true, SeqCst), "G1: one session writes");
+        let end = self.appended.load(SeqCst).min(self.group.durable().0 + self.most);
+        self.writing.store(false, SeqCst);
+        Lsn(end)
+    }
+}
+
+/// Sessions commit side by side. Each comes back, and what it has appended is durable then: a session that slept for ever would be found.
+fn commits(most: u64, sessions: usize, each: usize) {
+    let log = Counted::new(most);
+    let work = move |log: &Counted| {
+        for _ in 0..each {
+            log.commit().expect("nothing fails");
+        }
+    };
+    let threads: Vec<_> = (1..sessions)
+        .map(|_| {
+            let log = Arc::clone(&log);
+            thread::spawn(move || work(&log))
+        })
+        .collect();
+    work(&log);
+    threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
+    assert_eq!(log.group.durable(), Lsn((sessions * each) as u64));
+}
+
+#[test]
+fn each_of_two_sessions_comes_back_from_its_commits() {
+    check(3, || commits(8, 2, 2));
+}
+
+#[test]
+fn each_of_three_sessions_comes_back_from_its_commit() {
+    check(2, || commits(8, 3, 1));
+}
+
+/// What one needs is behind what a write takes.
+#[test]
+fn each_comes_back_from_writes_that_do_not_take_all() {
+    check(2, || commits(1, 3, 1));
+}
+
+/// A log switch has the role for itself, and writes nothing.
+#[test]
+fn who_needs_the_role_for_something_else_gets_it() {
+    check(2, || {
+        let log = Counted::new(8);
+        let other = Arc::clone(&log);
+        let switching = thread::spawn(move || {
+            while other.group.turn(Lsn(u64::MAX)).expect("nothing fails") != Turn::Write {
+                other.group.sleep();
+            }
+            assert!(!other.writing.swap(true, SeqCst), "G1: one session writes");
+            other.writing.store(false, SeqCst);
+            other.group.give_up(None);
+        });
+        let third = Arc::clone(&log);
+        let committing = thread::spawn(move || third.commit().expect("nothing fails"));
+        log.commit().expect("nothing fails");
+        switching.join().expect("no panic");
+        committing.join().expect("no panic");
+    });
+}
+
+/// A failed write is everybody's end, at once.
+#[test]
+fn a_failed_write_wakes_everybody() {
+    check(2, || {
+        let log = Counted::new(8);
+        let threads: Vec<_> = (0..2)
+            .map(|_| {
+                let log = Arc::clone(&log);
+                thread::spawn(move || assert!(log.commit().is_err() || log.group.durable().0 > 0))
+            })
+            .collect();
+        loop {
+            match log.group.turn(Lsn(3)) {
+                Ok(Turn::Write) => {
+                    log.group.fail("the disk is gone".to_string());
+                    log.group.give_up(None);
+                }
+                Ok(Turn::Sleep) => log.group.sleep(),
+                Ok(Turn::Durable) => break,
+                Err(_) => break,
+            }
+        }
+        threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
+        assert!(log.commit().is_err(), "it stays so");
     });
 }

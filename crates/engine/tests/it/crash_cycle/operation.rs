@@ -23,6 +23,7 @@ pub enum Operation {
     Commit,
     RollBack,
     Checkpoint,
+    SwitchLogFile,
     CreateTable,
     FillTable,
     DropTable,
@@ -35,7 +36,7 @@ pub enum Operation {
 }
 
 /// All that are not drawn.
-pub const OPERATIONS: [Operation; 14] = [
+pub const OPERATIONS: [Operation; 15] = [
     Operation::Insert,
     Operation::Split,
     Operation::Update,
@@ -43,6 +44,7 @@ pub const OPERATIONS: [Operation; 14] = [
     Operation::Commit,
     Operation::RollBack,
     Operation::Checkpoint,
+    Operation::SwitchLogFile,
     Operation::CreateTable,
     Operation::FillTable,
     Operation::DropTable,
@@ -160,8 +162,8 @@ impl Stage<'_, '_> {
             26..32 => Operation::Delete,
             32..41 => Operation::Commit,
             41..43 => Operation::RollBack,
-            43 => Operation::Checkpoint,
-            _ => OPERATIONS[7 + self.random.below(7) as usize],
+            43 => OPERATIONS[6 + self.random.below(2) as usize],
+            _ => OPERATIONS[8 + self.random.below(7) as usize],
         }
     }
 
@@ -177,11 +179,14 @@ impl Stage<'_, '_> {
                 actor.transaction.rollback_and_chain()
             }
             Operation::Checkpoint => self.transactions.checkpoint(self.session),
+            Operation::SwitchLogFile => self.transactions.switch_log_file(self.session),
             Operation::Any => unreachable!("it was drawn"),
             definition => self.define(definition),
         };
         match done {
-            Err(EngineError::RowLocked { .. } | EngineError::RowGone { .. }) => Ok(()),
+            Err(
+                EngineError::RowLocked { .. } | EngineError::RowGone { .. } | EngineError::NoLogFile { .. },
+            ) => Ok(()),
             Err(EngineError::TableInUse { .. }) => {
                 self.run.under_way = None;
                 Ok(())
