@@ -216,7 +216,8 @@ fn commits(options: &Options, home: &Path) -> Result<()> {
     pairs.print();
     drop(transaction);
     drop(connection);
-    groups(options, &transactions, &mut |count| {
+    let log_writes = || counted(Statistic::RedoWrites);
+    groups(options, (&transactions, &log_writes), &mut |count| {
         let times = (0..count).map(|_| bare.write(&session, bytes)).collect::<Result<Vec<u64>>>()?;
         Ok((percentile(times.clone(), 0.5), percentile(times, 0.99)))
     })?;
@@ -273,17 +274,23 @@ pub(super) fn median_interval(count: usize) -> (usize, usize) {
     }
 }
 
-/// Blocks of bare writes, of commits of one session and of several, in turn. `bare` gives the median and the 99th percentile of so many writes.
+/// Blocks of bare writes, of commits of one session and of several, in turn. `bare` gives the median and the 99th percentile of so many writes,
+/// `log_writes` how many there have been of the log.
 fn groups(
     options: &Options,
-    transactions: &Transactions<'_>,
+    (transactions, log_writes): (&Transactions<'_>, &dyn Fn() -> u64),
     bare: &mut dyn FnMut(usize) -> Result<(f64, f64)>,
 ) -> Result<()> {
-    let [mut times, mut rates, mut medians, mut p99s, mut bares, mut bare_p99s] = [const { Vec::new() }; 6];
+    let [mut times, mut rates, mut medians, mut p99s] = [const { Vec::new() }; 4];
+    let [mut bares, mut bare_p99s, mut shared, mut cpu] = [const { Vec::new() }; 4];
     for _ in 0..options.blocks {
         let (bare, bare_p99) = bare(options.commits)?;
         let one = group(transactions, 1, options.commits)?;
-        let many = group(transactions, options.sessions, options.commits * 8)?;
+        let (writes, used) = (log_writes(), clock::process_cpu());
+        let commits = options.commits * 8;
+        let many = group(transactions, options.sessions, commits)?;
+        shared.push(commits as f64 / (log_writes() - writes) as f64);
+        cpu.push(clock::process_cpu().saturating_sub(used).seconds() * 1e6 / commits as f64);
         times.push(many.0 / one.0);
         rates.push(many.0);
         medians.push(many.1);
@@ -293,7 +300,12 @@ fn groups(
     }
     let sessions = options.sessions;
     let [bare, bare_p99] = [bares, bare_p99s].map(|values| Spread::of(values).median);
-    println!("{sessions} sessions: {} commits/s", Spread::of(rates).show(0));
+    println!(
+        "{sessions} sessions: {} commits/s, {} of them a write, {} us of CPU each",
+        Spread::of(rates).show(0),
+        Spread::of(shared).show(1),
+        Spread::of(cpu).show(1)
+    );
     println!(
         "{sessions} sessions: {} times the commits/s of one session beside them; goal: at least {} (the bare write takes {bare:.0} us)",
         Spread::of(times).show(1),
@@ -428,15 +440,14 @@ fn recovery(options: &Options, home: &Path) -> Result<()> {
         );
     }
     drop(instance);
-    let (instance, recovered) = recover(home)?;
+    let (instance, recovered, touched) = recover(home, update_at_random)?;
     println!(
         "recovery of an import: {recovered}: {:.0} MB/s; goal: 500 MB/s",
         recovered.redo_bytes / 1e6 / recovered.seconds
     );
-    let touched = update_at_random(&instance)?;
     let rate = device_rate(&instance, &touched)?;
     drop(instance);
-    let (instance, recovered) = recover(home)?;
+    let (instance, recovered, ()) = recover(home, |_, _| Ok(()))?;
     println!(
         "recovery of random updates: {recovered}: {:.0} blocks/s, {:.2} of the {rate:.0}/s at which the device reads them, 32 at a time; goal: 0.90",
         recovered.blocks / recovered.seconds,
@@ -468,32 +479,34 @@ impl std::fmt::Display for Recovered {
     }
 }
 
-/// Opens what was left open.
-fn recover(home: &Path) -> Result<(Instance, Recovered)> {
+/// Opens what was left open, and does `work` in it.
+fn recover<T>(
+    home: &Path,
+    work: impl FnOnce(&Transactions<'_>, &Session) -> Result<T>,
+) -> Result<(Instance, Recovered, T)> {
     let instance = Instance::open(home, super::settings(&RECOVERY, &[])?, Cancel::default())?;
-    let recovered = {
+    let (recovered, done) = {
         let session = instance.recorder.session(Role::User);
         let (begin, cpu) = (now(), clock::process_cpu());
         let transactions = Transactions::open(&instance, &session)?;
         let (end, cpu) = (now(), clock::process_cpu().saturating_sub(cpu));
         let recovered = transactions.recovered();
-        Recovered {
+        let recovered = Recovered {
             redo_bytes: recovered.redo_bytes as f64,
             records: recovered.record_count,
             blocks: recovered.block_count as f64,
             seconds: end.saturating_sub(begin).seconds(),
             cpu: cpu.seconds(),
-        }
+        };
+        (recovered, work(&transactions, &session)?)
     };
-    Ok((instance, recovered))
+    Ok((instance, recovered, done))
 }
 
 /// Updates a row of every second block, in random order, after a checkpoint. Gives the blocks.
-fn update_at_random(instance: &Instance) -> Result<Vec<BlockAddress>> {
-    let session = instance.recorder.session(Role::User);
-    let transactions = Transactions::open(instance, &session)?;
-    transactions.checkpoint(&session)?;
-    let mut connection = transactions.connect(&session)?;
+fn update_at_random(transactions: &Transactions<'_>, session: &Session) -> Result<Vec<BlockAddress>> {
+    transactions.checkpoint(session)?;
+    let mut connection = transactions.connect(session)?;
     let mut transaction = connection.begin();
     let mut rows: Vec<RowId> = Vec::new();
     transaction.scan("T", |row| {
