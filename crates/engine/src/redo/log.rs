@@ -31,7 +31,7 @@ use plumb_io::{Arena, Channel, DirectIo, File, IoBuffer, Method, MethodKind, Ope
 use plumb_units::{Bytes, Lsn};
 use std::collections::VecDeque;
 use std::sync::atomic::{
-    AtomicI64,
+    AtomicBool, AtomicI64,
     Ordering::Relaxed,
 };
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -39,6 +39,8 @@ use std::time::Duration;
 
 /// Bytes of a read of the log for an old version or an undo.
 const READ_BYTES: usize = 64 * 1024;
+/// Bytes of log that gather before a background process writes them: Oracle's LGWR begins at a megabyte, or a third of its buffer.
+const GATHERED: u64 = 1 << 20;
 /// How long a wait sleeps before it checks its condition again.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
@@ -77,6 +79,10 @@ pub struct Log {
     gate: ShardedLock<Lsn>,
     group: Apart<GroupCommit>,
     writer: Mutex<LogWriter>,
+    /// Rung when so many bytes have gathered; once, until it is heard.
+    gathered: u64,
+    has_rung: AtomicBool,
+    writer_bell: Bell,
     // What is in the files.
     files: Vec<Arc<File>>,
     places: Mutex<VecDeque<BatchPlace>>,
@@ -187,6 +193,9 @@ impl Log {
             gate: ShardedLock::new(writer.next),
             group: Apart::new(GroupCommit::new(writer.next)),
             writer: Mutex::new(writer),
+            gathered: GATHERED.min(options.buffer_bytes as u64 / 4),
+            has_rung: AtomicBool::new(false),
+            writer_bell: Bell::default(),
             files,
             places: Mutex::new(places),
             reader: Mutex::new(reader),
@@ -329,7 +338,30 @@ impl Log {
         }
         result?;
         self.buffer.fill(lsn, record);
+        if end.0 - self.durable().0.min(end.0) >= self.gathered && !self.has_rung.swap(true, Relaxed) {
+            self.writer_bell.ring();
+        }
         Ok(lsn)
+    }
+
+    /// Writes what has gathered, for sessions that will need it durable or its place in the buffer: a large transaction goes on meanwhile.
+    ///
+    /// # Errors
+    /// Those of [`Log::make_durable`].
+    pub(crate) fn write_gathered(&self, session: &Session) -> Result<(), EngineError> {
+        self.has_rung.store(false, Relaxed);
+        loop {
+            let durable = self.durable();
+            if self.end().0 - durable.0 < self.gathered {
+                return Ok(());
+            }
+            self.make_durable(session, Lsn(durable.0 + self.gathered))?;
+        }
+    }
+
+    /// Rung when log has gathered.
+    pub(crate) fn writer_bell(&self) -> &Bell {
+        &self.writer_bell
     }
 
     /// Waits until records before `until` are durable, writing them if nobody does.

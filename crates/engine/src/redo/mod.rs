@@ -49,6 +49,7 @@ mod sync_method;
 use std::sync::{self, atomic};
 use std::thread;
 
+pub(crate) use bell::Bell;
 pub use log::{Admission, Gate, Log, LogOptions};
 pub use log_file::FILE_HEADER as FIRST_BATCH;
 pub use sync_method::{SyncChoice, SyncMethod};

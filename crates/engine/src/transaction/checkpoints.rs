@@ -12,7 +12,7 @@
 use super::active::Active;
 use crate::EngineError;
 use crate::cache::ChangedBlocks;
-use crate::redo::Log;
+use crate::redo::{Bell, Log};
 use crate::redo::record::{HEADER_BYTES, RecordBytes, RecordKind};
 use crate::storage::tablespace::{Purpose, Tablespace};
 use plumb_events::{Event, Recorder, Role, Session};
@@ -219,6 +219,15 @@ impl Checkpoints {
         }
     }
 
+    /// The life of LGWR, which a lone session's commits never need: they write themselves.
+    fn write_log(&self, session: &Session) {
+        while !self.is_over() {
+            session.wait_long(Event::DbwrIdle, || self.log.writer_bell().sleep(IDLE));
+            // A failure is the log's, and so everybody's.
+            let _ = self.log.write_gathered(session);
+        }
+    }
+
     /// The life of ARC.
     fn archive(&self, session: &Session) {
         while !self.is_over() {
@@ -236,7 +245,7 @@ impl Checkpoints {
     }
 }
 
-/// The background processes of the log, CKPT and ARC, which end with this.
+/// The background processes of the log, LGWR, CKPT and ARC, which end with this.
 #[derive(Debug, Default)]
 pub(super) struct LogProcesses {
     checkpoints: Option<Arc<Checkpoints>>,
@@ -253,13 +262,18 @@ impl LogProcesses {
         let mut started = LogProcesses { checkpoints: Some(Arc::clone(checkpoints)), threads: Vec::new() };
         let is_wanted =
             |role: Role| !checkpoints.by_steps && (role != Role::Archiver || checkpoints.log.archives());
-        for role in [Role::CheckpointProcess, Role::Archiver].into_iter().filter(|role| is_wanted(*role)) {
+        let roles = [Role::LogWriter, Role::CheckpointProcess, Role::Archiver];
+        for role in roles.into_iter().filter(|role| is_wanted(*role)) {
             let (shared, recorder) = (Arc::clone(checkpoints), recorder.clone());
             let thread = threads.thread().and_then(|share| {
                 let run = move || {
                     let _share = share;
                     let session = recorder.session(role);
-                    if role == Role::Archiver { shared.archive(&session) } else { shared.run(&session) }
+                    match role {
+                        Role::LogWriter => shared.write_log(&session),
+                        Role::Archiver => shared.archive(&session),
+                        _ => shared.run(&session),
+                    }
                 };
                 thread::Builder::new().name(role.name().to_string()).spawn(run)
             });
@@ -274,8 +288,8 @@ impl Drop for LogProcesses {
     fn drop(&mut self) {
         let Some(checkpoints) = &self.checkpoints else { return };
         checkpoints.stopping.store(true, Relaxed);
-        checkpoints.log.pace().bell().ring();
-        checkpoints.log.archiver_bell().ring();
+        let log = &checkpoints.log;
+        [log.writer_bell(), log.pace().bell(), log.archiver_bell()].into_iter().for_each(Bell::ring);
         for thread in self.threads.drain(..) {
             // One that panicked has printed why.
             let _ = thread.join();
