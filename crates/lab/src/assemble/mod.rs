@@ -67,7 +67,7 @@ pub fn record(seen: &Evidence) -> Record {
         responses: load_profile::responses(seen),
         sort: sort::sort(seen),
         log: log_io::log_io(seen, trace),
-        trace: trace.map(trace::summary),
+        trace: trace.map(|kept| trace::summary(kept, timeline.since_start(seen.measured.begin))),
         settings: settings::settings(seen),
         measures: Vec::new(),
         command: None,

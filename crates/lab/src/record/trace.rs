@@ -10,6 +10,9 @@ pub struct TraceSummary {
     pub requests: u64,
     /// Requests that there was no room for.
     pub dropped: u64,
+    /// When the first could be, nanoseconds from the run's start.
+    #[serde(default)]
+    pub begin_ns: u64,
     /// How long they were kept, nanoseconds.
     pub elapsed_ns: u64,
     /// By session and direction.

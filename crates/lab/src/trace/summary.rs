@@ -8,13 +8,14 @@ use plumb_events::Direction;
 const POINTS: usize = 1500;
 const SLOWEST: usize = 100;
 
-/// Of all sessions.
+/// Of all sessions; `begin_ns` is when the trace began, nanoseconds from the run's start.
 #[must_use]
-pub fn summary(trace: &RunTrace) -> TraceSummary {
+pub fn summary(trace: &RunTrace, begin_ns: u64) -> TraceSummary {
     let all = || trace.sessions.iter().flat_map(|session| &session.requests);
     TraceSummary {
         requests: trace.request_count(),
         dropped: trace.dropped,
+        begin_ns,
         elapsed_ns: trace.elapsed_ns,
         sessions: trace
             .sessions
@@ -90,7 +91,7 @@ mod tests {
 
     #[test]
     fn sums_and_histograms_are_by_direction() {
-        let found = summary(&run());
+        let found = summary(&run(), 0);
         assert_eq!((found.requests, found.dropped), (11, 3));
         let sums: Vec<_> = found
             .sessions
@@ -107,7 +108,7 @@ mod tests {
             found.sizes.iter().map(|bucket| (bucket.to, bucket.reads, bucket.writes)).collect();
         assert_eq!(sizes, [(512, 0, 3), (1024, 0, 2), (2048, 0, 0), (4096, 0, 0), (8192, 3, 3)]);
         assert_eq!(found.points.len(), 11, "few are all drawn");
-        assert_eq!(summary(&RunTrace::default()), TraceSummary::default());
+        assert_eq!(summary(&RunTrace::default(), 0), TraceSummary::default());
     }
 
     #[test]
@@ -117,7 +118,7 @@ mod tests {
         let many = (0..100_000).map(|number| Request { begin_ns: number, latency_ns: 5, ..one });
         trace.sessions[0].requests = many.collect();
         trace.sessions[0].requests[77_777].latency_ns = 1 << 40;
-        let points = summary(&trace).points;
+        let points = summary(&trace, 0).points;
         assert!(points.len() <= POINTS + SLOWEST + 1, "{}", points.len());
         assert!(points.iter().any(|point| point.latency_ns == 1 << 40));
     }

@@ -84,7 +84,7 @@ fn strip(
 }
 
 /// Places and names of the devices that moved something.
-fn busy_devices(beside: &Beside) -> Vec<(usize, String)> {
+pub(super) fn busy_devices(beside: &Beside) -> Vec<(usize, String)> {
     let devices = beside.samples.first().map(|sample| sample.devices.as_slice()).unwrap_or_default();
     let moved = |index: usize| {
         let mut samples = beside.samples.iter().filter_map(|sample| sample.devices.get(index));

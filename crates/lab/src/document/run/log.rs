@@ -1,8 +1,9 @@
 //! The log's requests, and what reached its device; the requests of a trace.
 
-use crate::record::{LogIo, Record, TraceBucket, TracePoint, TraceSummary};
+use super::beside::busy_devices;
+use crate::record::{Beside, DeviceSample, DeviceTally, LogIo, Record, TraceBucket, TracePoint, TraceSummary};
 use plumb_events::Direction;
-use plumb_report::format::{Average, Count, Decimal, Duration, Figure, Size};
+use plumb_report::format::{Average, Count, Decimal, Duration, Figure, Size, grouped};
 use plumb_report::plot::{Axis, Mark, Plot, Series, Stroke, duration, short_micros};
 use plumb_report::table::{Facts, Table};
 use plumb_report::{Drawing, Section, cells};
@@ -74,13 +75,15 @@ pub(super) fn trace(record: &Record) -> Option<Section> {
             Duration(sum.max_ns),
         ]);
     }
+    let devices = record.beside.as_ref().and_then(|beside| device_picture(trace, beside));
+    let drawings = [Some(picture(trace)), devices].into_iter().flatten().map(Drawing::Plot);
     let section = Section::detail("trace", "Requests")
         .note(format!(
             "{} requests kept, {} dropped for want of room; `plumb trace` prints them from the bundle",
             Count(trace.requests).figure(),
             Count(trace.dropped).figure()
         ))
-        .drawings(vec![Drawing::Plot(picture(trace))])
+        .drawings(drawings.collect())
         .table(sums)
         .table(histogram("By length", "Up to", &trace.sizes, |to| Bytes(to).as_setting()))
         .table(histogram("By service time", "Up to", &trace.latencies, |to| Nanos(to).to_string()));
@@ -127,8 +130,68 @@ fn picture(trace: &TraceSummary) -> Plot {
     };
     Plot {
         title: "Service time of requests, by length".to_string(),
-        x: Axis::linear("seconds", trace.elapsed_ns as f64 / 1e9, |seconds| format!("{seconds:.3}")),
+        x: seconds(trace),
         y: Axis::log("service time", least, most, short_micros),
         series: SIZES.iter().enumerate().map(series).filter(|series| !series.marks.is_empty()).collect(),
+    }
+}
+
+/// What the block devices got meanwhile, of everybody: more than the requests above, where the file system pads, splits or reads before it writes.
+fn device_picture(trace: &TraceSummary, beside: &Beside) -> Option<Plot> {
+    let ways: [(&str, fn(&DeviceSample) -> &DeviceTally); 2] =
+        [("reads", |device| &device.reads), ("writes", |device| &device.writes)];
+    let mut series = Vec::new();
+    for (index, name) in busy_devices(beside) {
+        for (way, of) in ways {
+            let marks = beside.samples.iter().filter_map(|sample| {
+                let middle = u64::midpoint(sample.begin_ns, sample.end_ns).checked_sub(trace.begin_ns)?;
+                let tally = of(sample.devices.get(index)?);
+                let rate = tally.requests as f64 / sample.seconds();
+                let hint = format!("{} {way} of {}", Count(tally.requests).figure(), Bytes(tally.bytes));
+                let is_within = middle <= trace.elapsed_ns && sample.seconds() > 0.0;
+                is_within.then(|| Mark { x: middle as f64 / 1e9, y: rate, hint, ..Mark::default() })
+            });
+            let marks = marks.collect();
+            series.push(Series { name: format!("{name} {way}"), colour: series.len(), stroke: Stroke::Line, marks });
+        }
+    }
+    let rates = series.iter().flat_map(|series| &series.marks).map(|mark| mark.y);
+    let most = rates.reduce(f64::max)?;
+    Some(Plot {
+        title: "Requests of the devices under it, a second".to_string(),
+        x: seconds(trace),
+        y: Axis::linear("requests/s", most, |rate| grouped(rate, 0)),
+        series,
+    })
+}
+
+fn seconds(trace: &TraceSummary) -> Axis {
+    Axis::linear("seconds", trace.elapsed_ns as f64 / 1e9, |seconds| format!("{seconds:.3}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Sample;
+
+    #[test]
+    fn devices_are_drawn_on_the_clock_of_the_trace() {
+        let second = 1_000_000_000;
+        let sample = |number: u64| {
+            let reads = DeviceTally { requests: 100 * (number + 1), ..DeviceTally::default() };
+            let device = DeviceSample { device: "vda".to_string(), reads, ..DeviceSample::default() };
+            Sample {
+                begin_ns: number * second,
+                end_ns: (number + 1) * second,
+                devices: vec![device],
+                ..Sample::default()
+            }
+        };
+        let beside = Beside { samples: (0..4).map(sample).collect(), ..Beside::default() };
+        let trace =
+            TraceSummary { begin_ns: second, elapsed_ns: 8 * second / 5, ..TraceSummary::default() };
+        let plot = device_picture(&trace, &beside).expect("a device read");
+        let marks: Vec<(f64, f64)> = plot.series[0].marks.iter().map(|mark| (mark.x, mark.y)).collect();
+        assert_eq!(marks, [(0.5, 200.0), (1.5, 300.0)], "what was before or behind the trace is not drawn");
     }
 }
