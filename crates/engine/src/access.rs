@@ -53,6 +53,27 @@ impl Access {
     }
 }
 
+impl Access {
+    /// Refuses blocks of a size that cannot go past the page cache, where the files of the database do.
+    ///
+    /// # Errors
+    /// When a device under one of the directories moves larger pieces.
+    pub(crate) fn require_direct(
+        &self,
+        block_size: BlockSize,
+        directories: &[PathBuf],
+    ) -> Result<(), EngineError> {
+        if self.direct == DirectIo::Off {
+            return Ok(());
+        }
+        let described = describe(directories.iter())?;
+        let refused = described.iter().find_map(|device| {
+            refusal_of(&device.direct_io, block_size).map(|why| (device.path.clone(), why))
+        });
+        refused.map_or(Ok(()), |(path, why)| Err(IoError::DirectUnsupported { path, why }.into()))
+    }
+}
+
 /// The servers of a parallel operation.
 #[derive(Debug, Clone)]
 pub struct Servers {
@@ -224,7 +245,7 @@ fn refusal_of(support: &DirectIoSupport, block_size: BlockSize) -> Option<String
         DirectIoSupport::Yes { memory_align, offset_align, .. } => {
             let align = memory_align.0.max(offset_align.0);
             (!(block_size.bytes() as u64).is_multiple_of(align)).then(|| {
-                format!("it moves whole pieces of {align} bytes, and db_block_size is {block_size}, which is no multiple")
+                format!("it moves whole pieces of {align} bytes, and a block is {block_size}, which is no multiple")
             })
         }
     }

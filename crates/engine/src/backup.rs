@@ -14,19 +14,20 @@
 //!
 //! Why not close the database first: a load without redo obliges a backup, and its time is the load's; whoever else works need not stop for it.
 //!
-//! Limits: files outside of the database's directory are refused, and so is a direct path load or build that ends meanwhile, of which there is no redo. Where sessions need
+//! Limits: files outside of the database's directory are refused, and so is a direct path load or build that ends meanwhile and has no redo, or not all of
+//! it behind the checkpoint. Where sessions need
 //! the log that is held, the backup fails and not they. Copies of filled log files are no part of it.
 
 use crate::redo::recovery;
+use crate::storage::block::LsnRange;
 use crate::storage::control::FILE_NAME as CATALOG;
-use crate::storage::tablespace::Purpose;
 use crate::transaction::Transactions;
 use crate::{EngineError, Instance};
 use plumb_events::{Event, IoStream, Session, clock};
 use plumb_io::{
     Arena, Channel, DirectIo, Disk, File, IoBuffer, IoError, Method, MethodKind, OpenMode, Operation, Request,
 };
-use plumb_units::{Bytes, Nanos};
+use plumb_units::{Bytes, Lsn, Nanos};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -97,11 +98,14 @@ pub fn backup(
     require_within(instance)?;
     let segments = direct_segments(instance);
     let copier = Copier::new(session, to)?;
-    let files = match transactions {
+    let (files, log_from) = match transactions {
         Some(transactions) => with_log(instance, transactions, (session, to), copier)?,
-        None => without_log(instance, copier)?,
+        None => (without_log(instance, copier)?, Lsn(u64::MAX)),
     };
-    if direct_segments(instance) != segments {
+    // A load that began since is in the log as a whole, if it has redo.
+    let in_log = |lsns: LsnRange| lsns.first_record().is_some_and(|first| first >= log_from);
+    let found = direct_segments(instance).into_iter().filter(|(_, lsns)| !in_log(*lsns));
+    if !found.eq(segments) {
         let why =
             "a table or an index was loaded, built or dropped meanwhile, which no redo says; back up again";
         return Err(refused(to, why));
@@ -134,17 +138,20 @@ fn with_log(
     transactions: &Transactions<'_>,
     (session, to): (&Session, &Path),
     mut copier: Copier<'_>,
-) -> Result<Vec<CopiedFile>, EngineError> {
+) -> Result<(Vec<CopiedFile>, Lsn), EngineError> {
     let (log, home) = (transactions.log(), instance.home());
     transactions.checkpoint(session)?;
     let held = log.hold()?;
+    let log_from = log.end();
     let mut files = vec![copier.small(home, &recovery::control_block(home))?];
-    for file in data_files(instance) {
+    // A tablespace that is made meanwhile is made anew by the opening of the copy, and what lies in it by the log.
+    let sources: Vec<&Arc<File>> = data_files(instance).collect();
+    for file in &sources {
         files.push(copier.file(home, file)?);
     }
     log.as_writer(session, || {
         // What has grown meanwhile has grown by zeros, and by what the log has.
-        for (copied, file) in files[1..].iter_mut().zip(data_files(instance)) {
+        for (copied, file) in files[1..].iter_mut().zip(&sources) {
             copier.lengthen(copied, file.length()?)?;
         }
         for file in log.shared_files() {
@@ -154,7 +161,7 @@ fn with_log(
         Ok(())
     })?;
     if held.is_held() {
-        return Ok(files);
+        return Ok((files, log_from));
     }
     let why = "the log came round before it was copied; back up when less is changed, or make the database with a larger \
                log_file_size";
@@ -163,7 +170,7 @@ fn with_log(
 
 /// The files that a copy needs: those of TEMP are made anew.
 fn data_files(instance: &Instance) -> impl Iterator<Item = &Arc<File>> {
-    let kept = instance.tablespaces().iter().filter(|tablespace| tablespace.purpose != Purpose::Temp);
+    let kept = instance.tablespaces().kept();
     kept.flat_map(|tablespace| &tablespace.files).map(|file| &file.file)
 }
 
@@ -256,11 +263,11 @@ fn require_within(instance: &Instance) -> Result<(), EngineError> {
     }
 }
 
-/// The segments that no redo makes: their names, and the numbers of the operations that wrote them.
-fn direct_segments(instance: &Instance) -> Vec<(String, String)> {
+/// The segments that direct path operations made: their names, and the numbers of what wrote them.
+fn direct_segments(instance: &Instance) -> Vec<(String, LsnRange)> {
     let catalog = instance.catalog();
-    let tables = catalog.tables.iter().map(|table| (table.name.clone(), format!("{:?}", table.lsns)));
-    let indexes = catalog.indexes.iter().map(|index| (index.name.clone(), format!("{:?}", index.lsns)));
+    let tables = catalog.tables.iter().map(|table| (table.name.clone(), table.lsns));
+    let indexes = catalog.indexes.iter().map(|index| (index.name.clone(), index.lsns));
     tables.chain(indexes).collect()
 }
 

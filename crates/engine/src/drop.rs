@@ -35,7 +35,7 @@ pub fn drop_named(instance: &Instance, name: &str) -> Result<Dropped, EngineErro
         catalog.tables.retain(|table| table.name != name);
         catalog.indexes.retain(|index| index.name != name && index.table != name);
     })?;
-    tables.iter().for_each(|table| instance.release(&session, Purpose::Users, &table.extents));
+    tables.iter().for_each(|table| instance.release(&session, table.tablespace, &table.extents));
     for index in &indexes {
         // Look-ups may have left blocks of it in the cache.
         instance.release(&session, Purpose::Indx, &index.leaves);

@@ -3,7 +3,7 @@
 use crate::database_id::DatabaseId;
 use plumb_io::IoError;
 use plumb_types::SourceError;
-use plumb_units::{BlockAddress, Bytes, RowId};
+use plumb_units::{BlockAddress, BlockSize, Bytes, RowId};
 use std::path::PathBuf;
 use thiserror::Error;
 
@@ -156,6 +156,16 @@ pub enum EngineError {
     /// A data file that could not be opened with the database is needed now.
     #[error(transparent)]
     Unusable(std::sync::Arc<EngineError>),
+    /// Blocks of a size are to be used for which there is no cache.
+    #[error("tablespace {tablespace} has blocks of {block_size}, for which there is no buffer cache; set {setting} (4M, say)")]
+    NoCache {
+        /// Its name.
+        tablespace: &'static str,
+        /// The size of its blocks.
+        block_size: BlockSize,
+        /// The setting that makes one.
+        setting: &'static str,
+    },
     /// No file of a tablespace can grow.
     #[error(
         "tablespace {tablespace} is full: its {files} data files have as many blocks as can be numbered (2^32); create the database with more data_files or a larger db_block_size"

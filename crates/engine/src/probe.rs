@@ -172,7 +172,7 @@ pub fn sequential_read(
 
 /// How a scan reads, but with no buffer for an owner to work on.
 fn raw_options(instance: &Instance, tablespace: &Tablespace) -> ReaderOptions {
-    let options = scan::reader_options(instance);
+    let options = scan::reader_options(instance, tablespace.purpose);
     ReaderOptions {
         chunk_blocks: options.chunk_blocks.min(tablespace.extent_blocks.0),
         buffer_count: instance.settings.number(Setting::ScanReadAhead) as usize,

@@ -151,8 +151,13 @@ settings! {
     DataFiles data_files Storage Creation Count(1, 64), "2", "Data files of a tablespace; extents go over them round robin.";
     ExtentSize extent_size Storage Creation PowerOfTwo(256 * K, 64 * M), "1M", "Size of an extent; no request crosses its end.";
     PctFree pct_free Storage Start AutoOrCount(0, 90), "auto", "Per cent of a block that stay free when rows are put into it; auto: 0 for direct path loads, 10 where transactions insert.";
-    DbCacheSize db_cache_size Cache Start Size(M, 1024 * G), "20M", "Size of the buffer cache.";
-    DbWriterProcesses db_writer_processes Cache Start Count(1, 32), "1", "Database writers that write dirty blocks of the cache.";
+    DbCacheSize db_cache_size Cache Start Size(M, 1024 * G), "20M", "Size of the buffer cache for blocks of db_block_size.";
+    Db2kCacheSize db_2k_cache_size Cache Start Size(0, 1024 * G), "0", "Size of the cache for blocks of 2K, where db_block_size is another one; 0: none, and no table can be in blocks of 2K.";
+    Db4kCacheSize db_4k_cache_size Cache Start Size(0, 1024 * G), "0", "Size of the cache for blocks of 4K, where db_block_size is another one; 0: none.";
+    Db8kCacheSize db_8k_cache_size Cache Start Size(0, 1024 * G), "0", "Size of the cache for blocks of 8K, where db_block_size is another one; 0: none.";
+    Db16kCacheSize db_16k_cache_size Cache Start Size(0, 1024 * G), "0", "Size of the cache for blocks of 16K, where db_block_size is another one; 0: none.";
+    Db32kCacheSize db_32k_cache_size Cache Start Size(0, 1024 * G), "0", "Size of the cache for blocks of 32K, where db_block_size is another one; 0: none.";
+    DbWriterProcesses db_writer_processes Cache Start Count(1, 32), "1", "Database writers of each cache that write its dirty blocks.";
     DbBlockWriteBatch db_block_write_batch Cache Start Count(1, 4096), "512", "Most blocks a database writer takes at once.";
     DbBlockPrefetchLimit db_block_prefetch_limit Cache Start Count(0, 256), "0", "Blocks of rows that a range of an index asks for at once, adjacent ones by one request; 0: each by itself when it is needed.";
     FilesystemioOptions filesystemio_options Io Start Word(&["none", "asynch", "directio", "setall"]), "setall", "asynch: requests overlap; directio: the page cache is bypassed; setall: both.";
@@ -176,6 +181,7 @@ settings! {
     LogFileIo log_file_io Log Start Word(&["auto", "direct", "buffered"]), "auto", "How the log files are reached: past the page cache or through it, whatever the data files do; auto: as filesystemio_options says.";
     ArchiveLogMode archive_log_mode Log Start Word(&["off", "on"]), "off", "on: a filled log file is copied to archive_log_dest before it is used again.";
     ArchiveLogDest archive_log_dest Log Start Domain::Path, "", "Directory for copies of filled log files; one that is not absolute lies in the database's directory, and is made there.";
+    ForceLogging force_logging Log Start Word(&["off", "on"]), "off", "on: a direct path load logs each of its blocks whole; off: only one that asks for it where archive_log_mode is on.";
     SnapshotInterval snapshot_interval Statistics Start Count(0, 86_400_000), "0", "Milliseconds between two snapshots while a run is measured: any two make a report; 0: only at its ends.";
     DebugRequestDelay debug_request_delay Debug Start Count(0, 1_000_000_000), "0", "Nanoseconds that a session sleeps before each request, on average, within the request's wait.";
     DebugCacheBlocks debug_cache_blocks Debug Start Count(0, 1_000_000_000), "0", "Blocks of the buffer cache, instead of db_cache_size; 0 for that.";
@@ -202,6 +208,24 @@ impl Default for Settings {
     fn default() -> Settings {
         let row = |setting: &Setting| (setting.row().default.to_string(), Origin::Default);
         Settings { values: Setting::ALL.iter().map(row).collect() }
+    }
+}
+
+/// The settings of caches for blocks of other sizes, in the order of [`BlockSize::ALL`].
+const SIZED_CACHES: [Setting; BlockSize::ALL.len()] = [
+    Setting::Db2kCacheSize,
+    Setting::Db4kCacheSize,
+    Setting::Db8kCacheSize,
+    Setting::Db16kCacheSize,
+    Setting::Db32kCacheSize,
+];
+
+impl Setting {
+    /// The size of the cache for blocks of this size, where `db_block_size` is another one.
+    #[must_use]
+    pub fn cache_of(block_size: BlockSize) -> Setting {
+        let place = BlockSize::ALL.iter().position(|size| *size == block_size);
+        SIZED_CACHES[place.expect("every size is in the list of sizes")]
     }
 }
 
@@ -318,6 +342,22 @@ impl Settings {
             first: format!("io_method={asked}"),
             second: format!("filesystemio_options={options}"),
             why: why.to_string(),
+        })
+    }
+
+    /// Refuses a second cache for the blocks of the database's own size.
+    ///
+    /// # Errors
+    /// When the setting for a cache of this size is not 0.
+    pub(crate) fn require_one_cache_for(&self, block_size: BlockSize) -> Result<(), EngineError> {
+        let setting = Setting::cache_of(block_size);
+        if self.number(setting) == 0 {
+            return Ok(());
+        }
+        Err(EngineError::Contradiction {
+            first: format!("{}={}", setting.row().name, self.word(setting)),
+            second: format!("db_block_size={block_size}"),
+            why: "db_cache_size is the cache for these blocks; set that, and leave this one out".to_string(),
         })
     }
 

@@ -223,12 +223,14 @@ statistics! {
     IndexLeafBlocks, "index leaf blocks", Count, "Leaf blocks written.";
     IndexBranchBlocks, "index branch blocks", Count, "Branch blocks written.";
     LoadRows, "direct load rows", Count, "Rows loaded by direct path, or written to a file of records.";
+    LoadRowsChained, "direct load rows chained", Count, "Rows loaded by direct path that no block has room for: each lies in several.";
     LoadBlocks, "direct load blocks", Count, "Table blocks formatted by direct path loads.";
     BlocksVerified, "block checksums verified", Count, "Blocks whose address and checksum were checked.";
     RowsFetchedByRowId, "table fetch by rowid", Count, "Rows fetched by their address.";
     RedoSize, "redo size", Bytes, "Bytes of log records.";
     RedoEntries, "redo entries", Count, "Log records.";
     RedoImageBytes, "redo size for block images", Bytes, "Bytes of whole blocks in log records, each at its block's first change after a checkpoint.";
+    RedoDirectBytes, "redo size for direct writes", Bytes, "Bytes of log records of blocks that direct path loads have filled, each a whole block.";
     RedoWastage, "redo wastage", Bytes, "Bytes of log blocks written that hold no record: headers, and the rest of the last block of each write.";
     RedoBlocksWritten, "redo blocks written", Count, "Log blocks written.";
     RedoWrites, "redo writes", Count, "Writes to the log, each made durable.";
@@ -443,6 +445,8 @@ phases! {
     Import, "import", Work, WRITE, "Rows are inserted by transactions.";
     IndexCreation, "index creation", Load, WRITE, "An index is made of rows that transactions have inserted.";
     Load, "load", Load, WRITE, "A table is loaded, or a file of records made.";
+    CreateAsSelect, "create table as select", Work, WRITE, "A table is made of the rows of another one.";
+    Backup, "backup", Work, WRITE, "The files of a tablespace are copied, because no redo has what was loaded into it.";
     DeviceProbe, "device probe", Calibration, READ, "The device is measured, beside the work.";
     RandomIo, "random reads and updates", Work, None, "Rows are read and updated by index, a block each.";
     Sample, "sample", Work, READ, "Some blocks are read to divide the keys among servers.";

@@ -26,6 +26,8 @@ use crate::sampler::Looks;
 use crate::trace::RunTrace;
 use crate::workers::WorkerCount;
 use plumb_engine::access::Access;
+use plumb_engine::backup::Copied;
+use plumb_engine::cache::BufferCache;
 use plumb_engine::check::CheckLine;
 use plumb_engine::redo::{Log, SyncChoice};
 use plumb_engine::sort::plan::SortPlan;
@@ -33,12 +35,15 @@ use plumb_engine::sort::summary::{SortServerSummary, SortSummary};
 use plumb_engine::storage::control::Catalog;
 use plumb_engine::storage::header::FileShape;
 use plumb_engine::storage::tablespace::Purpose;
+use plumb_engine::table::load::LoadOutcome;
+use plumb_engine::transaction::Logging;
 use plumb_engine::{EngineError, Instance, Settings};
 use plumb_events::{LatencyHistogram, Period, PhaseSpan, Profile, Snapshot, clock};
 use plumb_io::device::DeviceDescription;
 use plumb_io::receipt::{self, DiskStats, OpenFlags, ProcessIo, Residency, ResidentMemory};
 use plumb_io::{DirectIo, Disk, File};
 use plumb_units::{BlockCount, BlockSize, Bytes, Nanos, path_of_text};
+use plumb_workload::TextShape;
 use plumb_workload::slob::{Kind, Operation, SlobSpec};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
@@ -112,11 +117,15 @@ pub struct TablespaceFacts {
     pub size: Bytes,
 }
 
-/// The buffer cache.
+/// A buffer cache.
 #[derive(Debug, Clone)]
 pub struct CacheFacts {
+    /// The size of its blocks.
+    pub block_size: BlockSize,
     /// Its buffers.
     pub frames: u64,
+    /// Blocks of the tablespace for tables of this block size that it holds.
+    pub cached_blocks: u64,
     /// What the kernel has mapped of their memory; none before the cache is used, or where /proc does not tell.
     pub mapped: Option<Bytes>,
 }
@@ -136,8 +145,8 @@ pub struct Inside {
     pub tablespaces: Vec<TablespaceFacts>,
     /// The catalog.
     pub catalog: Catalog,
-    /// The buffer cache.
-    pub cache: CacheFacts,
+    /// The buffer caches, that of `db_block_size` first.
+    pub caches: Vec<CacheFacts>,
     /// The plan that the settings make for a sort, worked out anew; none where they make none.
     pub plan: Option<Arc<SortPlan>>,
     /// Every phase since the database was opened.
@@ -159,7 +168,12 @@ impl Inside {
             files: found.files.iter().map(|file| file.file.path().to_path_buf()).collect(),
             size: found.size(),
         };
-        let memory = instance.cache().memory();
+        let cache = |found: &BufferCache| CacheFacts {
+            block_size: found.block_size(),
+            frames: found.options().frame_count as u64,
+            cached_blocks: found.cached_blocks(instance.tablespaces().tables_of(found.block_size())),
+            mapped: found.memory().and_then(|range| receipt::mapped(&range).ok()),
+        };
         Inside {
             settings: instance.settings.clone(),
             access: instance.access.clone(),
@@ -167,10 +181,7 @@ impl Inside {
             home: instance.home().to_path_buf(),
             tablespaces: instance.tablespaces().iter().map(tablespace).collect(),
             catalog: instance.catalog().clone(),
-            cache: CacheFacts {
-                frames: instance.cache().options().frame_count as u64,
-                mapped: memory.and_then(|range| receipt::mapped(&range).ok()),
-            },
+            caches: instance.caches().iter().map(cache).collect(),
             plan: device_probe::plan(instance).ok().map(Arc::new),
             phases: instance.recorder.phases(),
             profile: instance.recorder.profile(),
@@ -181,7 +192,14 @@ impl Inside {
     /// The tablespace of a purpose.
     #[must_use]
     pub fn tablespace(&self, purpose: Purpose) -> &TablespaceFacts {
-        &self.tablespaces[purpose as usize]
+        let found = self.tablespaces.iter().find(|tablespace| tablespace.purpose == purpose);
+        found.expect("what is asked about is in every database")
+    }
+
+    /// The cache of `db_block_size`.
+    #[must_use]
+    pub fn cache(&self) -> &CacheFacts {
+        &self.caches[0]
     }
 
     /// Whether the files are in memory, so that nothing about files can be observed.
@@ -337,6 +355,8 @@ pub struct Done {
     pub sort: Option<SortSummary>,
     /// The import; none where nothing was imported.
     pub import: Option<ImportDone>,
+    /// The create table as select; none where there was none.
+    pub ctas: Option<CtasDone>,
     /// The log; none where nothing was logged.
     pub log: Option<LogDone>,
     /// Random reads and updates; none where there were none.
@@ -480,6 +500,25 @@ impl SlobDone {
     pub fn rows(&self) -> u64 {
         self.rows_read + self.rows_updated + self.rows_scanned
     }
+}
+
+/// A create table as select.
+#[derive(Debug, Clone, Copy)]
+pub struct CtasDone {
+    /// The block size that was asked for.
+    pub block_size: BlockSize,
+    /// The shape of the rows that was asked for.
+    pub shape: TextShape,
+    /// Whether redo was asked for.
+    pub logging: Logging,
+    /// Whether the blocks were logged.
+    pub logged: bool,
+    /// Whether all of the source was in the buffer cache; none where it is not read through it.
+    pub source_cached: Option<bool>,
+    /// The table that was made.
+    pub loaded: LoadOutcome,
+    /// The backup that was made with it; none where it obliged to none.
+    pub backup: Option<Copied>,
 }
 
 /// An import.

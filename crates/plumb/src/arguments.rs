@@ -9,7 +9,7 @@ pub use sort::Sort;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgMatches, Args, FromArgMatches, Parser, Subcommand, ValueEnum};
 use plumb_calibrate::{Cells, Mode, Options, Pattern};
-use plumb_units::{Bytes, Nanos};
+use plumb_units::{BlockSize, Bytes, Nanos};
 use plumb_workload::{DateForm, Delimiter, Parameter, Takes, WORKLOADS, Workload};
 use std::path::{Path, PathBuf};
 
@@ -505,6 +505,9 @@ pub struct Load {
     /// A text that means NULL besides the empty one, as NA (repeat for several)
     #[arg(long, value_name = "TEXT")]
     pub null: Vec<String>,
+    /// Into blocks of this size, in a tablespace of their own: another size than the database's needs its cache (--set db_2k_cache_size=4M)
+    #[arg(long, value_name = "SIZE", value_parser = parse_block_size)]
+    pub block_size: Option<BlockSize>,
     /// Insert the rows by transactions, which go through the buffer cache and the redo log, into a table that transactions can change
     #[arg(long)]
     pub conventional: bool,
@@ -769,6 +772,11 @@ pub struct Document {
     /// Which page
     #[arg(value_enum)]
     pub page: Page,
+}
+
+fn parse_block_size(text: &str) -> Result<BlockSize, String> {
+    let size = plumb_units::parse_size(text).ok().and_then(BlockSize::new);
+    size.ok_or_else(|| "a block has 2K, 4K, 8K, 16K or 32K".to_string())
 }
 
 fn parse_rows(text: &str) -> Result<u64, String> {

@@ -162,7 +162,7 @@ impl Drop for Target<'_> {
 
 /// Bytes of a new database's files.
 fn first_bytes(settings: &Settings) -> u64 {
-    Purpose::ALL.len() as u64 * settings.number(Setting::DataFiles) * extent_bytes(settings)
+    Purpose::FIRST.len() as u64 * settings.number(Setting::DataFiles) * extent_bytes(settings)
 }
 
 /// The database in a directory, or the directory itself where it is one: what
@@ -176,7 +176,8 @@ pub fn home_in(path: &Path) -> Result<PathBuf, Failure> {
 /// What is fixed when a database is made is not silently ignored afterwards.
 fn require_same_shape(instance: &Instance) -> Result<(), Failure> {
     let catalog = instance.catalog();
-    for entry in &catalog.tablespaces {
+    // Tablespaces of other block sizes have shapes of their own.
+    for entry in catalog.tablespaces.iter().filter(|entry| entry.purpose.own_size().is_none()) {
         let extent = u64::from(entry.extent_blocks) * entry.block_size;
         let shape = [
             (Setting::DbBlockSize, entry.block_size),

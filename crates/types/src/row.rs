@@ -178,6 +178,18 @@ impl Columns<'_> {
         }
     }
 
+    /// The length of the row in bytes, whatever follows it.
+    ///
+    /// Fails where the row has no header, or a column cannot be read.
+    #[inline]
+    pub fn end(mut self) -> Result<usize, RowError> {
+        self.by_ref().for_each(drop);
+        match self.column == self.count && self.offset <= self.row.len() {
+            true => Ok(self.offset),
+            false => Err(self.fault()),
+        }
+    }
+
     #[cold]
     fn fault(&self) -> RowError {
         match self.row.len().checked_sub(self.offset) {

@@ -1,7 +1,7 @@
 //! What a database is asked to do ([`specification`]), and the rows to do it with.
 //!
-//! Three sources of rows: [`SalesTable`] makes the sales of a chain of stores and
-//! [`PagesTable`] views of web pages, each from a seed; [`CsvFile`] reads the
+//! Sources of rows: [`SalesTable`] makes the sales of a chain of stores,
+//! [`PagesTable`] views of web pages and [`TextsTable`] texts of two shapes, each from a seed; [`CsvFile`] reads the
 //! user's own. None knows where its rows will be kept. [`gensort`] makes the records
 //! of the sort benchmarks, [`slob`] rows and operations of SLOB, as [`slob_conf`] reads them.
 
@@ -14,6 +14,7 @@ mod sales;
 pub mod slob;
 pub mod slob_conf;
 pub mod specification;
+mod texts;
 
 pub use csv_file::{
     ColumnBasis, ColumnFinding, CsvError, CsvFile, CsvOptions, DateForm, DateStyle, Delimiter, TextCause,
@@ -22,3 +23,4 @@ pub use csv_file::{
 pub use pages::{PAGE_BYTES_MAX, PagesSpec, PagesTable};
 pub use sales::{SALES_ROWS_OF_SOURCE, SalesSpec, SalesTable};
 pub use specification::{Decides, Parameter, Shown, Takes, WORKLOADS, Work, Workload};
+pub use texts::{TextShape, TextsSpec, TextsTable};

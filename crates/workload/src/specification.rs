@@ -409,8 +409,41 @@ pub const SLOB: Workload = Workload {
     row_bytes: None,
 };
 
+/// The create table as select.
+pub const CTAS: Workload = Workload {
+    name: "ctas",
+    help: "Create a table as select by direct path, from a table in the buffer cache into a tablespace of any block size; verify it",
+    data: "TEXTS",
+    measures: "create table as select",
+    phases: &[Phase::Load, Phase::DeviceProbe, Phase::CreateAsSelect, Phase::Backup, Phase::Verify],
+    verified: "the new table has all rows of its source, by number and by the sum of their checksums, read through the cache",
+    parameters: &[
+        Parameter { default: Some("100K"), help: "Rows of each of the two source tables; K, M and G are powers of 1000", ..ROWS },
+        SEED,
+        work(
+            "block-size",
+            Takes::Word(&["2K", "4K", "8K", "16K", "32K"]),
+            "8K",
+            "Blocks of the tablespace that the table is made in: another size than db_block_size needs its cache, as db_2k_cache_size",
+        ),
+        work(
+            "shape",
+            Takes::Word(&["short", "tail"]),
+            "short",
+            "Rows of 93 bytes; or of 352 bytes with a long tail, one in fourteen longer than a block of 2K",
+        ),
+        work(
+            "logging",
+            Takes::Word(&["logging", "nologging"]),
+            "logging",
+            "nologging: no redo, even where archive_log_mode is on, unless force_logging is; a backup that is then needed is measured with it",
+        ),
+    ],
+    row_bytes: None,
+};
+
 /// Every workload.
-pub const WORKLOADS: &[&Workload] = &[&LARGE_SORT, &RECORD_SORT, &REDO, &SLOB];
+pub const WORKLOADS: &[&Workload] = &[&LARGE_SORT, &RECORD_SORT, &REDO, &CTAS, &SLOB];
 
 impl Workload {
     /// The row of that name.

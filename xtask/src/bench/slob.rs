@@ -203,7 +203,7 @@ fn missed_reads(options: &Options, table: &TableOfBlocks, sessions: usize) -> Re
     let end = begin + Nanos(options.seconds * 1_000_000_000);
     let work = |number: u64| -> Result<()> {
         let session = instance.recorder.session(Role::User);
-        let mut reader = CacheReader::new(&session, instance.cache())?;
+        let mut reader = CacheReader::new(&session, instance.caches())?;
         let mut random = Generator::new(number * 977 + begin.0);
         while now() < end {
             for _ in 0..16 {
@@ -235,7 +235,7 @@ fn one(options: &Options, table: &TableOfBlocks) -> Result<()> {
     const TURN: usize = 10;
     let instance = &table.instance;
     let session = instance.recorder.session(Role::User);
-    let mut reader = CacheReader::new(&session, instance.cache())?;
+    let mut reader = CacheReader::new(&session, instance.caches())?;
     let tablespace = instance.tablespace(Purpose::Users);
     let (arena, mut buffers) = Arena::buffers(tablespace.block_size.bytes(), 1)?;
     let mut channel = instance.access.method.channel(&[&arena])?;
@@ -289,8 +289,8 @@ fn hit(table: &TableOfBlocks) -> Result<()> {
     const HITS: u64 = 2_000_000;
     let instance = &table.instance;
     let session = instance.recorder.session(Role::User);
-    let mut reader = CacheReader::new(&session, instance.cache())?;
-    let frames = instance.cache().options().frame_count;
+    let mut reader = CacheReader::new(&session, instance.caches())?;
+    let frames = instance.caches().own().options().frame_count;
     let resident = &table.blocks[..table.blocks.len().min(frames / 2)];
     for block in resident {
         reader.get(Purpose::Users, *block, table.expected)?;
@@ -317,10 +317,10 @@ fn hit(table: &TableOfBlocks) -> Result<()> {
 /// A hot set beside a scan.
 fn scan(table: &TableOfBlocks) -> Result<()> {
     let instance = &table.instance;
-    let frames = instance.cache().options().frame_count;
+    let frames = instance.caches().own().options().frame_count;
     ensure!(table.blocks.len() > 12 * frames, "the table is smaller than twelve caches: raise --size");
     let session = instance.recorder.session(Role::User);
-    let mut reader = CacheReader::new(&session, instance.cache())?;
+    let mut reader = CacheReader::new(&session, instance.caches())?;
     let (hot, rest) = table.blocks.split_at(frames / 2);
     let scanned = &rest[..10 * frames];
     let pass = |reader: &mut CacheReader<'_>,

@@ -132,5 +132,5 @@ fn blocks_smaller_than_what_a_device_moves_do_not_go_past_the_page_cache() {
     assert_eq!(refusal_of(&support(512, 512), small), None);
     assert_eq!(refusal_of(&support(4, 4096), large), None);
     let why = refusal_of(&support(512, 4096), small).expect("refused");
-    assert_eq!(why, "it moves whole pieces of 4096 bytes, and db_block_size is 2K, which is no multiple");
+    assert_eq!(why, "it moves whole pieces of 4096 bytes, and a block is 2K, which is no multiple");
 }

@@ -10,13 +10,13 @@
 //! Memory is mapped and writers are started at first use: an instance that never
 //! uses the cache has neither.
 
-use super::changed::ChangedBlocks;
 use super::database_writer;
 use super::frames::{DirtyBlock, Frames, Taken, Usage};
 use crate::EngineError;
 use crate::access::Access;
 use crate::settings::{Setting, Settings};
 use crate::storage::tablespace::{Extent, Purpose, Tablespace};
+use crate::storage::tablespaces::Tablespaces;
 use plumb_events::{Event, Recorder, Role, Session, Statistic, now};
 use plumb_io::limits::Quota;
 use plumb_io::{Arena, IoBuffer, IoError, Method, strict_assert};
@@ -49,6 +49,8 @@ pub struct CacheOptions {
     pub frame_count: usize,
     /// How many database writers; 0: a session that needs a frame, or blocks on disk, writes a batch itself.
     pub writer_count: usize,
+    /// The number of the first of them: each has one of its own among those of all caches.
+    pub first_writer: usize,
     /// Most blocks in a batch.
     pub batch_blocks: usize,
     /// Most adjacent blocks that a database writer joins to one request.
@@ -58,19 +60,25 @@ pub struct CacheOptions {
 }
 
 impl CacheOptions {
-    /// As the settings say. Requests are of one block: see [`database_writer`].
+    /// As the settings say, of the cache whose size is that setting. Requests are of one block: see [`database_writer`].
     #[must_use]
-    pub fn of(settings: &Settings, block_size: BlockSize) -> CacheOptions {
-        let blocks = settings.number(Setting::DbCacheSize) / block_size.bytes() as u64;
+    pub fn of(settings: &Settings, size: Setting, block_size: BlockSize) -> CacheOptions {
+        let blocks = (settings.number(size) / block_size.bytes() as u64).max(1);
         let asked = settings.number(Setting::DebugCacheBlocks);
         CacheOptions {
             frame_count: if asked > 0 { asked } else { blocks } as usize,
             writer_count: settings.number(Setting::DbWriterProcesses) as usize,
+            first_writer: 0,
             batch_blocks: settings.number(Setting::DbBlockWriteBatch) as usize,
             request_blocks: 1,
             prefetch_blocks: settings.number(Setting::DbBlockPrefetchLimit) as usize,
         }
     }
+}
+
+/// The setting that a cache for blocks of this size is as large as.
+pub(super) fn size_setting(tablespaces: &Tablespaces, block_size: BlockSize) -> Setting {
+    if block_size == tablespaces.block_size() { Setting::DbCacheSize } else { Setting::cache_of(block_size) }
 }
 
 /// What has to be durable before a changed block is written: the log of the change.
@@ -88,7 +96,7 @@ pub trait WriteAhead: Send + Sync + std::fmt::Debug {
     fn write_behind(&self) -> Lsn;
 }
 
-/// The buffer cache of an instance. Its writers are stopped when it is dropped.
+/// A buffer cache of an instance, for blocks of one size. Its writers are stopped when it is dropped.
 #[derive(Debug)]
 pub struct BufferCache {
     shared: Arc<Shared>,
@@ -102,10 +110,12 @@ pub(super) struct Shared {
     // What it works for.
     pub(super) options: CacheOptions,
     pub(super) block_size: BlockSize,
+    /// The setting that it is as large as, for messages.
+    size_setting: &'static str,
     pub(super) method: Method,
     writer_threads: Quota,
     write_ahead: OnceLock<Arc<dyn WriteAhead>>,
-    pub(super) tablespaces: Arc<Vec<Tablespace>>,
+    pub(super) tablespaces: Arc<Tablespaces>,
     pub(super) recorder: Recorder,
     // The frames and who waits for what.
     state: Mutex<State>,
@@ -299,24 +309,21 @@ impl BufferCache {
     /// A cache without memory and without writers: both come with its first use.
     ///
     /// # Panics
-    /// When a number among the options is zero, or the tablespaces' blocks are not
-    /// of one size.
+    /// When a number among the options is zero.
     #[must_use]
     pub fn new(
-        options: CacheOptions,
+        (options, block_size): (CacheOptions, BlockSize),
         access: &Access,
-        tablespaces: Arc<Vec<Tablespace>>,
+        tablespaces: Arc<Tablespaces>,
         recorder: Recorder,
     ) -> BufferCache {
         for number in [options.frame_count, options.batch_blocks, options.request_blocks] {
             assert!(number > 0, "a cache has frames and batches");
         }
-        let block_size = tablespaces[0].block_size;
-        let of_one_size = tablespaces.iter().all(|tablespace| tablespace.block_size == block_size);
-        assert!(of_one_size, "a frame holds a block of any tablespace");
         let shared = Shared {
             options,
             block_size,
+            size_setting: size_setting(&tablespaces, block_size).row().name,
             method: access.method.clone(),
             writer_threads: access.servers.threads.clone(),
             write_ahead: OnceLock::new(),
@@ -376,10 +383,20 @@ impl BufferCache {
         self.shared.write_ahead.get().is_some()
     }
 
-    /// The blocks that were changed in place, for who makes checkpoints.
+    /// The size of its blocks.
     #[must_use]
-    pub fn changed(&self) -> ChangedBlocks {
-        ChangedBlocks::new(Arc::clone(&self.shared))
+    pub fn block_size(&self) -> BlockSize {
+        self.shared.block_size
+    }
+
+    /// How many blocks it holds of a tablespace, whatever is done with them.
+    #[must_use]
+    pub fn cached_blocks(&self, purpose: Purpose) -> u64 {
+        self.shared.lock().frames.count_of(purpose)
+    }
+
+    pub(super) fn share(&self) -> Arc<Shared> {
+        Arc::clone(&self.shared)
     }
 
     /// Stops the database writers after the batch they have in hand. What is dirty
@@ -404,7 +421,8 @@ impl BufferCache {
         if !threads.is_empty() {
             return Ok(());
         }
-        for number in 0..self.shared.options.writer_count {
+        let first = self.shared.options.first_writer;
+        for number in first..first + self.shared.options.writer_count {
             let name = Role::DatabaseWriter.numbered(number);
             let shared = Arc::clone(&self.shared);
             self.shared.lock().writers_alive += 1;
@@ -461,9 +479,11 @@ impl Shared {
         (self.options.frame_count / 4).max(1) as u32
     }
 
-    /// The tablespace of a purpose.
+    /// The tablespace of a purpose, whose blocks are of the cache's size.
     pub(super) fn tablespace(&self, purpose: Purpose) -> &Tablespace {
-        &self.tablespaces[purpose as usize]
+        let tablespace = self.tablespaces.get(purpose);
+        debug_assert_eq!(tablespace.block_size, self.block_size, "B11: a frame holds a block of its own size");
+        tablespace
     }
 
     /// The block if it is in the cache, or a frame to read it into.
@@ -764,9 +784,9 @@ impl Shared {
 
     fn starved(&self) -> EngineError {
         EngineError::Contradiction {
-            first: format!("db_cache_size of {} blocks", self.options.frame_count),
+            first: format!("{} of {} blocks", self.size_setting, self.options.frame_count),
             second: "the sessions, which keep all of them pinned".to_string(),
-            why: format!("none became free for {STARVED}; raise db_cache_size or lower parallel_degree"),
+            why: format!("none became free for {STARVED}; raise {} or lower parallel_degree", self.size_setting),
         }
     }
 

@@ -7,19 +7,21 @@ use plumb_events::Session;
 use plumb_units::Lsn;
 use std::sync::Arc;
 
-/// The changed blocks of a buffer cache.
+/// The changed blocks of all buffer caches of an instance.
 #[derive(Debug, Clone)]
-pub struct ChangedBlocks(Arc<Shared>);
+pub struct ChangedBlocks(Vec<Arc<Shared>>);
 
 impl ChangedBlocks {
-    pub(super) fn new(shared: Arc<Shared>) -> ChangedBlocks {
-        ChangedBlocks(shared)
+    pub(super) fn new(caches: Vec<Arc<Shared>>) -> ChangedBlocks {
+        ChangedBlocks(caches)
     }
 
     /// Whether all that was changed before the LSN has been written, though not synced.
     #[must_use]
     pub fn are_written(&self, before: Lsn) -> bool {
-        self.0.first_unwritten().is_none_or(|first| first >= before)
+        let is_written =
+            |cache: &Arc<Shared>| cache.first_unwritten().is_none_or(|first| first >= before);
+        self.0.iter().all(is_written)
     }
 
     /// Has the blocks written that were changed before the LSN, and waits for it.
@@ -27,14 +29,14 @@ impl ChangedBlocks {
     /// # Errors
     /// When a write fails, or the cache has failed.
     pub fn write(&self, session: &Session, before: Lsn) -> Result<(), EngineError> {
-        self.0.write_changed(session, before)
+        self.0.iter().try_for_each(|cache| cache.write_changed(session, before))
     }
 
-    /// Writes one batch of them, carried by the session: for caches without database writers.
+    /// Writes one batch of each cache's, carried by the session: for caches without database writers.
     ///
     /// # Errors
     /// As [`ChangedBlocks::write`].
     pub fn write_some(&self, session: &Session, before: Lsn) -> Result<(), EngineError> {
-        database_writer::carry_changed(&self.0, session, before)
+        self.0.iter().try_for_each(|cache| database_writer::carry_changed(cache, session, before))
     }
 }

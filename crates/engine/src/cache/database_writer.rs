@@ -203,8 +203,8 @@ impl<'a> DatabaseWriter<'a> {
             event: Event::DbFileParallelWrite,
             stream: match purpose {
                 Purpose::Temp => IoStream::TempWrites,
-                Purpose::Users => IoStream::DataWrites,
                 Purpose::Indx => IoStream::IndexWrites,
+                _ => IoStream::DataWrites,
             },
             tag,
         })

@@ -157,6 +157,12 @@ impl Frames {
         self.dirty_count
     }
 
+    /// Blocks of a tablespace that it holds, found by a walk over all frames.
+    pub(super) fn count_of(&self, purpose: Purpose) -> u64 {
+        let holds = |frame: &&Frame| frame.purpose == purpose && !matches!(frame.usage, Usage::Free | Usage::Owned);
+        self.frames.iter().filter(holds).count() as u64
+    }
+
     /// Frames that a database writer will make available.
     pub(super) fn unwritten_count(&self) -> usize {
         self.dirty_count + self.writing_count

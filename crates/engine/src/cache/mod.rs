@@ -81,7 +81,10 @@
 //! Without database writers (`writer_count` 0, on a simulated disk) a session that needs a frame writes a
 //! batch itself, so that one thread can step many sessions.
 //!
-//! Limits: one block size. What a `CacheWriter` has
+//! A cache has blocks of one size. An instance has one for `db_block_size`, and one for each other size that a setting gives
+//! memory to ([`caches`]), each with frames, a latch and writers of its own: no cache can take another's memory.
+//!
+//! Limits: what a `CacheWriter` has
 //! not drained is lost with the process, and nothing refers to it.
 //!
 //! Invariants:
@@ -98,10 +101,12 @@
 //!   of each writer, are those that a walk over all frames would find.
 //! - B9 The checkpoint queue has each frame once for a change that is dirty and once for one that is in flight.
 //! - B10 A frame is in the list of scans at most once, and always if its block is one of a scan that nobody has asked for since: then it is Clean.
+//! - B11 A cache has blocks of tablespaces of its own block size alone.
 //! - B8 A database writer writes each block of a batch once, in one request, and
 //!   begins no batch while blocks of the one before are in flight.
 
 pub mod buffer_cache;
+pub mod caches;
 mod changed;
 pub mod database_writer;
 mod frames;
@@ -109,6 +114,7 @@ pub mod reader;
 pub mod writer;
 
 pub use buffer_cache::{BufferCache, CacheOptions, ChangingBlock, PinnedBlock, WriteAhead};
+pub use caches::BufferCaches;
 pub use changed::ChangedBlocks;
 pub use reader::CacheReader;
 pub use writer::{CacheWriter, CacheWriterOptions};

@@ -17,6 +17,7 @@
 //! asked for.
 
 use super::buffer_cache::{BufferCache, ChangingBlock, Claim, OwnedFrame, Patience, PinnedBlock, Shared};
+use super::caches::BufferCaches;
 use crate::EngineError;
 use crate::storage::block::{self, Expected};
 use crate::storage::tablespace::Purpose;
@@ -30,9 +31,119 @@ const TOUCH_SINGLE: u8 = 1;
 /// Touches of a block of a multiblock read: the clock takes it next unless it is asked for.
 const TOUCH_SCANNED: u8 = 0;
 
-/// A session's way to blocks through the cache.
+/// A session's way to blocks through the caches of an instance.
 #[derive(Debug)]
 pub struct CacheReader<'a> {
+    session: &'a Session,
+    caches: &'a BufferCaches,
+    own: OneCache<'a>,
+    /// For blocks of other sizes, made when first needed.
+    sized: Vec<(Purpose, OneCache<'a>)>,
+}
+
+impl<'a> CacheReader<'a> {
+    /// A reader that has read nothing.
+    ///
+    /// # Errors
+    /// When a buffer or a channel cannot be had.
+    pub fn new(session: &'a Session, caches: &'a BufferCaches) -> Result<CacheReader<'a>, EngineError> {
+        Ok(CacheReader { session, caches, own: OneCache::new(session, caches.own())?, sized: Vec::new() })
+    }
+
+    /// The way to the cache that has the blocks of a tablespace.
+    #[inline]
+    fn of(&mut self, purpose: Purpose) -> Result<&mut OneCache<'a>, EngineError> {
+        if purpose.own_size().is_none() { Ok(&mut self.own) } else { self.of_size(purpose) }
+    }
+
+    fn of_size(&mut self, purpose: Purpose) -> Result<&mut OneCache<'a>, EngineError> {
+        let place = match self.sized.iter().position(|(of, _)| *of == purpose) {
+            Some(place) => place,
+            None => {
+                self.sized.push((purpose, OneCache::new(self.session, self.caches.of(purpose)?)?));
+                self.sized.len() - 1
+            }
+        };
+        Ok(&mut self.sized[place].1)
+    }
+
+    /// The block, from the cache or from its file (`db file sequential read`).
+    ///
+    /// # Errors
+    /// When there is no cache for its size, it cannot be read, is not the block it should be, or the cache has failed.
+    #[inline]
+    pub fn get(
+        &mut self,
+        purpose: Purpose,
+        address: BlockAddress,
+        expected: Expected,
+    ) -> Result<PinnedBlock, EngineError> {
+        self.of(purpose)?.get(purpose, address, expected)
+    }
+
+    /// Takes the block, from the cache or from its file, to change it in place: nobody else sees it until it is given back.
+    ///
+    /// # Errors
+    /// As [`CacheReader::get`].
+    pub fn change(
+        &mut self,
+        purpose: Purpose,
+        address: BlockAddress,
+        expected: Expected,
+    ) -> Result<ChangingBlock<'a>, EngineError> {
+        self.of(purpose)?.change(purpose, address, expected)
+    }
+
+    /// A frame for a new block, whatever is there on disk.
+    ///
+    /// # Errors
+    /// When no frame is to be had, there is no cache for its size, or the cache has failed.
+    pub fn change_new(
+        &mut self,
+        purpose: Purpose,
+        address: BlockAddress,
+    ) -> Result<ChangingBlock<'a>, EngineError> {
+        let reader = self.of(purpose)?;
+        reader.shared.begin_new(reader.session, purpose, address)
+    }
+
+    /// Adjacent blocks of one extent from `first` on, from the cache or, by one
+    /// request, from their file (`db file scattered read`). At least one and at
+    /// most `count`: the caller goes on behind the last.
+    ///
+    /// # Errors
+    /// As [`CacheReader::get`].
+    ///
+    /// # Panics
+    /// When `count` is zero.
+    pub fn read_multiblock(
+        &mut self,
+        purpose: Purpose,
+        first: BlockAddress,
+        count: u32,
+        expected: Expected,
+    ) -> Result<Vec<PinnedBlock>, EngineError> {
+        self.of(purpose)?.read_multiblock(purpose, first, count, expected)
+    }
+
+    /// Has those of these blocks that are not in the cache read into it, as many as there are buffers and free frames for (`db file
+    /// parallel read`).
+    ///
+    /// # Errors
+    /// As [`CacheReader::get`].
+    pub fn prefetch(
+        &mut self,
+        purpose: Purpose,
+        blocks: &[BlockAddress],
+        expected: Expected,
+    ) -> Result<(), EngineError> {
+        self.of(purpose)?.prefetch(purpose, blocks, expected)
+    }
+}
+
+/// The way to one cache.
+#[derive(Debug)]
+struct OneCache<'a> {
     session: &'a Session,
     shared: &'a Shared,
     channel: Channel,
@@ -45,25 +156,17 @@ pub struct CacheReader<'a> {
     next_tag: u64,
 }
 
-impl<'a> CacheReader<'a> {
-    /// A reader that has read nothing.
-    ///
-    /// # Errors
-    /// When a buffer or a channel cannot be had.
-    pub fn new(session: &'a Session, cache: &'a BufferCache) -> Result<CacheReader<'a>, EngineError> {
+impl<'a> OneCache<'a> {
+    fn new(session: &'a Session, cache: &'a BufferCache) -> Result<OneCache<'a>, EngineError> {
         let shared = cache.shared();
         let (arena, mut ahead) =
             Arena::buffers(shared.block_size.bytes(), 1 + shared.options.prefetch_blocks)?;
         let channel = shared.method.channel(&[&arena])?;
-        Ok(CacheReader { session, shared, channel, single: ahead.pop(), ahead, several: None, next_tag: 0 })
+        Ok(OneCache { session, shared, channel, single: ahead.pop(), ahead, several: None, next_tag: 0 })
     }
 
-    /// The block, from the cache or from its file (`db file sequential read`).
-    ///
-    /// # Errors
-    /// When it cannot be read, is not the block it should be, or the cache has failed.
     #[inline]
-    pub fn get(
+    fn get(
         &mut self,
         purpose: Purpose,
         address: BlockAddress,
@@ -81,11 +184,7 @@ impl<'a> CacheReader<'a> {
         }
     }
 
-    /// Takes the block, from the cache or from its file, to change it in place: nobody else sees it until it is given back.
-    ///
-    /// # Errors
-    /// As [`CacheReader::get`].
-    pub fn change(
+    fn change(
         &mut self,
         purpose: Purpose,
         address: BlockAddress,
@@ -99,28 +198,7 @@ impl<'a> CacheReader<'a> {
         }
     }
 
-    /// A frame for a new block, whatever is there on disk.
-    ///
-    /// # Errors
-    /// When no frame is to be had, or the cache has failed.
-    pub fn change_new(
-        &mut self,
-        purpose: Purpose,
-        address: BlockAddress,
-    ) -> Result<ChangingBlock<'a>, EngineError> {
-        self.shared.begin_new(self.session, purpose, address)
-    }
-
-    /// Adjacent blocks of one extent from `first` on, from the cache or, by one
-    /// request, from their file (`db file scattered read`). At least one and at
-    /// most `count`: the caller goes on behind the last.
-    ///
-    /// # Errors
-    /// When one cannot be read, is not the block it should be, or the cache has failed.
-    ///
-    /// # Panics
-    /// When `count` is zero.
-    pub fn read_multiblock(
+    fn read_multiblock(
         &mut self,
         purpose: Purpose,
         first: BlockAddress,
@@ -171,12 +249,7 @@ impl<'a> CacheReader<'a> {
         Ok(pinned)
     }
 
-    /// Has those of these blocks that are not in the cache read into it, as many as there are buffers and free frames for (`db file
-    /// parallel read`).
-    ///
-    /// # Errors
-    /// When one cannot be read, is not the block it should be, or the cache has failed.
-    pub fn prefetch(
+    fn prefetch(
         &mut self,
         purpose: Purpose,
         blocks: &[BlockAddress],

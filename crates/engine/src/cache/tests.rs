@@ -70,7 +70,7 @@ fn since(instance: &Instance, before: &Snapshot) -> Period {
 
 fn writer<'a>(session: &'a Session, instance: &'a Instance, purpose: Purpose) -> CacheWriter<'a> {
     let options = CacheWriterOptions { kind: KIND, lsn: Lsn(7) };
-    CacheWriter::new(session, (instance.cache(), &instance.access), instance.tablespace(purpose), options)
+    CacheWriter::new(session, (instance.caches(), &instance.access), instance.tablespace(purpose), options)
         .expect("a writer")
 }
 
@@ -126,7 +126,7 @@ fn mark_on_disk(session: &Session, instance: &Instance, purpose: Purpose, addres
 }
 
 fn release(session: &Session, instance: &Instance, purpose: Purpose, extents: Vec<SegmentExtent>) {
-    instance.cache().discard(session, extents.iter().map(|extent| extent.extent));
+    instance.caches().own().discard(session, extents.iter().map(|extent| extent.extent));
     instance.tablespace(purpose).release(extents.into_iter().map(|extent| extent.extent));
 }
 
@@ -150,7 +150,7 @@ fn check_written_out(sessions: u64, more: &[(&str, &str)]) -> (Period, u64) {
             });
         }
     });
-    instance.cache().check();
+    instance.caches().own().check();
     let period = since(&instance, &before);
     assert_eq!(period.statistic(Statistic::PhysicalWritesFromCache), each * sessions);
     assert_eq!(period.statistic(Statistic::PhysicalWriteBlocks), each * sessions);
@@ -210,7 +210,7 @@ fn every_method_writes_and_reads_real_files() {
             for (mark, address) in (0..).zip(&addresses) {
                 assert_eq!(mark_on_disk(&session, &instance, Purpose::Indx, *address), mark);
             }
-            let mut reader = CacheReader::new(&session, instance.cache()).expect("a reader");
+            let mut reader = CacheReader::new(&session, instance.caches()).expect("a reader");
             for (mark, address) in (0..).zip(addresses) {
                 assert_eq!(mark_of(&reader.get(Purpose::Indx, address, READ).expect("read")), mark);
             }
@@ -226,7 +226,7 @@ fn every_method_writes_and_reads_real_files() {
 fn adjacent_blocks_are_joined_when_requests_may_be_larger() {
     bounded(|| {
         let mut instance = instance(&[]);
-        let options = super::CacheOptions { request_blocks: 4, ..*instance.cache().options() };
+        let options = super::CacheOptions { request_blocks: 4, ..*instance.caches().own().options() };
         instance.replace_cache(options);
         let before = instance.recorder.snapshot();
         let session = session(&instance);
@@ -244,7 +244,7 @@ fn adjacent_blocks_are_joined_when_requests_may_be_larger() {
 fn pin_everything(session: &Session, instance: &Instance) -> Vec<PinnedBlock> {
     let (_, addresses) =
         write_segment(session, instance, Purpose::Users, (0, u64::from(FRAMES))).expect("written");
-    let mut reader = CacheReader::new(session, instance.cache()).expect("a reader");
+    let mut reader = CacheReader::new(session, instance.caches()).expect("a reader");
     let pins = addresses.iter().map(|address| reader.get(Purpose::Users, *address, READ).expect("read"));
     pins.collect()
 }
@@ -261,7 +261,7 @@ fn a_session_without_a_free_buffer_waits_until_there_is_one() {
             scope.spawn(|| {
                 write_segment(&session(&instance), &instance, Purpose::Temp, (0, 1)).expect("written")
             });
-            while instance.cache().check() == 0 {
+            while instance.caches().own().check() == 0 {
                 thread::yield_now();
             }
             drop(pins);
@@ -278,7 +278,7 @@ fn when_every_buffer_stays_pinned_a_session_gives_up_and_says_why() {
         let instance = instance(&[]);
         let session = session(&instance);
         let pins = pin_everything(&session, &instance);
-        let mut reader = CacheReader::new(&session, instance.cache()).expect("a reader");
+        let mut reader = CacheReader::new(&session, instance.caches()).expect("a reader");
         let elsewhere =
             BlockAddress { file: instance.tablespace(Purpose::Indx).files[0].id, ..pins[0].address() };
         let error = reader.get(Purpose::Indx, elsewhere, READ).expect_err("no frame");
@@ -299,7 +299,7 @@ fn a_device_that_does_not_answer_is_waited_for() {
             let session = session(&instance);
             let written = write_segment(&session, &instance, Purpose::Users, (0, 2 * u64::from(FRAMES)));
             let (extents, blocks) = written.expect("on disk");
-            instance.cache().discard(&session, extents.iter().map(|extent| extent.extent));
+            instance.caches().own().discard(&session, extents.iter().map(|extent| extent.extent));
             blocks
         };
         let disk = memory(&instance);
@@ -310,7 +310,7 @@ fn a_device_that_does_not_answer_is_waited_for() {
                 let instance = &instance;
                 scope.spawn(move || {
                     let session = session(instance);
-                    let mut reader = CacheReader::new(&session, instance.cache()).expect("a reader");
+                    let mut reader = CacheReader::new(&session, instance.caches()).expect("a reader");
                     reader.get(Purpose::Users, *block, READ).expect("read in the end");
                 });
             }
@@ -323,7 +323,7 @@ fn a_device_that_does_not_answer_is_waited_for() {
         });
         let waited = since(&instance, &before).event(Event::FreeBufferWaits, SessionKind::Foreground);
         assert_eq!(waited.count, u64::from(FRAMES), "those without a buffer wait for one");
-        instance.cache().check();
+        instance.caches().own().check();
     });
 }
 
@@ -337,9 +337,9 @@ fn a_block_is_read_once_and_then_found() {
         // Forgotten, though still the owner's: so that the first get reads.
         for file in all {
             let extent = crate::storage::tablespace::Extent { file: file.0, block: 0, blocks: 64 };
-            instance.cache().discard(&session, [extent]);
+            instance.caches().own().discard(&session, [extent]);
         }
-        let mut reader = CacheReader::new(&session, instance.cache()).expect("a reader");
+        let mut reader = CacheReader::new(&session, instance.caches()).expect("a reader");
         let before = instance.recorder.snapshot();
         for _ in 0..2 {
             assert_eq!(mark_of(&reader.get(Purpose::Users, addresses[3], READ).expect("read")), 3);
@@ -355,7 +355,7 @@ fn a_block_is_read_once_and_then_found() {
             .get(Purpose::Users, addresses[3], Expected { kind: BlockKind::Leaf, ..READ })
             .expect_err("another kind");
         assert!(error.to_string().contains("kind: found temp, expected index leaf"), "{error}");
-        instance.cache().check();
+        instance.caches().own().check();
     });
 }
 
@@ -366,8 +366,8 @@ fn a_multiblock_read_is_one_request_around_what_is_there() {
         let session = session(&instance);
         let (extents, addresses) =
             write_segment(&session, &instance, Purpose::Users, (0, 7)).expect("written");
-        instance.cache().discard(&session, extents.iter().map(|extent| extent.extent));
-        let mut reader = CacheReader::new(&session, instance.cache()).expect("a reader");
+        instance.caches().own().discard(&session, extents.iter().map(|extent| extent.extent));
+        let mut reader = CacheReader::new(&session, instance.caches()).expect("a reader");
         let in_between = reader.get(Purpose::Users, addresses[2], READ).expect("read");
         let before = instance.recorder.snapshot();
         let blocks = reader.read_multiblock(Purpose::Users, addresses[0], 7, READ).expect("read");
@@ -388,7 +388,7 @@ fn a_multiblock_read_takes_at_most_a_quarter_of_the_cache() {
         let instance = instance(&[]);
         let session = session(&instance);
         let (_, addresses) = write_segment(&session, &instance, Purpose::Users, (0, 31)).expect("written");
-        let mut reader = CacheReader::new(&session, instance.cache()).expect("a reader");
+        let mut reader = CacheReader::new(&session, instance.caches()).expect("a reader");
         let blocks = reader.read_multiblock(Purpose::Users, addresses[0], 31, READ).expect("read");
         assert_eq!(blocks.len() as u32, FRAMES / 4);
     });
@@ -418,7 +418,7 @@ fn a_scan_leaves_a_hot_set_alone_and_a_new_one_is_admitted() {
         let session = session(&instance);
         let (_, blocks) = write_segment(&session, &instance, Purpose::Users, (0, 13 * 512)).expect("written");
         let (hot, rest) = blocks.split_at(256);
-        let mut reader = CacheReader::new(&session, instance.cache()).expect("a reader");
+        let mut reader = CacheReader::new(&session, instance.caches()).expect("a reader");
         let mut random = Random(7);
         hit_ratio(&mut reader, &instance, hot, (&mut random, 4096));
         assert_eq!(hit_ratio(&mut reader, &instance, hot, (&mut random, 4096)), 1.0);
@@ -442,7 +442,7 @@ fn a_scan_leaves_a_hot_set_alone_and_a_new_one_is_admitted() {
         };
         let passes = [pass(&mut reader), pass(&mut reader), pass(&mut reader)];
         assert!(passes[2] >= 243, "{passes:?} of 256");
-        instance.cache().check();
+        instance.caches().own().check();
     });
 }
 
@@ -456,7 +456,7 @@ fn written_sort_blocks_do_not_age_out_blocks_of_others() {
             write_segment(&session, &instance, Purpose::Temp, (0, 10)).expect("written");
         }
         let before = instance.recorder.snapshot();
-        let mut reader = CacheReader::new(&session, instance.cache()).expect("a reader");
+        let mut reader = CacheReader::new(&session, instance.caches()).expect("a reader");
         for (mark, address) in (0..).zip(addresses) {
             assert_eq!(mark_of(&reader.get(Purpose::Users, address, READ).expect("read")), mark);
         }
@@ -469,7 +469,7 @@ fn discarded_blocks_are_read_anew() {
     bounded(|| {
         let instance = instance(&[]);
         let session = session(&instance);
-        let mut reader = CacheReader::new(&session, instance.cache()).expect("a reader");
+        let mut reader = CacheReader::new(&session, instance.caches()).expect("a reader");
         let (extents, old) = write_segment(&session, &instance, Purpose::Temp, (100, 1)).expect("written");
         let pinned = reader.get(Purpose::Temp, old[0], READ).expect("read");
         release(&session, &instance, Purpose::Temp, extents);
@@ -482,7 +482,7 @@ fn discarded_blocks_are_read_anew() {
         let mark = found.expect("a released extent is used again");
         assert_eq!(mark_of(&pinned), 100, "who has it pinned keeps what it read");
         assert_eq!(mark_of(&reader.get(Purpose::Temp, old[0], READ).expect("read")), mark);
-        instance.cache().check();
+        instance.caches().own().check();
     });
 }
 
@@ -503,7 +503,7 @@ fn an_unfinished_writer_leaves_no_write_behind() {
                 assert_eq!(mark_on_disk(&session, &instance, Purpose::Temp, address), mark);
             }
             release(&session, &instance, Purpose::Temp, extents);
-            instance.cache().check();
+            instance.caches().own().check();
         }
         // 20 blocks of 32K fill less than an extent each time, and every one was given back.
         assert_eq!(instance.tablespace(Purpose::Temp).size(), Bytes(8 * Bytes::M));
@@ -580,13 +580,13 @@ fn a_failed_write_surfaces_everywhere_and_nobody_hangs() {
                 assert_eq!(error, &errors[0]);
             }
             let session = session(&instance);
-            let mut reader = CacheReader::new(&session, instance.cache()).expect("a reader");
+            let mut reader = CacheReader::new(&session, instance.caches()).expect("a reader");
             let address = BlockAddress::default();
             assert!(matches!(
                 reader.get(Purpose::Temp, address, READ),
                 Err(EngineError::WriterFailed { .. })
             ));
-            instance.cache().check();
+            instance.caches().own().check();
         }
     });
 }
@@ -598,8 +598,8 @@ fn a_failed_read_gives_its_buffer_back() {
         let session = session(&instance);
         let (extents, addresses) =
             write_segment(&session, &instance, Purpose::Users, (0, 7)).expect("written");
-        instance.cache().discard(&session, extents.iter().map(|extent| extent.extent));
-        let mut reader = CacheReader::new(&session, instance.cache()).expect("a reader");
+        instance.caches().own().discard(&session, extents.iter().map(|extent| extent.extent));
+        let mut reader = CacheReader::new(&session, instance.caches()).expect("a reader");
         for round in 0..100 {
             memory(&instance).plan_faults(Faults { fail_read: Some(1), ..Faults::default() });
             let failed = match round % 2 {
@@ -612,7 +612,7 @@ fn a_failed_read_gives_its_buffer_back() {
             let failed = reader.get(Purpose::Indx, never, READ);
             assert!(matches!(failed, Err(EngineError::CorruptBlock { .. })));
         }
-        instance.cache().check();
+        instance.caches().own().check();
         for (mark, address) in (0..).zip(addresses) {
             assert_eq!(mark_of(&reader.get(Purpose::Users, address, READ).expect("read")), mark);
         }
@@ -631,7 +631,7 @@ fn sessions_that_read_the_same_blocks_see_the_same_and_read_them_once_at_a_time(
                 scope.spawn(move || {
                     let session = session(instance);
                     let mut random = Random(seed);
-                    let mut reader = CacheReader::new(&session, instance.cache()).expect("a reader");
+                    let mut reader = CacheReader::new(&session, instance.caches()).expect("a reader");
                     for _ in 0..20_000 {
                         let mark = random.below(100);
                         let address = addresses[mark as usize];
@@ -659,7 +659,7 @@ fn sessions_that_read_the_same_blocks_see_the_same_and_read_them_once_at_a_time(
                 });
             }
         });
-        instance.cache().check();
+        instance.caches().own().check();
     });
 }
 
@@ -772,11 +772,11 @@ fn random_operations_of_three_sessions_agree_with_a_model() {
                 scope.spawn(move || {
                     let session = session(instance);
                     let mut random = Random(seed.wrapping_add(number));
-                    let mut reader = CacheReader::new(&session, instance.cache()).expect("a reader");
+                    let mut reader = CacheReader::new(&session, instance.caches()).expect("a reader");
                     let (mut model, mut pins) = (Model::default(), Vec::new());
                     for _ in 0..1500 {
                         random_operation(&mut random, &mut model, &session, instance, &mut reader, &mut pins);
-                        instance.cache().check();
+                        instance.caches().own().check();
                     }
                 });
             }
@@ -788,7 +788,7 @@ fn random_operations_of_three_sessions_agree_with_a_model() {
 fn an_instance_that_does_not_use_its_cache_has_no_writers() {
     bounded(|| {
         let instance = instance(&[]);
-        let cache: &BufferCache = instance.cache();
+        let cache: &BufferCache = instance.caches().own();
         assert_eq!(cache.options().frame_count as u32, FRAMES);
         let sessions = instance.recorder.snapshot().sessions;
         assert!(sessions.iter().all(|session| session.role.kind() == SessionKind::Foreground));
@@ -803,7 +803,7 @@ fn a_hit_is_cheap() {
         let instance = instance(&[("db_block_size", "8K")]);
         let session = session(&instance);
         let (_, addresses) = write_segment(&session, &instance, Purpose::Users, (0, 100)).expect("written");
-        let mut reader = CacheReader::new(&session, instance.cache()).expect("a reader");
+        let mut reader = CacheReader::new(&session, instance.caches()).expect("a reader");
         let mut sum = 0u64;
         let mut best = u64::MAX;
         for _ in 0..5 {

@@ -10,6 +10,7 @@
 //! for: a late write would hit the extents' next owner (B5).
 
 use super::buffer_cache::{BufferCache, OwnedFrame};
+use super::caches::BufferCaches;
 use crate::EngineError;
 use crate::access::Access;
 use crate::storage::block::{self, BlockKind, Content};
@@ -47,18 +48,18 @@ impl<'a> CacheWriter<'a> {
     /// A writer that has written nothing and owns no extent yet.
     ///
     /// # Errors
-    /// When the cache's memory cannot be had, or the cache has failed.
+    /// When there is no cache for its blocks, its memory cannot be had, or it has failed.
     ///
     /// # Panics
-    /// When the tablespace is not one of the cache's.
+    /// When the tablespace is not one of the caches'.
     pub fn new(
         session: &'a Session,
-        (cache, access): (&'a BufferCache, &'a Access),
+        (caches, access): (&'a BufferCaches, &'a Access),
         tablespace: &'a Tablespace,
         options: CacheWriterOptions,
     ) -> Result<CacheWriter<'a>, EngineError> {
-        let of_cache =
-            std::ptr::eq(tablespace, &raw const cache.shared().tablespaces[tablespace.purpose as usize]);
+        let cache = caches.of(tablespace.purpose)?;
+        let of_cache = std::ptr::eq(tablespace, cache.shared().tablespaces.get(tablespace.purpose));
         assert!(of_cache, "the cache finds a block's file by purpose");
         let number = cache.shared().open_writer(session)?;
         let cursor = ExtentCursor { tablespace, extents: Vec::new(), following: None };

@@ -34,9 +34,9 @@ pub(super) fn try_some(
     rows: Rows<'_>,
     session: &Session,
 ) -> Result<String, EngineError> {
-    let blocks = RefCell::new(CacheReader::new(session, checked.instance.cache())?);
+    let blocks = RefCell::new(CacheReader::new(session, checked.instance.caches())?);
     let tree = BTree::new(checked.index, checked.instance.tablespace(Purpose::Indx), &blocks);
-    let fetch = Fetch { session, blocks: &blocks, key: rows.key, table: rows.rows.expected };
+    let fetch = Fetch { session, blocks: &blocks, key: rows.key, table: (rows.rows.tablespace, rows.rows.expected) };
     let map = &rows.rows.map;
     let mut random = SEED;
     let (mut key, mut other) = (Vec::new(), Vec::new());
@@ -111,13 +111,14 @@ struct Fetch<'a> {
     session: &'a Session,
     blocks: &'a RefCell<CacheReader<'a>>,
     key: &'a KeyBuilder,
-    table: Expected,
+    /// The tablespace of its table, and what blocks of it must be.
+    table: (Purpose, Expected),
 }
 
 impl Fetch<'_> {
     /// The key of a row of the table.
     fn key_of(&self, row: RowId, key: &mut Vec<u8>) -> Result<(), EngineError> {
-        let block = self.blocks.borrow_mut().get(Purpose::Users, row.address(), self.table)?;
+        let block = self.blocks.borrow_mut().get(self.table.0, row.address(), self.table.1)?;
         self.session.count(Statistic::RowsFetchedByRowId, 1);
         let bad = |why: String| EngineError::BadRow { row, why };
         let image = heap::row_at(&block, content_of(&block), row.slot());
@@ -129,7 +130,7 @@ impl Fetch<'_> {
         chain.begin(image, row, length);
         drop(block);
         while let Some(next) = chain.next() {
-            let block = self.blocks.borrow_mut().get(Purpose::Users, next, self.table)?;
+            let block = self.blocks.borrow_mut().get(self.table.0, next, self.table.1)?;
             if let Some((_, image)) = chain.go_on(next, content_of(&block), &block)? {
                 return self.key.build(image, key).map_err(|error| bad(error.to_string()));
             }
@@ -162,8 +163,8 @@ pub(super) fn explain_difference(
     suspect: &dyn Fn(RowId) -> bool,
 ) -> EngineError {
     let compare = || {
-        let blocks = RefCell::new(CacheReader::new(session, checked.instance.cache())?);
-        let fetch = Fetch { session, blocks: &blocks, key: rows.key, table: rows.rows.expected };
+        let blocks = RefCell::new(CacheReader::new(session, checked.instance.caches())?);
+        let fetch = Fetch { session, blocks: &blocks, key: rows.key, table: (rows.rows.tablespace, rows.rows.expected) };
         let mut comparer = Comparer { checked, fetch, what, suspect, key: Vec::new() };
         let cancel = || checked.instance.cancel.check();
         leaves::segment(checked.index).read(

@@ -18,7 +18,8 @@ use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 /// What the pass found.
 pub(super) struct RowFacts {
     pub(super) map: RowMap,
-    /// What a block of the table must be.
+    /// The tablespace of the table, and what a block of it must be.
+    pub(super) tablespace: Purpose,
     pub(super) expected: Expected,
     /// For each index, of its keys.
     pub(super) sums: Vec<Sums>,
@@ -38,7 +39,7 @@ pub(super) fn read(
     let (numbers, block_count) = block_numbers(&table.extents);
     let counts: Vec<AtomicU16> = (0..block_count).map(|_| AtomicU16::new(0)).collect();
     let segment = Segment {
-        purpose: Purpose::Users,
+        purpose: table.tablespace,
         expected: table.expected(),
         stream: IoStream::TableReads,
         extents: &table.extents,
@@ -60,7 +61,7 @@ pub(super) fn read(
     for inspector in &inspectors {
         sums.iter_mut().zip(&inspector.sums).for_each(|(total, part)| total.merge(part));
     }
-    let extent_blocks = instance.tablespace(Purpose::Users).extent_blocks.0;
+    let extent_blocks = instance.tablespace(table.tablespace).extent_blocks.0;
     let map = RowMap::new(&table.extents, extent_blocks, numbers, &counts);
     if damage.is_none() && map.row_count() != table.row_count {
         return Err(EngineError::Verification {
@@ -69,7 +70,7 @@ pub(super) fn read(
             expected: format!("{}, as the catalog says", RowCount(table.row_count)),
         });
     }
-    Ok(RowFacts { map, expected: table.expected(), sums, elapsed: now().saturating_sub(begin) })
+    Ok(RowFacts { map, tablespace: table.tablespace, expected: table.expected(), sums, elapsed: now().saturating_sub(begin) })
 }
 
 struct RowInspector<'a> {

@@ -90,7 +90,7 @@ impl Segment<'_> {
         inspector: &mut dyn Inspector,
     ) -> Result<(), EngineError> {
         let tablespace = instance.tablespace(self.purpose);
-        let options = scan::reader_options(instance);
+        let options = scan::reader_options(instance, self.purpose);
         let chunk_blocks = options.chunk_blocks.min(tablespace.extent_blocks.0);
         let options = ReaderOptions { stream: self.stream, chunk_blocks, ..options };
         let mut reader = SegmentReader::new(session, &instance.access, tablespace, options)?;

@@ -79,7 +79,7 @@ pub struct BuildOutcome {
 pub fn create_index(instance: &Instance, spec: &IndexSpec) -> Result<BuildOutcome, EngineError> {
     let (table, columns) = resolve(instance, spec)?;
     let coordinator = instance.recorder.session(Role::Coordinator);
-    let block_size = instance.tablespace(Purpose::Users).block_size;
+    let block_size = instance.tablespace(table.tablespace).block_size;
     let layout = WordLayout::new(&columns, &table, block_size);
     let build =
         Build { instance, spec, table: &table, columns: &columns, lsn: instance.next_lsn(&coordinator)? };
@@ -184,8 +184,8 @@ impl Build<'_> {
     /// The memory planned before the first row.
     fn memory(&self, plan: &SortPlan, degree: usize) -> Vec<(String, Bytes)> {
         let settings = &self.instance.settings;
-        let options = scan::reader_options(self.instance);
-        let block = self.instance.tablespace(Purpose::Users).block_size.bytes();
+        let options = scan::reader_options(self.instance, self.table.tablespace);
+        let block = self.instance.tablespace(self.table.tablespace).block_size.bytes();
         let conventional_scan = degree == 1 && settings.word(Setting::SerialDirectRead) == "false";
         let all = |bytes: usize| Bytes((bytes * degree) as u64);
         let mut memory = vec![("sort areas".to_string(), all(plan.area.0 as usize))];
@@ -207,7 +207,7 @@ impl Build<'_> {
 
     /// Records of evenly spaced blocks of the table.
     fn sample<C: Codec>(&self, session: &Session, codec: &C) -> Result<Vec<Vec<u8>>, EngineError> {
-        let tablespace = self.instance.tablespace(Purpose::Users);
+        let tablespace = self.instance.tablespace(self.table.tablespace);
         let blocks = sample_addresses(self.table);
         if blocks.is_empty() {
             return Ok(Vec::new());
@@ -251,7 +251,7 @@ impl Build<'_> {
         address: BlockAddress,
         records: &mut Vec<Vec<u8>>,
     ) -> Result<(), EngineError> {
-        let tablespace = self.instance.tablespace(Purpose::Users);
+        let tablespace = self.instance.tablespace(self.table.tablespace);
         let content = block::verify(bytes, self.table.expected(), address, tablespace.path(address))?;
         for slot in 0..content.entries {
             let mut record = Vec::new();

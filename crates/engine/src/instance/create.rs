@@ -20,6 +20,7 @@ use crate::storage::control::{Catalog, FILE_NAME, FileEntry, TablespaceEntry};
 use crate::storage::datafile::DataFile;
 use crate::storage::header::FileHeader;
 use crate::storage::tablespace::{Purpose, Tablespace};
+use crate::storage::tablespaces::Tablespaces;
 use plumb_events::{Event, Recorder, Role, Session};
 use plumb_io::sim::MemoryDisk;
 use plumb_io::{Disk, IoError, Lock};
@@ -51,9 +52,9 @@ impl Layout {
 
     fn directories(&self, purpose: Purpose) -> &[PathBuf] {
         match purpose {
-            Purpose::Users => &self.users,
             Purpose::Temp => &self.temp,
             Purpose::Indx => &self.indx,
+            _ => &self.users,
         }
     }
 
@@ -121,6 +122,7 @@ fn create_by(
     sizes: InitialSizes,
     cancel: Cancel,
 ) -> Result<Instance, EngineError> {
+    settings.require_one_cache_for(settings.block_size())?;
     let on_disk = matches!(access.disk, Disk::Kernel);
     let exists = || EngineError::Exists { kind: "database", name: layout.home.display().to_string() };
     if if on_disk { stands(&layout.home)? } else { access.disk.exists(&layout.home.join(FILE_NAME)) } {
@@ -146,7 +148,15 @@ fn create_by(
     for (purpose, bytes) in
         [(Purpose::Users, sizes.users), (Purpose::Temp, sizes.temp), (Purpose::Indx, sizes.indx)]
     {
-        catalog.tablespaces.push(plan(&settings, layout, &home, (purpose, bytes))?);
+        let planned = Planned {
+            purpose,
+            block_size: settings.block_size(),
+            extent_bytes: extent_bytes(&settings),
+            file_count: settings.number(Setting::DataFiles),
+            bytes,
+            directories: layout.directories(purpose),
+        };
+        catalog.tablespaces.push(planned.entry(&catalog, &home)?);
     }
     let write = |catalog: &Catalog| {
         session.wait(Event::ControlFileParallelWrite, || catalog.write(&access.disk, &layout.home))
@@ -169,7 +179,7 @@ fn create_by(
     let mode = plumb_io::OpenMode::Create;
     let opened =
         Opened { home: layout.home.clone(), mode, lock, catalog, tablespaces, next_lsn: CREATION.0 + 1 };
-    Ok(Instance::new((settings, access, recorder, cancel), opened))
+    Instance::new((settings, access, recorder, cancel), opened)
 }
 
 /// Whether a database stands in `home`. What a killed creation has left there is removed.
@@ -203,40 +213,106 @@ pub(super) fn canonical(directory: &Path) -> Result<PathBuf, EngineError> {
     })
 }
 
-/// The files of a tablespace, none of which is there yet.
-fn plan(
-    settings: &Settings,
-    layout: &Layout,
-    home: &Path,
-    (purpose, bytes): (Purpose, Bytes),
-) -> Result<TablespaceEntry, EngineError> {
-    let block_size = settings.block_size();
-    let extent_bytes = extent_bytes(settings);
-    let file_count = settings.number(Setting::DataFiles);
-    let file_bytes = bytes.0.div_ceil(file_count).next_multiple_of(extent_bytes).max(extent_bytes);
-    let extent_blocks = block_size.blocks_in(extent_bytes);
-    if file_bytes / block_size.bytes() as u64 > u64::from(u32::MAX) {
-        return Err(EngineError::Full { tablespace: purpose.name(), files: file_count as usize });
+/// A tablespace that is to be made.
+struct Planned<'a> {
+    purpose: Purpose,
+    block_size: BlockSize,
+    extent_bytes: u64,
+    file_count: u64,
+    /// The length of all files, rounded up to extents.
+    bytes: Bytes,
+    /// Where the files go, in turn.
+    directories: &'a [PathBuf],
+}
+
+impl Planned<'_> {
+    /// As the control file has it: with files none of which is there yet, numbered behind those that the catalog has.
+    fn entry(&self, catalog: &Catalog, home: &Path) -> Result<TablespaceEntry, EngineError> {
+        let Planned { purpose, block_size, extent_bytes, file_count, directories, .. } = *self;
+        let file_bytes = self.bytes.0.div_ceil(file_count).next_multiple_of(extent_bytes).max(extent_bytes);
+        if file_bytes / block_size.bytes() as u64 > u64::from(u32::MAX) {
+            return Err(EngineError::Full { tablespace: purpose.name(), files: file_count as usize });
+        }
+        let known = catalog.tablespaces.iter().flat_map(|entry| &entry.files).map(|file| file.id);
+        let first = known.max().unwrap_or(0) + 1;
+        let mut files = Vec::new();
+        for number in 0..file_count {
+            let directory = &directories[number as usize % directories.len()];
+            let directory = directory.canonicalize().unwrap_or_else(|_| directory.clone());
+            let path = directory.join(format!("{}{:02}.dbf", purpose.name().to_lowercase(), number + 1));
+            let path = path.strip_prefix(home).map_or(path.clone(), Path::to_path_buf);
+            files.push(FileEntry { id: first + number as u16, path, bytes: file_bytes });
+        }
+        let extent_blocks = block_size.blocks_in(extent_bytes).0;
+        Ok(TablespaceEntry { purpose, block_size: block_size.bytes() as u64, extent_blocks, files })
     }
-    let directories = layout.directories(purpose);
-    let mut files = Vec::new();
-    for number in 0..file_count {
-        let directory = &directories[number as usize % directories.len()];
-        let directory = directory.canonicalize().unwrap_or_else(|_| directory.clone());
-        let path = directory.join(format!("{}{:02}.dbf", purpose.name().to_lowercase(), number + 1));
-        let path = path.strip_prefix(home).map_or(path.clone(), Path::to_path_buf);
-        files.push(FileEntry {
-            id: (purpose as u64 * file_count + number + 1) as u16,
-            path,
-            bytes: file_bytes,
+}
+
+/// Makes a tablespace of another block size in a database that is open, with as many files as USERS has and beside them.
+///
+/// It is entered first: should this be killed, the next opening makes the files, in which nothing lies.
+///
+/// # Errors
+/// When blocks of this size cannot be reached as the others are, transactions are open, a file is there already or cannot be made;
+/// then nothing was made.
+pub(super) fn add_tablespace(
+    instance: &Instance,
+    session: &Session,
+    catalog: &mut Catalog,
+    (purpose, block_size, bytes): (Purpose, BlockSize, Bytes),
+) -> Result<(), EngineError> {
+    instance.require_writable()?;
+    if instance.caches.is_logged() && block_size > instance.tablespaces.largest_block() {
+        return Err(EngineError::Contradiction {
+            first: format!("tablespace {}, which is not there yet", purpose.name()),
+            second: "transactions that are open".to_string(),
+            why: "their log has no room for changes of such large blocks; make the tablespace before they are opened"
+                .to_string(),
         });
     }
-    Ok(TablespaceEntry {
+    let (home, access) = (&instance.home, &instance.access);
+    let canonical = canonical(home).unwrap_or_else(|_| home.clone());
+    let users = instance.tablespace(Purpose::Users);
+    let beside: Vec<PathBuf> =
+        users.files.iter().filter_map(|file| file.file.path().parent().map(Path::to_path_buf)).collect();
+    let least = 8 * block_size.bytes() as u64;
+    let planned = Planned {
         purpose,
-        block_size: block_size.bytes() as u64,
-        extent_blocks: extent_blocks.0,
-        files,
-    })
+        block_size,
+        extent_bytes: users.extent_blocks.bytes(users.block_size).max(least),
+        file_count: beside.len() as u64,
+        bytes,
+        directories: &beside,
+    };
+    let entry = planned.entry(catalog, &canonical)?;
+    instance.settings.require_reads_within(u64::from(entry.extent_blocks))?;
+    access.require_direct(block_size, &beside)?;
+    let paths = || entry.files.iter().map(|file| file.path_from(home));
+    if let Some(path) = paths().find(|path| access.disk.exists(path)) {
+        return Err(EngineError::FileExists { path });
+    }
+    let forget = |catalog: &mut Catalog| catalog.tablespaces.retain(|known| known.purpose != purpose);
+    let entered =
+        instance.replace_catalog(session, catalog, |catalog| catalog.add_tablespace(entry.clone()));
+    let made = entered.and_then(|()| {
+        let made = make_tablespace(session, (access, &instance.cancel), (home, &canonical), (catalog, &entry))?;
+        beside.iter().try_for_each(|directory| access.disk.sync_directory(directory))?;
+        Ok(made)
+    });
+    match made {
+        Ok(made) => {
+            let added = instance.tablespaces.add(made);
+            assert!(added.is_ok(), "the catalog's lock is held: nobody else has added it");
+            Ok(())
+        }
+        Err(error) => {
+            // The error to report is the first one; an opening makes anew what the control file has.
+            let _ = instance.replace_catalog(session, catalog, forget);
+            forget(catalog);
+            paths().for_each(|path| drop(access.disk.remove(&path)));
+            Err(error)
+        }
+    }
 }
 
 /// Bytes of an extent: a power of two, and eight blocks at least.
@@ -256,22 +332,29 @@ fn make_files(
     (access, cancel): (&Access, &Cancel),
     layout: &Layout,
     catalog: &Catalog,
-) -> Result<Vec<Tablespace>, EngineError> {
+) -> Result<Tablespaces, EngineError> {
     let home = canonical(&layout.home).unwrap_or_else(|_| layout.home.clone());
-    let mut tablespaces = Vec::new();
-    for entry in &catalog.tablespaces {
-        let block_size = BlockSize::new(entry.block_size).expect("it was set");
-        let mut files = Vec::new();
-        for file in &entry.files {
-            cancel.check()?;
-            let header = header(catalog, entry, file, (block_size, &home));
-            let path = file.path_from(&layout.home);
-            files.push(DataFile::create(session, access, cancel, &path, (&header, file.bytes))?);
-        }
-        let extent_blocks = BlockCount(entry.extent_blocks);
-        tablespaces.push(Tablespace::new(entry.purpose, block_size, extent_blocks, (files, Vec::new()))?);
+    let make = |entry| make_tablespace(session, (access, cancel), (&layout.home, &home), (catalog, entry));
+    let made = catalog.tablespaces.iter().map(make).collect::<Result<Vec<_>, EngineError>>()?;
+    Ok(Tablespaces::of(made).expect("the first three were planned"))
+}
+
+/// Makes the files of a tablespace, which is in the catalog; `home` as it was given, and without links.
+fn make_tablespace(
+    session: &Session,
+    (access, cancel): (&Access, &Cancel),
+    (home, canonical): (&Path, &Path),
+    (catalog, entry): (&Catalog, &TablespaceEntry),
+) -> Result<Tablespace, EngineError> {
+    let block_size = BlockSize::new(entry.block_size).expect("it was set");
+    let mut files = Vec::new();
+    for file in &entry.files {
+        cancel.check()?;
+        let header = header(catalog, entry, file, (block_size, canonical));
+        let path = file.path_from(home);
+        files.push(DataFile::create(session, access, cancel, &path, (&header, file.bytes))?);
     }
-    Ok(tablespaces)
+    Tablespace::new(entry.purpose, block_size, BlockCount(entry.extent_blocks), (files, Vec::new()))
 }
 
 /// What the header of a data file must say.

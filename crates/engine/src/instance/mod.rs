@@ -17,17 +17,19 @@ pub use crate::cancel::Cancel;
 pub use create::{InitialSizes, Layout, extent_bytes, stands};
 
 use crate::EngineError;
-use crate::cache::{BufferCache, CacheOptions};
+use crate::cache::BufferCaches;
+use crate::cache::caches::Writers;
 use crate::parallel::servers::Operation;
 use crate::read_cost::MergeReads;
 use crate::redo::recovery;
 use crate::settings::{Setting, Settings};
 use crate::storage::control::{Catalog, FILE_NAME, SegmentExtent};
 use crate::storage::tablespace::{Purpose, Tablespace};
+use crate::storage::tablespaces::Tablespaces;
 use lock::{HomeLock, LOCK_FILE};
 use plumb_events::{Event, Recorder, Session};
 use plumb_io::{Disk, OpenMode};
-use plumb_units::Lsn;
+use plumb_units::{BlockSize, Bytes, Lsn};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -46,9 +48,9 @@ pub struct Instance {
     pub cancel: Cancel,
     home: PathBuf,
     mode: OpenMode,
-    tablespaces: Arc<Vec<Tablespace>>,
-    /// Stops its writers when the instance is dropped.
-    cache: BufferCache,
+    tablespaces: Arc<Tablespaces>,
+    /// Stop their writers when the instance is dropped.
+    caches: BufferCaches,
     catalog: Mutex<Catalog>,
     /// What was measured for the plans of merges.
     pub(crate) merge_reads: Mutex<Option<MergeReads>>,
@@ -64,7 +66,7 @@ struct Opened {
     mode: OpenMode,
     lock: Option<HomeLock>,
     catalog: Catalog,
-    tablespaces: Vec<Tablespace>,
+    tablespaces: Tablespaces,
     next_lsn: u64,
 }
 
@@ -72,19 +74,18 @@ impl Instance {
     fn new(
         (settings, access, recorder, cancel): (Settings, Access, Recorder, Cancel),
         opened: Opened,
-    ) -> Instance {
+    ) -> Result<Instance, EngineError> {
         let traced = settings.number(Setting::DebugTraceRequests);
         if traced > 0 {
             recorder.arm_trace(traced);
         }
         let tablespaces = Arc::new(opened.tablespaces);
-        let mut options = CacheOptions::of(&settings, tablespaces[0].block_size);
-        if matches!(&access.disk, Disk::Memory(disk) if disk.has_power()) {
-            // One order of requests: the sessions write blocks themselves.
-            options.writer_count = 0;
-        }
-        let cache = BufferCache::new(options, &access, Arc::clone(&tablespaces), recorder.clone());
-        Instance {
+        let writers = match &access.disk {
+            Disk::Memory(disk) if disk.has_power() => Writers::Sessions,
+            _ => Writers::Asked,
+        };
+        let caches = BufferCaches::new(&settings, writers, &access, (&tablespaces, &recorder))?;
+        Ok(Instance {
             settings,
             access,
             recorder,
@@ -92,12 +93,12 @@ impl Instance {
             home: opened.home,
             mode: opened.mode,
             tablespaces,
-            cache,
+            caches,
             catalog: Mutex::new(opened.catalog),
             merge_reads: Mutex::new(None),
             next_lsn: AtomicU64::new(opened.next_lsn),
             _lock: opened.lock,
-        }
+        })
     }
 
     /// Whether one thread does all work, so that its disk sees one order of requests.
@@ -112,33 +113,59 @@ impl Instance {
     }
 
     /// The tablespace of a purpose.
+    ///
+    /// # Panics
+    /// When it is one of another block size that has not been made: see [`Instance::tablespace_of`].
     #[must_use]
     pub fn tablespace(&self, purpose: Purpose) -> &Tablespace {
-        &self.tablespaces[purpose as usize]
+        self.tablespaces.get(purpose)
+    }
+
+    /// The tablespace for tables with blocks of this size. That of another size than `db_block_size` is made when it is first asked
+    /// for, beside the files of USERS, with files of so many bytes in all.
+    ///
+    /// # Errors
+    /// When there is no cache for blocks of this size, the files cannot be made or reached as those of the database are, or
+    /// transactions are open whose log has no room for records of such blocks.
+    pub fn tablespace_of(
+        &self,
+        session: &Session,
+        block_size: BlockSize,
+        first: Bytes,
+    ) -> Result<Purpose, EngineError> {
+        let purpose = self.tablespaces.tables_of(block_size);
+        self.caches.of(purpose)?;
+        let mut catalog = self.catalog();
+        if self.tablespaces.find(purpose).is_none() {
+            create::add_tablespace(self, session, &mut catalog, (purpose, block_size, first))?;
+        }
+        Ok(purpose)
     }
 
     /// The tablespaces, for what outlives a borrow of the instance.
-    pub(crate) fn share_tablespaces(&self) -> Arc<Vec<Tablespace>> {
+    pub(crate) fn share_tablespaces(&self) -> Arc<Tablespaces> {
         Arc::clone(&self.tablespaces)
     }
 
     /// All tablespaces.
     #[must_use]
-    pub fn tablespaces(&self) -> &[Tablespace] {
+    pub fn tablespaces(&self) -> &Tablespaces {
         &self.tablespaces
     }
 
-    /// The buffer cache.
+    /// The buffer caches.
     #[must_use]
-    pub fn cache(&self) -> &BufferCache {
-        &self.cache
+    pub fn caches(&self) -> &BufferCaches {
+        &self.caches
     }
 
     /// A cache of another shape, for tests.
     #[cfg(test)]
-    pub(crate) fn replace_cache(&mut self, options: CacheOptions) {
-        let tablespaces = Arc::clone(&self.tablespaces);
-        self.cache = BufferCache::new(options, &self.access, tablespaces, self.recorder.clone());
+    pub(crate) fn replace_cache(&mut self, options: crate::cache::CacheOptions) {
+        let (tablespaces, size) = (Arc::clone(&self.tablespaces), self.tablespaces.block_size());
+        let cache =
+            crate::cache::BufferCache::new((options, size), &self.access, tablespaces, self.recorder.clone());
+        self.caches = BufferCaches::one(cache);
     }
 
     /// The catalog as it stands.
@@ -207,15 +234,15 @@ impl Instance {
     /// Frees the extents of a segment that the catalog does not have (any more). Its blocks leave the cache.
     pub(crate) fn release(&self, session: &Session, purpose: Purpose, extents: &[SegmentExtent]) {
         let extents = || extents.iter().map(|piece| piece.extent);
-        self.cache.discard(session, extents());
+        self.caches.discard(session, purpose, extents());
         self.tablespace(purpose).release(extents());
     }
 
     /// Gives the disk what lies free at the end of the files of tables and indexes.
     pub(crate) fn shorten_files(&self) {
-        for purpose in [Purpose::Users, Purpose::Indx] {
+        for tablespace in self.tablespaces.kept() {
             // A file that cannot be shortened keeps the space for what follows.
-            let _ = self.tablespace(purpose).give_back();
+            let _ = tablespace.give_back();
         }
     }
 
@@ -257,7 +284,7 @@ impl Instance {
     /// # Errors
     /// When something cannot be removed; the rest is removed all the same.
     pub fn destroy(self) -> Result<(), EngineError> {
-        self.cache.stop();
+        self.caches.stop();
         let mut first = Ok(());
         for file in self.tablespaces.iter().flat_map(|tablespace| &tablespace.files) {
             let removed = self.access.disk.remove(file.file.path());

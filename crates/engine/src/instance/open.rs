@@ -22,6 +22,7 @@ use crate::storage::control::{Catalog, FILE_NAME, FileEntry, SegmentExtent, Tabl
 use crate::storage::datafile::DataFile;
 use crate::storage::header::FileHeader;
 use crate::storage::tablespace::{Extent, Purpose, Tablespace, UnusableFile};
+use crate::storage::tablespaces::Tablespaces;
 use plumb_events::{Event, Recorder, Role, Session};
 use plumb_io::sim::MemoryDisk;
 use plumb_io::{Disk, Lock, OpenMode};
@@ -88,8 +89,9 @@ fn open_as(
         settings.require_reads_within(u64::from(entry.extent_blocks))?;
     }
     let files: Vec<PathBuf> = catalog.data_files(home).collect();
-    let block_size = catalog.tablespaces.first().and_then(|entry| BlockSize::new(entry.block_size));
-    let block_size = block_size.unwrap_or(settings.block_size());
+    // What is moved past the page cache must be whole pieces of the device in the smallest blocks, too.
+    let sizes = catalog.tablespaces.iter().filter_map(|entry| BlockSize::new(entry.block_size));
+    let block_size = sizes.min().unwrap_or(settings.block_size());
     let access = match (mode, memory) {
         (_, Some(disk)) => access::in_memory(&settings, disk)?,
         (OpenMode::Read, None) => {
@@ -114,8 +116,9 @@ fn open_as(
     };
     let tablespaces =
         catalog.tablespaces.iter().map(|entry| opening.tablespace(entry)).collect::<Result<Vec<_>, _>>()?;
-    claim(&catalog, &tablespaces)
-        .map_err(|why| EngineError::ControlFile { path: home.join(FILE_NAME), why })?;
+    let damaged = |why| EngineError::ControlFile { path: home.join(FILE_NAME), why };
+    let tablespaces = Tablespaces::of(tablespaces).map_err(damaged)?;
+    claim(&catalog, &tablespaces).map_err(damaged)?;
     if mode == OpenMode::Write {
         catalog.skip_lsns(&disk);
     }
@@ -126,19 +129,21 @@ fn open_as(
     }
     drop(session);
     let opened = Opened { home: home.to_path_buf(), mode, lock, catalog, tablespaces, next_lsn };
-    Ok(Instance::new((settings, access, recorder, cancel), opened))
+    Instance::new((settings, access, recorder, cancel), opened)
 }
 
 /// Marks what segments own as taken.
-fn claim(catalog: &Catalog, tablespaces: &[Tablespace]) -> Result<(), String> {
+fn claim(catalog: &Catalog, tablespaces: &Tablespaces) -> Result<(), String> {
     for (purpose, extents) in owned_extents(catalog) {
-        extents.iter().try_for_each(|extent| tablespaces[purpose as usize].claim(extent.extent))?;
+        let missing = || format!("something lies in tablespace {}, which is not there", purpose.name());
+        let tablespace = tablespaces.find(purpose).ok_or_else(missing)?;
+        extents.iter().try_for_each(|extent| tablespace.claim(extent.extent))?;
     }
     Ok(())
 }
 
 fn owned_extents(catalog: &Catalog) -> impl Iterator<Item = (Purpose, &[SegmentExtent])> {
-    let tables = catalog.tables.iter().map(|table| (Purpose::Users, table.extents.as_slice()));
+    let tables = catalog.tables.iter().map(|table| (table.tablespace, table.extents.as_slice()));
     let leaves = catalog.indexes.iter().map(|index| (Purpose::Indx, index.leaves.as_slice()));
     let branches = catalog.indexes.iter().map(|index| (Purpose::Indx, index.branches.as_slice()));
     let live = catalog.live_extents().map(|(purpose, extents, _)| (purpose, extents));

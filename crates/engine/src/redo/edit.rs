@@ -27,6 +27,12 @@ impl Edit {
         Edit { purpose, address, start, steps: Vec::new(), stamps: Vec::new() }
     }
 
+    /// Of a block that is logged as it is.
+    #[must_use]
+    pub fn image(purpose: Purpose, address: BlockAddress) -> Edit {
+        Edit { purpose, address, start: Start::Image, steps: Vec::new(), stamps: Vec::new() }
+    }
+
     /// Of a new block, whose header this writes.
     #[must_use]
     pub fn format(purpose: Purpose, address: BlockAddress, block: &mut [u8], kind: BlockKind) -> Edit {

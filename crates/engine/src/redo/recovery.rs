@@ -34,13 +34,14 @@ use crate::EngineError;
 use crate::access::Access;
 use crate::database_id::DatabaseId;
 use crate::settings::{Setting, Settings};
-use crate::storage::tablespace::{Extent, Tablespace};
+use crate::storage::tablespace::Extent;
+use crate::storage::tablespaces::Tablespaces;
 use plumb_events::{Event, IoStream, Session};
 use plumb_io::{
     Arena, Channel, Disk, Durability, File, IoBuffer, IoError, Method, MethodKind, OpenMode, Operation,
     Request,
 };
-use plumb_units::{BlockSize, Lsn};
+use plumb_units::Lsn;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::ErrorKind;
 use std::ops::Range;
@@ -85,8 +86,8 @@ pub struct LogHome<'a> {
     pub access: &'a Access,
     /// Its settings.
     pub settings: &'a Settings,
-    /// Its tablespaces, all of one block size.
-    pub tablespaces: &'a [Tablespace],
+    /// Its tablespaces.
+    pub tablespaces: &'a Tablespaces,
     /// LSNs must be above it: numbers of operations so far.
     pub above: Lsn,
     /// What may be done again: extents of segments that are there, and since when.
@@ -121,16 +122,26 @@ pub struct Recovered {
     pub restored: Vec<String>,
 }
 
-impl LogHome<'_> {
-    pub(super) fn block_size(&self) -> BlockSize {
-        self.tablespaces[0].block_size
+/// Refuses log files that are too short for the records of the largest blocks.
+fn require_records(options: &LogOptions, log_block: u64, bytes: u64) -> Result<(), EngineError> {
+    let least = FILE_HEADER + 3 * charge(options.record_max(), log_block as usize) as u64;
+    if bytes >= least {
+        return Ok(());
     }
+    Err(EngineError::Contradiction {
+        first: format!("log_file_size={bytes}"),
+        second: format!("a block size of {}", options.block_bytes),
+        why: format!("a log file must hold three of the longest records: at least {least} bytes"),
+    })
+}
 
+impl LogHome<'_> {
     fn options(&self) -> Result<LogOptions, EngineError> {
         let buffer_bytes = self.settings.number(Setting::LogBuffer) as usize;
         let checkpoint_interval = self.settings.number(Setting::LogCheckpointInterval);
-        let options =
-            LogOptions { buffer_bytes, block_bytes: self.block_size().bytes(), checkpoint_interval };
+        // A record may be of blocks of any tablespace.
+        let block_bytes = self.tablespaces.largest_block().bytes();
+        let options = LogOptions { buffer_bytes, block_bytes, checkpoint_interval };
         if buffer_bytes < 2 * options.record_max() {
             return Err(EngineError::Contradiction {
                 first: format!("log_buffer={buffer_bytes}"),
@@ -173,14 +184,7 @@ impl LogHome<'_> {
         let bytes = self.settings.number(Setting::LogFileSize);
         let count = self.settings.number(Setting::LogFileGroups) as u32;
         let log_block = log_access::log_block(self.access, self.home);
-        let least = FILE_HEADER + 3 * charge(options.record_max(), log_block as usize) as u64;
-        if bytes < least {
-            return Err(EngineError::Contradiction {
-                first: format!("log_file_size={bytes}"),
-                second: format!("a block size of {}", options.block_bytes),
-                why: format!("a log file must hold three of the longest records: at least {least} bytes"),
-            });
-        }
+        require_records(&options, log_block, bytes)?;
         let first = Lsn((self.above.0 + OPERATIONS).next_multiple_of(8));
         let members = self.settings.number(Setting::LogFileMembers) as u32;
         self.create_mirror(members)?;
@@ -303,6 +307,8 @@ impl LogHome<'_> {
         let checkpoint = control.read(session, self.database)?;
         let mut redo = Redo::new(self, session, &checkpoint)?;
         let files = self.open_files(&mut redo, &checkpoint)?;
+        let least = files.iter().map(|file| file.bytes).min().unwrap_or(0);
+        require_records(&options, u64::from(checkpoint.log_block), least)?;
         let (current, offset, end) = redo.read_log(&files, &checkpoint, options.buffer_bytes)?;
         redo.finish()?;
         let Redo { places, recovered, .. } = redo;

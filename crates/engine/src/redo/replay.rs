@@ -8,11 +8,12 @@ use super::record::{BlockChange, Record, Start};
 use super::recovery::LogHome;
 use crate::EngineError;
 use crate::cache::CacheOptions;
+use crate::settings::Setting;
 use crate::storage::block;
 use crate::storage::tablespace::{Extent, Purpose};
 use plumb_events::{Event, IoStream, Session};
 use plumb_io::{Arena, Channel, IoBuffer, Operation, Request};
-use plumb_units::{BlockAddress, Lsn};
+use plumb_units::{BlockAddress, BlockSize, Lsn};
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
@@ -69,8 +70,8 @@ pub(super) struct Replay<'a> {
     channel: Channel,
     /// Buffers for writes.
     staging: Vec<IoBuffer>,
-    /// Memory of blocks that is not in use.
-    spare: Vec<IoBuffer>,
+    /// Memory of blocks that is not in use, by their size.
+    spare: HashMap<BlockSize, Vec<IoBuffer>>,
     blocks: HashMap<BlockAddress, Recovering, ByAddress>,
     blocks_max: usize,
     /// Whether blocks have been given up, so that some have to be read back.
@@ -79,6 +80,13 @@ pub(super) struct Replay<'a> {
     live: Vec<(Extent, Lsn)>,
     /// Blocks that were written.
     pub(super) written: u64,
+}
+
+/// Blocks that are kept: as many as the cache has, fewer where there are tablespaces of larger ones.
+fn blocks_max(home: &LogHome<'_>) -> usize {
+    let (own, largest) = (home.tablespaces.block_size(), home.tablespaces.largest_block());
+    let frames = CacheOptions::of(home.settings, Setting::DbCacheSize, own).frame_count;
+    (frames * own.bytes() / largest.bytes()).max(16)
 }
 
 impl<'a> Replay<'a> {
@@ -91,9 +99,9 @@ impl<'a> Replay<'a> {
             session,
             channel: home.access.method.channel(&[&arena])?,
             staging,
-            spare: Vec::new(),
+            spare: HashMap::default(),
             blocks: HashMap::default(),
-            blocks_max: CacheOptions::of(home.settings, home.block_size()).frame_count.max(16),
+            blocks_max: blocks_max(home),
             has_given_up: false,
             live,
             written: 0,
@@ -155,7 +163,7 @@ impl<'a> Replay<'a> {
             }
             if !block.whole && change.start == Start::Present {
                 return Err(EngineError::CorruptBlock {
-                    path: self.home.tablespaces[change.purpose as usize].path(change.address).to_path_buf(),
+                    path: self.home.tablespaces.get(change.purpose).path(change.address).to_path_buf(),
                     address: change.address,
                     what: "checksum",
                     found: "another one".to_string(),
@@ -182,26 +190,29 @@ impl<'a> Replay<'a> {
             return self.read(&[(change.address, change.purpose)]);
         }
         // All of it comes from the log, and what it becomes later too.
-        let bytes = self.memory()?;
+        let bytes = self.memory(self.block_size(change.purpose))?;
         let block = Recovering { purpose: change.purpose, bytes, whole: false, changed: false };
         self.blocks.insert(change.address, block);
         Ok(())
     }
 
-    fn memory(&mut self) -> Result<IoBuffer, EngineError> {
-        if self.spare.is_empty() {
-            let count = SLAB.min(self.blocks_max);
-            self.spare = Arena::buffers(self.home.block_size().bytes(), count)?.1;
+    fn block_size(&self, purpose: Purpose) -> BlockSize {
+        self.home.tablespaces.get(purpose).block_size
+    }
+
+    fn memory(&mut self, block_size: BlockSize) -> Result<IoBuffer, EngineError> {
+        let spare = self.spare.entry(block_size).or_default();
+        if spare.is_empty() {
+            *spare = Arena::buffers(block_size.bytes(), SLAB.min(self.blocks_max))?.1;
         }
-        Ok(self.spare.pop().expect("memory was taken"))
+        Ok(spare.pop().expect("memory was taken"))
     }
 
     /// Reads blocks, which are in the order of place.
     fn read(&mut self, blocks: &[(BlockAddress, Purpose)]) -> Result<(), EngineError> {
-        let bytes = self.home.block_size().bytes();
         for (number, (address, purpose)) in blocks.iter().enumerate() {
-            let tablespace = &self.home.tablespaces[*purpose as usize];
-            let mut buffer = self.memory()?;
+            let tablespace = self.home.tablespaces.get(*purpose);
+            let mut buffer = self.memory(tablespace.block_size)?;
             // What the file does not have is zeros.
             buffer.fill(0);
             let request = Request {
@@ -209,7 +220,7 @@ impl<'a> Replay<'a> {
                 file: Arc::clone(&tablespace.file(address.file)?.file),
                 offset: address.block.byte_offset(tablespace.block_size),
                 buffer,
-                range: 0..bytes,
+                range: 0..tablespace.block_size.bytes(),
                 event: Event::DbFileSequentialRead,
                 stream: IoStream::CacheReads,
                 tag: number as u64,
@@ -264,7 +275,9 @@ impl<'a> Replay<'a> {
             let completion = self.channel.wait(self.session, Event::DbFileParallelWrite)?;
             self.staging.push(completion.buffer);
         }
-        self.spare.extend(blocks.into_iter().map(|(_, block)| block.bytes));
+        for (_, block) in blocks {
+            self.spare.entry(self.block_size(block.purpose)).or_default().push(block.bytes);
+        }
         Ok(())
     }
 
@@ -273,13 +286,13 @@ impl<'a> Replay<'a> {
             Some(buffer) => buffer,
             None => self.channel.wait(self.session, Event::DbFileParallelWrite)?.buffer,
         };
-        let bytes = self.home.block_size().bytes();
+        let bytes = blocks[0].1.bytes.len();
         for ((_, block), target) in blocks.iter().zip(buffer.chunks_exact_mut(bytes)) {
             target.copy_from_slice(&block.bytes);
             block::set_checksum(target);
         }
         let (first, purpose) = (blocks[0].0, blocks[0].1.purpose);
-        let tablespace = &self.home.tablespaces[purpose as usize];
+        let tablespace = self.home.tablespaces.get(purpose);
         let range: Range<usize> = 0..blocks.len() * bytes;
         let request = Request {
             operation: Operation::Write,
@@ -297,9 +310,6 @@ impl<'a> Replay<'a> {
     /// Writes all and makes it durable.
     pub(super) fn finish(&mut self) -> Result<(), EngineError> {
         self.write()?;
-        for tablespace in self.home.tablespaces.iter().filter(|it| it.purpose != Purpose::Temp) {
-            tablespace.files.iter().try_for_each(|file| file.sync(self.session))?;
-        }
-        Ok(())
+        self.home.tablespaces.sync(self.session)
     }
 }

@@ -17,7 +17,8 @@ use crate::sort::area::RecordSink;
 use crate::sort::format::Packing;
 use crate::storage::block::{BlockKind, Content, HEADER_BYTES};
 use crate::storage::control::SegmentExtent;
-use crate::storage::tablespace::{Purpose, Tablespace};
+use crate::storage::tablespace::Purpose;
+use crate::storage::tablespaces::Tablespaces;
 use crate::storage::writer::{SegmentWriter, WriterOptions};
 use crate::{EngineError, Instance};
 use plumb_events::{Event, IoStream, Statistic};
@@ -27,7 +28,7 @@ use std::sync::Arc;
 /// The extents that hold runs.
 #[derive(Debug)]
 pub struct TempSegment {
-    tablespaces: Arc<Vec<Tablespace>>,
+    tablespaces: Arc<Tablespaces>,
     extents: Vec<SegmentExtent>,
     /// The number of the first block of each extent, counted through the segment.
     starts: Vec<u32>,
@@ -62,7 +63,7 @@ impl TempSegment {
 
 impl Drop for TempSegment {
     fn drop(&mut self) {
-        let temp = &self.tablespaces[Purpose::Temp as usize];
+        let temp = self.tablespaces.get(Purpose::Temp);
         temp.release(self.extents.iter().map(|extent| extent.extent));
     }
 }
@@ -139,7 +140,7 @@ impl<'a, P: Packing> RunWriter<'a, P> {
             let options = CacheWriterOptions { kind: BlockKind::Temp, lsn: server.lsn };
             let writer = CacheWriter::new(
                 server.session,
-                (server.instance.cache(), &server.instance.access),
+                (server.instance.caches(), &server.instance.access),
                 tablespace,
                 options,
             )?;
@@ -173,7 +174,7 @@ impl<'a, P: Packing> RunWriter<'a, P> {
                 let segment = TempSegment::new(instance, writer.finish()?);
                 // Runs are read past the cache, and the next owner of these blocks must
                 // not find ours in it.
-                instance.cache().discard(session, segment.extents.iter().map(|extent| extent.extent));
+                instance.caches().discard(session, Purpose::Temp, segment.extents.iter().map(|extent| extent.extent));
                 segment
             }
         };

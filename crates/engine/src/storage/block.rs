@@ -90,6 +90,12 @@ impl LsnRange {
         LsnRange { first: lsn.0, last: lsn.0 }
     }
 
+    /// The LSN that the first of the redo records may have; none where one operation wrote all of them.
+    #[must_use]
+    pub const fn first_record(self) -> Option<Lsn> {
+        if self.last == u64::MAX { Some(Lsn(self.first)) } else { None }
+    }
+
     #[inline]
     const fn contains(self, lsn: u64) -> bool {
         self.first <= lsn && lsn <= self.last

@@ -30,6 +30,8 @@ const VERSION: u32 = 2;
 const VERSION_LIVE: u32 = 3;
 /// The same of a database with rows in several blocks.
 const VERSION_CHAINED: u32 = 4;
+/// The same of a database with tablespaces of several block sizes.
+const VERSION_SIZES: u32 = 5;
 /// The control file's name in the database's home.
 pub const FILE_NAME: &str = "control.json";
 /// Numbers of operations that are reserved at once.
@@ -71,7 +73,7 @@ pub struct Catalog {
     pub database: DatabaseId,
     /// Operations that write blocks have numbers below it.
     pub lsn_ceiling: u64,
-    /// One tablespace of each purpose.
+    /// The tablespaces, one of a purpose; the first three are those that every database has.
     pub tablespaces: Vec<TablespaceEntry>,
     /// The tables.
     pub tables: Vec<Table>,
@@ -182,6 +184,9 @@ pub struct Table {
     pub name: String,
     /// Its columns.
     pub schema: Schema,
+    /// The tablespace that it is in.
+    #[serde(default, skip_serializing_if = "is_users")]
+    pub tablespace: Purpose,
     /// Its rows.
     pub row_count: u64,
     /// Bytes of its rows, without block headers and slots.
@@ -200,6 +205,11 @@ pub struct Table {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
 fn is_zero(count: &u64) -> bool {
     *count == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_users(purpose: &Purpose) -> bool {
+    *purpose == Purpose::Users
 }
 
 impl Table {
@@ -279,6 +289,9 @@ pub struct LiveTable {
     pub name: String,
     /// Its columns.
     pub schema: Schema,
+    /// The tablespace that it is in; its indexes are in that of indexes.
+    #[serde(default, skip_serializing_if = "is_users")]
+    pub tablespace: Purpose,
     /// Where its blocks are, used or not; the first one is its header.
     pub extents: Vec<SegmentExtent>,
     /// The LSN of its creation: no block of it has a lower one.
@@ -400,8 +413,8 @@ impl Catalog {
         }
         let unclear = |error: serde_json::Error| refuse(format!("cannot be understood: {error}"));
         let Version { version: found } = serde_json::from_str(document).map_err(unclear)?;
-        if !(VERSION..=VERSION_CHAINED).contains(&found) {
-            return Err(EngineError::Format { path, found, expected: VERSION_CHAINED });
+        if !(VERSION..=VERSION_SIZES).contains(&found) {
+            return Err(EngineError::Format { path, found, expected: VERSION_SIZES });
         }
         serde_json::from_str(document).map(Some).map_err(unclear)
     }
@@ -432,9 +445,15 @@ impl Catalog {
     /// Adds a table that was loaded by direct path.
     pub(crate) fn add_table(&mut self, table: Table) {
         if table.chained_row_count > 0 {
-            self.version = VERSION_CHAINED;
+            self.version = self.version.max(VERSION_CHAINED);
         }
         self.tables.push(table);
+    }
+
+    /// Adds a tablespace of another block size.
+    pub(crate) fn add_tablespace(&mut self, entry: TablespaceEntry) {
+        self.version = self.version.max(VERSION_SIZES);
+        self.tablespaces.push(entry);
     }
 
     /// Adds a table that transactions change, with its indexes.
@@ -460,9 +479,14 @@ impl Catalog {
     /// Extents of tables that transactions change and of their indexes, with the LSN of the creation of each.
     pub(crate) fn live_extents(&self) -> impl Iterator<Item = (Purpose, &[SegmentExtent], Lsn)> {
         let tables = self.live_tables.iter();
-        let tables = tables.map(|it| (Purpose::Users, it.extents.as_slice(), Lsn(it.created)));
+        let tables = tables.map(|it| (it.tablespace, it.extents.as_slice(), Lsn(it.created)));
         let indexes = self.live_indexes.iter();
         tables.chain(indexes.map(|it| (Purpose::Indx, it.extents.as_slice(), Lsn(it.created))))
+    }
+
+    /// Extents of tables that were loaded by direct path with redo, and an LSN that no record of the load is below.
+    pub(crate) fn logged_extents(&self) -> impl Iterator<Item = (Purpose, &[SegmentExtent], Lsn)> {
+        self.tables.iter().filter_map(|it| Some((it.tablespace, it.extents.as_slice(), it.lsns.first_record()?)))
     }
 
     /// What holds that name, a `table` or an `index`, if anything does.

@@ -9,7 +9,7 @@
 //!       32  database             u128
 //!       48  block size           u32, bytes
 //!       52  extent               u32, blocks
-//!       56  purpose              u8: 1 USERS, 2 TEMP, 3 INDX
+//!       56  purpose              u8: 1 USERS, 2 TEMP, 3 INDX, 4 to 8 USERS_2K to USERS_32K
 //!       58  length of the home   u16, bytes; 0 when the file lies within it
 //!       64  LSN at creation      u64
 //!       72  LSN of the last checkpoint  u64, 0 until there is a log

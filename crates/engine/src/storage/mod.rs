@@ -1,6 +1,6 @@
 //! Where blocks live: tablespaces over data files, extents, the control file.
 //!
-//! A [`tablespace::Tablespace`] is a set of data files of one block size. Files
+//! A [`tablespace::Tablespace`] is a set of data files of one block size; a database has several ([`tablespaces::Tablespaces`]). Files
 //! are cut into equal extents; a segment (a table, an index, a sort's runs) is a
 //! list of extents that go over the files round robin, so that files placed on
 //! different disks share the load. Free space is not stored: it is what no
@@ -19,4 +19,5 @@ pub mod header;
 mod path_text;
 pub mod reader;
 pub mod tablespace;
+pub mod tablespaces;
 pub mod writer;

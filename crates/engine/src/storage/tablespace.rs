@@ -45,21 +45,48 @@ impl Extent {
     }
 }
 
-/// What a tablespace is for; one of each in a database.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// What a tablespace is for; one of each in a database at most. The first three are in every database and have blocks of
+/// `db_block_size`; the others are made when they are needed ([`crate::Instance::tablespace_of`]), for tables of another block size.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Purpose {
     /// Tables.
+    #[default]
     Users,
     /// Sort runs; empty when the instance starts.
     Temp,
     /// Indexes.
     Indx,
+    /// Tables in blocks of 2K.
+    Users2K,
+    /// Tables in blocks of 4K.
+    Users4K,
+    /// Tables in blocks of 8K.
+    Users8K,
+    /// Tables in blocks of 16K.
+    Users16K,
+    /// Tables in blocks of 32K.
+    Users32K,
 }
 
+/// The tablespaces of other block sizes, in the order of [`BlockSize::ALL`].
+const SIZED: [Purpose; BlockSize::ALL.len()] =
+    [Purpose::Users2K, Purpose::Users4K, Purpose::Users8K, Purpose::Users16K, Purpose::Users32K];
+
 impl Purpose {
-    /// Every purpose.
-    pub const ALL: [Purpose; 3] = [Purpose::Users, Purpose::Temp, Purpose::Indx];
+    /// Every purpose, each at the place of its number.
+    pub const ALL: [Purpose; 8] = [
+        Purpose::Users,
+        Purpose::Temp,
+        Purpose::Indx,
+        Purpose::Users2K,
+        Purpose::Users4K,
+        Purpose::Users8K,
+        Purpose::Users16K,
+        Purpose::Users32K,
+    ];
+    /// Those that a database is made with.
+    pub const FIRST: [Purpose; 3] = [Purpose::Users, Purpose::Temp, Purpose::Indx];
 
     /// The tablespace's name.
     #[must_use]
@@ -68,7 +95,31 @@ impl Purpose {
             Purpose::Users => "USERS",
             Purpose::Temp => "TEMP",
             Purpose::Indx => "INDX",
+            Purpose::Users2K => "USERS_2K",
+            Purpose::Users4K => "USERS_4K",
+            Purpose::Users8K => "USERS_8K",
+            Purpose::Users16K => "USERS_16K",
+            Purpose::Users32K => "USERS_32K",
         }
+    }
+
+    /// The tablespace for tables in blocks of this size, of a database whose own block size is another one.
+    #[must_use]
+    pub fn of_size(block_size: BlockSize) -> Purpose {
+        let place = BlockSize::ALL.iter().position(|size| *size == block_size);
+        SIZED[place.expect("every size is in the list of sizes")]
+    }
+
+    /// The block size that is in its name; none for those that have the database's.
+    #[must_use]
+    pub fn own_size(self) -> Option<BlockSize> {
+        SIZED.iter().position(|purpose| *purpose == self).map(|place| BlockSize::ALL[place])
+    }
+
+    /// Whether it is for tables.
+    #[must_use]
+    pub const fn is_tables(self) -> bool {
+        !matches!(self, Purpose::Temp | Purpose::Indx)
     }
 }
 

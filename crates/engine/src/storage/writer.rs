@@ -167,11 +167,44 @@ impl<'a> SegmentWriter<'a> {
     /// # Panics
     /// When no block has been formatted.
     pub fn seal(&mut self, content: Content) -> Result<BlockAddress, EngineError> {
+        self.seal_formatted(content);
+        self.advance()
+    }
+
+    /// The same with the LSN that `log` gives for the block, whose bytes it is shown.
+    ///
+    /// # Errors
+    /// As [`SegmentWriter::seal`], or when `log` fails.
+    ///
+    /// # Panics
+    /// When no block has been formatted.
+    pub fn seal_logged(
+        &mut self,
+        content: Content,
+        log: impl FnOnce(BlockAddress, &[u8]) -> Result<Lsn, EngineError>,
+    ) -> Result<BlockAddress, EngineError> {
+        let (address, block) = self.seal_formatted(content);
+        let lsn = log(address, block)?;
+        block::set_lsn(block, lsn);
+        block::set_checksum(block);
+        self.advance()
+    }
+
+    /// Gives the formatted block its header.
+    fn seal_formatted(&mut self, content: Content) -> (BlockAddress, &mut [u8]) {
         let address = self.last_extent().address(self.used);
         let bytes = self.tablespace.block_size.bytes();
         let at = self.sealed as usize * bytes;
         let buffer = self.current.as_mut().expect("a block was formatted");
-        block::seal(&mut buffer[at..at + bytes], self.options.kind, address, self.options.lsn, content);
+        let block = &mut buffer[at..at + bytes];
+        block::seal(block, self.options.kind, address, self.options.lsn, content);
+        (address, block)
+    }
+
+    /// Goes on behind the block that was sealed.
+    fn advance(&mut self) -> Result<BlockAddress, EngineError> {
+        let address = self.last_extent().address(self.used);
+        let bytes = self.tablespace.block_size.bytes();
         self.sealed += 1;
         self.used += 1;
         let extent_full = self.used == self.last_extent().blocks;

@@ -10,7 +10,6 @@
 
 use crate::storage::block::{self, Content};
 use crate::storage::control::Table;
-use crate::storage::tablespace::Purpose;
 use crate::table::chain::{Chain, chained_length};
 use crate::table::heap;
 use crate::{EngineError, Instance};
@@ -42,7 +41,7 @@ impl<'a> RowFetcher<'a> {
         session: &'a Session,
         table: &'a Table,
     ) -> Result<RowFetcher<'a>, EngineError> {
-        let block_bytes = instance.tablespace(Purpose::Users).block_size.bytes();
+        let block_bytes = instance.tablespace(table.tablespace).block_size.bytes();
         let (arena, free) = Arena::buffers(block_bytes, READS)?;
         let channel = instance.access.method.channel(&[&arena])?;
         Ok(RowFetcher { instance, session, table, channel, free })
@@ -81,7 +80,7 @@ impl<'a> RowFetcher<'a> {
     }
 
     fn ask(&mut self, address: BlockAddress, buffer: IoBuffer, tag: u64) -> Result<(), EngineError> {
-        let tablespace = self.instance.tablespace(Purpose::Users);
+        let tablespace = self.instance.tablespace(self.table.tablespace);
         let request = Request {
             operation: Operation::Read,
             file: Arc::clone(&tablespace.file(address.file)?.file),
@@ -143,7 +142,7 @@ impl<'a> RowFetcher<'a> {
     }
 
     fn verify(&self, address: BlockAddress, bytes: &[u8]) -> Result<Content, EngineError> {
-        let path = self.instance.tablespace(Purpose::Users).path(address);
+        let path = self.instance.tablespace(self.table.tablespace).path(address);
         let content = block::verify(bytes, self.table.expected(), address, path)?;
         self.session.count(Statistic::BlocksVerified, 1);
         Ok(content)

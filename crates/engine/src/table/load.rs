@@ -1,13 +1,13 @@
 //! Direct path load: rows straight into formatted blocks, past the buffer cache.
 //!
-//! Every load server takes batches from the source, fills blocks of its own
+//! Every load server takes rows from a source, or from another table ([`create_as_select`]), fills blocks of its own
 //! extents and writes them with large asynchronous requests. The table enters
 //! the control file last, after its blocks are durable: a load that fails or is
 //! interrupted owns no extent and leaves no table.
 //!
-//! There is no redo: a table that exists has all its rows on disk, and a load
-//! that did not finish never existed. (What a backup would need is not kept;
-//! this is NOLOGGING.)
+//! A load by itself has no redo (NOLOGGING): a table that exists has all its rows on disk, and a load
+//! that did not finish never existed. What that lacks is a copy: a backup that is made meanwhile has no such table. A load that is given
+//! a [`BlockLog`] has each of its blocks logged whole before it is written, and a recovery makes them again.
 
 use crate::parallel::servers::{self, Operation};
 use crate::settings::Setting;
@@ -17,10 +17,11 @@ use crate::storage::tablespace::{Purpose, Tablespace};
 use crate::storage::writer::{SegmentWriter, WriterOptions};
 use crate::table::chain;
 use crate::table::heap::{BlockFill, row_bytes_max};
+use crate::table::scan::{self, Granules};
 use crate::{EngineError, Instance};
 use plumb_events::{Event, IoStream, Phase, Role, Session, Statistic, now};
-use plumb_types::{ColumnType, RowBatch, RowError, RowSource, columns};
-use plumb_units::{Lsn, RowId};
+use plumb_types::{ColumnType, RowBatch, RowError, RowSource, Schema, columns};
+use plumb_units::{BlockAddress, Lsn, RowId};
 use std::thread;
 
 /// A head with fewer bytes of its row is not worth its block's end.
@@ -42,82 +43,221 @@ pub struct LoadOutcome {
     pub chained_row_count: u64,
 }
 
+/// What logs the blocks of a load.
+pub trait BlockLog: Sync {
+    /// An LSN that no record of the load is below.
+    fn begin(&self) -> Lsn;
+
+    /// What logs the blocks of one load server.
+    ///
+    /// # Errors
+    /// When a buffer or a channel cannot be had.
+    fn server<'s>(&'s self, session: &'s Session) -> Result<Box<dyn LogsBlocks + 's>, EngineError>;
+
+    /// Makes durable what has been logged.
+    ///
+    /// # Errors
+    /// When the log cannot be written.
+    fn make_durable(&self, session: &Session) -> Result<(), EngineError>;
+}
+
+/// Logs the blocks of a load server.
+pub trait LogsBlocks {
+    /// Logs a block that is filled, whole; gives the LSN of the record.
+    ///
+    /// # Errors
+    /// When the log has no room, or has failed.
+    fn log(&mut self, place: (Purpose, BlockAddress), block: &[u8]) -> Result<Lsn, EngineError>;
+}
+
+/// Where a new table goes, and who logs its blocks.
+#[derive(Clone, Copy)]
+pub struct LoadTarget<'a> {
+    /// The name of the table, in any case.
+    pub table: &'a str,
+    /// Its tablespace, one for tables that has been made ([`Instance::tablespace_of`]).
+    pub tablespace: Purpose,
+    /// What logs its blocks; none for a load without redo.
+    pub log: Option<&'a dyn BlockLog>,
+}
+
+/// Loads all rows of `source` into a new table in the tablespace USERS, without redo.
+///
+/// # Errors
+/// As [`load_into`].
+pub fn load(instance: &Instance, table: &str, source: &dyn RowSource) -> Result<LoadOutcome, EngineError> {
+    load_into(instance, LoadTarget { table, tablespace: Purpose::Users, log: None }, source)
+}
+
 /// Loads all rows of `source` into a new table.
 ///
 /// # Errors
 /// When the table exists, the source fails, a row does not fit an extent, or a
 /// write fails; nothing of the load then remains.
-pub fn load(instance: &Instance, table: &str, source: &dyn RowSource) -> Result<LoadOutcome, EngineError> {
-    let name = instance.catalog().require_free(table)?;
+///
+/// # Panics
+/// When the tablespace is not for tables, or has not been made.
+pub fn load_into(
+    instance: &Instance,
+    target: LoadTarget<'_>,
+    source: &dyn RowSource,
+) -> Result<LoadOutcome, EngineError> {
     let begin = now();
     let coordinator = instance.recorder.session(Role::LoadCoordinator);
-    let lsn = instance.next_lsn(&coordinator)?;
-    let operation = instance.operation();
-    let tablespace = instance.tablespace(Purpose::Users);
-    let extent_counts = tablespace.extent_counts();
-    let pieces = thread::scope(|scope| {
-        let start = |number: usize| {
-            let operation = &operation;
-            servers::start(scope, operation, (Role::LoadServer, number), move |session| {
-                load_piece(instance, session, operation, lsn, source)
-            })
-        };
-        let servers = (0..instance.parallel_degree()).map(start).collect();
-        servers::join(&coordinator, servers)
-    });
-    let pieces: Vec<Piece> = pieces.into_iter().flatten().collect();
-    let mut extents: Vec<SegmentExtent> =
-        pieces.iter().flat_map(|piece| piece.extents.iter().copied()).collect();
-    // In the order in which they lie on the disks, which is nearly that of the
-    // input: a scan then reads each file from its beginning to its end, and not
-    // one server's extents first, which have gaps.
-    extents.sort_by_key(|extent| (extent.extent.block, extent.extent.file));
-    let entered = operation
-        .outcome()
-        .and_then(|()| instance.sync(&coordinator, Purpose::Users))
-        .and_then(|()| enter(instance, &coordinator, (name.clone(), lsn), source, &pieces, &extents));
-    if entered.is_err() && !instance.has_segment(&name) {
-        tablespace.release(extents.iter().map(|extent| extent.extent));
-        // The error to report is the load's.
-        let _ = tablespace.cut_back(&extent_counts);
-    }
-    let outcome = entered?;
+    let load = Load::new((instance, &coordinator), target, source.schema())?;
+    let outcome = load.run(&coordinator, |session, operation, loader| {
+        let mut batch = RowBatch::new();
+        while source.next_batch(&mut batch).map_err(EngineError::Source)? {
+            operation.check()?;
+            batch.iter().try_for_each(|row| loader.push(row))?;
+            session.count(Statistic::LoadRows, batch.len() as u64);
+        }
+        Ok(())
+    })?;
     instance.recorder.phase(Phase::Load, begin, outcome.row_count);
     Ok(outcome)
 }
 
-fn enter(
+/// Makes a new table of all rows of another one that was loaded by direct path. They are read as an index build reads them: through the
+/// buffer cache by one server where `serial_direct_read` is false, else past it.
+///
+/// # Errors
+/// As [`load_into`], and when there is no table `source` or a block of it is corrupt.
+///
+/// # Panics
+/// As [`load_into`].
+pub fn create_as_select(
     instance: &Instance,
-    coordinator: &Session,
-    (name, lsn): (String, Lsn),
-    source: &dyn RowSource,
-    pieces: &[Piece],
-    extents: &[SegmentExtent],
+    target: LoadTarget<'_>,
+    source: &str,
 ) -> Result<LoadOutcome, EngineError> {
-    let mut column_statistics = vec![ColumnStatistics::default(); source.schema().column_count()];
-    for piece in pieces {
-        for (total, part) in column_statistics.iter_mut().zip(&piece.columns) {
-            total.merge(part);
+    let begin = now();
+    let source = instance.catalog().table(source)?.clone();
+    let conventional =
+        instance.parallel_degree() == 1 && instance.settings.word(Setting::SerialDirectRead) == "false";
+    let granules = Granules::new(&source);
+    let coordinator = instance.recorder.session(Role::LoadCoordinator);
+    let load = Load::new((instance, &coordinator), target, &source.schema)?;
+    let outcome = load.run(&coordinator, |session, operation, loader| {
+        let push = |row: &[u8], _: RowId| {
+            session.count(Statistic::LoadRows, 1);
+            // A scan shows a row with those behind it.
+            loader.push(&row[..columns(row).end().map_err(bad_row)?])
+        };
+        match conventional {
+            true => scan::scan_conventional(instance, session, operation, &granules, push),
+            false => scan::scan(instance, session, operation, &granules, push),
         }
-    }
-    let outcome = LoadOutcome {
-        row_count: pieces.iter().map(|piece| piece.row_count).sum(),
-        block_count: extents.iter().map(|extent| u64::from(extent.used)).sum(),
-        row_bytes: pieces.iter().map(|piece| piece.row_bytes).sum(),
-        chained_row_count: pieces.iter().map(|piece| piece.chained_row_count).sum(),
-    };
-    let table = Table {
-        name,
-        schema: source.schema().clone(),
-        row_count: outcome.row_count,
-        row_bytes: outcome.row_bytes,
-        chained_row_count: outcome.chained_row_count,
-        column_statistics,
-        extents: extents.to_vec(),
-        lsns: LsnRange::only(lsn),
-    };
-    instance.change_catalog(coordinator, |catalog| catalog.add_table(table))?;
+    })?;
+    instance.recorder.phase(Phase::CreateAsSelect, begin, outcome.row_count);
     Ok(outcome)
+}
+
+fn bad_row(error: RowError) -> EngineError {
+    EngineError::BadRow { row: RowId(0), why: error.to_string() }
+}
+
+/// A load under way.
+struct Load<'a> {
+    instance: &'a Instance,
+    name: String,
+    schema: &'a Schema,
+    purpose: Purpose,
+    log: Option<&'a dyn BlockLog>,
+    /// The number of the operation, which its blocks have where they are not logged.
+    lsn: Lsn,
+}
+
+impl<'a> Load<'a> {
+    fn new(
+        (instance, coordinator): (&'a Instance, &Session),
+        target: LoadTarget<'a>,
+        schema: &'a Schema,
+    ) -> Result<Load<'a>, EngineError> {
+        assert!(target.tablespace.is_tables(), "a table is in a tablespace for tables");
+        let name = instance.catalog().require_free(target.table)?;
+        let lsn = match target.log {
+            Some(log) => log.begin(),
+            None => instance.next_lsn(coordinator)?,
+        };
+        Ok(Load { instance, name, schema, purpose: target.tablespace, log: target.log, lsn })
+    }
+
+    /// Has each load server fill its blocks, and enters the table.
+    fn run(
+        &self,
+        coordinator: &Session,
+        fill: impl Fn(&Session, &Operation, &mut Loader<'_>) -> Result<(), EngineError> + Sync,
+    ) -> Result<LoadOutcome, EngineError> {
+        let instance = self.instance;
+        let operation = instance.operation();
+        let tablespace = instance.tablespace(self.purpose);
+        let extent_counts = tablespace.extent_counts();
+        let piece = |session: &Session| {
+            let mut loader = Loader::new(self, session, tablespace)?;
+            fill(session, &operation, &mut loader)?;
+            loader.finish()
+        };
+        let pieces: Vec<Option<Piece>> = match instance.parallel_degree() {
+            // A serial load is one session's.
+            1 => vec![piece(coordinator).map_err(|error| operation.fail(error)).ok()],
+            degree => thread::scope(|scope| {
+                let start = |number| servers::start(scope, &operation, (Role::LoadServer, number), &piece);
+                servers::join(coordinator, (0..degree).map(start).collect())
+            }),
+        };
+        let pieces: Vec<Piece> = pieces.into_iter().flatten().collect();
+        let mut extents: Vec<SegmentExtent> =
+            pieces.iter().flat_map(|piece| piece.extents.iter().copied()).collect();
+        // In the order in which they lie on the disks, which is nearly that of the
+        // input: a scan then reads each file from its beginning to its end, and not
+        // one server's extents first, which have gaps.
+        extents.sort_by_key(|extent| (extent.extent.block, extent.extent.file));
+        let durable = operation.outcome().and_then(|()| {
+            instance.sync(coordinator, self.purpose)?;
+            self.log.map_or(Ok(()), |log| log.make_durable(coordinator))
+        });
+        let entered = durable.and_then(|()| self.enter(coordinator, &pieces, &extents));
+        if entered.is_err() && !instance.has_segment(&self.name) {
+            tablespace.release(extents.iter().map(|extent| extent.extent));
+            // The error to report is the load's.
+            let _ = tablespace.cut_back(&extent_counts);
+        }
+        entered
+    }
+
+    fn enter(
+        &self,
+        coordinator: &Session,
+        pieces: &[Piece],
+        extents: &[SegmentExtent],
+    ) -> Result<LoadOutcome, EngineError> {
+        let mut column_statistics = vec![ColumnStatistics::default(); self.schema.column_count()];
+        for piece in pieces {
+            for (total, part) in column_statistics.iter_mut().zip(&piece.columns) {
+                total.merge(part);
+            }
+        }
+        let outcome = LoadOutcome {
+            row_count: pieces.iter().map(|piece| piece.row_count).sum(),
+            block_count: extents.iter().map(|extent| u64::from(extent.used)).sum(),
+            row_bytes: pieces.iter().map(|piece| piece.row_bytes).sum(),
+            chained_row_count: pieces.iter().map(|piece| piece.chained_row_count).sum(),
+        };
+        let table = Table {
+            name: self.name.clone(),
+            schema: self.schema.clone(),
+            tablespace: self.purpose,
+            row_count: outcome.row_count,
+            row_bytes: outcome.row_bytes,
+            chained_row_count: outcome.chained_row_count,
+            column_statistics,
+            extents: extents.to_vec(),
+            lsns: if self.log.is_some() { LsnRange::from(self.lsn) } else { LsnRange::only(self.lsn) },
+        };
+        self.instance.change_catalog(coordinator, |catalog| catalog.add_table(table))?;
+        Ok(outcome)
+    }
 }
 
 /// What one load server has written.
@@ -129,108 +269,121 @@ struct Piece {
     extents: Vec<SegmentExtent>,
 }
 
-fn load_piece(
-    instance: &Instance,
-    session: &Session,
-    operation: &Operation,
-    lsn: Lsn,
-    source: &dyn RowSource,
-) -> Result<Piece, EngineError> {
-    let tablespace = instance.tablespace(Purpose::Users);
-    let options = WriterOptions {
-        kind: BlockKind::Table,
-        lsn,
-        buffer_bytes: WRITE_BYTES.min(tablespace.extent_blocks.bytes(tablespace.block_size) as usize),
-        buffer_count: WRITE_BUFFERS,
-        event: Event::DirectPathWrite,
-        stream: IoStream::DataWrites,
-    };
-    let mut writer = SegmentWriter::new(session, &instance.access, tablespace, options)?;
-    let mut piece = Piece {
-        row_count: 0,
-        row_bytes: 0,
-        chained_row_count: 0,
-        columns: vec![ColumnStatistics::default(); source.schema().column_count()],
-        extents: Vec::new(),
-    };
-    let types: Vec<ColumnType> = source.schema().columns.iter().map(|column| column.column_type).collect();
-    let spare = spare(instance);
-    let mut fill = BlockFill::default();
-    let mut batch = RowBatch::new();
-    let mut sealed = 0;
-    while source.next_batch(&mut batch).map_err(EngineError::Source)? {
-        operation.check()?;
-        for row in batch.iter() {
-            if row.len() > row_bytes_max(tablespace.block_size) {
-                sealed += push_chained(session, tablespace, (&mut writer, &mut fill), row)?;
-                piece.chained_row_count += 1;
-            } else {
-                while !fill.push(writer.block()?, row, spare) {
-                    sealed += seal(session, &mut writer, &mut fill)?;
-                }
+/// A load server: fills blocks with rows.
+struct Loader<'a> {
+    session: &'a Session,
+    tablespace: &'a Tablespace,
+    types: Vec<ColumnType>,
+    /// Bytes of a block that stay free.
+    spare: usize,
+    log: Option<Box<dyn LogsBlocks + 'a>>,
+    writer: SegmentWriter<'a>,
+    fill: BlockFill,
+    /// Rows of the blocks that are sealed.
+    sealed: u64,
+    piece: Piece,
+}
+
+impl<'a> Loader<'a> {
+    fn new(load: &'a Load<'a>, session: &'a Session, tablespace: &'a Tablespace) -> Result<Loader<'a>, EngineError> {
+        let options = WriterOptions {
+            kind: BlockKind::Table,
+            lsn: load.lsn,
+            buffer_bytes: WRITE_BYTES.min(tablespace.extent_blocks.bytes(tablespace.block_size) as usize),
+            buffer_count: WRITE_BUFFERS,
+            event: Event::DirectPathWrite,
+            stream: IoStream::DataWrites,
+        };
+        let percent = load.instance.settings.optional_number(Setting::PctFree).unwrap_or(0);
+        Ok(Loader {
+            session,
+            tablespace,
+            types: load.schema.columns.iter().map(|column| column.column_type).collect(),
+            spare: tablespace.block_size.bytes() * percent as usize / 100,
+            log: load.log.map(|log| log.server(session)).transpose()?,
+            writer: SegmentWriter::new(session, &load.instance.access, tablespace, options)?,
+            fill: BlockFill::default(),
+            sealed: 0,
+            piece: Piece {
+                row_count: 0,
+                row_bytes: 0,
+                chained_row_count: 0,
+                columns: vec![ColumnStatistics::default(); load.schema.column_count()],
+                extents: Vec::new(),
+            },
+        })
+    }
+
+    /// Adds a row.
+    fn push(&mut self, row: &[u8]) -> Result<(), EngineError> {
+        if row.len() > row_bytes_max(self.tablespace.block_size) {
+            self.push_chained(row)?;
+            self.piece.chained_row_count += 1;
+            self.session.count(Statistic::LoadRowsChained, 1);
+        } else {
+            while !self.fill.push(self.writer.block()?, row, self.spare) {
+                self.seal()?;
             }
-            note_columns(row, &types, &mut piece.columns)?;
         }
-        piece.row_bytes += batch.byte_count() as u64;
-        piece.row_count += batch.len() as u64;
-        session.count(Statistic::LoadRows, batch.len() as u64);
+        note_columns(row, &self.types, &mut self.piece.columns)?;
+        self.piece.row_bytes += row.len() as u64;
+        self.piece.row_count += 1;
+        Ok(())
     }
-    if !fill.is_empty() {
-        sealed += seal(session, &mut writer, &mut fill)?;
-    }
-    assert_eq!(sealed, piece.row_count, "T2: rows in blocks, and rows taken from the source");
-    piece.extents = writer.finish()?;
-    Ok(piece)
-}
 
-/// Bytes of a block that a load leaves free.
-fn spare(instance: &Instance) -> usize {
-    let percent = instance.settings.optional_number(Setting::PctFree).unwrap_or(0);
-    instance.tablespace(Purpose::Users).block_size.bytes() * percent as usize / 100
-}
+    /// Adds a row that no block has room for, in pieces.
+    fn push_chained(&mut self, row: &[u8]) -> Result<(), EngineError> {
+        let (block_size, extent) = (self.tablespace.block_size, self.tablespace.extent_blocks);
+        let most = chain::row_bytes_max(block_size, extent);
+        if row.len() > most {
+            let extent_bytes = extent.bytes(block_size);
+            return Err(EngineError::ChainTooLong {
+                found: row.len(),
+                extent_bytes,
+                room: most,
+                start: begin_of(row),
+            });
+        }
+        let behind = chain::blocks_behind(row.len(), block_size);
+        // All pieces are in one extent.
+        let has_room = self.fill.room(self.writer.block()?) > HEAD_LEAST;
+        if (!has_room || behind >= self.writer.blocks_left()?) && !self.fill.is_empty() {
+            self.seal()?;
+        }
+        if behind >= self.writer.blocks_left()? {
+            self.writer.leave_extent()?;
+        }
+        let mut rest = self.fill.push_head(self.writer.block()?, row);
+        while !rest.is_empty() {
+            self.seal()?;
+            rest = self.fill.go_on(self.writer.block()?, rest);
+        }
+        Ok(())
+    }
 
-/// Adds a row that no block has room for, in pieces; gives back the rows of the blocks that it filled.
-fn push_chained(
-    session: &Session,
-    tablespace: &Tablespace,
-    (writer, fill): (&mut SegmentWriter<'_>, &mut BlockFill),
-    row: &[u8],
-) -> Result<u64, EngineError> {
-    let (block_size, extent) = (tablespace.block_size, tablespace.extent_blocks);
-    let most = chain::row_bytes_max(block_size, extent);
-    if row.len() > most {
-        let extent_bytes = extent.bytes(block_size);
-        return Err(EngineError::ChainTooLong {
-            found: row.len(),
-            extent_bytes,
-            room: most,
-            start: begin_of(row),
-        });
+    /// Writes the block that was filled.
+    fn seal(&mut self) -> Result<(), EngineError> {
+        let content = std::mem::take(&mut self.fill).finish(self.writer.block()?);
+        let purpose = self.tablespace.purpose;
+        match &mut self.log {
+            None => self.writer.seal(content)?,
+            Some(log) => {
+                self.writer.seal_logged(content, |address, block| log.log((purpose, address), block))?
+            }
+        };
+        self.session.count(Statistic::LoadBlocks, 1);
+        self.sealed += u64::from(content.entries);
+        Ok(())
     }
-    let behind = chain::blocks_behind(row.len(), block_size);
-    let mut sealed = 0;
-    // All pieces are in one extent.
-    let has_room = fill.room(writer.block()?) > HEAD_LEAST;
-    if (!has_room || behind >= writer.blocks_left()?) && !fill.is_empty() {
-        sealed += seal(session, writer, fill)?;
-    }
-    if behind >= writer.blocks_left()? {
-        writer.leave_extent()?;
-    }
-    let mut rest = fill.push_head(writer.block()?, row);
-    while !rest.is_empty() {
-        sealed += seal(session, writer, fill)?;
-        rest = fill.go_on(writer.block()?, rest);
-    }
-    Ok(sealed)
-}
 
-/// Writes the block that was filled; gives back its rows.
-fn seal(session: &Session, writer: &mut SegmentWriter<'_>, fill: &mut BlockFill) -> Result<u64, EngineError> {
-    let content = std::mem::take(fill).finish(writer.block()?);
-    writer.seal(content)?;
-    session.count(Statistic::LoadBlocks, 1);
-    Ok(u64::from(content.entries))
+    fn finish(mut self) -> Result<Piece, EngineError> {
+        if !self.fill.is_empty() {
+            self.seal()?;
+        }
+        assert_eq!(self.sealed, self.piece.row_count, "T2: rows in blocks, and rows taken from the source");
+        self.piece.extents = self.writer.finish()?;
+        Ok(self.piece)
+    }
 }
 
 fn note_columns(
@@ -243,8 +396,7 @@ fn note_columns(
     for ((value, column_type), column) in values.by_ref().zip(types).zip(statistics) {
         column.note(row, value, *column_type);
     }
-    let bad = |error: RowError| EngineError::BadRow { row: RowId(0), why: error.to_string() };
-    values.finish().map(|_| ()).map_err(bad)
+    values.finish().map(|_| ()).map_err(bad_row)
 }
 
 /// The first columns of a row, to find it by.

@@ -25,6 +25,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 #[derive(Debug)]
 pub struct Granules<'t> {
     extents: &'t [SegmentExtent],
+    tablespace: Purpose,
     expected: Expected,
     next: AtomicUsize,
 }
@@ -33,7 +34,8 @@ impl<'t> Granules<'t> {
     /// All of a table.
     #[must_use]
     pub fn new(table: &'t Table) -> Granules<'t> {
-        Granules { extents: &table.extents, expected: table.expected(), next: AtomicUsize::new(0) }
+        let (tablespace, expected) = (table.tablespace, table.expected());
+        Granules { extents: &table.extents, tablespace, expected, next: AtomicUsize::new(0) }
     }
 
     fn take(&self) -> Option<SegmentExtent> {
@@ -41,10 +43,10 @@ impl<'t> Granules<'t> {
     }
 }
 
-/// How scans read: the settings as reader options.
+/// How scans of a tablespace read: the settings as reader options.
 #[must_use]
-pub fn reader_options(instance: &Instance) -> ReaderOptions {
-    let tablespace = instance.tablespace(Purpose::Users);
+pub fn reader_options(instance: &Instance, tablespace: Purpose) -> ReaderOptions {
+    let tablespace = instance.tablespace(tablespace);
     let blocks = instance.settings.number(Setting::DbFileMultiblockReadCount) as u32;
     ReaderOptions {
         chunk_blocks: blocks.min(tablespace.extent_blocks.0),
@@ -65,8 +67,8 @@ pub fn scan(
     granules: &Granules<'_>,
     mut visit: impl FnMut(&[u8], RowId) -> Result<(), EngineError>,
 ) -> Result<(), EngineError> {
-    let tablespace = instance.tablespace(Purpose::Users);
-    let options = reader_options(instance);
+    let tablespace = instance.tablespace(granules.tablespace);
+    let options = reader_options(instance, granules.tablespace);
     let mut reader = SegmentReader::new(session, &instance.access, tablespace, options)?;
     let mut pieces = || granules.take();
     let mut chain = Chain::default();
@@ -95,8 +97,8 @@ pub fn scan_conventional(
     granules: &Granules<'_>,
     mut visit: impl FnMut(&[u8], RowId) -> Result<(), EngineError>,
 ) -> Result<(), EngineError> {
-    let chunk_blocks = reader_options(instance).chunk_blocks;
-    let mut reader = CacheReader::new(session, instance.cache())?;
+    let chunk_blocks = reader_options(instance, granules.tablespace).chunk_blocks;
+    let mut reader = CacheReader::new(session, instance.caches())?;
     let mut chain = Chain::default();
     while let Some(piece) = granules.take() {
         let mut done = 0;
@@ -104,7 +106,7 @@ pub fn scan_conventional(
             operation.check()?;
             let count = (piece.used - done).min(chunk_blocks);
             let first = piece.extent.address(done);
-            let blocks = reader.read_multiblock(Purpose::Users, first, count, granules.expected)?;
+            let blocks = reader.read_multiblock(granules.tablespace, first, count, granules.expected)?;
             let mut rows = 0;
             for block in &blocks {
                 rows += chain.visit(block.address(), block::content_of(block), block, &mut visit)?;

@@ -14,7 +14,7 @@ use crate::EngineError;
 use crate::cache::ChangedBlocks;
 use crate::redo::{Bell, Log};
 use crate::redo::record::{HEADER_BYTES, RecordBytes, RecordKind};
-use crate::storage::tablespace::{Purpose, Tablespace};
+use crate::storage::tablespaces::Tablespaces;
 use plumb_events::{Event, Recorder, Role, Session};
 use plumb_io::IoError;
 use plumb_io::limits::Quota;
@@ -38,7 +38,7 @@ pub(super) struct Checkpoints {
     log: Arc<Log>,
     active: Arc<Active>,
     changed: ChangedBlocks,
-    tablespaces: Arc<Vec<Tablespace>>,
+    tablespaces: Arc<Tablespaces>,
     /// Those under way, the oldest first. Taken by who begins or completes one.
     under_way: Mutex<VecDeque<Begun>>,
     /// Whether sessions step them.
@@ -60,7 +60,7 @@ impl Checkpoints {
         log: Arc<Log>,
         active: Arc<Active>,
         (changed, by_steps): (ChangedBlocks, bool),
-        tablespaces: Arc<Vec<Tablespace>>,
+        tablespaces: Arc<Tablespaces>,
     ) -> Checkpoints {
         let (under_way, stopping) = (Mutex::default(), AtomicBool::new(false));
         Checkpoints { log, active, changed, tablespaces, under_way, by_steps, stopping }
@@ -181,9 +181,7 @@ impl Checkpoints {
     fn complete(&self, session: &Session, under_way: &mut UnderWay<'_>) -> Result<(), EngineError> {
         let written = under_way.iter().take_while(|begun| self.changed.are_written(begun.at)).count();
         let Some(last) = written.checked_sub(1).map(|at| under_way[at]) else { return Ok(()) };
-        for purpose in [Purpose::Users, Purpose::Indx] {
-            self.tablespaces[purpose as usize].files.iter().try_for_each(|file| file.sync(session))?;
-        }
+        self.tablespaces.sync(session)?;
         // What the oldest transactions did is not needed any more when their ends are durable, undone ones' too.
         let low = self.active.low(last.at);
         self.log.make_durable(session, self.log.end())?;

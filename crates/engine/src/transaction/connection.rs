@@ -102,8 +102,9 @@ impl<'a> Transaction<'_, 'a> {
     /// As [`Transaction::insert`]; then none of them has been inserted.
     pub fn insert_rows(&mut self, table: &str, images: &RowBatch) -> Result<Vec<RowId>, EngineError> {
         let table = self.connection.worker.store.table(table)?;
+        let block_bytes = self.connection.worker.block_bytes_of(table.segment.purpose);
         for image in images.iter() {
-            require_row(&table, image, self.connection.worker.block_bytes())?;
+            require_row(&table, image, block_bytes)?;
         }
         self.statement(&table, |worker, thread| {
             let rows = worker.insert_rows(thread, &table, images)?;
@@ -377,7 +378,7 @@ impl<'a> Worker<'a> {
         kind: BlockKind,
     ) -> Result<(u64, Vec<SegmentExtent>), EngineError> {
         let extent = self.allocate(purpose)?;
-        let admission = self.admit(2 * self.block_bytes(), 0)?;
+        let admission = self.admit(2 * self.block_bytes_of(purpose), 0)?;
         // The LSN is the segment's name: nobody else takes it before a record of this one is behind it. Held for microseconds.
         let _naming = self.store.naming.lock().unwrap_or_else(PoisonError::into_inner);
         let gate = self.log.enter();
@@ -447,15 +448,17 @@ impl<'a> Worker<'a> {
         address: BlockAddress,
         images: impl Iterator<Item = &'r [u8]> + Clone,
     ) -> Result<Vec<u16>, EngineError> {
+        let purpose = table.segment.purpose;
+        let (block_bytes, spare) = (self.block_bytes_of(purpose), self.spare_of(purpose));
         // Once as the block is, and once with what taking out dead rows has given, which may be too little.
         for _ in 0..2 {
-            let promise = self.promise(self.block_bytes() / 4);
-            let admission = self.admit(2 * self.block_bytes() + 256, promise)?;
+            let promise = self.promise(purpose, block_bytes / 4);
+            let admission = self.admit(2 * block_bytes + 256, promise)?;
             let gate = self.log.enter();
             let expected = table.segment.expected(BlockKind::Rows);
-            let mut block = self.reader.change(Purpose::Users, address, expected)?;
-            let mut edit = Edit::new(Purpose::Users, address, &block, gate.floor());
-            let slots = rows::insert(&mut edit, (&mut block, self.spare), images.clone());
+            let mut block = self.reader.change(table.segment.purpose, address, expected)?;
+            let mut edit = Edit::new(table.segment.purpose, address, &block, gate.floor());
+            let slots = rows::insert(&mut edit, (&mut block, spare), images.clone());
             if !slots.is_empty() {
                 let undo = Undo::Inserted { block: address, slots: slots.clone() };
                 let undo = (table.segment.created, &undo);
@@ -474,9 +477,10 @@ impl<'a> Worker<'a> {
     pub(super) fn key_of(&mut self, tree: &Tree, image: &[u8], row: RowId) -> Result<Vec<u8>, EngineError> {
         let mut key = std::mem::take(&mut self.key);
         tree.key.build(image, &mut key).map_err(|error| bad_row(row, error))?;
-        let limit = crate::index::block::key_bytes_max(self.block_bytes());
+        let block_size = self.block_bytes_of(Purpose::Indx);
+        let limit = crate::index::block::key_bytes_max(block_size);
         if key.len() > limit {
-            let (found, block_size) = (key.len(), self.block_bytes());
+            let found = key.len();
             return Err(EngineError::KeyTooLong { found, limit, block_size, row });
         }
         Ok(key)
@@ -490,7 +494,7 @@ impl<'a> Worker<'a> {
                 return Err(gone());
             }
             let expected = table.segment.expected(BlockKind::Rows);
-            let block = self.reader.get(Purpose::Users, row.address(), expected)?;
+            let block = self.reader.get(table.segment.purpose, row.address(), expected)?;
             let stored = rows::row_at(&block, row.slot()).ok_or_else(gone)?;
             let (version, deleted, image) = (stored.version, stored.deleted, rows::plain_image(&stored));
             drop(block);
@@ -535,7 +539,7 @@ impl<'a> Worker<'a> {
             let mut images = RowBatch::new();
             push(&mut images, &values);
             let after = images.row(0);
-            require_row(table, after, self.block_bytes())?;
+            require_row(table, after, self.block_bytes_of(table.segment.purpose))?;
             match self.replace_row(thread, table, row, (&before, Some(after)))? {
                 Replaced::No => continue,
                 Replaced::Yes => {
@@ -572,11 +576,12 @@ impl<'a> Worker<'a> {
         (before, after): (&[u8], Option<&[u8]>),
     ) -> Result<Replaced, EngineError> {
         let (address, slot) = (row.address(), row.slot());
-        let promise = self.promise(before.len() + 32);
-        let admission = self.admit(2 * self.block_bytes() + before.len() + 256, promise)?;
+        let purpose = table.segment.purpose;
+        let promise = self.promise(purpose, before.len() + 32);
+        let admission = self.admit(2 * self.block_bytes_of(purpose) + before.len() + 256, promise)?;
         let gate = self.log.enter();
         let expected = table.segment.expected(BlockKind::Rows);
-        let mut block = self.reader.change(Purpose::Users, address, expected)?;
+        let mut block = self.reader.change(table.segment.purpose, address, expected)?;
         let Some(stored) = rows::row_at(&block, slot) else { return Ok(Replaced::No) };
         let version = stored.version;
         if stored.deleted || rows::plain_image(&stored) != before {
@@ -585,7 +590,7 @@ impl<'a> Worker<'a> {
         if self.holder(version, thread.transaction)?.is_some() {
             return Ok(Replaced::No);
         }
-        let mut edit = Edit::new(Purpose::Users, address, &block, gate.floor());
+        let mut edit = Edit::new(table.segment.purpose, address, &block, gate.floor());
         let pieces = after.and_then(|after| patch::pieces(before, after));
         let undo = match after {
             Some(image) if !rows::update(&mut edit, &mut block, slot, image) => return Ok(Replaced::NoRoom),
@@ -637,7 +642,7 @@ impl<'a> Worker<'a> {
         }
         self.session.count(Statistic::RowsFetchedByRowId, 1);
         let expected = table.segment.expected(BlockKind::Rows);
-        let block = self.reader.get(Purpose::Users, row.address(), expected)?;
+        let block = self.reader.get(table.segment.purpose, row.address(), expected)?;
         match rows::row_at(&block, row.slot()) {
             Some(stored) => self.version_for(snapshot, row, &stored),
             None => Ok(None),
@@ -652,7 +657,7 @@ impl<'a> Worker<'a> {
         snapshot: &Snapshot<'_>,
     ) -> Result<Vec<(RowId, Vec<u8>)>, EngineError> {
         let expected = table.segment.expected(BlockKind::Rows);
-        let block = self.reader.get(Purpose::Users, address, expected)?;
+        let block = self.reader.get(table.segment.purpose, address, expected)?;
         let mut found = Vec::new();
         for slot in 0..rows::slot_count(&block) {
             let Some(stored) = rows::row_at(&block, slot) else { continue };
@@ -771,8 +776,8 @@ impl<'a> Worker<'a> {
         let gate = self.log.enter();
         let expected = table.segment.expected(BlockKind::Rows);
         debug_assert_eq!(expected.lsns, LsnRange::from(table.segment.created));
-        let mut block = self.reader.change(Purpose::Users, address, expected)?;
-        let mut edit = Edit::new(Purpose::Users, address, &block, gate.floor());
+        let mut block = self.reader.change(table.segment.purpose, address, expected)?;
+        let mut edit = Edit::new(table.segment.purpose, address, &block, gate.floor());
         undo(&mut edit, &mut block);
         self.log_undoing(thread, previous, vec![(edit, block)])
     }

@@ -45,7 +45,7 @@ impl Transactions<'_> {
     /// Makes a table with its indexes; it is durable when this returns.
     ///
     /// # Errors
-    /// When a name is taken, a column is not there, or a file cannot be written; then nothing was made.
+    /// As [`Transactions::create_table_in`].
     pub fn create_table(
         &self,
         session: &Session,
@@ -53,14 +53,33 @@ impl Transactions<'_> {
         schema: &Schema,
         indexes: &[IndexDefinition],
     ) -> Result<(), EngineError> {
+        self.create_table_in(session, (name, Purpose::Users), schema, indexes)
+    }
+
+    /// The same in this tablespace, which is one for tables; the indexes are in that of indexes.
+    ///
+    /// # Errors
+    /// When a name is taken, a column is not there, or a file cannot be written; then nothing was made.
+    ///
+    /// # Panics
+    /// When the tablespace is not for tables, or has not been made ([`Instance::tablespace_of`](crate::Instance::tablespace_of)).
+    pub fn create_table_in(
+        &self,
+        session: &Session,
+        (name, tablespace): (&str, Purpose),
+        schema: &Schema,
+        indexes: &[IndexDefinition],
+    ) -> Result<(), EngineError> {
+        assert!(tablespace.is_tables(), "a table is in a tablespace for tables");
         let name = self.instance.catalog().require_free(name)?;
         let defined = |index| self.define_index(&name, schema, index);
         let mut indexes = indexes.iter().map(defined).collect::<Result<Vec<_>, EngineError>>()?;
-        let mut table = LiveTable { name, schema: schema.clone(), extents: Vec::new(), created: 0 };
+        let mut table =
+            LiveTable { name, schema: schema.clone(), tablespace, extents: Vec::new(), created: 0 };
         if let Err(error) = self.make_segments(session, &mut table, &mut indexes) {
             // The new control file may stand although that could not be made certain; then they are its.
             if self.instance.catalog().live_kind(&table.name).is_none() {
-                self.instance.release(session, Purpose::Users, &table.extents);
+                self.instance.release(session, tablespace, &table.extents);
                 indexes
                     .iter()
                     .for_each(|index| self.instance.release(session, Purpose::Indx, &index.extents));
@@ -98,7 +117,7 @@ impl Transactions<'_> {
         indexes: &mut [LiveIndex],
     ) -> Result<(), EngineError> {
         let mut worker = self.worker_of_definition(session)?;
-        (table.created, table.extents) = worker.make_segment(Purpose::Users, BlockKind::Rows)?;
+        (table.created, table.extents) = worker.make_segment(table.tablespace, BlockKind::Rows)?;
         for index in indexes.iter_mut() {
             (index.created, index.extents) = worker.make_segment(Purpose::Indx, BlockKind::Leaf)?;
         }
@@ -168,7 +187,7 @@ impl Transactions<'_> {
             self.instance.release(session, Purpose::Indx, &tree.segment.extents());
         }
         if owner == name {
-            self.instance.release(session, Purpose::Users, &table.segment.extents());
+            self.instance.release(session, table.segment.purpose, &table.segment.extents());
             taken.table = None;
         }
         self.instance.shorten_files();
@@ -176,7 +195,7 @@ impl Transactions<'_> {
     }
 
     /// One that does not wait for transactions, not even for the log that they keep.
-    fn worker_of_definition<'a>(&'a self, session: &'a Session) -> Result<Worker<'a>, EngineError> {
+    pub(super) fn worker_of_definition<'a>(&'a self, session: &'a Session) -> Result<Worker<'a>, EngineError> {
         let mut worker = self.worker(session)?;
         worker.lock_wait = LockWait::Never;
         Ok(worker)
@@ -211,7 +230,7 @@ impl Worker<'_> {
         entries.sort_unstable();
         for pair in entries.windows(2).filter(|pair| tree.unique && pair[0].0 == pair[1].0) {
             let address = table.segment.expected(BlockKind::Rows);
-            let block = self.reader.get(Purpose::Users, pair[0].1.address(), address)?;
+            let block = self.reader.get(table.segment.purpose, pair[0].1.address(), address)?;
             let image =
                 super::rows::row_at(&block, pair[0].1.slot()).map(|row| super::rows::plain_image(&row));
             if let Some(image) = image.filter(|image| tree.must_differ(image)) {

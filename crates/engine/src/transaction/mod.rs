@@ -56,6 +56,7 @@ pub mod check;
 mod checkpoints;
 mod connection;
 mod definition;
+mod direct;
 pub mod import;
 mod patch;
 mod range;
@@ -67,7 +68,9 @@ mod worker;
 
 pub use active::{MOST as TRANSACTIONS_MOST, Snapshot};
 pub use connection::{Connection, LockWait, Row, Transaction};
+pub use direct::Logging;
 
+use crate::cache::WriteAhead;
 use crate::redo::recovery::{LogHome, Recovered};
 use crate::redo::{Log, log_access};
 use crate::sort::key::KeyBuilder;
@@ -143,7 +146,7 @@ impl<'i> Transactions<'i> {
     /// When the log is damaged, a setting of the log contradicts another one, or a file cannot be read or written.
     pub fn open(instance: &'i Instance, session: &Session) -> Result<Transactions<'i>, EngineError> {
         instance.require_writable()?;
-        if instance.cache().is_logged() {
+        if instance.caches().is_logged() {
             return Err(EngineError::Contradiction {
                 first: "an opening of the transactions".to_string(),
                 second: "the one before".to_string(),
@@ -152,7 +155,8 @@ impl<'i> Transactions<'i> {
         }
         let (live, database) = {
             let catalog = instance.catalog();
-            let live = catalog.live_extents().flat_map(|(_, extents, created)| {
+            let live = catalog.live_extents().chain(catalog.logged_extents());
+            let live = live.flat_map(|(_, extents, created)| {
                 extents.iter().map(move |piece| (piece.extent, created)).collect::<Vec<_>>()
             });
             (live.collect::<Vec<_>>(), catalog.database)
@@ -173,10 +177,10 @@ impl<'i> Transactions<'i> {
             (home.create(session)?, Recovered { next_transaction: 1, ..Recovered::default() })
         };
         let log = Arc::new(log);
-        let write_ahead = Arc::clone(&log);
-        instance.cache().log_first(write_ahead)?;
+        let write_ahead: Arc<dyn WriteAhead> = Arc::clone(&log) as _;
+        instance.caches().log_first(&write_ahead)?;
         let active = Arc::new(Active::new(recovered.next_transaction));
-        let changed = (instance.cache().changed(), instance.cache().options().writer_count == 0);
+        let changed = (instance.caches().changed(), instance.caches().is_written_by_sessions());
         let tablespaces = instance.share_tablespaces();
         let checkpoints = Checkpoints::new(Arc::clone(&log), Arc::clone(&active), changed, tablespaces);
         let mut transactions = Transactions {
@@ -215,10 +219,10 @@ impl<'i> Transactions<'i> {
         &self.log
     }
 
-    /// Bytes of the longest row that a block takes, as an image of [`plumb_types`].
+    /// Bytes of the longest row that a block of `db_block_size` takes, as an image of [`plumb_types`].
     #[must_use]
     pub fn row_bytes_max(&self) -> usize {
-        rows::image_bytes_max(self.log.options().block_bytes)
+        rows::image_bytes_max(self.instance.tablespaces().block_size().bytes())
     }
 
     /// A session's own way to the tables.
@@ -256,7 +260,7 @@ impl<'i> Transactions<'i> {
             worker.find_height(&tree)?;
             trees.push(Arc::new(tree));
         }
-        let segment = Segment::new(Purpose::Users, Lsn(table.created), table.extents.clone());
+        let segment = Segment::new(table.tablespace, Lsn(table.created), table.extents.clone());
         let used = worker.used_blocks(&segment)?;
         if let Some(last) = segment.address(used - 1).filter(|_| used > 1) {
             segment.add_to_pool(last);

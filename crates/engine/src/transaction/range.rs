@@ -14,7 +14,6 @@ use super::{Snapshot, Table, Transaction};
 use crate::EngineError;
 use crate::settings::Setting;
 use crate::storage::block::BlockKind;
-use crate::storage::tablespace::Purpose;
 use plumb_events::Statistic;
 use plumb_types::Value;
 use plumb_units::{BlockAddress, RowId};
@@ -140,7 +139,7 @@ impl Worker<'_> {
             return Ok(());
         }
         let blocks: Vec<BlockAddress> = next.iter().take(ahead).map(|row| row.address()).collect();
-        self.reader.prefetch(Purpose::Users, &blocks, table.segment.expected(BlockKind::Rows))
+        self.reader.prefetch(table.segment.purpose, &blocks, table.segment.expected(BlockKind::Rows))
     }
 
     /// Shows the row of an entry, if the snapshot sees one there that has the entry's key.
@@ -153,7 +152,7 @@ impl Worker<'_> {
     ) -> Result<bool, EngineError> {
         self.session.count(Statistic::RowsFetchedByRowId, 1);
         let expected = table.segment.expected(BlockKind::Rows);
-        let block = self.reader.get(Purpose::Users, row.address(), expected)?;
+        let block = self.reader.get(table.segment.purpose, row.address(), expected)?;
         let Some(stored) = rows::row_at(&block, row.slot()) else { return Ok(false) };
         let Some(image) = self.seen(snapshot, row, &stored)? else { return Ok(false) };
         let built = tree.key.build(&image, own);
@@ -197,7 +196,7 @@ impl Worker<'_> {
             while next < end {
                 let count = at_once.min(end - next);
                 let blocks = self.reader.read_multiblock(
-                    Purpose::Users,
+                    table.segment.purpose,
                     piece.extent.address(next),
                     count,
                     expected,

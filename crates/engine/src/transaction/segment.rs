@@ -121,7 +121,7 @@ impl Worker<'_> {
     ) -> Result<BlockAddress, EngineError> {
         let purpose = segment.purpose;
         loop {
-            let admission = self.admit(self.block_bytes() + 512, 0)?;
+            let admission = self.admit(self.block_bytes_of(purpose) + 512, 0)?;
             let gate = self.log.enter();
             let expected = segment.expected(BlockKind::Segment);
             let mut header = self.reader.change(purpose, segment.header(), expected)?;

@@ -234,8 +234,8 @@ impl<'a> Worker<'a> {
         (key, row): (&[u8], RowId),
     ) -> Result<(), EngineError> {
         loop {
-            let promise = self.promise(key.len() + 32);
-            let admission = self.admit(2 * self.block_bytes() + 256, promise)?;
+            let promise = self.promise(INDX, key.len() + 32);
+            let admission = self.admit(2 * self.block_bytes_of(INDX) + 256, promise)?;
             let gate = self.log.enter();
             // Nobody adds the same key between the look at the rivals and the entry.
             let alone = rivals.is_some().then(|| tree.exclude(self.session));
@@ -329,7 +329,7 @@ impl<'a> Worker<'a> {
         })?;
         for other in others.into_iter().filter(|other| *other != own_row) {
             let expected = table.segment.expected(BlockKind::Rows);
-            let block = self.reader.get(Purpose::Users, other.address(), expected)?;
+            let block = self.reader.get(table.segment.purpose, other.address(), expected)?;
             let Some(stored) = rows::row_at(&block, other.slot()) else { continue };
             let (version, deleted, image) = (stored.version, stored.deleted, rows::plain_image(&stored));
             drop(block);
@@ -350,8 +350,8 @@ impl<'a> Worker<'a> {
         tree: &Tree,
         (key, row): (&[u8], RowId),
     ) -> Result<(), EngineError> {
-        let promise = self.promise(key.len() + 32);
-        let admission = self.admit(2 * self.block_bytes() + 256, promise)?;
+        let promise = self.promise(INDX, key.len() + 32);
+        let admission = self.admit(2 * self.block_bytes_of(INDX) + 256, promise)?;
         let gate = self.log.enter();
         let _latch = tree.share(self.session);
         let change = self.change_entry(tree, (key, row), EntryChange::Mark, gate.floor())?;

@@ -9,9 +9,10 @@ use crate::redo::edit::Edit;
 use crate::redo::record::{HEADER_BYTES, Record, RecordBytes, RecordKind};
 use crate::redo::{Admission, Log};
 use crate::settings::Setting;
+use crate::storage::tablespace::Purpose;
 use crate::{EngineError, Instance};
 use plumb_events::{Session, Statistic};
-use plumb_units::{Bytes, Lsn, Nanos, RowId};
+use plumb_units::{BlockAddress, Bytes, Lsn, Nanos, RowId};
 
 /// How long a session waits for the oldest transaction to give back its log.
 const ROOM_PATIENCE: Nanos = Nanos(10_000_000_000);
@@ -30,8 +31,6 @@ pub(super) struct Worker<'a> {
     /// The transaction under way; 0 for none.
     pub(super) own: u64,
     pub(super) lock_wait: LockWait,
-    /// Bytes of a block that inserts leave free.
-    pub(super) spare: usize,
     record: RecordBytes,
     undo: Vec<u8>,
     pub(super) found: Vec<u8>,
@@ -51,14 +50,6 @@ pub(super) struct Thread<'a> {
 /// The blocks that a record changes.
 pub(super) type Changes<'a> = Vec<(Edit, ChangingBlock<'a>)>;
 
-/// Unless a setting says otherwise, a tenth: rows grow.
-fn spare(instance: &Instance, block_bytes: usize) -> usize {
-    match instance.settings.optional_number(Setting::PctFree) {
-        Some(percent) => block_bytes * percent as usize / 100,
-        None => block_bytes / 10,
-    }
-}
-
 impl<'a> Worker<'a> {
     pub(super) fn new(store: &'a Transactions<'a>, session: &'a Session) -> Result<Worker<'a>, EngineError> {
         Ok(Worker {
@@ -67,10 +58,9 @@ impl<'a> Worker<'a> {
             session,
             log: &store.log,
             active: &store.active,
-            reader: CacheReader::new(session, store.instance.cache())?,
+            reader: CacheReader::new(session, store.instance.caches())?,
             own: 0,
             lock_wait: LockWait::Forever,
-            spare: spare(store.instance, store.log.options().block_bytes),
             record: RecordBytes::default(),
             undo: Vec::new(),
             found: Vec::new(),
@@ -78,8 +68,18 @@ impl<'a> Worker<'a> {
         })
     }
 
-    pub(super) fn block_bytes(&self) -> usize {
-        self.log.options().block_bytes
+    /// Bytes of a block of a tablespace.
+    pub(super) fn block_bytes_of(&self, tablespace: Purpose) -> usize {
+        self.instance.tablespace(tablespace).block_size.bytes()
+    }
+
+    /// Bytes of a block that inserts leave free. Unless a setting says otherwise, a tenth: rows grow.
+    pub(super) fn spare_of(&self, tablespace: Purpose) -> usize {
+        let block_bytes = self.block_bytes_of(tablespace);
+        match self.instance.settings.optional_number(Setting::PctFree) {
+            Some(percent) => block_bytes * percent as usize / 100,
+            None => block_bytes / 10,
+        }
     }
 
     /// Room in the log for a record of at most so many bytes, and for so many bytes of log blocks besides. A
@@ -109,8 +109,8 @@ impl<'a> Worker<'a> {
     }
 
     /// What undoing a record with so many bytes of undo may take: it can need an image of its block.
-    pub(super) fn promise(&self, undo: usize) -> i64 {
-        self.log.charge(undo + self.block_bytes() + RECORD_BESIDE)
+    pub(super) fn promise(&self, tablespace: Purpose, undo: usize) -> i64 {
+        self.log.charge(undo + self.block_bytes_of(tablespace) + RECORD_BESIDE)
     }
 
     /// Logs a change that belongs to no transaction and is never undone.
@@ -123,6 +123,23 @@ impl<'a> Worker<'a> {
         let (_, length) = self.append(changes)?;
         admission.spend(length);
         Ok(())
+    }
+
+    /// Logs a block as it is, of which nobody else knows. Gives the LSN of the record.
+    pub(super) fn log_image(
+        &mut self,
+        (purpose, address): (Purpose, BlockAddress),
+        block: &[u8],
+    ) -> Result<Lsn, EngineError> {
+        let mut admission = self.admit(block.len() + RECORD_BESIDE, 0)?;
+        let _gate = self.log.enter();
+        self.record.begin(RecordKind::Change, 0, Lsn(0), &[]);
+        Edit::image(purpose, address).finish(block, &mut self.record);
+        let record = self.record.finish();
+        let lsn = self.log.append(self.session, record)?;
+        self.session.count(Statistic::RedoDirectBytes, record.len() as u64);
+        admission.spend(record.len());
+        Ok(lsn)
     }
 
     /// Logs a change of a transaction with what undoes it; `promise` of the admission is kept for that.

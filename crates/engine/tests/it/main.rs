@@ -6,6 +6,7 @@
 //! - `sort_spills`: how much memory makes how many passes; balance; temp space.
 //! - `conventional`: sorts and scans that go through the buffer cache.
 //! - `faults`: files in memory that fail on purpose, at every place in turn.
+//! - `block_sizes`: tablespaces of several block sizes, their caches, and loads with redo.
 //! - `backup`: copies made while sessions commit, restored and recovered; damaged ones.
 //! - `chained`: rows longer than a block, in pieces.
 //! - `file_sort`: files of records, their sorts and their judgement.
@@ -31,6 +32,7 @@
 //! with its seed.
 
 mod backup;
+mod block_sizes;
 mod cancel;
 mod catalog;
 mod chained;

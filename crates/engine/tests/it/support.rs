@@ -216,7 +216,7 @@ pub fn index_rows(instance: &Instance, index: &str) -> Vec<RowId> {
     let named = |known: &&plumb_engine::storage::control::Index| known.name.eq_ignore_ascii_case(index);
     let index = instance.catalog().indexes.iter().find(named).expect("the index was built").clone();
     let session = instance.recorder.session(Role::User);
-    let blocks = RefCell::new(CacheReader::new(&session, instance.cache()).expect("a reader"));
+    let blocks = RefCell::new(CacheReader::new(&session, instance.caches()).expect("a reader"));
     let tree = BTree::new(&index, instance.tablespace(Purpose::Indx), &blocks);
     let mut range = tree.range(Bound::Unbounded, Bound::Unbounded).expect("a way down");
     let mut rows = Vec::new();
@@ -238,12 +238,14 @@ pub fn assert_green(instance: &Instance, table: &str) {
 pub fn assert_no_space_leaks(instance: &Instance) {
     let count =
         |segments: &[&Vec<SegmentExtent>]| segments.iter().map(|extents| extents.len()).sum::<usize>();
-    let (users, indx) = {
-        let catalog = instance.catalog();
-        let indexes = catalog.indexes.iter().map(|index| count(&[&index.leaves, &index.branches])).sum();
-        (catalog.tables.iter().map(|table| table.extents.len()).sum::<usize>(), indexes)
-    };
-    for (purpose, owned) in [(Purpose::Users, users), (Purpose::Temp, 0), (Purpose::Indx, indx)] {
+    for purpose in instance.tablespaces().iter().map(|tablespace| tablespace.purpose) {
+        let owned = {
+            let catalog = instance.catalog();
+            let tables = catalog.tables.iter().filter(|table| table.tablespace == purpose);
+            let indexes = catalog.indexes.iter().filter(|_| purpose == Purpose::Indx);
+            let indexes = indexes.map(|index| count(&[&index.leaves, &index.branches])).sum::<usize>();
+            tables.map(|table| table.extents.len()).sum::<usize>() + indexes
+        };
         let taken = taken_extents(instance, purpose);
         assert_eq!(taken, owned, "extents of {} that are taken, and that have an owner", purpose.name());
     }

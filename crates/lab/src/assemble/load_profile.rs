@@ -44,6 +44,16 @@ pub(super) fn rows(period: &Counted, outcome: &Done) -> Vec<LoadRow> {
             count("User rollbacks", Statistic::UserRollbacks),
         ]);
     }
+    if outcome.ctas.is_some() {
+        rows.extend([
+            count("Redo size (bytes)", Statistic::RedoSize),
+            count("Redo of direct writes (bytes)", Statistic::RedoDirectBytes),
+            count("Redo writes", Statistic::RedoWrites),
+            count("Rows loaded", Statistic::LoadRows),
+            count("Rows chained", Statistic::LoadRowsChained),
+            count("Physical writes direct (blocks)", Statistic::PhysicalWritesDirect),
+        ]);
+    }
     if outcome.slob.is_some() {
         rows.extend([
             count("Executes (operations)", Statistic::ExecuteCount),

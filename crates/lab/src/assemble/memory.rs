@@ -13,6 +13,9 @@ const OVERHEAD_BYTES: u64 = 64 * Bytes::M;
 /// A batch of the source, and what a row costs in an array beside its bytes.
 const SOURCE_BATCH_BYTES: u64 = Bytes::M;
 
+/// The buffers of a load server: four of half a megabyte, and a request of its scan.
+const LOAD_BYTES: u64 = 4 * Bytes::M;
+
 /// The cache, the log buffer with what is on its way out of it, and for each session a batch of the source, and an array that may have grown
 /// by half of itself.
 fn of_import(seen: &Evidence, import: &ImportDone) -> [MemoryArea; 3] {
@@ -23,6 +26,19 @@ fn of_import(seen: &Evidence, import: &ImportDone) -> [MemoryArea; 3] {
         ("Buffer cache", settings.number(Setting::DbCacheSize)),
         ("Log buffer", log + log / 2),
         ("Arrays of the sessions", arrays),
+    ]
+    .map(|(name, bytes)| MemoryArea { name: name.to_string(), bytes })
+}
+
+/// The caches, the log buffer with what is on its way out of it, and the buffers of the load and of its source.
+fn of_ctas(seen: &Evidence) -> [MemoryArea; 3] {
+    let settings = &seen.inside.settings;
+    let log = settings.number(Setting::LogBuffer);
+    let caches = seen.inside.caches.iter().map(|cache| cache.frames * cache.block_size.bytes() as u64);
+    [
+        ("Buffer caches", caches.sum()),
+        ("Log buffer", log + log / 2),
+        ("Buffers of the load", LOAD_BYTES.saturating_mul(seen.inside.degree as u64)),
     ]
     .map(|(name, bytes)| MemoryArea { name: name.to_string(), bytes })
 }
@@ -50,6 +66,9 @@ pub(super) fn memory(seen: &Evidence) -> Memory {
     let mut areas: Vec<MemoryArea> = sort.map(area).collect();
     if let Some(import) = &outcome.import {
         areas.extend(of_import(seen, import));
+    }
+    if outcome.ctas.is_some() {
+        areas.extend(of_ctas(seen));
     }
     if let Some(trace) = &seen.measured.trace {
         areas.push(MemoryArea { name: "Trace".to_string(), bytes: trace.memory().0 });

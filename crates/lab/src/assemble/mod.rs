@@ -18,6 +18,7 @@ mod mix;
 mod one_pass;
 mod phases;
 mod receipts;
+mod session_snapshot;
 mod settings;
 mod sort;
 
@@ -56,6 +57,7 @@ pub fn record(seen: &Evidence) -> Record {
         foreground_events: rows::events(period, SessionKind::Foreground),
         background_events: rows::events(period, SessionKind::Background),
         sessions: rows::sessions(period),
+        session: session_snapshot::session_snapshot(seen),
         statistics: counted.statistics(),
         io_functions: rows::functions(period),
         io_files: io::files(seen),

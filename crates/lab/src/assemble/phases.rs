@@ -156,6 +156,8 @@ struct BuildBytes {
     division: u64,
     join: u64,
     log: u64,
+    loaded: u64,
+    copied: u64,
 }
 
 impl BuildBytes {
@@ -190,6 +192,8 @@ impl BuildBytes {
             division,
             join,
             log: total(IoStream::LogWrites),
+            loaded: total(IoStream::DataWrites),
+            copied: total(IoStream::BackupWrites),
         }
     }
 
@@ -206,6 +210,8 @@ impl BuildBytes {
             Phase::Join => self.join,
             Phase::Import => self.log,
             Phase::RandomIo => self.scan + self.log,
+            Phase::CreateAsSelect => self.loaded + self.log,
+            Phase::Backup => self.copied,
             Phase::Load
             | Phase::IndexCreation
             | Phase::DeviceProbe

@@ -14,6 +14,7 @@ mod interval;
 mod json;
 mod log_io;
 mod mix;
+mod session_snapshot;
 mod trace;
 mod validity;
 
@@ -22,6 +23,7 @@ pub use interval::{Interval, ProcessUse};
 pub use json::RecordError;
 pub use log_io::{LogIo, LogPattern};
 pub use mix::{MixLimit, MixRate};
+pub use session_snapshot::SessionSnapshot;
 pub use trace::{TraceBucket, TracePoint, TraceSession, TraceSummary};
 pub use validity::{RunState, Validity};
 
@@ -82,6 +84,9 @@ pub struct Record {
     pub background_events: Vec<WaitEvent>,
     /// Where each session's time went.
     pub sessions: Vec<SessionTime>,
+    /// The session that did the work, where one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionSnapshot>,
     /// Counters of the period, in any order.
     pub statistics: Vec<StatisticRow>,
     /// Requests and bytes by the function that asked for them.
@@ -233,6 +238,7 @@ impl Record {
             foreground_events: Vec::new(),
             background_events: Vec::new(),
             sessions: Vec::new(),
+            session: None,
             statistics: Vec::new(),
             io_functions: Vec::new(),
             io_files: Vec::new(),

@@ -13,6 +13,8 @@ pub const FILES: &[(&str, &str)] = &[
     ("redo-direct.toml", include_str!("../../../../studies/redo-direct.toml")),
     ("redo-sync-method.toml", include_str!("../../../../studies/redo-sync-method.toml")),
     ("log-file-size.toml", include_str!("../../../../studies/log-file-size.toml")),
+    ("block-size.toml", include_str!("../../../../studies/block-size.toml")),
+    ("logging.toml", include_str!("../../../../studies/logging.toml")),
     ("archiving.toml", include_str!("../../../../studies/archiving.toml")),
     ("fio-engines.toml", include_str!("../../../../studies/fio-engines.toml")),
     ("fio-block-size.toml", include_str!("../../../../studies/fio-block-size.toml")),

@@ -7,6 +7,7 @@
 //! A run alone does all of it once, in a temporary database ([`run`]). A study loads once for each set of settings that
 //! are fixed when a database is made, and does the rest for every run ([`carry_out`]). Both end in the same record.
 
+mod ctas;
 pub mod large_sort;
 pub mod named_file;
 pub mod record_sort;
@@ -131,7 +132,7 @@ pub trait Execution: Sync {
 
 /// Every workload that the engine carries out.
 const EXECUTIONS: &[&dyn Execution] =
-    &[&large_sort::LargeSort, &record_sort::RecordSort, &redo::Redo, &slob::Slob];
+    &[&large_sort::LargeSort, &record_sort::RecordSort, &redo::Redo, &ctas::Ctas, &slob::Slob];
 
 /// How this one is carried out.
 ///

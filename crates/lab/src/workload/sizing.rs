@@ -7,6 +7,7 @@ use plumb_engine::instance::{InitialSizes, extent_bytes};
 use plumb_engine::storage::block::HEADER_BYTES;
 use plumb_engine::{Setting, Settings};
 use plumb_units::Bytes;
+use plumb_workload::TextShape;
 use plumb_workload::slob::SlobSpec;
 
 /// Bytes that a row of the sales table takes in a block, its slot included; 46 on average.
@@ -78,6 +79,14 @@ pub fn of_import(rows: u64, sessions: u64, settings: &Settings) -> InitialSizes 
         temp: Bytes(1),
         indx: Bytes((rows.saturating_mul(VIEW_ENTRY_BYTES) / 8 * 10).saturating_add(slack)),
     }
+}
+
+/// Bytes of a table of so many texts in blocks of any size. A row takes a slot; a block of 32K loses less than one row, and a chained row of a
+/// block of 2K the end of the block before.
+#[must_use]
+pub fn of_texts(rows: u64, shape: TextShape) -> u64 {
+    let bytes = rows.saturating_mul(shape.row_bytes() + 4);
+    bytes.saturating_add(bytes / 4).saturating_add(8 * Bytes::M)
 }
 
 /// The size of a log file with which the transactions of an import fit the log, all under way at once.

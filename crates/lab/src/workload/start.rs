@@ -35,7 +35,7 @@ pub(super) fn reach(place: &Place<'_>, session: &Session) -> Result<LogStart, En
         file: file + 1,
         offset: offset - FIRST_BATCH,
         to_recover: log.to_recover(),
-        blocks_written: instance.cache().changed().are_written(log.end()),
+        blocks_written: instance.caches().changed().are_written(log.end()),
         cached,
         data_cached: all(data.map(|file| evidence::residency(&file.file))),
     })

@@ -286,7 +286,7 @@ impl Rows<'_> {
             })?);
         };
         let index = self.index(instance, name)?;
-        let blocks = RefCell::new(CacheReader::new(&session, instance.cache())?);
+        let blocks = RefCell::new(CacheReader::new(&session, instance.caches())?);
         let tree = BTree::new(&index, instance.tablespace(Purpose::Indx), &blocks);
         let mut entries = tree.range(Bound::Unbounded, Bound::Unbounded)?;
         let mut fetcher = RowFetcher::new(instance, &session, &table)?;

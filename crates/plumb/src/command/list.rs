@@ -9,6 +9,7 @@ use crate::targets::KINDS;
 use crate::{database, document};
 use plumb_engine::Settings;
 use plumb_engine::storage::control::{Catalog, Index, IndexColumn, SegmentExtent};
+use plumb_engine::storage::tablespace::Purpose;
 use plumb_lab::LabError;
 use plumb_lab::study::catalog;
 use plumb_types::Schema;
@@ -96,12 +97,13 @@ fn studies() -> Result<Vec<Vec<String>>, Failure> {
 }
 
 fn tables(catalog: &Catalog) -> Vec<Vec<String>> {
-    let head = ["NAME", "KIND", "ROWS", "DATA", "BLOCKS", "EXTENTS", "AVG ROW", "CHAINED", "COLUMNS"];
+    let head = ["NAME", "KIND", "TABLESPACE", "ROWS", "DATA", "BLOCKS", "EXTENTS", "AVG ROW", "CHAINED", "COLUMNS"];
     let mut rows = vec![head.map(String::from).to_vec()];
     for table in &catalog.tables {
         rows.push(vec![
             table.name.clone(),
             "table".to_string(),
+            table.tablespace.name().to_string(),
             RowCount(table.row_count).to_string(),
             Bytes(table.row_bytes).to_string(),
             used_blocks(&table.extents),
@@ -117,29 +119,31 @@ fn tables(catalog: &Catalog) -> Vec<Vec<String>> {
             ));
         }
     }
-    let block = catalog.tablespaces.first().map_or(0, |entry| entry.block_size);
-    let bytes = |extents: &[SegmentExtent]| {
-        Bytes(extents.iter().map(|piece| u64::from(piece.extent.blocks)).sum::<u64>() * block).to_string()
+    let bytes = |extents: &[SegmentExtent], tablespace: Purpose| {
+        let entry = catalog.tablespaces.iter().find(|entry| entry.purpose == tablespace);
+        let blocks = extents.iter().map(|piece| u64::from(piece.extent.blocks)).sum::<u64>();
+        Bytes(blocks * entry.map_or(0, |entry| entry.block_size)).to_string()
     };
     for table in &catalog.live_tables {
         let names: Vec<String> = table.schema.columns.iter().map(|column| column.name.clone()).collect();
         // How many rows there are, and how long, nobody counts. None lies in several blocks.
         let row = |name: String,
-                   (kind, chained): (&str, &str),
+                   (kind, tablespace, chained): (&str, Purpose, &str),
                    extents: &[SegmentExtent],
                    columns: String| {
             let blocks = extents.iter().map(|piece| u64::from(piece.extent.blocks)).sum();
-            let (data, blocks) = (bytes(extents), RowCount(blocks).to_string());
+            let (data, blocks) = (bytes(extents, tablespace), RowCount(blocks).to_string());
             let count = extents.len().to_string();
             let none = String::new;
-            vec![name, kind.to_string(), none(), data, blocks, count, none(), chained.to_string(), columns]
+            let (kind, tablespace) = (kind.to_string(), tablespace.name().to_string());
+            vec![name, kind, tablespace, none(), data, blocks, count, none(), chained.to_string(), columns]
         };
         let columns = described(&table.schema);
-        rows.push(row(table.name.clone(), ("table, transactions", "0"), &table.extents, columns));
+        rows.push(row(table.name.clone(), ("table, transactions", table.tablespace, "0"), &table.extents, columns));
         for index in catalog.live_indexes.iter().filter(|index| index.table == table.name) {
             let kind = if index.unique { "unique index" } else { "index" };
             let columns = key(&index.columns, &names);
-            rows.push(row(format!("  {}", index.name), (kind, ""), &index.extents, columns));
+            rows.push(row(format!("  {}", index.name), (kind, Purpose::Indx, ""), &index.extents, columns));
         }
     }
     rows
@@ -150,6 +154,7 @@ fn index_row(index: &Index, names: &[String]) -> Vec<String> {
     vec![
         format!("  {}", index.name),
         "index".to_string(),
+        Purpose::Indx.name().to_string(),
         RowCount(index.entry_count).to_string(),
         String::new(),
         used_blocks(&extents),

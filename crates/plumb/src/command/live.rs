@@ -2,7 +2,7 @@
 
 use super::check::Report;
 use super::index::{devices, under_tables};
-use super::load::skipped;
+use super::load::{skipped, tablespace};
 use crate::arguments::{Check, Index, Load};
 use crate::database::{self, Target};
 use crate::failure::Failure;
@@ -45,8 +45,9 @@ pub fn import(
     let devices = devices(instance)?;
     let limits = stored::limits(&[&arguments.path], &under_tables(instance, &devices));
     let session = instance.recorder.session(Role::LoadCoordinator);
+    let tablespace = tablespace(instance, arguments.block_size)?;
     let transactions = Transactions::open(instance, &session)?;
-    transactions.create_table(&session, &arguments.table, source.schema(), &[])?;
+    transactions.create_table_in(&session, (&arguments.table, tablespace), source.schema(), &[])?;
     let home = target.keep().display();
     let table = stored_name(&arguments.table);
     interrupt.say(format!("interrupted: the rows that were committed stay in table {table} of {home}"));

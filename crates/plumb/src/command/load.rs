@@ -10,11 +10,14 @@ use crate::output::{self, aligned};
 use crate::progress::{Audience, Watch};
 use crate::{bundle, command_line, settings, types};
 use plumb_engine::storage::control::stored_name;
-use plumb_engine::table::load::{self, LoadOutcome};
-use plumb_events::clock;
+use plumb_engine::storage::tablespace::Purpose;
+use plumb_engine::table::load::{self, LoadOutcome, LoadTarget};
+use plumb_engine::transaction::{Logging, Transactions};
+use plumb_engine::{EngineError, Instance, Setting};
+use plumb_events::{Role, clock};
 use plumb_lab::Stage;
 use plumb_types::RowSource;
-use plumb_units::{Bytes, Nanos, RowCount};
+use plumb_units::{BlockSize, Bytes, Nanos, RowCount};
 use plumb_workload::{
     ColumnBasis, ColumnFinding, CsvFile, CsvOptions, DateForm, DateStyle, TextCause, TextReason, zone_name,
 };
@@ -50,10 +53,19 @@ pub fn run(arguments: &Load) -> Result<Outcome, Failure> {
     let instance = target.instance();
     let watch = Watch::start(if arguments.json { Audience::Nobody } else { Audience::Terminal });
     watch.stage(&Stage::Load { instance, rows: source.row_count().unwrap_or(0) });
+    let tablespace = tablespace(instance, arguments.block_size)?;
+    let session = instance.recorder.session(Role::LoadCoordinator);
+    let is_on = |setting| instance.settings.word(setting) == "on";
+    let keeps_log = is_on(Setting::ForceLogging) || is_on(Setting::ArchiveLogMode);
+    let transactions = keeps_log.then(|| Transactions::open(instance, &session)).transpose()?;
+    let log = transactions.as_ref().and_then(|open| open.log_of_load(Logging::Logging));
     let begin = clock::now();
-    let loaded = load::load(instance, &arguments.table, &source)?;
+    let loaded =
+        load::load_into(instance, LoadTarget { table: &arguments.table, tablespace, log }, &source)?;
     let elapsed = clock::now().saturating_sub(begin);
     drop(watch);
+    // The next opening has nothing to recover.
+    transactions.iter().try_for_each(|open| open.checkpoint(&session))?;
     let bytes =
         kept.map_or_else(|| fs::metadata(&arguments.file).map_or(0, |found| found.len()), |kept| kept.bytes);
     let home = target.keep();
@@ -64,6 +76,12 @@ pub fn run(arguments: &Load) -> Result<Outcome, Failure> {
     output::print(&done(arguments, home, (&loaded, Bytes(bytes)), elapsed))?;
     output::print(&skipped(source.skipped_lines()))?;
     Ok(Outcome::Fine)
+}
+
+/// The tablespace for blocks of the size that was asked for, made if it is not there.
+pub fn tablespace(instance: &Instance, block_size: Option<BlockSize>) -> Result<Purpose, EngineError> {
+    let session = instance.recorder.session(Role::LoadCoordinator);
+    block_size.map_or(Ok(Purpose::Users), |size| instance.tablespace_of(&session, size, Bytes(0)))
 }
 
 /// What was found and loaded, for a program.

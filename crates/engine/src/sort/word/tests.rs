@@ -58,6 +58,7 @@ fn table(images: &[Vec<u8>]) -> Table {
         chained_row_count: 0,
         name: "T".to_string(),
         schema,
+        tablespace: crate::storage::tablespace::Purpose::Users,
         row_count: images.len() as u64,
         row_bytes: 0,
         column_statistics,

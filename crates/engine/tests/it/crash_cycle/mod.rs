@@ -17,13 +17,14 @@ pub mod world;
 
 use operation::{Operation, Run, run, steps};
 use plumb_engine::instance::InitialSizes;
+use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::transaction::{IndexDefinition, Transactions};
 use plumb_engine::{EngineError, Instance, Settings};
 use plumb_events::Role;
 use plumb_io::sim::MemoryDisk;
 use plumb_io::sim::power::Survivors;
 use plumb_types::{Column, ColumnType, Schema};
-use plumb_units::Bytes;
+use plumb_units::{BlockSize, Bytes};
 use std::path::Path;
 use std::sync::Arc;
 use world::{World, read};
@@ -67,9 +68,12 @@ pub enum LogKind {
     Archived,
     /// Each file has two members.
     Mirrored,
+    /// It has records of blocks of two sizes: the table and what is loaded are in blocks of 4K, the rest in blocks of 2K.
+    Sizes,
 }
 
-pub const LOG_KINDS: [LogKind; 3] = [LogKind::Plain, LogKind::Archived, LogKind::Mirrored];
+pub const LOG_KINDS: [LogKind; 4] =
+    [LogKind::Plain, LogKind::Archived, LogKind::Mirrored, LogKind::Sizes];
 
 impl LogKind {
     pub fn settings(self) -> Settings {
@@ -78,6 +82,9 @@ impl LogKind {
             LogKind::Plain => &[],
             LogKind::Archived => &[("archive_log_mode", "on"), ("archive_log_dest", "/in/memory/copies")],
             LogKind::Mirrored => &[("log_file_members", "2")],
+            LogKind::Sizes => {
+                &[("db_4k_cache_size", "1M"), ("log_buffer", "64K"), ("log_file_size", "128K")]
+            }
         };
         for (name, value) in SETTINGS.iter().chain(more) {
             settings.set(name, value, "the crash harness").expect("in range");
@@ -105,9 +112,14 @@ impl Base {
         let created = Instance::create_on(&base.disk, Path::new(HOME), log.settings(), sizes);
         let instance = created.expect("a database");
         let session = instance.recorder.session(Role::User);
+        if log == LogKind::Sizes {
+            let size = BlockSize::new(4096).expect("a block size");
+            instance.tablespace_of(&session, size, Bytes(32 << 10)).expect("a tablespace");
+        }
         let transactions = Transactions::open(&instance, &session).expect("a log");
         let indexes = [index("T_K", &["K"]), index("T_V", &["V", "ID"])];
-        transactions.create_table(&session, TABLE, &schema(), &indexes).expect("a table");
+        let place = (TABLE, large(&instance));
+        transactions.create_table_in(&session, place, &schema(), &indexes).expect("a table");
         base
     }
 
@@ -130,6 +142,11 @@ impl Base {
     pub fn read(&self, disk: &Arc<MemoryDisk>) -> Result<World, EngineError> {
         self.open(disk).and_then(|instance| read(&instance))
     }
+}
+
+/// The tablespace of the larger blocks, where there are blocks of two sizes.
+pub fn large(instance: &Instance) -> Purpose {
+    instance.tablespaces().find(Purpose::Users4K).map_or(Purpose::Users, |found| found.purpose)
 }
 
 /// The columns of every table.

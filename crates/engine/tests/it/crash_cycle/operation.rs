@@ -1,10 +1,10 @@
 //! What sessions do between two crashes: statements, ends of transactions, definitions, loads.
 
 use super::world::{Change, Changes, Content, World, number};
-use super::{Seeded, TABLE, schema, unique_index};
+use super::{Seeded, TABLE, large, schema, unique_index};
 use plumb_engine::drop::drop_named;
-use plumb_engine::table::load;
-use plumb_engine::transaction::{LockWait, Transaction, Transactions};
+use plumb_engine::table::load::{self, LoadTarget};
+use plumb_engine::transaction::{LockWait, Logging, Transaction, Transactions};
 use plumb_engine::{EngineError, Instance};
 use plumb_events::{Role, Session};
 use plumb_types::{RowBatch, RowSource, Schema, SourceError, Value};
@@ -291,7 +291,9 @@ impl Stage<'_, '_> {
                 let rows = 1 + self.random.below(100);
                 announce(Change::Loaded(loaded.clone(), rows));
                 let source = Rows { schema: schema(), rows, taken: AtomicBool::new(false) };
-                load::load(instance, &loaded, &source)?;
+                let log = transactions.log_of_load(Logging::Logging);
+                let target = LoadTarget { table: &loaded, tablespace: large(instance), log };
+                load::load_into(instance, target, &source)?;
             }
             Operation::DropLoaded if has_loaded => {
                 announce(Change::NotLoaded(loaded.clone()));

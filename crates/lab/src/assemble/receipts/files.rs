@@ -8,7 +8,7 @@ use plumb_engine::storage::control::SegmentExtent;
 use plumb_engine::storage::header::FileShape;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_events::{Role, Statistic};
-use plumb_units::Bytes;
+use plumb_units::{BlockSize, Bytes};
 
 /// A setting that is fixed when a database is made: compared only if the run made the database or the user set it.
 fn fixed(seen: &Evidence, setting: Setting, agrees: bool, evidence: String) -> Option<Finding> {
@@ -20,9 +20,18 @@ fn fixed(seen: &Evidence, setting: Setting, agrees: bool, evidence: String) -> O
     }
 }
 
-/// What the headers on disk say of all data files, each size once.
+/// The headers of the data files that the database was made with: tablespaces of other block sizes have others.
+fn first_headers(seen: &Evidence) -> impl Iterator<Item = &FileShape> {
+    let first = |path| {
+        let tablespaces = seen.inside.tablespaces.iter().filter(|found| found.purpose.own_size().is_none());
+        tablespaces.flat_map(|found| &found.files).any(|file| file == path)
+    };
+    seen.headers.iter().filter(move |header| first(&header.path))
+}
+
+/// What the headers on disk say of these files, each size once.
 fn in_headers(seen: &Evidence, size: fn(&FileShape) -> u64) -> (Vec<u64>, String) {
-    let mut sizes: Vec<u64> = seen.headers.iter().map(size).collect();
+    let mut sizes: Vec<u64> = first_headers(seen).map(size).collect();
     sizes.sort_unstable();
     sizes.dedup();
     let shown = sizes.iter().map(|size| Bytes(*size).as_setting()).collect::<Vec<_>>().join(", ");
@@ -32,7 +41,7 @@ fn in_headers(seen: &Evidence, size: fn(&FileShape) -> u64) -> (Vec<u64>, String
 pub(super) fn block_size(seen: &Evidence) -> Option<Finding> {
     let asked = seen.inside.settings.number(Setting::DbBlockSize);
     let (sizes, shown) = in_headers(seen, |header| header.block_bytes);
-    let files = counted(seen.headers.len() as u64, "data file");
+    let files = counted(first_headers(seen).count() as u64, "data file");
     fixed(
         seen,
         Setting::DbBlockSize,
@@ -49,7 +58,7 @@ pub(super) fn extent_size(seen: &Evidence) -> Option<Finding> {
     let block = settings.number(Setting::DbBlockSize);
     let asked = settings.number(Setting::ExtentSize).max(8 * block).next_power_of_two();
     let (sizes, shown) = in_headers(seen, |header| header.extent_bytes);
-    let files = counted(seen.headers.len() as u64, "data file");
+    let files = counted(first_headers(seen).count() as u64, "data file");
     fixed(
         seen,
         Setting::ExtentSize,
@@ -132,8 +141,8 @@ pub(super) fn cache(seen: &Evidence) -> Option<Finding> {
     }
     let asked = seen.inside.settings.number(Setting::DbCacheSize);
     let block = seen.inside.tablespace(Purpose::Users).block_size.bytes() as u64;
-    let frames = seen.inside.cache.frames;
-    let Some(Bytes(mapped)) = seen.inside.cache.mapped else {
+    let frames = seen.inside.cache().frames;
+    let Some(Bytes(mapped)) = seen.inside.cache().mapped else {
         return Some(Finding::not_checked("/proc/self/maps does not tell what is mapped for the cache"));
     };
     let count = |kind| seen.measured.period.statistic(kind);
@@ -150,6 +159,31 @@ pub(super) fn cache(seen: &Evidence) -> Option<Finding> {
     Some(Finding::that(agrees, evidence))
 }
 
+/// The blocks of a tablespace of another block size that its cache holds, at that place among the sizes.
+pub(super) fn sized_cache<const PLACE: usize>(seen: &Evidence) -> Option<Finding> {
+    let block_size = BlockSize::ALL[PLACE];
+    let setting = Setting::cache_of(block_size);
+    let asked = seen.inside.settings.number(setting);
+    let cache = seen.inside.caches[1..].iter().find(|cache| cache.block_size == block_size);
+    let Some(cache) = cache else {
+        let is_asked = seen.inside.settings.is_explicit(setting);
+        return is_asked.then(|| Finding::that(asked == 0, "there is no such cache".to_string()));
+    };
+    let Some(Bytes(mapped)) = cache.mapped else {
+        return Some(Finding::not_checked(format!("no block of {block_size} was asked of it: {CACHE_UNUSED}")));
+    };
+    let evidence = format!(
+        "/proc/self/maps: {} are mapped for the {} of {block_size}; {} cached, the others' block size is {}",
+        Bytes(mapped),
+        counted(cache.frames, "buffer"),
+        counted(cache.cached_blocks, "block"),
+        seen.inside.cache().block_size
+    );
+    let block = block_size.bytes() as u64;
+    let agrees = mapped == cache.frames * block && mapped <= asked.max(block) && cache.cached_blocks > 0;
+    Some(Finding::that(agrees, evidence))
+}
+
 /// Database writers that were started.
 pub(super) fn writers(seen: &Evidence) -> Option<Finding> {
     let sessions = seen.measured.period.sessions.iter();
@@ -157,10 +191,13 @@ pub(super) fn writers(seen: &Evidence) -> Option<Finding> {
     if lived == 0 {
         return unused(seen, Setting::DbWriterProcesses);
     }
+    // Each cache that is written has as many.
     let asked = seen.inside.settings.number(Setting::DbWriterProcesses);
+    let caches = seen.inside.caches.len() as u64;
     let batches = seen.measured.period.statistic(Statistic::DbwrBatches);
     let evidence = format!("{} of DBWR, {}", counted(lived, "session"), counted(batches, "write batch"));
-    Some(Finding::that(lived == asked, evidence))
+    let all = lived.is_multiple_of(asked) && lived <= asked * caches;
+    Some(Finding::that(all, evidence))
 }
 
 /// Blocks of a batch of the database writers.

@@ -11,6 +11,7 @@
 //! The last receipts are of no setting: the state that an import began in, and the memory that was declared, against the
 //! largest resident set.
 
+mod ctas;
 mod files;
 mod flight;
 mod import;
@@ -80,6 +81,11 @@ const RULES: &[(Setting, Seen, Rule)] = &[
     (Setting::DataFiles, Seen::Inside, files::striping),
     (Setting::DataFiles, Seen::Inside, files::growth),
     (Setting::DbCacheSize, Seen::Outside, files::cache),
+    (Setting::Db2kCacheSize, Seen::Outside, files::sized_cache::<0>),
+    (Setting::Db4kCacheSize, Seen::Outside, files::sized_cache::<1>),
+    (Setting::Db8kCacheSize, Seen::Outside, files::sized_cache::<2>),
+    (Setting::Db16kCacheSize, Seen::Outside, files::sized_cache::<3>),
+    (Setting::Db32kCacheSize, Seen::Outside, files::sized_cache::<4>),
     (Setting::DbBlockPrefetchLimit, Seen::Inside, slob::prefetch),
     (Setting::DbWriterProcesses, Seen::Inside, files::writers),
     (Setting::DbBlockWriteBatch, Seen::Inside, files::write_batch),
@@ -97,6 +103,7 @@ const RULES: &[(Setting, Seen, Rule)] = &[
     (Setting::LogSyncMethod, Seen::Outside, log::sync_method),
     (Setting::LogFileIo, Seen::Outside, log::file_io),
     (Setting::ArchiveLogMode, Seen::Inside, log::archive),
+    (Setting::ForceLogging, Seen::Inside, ctas::force_logging),
     (Setting::DebugRequestDelay, Seen::Inside, io::request_delay),
 ];
 
@@ -128,6 +135,7 @@ pub(super) fn receipts(seen: &Evidence) -> Vec<Receipt> {
         }
     }
     receipts.extend(import::parameters(seen));
+    receipts.extend(ctas::parameters(seen));
     receipts.extend(places::places(seen));
     receipts.extend(start::receipts(seen));
     receipts.extend(slob::parameters(seen));
@@ -145,9 +153,13 @@ fn is_concerned(seen: &Evidence, setting: Setting) -> bool {
         Group::Sort | Group::Parallel => seen.measured.outcome.sort.is_some(),
         Group::Log => {
             let updates = seen.measured.outcome.slob.as_ref().is_some_and(|slob| slob.spec.update_pct > 0);
-            seen.measured.outcome.import.is_some() || updates
+            let done = &seen.measured.outcome;
+            done.import.is_some() || done.ctas.is_some() || updates
         }
-        _ => setting != Setting::DataFiles || seen.measured.outcome.import.is_none(),
+        _ => {
+            let done = &seen.measured.outcome;
+            setting != Setting::DataFiles || (done.import.is_none() && done.ctas.is_none())
+        }
     }
 }
 

@@ -28,9 +28,9 @@ pub(super) fn places(seen: &Evidence) -> Vec<Receipt> {
 /// What places a file, by its role.
 fn word_of(role: FileRole) -> Placed {
     match role {
-        FileRole::Data(Purpose::Users) => Placed::Data,
-        FileRole::Data(Purpose::Temp) => Placed::Temp,
+                FileRole::Data(Purpose::Temp) => Placed::Temp,
         FileRole::Data(Purpose::Indx) => Placed::Index,
+        FileRole::Data(_) => Placed::Data,
         FileRole::Log => Placed::Log,
         FileRole::Input | FileRole::Output => Placed::Rest,
     }

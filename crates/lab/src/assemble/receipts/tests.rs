@@ -300,7 +300,7 @@ fn in_flight(seen: &mut Evidence, mean: u64) {
 /// A cache that was used, with so much mapped for it.
 fn cache(seen: &mut Evidence, mapped: u64) {
     count(seen, Statistic::FreeBufferRequested, 1);
-    seen.inside.cache.mapped = Some(Bytes(mapped));
+    seen.inside.caches[0].mapped = Some(Bytes(mapped));
 }
 
 fn batch(seen: &mut Evidence, blocks: u64) {

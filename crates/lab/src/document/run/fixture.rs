@@ -45,6 +45,7 @@ pub(crate) fn large_sort() -> Record {
         foreground_events: foreground_events(),
         background_events: background_events(),
         sessions,
+        session: None,
         statistics: statistics(),
         io_functions: io_functions(),
         io_files: io_files(),

@@ -20,6 +20,7 @@ mod latency;
 mod load;
 mod log;
 mod result;
+mod session;
 mod settings;
 mod snapshots;
 mod sort;
@@ -86,6 +87,8 @@ fn sections(record: &Record) -> Vec<Section> {
     sections.push(events::background(record));
     sections.extend(latency::waits(record));
     sections.extend(histogram::histograms(record));
+    sections.extend(session::waits(record));
+    sections.extend(session::statistics(record));
     sections.push(activity::statistics(record));
     sections.push(io::functions(record));
     sections.push(io::files(record));

@@ -86,7 +86,7 @@ pub(super) fn warm(
     spec: &SlobSpec,
 ) -> Result<(), EngineError> {
     let instance = transactions.instance();
-    let frames = instance.cache().options().frame_count as u64;
+    let frames = instance.caches().own().options().frame_count as u64;
     let scan = if spec.scan_pct > 0 { spec.scan_blocks } else { 0 };
     // An index has some hundreds of entries a block.
     let blocks = spec.schemas * (spec.scale + spec.scale / 100 + 4) + scan;

@@ -1,0 +1,92 @@
+//! The tablespaces of an open database: those that it was made with, and those of other block sizes that have been made since.
+//!
+//! A tablespace that is there stays as long as the database is open, so a reference to one is kept by whoever needs it: one can be added while
+//! others are read.
+
+use crate::EngineError;
+use crate::storage::tablespace::{Purpose, Tablespace};
+use plumb_units::BlockSize;
+use std::sync::OnceLock;
+
+/// The tablespaces, by purpose.
+#[derive(Debug, Default)]
+pub struct Tablespaces([OnceLock<Tablespace>; Purpose::ALL.len()]);
+
+impl Tablespaces {
+    /// These, each of another purpose.
+    ///
+    /// # Errors
+    /// The name of one that is there twice, or of one of the first three that is not there.
+    pub(crate) fn of(found: Vec<Tablespace>) -> Result<Tablespaces, String> {
+        let all = Tablespaces::default();
+        for tablespace in found {
+            let name = tablespace.purpose.name();
+            all.add(tablespace).map_err(|_| format!("tablespace {name} is there twice"))?;
+        }
+        match Purpose::FIRST.into_iter().find(|purpose| all.find(*purpose).is_none()) {
+            Some(missing) => Err(format!("tablespace {} is missing", missing.name())),
+            None => Ok(all),
+        }
+    }
+
+    /// Adds one.
+    ///
+    /// # Errors
+    /// Itself, when there is one of its purpose.
+    pub(crate) fn add(&self, tablespace: Tablespace) -> Result<(), Tablespace> {
+        self.0[tablespace.purpose as usize].set(tablespace)
+    }
+
+    /// The tablespace of a purpose, if there is one.
+    #[inline]
+    #[must_use]
+    pub fn find(&self, purpose: Purpose) -> Option<&Tablespace> {
+        self.0[purpose as usize].get()
+    }
+
+    /// The tablespace of a purpose that something is in.
+    ///
+    /// # Panics
+    /// When there is none.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, purpose: Purpose) -> &Tablespace {
+        self.find(purpose).expect("what lies in a tablespace is entered after it")
+    }
+
+    /// All there are, in the order of their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = &Tablespace> {
+        self.0.iter().filter_map(OnceLock::get)
+    }
+
+    /// Those whose files outlive the instance.
+    pub fn kept(&self) -> impl Iterator<Item = &Tablespace> {
+        self.iter().filter(|tablespace| tablespace.purpose != Purpose::Temp)
+    }
+
+    /// The size of a block of those that the database was made with.
+    #[must_use]
+    pub fn block_size(&self) -> BlockSize {
+        self.get(Purpose::Users).block_size
+    }
+
+    /// The tablespace for tables with blocks of this size, whether it has been made or not.
+    #[must_use]
+    pub fn tables_of(&self, block_size: BlockSize) -> Purpose {
+        if block_size == self.block_size() { Purpose::Users } else { Purpose::of_size(block_size) }
+    }
+
+    /// The size of the largest block.
+    #[must_use]
+    pub fn largest_block(&self) -> BlockSize {
+        self.iter().map(|tablespace| tablespace.block_size).max().unwrap_or(self.block_size())
+    }
+
+    /// Makes the files of all but the temporary one durable.
+    ///
+    /// # Errors
+    /// When a device reports a failed write.
+    pub(crate) fn sync(&self, session: &plumb_events::Session) -> Result<(), EngineError> {
+        self.kept().flat_map(|tablespace| &tablespace.files).try_for_each(|file| file.sync(session))
+    }
+}

@@ -1,0 +1,50 @@
+//! One session's snapshot: its time, event by event, down to what no instrument accounts for; and what it counted.
+
+use crate::record::{Record, SessionSnapshot};
+use plumb_events::Unit;
+use plumb_report::format::{Average, Count, Percent, Seconds, SignedSeconds};
+use plumb_report::table::{RowKind, Table};
+use plumb_report::{Section, cells};
+
+/// What is left when all that has a name is taken off.
+const REST: &str = "not accounted for by any instrument";
+
+/// Where its time went; none of work that several sessions share.
+pub(super) fn waits(record: &Record) -> Option<Section> {
+    let SessionSnapshot { time, events, .. } = record.session.as_ref()?;
+    let mut events: Vec<_> = events.iter().filter(|event| event.waits > 0).collect();
+    events.sort_by(|one, two| two.time_ns.cmp(&one.time_ns).then(one.event.cmp(&two.event)));
+    let mut table =
+        Table::default().text(["What"]).numbers(["Waits", "Time (s)", "Avg wait", "% of\nelapsed"]);
+    let share = |ns: u64| Percent::of(ns, time.elapsed_ns);
+    for event in events {
+        let mean = Average { total_ns: event.time_ns, count: event.waits };
+        table.row(cells![&event.event, Count(event.waits), Seconds(event.time_ns), mean, share(event.time_ns)]);
+    }
+    table.row(cells!["CPU", "", Seconds(time.cpu_ns), "", share(time.cpu_ns)]);
+    if let Some(queue) = time.run_queue_ns {
+        table.row(cells!["ready to run without a CPU", "", Seconds(queue), "", share(queue)]);
+    }
+    let rest = time.unaccounted_ns();
+    let part = Percent { part: rest as f64, whole: time.elapsed_ns as f64 };
+    table.row(cells![REST, "", SignedSeconds(rest), "", part]);
+    table.push(RowKind::Total, cells!["Elapsed", "", Seconds(time.elapsed_ns), "", share(time.elapsed_ns)]);
+    let section = Section::detail("session-waits", "Session Snapshot: Waits")
+        .note(format!("session {} ({}), from before the work to behind it", time.name, time.role));
+    Some(section.table(table))
+}
+
+/// What it counted.
+pub(super) fn statistics(record: &Record) -> Option<Section> {
+    let session = record.session.as_ref()?;
+    let mut statistics: Vec<_> = session.statistics.iter().filter(|statistic| statistic.total > 0).collect();
+    statistics.sort_by(|one, two| one.name.cmp(&two.name));
+    let mut table = Table::default().text(["Statistic"]).numbers(["Value"]).text(["Unit"]);
+    for statistic in statistics {
+        let unit = if statistic.unit == Unit::Bytes { "bytes" } else { "" };
+        table.row(cells![&statistic.name, Count(statistic.total), unit]);
+    }
+    let section = Section::detail("session-statistics", "Session Snapshot: Statistics")
+        .note(format!("session {} ({}); statistics that did not move are left out", session.time.name, session.time.role));
+    Some(section.table(table))
+}
