@@ -25,6 +25,8 @@ use plumb_io::{Arena, Channel, IoBuffer, Operation, Request};
 use plumb_units::BlockAddress;
 use std::sync::Arc;
 
+/// Data files that a reader's ring knows at most: to find one among them must be cheaper than to look up its descriptor.
+const REGISTERED_FILES: usize = 16;
 /// Touches that a block begins with when it was asked for alone.
 const TOUCH_SINGLE: u8 = 1;
 /// Touches of a block of a multiblock read: the clock takes it next unless it is asked for.
@@ -54,7 +56,9 @@ impl<'a> CacheReader<'a> {
         let shared = cache.shared();
         let (arena, mut ahead) =
             Arena::buffers(shared.block_size.bytes(), 1 + shared.options.prefetch_blocks)?;
-        let channel = shared.method.channel(&[&arena])?;
+        let files = shared.tablespaces.iter().flat_map(|tablespace| &tablespace.files);
+        let files: Vec<_> = files.map(|file| &file.file).take(REGISTERED_FILES).collect();
+        let channel = shared.method.channel_to(&files, &[&arena])?;
         Ok(CacheReader { session, shared, channel, single: ahead.pop(), ahead, several: None, next_tag: 0 })
     }
 
