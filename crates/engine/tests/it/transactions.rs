@@ -6,7 +6,7 @@ use plumb_engine::instance::{Cancel, InitialSizes};
 use plumb_engine::redo::LogOptions;
 use plumb_engine::transaction::{Connection, IndexDefinition, LockWait, Row, Transaction, Transactions};
 use plumb_engine::{EngineError, Instance, Layout, Settings};
-use plumb_events::{Event, Role, Session, Statistic};
+use plumb_events::{Event, Role, Session, SessionKind, Statistic};
 use plumb_io::sim::Faults;
 use plumb_io::sim::power::Survivors;
 use plumb_io::{Disk, sim::MemoryDisk};
@@ -90,6 +90,39 @@ fn never<'a>(transactions: &'a Transactions<'a>, session: &'a Session) -> Connec
     let mut connection = transactions.connect(session).expect("connected");
     connection.set_lock_wait(LockWait::Never);
     connection
+}
+
+/// Who makes an index has the table for himself: what the log had of its rows is not asked for, and may be gone, whatever others have under way.
+#[test]
+fn an_index_is_made_of_the_rows_as_they_are() {
+    with_table(&[("log_file_size", "16M")], |transactions, session| {
+        let schema = Schema::new(vec![Column::required("ID", ColumnType::NUMBER)]).expect("a schema");
+        transactions.create_table(session, "OTHER", &schema, &[]).expect("a table");
+        let [mut one, mut two] = [never(transactions, session), never(transactions, session)];
+        let mut older = one.begin();
+        older.insert("OTHER", &[number(1)]).expect("inserted");
+        let mut setup = two.begin();
+        // More than the log buffer keeps; a row of ten is gone again.
+        let mut rows = Vec::new();
+        for id in 0..1000 {
+            rows.push(add(&mut setup, id, id, &"v".repeat(1000)));
+            setup.commit_and_chain().expect("committed");
+        }
+        for row in rows.iter().step_by(10) {
+            setup.delete("T", *row).expect("deleted");
+            setup.commit_and_chain().expect("committed");
+        }
+        setup.commit().expect("committed");
+        let before = transactions.instance().recorder.snapshot();
+        let index =
+            IndexDefinition { name: "T_ID".into(), columns: vec![("ID".into(), false)], unique: true };
+        transactions.create_index(session, "T", &index).expect("made");
+        let period = transactions.instance().recorder.snapshot().since(&before);
+        assert_eq!(period.event(Event::LogFileSequentialRead, SessionKind::Foreground).count, 0);
+        older.rollback().expect("taken back");
+        let checked = transactions.check(session, "T").expect("right");
+        assert_eq!((checked.row_count, checked.entry_count), (900, 1800));
+    });
 }
 
 /// All that may be under way at once are in the record of a checkpoint, and taken back after a crash; one more is refused.
