@@ -268,7 +268,13 @@ impl Session {
     /// Records a wait that ends now.
     #[inline]
     pub fn end_wait(&self, event: Event, begin: WaitBegin) {
-        let duration = now().saturating_sub(begin.at);
+        self.end_wait_at(event, begin, now());
+    }
+
+    /// Records a wait whose end has just been read from the clock: a clock is 50 ns, and a read of a fast device some thousand.
+    #[inline]
+    pub fn end_wait_at(&self, event: Event, begin: WaitBegin, end: Nanos) {
+        let duration = end.saturating_sub(begin.at);
         let cpu = begin.cpu.map(|cpu| clock::thread_cpu().saturating_sub(cpu));
         self.record.waited(event, duration, cpu);
         if self.record.role.kind() != SessionKind::Probe {

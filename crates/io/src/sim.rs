@@ -101,19 +101,43 @@ struct FaultState {
 /// Holds transfers as a device that has stopped answering does.
 #[derive(Debug, Default)]
 struct Stall {
-    /// Whether it answers nothing, and how many transfers wait for it.
-    state: Mutex<(bool, usize)>,
+    state: Mutex<StallState>,
     changed: Condvar,
 }
 
+#[derive(Debug, Default)]
+struct StallState {
+    standing: Standing,
+    /// Transfers that wait.
+    held: usize,
+}
+
+/// What of a device answers nothing.
+#[derive(Debug, Default)]
+enum Standing {
+    #[default]
+    Nothing,
+    File(PathBuf),
+    All,
+}
+
 impl Stall {
-    fn pass(&self) {
+    fn pass(&self, path: &Path) {
         let mut state = locked(&self.state);
-        state.1 += 1;
-        while state.0 {
+        state.held += 1;
+        while match &state.standing {
+            Standing::Nothing => false,
+            Standing::File(standing) => standing == path,
+            Standing::All => true,
+        } {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        state.1 -= 1;
+        state.held -= 1;
+    }
+
+    fn set(&self, standing: Standing) {
+        locked(&self.state).standing = standing;
+        self.changed.notify_all();
     }
 }
 
@@ -232,20 +256,25 @@ impl MemoryDisk {
 
     /// From now on no transfer is answered, until [`MemoryDisk::resume`].
     pub fn stall(&self) {
-        locked(&self.faults.stall.state).0 = true;
+        self.faults.stall.set(Standing::All);
+        self.faults.armed.store(true, Relaxed);
+    }
+
+    /// The same of one file alone.
+    pub fn stall_file(&self, path: &Path) {
+        self.faults.stall.set(Standing::File(path.to_path_buf()));
         self.faults.armed.store(true, Relaxed);
     }
 
     /// Answers what was held, and what follows.
     pub fn resume(&self) {
-        locked(&self.faults.stall.state).0 = false;
-        self.faults.stall.changed.notify_all();
+        self.faults.stall.set(Standing::Nothing);
     }
 
     /// Transfers that are held.
     #[must_use]
     pub fn held(&self) -> usize {
-        locked(&self.faults.stall.state).1
+        locked(&self.faults.stall.state).held
     }
 
     /// The paths of the files that exist.
@@ -319,11 +348,11 @@ const BESIDE: u64 = 4096;
 
 impl FaultState {
     /// Decides the fate of a call.
-    fn judge(&self, write: bool, length: usize) -> Result<Fate, Errno> {
+    fn judge(&self, path: &Path, write: bool, length: usize) -> Result<Fate, Errno> {
         if !self.armed.load(Relaxed) {
             return Ok(Fate::Moves(length));
         }
-        self.stall.pass();
+        self.stall.pass(path);
         let plan = locked(&self.plan);
         let call = self.calls.fetch_add(1, Relaxed) + 1;
         let every = |period: Option<u64>| period.is_some_and(|n| call.is_multiple_of(n));
@@ -412,7 +441,7 @@ impl MemoryFile {
 
     pub(crate) fn read(&self, into: &mut [u8], offset: u64) -> Result<usize, Errno> {
         let (Fate::Moves(allowed) | Fate::Lost(allowed) | Fate::Misdirected(allowed)) =
-            self.faults.judge(false, into.len())?;
+            self.faults.judge(&self.path, false, into.len())?;
         let left = self.length().saturating_sub(offset);
         let length = allowed.min(usize::try_from(left).unwrap_or(usize::MAX));
         match &self.content {
@@ -424,7 +453,7 @@ impl MemoryFile {
 
     pub(crate) fn write(&self, from: &[u8], offset: u64) -> Result<usize, Errno> {
         let strike = || *locked(&self.faults.struck) = Some(self.path.clone());
-        let (length, offset) = match self.faults.judge(true, from.len())? {
+        let (length, offset) = match self.faults.judge(&self.path, true, from.len())? {
             Fate::Moves(length) => (length, offset),
             Fate::Lost(length) => {
                 strike();

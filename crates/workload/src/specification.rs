@@ -230,7 +230,7 @@ const BUFFER: Parameter = Parameter {
 /// Sessions that work at once.
 const SESSIONS: Parameter = Parameter {
     name: "sessions",
-    help: "Sessions that work at once, each a thread of its own; 400 at most that change something",
+    help: "Sessions that work at once, each a thread of its own; 2132 at most that change something, with blocks of 8K",
     decides: Decides::Work,
     takes: Takes::Count(1),
     default: Some("1"),
@@ -323,7 +323,8 @@ pub const SLOB: Workload = Workload {
         data(
             "scale",
             Takes::Blocks(64),
-            "1000",
+            // As slob.conf has it. Five caches of 16M: no session may find its whole schema cached, and do most of the operations.
+            "80M",
             "Blocks of each schema's table, with one row each; with K, M, G or T behind it: bytes, as 80M",
         ),
         data("schemas", Takes::Range(1, 4096), "16", "Schemas, each with a table and an index of its own"),

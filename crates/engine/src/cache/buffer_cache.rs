@@ -35,7 +35,7 @@ const LOOK_FOR_UNPIN: Duration = Duration::from_millis(1);
 /// after so long the sessions wait for each other.
 const STARVED: Nanos = Nanos(if cfg!(test) { 1_000_000_000 } else { 10_000_000_000 });
 /// How often a session looks whether a block that it wants to change has been unpinned: ten seconds in all.
-const PIN_TRIES: u32 = 100_000;
+const PIN_TRIES: u32 = if cfg!(test) { 5_000 } else { 100_000 };
 /// How long an idle database writer sleeps: the length of one wait of its idle event.
 const IDLE: Duration = Duration::from_secs(3);
 /// The smallest batch that a database writer takes while other writers share the dirty
@@ -94,6 +94,28 @@ pub trait WriteAhead: Send + Sync + std::fmt::Debug {
 
     /// Blocks that were first changed before it are to be written now, so that checkpoints can advance.
     fn write_behind(&self) -> Lsn;
+}
+
+/// A device at a moment, as those see it who transfer blocks. Two of them say whether it answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct DeviceProgress {
+    /// Whether a transfer is under way.
+    pub(crate) is_asked: bool,
+    /// Grows with what has been transferred.
+    pub(crate) answer_count: u64,
+}
+
+impl DeviceProgress {
+    /// That of two parts together.
+    pub(crate) fn with(self, other: DeviceProgress) -> DeviceProgress {
+        let is_asked = self.is_asked || other.is_asked;
+        DeviceProgress { is_asked, answer_count: self.answer_count + other.answer_count }
+    }
+
+    /// Whether nothing was answered until `later`, although something was asked for all the time.
+    pub(crate) fn stood_until(self, later: DeviceProgress) -> bool {
+        self.is_asked && self.answer_count == later.answer_count
+    }
 }
 
 /// A buffer cache of an instance, for blocks of one size. Its writers are stopped when it is dropped.
@@ -383,6 +405,11 @@ impl BufferCache {
         self.shared.write_ahead.get().is_some()
     }
 
+    /// How far the device has come with the blocks that it was asked for.
+    pub(crate) fn progress(&self) -> DeviceProgress {
+        self.shared.lock().frames.progress()
+    }
+
     /// The size of its blocks.
     #[must_use]
     pub fn block_size(&self) -> BlockSize {
@@ -552,7 +579,7 @@ impl Shared {
         address: BlockAddress,
     ) -> Result<Option<ChangingBlock<'_>>, EngineError> {
         let mut state = self.open(session)?;
-        let mut tries = 0;
+        let (mut looks, mut tries) = (0_u32, 0);
         loop {
             let Some(index) = state.frames.find(address) else { return Ok(None) };
             if matches!(state.frames.usage(index), Usage::Reading | Usage::Changing) {
@@ -560,16 +587,17 @@ impl Shared {
             } else if let Some(bytes) = state.frames.begin_change(index) {
                 return Ok(Some(ChangingBlock { shared: self, index, bytes: Some(bytes) }));
             } else {
-                // Pins last microseconds, and who unpins signals nobody.
-                tries += 1;
+                // A database writer holds a block until it has copied it: with a device that does not answer, as long as that takes. Other
+                // pins last microseconds. Who unpins signals nobody.
+                let is_written = state.frames.is_in_flight(index);
+                looks = looks.saturating_add(1);
+                tries += u32::from(!is_written);
                 if tries > PIN_TRIES {
                     return Err(self.starved());
                 }
-                // A database writer holds a block until it has copied it.
-                let is_written = state.frames.is_in_flight(index);
                 drop(state);
                 let event = if is_written { Event::WriteCompleteWaits } else { Event::BufferBusyWaits };
-                session.wait(event, || match tries {
+                session.wait(event, || match looks {
                     0..20 => thread::yield_now(),
                     _ => thread::sleep(LOOK_FOR_UNPIN / 10),
                 });

@@ -3,7 +3,7 @@
 //! Which cache a block is in follows from its tablespace. What is asked of all of them (that changed blocks are written, that extents
 //! are forgotten) is asked here.
 
-use super::buffer_cache::{self, BufferCache, CacheOptions, Shared, WriteAhead};
+use super::buffer_cache::{self, BufferCache, CacheOptions, DeviceProgress, Shared, WriteAhead};
 use super::changed::ChangedBlocks;
 use crate::EngineError;
 use crate::access::Access;
@@ -122,6 +122,12 @@ impl BufferCaches {
     #[must_use]
     pub fn changed(&self) -> ChangedBlocks {
         ChangedBlocks::new(self.iter().map(BufferCache::share).collect::<Vec<Arc<Shared>>>())
+    }
+
+    /// How far the device has come with the blocks that all of them asked for.
+    pub(crate) fn progress(&self) -> DeviceProgress {
+        let each = self.iter().map(BufferCache::progress);
+        each.reduce(DeviceProgress::with).expect("there is one for the database's own size")
     }
 
     /// Whether sessions write blocks themselves.

@@ -5,7 +5,7 @@
 //! its turn, and its flag keeps it from being entered twice (B3), so that no list
 //! grows beyond the number of frames and none needs a search to remove from.
 
-use super::buffer_cache::PinnedBlock;
+use super::buffer_cache::{DeviceProgress, PinnedBlock};
 use crate::storage::tablespace::Purpose;
 use plumb_io::IoBuffer;
 use plumb_units::{BlockAddress, Lsn};
@@ -110,6 +110,8 @@ pub(super) struct Frames {
     scanned_count: usize,
     /// Clean frames outside the cold queue.
     resident_count: usize,
+    /// Transfers that have ended, well or not.
+    answer_count: u64,
     /// Blocks of each writer that are not on disk; `None` for a number not in use.
     unwritten: Vec<Option<u32>>,
     /// The highest LSN of a block that was changed in place.
@@ -171,6 +173,12 @@ impl Frames {
     /// Whether a frame waits for the device, which will make it available sooner or later.
     pub(super) fn awaits_device(&self) -> bool {
         self.unwritten_count() + self.reading_count > 0
+    }
+
+    /// What the device owes now, and what it has done so far.
+    pub(super) fn progress(&self) -> DeviceProgress {
+        let is_asked = self.reading_count + self.writing_count > 0;
+        DeviceProgress { is_asked, answer_count: self.answer_count }
     }
 
     pub(super) fn usage(&self, index: u32) -> Usage {
@@ -313,6 +321,7 @@ impl Frames {
         let frame = &mut self.frames[index as usize];
         assert_eq!(frame.usage, Usage::Reading, "a block arrives in the frame that it is read into");
         one_less(&mut self.reading_count);
+        self.answer_count += 1;
         assert_eq!(Arc::strong_count(&bytes), 1, "B1: its reader alone had the bytes");
         frame.touch = touch;
         frame.writer = NONE;
@@ -360,6 +369,7 @@ impl Frames {
     pub(super) fn give_back(&mut self, index: u32, bytes: Arc<IoBuffer>) {
         if self.usage(index) == Usage::Reading {
             one_less(&mut self.reading_count);
+            self.answer_count += 1;
             self.unlink(index);
         }
         let usage = self.usage(index);
@@ -502,6 +512,7 @@ impl Frames {
         let frame = &mut self.frames[index as usize];
         assert!(frame.in_flight, "B8: written once");
         one_less(&mut self.writing_count);
+        self.answer_count += 1;
         frame.in_flight = false;
         self.changes.remove(&(std::mem::take(&mut frame.flight_lsn), index));
         let writer = frame.writer;

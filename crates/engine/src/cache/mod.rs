@@ -113,6 +113,7 @@ mod frames;
 pub mod reader;
 pub mod writer;
 
+pub(crate) use buffer_cache::DeviceProgress;
 pub use buffer_cache::{BufferCache, CacheOptions, ChangingBlock, PinnedBlock, WriteAhead};
 pub use caches::BufferCaches;
 pub use changed::ChangedBlocks;

@@ -26,6 +26,8 @@ use plumb_io::{Arena, Channel, IoBuffer, Operation, Request};
 use plumb_units::BlockAddress;
 use std::sync::Arc;
 
+/// Data files that a reader's ring knows at most: to find one among them must be cheaper than to look up its descriptor.
+const REGISTERED_FILES: usize = 16;
 /// Touches that a block begins with when it was asked for alone.
 const TOUCH_SINGLE: u8 = 1;
 /// Touches of a block of a multiblock read: the clock takes it next unless it is asked for.
@@ -161,7 +163,10 @@ impl<'a> OneCache<'a> {
         let shared = cache.shared();
         let (arena, mut ahead) =
             Arena::buffers(shared.block_size.bytes(), 1 + shared.options.prefetch_blocks)?;
-        let channel = shared.method.channel(&[&arena])?;
+        let own = shared.tablespaces.iter().filter(|tablespace| tablespace.block_size == shared.block_size);
+        let files = own.flat_map(|tablespace| &tablespace.files).map(|file| &file.file);
+        let files: Vec<_> = files.take(REGISTERED_FILES).collect();
+        let channel = shared.method.channel_to(&files, &[&arena])?;
         Ok(OneCache { session, shared, channel, single: ahead.pop(), ahead, several: None, next_tag: 0 })
     }
 

@@ -327,6 +327,39 @@ fn a_device_that_does_not_answer_is_waited_for() {
     });
 }
 
+/// A batch of a database writer keeps the blocks that it has not copied yet: with a device that does not answer, longer than starving takes.
+#[test]
+fn a_block_of_a_batch_is_waited_for_while_the_device_does_not_answer() {
+    bounded(|| {
+        let instance = instance(&[]);
+        let own = session(&instance);
+        let disk = memory(&instance);
+        let mut writer = writer(&own, &instance, Purpose::Users);
+        let blocks: Vec<_> = (0..4).map(|mark| write_block(&mut writer, mark).expect("a buffer")).collect();
+        let before = instance.recorder.snapshot();
+        disk.stall();
+        writer.flush().expect("asked");
+        while disk.held() == 0 {
+            thread::yield_now();
+        }
+        thread::scope(|scope| {
+            let changing = scope.spawn(|| {
+                let session = session(&instance);
+                let mut reader = CacheReader::new(&session, instance.caches()).expect("a reader");
+                let changed = reader.change(Purpose::Users, blocks[3], READ);
+                changed.map(drop)
+            });
+            thread::sleep(Duration::from_millis(1500));
+            disk.resume();
+            changing.join().expect("no panic").expect("taken when it has been copied");
+        });
+        let waited = since(&instance, &before).event(Event::WriteCompleteWaits, SessionKind::Foreground);
+        assert!(waited.count > 0, "its name says what it waits for");
+        writer.finish().expect("on disk");
+        instance.caches().own().check();
+    });
+}
+
 #[test]
 fn a_block_is_read_once_and_then_found() {
     bounded(|| {

@@ -129,6 +129,11 @@ impl GroupCommit {
         wake(woken);
     }
 
+    /// Whether somebody has the role.
+    pub(super) fn is_taken(&self) -> bool {
+        self.role().taken
+    }
+
     /// Why nothing is written any more.
     pub(super) fn failure(&self) -> Option<String> {
         self.role().failure.clone()

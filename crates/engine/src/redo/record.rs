@@ -23,6 +23,8 @@ use plumb_units::{BlockAddress, BlockNumber, FileId, Lsn};
 
 /// Bytes before undo and changes.
 pub const HEADER_BYTES: usize = 32;
+/// Bytes of a transaction in the list of a checkpoint's record: its number, its first LSN and its last.
+pub(crate) const UNDER_WAY_BYTES: usize = 3 * 8;
 /// Bytes of a change before its steps.
 const CHANGE_BYTES: usize = 12;
 

@@ -27,7 +27,7 @@ use super::log_access;
 use super::log_file::{self, BATCH_HEADER, BatchHeader, FILE_HEADER, FileHeader};
 use super::log_reader::LogReader;
 use super::log_writer::{BatchPlace, LogFile, LogWriter, Usage, charge};
-use super::record::{Record, RecordKind, length_of};
+use super::record::{Record, RecordKind, UNDER_WAY_BYTES, length_of};
 use super::replay::Replay;
 use super::sync_method::SyncChoice;
 use crate::EngineError;
@@ -696,7 +696,7 @@ fn note(open: &mut BTreeMap<u64, Unended>, recovered: &mut Recovered, record: &R
     let Record { kind, transaction, lsn, previous, .. } = *record;
     match kind {
         RecordKind::Checkpoint => {
-            for entry in record.undo.chunks_exact(24) {
+            for entry in record.undo.chunks_exact(UNDER_WAY_BYTES) {
                 let [transaction, first, last] = [0, 8, 16].map(|at| log_file::number(entry, at));
                 open.insert(transaction, Unended { transaction, first: Lsn(first), last: Lsn(last) });
                 recovered.next_transaction = recovered.next_transaction.max(transaction + 1);

@@ -6,7 +6,7 @@
 //! A row has no lock of its own. It is locked when the transaction that made its version is entered; who wants to
 //! change it waits for that transaction. Each waits for one at most, so a deadlock is a circle, found when its last arrow is drawn.
 //!
-//! Limits: [`MOST`] transactions at once, so that a checkpoint's record has room for them.
+//! Limits: as many transactions at once as a checkpoint's record has room for ([`LogOptions::transactions_max`](crate::redo::LogOptions::transactions_max)).
 
 use crate::EngineError;
 use plumb_events::{Event, Session, now};
@@ -15,8 +15,6 @@ use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Transactions that may be under way at once.
-pub const MOST: usize = 400;
 /// How long a wait sleeps before it checks its condition again.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
@@ -44,6 +42,8 @@ struct State {
 /// The table of transactions.
 #[derive(Debug)]
 pub(super) struct Active {
+    /// Transactions that may be under way at once.
+    most: usize,
     state: Mutex<State>,
     ended: Condvar,
 }
@@ -91,8 +91,9 @@ pub(super) struct UnderWay {
 }
 
 impl Active {
-    pub(super) fn new(next: u64) -> Active {
-        Active { state: Mutex::new(State { next, ..State::default() }), ended: Condvar::new() }
+    /// `most` may be under way at once; the first one has the number `next`.
+    pub(super) fn new(most: usize, next: u64) -> Active {
+        Active { most, state: Mutex::new(State { next, ..State::default() }), ended: Condvar::new() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -102,11 +103,12 @@ impl Active {
     /// Enters a transaction none of whose records is before the LSN that `end` reads.
     pub(super) fn enter(&self, end: impl FnOnce() -> Lsn) -> Result<(u64, Lsn), EngineError> {
         let mut state = self.state();
-        if state.entries.len() >= MOST {
+        if state.entries.len() >= self.most {
             return Err(EngineError::Contradiction {
                 first: "one transaction more".to_string(),
-                second: format!("{MOST} under way"),
-                why: "that is as many as can be; commit or roll back some first".to_string(),
+                second: format!("{} under way", self.most),
+                why: "the record of a checkpoint lists no more in blocks of this size; commit or roll back some first"
+                    .to_string(),
             });
         }
         let transaction = state.next;

@@ -54,7 +54,7 @@ impl Transactions<'_> {
             }
             Ok(())
         };
-        worker.scan_rows(&table, &snapshot, (&mut count, &mut || Ok(())))?;
+        worker.scan_rows(&table, Some(&snapshot), (&mut count, &mut || Ok(())))?;
         for (tree, keys) in table.indexes.iter().zip(keys) {
             found.entry_count += check_tree(&mut worker, tree, keys)?;
         }

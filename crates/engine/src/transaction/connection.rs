@@ -174,7 +174,7 @@ impl<'a> Transaction<'_, 'a> {
             Ok(())
         };
         let mut show = || rows.take().into_iter().try_for_each(&mut visit);
-        self.connection.worker.scan_rows(&table, &snapshot, (&mut collect, &mut show))
+        self.connection.worker.scan_rows(&table, Some(&snapshot), (&mut collect, &mut show))
     }
 
     /// The same, shown as row ids and images, which are not taken apart. They lie in blocks that are pinned meanwhile: `visit` changes nothing.
@@ -188,7 +188,7 @@ impl<'a> Transaction<'_, 'a> {
     ) -> Result<(), EngineError> {
         let table = self.connection.worker.store.table(table)?;
         let snapshot = self.snapshot()?;
-        self.connection.worker.scan_rows(&table, &snapshot, (&mut visit, &mut || Ok(())))
+        self.connection.worker.scan_rows(&table, Some(&snapshot), (&mut visit, &mut || Ok(())))
     }
 
     /// The rows of a key, one value for each column of the index.
@@ -289,6 +289,21 @@ impl Drop for Transaction<'_, '_> {
     }
 }
 
+/// The key that a tree has of a row, in the memory of another one.
+pub(super) fn key_of(
+    tree: &Tree,
+    (image, row): (&[u8], RowId),
+    block_size: usize,
+    mut key: Vec<u8>,
+) -> Result<Vec<u8>, EngineError> {
+    tree.key.build(image, &mut key).map_err(|error| bad_row(row, error))?;
+    let (found, limit) = (key.len(), crate::index::block::key_bytes_max(block_size));
+    if found > limit {
+        return Err(EngineError::KeyTooLong { found, limit, block_size, row });
+    }
+    Ok(key)
+}
+
 fn push(images: &mut RowBatch, values: &[Value]) {
     images.begin_row(values.len() as u8);
     values.iter().for_each(|value| images.push_value(value));
@@ -377,7 +392,8 @@ impl<'a> Worker<'a> {
         purpose: Purpose,
         kind: BlockKind,
     ) -> Result<(u64, Vec<SegmentExtent>), EngineError> {
-        let extent = self.allocate(purpose)?;
+        let extents = self.allocate(purpose, 1)?;
+        let extent = extents[0];
         let admission = self.admit(2 * self.block_bytes_of(purpose), 0)?;
         // The LSN is the segment's name: nobody else takes it before a record of this one is behind it. Held for microseconds.
         let _naming = self.store.naming.lock().unwrap_or_else(PoisonError::into_inner);
@@ -399,7 +415,7 @@ impl<'a> Worker<'a> {
         }
         self.log_system(admission, changes)?;
         drop(gate);
-        Ok((created.0, vec![extent]))
+        Ok((created.0, extents))
     }
 
     fn begin_thread(&mut self) -> Result<Thread<'a>, EngineError> {
@@ -475,15 +491,8 @@ impl<'a> Worker<'a> {
     }
 
     pub(super) fn key_of(&mut self, tree: &Tree, image: &[u8], row: RowId) -> Result<Vec<u8>, EngineError> {
-        let mut key = std::mem::take(&mut self.key);
-        tree.key.build(image, &mut key).map_err(|error| bad_row(row, error))?;
-        let block_size = self.block_bytes_of(Purpose::Indx);
-        let limit = crate::index::block::key_bytes_max(block_size);
-        if key.len() > limit {
-            let found = key.len();
-            return Err(EngineError::KeyTooLong { found, limit, block_size, row });
-        }
-        Ok(key)
+        let key = std::mem::take(&mut self.key);
+        key_of(tree, (image, row), self.block_bytes_of(Purpose::Indx), key)
     }
 
     /// Waits until the row is nobody else's; then gives its image. The block is not kept: the caller looks again.
@@ -647,26 +656,6 @@ impl<'a> Worker<'a> {
             Some(stored) => self.version_for(snapshot, row, &stored),
             None => Ok(None),
         }
-    }
-
-    /// The rows of a block as a snapshot sees them.
-    pub(super) fn rows_in(
-        &mut self,
-        table: &Table,
-        address: BlockAddress,
-        snapshot: &Snapshot<'_>,
-    ) -> Result<Vec<(RowId, Vec<u8>)>, EngineError> {
-        let expected = table.segment.expected(BlockKind::Rows);
-        let block = self.reader.get(table.segment.purpose, address, expected)?;
-        let mut found = Vec::new();
-        for slot in 0..rows::slot_count(&block) {
-            let Some(stored) = rows::row_at(&block, slot) else { continue };
-            let row = RowId::new(address, slot);
-            if let Some(image) = self.version_for(snapshot, row, &stored)? {
-                found.push((row, image));
-            }
-        }
-        Ok(found)
     }
 
     fn commit(&mut self, mut thread: Thread<'a>) -> Result<(), EngineError> {

@@ -9,6 +9,7 @@
 //!
 //! Limits: the keys of an index on a table that has rows are sorted in memory.
 
+use super::connection::key_of;
 use super::segment::Segment;
 use super::tree::Tree;
 use super::worker::Worker;
@@ -219,14 +220,12 @@ impl Worker<'_> {
     /// Fills an index that nothing refers to yet with an entry for each row of the table, which nobody changes meanwhile.
     fn fill_index(&mut self, table: &Table, tree: &Tree) -> Result<(), EngineError> {
         let mut entries: Vec<(Vec<u8>, RowId)> = Vec::new();
-        let snapshot = self.active.snapshot(0, || self.log.end());
-        for number in 1..self.used_blocks(&table.segment)? {
-            let address = table.segment.address(number).expect("a block in use is in an extent");
-            for (row, image) in self.rows_in(table, address, &snapshot)? {
-                entries.push((self.key_of(tree, &image, row)?, row));
-            }
-        }
-        drop(snapshot);
+        let block_bytes = self.block_bytes_of(Purpose::Indx);
+        let mut collect = |row: RowId, image: &[u8]| {
+            entries.push((key_of(tree, (image, row), block_bytes, Vec::new())?, row));
+            Ok(())
+        };
+        self.scan_rows(table, None, (&mut collect, &mut || Ok(())))?;
         entries.sort_unstable();
         for pair in entries.windows(2).filter(|pair| tree.unique && pair[0].0 == pair[1].0) {
             let address = table.segment.expected(BlockKind::Rows);

@@ -66,13 +66,13 @@ mod tree;
 mod undo;
 mod worker;
 
-pub use active::{MOST as TRANSACTIONS_MOST, Snapshot};
+pub use active::Snapshot;
 pub use connection::{Connection, LockWait, Row, Transaction};
 pub use direct::Logging;
 
 use crate::cache::WriteAhead;
 use crate::redo::recovery::{LogHome, Recovered};
-use crate::redo::{Log, log_access};
+use crate::redo::{Log, LogOptions, log_access};
 use crate::sort::key::KeyBuilder;
 use crate::storage::control::{LiveIndex, LiveTable, listed, stored_name};
 use crate::storage::tablespace::Purpose;
@@ -179,7 +179,8 @@ impl<'i> Transactions<'i> {
         let log = Arc::new(log);
         let write_ahead: Arc<dyn WriteAhead> = Arc::clone(&log) as _;
         instance.caches().log_first(&write_ahead)?;
-        let active = Arc::new(Active::new(recovered.next_transaction));
+        let most = LogOptions::transactions_max(log.options().block_bytes);
+        let active = Arc::new(Active::new(most, recovered.next_transaction));
         let changed = (instance.caches().changed(), instance.caches().is_written_by_sessions());
         let tablespaces = instance.share_tablespaces();
         let checkpoints = Checkpoints::new(Arc::clone(&log), Arc::clone(&active), changed, tablespaces);

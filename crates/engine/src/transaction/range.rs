@@ -154,7 +154,7 @@ impl Worker<'_> {
         let expected = table.segment.expected(BlockKind::Rows);
         let block = self.reader.get(table.segment.purpose, row.address(), expected)?;
         let Some(stored) = rows::row_at(&block, row.slot()) else { return Ok(false) };
-        let Some(image) = self.seen(snapshot, row, &stored)? else { return Ok(false) };
+        let Some(image) = self.seen(Some(snapshot), row, &stored)? else { return Ok(false) };
         let built = tree.key.build(&image, own);
         built.map_err(|error| EngineError::BadRow { row, why: error.to_string() })?;
         // The entry may be that of another version of the row.
@@ -165,25 +165,32 @@ impl Worker<'_> {
         Ok(true)
     }
 
-    /// The image of a row as a snapshot sees it: as it lies in the block, where nobody has changed it since.
+    /// The image of a row as a snapshot sees it: as it lies in the block, where nobody has changed it since. Without a snapshot it is as it lies there, for
+    /// who has the table for himself: all that others did to it has ended, and what the log had of that may be gone.
     fn seen<'r>(
         &mut self,
-        snapshot: &Snapshot<'_>,
+        snapshot: Option<&Snapshot<'_>>,
         row: RowId,
         stored: &StoredRow<'r>,
     ) -> Result<Option<Cow<'r, [u8]>>, EngineError> {
-        if stored.version < snapshot.horizon() && !stored.deleted {
-            let length = rows::image_length(stored.image).unwrap_or(stored.image.len());
-            return Ok(Some(Cow::Borrowed(&stored.image[..length])));
+        match snapshot {
+            Some(snapshot) if stored.deleted || stored.version >= snapshot.horizon() => {
+                Ok(self.version_for(snapshot, row, stored)?.map(Cow::Owned))
+            }
+            None if stored.deleted => Ok(None),
+            _ => {
+                let length = rows::image_length(stored.image).unwrap_or(stored.image.len());
+                Ok(Some(Cow::Borrowed(&stored.image[..length])))
+            }
         }
-        Ok(self.version_for(snapshot, row, stored)?.map(Cow::Owned))
     }
 
-    /// Shows all rows of a table as a snapshot sees them, in the order of blocks. `unpinned` is called behind each read, when no block of it is pinned.
+    /// Shows all rows of a table as a snapshot sees them, in the order of blocks; without one as they are ([`Worker::seen`]). `unpinned` is called behind
+    /// each read, when no block of it is pinned.
     pub(super) fn scan_rows(
         &mut self,
         table: &Table,
-        snapshot: &Snapshot<'_>,
+        snapshot: Option<&Snapshot<'_>>,
         (visit, unpinned): (Visit<'_>, &mut dyn FnMut() -> Result<(), EngineError>),
     ) -> Result<(), EngineError> {
         let expected = table.segment.expected(BlockKind::Rows);

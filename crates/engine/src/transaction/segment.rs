@@ -13,7 +13,7 @@ use crate::storage::block::{BlockKind, Expected, HEADER_BYTES, LsnRange};
 use crate::storage::control::SegmentExtent;
 use crate::storage::tablespace::Purpose;
 use plumb_events::Event;
-use plumb_units::{BlockAddress, Lsn};
+use plumb_units::{BlockAddress, FileId, Lsn};
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
@@ -21,6 +21,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 const USED: usize = HEADER_BYTES;
 /// Blocks with room that are remembered at most.
 const POOL_MOST: usize = 10_000;
+/// A segment grows by one extent, and by one more for each so many that it has: the control file is written whole each time, which would take
+/// the square of a large segment's size otherwise.
+const GROWTH_PART: usize = 32;
 
 /// A segment of an open database.
 #[derive(Debug)]
@@ -43,6 +46,10 @@ impl Segment {
 
     pub(super) fn extents(&self) -> Vec<SegmentExtent> {
         self.extents.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn extent_count(&self) -> usize {
+        self.extents.read().unwrap_or_else(PoisonError::into_inner).len()
     }
 
     /// Its block number `index`, the header being 0; `None` behind the last extent.
@@ -144,7 +151,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Gives a segment an extent more, if it still has no more blocks than that.
+    /// Gives a segment more extents, if it still has no more blocks than that.
     fn extend(&mut self, segment: &Segment, used: u32) -> Result<(), EngineError> {
         let _extending = segment.extending.try_lock().unwrap_or_else(|_| {
             let wait = || segment.extending.lock().unwrap_or_else(PoisonError::into_inner);
@@ -153,33 +160,43 @@ impl Worker<'_> {
         if segment.address(used).is_some() {
             return Ok(());
         }
-        let extent = self.allocate(segment.purpose)?;
+        let extents = self.allocate(segment.purpose, 1 + segment.extent_count() / GROWTH_PART)?;
         let added = self.instance.change_catalog(self.session, |catalog| {
             let tables = catalog.live_tables.iter_mut().map(|table| (table.created, &mut table.extents));
             let indexes = catalog.live_indexes.iter_mut().map(|index| (index.created, &mut index.extents));
             let of_segment = |(created, _): &(u64, _)| *created == segment.created.0;
-            if let Some((_, extents)) = tables.chain(indexes).find(of_segment) {
-                extents.push(extent);
+            if let Some((_, stored)) = tables.chain(indexes).find(of_segment) {
+                stored.extend_from_slice(&extents);
             }
         });
         if added.is_err() {
-            self.instance.tablespace(segment.purpose).release([extent.extent]);
+            let extents = extents.iter().map(|piece| piece.extent);
+            self.instance.tablespace(segment.purpose).release(extents);
         }
         added?;
-        segment.extents.write().unwrap_or_else(PoisonError::into_inner).push(extent);
+        segment.extents.write().unwrap_or_else(PoisonError::into_inner).extend(extents);
         Ok(())
     }
 
-    /// An extent whose place in its file is durable.
-    pub(super) fn allocate(&mut self, purpose: Purpose) -> Result<SegmentExtent, EngineError> {
+    /// Extents whose places in their files are durable: so many, or as many as there is room for, one at least.
+    pub(super) fn allocate(
+        &mut self,
+        purpose: Purpose,
+        count: usize,
+    ) -> Result<Vec<SegmentExtent>, EngineError> {
         let tablespace = self.instance.tablespace(purpose);
-        let extent = tablespace.allocate(self.session, &self.instance.access)?;
-        let synced =
-            tablespace.file(plumb_units::FileId(extent.file)).and_then(|file| file.sync(self.session));
-        if let Err(error) = synced {
-            tablespace.release([extent]);
+        let mut extents = vec![tablespace.allocate(self.session, &self.instance.access)?];
+        while extents.len() < count
+            && let Ok(extent) = tablespace.allocate(self.session, &self.instance.access)
+        {
+            extents.push(extent);
+        }
+        let files: BTreeSet<u16> = extents.iter().map(|extent| extent.file).collect();
+        let sync = |file| tablespace.file(FileId(file)).and_then(|file| file.sync(self.session));
+        if let Err(error) = files.into_iter().try_for_each(sync) {
+            tablespace.release(extents);
             return Err(error);
         }
-        Ok(SegmentExtent { extent, used: extent.blocks })
+        Ok(extents.into_iter().map(|extent| SegmentExtent { extent, used: extent.blocks }).collect())
     }
 }

@@ -1,18 +1,19 @@
 //! Transactions of several sessions: what each sees, who waits for whom, and what ends with an error.
 
-use crate::crash_cycle::{Base, LogKind, Seeded};
+use crate::crash_cycle::{Base, HOME, LogKind, Seeded};
 use crate::support::within;
 use plumb_engine::instance::{Cancel, InitialSizes};
+use plumb_engine::redo::LogOptions;
 use plumb_engine::transaction::{Connection, IndexDefinition, LockWait, Row, Transaction, Transactions};
 use plumb_engine::{EngineError, Instance, Layout, Settings};
-use plumb_events::{Event, Role, Session, Statistic};
+use plumb_events::{Event, Role, Session, SessionKind, Statistic};
 use plumb_io::sim::Faults;
 use plumb_io::sim::power::Survivors;
 use plumb_io::{Disk, sim::MemoryDisk};
 use plumb_types::{Column, ColumnType, Number, RowBatch, Schema, Value};
 use plumb_units::{Bytes, RowId};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
@@ -89,6 +90,72 @@ fn never<'a>(transactions: &'a Transactions<'a>, session: &'a Session) -> Connec
     let mut connection = transactions.connect(session).expect("connected");
     connection.set_lock_wait(LockWait::Never);
     connection
+}
+
+/// Who makes an index has the table for himself: what the log had of its rows is not asked for, and may be gone, whatever others have under way.
+#[test]
+fn an_index_is_made_of_the_rows_as_they_are() {
+    with_table(&[("log_file_size", "16M")], |transactions, session| {
+        let schema = Schema::new(vec![Column::required("ID", ColumnType::NUMBER)]).expect("a schema");
+        transactions.create_table(session, "OTHER", &schema, &[]).expect("a table");
+        let [mut one, mut two] = [never(transactions, session), never(transactions, session)];
+        let mut older = one.begin();
+        older.insert("OTHER", &[number(1)]).expect("inserted");
+        let mut setup = two.begin();
+        // More than the log buffer keeps; a row of ten is gone again.
+        let mut rows = Vec::new();
+        for id in 0..1000 {
+            rows.push(add(&mut setup, id, id, &"v".repeat(1000)));
+            setup.commit_and_chain().expect("committed");
+        }
+        for row in rows.iter().step_by(10) {
+            setup.delete("T", *row).expect("deleted");
+            setup.commit_and_chain().expect("committed");
+        }
+        setup.commit().expect("committed");
+        let before = transactions.instance().recorder.snapshot();
+        let index =
+            IndexDefinition { name: "T_ID".into(), columns: vec![("ID".into(), false)], unique: true };
+        transactions.create_index(session, "T", &index).expect("made");
+        let period = transactions.instance().recorder.snapshot().since(&before);
+        assert_eq!(period.event(Event::LogFileSequentialRead, SessionKind::Foreground).count, 0);
+        older.rollback().expect("taken back");
+        let checked = transactions.check(session, "T").expect("right");
+        assert_eq!((checked.row_count, checked.entry_count), (900, 1800));
+    });
+}
+
+/// All that may be under way at once are in the record of a checkpoint, and taken back after a crash; one more is refused.
+#[test]
+fn as_many_transactions_as_a_checkpoint_lists_survive_as_one_does() {
+    let mut settings = LogKind::Plain.settings();
+    for (name, value) in [("log_file_size", "8M"), ("db_block_size", "2K")] {
+        settings.set(name, value, "the test").expect("in range");
+    }
+    let disk = MemoryDisk::with_power(5);
+    let sizes = InitialSizes { users: Bytes(2 << 20), temp: Bytes(16 << 10), indx: Bytes(256 << 10) };
+    let instance = Instance::create_on(&disk, Path::new(HOME), settings.clone(), sizes).expect("a database");
+    let own = session(&instance);
+    let transactions = Transactions::open(&instance, &own).expect("a log");
+    create(&transactions, &own);
+    let most = LogOptions::transactions_max(2048);
+    let mut connections: Vec<_> = (0..most).map(|_| never(&transactions, &own)).collect();
+    let mut open: Vec<_> = connections.iter_mut().map(Connection::begin).collect();
+    for (id, transaction) in open.iter_mut().enumerate() {
+        add(transaction, id as i64, 7, "never committed");
+    }
+    let mut one_more = never(&transactions, &own);
+    let refused = one_more.begin().insert("T", &[number(-1), number(7), text("x")]).expect_err("refused");
+    assert!(refused.to_string().contains(&format!("{most} under way")), "{refused}");
+    transactions.checkpoint(&own).expect("a record of all of them");
+    let restarted = disk.restart(Survivors::None);
+    // What is dropped at the end is not taken back.
+    disk.lose_power_at(Some(disk.requests()));
+    let instance = Instance::open_on(&restarted, Path::new(HOME), settings).expect("opened");
+    let own = session(&instance);
+    let transactions = Transactions::open(&instance, &own).expect("recovered");
+    assert_eq!(transactions.recovered().unended.len(), most);
+    assert_eq!(transactions.check(&own, "T").expect("right").row_count, 0);
 }
 
 /// What the isolation tests do not look at: keys that change, rows that are deleted, and what a transaction sees of its own.

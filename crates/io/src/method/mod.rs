@@ -496,7 +496,7 @@ impl Channel {
     /// When nothing is outstanding: the wait would never end.
     pub fn wait(&mut self, session: &Session, event: Event) -> Result<Completion, IoError> {
         assert!(self.outstanding() > 0, "C3: nothing to wait for");
-        if self.ready.is_empty() && self.in_flight > 0 && !matches!(self.way, Way::Sync) {
+        if self.ready.is_empty() && self.may_have_arrived() {
             let begin = now();
             let harvested = self.harvest(session);
             polled(session, begin);
@@ -536,13 +536,23 @@ impl Channel {
         self.ready.pop_front().transpose()
     }
 
+    /// Whether the kernel, or a thread of the pool, has something that may have ended.
+    fn may_have_arrived(&self) -> bool {
+        match &self.way {
+            Way::Sync => false,
+            Way::Pool(_) => self.in_flight > 0,
+            Way::Ring(ring) => self.in_flight > ring.unsent(),
+        }
+    }
+
     /// Takes in what has arrived, without a system call.
     fn harvest(&mut self, session: &Session) -> Result<(), IoError> {
         match &mut self.way {
             Way::Ring(ring) => {
                 let mut attempts = std::mem::take(&mut self.attempts);
                 ring.drain(&mut attempts);
-                self.settle_all(session, attempts)
+                let taken_in = if attempts.is_empty() { Nanos(0) } else { now() };
+                self.settle_all(session, attempts, taken_in)
             }
             _ => self.collect(session, None),
         }
@@ -552,21 +562,29 @@ impl Channel {
     fn collect(&mut self, session: &Session, event: Option<Event>) -> Result<(), IoError> {
         let wait = event.map(|event| (event, session.begin_wait()));
         let mut attempts = std::mem::take(&mut self.attempts);
+        let mut end = None;
         match &mut self.way {
             Way::Sync => {}
             Way::Pool(pool) => pool.collect(event.is_some(), &mut attempts),
-            Way::Ring(ring) => ring.collect(session, event.is_some(), &mut attempts)?,
+            Way::Ring(ring) => {
+                end = ring.collect(session, wait.map(|(_, begin)| begin.at()), &mut attempts)?;
+            }
         }
+        let end = end.unwrap_or_else(now);
         if let Some((event, begin)) = wait {
-            session.end_wait(event, begin);
+            session.end_wait_at(event, begin, end);
         }
-        self.settle_all(session, attempts)
+        self.settle_all(session, attempts, end)
     }
 
     /// Settles all of them, an error or not, and keeps their memory for the next ones.
-    fn settle_all(&mut self, session: &Session, mut attempts: Vec<Attempt>) -> Result<(), IoError> {
+    fn settle_all(
+        &mut self,
+        session: &Session,
+        mut attempts: Vec<Attempt>,
+        taken_in: Nanos,
+    ) -> Result<(), IoError> {
         let mut settled = Ok(());
-        let taken_in = if attempts.is_empty() { Nanos(0) } else { now() };
         for attempt in attempts.drain(..) {
             settled = settled.and(self.settle(session, attempt, taken_in));
         }

@@ -166,6 +166,11 @@ impl RingChannel {
         self.unregistered.as_deref()
     }
 
+    /// Requests that the kernel has not been told of.
+    pub(super) fn unsent(&self) -> usize {
+        self.unsent_flights.len()
+    }
+
     pub(super) fn push(&mut self, session: &Session, mut pending: Pending) -> Result<(), IoError> {
         let place = self.vacant.pop().unwrap_or_else(|| {
             self.flights.push(None);
@@ -256,7 +261,7 @@ impl RingChannel {
         if self.unsent == 0 && want == 0 {
             return Ok(());
         }
-        self.enter_kernel(session, want)
+        self.enter_kernel(session, want, now()).map(|_| ())
     }
 
     /// Submits what was pushed without waiting; the call is a wait for `event`.
@@ -267,13 +272,12 @@ impl RingChannel {
         entered
     }
 
-    /// Submits what was pushed, if anything, and sees what has been completed.
-    fn enter_kernel(&mut self, session: &Session, want: usize) -> Result<(), IoError> {
+    /// Submits what was pushed, if anything, and sees what has been completed. It is `begin` now; gives when the kernel had done it.
+    fn enter_kernel(&mut self, session: &Session, want: usize, begin: Nanos) -> Result<Nanos, IoError> {
         // A kernel thread that is awake sees the entries without being told.
         let told =
             want > 0 || self.setup != RingSetup::SubmissionPolling || self.ring.submission().need_wakeup();
         session.count(Statistic::RingEnters, u64::from(told));
-        let begin = now();
         let entered = match self.setup {
             RingSetup::Plain | RingSetup::Cooperative | RingSetup::Deferred if want == 0 => self.peek(),
             _ => self.ring.submit_and_wait(want),
@@ -293,7 +297,7 @@ impl RingChannel {
             let at_once = self.seen[before..].iter().filter(|seen| seen.pending.begin == Some(begin)).count();
             session.count(Statistic::RingCompleteAtOnce, at_once as u64);
         }
-        Ok(())
+        Ok(end)
     }
 
     /// What came of an enter: all is sent, unless it was interrupted and is repeated.
@@ -313,17 +317,21 @@ impl RingChannel {
         }
     }
 
+    /// What has been completed; where that is nothing the kernel is entered, and a session that waits, since a moment just read from the clock, waits there for
+    /// something. Gives when the kernel had done it, if it was entered.
     pub(super) fn collect(
         &mut self,
         session: &Session,
-        wait: bool,
+        waits_since: Option<Nanos>,
         into: &mut Vec<Attempt>,
-    ) -> Result<(), IoError> {
+    ) -> Result<Option<Nanos>, IoError> {
+        let mut end = None;
         if self.seen.is_empty() && self.ring.completion().is_empty() {
-            self.enter_kernel(session, usize::from(wait))?;
+            let (want, begin) = (usize::from(waits_since.is_some()), waits_since.unwrap_or_else(now));
+            end = Some(self.enter_kernel(session, want, begin)?);
         }
         self.drain(into);
-        Ok(())
+        Ok(end)
     }
 
     /// What has been completed, without entering the kernel.

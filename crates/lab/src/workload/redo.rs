@@ -12,10 +12,11 @@ use crate::observer::Stage;
 use crate::place::Room;
 use plumb_engine::check::CheckLine;
 use plumb_engine::instance::InitialSizes;
+use plumb_engine::redo::LogOptions;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::transaction::check::row_hash;
 use plumb_engine::transaction::import::{ImportSpec, Imported, import};
-use plumb_engine::transaction::{IndexDefinition, TRANSACTIONS_MOST, Transactions};
+use plumb_engine::transaction::{IndexDefinition, Transactions};
 use plumb_engine::{EngineError, Setting, Settings};
 use plumb_events::{Phase, Role, clock};
 use plumb_types::{RowBatch, RowSource};
@@ -40,8 +41,9 @@ impl Execution for Redo {
         true
     }
 
-    /// A log that has room for the transactions of all sessions at once.
+    /// A log that has room for the transactions of all sessions at once, of which there may not be more than a checkpoint lists.
     fn apply_defaults(&self, work: &Work, settings: &mut Settings) -> Result<(), EngineError> {
+        require_sessions(work, settings)?;
         let asked = [Setting::LogFileSize, Setting::LogFileGroups];
         let size = sizing::log_file_of_import(buffer(work), sessions(work), settings);
         if size <= settings.number(asked[0]) || asked.iter().any(|setting| settings.is_explicit(*setting)) {
@@ -70,7 +72,6 @@ impl Execution for Redo {
 
     fn work(&self, place: &Place<'_>) -> Result<Measured, EngineError> {
         let (instance, work) = (place.instance, place.work);
-        require_sessions(work)?;
         let transactions = place.transactions()?;
         let session = instance.recorder.session(Role::User);
         let table = rows(work);
@@ -129,14 +130,15 @@ fn rows(work: &Work) -> PagesTable {
     PagesTable::new(PagesSpec { rows: work.rows(), seed: work.seed() })
 }
 
-fn require_sessions(work: &Work) -> Result<(), EngineError> {
-    if sessions(work) as usize <= TRANSACTIONS_MOST {
+fn require_sessions(work: &Work, settings: &Settings) -> Result<(), EngineError> {
+    let most = LogOptions::transactions_max(settings.number(Setting::DbBlockSize) as usize);
+    if sessions(work) as usize <= most {
         return Ok(());
     }
     Err(EngineError::Contradiction {
         first: format!("sessions={}", sessions(work)),
-        second: format!("{TRANSACTIONS_MOST} transactions under way at most"),
-        why: "each session has one; ask for fewer".to_string(),
+        second: format!("{most} transactions under way at most"),
+        why: "each session has one; ask for fewer, or for larger blocks".to_string(),
     })
 }
 

@@ -105,7 +105,8 @@ pub fn of_slob(spec: &SlobSpec, settings: &Settings) -> InitialSizes {
     let extent = extent_bytes(settings);
     let files = settings.number(Setting::DataFiles);
     let scan = if spec.scan_pct > 0 { spec.scan_blocks } else { 0 };
-    let whole = |bytes: u64| (bytes + 2 * spec.block_bytes).next_multiple_of(extent);
+    // A large segment grows by several extents at once, a thirty-second of it at most.
+    let whole = |bytes: u64| (bytes + bytes / 32 + 2 * spec.block_bytes).next_multiple_of(extent);
     let tables = whole(spec.scale * spec.block_bytes).saturating_mul(spec.schemas);
     let indexes = whole(spec.scale * KEY_ENTRY_BYTES + 4 * spec.block_bytes).saturating_mul(spec.schemas);
     InitialSizes {

@@ -177,7 +177,7 @@ fn last_line(path: &Path) -> Option<String> {
 }
 
 /// CPU time of a process, its descendants, and those of them that have ended.
-fn tree_cpu_seconds(id: u32) -> f64 {
+pub(in crate::bench) fn tree_cpu_seconds(id: u32) -> f64 {
     let ticks: u64 = tree(id).iter().map(|id| cpu_ticks(&read_proc(*id, "stat"))).sum();
     ticks as f64 / rustix::param::clock_ticks_per_second() as f64
 }

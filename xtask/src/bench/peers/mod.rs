@@ -25,15 +25,15 @@
 //! Limits: Linux; needs network access for what was not fetched yet; no part
 //! of the tests. What the host of a virtual machine caches is out of reach.
 
-mod child;
+pub(super) mod child;
 pub(super) mod commits;
 mod document;
 mod gnu_sort;
 mod libraries;
 mod packages;
-mod peer;
+pub(super) mod peer;
 mod plumb;
-mod postgres;
+pub(super) mod postgres;
 mod python;
 mod records;
 mod rows_text;

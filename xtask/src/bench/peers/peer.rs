@@ -151,7 +151,7 @@ pub(in crate::bench) struct Run {
 }
 
 /// Writes back and drops the page cache of all files below a directory.
-pub(super) fn drop_caches(directory: &Path) -> anyhow::Result<()> {
+pub(in crate::bench) fn drop_caches(directory: &Path) -> anyhow::Result<()> {
     let mut directories = vec![directory.to_path_buf()];
     while let Some(directory) = directories.pop() {
         for entry in fs::read_dir(directory)? {

@@ -203,7 +203,7 @@ impl Drop for Server {
 }
 
 /// A command as a user that PostgreSQL runs for; the process keeps its id.
-fn as_user(program: &Path, room: &Path) -> Command {
+pub(in crate::bench) fn as_user(program: &Path, room: &Path) -> Command {
     let mut command = if is_root() {
         let mut command = Command::new("setpriv");
         command.args([format!("--reuid={NOBODY}"), format!("--regid={NOBODY}")]);
@@ -218,7 +218,7 @@ fn as_user(program: &Path, room: &Path) -> Command {
 }
 
 /// Gives a directory to the user that runs the server, and to no other.
-fn give_away(directory: &Path) -> anyhow::Result<()> {
+pub(in crate::bench) fn give_away(directory: &Path) -> anyhow::Result<()> {
     if is_root() {
         chown(directory, Some(NOBODY), Some(NOBODY))?;
     }

@@ -21,8 +21,9 @@ use crate::place::Room;
 use plumb_engine::check::CheckLine;
 use plumb_engine::instance::InitialSizes;
 use plumb_engine::parallel::servers;
+use plumb_engine::redo::LogOptions;
 use plumb_engine::storage::tablespace::Purpose;
-use plumb_engine::transaction::{TRANSACTIONS_MOST, Transactions};
+use plumb_engine::transaction::Transactions;
 use plumb_engine::{EngineError, Setting, Settings};
 use plumb_events::{Phase, Role, Session, clock};
 use plumb_io::limits;
@@ -127,9 +128,10 @@ fn require_sessions(spec: &SlobSpec) -> Result<(), EngineError> {
     let refuse = |second: String, why: String| {
         Err(EngineError::Contradiction { first: format!("sessions={}", spec.sessions), second, why })
     };
-    if spec.update_pct > 0 && spec.sessions as usize > TRANSACTIONS_MOST {
-        let why = "each session that updates has one; ask for fewer, or for update-pct=0";
-        return refuse(format!("{TRANSACTIONS_MOST} transactions under way at most"), why.to_string());
+    let most = LogOptions::transactions_max(spec.block_bytes as usize);
+    if spec.update_pct > 0 && spec.sessions as usize > most {
+        let why = "each session that updates has one; ask for fewer, for update-pct=0, or for larger blocks";
+        return refuse(format!("{most} transactions under way at most"), why.to_string());
     }
     let needed = Bytes(spec.sessions.saturating_mul(SESSION_BYTES));
     match limits::memory() {

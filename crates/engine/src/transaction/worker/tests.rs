@@ -1,0 +1,127 @@
+//! Room in the log while a device stands: who wants it waits, and does not give up on a transaction that goes on when the device does.
+
+use super::super::Transactions;
+use super::ROOM_PATIENCE;
+use crate::instance::{Cancel, InitialSizes};
+use crate::storage::tablespace::Purpose;
+use crate::{EngineError, Instance, Layout, Settings};
+use plumb_events::{Event, Role, Session, SessionKind};
+use plumb_io::Disk;
+use plumb_types::{Column, ColumnType, Number, Schema, Value};
+use plumb_units::{Bytes, FileId, RowId};
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+const FILLER: usize = 1100;
+
+/// A database in memory with two data files and a log of 128K.
+fn instance() -> Instance {
+    let mut settings = Settings::default();
+    let small = [
+        ("io_method", "null"),
+        ("db_block_size", "2K"),
+        ("data_files", "2"),
+        ("debug_extent_blocks", "8"),
+        ("log_file_size", "64K"),
+        ("log_file_groups", "2"),
+        ("log_buffer", "32K"),
+    ];
+    for (name, value) in small {
+        settings.set(name, value, "the test").expect("in range");
+    }
+    let sizes = InitialSizes { users: Bytes(256 << 10), temp: Bytes(1 << 16), indx: Bytes(64 << 10) };
+    Instance::create(&Layout::in_one(PathBuf::from("/in/memory")), settings, sizes, Cancel::default())
+        .expect("a database in memory")
+}
+
+/// A table with one row. Gives the row, and the file that it is in.
+fn table(transactions: &Transactions<'_>, session: &Session, name: &str) -> (RowId, FileId) {
+    let columns = vec![
+        Column::required("K", ColumnType::NUMBER),
+        Column::required("V", ColumnType::Text { max_bytes: FILLER as u32 }),
+    ];
+    let schema = Schema::new(columns).expect("a schema");
+    transactions.create_table(session, name, &schema, &[]).expect("a table");
+    let mut connection = transactions.connect(session).expect("connected");
+    let mut transaction = connection.begin();
+    let key = Value::Number(Number::new(1, 0).expect("small"));
+    let row = transaction.insert(name, &[key, Value::Text("a".repeat(FILLER))]).expect("inserted");
+    transaction.commit().expect("committed");
+    (row, row.address().file)
+}
+
+/// Updates the row and commits, so often that the log has to be used again several times.
+fn fill_the_log(transactions: &Transactions<'_>, table: &str, row: RowId) -> Result<(), EngineError> {
+    let session = transactions.instance().recorder.session(Role::User);
+    let mut connection = transactions.connect(&session)?;
+    for round in 0..200 {
+        let mut transaction = connection.begin();
+        let text = ["b", "c"][round % 2].repeat(FILLER);
+        transaction.update(table, row, |values| values[1] = Value::Text(text.clone()))?;
+        transaction.commit()?;
+    }
+    Ok(())
+}
+
+/// The oldest transaction waits for a read that is not answered, and so keeps its log from being used again.
+#[test]
+fn room_is_waited_for_while_a_device_does_not_answer() {
+    let instance = instance();
+    let session = instance.recorder.session(Role::User);
+    let transactions = Transactions::open(&instance, &session).expect("a log");
+    let (slow, slow_file) = table(&transactions, &session, "SLOW");
+    let (other, other_file) = table(&transactions, &session, "OTHER");
+    assert_ne!(slow_file, other_file, "extents are taken from the files in turn");
+    let Disk::Memory(disk) = &instance.access.disk else { panic!("a database in memory") };
+    let mut connection = transactions.connect(&session).expect("connected");
+    let mut oldest = connection.begin();
+    oldest.update("SLOW", slow, |values| values[1] = Value::Text("z".repeat(FILLER))).expect("updated");
+    // Nothing of its table is left to be written, and nothing of it is in the cache.
+    let own = instance.recorder.session(Role::User);
+    transactions.checkpoint(&own).expect("written");
+    let extents = transactions.table("SLOW").expect("a table").segment.extents();
+    instance.caches().discard(&own, Purpose::Users, extents.iter().map(|piece| piece.extent));
+    let files = &instance.tablespace(Purpose::Users).files;
+    let file = files.iter().find(|file| file.id == slow_file).expect("one of them");
+    disk.stall_file(file.file.path());
+    let before = instance.recorder.snapshot();
+    thread::scope(|scope| {
+        let filling = scope.spawn(|| {
+            while disk.held() == 0 {
+                thread::yield_now();
+            }
+            fill_the_log(&transactions, "OTHER", other)
+        });
+        scope.spawn(|| {
+            while disk.held() == 0 {
+                thread::yield_now();
+            }
+            thread::sleep(3 * Duration::from_nanos(ROOM_PATIENCE.0));
+            disk.resume();
+        });
+        assert!(oldest.get("SLOW", slow).expect("read in the end").is_some());
+        oldest.commit().expect("committed");
+        filling.join().expect("no panic").expect("nobody gave up");
+    });
+    let period = instance.recorder.snapshot().since(&before);
+    assert!(period.event(Event::LogFileSwitchCheckpoint, SessionKind::Foreground).count > 1);
+}
+
+/// A transaction that does nothing is given up on.
+#[test]
+fn a_transaction_that_stands_by_itself_is_named() {
+    let instance = instance();
+    let session = instance.recorder.session(Role::User);
+    let transactions = Transactions::open(&instance, &session).expect("a log");
+    let (idle, _) = table(&transactions, &session, "IDLE");
+    let (other, _) = table(&transactions, &session, "OTHER");
+    let mut connection = transactions.connect(&session).expect("connected");
+    let mut oldest = connection.begin();
+    oldest.update("IDLE", idle, |values| values[1] = Value::Text("z".repeat(FILLER))).expect("updated");
+    let number = oldest.number().expect("it has changed something");
+    let error = fill_the_log(&transactions, "OTHER", other).expect_err("the log is full");
+    assert!(matches!(error, EngineError::LogFull { oldest, .. } if oldest == number), "{error}");
+    oldest.commit().expect("committed");
+    fill_the_log(&transactions, "OTHER", other).expect("there is room again");
+}

@@ -1,0 +1,282 @@
+//! Blocks that change: updates and checkpoints beside fio with the same streams, and sessions that think.
+
+use super::{Options, Spread, fio_jobs, settings};
+use anyhow::{Context, Result};
+use plumb_engine::instance::{Cancel, InitialSizes};
+use plumb_engine::storage::tablespace::Purpose;
+use plumb_engine::transaction::{IndexDefinition, Transactions};
+use plumb_engine::{Instance, Layout};
+use plumb_events::{IoStream, Role, Session, Statistic, now};
+use plumb_lab::place::Places;
+use plumb_lab::record::Record;
+use plumb_lab::{Observer, Stage, workload};
+use plumb_proof::random::Generator;
+use plumb_types::{Number, RowBatch, Value};
+use plumb_units::Bytes;
+use plumb_workload::Work;
+use plumb_workload::slob::{Rows, SLOB, Texts};
+use std::path::Path;
+
+/// Nobody follows the runs of a benchmark.
+struct Silent;
+
+impl Observer for Silent {
+    fn stage(&self, _: &Stage<'_>) {}
+    fn begins(&self) {}
+    fn made(&self, _: &Path) {}
+}
+
+/// Schemas of the updates, of 80 MB each.
+const SCHEMAS: usize = 8;
+
+/// SLOB at 20%, and fio with its streams.
+pub(super) fn updates(options: &Options, beside_fio: bool) -> Result<()> {
+    let mut ratios = Vec::new();
+    for round in 0..options.rounds {
+        let [sessions, each, seconds] =
+            [options.sessions, options.sessions.div_ceil(SCHEMAS), options.seconds as usize]
+                .map(|number| number.to_string());
+        let schemas = SCHEMAS.to_string();
+        let given = [
+            ("update-pct", "20"),
+            ("sessions", sessions.as_str()),
+            ("schemas", &schemas),
+            ("threads-per-schema", &each),
+            ("run-time", &seconds),
+            ("mix", "iid"),
+        ];
+        let workload::Ran { record, database, .. } = slob(&options.path, &given)?;
+        let ours = Streams::of(&record);
+        println!(
+            "round {}: {} (checks passed: {})",
+            round + 1,
+            ours.shown(),
+            record.checks.iter().all(|check| check.passed)
+        );
+        if beside_fio {
+            let files =
+                |purpose: Purpose| database.instance().tablespace(purpose).files[0].file.path().to_path_buf();
+            let log = database.instance().home().join("redo01.log");
+            let reads = fio_streams(&ours, (&files(Purpose::Users), &log), options)?;
+            println!("  fio beside the same writes: {reads:.0} reads/s");
+            ratios.push(ours.reads / reads);
+        }
+    }
+    if !ratios.is_empty() {
+        println!(
+            "reads over fio's, with the same writes: {}; goal: at least 0.95",
+            Spread::of(ratios).show(3)
+        );
+    }
+    Ok(())
+}
+
+/// A run of SLOB with these parameters, in a database that goes with what is given back.
+pub(super) fn slob(path: &Path, given: &[(&str, &str)]) -> Result<workload::Ran> {
+    let mut work = Work::of(&SLOB);
+    for (name, value) in given {
+        work.set(name, value).map_err(anyhow::Error::msg)?;
+    }
+    let places = Places::in_one(path);
+    let devices = places.describe()?;
+    let request = workload::Request {
+        work: &work,
+        settings: settings(&[("data_files", "1")])?,
+        places: &places,
+        devices: &devices,
+        command_line: "bench slob",
+    };
+    Ok(workload::run(request, Cancel::default(), &Silent)?)
+}
+
+/// A thousand sessions that pause before each operation.
+pub(super) fn think(options: &Options) -> Result<()> {
+    let seconds = options.seconds.to_string();
+    let given = [
+        ("update-pct", "20"),
+        ("sessions", "1000"),
+        ("work-unit", "8"),
+        ("run-time", &seconds),
+        ("think-frequency", "1"),
+        ("think-min", "0.5"),
+        ("think-max", "1.5"),
+    ];
+    let workload::Ran { record, .. } = slob(&options.path, &given)?;
+    println!(
+        "1000 sessions that pause for a second: {} (checks passed: {})",
+        Streams::of(&record).shown(),
+        record.checks.iter().all(|check| check.passed)
+    );
+    Ok(())
+}
+
+/// What a run did a second.
+pub(super) struct Streams {
+    reads: f64,
+    writes: f64,
+    log_writes: f64,
+    log_bytes: f64,
+    pub(super) cpu_micros: f64,
+}
+
+impl Streams {
+    pub(super) fn of(record: &Record) -> Streams {
+        let seconds = record.header.elapsed_ns as f64 / 1e9;
+        let statistic = |name: &str| {
+            let found = record.statistics.iter().find(|row| row.name == name);
+            found.map_or(0.0, |row| row.total as f64 / seconds)
+        };
+        let log = record.io_functions.iter().find(|row| row.function == IoStream::LogWrites.name());
+        let cpu: u64 = record.sessions.iter().map(|session| session.cpu_ns + session.wait_cpu_ns).sum();
+        let reads = statistic("physical reads");
+        Streams {
+            reads,
+            writes: statistic("physical writes from cache"),
+            log_writes: statistic("redo writes"),
+            log_bytes: log.map_or(0.0, |log| log.writes.bytes as f64 / seconds),
+            cpu_micros: cpu as f64 / 1000.0 / seconds / reads.max(1.0),
+        }
+    }
+
+    fn shown(&self) -> String {
+        format!(
+            "{:.0} reads/s, {:.0} writes/s, {:.0} log writes/s of {:.0} KB, {:.1} us of CPU a read with all that goes with it",
+            self.reads,
+            self.writes,
+            self.log_writes,
+            self.log_bytes / self.log_writes.max(1.0) / 1024.0,
+            self.cpu_micros
+        )
+    }
+}
+
+/// Rows of the table of the checkpoint.
+const ROWS: u64 = 12_000;
+
+/// Dirty blocks of a large cache, written by a checkpoint, against as many random writes of fio.
+pub(super) fn checkpoint(options: &Options, home: &Path, beside_fio: bool) -> Result<()> {
+    let mut ratios = Vec::new();
+    let mut rates = Vec::new();
+    for _ in 0..options.rounds {
+        let given = [
+            ("data_files", "1"),
+            ("db_cache_size", "256M"),
+            ("log_file_size", "512M"),
+            ("log_buffer", "32M"),
+        ];
+        let sizes = InitialSizes { users: Bytes(160 << 20), temp: Bytes(1), indx: Bytes(8 << 20) };
+        let instance = Instance::create(
+            &Layout::in_one(home.to_path_buf()),
+            settings(&given)?,
+            sizes,
+            Cancel::default(),
+        )?;
+        let rate = checkpoint_rate(&instance)?;
+        rates.push(rate);
+        if beside_fio {
+            let file = instance.tablespace(Purpose::Users).files[0].file.path().to_path_buf();
+            let arguments = [
+                "--rw=randwrite",
+                "--bs=8k",
+                "--iodepth=128",
+                "--ioengine=io_uring",
+                "--number_ios=6000",
+                "--end_fsync=1",
+            ];
+            let mut arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
+            arguments.push(format!("--filename={}", file.display()));
+            let answer = fio_jobs(&arguments)?;
+            let job = answer.jobs.first().context("fio told of no job")?;
+            ratios.push(rate / job.write.iops);
+        }
+        instance.destroy()?;
+    }
+    println!("checkpoint: {} blocks/s, its log writes and syncs included", Spread::of(rates).show(0));
+    if !ratios.is_empty() {
+        println!("checkpoint over fio's random writes: {}; goal: at least 0.95", Spread::of(ratios).show(3));
+    }
+    Ok(())
+}
+
+/// A table of [`ROWS`] rows, a block each, in a drawn order of keys, with an index; all of it on disk.
+fn loaded(transactions: &Transactions<'_>, session: &Session) -> Result<Rows> {
+    let rows = Rows::new(transactions.row_bytes_max());
+    transactions.create_table(session, "CF1", rows.schema(), &[])?;
+    let mut connection = transactions.connect(session)?;
+    let mut keys: Vec<u64> = (1..=ROWS).collect();
+    Generator::new(9).shuffle(&mut keys);
+    let (mut texts, mut batch) = (Texts::new(4), RowBatch::new());
+    let mut transaction = connection.begin();
+    for keys in keys.chunks(64) {
+        batch.clear();
+        keys.iter().for_each(|key| rows.push(&mut texts, *key, &mut batch));
+        transaction.insert_rows("CF1", &batch)?;
+        transaction.commit_and_chain()?;
+    }
+    drop(transaction);
+    let columns = vec![("CUSTID".to_string(), false)];
+    transactions.create_index(
+        session,
+        "CF1",
+        &IndexDefinition { name: "I".into(), columns, unique: false },
+    )?;
+    transactions.checkpoint(session)?;
+    Ok(rows)
+}
+
+/// Blocks a second that a checkpoint writes, where every second block of a table is dirty.
+fn checkpoint_rate(instance: &Instance) -> Result<f64> {
+    let session = instance.recorder.session(Role::User);
+    let transactions = Transactions::open(instance, &session)?;
+    let rows = loaded(&transactions, &session)?;
+    let mut connection = transactions.connect(&session)?;
+    // Every second block becomes dirty, so that no two writes adjoin.
+    let mut transaction = connection.begin();
+    for key in (1..ROWS).step_by(2) {
+        let number = |key: u64| Value::Number(Number::new(i128::from(key), 0).expect("small"));
+        transaction.update_range(("CF1", "I"), (&[number(key)], &[number(key + 1)]), |_, values| {
+            values[1] = Value::Text("z".repeat(rows.text_bytes()));
+        })?;
+        transaction.commit_and_chain()?;
+    }
+    drop(transaction);
+    let before = instance.recorder.snapshot().statistic(Statistic::PhysicalWritesFromCache);
+    let begin = now();
+    transactions.checkpoint(&session)?;
+    let seconds = now().saturating_sub(begin).seconds();
+    let written = instance.recorder.snapshot().statistic(Statistic::PhysicalWritesFromCache) - before;
+    Ok(written as f64 / seconds)
+}
+
+/// Reads a second that fio has beside the writes of a run, at their rates.
+fn fio_streams(ours: &Streams, (data, log): (&Path, &Path), options: &Options) -> Result<f64> {
+    let common = |name: &str, file: &Path| {
+        vec![
+            format!("--name={name}"),
+            format!("--filename={}", file.display()),
+            "--time_based".to_string(),
+            format!("--runtime={}", options.seconds),
+        ]
+    };
+    let mut arguments = common("reads", data);
+    arguments.extend(["--rw=randread", "--bs=8k", "--ioengine=io_uring", "--fixedbufs=1"].map(String::from));
+    arguments.push(format!("--iodepth={}", options.sessions));
+    arguments.extend(common("writes", data));
+    let writes = [
+        "--rw=randwrite",
+        "--bs=8k",
+        "--ioengine=io_uring",
+        "--iodepth=128",
+        "--iodepth_batch_submit=128",
+        "--iodepth_batch_complete_max=128",
+    ];
+    arguments.extend(writes.map(String::from));
+    arguments.push(format!("--rate_iops={}", ours.writes.max(1.0) as u64));
+    arguments.extend(common("log", log));
+    arguments.extend(["--rw=write", "--ioengine=psync", "--fdatasync=1"].map(String::from));
+    let bytes = (ours.log_bytes / ours.log_writes.max(1.0)) as u64 / 512 * 512;
+    arguments.push(format!("--bs={}", bytes.max(512)));
+    arguments.push(format!("--rate_iops={}", ours.log_writes.max(1.0) as u64));
+    let answer = fio_jobs(&arguments)?;
+    Ok(answer.jobs.iter().map(|job| job.read.iops).sum())
+}
