@@ -675,7 +675,7 @@ pub struct Report {
     /// that its verdicts are given and it cannot go on
     #[arg(long, value_name = "SNAPSHOT", num_args = 0..=1)]
     pub end: Option<Option<String>>,
-    /// Draw the effects of a study with their intervals, as one SVG file
+    /// Draw the effects of a study with their intervals, as one SVG file, which must be new
     #[arg(long, value_name = "FILE.svg")]
     pub picture: Option<PathBuf>,
 }

@@ -167,7 +167,8 @@ fn drawing(drawing: Option<Drawing>, axis: &Axis, (left, wide): (f64, f64), top:
         for end in [low, high].into_iter().flatten() {
             line("interval", (x(end), middle - 5.0), (x(end), middle + 5.0));
         }
-        let _ = writeln!(svg, "<circle class=\"estimate\" cx=\"{:.1}\" cy=\"{middle:.1}\" r=\"4.5\"/>", x(at));
+        let _ =
+            writeln!(svg, "<circle class=\"estimate\" cx=\"{:.1}\" cy=\"{middle:.1}\" r=\"4.5\"/>", x(at));
     }
     svg
 }

@@ -84,7 +84,9 @@ impl<'a> RowFetcher<'a> {
                 |_, block| {
                     let content = blocks.verify(address, block)?;
                     let whole = chain.go_on(address, content, block)?;
-                    values = whole.map(|(row, image)| self::values(&blocks.table.schema, image, row)).transpose()?;
+                    values = whole
+                        .map(|(row, image)| self::values(&blocks.table.schema, image, row))
+                        .transpose()?;
                     Ok(())
                 },
             )?;

@@ -13,7 +13,7 @@
 
 use super::threads::{Pool, PoolChannel};
 use super::uring::{self, RingChannel, Size};
-use super::{MethodKind, RingSetup, ChannelBackend};
+use super::{ChannelBackend, MethodKind, RingSetup};
 use crate::limits::Quotas;
 use crate::{Arena, File, IoError};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -258,7 +258,14 @@ impl Method {
             MethodBackend::Ladder(ladder) => ladder.open(queue_depth, files, arenas),
         };
         let delay = Delay::of(self.delay);
-        Ok(Channel { backend, delay, queue_depth, in_flight: 0, ready: VecDeque::new(), attempts: Vec::new() })
+        Ok(Channel {
+            backend,
+            delay,
+            queue_depth,
+            in_flight: 0,
+            ready: VecDeque::new(),
+            attempts: Vec::new(),
+        })
     }
 }
 

@@ -4,7 +4,7 @@ use crate::arguments::{List, Listing};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
-use crate::output::{self, aligned};
+use crate::output::{self, aligned_under_head};
 use crate::targets::KINDS;
 use crate::{database, document};
 use plumb_engine::Settings;
@@ -76,7 +76,7 @@ pub fn run(arguments: &List) -> Result<Outcome, Failure> {
         Listing::Bundles if rows.is_empty() => "there are no bundles\n".to_string(),
         _ => {
             let shown = rows.into_iter().map(|row| row.into_iter().map(|field| field.shown).collect());
-            aligned(&std::iter::once(head).chain(shown).collect::<Vec<_>>())
+            aligned_under_head(&std::iter::once(head).chain(shown).collect::<Vec<_>>())
         }
     };
     output::print(&text).map(|()| Outcome::Fine)
@@ -129,7 +129,7 @@ fn studies() -> Result<Rows, Failure> {
     for study in catalog::all(KINDS).map_err(LabError::from)? {
         let arms: usize = study.factors.iter().map(|factor| factor.levels.len()).product();
         let size = if study.work.is_some() { Field::count(study.rows()) } else { Field::none("-") };
-        let blocks = Field::count(u64::from(study.blocks));
+        let blocks = Field::count(study.blocks as u64);
         rows.push(vec![study.name.into(), Field::count(arms as u64), blocks, size, study.title.into()]);
     }
     for suite in catalog::SUITES {
@@ -163,13 +163,14 @@ fn tables(catalog: &Catalog) -> Rows {
     for table in &catalog.live_tables {
         let names = names(&table.schema);
         // How many rows there are, and how long, nobody counts. None lies in several blocks.
-        let row = |name: String, (kind, chained): (&str, Field), extents: &[SegmentExtent], columns: String| {
-            let blocks: u64 = extents.iter().map(|piece| u64::from(piece.extent.blocks)).sum();
-            let (data, blocks) = (Field::bytes(blocks * block), Field::count(blocks));
-            let [rows, mean] = [(); 2].map(|()| Field::none(""));
-            let count = Field::count(extents.len() as u64);
-            vec![name.into(), kind.into(), rows, data, blocks, count, mean, chained, columns.into()]
-        };
+        let row =
+            |name: String, (kind, chained): (&str, Field), extents: &[SegmentExtent], columns: String| {
+                let blocks: u64 = extents.iter().map(|piece| u64::from(piece.extent.blocks)).sum();
+                let (data, blocks) = (Field::bytes(blocks * block), Field::count(blocks));
+                let [rows, mean] = [(); 2].map(|()| Field::none(""));
+                let count = Field::count(extents.len() as u64);
+                vec![name.into(), kind.into(), rows, data, blocks, count, mean, chained, columns.into()]
+            };
         let kind = ("table, transactions", Field::count(0));
         rows.push(row(table.name.clone(), kind, &table.extents, described(&table.schema)));
         for index in catalog.live_indexes.iter().filter(|index| index.table == table.name) {

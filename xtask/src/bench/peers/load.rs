@@ -38,7 +38,8 @@ use std::path::PathBuf;
 const AMOUNT: usize = 4;
 const CITIES: [&str; 8] =
     ["Ulm", "Hamburg", "Berlin", "Bad Salzuflen", "Leipzig", "Freiburg im Breisgau", "Mainz", "Halle"];
-const NOTES: &str = "gift wrapping; please ring twice; leave it with the neighbours; fragile; by the side door";
+const NOTES: &str =
+    "gift wrapping; please ring twice; leave it with the neighbours; fragile; by the side door";
 
 /// How much, how often, and where.
 #[derive(Debug, Args)]
@@ -184,7 +185,8 @@ fn found(instance: &Instance) -> anyhow::Result<KeyFacts> {
     scan::scan(instance, &session, &operation, &granules, |row, row_id| {
         let amount = column_at(row, AMOUNT).map_err(|error| error.to_string());
         let amount = amount.and_then(|amount| {
-            let (unscaled, scale) = amount.map_or(Ok((0, 2)), decode_number).map_err(|error| error.to_string())?;
+            let (unscaled, scale) =
+                amount.map_or(Ok((0, 2)), decode_number).map_err(|error| error.to_string())?;
             u64::try_from(unscaled * 10_i128.pow(2 - scale as u32)).map_err(|error| error.to_string())
         });
         facts.add(amount.map_err(|why| EngineError::BadRow { row: row_id, why })?);
