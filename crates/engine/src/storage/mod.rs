@@ -18,6 +18,6 @@ pub mod datafile;
 pub mod header;
 mod path_text;
 pub mod reader;
-pub mod scattered;
+pub(crate) mod scattered;
 pub mod tablespace;
 pub mod writer;
