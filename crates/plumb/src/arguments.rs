@@ -132,7 +132,7 @@ pub struct Run {
     /// Take a snapshot so often while the run is measured: a number with ms, s or m; any two make a report
     #[arg(long, value_name = "TIME", value_parser = parse_snapshot, allow_hyphen_values = true)]
     pub snapshot: Option<Nanos>,
-    /// Where report.txt, report.html and record.json go [default: plumb-reports/WORKLOAD-DATE-TIME]
+    /// Where report.txt, report.html, record.json and beside.csv go [default: plumb-reports/WORKLOAD-DATE-TIME]
     #[arg(long, value_name = "DIR")]
     pub bundle: Option<PathBuf>,
     /// Print the record as JSON and nothing else; a bundle is written only if --bundle names one
@@ -644,7 +644,7 @@ pub struct List {
     /// The directory in which the database plumb.db or plumb-reports lies (tables and bundles only)
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub path: PathBuf,
-    /// Print the list as JSON and nothing else
+    /// Print the list as JSON and nothing else; counts are numbers, sizes bytes
     #[arg(long)]
     pub json: bool,
 }
@@ -678,7 +678,7 @@ pub struct Report {
     /// that its verdicts are given and it cannot go on
     #[arg(long, value_name = "SNAPSHOT", num_args = 0..=1)]
     pub end: Option<Option<String>>,
-    /// Draw the effects of a study with their intervals, as one SVG file
+    /// Draw the effects of a study with their intervals, as one SVG file, which must be new
     #[arg(long, value_name = "FILE.svg")]
     pub picture: Option<PathBuf>,
 }

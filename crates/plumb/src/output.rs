@@ -56,7 +56,20 @@ pub fn summary(document: &Document) -> String {
 #[must_use]
 pub fn aligned(rows: &[Vec<String>]) -> String {
     match terminal_width() {
-        Some(width) => wrapped(rows, width.max(text::WIDTH_MIN)),
+        Some(width) => wrapped(rows, width.max(text::WIDTH_MIN)).unwrap_or_else(|wider| wider),
+        None => in_columns(rows),
+    }
+}
+
+/// The same of rows whose first one has the names of the columns: where a terminal is too narrow for all columns, each row
+/// stands by itself.
+#[must_use]
+pub fn aligned_under_head(rows: &[Vec<String>]) -> String {
+    match terminal_width() {
+        Some(width) => {
+            let width = width.max(text::WIDTH_MIN);
+            wrapped(rows, width).unwrap_or_else(|_| one_below_the_other(rows, width))
+        }
         None => in_columns(rows),
     }
 }
@@ -64,21 +77,22 @@ pub fn aligned(rows: &[Vec<String>]) -> String {
 /// A column of words is not made narrower than this, unless it is.
 const WORDS_MIN: usize = 8;
 
-/// Rows whose cells go on under themselves where they are wider than the page.
-fn wrapped(rows: &[Vec<String>], page_width: usize) -> String {
+/// Rows whose cells go on under themselves where they are wider than the page; as an error what is wider all the same.
+fn wrapped(rows: &[Vec<String>], page_width: usize) -> Result<String, String> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let cells = |column: usize| rows.iter().filter_map(move |row| row.get(column));
     let width = |column: usize| cells(column).map(|cell| cell.chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns).map(width).collect();
-    // What has no blank is not cut.
+    // A name is copied from here, and so kept whole; elsewhere what has no blank is cut if it is long.
     let word = |cell: &String| cell.split_whitespace().map(|word| word.chars().count()).max().unwrap_or(0);
-    let least: Vec<usize> = (0..columns)
-        .map(|column| {
-            cells(column).map(word).max().unwrap_or(0).clamp(1, 24).max(WORDS_MIN).min(widths[column])
-        })
-        .collect();
+    let least = |column: usize| match column {
+        0 => widths[0],
+        _ => cells(column).map(word).max().unwrap_or(0).clamp(1, 24).max(WORDS_MIN).min(widths[column]),
+    };
+    let least: Vec<usize> = (0..columns).map(least).collect();
     // Two blanks stand between columns, where a table of a report has one.
     let fitted = text::fitted(&widths, &least, page_width.saturating_sub(columns.saturating_sub(1)));
+    let fits = fitted.iter().sum::<usize>() + 2 * columns.saturating_sub(1) <= page_width;
     let mut lines = Vec::new();
     for row in rows {
         let cells: Vec<Vec<String>> =
@@ -89,7 +103,29 @@ fn wrapped(rows: &[Vec<String>], page_width: usize) -> String {
             lines.push(cells.iter().map(of_line).collect::<Vec<_>>());
         }
     }
-    in_columns(&lines)
+    let text = in_columns(&lines);
+    if fits { Ok(text) } else { Err(text) }
+}
+
+/// Rows that do not fit side by side whatever their columns give: the first cell of each, and the others below it with their
+/// names, which the first row has.
+fn one_below_the_other(rows: &[Vec<String>], page_width: usize) -> String {
+    let Some((head, rows)) = rows.split_first() else { return String::new() };
+    let names = head.iter().skip(1).map(|name| name.chars().count()).max().unwrap_or(0);
+    let mut text = String::new();
+    for row in rows {
+        let Some((first, others)) = row.split_first() else { continue };
+        text.push_str(&format!("{}\n", visible(first)));
+        for (name, cell) in head.iter().skip(1).zip(others).filter(|(_, cell)| !cell.is_empty()) {
+            for (line, words) in
+                text::wrap(&visible(cell), page_width.saturating_sub(names + 4)).iter().enumerate()
+            {
+                let name = if line == 0 { name.to_lowercase() } else { String::new() };
+                text.push_str(&format!("  {name:<names$}  {words}\n"));
+            }
+        }
+    }
+    text
 }
 
 fn in_columns(rows: &[Vec<String>]) -> String {
@@ -112,6 +148,27 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_does_not_fit_side_by_side_stands_one_below_the_other() {
+        let rows = [
+            ["SETTING", "GROUP", "TAKES", "HELP"],
+            [
+                "log_checkpoint_interval",
+                "log",
+                "a size from 0 to 1T",
+                "Most bytes of log that a recovery shall do again.",
+            ],
+            ["log_file_io", "log", "", "How the log files are reached."],
+        ];
+        let rows: Vec<Vec<String>> = rows.iter().map(|row| row.map(String::from).to_vec()).collect();
+        assert!(wrapped(&rows, 40).is_err());
+        assert_eq!(
+            one_below_the_other(&rows, 40),
+            "log_checkpoint_interval\n  group  log\n  takes  a size from 0 to 1T\n  help   Most bytes of log that a recovery\n         shall do again.\n\
+             log_file_io\n  group  log\n  help   How the log files are reached.\n"
+        );
+    }
+
+    #[test]
     fn a_list_is_wrapped_within_its_columns() {
         let rows = [
             ["NAME", "TAKES", "HELP"],
@@ -123,9 +180,9 @@ mod tests {
             ["asynch", "true, false", "Short"],
         ];
         let rows: Vec<Vec<String>> = rows.iter().map(|row| row.map(str::to_string).to_vec()).collect();
-        let text = wrapped(&rows, 60);
+        let text = wrapped(&rows, 60).expect("it fits");
         assert!(text.lines().all(|line| line.chars().count() <= 60), "{text}");
         insta::assert_snapshot!(text);
-        assert_eq!(wrapped(&rows, 200), in_columns(&rows));
+        assert_eq!(wrapped(&rows, 200), Ok(in_columns(&rows)));
     }
 }

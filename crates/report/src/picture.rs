@@ -10,7 +10,7 @@ use crate::table::{Alignment, Axis, Column, Drawing, Row, Table, Tone};
 use std::fmt::Write as _;
 
 /// Pixels: of a letter, of one of the title, of a row, between columns, around everything, and of the drawings.
-const LETTER: f64 = 8.0;
+const LETTER: f64 = 7.2;
 const TITLE_LETTER: f64 = 8.8;
 const ROW: f64 = 26.0;
 const GAP: f64 = 18.0;
@@ -19,10 +19,16 @@ const DRAWN: f64 = 300.0;
 /// Pixels of the title and the state.
 const HEAD: f64 = 58.0;
 
-const STYLE: &str = "text{font:13px system-ui,-apple-system,Segoe UI,Roboto,Helvetica,Arial,sans-serif;fill:#1d2125}\
+/// The colours of reports, of both kinds: a page that shows the file as an image lets it follow the reader's theme.
+const STYLE: &str = "\
+ text{font:13px system-ui,-apple-system,Segoe UI,Roboto,Helvetica,Arial,sans-serif;fill:#1d2125}\
  .title{font-weight:650;font-size:15px}.muted{fill:#646d76;font-size:12px}.end{text-anchor:end}.middle{text-anchor:middle}\
- .good{fill:#146c43}.bad{fill:#b3261e;font-weight:600}.open{fill:#8a5a00}\
- .rule{stroke:#d9dde1}.zero{stroke:#646d76;stroke-dasharray:3 3}.interval{stroke:#0b5cad;stroke-width:2}";
+ .good{fill:#146c43}.bad{fill:#b3261e;font-weight:600}.open{fill:#8a5a00}.paper{fill:#fdfdfc;stroke:#d9dde1}\
+ .rule{stroke:#d9dde1}.grid{stroke:#e4e7ea}.zero{stroke:#646d76;stroke-dasharray:3 3}\
+ .interval{stroke:#0b5cad;stroke-width:2}.estimate{fill:#0b5cad}\
+ @media (prefers-color-scheme:dark){text{fill:#e4e7ea}.muted{fill:#9aa4ad}.good{fill:#6fd39b}.bad{fill:#ff8f86}\
+ .open{fill:#f0c04a}.paper{fill:#14171a;stroke:#323840}.rule{stroke:#323840}.grid{stroke:#2a3037}.zero{stroke:#9aa4ad}\
+ .interval{stroke:#76b5f0}.estimate{fill:#76b5f0}}";
 
 /// The first table of a section that draws intervals, as an SVG file; none where there is no such section or table.
 #[must_use]
@@ -38,7 +44,9 @@ pub fn picture(document: &Document, section: &str) -> Option<String> {
     let height = HEAD + ROW * (table.rows.len() as f64 + 1.0) + EDGE;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" viewBox=\"0 0 {width:.0} {height:.0}\" \
-         role=\"img\">\n<style>{STYLE}</style>\n<rect width=\"100%\" height=\"100%\" rx=\"6\" fill=\"#fdfdfc\"/>\n"
+         role=\"img\">\n<style>{STYLE}</style>\n<rect class=\"paper\" x=\"0.5\" y=\"0.5\" width=\"{:.0}\" height=\"{:.0}\" rx=\"6\"/>\n",
+        width - 1.0,
+        height - 1.0
     );
     let _ = writeln!(svg, "<text class=\"title\" x=\"{EDGE}\" y=\"26\">{}</text>", escape(&document.title));
     let state = format!("{}: {}  {}", section.title, document.state.word, document.basis);
@@ -146,6 +154,9 @@ fn drawing(drawing: Option<Drawing>, axis: &Axis, (left, wide): (f64, f64), top:
             "<line class=\"{class}\" x1=\"{x1:.1}\" x2=\"{x2:.1}\" y1=\"{y1:.1}\" y2=\"{y2:.1}\"/>"
         );
     };
+    for (at, _) in &axis.ticks {
+        line("grid", (x(*at), top), (x(*at), top + ROW));
+    }
     if let Some(at) = axis.line {
         line("zero", (x(at), top), (x(at), top + ROW));
     }
@@ -156,7 +167,8 @@ fn drawing(drawing: Option<Drawing>, axis: &Axis, (left, wide): (f64, f64), top:
         for end in [low, high].into_iter().flatten() {
             line("interval", (x(end), middle - 5.0), (x(end), middle + 5.0));
         }
-        let _ = writeln!(svg, "<circle cx=\"{:.1}\" cy=\"{middle:.1}\" r=\"4.5\" fill=\"#0b5cad\"/>", x(at));
+        let _ =
+            writeln!(svg, "<circle class=\"estimate\" cx=\"{:.1}\" cy=\"{middle:.1}\" r=\"4.5\"/>", x(at));
     }
     svg
 }

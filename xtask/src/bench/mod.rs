@@ -43,6 +43,8 @@ pub enum Bench {
     LargeSort(large_sort::Options),
     /// Sorting a file of lines, beside GNU sort.
     Lines(lines::Options),
+    /// Loading a CSV file beside DuckDB, types found from the file; needs network access.
+    Load(peers::load::Options),
     /// The index build over the memory of its sort, from 1 MB to all in memory.
     MemorySweep(memory_sweep::Options),
     /// plumb and its peers on the same rows, memory and degree; needs network access.
@@ -74,6 +76,7 @@ impl Bench {
             Bench::Events => events::run(),
             Bench::LargeSort(options) => large_sort::run(&options),
             Bench::Lines(options) => lines::run(&options),
+            Bench::Load(options) => peers::load::run(&options),
             Bench::MemorySweep(options) => memory_sweep::run(&options),
             Bench::Peers(options) => peers::run(&options),
             Bench::Proof(options) => proof::run(&options),

@@ -14,12 +14,11 @@ use crate::file_sort::record::FixedRecord;
 use crate::file_sort::runs::{SampledRun, records_per_block};
 use crate::sort::SortServer;
 use crate::storage::block::{self, HEADER_BYTES};
+use crate::storage::scattered::{Piece, ScatteredOptions, ScatteredReader};
 use crate::storage::tablespace::{Purpose, Tablespace};
 use plumb_events::{Event, IoStream, Statistic};
-use plumb_io::{Arena, Operation, Request};
 use plumb_units::{BlockAddress, BlockNumber};
 use std::ops::Range;
-use std::sync::Arc;
 
 /// Blocks of a request, at most.
 const REQUEST_BLOCKS_MAX: u64 = 16;
@@ -126,8 +125,8 @@ struct BlockCounter<'a, const BYTES: usize, const KEY: usize> {
     splitter: Position,
 }
 
-/// Adjacent blocks to be looked at.
-struct Piece {
+/// Adjacent blocks of a run to be looked at.
+struct RunPiece {
     run: usize,
     /// The first block, counted from the run's first.
     block: u64,
@@ -142,49 +141,35 @@ impl<const BYTES: usize, const KEY: usize> BlockCounter<'_, BYTES, KEY> {
         let SortServer { instance, session, .. } = *self.server;
         let temp = instance.tablespace(Purpose::Temp);
         let per_block = records_per_block(temp.block_size, BYTES);
-        let mut pieces: Vec<Piece> =
+        let pieces: Vec<RunPiece> =
             open.iter().flat_map(|(run, records)| self.pieces(*run, records.clone(), per_block)).collect();
         if pieces.is_empty() {
             return Ok(());
         }
-        let buffer_count = REQUESTS.min(pieces.len());
-        let (arena, mut free) =
-            Arena::buffers(REQUEST_BLOCKS_MAX as usize * temp.block_size.bytes(), buffer_count)?;
-        let mut channel = instance.access.method.channel(&[&arena])?;
-        let mut asked: Vec<Piece> = Vec::new();
-        while !pieces.is_empty() || channel.outstanding() > 0 {
-            self.server.operation.check()?;
-            while let Some(buffer) = free.pop() {
-                let Some(piece) = pieces.pop() else { break };
-                session.count(Statistic::PhysicalReadBlocks, u64::from(piece.blocks));
-                session.count(Statistic::PhysicalReadsDirect, u64::from(piece.blocks));
-                session.count(Statistic::PhysicalReadsDirectTemp, u64::from(piece.blocks));
-                let request = Request {
-                    operation: Operation::Read,
-                    file: Arc::clone(&temp.file(piece.address.file)?.file),
-                    offset: piece.address.block.byte_offset(temp.block_size),
-                    buffer,
-                    range: 0..piece.blocks as usize * temp.block_size.bytes(),
-                    event: Event::DirectPathReadTemp,
-                    stream: IoStream::TempReads,
-                    tag: asked.len() as u64,
-                };
-                asked.push(piece);
-                channel.submit(session, request)?;
-            }
-            if channel.outstanding() == 0 {
-                break;
-            }
-            let completion = channel.wait(session, Event::DirectPathReadTemp)?;
-            let piece = &asked[completion.tag as usize];
-            before[piece.run] += self.before_in(piece, &completion.buffer, (temp, per_block))?;
-            free.push(completion.buffer);
-        }
-        Ok(())
+        let options = ScatteredOptions {
+            piece_bytes: REQUEST_BLOCKS_MAX as usize * temp.block_size.bytes(),
+            in_flight: REQUESTS.min(pieces.len()),
+            event: Event::DirectPathReadTemp,
+            stream: IoStream::TempReads,
+        };
+        ScatteredReader::new(session, &instance.access, options)?.read(
+            pieces.len(),
+            |number| {
+                self.server.operation.check()?;
+                let RunPiece { address, blocks, .. } = pieces[number];
+                session.count(Statistic::PhysicalReadsDirectTemp, u64::from(blocks));
+                Piece::of_blocks(session, temp, address, blocks)
+            },
+            |number, bytes| {
+                let piece = &pieces[number];
+                before[piece.run] += self.before_in(piece, bytes, (temp, per_block))?;
+                Ok(())
+            },
+        )
     }
 
     /// The blocks of these records of a run, cut where they are not adjacent.
-    fn pieces(&self, run: usize, records: Range<u64>, per_block: u64) -> Vec<Piece> {
+    fn pieces(&self, run: usize, records: Range<u64>, per_block: u64) -> Vec<RunPiece> {
         let sorted = &self.runs[run].run;
         let mut pieces = Vec::new();
         if records.is_empty() {
@@ -195,7 +180,7 @@ impl<const BYTES: usize, const KEY: usize> BlockCounter<'_, BYTES, KEY> {
         while block < end {
             let (address, adjacent) = sorted.segment.locate(sorted.first + block as u32);
             let blocks = (end - block).min(u64::from(adjacent)).min(REQUEST_BLOCKS_MAX) as u32;
-            pieces.push(Piece { run, block, blocks, address, records: records.clone() });
+            pieces.push(RunPiece { run, block, blocks, address, records: records.clone() });
             block += u64::from(blocks);
         }
         pieces
@@ -203,7 +188,7 @@ impl<const BYTES: usize, const KEY: usize> BlockCounter<'_, BYTES, KEY> {
 
     fn before_in(
         &self,
-        piece: &Piece,
+        piece: &RunPiece,
         bytes: &[u8],
         (temp, per_block): (&Tablespace, u64),
     ) -> Result<u64, EngineError> {

@@ -35,6 +35,7 @@ use crate::sort::word::{WordCodec, WordLayout};
 use crate::sort::{SortOutcome, SortServer, Sorter, key_ranges};
 use crate::storage::block::{self, BlockKind, LsnRange};
 use crate::storage::control::{Index, IndexColumn, SegmentExtent, StoredAddress, Table, listed, stored_name};
+use crate::storage::scattered::{Piece, ScatteredOptions, ScatteredReader};
 use crate::storage::tablespace::{Purpose, Tablespace};
 use crate::table::chain::chained_length;
 use crate::table::heap;
@@ -48,6 +49,8 @@ use std::thread;
 
 /// Blocks of the table read to find the key ranges.
 const SAMPLE_BLOCKS: usize = 256;
+/// Of these, read at the same time.
+const SAMPLE_READS: usize = 32;
 /// The smallest record that is planned for: a packed word.
 const RECORD_BYTES_MIN: usize = 8;
 
@@ -212,34 +215,19 @@ impl Build<'_> {
         if blocks.is_empty() {
             return Ok(Vec::new());
         }
-        let buffer_count = blocks.len().min(32);
-        let (arena, mut buffers) = Arena::buffers(tablespace.block_size.bytes(), buffer_count)?;
-        let mut channel = self.instance.access.method.channel(&[&arena])?;
+        let options = ScatteredOptions {
+            piece_bytes: tablespace.block_size.bytes(),
+            in_flight: blocks.len().min(SAMPLE_READS),
+            event: Event::DirectPathRead,
+            stream: IoStream::TableReads,
+        };
+        let mut reader = ScatteredReader::new(session, &self.instance.access, options)?;
         let mut records = Vec::new();
-        let mut next = 0;
-        while next < blocks.len() || channel.outstanding() > 0 {
-            while next < blocks.len()
-                && let Some(buffer) = buffers.pop()
-            {
-                let request = Request {
-                    operation: Transfer::Read,
-                    file: Arc::clone(&tablespace.file(blocks[next].file)?.file),
-                    offset: blocks[next].block.byte_offset(tablespace.block_size),
-                    range: 0..buffer.len(),
-                    buffer,
-                    event: Event::DirectPathRead,
-                    stream: IoStream::TableReads,
-                    tag: next as u64,
-                };
-                channel.submit(session, request)?;
-                session.count(Statistic::PhysicalReadBlocks, 1);
-                session.count(Statistic::PhysicalReadsDirect, 1);
-                next += 1;
-            }
-            let completion = channel.wait(session, Event::DirectPathRead)?;
-            self.sample_block(codec, &completion.buffer, blocks[completion.tag as usize], &mut records)?;
-            buffers.push(completion.buffer);
-        }
+        reader.read(
+            blocks.len(),
+            |number| Piece::of_blocks(session, tablespace, blocks[number], 1),
+            |number, block| self.sample_block(codec, block, blocks[number], &mut records),
+        )?;
         session.count(Statistic::SampleRows, records.len() as u64);
         Ok(records)
     }

@@ -108,7 +108,7 @@ pub struct LineSortSpec {
 /// Outcome of a sort of lines.
 #[derive(Debug, Clone)]
 pub struct LineSortOutcome {
-    /// Lines or records, and the sum of their CRC-32 as they were read.
+    /// Lines or records, and the sum of their CRC-32C as they were read.
     pub summed: Summed,
     /// What the sort servers did.
     pub sort: SortSummary,
@@ -125,7 +125,7 @@ pub struct Summed {
     pub line_count: u64,
     /// Their bytes, what ends them left out.
     pub bytes: u64,
-    /// The sum of the CRC-32 (ISO 3309) of each.
+    /// The sum of the CRC-32C (iSCSI) of each: the one that processors have an instruction for.
     pub checksum: u128,
 }
 
@@ -135,7 +135,7 @@ impl Summed {
     fn line(&mut self, line: &[u8]) {
         self.line_count += 1;
         self.bytes += line.len() as u64;
-        self.checksum += u128::from(crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32IsoHdlc, line));
+        self.checksum += u128::from(crc_fast::crc32_iscsi(line));
     }
 
     fn add(&mut self, other: &Summed) {

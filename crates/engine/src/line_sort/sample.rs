@@ -3,9 +3,10 @@
 use super::Shape;
 use super::key::Keyed;
 use crate::file_sort::input::RecordFile;
+use crate::storage::scattered::{Piece, ScatteredOptions, ScatteredReader};
 use crate::{EngineError, Instance};
 use plumb_events::{Event, IoStream, Session, Statistic};
-use plumb_io::{Arena, File, Operation, Request};
+use plumb_io::File;
 use std::sync::Arc;
 
 /// Alignment of reads.
@@ -13,6 +14,8 @@ pub(super) const BLOCK_BYTES: u64 = 4096;
 /// Pieces that are read, and bytes of each: 2 MB, some thousand lines.
 const PIECES: u64 = 64;
 const PIECE_BYTES: u64 = 32 * 1024;
+/// Reads in flight.
+const READS: usize = 16;
 
 /// Records of the whole lines in evenly spaced pieces of the file.
 pub(super) fn records(
@@ -68,29 +71,15 @@ pub(super) fn read(
     if places.is_empty() {
         return Ok(());
     }
-    let (arena, mut buffers) = Arena::buffers(bytes, places.len().min(16))?;
-    let mut channel = instance.access.method.channel(&[&arena])?;
-    let mut next = 0;
-    while next < places.len() || channel.outstanding() > 0 {
-        while next < places.len()
-            && let Some(buffer) = buffers.pop()
-        {
-            let request = Request {
-                operation: Operation::ReadAtMost,
-                file: Arc::clone(file),
-                offset: places[next],
-                range: 0..buffer.len(),
-                buffer,
-                event: Event::ExternalTableRead,
-                stream: IoStream::FileReads,
-                tag: next as u64,
-            };
-            channel.submit(session, request)?;
-            next += 1;
-        }
-        let completion = channel.wait(session, Event::ExternalTableRead)?;
-        show(places[completion.tag as usize], &completion.buffer[completion.range])?;
-        buffers.push(completion.buffer);
-    }
-    Ok(())
+    let options = ScatteredOptions {
+        piece_bytes: bytes,
+        in_flight: places.len().min(READS),
+        event: Event::ExternalTableRead,
+        stream: IoStream::FileReads,
+    };
+    ScatteredReader::new(session, &instance.access, options)?.read(
+        places.len(),
+        |number| Ok(Piece::of_file(file, places[number], bytes)),
+        |number, bytes| show(places[number], bytes),
+    )
 }

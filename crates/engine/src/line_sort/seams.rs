@@ -64,9 +64,9 @@ impl<'a> Seams<'a> {
         match self.shape {
             Shape::Lines => {
                 let mut at = 0;
-                while let Some(length) = line_end(&lines[at..]) {
-                    visit(&lines[at..at + length], offset + (head + at) as u64)?;
-                    at += length + 1;
+                for end in LineEnds::of(lines) {
+                    visit(&lines[at..end], offset + (head + at) as u64)?;
+                    at = end + 1;
                 }
             }
             Shape::Records(bytes) => {
@@ -107,7 +107,7 @@ impl<'a> Seams<'a> {
     fn whole_lines(&self, offset: u64, chunk: &[u8]) -> (usize, usize) {
         match self.shape {
             Shape::Lines => {
-                let head = if offset == 0 { Some(0) } else { line_end(chunk).map(|end| end + 1) };
+                let head = if offset == 0 { Some(0) } else { LineEnds::of(chunk).next().map(|end| end + 1) };
                 let tail = chunk.iter().rposition(|byte| *byte == b'\n').map(|end| end + 1);
                 match (head, tail) {
                     (Some(head), Some(tail)) => (head, tail),
@@ -192,21 +192,49 @@ impl<'a> Seams<'a> {
     }
 }
 
-/// Where the first line ends: 32 bytes at a time, which is a few vector instructions.
-#[inline]
-fn line_end(bytes: &[u8]) -> Option<usize> {
-    let (blocks, rest) = bytes.as_chunks::<32>();
-    for (index, block) in blocks.iter().enumerate() {
-        let mut ends = 0u32;
-        for (bit, byte) in block.iter().enumerate() {
-            ends |= u32::from(*byte == b'\n') << bit;
-        }
-        if ends != 0 {
-            return Some(index * 32 + ends.trailing_zeros() as usize);
-        }
+/// Where lines end: 32 bytes are looked at together, which is a few vector instructions, and none twice.
+struct LineEnds<'b> {
+    blocks: std::slice::Iter<'b, [u8; 32]>,
+    /// What is left behind the last whole block, with zeros; none once it has been looked at.
+    rest: Option<[u8; 32]>,
+    /// Where the next block begins.
+    next: usize,
+    /// The ends in the block before it that were not given yet, a bit each.
+    ends: u32,
+}
+
+impl LineEnds<'_> {
+    fn of(bytes: &[u8]) -> LineEnds<'_> {
+        let (blocks, left) = bytes.as_chunks::<32>();
+        let mut rest = [0; 32];
+        rest[..left.len()].copy_from_slice(left);
+        LineEnds { blocks: blocks.iter(), rest: Some(rest), next: 0, ends: 0 }
     }
-    let place = rest.iter().position(|byte| *byte == b'\n')?;
-    Some(bytes.len() - rest.len() + place)
+}
+
+impl Iterator for LineEnds<'_> {
+    type Item = usize;
+
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        while self.ends == 0 {
+            let rest;
+            let block = match self.blocks.next() {
+                Some(block) => block,
+                None => {
+                    rest = self.rest.take()?;
+                    &rest
+                }
+            };
+            for (bit, byte) in block.iter().enumerate() {
+                self.ends |= u32::from(*byte == b'\n') << bit;
+            }
+            self.next += block.len();
+        }
+        let end = self.next - 32 + self.ends.trailing_zeros() as usize;
+        self.ends &= self.ends - 1;
+        Some(end)
+    }
 }
 
 #[cfg(test)]

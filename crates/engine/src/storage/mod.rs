@@ -18,6 +18,7 @@ pub mod datafile;
 pub mod header;
 mod path_text;
 pub mod reader;
+pub(crate) mod scattered;
 pub mod tablespace;
 pub mod tablespaces;
 pub mod writer;

@@ -10,25 +10,22 @@
 
 use crate::storage::block::{self, Content};
 use crate::storage::control::Table;
+use crate::storage::scattered::{Piece, ScatteredOptions, ScatteredReader};
+use crate::storage::tablespace::Tablespace;
 use crate::table::chain::{Chain, chained_length};
 use crate::table::heap;
 use crate::{EngineError, Instance};
 use plumb_events::{Event, IoStream, Session, Statistic};
-use plumb_io::{Arena, Channel, IoBuffer, Operation, Request};
 use plumb_types::{Schema, Value, ValueError, columns};
 use plumb_units::{BlockAddress, RowId};
-use std::sync::Arc;
 
 /// Reads in flight.
 const READS: usize = 32;
 
 /// Reads rows of a table.
 pub struct RowFetcher<'a> {
-    instance: &'a Instance,
-    session: &'a Session,
-    table: &'a Table,
-    channel: Channel,
-    free: Vec<IoBuffer>,
+    blocks: TableBlocks<'a>,
+    reader: ScatteredReader<'a>,
 }
 
 impl<'a> RowFetcher<'a> {
@@ -41,10 +38,15 @@ impl<'a> RowFetcher<'a> {
         session: &'a Session,
         table: &'a Table,
     ) -> Result<RowFetcher<'a>, EngineError> {
-        let block_bytes = instance.tablespace(table.tablespace).block_size.bytes();
-        let (arena, free) = Arena::buffers(block_bytes, READS)?;
-        let channel = instance.access.method.channel(&[&arena])?;
-        Ok(RowFetcher { instance, session, table, channel, free })
+        let tablespace = instance.tablespace(table.tablespace);
+        let options = ScatteredOptions {
+            piece_bytes: tablespace.block_size.bytes(),
+            in_flight: READS,
+            event: Event::DirectPathRead,
+            stream: IoStream::TableReads,
+        };
+        let reader = ScatteredReader::new(session, &instance.access, options)?;
+        Ok(RowFetcher { blocks: TableBlocks { tablespace, session, table }, reader })
     }
 
     /// The values of these rows, in this order.
@@ -54,47 +56,55 @@ impl<'a> RowFetcher<'a> {
     pub fn fetch(&mut self, rows: &[RowId]) -> Result<Vec<Vec<Value>>, EngineError> {
         let mut wanted: Vec<(RowId, usize)> = rows.iter().copied().zip(0..).collect();
         wanted.sort_unstable();
-        let blocks: Vec<&[(RowId, usize)]> =
+        let by_block: Vec<&[(RowId, usize)]> =
             wanted.chunk_by(|one, two| one.0.address() == two.0.address()).collect();
         let mut found: Vec<Vec<Value>> = vec![Vec::new(); rows.len()];
         let mut in_pieces = Vec::new();
-        let mut next = 0;
-        while next < blocks.len() || self.channel.outstanding() > 0 {
-            while next < blocks.len()
-                && let Some(buffer) = self.free.pop()
-            {
-                self.ask(blocks[next][0].0.address(), buffer, next as u64)?;
-                next += 1;
-            }
-            self.channel.flush(self.session)?;
-            let completion = self.channel.wait(self.session, Event::DirectPathRead)?;
-            let wanted = blocks[completion.tag as usize];
-            self.take(wanted, &completion.buffer, (&mut found, &mut in_pieces))?;
-            self.free.push(completion.buffer);
-        }
+        let blocks = &self.blocks;
+        self.reader.read(
+            by_block.len(),
+            |number| blocks.piece(by_block[number][0].0.address()),
+            |number, block| blocks.take(by_block[number], block, (&mut found, &mut in_pieces)),
+        )?;
         for (chain, place) in in_pieces {
             found[place] = self.read_on(chain)?;
         }
-        self.session.count(Statistic::RowsFetchedByRowId, rows.len() as u64);
+        self.blocks.session.count(Statistic::RowsFetchedByRowId, rows.len() as u64);
         Ok(found)
     }
 
-    fn ask(&mut self, address: BlockAddress, buffer: IoBuffer, tag: u64) -> Result<(), EngineError> {
-        let tablespace = self.instance.tablespace(self.table.tablespace);
-        let request = Request {
-            operation: Operation::Read,
-            file: Arc::clone(&tablespace.file(address.file)?.file),
-            offset: address.block.byte_offset(tablespace.block_size),
-            range: 0..buffer.len(),
-            buffer,
-            event: Event::DirectPathRead,
-            stream: IoStream::TableReads,
-            tag,
-        };
-        self.channel.submit(self.session, request)?;
-        self.session.count(Statistic::PhysicalReadBlocks, 1);
-        self.session.count(Statistic::PhysicalReadsDirect, 1);
-        Ok(())
+    /// The values of a row of which some blocks are missing.
+    fn read_on(&mut self, mut chain: Chain) -> Result<Vec<Value>, EngineError> {
+        let blocks = &self.blocks;
+        let mut values = None;
+        while let Some(address) = chain.next() {
+            self.reader.read(
+                1,
+                |_| blocks.piece(address),
+                |_, block| {
+                    let content = blocks.verify(address, block)?;
+                    let whole = chain.go_on(address, content, block)?;
+                    values = whole
+                        .map(|(row, image)| self::values(&blocks.table.schema, image, row))
+                        .transpose()?;
+                    Ok(())
+                },
+            )?;
+        }
+        Ok(values.expect("a chain goes on until its row is whole, or fails"))
+    }
+}
+
+/// The blocks of a table that is read.
+struct TableBlocks<'a> {
+    tablespace: &'a Tablespace,
+    session: &'a Session,
+    table: &'a Table,
+}
+
+impl TableBlocks<'_> {
+    fn piece(&self, address: BlockAddress) -> Result<Piece, EngineError> {
+        Piece::of_blocks(self.session, self.tablespace, address, 1)
     }
 
     /// Takes the rows of a block.
@@ -123,27 +133,8 @@ impl<'a> RowFetcher<'a> {
         Ok(())
     }
 
-    /// The values of a row of which some blocks are missing.
-    fn read_on(&mut self, mut chain: Chain) -> Result<Vec<Value>, EngineError> {
-        while let Some(address) = chain.next() {
-            let buffer = self.free.pop().expect("nothing is in flight");
-            self.ask(address, buffer, 0)?;
-            self.channel.flush(self.session)?;
-            let completion = self.channel.wait(self.session, Event::DirectPathRead)?;
-            let content = self.verify(address, &completion.buffer)?;
-            let whole = chain.go_on(address, content, &completion.buffer)?;
-            let values = whole.map(|(row, image)| values(&self.table.schema, image, row)).transpose()?;
-            self.free.push(completion.buffer);
-            if let Some(values) = values {
-                return Ok(values);
-            }
-        }
-        unreachable!("a chain goes on until its row is whole, or fails")
-    }
-
     fn verify(&self, address: BlockAddress, bytes: &[u8]) -> Result<Content, EngineError> {
-        let path = self.instance.tablespace(self.table.tablespace).path(address);
-        let content = block::verify(bytes, self.table.expected(), address, path)?;
+        let content = block::verify(bytes, self.table.expected(), address, self.tablespace.path(address))?;
         self.session.count(Statistic::BlocksVerified, 1);
         Ok(content)
     }
@@ -165,10 +156,4 @@ pub fn values(schema: &Schema, image: &[u8], row: RowId) -> Result<Vec<Value>, E
     }
     let why = format!("it breaks off after {} of {} columns", found.len(), schema.columns.len());
     Err(EngineError::BadRow { row, why })
-}
-
-impl Drop for RowFetcher<'_> {
-    fn drop(&mut self) {
-        self.channel.abandon(self.session, Event::DirectPathRead);
-    }
 }

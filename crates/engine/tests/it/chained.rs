@@ -5,10 +5,12 @@ use crate::support::{
     open_in, scan_rows, settings,
 };
 use plumb_engine::settings::Setting;
+use plumb_engine::table::fetch::RowFetcher;
 use plumb_engine::table::heap::row_bytes_max;
 use plumb_engine::{Instance, check::check_table};
+use plumb_events::Role;
 use plumb_types::{Column, ColumnType, Schema, Value};
-use plumb_units::BlockSize;
+use plumb_units::{BlockSize, RowId};
 use std::path::Path;
 
 /// Text columns of 4000 bytes each, of which a row may have all.
@@ -106,6 +108,40 @@ fn a_row_lies_within_an_extent_and_one_that_cannot_is_refused() {
         "{refused}"
     );
     assert_no_space_leaks(&instance);
+}
+
+#[test]
+fn rows_in_pieces_are_fetched_by_their_ids_in_any_order() {
+    for (block, degree) in [("2K", "1"), ("2K", "4"), ("4K", "2")] {
+        let instance = in_memory(&[("db_block_size", block), ("parallel_degree", degree)]);
+        load(&instance, "t", &Rows::of_values(schema(), &mixed(600, 30_000, 8))).expect("loaded");
+        assert!(chained(&instance) > 50, "{block}");
+        let mut rows = scan_rows(&instance, "t");
+        let mut random = SplitMix(9);
+        (1..rows.len()).for_each(|place| rows.swap(place, random.below(place as u64 + 1) as usize));
+        let session = instance.recorder.session(Role::User);
+        let table = instance.catalog().table("t").expect("it was loaded").clone();
+        let mut fetcher = RowFetcher::new(&instance, &session, &table).expect("a fetcher");
+        // Batches of one row, of some, and of so many that blocks have several of them.
+        for batch in [&rows[..1], &rows[1..40], &rows[40..]] {
+            let ids: Vec<RowId> = batch.iter().map(|(row, _)| *row).collect();
+            let fetched = fetcher.fetch(&ids).expect("the rows are there");
+            assert!(fetched.iter().eq(batch.iter().map(|(_, values)| values)), "{block}, {} rows", ids.len());
+        }
+    }
+}
+
+#[test]
+fn a_row_id_of_no_row_is_refused_with_it() {
+    let instance = in_memory(&[("db_block_size", "2K")]);
+    load(&instance, "t", &Rows::of_values(schema(), &[row(1, 20), row(2, 5000)])).expect("loaded");
+    let session = instance.recorder.session(Role::User);
+    let table = instance.catalog().table("t").expect("it was loaded").clone();
+    let mut fetcher = RowFetcher::new(&instance, &session, &table).expect("a fetcher");
+    let (first, _) = scan_rows(&instance, "t")[0];
+    let missing = RowId::new(first.address(), 9);
+    let refused = fetcher.fetch(&[first, missing]).expect_err("there are two rows").to_string();
+    assert!(refused.contains(&missing.to_string()) && refused.contains("has no such row"), "{refused}");
 }
 
 #[test]

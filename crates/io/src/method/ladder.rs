@@ -13,7 +13,7 @@
 
 use super::threads::{Pool, PoolChannel};
 use super::uring::{self, RingChannel, Size};
-use super::{MethodKind, RingSetup, Way};
+use super::{ChannelBackend, MethodKind, RingSetup};
 use crate::limits::Quotas;
 use crate::{Arena, File, IoError};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -92,29 +92,29 @@ impl Ladder {
         Rung::ALL.into_iter().any(|rung| rung.kind() == kind && self.opened[rung as usize].load(Relaxed) > 0)
     }
 
-    pub(super) fn open(&self, depth: usize, files: &[&Arc<File>], arenas: &[&Arena]) -> Way {
-        let (rung, way) = self.climb(depth, files, arenas);
+    pub(super) fn open(&self, depth: usize, files: &[&Arc<File>], arenas: &[&Arena]) -> ChannelBackend {
+        let (rung, backend) = self.climb(depth, files, arenas);
         self.opened[rung as usize].fetch_add(1, Relaxed);
-        if let Way::Ring(ring) = &way
+        if let ChannelBackend::Ring(ring) = &backend
             && let Some(why) = ring.unregistered()
         {
             self.unregistered.fetch_add(1, Relaxed);
             self.note(why.to_string());
         }
-        way
+        backend
     }
 
-    fn climb(&self, depth: usize, files: &[&Arc<File>], arenas: &[&Arena]) -> (Rung, Way) {
+    fn climb(&self, depth: usize, files: &[&Arc<File>], arenas: &[&Arena]) -> (Rung, ChannelBackend) {
         for rung in Rung::ALL.into_iter().filter(|rung| *rung >= self.top) {
             match self.attempt(rung, depth, files, arenas) {
-                Ok(way) => return (rung, way),
+                Ok(backend) => return (rung, backend),
                 Err(error) => self.note(match error {
                     IoError::MethodUnsupported { why, cure, .. } => format!("{why}; {cure}"),
                     other => other.to_string(),
                 }),
             }
         }
-        (Rung::Calls, Way::Sync)
+        (Rung::Calls, ChannelBackend::Sync)
     }
 
     fn attempt(
@@ -123,11 +123,11 @@ impl Ladder {
         depth: usize,
         files: &[&Arc<File>],
         arenas: &[&Arena],
-    ) -> Result<Way, IoError> {
+    ) -> Result<ChannelBackend, IoError> {
         let ring = |size| {
             let shape = (self.setup, depth, size);
             let ring = RingChannel::open(shape, arenas, files, &self.quotas.rings)?;
-            Ok(Way::Ring(Box::new(ring)))
+            Ok(ChannelBackend::Ring(Box::new(ring)))
         };
         match rung {
             Rung::Ring => ring(Size::Whole),
@@ -138,9 +138,9 @@ impl Ladder {
                     Some(pool) => pool,
                     None => pool.insert(Arc::new(Pool::start(self.queue_depth, &self.quotas.threads)?)),
                 };
-                Ok(Way::Pool(PoolChannel::open(pool)))
+                Ok(ChannelBackend::Pool(PoolChannel::open(pool)))
             }
-            Rung::Calls => Ok(Way::Sync),
+            Rung::Calls => Ok(ChannelBackend::Sync),
         }
     }
 

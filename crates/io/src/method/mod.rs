@@ -93,14 +93,14 @@ impl FromStr for MethodKind {
 #[derive(Debug, Clone)]
 pub struct Method {
     queue_depth: usize,
-    carrier: Carrier,
+    backend: MethodBackend,
     /// Put before every request.
     delay: Nanos,
 }
 
-/// What carries the requests.
+/// What the channels of a method share.
 #[derive(Debug, Clone)]
-enum Carrier {
+enum MethodBackend {
     Session,
     Pool(Arc<Pool>),
     Ring(RingSetup, Quota),
@@ -123,22 +123,22 @@ impl Method {
     /// # Errors
     /// As [`Method::start`], and where such a limit is hit.
     pub fn start_within(kind: MethodKind, queue_depth: usize, quotas: &Quotas) -> Result<Method, IoError> {
-        let carrier = match kind {
-            MethodKind::Sync => Carrier::Session,
-            MethodKind::Threads => Carrier::Pool(Arc::new(Pool::start(queue_depth, &quotas.threads)?)),
+        let backend = match kind {
+            MethodKind::Sync => MethodBackend::Session,
+            MethodKind::Threads => MethodBackend::Pool(Arc::new(Pool::start(queue_depth, &quotas.threads)?)),
             MethodKind::IoUring => {
                 let setup = ring_setup::best(uring::entries(queue_depth)).unwrap_or(RingSetup::Plain);
                 return Method::of_rings(setup, queue_depth, &quotas.rings);
             }
         };
-        Ok(Method::of(carrier, queue_depth))
+        Ok(Method::of(backend, queue_depth))
     }
 
     /// Starts the best of the methods from `kind` down. Each channel then gets the best that can be had, and
     /// [`Method::replaced`] says where that is less. Nothing is refused.
     #[must_use]
     pub fn best_of(kind: MethodKind, queue_depth: usize, quotas: &Quotas) -> Method {
-        Method::of(Carrier::Ladder(Arc::new(Ladder::new(kind, queue_depth, quotas))), queue_depth)
+        Method::of(MethodBackend::Ladder(Arc::new(Ladder::new(kind, queue_depth, quotas))), queue_depth)
     }
 
     /// Starts io_uring with rings that are set up as asked for, and in no other way.
@@ -151,14 +151,14 @@ impl Method {
     }
 
     fn of_rings(setup: RingSetup, queue_depth: usize, quota: &Quota) -> Result<Method, IoError> {
-        let method = Method::of(Carrier::Ring(setup, quota.clone()), queue_depth);
+        let method = Method::of(MethodBackend::Ring(setup, quota.clone()), queue_depth);
         method.channel(&[])?;
         Ok(method)
     }
 
-    fn of(carrier: Carrier, queue_depth: usize) -> Method {
+    fn of(backend: MethodBackend, queue_depth: usize) -> Method {
         assert!((1..=4096).contains(&queue_depth));
-        Method { queue_depth, carrier, delay: Nanos(0) }
+        Method { queue_depth, backend, delay: Nanos(0) }
     }
 
     /// The same with so much delay put before every request, on average: an effect of known size, which an
@@ -171,25 +171,25 @@ impl Method {
     /// Which method this is.
     #[must_use]
     pub fn kind(&self) -> MethodKind {
-        match &self.carrier {
-            Carrier::Session => MethodKind::Sync,
-            Carrier::Pool(_) => MethodKind::Threads,
-            Carrier::Ring(..) => MethodKind::IoUring,
-            Carrier::Ladder(ladder) => ladder.kind(),
+        match &self.backend {
+            MethodBackend::Session => MethodKind::Sync,
+            MethodBackend::Pool(_) => MethodKind::Threads,
+            MethodBackend::Ring(..) => MethodKind::IoUring,
+            MethodBackend::Ladder(ladder) => ladder.kind(),
         }
     }
 
     /// What channels got instead of the best, and why; nothing where all had it, or none may have another.
     #[must_use]
     pub fn replaced(&self) -> Option<String> {
-        if let Carrier::Ladder(ladder) = &self.carrier { ladder.said() } else { None }
+        if let MethodBackend::Ladder(ladder) = &self.backend { ladder.said() } else { None }
     }
 
     /// Whether a channel may have gone this way.
     #[must_use]
     pub fn goes_by(&self, kind: MethodKind) -> bool {
-        match &self.carrier {
-            Carrier::Ladder(ladder) => ladder.used(kind),
+        match &self.backend {
+            MethodBackend::Ladder(ladder) => ladder.used(kind),
             _ => self.kind() == kind,
         }
     }
@@ -197,9 +197,9 @@ impl Method {
     /// How its rings are set up; `None` of the other methods.
     #[must_use]
     pub fn ring_setup(&self) -> Option<RingSetup> {
-        match &self.carrier {
-            Carrier::Ring(setup, ..) => Some(*setup),
-            Carrier::Ladder(ladder) => ladder.setup(),
+        match &self.backend {
+            MethodBackend::Ring(setup, ..) => Some(*setup),
+            MethodBackend::Ladder(ladder) => ladder.setup(),
             _ => None,
         }
     }
@@ -243,22 +243,29 @@ impl Method {
         arenas: &[&Arena],
     ) -> Result<Channel, IoError> {
         assert!((1..=4096).contains(&queue_depth), "a ring has 1 to 4096 entries");
-        let way = match &self.carrier {
-            Carrier::Session => Way::Sync,
-            Carrier::Pool(pool) => Way::Pool(PoolChannel::open(pool)),
-            Carrier::Ring(setup, quota) => {
+        let backend = match &self.backend {
+            MethodBackend::Session => ChannelBackend::Sync,
+            MethodBackend::Pool(pool) => ChannelBackend::Pool(PoolChannel::open(pool)),
+            MethodBackend::Ring(setup, quota) => {
                 let open = |size| {
                     let shape = (*setup, queue_depth, size);
                     RingChannel::open(shape, arenas, files, quota)
                 };
                 // A smaller ring of the same kind is what was asked for; of two refusals the first is told.
                 let ring = open(Size::Whole).or_else(|error| open(Size::Small).map_err(|_| error))?;
-                Way::Ring(Box::new(ring))
+                ChannelBackend::Ring(Box::new(ring))
             }
-            Carrier::Ladder(ladder) => ladder.open(queue_depth, files, arenas),
+            MethodBackend::Ladder(ladder) => ladder.open(queue_depth, files, arenas),
         };
         let delay = Delay::of(self.delay);
-        Ok(Channel { way, delay, queue_depth, in_flight: 0, ready: VecDeque::new(), attempts: Vec::new() })
+        Ok(Channel {
+            backend,
+            delay,
+            queue_depth,
+            in_flight: 0,
+            ready: VecDeque::new(),
+            attempts: Vec::new(),
+        })
     }
 }
 
@@ -385,7 +392,7 @@ struct Attempt {
 }
 
 #[derive(Debug)]
-enum Way {
+enum ChannelBackend {
     Sync,
     Pool(PoolChannel),
     Ring(Box<RingChannel>),
@@ -394,7 +401,7 @@ enum Way {
 /// A session's own way to the kernel.
 #[derive(Debug)]
 pub struct Channel {
-    way: Way,
+    backend: ChannelBackend,
     delay: Option<Delay>,
     queue_depth: usize,
     in_flight: usize,
@@ -431,7 +438,7 @@ impl Channel {
         }
         // Files in memory have no descriptor that a pool or a ring would serve better.
         let in_memory = request.file.descriptor().is_none();
-        let at_once = in_memory || matches!(self.way, Way::Sync);
+        let at_once = in_memory || matches!(self.backend, ChannelBackend::Sync);
         let mut pending = Pending::new(request);
         let event = pending.request.event;
         let wait = (at_once || self.delay.is_some()).then(|| session.begin_wait());
@@ -441,13 +448,13 @@ impl Channel {
         if let Some(wait) = wait.filter(|_| !at_once) {
             session.end_wait(event, wait);
         }
-        match &mut self.way {
-            Way::Pool(pool) if !in_memory => {
+        match &mut self.backend {
+            ChannelBackend::Pool(pool) if !in_memory => {
                 session.count(Statistic::PoolRequests, 1);
                 pool.submit(pending);
                 self.in_flight += 1;
             }
-            Way::Ring(ring) if !in_memory => {
+            ChannelBackend::Ring(ring) if !in_memory => {
                 ring.push(session, pending)?;
                 self.in_flight += 1;
             }
@@ -470,7 +477,7 @@ impl Channel {
     /// # Errors
     /// When the ring itself fails.
     pub fn flush(&mut self, session: &Session) -> Result<(), IoError> {
-        if let Way::Ring(ring) = &mut self.way {
+        if let ChannelBackend::Ring(ring) = &mut self.backend {
             ring.enter(session, 0)?;
         }
         Ok(())
@@ -481,7 +488,7 @@ impl Channel {
     /// # Errors
     /// When the ring itself fails.
     pub fn flush_as(&mut self, session: &Session, event: Event) -> Result<(), IoError> {
-        if let Way::Ring(ring) = &mut self.way {
+        if let ChannelBackend::Ring(ring) = &mut self.backend {
             ring.enter_as(session, event)?;
         }
         Ok(())
@@ -538,17 +545,17 @@ impl Channel {
 
     /// Whether the kernel, or a thread of the pool, has something that may have ended.
     fn may_have_arrived(&self) -> bool {
-        match &self.way {
-            Way::Sync => false,
-            Way::Pool(_) => self.in_flight > 0,
-            Way::Ring(ring) => self.in_flight > ring.unsent(),
+        match &self.backend {
+            ChannelBackend::Sync => false,
+            ChannelBackend::Pool(_) => self.in_flight > 0,
+            ChannelBackend::Ring(ring) => self.in_flight > ring.unsent(),
         }
     }
 
     /// Takes in what has arrived, without a system call.
     fn harvest(&mut self, session: &Session) -> Result<(), IoError> {
-        match &mut self.way {
-            Way::Ring(ring) => {
+        match &mut self.backend {
+            ChannelBackend::Ring(ring) => {
                 let mut attempts = std::mem::take(&mut self.attempts);
                 ring.drain(&mut attempts);
                 let taken_in = if attempts.is_empty() { Nanos(0) } else { now() };
@@ -563,10 +570,10 @@ impl Channel {
         let wait = event.map(|event| (event, session.begin_wait()));
         let mut attempts = std::mem::take(&mut self.attempts);
         let mut end = None;
-        match &mut self.way {
-            Way::Sync => {}
-            Way::Pool(pool) => pool.collect(event.is_some(), &mut attempts),
-            Way::Ring(ring) => {
+        match &mut self.backend {
+            ChannelBackend::Sync => {}
+            ChannelBackend::Pool(pool) => pool.collect(event.is_some(), &mut attempts),
+            ChannelBackend::Ring(ring) => {
                 end = ring.collect(session, wait.map(|(_, begin)| begin.at()), &mut attempts)?;
             }
         }
@@ -627,11 +634,11 @@ impl Channel {
                 Err(errno) => return self.refuse(transfer_error(&pending, errno)),
             }
             assert!(pending.sync.is_ok(), "C4: a request whose sync failed is not tried again");
-            match &mut self.way {
-                Way::Ring(ring) if pending.request.file.descriptor().is_some() => {
+            match &mut self.backend {
+                ChannelBackend::Ring(ring) if pending.request.file.descriptor().is_some() => {
                     return ring.push(session, pending).inspect_err(|_| self.in_flight -= 1);
                 }
-                Way::Pool(pool) if pending.request.file.descriptor().is_some() => {
+                ChannelBackend::Pool(pool) if pending.request.file.descriptor().is_some() => {
                     pool.submit(pending);
                     return Ok(());
                 }

@@ -62,7 +62,7 @@ fn named_elapsed() -> String {
     "Elapsed time".to_string()
 }
 
-/// A measure at the begin of a line.
+/// A measure, as a line begins with it.
 fn named(judged: &Judged) -> String {
     if judged.measure.figure == Figure::Elapsed { named_elapsed() } else { judged.measure.title() }
 }

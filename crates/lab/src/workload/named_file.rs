@@ -205,7 +205,7 @@ fn verify(
         line(&format!("same number of {noun}"), format!("{count} in input and output"), Nanos(0)),
         line(
             &format!("same {noun}"),
-            format!("the sums of their CRC-32 are {:x} as they were read and in the output", read.checksum),
+            format!("the sums of their CRC-32C are {:x} as they were read and in the output", read.checksum),
             Nanos(0),
         ),
     ])

@@ -8,7 +8,7 @@ use crate::arguments::{Export, Format, Head};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
-use crate::output::{self, aligned};
+use crate::output::{self, aligned_under_head};
 use crate::{database, types};
 use plumb_engine::cache::CacheReader;
 use plumb_engine::index::btree::BTree;
@@ -112,7 +112,7 @@ pub fn head(arguments: &Head) -> Result<Outcome, Failure> {
             .map(|()| Outcome::Fine);
     }
     shown.insert(0, names);
-    output::print(&aligned(&shown)).map(|()| Outcome::Fine)
+    output::print(&aligned_under_head(&shown)).map(|()| Outcome::Fine)
 }
 
 fn csv(rows: &Rows<'_>, path: &Path, interrupt: &Interrupt, to: impl Write) -> Result<(), Failure> {

@@ -4,7 +4,7 @@ use crate::arguments::{List, Listing};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
-use crate::output::{self, aligned};
+use crate::output::{self, aligned_under_head};
 use crate::targets::KINDS;
 use crate::{database, document};
 use plumb_engine::Settings;
@@ -15,18 +15,52 @@ use plumb_lab::study::catalog;
 use plumb_types::Schema;
 use plumb_units::{Bytes, RowCount};
 use plumb_workload::{Parameter, WORKLOADS, Workload};
+use serde_json::Value;
+
+/// A field of a list, as people read it and as programs do.
+struct Field {
+    shown: String,
+    value: Value,
+}
+
+impl<T: Into<String>> From<T> for Field {
+    fn from(text: T) -> Field {
+        let shown = text.into();
+        // A list of indexes is set in a little.
+        let value = if shown.is_empty() { Value::Null } else { shown.trim().into() };
+        Field { shown, value }
+    }
+}
+
+impl Field {
+    fn count(count: u64) -> Field {
+        Field { shown: RowCount(count).to_string(), value: count.into() }
+    }
+
+    fn bytes(bytes: u64) -> Field {
+        Field { shown: Bytes(bytes).to_string(), value: bytes.into() }
+    }
+
+    /// What does not apply, or nobody knows.
+    fn none(shown: &str) -> Field {
+        Field { shown: shown.to_string(), value: Value::Null }
+    }
+}
+
+/// The names of the fields, and the rows.
+type Rows = (Vec<String>, Vec<Vec<Field>>);
 
 /// Prints the list.
 ///
 /// # Errors
 /// When the tables are asked for and there is no database.
 pub fn run(arguments: &List) -> Result<Outcome, Failure> {
-    let rows = match arguments.what {
+    let (head, rows) = match arguments.what {
         Listing::Workloads => workloads(),
         Listing::Studies => studies()?,
-        Listing::Settings => document::settings_list(),
-        Listing::Events => document::events_list(),
-        Listing::Statistics => document::statistics_list(),
+        Listing::Settings => of_texts(document::settings_list()),
+        Listing::Events => of_texts(document::events_list()),
+        Listing::Statistics => of_texts(document::statistics_list()),
         Listing::Bundles => bundles(arguments)?,
         Listing::Tables => {
             let interrupt = Interrupt::install()?;
@@ -36,138 +70,151 @@ pub fn run(arguments: &List) -> Result<Outcome, Failure> {
         }
     };
     if arguments.json {
-        return output::print(&as_json(&rows)).map(|()| Outcome::Fine);
+        return output::print(&as_json(&head, rows)).map(|()| Outcome::Fine);
     }
-    let text = match (&rows[..], arguments.what) {
-        ([_], Listing::Tables) => "the database has no table\n".to_string(),
-        ([_], Listing::Bundles) => "there are no bundles\n".to_string(),
-        (rows, _) => aligned(rows),
+    let text = match arguments.what {
+        Listing::Tables if rows.is_empty() => "the database has no table\n".to_string(),
+        Listing::Bundles if rows.is_empty() => "there are no bundles\n".to_string(),
+        _ => {
+            let shown = rows.into_iter().map(|row| row.into_iter().map(|field| field.shown).collect());
+            aligned_under_head(&std::iter::once(head).chain(shown).collect::<Vec<_>>())
+        }
     };
     output::print(&text).map(|()| Outcome::Fine)
 }
 
+fn named(head: &[&str]) -> Vec<String> {
+    head.iter().map(|name| (*name).to_string()).collect()
+}
+
+/// A list of texts whose first row is the head.
+fn of_texts(texts: Vec<Vec<String>>) -> Rows {
+    let mut texts = texts.into_iter();
+    let head = texts.next().unwrap_or_default();
+    (head, texts.map(|row| row.into_iter().map(Field::from).collect()).collect())
+}
+
 /// A list of objects, whose names are those of the head.
-fn as_json(rows: &[Vec<String>]) -> String {
-    let Some((head, rows)) = rows.split_first() else { return "[]\n".to_string() };
-    let object = |row: &Vec<String>| {
-        let fields = head.iter().zip(row).map(|(name, value)| (name.to_lowercase(), value.trim().into()));
-        serde_json::Value::Object(fields.collect())
+fn as_json(head: &[String], rows: Vec<Vec<Field>>) -> String {
+    let object = |row: Vec<Field>| {
+        let names = head.iter().map(|name| name.to_lowercase().replace(' ', "_"));
+        Value::Object(names.zip(row.into_iter().map(|field| field.value)).collect())
     };
-    let list = serde_json::Value::Array(rows.iter().map(object).collect());
-    format!("{list:#}\n")
+    format!("{:#}\n", Value::Array(rows.into_iter().map(object).collect()))
 }
 
-fn bundles(arguments: &List) -> Result<Vec<Vec<String>>, Failure> {
-    let mut rows = vec![["BUNDLE", "KIND", "DATE", "SIZE", "SAYS"].map(String::from).to_vec()];
-    for found in super::bundles::find(&arguments.path)? {
+fn bundles(arguments: &List) -> Result<Rows, Failure> {
+    let row = |found: super::bundles::Found| {
         let path = found.path.display().to_string();
-        rows.push(vec![path, found.kind.to_string(), found.date, found.bytes.to_string(), found.headline]);
-    }
-    Ok(rows)
+        let size = Field::bytes(found.bytes.0);
+        vec![path.into(), found.kind.into(), found.date.into(), size, found.headline.into()]
+    };
+    let rows = super::bundles::find(&arguments.path)?.into_iter().map(row).collect();
+    Ok((named(&["BUNDLE", "KIND", "DATE", "SIZE", "SAYS"]), rows))
 }
 
-fn workloads() -> Vec<Vec<String>> {
+fn workloads() -> Rows {
     let row = |workload: &&Workload| {
         let parameter = |parameter: &Parameter| match parameter.default {
             Some(default) => format!("{}={default}", parameter.name),
             None => parameter.name.to_string(),
         };
         let parameters: Vec<String> = workload.parameters.iter().map(parameter).collect();
-        vec![workload.name.to_string(), workload.help.to_string(), parameters.join(", ")]
+        vec![workload.name.into(), workload.help.into(), parameters.join(", ").into()]
     };
-    let head = ["WORKLOAD", "DOES", "PARAMETERS"].map(String::from).to_vec();
-    std::iter::once(head).chain(WORKLOADS.iter().map(row)).collect()
+    (named(&["WORKLOAD", "DOES", "PARAMETERS"]), WORKLOADS.iter().map(row).collect())
 }
 
-fn studies() -> Result<Vec<Vec<String>>, Failure> {
-    let mut rows = vec![["STUDY", "ARMS", "BLOCKS", "ROWS", "ASKS"].map(String::from).to_vec()];
+fn studies() -> Result<Rows, Failure> {
+    let mut rows = Vec::new();
     for study in catalog::all(KINDS).map_err(LabError::from)? {
         let arms: usize = study.factors.iter().map(|factor| factor.levels.len()).product();
-        let blocks = study.blocks.to_string();
-        let size = if study.work.is_some() { RowCount(study.rows()).to_string() } else { "-".to_string() };
-        rows.push(vec![study.name, arms.to_string(), blocks, size, study.title]);
+        let size = if study.work.is_some() { Field::count(study.rows()) } else { Field::none("-") };
+        let blocks = Field::count(study.blocks as u64);
+        rows.push(vec![study.name.into(), Field::count(arms as u64), blocks, size, study.title.into()]);
     }
     for suite in catalog::SUITES {
-        let studies = suite.studies.join(", ");
-        let dash = || "-".to_string();
-        let asks = format!("{} ({studies})", suite.title);
-        rows.push(vec![suite.name.to_string(), dash(), dash(), dash(), asks]);
+        let asks = format!("{} ({})", suite.title, suite.studies.join(", "));
+        let [arms, blocks, size] = [(); 3].map(|()| Field::none("-"));
+        rows.push(vec![suite.name.into(), arms, blocks, size, asks.into()]);
     }
-    Ok(rows)
+    Ok((named(&["STUDY", "ARMS", "BLOCKS", "ROWS", "ASKS"]), rows))
 }
 
-fn tables(catalog: &Catalog) -> Vec<Vec<String>> {
-    let head = ["NAME", "KIND", "TABLESPACE", "ROWS", "DATA", "BLOCKS", "EXTENTS", "AVG ROW", "CHAINED", "COLUMNS"];
-    let mut rows = vec![head.map(String::from).to_vec()];
+fn tables(catalog: &Catalog) -> Rows {
+    let head =
+        ["NAME", "KIND", "TABLESPACE", "ROWS", "DATA", "BLOCKS", "EXTENTS", "AVG ROW", "CHAINED", "COLUMNS"];
+    let mut rows = Vec::new();
     for table in &catalog.tables {
+        let mean = table.row_bytes.checked_div(table.row_count);
         rows.push(vec![
-            table.name.clone(),
-            "table".to_string(),
-            table.tablespace.name().to_string(),
-            RowCount(table.row_count).to_string(),
-            Bytes(table.row_bytes).to_string(),
+            table.name.as_str().into(),
+            "table".into(),
+            table.tablespace.name().into(),
+            Field::count(table.row_count),
+            Field::bytes(table.row_bytes),
             used_blocks(&table.extents),
-            table.extents.len().to_string(),
-            table.row_bytes.checked_div(table.row_count).map_or(String::new(), |mean| mean.to_string()),
-            RowCount(table.chained_row_count).to_string(),
-            described(&table.schema),
+            Field::count(table.extents.len() as u64),
+            mean.map_or(Field::none(""), Field::count),
+            Field::count(table.chained_row_count),
+            described(&table.schema).into(),
         ]);
-        for index in catalog.indexes_of(&table.name) {
-            rows.push(index_row(
-                index,
-                &table.schema.columns.iter().map(|column| column.name.clone()).collect::<Vec<_>>(),
-            ));
-        }
+        let names = names(&table.schema);
+        rows.extend(catalog.indexes_of(&table.name).map(|index| index_row(index, &names)));
     }
-    let bytes = |extents: &[SegmentExtent], tablespace: Purpose| {
+    let bytes = |tablespace: Purpose, blocks: u64| {
         let entry = catalog.tablespaces.iter().find(|entry| entry.purpose == tablespace);
-        let blocks = extents.iter().map(|piece| u64::from(piece.extent.blocks)).sum::<u64>();
-        Bytes(blocks * entry.map_or(0, |entry| entry.block_size)).to_string()
+        Field::bytes(blocks * entry.map_or(0, |entry| entry.block_size))
     };
     for table in &catalog.live_tables {
-        let names: Vec<String> = table.schema.columns.iter().map(|column| column.name.clone()).collect();
+        let names = names(&table.schema);
         // How many rows there are, and how long, nobody counts. None lies in several blocks.
         let row = |name: String,
-                   (kind, tablespace, chained): (&str, Purpose, &str),
+                   (kind, tablespace, chained): (&str, Purpose, Field),
                    extents: &[SegmentExtent],
                    columns: String| {
-            let blocks = extents.iter().map(|piece| u64::from(piece.extent.blocks)).sum();
-            let (data, blocks) = (bytes(extents, tablespace), RowCount(blocks).to_string());
-            let count = extents.len().to_string();
-            let none = String::new;
-            let (kind, tablespace) = (kind.to_string(), tablespace.name().to_string());
-            vec![name, kind, tablespace, none(), data, blocks, count, none(), chained.to_string(), columns]
+            let blocks: u64 = extents.iter().map(|piece| u64::from(piece.extent.blocks)).sum();
+            let (data, blocks) = (bytes(tablespace, blocks), Field::count(blocks));
+            let [rows, mean] = [(); 2].map(|()| Field::none(""));
+            let count = Field::count(extents.len() as u64);
+            let place = tablespace.name().into();
+            vec![name.into(), kind.into(), place, rows, data, blocks, count, mean, chained, columns.into()]
         };
-        let columns = described(&table.schema);
-        rows.push(row(table.name.clone(), ("table, transactions", table.tablespace, "0"), &table.extents, columns));
+        let kind = ("table, transactions", table.tablespace, Field::count(0));
+        rows.push(row(table.name.clone(), kind, &table.extents, described(&table.schema)));
         for index in catalog.live_indexes.iter().filter(|index| index.table == table.name) {
             let kind = if index.unique { "unique index" } else { "index" };
-            let columns = key(&index.columns, &names);
-            rows.push(row(format!("  {}", index.name), (kind, Purpose::Indx, ""), &index.extents, columns));
+            let kind = (kind, Purpose::Indx, Field::none(""));
+            rows.push(row(format!("  {}", index.name), kind, &index.extents, key(&index.columns, &names)));
         }
     }
-    rows
+    (named(&head), rows)
 }
 
-fn index_row(index: &Index, names: &[String]) -> Vec<String> {
+fn names(schema: &Schema) -> Vec<String> {
+    schema.columns.iter().map(|column| column.name.clone()).collect()
+}
+
+fn index_row(index: &Index, names: &[String]) -> Vec<Field> {
     let extents: Vec<SegmentExtent> = index.leaves.iter().chain(&index.branches).copied().collect();
+    let none = || Field::none("");
     vec![
-        format!("  {}", index.name),
-        "index".to_string(),
-        Purpose::Indx.name().to_string(),
-        RowCount(index.entry_count).to_string(),
-        String::new(),
+        format!("  {}", index.name).into(),
+        "index".into(),
+        Purpose::Indx.name().into(),
+        Field::count(index.entry_count),
+        none(),
         used_blocks(&extents),
-        extents.len().to_string(),
-        String::new(),
-        String::new(),
-        key(&index.columns, names),
+        Field::count(extents.len() as u64),
+        none(),
+        none(),
+        key(&index.columns, names).into(),
     ]
 }
 
 /// Blocks in use of some extents.
-fn used_blocks(extents: &[SegmentExtent]) -> String {
-    RowCount(extents.iter().map(|extent| u64::from(extent.used)).sum()).to_string()
+fn used_blocks(extents: &[SegmentExtent]) -> Field {
+    Field::count(extents.iter().map(|extent| u64::from(extent.used)).sum())
 }
 
 /// The columns of a table.

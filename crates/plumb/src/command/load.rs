@@ -6,7 +6,7 @@ use crate::database::Target;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
-use crate::output::{self, aligned};
+use crate::output::{self, aligned_under_head};
 use crate::progress::{Audience, Watch};
 use crate::{bundle, command_line, settings, types};
 use plumb_engine::storage::control::stored_name;
@@ -188,7 +188,7 @@ fn found(source: &CsvFile) -> String {
         };
         vec![column.name.clone(), column.column_type.to_string(), nulls, because(finding)]
     });
-    let table = aligned(&std::iter::once(head).chain(rows).collect::<Vec<_>>());
+    let table = aligned_under_head(&std::iter::once(head).chain(rows).collect::<Vec<_>>());
     let rows =
         source.row_count().map_or("rows not counted".to_string(), |rows| format!("{} rows", RowCount(rows)));
     format!("{}: {rows}\n{table}", source.path().display())

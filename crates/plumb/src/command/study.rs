@@ -11,7 +11,7 @@ use crate::{bundle, calibrate, command_line, output};
 use plumb_events::clock;
 use plumb_lab::LabError;
 use plumb_lab::analysis::result::Analysis;
-use plumb_lab::bundle::{Bundle, Environment, REPORTS, Stop};
+use plumb_lab::bundle::{Bundle, Environment, REPORTS, Stop, write_new};
 use plumb_lab::document;
 use plumb_lab::plan::{Plan, PlanOptions, Until};
 use plumb_lab::study::{self, catalog};
@@ -20,7 +20,6 @@ use plumb_lab::{execution, pilot, report};
 use plumb_report::Document;
 use plumb_report::picture::picture;
 use plumb_units::{Nanos, path_of_text};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Runs a study, goes on with one, or runs those of a suite.
@@ -268,13 +267,7 @@ fn draw(document: &Document, file: &Path) -> Result<(), Failure> {
     let none =
         || Failure::run("--picture: the study has no effects to draw: none of its claims was measured");
     let svg = picture(document, "effects").ok_or_else(none)?;
-    let refused = |error| {
-        Failure::run(format!(
-            "cannot write {}: {error}; name a file in a directory that may be written",
-            file.display()
-        ))
-    };
-    fs::write(file, svg).map_err(refused)
+    Ok(write_new(file, &svg)?)
 }
 
 /// What becomes of a study that has not ended.

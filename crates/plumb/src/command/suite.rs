@@ -8,7 +8,7 @@ use crate::arguments::Study;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
-use crate::output::{self, aligned};
+use crate::output::{self, aligned_under_head};
 use crate::{bundle, command_line};
 use plumb_lab::analysis::result::Analysis;
 use plumb_lab::bundle::refused;
@@ -68,7 +68,7 @@ fn table(suite: &Suite, analyses: &[Analysis]) -> String {
         "{}: {}\n{}The error of 5% is each study's; of {studies} studies {}% at most would say something false.\n",
         suite.name,
         suite.title,
-        aligned(&rows),
+        aligned_under_head(&rows),
         5 * studies
     )
 }

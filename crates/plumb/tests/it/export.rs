@@ -63,6 +63,24 @@ fn rows_come_in_the_order_of_an_index() {
     assert_eq!(names(directory.path()), ["out.csv", "plumb.db", "t.csv"]);
 }
 
+#[test]
+fn rows_longer_than_a_block_come_whole_in_the_order_of_an_index() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let line = |id: usize| {
+        // Some rows take a part of a block of 2K, some several blocks.
+        let text = |length: usize| format!("{id}.").repeat(length)[..length].to_string();
+        format!("{id},{},{}\n", text(1 + id * 37 % 3900), text(1 + id * 53 % 3900))
+    };
+    let ids: Vec<usize> = (0..400).map(|row| row * 211 % 401).collect();
+    let of = |ids: &[usize]| "id,a,b\n".to_string() + &ids.iter().map(|id| line(*id)).collect::<String>();
+    fs::write(directory.path().join("t.csv"), of(&ids)).expect("a file");
+    fine(directory.path(), ["load", "t.csv", "--table", "t", "--set", "db_block_size=2K"]);
+    fine(directory.path(), ["index", "t", "id", "--name", "by_id"]);
+    let mut sorted = ids;
+    sorted.sort_unstable();
+    assert_eq!(fine(directory.path(), ["export", "t", "--order-by", "by_id"]), of(&sorted));
+}
+
 /// Loads standard input; gives what was printed.
 fn load_from_a_pipe(directory: &std::path::Path, text: &[u8]) -> String {
     let mut load = command(directory);
@@ -115,7 +133,7 @@ fn lists_checks_and_loads_are_there_for_programs() {
     let loaded = json(&["load", "shops.csv", "--table", "shops", "--json"]);
     assert_eq!((&loaded["rows"], &loaded["columns"][2]["type"]), (&3.into(), &"DATE".into()));
     let tables = json(&["list", "tables", "--json"]);
-    assert_eq!((&tables[0]["name"], &tables[0]["rows"]), (&"SHOPS".into(), &"3".into()));
+    assert_eq!((&tables[0]["name"], &tables[0]["rows"]), (&"SHOPS".into(), &3.into()));
     let checked = json(&["check", "--json"]);
     assert_eq!((&checked[0]["table"], &checked[0]["right"]), (&"SHOPS".into(), &true.into()));
     for what in ["workloads", "studies", "settings", "events", "statistics"] {
@@ -125,6 +143,7 @@ fn lists_checks_and_loads_are_there_for_programs() {
     fine(here, ["run", "large-sort", "--rows", "20K"]);
     let bundles = json(&["list", "bundles", "--json"]);
     assert_eq!(bundles[0]["kind"], "run");
+    assert!(bundles[0]["size"].as_u64().is_some_and(|bytes| bytes > 10_000), "a size is a number");
     let says = bundles[0]["says"].as_str().expect("a headline");
     assert!(says.starts_with("Run: VALID"), "{says}");
     assert!(fine(here, ["list", "bundles"]).contains("plumb-reports/large-sort-"), "and in columns");

@@ -117,6 +117,11 @@ fn a_study_leaves_a_bundle_that_verifies_and_nothing_else() {
     let report = fs::read_to_string(here.join("kept/report.txt")).expect("a report");
     assert_eq!(plumb(here, ["report", "kept"]).code, Some(3));
     assert_eq!(fs::read_to_string(here.join("kept/report.txt")).expect("a report"), report);
+    let drawn = || plumb(here, ["report", "kept", "--picture", "effects.svg"]);
+    assert_eq!(drawn().code, Some(3));
+    let picture = fs::read_to_string(here.join("effects.svg")).expect("a picture");
+    assert!(picture.starts_with("<svg ") && picture.contains("class=\"interval\""), "{picture}");
+    assert_eq!(drawn().code, Some(1), "a file is not written over");
 
     let record = here.join("kept/runs/0004.json");
     let text = fs::read_to_string(&record).expect("a record");

@@ -247,7 +247,7 @@ fn part(options: &Options, machine: &Machine, records: &[Record]) -> String {
 }
 
 /// `2.31 [2.20, 2.45] plumb is ahead`
-fn compared(ratios: Vec<f64>) -> String {
+pub(super) fn compared(ratios: Vec<f64>) -> String {
     let mut sorted = ratios.clone();
     sorted.sort_by(f64::total_cmp);
     let (least, most) = median_interval(sorted.len());

@@ -30,6 +30,7 @@ pub(super) mod commits;
 mod document;
 mod gnu_sort;
 mod libraries;
+pub(super) mod load;
 mod packages;
 pub(super) mod peer;
 mod plumb;
