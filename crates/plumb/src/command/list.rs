@@ -97,7 +97,8 @@ fn studies() -> Result<Vec<Vec<String>>, Failure> {
 }
 
 fn tables(catalog: &Catalog) -> Vec<Vec<String>> {
-    let head = ["NAME", "KIND", "TABLESPACE", "ROWS", "DATA", "BLOCKS", "EXTENTS", "AVG ROW", "CHAINED", "COLUMNS"];
+    let head =
+        ["NAME", "KIND", "TABLESPACE", "ROWS", "DATA", "BLOCKS", "EXTENTS", "AVG ROW", "CHAINED", "COLUMNS"];
     let mut rows = vec![head.map(String::from).to_vec()];
     for table in &catalog.tables {
         rows.push(vec![
@@ -139,7 +140,12 @@ fn tables(catalog: &Catalog) -> Vec<Vec<String>> {
             vec![name, kind, tablespace, none(), data, blocks, count, none(), chained.to_string(), columns]
         };
         let columns = described(&table.schema);
-        rows.push(row(table.name.clone(), ("table, transactions", table.tablespace, "0"), &table.extents, columns));
+        rows.push(row(
+            table.name.clone(),
+            ("table, transactions", table.tablespace, "0"),
+            &table.extents,
+            columns,
+        ));
         for index in catalog.live_indexes.iter().filter(|index| index.table == table.name) {
             let kind = if index.unique { "unique index" } else { "index" };
             let columns = key(&index.columns, &names);
