@@ -157,7 +157,9 @@ pub enum EngineError {
     #[error(transparent)]
     Unusable(std::sync::Arc<EngineError>),
     /// Blocks of a size are to be used for which there is no cache.
-    #[error("tablespace {tablespace} has blocks of {block_size}, for which there is no buffer cache; set {setting} (4M, say)")]
+    #[error(
+        "tablespace {tablespace} has blocks of {block_size}, for which there is no buffer cache; set {setting} (4M, say)"
+    )]
     NoCache {
         /// Its name.
         tablespace: &'static str,

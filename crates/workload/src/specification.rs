@@ -419,7 +419,11 @@ pub const CTAS: Workload = Workload {
     phases: &[Phase::Load, Phase::DeviceProbe, Phase::CreateAsSelect, Phase::Backup, Phase::Verify],
     verified: "the new table has all rows of its source, by number and by the sum of their checksums, read through the cache",
     parameters: &[
-        Parameter { default: Some("100K"), help: "Rows of each of the two source tables; K, M and G are powers of 1000", ..ROWS },
+        Parameter {
+            default: Some("100K"),
+            help: "Rows of each of the two source tables; K, M and G are powers of 1000",
+            ..ROWS
+        },
         SEED,
         work(
             "block-size",

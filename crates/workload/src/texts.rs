@@ -26,8 +26,22 @@ const POOL_BYTES: usize = 8192;
 const TAIL: (u64, u64) = (12_524, 174_065);
 
 const WORDS: [&str; 16] = [
-    "select ", "from ", "where ", "begin ", "end; ", "if ", "then ", "loop ", "commit; ", "varchar2 ",
-    "number ", "cursor ", "fetch ", "into ", "values ", "return ",
+    "select ",
+    "from ",
+    "where ",
+    "begin ",
+    "end; ",
+    "if ",
+    "then ",
+    "loop ",
+    "commit; ",
+    "varchar2 ",
+    "number ",
+    "cursor ",
+    "fetch ",
+    "into ",
+    "values ",
+    "return ",
 ];
 
 /// How long rows are.
@@ -66,7 +80,7 @@ impl TextShape {
         match self {
             TextShape::Short => 48..92,
             TextShape::Tail if below(random, TAIL.1) < TAIL.0 => 2050..TEXT_BYTES_MAX,
-            TextShape::Tail => 60..268,
+            TextShape::Tail => 70..278,
         }
     }
 }

@@ -509,7 +509,10 @@ impl Shared {
     /// The tablespace of a purpose, whose blocks are of the cache's size.
     pub(super) fn tablespace(&self, purpose: Purpose) -> &Tablespace {
         let tablespace = self.tablespaces.get(purpose);
-        debug_assert_eq!(tablespace.block_size, self.block_size, "B11: a frame holds a block of its own size");
+        debug_assert_eq!(
+            tablespace.block_size, self.block_size,
+            "B11: a frame holds a block of its own size"
+        );
         tablespace
     }
 
@@ -814,7 +817,10 @@ impl Shared {
         EngineError::Contradiction {
             first: format!("{} of {} blocks", self.size_setting, self.options.frame_count),
             second: "the sessions, which keep all of them pinned".to_string(),
-            why: format!("none became free for {STARVED}; raise {} or lower parallel_degree", self.size_setting),
+            why: format!(
+                "none became free for {STARVED}; raise {} or lower parallel_degree",
+                self.size_setting
+            ),
         }
     }
 

@@ -161,7 +161,8 @@ impl Frames {
 
     /// Blocks of a tablespace that it holds, found by a walk over all frames.
     pub(super) fn count_of(&self, purpose: Purpose) -> u64 {
-        let holds = |frame: &&Frame| frame.purpose == purpose && !matches!(frame.usage, Usage::Free | Usage::Owned);
+        let holds =
+            |frame: &&Frame| frame.purpose == purpose && !matches!(frame.usage, Usage::Free | Usage::Owned);
         self.frames.iter().filter(holds).count() as u64
     }
 

@@ -36,7 +36,8 @@ pub(super) fn try_some(
 ) -> Result<String, EngineError> {
     let blocks = RefCell::new(CacheReader::new(session, checked.instance.caches())?);
     let tree = BTree::new(checked.index, checked.instance.tablespace(Purpose::Indx), &blocks);
-    let fetch = Fetch { session, blocks: &blocks, key: rows.key, table: (rows.rows.tablespace, rows.rows.expected) };
+    let fetch =
+        Fetch { session, blocks: &blocks, key: rows.key, table: (rows.rows.tablespace, rows.rows.expected) };
     let map = &rows.rows.map;
     let mut random = SEED;
     let (mut key, mut other) = (Vec::new(), Vec::new());
@@ -164,7 +165,12 @@ pub(super) fn explain_difference(
 ) -> EngineError {
     let compare = || {
         let blocks = RefCell::new(CacheReader::new(session, checked.instance.caches())?);
-        let fetch = Fetch { session, blocks: &blocks, key: rows.key, table: (rows.rows.tablespace, rows.rows.expected) };
+        let fetch = Fetch {
+            session,
+            blocks: &blocks,
+            key: rows.key,
+            table: (rows.rows.tablespace, rows.rows.expected),
+        };
         let mut comparer = Comparer { checked, fetch, what, suspect, key: Vec::new() };
         let cancel = || checked.instance.cancel.check();
         leaves::segment(checked.index).read(

@@ -70,7 +70,13 @@ pub(super) fn read(
             expected: format!("{}, as the catalog says", RowCount(table.row_count)),
         });
     }
-    Ok(RowFacts { map, tablespace: table.tablespace, expected: table.expected(), sums, elapsed: now().saturating_sub(begin) })
+    Ok(RowFacts {
+        map,
+        tablespace: table.tablespace,
+        expected: table.expected(),
+        sums,
+        elapsed: now().saturating_sub(begin),
+    })
 }
 
 struct RowInspector<'a> {

@@ -292,10 +292,10 @@ pub(super) fn add_tablespace(
         return Err(EngineError::FileExists { path });
     }
     let forget = |catalog: &mut Catalog| catalog.tablespaces.retain(|known| known.purpose != purpose);
-    let entered =
-        instance.replace_catalog(session, catalog, |catalog| catalog.add_tablespace(entry.clone()));
+    let entered = instance.replace_catalog(session, catalog, |catalog| catalog.add_tablespace(entry.clone()));
     let made = entered.and_then(|()| {
-        let made = make_tablespace(session, (access, &instance.cancel), (home, &canonical), (catalog, &entry))?;
+        let made =
+            make_tablespace(session, (access, &instance.cancel), (home, &canonical), (catalog, &entry))?;
         beside.iter().try_for_each(|directory| access.disk.sync_directory(directory))?;
         Ok(made)
     });

@@ -174,7 +174,11 @@ impl<'a, P: Packing> RunWriter<'a, P> {
                 let segment = TempSegment::new(instance, writer.finish()?);
                 // Runs are read past the cache, and the next owner of these blocks must
                 // not find ours in it.
-                instance.caches().discard(session, Purpose::Temp, segment.extents.iter().map(|extent| extent.extent));
+                instance.caches().discard(
+                    session,
+                    Purpose::Temp,
+                    segment.extents.iter().map(|extent| extent.extent),
+                );
                 segment
             }
         };

@@ -486,7 +486,9 @@ impl Catalog {
 
     /// Extents of tables that were loaded by direct path with redo, and an LSN that no record of the load is below.
     pub(crate) fn logged_extents(&self) -> impl Iterator<Item = (Purpose, &[SegmentExtent], Lsn)> {
-        self.tables.iter().filter_map(|it| Some((it.tablespace, it.extents.as_slice(), it.lsns.first_record()?)))
+        self.tables
+            .iter()
+            .filter_map(|it| Some((it.tablespace, it.extents.as_slice(), it.lsns.first_record()?)))
     }
 
     /// What holds that name, a `table` or an `index`, if anything does.

@@ -285,7 +285,11 @@ struct Loader<'a> {
 }
 
 impl<'a> Loader<'a> {
-    fn new(load: &'a Load<'a>, session: &'a Session, tablespace: &'a Tablespace) -> Result<Loader<'a>, EngineError> {
+    fn new(
+        load: &'a Load<'a>,
+        session: &'a Session,
+        tablespace: &'a Tablespace,
+    ) -> Result<Loader<'a>, EngineError> {
         let options = WriterOptions {
             kind: BlockKind::Table,
             lsn: load.lsn,

@@ -196,7 +196,10 @@ impl Transactions<'_> {
     }
 
     /// One that does not wait for transactions, not even for the log that they keep.
-    pub(super) fn worker_of_definition<'a>(&'a self, session: &'a Session) -> Result<Worker<'a>, EngineError> {
+    pub(super) fn worker_of_definition<'a>(
+        &'a self,
+        session: &'a Session,
+    ) -> Result<Worker<'a>, EngineError> {
         let mut worker = self.worker(session)?;
         worker.lock_wait = LockWait::Never;
         Ok(worker)

@@ -337,6 +337,8 @@ impl<'i> Transactions<'i> {
     /// When a transaction under way needs the file that comes next, a copy cannot be made, or a write fails.
     pub fn switch_log_file(&self, session: &Session) -> Result<(), EngineError> {
         self.checkpoint(session)?;
+        // Files that were filled before copies were made may all wait for theirs.
+        self.checkpoints.await_copies(session)?;
         self.log.switch(session)?;
         // The file before is given back by a checkpoint that begins behind it. Its record is the first in the new file, which makes another one due.
         self.checkpoint(session)?;

@@ -78,13 +78,17 @@ fn index(table: &str) -> IndexDefinition {
 fn fill(transactions: &Transactions<'_>, session: &Session, tables: &[(&str, Purpose)]) {
     for (name, tablespace) in tables {
         let indexes = [index(name)];
-        transactions.create_table_in(session, (name, *tablespace), &keyed_schema(), &indexes).expect("a table");
+        transactions
+            .create_table_in(session, (name, *tablespace), &keyed_schema(), &indexes)
+            .expect("a table");
         let mut connection = transactions.connect(session).expect("connected");
         let mut transaction = connection.begin();
         let rows: Vec<Vec<Value>> = (0..300).map(|key| row(key, 60 + key as usize)).collect();
         let ids = transaction.insert_rows(name, &images(&rows)).expect("inserted");
         for id in &ids[..100] {
-            transaction.update(name, *id, |values| values[1] = Value::Text("y".repeat(700))).expect("updated");
+            transaction
+                .update(name, *id, |values| values[1] = Value::Text("y".repeat(700)))
+                .expect("updated");
         }
         ids[200..].iter().for_each(|id| transaction.delete(name, *id).expect("deleted"));
         transaction.commit().expect("committed");
@@ -131,11 +135,13 @@ fn a_loaded_table_has_the_blocks_of_its_tablespace() {
     let home = directory.path().join("db");
     let instance = create(&home, &CACHES).expect("a database");
     let session = instance.recorder.session(Role::User);
-    let rows: Vec<Vec<Value>> = (0..2000).map(|key| row(key, if key % 50 == 0 { 3500 } else { 80 })).collect();
+    let rows: Vec<Vec<Value>> =
+        (0..2000).map(|key| row(key, if key % 50 == 0 { 3500 } else { 80 })).collect();
     for (name, bytes, chained) in [("SMALL", 2048, 40), ("OWN", 8192, 0), ("LARGE", 16_384, 0)] {
         let purpose = tablespace(&instance, &session, bytes);
         let target = LoadTarget { table: name, tablespace: purpose, log: None };
-        let loaded = load::load_into(&instance, target, &Rows::of_values(keyed_schema(), &rows)).expect("loaded");
+        let loaded =
+            load::load_into(&instance, target, &Rows::of_values(keyed_schema(), &rows)).expect("loaded");
         assert_eq!((loaded.row_count, loaded.chained_row_count), (2000, chained), "{name}");
         assert!(loaded.row_bytes.div_ceil(bytes) <= loaded.block_count, "{name}");
         assert!(loaded.block_count < 2 * loaded.row_bytes.div_ceil(bytes), "{name}: {}", loaded.block_count);
@@ -160,7 +166,8 @@ fn a_loaded_table_has_the_blocks_of_its_tablespace() {
 
 #[test]
 fn a_table_as_select_has_the_rows_of_its_source_whichever_way_they_are_read() {
-    let rows: Vec<Vec<Value>> = (0..3000).map(|key| row(key, if key % 60 == 0 { 5000 } else { 90 })).collect();
+    let rows: Vec<Vec<Value>> =
+        (0..3000).map(|key| row(key, if key % 60 == 0 { 5000 } else { 90 })).collect();
     for (degree, direct) in [("1", "false"), ("1", "true"), ("3", "true")] {
         let directory = tempfile::tempdir().expect("a directory");
         let changes = [CACHES[0], CACHES[1], ("parallel_degree", degree), ("serial_direct_read", direct)];
@@ -174,8 +181,10 @@ fn a_table_as_select_has_the_rows_of_its_source_whichever_way_they_are_read() {
             let made = load::create_as_select(&instance, target, "SOURCE").expect("made");
             assert_eq!((made.row_count, made.chained_row_count), (3000, if bytes == 2048 { 50 } else { 0 }));
             let sorted = |table: &str| {
-                let mut rows: Vec<String> =
-                    scan_rows(&instance, table).into_iter().map(|(_, values)| format!("{values:?}")).collect();
+                let mut rows: Vec<String> = scan_rows(&instance, table)
+                    .into_iter()
+                    .map(|(_, values)| format!("{values:?}"))
+                    .collect();
                 rows.sort();
                 rows
             };
@@ -188,7 +197,8 @@ fn a_table_as_select_has_the_rows_of_its_source_whichever_way_they_are_read() {
             );
         }
         let target = LoadTarget { table: "NONE", tablespace: Purpose::Users, log: None };
-        let missing = load::create_as_select(&instance, target, "NOBODY").expect_err("no such table").to_string();
+        let missing =
+            load::create_as_select(&instance, target, "NOBODY").expect_err("no such table").to_string();
         assert!(missing.starts_with("there is no table NOBODY in this database"), "{missing}");
     }
 }
@@ -259,7 +269,10 @@ fn a_file_in_the_way_of_a_tablespace_is_named_and_kept() {
     let file = home.join("users_2k02.dbf");
     fs::write(&file, "somebody's").expect("written");
     let refused = instance.tablespace_of(&session, size(2048), Bytes(0)).expect_err("in the way").to_string();
-    assert_eq!(refused, format!("{} exists already: choose another name, or remove it first", file.display()));
+    assert_eq!(
+        refused,
+        format!("{} exists already: choose another name, or remove it first", file.display())
+    );
     assert_eq!(fs::read(&file).expect("there"), b"somebody's");
     assert!(!home.join("users_2k01.dbf").exists());
     fs::remove_file(&file).expect("there");
@@ -291,7 +304,8 @@ fn a_load_with_redo_is_made_again_from_the_log_alone() {
     let transactions = Transactions::open(&instance, &session).expect("a log");
     let saved = directory.path().join("saved");
     backup::backup(&instance, Some(&transactions), (&session, &saved)).expect("backed up");
-    let rows: Vec<Vec<Value>> = (0..1000).map(|key| row(key, if key % 50 == 0 { 3500 } else { 80 })).collect();
+    let rows: Vec<Vec<Value>> =
+        (0..1000).map(|key| row(key, if key % 50 == 0 { 3500 } else { 80 })).collect();
     let log = transactions.log_of_load(Logging::NoLogging);
     assert!(log.is_some(), "force_logging is on");
     for (table, tablespace) in [("SMALL", small), ("OWN", Purpose::Users)] {
@@ -312,7 +326,12 @@ fn a_load_with_redo_is_made_again_from_the_log_alone() {
     }
     let lengthen = |name: &str| {
         let length = fs::metadata(home.join(name)).expect("there").len();
-        fs::OpenOptions::new().write(true).open(copy.join(name)).expect("there").set_len(length).expect("grown");
+        fs::OpenOptions::new()
+            .write(true)
+            .open(copy.join(name))
+            .expect("there")
+            .set_len(length)
+            .expect("grown");
     };
     ["users01.dbf", "users02.dbf", "users_2k01.dbf", "users_2k02.dbf"].into_iter().for_each(lengthen);
     fs::remove_dir_all(&home).expect("the original is gone");
@@ -347,11 +366,15 @@ fn which_loads_are_logged_follows_from_the_database_and_from_what_they_ask_for()
         let target = LoadTarget { table: "T", tablespace: Purpose::Users, log };
         let before = instance.recorder.snapshot();
         let rows: Vec<Vec<Value>> = (0..3000).map(|key| row(key, 100)).collect();
-        let loaded = load::load_into(&instance, target, &Rows::of_values(keyed_schema(), &rows)).expect("loaded");
+        let loaded =
+            load::load_into(&instance, target, &Rows::of_values(keyed_schema(), &rows)).expect("loaded");
         let period = instance.recorder.snapshot().since(&before);
         let redo = period.statistic(plumb_events::Statistic::RedoDirectBytes);
         let bytes = loaded.block_count * 8192;
-        assert!(if logged { redo > bytes && redo < bytes + bytes / 50 } else { redo == 0 }, "{redo} of {bytes}");
+        assert!(
+            if logged { redo > bytes && redo < bytes + bytes / 50 } else { redo == 0 },
+            "{redo} of {bytes}"
+        );
         assert_green(&instance, "T");
     }
 }

@@ -38,7 +38,8 @@ fn one_seed_is_one_order_of_requests() {
 #[test]
 fn short_runs_survive_a_crash_at_each_of_their_requests() {
     let bases = Base::of_each_kind();
-    let crashes: u64 = (0..8).map(|seed| every_request(&bases[seed as usize % bases.len()], seed, &steps(15), 2)).sum();
+    let crashes: u64 =
+        (0..8).map(|seed| every_request(&bases[seed as usize % bases.len()], seed, &steps(15), 2)).sum();
     assert!(crashes > 1000, "{crashes}");
 }
 

@@ -388,3 +388,23 @@ fn a_log_is_direct_or_buffered_whatever_the_data_files_are() {
         insert(&transactions, &session, 10);
     }
 }
+
+/// Where copies are made from now on, all files may be without one when the log is opened.
+#[test]
+fn a_log_is_switched_although_its_files_were_filled_without_copies() {
+    let (disk, home) = (MemoryDisk::with_power(5), Path::new("/in/memory/db"));
+    let sizes = InitialSizes { users: Bytes(8 << 20), temp: Bytes(1 << 16), indx: Bytes(1 << 16) };
+    {
+        let instance = Instance::create_on(&disk, home, settings(&[]), sizes).expect("a database");
+        let session = instance.recorder.session(Role::User);
+        let transactions = Transactions::open(&instance, &session).expect("a log");
+        create_table(&transactions, &session);
+        insert(&transactions, &session, 6000);
+    }
+    let copies = [("archive_log_mode", "on"), ("archive_log_dest", "/in/memory/copies")];
+    let instance = Instance::open_on(&disk, home, settings(&copies)).expect("opened");
+    let session = instance.recorder.session(Role::User);
+    let transactions = Transactions::open(&instance, &session).expect("recovered");
+    transactions.switch_log_file(&session).expect("the files were copied, and one of them is free");
+    assert_eq!(count(&transactions, &session), 6000);
+}

@@ -52,7 +52,7 @@ impl Execution for Ctas {
     /// One session that reads through a cache which holds the source, and a cache of the new table's block size.
     fn apply_defaults(&self, work: &Work, settings: &mut Settings) -> Result<(), EngineError> {
         let bytes = TextShape::ALL.map(|shape| sizing::of_texts(work.rows(), shape)).into_iter().max();
-        let cache = Bytes(bytes.unwrap_or(0) / 8 * 9 + 8 * Bytes::M).as_setting();
+        let cache = Bytes((bytes.unwrap_or(0) / 8 * 9).next_multiple_of(Bytes::M)).as_setting();
         let mut wanted = vec![
             (Setting::ParallelDegree, "1".to_string()),
             (Setting::SerialDirectRead, "false".to_string()),
@@ -106,7 +106,8 @@ impl Execution for Ctas {
             return Err(EngineError::Contradiction {
                 first: "logging=nologging with archive_log_mode=on".to_string(),
                 second: "io_method=null".to_string(),
-                why: "a backup is measured with it, and files in memory have none; leave io_method out".to_string(),
+                why: "a backup is measured with it, and files in memory have none; leave io_method out"
+                    .to_string(),
             });
         }
         place.observer.stage(&Stage::Load { instance, rows: work.rows() });
@@ -233,7 +234,8 @@ fn sum_of(instance: &Instance, session: &Session, table: &Table) -> Result<(u64,
     let (mut count, mut sum) = (0, 0_u64);
     let (operation, granules) = (instance.operation(), Granules::new(table));
     scan::scan_conventional(instance, session, &operation, &granules, |row, id| {
-        let end = columns(row).end().map_err(|error| EngineError::BadRow { row: id, why: error.to_string() })?;
+        let end =
+            columns(row).end().map_err(|error| EngineError::BadRow { row: id, why: error.to_string() })?;
         (count, sum) = (count + 1, sum.wrapping_add(row_hash(&row[..end])));
         Ok(())
     })?;

@@ -60,8 +60,7 @@ pub fn run(arguments: &Load) -> Result<Outcome, Failure> {
     let transactions = keeps_log.then(|| Transactions::open(instance, &session)).transpose()?;
     let log = transactions.as_ref().and_then(|open| open.log_of_load(Logging::Logging));
     let begin = clock::now();
-    let loaded =
-        load::load_into(instance, LoadTarget { table: &arguments.table, tablespace, log }, &source)?;
+    let loaded = load::load_into(instance, LoadTarget { table: &arguments.table, tablespace, log }, &source)?;
     let elapsed = clock::now().saturating_sub(begin);
     drop(watch);
     // The next opening has nothing to recover.

@@ -192,7 +192,19 @@ fn rows_longer_than_a_block_are_loaded_indexed_checked_and_listed() {
     };
     assert_eq!(
         words("NAME"),
-        ["NAME", "KIND", "TABLESPACE", "ROWS", "DATA", "BLOCKS", "EXTENTS", "AVG", "ROW", "CHAINED", "COLUMNS"]
+        [
+            "NAME",
+            "KIND",
+            "TABLESPACE",
+            "ROWS",
+            "DATA",
+            "BLOCKS",
+            "EXTENTS",
+            "AVG",
+            "ROW",
+            "CHAINED",
+            "COLUMNS"
+        ]
     );
     let notes = words("NOTES");
     assert_eq!((notes[2].as_str(), notes[8].as_str()), ("1,000", "100"), "{listed}");

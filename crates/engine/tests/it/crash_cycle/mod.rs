@@ -72,8 +72,7 @@ pub enum LogKind {
     Sizes,
 }
 
-pub const LOG_KINDS: [LogKind; 4] =
-    [LogKind::Plain, LogKind::Archived, LogKind::Mirrored, LogKind::Sizes];
+pub const LOG_KINDS: [LogKind; 4] = [LogKind::Plain, LogKind::Archived, LogKind::Mirrored, LogKind::Sizes];
 
 impl LogKind {
     pub fn settings(self) -> Settings {
@@ -82,9 +81,7 @@ impl LogKind {
             LogKind::Plain => &[],
             LogKind::Archived => &[("archive_log_mode", "on"), ("archive_log_dest", "/in/memory/copies")],
             LogKind::Mirrored => &[("log_file_members", "2")],
-            LogKind::Sizes => {
-                &[("db_4k_cache_size", "1M"), ("log_buffer", "64K"), ("log_file_size", "128K")]
-            }
+            LogKind::Sizes => &[("db_4k_cache_size", "1M"), ("log_buffer", "64K"), ("log_file_size", "128K")],
         };
         for (name, value) in SETTINGS.iter().chain(more) {
             settings.set(name, value, "the crash harness").expect("in range");

@@ -170,7 +170,9 @@ pub(super) fn sized_cache<const PLACE: usize>(seen: &Evidence) -> Option<Finding
         return is_asked.then(|| Finding::that(asked == 0, "there is no such cache".to_string()));
     };
     let Some(Bytes(mapped)) = cache.mapped else {
-        return Some(Finding::not_checked(format!("no block of {block_size} was asked of it: {CACHE_UNUSED}")));
+        return Some(Finding::not_checked(format!(
+            "no block of {block_size} was asked of it: {CACHE_UNUSED}"
+        )));
     };
     let evidence = format!(
         "/proc/self/maps: {} are mapped for the {} of {block_size}; {} cached, the others' block size is {}",

@@ -137,11 +137,18 @@ pub(super) fn method(seen: &Evidence) -> Option<Finding> {
         Statistic::SyncRequests,
     ]
     .map(|kind| period.statistic(kind));
-    // One batch of the log is on its way at a time, and its sync with it: it has a way of its own.
-    let of_log = [IoStream::LogWrites, IoStream::LogReads].map(|stream| period.stream(stream).count);
+    // One batch of the log is on its way at a time, and its sync with it: it has a way of its own. So have copies of files.
+    let apart = [
+        IoStream::LogWrites,
+        IoStream::LogReads,
+        IoStream::ArchiveWrites,
+        IoStream::BackupReads,
+        IoStream::BackupWrites,
+    ];
+    let apart = apart.map(|stream| period.stream(stream).count);
     // Those of CKPT and of ARC may have been under way at the last reading.
     let under_way = if seen.measured.outcome.log.is_some() { 2 } else { 0 };
-    let sync = sync.saturating_sub(of_log.iter().sum::<u64>() + under_way);
+    let sync = sync.saturating_sub(apart.iter().sum::<u64>() + under_way);
     let kind = seen.inside.access.method.kind();
     let mut evidence = format!(
         "{kind} ({}): {} requests through rings ({} with registered buffers), {} by the thread pool, {} synchronous; {} \

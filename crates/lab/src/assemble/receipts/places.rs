@@ -28,7 +28,7 @@ pub(super) fn places(seen: &Evidence) -> Vec<Receipt> {
 /// What places a file, by its role.
 fn word_of(role: FileRole) -> Placed {
     match role {
-                FileRole::Data(Purpose::Temp) => Placed::Temp,
+        FileRole::Data(Purpose::Temp) => Placed::Temp,
         FileRole::Data(Purpose::Indx) => Placed::Index,
         FileRole::Data(_) => Placed::Data,
         FileRole::Log => Placed::Log,

@@ -19,7 +19,13 @@ pub(super) fn waits(record: &Record) -> Option<Section> {
     let share = |ns: u64| Percent::of(ns, time.elapsed_ns);
     for event in events {
         let mean = Average { total_ns: event.time_ns, count: event.waits };
-        table.row(cells![&event.event, Count(event.waits), Seconds(event.time_ns), mean, share(event.time_ns)]);
+        table.row(cells![
+            &event.event,
+            Count(event.waits),
+            Seconds(event.time_ns),
+            mean,
+            share(event.time_ns)
+        ]);
     }
     table.row(cells!["CPU", "", Seconds(time.cpu_ns), "", share(time.cpu_ns)]);
     if let Some(queue) = time.run_queue_ns {
@@ -44,7 +50,58 @@ pub(super) fn statistics(record: &Record) -> Option<Section> {
         let unit = if statistic.unit == Unit::Bytes { "bytes" } else { "" };
         table.row(cells![&statistic.name, Count(statistic.total), unit]);
     }
-    let section = Section::detail("session-statistics", "Session Snapshot: Statistics")
-        .note(format!("session {} ({}); statistics that did not move are left out", session.time.name, session.time.role));
+    let section = Section::detail("session-statistics", "Session Snapshot: Statistics").note(format!(
+        "session {} ({}); statistics that did not move are left out",
+        session.time.name, session.time.role
+    ));
     Some(section.table(table))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::document;
+    use super::super::fixture::large_sort;
+    use super::*;
+    use crate::record::{SessionTime, WaitEvent};
+    use plumb_report::text;
+
+    fn event(name: &str, waits: u64, time_ns: u64) -> WaitEvent {
+        WaitEvent { event: name.to_string(), waits, time_ns, ..large_sort().foreground_events[0].clone() }
+    }
+
+    /// Ten seconds: 4 of CPU, 5 of waits, half a second in the run queue, and half a second that nothing accounts for.
+    #[test]
+    fn a_session_s_time_is_shown_down_to_what_nothing_accounts_for() {
+        let mut record = large_sort();
+        assert!(waits(&record).is_none(), "several sessions shared the work");
+        let of_all = record.sessions[0].clone();
+        let time = SessionTime {
+            name: "load coordinator".to_string(),
+            elapsed_ns: 10_000_000_000,
+            cpu_ns: 4_000_000_000,
+            wait_ns: 5_000_000_000,
+            idle_ns: 0,
+            run_queue_ns: Some(500_000_000),
+            ..of_all
+        };
+        let events = vec![
+            event("log buffer space", 40, 1_000_000_000),
+            event("direct path write", 2_000, 4_000_000_000),
+            event("log file sync", 0, 0),
+        ];
+        record.session = Some(SessionSnapshot { time, events, statistics: record.statistics.clone() });
+        let section = waits(&record).expect("one session did it");
+        let lines = text::render_section(&section, &document(&record));
+        let row = |start: &str| {
+            let line = lines.iter().find(|line| line.trim_start().starts_with(start)).expect(start);
+            line.split_whitespace().rev().take(2).map(str::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(row("direct path write"), ["40.0", "2.00ms"]);
+        assert_eq!(row("CPU"), ["40.0", "4.00"]);
+        assert_eq!(row(REST), ["5.0", "0.50"]);
+        assert_eq!(row("Elapsed"), ["100.0", "10.00"]);
+        assert!(!lines.iter().any(|line| line.contains("log file sync")), "nobody waited for it");
+        let order = |name: &str| lines.iter().position(|line| line.contains(name));
+        assert!(order("direct path write") < order("log buffer space"));
+    }
 }
