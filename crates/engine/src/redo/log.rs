@@ -30,10 +30,7 @@ use plumb_events::{Event, IoStream, Session, Statistic, now};
 use plumb_io::{Arena, Channel, DirectIo, File, IoBuffer, Method, MethodKind, Operation, Request};
 use plumb_units::{Bytes, Lsn};
 use std::collections::VecDeque;
-use std::sync::atomic::{
-    AtomicBool, AtomicI64,
-    Ordering::Relaxed,
-};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 

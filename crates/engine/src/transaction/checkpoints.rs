@@ -12,8 +12,8 @@
 use super::active::Active;
 use crate::EngineError;
 use crate::cache::ChangedBlocks;
-use crate::redo::{Bell, Log};
 use crate::redo::record::{HEADER_BYTES, RecordBytes, RecordKind};
+use crate::redo::{Bell, Log};
 use crate::storage::tablespaces::Tablespaces;
 use plumb_events::{Event, Recorder, Role, Session};
 use plumb_io::IoError;

@@ -1,10 +1,10 @@
 //! The log buffer and group commit under a model checker (loom): every order of their steps that threads and the memory model allow, up to
 //! some preemptions. The files are the engine's own; only atomics, mutexes and threads are the checker's, and the records are shorter.
 
+use atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use loom::model::Builder;
 use loom::thread;
 use plumb_units::Lsn;
-use atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::Arc;
 
 use loom::sync::{self, atomic};

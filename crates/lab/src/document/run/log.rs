@@ -1,7 +1,9 @@
 //! The log's requests, and what reached its device; the requests of a trace.
 
 use super::beside::busy_devices;
-use crate::record::{Beside, DeviceSample, DeviceTally, LogIo, Record, TraceBucket, TracePoint, TraceSummary};
+use crate::record::{
+    Beside, DeviceSample, DeviceTally, LogIo, Record, TraceBucket, TracePoint, TraceSummary,
+};
 use plumb_events::Direction;
 use plumb_report::format::{Average, Count, Decimal, Duration, Figure, Size, grouped};
 use plumb_report::plot::{Axis, Mark, Plot, Series, Stroke, duration, short_micros};
@@ -152,7 +154,12 @@ fn device_picture(trace: &TraceSummary, beside: &Beside) -> Option<Plot> {
                 is_within.then(|| Mark { x: middle as f64 / 1e9, y: rate, hint, ..Mark::default() })
             });
             let marks = marks.collect();
-            series.push(Series { name: format!("{name} {way}"), colour: series.len(), stroke: Stroke::Line, marks });
+            series.push(Series {
+                name: format!("{name} {way}"),
+                colour: series.len(),
+                stroke: Stroke::Line,
+                marks,
+            });
         }
     }
     let rates = series.iter().flat_map(|series| &series.marks).map(|mark| mark.y);
@@ -188,8 +195,7 @@ mod tests {
             }
         };
         let beside = Beside { samples: (0..4).map(sample).collect(), ..Beside::default() };
-        let trace =
-            TraceSummary { begin_ns: second, elapsed_ns: 8 * second / 5, ..TraceSummary::default() };
+        let trace = TraceSummary { begin_ns: second, elapsed_ns: 8 * second / 5, ..TraceSummary::default() };
         let plot = device_picture(&trace, &beside).expect("a device read");
         let marks: Vec<(f64, f64)> = plot.series[0].marks.iter().map(|mark| (mark.x, mark.y)).collect();
         assert_eq!(marks, [(0.5, 200.0), (1.5, 300.0)], "what was before or behind the trace is not drawn");
