@@ -6,15 +6,12 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::process::Command;
 
+/// Begins a job. Options before the first name are every job's, those behind it that job's alone.
+pub(super) const NAME: &str = "--name=plumb";
+
 /// What every job has. No map of visited blocks, no file of its own, one process.
-pub(super) const OPTIONS: [&str; 6] = [
-    "--name=plumb",
-    "--allow_file_create=0",
-    "--direct=1",
-    "--norandommap=1",
-    "--randrepeat=0",
-    "--output-format=json",
-];
+pub(super) const OPTIONS: [&str; 5] =
+    ["--allow_file_create=0", "--direct=1", "--norandommap=1", "--randrepeat=0", "--output-format=json"];
 
 /// The part of its JSON that is read.
 #[derive(Debug, Deserialize)]

@@ -167,7 +167,7 @@ fn what_cannot_be_is_refused_in_one_line_before_anything_is_made() {
         (&["--update-pct", "101"], "--update-pct 101: expected a number from 0 to 100"),
         (&["--work-unit", "1"], "--work-unit 1: expected a count of 2 or more"),
         (
-            &["--work-unit", "600"],
+            &["--work-unit", "600", "--scale", "1000"],
             "scale=1000 blocks contradicts work-unit=600: a key has a work unit on both sides; give a scale of 1201 or more, or a smaller work unit",
         ),
         (&["--sessions", "2133"], "sessions=2133 contradicts 2132 transactions under way at most"),

@@ -134,7 +134,7 @@ fn parameters_that_contradict_each_other_are_refused_with_the_cure() {
         "run-time=0 and work-loop=0: neither ends the run; give one of them"
     );
     assert_eq!(
-        refused(&[("hotspot", "all"), ("hotspot-offset", "16M")]),
+        refused(&[("scale", "1000"), ("hotspot", "all"), ("hotspot-offset", "16M")]),
         "hotspot-offset=2048 blocks and scale=1000 blocks: the hot spot begins behind the last key; give a smaller offset or a larger scale"
     );
 }

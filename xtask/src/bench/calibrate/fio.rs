@@ -54,7 +54,7 @@ fn arguments(task: &Task, bench: &TaskSession<'_>, time: Nanos) -> Vec<String> {
 
 /// What all points have.
 pub(super) fn common() -> Vec<String> {
-    fio::OPTIONS.into_iter().chain(["--time_based"]).map(str::to_string).collect()
+    fio::OPTIONS.into_iter().chain([fio::NAME, "--time_based"]).map(str::to_string).collect()
 }
 
 /// Requests that are kept outstanding through a ring.

@@ -161,7 +161,7 @@ impl TableOfBlocks {
     }
 }
 
-/// One or several jobs of fio.
+/// Jobs of fio, each with a name and what is its own.
 fn fio_jobs(own: &[String]) -> Result<fio::Answer> {
     let arguments: Vec<String> = fio::OPTIONS.map(String::from).into_iter().chain(own.to_vec()).collect();
     fio::run(&arguments)

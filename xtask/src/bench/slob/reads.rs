@@ -1,6 +1,6 @@
 //! Blocks that are not in the cache: what reading them costs beside fio, and beside a bare read.
 
-use super::{Options, Spread, TableOfBlocks, fio_jobs, order};
+use super::{Options, Spread, TableOfBlocks, fio, fio_jobs, order};
 use anyhow::{Context, Result};
 use plumb_engine::cache::CacheReader;
 use plumb_engine::storage::tablespace::Purpose;
@@ -192,6 +192,7 @@ fn fio_reads(table: &TableOfBlocks, jobs: Jobs, seconds: u64) -> Result<Rate> {
         Jobs::Many { count } => (1, count),
     };
     let arguments = [
+        fio::NAME.to_string(),
         format!("--filename={}", table.file.display()),
         "--rw=randread".to_string(),
         "--bs=8k".to_string(),

@@ -1,6 +1,6 @@
 //! Blocks that change: updates and checkpoints beside fio with the same streams, and sessions that think.
 
-use super::{Options, Spread, fio_jobs, settings};
+use super::{Options, Spread, fio, fio_jobs, settings};
 use anyhow::{Context, Result};
 use plumb_engine::instance::{Cancel, InitialSizes};
 use plumb_engine::storage::tablespace::Purpose;
@@ -94,6 +94,7 @@ pub(super) fn think(options: &Options) -> Result<()> {
     let seconds = options.seconds.to_string();
     let given = [
         ("update-pct", "20"),
+        ("scale", "2000"),
         ("sessions", "1000"),
         ("work-unit", "8"),
         ("run-time", &seconds),
@@ -176,6 +177,7 @@ pub(super) fn checkpoint(options: &Options, home: &Path, beside_fio: bool) -> Re
         if beside_fio {
             let file = instance.tablespace(Purpose::Users).files[0].file.path().to_path_buf();
             let arguments = [
+                fio::NAME,
                 "--rw=randwrite",
                 "--bs=8k",
                 "--iodepth=128",
