@@ -207,7 +207,7 @@ fn rows_longer_than_a_block_are_loaded_indexed_checked_and_listed() {
         ]
     );
     let notes = words("NOTES");
-    assert_eq!((notes[2].as_str(), notes[8].as_str()), ("1,000", "100"), "{listed}");
+    assert_eq!((notes[3].as_str(), notes[9].as_str()), ("1,000", "100"), "{listed}");
     let checked = fine(directory.path(), ["check", "notes"]);
     assert!(checked.contains("1,000 rows of 3 columns"), "{checked}");
 }
