@@ -87,9 +87,9 @@ fn sections(record: &Record) -> Vec<Section> {
     sections.push(events::background(record));
     sections.extend(latency::waits(record));
     sections.extend(histogram::histograms(record));
+    sections.push(activity::statistics(record));
     sections.extend(session::waits(record));
     sections.extend(session::statistics(record));
-    sections.push(activity::statistics(record));
     sections.push(io::functions(record));
     sections.push(io::files(record));
     sections.extend(log::log(record));
