@@ -163,7 +163,7 @@ mod tests {
         assert!(wrapped(&rows, 40).is_err());
         assert_eq!(
             one_below_the_other(&rows, 40),
-            "log_checkpoint_interval\n  group  log\n  takes  a size from 0 to 1T\n  help   Most bytes of log that a recovery\n         shall do again.\n\
+            "log_checkpoint_interval\n  group  log\n  takes  a size from 0 to 1T\n  help   Most bytes of log that a\n         recovery shall do again.\n\
              log_file_io\n  group  log\n  help   How the log files are reached.\n"
         );
     }

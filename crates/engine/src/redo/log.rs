@@ -382,14 +382,14 @@ impl Log {
             match self.turn(until)? {
                 Turn::Durable => return Ok(()),
                 Turn::Sleep => self.sleep(session, event),
-                Turn::Write => {
-                    let written = self.write_until(session, until);
-                    if let Err(error) = &written {
+                // After a failure the next turn says so, to this session as to all.
+                Turn::Write => match self.write_until(session, until) {
+                    Ok(durable) => self.group.give_up(Some(durable)),
+                    Err(error) => {
                         self.group.fail(error.to_string());
+                        self.group.give_up(None);
                     }
-                    self.group.give_up(written.as_ref().ok().copied());
-                    written?;
-                }
+                },
             }
         }
     }

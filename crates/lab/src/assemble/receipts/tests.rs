@@ -2,7 +2,7 @@
 //! changed, and the receipt must contradict. The evidence is of a real run that spills, made once.
 
 use super::{RULES, memory_budget};
-use crate::evidence::{Evidence, FileRole, LogDone, SlobDone};
+use crate::evidence::{CacheFacts, CtasDone, Evidence, FileRole, LogDone, SlobDone};
 use crate::observer::{Observer, Stage};
 use crate::place::Places;
 use crate::record::Held;
@@ -10,13 +10,15 @@ use crate::workload::{Request, observe};
 use plumb_engine::instance::Cancel;
 use plumb_engine::redo::{SyncChoice, SyncMethod};
 use plumb_engine::sort::summary::SortSummary;
+use plumb_engine::table::load::LoadOutcome;
+use plumb_engine::transaction::Logging;
 use plumb_engine::{Setting, Settings};
 use plumb_events::{Event, IoStream, Role, SessionKind, SessionTotals, Statistic};
 use plumb_io::{DirectIo, MethodKind};
-use plumb_units::{Bytes, Nanos};
-use plumb_workload::Work;
+use plumb_units::{BlockSize, Bytes, Nanos};
 use plumb_workload::slob::{SLOB, SlobSpec};
 use plumb_workload::specification::LARGE_SORT;
+use plumb_workload::{TextShape, Work};
 use std::path::Path;
 
 struct Nobody;
@@ -147,6 +149,11 @@ const CASES: &[(Setting, Change, Change)] = &[
     (Setting::DataFiles, |_| {}, |seen| set(seen, Setting::DataFiles, "3")),
     (Setting::DataFiles, |_| {}, |seen| count(seen, Statistic::FileBytesExtended, 1)),
     (Setting::DbCacheSize, |seen| cache(seen, 20 * Bytes::M), |seen| cache(seen, 10 * Bytes::M)),
+    (Setting::Db2kCacheSize, |seen| sized_cache(seen, 0, 10), |seen| sized_cache(seen, 0, 0)),
+    (Setting::Db4kCacheSize, |seen| sized_cache(seen, 1, 10), |seen| sized_cache(seen, 1, 0)),
+    (Setting::Db8kCacheSize, |seen| sized_cache(seen, 2, 10), |seen| sized_cache(seen, 2, 0)),
+    (Setting::Db16kCacheSize, |seen| sized_cache(seen, 3, 10), |seen| sized_cache(seen, 3, 0)),
+    (Setting::Db32kCacheSize, |seen| sized_cache(seen, 4, 10), |seen| sized_cache(seen, 4, 0)),
     (Setting::DbBlockPrefetchLimit, |seen| prefetch(seen, [100, 3]), |seen| prefetch(seen, [0, 100])),
     (Setting::DbWriterProcesses, |seen| writers(seen, 1), |seen| writers(seen, 2)),
     (Setting::DbBlockWriteBatch, |seen| batch(seen, 512), |seen| batch(seen, 513)),
@@ -209,6 +216,7 @@ const CASES: &[(Setting, Change, Change)] = &[
         },
     ),
     (Setting::ArchiveLogMode, |seen| copies(seen, 2), |seen| copies(seen, 1)),
+    (Setting::ForceLogging, |seen| load_with_redo(seen, 4096), |seen| load_with_redo(seen, 0)),
     (
         Setting::DebugRequestDelay,
         |_| {},
@@ -301,6 +309,29 @@ fn in_flight(seen: &mut Evidence, mean: u64) {
 fn cache(seen: &mut Evidence, mapped: u64) {
     count(seen, Statistic::FreeBufferRequested, 1);
     seen.inside.caches[0].mapped = Some(Bytes(mapped));
+}
+
+/// A cache for blocks of the size at that place, full of buffers, with so many blocks of the tablespace of that size.
+fn sized_cache(seen: &mut Evidence, place: usize, cached_blocks: u64) {
+    let block_size = BlockSize::ALL[place];
+    set(seen, Setting::cache_of(block_size), "1M");
+    let frames = Bytes::M / block_size.bytes() as u64;
+    seen.inside.caches.push(CacheFacts { block_size, frames, cached_blocks, mapped: Some(Bytes(Bytes::M)) });
+}
+
+/// A direct path load whose redo is forced, of whose blocks so many bytes were logged.
+fn load_with_redo(seen: &mut Evidence, bytes: u64) {
+    set(seen, Setting::ForceLogging, "on");
+    count(seen, Statistic::RedoDirectBytes, bytes);
+    seen.measured.outcome.ctas = Some(CtasDone {
+        block_size: BlockSize::ALL[2],
+        shape: TextShape::Short,
+        logging: Logging::NoLogging,
+        logged: true,
+        source_cached: None,
+        loaded: LoadOutcome { row_count: 1, block_count: 1, row_bytes: 93, chained_row_count: 0 },
+        backup: None,
+    });
 }
 
 fn batch(seen: &mut Evidence, blocks: u64) {
