@@ -146,12 +146,14 @@ fn device_picture(trace: &TraceSummary, beside: &Beside) -> Option<Plot> {
     for (index, name) in busy_devices(beside) {
         for (way, of) in ways {
             let marks = beside.samples.iter().filter_map(|sample| {
-                let middle = u64::midpoint(sample.begin_ns, sample.end_ns).checked_sub(trace.begin_ns)?;
+                // A stretch that the trace has a part of stands in the middle of that part.
+                let begin = sample.begin_ns.max(trace.begin_ns);
+                let end = sample.end_ns.min(trace.begin_ns + trace.elapsed_ns);
+                let middle = u64::midpoint(begin, end).saturating_sub(trace.begin_ns);
                 let tally = of(sample.devices.get(index)?);
                 let rate = tally.requests as f64 / sample.seconds();
                 let hint = format!("{} {way} of {}", Count(tally.requests).figure(), Bytes(tally.bytes));
-                let is_within = middle <= trace.elapsed_ns && sample.seconds() > 0.0;
-                is_within.then(|| Mark { x: middle as f64 / 1e9, y: rate, hint, ..Mark::default() })
+                (begin < end).then(|| Mark { x: middle as f64 / 1e9, y: rate, hint, ..Mark::default() })
             });
             let marks = marks.collect();
             series.push(Series {
@@ -198,6 +200,6 @@ mod tests {
         let trace = TraceSummary { begin_ns: second, elapsed_ns: 8 * second / 5, ..TraceSummary::default() };
         let plot = device_picture(&trace, &beside).expect("a device read");
         let marks: Vec<(f64, f64)> = plot.series[0].marks.iter().map(|mark| (mark.x, mark.y)).collect();
-        assert_eq!(marks, [(0.5, 200.0), (1.5, 300.0)], "what was before or behind the trace is not drawn");
+        assert_eq!(marks, [(0.5, 200.0), (1.3, 300.0)], "what was before or behind the trace is not drawn");
     }
 }
