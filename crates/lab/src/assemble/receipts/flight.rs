@@ -35,6 +35,9 @@ const SYNCHRONOUS_MAX: f64 = 1.01;
 /// The share of requests through a ring that may be complete when the call that handed them over returns: a device
 /// answers few in that time.
 const AT_ONCE_MAX: f64 = 0.5;
+/// The share of their time that sessions may have waited for a processor: above it calls return late, and what they find complete was not
+/// carried out within them.
+const RUN_QUEUE_MAX: f64 = 0.1;
 /// What reading clocks may add to a mean that is bounded by a setting.
 const TOLERANCE: f64 = 1.02;
 
@@ -124,8 +127,13 @@ pub(super) fn overlap(seen: &Evidence) -> Option<Finding> {
                  returned",
                 at_once * 100.0
             );
+            let queued = queued_share(&seen.measured.period.sessions);
             // What the page cache holds is there at once, whatever was asked for.
             match seen.inside.access.direct {
+                DirectIo::Required if queued > RUN_QUEUE_MAX => Finding::not_checked(format!(
+                    "{evidence}, late: the sessions waited for a processor for {:.0}% of their time",
+                    queued * 100.0
+                )),
                 DirectIo::Required => Finding::contradicted(evidence),
                 DirectIo::Off => Finding::not_checked(evidence),
             }
@@ -133,6 +141,13 @@ pub(super) fn overlap(seen: &Evidence) -> Option<Finding> {
         true => Finding::that(total.ratio() > ASYNCHRONOUS_MIN, evidence),
         false => Finding::that(most <= SYNCHRONOUS_MAX, evidence),
     })
+}
+
+/// The share of their lives that sessions were ready and had no processor.
+fn queued_share(sessions: &[SessionTotals]) -> f64 {
+    let [queued, elapsed] = [|of: &SessionTotals| of.run_queue.0, |of: &SessionTotals| of.elapsed.0]
+        .map(|time| sessions.iter().map(time).sum::<u64>());
+    queued as f64 / elapsed.max(1) as f64
 }
 
 /// Reads of the table that a scan server had in flight. While it waits, the

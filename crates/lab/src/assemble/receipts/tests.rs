@@ -293,6 +293,7 @@ fn overlapping(seen: &mut Evidence, one_in: u64) {
         session.streams.iter_mut().for_each(|stream| stream.away = Nanos(stream.away.0 * 10));
     }
     count(seen, Statistic::RingRequests, 1000);
+    seen.measured.period.sessions.iter_mut().for_each(|session| session.run_queue = Nanos(0));
     count(seen, Statistic::RingCompleteAtOnce, 1000 / one_in);
 }
 
