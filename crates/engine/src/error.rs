@@ -434,6 +434,11 @@ pub enum EngineError {
 }
 
 impl EngineError {
+    /// The row is not as it must be, and why.
+    pub(crate) fn bad_row(row: RowId, why: impl std::fmt::Display) -> EngineError {
+        EngineError::BadRow { row, why: why.to_string() }
+    }
+
     /// Whether it says something about the data: they can be reached, and are not as they must be.
     #[must_use]
     pub fn is_damage(&self) -> bool {

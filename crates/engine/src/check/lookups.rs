@@ -121,7 +121,7 @@ impl Fetch<'_> {
     fn key_of(&self, row: RowId, key: &mut Vec<u8>) -> Result<(), EngineError> {
         let block = self.blocks.borrow_mut().get(self.table.0, row.address(), self.table.1)?;
         self.session.count(Statistic::RowsFetchedByRowId, 1);
-        let bad = |why: String| EngineError::BadRow { row, why };
+        let bad = |why: String| EngineError::bad_row(row, why);
         let image = heap::row_at(&block, content_of(&block), row.slot());
         let image = image.ok_or_else(|| bad("its block has no such slot".to_string()))?;
         let Some(length) = chained_length(image) else {

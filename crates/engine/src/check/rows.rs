@@ -105,11 +105,11 @@ impl Inspector for RowInspector<'_> {
         let Self { chain, column_count, keys, sums, key, head, .. } = self;
         let mut pass = Pass { column_count: *column_count, keys, sums: sums.as_mut_slice(), key };
         if let Some((row_id, row)) = chain.go_on(address, content, block)? {
-            pass.row(row, row_id, *head).map_err(|why| EngineError::BadRow { row: row_id, why })?;
+            pass.row(row, row_id, *head).map_err(|why| EngineError::bad_row(row_id, why))?;
         }
         for slot in 0..content.entries {
             let row_id = RowId::new(address, slot);
-            let bad = |why: String| EngineError::BadRow { row: row_id, why };
+            let bad = |why: String| EngineError::bad_row(row_id, why);
             let to_the_end = heap::row_at(block, content, slot);
             let to_the_end = to_the_end.ok_or_else(|| bad("its slot points outside the rows".to_string()))?;
             if to_the_end.len() != left {

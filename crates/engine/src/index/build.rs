@@ -263,9 +263,7 @@ impl Build<'_> {
         row_id: RowId,
         out: &mut Vec<u8>,
     ) -> Result<(), EngineError> {
-        let found = codec
-            .encode(row, row_id, out)
-            .map_err(|error| EngineError::BadRow { row: row_id, why: error.to_string() })?;
+        let found = codec.encode(row, row_id, out).map_err(|error| EngineError::bad_row(row_id, error))?;
         let block_size = self.instance.tablespace(Purpose::Indx).block_size.bytes();
         if found > key_bytes_max(block_size) {
             let limit = key_bytes_max(block_size);

@@ -343,7 +343,7 @@ impl Log {
         }
         result?;
         self.buffer.fill(lsn, record);
-        if end.0 - self.durable().0.min(end.0) >= self.gathered && !self.has_rung.swap(true, Relaxed) {
+        if end.0.saturating_sub(self.durable().0) >= self.gathered && !self.has_rung.swap(true, Relaxed) {
             self.writer_bell.ring();
         }
         Ok(lsn)

@@ -111,9 +111,9 @@ impl Chain {
                 return Ok(None);
             }
             let why = format!("{} bytes stand before it that are of no row", piece.len());
-            return Err(EngineError::BadRow { row: RowId::new(address, 0), why });
+            return Err(EngineError::bad_row(RowId::new(address, 0), why));
         };
-        let bad = |why: String| EngineError::BadRow { row, why };
+        let bad = |why: String| EngineError::bad_row(row, why);
         let left = length.saturating_sub(self.bytes.len());
         if address != next {
             return Err(bad(format!(
@@ -145,7 +145,7 @@ impl Chain {
             "{} bytes of its {length} are missing: block {next} should have them",
             length - self.bytes.len()
         );
-        Err(EngineError::BadRow { row, why })
+        Err(EngineError::bad_row(row, why))
     }
 
     /// Visits the rows of the next block, one that ends in it first. Gives their number.
@@ -166,7 +166,7 @@ impl Chain {
         }
         for slot in 0..content.entries {
             let row_id = RowId::new(address, slot);
-            let bad = |why: String| EngineError::BadRow { row: row_id, why };
+            let bad = |why: String| EngineError::bad_row(row_id, why);
             let row = heap::row_at(block, content, slot)
                 .ok_or_else(|| bad("its slot points outside the rows".to_string()))?;
             match chained_length(row) {

@@ -116,10 +116,10 @@ impl TableBlocks<'_> {
     ) -> Result<(), EngineError> {
         let content = self.verify(wanted[0].0.address(), bytes)?;
         for (row, place) in wanted {
-            let image = heap::row_at(bytes, content, row.slot()).ok_or_else(|| EngineError::BadRow {
-                row: *row,
-                why: "the index names it, and its block has no such row; `plumb check` finds what is wrong"
-                    .to_string(),
+            let image = heap::row_at(bytes, content, row.slot()).ok_or_else(|| {
+                let why =
+                    "the index names it, and its block has no such row; `plumb check` finds what is wrong";
+                EngineError::bad_row(*row, why)
             })?;
             match chained_length(image) {
                 None => found[*place] = values(&self.table.schema, image, *row)?,
@@ -150,10 +150,10 @@ pub fn values(schema: &Schema, image: &[u8], row: RowId) -> Result<Vec<Value>, E
     };
     let found: Result<Vec<Value>, ValueError> =
         schema.columns.iter().zip(columns(image)).map(value).collect();
-    let found = found.map_err(|error| EngineError::BadRow { row, why: error.to_string() })?;
+    let found = found.map_err(|error| EngineError::bad_row(row, error))?;
     if found.len() == schema.columns.len() {
         return Ok(found);
     }
     let why = format!("it breaks off after {} of {} columns", found.len(), schema.columns.len());
-    Err(EngineError::BadRow { row, why })
+    Err(EngineError::bad_row(row, why))
 }

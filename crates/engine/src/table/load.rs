@@ -20,7 +20,7 @@ use crate::table::heap::{BlockFill, row_bytes_max};
 use crate::table::scan::{self, Granules};
 use crate::{EngineError, Instance};
 use plumb_events::{Event, IoStream, Phase, Role, Session, Statistic, now};
-use plumb_types::{ColumnType, RowBatch, RowError, RowSource, Schema, columns};
+use plumb_types::{ColumnType, RowBatch, RowSource, Schema, columns};
 use plumb_units::{BlockAddress, Lsn, RowId};
 use std::thread;
 
@@ -139,10 +139,11 @@ pub fn create_as_select(
     let coordinator = instance.recorder.session(Role::LoadCoordinator);
     let load = Load::new((instance, &coordinator), target, &source.schema)?;
     let outcome = load.run(&coordinator, |session, operation, loader| {
-        let push = |row: &[u8], _: RowId| {
+        let push = |row: &[u8], id: RowId| {
             session.count(Statistic::LoadRows, 1);
             // A scan shows a row with those behind it.
-            loader.push(&row[..columns(row).end().map_err(bad_row)?])
+            let end = columns(row).end().map_err(|error| EngineError::bad_row(id, error))?;
+            loader.push(&row[..end])
         };
         match conventional {
             true => scan::scan_conventional(instance, session, operation, &granules, push),
@@ -151,10 +152,6 @@ pub fn create_as_select(
     })?;
     instance.recorder.phase(Phase::CreateAsSelect, begin, outcome.row_count);
     Ok(outcome)
-}
-
-fn bad_row(error: RowError) -> EngineError {
-    EngineError::BadRow { row: RowId(0), why: error.to_string() }
 }
 
 /// A load under way.
@@ -400,7 +397,7 @@ fn note_columns(
     for ((value, column_type), column) in values.by_ref().zip(types).zip(statistics) {
         column.note(row, value, *column_type);
     }
-    values.finish().map(|_| ()).map_err(bad_row)
+    values.finish().map(|_| ()).map_err(|error| EngineError::bad_row(RowId(0), error))
 }
 
 /// The first columns of a row, to find it by.

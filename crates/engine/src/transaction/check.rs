@@ -49,7 +49,7 @@ impl Transactions<'_> {
             for (tree, keys) in table.indexes.iter().zip(&mut keys) {
                 let mut key = Vec::new();
                 let built = tree.key.build(image, &mut key);
-                built.map_err(|error| EngineError::BadRow { row, why: error.to_string() })?;
+                built.map_err(|error| EngineError::bad_row(row, error))?;
                 keys.push((key, row));
             }
             Ok(())

@@ -204,7 +204,7 @@ impl<'a> Transaction<'_, 'a> {
         let mut own = Vec::new();
         for row in worker.rows_of(&tree, &normalised)? {
             let Some(image) = worker.fetch(&table, row, &snapshot)? else { continue };
-            tree.key.build(&image, &mut own).map_err(|error| bad_row(row, error))?;
+            tree.key.build(&image, &mut own).map_err(|error| EngineError::bad_row(row, error))?;
             // The entry may be that of another version of the row.
             if own == normalised {
                 rows.push(read_row(&table, row, &image)?);
@@ -296,7 +296,7 @@ pub(super) fn key_of(
     block_size: usize,
     mut key: Vec<u8>,
 ) -> Result<Vec<u8>, EngineError> {
-    tree.key.build(image, &mut key).map_err(|error| bad_row(row, error))?;
+    tree.key.build(image, &mut key).map_err(|error| EngineError::bad_row(row, error))?;
     let (found, limit) = (key.len(), crate::index::block::key_bytes_max(block_size));
     if found > limit {
         return Err(EngineError::KeyTooLong { found, limit, block_size, row });
@@ -310,19 +310,15 @@ fn push(images: &mut RowBatch, values: &[Value]) {
     images.end_row();
 }
 
-fn bad_row(row: RowId, error: impl std::fmt::Display) -> EngineError {
-    EngineError::BadRow { row, why: error.to_string() }
-}
-
 fn read_row(table: &Table, id: RowId, image: &[u8]) -> Result<Row, EngineError> {
     let mut found = columns(image);
     let mut values = Vec::with_capacity(table.schema.columns.len());
     for (column, bytes) in table.schema.columns.iter().zip(&mut found) {
         let value = Value::from_encoded(&column.column_type, bytes);
-        values.push(value.map_err(|error| bad_row(id, error))?);
+        values.push(value.map_err(|error| EngineError::bad_row(id, error))?);
     }
     // What ended the row early, if anything did.
-    found.finish().map_err(|error| bad_row(id, error))?;
+    found.finish().map_err(|error| EngineError::bad_row(id, error))?;
     Ok(Row { id, values })
 }
 
@@ -380,7 +376,9 @@ impl Tree {
         let mut images = RowBatch::new();
         push(&mut images, &values);
         let mut normalised = Vec::new();
-        self.key.build(images.row(0), &mut normalised).map_err(|error| bad_row(RowId(0), error))?;
+        self.key
+            .build(images.row(0), &mut normalised)
+            .map_err(|error| EngineError::bad_row(RowId(0), error))?;
         Ok(normalised)
     }
 }

@@ -156,7 +156,7 @@ impl Worker<'_> {
         let Some(stored) = rows::row_at(&block, row.slot()) else { return Ok(false) };
         let Some(image) = self.seen(Some(snapshot), row, &stored)? else { return Ok(false) };
         let built = tree.key.build(&image, own);
-        built.map_err(|error| EngineError::BadRow { row, why: error.to_string() })?;
+        built.map_err(|error| EngineError::bad_row(row, error))?;
         // The entry may be that of another version of the row.
         if own != key {
             return Ok(false);
