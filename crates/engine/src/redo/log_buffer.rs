@@ -91,14 +91,15 @@ impl LogBuffer {
     /// Copies a record to its place; from then on it is complete.
     pub(super) fn fill(&self, lsn: Lsn, record: &[u8]) {
         assert!(self.has_room(Lsn(lsn.0 + record.len() as u64)), "R1: the place is free");
-        let mut words = record
-            .chunks_exact(8)
-            .map(|word| word.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte)));
-        let first = words.next().expect("a record has a header");
-        for (number, word) in words.enumerate() {
-            self.at(lsn.0 + 8 + 8 * number as u64).store(word, Relaxed);
+        let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
+        let (first, rest) = record.split_at(8);
+        let mut bytes = rest.chunks_exact(8);
+        for piece in self.pieces(lsn.0 + 8, rest.len()) {
+            for (place, bytes) in piece.iter().zip(bytes.by_ref()) {
+                place.store(word(bytes), Relaxed);
+            }
         }
-        self.at(lsn.0).store(first, Release);
+        self.at(lsn.0).store(word(first), Release);
     }
 
     /// Where the records that are complete end, from a record on; at most so many bytes on. Calls `each` with the length of each.
@@ -119,8 +120,11 @@ impl LogBuffer {
 
     /// Copies complete records out.
     pub(super) fn copy(&self, from: Lsn, into: &mut [u8]) {
-        for (number, bytes) in into.chunks_exact_mut(8).enumerate() {
-            bytes.copy_from_slice(&self.at(from.0 + 8 * number as u64).load(Relaxed).to_le_bytes());
+        let mut bytes = into.chunks_exact_mut(8);
+        for piece in self.pieces(from.0, bytes.len() * 8) {
+            for (place, bytes) in piece.iter().zip(bytes.by_ref()) {
+                bytes.copy_from_slice(&place.load(Relaxed).to_le_bytes());
+            }
         }
     }
 
@@ -133,8 +137,8 @@ impl LogBuffer {
         }
         self.retired.store(until, Relaxed);
         fence(Release);
-        for place in (from..until).step_by(8) {
-            self.at(place).store(0, Relaxed);
+        for place in self.pieces(from, (until - from) as usize).into_iter().flatten() {
+            place.store(0, Relaxed);
         }
         self.freed.store(until, Release);
     }
@@ -155,6 +159,17 @@ impl LogBuffer {
     }
 
     fn at(&self, place: u64) -> &AtomicU64 {
-        &self.words[(place / 8) as usize & (self.words.len() - 1)]
+        &self.words[self.number(place)]
+    }
+
+    /// The words of so many bytes from a place on: up to the end of the ring, and from its start on.
+    fn pieces(&self, from: u64, bytes: usize) -> [&[AtomicU64]; 2] {
+        let (before, behind) = self.words.split_at(self.number(from));
+        let first = behind.len().min(bytes / 8);
+        [&behind[..first], &before[..bytes / 8 - first]]
+    }
+
+    fn number(&self, place: u64) -> usize {
+        (place / 8) as usize & (self.words.len() - 1)
     }
 }

@@ -2,21 +2,21 @@
 //!
 //! How a recovery goes:
 //! 1. The newer whole copy of the control block says which log file has the low LSN, and where redo begins.
-//! 2. Batches are read from that file on, ahead of need ([`log_reader`](super::log_reader)). Records from the redo LSN on are done again in blocks
-//!    that are kept in memory until there are too many of them; then all are written ([`replay`](super::replay)). A block that is not whole is taken
+//! 2. Batches are read from that file on, ahead of need ([`log_reader`](super::log_reader)). Records from the redo LSN on are done again in frames
+//!    of the buffer cache; when there are too many of them, all are written ([`replay`](super::replay)). A block that is not whole is taken
 //!    from its image, which the log has for every block that changed since the checkpoint.
 //! 3. What transactions have no end is collected on the way: those that the checkpoint lists, and those that follow.
-//! 4. The blocks are written and synced. The log goes on behind its last batch, with LSNs of its own.
+//! 4. The blocks are left to the cache, as changed and not written. The log goes on behind its last batch, with LSNs of its own.
 //!
 //! What it does not do: undo. That needs trees and rows, and is done through the same calls as any rollback
-//! ([`crate::transaction`]), after which a checkpoint ends the recovery. A crash anywhere before finds the same log and the same control block.
+//! ([`crate::transaction`]), after which a checkpoint begins, as any other. A crash before it is complete finds the same control block and the same log,
+//! longer by what was done since.
 //!
 //! Where the log ends: at the first place where no whole batch of the right LSN is. A batch is begun when everything before is durable (L2), so a
 //! whole batch further on means that this one was whole once: then it is damage and not the end, and recovery refuses. Further on is: behind the
 //! broken batch as far as a write reaches, or in the file of the next sequence.
 //!
-//! Cost: a record costs a look-up of its block and the copy of its bytes; the log is read, and blocks are written, in large requests of which
-//! several are in flight.
+//! Cost: a record costs a look-up of its block and the copy of its bytes; the log is read in large requests of which several are in flight.
 //! Limits: one thread does the records again.
 
 use super::archiver::Archive;
@@ -32,6 +32,7 @@ use super::replay::Replay;
 use super::sync_method::SyncChoice;
 use crate::EngineError;
 use crate::access::Access;
+use crate::cache::BufferCaches;
 use crate::database_id::DatabaseId;
 use crate::settings::{Setting, Settings};
 use crate::storage::tablespace::Extent;
@@ -90,8 +91,21 @@ pub struct LogHome<'a> {
     pub tablespaces: &'a Tablespaces,
     /// LSNs must be above it: numbers of operations so far.
     pub above: Lsn,
-    /// What may be done again: extents of segments that are there, and since when.
-    pub live: &'a [(Extent, Lsn)],
+    /// Its buffer caches, which no block is in yet.
+    pub caches: &'a BufferCaches,
+    /// What may be done again.
+    pub live: &'a [LiveExtent],
+}
+
+/// An extent of a segment that is there: records may be done again in it.
+#[derive(Debug, Clone, Copy)]
+pub struct LiveExtent {
+    /// Where it is.
+    pub extent: Extent,
+    /// When its segment was created: what the log has of it before was another's.
+    pub created: Lsn,
+    /// Whether it is read through the buffer cache; else by direct path.
+    pub cached: bool,
 }
 
 /// A transaction that had no end when the log broke off.
@@ -116,7 +130,7 @@ pub struct Recovered {
     pub record_count: u64,
     /// Bytes of them.
     pub redo_bytes: u64,
-    /// Blocks that were written.
+    /// Blocks that were changed; one that memory had no place for in between counts again.
     pub block_count: u64,
     /// Members of log files that were missing or damaged, and were made like the others.
     pub restored: Vec<String>,
@@ -662,8 +676,8 @@ impl<'a> Redo<'a> {
     }
 
     fn finish(&mut self) -> Result<(), EngineError> {
-        self.replay.finish()?;
-        self.recovered.block_count = self.replay.written;
+        self.replay.finish(self.from)?;
+        self.recovered.block_count = self.replay.block_count;
         self.recovered.unended = self.open.values().copied().collect();
         Ok(())
     }

@@ -1,30 +1,32 @@
-//! The blocks under recovery: records are done again in them, and they are written.
+//! The blocks under recovery: records are done again in frames of the buffer cache, which keeps them.
 //!
-//! A block that is new in the log, or has an image there, is not read; by the rule of images that is each block at first. When there are too
-//! many they are written and given up; those that are changed again are then read back, all that a stretch of log wants at once. Reads and writes are
+//! A block that is new in the log, or has an image there, is not read; by the rule of images that is each block at first. At the end the blocks
+//! are left to the cache as changed and not written, since no log that they need is given up before they are: the database is open when its log has been read, and the
+//! database writers do the rest. Only blocks of tables that are read by direct path are written first, because such reads do not look into the cache.
+//!
+//! When there are too many blocks, all are written and given up; those that are changed again are then read back, all that a stretch of log wants at once. Reads and writes are
 //! made in the order of the files, as many at a time as the channel takes, and adjacent blocks are written together.
+//!
+//! Why not write all of them before the database is opened: an import is read from the log at the speed of the device, and writing as many bytes back
+//! takes as long again.
 
 use super::record::{BlockChange, Record, Start};
-use super::recovery::LogHome;
+use super::recovery::{LiveExtent, LogHome};
 use crate::EngineError;
-use crate::cache::CacheOptions;
-use crate::settings::Setting;
+use crate::cache::{CacheReader, ChangingBlock};
 use crate::storage::block;
-use crate::storage::tablespace::{Extent, Purpose};
+use crate::storage::tablespace::Purpose;
 use plumb_events::{Event, IoStream, Session};
 use plumb_io::{Arena, Channel, IoBuffer, Operation, Request};
-use plumb_units::{BlockAddress, BlockSize, Lsn};
+use plumb_units::{BlockAddress, Lsn};
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
-use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Bytes of a write of adjacent blocks, and how many are in flight.
-const JOINED: usize = 1 << 20;
-const WRITES: usize = 8;
-/// Blocks that memory is taken for at a time.
-const SLAB: usize = 256;
+const JOINED: usize = 256 << 10;
+const WRITES: usize = 32;
 
 /// Numbers of blocks follow each other: one multiplication spreads them.
 #[derive(Default)]
@@ -55,9 +57,11 @@ impl Hasher for AddressHasher {
 type ByAddress = BuildHasherDefault<AddressHasher>;
 
 /// A block under recovery.
-struct Recovering {
+struct Recovering<'a> {
     purpose: Purpose,
-    bytes: IoBuffer,
+    bytes: ChangingBlock<'a>,
+    /// Whether it is read through the cache, and not by direct path.
+    cached: bool,
     /// Whether it is what somebody wrote, or has been made so.
     whole: bool,
     changed: bool,
@@ -68,54 +72,55 @@ pub(super) struct Replay<'a> {
     home: &'a LogHome<'a>,
     session: &'a Session,
     channel: Channel,
-    /// Buffers for writes.
+    frames: CacheReader<'a>,
+    /// Buffers for requests.
     staging: Vec<IoBuffer>,
-    /// Memory of blocks that is not in use, by their size.
-    spare: HashMap<BlockSize, Vec<IoBuffer>>,
-    blocks: HashMap<BlockAddress, Recovering, ByAddress>,
+    blocks: HashMap<BlockAddress, Recovering<'a>, ByAddress>,
+    /// Blocks that are kept: three quarters of the smallest cache.
     blocks_max: usize,
     /// Whether blocks have been given up, so that some have to be read back.
     has_given_up: bool,
     /// What may be done again, in the order of place.
-    live: Vec<(Extent, Lsn)>,
-    /// Blocks that were written.
-    pub(super) written: u64,
-}
-
-/// Blocks that are kept: as many as the cache has, fewer where there are tablespaces of larger ones.
-fn blocks_max(home: &LogHome<'_>) -> usize {
-    let (own, largest) = (home.tablespaces.block_size(), home.tablespaces.largest_block());
-    let frames = CacheOptions::of(home.settings, Setting::DbCacheSize, own).frame_count;
-    (frames * own.bytes() / largest.bytes()).max(16)
+    live: Vec<LiveExtent>,
+    /// Blocks that were changed; one that was given up in between counts again.
+    pub(super) block_count: u64,
 }
 
 impl<'a> Replay<'a> {
     pub(super) fn new(home: &'a LogHome<'a>, session: &'a Session) -> Result<Replay<'a>, EngineError> {
         let (arena, staging) = Arena::buffers(JOINED, WRITES)?;
         let mut live = home.live.to_vec();
-        live.sort_unstable_by_key(|(extent, _)| (extent.file, extent.block));
+        live.sort_unstable_by_key(|live| (live.extent.file, live.extent.block));
+        let smallest = home.caches.iter().map(|cache| cache.options().frame_count).min();
         Ok(Replay {
             home,
             session,
             channel: home.access.method.channel(&[&arena])?,
+            frames: CacheReader::new(session, home.caches)?,
             staging,
-            spare: HashMap::default(),
             blocks: HashMap::default(),
-            blocks_max: blocks_max(home),
+            blocks_max: (smallest.unwrap_or(0) * 3 / 4).max(1),
             has_given_up: false,
             live,
-            written: 0,
+            block_count: 0,
         })
+    }
+
+    /// The extent of a block.
+    fn extent_of(&self, address: BlockAddress) -> Option<&LiveExtent> {
+        let place = (address.file.0, address.block.0);
+        let behind = self
+            .live
+            .partition_point(|live| (live.extent.file, live.extent.block) <= place)
+            .checked_sub(1)?;
+        let found = &self.live[behind];
+        let is_within = found.extent.file == place.0 && place.1 < found.extent.block + found.extent.blocks;
+        is_within.then_some(found)
     }
 
     /// Whether a block is of a segment that was there at that LSN and is still; else the space may be another's now.
     fn is_live(&self, address: BlockAddress, lsn: Lsn) -> bool {
-        let place = (address.file.0, address.block.0);
-        let behind = self.live.partition_point(|(extent, _)| (extent.file, extent.block) <= place);
-        let found = behind.checked_sub(1).map(|at| self.live[at]);
-        found.is_some_and(|(extent, created)| {
-            extent.file == place.0 && place.1 < extent.block + extent.blocks && lsn >= created
-        })
+        self.extent_of(address).is_some_and(|live| lsn >= live.created)
     }
 
     /// Reads what these records change and what has been given up.
@@ -176,6 +181,7 @@ impl<'a> Replay<'a> {
                 let why = format!("the record of LSN {} leads out of its block", record.lsn.0);
                 return Err(EngineError::Log { path: path(), why });
             }
+            self.block_count += u64::from(!block.changed);
             (block.whole, block.changed) = (true, true);
         }
         Ok(())
@@ -190,44 +196,39 @@ impl<'a> Replay<'a> {
             return self.read(&[(change.address, change.purpose)]);
         }
         // All of it comes from the log, and what it becomes later too.
-        let bytes = self.memory(self.block_size(change.purpose))?;
-        let block = Recovering { purpose: change.purpose, bytes, whole: false, changed: false };
+        let block = self.frame(change.address, change.purpose)?;
         self.blocks.insert(change.address, block);
         Ok(())
     }
 
-    fn block_size(&self, purpose: Purpose) -> BlockSize {
-        self.home.tablespaces.get(purpose).block_size
-    }
-
-    fn memory(&mut self, block_size: BlockSize) -> Result<IoBuffer, EngineError> {
-        let spare = self.spare.entry(block_size).or_default();
-        if spare.is_empty() {
-            *spare = Arena::buffers(block_size.bytes(), SLAB.min(self.blocks_max))?.1;
-        }
-        Ok(spare.pop().expect("memory was taken"))
+    /// A frame for a block, which is not in it yet.
+    fn frame(&mut self, address: BlockAddress, purpose: Purpose) -> Result<Recovering<'a>, EngineError> {
+        let cached = self.extent_of(address).is_some_and(|live| live.cached);
+        let bytes = self.frames.change_new(purpose, address)?;
+        Ok(Recovering { purpose, bytes, cached, whole: false, changed: false })
     }
 
     /// Reads blocks, which are in the order of place.
     fn read(&mut self, blocks: &[(BlockAddress, Purpose)]) -> Result<(), EngineError> {
         for (number, (address, purpose)) in blocks.iter().enumerate() {
             let tablespace = self.home.tablespaces.get(*purpose);
-            let mut buffer = self.memory(tablespace.block_size)?;
+            let range = 0..tablespace.block_size.bytes();
+            while self.staging.is_empty() || !self.channel.has_room() {
+                self.take_in(blocks)?;
+            }
+            let mut buffer = self.staging.pop().expect("just seen to be there");
             // What the file does not have is zeros.
-            buffer.fill(0);
+            buffer[range.clone()].fill(0);
             let request = Request {
                 operation: Operation::ReadAtMost,
                 file: Arc::clone(&tablespace.file(address.file)?.file),
                 offset: address.block.byte_offset(tablespace.block_size),
                 buffer,
-                range: 0..tablespace.block_size.bytes(),
+                range,
                 event: Event::DbFileSequentialRead,
                 stream: IoStream::CacheReads,
                 tag: number as u64,
             };
-            while !self.channel.has_room() {
-                self.take_in(blocks)?;
-            }
             self.channel.submit(self.session, request)?;
         }
         while self.channel.outstanding() > 0 {
@@ -239,8 +240,11 @@ impl<'a> Replay<'a> {
     fn take_in(&mut self, asked: &[(BlockAddress, Purpose)]) -> Result<(), EngineError> {
         let completion = self.channel.wait(self.session, Event::DbFileSequentialRead)?;
         let (address, purpose) = asked[completion.tag as usize];
-        let whole = block::is_whole(&completion.buffer, address);
-        let block = Recovering { purpose, bytes: completion.buffer, whole, changed: false };
+        let mut block = self.frame(address, purpose)?;
+        let length = block.bytes.len();
+        block.bytes.copy_from_slice(&completion.buffer[..length]);
+        block.whole = block::is_whole(&block.bytes, address);
+        self.staging.push(completion.buffer);
         self.blocks.insert(address, block);
         Ok(())
     }
@@ -248,58 +252,56 @@ impl<'a> Replay<'a> {
     /// Writes what has changed and forgets all.
     fn give_up(&mut self) -> Result<(), EngineError> {
         self.has_given_up = true;
-        self.write()
+        self.write(|_| true)?;
+        self.blocks.clear();
+        Ok(())
     }
 
-    /// Writes what has changed, in the order of the files.
-    fn write(&mut self) -> Result<(), EngineError> {
-        let mut blocks: Vec<_> = self.blocks.drain().collect();
-        blocks.sort_unstable_by_key(|(address, _)| *address);
-        let changed: Vec<usize> = (0..blocks.len()).filter(|at| blocks[*at].1.changed).collect();
-        self.written += changed.len() as u64;
-        let mut rest = changed.as_slice();
-        while let Some(start) = rest.first() {
-            let (first, block) = &blocks[*start];
-            let follows = |(number, at): (usize, &usize)| {
-                let (address, _) = &blocks[*at];
-                address.file == first.file && address.block == first.block.plus(number as u32)
+    /// Writes those of the blocks that have changed, in the order of the files.
+    fn write(&mut self, which: impl Fn(&Recovering<'_>) -> bool) -> Result<(), EngineError> {
+        let changed = self.blocks.iter().filter(|(_, block)| block.changed && which(block));
+        let mut addresses: Vec<BlockAddress> = changed.map(|(address, _)| *address).collect();
+        addresses.sort_unstable();
+        let mut rest = addresses.as_slice();
+        while let Some(first) = rest.first() {
+            let follows = |(number, at): &(u32, &BlockAddress)| {
+                at.file == first.file && at.block == first.block.plus(*number)
             };
-            let most = JOINED / block.bytes.len();
-            let count = rest.iter().take(most).enumerate().take_while(|it| follows(*it)).count();
-            // Between two adjacent blocks there is none that has not changed.
-            let joined = *start..rest[count - 1] + 1;
-            rest = &rest[count..];
-            self.write_joined(&blocks[joined])?;
+            let most = JOINED / self.blocks[first].bytes.len();
+            let count = (0..).zip(rest).take(most).take_while(follows).count();
+            let (joined, behind) = rest.split_at(count);
+            self.write_joined(joined)?;
+            rest = behind;
         }
         while self.channel.outstanding() > 0 {
             let completion = self.channel.wait(self.session, Event::DbFileParallelWrite)?;
             self.staging.push(completion.buffer);
         }
-        for (_, block) in blocks {
-            self.spare.entry(self.block_size(block.purpose)).or_default().push(block.bytes);
-        }
         Ok(())
     }
 
-    fn write_joined(&mut self, blocks: &[(BlockAddress, Recovering)]) -> Result<(), EngineError> {
+    /// Writes adjacent blocks.
+    fn write_joined(&mut self, addresses: &[BlockAddress]) -> Result<(), EngineError> {
         let mut buffer = match self.staging.pop() {
             Some(buffer) => buffer,
             None => self.channel.wait(self.session, Event::DbFileParallelWrite)?.buffer,
         };
-        let bytes = blocks[0].1.bytes.len();
-        for ((_, block), target) in blocks.iter().zip(buffer.chunks_exact_mut(bytes)) {
+        let first = addresses[0];
+        let purpose = self.blocks[&first].purpose;
+        let tablespace = self.home.tablespaces.get(purpose);
+        let bytes = tablespace.block_size.bytes();
+        for (address, target) in addresses.iter().zip(buffer.chunks_exact_mut(bytes)) {
+            let block = self.blocks.get_mut(address).expect("it has been changed and not given up");
             target.copy_from_slice(&block.bytes);
             block::set_checksum(target);
+            block.changed = false;
         }
-        let (first, purpose) = (blocks[0].0, blocks[0].1.purpose);
-        let tablespace = self.home.tablespaces.get(purpose);
-        let range: Range<usize> = 0..blocks.len() * bytes;
         let request = Request {
             operation: Operation::Write,
             file: Arc::clone(&tablespace.file(first.file)?.file),
             offset: first.block.byte_offset(tablespace.block_size),
             buffer,
-            range,
+            range: 0..addresses.len() * bytes,
             event: Event::DbFileParallelWrite,
             stream: if purpose == Purpose::Indx { IoStream::IndexWrites } else { IoStream::DataWrites },
             tag: 0,
@@ -307,9 +309,13 @@ impl<'a> Replay<'a> {
         Ok(self.channel.submit(self.session, request)?)
     }
 
-    /// Writes all and makes it durable.
-    pub(super) fn finish(&mut self) -> Result<(), EngineError> {
-        self.write()?;
-        self.home.tablespaces.sync(self.session)
+    /// Leaves the blocks to the caches, as if the first record of the recovery had changed them: no checkpoint ends that they are not written for, and
+    /// each syncs the files.
+    pub(super) fn finish(&mut self, first: Lsn) -> Result<(), EngineError> {
+        self.write(|block| !block.cached)?;
+        for (_, block) in self.blocks.drain().filter(|(_, block)| block.changed) {
+            block.bytes.changed(first);
+        }
+        Ok(())
     }
 }

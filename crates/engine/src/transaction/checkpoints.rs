@@ -76,6 +76,12 @@ impl Checkpoints {
         }))
     }
 
+    /// Begins a checkpoint, for which sessions go on.
+    pub(super) fn begin_one(&self, session: &Session) -> Result<(), EngineError> {
+        let mut under_way = self.lock(session);
+        self.failing(self.begin(session, &mut under_way).map(drop))
+    }
+
     /// Makes room for so many bytes of log, unless that takes the end of a transaction.
     pub(super) fn make_room(&self, session: &Session, bytes: i64) -> Result<(), EngineError> {
         loop {

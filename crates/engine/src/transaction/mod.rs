@@ -71,7 +71,7 @@ pub use connection::{Connection, LockWait, Row, Transaction};
 pub use direct::Logging;
 
 use crate::cache::WriteAhead;
-use crate::redo::recovery::{LogHome, Recovered};
+use crate::redo::recovery::{LiveExtent, LogHome, Recovered};
 use crate::redo::{Log, LogOptions, log_access};
 use crate::sort::key::KeyBuilder;
 use crate::storage::control::{LiveIndex, LiveTable, listed, stored_name};
@@ -155,9 +155,10 @@ impl<'i> Transactions<'i> {
         }
         let (live, database) = {
             let catalog = instance.catalog();
-            let live = catalog.live_extents().chain(catalog.logged_extents());
-            let live = live.flat_map(|(_, extents, created)| {
-                extents.iter().map(move |piece| (piece.extent, created)).collect::<Vec<_>>()
+            let cached = catalog.live_extents().map(|segment| (segment, true));
+            let all = cached.chain(catalog.logged_extents().map(|segment| (segment, false)));
+            let live = all.flat_map(|((_, extents, created), cached)| {
+                extents.iter().map(move |piece| LiveExtent { extent: piece.extent, created, cached })
             });
             (live.collect::<Vec<_>>(), catalog.database)
         };
@@ -169,6 +170,7 @@ impl<'i> Transactions<'i> {
             settings: &instance.settings,
             tablespaces: instance.tablespaces(),
             above: instance.next_lsn(session)?,
+            caches: instance.caches(),
             live: &live,
         };
         let (log, recovered) = if home.has_log() {
@@ -196,7 +198,7 @@ impl<'i> Transactions<'i> {
         };
         transactions.open_tables(session)?;
         transactions.undo_unended(session)?;
-        transactions.checkpoint(session)?;
+        transactions.checkpoints.begin_one(session)?;
         let threads = &instance.access.servers.threads;
         transactions.processes = LogProcesses::start(&transactions.checkpoints, &instance.recorder, threads)?;
         Ok(transactions)

@@ -15,7 +15,7 @@ use crate::storage::tablespace::Purpose;
 use plumb_events::Event;
 use plumb_units::{BlockAddress, FileId, Lsn};
 use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 /// Where the number of blocks in use is.
 const USED: usize = HEADER_BYTES;
@@ -25,13 +25,67 @@ const POOL_MOST: usize = 10_000;
 /// the square of a large segment's size otherwise.
 const GROWTH_PART: usize = 32;
 
+/// The extents of a segment. Each row that is got by its id asks for the number of its block, so both ways are a search by halves.
+#[derive(Debug, Default)]
+struct Extents {
+    /// In the order in which they came.
+    pieces: Vec<SegmentExtent>,
+    /// The number of the first block of each.
+    first: Vec<u32>,
+    /// Their order by place.
+    by_place: Vec<u32>,
+}
+
+impl Extents {
+    fn new(pieces: Vec<SegmentExtent>) -> Extents {
+        let mut extents = Extents::default();
+        extents.add(pieces);
+        extents
+    }
+
+    fn add(&mut self, pieces: Vec<SegmentExtent>) {
+        for piece in pieces {
+            let first = match (self.first.last(), self.pieces.last()) {
+                (Some(first), Some(last)) => first + last.extent.blocks,
+                _ => 0,
+            };
+            let place = self.behind(piece.extent.file, piece.extent.block);
+            self.by_place.insert(place, self.pieces.len() as u32);
+            self.first.push(first);
+            self.pieces.push(piece);
+        }
+    }
+
+    /// How many extents begin at that place or before.
+    fn behind(&self, file: u16, block: u32) -> usize {
+        self.by_place.partition_point(|number| {
+            let extent = self.pieces[*number as usize].extent;
+            (extent.file, extent.block) <= (file, block)
+        })
+    }
+
+    fn address(&self, index: u32) -> Option<BlockAddress> {
+        let number = self.first.partition_point(|first| *first <= index).checked_sub(1)?;
+        let (within, extent) = (index - self.first[number], self.pieces[number].extent);
+        (within < extent.blocks).then(|| extent.address(within))
+    }
+
+    fn index_of(&self, address: BlockAddress) -> Option<u32> {
+        let place = self.behind(address.file.0, address.block.0).checked_sub(1)?;
+        let number = self.by_place[place] as usize;
+        let extent = self.pieces[number].extent;
+        let within = address.block.0.wrapping_sub(extent.block);
+        (extent.file == address.file.0 && within < extent.blocks).then(|| self.first[number] + within)
+    }
+}
+
 /// A segment of an open database.
 #[derive(Debug)]
 pub(super) struct Segment {
     pub(super) purpose: Purpose,
     /// The LSN of its creation, which is its name in the log.
     pub(super) created: Lsn,
-    extents: RwLock<Vec<SegmentExtent>>,
+    extents: RwLock<Extents>,
     /// Taken while it gets an extent.
     extending: Mutex<()>,
     /// Blocks that are known to have room, or are not used yet.
@@ -40,43 +94,26 @@ pub(super) struct Segment {
 
 impl Segment {
     pub(super) fn new(purpose: Purpose, created: Lsn, extents: Vec<SegmentExtent>) -> Segment {
-        let extents = RwLock::new(extents);
+        let extents = RwLock::new(Extents::new(extents));
         Segment { purpose, created, extents, extending: Mutex::default(), pool: Mutex::default() }
     }
 
     pub(super) fn extents(&self) -> Vec<SegmentExtent> {
-        self.extents.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.read().pieces.clone()
     }
 
-    fn extent_count(&self) -> usize {
-        self.extents.read().unwrap_or_else(PoisonError::into_inner).len()
+    fn read(&self) -> RwLockReadGuard<'_, Extents> {
+        self.extents.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Its block number `index`, the header being 0; `None` behind the last extent.
     pub(super) fn address(&self, index: u32) -> Option<BlockAddress> {
-        let extents = self.extents.read().unwrap_or_else(PoisonError::into_inner);
-        let mut index = index;
-        for piece in extents.iter() {
-            match index.checked_sub(piece.extent.blocks) {
-                Some(rest) => index = rest,
-                None => return Some(piece.extent.address(index)),
-            }
-        }
-        None
+        self.read().address(index)
     }
 
     /// The number of one of its blocks; `None` for a block of another's.
     pub(super) fn index_of(&self, address: BlockAddress) -> Option<u32> {
-        let extents = self.extents.read().unwrap_or_else(PoisonError::into_inner);
-        let mut before = 0;
-        for extent in extents.iter().map(|piece| piece.extent) {
-            let within = address.block.0.wrapping_sub(extent.block);
-            if extent.file == address.file.0 && within < extent.blocks {
-                return Some(before + within);
-            }
-            before += extent.blocks;
-        }
-        None
+        self.read().index_of(address)
     }
 
     pub(super) fn header(&self) -> BlockAddress {
@@ -160,7 +197,7 @@ impl Worker<'_> {
         if segment.address(used).is_some() {
             return Ok(());
         }
-        let extents = self.allocate(segment.purpose, 1 + segment.extent_count() / GROWTH_PART)?;
+        let extents = self.allocate(segment.purpose, 1 + segment.read().pieces.len() / GROWTH_PART)?;
         let added = self.instance.change_catalog(self.session, |catalog| {
             let tables = catalog.live_tables.iter_mut().map(|table| (table.created, &mut table.extents));
             let indexes = catalog.live_indexes.iter_mut().map(|index| (index.created, &mut index.extents));
@@ -174,7 +211,7 @@ impl Worker<'_> {
             self.instance.tablespace(segment.purpose).release(extents);
         }
         added?;
-        segment.extents.write().unwrap_or_else(PoisonError::into_inner).extend(extents);
+        segment.extents.write().unwrap_or_else(PoisonError::into_inner).add(extents);
         Ok(())
     }
 
@@ -198,5 +235,42 @@ impl Worker<'_> {
             return Err(error);
         }
         Ok(extents.into_iter().map(|extent| SegmentExtent { extent, used: extent.blocks }).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::tablespace::Extent;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Extents come in any order of place, of one file and another, with gaps between them.
+        #[test]
+        fn blocks_are_numbered_through_the_extents(sizes in prop::collection::vec((0_u16..2, 1_u32..9, 0_u32..3, any::<u32>()), 1..20)) {
+            let mut next = [0_u32; 2];
+            let mut pieces: Vec<(u32, SegmentExtent)> = Vec::new();
+            for (file, blocks, gap, order) in sizes {
+                let block = next[usize::from(file)] + gap;
+                next[usize::from(file)] = block + blocks;
+                pieces.push((order, SegmentExtent { extent: Extent { file, block, blocks }, used: blocks }));
+            }
+            pieces.sort_by_key(|(order, _)| *order);
+            let pieces: Vec<SegmentExtent> = pieces.into_iter().map(|(_, piece)| piece).collect();
+            let model: Vec<BlockAddress> =
+                pieces.iter().flat_map(|piece| (0..piece.extent.blocks).map(|at| piece.extent.address(at))).collect();
+            let extents = Extents::new(pieces);
+            for (index, address) in (0..).zip(&model) {
+                prop_assert_eq!(extents.address(index), Some(*address));
+            }
+            prop_assert_eq!(extents.address(model.len() as u32), None);
+            for (file, end) in (0..).zip(next) {
+                for block in 0..end + 2 {
+                    let address = BlockAddress { file: FileId(file), block: plumb_units::BlockNumber(block) };
+                    let expected = model.iter().position(|found| *found == address).map(|at| at as u32);
+                    prop_assert_eq!(extents.index_of(address), expected);
+                }
+            }
+        }
     }
 }
