@@ -49,8 +49,8 @@ pub struct Options {
     /// Sessions of the group commit.
     #[arg(long, default_value_t = 32)]
     sessions: usize,
-    /// Rows of the import.
-    #[arg(long, default_value_t = 2_000_000)]
+    /// Rows of the import: a recovery of fewer is mostly the opening, and of more than 6 million does not fit the cache.
+    #[arg(long, default_value_t = 5_000_000)]
     rows: u64,
 }
 
