@@ -43,7 +43,7 @@
 //! walks of all points that were asked about have crossed) the interval is that of `randomisation` at 0.6 of the level, of the blocks
 //! that there are, and those points stay outside. It is read where the estimate happened to be far out, so that at the level itself it
 //! would miss up to 8% of effects that are small beside what the study can find; with 0.6 of it `calibration` finds no more
-//! than the level. It is a tenth wider than that of a fixed study of as many blocks. While a claim is not settled a
+//! than the level. It is an eighth wider than that of a fixed study of as many blocks. While a claim is not settled a
 //! shift is outside when that interval and the shift's own walk both say so: where no walk has crossed, nothing is excluded.
 //!
 //! Limits: no bounded interval and no proof before `BLOCKS_MIN` blocks, which with small

@@ -110,7 +110,7 @@ fn coverage(found: &ErrorRates, out: &mut Formatter<'_>) -> fmt::Result {
         writeln!(out)?;
     }
     let caption =
-        format!("Coverage after a stop, by {STOPPED_BLOCKS} blocks (width over that of a fixed study)");
+        format!("Coverage after a stop by {STOPPED_BLOCKS} blocks, % of a quarter (width, fixed: 1)");
     write!(out, "\n{caption:<72}")?;
     for rows in found.stopped.chunk_by(|one, two| one.noise == two.noise) {
         if rows[0] == found.stopped[0] {
