@@ -18,7 +18,7 @@
 use crate::ProofError;
 use crate::contrast::Contrast;
 use crate::effect::Observations;
-use crate::family::Looks;
+use crate::family::{Asks, Looks};
 use crate::interval::Interval;
 use crate::summary::{mean, variance};
 
@@ -80,7 +80,7 @@ pub fn best(arms: &Arms<'_>, looks: Looks, level: f64, levels: &[f64]) -> Result
     let mut gains = Vec::new();
     for (arm, estimate) in candidates.iter().zip(estimates).filter(|(arm, _)| above_reference.contains(arm)) {
         let contrast = Contrast::of_pairs(arms.seen, &[(*arm, arms.twice.0)], arms.twice)?;
-        let interval = looks.interval(&contrast, 2.0 * each);
+        let interval = looks.interval(&contrast, Asks::Difference, 2.0 * each);
         // A shrunk estimate is no less inside.
         let estimate = f64::clamp(estimate, interval.low, interval.high);
         gains.push((*arm, Gain { estimate, interval, level: 2.0 * each }));

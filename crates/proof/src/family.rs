@@ -35,8 +35,8 @@
 use crate::contrast::Contrast;
 use crate::equivalence::Equivalence;
 use crate::interval::Interval;
-use crate::randomisation::{self, Tails};
-use crate::sequential::{self, Side, Spending};
+use crate::randomisation::{self, Side, Tails};
+use crate::sequential::{self, Crossing, Spending};
 use crate::student;
 use crate::summary::normal_quantile;
 
@@ -79,25 +79,29 @@ impl Looks {
             return Tails { less: one(1.0).less, greater: one(-1.0).greater };
         }
         let Self::Every(spending) = self else { return randomisation::tails(contrast, shift) };
-        match sequential::crossing(contrast, shift, levels, spending) {
-            None => Tails::NONE,
-            Some(crossing) if crossing.side == Side::Above => {
-                Tails { greater: crossing.level / 2.0, ..Tails::NONE }
-            }
-            Some(crossing) => Tails { less: crossing.level / 2.0, ..Tails::NONE },
-        }
+        crossed(&sequential::crossings(contrast, shift, levels, spending), contrast.blocks())
     }
 
-    /// Every shift that is not rejected at a two-sided level.
-    pub fn interval(self, contrast: &Contrast, level: f64) -> Interval {
+    /// The shifts that are not rejected at a level by a test of what is asked.
+    pub fn interval(self, contrast: &Contrast, asks: Asks, level: f64) -> Interval {
         if contrast.lost() > 0 {
-            let one = |side| self.interval(&contrast.completed(side), level);
+            let one = |side| self.interval(&contrast.completed(side), asks, level);
             return Interval { low: one(-1.0).low, high: one(1.0).high };
         }
         match self {
             Self::Once => randomisation::interval(contrast, level),
-            Self::Every(spending) => sequential::interval(contrast, level, spending),
+            Self::Every(spending) => sequential::interval(contrast, level, spending, &asks.points()),
         }
+    }
+}
+
+/// One-sided p of a walk after so many blocks: half of the smallest level that it had crossed.
+fn crossed(crossings: &[Crossing], blocks: usize) -> Tails {
+    let past = crossings.iter().filter(|crossing| crossing.block <= blocks);
+    match past.min_by(|one, two| one.level.total_cmp(&two.level)) {
+        None => Tails::NONE,
+        Some(Crossing { side: Side::Above, level, .. }) => Tails { greater: level / 2.0, ..Tails::NONE },
+        Some(Crossing { side: Side::Below, level, .. }) => Tails { less: level / 2.0, ..Tails::NONE },
     }
 }
 
@@ -172,11 +176,14 @@ fn shares(claims: usize, settled: usize, advice: Advice, alpha: f64) -> (f64, f6
     }
 }
 
-/// Every level at which a claim may be asked, or advice: what a study that may stop has to watch.
-fn levels(claims: usize, advice: Advice, alpha: f64) -> Vec<f64> {
-    let one = |settled| shares(claims, settled, advice, alpha).0;
-    // A margin is tested on one side, at twice the level.
-    (0..claims).flat_map(|settled| [one(settled), 2.0 * one(settled)]).collect()
+/// Every level at which a claim may be asked: what a study that may stop has to watch. A margin is tested on one side, at twice
+/// the level.
+fn levels(asks: Asks, claims: usize, advice: Advice, alpha: f64) -> Vec<f64> {
+    let one = (0..claims).map(|settled| shares(claims, settled, advice, alpha).0);
+    match asks {
+        Asks::Equality(_) => one.flat_map(|level| [level, 2.0 * level]).collect(),
+        Asks::Difference | Asks::Side(_) => one.collect(),
+    }
 }
 
 /// The levels that advice may have, by the number of claims that are settled.
@@ -186,23 +193,68 @@ pub fn advice_levels(claims: usize, alpha: f64) -> Vec<f64> {
 
 /// Asks all questions of a study at once.
 pub fn ask(questions: &[Question<'_>], alpha: f64, looks: Looks, advice: Advice) -> Family {
-    let claims = questions.len();
-    let watched = levels(claims, advice, alpha);
     let tests: Vec<Vec<Tails>> = questions
         .iter()
         .map(|question| {
-            let points = question.asks.points();
-            let tails = |shift: &f64| {
-                question.contrast.map_or(Tails::NONE, |contrast| looks.tails(contrast, *shift, &watched))
+            let watched = levels(question.asks, questions.len(), advice, alpha);
+            let tails = |shift: f64| {
+                question.contrast.map_or(Tails::NONE, |contrast| looks.tails(contrast, shift, &watched))
             };
-            points.iter().map(tails).collect()
+            question.asks.points().into_iter().map(tails).collect()
         })
         .collect();
-    let (given, settled) = step_down(&tests, alpha, advice);
-    let answers = questions.iter().zip(&tests).zip(given).map(|((question, tests), level)| {
+    answered(questions, &tests, alpha, advice)
+}
+
+/// The same for a study whose blocks are all known, as if it were asked after any of them: every point is walked once.
+pub(crate) struct Walks {
+    /// Of each question, of each point: what was crossed, and when.
+    crossings: Vec<(Asks, Vec<Vec<Crossing>>)>,
+    alpha: f64,
+    advice: Advice,
+}
+
+impl Walks {
+    pub(crate) fn of(questions: &[Question<'_>], alpha: f64, spending: Spending, advice: Advice) -> Self {
+        let walked = |question: &Question<'_>| {
+            let watched = levels(question.asks, questions.len(), advice, alpha);
+            let walk = |shift: f64| {
+                let crossings = |contrast| sequential::crossings(contrast, shift, &watched, spending);
+                question.contrast.map_or(Vec::new(), crossings)
+            };
+            (question.asks, question.asks.points().into_iter().map(walk).collect())
+        };
+        Self { crossings: questions.iter().map(walked).collect(), alpha, advice }
+    }
+
+    fn tests(&self, blocks: usize) -> Vec<Vec<Tails>> {
+        let points =
+            |points: &Vec<Vec<Crossing>>| points.iter().map(|point| crossed(point, blocks)).collect();
+        self.crossings.iter().map(|(_, walked)| points(walked)).collect()
+    }
+
+    /// Whether all that is asked is answered after so many blocks.
+    pub(crate) fn have_decided(&self, blocks: usize) -> bool {
+        let tests = self.tests(blocks);
+        let (given, _) = step_down(&tests, self.alpha, self.advice);
+        let claims = self.crossings.iter().zip(&tests).zip(given);
+        claims
+            .into_iter()
+            .all(|(((asks, _), tests), level)| decided(*asks, tests[0], place(*asks, tests, level), level))
+    }
+
+    /// The questions as they are answered then; they hold so many blocks.
+    pub(crate) fn ask(&self, questions: &[Question<'_>], blocks: usize) -> Family {
+        answered(questions, &self.tests(blocks), self.alpha, self.advice)
+    }
+}
+
+fn answered(questions: &[Question<'_>], tests: &[Vec<Tails>], alpha: f64, advice: Advice) -> Family {
+    let (given, settled) = step_down(tests, alpha, advice);
+    let answers = questions.iter().zip(tests).zip(given).map(|((question, tests), level)| {
         Some(answer(question.contrast?, question.asks, tests, Levels { level, alpha }))
     });
-    Family { answers: answers.collect(), advice_level: shares(claims, settled, advice, alpha).1 }
+    Family { answers: answers.collect(), advice_level: shares(questions.len(), settled, advice, alpha).1 }
 }
 
 /// Each claim's level, and how many claims are settled.
@@ -287,10 +339,14 @@ impl Answer {
 
     /// Whether what was asked is answered.
     pub fn decided(&self, asks: Asks) -> bool {
-        match asks {
-            Asks::Difference => self.differs(),
-            Asks::Side(_) | Asks::Equality(_) => self.place != Place::Open,
-        }
+        decided(asks, self.tails, self.place, self.level)
+    }
+}
+
+fn decided(asks: Asks, tails: Tails, place: Place, level: f64) -> bool {
+    match asks {
+        Asks::Difference => tails.two_sided() <= level,
+        Asks::Side(_) | Asks::Equality(_) => place != Place::Open,
     }
 }
 
@@ -313,7 +369,7 @@ pub fn is_hopeless(answer: &Answer, asks: Asks, contrast: &Contrast, planned: us
     // How far from a point the last estimate may come to lie, and how near to it, if the blocks to come are as favourable.
     let far = |distance: f64| distance + (all - seen) / all * credit + lucky;
     let near = |distance: f64| distance - (all - seen) / all * credit.min(distance) - lucky;
-    let needed = |level: f64| student::upper_quantile(level, all - 2.0) * deviation / all.sqrt();
+    let needed = |level: f64| student::upper_quantile(level, all - 1.0) * deviation / all.sqrt();
     let half = needed(answer.level / 2.0);
     let effect = answer.estimate;
     match asks {
@@ -433,7 +489,7 @@ mod tests {
         let (whole, one, three) = (p(&whole), p(&whole.clone().without(1)), p(&whole.clone().without(3)));
         assert!(whole.p() < one.p() && one.p() < three.p(), "{} {} {}", whole.p(), one.p(), three.p());
         assert!(!three.differs());
-        let low = |lost| Looks::Once.interval(&pairs(1, 0.2, 12).without(lost), 0.05).low;
+        let low = |lost| Looks::Once.interval(&pairs(1, 0.2, 12).without(lost), Asks::Difference, 0.05).low;
         assert!(low(1) < low(0));
         assert_eq!(whole.estimate, three.estimate);
     }

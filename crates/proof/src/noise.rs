@@ -11,7 +11,7 @@
 //!
 //! blocks, if n is large and the noise normal. At the sizes of studies that is wrong by far: nine blocks and a quarter of
 //! 5% find with 52% what it promises with 80%. So studies of normal noise are simulated, the same ones for every shift and
-//! every level, and judged by the part of `randomisation` that decides them, Student's t with n - 2 degrees of freedom; a test
+//! every level, and judged by the part of `randomisation` that decides them, Student's t with n - 1 degrees of freedom; a test
 //! holds the whole test to what that promises. Equalities are planned likewise, by both their one-sided tests.
 //!
 //! Both a plain SD and a robust one (1.4826 median |d - median|, Hampel 1974) are kept: far apart, they say that a few
@@ -118,7 +118,7 @@ impl Imagined {
 
     /// How many standard errors a one-sided test at `level` asks for; none when there are too few blocks for any.
     fn critical(&self, level: f64) -> Option<f64> {
-        (self.blocks >= BLOCKS_MIN).then(|| student::upper_quantile(level, self.blocks as f64 - 2.0))
+        (self.blocks >= BLOCKS_MIN).then(|| student::upper_quantile(level, self.blocks as f64 - 1.0))
     }
 
     /// The power to find a shift, in deviations.

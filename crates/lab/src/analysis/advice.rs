@@ -18,7 +18,7 @@ use crate::vocabulary::Better;
 use plumb_proof::best::{self, Arms, Best, Gain};
 use plumb_proof::family::advice_levels;
 use plumb_proof::interval::Interval;
-use plumb_proof::sequential::Side;
+use plumb_proof::randomisation::Side;
 use plumb_proof::signed_rank;
 use plumb_proof::verdict::Verdict;
 

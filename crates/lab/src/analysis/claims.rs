@@ -81,7 +81,7 @@ pub(super) fn test(seen: &Seen<'_>) -> Tests {
             let answer = answer.ok_or("no block could be used")?;
             let carry_over = seen.after(&observations, &claim.sides(&seen.contents.plan.design).to);
             let (average, slow) = averages(seen, claim, &observations, answer.level);
-            let interval = seen.looks().interval(&contrast, answer.level);
+            let interval = seen.looks().interval(&contrast, asks, answer.level);
             Ok(Tested { contrast, asks, answer, interval, average, slow, carry_over })
         }));
     }

@@ -6,7 +6,7 @@ use super::stability;
 use crate::analysis::result::{Effect, Interaction, MainEffect};
 use plumb_proof::contrast::Contrast;
 use plumb_proof::effect::{self, Change, Observations};
-use plumb_proof::family::Looks;
+use plumb_proof::family::{Asks, Looks};
 
 /// Every factor moved from its reference to each of its other levels.
 fn changes(seen: &Seen<'_>) -> Vec<Change> {
@@ -27,7 +27,7 @@ fn tested(seen: &Seen<'_>, differences: &[f64]) -> (Effect, Option<f64>) {
     let (contrast, level) = (Contrast::of_differences(differences), 1.0 - CONFIDENCE);
     let looks = seen.looks();
     let p = (looks == Looks::Once).then(|| looks.tails(&contrast, 0.0, &[level]).two_sided());
-    (stability::effect(contrast.estimate(), looks.interval(&contrast, level), level), p)
+    (stability::effect(contrast.estimate(), looks.interval(&contrast, Asks::Difference, level), level), p)
 }
 
 pub(super) fn main_effects(seen: &Seen<'_>) -> Vec<MainEffect> {

@@ -27,11 +27,12 @@ mod show;
 mod situations;
 mod study;
 
-pub use power::{Coverage, Power, Saving};
+pub use power::{Coverage, Curve, Power, Saving, Stopped};
 pub use situations::Situation;
 pub use study::Plan;
 
 use crate::ProofError;
+use crate::interval::Interval;
 use crate::proportion;
 use crate::random::Generator;
 use crate::synthetic::Noise;
@@ -42,7 +43,7 @@ const ALPHA: f64 = 0.05;
 /// s_d: deviation of the log-ratio of two runs.
 const PAIR_DEVIATION: f64 = 0.03;
 /// What a rate of false statements may be at most, upper end included.
-const ERROR_MAX: f64 = 0.055;
+pub const ERROR_MAX: f64 = 0.055;
 
 /// How much to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,9 +69,14 @@ impl Share {
         self.hits as f64 / self.studies.max(1) as f64
     }
 
-    /// The upper end of its 95% interval.
+    /// Its 95% interval.
+    pub fn interval(self) -> Interval {
+        proportion::interval(self.hits, self.studies, 0.05)
+    }
+
+    /// The upper end of that.
     pub fn upper(self) -> f64 {
-        proportion::interval(self.hits, self.studies, 0.05).high
+        self.interval().high
     }
 }
 
@@ -94,8 +100,12 @@ pub struct ErrorRates {
     pub unstable: Vec<Row>,
     /// What really happens.
     pub situations: Vec<Situation>,
-    /// Coverage of 95% intervals, and their width.
+    /// Coverage of 95% intervals of fixed studies.
     pub coverage: Vec<Coverage>,
+    /// Coverage and width of those of studies that stopped.
+    pub stopped: Vec<Stopped>,
+    /// Shares of studies that find an effect, by their blocks.
+    pub curves: Vec<Curve>,
     /// Blocks to 95% power.
     pub power: Vec<Power>,
     /// Blocks spent by stopping early.
@@ -113,6 +123,8 @@ pub fn run(scale: Scale) -> Result<ErrorRates, ProofError> {
         unstable: unstable(scale)?,
         situations: situations::all(scale)?,
         coverage: power::coverage(scale)?,
+        stopped: power::stopped(scale)?,
+        curves: power::curves(scale)?,
         power: power::power(scale)?,
         savings: power::savings(scale)?,
     })
@@ -257,7 +269,7 @@ impl ErrorRates {
         }
         goals.extend(self.power.iter().filter_map(Power::goal));
         goals.extend(self.savings.iter().filter_map(Saving::goal));
-        goals.extend(self.coverage.iter().filter_map(Coverage::goal));
+        goals.extend(self.stopped.iter().map(Stopped::goal));
         goals
     }
 }

@@ -8,35 +8,49 @@ use crate::contrast::Contrast;
 use crate::effect::log_ratio;
 use crate::family::{Asks, Looks};
 use crate::interval::Interval;
+use crate::randomisation;
 use crate::sequential::Spending;
 use crate::synthetic::Noise;
 
 const POWER: f64 = 0.95;
 /// Blocks within which power is looked for.
 const BLOCKS_MAX: usize = 90;
+/// The most blocks of a study whose interval after a stop is asked for.
+pub(super) const STOPPED_BLOCKS: usize = 30;
 
-/// How often the interval held the effect, and how wide it was.
+/// How often the interval of a fixed study held the effect.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Coverage {
-    /// Blocks of a fixed study, or the most of one that stops.
+    /// Blocks of the study.
     pub blocks: usize,
-    /// How it ends.
-    pub ends: Ends,
     /// Its noise.
     pub noise: Noise,
     /// Share of intervals that hold the truth.
     pub share: Share,
-    /// Median width over that of a fixed study of as many blocks as were spent; of one that stops.
-    pub width: Option<f64>,
 }
 
-/// How a study ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ends {
-    /// After all blocks.
-    Planned,
-    /// When its claim is decided.
-    Decided,
+/// The interval of a study that stops when its claim is decided.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stopped {
+    /// Its noise.
+    pub noise: Noise,
+    /// The true slowdown in per cent.
+    pub percent: f64,
+    /// Share of intervals that hold it.
+    pub share: Share,
+    /// Of those that stopped before their last block, the median width over that of a fixed study of as many blocks.
+    pub width: f64,
+}
+
+/// How often slowdowns are found with so many blocks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Curve {
+    /// The slowdown in per cent.
+    pub percent: f64,
+    /// How the machine misbehaves.
+    pub noise: Noise,
+    /// Blocks, and the share of studies that prove it.
+    pub points: Vec<(usize, Share)>,
 }
 
 /// What it takes to find a slowdown.
@@ -91,44 +105,50 @@ pub(super) fn coverage(scale: Scale) -> Result<Vec<Coverage>, ProofError> {
         {
             let plan = Plan::single(blocks).slower_by(5.0);
             let share = count(scale, 700 + 20 * row + column, |generator| {
-                Ok(Looks::Once.interval(&contrast(&plan, noise, generator)?, ALPHA).contains(truth))
+                let contrast = contrast(&plan, noise, generator)?;
+                Ok(Looks::Once.interval(&contrast, Asks::Difference, ALPHA).contains(truth))
             })?;
-            rows.push(Coverage { blocks, ends: Ends::Planned, noise, share, width: None });
+            rows.push(Coverage { blocks, noise, share });
         }
     }
-    let scale = Scale { studies: scale.studies / 2, ..scale };
-    for (column, noise) in [Noise::Lognormal, Noise::HeavyTails, Noise::ByBlock].into_iter().enumerate() {
-        let blocks = 30;
-        let looks = Looks::Every(Spending::Planned { blocks });
-        let plan = Plan::single(blocks).slower_by(2.0);
-        let found = each(scale, 780 + column, |generator| {
-            let whole = contrast(&plan, noise, generator)?;
-            let seen = stopped(&whole, looks);
-            let wide = |interval: Interval| interval.high - interval.low;
-            let interval = looks.interval(&seen, ALPHA);
-            let fixed = wide(Looks::Once.interval(&seen, ALPHA));
-            Ok((interval.contains(log_ratio(2.0)), wide(interval) / fixed))
-        })?;
-        let hits = found.iter().filter(|(holds, _)| *holds).count();
-        let share = Share { hits, studies: scale.studies };
-        let widths: Vec<f64> = found.iter().map(|(_, width)| *width).collect();
-        let width = Some(crate::summary::median(&widths));
-        rows.push(Coverage { blocks, ends: Ends::Decided, noise, share, width });
+    Ok(rows)
+}
+
+pub(super) fn stopped(scale: Scale) -> Result<Vec<Stopped>, ProofError> {
+    let scale = Scale { studies: scale.studies / 4, ..scale };
+    let looks = Looks::Every(Spending::Planned { blocks: STOPPED_BLOCKS });
+    let mut rows = Vec::new();
+    for (row, noise) in [Noise::Lognormal, Noise::HeavyTails, Noise::ByBlock].into_iter().enumerate() {
+        for (column, percent) in [1.0, 2.0, 4.0].into_iter().enumerate() {
+            let plan = Plan::single(STOPPED_BLOCKS).slower_by(percent);
+            let found = each(scale, 780 + 4 * row + column, |generator| {
+                let seen = decided(&contrast(&plan, noise, generator)?, looks);
+                let wide = |interval: Interval| interval.high - interval.low;
+                let interval = looks.interval(&seen, Asks::Difference, ALPHA);
+                let fixed = wide(Looks::Once.interval(&seen, Asks::Difference, ALPHA));
+                let early = seen.blocks() < STOPPED_BLOCKS;
+                Ok((interval.contains(log_ratio(percent)), early.then(|| wide(interval) / fixed)))
+            })?;
+            let hits = found.iter().filter(|(holds, _)| *holds).count();
+            let share = Share { hits, studies: scale.studies };
+            let widths: Vec<f64> = found.iter().filter_map(|(_, width)| *width).collect();
+            rows.push(Stopped { noise, percent, share, width: crate::summary::median(&widths) });
+        }
     }
     Ok(rows)
 }
 
 /// The blocks up to the first at which a difference is proved.
-fn stopped(whole: &Contrast, looks: Looks) -> Contrast {
+fn decided(whole: &Contrast, looks: Looks) -> Contrast {
     let Looks::Every(spending) = looks else { return whole.clone() };
-    match crate::sequential::crossing(whole, 0.0, &[ALPHA], spending) {
+    match crate::sequential::crossing(whole, 0.0, ALPHA, spending) {
         Some(crossing) => whole.first(crossing.block),
         None => whole.clone(),
     }
 }
 
 pub(super) fn power(scale: Scale) -> Result<Vec<Power>, ProofError> {
-    let scale = Scale { studies: scale.studies / 5, ..scale };
+    let scale = Scale { studies: scale.studies / 2, ..scale };
     let mut rows = Vec::new();
     for (row, (percent, deviation, claims, wanted)) in [
         (5.0, PAIR_DEVIATION, 1, Some(6)),
@@ -146,9 +166,8 @@ pub(super) fn power(scale: Scale) -> Result<Vec<Power>, ProofError> {
                 |blocks: usize| Plan::many(claims, blocks).slower_by(percent).with_deviation(deviation);
             let blocks = fewest(|blocks| {
                 let found = count(scale, 800 + 10 * row + column, |generator| {
-                    let plan = plan(blocks);
-                    let judged = plan.run(noise, generator)?;
-                    Ok(judged.answers[0].differs())
+                    let answers = plan(blocks).answers(noise, generator)?;
+                    Ok(answers[0].differs())
                 })?;
                 Ok(found.found() >= POWER)
             })?;
@@ -157,6 +176,26 @@ pub(super) fn power(scale: Scale) -> Result<Vec<Power>, ProofError> {
         }
     }
     Ok(rows)
+}
+
+pub(super) fn curves(scale: Scale) -> Result<Vec<Curve>, ProofError> {
+    let scale = Scale { studies: scale.studies / 2, ..scale };
+    let mut curves = Vec::new();
+    for (row, percent) in [5.0, 2.0].into_iter().enumerate() {
+        for (column, noise) in [Noise::Lognormal, Noise::HeavyTails].into_iter().enumerate() {
+            let mut points = Vec::new();
+            for (place, blocks) in [6, 7, 8, 10, 12, 16, 20, 24, 28, 32, 40].into_iter().enumerate() {
+                let plan = Plan::single(blocks).slower_by(percent);
+                let found = count(scale, 950 + 24 * row + 12 * column + place, |generator| {
+                    let contrast = contrast(&plan, noise, generator)?;
+                    Ok(randomisation::tails(&contrast, 0.0).two_sided() <= ALPHA)
+                })?;
+                points.push((blocks, found));
+            }
+            curves.push(Curve { percent, noise, points });
+        }
+    }
+    Ok(curves)
 }
 
 /// The fewest blocks that are enough, by halving: power grows with them.
@@ -180,7 +219,7 @@ fn fewest(enough: impl Fn(usize) -> Result<bool, ProofError>) -> Result<Option<u
 }
 
 pub(super) fn savings(scale: Scale) -> Result<Vec<Saving>, ProofError> {
-    let scale = Scale { studies: scale.studies / 10, ..scale };
+    let scale = Scale { studies: scale.studies / 2, ..scale };
     let mut rows = Vec::new();
     for (row, sized_for) in [5.0, 2.0, 1.5].into_iter().enumerate() {
         let cell = 900 + 10 * row;
@@ -215,7 +254,7 @@ fn trial(scale: Scale, cell: usize, percent: f64, planned: usize) -> Result<(f64
     let spending = Spending::Planned { blocks: planned };
     let crossings = each(scale, cell, |generator| {
         let whole = contrast(&plan, Noise::Lognormal, generator)?;
-        Ok(crate::sequential::crossing(&whole, 0.0, &[ALPHA], spending))
+        Ok(crate::sequential::crossing(&whole, 0.0, ALPHA, spending))
     })?;
     let spent = crossings.iter().map(|crossing| crossing.map_or(planned, |crossing| crossing.block));
     let decided = Share { hits: crossings.iter().flatten().count(), studies: scale.studies };
@@ -250,16 +289,14 @@ impl Saving {
     }
 }
 
-impl Coverage {
-    pub(super) fn goal(&self) -> Option<Goal> {
-        let width = self.width?;
-        Some(Goal {
-            text: format!(
-                "after a stop, coverage 94.5% and width 1.15 times the fixed: {}",
-                self.noise.name()
-            ),
-            found: format!("{:.1}%, {width:.2} times", 100.0 * self.share.found()),
-            reached: Reached::when(self.share.found() >= 0.945 && width <= 1.15),
-        })
+impl Stopped {
+    pub(super) fn goal(&self) -> Goal {
+        let Self { noise, percent, share, width } = self;
+        let noise = noise.name();
+        Goal {
+            text: format!("after a stop, coverage 94.5% and width 1.15 times the fixed: {percent}%, {noise}"),
+            found: format!("{:.1}%, {width:.2} times", 100.0 * share.found()),
+            reached: Reached::when(share.found() >= 0.945 && *width <= 1.15),
+        }
     }
 }

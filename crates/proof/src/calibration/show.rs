@@ -1,7 +1,7 @@
 //! The figures as a text, 140 characters wide.
 
-use super::power::Ends;
-use super::{ErrorRates, Goal, Reached, Row, Scale, Share};
+use super::power::STOPPED_BLOCKS;
+use super::{Curve, ErrorRates, Goal, Reached, Row, Scale, Share};
 use crate::synthetic::Noise;
 use std::fmt::{self, Display, Formatter};
 
@@ -31,10 +31,11 @@ impl Display for ErrorRates {
             )?;
         }
         coverage(self, out)?;
+        curves(self, out)?;
         writeln!(
             out,
             "\n{:<44}{:>15}{:>15}{:>15}",
-            "Blocks to 95% power", "lognormal", "heavy tails", "bursts"
+            "Blocks to 95% power (half of the studies)", "lognormal", "heavy tails", "bursts"
         )?;
         for rows in self.power.chunks(3) {
             let first = rows[0];
@@ -47,7 +48,7 @@ impl Display for ErrorRates {
             }
             writeln!(out)?;
         }
-        writeln!(out, "\nBlocks spent by stopping early, lognormal noise")?;
+        writeln!(out, "\nBlocks spent by stopping early, lognormal noise (half of the studies)")?;
         writeln!(out, "sized for    true effect    fixed    planned    mean    of fixed    decided")?;
         for row in &self.savings {
             let share = 100.0 * row.mean_blocks / row.fixed as f64;
@@ -95,27 +96,47 @@ fn rates(out: &mut Formatter<'_>, caption: &str, rows: &[Row]) -> fmt::Result {
     Ok(())
 }
 
-fn coverage(calibration: &ErrorRates, out: &mut Formatter<'_>) -> fmt::Result {
+fn coverage(found: &ErrorRates, out: &mut Formatter<'_>) -> fmt::Result {
     writeln!(out, "\nCoverage of 95% intervals, % of a tenth of the studies")?;
     for noise in Noise::ALL {
-        let own = || calibration.coverage.iter().filter(|row| row.noise == noise);
+        let own = || found.coverage.iter().filter(|row| row.noise == noise);
         if own().next().is_none() {
             continue;
         }
         write!(out, "{:<24}", noise.name())?;
         for row in own() {
-            let share = 100.0 * row.share.found();
-            match row.ends {
-                Ends::Planned => write!(out, "{:>4} blocks {share:>6.2}", row.blocks)?,
-                Ends::Decided => {
-                    write!(
-                        out,
-                        "   stops by {} {share:>6.2}, width {:.2}",
-                        row.blocks,
-                        row.width.unwrap_or(f64::NAN)
-                    )?;
-                }
+            write!(out, "{:>4} blocks {:>6.2}", row.blocks, 100.0 * row.share.found())?;
+        }
+        writeln!(out)?;
+    }
+    let caption =
+        format!("Coverage after a stop by {STOPPED_BLOCKS} blocks, % of a quarter (width, fixed: 1)");
+    write!(out, "\n{caption:<72}")?;
+    for rows in found.stopped.chunk_by(|one, two| one.noise == two.noise) {
+        if rows[0] == found.stopped[0] {
+            for row in rows {
+                write!(out, "{:>16}", format!("{}% slower", row.percent))?;
             }
+        }
+        write!(out, "\n{:<72}", rows[0].noise.name())?;
+        for row in rows {
+            write!(out, "{:>16}", format!("{:.2} ({:.2})", 100.0 * row.share.found(), row.width))?;
+        }
+    }
+    writeln!(out)
+}
+
+fn curves(found: &ErrorRates, out: &mut Formatter<'_>) -> fmt::Result {
+    let Some(first) = found.curves.first() else { return Ok(()) };
+    write!(out, "\n{:<44}", "Found, % of half of the studies; blocks")?;
+    for (blocks, _) in &first.points {
+        write!(out, "{blocks:>8}")?;
+    }
+    writeln!(out)?;
+    for Curve { percent, noise, points } in &found.curves {
+        write!(out, "{:<44}", format!("{percent}%, {}", noise.name()))?;
+        for (_, share) in points {
+            write!(out, "{:>8.1}", 100.0 * share.found())?;
         }
         writeln!(out)?;
     }

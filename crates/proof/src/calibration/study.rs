@@ -22,8 +22,8 @@ use crate::interval::Interval;
 use crate::multiple;
 use crate::order;
 use crate::random::Generator;
-use crate::randomisation::{Tails, fewest_blocks};
-use crate::sequential::{Side, Spending};
+use crate::randomisation::{Side, Tails, fewest_blocks};
+use crate::sequential::Spending;
 use crate::signed_rank;
 use crate::synthetic::{Noise, Study};
 use crate::verdict::{ArmChange, Better, Difference, Evidence, Sought, Standing, Verdict, judge};
@@ -168,19 +168,31 @@ impl Plan {
         self.judged(seen, orders)
     }
 
-    pub(super) fn judged(
-        &self,
-        seen: Observations,
-        orders: Vec<Vec<usize>>,
-    ) -> Result<Judged<'_>, ProofError> {
+    /// Makes it once, of a fixed number of blocks, and answers its claims alone: advice is what takes longest.
+    pub(super) fn answers(&self, noise: Noise, generator: &mut Generator) -> Result<Vec<Answer>, ProofError> {
+        let (seen, orders) = self.figures(noise, generator)?;
+        let judged = self.unjudged(seen, orders)?;
+        let family = family::ask(&judged.questions(), ALPHA, Looks::Once, judged.advice());
+        Ok(family.answers.into_iter().flatten().collect())
+    }
+
+    fn unjudged(&self, seen: Observations, orders: Vec<Vec<usize>>) -> Result<Judged<'_>, ProofError> {
         let contrasts = self
             .claims
             .iter()
             .map(|claim| claim.contrast(&seen, self.twice()))
             .collect::<Result<Vec<_>, _>>()?;
-        let mut judged = Judged { plan: self, seen, orders, contrasts, answers: Vec::new(), advice: None };
+        Ok(Judged { plan: self, seen, orders, contrasts, answers: Vec::new(), advice: None })
+    }
+
+    pub(super) fn judged(
+        &self,
+        seen: Observations,
+        orders: Vec<Vec<usize>>,
+    ) -> Result<Judged<'_>, ProofError> {
+        let mut judged = self.unjudged(seen, orders)?;
         match self.rules {
-            Rules::Fixed => judged.ask(Looks::Once)?,
+            Rules::Fixed => judged.ask()?,
             Rules::Former => judged.answers = judged.former(),
             Rules::UntilDecided => judged.look_until_decided()?,
         }
@@ -210,22 +222,28 @@ pub(super) struct Judged<'a> {
 }
 
 impl Judged<'_> {
+    fn questions(&self) -> Vec<Question<'_>> {
+        let claims = self.contrasts.iter().zip(&self.plan.claims);
+        claims.map(|(contrast, claim)| Question { contrast: Some(contrast), asks: claim.asks }).collect()
+    }
+
+    fn advice(&self) -> Advice {
+        if self.plan.arms() == 2 { Advice::None } else { Advice::Shares }
+    }
+
     /// Asks everything at once, of all blocks.
-    fn ask(&mut self, looks: Looks) -> Result<(), ProofError> {
+    fn ask(&mut self) -> Result<(), ProofError> {
+        let family = family::ask(&self.questions(), ALPHA, Looks::Once, self.advice());
+        self.take(family, Looks::Once)
+    }
+
+    fn take(&mut self, family: Family, looks: Looks) -> Result<(), ProofError> {
         let plan = self.plan;
-        let questions: Vec<Question<'_>> = self
-            .contrasts
-            .iter()
-            .zip(&plan.claims)
-            .map(|(contrast, claim)| Question { contrast: Some(contrast), asks: claim.asks })
-            .collect();
-        let advice = if plan.arms() == 2 { Advice::None } else { Advice::Shares };
-        let Family { answers, advice_level } = family::ask(&questions, ALPHA, looks, advice);
-        self.answers = answers.into_iter().flatten().collect();
-        if advice == Advice::Shares {
+        self.answers = family.answers.into_iter().flatten().collect();
+        if self.advice() == Advice::Shares {
             let arms = Arms { seen: &self.seen, arms: plan.arms(), twice: plan.twice() };
             let levels = advice_levels(plan.claims.len(), ALPHA);
-            self.advice = Some(best::best(&arms, looks, advice_level, &levels)?);
+            self.advice = Some(best::best(&arms, looks, family.advice_level, &levels)?);
         }
         Ok(())
     }
@@ -233,21 +251,16 @@ impl Judged<'_> {
     /// The first block at which everything is decided, or all of them.
     fn look_until_decided(&mut self) -> Result<(), ProofError> {
         let planned = self.plan.blocks;
-        let looks = Looks::Every(Spending::Planned { blocks: planned });
-        let (all, orders) = (self.seen.clone(), self.orders.clone());
-        let contrasts = self.contrasts.clone();
+        let spending = Spending::Planned { blocks: planned };
+        let walks = family::Walks::of(&self.questions(), ALPHA, spending, self.advice());
         // Nothing is decided before the fewest blocks.
-        for blocks in fewest_blocks(1.0 / 3.0, ALPHA)..=planned {
-            self.seen = all.first(blocks);
-            self.orders = orders[..blocks].to_vec();
-            self.contrasts = contrasts.iter().map(|contrast| contrast.first(blocks)).collect();
-            self.ask(looks)?;
-            let claims = self.plan.claims.iter().zip(&self.answers);
-            if claims.into_iter().all(|(claim, answer)| answer.decided(claim.asks)) {
-                break;
-            }
-        }
-        Ok(())
+        let fewest = fewest_blocks(1.0 / 3.0, ALPHA);
+        let blocks = (fewest..planned).find(|blocks| walks.have_decided(*blocks)).unwrap_or(planned);
+        self.seen = self.seen.first(blocks);
+        self.orders.truncate(blocks);
+        self.contrasts = self.contrasts.iter().map(|contrast| contrast.first(blocks)).collect();
+        let family = walks.ask(&self.questions(), blocks);
+        self.take(family, Looks::Every(spending))
     }
 
     /// Signed ranks of one run against one; Holm over differences, and once more over equalities. Sides of a bound and advice were

@@ -10,7 +10,7 @@ mod escape;
 mod order;
 mod pair;
 mod parts;
-mod plot;
+pub(crate) mod plot;
 mod table;
 
 use crate::document::{Block, Document, Drawing, Headline, Placement, Section};

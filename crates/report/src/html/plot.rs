@@ -8,8 +8,8 @@ use super::escape::escape;
 use crate::plot::{Axis, Bar, Bars, Mark, Plot, Series, Side, Stroke};
 use std::fmt::Write as _;
 
-const WIDTH: f64 = 560.0;
-const HEIGHT: f64 = 340.0;
+pub(crate) const WIDTH: f64 = 560.0;
+pub(crate) const HEIGHT: f64 = 340.0;
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = 22.0;
 const TOP: f64 = 34.0;
@@ -37,18 +37,23 @@ impl Frame<'_> {
 
 /// A plot.
 pub(super) fn plot(plot: &Plot) -> String {
-    let frame = Frame { x: &plot.x, y: &plot.y };
     let title = escape(&plot.title);
-    let mut svg = format!(
+    format!(
         "<figure class=\"drawing\"><figcaption>{title}</figcaption>\
-         <svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{title}\">\n"
-    );
-    svg.push_str(&axes(&frame));
+         <svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{title}\">\n{}</svg></figure>\n",
+        drawn(plot)
+    )
+}
+
+/// What is in its view box.
+pub(crate) fn drawn(plot: &Plot) -> String {
+    let frame = Frame { x: &plot.x, y: &plot.y };
+    let mut svg = axes(&frame);
     svg.push_str(&legend(&plot.series));
     for series in &plot.series {
         svg.push_str(&self::series(&frame, series));
     }
-    svg + "</svg></figure>\n"
+    svg
 }
 
 fn axes(frame: &Frame<'_>) -> String {
