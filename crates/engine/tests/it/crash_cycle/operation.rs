@@ -184,7 +184,11 @@ impl Stage<'_, '_> {
                 self.insert_all(actor, vec![content])
             }
             Operation::Split => self.insert(actor, 16),
-            Operation::Update => self.update(actor, |_, random| content(random)),
+            // The pieces of a long text that stays are the row's still.
+            Operation::Update => self.update(actor, |before, random| match (content(random), random.below(2)) {
+                ((key, text, _), 0) => (key, text, before.2.clone()),
+                (content, _) => content,
+            }),
             Operation::Resize => self.update(actor, |before, random| {
                 let long = if before.2.is_empty() { long(random) } else { String::new() };
                 (before.0, before.1.clone(), long)
