@@ -170,7 +170,11 @@ pub fn check(
                     chained => format!(", {} of them in several blocks", RowCount(chained)),
                 };
                 aligned(&[
-                    vec!["  rows".to_string(), seconds, format!("{} can be read{chained}", RowCount(found.row_count))],
+                    vec![
+                        "  rows".to_string(),
+                        seconds,
+                        format!("{} can be read{chained}", RowCount(found.row_count)),
+                    ],
                     vec![
                         "  indexes = table".to_string(),
                         String::new(),

@@ -185,10 +185,12 @@ impl Stage<'_, '_> {
             }
             Operation::Split => self.insert(actor, 16),
             // The pieces of a long text that stays are the row's still.
-            Operation::Update => self.update(actor, |before, random| match (content(random), random.below(2)) {
-                ((key, text, _), 0) => (key, text, before.2.clone()),
-                (content, _) => content,
-            }),
+            Operation::Update => {
+                self.update(actor, |before, random| match (content(random), random.below(2)) {
+                    ((key, text, _), 0) => (key, text, before.2.clone()),
+                    (content, _) => content,
+                })
+            }
             Operation::Resize => self.update(actor, |before, random| {
                 let long = if before.2.is_empty() { long(random) } else { String::new() };
                 (before.0, before.1.clone(), long)
