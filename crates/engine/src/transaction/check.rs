@@ -151,3 +151,23 @@ fn check_tree(
     }
     Ok(entries.len() as u64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::require_each_once;
+    use plumb_units::RowId;
+
+    #[test]
+    fn a_piece_that_is_lost_gone_or_of_two_rows_is_named() {
+        let check = |there: &[u64], led_to: &[u64], expect: &str| {
+            let rows = |ids: &[u64]| ids.iter().map(|id| RowId(*id << 16)).collect();
+            let found = require_each_once(rows(there), rows(led_to)).err().map(|error| error.to_string());
+            assert_eq!(found.unwrap_or_default(), expect);
+        };
+        check(&[1, 2], &[2, 1], "");
+        let one = "row at file 0 block 1 slot 0 cannot be read: it is a piece of a row, and";
+        check(&[1, 2], &[2], &format!("{one} 0 rows lead to it"));
+        check(&[2], &[2, 1], &format!("{one} 1 rows lead to it, but it was deleted"));
+        check(&[1, 2], &[1, 1], &format!("{one} 2 rows lead to it"));
+    }
+}

@@ -343,3 +343,35 @@ impl<'a> Worker<'a> {
         self.new_block(segment, BlockKind::Rows)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_has_a_byte_at_least_and_all_other_pieces_are_full() {
+        for (length, head, tail) in [(1, 1, 0), (10, 10, 0), (11, 1, 10), (20, 10, 10), (21, 1, 20)] {
+            let image = vec![7; length];
+            let (found, rest) = cut(&image, 10);
+            assert_eq!((found.len(), rest.len()), (head, tail), "{length}");
+        }
+    }
+
+    #[test]
+    fn a_piece_is_read_as_it_was_written_and_nonsense_is_none() {
+        let bytes = [5; 40];
+        for (is_head, left) in [(true, 100), (false, 100), (false, 40)] {
+            let piece = RowPiece { is_head, left, next: RowId(3 << 48 | 7), bytes: &bytes };
+            let mut image = piece.image();
+            assert_eq!(RowPiece::parse(&image), Some(piece));
+            assert_eq!(is_head, self::is_head(&image));
+            // A row keeps the room that it had.
+            image.extend_from_slice(&[9; 5]);
+            assert_eq!(rows::image_length(&image), Some(HEADER_BYTES + 40));
+            assert_eq!(RowPiece::parse(&image[..HEADER_BYTES + 39]), None, "it is cut off");
+            image[4..8].copy_from_slice(&39_u32.to_le_bytes());
+            assert_eq!(RowPiece::parse(&image), None, "it has more than there is of the row");
+        }
+        assert_eq!(RowPiece::parse(&[plumb_types::row::ROW_FLAGS; 40]), None, "a row in one piece");
+    }
+}
