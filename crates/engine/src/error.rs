@@ -243,23 +243,9 @@ pub enum EngineError {
         /// What there is instead.
         known: String,
     },
-    /// A row does not fit into a block.
-    #[error(
-        "a row of {found} bytes does not fit a block of {block_size} bytes, which has room for {room}; create the database with a larger db_block_size (32K at most) or shorten the row: it begins with {start}"
-    )]
-    RowTooLong {
-        /// Bytes of the row.
-        found: usize,
-        /// The block size in force.
-        block_size: usize,
-        /// Bytes a row may have.
-        room: usize,
-        /// The first columns, to find it by.
-        start: String,
-    },
     /// A row does not fit into an extent.
     #[error(
-        "a row of {found} bytes does not fit an extent of {}, in which all its pieces lie: there is room for {room}; create the database with a larger extent_size or db_block_size, or shorten the row: it begins with {start}",
+        "a row of {found} bytes does not fit an extent of {}: there is room for {room}; create the database with a larger extent_size or db_block_size, or shorten the row: it begins with {start}",
         Bytes(*extent_bytes)
     )]
     ChainTooLong {

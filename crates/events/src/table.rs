@@ -227,6 +227,7 @@ statistics! {
     LoadBlocks, "direct load blocks", Count, "Table blocks formatted by direct path loads.";
     BlocksVerified, "block checksums verified", Count, "Blocks whose address and checksum were checked.";
     RowsFetchedByRowId, "table fetch by rowid", Count, "Rows fetched by their address.";
+    RowPiecesFetched, "table fetch continued row", Count, "Pieces read of rows that no block has room for, without those in the row's own place.";
     RedoSize, "redo size", Bytes, "Bytes of log records.";
     RedoEntries, "redo entries", Count, "Log records.";
     RedoImageBytes, "redo size for block images", Bytes, "Bytes of whole blocks in log records, each at its block's first change after a checkpoint.";

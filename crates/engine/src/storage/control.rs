@@ -32,6 +32,8 @@ const VERSION_LIVE: u32 = 3;
 const VERSION_CHAINED: u32 = 4;
 /// The same of a database with tablespaces of several block sizes.
 const VERSION_SIZES: u32 = 5;
+/// The same of a database with rows in several blocks of tables that transactions change.
+const VERSION_ROW_PIECES: u32 = 6;
 /// The control file's name in the database's home.
 pub const FILE_NAME: &str = "control.json";
 /// Numbers of operations that are reserved at once.
@@ -413,8 +415,8 @@ impl Catalog {
         }
         let unclear = |error: serde_json::Error| refuse(format!("cannot be understood: {error}"));
         let Version { version: found } = serde_json::from_str(document).map_err(unclear)?;
-        if !(VERSION..=VERSION_SIZES).contains(&found) {
-            return Err(EngineError::Format { path, found, expected: VERSION_SIZES });
+        if !(VERSION..=VERSION_ROW_PIECES).contains(&found) {
+            return Err(EngineError::Format { path, found, expected: VERSION_ROW_PIECES });
         }
         serde_json::from_str(document).map(Some).map_err(unclear)
     }
@@ -461,6 +463,16 @@ impl Catalog {
         self.version = self.version.max(VERSION_LIVE);
         self.live_tables.push(table);
         self.live_indexes.extend(indexes);
+    }
+
+    /// Whether a program that knows no rows in several blocks of tables that transactions change refuses the database.
+    pub(crate) fn knows_row_pieces(&self) -> bool {
+        self.version >= VERSION_ROW_PIECES
+    }
+
+    /// Has such a program refuse it from now on.
+    pub(crate) fn note_row_pieces(&mut self) {
+        self.version = self.version.max(VERSION_ROW_PIECES);
     }
 
     /// Adds an index on a table that transactions change.

@@ -17,6 +17,7 @@
 use crate::EngineError;
 use crate::storage::block::{Content, HEADER_BYTES};
 use crate::table::heap;
+use plumb_types::columns;
 use plumb_units::{BlockAddress, BlockCount, BlockSize, RowId};
 
 /// Flags of a head: first piece, and not the last.
@@ -40,6 +41,24 @@ pub fn row_bytes_max(block_size: BlockSize, extent: BlockCount) -> usize {
 #[must_use]
 pub(crate) fn blocks_behind(row: usize, block_size: BlockSize) -> u32 {
     row.div_ceil(room(block_size)) as u32
+}
+
+/// The error of a row that is longer than what an extent of so many bytes has room for.
+#[must_use]
+pub(crate) fn too_long(row: &[u8], room: usize, extent_bytes: u64) -> EngineError {
+    EngineError::ChainTooLong { found: row.len(), extent_bytes, room, start: begin_of(row) }
+}
+
+/// The first columns of a row, to find it by.
+fn begin_of(row: &[u8]) -> String {
+    let shown: Vec<String> = columns(row)
+        .take(3)
+        .map(|value| match value {
+            Some(bytes) => String::from_utf8_lossy(&bytes[..bytes.len().min(20)]).escape_debug().to_string(),
+            None => "NULL".to_string(),
+        })
+        .collect();
+    shown.join(", ")
 }
 
 /// What stands before the image's first bytes.

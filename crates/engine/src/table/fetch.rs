@@ -83,6 +83,7 @@ impl<'a> RowFetcher<'a> {
                 |_| blocks.piece(address),
                 |_, block| {
                     let content = blocks.verify(address, block)?;
+                    blocks.session.count(Statistic::RowPiecesFetched, 1);
                     let whole = chain.go_on(address, content, block)?;
                     values = whole
                         .map(|(row, image)| self::values(&blocks.table.schema, image, row))

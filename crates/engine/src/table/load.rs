@@ -337,13 +337,7 @@ impl<'a> Loader<'a> {
         let (block_size, extent) = (self.tablespace.block_size, self.tablespace.extent_blocks);
         let most = chain::row_bytes_max(block_size, extent);
         if row.len() > most {
-            let extent_bytes = extent.bytes(block_size);
-            return Err(EngineError::ChainTooLong {
-                found: row.len(),
-                extent_bytes,
-                room: most,
-                start: begin_of(row),
-            });
+            return Err(chain::too_long(row, most, extent.bytes(block_size)));
         }
         let behind = chain::blocks_behind(row.len(), block_size);
         // All pieces are in one extent.
@@ -398,16 +392,4 @@ fn note_columns(
         column.note(row, value, *column_type);
     }
     values.finish().map(|_| ()).map_err(|error| EngineError::bad_row(RowId(0), error))
-}
-
-/// The first columns of a row, to find it by.
-fn begin_of(row: &[u8]) -> String {
-    let shown: Vec<String> = columns(row)
-        .take(3)
-        .map(|value| match value {
-            Some(bytes) => String::from_utf8_lossy(&bytes[..bytes.len().min(20)]).escape_debug().to_string(),
-            None => "NULL".to_string(),
-        })
-        .collect();
-    shown.join(", ")
 }

@@ -1,14 +1,15 @@
 //! Holds the indexes of a table that transactions change against its rows.
 //!
-//! What it proves, of what a new transaction sees: every row can be read, and each index has for each row exactly one entry without a mark, with
+//! What it proves, of what a new transaction sees: every row can be read, each piece of one in several blocks belongs to one row, and each index has for each row exactly one entry without a mark, with
 //! the row's key, in order, found on the way from the root.
 //!
-//! Limits: the keys of rows and entries are held in memory, and it is one thread. No transaction may be under way: entries say nothing of when
+//! Limits: the keys of rows, their entries and the ids of pieces are held in memory, and it is one thread. No transaction may be under way: entries say nothing of when
 //! they came.
 
-use super::Transactions;
+use super::range::Heads;
 use super::tree::Tree;
 use super::worker::Worker;
+use super::{Transactions, rows};
 use crate::EngineError;
 use plumb_events::Session;
 use plumb_units::RowId;
@@ -18,6 +19,8 @@ use plumb_units::RowId;
 pub struct LiveCheck {
     /// Rows of the table.
     pub row_count: u64,
+    /// Those of them that no block has room for: each lies in several.
+    pub chained_row_count: u64,
     /// The sum of their hashes ([`row_hash`]), which says whether they are those of another place, in any order.
     pub row_sum: u64,
     /// Entries of all its indexes, without those that are marked.
@@ -41,8 +44,9 @@ impl Transactions<'_> {
         }
         let mut worker = self.worker(session)?;
         let snapshot = self.active.snapshot(0, || self.log.end());
-        let mut found = LiveCheck { row_count: 0, row_sum: 0, entry_count: 0 };
+        let mut found = LiveCheck { row_count: 0, chained_row_count: 0, row_sum: 0, entry_count: 0 };
         let mut keys: Vec<Vec<(Vec<u8>, RowId)>> = vec![Vec::new(); table.indexes.len()];
+        let (mut there, mut led_to) = (Vec::new(), Vec::new());
         let mut count = |row: RowId, image: &[u8]| {
             found.row_count += 1;
             found.row_sum = found.row_sum.wrapping_add(row_hash(image));
@@ -54,12 +58,44 @@ impl Transactions<'_> {
             }
             Ok(())
         };
-        worker.scan_rows(&table, Some(&snapshot), (&mut count, &mut || Ok(())))?;
+        let mut chained_row_count = 0;
+        worker.scan_blocks(&table, |worker, blocks| {
+            let mut heads = Heads::new();
+            for block in blocks {
+                there.extend(rows::pieces(&block).map(|slot| RowId::new(block.address(), slot)));
+                worker.show_block(&block, Some(&snapshot), (&mut count, &mut heads))?;
+            }
+            chained_row_count += heads.len() as u64;
+            for (row, head) in heads {
+                let chained = worker.assemble(&table, row, &head)?;
+                led_to.extend(chained.pieces);
+                count(row, &chained.image)?;
+            }
+            Ok(())
+        })?;
+        found.chained_row_count = chained_row_count;
+        require_each_once(there, led_to)?;
         for (tree, keys) in table.indexes.iter().zip(keys) {
             found.entry_count += check_tree(&mut worker, tree, keys)?;
         }
         Ok(found)
     }
+}
+
+/// Refuses pieces that are there and no row leads to, and those that several lead to.
+fn require_each_once(mut there: Vec<RowId>, mut led_to: Vec<RowId>) -> Result<(), EngineError> {
+    there.sort_unstable();
+    led_to.sort_unstable();
+    if there == led_to {
+        return Ok(());
+    }
+    let twice = led_to.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0]);
+    let lost = there.iter().find(|piece| led_to.binary_search(piece).is_err());
+    let gone = led_to.iter().find(|piece| there.binary_search(piece).is_err());
+    let piece = twice.as_ref().or(lost).or(gone).expect("two lists that differ");
+    let rows = led_to.iter().filter(|other| *other == piece).count();
+    let why = format!("it is a piece of a row, and {rows} rows lead to it");
+    Err(EngineError::bad_row(*piece, if gone == Some(piece) { why + ", but it was deleted" } else { why }))
 }
 
 /// A hash of a row image.
@@ -114,4 +150,24 @@ fn check_tree(
         }
     }
     Ok(entries.len() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::require_each_once;
+    use plumb_units::RowId;
+
+    #[test]
+    fn a_piece_that_is_lost_gone_or_of_two_rows_is_named() {
+        let check = |there: &[u64], led_to: &[u64], expect: &str| {
+            let rows = |ids: &[u64]| ids.iter().map(|id| RowId(*id << 16)).collect();
+            let found = require_each_once(rows(there), rows(led_to)).err().map(|error| error.to_string());
+            assert_eq!(found.unwrap_or_default(), expect);
+        };
+        check(&[1, 2], &[2, 1], "");
+        let one = "row at file 0 block 1 slot 0 cannot be read: it is a piece of a row, and";
+        check(&[1, 2], &[2], &format!("{one} 0 rows lead to it"));
+        check(&[2], &[2, 1], &format!("{one} 1 rows lead to it, but it was deleted"));
+        check(&[1, 2], &[1, 1], &format!("{one} 2 rows lead to it"));
+    }
 }

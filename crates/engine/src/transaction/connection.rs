@@ -1,6 +1,7 @@
 //! A session's transactions and their statements.
 
 use super::active::Snapshot;
+use super::row_pieces::{Found, Stored};
 use super::segment::format_header;
 use super::tree::{EntryChange, Tree};
 use super::undo::Undo;
@@ -14,6 +15,7 @@ use crate::redo::recovery::Unended;
 use crate::storage::block::{BlockKind, LsnRange};
 use crate::storage::control::SegmentExtent;
 use crate::storage::tablespace::Purpose;
+use crate::table::chain;
 use plumb_events::{Session, Statistic};
 use plumb_types::{RowBatch, Value, column_at, columns};
 use plumb_units::{BlockAddress, Lsn, RowId};
@@ -102,9 +104,8 @@ impl<'a> Transaction<'_, 'a> {
     /// As [`Transaction::insert`]; then none of them has been inserted.
     pub fn insert_rows(&mut self, table: &str, images: &RowBatch) -> Result<Vec<RowId>, EngineError> {
         let table = self.connection.worker.store.table(table)?;
-        let block_bytes = self.connection.worker.block_bytes_of(table.segment.purpose);
         for image in images.iter() {
-            require_row(&table, image, block_bytes)?;
+            self.connection.worker.require_row(&table, image)?;
         }
         self.statement(&table, |worker, thread| {
             let rows = worker.insert_rows(thread, &table, images)?;
@@ -322,23 +323,6 @@ fn read_row(table: &Table, id: RowId, image: &[u8]) -> Result<Row, EngineError> 
     Ok(Row { id, values })
 }
 
-fn require_row(table: &Table, image: &[u8], block_bytes: usize) -> Result<(), EngineError> {
-    let (found, expected) = (image.get(2).copied().map_or(0, usize::from), table.schema.column_count());
-    if found != expected {
-        return Err(EngineError::Verification {
-            what: format!("columns of a row for table {}", table.name),
-            found: found.to_string(),
-            expected: expected.to_string(),
-        });
-    }
-    let room = rows::image_bytes_max(block_bytes);
-    if image.len() > room {
-        let start = String::from_utf8_lossy(&image[3..image.len().min(40)]).escape_debug().to_string();
-        return Err(EngineError::RowTooLong { found: image.len(), block_size: block_bytes, room, start });
-    }
-    Ok(())
-}
-
 impl Tree {
     /// Whether no other row may have the key of this one.
     pub(super) fn must_differ(&self, image: &[u8]) -> bool {
@@ -424,38 +408,78 @@ impl<'a> Worker<'a> {
         Ok(Thread { transaction, last: Lsn(0), promised })
     }
 
+    fn require_row(&self, table: &Table, image: &[u8]) -> Result<(), EngineError> {
+        let (found, expected) = (image.get(2).copied().map_or(0, usize::from), table.schema.column_count());
+        if found != expected {
+            return Err(EngineError::Verification {
+                what: format!("columns of a row for table {}", table.name),
+                found: found.to_string(),
+                expected: expected.to_string(),
+            });
+        }
+        let room = self.row_bytes_max(table.segment.purpose);
+        if image.len() > room {
+            let tablespace = self.instance.tablespace(table.segment.purpose);
+            return Err(chain::too_long(image, room, tablespace.extent_blocks.bytes(tablespace.block_size)));
+        }
+        Ok(())
+    }
+
     fn insert_rows(
         &mut self,
         thread: &mut Thread<'a>,
         table: &Table,
         images: &RowBatch,
     ) -> Result<Vec<RowId>, EngineError> {
-        let mut ids: Vec<RowId> = Vec::with_capacity(images.len());
-        while ids.len() < images.len() {
+        let stored = self.store_rows(thread, table, images)?;
+        let ids = self.place_rows(thread, table, &stored)?;
+        self.add_entries(thread, table, (images, &ids))?;
+        Ok(ids)
+    }
+
+    /// Inserts rows, or heads of their pieces, wherever there is room.
+    fn place_rows(
+        &mut self,
+        thread: &mut Thread<'a>,
+        table: &Table,
+        stored: &RowBatch,
+    ) -> Result<Vec<RowId>, EngineError> {
+        let mut ids: Vec<RowId> = Vec::with_capacity(stored.len());
+        while ids.len() < stored.len() {
             let address = match table.segment.take_from_pool() {
                 Some(address) => address,
-                None => self.new_block(&table.segment, BlockKind::Rows)?,
+                None => self.empty_block(&table.segment)?,
             };
             let first = ids.len();
-            let slots = self.insert_into(thread, table, address, images.iter().skip(first))?;
+            let slots = self.insert_into(thread, table, address, stored.iter().skip(first))?;
             ids.extend(slots.iter().map(|slot| RowId::new(address, *slot)));
-            if ids.len() == images.len() && !slots.is_empty() {
+            if ids.len() == stored.len() && !slots.is_empty() {
                 table.segment.add_to_pool(address);
             }
         }
+        Ok(ids)
+    }
+
+    /// Adds the entries of new rows.
+    fn add_entries(
+        &mut self,
+        thread: &mut Thread<'a>,
+        table: &Table,
+        (images, ids): (&RowBatch, &[RowId]),
+    ) -> Result<(), EngineError> {
         for tree in &table.indexes {
-            for (image, row) in images.iter().zip(&ids) {
+            for (image, row) in images.iter().zip(ids) {
                 let key = self.key_of(tree, image, *row)?;
                 let rivals = tree.must_differ(image).then_some(table);
                 self.add_entry(thread, (tree, rivals), (&key, *row))?;
                 self.key = key;
             }
         }
-        Ok(ids)
+        Ok(())
     }
 
     /// Inserts rows into a block as long as it has room; gives their slots.
-    fn insert_into<'r>(
+    pub(super) fn insert_into<'r>(
         &mut self,
         thread: &mut Thread<'a>,
         table: &Table,
@@ -481,6 +505,9 @@ impl<'a> Worker<'a> {
             }
             let horizon = self.active.horizon(self.log.end());
             if !rows::compact(&mut edit, &mut block, horizon) {
+                if rows::has_deleted(&block) {
+                    table.segment.add_left(address);
+                }
                 break;
             }
             self.log_system(admission, vec![(edit, block)])?;
@@ -493,8 +520,8 @@ impl<'a> Worker<'a> {
         key_of(tree, (image, row), self.block_bytes_of(Purpose::Indx), key)
     }
 
-    /// Waits until the row is nobody else's; then gives its image. The block is not kept: the caller looks again.
-    fn claim_row(&mut self, thread: &Thread<'a>, table: &Table, row: RowId) -> Result<Vec<u8>, EngineError> {
+    /// Waits until the row is nobody else's; then gives it as it is. The block is not kept: the caller looks again.
+    fn claim_row(&mut self, thread: &Thread<'a>, table: &Table, row: RowId) -> Result<Found, EngineError> {
         let gone = || EngineError::RowGone { row, table: table.name.clone() };
         loop {
             if !self.is_block_of(table, row)? {
@@ -503,11 +530,13 @@ impl<'a> Worker<'a> {
             let expected = table.segment.expected(BlockKind::Rows);
             let block = self.reader.get(table.segment.purpose, row.address(), expected)?;
             let stored = rows::row_at(&block, row.slot()).ok_or_else(gone)?;
-            let (version, deleted, image) = (stored.version, stored.deleted, rows::plain_image(&stored));
+            // While the block is pinned nobody takes the version back (R4 of row pieces).
+            let holder = self.holder(stored.version, thread.transaction)?;
+            let (deleted, stored) = (stored.deleted, rows::plain_image(&stored));
             drop(block);
-            match self.holder(version, thread.transaction)? {
+            match holder {
                 None if deleted => return Err(gone()),
-                None => return Ok(image),
+                None => return self.find_row(table, row, stored),
                 Some(holder) => self.await_end(thread, (holder, row))?,
             }
         }
@@ -541,40 +570,65 @@ impl<'a> Worker<'a> {
     ) -> Result<RowId, EngineError> {
         loop {
             let before = self.claim_row(thread, table, row)?;
-            let mut values = read_row(table, row, &before)?.values;
+            let mut values = read_row(table, row, before.image())?.values;
             change(&mut values);
             let mut images = RowBatch::new();
             push(&mut images, &values);
             let after = images.row(0);
-            require_row(table, after, self.block_bytes_of(table.segment.purpose))?;
-            match self.replace_row(thread, table, row, (&before, Some(after)))? {
-                Replaced::No => continue,
+            self.require_row(table, after)?;
+            let without_pieces = thread.last;
+            let stored = self.store_row(thread, table, (after, Some(&before)))?;
+            let place = match self.replace_row(thread, table, row, (&before.stored, Some(&stored.image)))? {
+                Replaced::No => None,
                 Replaced::Yes => {
-                    self.update_entries(thread, table, row, (&before, Some(after)))?;
-                    return Ok(row);
+                    self.update_entries(thread, table, row, (before.image(), Some(after)))?;
+                    Some(row)
                 }
-                Replaced::NoRoom => {
-                    if self.replace_row(thread, table, row, (&before, None))? == Replaced::No {
-                        continue;
-                    }
-                    self.update_entries(thread, table, row, (&before, None))?;
-                    return Ok(self.insert_rows(thread, table, &images)?[0]);
-                }
-            }
+                Replaced::NoRoom => self.move_row(thread, table, (row, &before), (&images, &stored))?,
+            };
+            let Some(place) = place else {
+                // The row is another one now. Pieces that were inserted for it go.
+                self.undo_until(thread, without_pieces)?;
+                continue;
+            };
+            let old = before.pieces();
+            self.delete_pieces(thread, table, &old[..old.len() - stored.kept])?;
+            return Ok(place);
         }
+    }
+
+    /// Deletes a row and inserts it elsewhere; `None` when it is not the one that it was.
+    fn move_row(
+        &mut self,
+        thread: &mut Thread<'a>,
+        table: &Table,
+        (row, before): (RowId, &Found),
+        (images, stored): (&RowBatch, &Stored<'_>),
+    ) -> Result<Option<RowId>, EngineError> {
+        if self.replace_row(thread, table, row, (&before.stored, None))? == Replaced::No {
+            return Ok(None);
+        }
+        table.segment.add_to_pool(row.address());
+        self.update_entries(thread, table, row, (before.image(), None))?;
+        let mut placed = RowBatch::new();
+        placed.push_row(&stored.image);
+        let ids = self.place_rows(thread, table, &placed)?;
+        self.add_entries(thread, table, (images, &ids))?;
+        Ok(Some(ids[0]))
     }
 
     fn delete_row(&mut self, thread: &mut Thread<'a>, table: &Table, row: RowId) -> Result<(), EngineError> {
         loop {
             let before = self.claim_row(thread, table, row)?;
-            if self.replace_row(thread, table, row, (&before, None))? != Replaced::No {
+            if self.replace_row(thread, table, row, (&before.stored, None))? != Replaced::No {
                 table.segment.add_to_pool(row.address());
-                return self.update_entries(thread, table, row, (&before, None));
+                self.delete_pieces(thread, table, before.pieces())?;
+                return self.update_entries(thread, table, row, (before.image(), None));
             }
         }
     }
 
-    /// Puts another image in the place of a row, or deletes it.
+    /// Puts another image in the place of a row, or deletes it; a head stands for its row.
     fn replace_row(
         &mut self,
         thread: &mut Thread<'a>,
@@ -650,10 +704,10 @@ impl<'a> Worker<'a> {
         self.session.count(Statistic::RowsFetchedByRowId, 1);
         let expected = table.segment.expected(BlockKind::Rows);
         let block = self.reader.get(table.segment.purpose, row.address(), expected)?;
-        match rows::row_at(&block, row.slot()) {
-            Some(stored) => self.version_for(snapshot, row, &stored),
-            None => Ok(None),
-        }
+        let Some(stored) = rows::row_at(&block, row.slot()) else { return Ok(None) };
+        let Some(image) = self.version_for(snapshot, row, &stored)? else { return Ok(None) };
+        drop(block);
+        self.whole(table, row, image).map(Some)
     }
 
     fn commit(&mut self, mut thread: Thread<'a>) -> Result<(), EngineError> {
@@ -722,10 +776,16 @@ impl<'a> Worker<'a> {
         let entry = |tree: Option<std::sync::Arc<Tree>>| tree.expect("an entry's segment is an index");
         match undo {
             Undo::Inserted { block, slots } => {
-                table.segment.add_to_pool(block);
+                let mut is_piece = false;
                 self.undo_rows(thread, (&table, block, previous), |edit, bytes| {
+                    is_piece = slots.iter().any(|slot| rows::piece_at(bytes, *slot).is_some());
                     rows::remove(edit, bytes, &slots);
-                })
+                })?;
+                match is_piece {
+                    true => table.segment.add_left(block),
+                    false => table.segment.add_to_pool(block),
+                }
+                Ok(())
             }
             Undo::Updated { block, slot, version, image } => {
                 self.undo_rows(thread, (&table, block, previous), |edit, bytes| {

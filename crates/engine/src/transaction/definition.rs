@@ -233,8 +233,10 @@ impl Worker<'_> {
         for pair in entries.windows(2).filter(|pair| tree.unique && pair[0].0 == pair[1].0) {
             let address = table.segment.expected(BlockKind::Rows);
             let block = self.reader.get(table.segment.purpose, pair[0].1.address(), address)?;
-            let image =
+            let stored =
                 super::rows::row_at(&block, pair[0].1.slot()).map(|row| super::rows::plain_image(&row));
+            drop(block);
+            let image = stored.map(|stored| self.whole(table, pair[0].1, stored)).transpose()?;
             if let Some(image) = image.filter(|image| tree.must_differ(image)) {
                 return Err(tree.duplicate(table, &image, pair[0].1));
             }

@@ -41,7 +41,7 @@
 //! reading and writing within the call. Two statements of a transaction may see different moments: a row that was read may be another one when it is
 //! read again (fuzzy reads, read skew and write skew can occur; lost updates can where a value is carried from one statement to the next).
 //!
-//! How: see [`crate::redo`] for the log, [`rows`] for rows and [`tree`] for indexes, [`active`] for who sees what, [`undo`] for how it is taken
+//! How: see [`crate::redo`] for the log, [`rows`] for rows, [`row_pieces`] for those that no block has room for, [`tree`] for indexes, [`active`] for who sees what, [`undo`] for how it is taken
 //! back.
 //!
 //! Order of latches: room in the log, the log's gate, the latch of a tree, blocks (a parent before its child, left before right). Nobody
@@ -60,6 +60,7 @@ mod direct;
 pub mod import;
 mod patch;
 mod range;
+mod row_pieces;
 mod rows;
 mod segment;
 mod tree;

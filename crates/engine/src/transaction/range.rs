@@ -7,11 +7,13 @@
 //!
 //! Rows are shown as images, without a copy where nobody is changing them: taking one apart costs more than finding it.
 
+use super::row_pieces::is_head;
 use super::rows::{self, StoredRow};
 use super::tree::Tree;
 use super::worker::Worker;
 use super::{Snapshot, Table, Transaction};
 use crate::EngineError;
+use crate::cache::PinnedBlock;
 use crate::settings::Setting;
 use crate::storage::block::BlockKind;
 use plumb_events::Statistic;
@@ -104,8 +106,11 @@ impl Transaction<'_, '_> {
     }
 }
 
+/// Rows in pieces whose heads a scan has found.
+pub(super) type Heads = Vec<(RowId, Vec<u8>)>;
+
 /// What is called with each row.
-type Visit<'v> = &'v mut dyn FnMut(RowId, &[u8]) -> Result<(), EngineError>;
+pub(super) type Visit<'v> = &'v mut dyn FnMut(RowId, &[u8]) -> Result<(), EngineError>;
 
 impl Worker<'_> {
     /// The entries from one key to another; marked ones, of rows that are gone or have another key now, only where an older version may be seen.
@@ -154,7 +159,12 @@ impl Worker<'_> {
         let expected = table.segment.expected(BlockKind::Rows);
         let block = self.reader.get(table.segment.purpose, row.address(), expected)?;
         let Some(stored) = rows::row_at(&block, row.slot()) else { return Ok(false) };
-        let Some(image) = self.seen(Some(snapshot), row, &stored)? else { return Ok(false) };
+        let Some(mut image) = self.seen(Some(snapshot), row, &stored)? else { return Ok(false) };
+        if is_head(&image) {
+            let head = image.into_owned();
+            drop(block);
+            image = Cow::Owned(self.assemble(table, row, &head)?.image);
+        }
         let built = tree.key.build(&image, own);
         built.map_err(|error| EngineError::bad_row(row, error))?;
         // The entry may be that of another version of the row.
@@ -185,13 +195,51 @@ impl Worker<'_> {
         }
     }
 
-    /// Shows all rows of a table as a snapshot sees them, in the order of blocks; without one as they are ([`Worker::seen`]). `unpinned` is called behind
-    /// each read, when no block of it is pinned.
+    /// Shows all rows of a table as a snapshot sees them, in the order of blocks, of a read those in pieces last; without one as they are
+    /// ([`Worker::seen`]). `unpinned` is called behind each read, when no block of it is pinned.
     pub(super) fn scan_rows(
         &mut self,
         table: &Table,
         snapshot: Option<&Snapshot<'_>>,
         (visit, unpinned): (Visit<'_>, &mut dyn FnMut() -> Result<(), EngineError>),
+    ) -> Result<(), EngineError> {
+        self.scan_blocks(table, |worker, blocks| {
+            let mut heads = Heads::new();
+            for block in blocks {
+                worker.show_block(&block, snapshot, (&mut *visit, &mut heads))?;
+            }
+            for (row, head) in heads {
+                visit(row, &worker.assemble(table, row, &head)?.image)?;
+            }
+            unpinned()
+        })
+    }
+
+    /// Shows the rows of a block; of those in pieces it only keeps the heads.
+    pub(super) fn show_block(
+        &mut self,
+        block: &PinnedBlock,
+        snapshot: Option<&Snapshot<'_>>,
+        (visit, heads): (Visit<'_>, &mut Heads),
+    ) -> Result<(), EngineError> {
+        for slot in 0..rows::slot_count(block) {
+            let Some(stored) = rows::row_at(block, slot) else { continue };
+            let row = RowId::new(block.address(), slot);
+            let Some(image) = self.seen(snapshot, row, &stored)? else { continue };
+            self.session.count(Statistic::TableScanRows, 1);
+            match is_head(&image) {
+                true => heads.push((row, image.into_owned())),
+                false => visit(row, &image)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows the blocks of a table in their order, those of a read together.
+    pub(super) fn scan_blocks(
+        &mut self,
+        table: &Table,
+        mut show: impl FnMut(&mut Self, Vec<PinnedBlock>) -> Result<(), EngineError>,
     ) -> Result<(), EngineError> {
         let expected = table.segment.expected(BlockKind::Rows);
         let at_once = self.instance.settings.number(Setting::DbFileMultiblockReadCount) as u32;
@@ -210,17 +258,7 @@ impl Worker<'_> {
                 )?;
                 next += blocks.len() as u32;
                 self.session.count(Statistic::TableScanBlocks, blocks.len() as u64);
-                for block in blocks {
-                    for slot in 0..rows::slot_count(&block) {
-                        let Some(stored) = rows::row_at(&block, slot) else { continue };
-                        let row = RowId::new(block.address(), slot);
-                        if let Some(image) = self.seen(snapshot, row, &stored)? {
-                            self.session.count(Statistic::TableScanRows, 1);
-                            visit(row, &image)?;
-                        }
-                    }
-                }
-                unpinned()?;
+                show(self, blocks)?;
             }
             left -= end;
         }

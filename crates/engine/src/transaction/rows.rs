@@ -9,11 +9,12 @@
 //! ```
 //! A version is the LSN of the record that changed the row last. A deleted row stays, with a flag, until nobody can see it or undo its
 //! end. A row keeps the room that it had (its capacity) until then, so that a shorter one can become the longer one again: whatever
-//! transactions do, an undo fits.
+//! transactions do, an undo fits. A piece of a row that no block has room for is a row here ([`super::row_pieces`]).
 //!
 //! Every function does its work through an [`Edit`], and so is logged.
 
 use super::patch;
+use super::row_pieces::{HEAD_FLAGS, RowPiece};
 use crate::redo::edit::Edit;
 use crate::storage::block::{HEADER_BYTES, content_of};
 use plumb_types::row::ROW_FLAGS;
@@ -42,6 +43,18 @@ pub(super) struct StoredRow<'a> {
     offset: usize,
 }
 
+impl StoredRow<'_> {
+    /// Whether a row begins with it.
+    fn begins(&self) -> bool {
+        matches!(self.image.first().map(|flags| without_deletion(*flags)), Some(ROW_FLAGS | HEAD_FLAGS))
+    }
+}
+
+/// Flags of a row as they were before it was deleted.
+pub(super) fn without_deletion(flags: u8) -> u8 {
+    flags & !DELETED
+}
+
 fn slot_at(block: &[u8], slot: u16) -> usize {
     block.len() - SLOT_BYTES * (slot as usize + 1)
 }
@@ -55,8 +68,37 @@ pub(super) fn slot_count(block: &[u8]) -> u16 {
     content_of(block).entries
 }
 
-/// The row of a slot; `None` when it is empty or there is none.
+/// The row of a slot, or the head of its pieces; `None` when it is empty, there is none, or it has another piece.
 pub(super) fn row_at(block: &[u8], slot: u16) -> Option<StoredRow<'_>> {
+    stored_at(block, slot).filter(StoredRow::begins)
+}
+
+/// The piece of a slot that is not the head of its row; `None` when there is none.
+pub(super) fn piece_at(block: &[u8], slot: u16) -> Option<StoredRow<'_>> {
+    stored_at(block, slot).filter(|row| !row.begins())
+}
+
+/// The slots of pieces that are not heads and have not been deleted.
+pub(super) fn pieces(block: &[u8]) -> impl Iterator<Item = u16> + '_ {
+    let is_there = |slot: &u16| piece_at(block, *slot).is_some_and(|piece| !piece.deleted);
+    (0..slot_count(block)).filter(is_there)
+}
+
+/// Whether a block has anything that is not deleted.
+pub(super) fn has_rows(block: &[u8]) -> bool {
+    stored(block).any(|row| !row.deleted)
+}
+
+/// Whether a block has anything that is deleted and still seen, or was when it was last compacted.
+pub(super) fn has_deleted(block: &[u8]) -> bool {
+    stored(block).any(|row| row.deleted)
+}
+
+fn stored(block: &[u8]) -> impl Iterator<Item = StoredRow<'_>> {
+    (0..slot_count(block)).filter_map(|slot| stored_at(block, slot))
+}
+
+fn stored_at(block: &[u8], slot: u16) -> Option<StoredRow<'_>> {
     if slot >= slot_count(block) {
         return None;
     }
@@ -70,6 +112,9 @@ pub(super) fn row_at(block: &[u8], slot: u16) -> Option<StoredRow<'_>> {
 
 /// Bytes of a row image that may be followed by others; `None` when it makes no sense.
 pub(super) fn image_length(image: &[u8]) -> Option<usize> {
+    if without_deletion(*image.first()?) != ROW_FLAGS {
+        return RowPiece::parse(image).map(|piece| piece.image_length());
+    }
     let mut offset = 3;
     for _ in 0..*image.get(2)? {
         offset += match *image.get(offset)? {
@@ -85,7 +130,7 @@ pub(super) fn image_length(image: &[u8]) -> Option<usize> {
 pub(super) fn plain_image(row: &StoredRow<'_>) -> Vec<u8> {
     let length = image_length(row.image).unwrap_or(row.image.len());
     let mut image = row.image[..length].to_vec();
-    image[0] &= !DELETED;
+    image[0] = without_deletion(image[0]);
     image
 }
 
@@ -175,7 +220,8 @@ pub(super) fn update(edit: &mut Edit, block: &mut [u8], slot: u16, image: &[u8])
 pub(super) fn delete(edit: &mut Edit, block: &mut [u8], slot: u16) {
     let offset = half(block, slot_at(block, slot));
     edit.stamp(offset);
-    edit.write(block, offset + VERSION_BYTES, &[ROW_FLAGS | DELETED]);
+    let flags = block[offset + VERSION_BYTES];
+    edit.write(block, offset + VERSION_BYTES, &[flags | DELETED]);
 }
 
 /// Undoes an update or a deletion: the row is as it was in this version. `image` is empty where it has stayed.
@@ -184,7 +230,8 @@ pub(super) fn restore(edit: &mut Edit, block: &mut [u8], slot: u16, version: Lsn
     let (offset, capacity) = (half(block, at), half(block, at + 2));
     assert!(VERSION_BYTES + image.len() <= capacity, "a row keeps the room that its undo needs");
     edit.write(block, offset, &version.0.to_le_bytes());
-    let image = if image.is_empty() { &[ROW_FLAGS][..] } else { image };
+    let flags = [without_deletion(block[offset + VERSION_BYTES])];
+    let image = if image.is_empty() { &flags[..] } else { image };
     edit.write(block, offset + VERSION_BYTES, image);
 }
 
@@ -212,7 +259,7 @@ pub(super) fn compact(edit: &mut Edit, block: &mut [u8], horizon: Lsn) -> bool {
     let content = content_of(block);
     let (mut rows, mut slots) = (Vec::new(), vec![0; SLOT_BYTES * content.entries as usize]);
     for slot in 0..content.entries {
-        let Some(row) = row_at(block, slot) else { continue };
+        let Some(row) = stored_at(block, slot) else { continue };
         let settled = row.version < horizon;
         if settled && row.deleted {
             continue;

@@ -4,6 +4,9 @@
 //! use is in the segment's first block, byte 24 (u32, itself included), which is changed and logged as any other. So after a crash an extent may be owned
 //! and not used, and never the other way round.
 //!
+//! Blocks with room are remembered. Those that have it only when everybody sees that rows have left them are remembered apart, in the order in which they
+//! were left: when the first one has to wait, all do. A row piece ([`super::row_pieces`]) leaves its block empty, so the next one takes it whole.
+//!
 //! Limits: blocks are never given back; free room in blocks is known from the opening of the database on.
 
 use super::worker::Worker;
@@ -14,7 +17,7 @@ use crate::storage::control::SegmentExtent;
 use crate::storage::tablespace::Purpose;
 use plumb_events::Event;
 use plumb_units::{BlockAddress, FileId, Lsn};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 /// Where the number of blocks in use is.
@@ -90,12 +93,20 @@ pub(super) struct Segment {
     extending: Mutex<()>,
     /// Blocks that are known to have room, or are not used yet.
     pool: Mutex<BTreeSet<BlockAddress>>,
+    /// Blocks that rows have left, and that have room when everybody sees it; the first one first.
+    left: Mutex<VecDeque<BlockAddress>>,
 }
 
 impl Segment {
     pub(super) fn new(purpose: Purpose, created: Lsn, extents: Vec<SegmentExtent>) -> Segment {
-        let extents = RwLock::new(Extents::new(extents));
-        Segment { purpose, created, extents, extending: Mutex::default(), pool: Mutex::default() }
+        Segment {
+            purpose,
+            created,
+            extents: RwLock::new(Extents::new(extents)),
+            extending: Mutex::default(),
+            pool: Mutex::default(),
+            left: Mutex::default(),
+        }
     }
 
     pub(super) fn extents(&self) -> Vec<SegmentExtent> {
@@ -133,6 +144,27 @@ impl Segment {
         if pool.len() < POOL_MOST {
             pool.insert(block);
         }
+    }
+
+    /// The block that rows have left first, if they have one.
+    pub(super) fn take_left(&self) -> Option<BlockAddress> {
+        self.left().pop_front()
+    }
+
+    /// Such a block that has to wait.
+    pub(super) fn put_back_left(&self, block: BlockAddress) {
+        self.left().push_front(block);
+    }
+
+    pub(super) fn add_left(&self, block: BlockAddress) {
+        let mut left = self.left();
+        if left.len() < POOL_MOST {
+            left.push_back(block);
+        }
+    }
+
+    fn left(&self) -> MutexGuard<'_, VecDeque<BlockAddress>> {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn pool(&self) -> MutexGuard<'_, BTreeSet<BlockAddress>> {

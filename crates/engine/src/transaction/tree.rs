@@ -331,12 +331,17 @@ impl<'a> Worker<'a> {
             let expected = table.segment.expected(BlockKind::Rows);
             let block = self.reader.get(table.segment.purpose, other.address(), expected)?;
             let Some(stored) = rows::row_at(&block, other.slot()) else { continue };
-            let (version, deleted, image) = (stored.version, stored.deleted, rows::plain_image(&stored));
-            drop(block);
-            if let Some(holder) = self.holder(version, own)? {
+            // While the block is pinned nobody takes the version back (R4 of row pieces).
+            if let Some(holder) = self.holder(stored.version, own)? {
                 return Ok(Some((holder, other)));
             }
-            if !deleted && self.key_of(tree, &image, other)? == key {
+            if stored.deleted {
+                continue;
+            }
+            let stored = rows::plain_image(&stored);
+            drop(block);
+            let image = self.whole(table, other, stored)?;
+            if self.key_of(tree, &image, other)? == key {
                 return Err(tree.duplicate(table, &image, other));
             }
         }

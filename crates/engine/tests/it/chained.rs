@@ -102,7 +102,7 @@ fn a_row_lies_within_an_extent_and_one_that_cannot_is_refused() {
     let length = crate::support::images(&[row(2, 12_200)]).row(0).len();
     assert!(
         refused.starts_with(&format!(
-            "a row of {length} bytes does not fit an extent of 16.0 KB, in which all its pieces lie: there is room for 12144; \
+            "a row of {length} bytes does not fit an extent of 16.0 KB: there is room for 12144; \
              create the database with a larger extent_size or db_block_size, or shorten the row: it begins with "
         )),
         "{refused}"

@@ -63,6 +63,20 @@ fn definitions_survive_a_crash_at_each_of_their_requests() {
     assert!(pairs.iter().all(|(first, second)| OPERATIONS.contains(first) && OPERATIONS.contains(second)));
 }
 
+/// A row in pieces comes and grows, shrinks, goes, or is taken back; in blocks of 2K and of 4K.
+#[test]
+fn rows_in_pieces_survive_a_crash_at_each_of_their_requests() {
+    for log in [LogKind::Plain, LogKind::Sizes] {
+        let base = Base::new(log);
+        for second in [Operation::Resize, Operation::Update, Operation::Delete, Operation::RollBack] {
+            let crashes = pair(&base, Operation::InsertLong, second);
+            assert!(crashes > 50, "{log:?} {second:?}: {crashes}");
+        }
+        let crashes = pair(&base, Operation::Insert, Operation::Resize);
+        assert!(crashes > 50, "{log:?}: {crashes}");
+    }
+}
+
 /// Seeds of each fault that every run of the tests goes through; `cargo xtask bench crash --faults` goes on from there.
 const FAULT_SEEDS: u64 = 40;
 

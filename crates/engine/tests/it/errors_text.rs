@@ -33,7 +33,7 @@ fn a_row_that_does_not_fit_an_extent() {
     load(&instance, "fits", &one_row("x".repeat(fits))).expect("to the last byte of a block");
     check(
         load(&instance, "t", &one_row("x".repeat(fits + 1))),
-        "a row of 2023 bytes does not fit an extent of 4.00 KB, in which all its pieces lie: there is room for 0; create the \
+        "a row of 2023 bytes does not fit an extent of 4.00 KB: there is room for 0; create the \
          database with a larger extent_size or db_block_size, or shorten the row: it begins with >Lf, xxxxxxxxxxxxxxxxxxxx",
     );
     assert_eq!(instance.catalog().tables.len(), 1);

@@ -27,7 +27,7 @@ fn left_open() -> Arc<MemoryDisk> {
     let mut transaction = connection.begin();
     for id in 0..COMMITS {
         let id = Value::Number(Number::new(i128::from(id), 0).expect("small"));
-        transaction.insert("T", &[id.clone(), id, Value::Text("v".into())]).expect("inserted");
+        transaction.insert("T", &[id.clone(), id, Value::Text("v".into()), Value::Null]).expect("inserted");
         transaction.commit_and_chain().expect("committed");
     }
     disk.restart(Survivors::All)

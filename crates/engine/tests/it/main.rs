@@ -9,6 +9,7 @@
 //! - `block_sizes`: tablespaces of several block sizes, their caches, and loads with redo.
 //! - `backup`: copies made while sessions commit, restored and recovered; damaged ones.
 //! - `chained`: rows longer than a block, in pieces.
+//! - `row_pieces`: the same in tables that transactions change.
 //! - `file_sort`: files of records, their sorts and their judgement.
 //! - `line_sort`: files of lines, their sorts and their judgement.
 //! - `corruption`: closed databases whose bytes were changed on disk.
@@ -51,6 +52,7 @@ mod log_damage;
 mod lost_writes;
 mod model;
 mod redo;
+mod row_pieces;
 mod slob;
 mod sort_model;
 mod sort_spills;

@@ -499,7 +499,7 @@ fn after_a_failed_sync_nothing_is_committed_and_nothing_is_lost() {
         let mut connection = transactions.connect(&session).expect("connected");
         let mut transaction = connection.begin();
         let insert = |transaction: &mut Transaction<'_, '_>, id: i64| {
-            transaction.insert("T", &[number(id), number(1), text("v")]).map(|_| ())
+            transaction.insert("T", &[number(id), number(1), text("v"), Value::Null]).map(|_| ())
         };
         insert(&mut transaction, 1).expect("inserted");
         transaction.commit_and_chain().expect("committed");
@@ -595,10 +595,14 @@ fn what_cannot_be_done_with_such_a_table_says_so() {
             "there is no row at file 0 block 0 slot 7 in table T: it was deleted, or moved by an update to a place of its \
              own; look it up again",
         );
-        let long =
-            transaction.insert("T", &[number(1), number(1), text(&"x".repeat(9000))]).expect_err("too long");
+        let long = transaction
+            .insert("T", &[number(1), number(1), text(&"x".repeat(50_000))])
+            .expect_err("too long");
         assert!(
-            long.to_string().starts_with("a row of 9012 bytes does not fit a block of 8192 bytes"),
+            long.to_string().starts_with(
+                "a row of 50012 bytes does not fit an extent of 64.0 KB: there is room for 49008; create the database with \
+                 a larger extent_size or db_block_size, or shorten the row: it begins with "
+            ),
             "{long}"
         );
         let schema = Schema::new(vec![Column::nullable("A", ColumnType::NUMBER)]).expect("a schema");
@@ -628,7 +632,7 @@ fn a_table_that_is_dropped_gives_its_space_to_others_even_in_a_recovery() {
             let transactions = Transactions::open(&instance, &session).expect("open");
             let mut connection = transactions.connect(&session).expect("connected");
             let mut transaction = connection.begin();
-            let row = |id: i64| [number(id), number(1), text("of the first")];
+            let row = |id: i64| [number(id), number(1), text("of the first"), Value::Null];
             for id in 0..10 {
                 transaction.insert("T", &row(id)).expect("inserted");
             }

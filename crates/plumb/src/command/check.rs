@@ -14,6 +14,7 @@ use crate::progress::{Audience, Watch};
 use crate::{database, settings};
 use plumb_engine::check::{self, SegmentDamage, TableCheck};
 use plumb_engine::storage::control::stored_name;
+use plumb_engine::transaction::check::LiveCheck;
 use plumb_engine::{EngineError, Instance};
 use plumb_lab::Stage;
 use plumb_lab::workload::large_sort::blocks_in_use;
@@ -117,13 +118,19 @@ impl Report {
         &mut self,
         table: &str,
         text: &str,
-        found: Result<(u64, u64), &EngineError>,
+        found: Result<&LiveCheck, &EngineError>,
     ) -> Result<(), Failure> {
         if !self.json {
             return output::print(&format!("table {table}\n{text}"));
         }
         self.tables.push(match found {
-            Ok((rows, entries)) => json!({ "table": table, "right": true, "rows": rows, "entries": entries }),
+            Ok(found) => json!({
+                "table": table,
+                "right": true,
+                "rows": found.row_count,
+                "chained": found.chained_row_count,
+                "entries": found.entry_count,
+            }),
             Err(error) => json!({ "table": table, "right": false, "error": error.to_string() }),
         });
         Ok(())

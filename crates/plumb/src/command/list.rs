@@ -168,23 +168,23 @@ fn tables(catalog: &Catalog) -> Rows {
     };
     for table in &catalog.live_tables {
         let names = names(&table.schema);
-        // How many rows there are, and how long, nobody counts. None lies in several blocks.
+        // How many rows there are, how long, and in how many pieces, nobody counts here: `plumb check` does.
         let row = |name: String,
-                   (kind, tablespace, chained): (&str, Purpose, Field),
+                   (kind, tablespace): (&str, Purpose),
                    extents: &[SegmentExtent],
                    columns: String| {
             let blocks: u64 = extents.iter().map(|piece| u64::from(piece.extent.blocks)).sum();
             let (data, blocks) = (bytes(tablespace, blocks), Field::count(blocks));
-            let [rows, mean] = [(); 2].map(|()| Field::none(""));
+            let [rows, mean, chained] = [(); 3].map(|()| Field::none(""));
             let count = Field::count(extents.len() as u64);
             let place = tablespace.name().into();
             vec![name.into(), kind.into(), place, rows, data, blocks, count, mean, chained, columns.into()]
         };
-        let kind = ("table, transactions", table.tablespace, Field::count(0));
+        let kind = ("table, transactions", table.tablespace);
         rows.push(row(table.name.clone(), kind, &table.extents, described(&table.schema)));
         for index in catalog.live_indexes.iter().filter(|index| index.table == table.name) {
             let kind = if index.unique { "unique index" } else { "index" };
-            let kind = (kind, Purpose::Indx, Field::none(""));
+            let kind = (kind, Purpose::Indx);
             rows.push(row(format!("  {}", index.name), kind, &index.extents, key(&index.columns, &names)));
         }
     }

@@ -165,8 +165,16 @@ pub fn check(
             Ok(found) => {
                 let seconds = format!("{:.2} s", clock::now().saturating_sub(begin).seconds());
                 let entries = RowCount(found.entry_count);
+                let chained = match found.chained_row_count {
+                    0 => String::new(),
+                    chained => format!(", {} of them in several blocks", RowCount(chained)),
+                };
                 aligned(&[
-                    vec!["  rows".to_string(), seconds, format!("{} can be read", RowCount(found.row_count))],
+                    vec![
+                        "  rows".to_string(),
+                        seconds,
+                        format!("{} can be read{chained}", RowCount(found.row_count)),
+                    ],
                     vec![
                         "  indexes = table".to_string(),
                         String::new(),
@@ -179,8 +187,7 @@ pub fn check(
                 format!("  {} {error}\n", if error.is_damage() { "DAMAGED" } else { "UNREACHED" })
             }
         };
-        let figures = found.as_ref().map(|found| (found.row_count, found.entry_count));
-        report.live_table(table, &text, figures)?;
+        report.live_table(table, &text, found.as_ref())?;
     }
     Ok(())
 }

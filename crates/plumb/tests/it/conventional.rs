@@ -55,6 +55,37 @@ fn a_file_is_loaded_by_transactions_indexed_checked_and_dropped() {
 }
 
 #[test]
+fn rows_longer_than_a_block_are_loaded_by_transactions_and_come_back() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    let mut text = String::from("id,notes\n");
+    for row in 0..300 {
+        let length = if row % 3 == 0 { 4 + row * 37 } else { 4 + row % 50 };
+        let _ = writeln!(text, "{row},{:.<length$}", format!("n{row}"));
+    }
+    fs::write(path.join("notes.csv"), &text).expect("a file");
+    let load = ["load", "notes.csv", "--table", "notes", "--conventional", "--set", "db_block_size=2K"];
+    let loaded = fine(path, load.into_iter().chain(["--commit-every", "7", "--sessions", "2"]));
+    assert!(loaded.contains("plumb.db: 300 rows, "), "{loaded}");
+    fine(path, ["index", "notes", "id", "--unique"]);
+    let checked = fine(path, ["check"]);
+    let of_rows = checked.lines().find(|line| line.contains("can be read")).expect("a line");
+    assert!(of_rows.ends_with("  300 can be read, 81 of them in several blocks"), "{checked}");
+    let json = fine(path, ["check", "--json"]);
+    assert!(json.contains("\"chained\": 81"), "{json}");
+    let listed = fine(path, ["list", "tables"]);
+    let line = listed.lines().find(|line| line.starts_with("NOTES")).expect("the table");
+    assert!(line.contains("table, transactions") && !line.contains(" 0 "), "nobody has counted: {listed}");
+    let exported = fine(path, ["export", "notes"]);
+    let sorted = |text: &str| {
+        let mut lines: Vec<String> = text.lines().skip(1).map(str::to_string).collect();
+        lines.sort_unstable();
+        lines
+    };
+    assert!(sorted(&exported) == sorted(&text), "the rows of the file");
+}
+
+#[test]
 fn what_was_committed_before_an_error_stays() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     towns(directory.path(), 1000);

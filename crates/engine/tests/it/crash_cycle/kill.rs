@@ -99,8 +99,11 @@ fn work(transactions: &Transactions<'_>, session: u64, first: u64) -> Result<(),
     for number_of in first.. {
         let mut texts = Seeded(session << 32 | number_of);
         for id in inserted(session, number_of) {
-            let text = "k".repeat(1 + texts.below(200) as usize);
-            transaction.insert(TABLE, &[number(id), number(id % 50), Value::Text(text)])?;
+            let text = Value::Text("k".repeat(1 + texts.below(200) as usize));
+            // One in eight has no room in a block.
+            let is_long = texts.below(8) == 0;
+            let long = if is_long { Value::Text(format!("{id:020000}")) } else { Value::Null };
+            transaction.insert(TABLE, &[number(id), number(id % 50), text, long])?;
         }
         if deletes(number_of) {
             for id in inserted(session, number_of - LIFE) {

@@ -152,6 +152,7 @@ pub fn schema() -> Schema {
         Column::required("ID", ColumnType::NUMBER),
         Column::required("K", ColumnType::NUMBER),
         Column::nullable("V", ColumnType::Text { max_bytes: 1000 }),
+        Column::nullable("LONG", ColumnType::Text { max_bytes: 20_000 }),
     ];
     Schema::new(columns).expect("a schema")
 }

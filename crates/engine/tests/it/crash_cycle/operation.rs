@@ -31,12 +31,16 @@ pub enum Operation {
     DropIndex,
     Load,
     DropLoaded,
+    /// A row that no block has room for.
+    InsertLong,
+    /// Makes a row so long, or one that is so long a short one.
+    Resize,
     /// One of them, drawn.
     Any,
 }
 
 /// All that are not drawn.
-pub const OPERATIONS: [Operation; 15] = [
+pub const OPERATIONS: [Operation; 17] = [
     Operation::Insert,
     Operation::Split,
     Operation::Update,
@@ -52,6 +56,8 @@ pub const OPERATIONS: [Operation; 15] = [
     Operation::DropIndex,
     Operation::Load,
     Operation::DropLoaded,
+    Operation::InsertLong,
+    Operation::Resize,
 ];
 
 /// The index that comes and goes; no two rows have one number.
@@ -156,9 +162,11 @@ impl Stage<'_, '_> {
     /// Most are statements; a definition is one in twelve.
     fn draw(&mut self) -> Operation {
         match self.random.below(48) {
-            0..12 => Operation::Insert,
+            0..10 => Operation::Insert,
+            10..12 => Operation::InsertLong,
             12 => Operation::Split,
-            13..26 => Operation::Update,
+            13..23 => Operation::Update,
+            23..26 => Operation::Resize,
             26..32 => Operation::Delete,
             32..41 => Operation::Commit,
             41..43 => Operation::RollBack,
@@ -170,8 +178,23 @@ impl Stage<'_, '_> {
     fn perform(&mut self, operation: Operation, actor: &mut Actor<'_, '_>) -> Result<(), EngineError> {
         let done = match operation {
             Operation::Insert => self.insert(actor, 1),
+            Operation::InsertLong => {
+                let mut content = content(self.random);
+                content.2 = long(self.random);
+                self.insert_all(actor, vec![content])
+            }
             Operation::Split => self.insert(actor, 16),
-            Operation::Update => self.update(actor),
+            // The pieces of a long text that stays are the row's still.
+            Operation::Update => {
+                self.update(actor, |before, random| match (content(random), random.below(2)) {
+                    ((key, text, _), 0) => (key, text, before.2.clone()),
+                    (content, _) => content,
+                })
+            }
+            Operation::Resize => self.update(actor, |before, random| {
+                let long = if before.2.is_empty() { long(random) } else { String::new() };
+                (before.0, before.1.clone(), long)
+            }),
             Operation::Delete => self.delete(actor),
             Operation::Commit => self.commit(actor),
             Operation::RollBack => {
@@ -217,44 +240,47 @@ impl Stage<'_, '_> {
     fn insert(&mut self, actor: &mut Actor<'_, '_>, least: u64) -> Result<(), EngineError> {
         let random = &mut *self.random;
         let count = least + if random.below(4) == 0 { random.below(6) } else { 0 };
+        let rows = (0..count).map(|_| content(random)).collect();
+        self.insert_all(actor, rows)
+    }
+
+    fn insert_all(&mut self, actor: &mut Actor<'_, '_>, rows: Vec<Content>) -> Result<(), EngineError> {
+        let numbered = rows.into_iter().map(|content| ((self.random.next() >> 20) as i64, content));
+        let rows: Vec<(i64, Content)> = numbered.collect();
         let mut images = RowBatch::new();
-        let mut rows = Vec::new();
-        for _ in 0..count {
-            let (id, content) = ((random.next() >> 20) as i64, content(random));
-            push(&mut images, id, &content);
-            rows.push((id, content));
-        }
+        rows.iter().for_each(|(id, content)| push(&mut images, *id, content));
         let places = actor.transaction.insert_rows(TABLE, &images)?;
         let rows = rows.into_iter().zip(places);
         actor.changes.extend(rows.map(|((id, content), row)| (id, Some((row, content)))));
         Ok(())
     }
 
-    fn update(&mut self, actor: &mut Actor<'_, '_>) -> Result<(), EngineError> {
-        let Some((id, row)) = self.pick(actor) else { return self.insert(actor, 1) };
-        let new = content(self.random);
-        let row = actor.transaction.update(TABLE, row, |values| {
-            values[1] = number(new.0);
-            values[2] = Value::Text(new.1.clone());
-        })?;
+    fn update(
+        &mut self,
+        actor: &mut Actor<'_, '_>,
+        change: impl Fn(&Content, &mut Seeded) -> Content,
+    ) -> Result<(), EngineError> {
+        let Some((id, row, before)) = self.pick(actor) else { return self.insert(actor, 1) };
+        let new = change(&before, self.random);
+        let row = actor.transaction.update(TABLE, row, |row| row[1..].clone_from_slice(&values(&new)))?;
         actor.changes.insert(id, Some((row, new)));
         Ok(())
     }
 
     fn delete(&mut self, actor: &mut Actor<'_, '_>) -> Result<(), EngineError> {
-        let Some((id, row)) = self.pick(actor) else { return self.insert(actor, 1) };
+        let Some((id, row, _)) = self.pick(actor) else { return self.insert(actor, 1) };
         actor.transaction.delete(TABLE, row)?;
         actor.changes.insert(id, None);
         Ok(())
     }
 
     /// A row that is committed or the session's own.
-    fn pick(&mut self, actor: &Actor<'_, '_>) -> Option<(i64, RowId)> {
+    fn pick(&mut self, actor: &Actor<'_, '_>) -> Option<(i64, RowId, Content)> {
         let committed = self.run.acknowledged.rows.iter().filter(|(id, _)| !actor.changes.contains_key(id));
-        let committed = committed.map(|(id, (row, _))| (*id, *row));
-        let own = actor.changes.iter().filter_map(|(id, row)| Some((*id, row.as_ref()?.0)));
-        let rows: Vec<(i64, RowId)> = committed.chain(own).collect();
-        (!rows.is_empty()).then(|| rows[self.random.below(rows.len() as u64) as usize])
+        let own = actor.changes.iter().filter_map(|(id, row)| Some((id, row.as_ref()?)));
+        let rows: Vec<(&i64, &(RowId, Content))> = committed.chain(own).collect();
+        let (id, (row, content)) = rows.get(self.random.below(rows.len().max(1) as u64) as usize)?;
+        Some((**id, *row, content.clone()))
     }
 
     /// A definition, or what fills what it has made.
@@ -313,7 +339,8 @@ impl Stage<'_, '_> {
         let mut rows = BTreeSet::new();
         for _ in 0..1 + self.random.below(4) {
             let (id, content) = ((self.random.next() >> 20) as i64, content(self.random));
-            transaction.insert(table, &[number(id), number(content.0), Value::Text(content.1)])?;
+            let [key, text, long] = values(&content);
+            transaction.insert(table, &[number(id), key, text, long])?;
             rows.insert(id);
         }
         self.run.under_way = Some(Change::Other(table.to_string(), rows));
@@ -330,13 +357,31 @@ fn content(random: &mut Seeded) -> Content {
         _ => 1 + random.below(20),
     };
     let letter = char::from(b'a' + random.below(26) as u8);
-    (random.below(50) as i64, letter.to_string().repeat(length as usize))
+    let long = if random.below(12) == 0 { long(random) } else { String::new() };
+    (random.below(50) as i64, letter.to_string().repeat(length as usize), long)
+}
+
+/// A text that has blocks of 2K, and mostly those of 4K, full and goes on, no two places of which are alike: pieces of rows are not mixed up unseen.
+fn long(random: &mut Seeded) -> String {
+    let (length, mut words) = (1900 + random.below(8000) as usize, Seeded(random.next()));
+    let mut text = String::with_capacity(length + 16);
+    while text.len() < length {
+        text.push_str(&format!("{:016x}", words.next()));
+    }
+    text.truncate(length);
+    text
+}
+
+/// The columns behind the number.
+fn values(content: &Content) -> [Value; 3] {
+    let long = if content.2.is_empty() { Value::Null } else { Value::Text(content.2.clone()) };
+    [number(content.0), Value::Text(content.1.clone()), long]
 }
 
 fn push(images: &mut RowBatch, id: i64, content: &Content) {
-    images.begin_row(3);
-    let values = [number(id), number(content.0), Value::Text(content.1.clone())];
-    values.iter().for_each(|value| images.push_value(value));
+    images.begin_row(4);
+    images.push_value(&number(id));
+    values(content).iter().for_each(|value| images.push_value(value));
     images.end_row();
 }
 
@@ -361,7 +406,7 @@ impl RowSource for Rows {
         if self.taken.swap(true, Relaxed) {
             return Ok(false);
         }
-        (0..self.rows as i64).for_each(|id| push(batch, id, &(id % 7, "loaded".to_string())));
+        (0..self.rows as i64).for_each(|id| push(batch, id, &(id % 7, "loaded".to_string(), String::new())));
         Ok(true)
     }
 }

@@ -9,8 +9,8 @@ use plumb_types::{Number, Value};
 use plumb_units::RowId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a row has besides its number: the indexed key and a text.
-pub type Content = (i64, String);
+/// What a row has besides its number: the indexed key, the indexed text, and one that may be longer than a block.
+pub type Content = (i64, String, String);
 /// Rows by number, and where they are; `None` for one that goes.
 pub type Changes = BTreeMap<i64, Option<(RowId, Content)>>;
 
@@ -140,11 +140,12 @@ fn rows_of(
     let mut connection = transactions.connect(session)?;
     let mut found = BTreeMap::new();
     connection.begin().scan(table, |row| {
-        let [Value::Number(id), Value::Number(key), Value::Text(text)] = row.values.as_slice() else {
+        let [Value::Number(id), Value::Number(key), Value::Text(text), long] = row.values.as_slice() else {
             panic!("a row of {:?}", row.values);
         };
+        let long = if let Value::Text(long) = long { long.clone() } else { String::new() };
         let value = |number: &Number| number.to_string().parse::<i64>().expect("an integer");
-        let twice = found.insert(value(id), (row.id, (value(key), text.clone())));
+        let twice = found.insert(value(id), (row.id, (value(key), text.clone(), long)));
         assert!(twice.is_none(), "row {id} twice");
         Ok(())
     })?;

@@ -1,0 +1,377 @@
+//! Rows longer than a block has room for, in tables that transactions change: their pieces.
+//!
+//! ```text
+//! piece   flags u8 | 0 | bytes u16 | left u32 | next u64 | bytes of the row's image
+//!
+//! flags   28 hex the head, which lies in the row's place | 00 one in between | 04 the last
+//! bytes   of the image in this piece
+//! left    of the image from this piece on
+//! next    row id of the next piece; 0 behind the last
+//! ```
+//! How: a row is cut from its end. Each piece but the head fills a block of the table; the head has the rest and lies among other rows, so that a row takes
+//! hardly more than its own bytes. A piece is a row in the sense of [`rows`]: inserted, deleted, logged, undone and recovered by the same code.
+//! Only a head is a row to who looks for rows ([`rows::row_at`]).
+//!
+//! - R1 A piece is inserted before the head that leads to it, deleted behind the change of the head that leads to it no more, and both by one transaction.
+//! - R2 A piece is never changed. An update inserts those that differ and deletes the ones they replace; the last ones, whose bytes are the same, stay.
+//! - R3 Who sees a head finds its pieces as they were. A statement gets the head of its moment from undo, as of any row. By R1 it then does not see the
+//!   deletion of the pieces, or there was none; so they are there until it has ended, deleted or not, for room is used again only when everybody sees the
+//!   deletion ([`rows::compact`]). By R2 their bytes are those of that moment: undo is not asked for them.
+//! - R4 Who changes a row has no moment: it looks at the head as it is, while that is pinned, and goes on to the pieces when nobody else has changed it. Its own
+//!   transaction, which is under way, keeps the room of what others delete from then on.
+//!
+//! Why not one block after the other, as a direct path load has them ([`crate::table::chain`]): a row that grows finds the next block taken. Why not a head
+//! without bytes of the row: it would cost each row another block to read. Why not pieces in any block with room: each is a read, and few
+//! are the fewest where they fill blocks.
+//!
+//! Limits: a row has as many bytes as a direct path load takes, so that tables can be copied either way. Its pieces are read one after the other, `db file
+//! sequential read`. The head moves as any row does when its block has no room for it.
+
+use super::rows::{self, image_bytes_max};
+use super::undo::Undo;
+use super::worker::{Thread, Worker};
+use super::{Segment, Table};
+use crate::EngineError;
+use crate::redo::edit::Edit;
+use crate::storage::block::BlockKind;
+use crate::storage::tablespace::Purpose;
+use crate::table::chain;
+use plumb_events::Statistic;
+use plumb_types::RowBatch;
+use plumb_units::{BlockAddress, RowId};
+use std::borrow::Cow;
+
+/// Flags of a piece in which a row begins.
+pub(super) const HEAD_FLAGS: u8 = 0x28;
+/// Flags of one with which it neither begins nor ends.
+const MIDDLE_FLAGS: u8 = 0x00;
+/// Flags of one with which it ends.
+const LAST_FLAGS: u8 = 0x04;
+/// Bytes of a piece before those of the row.
+const HEADER_BYTES: usize = 16;
+
+/// A piece of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct RowPiece<'a> {
+    is_head: bool,
+    /// Bytes of the row from here on.
+    left: usize,
+    next: RowId,
+    bytes: &'a [u8],
+}
+
+impl<'a> RowPiece<'a> {
+    /// The piece that an image is; `None` of a row that is whole, and of what makes no sense. Flags of deletion are for [`rows`].
+    pub(super) fn parse(image: &'a [u8]) -> Option<RowPiece<'a>> {
+        let (header, behind) = image.split_first_chunk::<HEADER_BYTES>()?;
+        let [flags, _, b0, b1, l0, l1, l2, l3, next @ ..] = *header;
+        let bytes = behind.get(..usize::from(u16::from_le_bytes([b0, b1])))?;
+        let left = u32::from_le_bytes([l0, l1, l2, l3]) as usize;
+        let fits = match rows::without_deletion(flags) {
+            HEAD_FLAGS | MIDDLE_FLAGS => bytes.len() < left,
+            LAST_FLAGS => bytes.len() == left,
+            _ => false,
+        };
+        let is_head = rows::without_deletion(flags) == HEAD_FLAGS;
+        let piece = RowPiece { is_head, left, next: RowId(u64::from_le_bytes(next)), bytes };
+        (fits && !bytes.is_empty()).then_some(piece)
+    }
+
+    /// Bytes of its image.
+    pub(super) fn image_length(&self) -> usize {
+        HEADER_BYTES + self.bytes.len()
+    }
+
+    fn image(&self) -> Vec<u8> {
+        let flags = match self.is_head {
+            true => HEAD_FLAGS,
+            false if self.left == self.bytes.len() => LAST_FLAGS,
+            false => MIDDLE_FLAGS,
+        };
+        let mut image = Vec::with_capacity(self.image_length());
+        image.extend_from_slice(&[flags, 0]);
+        image.extend_from_slice(&(self.bytes.len() as u16).to_le_bytes());
+        image.extend_from_slice(&(self.left as u32).to_le_bytes());
+        image.extend_from_slice(&self.next.0.to_le_bytes());
+        image.extend_from_slice(self.bytes);
+        image
+    }
+}
+
+/// Whether what lies in a row's place is the head of pieces.
+pub(super) fn is_head(image: &[u8]) -> bool {
+    image.first() == Some(&HEAD_FLAGS)
+}
+
+/// Bytes of a row in a piece that is not the head.
+const fn piece_bytes(block_bytes: usize) -> usize {
+    image_bytes_max(block_bytes) - HEADER_BYTES
+}
+
+/// The part of an image that is in its head, and the part that is in pieces of so many bytes. The head has one byte at least.
+fn cut(image: &[u8], piece_bytes: usize) -> (&[u8], &[u8]) {
+    let pieces = image.len().saturating_sub(1) / piece_bytes;
+    image.split_at(image.len() - pieces * piece_bytes)
+}
+
+/// A row that lay in pieces, put together.
+#[derive(Debug)]
+pub(super) struct Chained {
+    pub(super) image: Vec<u8>,
+    /// The pieces behind the head, in order.
+    pub(super) pieces: Vec<RowId>,
+}
+
+/// A row as a change finds it.
+#[derive(Debug)]
+pub(super) struct Found {
+    /// What lies in its place: the row, or the head of its pieces.
+    pub(super) stored: Vec<u8>,
+    chained: Option<Chained>,
+}
+
+impl Found {
+    pub(super) fn image(&self) -> &[u8] {
+        self.chained.as_ref().map_or(&self.stored, |chained| &chained.image)
+    }
+
+    pub(super) fn pieces(&self) -> &[RowId] {
+        self.chained.as_ref().map_or(&[], |chained| &chained.pieces)
+    }
+}
+
+/// What is to lie in the place of a row that has been changed.
+#[derive(Debug)]
+pub(super) struct Stored<'r> {
+    pub(super) image: Cow<'r, [u8]>,
+    /// How many of the last pieces that the row had are its pieces still.
+    pub(super) kept: usize,
+}
+
+impl<'a> Worker<'a> {
+    /// The longest row that a table there may have.
+    pub(super) fn row_bytes_max(&self, purpose: Purpose) -> usize {
+        let tablespace = self.instance.tablespace(purpose);
+        let in_pieces = chain::row_bytes_max(tablespace.block_size, tablespace.extent_blocks);
+        in_pieces.max(image_bytes_max(tablespace.block_size.bytes()))
+    }
+
+    /// The row of which this lies in its place.
+    pub(super) fn whole(
+        &mut self,
+        table: &Table,
+        row: RowId,
+        stored: Vec<u8>,
+    ) -> Result<Vec<u8>, EngineError> {
+        if is_head(&stored) { Ok(self.assemble(table, row, &stored)?.image) } else { Ok(stored) }
+    }
+
+    /// The same for a change, which deletes the pieces that it replaces.
+    pub(super) fn find_row(
+        &mut self,
+        table: &Table,
+        row: RowId,
+        stored: Vec<u8>,
+    ) -> Result<Found, EngineError> {
+        let chained = is_head(&stored).then(|| self.assemble(table, row, &stored)).transpose()?;
+        Ok(Found { stored, chained })
+    }
+
+    /// Puts a row together of which this is the head. No block is pinned by the caller: the row may have more pieces than a cache has frames.
+    pub(super) fn assemble(
+        &mut self,
+        table: &Table,
+        row: RowId,
+        head: &[u8],
+    ) -> Result<Chained, EngineError> {
+        let bad = |why: String| EngineError::bad_row(row, why);
+        let head =
+            RowPiece::parse(head).ok_or_else(|| bad("the head of its pieces makes no sense".into()))?;
+        let (purpose, length, limit) =
+            (table.segment.purpose, head.left, self.row_bytes_max(table.segment.purpose));
+        if length > limit {
+            return Err(bad(format!("its head says {length} bytes, and {limit} are the most")));
+        }
+        let size = piece_bytes(self.block_bytes_of(purpose));
+        let mut chained = Chained { image: Vec::with_capacity(length), pieces: Vec::new() };
+        chained.image.extend_from_slice(head.bytes);
+        let mut next = head.next;
+        while chained.image.len() < length {
+            let left = length - chained.image.len();
+            let missing = || {
+                bad(format!("{left} bytes of its {length} are missing: the piece at {next} should have them"))
+            };
+            table.segment.index_of(next.address()).filter(|number| *number > 0).ok_or_else(missing)?;
+            let expected = table.segment.expected(BlockKind::Rows);
+            let block = self.reader.get(purpose, next.address(), expected)?;
+            let piece = rows::piece_at(&block, next.slot()).and_then(|stored| RowPiece::parse(stored.image));
+            let piece =
+                piece.filter(|piece| piece.left == left && piece.bytes.len() == size).ok_or_else(missing)?;
+            chained.image.extend_from_slice(piece.bytes);
+            chained.pieces.push(next);
+            self.session.count(Statistic::RowPiecesFetched, 1);
+            next = piece.next;
+        }
+        Ok(chained)
+    }
+
+    /// What is to lie in the places of new rows: they themselves, or the heads of those that are too long, whose pieces are inserted.
+    pub(super) fn store_rows<'r>(
+        &mut self,
+        thread: &mut Thread<'a>,
+        table: &Table,
+        images: &'r RowBatch,
+    ) -> Result<Cow<'r, RowBatch>, EngineError> {
+        let room = image_bytes_max(self.block_bytes_of(table.segment.purpose));
+        if images.iter().all(|image| image.len() <= room) {
+            return Ok(Cow::Borrowed(images));
+        }
+        let mut stored = RowBatch::new();
+        for image in images.iter() {
+            stored.push_row(&self.store_row(thread, table, (image, None))?.image);
+        }
+        Ok(Cow::Owned(stored))
+    }
+
+    /// The same for one row, which was another one before.
+    pub(super) fn store_row<'r>(
+        &mut self,
+        thread: &mut Thread<'a>,
+        table: &Table,
+        (image, before): (&'r [u8], Option<&Found>),
+    ) -> Result<Stored<'r>, EngineError> {
+        let block_bytes = self.block_bytes_of(table.segment.purpose);
+        if image.len() <= image_bytes_max(block_bytes) {
+            return Ok(Stored { image: Cow::Borrowed(image), kept: 0 });
+        }
+        self.require_pieces_known()?;
+        let size = piece_bytes(block_bytes);
+        let (head, tail) = cut(image, size);
+        let pieces = before.map_or(&[][..], Found::pieces);
+        let old_tail =
+            before.map_or(&[][..], |before| &before.image()[before.image().len() - pieces.len() * size..]);
+        let same = tail.rchunks(size).zip(old_tail.rchunks(size)).take_while(|(new, old)| new == old);
+        let kept = same.count();
+        let mut next = pieces.get(pieces.len() - kept).copied().unwrap_or(RowId(0));
+        let mut left = kept * size;
+        for bytes in tail[..tail.len() - left].rchunks(size) {
+            left += bytes.len();
+            let piece = RowPiece { is_head: false, left, next, bytes };
+            next = self.insert_piece(thread, table, &piece.image())?;
+        }
+        let head = RowPiece { is_head: true, left: image.len(), next, bytes: head };
+        Ok(Stored { image: Cow::Owned(head.image()), kept })
+    }
+
+    /// Has the control file say that there are such rows, before the first one is written.
+    fn require_pieces_known(&mut self) -> Result<(), EngineError> {
+        if self.instance.catalog().knows_row_pieces() {
+            return Ok(());
+        }
+        self.instance.change_catalog(self.session, |catalog| catalog.note_row_pieces())
+    }
+
+    fn insert_piece(
+        &mut self,
+        thread: &mut Thread<'a>,
+        table: &Table,
+        image: &[u8],
+    ) -> Result<RowId, EngineError> {
+        loop {
+            let address = self.empty_block(&table.segment)?;
+            // Another session may have found the same block empty; then this one has no room any more.
+            if let [slot] = self.insert_into(thread, table, address, std::iter::once(image))?[..] {
+                return Ok(RowId::new(address, slot));
+            }
+        }
+    }
+
+    /// Deletes pieces of a row whose head leads to them no more.
+    pub(super) fn delete_pieces(
+        &mut self,
+        thread: &mut Thread<'a>,
+        table: &Table,
+        pieces: &[RowId],
+    ) -> Result<(), EngineError> {
+        let purpose = table.segment.purpose;
+        for row in pieces {
+            let promise = self.promise(purpose, 32);
+            let admission = self.admit(self.block_bytes_of(purpose) + 512, promise)?;
+            let gate = self.log.enter();
+            let expected = table.segment.expected(BlockKind::Rows);
+            let mut block = self.reader.change(purpose, row.address(), expected)?;
+            let mut edit = Edit::new(purpose, row.address(), &block, gate.floor());
+            let stored = rows::piece_at(&block, row.slot()).filter(|piece| !piece.deleted);
+            let stored =
+                stored.ok_or_else(|| EngineError::bad_row(*row, "a piece that a row leads to is gone"))?;
+            let undo = Undo::Deleted { block: row.address(), slot: row.slot(), version: stored.version };
+            rows::delete(&mut edit, &mut block, row.slot());
+            let undo = (table.segment.created, &undo);
+            self.log_change(thread, (admission, promise), undo, vec![(edit, block)])?;
+            table.segment.add_left(row.address());
+        }
+        Ok(())
+    }
+
+    /// A block without rows: one that they have left, when everybody sees that, or a new one. Those that have others still are remembered for
+    /// rows.
+    pub(super) fn empty_block(&mut self, segment: &Segment) -> Result<BlockAddress, EngineError> {
+        while let Some(address) = segment.take_left() {
+            let admission = self.admit(2 * self.block_bytes_of(segment.purpose) + 256, 0)?;
+            let gate = self.log.enter();
+            let mut block =
+                self.reader.change(segment.purpose, address, segment.expected(BlockKind::Rows))?;
+            let mut edit = Edit::new(segment.purpose, address, &block, gate.floor());
+            let horizon = self.active.horizon(self.log.end());
+            let has_gained = rows::compact(&mut edit, &mut block, horizon);
+            let (has_rows, has_deleted) = (rows::has_rows(&block), rows::has_deleted(&block));
+            if has_gained {
+                self.log_system(admission, vec![(edit, block)])?;
+            }
+            match (has_rows, has_deleted) {
+                (false, false) => return Ok(address),
+                (_, true) => {
+                    // Those behind it were left later.
+                    segment.put_back_left(address);
+                    break;
+                }
+                // What had left it may have been taken back, or others have come.
+                (true, false) if has_gained => segment.add_to_pool(address),
+                (true, false) => {}
+            }
+        }
+        self.new_block(segment, BlockKind::Rows)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_has_a_byte_at_least_and_all_other_pieces_are_full() {
+        for (length, head, tail) in [(1, 1, 0), (10, 10, 0), (11, 1, 10), (20, 10, 10), (21, 1, 20)] {
+            let image = vec![7; length];
+            let (found, rest) = cut(&image, 10);
+            assert_eq!((found.len(), rest.len()), (head, tail), "{length}");
+        }
+    }
+
+    #[test]
+    fn a_piece_is_read_as_it_was_written_and_nonsense_is_none() {
+        let bytes = [5; 40];
+        for (is_head, left) in [(true, 100), (false, 100), (false, 40)] {
+            let piece = RowPiece { is_head, left, next: RowId(3 << 48 | 7), bytes: &bytes };
+            let mut image = piece.image();
+            assert_eq!(RowPiece::parse(&image), Some(piece));
+            assert_eq!(is_head, self::is_head(&image));
+            // A row keeps the room that it had.
+            image.extend_from_slice(&[9; 5]);
+            assert_eq!(rows::image_length(&image), Some(HEADER_BYTES + 40));
+            assert_eq!(RowPiece::parse(&image[..HEADER_BYTES + 39]), None, "it is cut off");
+            image[4..8].copy_from_slice(&39_u32.to_le_bytes());
+            assert_eq!(RowPiece::parse(&image), None, "it has more than there is of the row");
+        }
+        assert_eq!(RowPiece::parse(&[plumb_types::row::ROW_FLAGS; 40]), None, "a row in one piece");
+    }
+}
