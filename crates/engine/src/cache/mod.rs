@@ -57,11 +57,12 @@
 //! frames. A sort that is faster than the database writers takes clean frames from
 //! the clock before it waits, and so displaces blocks of other sessions.
 //!
-//! Measured beside fio on the same file, in turns, on two processors that had other work (load average 13): 32 sessions, each with a ring of its own, read 0.89 to
-//! 0.96 of what one job with 32 outstanding reads, with its 99th percentile (0.87 to 1.05), at 2.3 to 2.7 times its CPU: each read is a system call and a switch of
-//! threads, where one job takes in many at once. That alone is twice its CPU: 32 jobs of fio with one read each take 12.4 us a read where one job with 32 takes 6.1, by psync
-//! as by io_uring, and 0.8 more without registered buffers, as much as the copy from ours costs. One session takes 4 to 5 us more than a bare read of 50 us, a hit 98 ns. A hot set of half the cache keeps all its
-//! hits beside a scan of ten times the cache, and another one is admitted in three passes (hit ratios 0.00, 0.92, 1.00). `cargo xtask bench slob` does it again.
+//! Measured beside fio on the same file, in turns, on two processors (load average 0.7): 32 sessions, each with a ring of its own, read 0.94 of what one job
+//! with 32 outstanding reads (0.92 to 1.05), with 0.82 of its 99th percentile, at 3.3 times its CPU: each read is a system call and a switch of threads, where
+//! one job takes in many at once. 32 jobs of fio with one read each pay for the same switches, 10.3 us a read where one job pays 4.4; a session pays 14.2. One session takes
+//! 3.7 us more than a bare read of 40 us. A hit takes 69 ns in 16 MB, 590 in 1 GB, where it misses the processor's caches. A hot set of half the cache keeps all its
+//! hits beside a scan of ten times the cache, and another one is admitted in three passes (hit ratios 0.00, 0.86, 1.00). A checkpoint writes as many blocks a
+//! second as fio does in random places. `cargo xtask bench slob` does it again.
 //!
 //! Why not mmap or the page cache: neither lets a session say what it waits for.
 //!
