@@ -619,10 +619,8 @@ impl Shared {
     ) -> Result<ChangingBlock<'_>, EngineError> {
         let (mut state, taken) = self.take_frame(session, self.open(session)?, None, Patience::Wait)?;
         let (index, bytes) = taken.expect("nothing else ends this wait");
-        if let Some(older) = state.frames.find(address) {
-            assert_eq!(state.frames.usage(older), Usage::Clean, "a block that is new was nobody's to change");
-            state.frames.forget(older);
-        }
+        // What is there is of a segment that had the place before: read once, or done again by a recovery, whose log does not say whose it was.
+        (state, _) = self.forget(session, state, address);
         state.frames.begin_new(index, address, purpose);
         Ok(ChangingBlock { shared: self, index, bytes: Some(bytes) })
     }

@@ -326,10 +326,12 @@ impl LogHome<'_> {
         let (current, offset, end) = redo.read_log(&files, &checkpoint, options.buffer_bytes)?;
         redo.finish()?;
         let Redo { places, recovered, .. } = redo;
-        // Copies of a database go on with LSNs of their own, above all numbers of operations.
+        // Copies of a database go on with LSNs of their own, above all numbers of operations; and above the first of a file that was begun by an opening
+        // which wrote nothing else.
         let stretch = self.access.disk.random_id() as u64 >> 32;
-        let next = Lsn((end.0.max(self.above.0 + OPERATIONS) + stretch).next_multiple_of(8));
-        let mut files = used(files, &places, current, checkpoint.low);
+        let least = end.max(files[current].header.first).max(Lsn(self.above.0 + OPERATIONS));
+        let next = Lsn((least.0 + stretch).next_multiple_of(8));
+        let mut files = used(files, &places, &checkpoint);
         let archive = self.archive()?;
         if let Some(archive) = &archive {
             require_archived(session, archive, &mut files)?;
@@ -454,9 +456,11 @@ impl LogHome<'_> {
     }
 }
 
-/// Says of each file whether it is needed.
-fn used(mut files: Vec<LogFile>, places: &VecDeque<BatchPlace>, current: usize, low: Lsn) -> Vec<LogFile> {
-    files[current].usage = Usage::Used(low);
+/// Says of each file whether it is needed: from the checkpoint's on all are, also those in which no batch is.
+fn used(mut files: Vec<LogFile>, places: &VecDeque<BatchPlace>, checkpoint: &Checkpoint) -> Vec<LogFile> {
+    for file in files.iter_mut().filter(|file| file.header.sequence >= checkpoint.sequence) {
+        file.usage = Usage::Used(checkpoint.low);
+    }
     for place in places {
         files[place.file].usage = Usage::Used(place.end);
     }

@@ -13,12 +13,12 @@
 use super::record::{BlockChange, Record, Start};
 use super::recovery::{LiveExtent, LogHome};
 use crate::EngineError;
-use crate::cache::{CacheReader, ChangingBlock};
+use crate::cache::{BufferCache, BufferCaches, CacheReader, ChangingBlock};
 use crate::storage::block;
 use crate::storage::tablespace::Purpose;
 use plumb_events::{Event, IoStream, Session};
 use plumb_io::{Arena, Channel, IoBuffer, Operation, Request};
-use plumb_units::{BlockAddress, Lsn};
+use plumb_units::{BlockAddress, BlockSize, Lsn};
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::path::PathBuf;
@@ -76,8 +76,8 @@ pub(super) struct Replay<'a> {
     /// Buffers for requests.
     staging: Vec<IoBuffer>,
     blocks: HashMap<BlockAddress, Recovering<'a>, ByAddress>,
-    /// Blocks that are kept: three quarters of the smallest cache.
-    blocks_max: usize,
+    /// How many more blocks of each size are kept.
+    room: Room,
     /// Whether blocks have been given up, so that some have to be read back.
     has_given_up: bool,
     /// What may be done again, in the order of place.
@@ -86,12 +86,26 @@ pub(super) struct Replay<'a> {
     pub(super) block_count: u64,
 }
 
+/// Numbers of blocks by their size.
+type Room = HashMap<BlockSize, usize>;
+
+/// Three quarters of each cache: the rest is for the sessions that go on.
+fn room_in(caches: &BufferCaches) -> Room {
+    let of = |cache: &BufferCache| (cache.block_size(), (cache.options().frame_count * 3 / 4).max(1));
+    caches.iter().map(of).collect()
+}
+
+/// Takes room for one block; `false` when there is none, or no cache for its size.
+fn take_one(room: &mut Room, block_size: BlockSize) -> bool {
+    let left = room.get_mut(&block_size).filter(|left| **left > 0);
+    left.map(|left| *left -= 1).is_some()
+}
+
 impl<'a> Replay<'a> {
     pub(super) fn new(home: &'a LogHome<'a>, session: &'a Session) -> Result<Replay<'a>, EngineError> {
         let (arena, staging) = Arena::buffers(JOINED, WRITES)?;
         let mut live = home.live.to_vec();
         live.sort_unstable_by_key(|live| (live.extent.file, live.extent.block));
-        let smallest = home.caches.iter().map(|cache| cache.options().frame_count).min();
         Ok(Replay {
             home,
             session,
@@ -99,7 +113,7 @@ impl<'a> Replay<'a> {
             frames: CacheReader::new(session, home.caches)?,
             staging,
             blocks: HashMap::default(),
-            blocks_max: (smallest.unwrap_or(0) * 3 / 4).max(1),
+            room: room_in(home.caches),
             has_given_up: false,
             live,
             block_count: 0,
@@ -141,11 +155,15 @@ impl<'a> Replay<'a> {
                 }
             }
         }
-        if self.blocks.len() + missing.len() > self.blocks_max {
+        let tablespaces = self.home.tablespaces;
+        let fits = |room: &mut Room, purpose| take_one(room, tablespaces.get(purpose).block_size);
+        let mut room = self.room.clone();
+        if !missing.iter().all(|(_, purpose)| fits(&mut room, *purpose)) {
             self.give_up()?;
         }
+        let mut room = self.room.clone();
         missing.sort_unstable_by_key(|(address, _)| *address);
-        missing.truncate(self.blocks_max);
+        missing.retain(|(_, purpose)| fits(&mut room, *purpose));
         self.read(&missing)
     }
 
@@ -189,7 +207,7 @@ impl<'a> Replay<'a> {
 
     /// Has a block that is not there yet.
     fn take(&mut self, change: &BlockChange<'_>) -> Result<(), EngineError> {
-        if self.blocks.len() >= self.blocks_max {
+        if self.room.get(&self.block_size(change.purpose)) == Some(&0) {
             self.give_up()?;
         }
         if change.start == Start::Present {
@@ -201,8 +219,14 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
+    fn block_size(&self, purpose: Purpose) -> BlockSize {
+        self.home.tablespaces.get(purpose).block_size
+    }
+
     /// A frame for a block, which is not in it yet.
     fn frame(&mut self, address: BlockAddress, purpose: Purpose) -> Result<Recovering<'a>, EngineError> {
+        let block_size = self.block_size(purpose);
+        take_one(&mut self.room, block_size);
         let cached = self.extent_of(address).is_some_and(|live| live.cached);
         let bytes = self.frames.change_new(purpose, address)?;
         Ok(Recovering { purpose, bytes, cached, whole: false, changed: false })
@@ -254,6 +278,7 @@ impl<'a> Replay<'a> {
         self.has_given_up = true;
         self.write(|_| true)?;
         self.blocks.clear();
+        self.room = room_in(self.home.caches);
         Ok(())
     }
 

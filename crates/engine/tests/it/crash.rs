@@ -13,7 +13,8 @@ const SEEDS: u64 = 100;
 fn what_was_acknowledged_is_there_wherever_the_power_goes() {
     let bases = Base::of_each_kind();
     let mut tally = Tally::default();
-    for seed in 0..SEEDS {
+    // The last two were found among ten thousand: a file begun and left by an opening, and a block that a recovery did for the segment before.
+    for seed in (0..SEEDS).chain([1_001_620, 1_003_428]) {
         let mut one = Tally::default();
         chain(&bases[seed as usize % bases.len()], seed, 8, &mut one);
         tally.add(&one);
