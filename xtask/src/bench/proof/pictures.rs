@@ -76,7 +76,7 @@ fn blocks(value: f64) -> String {
 
 fn power(measured: &ErrorRates) -> String {
     let series = |(place, curve): (usize, &Curve)| Series {
-        name: format!("{}%, {}", curve.percent, curve.noise.name()),
+        name: format!("{}%{}", curve.percent, if curve.noise == Noise::Lognormal { "" } else { " (stalls)" }),
         colour: place / 2,
         stroke: if curve.noise == Noise::Lognormal { Stroke::Line } else { Stroke::Dashed },
         marks: curve.points.iter().map(|(blocks, share)| mark(*blocks as f64, *share)).collect(),
@@ -89,7 +89,7 @@ fn power(measured: &ErrorRates) -> String {
         y: Axis::stepped("found, % of studies", 20.0, 5, blocks),
         series: [goal].into_iter().chain(measured.curves.iter().enumerate().map(series)).collect(),
     };
-    of_plot(&plot, "Two runs differ by 3% (s_d); a heavy tail is a stall in a tenth of all runs")
+    of_plot(&plot, "Two runs differ by 3% (s_d); stalls: heavy tails, in a tenth of all runs")
 }
 
 fn stopping(measured: &ErrorRates) -> String {
@@ -100,7 +100,7 @@ fn stopping(measured: &ErrorRates) -> String {
             ..Mark::default()
         };
         Series {
-            name: format!("sized for {}%: {} blocks", rows[0].sized_for, rows[0].fixed),
+            name: format!("for {}%: {} blocks", rows[0].sized_for, rows[0].fixed),
             colour,
             stroke: Stroke::Line,
             marks: rows.iter().map(spent).collect(),
@@ -114,8 +114,5 @@ fn stopping(measured: &ErrorRates) -> String {
         y: Axis::stepped("% of the fixed study's blocks", 20.0, 6, blocks),
         series: same.enumerate().map(series).collect(),
     };
-    of_plot(
-        &plot,
-        "Means, lognormal noise; both designs find the effect that they were sized for in 95% of studies",
-    )
+    of_plot(&plot, "Means, lognormal noise; designs that find what they are for in 95% of studies")
 }
