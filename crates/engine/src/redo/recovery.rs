@@ -97,7 +97,8 @@ pub struct LogHome<'a> {
     pub live: &'a [LiveExtent],
 }
 
-/// An extent of a segment that is there: records may be done again in it.
+/// An extent of a segment that is there: records may be done again in it. One that the segment got later than it was created may be given records of the
+/// segment before: its block is not in use yet then, and is new when it is.
 #[derive(Debug, Clone, Copy)]
 pub struct LiveExtent {
     /// Where it is.
