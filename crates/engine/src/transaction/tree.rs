@@ -12,9 +12,10 @@
 //!
 //! Limits: nodes are not joined. Blocks that were prepared for splits when a crash came stay unused.
 
+use super::row_pieces::is_head;
 use super::segment::Segment;
 use super::undo::Undo;
-use super::worker::{Thread, Worker};
+use super::worker::{RowVersion, Thread, Worker};
 use super::{Table, rows};
 use crate::EngineError;
 use crate::cache::ChangingBlock;
@@ -333,7 +334,10 @@ impl<'a> Worker<'a> {
             let Some(stored) = rows::row_at(&block, other.slot()) else { continue };
             // While the block is pinned nobody takes the version back (R4 of row pieces).
             if let Some(holder) = self.holder(stored.version, own)? {
-                return Ok(Some((holder, other)));
+                if self.may_get_key(tree, key, (other, &stored), holder)? {
+                    return Ok(Some((holder, other)));
+                }
+                continue;
             }
             if stored.deleted {
                 continue;
@@ -346,6 +350,38 @@ impl<'a> Worker<'a> {
             }
         }
         Ok(None)
+    }
+
+    /// Whether a row has this key, or its holder can give it back by undoing what he did. The entry alone does not say so: it stays
+    /// marked for those who see an old version, and who waits for a holder that never had the key meets deadlocks for nothing.
+    fn may_get_key(
+        &mut self,
+        tree: &Tree,
+        key: &[u8],
+        (row, stored): (RowId, &rows::StoredRow<'_>),
+        holder: u64,
+    ) -> Result<bool, EngineError> {
+        let mut version = RowVersion::of(stored);
+        loop {
+            // Pieces of an old version may be gone: it is taken for a rival.
+            if is_head(&version.image) {
+                return Ok(true);
+            }
+            if version.is_there {
+                let found = self.key_of(tree, &version.image, row)?;
+                let is_same = found == key;
+                self.key = found;
+                if is_same {
+                    return Ok(true);
+                }
+            }
+            match self.read_log(version.lsn)? {
+                Some(record) if record.transaction != holder => return Ok(false),
+                Some(record) if !version.step_back(record.undo) => return Ok(false),
+                Some(_) => {}
+                None => return Ok(true),
+            }
+        }
     }
 
     /// Marks the entry of a row.

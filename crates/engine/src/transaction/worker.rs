@@ -237,30 +237,54 @@ impl<'a> Worker<'a> {
         row_id: RowId,
         row: &rows::StoredRow<'_>,
     ) -> Result<Option<Vec<u8>>, EngineError> {
-        let (mut version, mut is_there) = (row.version, !row.deleted);
-        let mut image = rows::plain_image(row);
-        while version >= snapshot.horizon() {
-            let Some(record) = self.read_log(version)? else {
+        let mut version = RowVersion::of(row);
+        while version.lsn >= snapshot.horizon() {
+            let Some(record) = self.read_log(version.lsn)? else {
                 return Err(EngineError::SnapshotTooOld { row: row_id });
             };
             if snapshot.sees(record.transaction) {
                 break;
             }
-            match Undo::parse(record.undo) {
-                Some((_, Undo::Updated { version: before, image: old, .. })) => {
-                    (version, is_there) = (before, true);
-                    image = old.to_vec();
-                }
-                Some((_, Undo::Patched { version: before, pieces, .. })) => {
-                    (version, is_there) = (before, true);
-                    patch::apply(pieces, &mut image);
-                }
-                Some((_, Undo::Deleted { version: before, .. })) => (version, is_there) = (before, true),
-                _ => return Ok(None),
+            if !version.step_back(record.undo) {
+                return Ok(None);
             }
             self.session.count(Statistic::ConsistentVersions, 1);
         }
-        Ok(is_there.then_some(image))
+        Ok(version.is_there.then_some(version.image))
+    }
+}
+
+/// A version of a row, which the record of that LSN has made.
+#[derive(Debug)]
+pub(super) struct RowVersion {
+    pub(super) lsn: Lsn,
+    /// Not deleted.
+    pub(super) is_there: bool,
+    pub(super) image: Vec<u8>,
+}
+
+impl RowVersion {
+    /// As it lies in the block.
+    pub(super) fn of(row: &rows::StoredRow<'_>) -> RowVersion {
+        RowVersion { lsn: row.version, is_there: !row.deleted, image: rows::plain_image(row) }
+    }
+
+    /// Becomes the version before, by what is in its record to undo it; `false` when there was none.
+    pub(super) fn step_back(&mut self, undo: &[u8]) -> bool {
+        self.lsn = match Undo::parse(undo) {
+            Some((_, Undo::Updated { version, image, .. })) => {
+                self.image = image.to_vec();
+                version
+            }
+            Some((_, Undo::Patched { version, pieces, .. })) => {
+                patch::apply(pieces, &mut self.image);
+                version
+            }
+            Some((_, Undo::Deleted { version, .. })) => version,
+            _ => return false,
+        };
+        self.is_there = true;
+        true
     }
 }
 

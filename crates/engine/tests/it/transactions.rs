@@ -761,6 +761,44 @@ fn no_two_rows_have_one_key_of_a_unique_index() {
     });
 }
 
+/// Who changes a row that once had the key, and has not had it since, is no reason to wait.
+#[test]
+fn a_key_that_a_row_had_before_its_holder_came_is_free() {
+    with_table(&[], |transactions, session| {
+        transactions.create_index(session, "T", &index_on("T_V", &["V"], true)).expect("made");
+        let [mut one, mut two] = [never(transactions, session), never(transactions, session)];
+        let (mut first, mut second) = (one.begin(), two.begin());
+        let value_of = |transaction: &mut Transaction<'_, '_>, row: RowId, value: &str| {
+            transaction.update("T", row, |row| row[2] = text(value)).map(|_| ())
+        };
+        let row = add(&mut first, 1, 1, "a");
+        first.commit_and_chain().expect("committed");
+        value_of(&mut first, row, "b").expect("updated");
+        first.commit_and_chain().expect("committed");
+        // The entry of "a" is there, marked; its row has another key, and another holder.
+        value_of(&mut first, row, "c").expect("updated");
+        second.insert("T", &[number(2), number(2), text("a")]).expect("nobody can have it");
+        // What the holder had, has, or would have again by a rollback is not free.
+        for held in ["b", "c"] {
+            let refused = second.insert("T", &[number(3), number(3), text(held)]).expect_err("undecided");
+            assert!(matches!(refused, EngineError::RowLocked { .. }), "{held}: {refused}");
+        }
+        value_of(&mut first, row, "d").expect("updated");
+        let refused = second.insert("T", &[number(3), number(3), text("c")]).expect_err("undecided");
+        assert!(matches!(refused, EngineError::RowLocked { .. }), "in between: {refused}");
+        first.delete("T", row).expect("deleted");
+        let refused = second.insert("T", &[number(3), number(3), text("d")]).expect_err("undecided");
+        assert!(matches!(refused, EngineError::RowLocked { .. }), "before its deletion: {refused}");
+        first.rollback_and_chain().expect("rolled back");
+        let refused = second.insert("T", &[number(3), number(3), text("b")]).expect_err("twice");
+        assert!(matches!(refused, EngineError::DuplicateKey { .. }), "{refused}");
+        second.insert("T", &[number(3), number(3), text("c")]).expect("free");
+        second.commit_and_chain().expect("committed");
+        drop((first, second));
+        assert_eq!(transactions.check(session, "T").expect("index equals table").row_count, 3);
+    });
+}
+
 #[test]
 fn of_sessions_that_insert_one_key_at_once_one_succeeds() {
     const KEYS: i64 = 200;
