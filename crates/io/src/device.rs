@@ -80,15 +80,15 @@ pub enum DeviceError {
         /// What the kernel answered.
         source: io::Error,
     },
-    /// No line of the mount table covers the path.
-    #[error("none of {mount_count} mounts in {} holds {}", table.display(), path.display())]
+    /// The file system does not say what it is, and no line of the mount table covers the path.
+    #[error("no mount in {} holds {}, and statfs failed: {source}", table.display(), path.display())]
     NoMount {
         /// The resolved path.
         path: PathBuf,
         /// The file that holds the table.
         table: PathBuf,
-        /// How many mounts the table lists.
-        mount_count: usize,
+        /// What the kernel answered.
+        source: io::Error,
     },
     /// The size of the file system cannot be read.
     #[error("statvfs of {} failed: {source}", path.display())]
@@ -359,13 +359,15 @@ fn describe_under(roots: &Roots, path: &Path) -> Result<DeviceDescription, Devic
     let path =
         path.canonicalize().map_err(|source| DeviceError::Resolve { path: path.to_owned(), source })?;
     let table = mount::read_table(roots)?;
-    let mount = mount::find(&table, &path, mount::id_of(&path)).ok_or_else(|| DeviceError::NoMount {
-        path: path.clone(),
-        table: mount::table_path(roots),
-        mount_count: table.len(),
-    })?;
+    let mount = match mount::find(&table, &path, mount::id_of(&path)) {
+        Some(mount) => mount.clone(),
+        None => mount::unlisted(&path).map_err(|source| {
+            let table = mount::table_path(roots);
+            DeviceError::NoMount { path: path.clone(), table, source }
+        })?,
+    };
     let space = space(&path)?;
-    let beneath = block::descend(roots, &table, mount);
+    let beneath = block::descend(roots, &table, &mount);
     let directory = if path.is_dir() { path.as_path() } else { path.parent().unwrap_or(&path) };
     let probe = ProbeFile::create(directory);
     // The direct probe comes first: it checks that nothing of the file is in
@@ -375,7 +377,7 @@ fn describe_under(roots: &Roots, path: &Path) -> Result<DeviceDescription, Devic
     let polled = uring::PolledRead::of(&probe, &direct_io, beneath.block.as_ref());
     let io_uring = uring::support(roots, &host, probe.as_ref().ok().map(|probe| &probe.buffered), &polled);
     Ok(DeviceDescription {
-        mount: mount.clone(),
+        mount,
         space,
         stack: beneath.stack,
         block: beneath.block,

@@ -2,9 +2,19 @@
 
 use super::{DeviceError, DeviceNumber, Mount};
 use crate::roots::Roots;
-use std::fs;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+/// Numbers by which file systems name themselves (statfs(2)), of those that databases lie on.
+const FILE_SYSTEMS: [(u64, &str); 6] = [
+    (0xEF53, "ext4"),
+    (0x5846_5342, "xfs"),
+    (0x9123_683E, "btrfs"),
+    (0x0102_1994, "tmpfs"),
+    (0x794C_7630, "overlay"),
+    (0x6969, "nfs"),
+];
 
 /// The file that holds the table.
 pub(super) fn table_path(roots: &Roots) -> PathBuf {
@@ -27,6 +37,25 @@ pub(super) fn find<'a>(table: &'a [Mount], path: &Path, id: Option<u64>) -> Opti
     let by_id = holders().find(|mount| Some(mount.id) == id);
     // max_by_key returns the last of equals.
     by_id.or_else(|| holders().max_by_key(|mount| mount.mount_point.components().count()))
+}
+
+/// What holds a path that no line of the table covers, as in a process whose root is no mount point (`chroot`): what the file
+/// system says of itself.
+pub(super) fn unlisted(path: &Path) -> io::Result<Mount> {
+    let status = rustix::fs::stat(path)?;
+    let magic = rustix::fs::statfs(path)?.f_type as u64;
+    let known = FILE_SYSTEMS.iter().find(|(of, _)| *of == magic);
+    Ok(Mount {
+        mount_point: PathBuf::from("/"),
+        file_system: known.map_or_else(|| format!("file system {magic:#x}"), |(_, name)| name.to_string()),
+        options: Vec::new(),
+        source: "a mount that is not listed here".to_string(),
+        device: DeviceNumber {
+            major: rustix::fs::major(status.st_dev),
+            minor: rustix::fs::minor(status.st_dev),
+        },
+        id: id_of(path).unwrap_or(0),
+    })
 }
 
 /// The mount id of a path (kernel 5.8 and later).

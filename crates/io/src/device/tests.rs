@@ -434,9 +434,17 @@ fn an_error_names_the_path_and_the_cure() {
     let unmounted = describe_under(&machine.roots(), &machine.root).unwrap_err();
     let start = format!("cannot read the mount table {}", table.display());
     assert!(unmounted.to_string().starts_with(&start), "{unmounted}");
+}
+
+/// As in a root that is no mount point.
+#[test]
+fn a_path_that_no_listed_mount_holds_is_described_by_what_its_file_system_says() {
+    let machine = Machine::new();
     machine.file("proc/self/mountinfo", "5 1 0:1 / /elsewhere rw - proc proc rw\n");
-    let nowhere = describe_under(&machine.roots(), &machine.root).unwrap_err();
-    assert!(matches!(nowhere, DeviceError::NoMount { mount_count: 1, .. }), "{nowhere}");
+    let described = describe_under(&machine.roots(), &machine.root).expect("described");
+    assert_eq!(described.mount.source, "a mount that is not listed here");
+    assert_eq!(described.mount.mount_point, Path::new("/"));
+    assert!(described.space.total.0 > 0);
 }
 
 /// What cannot be known is asserted only to hang together.

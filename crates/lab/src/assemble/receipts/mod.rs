@@ -105,6 +105,7 @@ const RULES: &[(Setting, Seen, Rule)] = &[
     (Setting::ArchiveLogMode, Seen::Inside, log::archive),
     (Setting::ForceLogging, Seen::Inside, ctas::force_logging),
     (Setting::DebugRequestDelay, Seen::Inside, io::request_delay),
+    (Setting::DebugTraceRequests, Seen::Inside, statistics::traced),
 ];
 
 /// The best that a receipt of a setting rests on.

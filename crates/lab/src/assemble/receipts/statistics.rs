@@ -3,6 +3,7 @@
 use super::super::Evidence;
 use super::{Finding, counted};
 use plumb_engine::Setting;
+use plumb_events::IoStream;
 use plumb_units::Nanos;
 
 /// Snapshots that were taken within the work, against those that were due.
@@ -19,4 +20,28 @@ pub(super) fn snapshots(seen: &Evidence) -> Option<Finding> {
         longest.unwrap_or_default()
     );
     Some(Finding::that(cuts > elapsed.0 / asked.0 / 4, evidence))
+}
+
+/// Requests that a trace has, against those that sessions counted.
+pub(super) fn traced(seen: &Evidence) -> Option<Finding> {
+    if !seen.inside.settings.is_explicit(Setting::DebugTraceRequests) {
+        return None;
+    }
+    let counted_: u64 = IoStream::ALL.iter().map(|stream| seen.measured.period.stream(*stream).count).sum();
+    let is_asked = seen.inside.settings.number(Setting::DebugTraceRequests) > 0;
+    let Some(trace) = &seen.measured.trace else {
+        return Some(Finding::that(
+            !is_asked,
+            format!("no trace was kept of {}", counted(counted_, "request")),
+        ));
+    };
+    let (kept, dropped) = (trace.request_count(), trace.dropped);
+    let evidence = format!(
+        "{} in the trace and {dropped} dropped, of {} that were counted",
+        counted(kept, "request"),
+        counted_
+    );
+    // Background processes may have a few under way when it begins and ends.
+    let apart = counted_.abs_diff(kept + dropped);
+    Some(Finding::that(is_asked && kept > 0 && apart <= counted_ / 100, evidence))
 }

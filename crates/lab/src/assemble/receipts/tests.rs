@@ -6,6 +6,7 @@ use crate::evidence::{CacheFacts, CtasDone, Evidence, FileRole, LogDone, SlobDon
 use crate::observer::{Observer, Stage};
 use crate::place::Places;
 use crate::record::Held;
+use crate::trace;
 use crate::workload::{Request, observe};
 use plumb_engine::instance::Cancel;
 use plumb_engine::redo::{SyncChoice, SyncMethod};
@@ -224,7 +225,21 @@ const CASES: &[(Setting, Change, Change)] = &[
             set(seen, Setting::DebugRequestDelay, "1000000000");
         },
     ),
+    (Setting::DebugTraceRequests, |seen| traced(seen, 1000), |seen| traced(seen, 2)),
 ];
+
+/// A trace of one request, where so many were counted beside one that had no room.
+fn traced(seen: &mut Evidence, counted: u64) {
+    set(seen, Setting::DebugTraceRequests, "1000");
+    for session in &mut seen.measured.period.sessions {
+        session.streams.iter_mut().for_each(|stream| stream.count = 0);
+    }
+    seen.measured.period.sessions[0].streams[IoStream::TableReads as usize].count = counted;
+    let request = trace::Request { begin_ns: 0, latency_ns: 1, kind: 0, file: 0, offset: 0, bytes: 8192 };
+    let session = trace::SessionTrace { name: "USER".to_string(), requests: vec![request] };
+    seen.measured.trace =
+        Some(trace::RunTrace { dropped: 999, sessions: vec![session], ..Default::default() });
+}
 
 /// Random reads with a prefetch: waits for blocks asked for at once, and for single ones.
 fn prefetch(seen: &mut Evidence, waits: [u64; 2]) {
