@@ -3,8 +3,10 @@
 //! Which cache a block is in follows from its tablespace. What is asked of all of them (that changed blocks are written, that extents
 //! are forgotten) is asked here.
 
-use super::buffer_cache::{self, BufferCache, CacheOptions, DeviceProgress, Shared, WriteAhead};
+use super::buffer_cache::{self, BufferCache, CacheOptions, Shared};
 use super::changed::ChangedBlocks;
+use super::frames::DeviceProgress;
+use super::latches::WriteAhead;
 use crate::EngineError;
 use crate::access::Access;
 use crate::settings::{Setting, Settings};

@@ -19,7 +19,8 @@ impl ChangedBlocks {
     /// Whether all that was changed before the LSN has been written, though not synced.
     #[must_use]
     pub fn are_written(&self, before: Lsn) -> bool {
-        let is_written = |cache: &Arc<Shared>| cache.first_unwritten().is_none_or(|first| first >= before);
+        let is_written =
+            |cache: &Arc<Shared>| cache.latches.first_unwritten().is_none_or(|first| first >= before);
         self.0.iter().all(is_written)
     }
 

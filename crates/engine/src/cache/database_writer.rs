@@ -46,7 +46,7 @@ pub(super) fn run(shared: &Shared, number: usize) {
     let session = shared.recorder.numbered_session(Role::DatabaseWriter, number);
     let result = DatabaseWriter::new(shared, &session).and_then(DatabaseWriter::serve);
     if let Err(error) = result {
-        shared.fail(error.to_string());
+        shared.latches.fail(error.to_string());
     }
 }
 
@@ -55,7 +55,7 @@ pub(super) fn run(shared: &Shared, number: usize) {
 /// # Errors
 /// When a write fails: the cache is then closed.
 pub(super) fn carry(shared: &Shared, session: &Session) -> Result<(), EngineError> {
-    write_batch(shared, session, shared.batch_now(session)?)
+    write_batch(shared, session, shared.latches.batch_now(session)?)
 }
 
 /// The same of blocks that were first changed before an LSN.
@@ -63,12 +63,12 @@ pub(super) fn carry(shared: &Shared, session: &Session) -> Result<(), EngineErro
 /// # Errors
 /// As [`carry`].
 pub(super) fn carry_changed(shared: &Shared, session: &Session, before: Lsn) -> Result<(), EngineError> {
-    write_batch(shared, session, shared.changed_now(session, before)?)
+    write_batch(shared, session, shared.latches.changed_now(session, before)?)
 }
 
 fn write_batch(shared: &Shared, session: &Session, batch: Vec<DirtyBlock>) -> Result<(), EngineError> {
     let result = DatabaseWriter::new(shared, session).and_then(|mut writer| writer.write(batch));
-    result.inspect_err(|error| shared.fail(error.to_string()))
+    result.inspect_err(|error| shared.latches.fail(error.to_string()))
 }
 
 /// Tells the cache that a writer has ended, however it ended.
@@ -77,9 +77,9 @@ struct Ending<'a>(&'a Shared);
 impl Drop for Ending<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.fail("a database writer ended by a panic".to_string());
+            self.0.latches.fail("a database writer ended by a panic".to_string());
         }
-        self.0.writer_ended();
+        self.0.latches.writer_ended();
     }
 }
 
@@ -106,17 +106,17 @@ impl<'a> DatabaseWriter<'a> {
                 // One in flight was asked for by name, and then it is one.
                 let factor = if shared.method.queue_depth() > 1 { DEPTH_FACTOR } else { 1 };
                 let depth = (shared.method.queue_depth() * factor).min(DEPTH_MAX);
-                depth.max(shared.method.queue_depth()).min(shared.options.batch_blocks)
+                depth.max(shared.method.queue_depth()).min(shared.latches.options.batch_blocks)
             }
         };
-        let bytes = shared.options.request_blocks * shared.block_size.bytes();
+        let bytes = shared.latches.options.request_blocks * shared.latches.block_size.bytes();
         let (arena, staging) = Arena::buffers(bytes, count)?;
         let channel = shared.method.channel_of(count, &[], &[&arena])?;
         Ok(DatabaseWriter { shared, session, channel, staging, depth: count })
     }
 
     fn serve(mut self) -> Result<(), EngineError> {
-        while let Some(batch) = self.shared.next_batch(self.session) {
+        while let Some(batch) = self.shared.latches.next_batch(self.session) {
             self.write(batch)?;
         }
         Ok(())
@@ -126,7 +126,7 @@ impl<'a> DatabaseWriter<'a> {
         assert_eq!(self.channel.outstanding(), 0, "B8: the batch before is on disk");
         batch.sort_unstable_by_key(|block| block.address);
         self.session.count(Statistic::DbwrBatches, 1);
-        let requests = requests(&batch, self.shared.options.request_blocks);
+        let requests = requests(&batch, self.shared.latches.options.request_blocks);
         let submitted = self.submit(&mut batch, &requests);
         let settled = self.settle(&batch, &requests);
         submitted.and(settled)
@@ -171,7 +171,7 @@ impl<'a> DatabaseWriter<'a> {
         let blocks = &batch[requests[completion.tag as usize].clone()];
         self.session.count(Statistic::PhysicalWriteBlocks, blocks.len() as u64);
         self.session.count(Statistic::PhysicalWritesFromCache, blocks.len() as u64);
-        self.shared.written(blocks);
+        self.shared.latches.written(blocks);
         self.staging.push(completion.buffer);
         Ok(())
     }
@@ -183,7 +183,7 @@ impl<'a> DatabaseWriter<'a> {
         mut buffer: IoBuffer,
         tag: u64,
     ) -> Result<Request, EngineError> {
-        let block_size = self.shared.block_size;
+        let block_size = self.shared.latches.block_size;
         let range = 0..blocks.len() * block_size.bytes();
         assert!(range.end <= buffer.len(), "B8: a staging buffer takes a request");
         let (first, purpose) = (blocks[0].address, blocks[0].purpose);

@@ -5,15 +5,14 @@
 //! its turn, and its flag keeps it from being entered twice (B3), so that no list
 //! grows beyond the number of frames and none needs a search to remove from.
 
-use super::buffer_cache::{DeviceProgress, PinnedBlock};
-use crate::storage::tablespace::Purpose;
-use plumb_io::IoBuffer;
+use super::handles::PinnedBlock;
+use super::sync::Arc;
+use super::{IoBuffer, Purpose};
 use plumb_units::{BlockAddress, Lsn};
 use std::collections::{BTreeSet, VecDeque};
-use std::sync::Arc;
 
 /// The end of a chain.
-const NONE: u32 = u32::MAX;
+pub(super) const NONE: u32 = u32::MAX;
 /// Rounds of the hand that a block survives without being asked for.
 const TOUCH_MAX: u8 = 3;
 /// One part in so many of the frames is left to blocks of scans that nobody else has asked for.
@@ -42,7 +41,7 @@ pub(super) enum Usage {
 }
 
 #[derive(Debug)]
-struct Frame {
+pub(super) struct Frame {
     /// `None` while its owner has it.
     bytes: Option<Arc<IoBuffer>>,
     /// Which block it holds, unless Free or Owned.
@@ -58,7 +57,7 @@ struct Frame {
     /// In the dirty list.
     listed: bool,
     /// The writer that this block counts as unwritten for, while Dirty or Writing; none of a logged block.
-    writer: u32,
+    pub(super) writer: u32,
     /// A database writer has taken it and has not said that it is written.
     in_flight: bool,
     /// While Changing: what it is if nothing is changed.
@@ -86,30 +85,52 @@ pub(super) struct DirtyBlock {
     pub(super) logged: bool,
 }
 
+/// A device at a moment, as those see it who transfer blocks. Two of them say whether it answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct DeviceProgress {
+    /// Whether a transfer is under way.
+    pub(crate) is_asked: bool,
+    /// Grows with what has been transferred.
+    pub(crate) answer_count: u64,
+}
+
+impl DeviceProgress {
+    /// That of two parts together.
+    pub(crate) fn with(self, other: DeviceProgress) -> DeviceProgress {
+        let is_asked = self.is_asked || other.is_asked;
+        DeviceProgress { is_asked, answer_count: self.answer_count + other.answer_count }
+    }
+
+    /// Whether nothing was answered until `later`, although something was asked for all the time.
+    pub(crate) fn stood_until(self, later: DeviceProgress) -> bool {
+        self.is_asked && self.answer_count == later.answer_count
+    }
+}
+
 /// All frames of a cache; none until it is populated.
 #[derive(Debug, Default)]
 pub(super) struct Frames {
-    frames: Vec<Frame>,
+    pub(super) frames: Vec<Frame>,
     /// First frame of each chain; a power of two of them.
-    buckets: Vec<u32>,
+    pub(super) buckets: Vec<u32>,
     // Lists.
     /// Free frames first, then clean temp blocks: what is taken next.
-    cold: VecDeque<u32>,
+    pub(super) cold: VecDeque<u32>,
     /// LRUW: dirty frames, the oldest first.
-    dirty: VecDeque<u32>,
+    pub(super) dirty: VecDeque<u32>,
     /// Frames that scans have read into, the oldest first.
     scans: VecDeque<u32>,
     /// Where the clock's hand is.
     hand: usize,
     // Counts.
-    dirty_count: usize,
+    pub(super) dirty_count: usize,
     writing_count: usize,
     /// Frames that a session reads a block into.
     reading_count: usize,
     /// Clean frames of scans.
     scanned_count: usize,
     /// Clean frames outside the cold queue.
-    resident_count: usize,
+    pub(super) resident_count: usize,
     /// Transfers that have ended, well or not.
     answer_count: u64,
     /// Blocks of each writer that are not on disk; `None` for a number not in use.
@@ -252,7 +273,7 @@ impl Frames {
     }
 
     /// Takes the frame that was chosen.
-    fn own(&mut self, index: u32) -> Taken {
+    pub(super) fn own(&mut self, index: u32) -> Taken {
         self.leave_scan(index);
         if self.usage(index) == Usage::Clean {
             self.unlink(index);
@@ -676,8 +697,10 @@ impl Frames {
         }
         let in_queue = self.frames.iter().flat_map(|frame| [frame.first_lsn, frame.flight_lsn]);
         assert_eq!(in_queue.filter(|lsn| *lsn != 0).count(), self.changes.len(), "B9");
+        let of_writers =
+            |frame: &&Frame| frame.writer != NONE && matches!(frame.usage, Usage::Dirty | Usage::Writing);
         let unwritten: u32 = self.unwritten.iter().flatten().sum();
-        assert_eq!(unwritten as usize, self.unwritten_count());
+        assert_eq!(unwritten as usize, self.frames.iter().filter(of_writers).count(), "B7");
     }
 }
 
@@ -694,6 +717,3 @@ fn may_be_written(frame: &Frame, durable: Lsn) -> bool {
 fn is_unpinned(frame: &mut Frame) -> bool {
     frame.bytes.as_mut().is_some_and(|bytes| Arc::get_mut(bytes).is_some())
 }
-
-#[cfg(test)]
-mod tests;

@@ -16,8 +16,10 @@
 //! joins those that are adjacent), and waits for all of them. It never waits for a frame, for the same reason; what it leaves out is read when it is
 //! asked for.
 
-use super::buffer_cache::{BufferCache, ChangingBlock, Claim, OwnedFrame, Patience, PinnedBlock, Shared};
+use super::buffer_cache::{BufferCache, Shared};
 use super::caches::BufferCaches;
+use super::handles::{ChangingBlock, OwnedFrame, PinnedBlock};
+use super::latches::{Claim, Patience};
 use crate::EngineError;
 use crate::storage::block::{self, Expected};
 use crate::storage::tablespace::Purpose;
@@ -162,8 +164,9 @@ impl<'a> OneCache<'a> {
     fn new(session: &'a Session, cache: &'a BufferCache) -> Result<OneCache<'a>, EngineError> {
         let shared = cache.shared();
         let (arena, mut ahead) =
-            Arena::buffers(shared.block_size.bytes(), 1 + shared.options.prefetch_blocks)?;
-        let own = shared.tablespaces.iter().filter(|tablespace| tablespace.block_size == shared.block_size);
+            Arena::buffers(shared.latches.block_size.bytes(), 1 + shared.latches.options.prefetch_blocks)?;
+        let own =
+            shared.tablespaces.iter().filter(|tablespace| tablespace.block_size == shared.latches.block_size);
         let files = own.flat_map(|tablespace| &tablespace.files).map(|file| &file.file);
         let files: Vec<_> = files.take(REGISTERED_FILES).collect();
         let channel = shared.method.channel_to(&files, &[&arena])?;
@@ -178,7 +181,7 @@ impl<'a> OneCache<'a> {
         expected: Expected,
     ) -> Result<PinnedBlock, EngineError> {
         self.session.count(Statistic::LogicalReads, 1);
-        match self.shared.claim(self.session, purpose, address, Patience::Wait)? {
+        match self.shared.claim(self.session, purpose, address)? {
             Claim::Hit(pinned) => {
                 self.session.count(Statistic::CacheHits, 1);
                 self.check_header(&pinned, purpose, expected)?;
@@ -197,7 +200,7 @@ impl<'a> OneCache<'a> {
     ) -> Result<ChangingBlock<'a>, EngineError> {
         loop {
             drop(self.get(purpose, address, expected)?);
-            if let Some(block) = self.shared.begin_change(self.session, address)? {
+            if let Some(block) = self.shared.latches.begin_change(self.session, address)? {
                 return Ok(block);
             }
         }
@@ -213,8 +216,12 @@ impl<'a> OneCache<'a> {
         assert!(count > 0, "a multiblock read has a first block");
         let mut claims: Vec<Claim<'a>> = Vec::new();
         for index in 0..count.min(self.shared.multiblock_max()) {
-            let patience = if index == 0 { Patience::Wait } else { Patience::Never };
-            match self.shared.claim(self.session, purpose, plus(first, index), patience)? {
+            let address = plus(first, index);
+            let claim = match index {
+                0 => self.shared.claim(self.session, purpose, address)?,
+                _ => self.shared.latches.claim(self.session, purpose, address, Patience::Never)?,
+            };
+            match claim {
                 Claim::Unavailable => break,
                 claim => claims.push(claim),
             }
@@ -241,7 +248,7 @@ impl<'a> OneCache<'a> {
                     block
                 }
                 Claim::Miss(mut frame) => {
-                    let bytes = self.shared.block_size.bytes();
+                    let bytes = self.shared.latches.block_size.bytes();
                     let staging = self.several.as_deref().expect("just read into");
                     let read = &staging[(index - from) * bytes..(index + 1 - from) * bytes];
                     self.verify(read, purpose, plus(first, index as u32), expected)?;
@@ -266,7 +273,7 @@ impl<'a> OneCache<'a> {
             if frames.len() == most {
                 break;
             }
-            let frame = self.shared.claim_missing(self.session, purpose, *address)?;
+            let frame = self.shared.latches.claim_missing(self.session, purpose, *address)?;
             frames.extend(frame.map(|frame| (*address, Some(frame))));
         }
         if frames.is_empty() {
@@ -275,7 +282,7 @@ impl<'a> OneCache<'a> {
         let mut result = Ok(());
         for (tag, (address, _)) in frames.iter().enumerate() {
             let buffer = self.ahead.pop().expect("as many as frames");
-            let bytes = self.shared.block_size.bytes();
+            let bytes = self.shared.latches.block_size.bytes();
             let request =
                 self.request(Event::DbFileParallelRead, purpose, *address, (buffer, bytes), tag as u64);
             result = result.and(request.and_then(|request| Ok(self.channel.submit(self.session, request)?)));
@@ -309,7 +316,7 @@ impl<'a> OneCache<'a> {
         address: BlockAddress,
         expected: Expected,
     ) -> Result<PinnedBlock, EngineError> {
-        let bytes = self.shared.block_size.bytes();
+        let bytes = self.shared.latches.block_size.bytes();
         let buffer = match self.single.take() {
             Some(buffer) => buffer,
             None => one_buffer(bytes)?,
@@ -327,7 +334,7 @@ impl<'a> OneCache<'a> {
         first: BlockAddress,
         blocks: usize,
     ) -> Result<(), EngineError> {
-        let bytes = blocks * self.shared.block_size.bytes();
+        let bytes = blocks * self.shared.latches.block_size.bytes();
         let buffer = match self.several.take() {
             Some(buffer) if buffer.len() >= bytes => buffer,
             _ => one_buffer(bytes)?,
@@ -345,7 +352,7 @@ impl<'a> OneCache<'a> {
         first: BlockAddress,
         (buffer, bytes): (IoBuffer, usize),
     ) -> Result<IoBuffer, EngineError> {
-        let block_size = self.shared.block_size;
+        let block_size = self.shared.latches.block_size;
         self.next_tag += 1;
         let request = self.request(event, purpose, first, (buffer, bytes), self.next_tag)?;
         self.channel.submit(self.session, request)?;
@@ -367,7 +374,7 @@ impl<'a> OneCache<'a> {
         Ok(Request {
             operation: Operation::Read,
             file: Arc::clone(&self.shared.tablespace(purpose).file(first.file)?.file),
-            offset: first.block.byte_offset(self.shared.block_size),
+            offset: first.block.byte_offset(self.shared.latches.block_size),
             buffer,
             range: 0..bytes,
             event,

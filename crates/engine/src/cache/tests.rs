@@ -3,6 +3,8 @@
 //! Every test runs in a thread of its own and fails when it takes too long: a
 //! session that hangs is the failure that a cache is most likely to have.
 
+mod frames;
+
 use super::{BufferCache, CacheReader, CacheWriter, CacheWriterOptions, PinnedBlock};
 use crate::instance::{Cancel, InitialSizes};
 use crate::settings::Settings;

@@ -9,8 +9,9 @@
 //! blocks are forgotten, and those that a database writer has in hand are waited
 //! for: a late write would hit the extents' next owner (B5).
 
-use super::buffer_cache::{BufferCache, OwnedFrame};
+use super::buffer_cache::BufferCache;
 use super::caches::BufferCaches;
+use super::handles::OwnedFrame;
 use crate::EngineError;
 use crate::access::Access;
 use crate::storage::block::{self, BlockKind, Content};
@@ -61,7 +62,7 @@ impl<'a> CacheWriter<'a> {
         let cache = caches.of(tablespace.purpose)?;
         let of_cache = std::ptr::eq(tablespace, cache.shared().tablespaces.get(tablespace.purpose));
         assert!(of_cache, "the cache finds a block's file by purpose");
-        let number = cache.shared().open_writer(session)?;
+        let number = cache.shared().latches.open_writer(session)?;
         let cursor = ExtentCursor { tablespace, extents: Vec::new(), following: None };
         Ok(CacheWriter { session, access, cache, options, number, current: None, cursor })
     }
@@ -108,7 +109,7 @@ impl<'a> CacheWriter<'a> {
         block::seal(frame.bytes_mut(), self.options.kind, address, self.options.lsn, content);
         self.cache.start_writers()?;
         let place = (address, self.cursor.tablespace.purpose);
-        self.cache.shared().dirtied(self.session, frame, place, self.number)?;
+        self.cache.shared().latches.dirtied(self.session, frame, place, self.number)?;
         self.cursor.advance();
         Ok(address)
     }
@@ -118,7 +119,7 @@ impl<'a> CacheWriter<'a> {
     /// # Errors
     /// When a write of the cache failed.
     pub fn flush(&mut self) -> Result<(), EngineError> {
-        self.cache.shared().flush()
+        self.cache.shared().latches.flush()
     }
 
     /// Waits until all that is sealed is on disk; the writer can go on. From
@@ -127,7 +128,7 @@ impl<'a> CacheWriter<'a> {
     /// # Errors
     /// When a write of the cache failed.
     pub fn drain(&mut self) -> Result<(), EngineError> {
-        self.cache.shared().drain(self.session, self.number)
+        self.cache.shared().latches.drain(self.session, self.number)
     }
 
     /// Waits until everything is written and gives back the segment.
@@ -146,7 +147,7 @@ impl Drop for CacheWriter<'_> {
         self.current = None;
         let extents = self.cursor.abandon();
         self.cache.discard(self.session, extents.iter().copied());
-        self.cache.shared().close_writer(self.number);
+        self.cache.shared().latches.close_writer(self.number);
         self.cursor.tablespace.release(extents);
     }
 }

@@ -1,8 +1,10 @@
 //! Each invariant of the frames, broken by hand: the program stops where it holds no longer.
 
-use super::*;
+use crate::cache::frames::{Frames, NONE};
+use crate::storage::tablespace::Purpose;
 use plumb_io::Arena;
-use plumb_units::{BlockNumber, FileId};
+use plumb_units::{BlockAddress, BlockNumber, FileId, Lsn};
+use std::sync::Arc;
 
 fn frames(count: usize) -> Frames {
     let (_, buffers) = Arena::buffers(2048, count).expect("memory");
