@@ -552,11 +552,15 @@ impl Frames {
         self.leave_scan(index);
         let frame = &self.frames[index as usize];
         let (usage, writer, cold) = (frame.usage, frame.writer, frame.cold);
+        // In flight it is Writing, or Dirty again.
+        if frame.in_flight {
+            one_less(&mut self.writing_count);
+        }
         match usage {
             Usage::Clean if cold => {}
             Usage::Clean => one_less(&mut self.resident_count),
             Usage::Dirty => one_less(&mut self.dirty_count),
-            Usage::Writing => one_less(&mut self.writing_count),
+            Usage::Writing => {}
             Usage::Free | Usage::Owned | Usage::Reading | Usage::Changing => {
                 unreachable!("an owner gives its frame back itself")
             }

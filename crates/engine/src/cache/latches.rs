@@ -212,13 +212,9 @@ impl Latches {
         if state.frames.is_empty() {
             return;
         }
-        let mut forgotten = 0;
         for address in blocks {
-            let was_there;
-            (state, was_there) = self.forget(session, state, address);
-            forgotten += usize::from(was_there);
+            state = self.forget(session, state, address);
         }
-        self.signal_freed(&state, forgotten);
     }
 
     /// Counts everything anew, and says how many sessions wait for a free buffer.
@@ -349,9 +345,9 @@ impl Latches {
         let mut state = self.lock();
         state.frames.end_change(index, bytes, changed);
         self.signal_arrived(&state);
-        match changed {
-            Some(_) => self.post(&state),
-            None => self.signal_freed(&state, 1),
+        self.post(&state);
+        if changed.is_none() {
+            self.signal_freed(&state, 1);
         }
     }
 
@@ -366,7 +362,7 @@ impl Latches {
         let (mut state, taken) = self.take_frame(session, self.open(session)?, None, Patience::Wait)?;
         let Some((index, bytes)) = taken else { return Ok(None) };
         // What is there is of a segment that had the place before: read once, or done again by a recovery, whose log does not say whose it was.
-        (state, _) = self.forget(session, state, address);
+        state = self.forget(session, state, address);
         state.frames.begin_new(index, address, purpose);
         Ok(Some(ChangingBlock::new(self, (index, bytes))))
     }
@@ -423,8 +419,7 @@ impl Latches {
             let usage = state.frames.usage(index);
             let settled = matches!(usage, Usage::Clean | Usage::Reading);
             assert!(settled, "B5: the former owner of {address} left it {usage:?}");
-            (state, _) = self.forget(session, state, address);
-            self.signal_freed(&state, 1);
+            state = self.forget(session, state, address);
         }
         state.frames.dirtied(frame.into_taken(), address, purpose, writer);
         self.post(&state);
@@ -567,13 +562,12 @@ impl Latches {
     }
 
     /// Removes the block from the cache, waiting for a session or a writer that works on it.
-    /// `true` when it was there.
     fn forget<'g>(
         &'g self,
         session: &Session,
         mut state: MutexGuard<'g, State>,
         address: BlockAddress,
-    ) -> (MutexGuard<'g, State>, bool) {
+    ) -> MutexGuard<'g, State> {
         while let Some(index) = state.frames.find(address) {
             match state.frames.usage(index) {
                 Usage::Reading | Usage::Owned | Usage::Changing => {
@@ -589,11 +583,15 @@ impl Latches {
                 // A frame that is Writing when no writer is left was in a batch that failed.
                 Usage::Clean | Usage::Dirty | Usage::Writing | Usage::Free => {
                     state.frames.forget(index);
-                    return (state, true);
+                    self.signal_freed(&state, 1);
+                    // It needs not be written any more.
+                    if state.draining > 0 || state.checkpointing > 0 {
+                        self.written.notify_all();
+                    }
                 }
             }
         }
-        (state, false)
+        state
     }
 
     fn wait_arrived<'g>(
@@ -623,8 +621,10 @@ impl Latches {
         }
     }
 
+    /// So many frames may be free. Where nothing is left to write nobody is signalled again, and who waits is to look for an unpin.
     fn signal_freed(&self, state: &State, frames: usize) {
-        for _ in 0..state.waiting_freed.min(frames) {
+        let woken = if state.frames.unwritten_count() > 0 { frames } else { usize::MAX };
+        for _ in 0..state.waiting_freed.min(woken) {
             self.freed.notify_one();
         }
     }
@@ -727,7 +727,7 @@ impl Latches {
                 let required = log.require_durable(session, Lsn(last.0 + 1));
                 state = self.lock();
                 if let Err(error) = required {
-                    state.failure.get_or_insert_with(|| error.to_string());
+                    self.close(&mut state, error.to_string());
                     return (state, Lsn(0));
                 }
             }
@@ -752,7 +752,10 @@ impl Latches {
 
     /// A write failed: from now on every call fails (B6).
     pub(super) fn fail(&self, why: String) {
-        let mut state = self.lock();
+        self.close(&mut self.lock(), why);
+    }
+
+    fn close(&self, state: &mut State, why: String) {
         state.failure.get_or_insert(why);
         for condition in [&self.freed, &self.arrived, &self.written, &self.work] {
             condition.notify_all();

@@ -23,7 +23,8 @@
 //! - `errors_text`: the exact words of errors that users meet.
 //! - `transactions`: several sessions: what each sees, locks, limits, failures; tables and indexes that come and go.
 //! - `isolation`: which anomalies are prevented, and which can occur, each by its name.
-//! - `model`: the log buffer under a model checker.
+//! - `model`: the log buffer and group commit under a model checker.
+//! - `cache_model`: the latches of the buffer cache under it.
 //! - `slob`: ranges of an index that are read and updated, through crashes and where something runs out.
 //! - `cancel`: stopping what is under way.
 //!
@@ -34,6 +35,7 @@
 
 mod backup;
 mod block_sizes;
+mod cache_model;
 mod cancel;
 mod catalog;
 mod chained;

@@ -72,7 +72,8 @@ fn written(sessions: &'static [&'static [u64]]) -> Vec<u64> {
     found
 }
 
-fn check(preemptions: usize, work: impl Fn() + Sync + Send + 'static) {
+/// Every order of the steps of `work`, up to so many preemptions.
+pub(crate) fn check(preemptions: usize, work: impl Fn() + Sync + Send + 'static) {
     let mut builder = Builder::new();
     builder.preemption_bound = Some(preemptions);
     builder.check(work);

@@ -137,3 +137,23 @@ fn a_block_is_written_once() {
     frames.written(index);
     frames.written(index);
 }
+
+/// As where its writer has failed.
+#[test]
+fn a_block_that_changed_while_it_was_written_is_forgotten() {
+    let mut frames = frames(1);
+    let index = read(&mut frames, 1);
+    let change = |frames: &mut Frames, lsn: u64| {
+        let bytes = frames.begin_change(index).expect("unpinned");
+        frames.end_change(index, bytes, Some(Lsn(lsn)));
+    };
+    change(&mut frames, 1);
+    let mut batch = Vec::new();
+    frames.gather(1, Lsn(2), &mut batch);
+    batch.clear();
+    change(&mut frames, 2);
+    frames.check();
+    frames.forget(index);
+    frames.check();
+    assert!(!frames.awaits_device());
+}

@@ -1,0 +1,663 @@
+//! The buffer cache's latches under a model checker (loom): sessions and database writers in every order of their steps, up to some preemptions.
+//!
+//! The files are the engine's own. The checker's are the mutex, the conditions, the counts of pins, and what notes each use of a block's bytes: a
+//! use that the latches do not order after a change of them, or before it, is a fault even where the bytes happen to be right. No wait ends by
+//! time, so a signal that is missing is a deadlock; but waits for an unpin, which signals nobody, give up the mutex and look again.
+//!
+//! Disk and log are the model's own, and take no steps of the checker's: what is written is checked there to be whole and to be in the log.
+
+use plumb_engine::EngineError;
+use plumb_engine::cache::CacheOptions;
+use plumb_engine::storage::tablespace::Purpose;
+use plumb_events::{Recorder, Role, Session};
+use plumb_units::{BlockAddress, BlockNumber, BlockSize, FileId, Lsn};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::model;
+use buffers::{Arena, IoBuffer};
+use handles::ChangingBlock;
+use latches::{Claim, Latches, Patience, WriteAhead};
+
+#[allow(dead_code)]
+#[path = "../../src/cache/frames.rs"]
+mod frames;
+
+#[allow(dead_code)]
+#[path = "../../src/cache/handles.rs"]
+mod handles;
+
+#[allow(dead_code)]
+#[path = "../../src/cache/latches.rs"]
+mod latches;
+
+/// The checker's, but for waits that end by time.
+mod sync {
+    use super::thread;
+    use std::ops::{Deref, DerefMut};
+    use std::sync::{LockResult, TryLockError, TryLockResult};
+    use std::time::Duration;
+
+    pub use loom::sync::Arc;
+
+    /// No wait for a signal is shorter, and no wait for an unpin as long.
+    const SIGNALLED: Duration = Duration::from_millis(100);
+
+    #[derive(Debug, Default)]
+    pub struct Mutex<T>(loom::sync::Mutex<T>);
+
+    /// Knows its mutex, to give it up for a moment.
+    pub struct MutexGuard<'a, T> {
+        mutex: &'a Mutex<T>,
+        guard: loom::sync::MutexGuard<'a, T>,
+    }
+
+    impl<T> Mutex<T> {
+        pub fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
+            let guard = self.0.lock().expect("a panic ends the model");
+            Ok(MutexGuard { mutex: self, guard })
+        }
+
+        pub fn try_lock(&self) -> TryLockResult<MutexGuard<'_, T>> {
+            let guard = self.0.try_lock().map_err(|_| TryLockError::WouldBlock)?;
+            Ok(MutexGuard { mutex: self, guard })
+        }
+    }
+
+    impl<T> Deref for MutexGuard<'_, T> {
+        type Target = T;
+
+        fn deref(&self) -> &T {
+            &self.guard
+        }
+    }
+
+    impl<T> DerefMut for MutexGuard<'_, T> {
+        fn deref_mut(&mut self) -> &mut T {
+            &mut self.guard
+        }
+    }
+
+    #[derive(Debug)]
+    pub struct Condvar(loom::sync::Condvar);
+
+    impl Condvar {
+        pub fn new() -> Condvar {
+            Condvar(loom::sync::Condvar::new())
+        }
+
+        pub fn notify_one(&self) {
+            self.0.notify_one();
+        }
+
+        pub fn notify_all(&self) {
+            self.0.notify_all();
+        }
+
+        pub fn wait_timeout<'a, T>(
+            &self,
+            held: MutexGuard<'a, T>,
+            most: Duration,
+        ) -> LockResult<(MutexGuard<'a, T>, bool)> {
+            let MutexGuard { mutex, guard } = held;
+            if most < SIGNALLED {
+                drop(guard);
+                thread::yield_now();
+                return Ok((mutex.lock().expect("a panic ends the model"), true));
+            }
+            let guard = self.0.wait(guard).expect("a panic ends the model");
+            Ok((MutexGuard { mutex, guard }, false))
+        }
+    }
+}
+
+mod thread {
+    use std::time::Duration;
+
+    pub use loom::thread::{JoinHandle, spawn, yield_now};
+
+    /// Others go on meanwhile.
+    pub fn sleep(_: Duration) {
+        yield_now();
+    }
+}
+
+/// Memory whose uses are noted.
+mod buffers {
+    use loom::cell::UnsafeCell;
+    use plumb_io::IoError;
+    use std::ops::{Deref, DerefMut, Range};
+
+    #[derive(Debug)]
+    pub struct Arena;
+
+    impl Arena {
+        pub fn buffers(_: usize, count: usize) -> Result<(Arena, Vec<IoBuffer>), IoError> {
+            let buffer = |_| IoBuffer { bytes: [0; 24], uses: UnsafeCell::new(()) };
+            Ok((Arena, (0..count).map(buffer).collect()))
+        }
+
+        pub fn addresses(&self) -> Range<usize> {
+            0..0
+        }
+    }
+
+    /// Three words: a [`super::Content`].
+    #[derive(Debug)]
+    pub struct IoBuffer {
+        bytes: [u8; 24],
+        uses: UnsafeCell<()>,
+    }
+
+    impl Deref for IoBuffer {
+        type Target = [u8];
+
+        fn deref(&self) -> &[u8] {
+            self.uses.with(|_| ());
+            &self.bytes
+        }
+    }
+
+    impl DerefMut for IoBuffer {
+        fn deref_mut(&mut self) -> &mut [u8] {
+            self.uses.with_mut(|_| ());
+            &mut self.bytes
+        }
+    }
+}
+
+const PURPOSE: Purpose = Purpose::Users;
+
+fn address(block: u32) -> BlockAddress {
+    BlockAddress { file: FileId(1), block: BlockNumber(block) }
+}
+
+/// What a block says of itself.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct Content {
+    /// How often it was changed; at both ends of the block.
+    changes: u64,
+    /// The LSN of the last of them.
+    lsn: u64,
+}
+
+impl Content {
+    fn of(block: &[u8]) -> Content {
+        let word = |at: usize| u64::from_le_bytes(block[at..at + 8].try_into().expect("eight bytes"));
+        assert_eq!(word(0), word(16), "half a change");
+        Content { changes: word(0), lsn: word(8) }
+    }
+
+    fn fill(self, block: &mut [u8]) {
+        for (bytes, word) in block.chunks_exact_mut(8).zip([self.changes, self.lsn, self.changes]) {
+            bytes.copy_from_slice(&word.to_le_bytes());
+        }
+    }
+}
+
+/// The checker's threads are all one of the system's: so they can have one session.
+fn session() -> &'static Session {
+    thread_local!(static SESSION: &'static Session = Box::leak(Box::new(Recorder::new().session(Role::User))));
+    SESSION.with(|session| *session)
+}
+
+fn check(preemptions: usize, work: impl Fn() + Sync + Send + 'static) {
+    // Made here: the checker's threads have small stacks.
+    session();
+    model::check(preemptions, work);
+}
+
+/// A log of changes, each of which takes one LSN.
+#[derive(Debug, Default)]
+struct Log {
+    appended: AtomicU64,
+    durable: AtomicU64,
+    fails: bool,
+}
+
+impl WriteAhead for Log {
+    fn require_durable(&self, _: &Session, until: Lsn) -> Result<(), EngineError> {
+        if self.fails {
+            return Err(EngineError::WriterFailed { first: "the log is gone".to_string() });
+        }
+        assert!(until.0 <= self.appended.load(SeqCst) + 1, "only what was appended can be made durable");
+        self.durable.fetch_max(until.0, SeqCst);
+        Ok(())
+    }
+
+    fn durable(&self) -> Lsn {
+        Lsn(self.durable.load(SeqCst))
+    }
+
+    fn write_behind(&self) -> Lsn {
+        Lsn(0)
+    }
+}
+
+/// A block on disk, and how often it was read.
+#[derive(Debug, Default, Clone, Copy)]
+struct OnDisk {
+    content: Content,
+    reads: u64,
+}
+
+/// What becomes of writes.
+#[derive(Debug, Clone, Copy)]
+enum Device {
+    Works,
+    Fails,
+}
+
+/// A cache over a disk of a few blocks.
+struct Cache {
+    latches: Latches,
+    log: Arc<Log>,
+    disk: Mutex<[OnDisk; 5]>,
+}
+
+impl Cache {
+    fn new(frame_count: usize) -> Arc<Cache> {
+        Cache::with(frame_count, Log::default())
+    }
+
+    fn with(frame_count: usize, log: Log) -> Arc<Cache> {
+        let options = CacheOptions {
+            frame_count,
+            writer_count: 1,
+            first_writer: 0,
+            batch_blocks: 8,
+            request_blocks: 1,
+            prefetch_blocks: 0,
+        };
+        let log = Arc::new(log);
+        let latches = Latches::new(options, BlockSize::ALL[0], "db_cache_size");
+        latches.log_first(Arc::clone(&log) as Arc<dyn WriteAhead>);
+        Arc::new(Cache { latches, log, disk: Mutex::default() })
+    }
+
+    fn on_disk<T>(&self, block: u32, with: impl FnOnce(&mut OnDisk) -> T) -> T {
+        with(&mut self.disk.lock().unwrap_or_else(PoisonError::into_inner)[block as usize])
+    }
+
+    /// Looks at a block, which is read where it is not in the cache.
+    fn look(&self, block: u32) -> Result<Content, EngineError> {
+        match self.latches.claim(session(), PURPOSE, address(block), Patience::Wait)? {
+            Claim::Hit(pinned) => Ok(Content::of(&pinned)),
+            Claim::Miss(mut frame) => {
+                let read = self.on_disk(block, |disk| {
+                    disk.reads += 1;
+                    disk.content
+                });
+                read.fill(frame.bytes_mut());
+                Ok(Content::of(&frame.arrived(session(), 1)))
+            }
+            Claim::Unavailable => unreachable!("the session waits"),
+        }
+    }
+
+    /// Changes a block; the LSN of the change.
+    fn change(&self, block: u32) -> Result<Lsn, EngineError> {
+        loop {
+            self.look(block)?;
+            if let Some(changing) = self.latches.begin_change(session(), address(block))? {
+                return Ok(self.log_change(changing));
+            }
+        }
+    }
+
+    fn log_change(&self, mut changing: ChangingBlock<'_>) -> Lsn {
+        let changes = Content::of(&changing).changes + 1;
+        let lsn = self.log.appended.fetch_add(1, SeqCst) + 1;
+        Content { changes, lsn }.fill(&mut changing);
+        changing.changed(Lsn(lsn));
+        Lsn(lsn)
+    }
+
+    /// Formats a block that was not there, and waits until it is on disk.
+    fn format(&self, block: u32) -> Result<(), EngineError> {
+        let writer = self.latches.open_writer(session())?;
+        let mut frame = self.latches.own(session())?.expect("a database writer writes");
+        let formatted = Content { changes: 7, lsn: 0 };
+        formatted.fill(frame.bytes_mut());
+        self.latches.dirtied(session(), frame, (address(block), Purpose::Temp), writer)?;
+        self.latches.drain(session(), writer)?;
+        assert_eq!(self.on_disk(block, |disk| disk.content), formatted, "it is on disk");
+        self.latches.close_writer(writer);
+        Ok(())
+    }
+
+    /// The life of a database writer.
+    fn write(&self, disk: Device) {
+        while let Some(mut batch) = self.latches.next_batch(session()) {
+            for block in &mut batch {
+                let copy = Content::of(&block.bytes.take().expect("copied once"));
+                assert!(copy.lsn < self.log.durable().0 || !block.logged, "written before its log");
+                self.on_disk(block.address.block.0, |disk| {
+                    assert!(copy.changes >= disk.content.changes, "the copy is older than what is there");
+                    disk.content = copy;
+                });
+            }
+            match disk {
+                Device::Works => self.latches.written(&batch),
+                Device::Fails => {
+                    self.latches.fail("the disk is gone".to_string());
+                    break;
+                }
+            }
+        }
+        self.latches.writer_ended();
+    }
+
+    fn start_writer(self: &Arc<Cache>, disk: Device) -> thread::JoinHandle<()> {
+        self.latches.writer_begins();
+        self.start(move |cache| cache.write(disk))
+    }
+
+    fn start<T>(self: &Arc<Cache>, work: impl FnOnce(&Cache) -> T + 'static) -> thread::JoinHandle<()> {
+        let cache = Arc::clone(self);
+        thread::spawn(move || {
+            work(&cache);
+        })
+    }
+
+    /// The sessions end, and then the database writers. Nothing has gone wrong, and nobody waits.
+    fn end(
+        &self,
+        sessions: impl IntoIterator<Item = thread::JoinHandle<()>>,
+        writers: impl IntoIterator<Item = thread::JoinHandle<()>>,
+    ) {
+        sessions.into_iter().for_each(|thread| thread.join().expect("no panic"));
+        self.latches.stop();
+        writers.into_iter().for_each(|thread| thread.join().expect("no panic"));
+        assert_eq!(self.latches.check(), 0, "nobody waits");
+    }
+}
+
+/// Changes a block, and waits until that is on disk.
+fn checkpoint(cache: &Cache, lsn: Lsn) -> Result<(), EngineError> {
+    cache.latches.write_changed(session(), Lsn(lsn.0 + 1))
+}
+
+const WORKS: &str = "nothing fails";
+
+#[test]
+fn a_block_that_two_sessions_miss_is_read_once() {
+    check(3, || {
+        let cache = Cache::new(2);
+        let other = cache.start(|cache| cache.look(1).expect(WORKS));
+        cache.look(1).expect(WORKS);
+        cache.end([other], []);
+        assert_eq!(cache.on_disk(1, |disk| disk.reads), 1);
+    });
+}
+
+/// Whose read fails gives the frame back; who waited for it reads.
+#[test]
+fn a_read_that_is_given_up_is_done_by_who_waited() {
+    check(3, || {
+        let cache = Cache::new(1);
+        let failing = cache.start(|cache| {
+            drop(cache.latches.claim(session(), PURPOSE, address(1), Patience::Wait).expect(WORKS));
+        });
+        let other = cache.start(|cache| cache.look(1).expect(WORKS));
+        cache.look(1).expect(WORKS);
+        cache.end([failing, other], []);
+        assert_eq!(cache.on_disk(1, |disk| disk.reads), 1);
+    });
+}
+
+#[test]
+fn a_reader_sees_no_half_of_a_change_and_the_changer_gets_its_turn() {
+    check(3, || {
+        let cache = Cache::new(2);
+        let reader = cache.start(|cache| {
+            let before = cache.look(1).expect(WORKS);
+            assert!(cache.look(1).expect(WORKS).changes >= before.changes, "a change stays");
+        });
+        cache.change(1).expect(WORKS);
+        cache.end([reader], []);
+        assert_eq!(cache.look(1).expect(WORKS).changes, 1);
+    });
+}
+
+#[test]
+fn changes_of_two_sessions_are_both_there() {
+    check(3, || {
+        let cache = Cache::new(2);
+        let other = cache.start(|cache| cache.change(1).expect(WORKS));
+        cache.change(1).expect(WORKS);
+        cache.end([other], []);
+        assert_eq!(cache.look(1).expect(WORKS), Content { changes: 2, lsn: 2 });
+    });
+}
+
+/// Eight frames: nothing is written but for the checkpoint.
+#[test]
+fn a_checkpoint_has_changes_on_disk_while_others_go_on() {
+    check(3, || {
+        let cache = Cache::new(8);
+        let writer = cache.start_writer(Device::Works);
+        let other = cache.start(|cache| cache.change(1).expect(WORKS));
+        let lsn = cache.change(1).expect(WORKS);
+        checkpoint(&cache, lsn).expect(WORKS);
+        assert!(cache.on_disk(1, |disk| disk.content.lsn) >= lsn.0, "the checkpoint's change is on disk");
+        other.join().expect("no panic");
+        checkpoint(&cache, Lsn(2)).expect(WORKS);
+        assert_eq!(cache.on_disk(1, |disk| disk.content), Content { changes: 2, lsn: 2 });
+        cache.end([], [writer]);
+    });
+}
+
+/// Two frames: each change is written at once, and the second perhaps while the first is being written.
+#[test]
+fn a_block_that_changes_while_it_is_written_is_written_again() {
+    check(3, || {
+        let cache = Cache::new(2);
+        let writer = cache.start_writer(Device::Works);
+        let reader = cache.start(|cache| cache.look(1).expect(WORKS));
+        cache.change(1).expect(WORKS);
+        let lsn = cache.change(1).expect(WORKS);
+        checkpoint(&cache, lsn).expect(WORKS);
+        assert_eq!(cache.on_disk(1, |disk| disk.content), Content { changes: 2, lsn: 2 });
+        cache.end([reader], [writer]);
+    });
+}
+
+/// B8: what one database writer has in flight the other leaves alone, changed again or not.
+#[test]
+fn two_database_writers_do_not_write_a_block_at_once() {
+    check(2, || {
+        let cache = Cache::new(2);
+        let writers = [cache.start_writer(Device::Works), cache.start_writer(Device::Works)];
+        cache.change(1).expect(WORKS);
+        let lsn = cache.change(1).expect(WORKS);
+        checkpoint(&cache, lsn).expect(WORKS);
+        assert_eq!(cache.on_disk(1, |disk| disk.content), Content { changes: 2, lsn: 2 });
+        cache.end([], writers);
+    });
+}
+
+/// A change that is given up makes the block dirty again, as it was: a database writer that found nothing to write is told.
+#[test]
+fn a_checkpoint_ends_although_a_change_is_given_up() {
+    check(3, || {
+        let cache = Cache::new(8);
+        let lsn = cache.change(1).expect(WORKS);
+        let writer = cache.start_writer(Device::Works);
+        let other = cache.start(|cache| {
+            drop(cache.latches.begin_change(session(), address(1)).expect(WORKS));
+        });
+        checkpoint(&cache, lsn).expect(WORKS);
+        cache.end([other], [writer]);
+    });
+}
+
+#[test]
+fn sessions_share_a_frame_by_unpinning() {
+    check(3, || {
+        let cache = Cache::new(1);
+        let other = cache.start(|cache| cache.look(1).expect(WORKS));
+        cache.look(2).expect(WORKS);
+        cache.end([other], []);
+    });
+}
+
+#[test]
+fn sessions_that_wait_for_a_frame_get_it_when_it_is_written() {
+    check(3, || {
+        let cache = Cache::new(1);
+        let writer = cache.start_writer(Device::Works);
+        let other = cache.start(|cache| cache.look(2).expect(WORKS));
+        cache.change(1).expect(WORKS);
+        cache.look(3).expect(WORKS);
+        assert_eq!(
+            cache.on_disk(1, |disk| disk.content.changes),
+            1,
+            "a frame is not taken before it is written"
+        );
+        cache.end([other], [writer]);
+    });
+}
+
+/// Three of four frames are pinned, and one dirty block is no reason to write but for who waits.
+#[test]
+fn a_dirty_block_is_written_when_its_frame_is_wanted() {
+    check(3, || {
+        let cache = Cache::new(4);
+        cache.change(0).expect(WORKS);
+        let pins = [1, 2, 3].map(|block| {
+            cache.look(block).expect(WORKS);
+            cache.latches.claim(session(), PURPOSE, address(block), Patience::Never).expect(WORKS)
+        });
+        assert!(pins.iter().all(|pin| matches!(pin, Claim::Hit(_))), "they have been read");
+        let writer = cache.start_writer(Device::Works);
+        cache.look(4).expect(WORKS);
+        drop(pins);
+        cache.end([], [writer]);
+    });
+}
+
+#[test]
+fn two_sessions_that_wait_for_a_frame_for_one_block_read_it_once() {
+    check(3, || {
+        let cache = Cache::new(1);
+        cache.change(1).expect(WORKS);
+        let writer = cache.start_writer(Device::Works);
+        let other = cache.start(|cache| cache.look(2).expect(WORKS));
+        cache.look(2).expect(WORKS);
+        cache.end([other], [writer]);
+        assert_eq!(cache.on_disk(2, |disk| disk.reads), 1);
+    });
+}
+
+#[test]
+fn sessions_that_format_blocks_share_a_frame() {
+    check(2, || {
+        let cache = Cache::new(1);
+        let writer = cache.start_writer(Device::Works);
+        let other = cache.start(|cache| cache.format(1).expect(WORKS));
+        cache.format(2).expect(WORKS);
+        cache.end([other], [writer]);
+    });
+}
+
+/// Eight frames: one dirty block is no reason to write but for who drains.
+#[test]
+fn a_session_that_drains_has_its_blocks_written() {
+    check(3, || {
+        let cache = Cache::new(8);
+        let writer = cache.start_writer(Device::Works);
+        cache.format(1).expect(WORKS);
+        cache.end([], [writer]);
+    });
+}
+
+/// B6: one waits for a frame, one for its changes on disk.
+#[test]
+fn a_failed_write_wakes_everybody() {
+    check(3, || {
+        let cache = Cache::new(1);
+        let lsn = cache.change(1).expect(WORKS);
+        let writer = cache.start_writer(Device::Fails);
+        let other = cache.start(|cache| assert!(cache.look(2).is_err()));
+        assert!(checkpoint(&cache, lsn).is_err());
+        cache.end([other], [writer]);
+        assert!(cache.look(1).is_err(), "it stays so");
+    });
+}
+
+/// The same where the log fails, before anything is written.
+#[test]
+fn a_failed_log_wakes_everybody() {
+    check(3, || {
+        let cache = Cache::with(1, Log { fails: true, ..Log::default() });
+        let lsn = cache.change(1).expect(WORKS);
+        let writer = cache.start_writer(Device::Works);
+        let other = cache.start(|cache| assert!(cache.look(2).is_err()));
+        assert!(checkpoint(&cache, lsn).is_err());
+        cache.end([other], [writer]);
+        assert!(cache.look(1).is_err(), "it stays so");
+    });
+}
+
+#[test]
+fn a_block_is_forgotten_before_a_change_or_after_it() {
+    check(3, || {
+        let cache = Cache::new(2);
+        cache.look(1).expect(WORKS);
+        let writer = cache.start_writer(Device::Works);
+        let other = cache.start(|cache| {
+            if let Some(changing) = cache.latches.begin_change(session(), address(1)).expect(WORKS) {
+                cache.log_change(changing);
+            }
+        });
+        cache.latches.discard(session(), [address(1)]);
+        other.join().expect("no panic");
+        cache.latches.discard(session(), [address(1)]);
+        assert_eq!(cache.latches.count_of(PURPOSE), 0);
+        cache.end([], [writer]);
+    });
+}
+
+/// Who waits for a frame gets the one whose block is forgotten.
+#[test]
+fn a_frame_whose_block_is_forgotten_is_free() {
+    check(3, || {
+        let cache = Cache::new(2);
+        cache.change(1).expect(WORKS);
+        cache.change(2).expect(WORKS);
+        let other = cache.start(|cache| cache.look(3).expect(WORKS));
+        cache.latches.discard(session(), [address(1)]);
+        cache.end([other], []);
+    });
+}
+
+/// A new block has the place of an old one, which is forgotten: its frame is free for who waits for one, at once.
+#[test]
+fn a_frame_whose_block_a_new_one_replaces_is_free() {
+    check(3, || {
+        let cache = Cache::new(2);
+        cache.change(1).expect(WORKS);
+        let writer = cache.start_writer(Device::Works);
+        let other = cache.start(|cache| cache.look(2).expect(WORKS));
+        let new = cache.latches.begin_new(session(), PURPOSE, address(1));
+        let mut new = new.expect(WORKS).expect("a database writer writes");
+        other.join().expect("no panic");
+        Content::default().fill(&mut new);
+        cache.log_change(new);
+        cache.end([], [writer]);
+    });
+}
+
+/// What is forgotten needs not be written: who waits for that goes on.
+#[test]
+fn a_checkpoint_ends_although_a_block_is_forgotten() {
+    check(3, || {
+        let cache = Cache::new(8);
+        let lsn = cache.change(1).expect(WORKS);
+        let writer = cache.start_writer(Device::Works);
+        let other = cache.start(|cache| cache.latches.discard(session(), [address(1)]));
+        checkpoint(&cache, lsn).expect(WORKS);
+        cache.end([other], [writer]);
+    });
+}
