@@ -11,6 +11,7 @@ use plumb_engine::cache::CacheOptions;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_events::{Recorder, Role, Session};
 use plumb_units::{BlockAddress, BlockNumber, BlockSize, FileId, Lsn};
+use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -248,7 +249,7 @@ enum Device {
     Fails,
 }
 
-/// A cache over a disk of a few blocks.
+/// A cache over a disk of a few blocks. In an `Rc`: the checker runs its threads in one of the system's.
 struct Cache {
     latches: Latches,
     log: Arc<Log>,
@@ -256,11 +257,11 @@ struct Cache {
 }
 
 impl Cache {
-    fn new(frame_count: usize) -> Arc<Cache> {
+    fn new(frame_count: usize) -> Rc<Cache> {
         Cache::with(frame_count, Log::default())
     }
 
-    fn with(frame_count: usize, log: Log) -> Arc<Cache> {
+    fn with(frame_count: usize, log: Log) -> Rc<Cache> {
         let options = CacheOptions {
             frame_count,
             writer_count: 1,
@@ -272,7 +273,7 @@ impl Cache {
         let log = Arc::new(log);
         let latches = Latches::new(options, BlockSize::ALL[0], "db_cache_size");
         latches.log_first(Arc::clone(&log) as Arc<dyn WriteAhead>);
-        Arc::new(Cache { latches, log, disk: Mutex::default() })
+        Rc::new(Cache { latches, log, disk: Mutex::default() })
     }
 
     fn on_disk<T>(&self, block: u32, with: impl FnOnce(&mut OnDisk) -> T) -> T {
@@ -348,13 +349,13 @@ impl Cache {
         self.latches.writer_ended();
     }
 
-    fn start_writer(self: &Arc<Cache>, disk: Device) -> thread::JoinHandle<()> {
+    fn start_writer(self: &Rc<Cache>, disk: Device) -> thread::JoinHandle<()> {
         self.latches.writer_begins();
         self.start(move |cache| cache.write(disk))
     }
 
-    fn start<T>(self: &Arc<Cache>, work: impl FnOnce(&Cache) -> T + 'static) -> thread::JoinHandle<()> {
-        let cache = Arc::clone(self);
+    fn start<T>(self: &Rc<Cache>, work: impl FnOnce(&Cache) -> T + 'static) -> thread::JoinHandle<()> {
+        let cache = Rc::clone(self);
         thread::spawn(move || {
             work(&cache);
         })
