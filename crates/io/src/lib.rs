@@ -47,7 +47,7 @@ mod ring_setup;
 mod roots;
 pub mod sim;
 
-pub use arena::{Arena, HugeVec, IoBuffer, Plain, prefetch};
+pub use arena::{Arena, HugeVec, IoBuffer, Plain, ask_huge_pages, prefetch};
 pub use error::{IoError, hint_of_limits};
 pub use file::{DirectIo, Disk, Durability, File, FileCounters, Lock, OpenMode, random_id};
 pub use file_number::path_of_number;

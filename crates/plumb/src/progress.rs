@@ -359,11 +359,19 @@ impl Drawn {
     }
 }
 
+/// Whether figures leave no room for a bar of the usual length.
+fn is_narrow() -> bool {
+    console::Term::stderr().size_checked().is_some_and(|(_, columns)| columns < 80)
+}
+
 /// A bar with an end, or a line without.
 fn style(with_end: bool) -> ProgressStyle {
     // What does not fit the line is cut: a line that goes on would be drawn anew ten times a second.
-    let template =
-        if with_end { "{prefix:14} [{bar:20}] {wide_msg}" } else { "{prefix:14} {spinner} {wide_msg}" };
+    let template = match with_end {
+        true if is_narrow() => "{prefix:14} [{bar:8}] {wide_msg}",
+        true => "{prefix:14} [{bar:20}] {wide_msg}",
+        false => "{prefix:14} {spinner} {wide_msg}",
+    };
     // Both templates are valid.
     let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
     style.progress_chars("=> ")

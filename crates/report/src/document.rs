@@ -75,8 +75,8 @@ impl Headline {
 pub struct Summary {
     /// What the state is of: `large-sort on dblab03`.
     pub subject: String,
-    /// Lines as they are.
-    pub lines: Vec<String>,
+    /// A mark, and what stands behind it, further lines under the first; a line that is set already has no mark.
+    pub lines: Vec<(String, String)>,
     /// Names and values; a value without a name continues the one above.
     pub facts: Vec<(String, String)>,
 }

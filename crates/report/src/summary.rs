@@ -5,6 +5,9 @@
 use crate::Document;
 use crate::text::hanging;
 
+/// Sentences are not set in longer lines, however wide the terminal is.
+const LINE_MAX: usize = 100;
+
 /// The summary, lines ending in a newline.
 #[must_use]
 pub fn render(document: &Document) -> String {
@@ -17,7 +20,11 @@ pub fn render_in(document: &Document, page_width: usize) -> String {
     let Document { state, basis, reasons, summary, .. } = document;
     let mut lines = hanging("", &format!("{}: {} ({basis})", summary.subject, state.word), page_width);
     lines.extend(reasons.iter().flat_map(|reason| hanging("  -> ", reason, page_width)));
-    lines.extend(summary.lines.iter().flat_map(|line| as_it_is(line, page_width)));
+    let set = |(mark, text): &(String, String)| match mark.is_empty() {
+        true => as_it_is(text, page_width),
+        false => hanging(mark, text, page_width.min(LINE_MAX)),
+    };
+    lines.extend(summary.lines.iter().flat_map(set));
     let width = summary.facts.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
     let fact = |(name, value): &(String, String)| hanging(&format!("  {name:<width$}  "), value, page_width);
     lines.extend(summary.facts.iter().flat_map(fact));

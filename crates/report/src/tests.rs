@@ -91,7 +91,10 @@ pub(crate) fn every(name: &str) -> Document {
         ],
         summary: Summary {
             subject: "large-sort on vm".to_string(),
-            lines: vec!["  1 a line as it is".to_string()],
+            lines: vec![
+                (String::new(), "  1 a line as it is".to_string()),
+                ("  2 a claim  ".to_string(), "and what is said of it".to_string()),
+            ],
             facts: vec![("Path".to_string(), name.to_string()), (String::new(), "goes on".to_string())],
         },
         footer: "plumb 0.1.0".to_string(),

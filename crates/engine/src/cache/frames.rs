@@ -8,6 +8,7 @@
 use super::handles::PinnedBlock;
 use super::sync::Arc;
 use super::{IoBuffer, Purpose};
+use plumb_io::ask_huge_pages;
 use plumb_units::{BlockAddress, Lsn};
 use std::collections::{BTreeSet, VecDeque};
 
@@ -69,6 +70,9 @@ pub(super) struct Frame {
     /// The next frame of its bucket.
     next: u32,
 }
+
+#[cfg(not(test))]
+const _: () = assert!(size_of::<Frame>() == 64);
 
 /// A frame that was taken: its number and its bytes.
 pub(super) type Taken = (u32, Arc<IoBuffer>);
@@ -147,29 +151,29 @@ impl Frames {
         assert!(self.frames.is_empty(), "a cache is populated once");
         assert!(!buffers.is_empty(), "a cache has a frame");
         assert!(buffers.len() < NONE as usize, "frames are numbered in 32 bits");
-        self.buckets = vec![NONE; (buffers.len() * 2).next_power_of_two()];
+        let buckets = (buffers.len() * 2).next_power_of_two();
+        self.buckets = in_huge_pages(buckets);
+        self.buckets.resize(buckets, NONE);
         self.cold = (0..buffers.len() as u32).collect();
-        self.frames = buffers
-            .into_iter()
-            .map(|buffer| Frame {
-                bytes: Some(Arc::new(buffer)),
-                address: BlockAddress::default(),
-                purpose: Purpose::Temp,
-                usage: Usage::Free,
-                touch: 0,
-                cold: true,
-                scanned: false,
-                scan_listed: false,
-                listed: false,
-                writer: NONE,
-                in_flight: false,
-                resume: Usage::Free,
-                first_lsn: 0,
-                last_lsn: 0,
-                flight_lsn: 0,
-                next: NONE,
-            })
-            .collect();
+        self.frames = in_huge_pages(buffers.len());
+        self.frames.extend(buffers.into_iter().map(|buffer| Frame {
+            bytes: Some(Arc::new(buffer)),
+            address: BlockAddress::default(),
+            purpose: Purpose::Temp,
+            usage: Usage::Free,
+            touch: 0,
+            cold: true,
+            scanned: false,
+            scan_listed: false,
+            listed: false,
+            writer: NONE,
+            in_flight: false,
+            resume: Usage::Free,
+            first_lsn: 0,
+            last_lsn: 0,
+            flight_lsn: 0,
+            next: NONE,
+        }));
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -205,6 +209,12 @@ impl Frames {
 
     pub(super) fn usage(&self, index: u32) -> Usage {
         self.frames[index as usize].usage
+    }
+
+    /// The frame that most likely holds the block, found without looking at any.
+    #[inline]
+    pub(super) fn likely(&self, address: BlockAddress) -> Option<u32> {
+        self.buckets.get(self.bucket(address)).copied().filter(|index| *index != NONE)
     }
 
     /// The frame that holds the block, or is about to.
@@ -706,6 +716,13 @@ impl Frames {
         let unwritten: u32 = self.unwritten.iter().flatten().sum();
         assert_eq!(unwritten as usize, self.frames.iter().filter(of_writers).count(), "B7");
     }
+}
+
+/// An empty list with room for so many.
+fn in_huge_pages<T>(count: usize) -> Vec<T> {
+    let mut list = Vec::with_capacity(count);
+    ask_huge_pages(list.spare_capacity_mut());
+    list
 }
 
 /// Takes one frame off a count of them.

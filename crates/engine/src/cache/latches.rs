@@ -240,6 +240,7 @@ impl Latches {
         patience: Patience,
     ) -> Result<Claim<'_>, EngineError> {
         let mut state = self.open(session)?;
+        self.look_ahead(&state, address);
         loop {
             match state.frames.find(address) {
                 Some(index) if !matches!(state.frames.usage(index), Usage::Reading | Usage::Changing) => {
@@ -268,6 +269,14 @@ impl Latches {
                 // The block came while the session waited for a frame.
                 None => {}
             }
+        }
+    }
+
+    /// Asks for the first bytes of a block while its frame is looked at: buffers lie in the order of frames. In a large cache each is a wait for memory.
+    #[inline]
+    fn look_ahead(&self, state: &State, address: BlockAddress) {
+        if let (Some(memory), Some(index)) = (&state.memory, state.frames.likely(address)) {
+            memory.prefetch(index as usize * self.block_size.bytes());
         }
     }
 

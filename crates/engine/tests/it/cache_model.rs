@@ -141,6 +141,9 @@ mod buffers {
         pub fn addresses(&self) -> Range<usize> {
             0..0
         }
+
+        /// Nothing is read by it.
+        pub fn prefetch(&self, _: usize) {}
     }
 
     /// Three words: a [`super::Content`].

@@ -34,6 +34,7 @@ pub(super) fn summary(calibration: &Calibration) -> Summary {
     }
     lines.extend(warning_lines(&calibration.warnings));
     let subject = format!("calibration of {} at {}", environment.path, environment.date);
+    let lines = lines.into_iter().map(|line| (String::new(), line)).collect();
     Summary { subject, lines, facts: Vec::new() }
 }
 

@@ -9,7 +9,7 @@ use crate::document::run::device_line;
 use plumb_proof::order::OrderReport;
 use plumb_report::Summary;
 use plumb_report::format::{Count, Figure, Probability, Seconds, Share};
-use plumb_report::text::{hanging, wrap};
+use plumb_report::text::wrap;
 
 /// Where values begin: behind two blanks, the longest name, and two blanks.
 const VALUE_COLUMN: usize = 15;
@@ -39,7 +39,7 @@ pub(super) fn summary(analysis: &Analysis) -> Summary {
     }
 }
 
-fn claims(analysis: &Analysis) -> Vec<String> {
+fn claims(analysis: &Analysis) -> Vec<(String, String)> {
     let mut worst_first = analysis.claims.iter().enumerate().collect::<Vec<_>>();
     let left_out = worst_first.len().saturating_sub(CLAIMS_MAX);
     if left_out > 0 {
@@ -53,11 +53,11 @@ fn claims(analysis: &Analysis) -> Vec<String> {
     let line = |(index, claim): &(usize, &JudgedClaim)| {
         let name = claim.name.chars().take(width).collect::<String>();
         let mark = format!("  {:>2} {name:<width$}  {:<7}  ", index + 1, claim.outcome_word());
-        hanging(&mark, &claim.shown(), COLUMNS)
+        (mark, claim.shown())
     };
-    let mut lines = worst_first.iter().flat_map(line).collect::<Vec<_>>();
+    let mut lines = worst_first.iter().map(line).collect::<Vec<_>>();
     if left_out > 0 {
-        lines.push(format!("     and {} more claims in the report", left_out + 1));
+        lines.push((" ".repeat(5), format!("and {} more claims in the report", left_out + 1)));
     }
     lines
 }
