@@ -23,7 +23,7 @@ mod writes;
 
 use super::machine::load_average;
 use super::{Spread, fio, order};
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Args;
 use plumb_engine::instance::{Cancel, InitialSizes};
 use plumb_engine::storage::block::Expected;
@@ -77,7 +77,9 @@ pub fn run(options: &Options) -> Result<()> {
         anyhow::bail!("--only {unknown}: expected one of {}", PARTS.join(", "));
     }
     println!("load before: {}", load_average());
-    let home = options.path.join(format!("plumb-bench-slob-{}", std::process::id()));
+    // Absolute: PostgreSQL's programs run elsewhere.
+    let path = options.path.canonicalize().with_context(|| options.path.display().to_string())?;
+    let home = path.join(format!("plumb-bench-slob-{}", std::process::id()));
     let result = measure(options, &home);
     let _ = std::fs::remove_dir_all(&home);
     println!("load after: {}", load_average());
