@@ -76,8 +76,14 @@ fn a_server_that_cannot_start_later_ends_the_operation_and_nobody_waits_for_it()
             let error = build(&instance, "I").expect_err("too few threads").to_string();
             assert!(error.starts_with("cannot start PX s"), "{free}: {error}");
             if free < 4 {
-                let error = load(&instance, "U", &source()).expect_err("too few threads").to_string();
-                assert!(error.starts_with("cannot start PX load server p00"), "{free}: {error}");
+                // Servers that were started may have ended, with all the rows, when the last is: then there is a thread for it.
+                match load(&instance, &format!("U{free}"), &source()) {
+                    Ok(_) => assert!(free > 0, "no thread was free"),
+                    Err(error) => {
+                        let error = error.to_string();
+                        assert!(error.starts_with("cannot start PX load server p00"), "{free}: {error}");
+                    }
+                }
             }
             drop(others);
         }
