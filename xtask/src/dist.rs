@@ -152,7 +152,8 @@ fn in_a_bare_root(program: &Path) -> anyhow::Result<()> {
     // Where the program runs is where its root is: it gets no other directory.
     let arguments = ["/plumb", "study", "large-sort", "--path", "/data", "--bundle", "/data/bundle"];
     let mut command = Command::new("chroot");
-    command.arg(&room).args(arguments).env_clear();
+    // Where chroot(8) itself is found; the program needs nothing of it.
+    command.arg(&room).args(arguments).env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
     let ended = command.status().context("chroot cannot be started")?;
     let code = ended.code().context("a signal ended it")?;
     println!("{} in a bare root: exit code {code}", arguments.join(" "));
