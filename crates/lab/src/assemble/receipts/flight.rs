@@ -32,9 +32,9 @@ const REQUESTS_MIN: u64 = 32;
 const ASYNCHRONOUS_MIN: f64 = 1.05;
 /// At or below this ratio every request was waited for.
 const SYNCHRONOUS_MAX: f64 = 1.01;
-/// The share of requests through a ring that may be complete when the call that handed them over returns. A device answers few in
-/// that time, on a machine that takes the processor away meanwhile more; a kernel that carries them out within the call, all.
-const AT_ONCE_MAX: f64 = 0.8;
+/// The share of requests through a ring that may be complete when the call that handed them over returns: a device
+/// answers few in that time.
+const AT_ONCE_MAX: f64 = 0.5;
 /// The share of their time that sessions may have waited for a processor: above it calls return late, and what they find complete was not
 /// carried out within them.
 const RUN_QUEUE_MAX: f64 = 0.1;
