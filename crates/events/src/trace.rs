@@ -8,8 +8,8 @@
 //! recorder's lock, once in 4,096 requests. The words are atomics so that the trace can be taken while background sessions live; a store
 //! of one is a plain store. An entry counts when the number of entries of its chunk says so.
 //!
-//! Cost: 5 stores and what they displace in the cache, 160 KB a chunk. `cargo xtask bench events`, built for tests on a busy machine: 117 ns a request
-//! that is kept and 35 ns one that is not; the 81 ns between are 0.4% of a processor at 50,000 requests a second.
+//! Cost: 5 stores and what they displace in the cache, 160 KB a chunk. `cargo xtask bench events`: 72 ns a request that is kept and 35 ns one that
+//! is not; the 37 ns between are 0.2% of a processor at 50,000 requests a second.
 //!
 //! Why not a ring that overwrites the oldest: what a report says of a run must be of its whole, or say which part is missing. So memory is bounded by
 //! a number of requests, and what comes later is counted as dropped.

@@ -5,8 +5,8 @@
 use crate::Document;
 use crate::text::hanging;
 
-/// Sentences are not set in longer lines, however wide the terminal is.
-const LINE_MAX: usize = 100;
+/// Characters of a line: sentences are not set in longer ones, however wide the terminal is.
+pub const LINE_MAX: usize = 100;
 
 /// The summary, lines ending in a newline.
 #[must_use]

@@ -9,6 +9,7 @@ use crate::document::run::device_line;
 use plumb_proof::order::OrderReport;
 use plumb_report::Summary;
 use plumb_report::format::{Count, Figure, Probability, Seconds, Share};
+use plumb_report::summary::LINE_MAX;
 use plumb_report::text::wrap;
 
 /// Where values begin: behind two blanks, the longest name, and two blanks.
@@ -17,8 +18,6 @@ const VALUE_COLUMN: usize = 15;
 const SETTINGS_LINES_MAX: usize = 2;
 /// How much of a claim's name is shown.
 const NAME_WIDTH: usize = 24;
-/// The longest line.
-pub(crate) const COLUMNS: usize = 100;
 /// The most lines.
 pub(crate) const LINES: usize = 24;
 /// The first line and those below the claims.
@@ -34,7 +33,7 @@ pub(super) fn summary(analysis: &Analysis) -> Summary {
         lines: claims(analysis),
         facts: named
             .into_iter()
-            .flat_map(|(name, value)| broken(name, &value, COLUMNS - 4 - width))
+            .flat_map(|(name, value)| broken(name, &value, LINE_MAX - 4 - width))
             .collect(),
     }
 }
@@ -67,7 +66,7 @@ fn named(analysis: &Analysis) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
     match &analysis.recommendation {
         Some(recommendation) => {
-            let room = COLUMNS - VALUE_COLUMN;
+            let room = LINE_MAX - VALUE_COLUMN;
             let settings = wrap(&assignments(&recommendation.settings), room);
             let names = std::iter::once("Use").chain(std::iter::repeat(""));
             lines.extend(names.zip(settings).take(SETTINGS_LINES_MAX));

@@ -63,7 +63,7 @@ fn the_summary_fits_a_screen() {
         let reasons = study.design.blocks_marked.iter().map(|block| block.reason.len() / 60).sum::<usize>();
         assert!(shown.lines().count() <= screen::LINES + reasons, "{shown}");
         assert!(study.design.blocks_used > 0 || !shown.contains(".."), "{shown}");
-        assert!(shown.lines().all(|line| line.chars().count() <= screen::COLUMNS), "{shown}");
+        assert!(shown.lines().all(|line| line.chars().count() <= summary::LINE_MAX), "{shown}");
     }
     insta::assert_snapshot!("study_summary", summary::render(&document(&parallel_sort())));
     insta::assert_snapshot!("study_summary_of_a_troubled_study", summary::render(&document(&troubled())));
