@@ -154,6 +154,11 @@ pub fn smallest_effect(blocks: usize, deviation: f64, level: f64, power: f64, se
     deviation * high
 }
 
+/// The chance that so many blocks find the goal's effect, whatever power it asks for, on normal noise.
+pub fn power_of(goal: &Goal, blocks: usize, seed: u64) -> f64 {
+    Imagined::new(blocks, seed).power(goal.effect.abs() / goal.deviation, goal.alpha)
+}
+
 /// The smallest number of blocks that reaches the goal's power on normal noise; at most `BLOCKS_MAX`.
 pub fn blocks_for(goal: &Goal, seed: u64) -> usize {
     let shift = goal.effect.abs() / goal.deviation;

@@ -281,6 +281,9 @@ impl Figure for Share {
     fn figure(&self) -> String {
         let percent = self.0 * 100.0;
         let decimals = match percent.abs() {
+            // Nearly all is not all.
+            size if (99.95..99.995).contains(&size) => 2,
+            size if (99.995..100.0).contains(&size) => 3,
             size if size >= 9.95 || size == 0.0 => 1,
             size if size >= 0.0995 => 2,
             _ => 3,
@@ -389,6 +392,9 @@ mod tests {
             (Share(0.02).figure(), "2%"),
             (Share(0.0043).figure(), "0.43%"),
             (Share(0.125).figure(), "12.5%"),
+            (Share(0.9996).figure(), "99.96%"),
+            (Share(0.99996).figure(), "99.996%"),
+            (Share(1.0).figure(), "100%"),
             (Probability(0.000_976).figure(), "0.0010"),
             (Probability(0.000_001).figure(), "<.0001"),
             (Reading(0.8425).figure(), "0.843"),

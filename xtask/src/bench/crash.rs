@@ -138,6 +138,8 @@ fn share(
 ) -> anyhow::Result<(u64, String)> {
     let next = AtomicU64::new(0);
     let begin = plumb_events::now();
+    let elapsed = || plumb_events::now().saturating_sub(begin).0 as f64 / 1e9;
+    let twentieth = (count / 20).max(1);
     let thread_of = || {
         let bases = Base::of_each_kind();
         let mut sum = 0;
@@ -145,6 +147,9 @@ fn share(
             let number = next.fetch_add(1, Relaxed);
             if number >= count {
                 return sum;
+            }
+            if number > 0 && number.is_multiple_of(twentieth) {
+                eprintln!("{number} of {count} begun after {:.0} s", elapsed());
             }
             sum += work(&bases, number);
         }
@@ -154,8 +159,7 @@ fn share(
         threads.into_iter().map(|thread| thread.join()).collect()
     });
     let sum = sums.map_err(|_| anyhow::anyhow!("a cycle failed: its seed is above"))?.iter().sum::<u64>();
-    let seconds = plumb_events::now().saturating_sub(begin).0 as f64 / 1e9;
-    Ok((sum, format!("; {:.0} a second on {} threads", sum as f64 / seconds, options.threads)))
+    Ok((sum, format!("; {:.0} a second on {} threads", sum as f64 / elapsed(), options.threads)))
 }
 
 /// Processes that are killed.

@@ -1,42 +1,48 @@
-//! A delay of known size in every request of one arm, which the laboratory has to find.
+//! Delays of known size in every request of an arm, which the laboratory has to find.
 //!
 //! ```text
-//! pilot   delay 0 against 100 us a request   ──> elapsed time a microsecond of delay, and the noise
-//! study   delay 0 against what makes 5%      ──> blocks by proof's rule of sizes, a verdict, and why
+//! pilot     delay 0 against 100 us a request      ──> elapsed time a microsecond of delay, and the noise
+//! studies   delay 0 against what makes 2, 5, 10%  ──> blocks by proof's rule of sizes for 5%, a verdict each, and why
 //! ```
 //!
 //! The pilot measures what a delay costs instead of deriving it from a number of requests, because
 //! sessions that work side by side hide a part of it. Here requests are waited for one at a time
 //! (`filesystemio_options = directio`, one server), so that nearly all of it shows.
+//!
+//! The power that is stated is that at the level of the first step of three claims, a third of the study's: the laboratory's own tests,
+//! whose levels grow from step to step, find at least so much.
 
 use super::Options;
 use super::laboratory::Laboratory;
+use super::same::share;
+use crate::bench::Spread;
 use anyhow::Context;
 use plumb_lab::analysis::result::{Analysis, JudgedClaim, Why, WhyPart};
 use plumb_proof::effect::log_ratio;
-use plumb_proof::noise::{Goal, blocks_for};
+use plumb_proof::noise::{self, Goal, blocks_for};
 use plumb_units::Nanos;
 use std::fmt::Write as _;
 
-/// The slowdown to be found, per cent.
-const SLOWDOWN: f64 = 5.0;
+/// Slowdowns to be found, per cent.
+const SLOWDOWNS: [f64; 3] = [2.0, 5.0, 10.0];
+/// The one that the studies are sized for.
+const SIZED_FOR: usize = 1;
 /// What is put before each request of the pilot.
 const PILOT_DELAY: Nanos = Nanos(100_000);
 /// Blocks of the pilot: the noise is then known within a fifth or so.
 const PILOT_BLOCKS: usize = 12;
 /// The most that a study of this bench takes.
 const BLOCKS_MAX: usize = 60;
-const ALPHA: f64 = 0.05;
-const POWER: f64 = 0.95;
+/// Of the first step of a study of so many claims.
+const ALPHA: f64 = 0.05 / SLOWDOWNS.len() as f64;
+const POWER: f64 = 0.80;
 /// Parts of the difference that are shown.
 const PARTS_MAX: usize = 6;
 
-/// What the pilot found, and the study said.
+/// What the pilot found, and the studies said.
 pub(super) struct Delayed {
     /// Median elapsed time without a delay.
     elapsed: Nanos,
-    /// The delay of a request that makes the slowdown.
-    delay: Nanos,
     /// Elapsed time that the pilot's delay added, as a share of it for each request; the number of
     /// requests whose delay shows.
     requests: f64,
@@ -44,12 +50,21 @@ pub(super) struct Delayed {
     noise: f64,
     /// Blocks by the rule, and those that were made.
     blocks: (usize, usize),
-    claim: JudgedClaim,
+    sizes: Vec<Size>,
 }
 
-/// Makes both studies.
+/// A delay, and what was said of it by each study.
+struct Size {
+    percent: f64,
+    delay: Nanos,
+    /// The chance of finding it, by the pilot's noise.
+    stated: f64,
+    claims: Vec<JudgedClaim>,
+}
+
+/// Makes the pilot and the studies.
 pub(super) fn run(options: &Options, laboratory: &Laboratory) -> anyhow::Result<Delayed> {
-    let pilot = laboratory.study(&text(options, PILOT_DELAY, PILOT_BLOCKS), options.seed, "pilot")?;
+    let pilot = laboratory.study(&text(options, &[PILOT_DELAY], PILOT_BLOCKS), options.seed, "pilot")?;
     let (without, with) = (median(&pilot, 0)?, median(&pilot, 1)?);
     let requests = (with - without) * 1e9 / PILOT_DELAY.0 as f64;
     anyhow::ensure!(
@@ -57,20 +72,25 @@ pub(super) fn run(options: &Options, laboratory: &Laboratory) -> anyhow::Result<
         "a delay of {PILOT_DELAY} a request added nothing to {without:.4} s: {}",
         pilot.claims[0].verdict
     );
-    let delay = Nanos((without * SLOWDOWN / 100.0 * 1e9 / requests).round().max(1.0) as u64);
     let noise = pilot.floor.as_ref().context("the pilot has no noise floor")?.floor.deviation;
-    let goal = Goal { effect: log_ratio(SLOWDOWN), deviation: noise, alpha: ALPHA, power: POWER };
-    let wanted = blocks_for(&goal, options.seed);
+    let goal =
+        |percent: f64| Goal { effect: log_ratio(percent), deviation: noise, alpha: ALPHA, power: POWER };
+    let wanted = blocks_for(&goal(SLOWDOWNS[SIZED_FOR]), options.seed);
     let made = wanted.min(BLOCKS_MAX);
-    let mut study = laboratory.study(&text(options, delay, made), options.seed + 1, "injected delay")?;
-    Ok(Delayed {
-        elapsed: Nanos((without * 1e9) as u64),
-        delay,
-        requests,
-        noise,
-        blocks: (wanted, made),
-        claim: study.claims.remove(0),
-    })
+    let mut sizes = SLOWDOWNS.map(|percent| Size {
+        percent,
+        delay: Nanos((without * percent / 100.0 * 1e9 / requests).round().max(1.0) as u64),
+        stated: noise::power_of(&goal(percent), made, options.seed),
+        claims: Vec::new(),
+    });
+    let text = text(options, &sizes.each_ref().map(|size| size.delay), made);
+    for number in 1..=options.delayed_studies {
+        let label = format!("study of delays {number} of {}", options.delayed_studies);
+        let study = laboratory.study(&text, options.seed + u64::from(number), &label)?;
+        sizes.iter_mut().zip(study.claims).for_each(|(size, claim)| size.claims.push(claim));
+    }
+    let elapsed = Nanos((without * 1e9) as u64);
+    Ok(Delayed { elapsed, requests, noise, blocks: (wanted, made), sizes: sizes.into() })
 }
 
 /// Median elapsed seconds of an arm.
@@ -78,8 +98,8 @@ fn median(study: &Analysis, arm: usize) -> anyhow::Result<f64> {
     study.arms[arm].median.context("no block of the pilot came to its end")
 }
 
-fn text(options: &Options, delay: Nanos, blocks: usize) -> String {
-    format!(
+fn text(options: &Options, delays: &[Nanos], blocks: usize) -> String {
+    let mut text = format!(
         r#"name = "injected-delay"
 title = "A delay before every request"
 question = "Is a delay of known size found?"
@@ -96,17 +116,26 @@ sort_area_size = "256K"
 name = "delay"
 setting = "debug_request_delay"
 levels = [0, {}]
-
+"#,
+        options.delayed_rows,
+        delays.iter().map(|delay| delay.0.to_string()).collect::<Vec<_>>().join(", ")
+    );
+    for delay in delays {
+        let _ = write!(
+            text,
+            r#"
 [[claim]]
-name = "delay"
+name = "delay-{0}"
 text = "A delay before every request makes it slower."
 factor = "delay"
 from = 0
-to = {}
+to = {0}
 expect = "slower"
 "#,
-        options.delayed_rows, delay.0, delay.0
-    )
+            delay.0
+        );
+    }
+    text
 }
 
 impl Delayed {
@@ -114,34 +143,49 @@ impl Delayed {
     pub(super) fn show(&self) -> String {
         let (wanted, made) = self.blocks;
         let mut text = format!(
-            "injected delay: {} before each request, for {SLOWDOWN}% of {} (the delay of {:.0} requests shows)\n",
-            self.delay, self.elapsed, self.requests
-        );
-        let _ = writeln!(
-            text,
-            "noise of a comparison {:.1}%: {wanted} blocks find it with {:.0}% power; {made} were made",
+            "a run without a delay: {}, of which the delay of {:.0} requests would show\n\
+             noise of a comparison {:.1}%: {wanted} blocks find {}% with {:.0}% power among three claims; {made} were made\n\n\
+             {:<22} {:>6}  {:>22}  {:>15}  {:>8}\n",
+            self.elapsed,
+            self.requests,
             100.0 * self.noise,
-            100.0 * POWER
+            SLOWDOWNS[SIZED_FOR],
+            100.0 * POWER,
+            "injected",
+            "power",
+            "PROVED slower",
+            "effects",
+            "finds"
         );
-        let _ = writeln!(text, "verdict: {}", self.claim.verdict);
-        if let Some(effect) = &self.claim.effect {
-            let percent = |ratio: f64| format!("{:.1}%", 100.0 * (ratio - 1.0));
-            let end = |ratio: Option<f64>| ratio.map_or("open".to_string(), percent);
-            let p = self.claim.p.map_or("unknown".to_string(), |p| format!("{p:.2e}"));
-            let _ = writeln!(
-                text,
-                "effect: {} [{}, {}] at {:.0}%, p = {p}",
-                percent(effect.ratio),
-                end(effect.low),
-                end(effect.high),
-                100.0 * effect.confidence
-            );
+        self.sizes.iter().for_each(|size| text.push_str(&size.show()));
+        text.push_str(
+            "power: by the pilot's noise; effects: the median study's, and those of all; finds: what the median study says that\n\
+             it finds with 80% power\n",
+        );
+        if let Some(why) = self.sizes[SIZED_FOR].claims.last().and_then(|claim| claim.why.as_ref()) {
+            text.push_str(&show_why(why));
         }
-        for reason in &self.claim.reasons {
-            let _ = writeln!(text, "  {reason}");
-        }
-        self.claim.why.iter().for_each(|why| text.push_str(&show_why(why)));
         text
+    }
+}
+
+impl Size {
+    /// `5%: 6.20 us a request    80%    9 of 10, 90.0% [55.5, 99.7]    4.9% [1.0 .. 7.1]    5.4%`
+    fn show(&self) -> String {
+        let slower = |claim: &&JudgedClaim| claim.verdict.label() == "PROVED slower";
+        let found = self.claims.iter().filter(slower).count();
+        let percents = |values: Vec<f64>| values.into_iter().map(|share| 100.0 * share).collect::<Vec<_>>();
+        let effects = self.claims.iter().filter_map(|claim| claim.effect.as_ref()).map(|effect| effect.ratio - 1.0);
+        let floors = self.claims.iter().filter_map(|claim| claim.smallest_effect);
+        let [effects, floors] = [effects.collect(), floors.collect()].map(|shares| Spread::of(percents(shares)));
+        format!(
+            "{:<22} {:>5.0}%  {:>22}  {:>15}  {:>7.1}%\n",
+            format!("{}%: {} a request", self.percent, self.delay),
+            100.0 * self.stated,
+            share(found, self.claims.len()),
+            effects.show(1),
+            floors.median
+        )
     }
 }
 

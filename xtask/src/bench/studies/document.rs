@@ -18,9 +18,9 @@ pub(super) fn part(options: &Options, machine: &Machine, same: &Same, delayed: &
          A/A studies of two arms that set the same, {} rows, the reference twice in each block. Whatever they prove is\n\
          false. The last column is what the exact test would give, whose p takes few values at so few blocks; intervals are\n\
          those of Clopper and Pearson (1934).\n\n```text\n{}```\n\n\
-         A delay put before every request of one arm (`debug_request_delay`, a setting that no list shows and that a\n\
+         Delays put before every request of three arms (`debug_request_delay`, a setting that no list shows and that a\n\
          record names among its findings), in a table of {} rows,\n\
-         of a size that a pilot study of 12 blocks found to make the run 5% longer.\n\n\
+         of sizes that a pilot study of 12 blocks found to make the run 2, 5 and 10% longer; one study has all three.\n\n\
          ```text\n{}```\n",
         today(),
         options.command(),

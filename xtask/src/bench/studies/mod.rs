@@ -2,16 +2,16 @@
 //!
 //! What it does: `bench proof` feeds the inference with synthetic figures; this one has the
 //! laboratory make real studies, end to end, of which the answer is known beforehand. Many compare
-//! an arm with itself (A/A): whatever they prove is false. One slows every request of one arm
-//! by a known delay: that has to be found.
+//! an arm with itself (A/A): whatever they prove is false. Others slow every request of an arm
+//! by a known delay: that has to be found as often as is stated.
 //!
 //! How: a study is a text, as a user's would be; `plumb_lab` plans, runs, keeps and judges it, each
-//! run a process of the program that is beside this one. The delay is `debug_request_delay`, sized by a
-//! pilot study so that the elapsed time grows by 5%, and the number of blocks by the pilot's noise.
+//! run a process of the program that is beside this one. The delays are `debug_request_delay`, sized by a
+//! pilot study so that the elapsed time grows by 2, 5 and 10%, and the number of blocks by the pilot's noise.
 //!
 //! Why small tables: forty studies have a thousand runs. A run of 100K rows lasts some ten milliseconds, so
-//! that the noise is larger than that of a long run, and the tests are no easier for it. The delay is looked for in
-//! a larger one, of which the noise is that of a real run.
+//! that the noise is larger than that of a long run, and the tests are no easier for it. Delays are looked for in
+//! a larger one.
 //!
 //! Limits: the two comparisons of an A/A study share the reference's first run, so that they are not independent
 //! of each other; each alone is. Forty studies tell 5% from 20%, and not from 3%: the interval says so.
@@ -41,6 +41,9 @@ pub struct Options {
     /// Rows of the table.
     #[arg(long, default_value = "100K", value_parser = plumb_units::parse_count)]
     rows: u64,
+    /// Studies of delays of 2, 5 and 10%.
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    delayed_studies: u16,
     /// Rows of the table whose requests are delayed.
     #[arg(long, default_value = "1M", value_parser = plumb_units::parse_count)]
     delayed_rows: u64,
@@ -76,10 +79,11 @@ impl Options {
     /// As it could be typed again.
     fn command(&self) -> String {
         format!(
-            "cargo xtask bench studies --studies {} --blocks {} --rows {} --delayed-rows {} --seed {}",
+            "cargo xtask bench studies --studies {} --blocks {} --rows {} --delayed-studies {} --delayed-rows {} --seed {}",
             self.studies,
             self.blocks,
             RowCount(self.rows),
+            self.delayed_studies,
             RowCount(self.delayed_rows),
             self.seed
         )

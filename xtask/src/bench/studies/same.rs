@@ -127,7 +127,7 @@ impl Same {
 }
 
 /// `2.5% [0.1, 13.2]`
-fn share(hits: usize, of: usize) -> String {
+pub(super) fn share(hits: usize, of: usize) -> String {
     let interval = proportion::interval(hits, of, ALPHA);
     let percent = 100.0 * hits as f64 / of.max(1) as f64;
     format!("{percent:.1}% [{:.1}, {:.1}]", 100.0 * interval.low, 100.0 * interval.high)
