@@ -84,3 +84,9 @@ pub enum CalibrateError {
     #[error("the calibration was stopped; its file is removed and nothing was stored")]
     Cancelled,
 }
+
+impl From<plumb_io::Failed> for CalibrateError {
+    fn from(failed: plumb_io::Failed) -> CalibrateError {
+        failed.error.into()
+    }
+}

@@ -276,7 +276,7 @@ struct Copier<'a> {
     session: &'a Session,
     to: PathBuf,
     channel: Channel,
-    /// `None` after a failed request.
+    /// `None` while it is under way.
     buffer: Option<IoBuffer>,
 }
 
@@ -357,13 +357,8 @@ impl<'a> Copier<'a> {
             None => Arena::buffers(PIECE, 1)?.1.remove(0),
         };
         let (file, range, event) = (Arc::clone(file), 0..length, Event::BackupIo);
-        self.channel.submit(
-            self.session,
-            Request { operation, file, offset, buffer, range, event, stream, tag: 0 },
-        )?;
-        let completion = self.channel.wait(self.session, event)?;
-        self.buffer = Some(completion.buffer);
-        Ok(completion.range.len())
+        let request = Request { operation, file, offset, buffer, range, event, stream, tag: 0 };
+        Ok(self.channel.carry_out(self.session, request, &mut self.buffer)?)
     }
 }
 

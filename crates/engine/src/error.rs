@@ -419,6 +419,12 @@ pub enum EngineError {
     Interrupted,
 }
 
+impl From<plumb_io::Failed> for EngineError {
+    fn from(failed: plumb_io::Failed) -> EngineError {
+        failed.error.into()
+    }
+}
+
 impl EngineError {
     /// The row is not as it must be, and why.
     pub(crate) fn bad_row(row: RowId, why: impl std::fmt::Display) -> EngineError {

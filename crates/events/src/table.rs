@@ -103,7 +103,7 @@ events! {
     LogFileSync, "log file sync", Commit, "A session waits until another one has made its commit durable.";
     LogFileSequentialRead, "log file sequential read", SystemIo, "Log records are read: by recovery, or for an old version of a row.";
     LogBufferSpace, "log buffer space", Configuration, "A session waits for room in the log buffer.";
-    LogFileSwitch, "log file switch completion", Configuration, "The log goes on in the next log file.";
+    LogFileSwitch, "log file switch completion", Configuration, "The header of the next log file, in which the log goes on, is made durable.";
     LogFileSwitchCheckpoint, "log file switch (checkpoint incomplete)", Configuration, "A session needs room in the log, which a checkpoint must first give back.";
     LogFileSwitchArchive, "log file switch (archiving needed)", Configuration, "A session needs room in the log, and the archiver has not copied the file that would give it.";
     LogArchiveIo, "Log archive I/O", SystemIo, "The archiver reads a filled log file, or writes its copy.";

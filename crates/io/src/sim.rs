@@ -227,12 +227,15 @@ impl MemoryDisk {
     }
 
     pub(crate) fn sync_directory(&self, path: &Path) -> Result<(), Errno> {
-        self.power.as_ref().map_or(Ok(()), |power| power.sync_directory(path))
+        let Some(power) = &self.power else { return Ok(()) };
+        self.faults.judge_sync()?;
+        power.sync_directory(path)
     }
 
     /// Makes a whole file and gives it a name that another may have so far.
     pub(crate) fn replace(&self, beside: &Path, path: &Path, bytes: &[u8]) -> Result<(), Errno> {
         let Some(power) = &self.power else { return Ok(()) };
+        self.faults.judge_whole(beside, bytes.len())?;
         let file = match power.open(beside, true) {
             // Left there when the power went the last time.
             Err(Errno::EXIST) => power.open(beside, false)?,
@@ -381,6 +384,16 @@ impl FaultState {
             return Ok(Fate::Moves((length / 2).next_multiple_of(512).min(length - 512)));
         }
         Ok(Fate::Moves(length))
+    }
+
+    /// Decides the fate of a file that is written as a whole and synced. It cannot be moved in part: who writes it goes on until all of it is there.
+    fn judge_whole(&self, path: &Path, length: usize) -> Result<(), Errno> {
+        while let Err(errno) = self.judge(path, true, length) {
+            if errno != Errno::INTR {
+                return Err(errno);
+            }
+        }
+        self.judge_sync()
     }
 
     /// Decides the fate of a sync.

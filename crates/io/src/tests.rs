@@ -307,9 +307,11 @@ fn a_write_that_fails_is_named_and_its_sync_is_not() {
         let (_arena, mut buffers) = Arena::buffers(BLOCK, 1).expect("memory");
         let mut channel = method.channel(&[]).expect("a channel");
         let buffer = buffers.pop().expect("a buffer");
-        channel.submit(&session, request(&file, Operation::WriteAndSync, 0, buffer, 0)).expect("submitted");
-        let error = channel.wait(&session, Event::LogFileParallelWrite).expect_err("open to be read only");
-        let error = error.to_string();
+        channel.submit(&session, request(&file, Operation::WriteAndSync, 0, buffer, 7)).expect("submitted");
+        let failed = channel.wait(&session, Event::LogFileParallelWrite).expect_err("open to be read only");
+        let returned = failed.request.as_ref().map(|(tag, buffer)| (*tag, buffer.len()));
+        assert_eq!(returned, Some((7, BLOCK)), "{}: it gives back what it was submitted with", method.kind());
+        let error = failed.to_string();
         assert!(error.starts_with("write of 65536 bytes at offset 0 of "), "{}: {error}", method.kind());
         assert!(error.contains("Bad file descriptor"), "{}: {error}", method.kind());
     }
@@ -372,7 +374,8 @@ fn one_read(disk: &Disk, path: &Path, offset: u64, kind: MethodKind) -> Result<(
     let mut channel: Channel = Method::start(kind, 2)?.channel(&[])?;
     let buffer = buffers.pop().expect("one buffer");
     channel.submit(&session, request(&file, Operation::Read, offset, buffer, 0))?;
-    channel.wait(&session, Event::DirectPathRead).map(|_| ())
+    channel.wait(&session, Event::DirectPathRead)?;
+    Ok(())
 }
 
 #[test]

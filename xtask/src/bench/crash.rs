@@ -9,7 +9,7 @@ mod crash_cycle;
 use clap::Args;
 use crash_cycle::faults::{FAULTS, FaultTally, faulty};
 use crash_cycle::operation::{OPERATIONS, Operation, steps};
-use crash_cycle::{Base, Tally, chain, every_request, kill, pair};
+use crash_cycle::{Base, LOG_KINDS, Tally, chain, every_request, kill, pair};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -70,12 +70,13 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     if options.pairs {
         let pairs: Vec<(Operation, Operation)> =
             OPERATIONS.iter().flat_map(|one| OPERATIONS.iter().map(move |other| (*one, *other))).collect();
+        let filled = LOG_KINDS.map(Base::filled);
         let counts = share(options, pairs.len() as u64, |bases, number| {
             let (one, other) = pairs[number as usize];
-            bases.iter().map(|base| pair(base, one, other)).sum()
+            bases.iter().chain(&filled).map(|base| pair(base, one, other)).sum()
         })?;
         println!(
-            "{} pairs of operations, on each kind of log, crashed at every request: {} crashes{}",
+            "{} pairs of operations, on each kind of log, in an empty database and in a filled one, crashed at every request: {} crashes{}",
             pairs.len(),
             counts.0,
             counts.1

@@ -24,7 +24,7 @@ use crate::EngineError;
 use crate::storage::block::{self, Expected};
 use crate::storage::tablespace::Purpose;
 use plumb_events::{Event, IoStream, Session, Statistic};
-use plumb_io::{Arena, Channel, IoBuffer, Operation, Request};
+use plumb_io::{Arena, Channel, Failed, IoBuffer, Operation, Request};
 use plumb_units::BlockAddress;
 use std::sync::Arc;
 
@@ -157,7 +157,6 @@ struct OneCache<'a> {
     ahead: Vec<IoBuffer>,
     /// For several; made when first needed, remade when too small.
     several: Option<IoBuffer>,
-    next_tag: u64,
 }
 
 impl<'a> OneCache<'a> {
@@ -170,7 +169,7 @@ impl<'a> OneCache<'a> {
         let files = own.flat_map(|tablespace| &tablespace.files).map(|file| &file.file);
         let files: Vec<_> = files.take(REGISTERED_FILES).collect();
         let channel = shared.method.channel_to(&files, &[&arena])?;
-        Ok(OneCache { session, shared, channel, single: ahead.pop(), ahead, several: None, next_tag: 0 })
+        Ok(OneCache { session, shared, channel, single: ahead.pop(), ahead, several: None })
     }
 
     #[inline]
@@ -299,7 +298,10 @@ impl<'a> OneCache<'a> {
                     let verified = self.verify(frame.bytes_mut(), purpose, *address, expected);
                     result = result.and(verified.map(|()| drop(frame.arrived(self.session, TOUCH_SINGLE))));
                 }
-                Err(error) => result = result.and(Err(error.into())),
+                Err(Failed { error, request }) => {
+                    self.ahead.extend(request.map(|(_, buffer)| buffer));
+                    result = result.and(Err(error.into()));
+                }
             }
             if self.channel.outstanding() == outstanding {
                 // The way to the kernel itself is broken; dropping the channel waits.
@@ -321,9 +323,10 @@ impl<'a> OneCache<'a> {
             Some(buffer) => buffer,
             None => one_buffer(bytes)?,
         };
-        let buffer = self.transfer(Event::DbFileSequentialRead, purpose, address, (buffer, bytes))?;
-        let buffer = self.single.insert(buffer);
-        frame.bytes_mut().copy_from_slice(buffer);
+        let read;
+        (self.single, read) = self.transfer(Event::DbFileSequentialRead, purpose, address, (buffer, bytes));
+        read?;
+        frame.bytes_mut().copy_from_slice(self.single.as_ref().expect("read into it"));
         self.verify(frame.bytes_mut(), purpose, address, expected)?;
         Ok(frame.arrived(self.session, TOUCH_SINGLE))
     }
@@ -340,27 +343,31 @@ impl<'a> OneCache<'a> {
             _ => one_buffer(bytes)?,
         };
         let event = if blocks == 1 { Event::DbFileSequentialRead } else { Event::DbFileScatteredRead };
-        self.several = Some(self.transfer(event, purpose, first, (buffer, bytes))?);
-        Ok(())
+        let read;
+        (self.several, read) = self.transfer(event, purpose, first, (buffer, bytes));
+        read
     }
 
-    /// Fills the first `bytes` of the buffer; a failed request keeps the buffer.
+    /// Fills the first `bytes` of the buffer and gives it back.
     fn transfer(
         &mut self,
         event: Event,
         purpose: Purpose,
         first: BlockAddress,
         (buffer, bytes): (IoBuffer, usize),
-    ) -> Result<IoBuffer, EngineError> {
-        let block_size = self.shared.latches.block_size;
-        self.next_tag += 1;
-        let request = self.request(event, purpose, first, (buffer, bytes), self.next_tag)?;
-        self.channel.submit(self.session, request)?;
-        let completion = self.channel.wait(self.session, event)?;
-        assert_eq!(completion.tag, self.next_tag, "one request at a time");
-        assert_eq!(completion.range, 0..bytes, "a read that ends early is an error of the channel");
-        self.session.count(Statistic::PhysicalReadBlocks, (bytes / block_size.bytes()) as u64);
-        Ok(completion.buffer)
+    ) -> (Option<IoBuffer>, Result<(), EngineError>) {
+        let request = match self.request(event, purpose, first, (buffer, bytes), 0) {
+            Ok(request) => request,
+            Err(error) => return (None, Err(error)),
+        };
+        let mut buffer = None;
+        let read = self.channel.carry_out(self.session, request, &mut buffer);
+        let read = read.map(|read| {
+            assert_eq!(read, bytes, "a read that ends early is an error of the channel");
+            let blocks = bytes / self.shared.latches.block_size.bytes();
+            self.session.count(Statistic::PhysicalReadBlocks, blocks as u64);
+        });
+        (buffer, read.map_err(EngineError::from))
     }
 
     fn request(

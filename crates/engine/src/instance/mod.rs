@@ -187,7 +187,13 @@ impl Instance {
         let mut catalog = self.catalog();
         let lsn = self.next_lsn.load(Relaxed);
         if lsn >= catalog.lsn_ceiling {
-            self.replace_catalog(session, &mut catalog, Catalog::raise_lsn_ceiling)?;
+            let before = catalog.lsn_ceiling;
+            let raised = self.replace_catalog(session, &mut catalog, Catalog::raise_lsn_ceiling);
+            if raised.is_err() {
+                // It may stand and not be durable: the numbers are not used.
+                catalog.lsn_ceiling = before;
+            }
+            raised?;
         }
         assert!(lsn < catalog.lsn_ceiling, "a number is reserved before it is used");
         self.next_lsn.store(lsn + 1, Relaxed);
@@ -223,7 +229,7 @@ impl Instance {
         // refers to is then no longer the caller's to take back.
         let stands = || {
             let found = Catalog::find_on(&self.access.disk, &self.home);
-            found.ok().flatten().is_some_and(|found| found.segments().eq(changed.segments()))
+            found.ok().flatten().is_some_and(|found| found == changed)
         };
         if written.is_ok() || stands() {
             *catalog = changed;

@@ -115,8 +115,7 @@ impl ControlFile {
         let mut buffer = self.buffer.take().ok_or_else(|| lost(&self.file))?;
         checkpoint.write(&mut buffer[..COPY_BYTES]);
         let offset = checkpoint.serial % 2 * COPY_BYTES as u64;
-        self.buffer = Some(self.transfer(session, Operation::WriteAndSync, offset, (buffer, COPY_BYTES))?);
-        Ok(())
+        self.transfer(session, Operation::WriteAndSync, offset, (buffer, COPY_BYTES))
     }
 
     /// The copy that counts.
@@ -126,9 +125,9 @@ impl ControlFile {
         database: DatabaseId,
     ) -> Result<Checkpoint, EngineError> {
         let buffer = self.buffer.take().ok_or_else(|| lost(&self.file))?;
-        let buffer = self.transfer(session, Operation::ReadAtMost, 0, (buffer, 2 * COPY_BYTES))?;
+        self.transfer(session, Operation::ReadAtMost, 0, (buffer, 2 * COPY_BYTES))?;
+        let buffer = self.buffer.as_ref().ok_or_else(|| lost(&self.file))?;
         let copies = [&buffer[..COPY_BYTES], &buffer[COPY_BYTES..]].map(Checkpoint::read);
-        self.buffer = Some(buffer);
         let newest = copies.into_iter().flatten().max_by_key(|copy| copy.serial);
         let path = self.file.path();
         let newest = newest.ok_or_else(|| EngineError::Log {
@@ -149,7 +148,7 @@ impl ControlFile {
         operation: Operation,
         offset: u64,
         (buffer, bytes): (IoBuffer, usize),
-    ) -> Result<IoBuffer, EngineError> {
+    ) -> Result<(), EngineError> {
         let writes = operation.writes();
         let request = Request {
             operation,
@@ -161,8 +160,8 @@ impl ControlFile {
             stream: if writes { IoStream::LogWrites } else { IoStream::LogReads },
             tag: 0,
         };
-        self.channel.submit(session, request)?;
-        Ok(self.channel.wait(session, Event::ControlFileParallelWrite)?.buffer)
+        self.channel.carry_out(session, request, &mut self.buffer)?;
+        Ok(())
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) struct Copier<'a> {
     session: &'a Session,
     purpose: Purpose,
     channel: Channel,
-    /// `None` after a failed request.
+    /// `None` while it is under way.
     buffer: Option<IoBuffer>,
 }
 
@@ -47,7 +47,7 @@ impl<'a> Copier<'a> {
     /// Writes at most so many bytes as the log writer does at once, durably.
     pub(super) fn write(&mut self, file: &Arc<File>, offset: u64, bytes: &[u8]) -> Result<(), EngineError> {
         for (number, piece) in bytes.chunks(PIECE).enumerate() {
-            let buffer = self.buffer.as_mut().expect("there until a request fails");
+            let buffer = self.buffer.as_mut().expect("each request gives it back");
             buffer[..piece.len()].copy_from_slice(piece);
             let at = offset + (number * PIECE) as u64;
             self.transfer(Operation::Write, file, (at, piece.len()))?;
@@ -88,7 +88,7 @@ impl<'a> Copier<'a> {
             operation,
             file: Arc::clone(file),
             offset,
-            buffer: self.buffer.take().expect("there until a request fails"),
+            buffer: self.buffer.take().expect("each request gives it back"),
             range: 0..length,
             event,
             stream: match (operation.writes(), self.purpose) {
@@ -98,8 +98,7 @@ impl<'a> Copier<'a> {
             },
             tag: 0,
         };
-        self.channel.submit(self.session, request)?;
-        self.buffer = Some(self.channel.wait(self.session, event)?.buffer);
+        self.channel.carry_out(self.session, request, &mut self.buffer)?;
         Ok(())
     }
 }

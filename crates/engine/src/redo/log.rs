@@ -698,7 +698,7 @@ impl WriteAhead for Log {
 #[derive(Debug)]
 struct Reader {
     channel: Channel,
-    /// `None` after a failed read.
+    /// `None` while it is under way, and before it is first needed.
     buffer: Option<IoBuffer>,
     /// What the buffer has: position of the file, offset, bytes, and the LSN that was durable when it was read.
     chunk: Option<(usize, u64, usize, Lsn)>,
@@ -763,11 +763,9 @@ impl Reader {
                     stream: IoStream::LogReads,
                     tag: 0,
                 };
-                self.channel.submit(session, request)?;
-                let completion = self.channel.wait(session, Event::LogFileSequentialRead)?;
-                self.buffer = Some(completion.buffer);
-                self.chunk = Some((number, offset, completion.range.end, end));
-                completion.range.end
+                let length = self.channel.carry_out(session, request, &mut self.buffer)?;
+                self.chunk = Some((number, offset, length, end));
+                length
             }
         };
         Ok(self.buffer.as_ref().map_or(&[], |buffer| &buffer[..length]))

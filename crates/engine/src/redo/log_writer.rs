@@ -159,7 +159,8 @@ impl LogWriter {
         let batch = BatchHeader { length, lsn: self.next, sequence: header.sequence, opening: self.opening };
         batch.write(&mut staging);
         let begin = now();
-        self.staging = Some(self.transfer(session, self.offset, (staging, padded))?);
+        self.staging =
+            Some(self.transfer(session, Event::LogFileParallelWrite, self.offset, (staging, padded))?);
         session.count(Statistic::RedoWriteTime, now().saturating_sub(begin).0 / 1000);
         session.count(Statistic::RedoWrites, 1);
         session.count(Statistic::RedoBlocksWritten, (padded / self.block) as u64);
@@ -182,13 +183,11 @@ impl LogWriter {
 
     /// Goes on in a file that is not needed.
     pub(super) fn switch(&mut self, session: &Session) -> Result<(), EngineError> {
-        let begin = session.begin_wait();
         let free = self.next_file();
         assert!(
             self.files[free].usage == Usage::Free,
             "L5: sessions were admitted against the room in free files"
         );
-        session.end_wait(Event::LogFileSwitch, begin);
         let sequence = self.files[self.current].header.sequence + 1;
         self.begin_file(session, free, sequence)
     }
@@ -200,7 +199,7 @@ impl LogWriter {
         others.min_by_key(|(_, file)| order(file)).map_or(self.current, |(at, _)| at)
     }
 
-    /// Begins a file: its header is durable before a batch is in it.
+    /// Begins a file: its header is durable before a batch is in it, which is what a switch of the log waits for.
     pub(super) fn begin_file(
         &mut self,
         session: &Session,
@@ -218,7 +217,8 @@ impl LogWriter {
         };
         header.write(&mut staging);
         self.current = file;
-        self.staging = Some(self.transfer(session, 0, (staging, FILE_HEADER as usize))?);
+        self.staging =
+            Some(self.transfer(session, Event::LogFileSwitch, 0, (staging, FILE_HEADER as usize))?);
         self.files[file].header = header;
         self.files[file].usage = Usage::Used(self.next);
         self.files[file].archived = !self.archives;
@@ -231,6 +231,7 @@ impl LogWriter {
     fn transfer(
         &mut self,
         session: &Session,
+        event: Event,
         offset: u64,
         (buffer, bytes): (IoBuffer, usize),
     ) -> Result<IoBuffer, EngineError> {
@@ -248,7 +249,7 @@ impl LogWriter {
                 offset,
                 buffer,
                 range: 0..bytes,
-                event: Event::LogFileParallelWrite,
+                event,
                 stream: IoStream::LogWrites,
                 tag: tag as u64,
             };
@@ -256,13 +257,13 @@ impl LogWriter {
         }
         let mut first = None;
         for _ in members {
-            let completion = self.channel.wait(session, Event::LogFileParallelWrite)?;
+            let completion = self.channel.wait(session, event)?;
             let place = if completion.tag == 0 { &mut first } else { &mut self.mirror };
             *place = Some(completion.buffer);
         }
         if self.sync.method == SyncMethod::Fsync {
             for file in members {
-                session.wait(Event::LogFileParallelWrite, || file.sync_all())?;
+                session.wait(event, || file.sync_all())?;
             }
         }
         Ok(first.expect("each request was waited for"))

@@ -495,6 +495,8 @@ struct Redo<'a> {
     from: Lsn,
     open: BTreeMap<u64, Unended>,
     places: VecDeque<BatchPlace>,
+    /// Bytes of the longest batch so far: the log buffer may have been larger when it was written.
+    longest: usize,
     recovered: Recovered,
 }
 
@@ -513,6 +515,7 @@ impl<'a> Redo<'a> {
             from: checkpoint.redo,
             open: BTreeMap::new(),
             places: VecDeque::new(),
+            longest: 0,
             recovered: Recovered { next_transaction: checkpoint.next_transaction, ..Recovered::default() },
         })
     }
@@ -562,9 +565,43 @@ impl<'a> Redo<'a> {
                     let path = files[current].file().path().to_path_buf();
                     return Err(damaged(path, offset, end, checkpoint.redo));
                 }
-                None => return Ok((current, offset, end)),
+                None => {
+                    self.require_end(files, checkpoint.sequence, (sequence, end))?;
+                    return Ok((current, offset, end));
+                }
             }
         }
+    }
+
+    /// Refuses a log whose next file, of this sequence, was begun and cannot be told from one that was not: a header is durable before a batch follows
+    /// it, and before a file of a later sequence is begun. The power may go while a header is written; then there is neither.
+    fn require_end(
+        &mut self,
+        files: &[LogFile],
+        first: u64,
+        (sequence, end): (u64, Lsn),
+    ) -> Result<(), EngineError> {
+        let refuse = |file: &LogFile, what: String| {
+            let path = file.file().path().to_path_buf();
+            let why = format!(
+                "{what}, and the header of no log file says {sequence}: one is damaged, and what its file has may have been committed: restore the database from a copy"
+            );
+            Err(EngineError::Log { path, why })
+        };
+        for file in files {
+            if file.header.sequence > sequence {
+                return refuse(file, format!("it has the sequence {}", file.header.sequence));
+            }
+            if file.header.sequence < first {
+                // As much as direct I/O reads at least.
+                self.reader.open(file.file(), FILE_HEADER..2 * FILE_HEADER)?;
+                self.reader.fill(2 * FILE_HEADER)?;
+                if BatchHeader::claimed(self.reader.window(FILE_HEADER), sequence, end).is_some() {
+                    return refuse(file, format!("its first batch has the sequence {sequence}"));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Goes through the batches of a file. Gives the offset behind the last.
@@ -586,7 +623,8 @@ impl<'a> Redo<'a> {
         }
         self.settle_last(file, number)?;
         // A batch further on would mean that the one that is not whole was so once.
-        let limit = write_max + 2 * FILE_HEADER as usize;
+        let claimed = BatchHeader::claimed(self.reader.window(at), file.header.sequence, *end);
+        let limit = write_max.max(self.longest).max(claimed.unwrap_or(0)) + 2 * FILE_HEADER as usize;
         self.reader.fill(at + limit as u64)?;
         let rest = self.reader.window(at);
         for further in (self.log_block..rest.len().min(limit)).step_by(self.log_block) {
@@ -613,6 +651,7 @@ impl<'a> Redo<'a> {
             let place =
                 BatchPlace { lsn: batch.lsn, end: *end, file: number, offset: stretch.end, written: 0 };
             self.places.push_back(place);
+            self.longest = self.longest.max(batch.length);
             stretch.batches.push((batch.lsn, records));
             stretch.end += batch.length.next_multiple_of(self.log_block) as u64;
         }

@@ -67,7 +67,7 @@ struct Version {
 }
 
 /// Everything the control file holds.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Catalog {
     version: u32,
     state: State,
@@ -90,7 +90,7 @@ pub struct Catalog {
 }
 
 /// A tablespace as the control file keeps it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TablespaceEntry {
     /// What it is for.
     pub purpose: Purpose,
@@ -103,7 +103,7 @@ pub struct TablespaceEntry {
 }
 
 /// A data file as the control file keeps it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FileEntry {
     /// Its number.
     pub id: u16,
@@ -180,7 +180,7 @@ impl ColumnStatistics {
 }
 
 /// A table.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Table {
     /// Its name, in upper case.
     pub name: String,
@@ -253,7 +253,7 @@ impl From<StoredAddress> for BlockAddress {
 }
 
 /// An index.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Index {
     /// Its name, in upper case.
     pub name: String,
@@ -285,7 +285,7 @@ impl Index {
 }
 
 /// A table that transactions change. How many rows it has is not known here.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LiveTable {
     /// Its name, in upper case.
     pub name: String,
@@ -301,7 +301,7 @@ pub struct LiveTable {
 }
 
 /// An index on such a table.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LiveIndex {
     /// Its name, in upper case.
     pub name: String,

@@ -15,8 +15,8 @@ use plumb_units::{BlockAddress, BlockNumber, BlockSize, FileId};
 use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes per request when a file is filled with zeros.
 const FILL_BYTES: usize = 1 << 20;
@@ -35,6 +35,8 @@ pub struct DataFile {
     pub bytes: u64,
     /// Whether its length has changed since it was last synced.
     grown: AtomicBool,
+    /// Why a sync failed, if one has; held by the one that is under way.
+    failed: Mutex<Option<String>>,
 }
 
 impl DataFile {
@@ -115,8 +117,15 @@ impl DataFile {
             let holder = "another process".to_string();
             return Err(EngineError::InUse { what: "data file", path: path.to_path_buf(), holder });
         }
-        let grown = AtomicBool::new(false);
-        Ok(DataFile { id: header.file, file: Arc::new(file), block_size: header.block_size, bytes, grown })
+        let (grown, failed) = (AtomicBool::new(false), Mutex::default());
+        Ok(DataFile {
+            id: header.file,
+            file: Arc::new(file),
+            block_size: header.block_size,
+            bytes,
+            grown,
+            failed,
+        })
     }
 
     /// Makes it a file of zeros and a header, whatever it was.
@@ -138,12 +147,25 @@ impl DataFile {
 
     /// Makes what was written durable, and the length if it has changed.
     ///
+    /// After a failure all that follow fail: the kernel reports it once and may have dropped what it could not write, so a sync that succeeds
+    /// then proves nothing, least of all to a checkpoint that is about to give up the log of it.
+    ///
     /// # Errors
-    /// When the device reports a failed write: what was written is lost.
+    /// When the device reports a failed write, or has done so before: what was written is lost.
     pub fn sync(&self, session: &Session) -> Result<(), EngineError> {
-        let sync =
-            || if self.grown.swap(false, Relaxed) { self.file.sync_all() } else { self.file.sync_data() };
-        Ok(session.wait(Event::DirectPathSync, sync)?)
+        let sync = || {
+            let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(first) = &*failed {
+                let why = format!(
+                    "a sync failed before, and what it was to save may be lost: {first}; open the database again"
+                );
+                return Err(EngineError::DataFile { path: self.file.path().to_path_buf(), why });
+            }
+            let synced =
+                if self.grown.swap(false, Relaxed) { self.file.sync_all() } else { self.file.sync_data() };
+            Ok(synced.inspect_err(|error| *failed = Some(error.to_string()))?)
+        };
+        session.wait(Event::DirectPathSync, sync)
     }
 
     /// Writes the header block.

@@ -204,12 +204,14 @@ impl Active {
         under_way
     }
 
-    /// Waits for the end of a transaction that has changed a row.
+    /// Waits for the end of a transaction that has changed a row, as long as `still` says that transactions can end at all: after a failure of the log
+    /// none does.
     pub(super) fn wait_for(
         &self,
         session: &Session,
         transaction: u64,
         (holder, row): (u64, RowId),
+        still: impl Fn() -> Result<(), EngineError>,
     ) -> Result<(), EngineError> {
         let mut state = self.state();
         let mut next = Some(holder);
@@ -224,14 +226,16 @@ impl Active {
         }
         state.waiting += 1;
         let begin = session.begin_wait();
-        while state.entries.contains_key(&holder) {
+        let mut result = Ok(());
+        while state.entries.contains_key(&holder) && result.is_ok() {
             state = self.ended.wait_timeout(state, LOOK_AGAIN).unwrap_or_else(PoisonError::into_inner).0;
+            result = still();
         }
         session.end_wait(Event::EnqTxRowLock, begin);
         state.waiting -= 1;
         if let Some(entry) = state.entries.get_mut(&transaction) {
             entry.waits_for = None;
         }
-        Ok(())
+        result
     }
 }

@@ -127,9 +127,9 @@ impl<'a> Transaction<'_, 'a> {
     ) -> Result<RowId, EngineError> {
         let table = self.connection.worker.store.table(table)?;
         self.statement(&table, |worker, thread| {
-            let changed = worker.update_row(thread, &table, row, &change)?;
+            let changed = worker.update_row(thread, (&table, row), &|_| Ok(true), &change)?;
             worker.session.count(Statistic::RowsUpdated, 1);
-            Ok(changed)
+            changed.ok_or_else(|| EngineError::RowGone { row, table: table.name.clone() })
         })
     }
 
@@ -275,7 +275,7 @@ impl<'a> Transaction<'_, 'a> {
         let before = thread.last;
         let result = work(worker, thread);
         if result.is_err() && thread.last != before && worker.log.check().is_ok() {
-            worker.undo_until(thread, before)?;
+            worker.undo_or_stop(thread, before)?;
         }
         result
     }
@@ -550,7 +550,10 @@ impl<'a> Worker<'a> {
     ) -> Result<(), EngineError> {
         match self.lock_wait {
             LockWait::Never => Err(EngineError::RowLocked { row, holder }),
-            LockWait::Forever => self.active.wait_for(self.session, thread.transaction, (holder, row)),
+            LockWait::Forever => {
+                let still = || self.log.check();
+                self.active.wait_for(self.session, thread.transaction, (holder, row), still)
+            }
         }
     }
 
@@ -561,15 +564,19 @@ impl<'a> Worker<'a> {
         Ok(number < self.used_blocks(&table.segment)?)
     }
 
+    /// Changes a row, if it still is what is meant once it is nobody else's; else `None`. Gives its place, which may be another one.
     pub(super) fn update_row(
         &mut self,
         thread: &mut Thread<'a>,
-        table: &Table,
-        row: RowId,
+        (table, row): (&Table, RowId),
+        is_meant: &dyn Fn(&[u8]) -> Result<bool, EngineError>,
         change: &dyn Fn(&mut [Value]),
-    ) -> Result<RowId, EngineError> {
+    ) -> Result<Option<RowId>, EngineError> {
         loop {
             let before = self.claim_row(thread, table, row)?;
+            if !is_meant(before.image())? {
+                return Ok(None);
+            }
             let mut values = read_row(table, row, before.image())?.values;
             change(&mut values);
             let mut images = RowBatch::new();
@@ -593,7 +600,7 @@ impl<'a> Worker<'a> {
             };
             let old = before.pieces();
             self.delete_pieces(thread, table, &old[..old.len() - stored.kept])?;
-            return Ok(place);
+            return Ok(Some(place));
         }
     }
 
@@ -720,7 +727,7 @@ impl<'a> Worker<'a> {
     }
 
     fn roll_back(&mut self, mut thread: Thread<'a>) -> Result<(), EngineError> {
-        self.undo_until(&mut thread, Lsn(0))?;
+        self.undo_or_stop(&mut thread, Lsn(0))?;
         self.log_end(&mut thread, RecordKind::RolledBack)?;
         self.active.leave(thread.transaction);
         self.own = 0;
@@ -735,8 +742,18 @@ impl<'a> Worker<'a> {
         self.roll_back(Thread { transaction: unended.transaction, last: unended.last, promised })
     }
 
+    /// [`Worker::undo_until`], or the end of all transactions: a statement that is there by half must not be committed, and a row
+    /// that is neither changed nor given back would be waited for without an end. The next opening undoes the rest.
+    fn undo_or_stop(&mut self, thread: &mut Thread<'a>, stays: Lsn) -> Result<(), EngineError> {
+        let undone = self.undo_until(thread, stays);
+        if let Err(error) = &undone {
+            self.log.fail(format!("transaction {} cannot be undone: {error}", thread.transaction));
+        }
+        undone
+    }
+
     /// Undoes the records of a transaction, the last first, down to one that stays.
-    fn undo_until(&mut self, thread: &mut Thread<'a>, stays: Lsn) -> Result<(), EngineError> {
+    pub(super) fn undo_until(&mut self, thread: &mut Thread<'a>, stays: Lsn) -> Result<(), EngineError> {
         while thread.last != stays {
             let lsn = thread.last;
             let Some(record) = self.read_log(lsn)? else {

@@ -7,26 +7,21 @@
 //!
 //! Rows are shown as images, without a copy where nobody is changing them: taking one apart costs more than finding it.
 
+use super::connection::key_of;
 use super::row_pieces::is_head;
 use super::rows::{self, StoredRow};
 use super::tree::Tree;
-use super::worker::Worker;
+use super::worker::{Thread, Worker};
 use super::{Snapshot, Table, Transaction};
 use crate::EngineError;
 use crate::cache::PinnedBlock;
 use crate::settings::Setting;
 use crate::storage::block::BlockKind;
+use crate::storage::tablespace::Purpose;
 use plumb_events::Statistic;
 use plumb_types::Value;
 use plumb_units::{BlockAddress, RowId};
 use std::borrow::Cow;
-
-/// Whether marked entries are wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Marked {
-    Too,
-    Not,
-}
 
 /// Entries of an index, in order: their keys behind each other, and where each ends.
 #[derive(Debug, Default)]
@@ -59,7 +54,7 @@ impl Transaction<'_, '_> {
         let snapshot = self.snapshot()?;
         let bounds = (tree.key_of_values(&table.schema, from)?, tree.key_of_values(&table.schema, to)?);
         let worker = &mut self.connection.worker;
-        let entries = worker.entries_between(&tree, (&bounds.0, &bounds.1), Marked::Too)?;
+        let entries = worker.entries_between(&tree, (&bounds.0, &bounds.1))?;
         let ahead = worker.instance.settings.number(Setting::DbBlockPrefetchLimit) as usize;
         let (mut count, mut own) = (0, Vec::new());
         for (index, row) in entries.rows.iter().enumerate() {
@@ -78,7 +73,8 @@ impl Transaction<'_, '_> {
 impl Transaction<'_, '_> {
     /// Changes the rows of a table whose keys lie between two, the first included and the second not: one statement, all of it or nothing. `change`
     /// gets the place of a row among them, from 0, and its columns, as [`Transaction::update`] gives them, and leaves the key as it is. Gives how many
-    /// there were.
+    /// there were. They are those that were committed when the statement began, or its transaction's; of one that another transaction is changing its end is
+    /// waited for, and if it has gone or left the range then, the statement begins anew.
     ///
     /// # Errors
     /// As [`Transaction::update`].
@@ -92,17 +88,61 @@ impl Transaction<'_, '_> {
         let bounds = (tree.key_of_values(&of_index.schema, from)?, tree.key_of_values(&of_index.schema, to)?);
         drop(of_index);
         let table = self.connection.worker.store.table(table)?;
+        let range = Range { table: &table, tree: &tree, from: &bounds.0, to: &bounds.1 };
         self.statement(&table, |worker, thread| {
-            let entries = worker.entries_between(&tree, (&bounds.0, &bounds.1), Marked::Not)?;
-            let ahead = worker.instance.settings.number(Setting::DbBlockPrefetchLimit) as usize;
-            for (place, row) in entries.rows.iter().enumerate() {
-                worker.prefetch_rows(&table, &entries.rows[place..], (place, ahead))?;
-                worker
-                    .update_row(thread, &table, *row, &|values: &mut [Value]| change(place as u64, values))?;
-                worker.session.count(Statistic::RowsUpdated, 1);
+            let before = thread.last;
+            loop {
+                if let Some(count) = worker.update_range(thread, &range, &change)? {
+                    return Ok(count);
+                }
+                worker.undo_until(thread, before)?;
             }
-            Ok(entries.rows.len() as u64)
         })
+    }
+}
+
+/// The rows whose keys lie between two, the first included and the second not.
+struct Range<'r> {
+    table: &'r Table,
+    tree: &'r Tree,
+    from: &'r [u8],
+    to: &'r [u8],
+}
+
+impl<'a> Worker<'a> {
+    /// Changes the rows of a range as they are seen now. `None` when one of them has gone, or has left the range, while its holder was waited for:
+    /// where it went cannot be told from a snapshot taken before, so the statement begins anew.
+    fn update_range(
+        &mut self,
+        thread: &mut Thread<'a>,
+        range: &Range<'_>,
+        change: &dyn Fn(u64, &mut [Value]),
+    ) -> Result<Option<u64>, EngineError> {
+        let Range { table, tree, from, to } = *range;
+        let snapshot = self.active.snapshot(thread.transaction, || self.log.end());
+        let entries = self.entries_between(tree, (from, to))?;
+        let ahead = self.instance.settings.number(Setting::DbBlockPrefetchLimit) as usize;
+        let (mut count, mut own) = (0, Vec::new());
+        for (place, row) in entries.rows.iter().enumerate() {
+            self.prefetch_rows(table, &entries.rows[place..], (place, ahead))?;
+            let entry = (entries.key(place), *row);
+            if !self.show_entry((table, tree), entry, &snapshot, (&mut own, &mut |_, _| Ok(())))? {
+                continue;
+            }
+            let block_size = self.block_bytes_of(Purpose::Indx);
+            let is_meant = |image: &[u8]| {
+                key_of(tree, (image, *row), block_size, Vec::new())
+                    .map(|key| from <= &key[..] && &key[..] < to)
+            };
+            let changed = self.update_row(thread, (table, *row), &is_meant, &|values| change(count, values));
+            match changed {
+                Ok(Some(_)) => count += 1,
+                Ok(None) | Err(EngineError::RowGone { .. }) => return Ok(None),
+                Err(error) => return Err(error),
+            }
+        }
+        self.session.count(Statistic::RowsUpdated, count);
+        Ok(Some(count))
     }
 }
 
@@ -113,17 +153,12 @@ pub(super) type Heads = Vec<(RowId, Vec<u8>)>;
 pub(super) type Visit<'v> = &'v mut dyn FnMut(RowId, &[u8]) -> Result<(), EngineError>;
 
 impl Worker<'_> {
-    /// The entries from one key to another; marked ones, of rows that are gone or have another key now, only where an older version may be seen.
-    fn entries_between(
-        &mut self,
-        tree: &Tree,
-        (from, to): (&[u8], &[u8]),
-        marked: Marked,
-    ) -> Result<Entries, EngineError> {
+    /// The entries from one key to another, marked ones too, of rows that are gone or have another key now: an older version may be seen.
+    fn entries_between(&mut self, tree: &Tree, (from, to): (&[u8], &[u8])) -> Result<Entries, EngineError> {
         let mut entries = Entries::default();
         self.walk(tree, from, |entry| {
             let is_below = entry.key < to;
-            if is_below && (marked == Marked::Too || !entry.is_marked()) {
+            if is_below {
                 entries.keys.extend_from_slice(entry.key);
                 entries.ends.push(entries.keys.len());
                 entries.rows.push(entry.row_id());

@@ -13,7 +13,7 @@ use super::worker::Worker;
 use crate::EngineError;
 use crate::redo::edit::Edit;
 use crate::storage::block::{BlockKind, Expected, HEADER_BYTES, LsnRange};
-use crate::storage::control::SegmentExtent;
+use crate::storage::control::{Catalog, SegmentExtent};
 use crate::storage::tablespace::Purpose;
 use plumb_events::Event;
 use plumb_units::{BlockAddress, FileId, Lsn};
@@ -231,20 +231,25 @@ impl Worker<'_> {
         }
         let extents = self.allocate(segment.purpose, 1 + segment.read().pieces.len() / GROWTH_PART)?;
         let added = self.instance.change_catalog(self.session, |catalog| {
-            let tables = catalog.live_tables.iter_mut().map(|table| (table.created, &mut table.extents));
-            let indexes = catalog.live_indexes.iter_mut().map(|index| (index.created, &mut index.extents));
-            let of_segment = |(created, _): &(u64, _)| *created == segment.created.0;
-            if let Some((_, stored)) = tables.chain(indexes).find(of_segment) {
+            if let Some(stored) = extents_of(catalog, segment) {
                 stored.extend_from_slice(&extents);
             }
         });
-        if added.is_err() {
-            let extents = extents.iter().map(|piece| piece.extent);
-            self.instance.tablespace(segment.purpose).release(extents);
+        let is_entered = |catalog: &mut Catalog| {
+            extents_of(catalog, segment).is_some_and(|stored| stored.ends_with(&extents))
+        };
+        if let Err(error) = &added {
+            if !is_entered(&mut self.instance.catalog()) {
+                let extents = extents.iter().map(|piece| piece.extent);
+                self.instance.tablespace(segment.purpose).release(extents);
+                return added;
+            }
+            // They are in the control file, which may not be durable: no redo may be that goes into them.
+            self.log
+                .fail(format!("the control file with the extents of a segment may not be durable: {error}"));
         }
-        added?;
         segment.extents.write().unwrap_or_else(PoisonError::into_inner).add(extents);
-        Ok(())
+        added
     }
 
     /// Extents whose places in their files are durable: so many, or as many as there is room for, one at least.
@@ -268,6 +273,14 @@ impl Worker<'_> {
         }
         Ok(extents.into_iter().map(|extent| SegmentExtent { extent, used: extent.blocks }).collect())
     }
+}
+
+/// What the catalog has of a segment.
+fn extents_of<'c>(catalog: &'c mut Catalog, segment: &Segment) -> Option<&'c mut Vec<SegmentExtent>> {
+    let tables = catalog.live_tables.iter_mut().map(|table| (table.created, &mut table.extents));
+    let indexes = catalog.live_indexes.iter_mut().map(|index| (index.created, &mut index.extents));
+    let of_segment = |(created, _): &(u64, _)| *created == segment.created.0;
+    tables.chain(indexes).find(of_segment).map(|(_, extents)| extents)
 }
 
 #[cfg(test)]

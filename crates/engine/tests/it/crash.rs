@@ -47,21 +47,29 @@ fn short_runs_survive_a_crash_at_each_of_their_requests() {
 /// Each definition behind the one that has to come before it, and a log switch; `cargo xtask bench crash --pairs` goes through all pairs.
 #[test]
 fn definitions_survive_a_crash_at_each_of_their_requests() {
-    let base = Base::new(LogKind::Plain);
+    let (empty, filled) = (Base::new(LogKind::Plain), Base::filled(LogKind::Plain));
     let pairs = [
         (Operation::CreateTable, Operation::FillTable),
         (Operation::CreateTable, Operation::DropTable),
         (Operation::CreateIndex, Operation::Split),
         (Operation::CreateIndex, Operation::DropIndex),
         (Operation::Load, Operation::DropLoaded),
-        (Operation::DropTable, Operation::Load),
         (Operation::SwitchLogFile, Operation::Split),
     ];
-    for (first, second) in pairs {
-        let crashes = pair(&base, first, second);
-        assert!(crashes > 100, "{first:?} {second:?}: {crashes}");
+    let of_filled = [
+        (Operation::DropTable, Operation::DropLoaded),
+        (Operation::DropIndex, Operation::Update),
+        (Operation::Delete, Operation::FillTable),
+        (Operation::Resize, Operation::Delete),
+    ];
+    for (base, pairs) in [(&empty, &pairs[..]), (&filled, &of_filled)] {
+        for (first, second) in pairs {
+            let crashes = pair(base, *first, *second);
+            assert!(crashes > 100, "{first:?} {second:?}: {crashes}");
+        }
     }
-    assert!(pairs.iter().all(|(first, second)| OPERATIONS.contains(first) && OPERATIONS.contains(second)));
+    let pairs = || pairs.iter().chain(&of_filled);
+    assert!(pairs().all(|(first, second)| OPERATIONS.contains(first) && OPERATIONS.contains(second)));
 }
 
 /// A row in pieces comes and grows, shrinks, goes, or is taken back; in blocks of 2K and of 4K.

@@ -2,6 +2,7 @@
 
 use crate::crash_cycle::world::read;
 use crate::crash_cycle::{Base, LogKind};
+use plumb_engine::Instance;
 use plumb_engine::transaction::Transactions;
 use plumb_events::Role;
 use plumb_io::Disk;
@@ -116,4 +117,45 @@ fn a_log_file_that_is_missing_or_another_databases_is_refused() {
     disk.flip_bit(&current, 40 * 8);
     let error = refused(&disk);
     assert!(error.contains("no log file has the sequence "), "{error}");
+}
+
+/// Commits until the third log file has some; no checkpoint is completed that begins behind the first.
+fn in_three_files() -> (Arc<MemoryDisk>, Vec<PathBuf>) {
+    let disk = Base::new(LogKind::Plain).copy();
+    let mut settings = LogKind::Plain.settings();
+    settings.set("log_checkpoint_interval", "0", "the test").expect("in range");
+    let instance = Instance::open_on(&disk, Path::new("/in/memory/db"), settings).expect("open");
+    let session = instance.recorder.session(Role::User);
+    let transactions = Transactions::open(&instance, &session).expect("open");
+    let mut connection = transactions.connect(&session).expect("connected");
+    let mut transaction = connection.begin();
+    let before = batches(&disk).last().map_or(0, |(lsn, ..)| *lsn);
+    let mut files: Vec<PathBuf> = Vec::new();
+    for id in 0.. {
+        let id = Value::Number(Number::new(id, 0).expect("small"));
+        transaction
+            .insert("T", &[id.clone(), id, Value::Text("v".repeat(100)), Value::Null])
+            .expect("inserted");
+        transaction.commit_and_chain().expect("committed");
+        files =
+            batches(&disk).into_iter().filter(|(lsn, ..)| *lsn > before).map(|(_, file, _)| file).collect();
+        files.dedup();
+        if files.len() == 3 {
+            break;
+        }
+    }
+    (disk.restart(Survivors::All), files)
+}
+
+/// A header is durable before its file has a batch, and before another file is begun: without it the log does not end there.
+#[test]
+fn a_log_file_with_batches_and_without_a_header_is_damage_and_no_end() {
+    assert!(rows(&in_three_files().0) > 10, "all of the log is read");
+    for (file, says) in [(1, "it has the sequence "), (2, "its first batch has the sequence ")] {
+        let (disk, files) = in_three_files();
+        disk.flip_bit(&files[file], 33 * 8);
+        let error = refused(&disk);
+        assert!(error.contains(says) || error.contains("its first batch has the sequence "), "{error}");
+        assert!(error.ends_with("may have been committed: restore the database from a copy"), "{error}");
+    }
 }

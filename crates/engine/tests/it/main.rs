@@ -58,5 +58,6 @@ mod row_pieces;
 mod slob;
 mod sort_model;
 mod sort_spills;
+mod stopped;
 mod support;
 mod transactions;

@@ -833,3 +833,81 @@ fn of_sessions_that_insert_one_key_at_once_one_succeeds() {
         });
     });
 }
+
+/// A statement that changes a range is of one moment: what another transaction has deleted, moved or inserted and not committed is waited for where it was
+/// there, and is nothing where it was not.
+#[test]
+fn a_range_is_changed_as_it_was_committed() {
+    with_table(&[], |transactions, session| {
+        let [mut one, mut two] = [never(transactions, session), never(transactions, session)];
+        let (mut first, mut second) = (one.begin(), two.begin());
+        let rows: Vec<RowId> = (0..4).map(|id| add(&mut first, id, id, "v")).collect();
+        first.commit_and_chain().expect("committed");
+        let change = |transaction: &mut Transaction<'_, '_>| {
+            let value = |_, row: &mut [Value]| row[2] = text("changed");
+            transaction.update_range(("T", "T_K"), (&[number(0)], &[number(4)]), value)
+        };
+        first.delete("T", rows[1]).expect("deleted");
+        let locked = change(&mut second);
+        assert!(
+            matches!(locked, Err(EngineError::RowLocked { .. })),
+            "a deleted row may come back: {locked:?}"
+        );
+        first.rollback_and_chain().expect("rolled back");
+        add(&mut first, 9, 2, "new");
+        first.update("T", rows[3], |row| row[1] = number(40)).expect("moved away");
+        let locked = change(&mut second);
+        assert!(
+            matches!(locked, Err(EngineError::RowLocked { .. })),
+            "its key may be what it was: {locked:?}"
+        );
+        first.update("T", rows[3], |row| row[1] = number(3)).expect("moved back");
+        first.rollback_and_chain().expect("rolled back");
+        add(&mut first, 9, 2, "new");
+        assert_eq!(
+            change(&mut second).expect("nobody has them"),
+            4,
+            "a row that is not committed is not there"
+        );
+        second.commit().expect("committed");
+        first.commit().expect("committed");
+        let mut transaction = one.begin();
+        let changed = values(&mut transaction).into_iter().filter(|value| value == "changed").count();
+        assert_eq!(changed, 4);
+        drop(transaction);
+        transactions.check(session, "T").expect("index equals table");
+    });
+}
+
+/// Where a row has gone, or has another key, when its holder has ended, the statement begins anew and sees what is there then.
+#[test]
+fn a_range_that_changed_meanwhile_is_looked_up_again() {
+    within(60, || {
+        with_table(&[], |transactions, session| {
+            let mut one = transactions.connect(session).expect("connected");
+            let mut first = one.begin();
+            let rows: Vec<RowId> = (0..4).map(|id| add(&mut first, id, id, "v")).collect();
+            first.commit_and_chain().expect("committed");
+            first.delete("T", rows[1]).expect("deleted");
+            first.update("T", rows[2], |row| row[1] = number(40)).expect("moved away");
+            let changed = thread::scope(|scope| {
+                let waits = scope.spawn(|| {
+                    let session = transactions.instance().recorder.session(Role::User);
+                    let mut two = transactions.connect(&session).expect("connected");
+                    let mut second = two.begin();
+                    let value = |_, row: &mut [Value]| row[2] = text("changed");
+                    let changed = second.update_range(("T", "T_K"), (&[number(0)], &[number(4)]), value);
+                    second.commit().map(|()| changed.expect("changed")).expect("committed")
+                });
+                thread::sleep(Duration::from_millis(50));
+                first.commit().expect("committed");
+                waits.join().expect("no panic")
+            });
+            assert_eq!(changed, 2);
+            let mut transaction = one.begin();
+            assert_eq!(values(&mut transaction), ["changed", "v", "changed"]);
+            drop(transaction);
+            transactions.check(session, "T").expect("index equals table");
+        });
+    });
+}

@@ -327,6 +327,29 @@ pub struct Completion {
     pub range: Range<usize>,
 }
 
+/// A request that failed, and what it was submitted with.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+pub struct Failed {
+    /// What went wrong.
+    #[source]
+    pub error: IoError,
+    /// The request's tag and its buffer; `None` when the ring itself failed, which keeps them.
+    pub request: Option<(u64, IoBuffer)>,
+}
+
+impl From<IoError> for Failed {
+    fn from(error: IoError) -> Failed {
+        Failed { error, request: None }
+    }
+}
+
+impl From<Failed> for IoError {
+    fn from(failed: Failed) -> IoError {
+        failed.error
+    }
+}
+
 /// A request under way: `done` bytes of it have been moved.
 #[derive(Debug)]
 struct Pending {
@@ -405,7 +428,7 @@ pub struct Channel {
     delay: Option<Delay>,
     queue_depth: usize,
     in_flight: usize,
-    ready: VecDeque<Result<Completion, IoError>>,
+    ready: VecDeque<Result<Completion, Failed>>,
     /// Empty between calls: memory that is used again.
     attempts: Vec<Attempt>,
 }
@@ -497,11 +520,11 @@ impl Channel {
     /// The next completion, waiting for it under `event` if none is there.
     ///
     /// # Errors
-    /// When the request failed.
+    /// When the request failed; it gives its tag and its buffer back.
     ///
     /// # Panics
     /// When nothing is outstanding: the wait would never end.
-    pub fn wait(&mut self, session: &Session, event: Event) -> Result<Completion, IoError> {
+    pub fn wait(&mut self, session: &Session, event: Event) -> Result<Completion, Failed> {
         assert!(self.outstanding() > 0, "C3: nothing to wait for");
         if self.ready.is_empty() && self.may_have_arrived() {
             let begin = now();
@@ -513,6 +536,31 @@ impl Channel {
             self.collect(session, Some(event))?;
         }
         self.ready.pop_front().expect("just seen to be there")
+    }
+
+    /// Carries out a request by itself, waiting for it under its event: the bytes that it moved. The buffer is put into `buffer` again, whatever came
+    /// of it, unless the ring itself failed.
+    ///
+    /// # Errors
+    /// When it failed.
+    ///
+    /// # Panics
+    /// When something else is outstanding.
+    pub fn carry_out(
+        &mut self,
+        session: &Session,
+        request: Request,
+        buffer: &mut Option<IoBuffer>,
+    ) -> Result<usize, IoError> {
+        assert_eq!(self.outstanding(), 0, "a request by itself");
+        let event = request.event;
+        self.submit(session, request)?;
+        let (returned, moved) = match self.wait(session, event) {
+            Ok(Completion { buffer, range, .. }) => (Some(buffer), Ok(range.len())),
+            Err(Failed { error, request }) => (request.map(|(_, buffer)| buffer), Err(error)),
+        };
+        *buffer = returned;
+        moved
     }
 
     /// Waits until nothing is in flight, whatever comes of it: the end of work that
@@ -532,8 +580,8 @@ impl Channel {
     /// A completion if one is there, without waiting.
     ///
     /// # Errors
-    /// When the request failed.
-    pub fn poll(&mut self, session: &Session) -> Result<Option<Completion>, IoError> {
+    /// As [`Channel::wait`].
+    pub fn poll(&mut self, session: &Session) -> Result<Option<Completion>, Failed> {
         if self.ready.is_empty() && self.in_flight > 0 {
             let begin = now();
             let collected = self.collect(session, None);
@@ -610,7 +658,7 @@ impl Channel {
                     self.complete(session, pending, (end, taken_in));
                     return Ok(());
                 }
-                Ok(0) => return self.refuse(cut_short(&pending)),
+                Ok(0) => return self.refuse(pending, cut_short),
                 Ok(moved) => {
                     assert!(moved <= pending.rest().0.len(), "C1: {moved} bytes moved, more than asked for");
                     pending.done += moved;
@@ -620,18 +668,18 @@ impl Channel {
                     let file_ended = direct && !pending.done.is_multiple_of(512);
                     if pending.rest().0.is_empty() || (file_ended && may_end) {
                         if let Err(errno) = pending.sync {
-                            return self.refuse(sync_error(&pending, errno));
+                            return self.refuse(pending, |pending| sync_error(pending, errno));
                         }
                         self.complete(session, pending, (end, taken_in));
                         return Ok(());
                     }
                     if file_ended {
-                        return self.refuse(cut_short(&pending));
+                        return self.refuse(pending, cut_short);
                     }
                     session.count(Statistic::RequestsContinued, 1);
                 }
                 Err(Errno::INTR | Errno::AGAIN) => session.count(Statistic::RequestsRetried, 1),
-                Err(errno) => return self.refuse(transfer_error(&pending, errno)),
+                Err(errno) => return self.refuse(pending, |pending| transfer_error(pending, errno)),
             }
             assert!(pending.sync.is_ok(), "C4: a request whose sync failed is not tried again");
             match &mut self.backend {
@@ -647,9 +695,11 @@ impl Channel {
         }
     }
 
-    fn refuse(&mut self, error: IoError) -> Result<(), IoError> {
+    fn refuse(&mut self, pending: Pending, error: impl FnOnce(&Pending) -> IoError) -> Result<(), IoError> {
         self.land();
-        self.ready.push_back(Err(error));
+        let error = error(&pending);
+        let Request { tag, buffer, .. } = pending.request;
+        self.ready.push_back(Err(Failed { error, request: Some((tag, buffer)) }));
         Ok(())
     }
 

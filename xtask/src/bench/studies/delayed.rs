@@ -175,9 +175,11 @@ impl Size {
         let slower = |claim: &&JudgedClaim| claim.verdict.label() == "PROVED slower";
         let found = self.claims.iter().filter(slower).count();
         let percents = |values: Vec<f64>| values.into_iter().map(|share| 100.0 * share).collect::<Vec<_>>();
-        let effects = self.claims.iter().filter_map(|claim| claim.effect.as_ref()).map(|effect| effect.ratio - 1.0);
+        let effects =
+            self.claims.iter().filter_map(|claim| claim.effect.as_ref()).map(|effect| effect.ratio - 1.0);
         let floors = self.claims.iter().filter_map(|claim| claim.smallest_effect);
-        let [effects, floors] = [effects.collect(), floors.collect()].map(|shares| Spread::of(percents(shares)));
+        let [effects, floors] =
+            [effects.collect(), floors.collect()].map(|shares| Spread::of(percents(shares)));
         format!(
             "{:<22} {:>5.0}%  {:>22}  {:>15}  {:>7.1}%\n",
             format!("{}%: {} a request", self.percent, self.delay),

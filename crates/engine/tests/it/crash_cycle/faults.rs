@@ -5,7 +5,7 @@
 //! nothing. The end of the log is the exception: what was there cannot be told from what never was, so the world of an
 //! earlier commit may be found.
 
-use super::operation::{run, run_noting, steps};
+use super::operation::{AfterError, run, run_noting, steps};
 use super::world::World;
 use super::{Base, Run, Seeded, survivors};
 use plumb_engine::EngineError;
@@ -65,7 +65,7 @@ pub fn faulty(base: &Base, seed: u64, fault: Fault, tally: &mut FaultTally) {
         }
     };
     let run = match base.open(&disk) {
-        Ok(instance) => run_noting(&instance, &mut random, before, steps(40), (2, note)),
+        Ok(instance) => run_noting(&instance, &mut random, before, steps(40), (2, note, AfterError::GoOn)),
         Err(error) => Run::ended(before, error),
     };
     tally.cycles += 1;

@@ -95,16 +95,18 @@ impl LogKind {
     }
 }
 
-/// A database with an empty table and two indexes, closed: what runs begin with.
+/// A database with a table and two indexes, closed: what runs begin with.
 #[derive(Debug)]
 pub struct Base {
     disk: Arc<MemoryDisk>,
     log: LogKind,
+    /// What is in it.
+    world: World,
 }
 
 impl Base {
     pub fn new(log: LogKind) -> Base {
-        let base = Base { disk: MemoryDisk::with_power(1), log };
+        let base = Base { disk: MemoryDisk::with_power(1), log, world: World::new() };
         let sizes = InitialSizes { users: Bytes(32 << 10), temp: Bytes(16 << 10), indx: Bytes(64 << 10) };
         let created = Instance::create_on(&base.disk, Path::new(HOME), log.settings(), sizes);
         let instance = created.expect("a database");
@@ -123,6 +125,25 @@ impl Base {
     /// One of each kind.
     pub fn of_each_kind() -> Vec<Base> {
         LOG_KINDS.map(Base::new).into()
+    }
+
+    /// One that has committed rows, some in pieces, and all that can be dropped.
+    pub fn filled(log: LogKind) -> Base {
+        let mut base = Base::new(log);
+        // The log is too short for more in one transaction.
+        let rows = [Operation::Split, Operation::Commit, Operation::InsertLong, Operation::Commit];
+        let others = [Operation::CreateTable, Operation::Load, Operation::FillTable];
+        let operations = rows.into_iter().chain(others.repeat(12)).chain([Operation::CreateIndex]).collect();
+        let filled = run(&base.open(&base.disk).expect("open"), &mut Seeded(3), World::new(), operations, 1);
+        assert!(filled.error.is_none(), "{:?}", filled.error);
+        let World { rows, others, loaded, indexes } = &filled.acknowledged;
+        let sizes = [rows.len(), others.len(), loaded.len(), indexes.len()];
+        assert!(
+            rows.len() > 16 && sizes[1..] == [2, 2, 3],
+            "rows, tables, loaded tables, indexes: {sizes:?}"
+        );
+        (base.disk, base.world) = (base.copy(), filled.acknowledged);
+        base
     }
 
     /// A copy of its disk.
@@ -191,7 +212,7 @@ impl Tally {
 pub fn chain(base: &Base, seed: u64, length: u64, tally: &mut Tally) {
     let mut random = Seeded(seed);
     let mut disk = base.copy();
-    let mut world = World::new();
+    let mut world = base.world.clone();
     for cycle in 0..length {
         let said = || format!("seed {seed} cycle {cycle}, {:?}", base.log);
         // One chain in eight has long runs.
@@ -262,7 +283,7 @@ pub fn every_request(base: &Base, seed: u64, operations: &[Operation], sessions:
         let disk = base.copy();
         disk.lose_power_at(Some(at));
         let mut random = Seeded(seed);
-        let before = World::new();
+        let before = base.world.clone();
         let run = match base.open(&disk) {
             Ok(instance) => run(&instance, &mut random, before, operations.to_vec(), sessions),
             Err(error) => Run::ended(before, error),

@@ -60,6 +60,14 @@ pub const OPERATIONS: [Operation; 17] = [
     Operation::Resize,
 ];
 
+impl Operation {
+    /// Whether it is all or nothing, and a part of a transaction that goes on.
+    fn is_statement(self) -> bool {
+        use Operation::{Delete, Insert, InsertLong, Resize, Split, Update};
+        matches!(self, Insert | InsertLong | Split | Update | Resize | Delete)
+    }
+}
+
 /// The index that comes and goes; no two rows have one number.
 const INDEX: &str = "T_X";
 
@@ -112,7 +120,16 @@ pub fn run(
     operations: Vec<Operation>,
     sessions: u64,
 ) -> Run {
-    run_noting(instance, random, before, operations, (sessions, |_| ()))
+    run_noting(instance, random, before, operations, (sessions, |_| (), AfterError::End))
+}
+
+/// What a run does when a statement has failed and transactions have not been stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AfterError {
+    /// It ends.
+    End,
+    /// It goes on, as a program may that tries the next row.
+    GoOn,
 }
 
 /// The same; `note` is shown the world after each operation.
@@ -121,7 +138,7 @@ pub fn run_noting(
     random: &mut Seeded,
     before: World,
     operations: Vec<Operation>,
-    (sessions, mut note): (u64, impl FnMut(&World)),
+    (sessions, mut note, after_error): (u64, impl FnMut(&World), AfterError),
 ) -> Run {
     let session = instance.recorder.session(Role::User);
     let transactions = match Transactions::open(instance, &session) {
@@ -142,8 +159,11 @@ pub fn run_noting(
         let operation = if operation == Operation::Any { stage.draw() } else { operation };
         let actor = &mut actors[stage.random.below(sessions) as usize];
         if let Err(error) = stage.perform(operation, actor) {
-            stage.run.error = Some(error);
-            break;
+            let is_stopped = matches!(error, EngineError::LogFailed { .. });
+            stage.run.error.get_or_insert(error);
+            if is_stopped || !operation.is_statement() || after_error == AfterError::End {
+                break;
+            }
         }
         note(&stage.run.acknowledged);
     }

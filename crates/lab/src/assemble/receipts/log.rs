@@ -7,7 +7,7 @@ use crate::record::Receipt;
 use crate::vocabulary::Seen;
 use plumb_engine::Setting;
 use plumb_engine::redo::SyncMethod;
-use plumb_events::{IoStream, Statistic};
+use plumb_events::{Event, IoStream, Statistic};
 use plumb_io::{DirectIo, Durability};
 use plumb_units::{Bytes, Nanos, RowCount};
 
@@ -154,13 +154,16 @@ pub(super) fn file_io(seen: &Evidence) -> Option<Finding> {
     Some(Finding::that(done.direct == expected && by_flags && by_pages, evidence))
 }
 
-/// The trace against the statistics: as many log writes, of as long.
+/// The trace against the statistics: as many log writes, of as long. The header of a log file is another event's write.
 pub(super) fn trace(seen: &Evidence) -> Option<Receipt> {
     let (trace, method) = (seen.measured.trace.as_ref()?, done(seen)?.sync.method);
     let of_log = |kind: usize| trace.kinds[kind].stream == IoStream::LogWrites.name();
+    let of_records = |kind: usize| trace.kinds[kind].event == Event::LogFileParallelWrite.name();
     let requests =
         || trace.sessions.iter().flat_map(|session| &session.requests).filter(|it| of_log(it.kind));
-    let found = (requests().count() as u64, requests().map(|request| request.latency_ns).sum::<u64>());
+    let records = || requests().filter(|it| of_records(it.kind));
+    let found = (records().count() as u64, records().map(|request| request.latency_ns).sum::<u64>());
+    let headers = requests().count() as u64 - found.0;
     let asked = seen.measured.period.stream(IoStream::LogWrites).count;
     let writes = seen.measured.period.statistic(Statistic::RedoWrites);
     let time = seen.measured.period.statistic(Statistic::RedoWriteTime) * 1000;
@@ -174,11 +177,11 @@ pub(super) fn trace(seen: &Evidence) -> Option<Receipt> {
         counted(trace.dropped, "request")
     );
     // A call that syncs behind the write is no request; where the same bytes go to two files the longer one counts.
-    let alike = method != SyncMethod::Fsync && asked == writes;
+    let alike = method != SyncMethod::Fsync && asked == writes + headers;
     let finding = match (trace.dropped, alike) {
         (0, true) => {
             let apart = counted_.saturating_sub(traced);
-            Finding::that(found.0 == asked && apart <= counted_ / 10 + TRACE_APART.0, evidence)
+            Finding::that(found.0 == writes && apart <= counted_ / 10 + TRACE_APART.0, evidence)
         }
         _ => Finding::not_checked(evidence),
     };

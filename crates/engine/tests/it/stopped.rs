@@ -1,0 +1,172 @@
+//! What one failure must stop: nobody waits for what cannot end, nothing is acknowledged that was done by half, and what a device has dropped is not
+//! taken for durable later.
+
+use crate::crash_cycle::world::read;
+use crate::crash_cycle::{Base, LogKind};
+use crate::support::within;
+use crate::transactions::number;
+use plumb_engine::transaction::{Connection, Transaction, Transactions};
+use plumb_engine::{EngineError, Instance};
+use plumb_events::{Role, Session};
+use plumb_io::sim::power::Survivors;
+use plumb_io::sim::{Faults, MemoryDisk};
+use plumb_types::Value;
+use plumb_units::RowId;
+use std::sync::Arc;
+use std::thread;
+
+fn open(disk: &Arc<MemoryDisk>) -> (Instance, Session) {
+    let instance = LogKind::Plain.open(disk).expect("open");
+    let session = instance.recorder.session(Role::User);
+    (instance, session)
+}
+
+fn connect<'a>(transactions: &'a Transactions<'a>, session: &'a Session) -> Connection<'a> {
+    transactions.connect(session).expect("connected")
+}
+
+fn insert(transaction: &mut Transaction<'_, '_>, id: i64) -> Result<RowId, EngineError> {
+    // A block holds some of them, and the cache twelve blocks.
+    let filler = Value::Text("v".repeat(500));
+    transaction.insert("T", &[number(id), number(id), filler, Value::Null])
+}
+
+fn touch(transaction: &mut Transaction<'_, '_>, row: RowId) -> Result<(), EngineError> {
+    transaction.update("T", row, |row| row[1] = number(1000)).map(|_| ())
+}
+
+fn is_stopped(error: &EngineError) -> bool {
+    error.to_string().starts_with("the redo log cannot be written, and transactions are stopped: ")
+}
+
+/// Rows that a new opening finds.
+fn rows_behind(disk: &Arc<MemoryDisk>) -> usize {
+    let disk = disk.restart(Survivors::All);
+    read(&LogKind::Plain.open(&disk).expect("open")).expect("recovered").rows.len()
+}
+
+#[test]
+fn who_waits_for_a_row_hears_that_its_holder_cannot_commit() {
+    within(60, || {
+        let disk = Base::new(LogKind::Plain).copy();
+        {
+            let (instance, session) = open(&disk);
+            let transactions = Transactions::open(&instance, &session).expect("open");
+            let mut one = connect(&transactions, &session);
+            let mut holder = one.begin();
+            let row = insert(&mut holder, 1).expect("inserted");
+            holder.commit_and_chain().expect("committed");
+            touch(&mut holder, row).expect("changed");
+            let waited = thread::scope(|scope| {
+                let waits = scope.spawn(|| {
+                    let session = transactions.instance().recorder.session(Role::User);
+                    let mut two = connect(&transactions, &session);
+                    touch(&mut two.begin(), row)
+                });
+                disk.plan_faults(Faults { fail_sync: Some(1), ..Faults::default() });
+                holder.commit_and_chain().expect_err("the sync failed");
+                waits.join().expect("no panic")
+            });
+            assert!(is_stopped(&waited.expect_err("the holder never ends")));
+        }
+        disk.plan_faults(Faults::default());
+        assert_eq!(rows_behind(&disk), 1);
+    });
+}
+
+#[test]
+fn what_cannot_be_rolled_back_stops_everybody_and_is_undone_by_the_next_opening() {
+    within(60, || {
+        let disk = Base::new(LogKind::Plain).copy();
+        {
+            let (instance, session) = open(&disk);
+            let transactions = Transactions::open(&instance, &session).expect("open");
+            let [mut one, mut two] = [connect(&transactions, &session), connect(&transactions, &session)];
+            let (mut first, mut other) = (one.begin(), two.begin());
+            let mut rows = Vec::new();
+            for id in 0..60 {
+                rows.push(insert(&mut first, id).expect("inserted"));
+                first.commit_and_chain().expect("committed");
+            }
+            let row = rows[0];
+            touch(&mut first, row).expect("changed");
+            // Far more blocks than the cache has: that of the row must be read again to be undone.
+            rows[1..].iter().for_each(|row| assert!(other.get("T", *row).expect("read").is_some()));
+            disk.plan_faults(Faults { fail_read: Some(1), ..Faults::default() });
+            let error = first.rollback_and_chain().expect_err("a block cannot be read");
+            assert!(error.to_string().contains("Input/output error"), "{error}");
+            disk.plan_faults(Faults::default());
+            for error in [
+                touch(&mut other, row).expect_err("its holder is neither there nor gone"),
+                insert(&mut other, 200).expect_err("stopped"),
+                transactions.checkpoint(&session).expect_err("stopped"),
+            ] {
+                assert!(is_stopped(&error), "{error}");
+                assert!(error.to_string().contains(" cannot be undone: "), "{error}");
+            }
+        }
+        assert_eq!(rows_behind(&disk), 60);
+    });
+}
+
+#[test]
+fn a_checkpoint_does_not_believe_a_file_whose_sync_has_failed_before() {
+    let disk = Base::new(LogKind::Plain).copy();
+    {
+        let (instance, session) = open(&disk);
+        let transactions = Transactions::open(&instance, &session).expect("open");
+        let mut connection = connect(&transactions, &session);
+        let mut transaction = connection.begin();
+        insert(&mut transaction, 1).expect("inserted");
+        transaction.commit_and_chain().expect("committed");
+        let users = &instance.tablespaces().iter().next().expect("a tablespace").files[0];
+        disk.plan_faults(Faults { fail_sync: Some(1), ..Faults::default() });
+        users.sync(&session).expect_err("as planned");
+        disk.plan_faults(Faults::default());
+        let error = transactions
+            .checkpoint(&session)
+            .expect_err("what the device dropped may be in the file's blocks");
+        assert!(
+            error.to_string().contains("a sync failed before, and what it was to save may be lost: "),
+            "{error}"
+        );
+        insert(&mut transaction, 2).and_then(|_| transaction.commit_and_chain()).expect_err("stopped");
+    }
+    assert_eq!(rows_behind(&disk), 1);
+}
+
+/// Whatever write or sync fails while a table grows, the rest goes on or stops, and the extents belong to nobody twice.
+#[test]
+fn extents_whose_entry_failed_are_not_handed_out_twice() {
+    let mut failed = 0;
+    for at in 1..60 {
+        for is_sync in [false, true] {
+            let disk = Base::new(LogKind::Plain).copy();
+            let mut committed = 0;
+            {
+                let (instance, session) = open(&disk);
+                let transactions = Transactions::open(&instance, &session).expect("open");
+                let mut connection = connect(&transactions, &session);
+                let mut transaction = connection.begin();
+                let fault = Some(at);
+                disk.plan_faults(match is_sync {
+                    true => Faults { fail_sync: fault, ..Faults::default() },
+                    false => Faults { fail_write: fault, ..Faults::default() },
+                });
+                for id in 0..120 {
+                    let done = insert(&mut transaction, id).and_then(|_| transaction.commit_and_chain());
+                    committed += usize::from(done.is_ok());
+                    failed += u64::from(done.is_err_and(|error| !is_stopped(&error)));
+                }
+            }
+            disk.plan_faults(Faults::default());
+            // A commit that was not acknowledged may be there.
+            let found = rows_behind(&disk);
+            assert!(
+                (committed..=committed + 1).contains(&found),
+                "{at} {is_sync}: {found} rows of {committed}"
+            );
+        }
+    }
+    assert!(failed > 20, "some statements failed and others went on: {failed}");
+}
