@@ -236,6 +236,7 @@ statistics! {
     RedoBlocksWritten, "redo blocks written", Count, "Log blocks written.";
     RedoWrites, "redo writes", Count, "Writes to the log, each made durable.";
     RedoWriteTime, "redo write time (usec)", Count, "Microseconds of those writes and syncs.";
+    RedoWriterLatchingTime, "redo writer latching time (ns)", Count, "Nanoseconds in which the records of those writes were gathered from the log buffer: no latch is taken for it, and who still copies is not waited for.";
     RedoSynchWrites, "redo synch writes", Count, "Commits that had to become durable.";
     RedoSynchTime, "redo synch time (usec)", Count, "Microseconds in which they did.";
     RedoFilesArchived, "redo log files archived", Count, "Filled log files that were copied.";

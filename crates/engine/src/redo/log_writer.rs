@@ -14,7 +14,7 @@ use crate::EngineError;
 use crate::database_id::DatabaseId;
 use plumb_events::{Event, IoStream, Session, Statistic, now};
 use plumb_io::{Channel, File, IoBuffer, Request};
-use plumb_units::Lsn;
+use plumb_units::{Lsn, Nanos};
 use std::sync::Arc;
 
 /// What a log file is used for now.
@@ -94,6 +94,8 @@ struct Taken {
     entries: u64,
     /// What sessions were charged for them.
     charged: i64,
+    /// When they began to be gathered.
+    begin: Nanos,
 }
 
 /// What a write did.
@@ -133,19 +135,19 @@ impl LogWriter {
 
     /// The complete records that fit so many bytes.
     fn take(&self, buffer: &LogBuffer, most: usize) -> Taken {
-        let (mut entries, mut charged, block) = (0, 0, self.block);
+        let (mut entries, mut charged, block, begin) = (0, 0, self.block, now());
         let end = buffer.complete_from(self.next, most, |record| {
             entries += 1;
             charged += charge(record, block);
         });
-        Taken { end, entries, charged }
+        Taken { end, entries, charged, begin }
     }
 
     fn write_until(
         &mut self,
         session: &Session,
         buffer: &LogBuffer,
-        Taken { end, entries, charged }: Taken,
+        Taken { end, entries, charged, begin: gathered }: Taken,
     ) -> Result<Written, EngineError> {
         assert!(self.offset.is_multiple_of(self.block as u64), "L1: a batch begins at a log block");
         assert!(self.next >= self.end, "L2: a batch begins where the last one ended, or behind");
@@ -159,6 +161,7 @@ impl LogWriter {
         let batch = BatchHeader { length, lsn: self.next, sequence: header.sequence, opening: self.opening };
         batch.write(&mut staging);
         let begin = now();
+        session.count(Statistic::RedoWriterLatchingTime, begin.saturating_sub(gathered).0);
         self.staging =
             Some(self.transfer(session, Event::LogFileParallelWrite, self.offset, (staging, padded))?);
         session.count(Statistic::RedoWriteTime, now().saturating_sub(begin).0 / 1000);
@@ -372,7 +375,11 @@ mod tests {
     fn nothing_is_written_after_a_failed_write() {
         with_writer(|writer, buffer, session| {
             writer.staging = None;
-            let _ = writer.write_until(session, buffer, Taken { end: Lsn(96), entries: 1, charged: 512 });
+            let _ = writer.write_until(
+                session,
+                buffer,
+                Taken { end: Lsn(96), entries: 1, charged: 512, begin: now() },
+            );
         });
     }
 
