@@ -92,7 +92,8 @@ fn chosen(seen: &Seen<'_>, tests: &Tests) -> Option<Best> {
     let reference = plan.schedule.reference;
     let Some(claim) = plan.advice_claim() else {
         let observations = seen.costs(&plan.study.measure).ok()?;
-        let arms = Arms { seen: &observations, arms: plan.schedule.arms, twice: plan.twice() };
+        let lost = seen.failed();
+        let arms = Arms { seen: &observations, arms: plan.schedule.arms, twice: plan.twice(), lost: &lost };
         let levels = advice_levels(plan.study.claims.len(), plan.study.alpha);
         return best::best(&arms, seen.looks(), tests.advice_level, &levels).ok();
     };

@@ -451,3 +451,28 @@ fn a_machine_that_becomes_another_one_is_unstable() {
         "{verdict}"
     );
 }
+
+#[test]
+fn an_arm_that_fails_where_it_is_slow_is_not_recommended() {
+    let machine = |failing: bool| {
+        let mut noise = Noise::new(5);
+        let mut contents = contents(&plan(1), COLD, |_, values| {
+            let direct = values.iter().any(|value| value == "true");
+            lasting((0.01 * noise.normal()).exp() * if direct { 0.7 } else { 1.0 })
+        });
+        let failed = |run: &&mut RunRecord| {
+            failing && run.arm == "direct=TRUE area=1M" && run.block.is_some_and(|block| block % 3 == 0)
+        };
+        for run in contents.runs.iter_mut().filter(failed) {
+            (run.ended, run.record) = (Ended::Failed { reason: "killed".to_string() }, None);
+        }
+        let context = analyse(&contents);
+        context.recommendation.map(|found| context.arms[found.arm].name.clone())
+    };
+    assert_eq!(machine(false).as_deref(), Some("direct=TRUE area=1M"), "it changes least");
+    assert_ne!(
+        machine(true).as_deref(),
+        Some("direct=TRUE area=1M"),
+        "three of its ten blocks are not known"
+    );
+}
