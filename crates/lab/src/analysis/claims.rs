@@ -133,17 +133,20 @@ fn averages(
                 let own: Vec<f64> = slots
                     .iter()
                     .filter(|slot| plan.schedule.arm_of(**slot) == arm)
-                    .map(|slot| block[*slot].exp())
+                    .map(|slot| cost(block[*slot]))
                     .collect();
                 (!own.is_empty()).then(|| own.iter().sum::<f64>() / own.len() as f64)
             };
             let arms: Vec<f64> = (0..plan.schedule.arms).filter_map(of_arm).collect();
             arms.iter().sum::<f64>() / arms.len().max(1) as f64
+    // Times, or of a rate the times a unit: stalls weigh what they cost.
+    let better = measure(seen, claim).better;
+    let cost = |log: f64| if better == Better::Higher { (-log).exp() } else { log.exp() };
         };
         observations.logs().iter().map(mean).collect()
     };
     let runs = |slots: &[usize]| -> Vec<f64> {
-        observations.logs().iter().flat_map(|block| slots.iter().map(|slot| block[*slot].exp())).collect()
+        observations.logs().iter().flat_map(|block| slots.iter().map(|slot| cost(block[*slot]))).collect()
     };
     let single = sides.to.len() == 1 && sides.from.len() == 1;
     let slow = (single && observations.blocks() > 0).then(|| {
@@ -155,7 +158,8 @@ fn averages(
             high: found.share.high,
         }
     });
-    (ratio_of_means(&means(&to), &means(&from), level), slow)
+    let ratio = ratio_of_means(&means(&to), &means(&from), level);
+    (if better == Better::Higher { ratio.map(RatioOfMeans::inverse) } else { ratio }, slow)
 }
 
 /// The claims of the report.

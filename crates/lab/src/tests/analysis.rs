@@ -7,9 +7,10 @@ use crate::bundle::{Contents, EndFile, Ended, LimitFigure, RunRecord, Settled, S
 use crate::canary::Canary;
 use crate::fixture;
 use crate::plan::{Plan, PlanOptions, Until};
-use crate::record::{Held, IoFunction, IoTally, Receipt, Record, SettingRow};
+use crate::record::{Held, IoFunction, IoTally, Receipt, Record, SettingRow, StatisticRow};
 use crate::study::parse;
 use crate::target::embedded::Engine;
+use plumb_events::Unit;
 
 /// How a made-up machine answers to the settings.
 struct Machine {
@@ -475,4 +476,41 @@ fn an_arm_that_fails_where_it_is_slow_is_not_recommended() {
         Some("direct=TRUE area=1M"),
         "three of its ten blocks are not known"
     );
+}
+
+/// A study of one claim by reads a second; `seconds` gives how long a run of the second arm takes, by its block.
+fn of_a_rate(seconds: impl Fn(u64) -> f64) -> Analysis {
+    let text = "name = \"made-up\"\ntitle = \"t\"\nquestion = \"q\"\nworkload = \"large-sort\"\nrows = 100000\nblocks = 8\n\
+                statistic = \"physical reads/s\"\n\
+                [[factor]]\nname = \"direct\"\nsetting = \"sort_direct_writes\"\nlevels = [\"false\", \"true\"]\n\
+                [[claim]]\nname = \"direct\"\ntext = \"it is\"\nfactor = \"direct\"\nto = \"true\"\nfrom = \"false\"\nexpect = \"faster\"\n";
+    let mut noise = Noise::new(3);
+    let mut contents = contents(&planned(text, 30, Until::Blocks), COLD, |_, _| lasting(1.0));
+    for run in &mut contents.runs {
+        let seconds_of = if run.arm_index == 1 { seconds(run.block.unwrap_or(1)) } else { 1.0 };
+        let mut record = lasting(seconds_of * (0.003 * noise.normal()).exp());
+        record.statistics.push(StatisticRow {
+            name: "physical reads".to_string(),
+            total: 10_000,
+            unit: Unit::Count,
+        });
+        run.record = Some(record);
+    }
+    analyse(&contents)
+}
+
+#[test]
+fn slow_runs_of_a_rate_are_those_with_little_of_it() {
+    let context = of_a_rate(|_| 0.5);
+    assert_eq!(lines(&context), ["PROVED faster"]);
+    assert_eq!(context.claims[0].slow_runs.expect("two arms").slow, 0, "twice the rate is not slow");
+    let average = context.claims[0].average.expect("an average");
+    assert!((average.ratio - 2.0).abs() < 0.02 && average.low < Some(2.0), "{average:?}");
+
+    // A tenth of the runs at a third of the rate: 8% more time in all, though the mean of the rates is 4% higher.
+    let context = of_a_rate(|block| if block % 10 == 0 { 2.7 } else { 0.9 });
+    let claim = &context.claims[0];
+    assert_eq!(claim.slow_runs.expect("two arms").slow, 3, "{:?}", claim.slow_runs);
+    assert_eq!(claim.verdict.label(), "MIXED", "{}", claim.verdict);
+    assert!(claim.verdict.to_string().contains("on average slower by 7."), "{}", claim.verdict);
 }

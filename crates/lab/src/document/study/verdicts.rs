@@ -130,7 +130,7 @@ fn beside(analysis: &Analysis) -> Table {
         .wrapped("Claim", 24)
         .numbers(["On average", "Interval", "Slow runs", "at most", "Runs after\nit", "p"])
         .with_caption(
-            "On the average of all runs; slow runs, above 1.5 times the reference's median; carry-over",
+            "On the average of all runs; slow runs, 1.5 times as slow as the reference's median or slower; carry-over",
         );
     for (index, claim) in analysis.claims.iter().enumerate() {
         let average = claim.average.as_ref();
