@@ -359,7 +359,8 @@ fn critical(seen: &Seen<'_>) -> Option<Finding> {
 
 fn undecided(claims: &[JudgedClaim]) -> Option<Finding> {
     let is_open = |claim: &&JudgedClaim| {
-        matches!(claim.verdict, Verdict::NotProved { .. }) && claim.outcome != ClaimOutcome::Refuted
+        matches!(claim.verdict, Verdict::NotProved { .. } | Verdict::NoFigure { .. })
+            && claim.outcome != ClaimOutcome::Refuted
     };
     let open: Vec<&JudgedClaim> = claims.iter().filter(is_open).collect();
     let first = open.first()?;
