@@ -3,7 +3,8 @@
 use super::fixture::{parallel_sort, troubled, unborn};
 use super::why::{Part, Parts};
 use super::{WIDTH, document, sections, summary as screen};
-use crate::analysis::result::{Analysis, WhyPart};
+use crate::analysis::result::{ANALYSIS_SCHEMA_VERSION, Analysis, WhyPart};
+use crate::compare::COMPARE_SCHEMA_VERSION;
 use crate::document::browser;
 use plumb_report::html::render_section;
 use plumb_report::{html, summary, text};
@@ -185,6 +186,13 @@ fn a_browser_draws_both_profiles_and_no_script_fails() {
     };
     for (name, study) in [("study.html", parallel_sort()), ("study-hostile.html", hostile())] {
         let dom = browser::dom(&browser, name, &html::render(&document(&study)));
+    for version in [
+        format!("`schema_version` is **{ANALYSIS_SCHEMA_VERSION}**"),
+        format!("| `schema_version` | {ANALYSIS_SCHEMA_VERSION} |"),
+        format!("prints `schema_version` ({COMPARE_SCHEMA_VERSION})"),
+    ] {
+        assert!(documented.contains(&version), "docs/study.md does not say {version}");
+    }
         let moving = 4;
         assert_eq!(dom.matches("data-plot=\"drawn\"").count(), moving, "a panel a stream that moved");
         assert_eq!(dom.matches("<canvas").count(), moving);
