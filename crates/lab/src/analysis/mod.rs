@@ -25,7 +25,7 @@ pub(crate) mod why;
 
 use crate::analysis::result::{ANALYSIS_SCHEMA_VERSION, Analysis};
 use crate::bundle::Contents;
-use plumb_proof::change_point::Search;
+use plumb_proof::change_point::{STEP_BLOCKS_MIN, Search};
 use seen::Seen;
 use stability::Stability;
 
@@ -61,6 +61,7 @@ pub fn analyse(contents: &Contents) -> Analysis {
         canary: if ended { stability.canary(&seen) } else { Vec::new() },
         order: stability.order,
         changes_need_blocks: Search::usual(0).values_needed() as u64,
+        canary_needs_blocks: STEP_BLOCKS_MIN as u64,
         runs: head::runs(&seen),
         findings: advice::findings(&seen, &claims, recommendation.as_ref()),
         not_tested: advice::not_tested(&seen),

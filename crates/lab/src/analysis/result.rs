@@ -64,6 +64,8 @@ pub struct Analysis {
     pub canary: Vec<CanaryFigure>,
     /// The fewest used blocks in which a change can be found.
     pub changes_need_blocks: u64,
+    /// The fewest in which a change of the canary can be found.
+    pub canary_needs_blocks: u64,
     /// Every run in order of execution, warm-ups and failed ones too.
     pub runs: Vec<StudyRun>,
     /// The settings to use; none when nothing was proved better than the reference.

@@ -513,3 +513,23 @@ fn slow_runs_of_a_rate_are_those_with_little_of_it() {
     assert_eq!(claim.verdict.label(), "MIXED", "{}", claim.verdict);
     assert!(claim.verdict.to_string().contains("on average slower by 7."), "{}", claim.verdict);
 }
+
+#[test]
+fn a_step_of_the_canary_is_found_in_a_study_of_eight_blocks() {
+    let half = |after: usize| move |block: usize, _: &mut Noise| if block > after { 1.3 } else { 1.0 };
+    let context = beside_a_canary(0.9, 8, half(4));
+    let verdict = &context.claims[0].verdict;
+    assert_eq!(verdict.label(), "UNSTABLE", "{verdict}");
+    assert!(verdict.to_string().contains("changes by +30.0% at block 5"), "{verdict}");
+    assert!(context.changes.iter().any(|change| change.arm == "the canary" && change.block == 5));
+
+    let report = |blocks| {
+        let context = beside_a_canary(0.9, blocks, half(3));
+        assert_ne!(lines(&context), ["UNSTABLE"], "{blocks} blocks");
+        plumb_report::text::render(&crate::document::study::document(&context))
+    };
+    let limit =
+        "a step of the canary, after which it is another machine: not tested, it takes 8 blocks to show";
+    let said = |report: &str| report.split_whitespace().collect::<Vec<_>>().join(" ").contains(limit);
+    assert!(said(&report(7)), "{}", report(7));
+}

@@ -54,6 +54,7 @@ pub(crate) fn parallel_sort() -> Analysis {
             adjusted: true,
         }],
         changes_need_blocks: 14,
+        canary_needs_blocks: 8,
         runs,
         recommendation: Some(recommendation()),
         findings: vec![Finding {

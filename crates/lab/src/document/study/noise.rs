@@ -73,6 +73,12 @@ pub(super) fn order(analysis: &Analysis) -> Section {
             _ => section.note("no arm changes its level during the study"),
         };
     }
+    let (used, needed) = (analysis.design.blocks_used, analysis.canary_needs_blocks);
+    if !analysis.canary.is_empty() && used < needed {
+        section = section.note(format!(
+            "a step of the canary, after which it is another machine: not tested, it takes {needed} blocks to show"
+        ));
+    }
     let mut table = Table::default()
         .wrapped("Arm", 40)
         .text(["Found in"])
