@@ -219,6 +219,8 @@ fn itself(seen: &Seen<'_>) -> Option<Finding> {
 
 fn busy(seen: &Seen<'_>) -> Option<Finding> {
     let settled: Vec<&Settled> =
+    // Its p is a look at the figures, too.
+    let seen = Some(seen).filter(|seen| seen.contents.has_ended())?;
         seen.blocks.iter().flat_map(|(_, runs)| runs.iter().map(|run| &run.settled)).collect();
     let busy = settled.iter().filter(|settled| !settled.idle).count();
     (busy as f64 > BUSY_SHARE * settled.len() as f64).then(|| {

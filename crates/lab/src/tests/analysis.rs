@@ -515,6 +515,25 @@ fn slow_runs_of_a_rate_are_those_with_little_of_it() {
 }
 
 #[test]
+fn a_study_that_may_go_on_tells_no_p_of_its_reference_either() {
+    let again = plan(1).schedule.reference_again();
+    let mut contents = contents(&plan(1), COLD, |number, _| lasting(1.0 + 0.0001 * (number % 7) as f64));
+    for run in contents.runs.iter_mut().filter(|run| run.slot == again) {
+        run.record = Some(lasting(1.05));
+    }
+    let itself = |context: &Analysis| {
+        context.findings.iter().any(|finding| finding.what == "The reference differs from itself")
+    };
+    let whole = analyse(&contents);
+    assert!(itself(&whole) && whole.floor.is_some() && whole.order.is_some());
+    contents.end = Some(EndFile { stop: Stop::Interrupted, end_ns: 1 });
+    let stopped = analyse(&contents);
+    assert!(!itself(&stopped) && stopped.floor.is_none() && stopped.order.is_none());
+    let report = plumb_report::text::render(&crate::document::study::document(&stopped));
+    assert!(report.contains("not told before the study's end") && !report.contains(" p = "), "{report}");
+}
+
+#[test]
 fn a_step_of_the_canary_is_found_in_a_study_of_eight_blocks() {
     let half = |after: usize| move |block: usize, _: &mut Noise| if block > after { 1.3 } else { 1.0 };
     let context = beside_a_canary(0.9, 8, half(4));
