@@ -128,6 +128,10 @@ pub struct Design {
     pub warm_up_runs: u64,
     /// What happens between two runs, so that one does not pay for another.
     pub settling: String,
+    /// From the study's begin, or where it was resumed, to the canary of the first run: what was made and loaded, nanoseconds.
+    pub loading_ns: u64,
+    /// What the canaries before all runs took, nanoseconds.
+    pub canary_ns: u64,
     /// What no draw decided, in a sentence.
     pub not_randomised: String,
 }

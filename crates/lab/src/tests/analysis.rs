@@ -534,6 +534,28 @@ fn a_study_that_may_go_on_tells_no_p_of_its_reference_either() {
 }
 
 #[test]
+fn loading_and_canary_are_no_part_of_the_time_between_runs() {
+    const SECOND: u64 = 1_000_000_000;
+    let canary = Canary { cpu_ns: SECOND / 4, read_ns: Some(SECOND / 4) };
+    let settled = Settled { canary: Some(canary), waited_ns: SECOND, ..COLD };
+    let mut contents = contents(&plan(1), settled, |_, _| lasting(6.0));
+    let count = contents.runs.len() as u64;
+    for (index, run) in contents.runs.iter_mut().enumerate() {
+        // 100 s of loading; then each run is settled for a second, waits for the canary, and takes six.
+        run.start_ns = 100 * SECOND + SECOND + SECOND / 2 + index as u64 * (7 * SECOND + SECOND / 2);
+    }
+    contents.end =
+        Some(EndFile { stop: Stop::Planned, end_ns: 100 * SECOND + count * (7 * SECOND + SECOND / 2) });
+    let context = analyse(&contents);
+    assert_eq!((context.design.loading_ns, context.design.canary_ns), (100 * SECOND, count * SECOND / 2));
+    let report = plumb_report::text::render(&crate::document::study::document(&context));
+    assert!(
+        report.contains("85.7% of the study's time was that of timed runs"),
+        "six of seven seconds: {report}"
+    );
+}
+
+#[test]
 fn a_step_of_the_canary_is_found_in_a_study_of_eight_blocks() {
     let half = |after: usize| move |block: usize, _: &mut Noise| if block > after { 1.3 } else { 1.0 };
     let context = beside_a_canary(0.9, 8, half(4));
