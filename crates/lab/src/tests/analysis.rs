@@ -7,7 +7,7 @@ use crate::bundle::{Contents, EndFile, Ended, LimitFigure, RunRecord, Settled, S
 use crate::canary::Canary;
 use crate::fixture;
 use crate::plan::{Plan, PlanOptions, Until};
-use crate::record::{Held, IoFunction, IoTally, Receipt, Record, SettingRow, StatisticRow};
+use crate::record::{Held, IoFunction, IoTally, Phase, Receipt, Record, SettingRow, StatisticRow};
 use crate::study::parse;
 use crate::target::embedded::Engine;
 use plumb_events::Unit;
@@ -573,4 +573,52 @@ fn a_step_of_the_canary_is_found_in_a_study_of_eight_blocks() {
         "a step of the canary, after which it is another machine: not tested, it takes 8 blocks to show";
     let said = |report: &str| report.split_whitespace().collect::<Vec<_>>().join(" ").contains(limit);
     assert!(said(&report(7)), "{}", report(7));
+}
+
+#[test]
+fn a_difference_in_another_phase_than_the_claim_names_is_a_finding() {
+    let found = |phase: Option<&str>| {
+        let named = phase.map_or(String::new(), |phase| format!("phase = \"{phase}\"\n"));
+        let text =
+            super::STUDY.replacen("name = \"direct\"\ntext", &format!("name = \"direct\"\n{named}text"), 1);
+        let plan = planned(&text, 10, Until::Blocks);
+        let again = parse("again.toml", &plan.study.to_toml(), &[&Engine]).expect("it reads back");
+        assert_eq!(again.claims[0].phase.as_deref(), phase);
+        let mut noise = Noise::new(4);
+        let context = analyse(&contents(&plan, COLD, |_, values| {
+            let direct = values.iter().any(|value| value == "true");
+            let runs = if direct { 0.3 } else { 0.6 };
+            let mut record = lasting((0.4 + runs) * (0.003 * noise.normal()).exp());
+            let part = |name: &str, begin: f64, end: f64| Phase {
+                name: name.to_string(),
+                operation: String::new(),
+                start_ns: (begin * 1e9) as u64,
+                end_ns: (end * 1e9 + 1e6 * noise.normal()) as u64,
+                rows: 0,
+                bytes: 0,
+                direction: None,
+            };
+            let mut part = part;
+            record.phases =
+                vec![part("run generation", 0.0, runs), part("merge and index", runs, runs + 0.4)];
+            record
+        }));
+        assert_eq!(lines(&context)[0], "PROVED faster");
+        let about = context.findings.into_iter();
+        about.map(|finding| (finding.what, finding.evidence)).find(|(what, _)| what.contains("phase"))
+    };
+    let lies = "The difference of direct lies in the phase run generation";
+    let unnamed = found(None).expect("it says where the difference lies");
+    assert_eq!(unnamed.0, lies);
+    assert_eq!(found(Some("run generation")), None);
+    let other = found(Some("merge and index")).expect("it lies elsewhere");
+    assert_eq!(other.0, lies);
+    assert!(other.1.ends_with("in the phase merge and index, which the claim is about"), "{}", other.1);
+    let refused = parse(
+        "made-up.toml",
+        &super::STUDY.replacen("name = \"direct\"\ntext", "name = \"direct\"\nphase = \"lunch\"\ntext", 1),
+        &[&Engine],
+    );
+    let refused = refused.expect_err("there is none").to_string();
+    assert!(refused.contains("there is no phase \"lunch\" of large-sort; it takes load, "), "{refused}");
 }
