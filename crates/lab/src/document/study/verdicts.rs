@@ -57,7 +57,8 @@ fn start(analysis: &Analysis) -> Option<String> {
 
 fn host(analysis: &Analysis) -> String {
     let host = &analysis.environment.host;
-    format!("{}, {} CPUs, {}", host.name, Count(u64::from(host.cpus)).figure(), host.cpu_model)
+    let cpus = Count(u64::from(host.cpus)).figure();
+    format!("{}, {cpus} CPUs, {}, {}", host.name, host.cpu_model, host.kernel)
 }
 
 /// A verdict a claim.
