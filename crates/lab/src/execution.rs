@@ -89,11 +89,19 @@ fn require_block(bundle: &Bundle, plan: &Plan, budget: Nanos, begin: Nanos) -> R
     Err(budget_spent(plan, budget, spent, made))
 }
 
-/// Refuses a budget in which warm-up and one block do not fit, if the other runs take as long as the first.
-fn require_time(plan: &Plan, budget: Option<Nanos>, spent: Nanos) -> Result<(), LabError> {
-    let runs = 2 * plan.schedule.slots() as u64;
+/// Refuses a budget in which warm-up and one block do not fit beside what was prepared, if the other runs take as long as the first.
+fn require_time(plan: &Plan, budget: Option<Nanos>, prepared: Nanos, spent: Nanos) -> Result<(), LabError> {
+    let runs = 2 * plan.schedule.slots();
+    let needed = Nanos(prepared.0.saturating_add(spent.0.saturating_mul(runs as u64)));
     match budget {
-        Some(budget) if spent.0.saturating_mul(runs) > budget.0 => Err(budget_spent(plan, budget, spent, 1)),
+        Some(budget) if needed > budget => Err(LabError::BudgetSpent {
+            budget,
+            made: 1,
+            runs,
+            rows: RowCount(plan.study.rows()),
+            spent,
+            needed,
+        }),
         _ => Ok(()),
     }
 }
@@ -142,7 +150,7 @@ impl Execution<'_> {
                 // One run says what the rest will take: nobody waits for a whole warm-up to hear that the time is short.
                 if begun == 0 && block == 0 && cell.position == 2 {
                     let spent = clock::now().saturating_sub(begin);
-                    require_time(self.plan, self.budget, spent)?;
+                    require_time(self.plan, self.budget, begin.saturating_sub(self.begin), spent)?;
                 }
                 if self.is_done(cell) || self.failed_blocks().contains(&(block as u64)) {
                     continue;
@@ -258,5 +266,21 @@ impl Execution<'_> {
         });
         let (blocks, block) = (self.plan.study.blocks, cell.block);
         self.observer.stage(&Stage::Study { done: done as u64, runs: runs as u64, block, blocks, arm, left });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_has_to_hold_what_was_prepared_too() {
+        let plan = crate::tests::plan(1);
+        let runs = 2 * plan.schedule.slots() as u64;
+        let asked = |budget, prepared| require_time(&plan, Some(Nanos(budget)), Nanos(prepared), Nanos(10));
+        assert!(asked(10 * runs, 0).is_ok());
+        let refused = asked(10 * runs + 6, 7).expect_err("one is missing");
+        assert!(matches!(refused, LabError::BudgetSpent { needed, .. } if needed.0 == 10 * runs + 7));
+        assert!(asked(10 * runs + 7, 7).is_ok());
     }
 }

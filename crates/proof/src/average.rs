@@ -8,6 +8,10 @@
 //! slow runs        share of the treatment's runs above 1.5 times the median of the reference's
 //! ```
 //!
+//! Both take times. Of a rate that is the time a unit, its inverse: a slow run is one below the reference's median rate by 1.5, and the
+//! average is the harmonic mean, units done by the time that they took. The arithmetic mean of rates hides stalls: a run at a
+//! third of the rate takes three times as long, and pulls the mean down by two thirds of one run alone.
+//!
 //! The ratio r is within its interval when the mean over blocks of t - r u, of a block's mean times t and u, lies within
 //! Student's t of 0; that is a quadratic in r. The interval of the share is that of Clopper and Pearson, each end at 95%:
 //! none in 9 runs is at most 28%.
@@ -32,6 +36,16 @@ pub struct RatioOfMeans {
     pub ratio: f64,
     /// At the level asked for; unbounded where the reference's mean may be 0.
     pub interval: Interval,
+}
+
+impl RatioOfMeans {
+    /// The ratio of harmonic means of rates that these means of times a unit are.
+    #[must_use]
+    pub fn inverse(self) -> Self {
+        // A ratio of positive figures has no end at or below 0.
+        let high = if self.interval.low > 0.0 { 1.0 / self.interval.low } else { f64::INFINITY };
+        Self { ratio: 1.0 / self.ratio, interval: Interval { low: 1.0 / self.interval.high, high } }
+    }
 }
 
 /// The ratio of the means of two sets of times that belong together block by block, each above 0. None of fewer than two
@@ -71,7 +85,7 @@ pub struct SlowRuns {
     pub share: Interval,
 }
 
-/// The runs of a treatment above `SLOW` times the reference's median.
+/// The runs of a treatment above `SLOW` times the reference's median, both of them times or times a unit.
 pub fn slow_runs(treatment: &[f64], reference: &[f64]) -> SlowRuns {
     let bound = SLOW * median(reference);
     let slow = treatment.iter().filter(|time| **time > bound).count();
@@ -100,6 +114,16 @@ mod tests {
         let covered = covered.count();
         assert!((1_870..=1_935).contains(&covered), "{covered} of 2,000");
         assert_eq!(ratio_of_means(&[1.0], &[1.0], 0.05), None);
+    }
+
+    #[test]
+    fn the_inverse_of_a_ratio_is_that_of_the_rates() {
+        let found = ratio_of_means(&[2.0, 2.1, 1.9], &[1.0, 1.0, 1.01], 0.05).unwrap();
+        let rates = found.inverse();
+        assert!((rates.ratio * found.ratio - 1.0).abs() < 1e-12);
+        assert!(rates.interval.low < rates.ratio && rates.ratio < rates.interval.high, "{rates:?}");
+        let open = RatioOfMeans { ratio: 2.0, interval: Interval::UNBOUNDED }.inverse();
+        assert!(open.interval.low <= 0.0 && open.interval.high == f64::INFINITY, "{open:?}");
     }
 
     #[test]

@@ -31,6 +31,17 @@ pub struct Arms<'a> {
     pub arms: usize,
     /// The reference arm's slot, and that of its second run.
     pub twice: (usize, usize),
+    /// For each block that was begun and lost, the arms of which a run failed in it.
+    pub lost: &'a [Vec<usize>],
+}
+
+impl Arms<'_> {
+    /// One arm against another. A block that either of them lost counts as the worst that it could have been: an arm that fails
+    /// where it is slow must not be advised for the blocks that are left.
+    fn contrast(&self, one: usize, other: usize) -> Result<Contrast, ProofError> {
+        let lost = self.lost.iter().filter(|arms| arms.contains(&one) || arms.contains(&other)).count();
+        Ok(Contrast::of_pairs(self.seen, &[(one, other)], self.twice)?.without(lost))
+    }
 }
 
 /// What can be said of an arm against the reference.
@@ -62,7 +73,7 @@ pub fn best(arms: &Arms<'_>, looks: Looks, level: f64, levels: &[f64]) -> Result
     let each = level / tests;
     let watched: Vec<f64> = levels.iter().map(|level| 2.0 * level / tests).collect();
     let better = |one: usize, other: usize| -> Result<bool, ProofError> {
-        let contrast = Contrast::of_pairs(arms.seen, &[(one, other)], arms.twice)?;
+        let contrast = arms.contrast(one, other)?;
         Ok(level > 0.0 && looks.tails(&contrast, 0.0, &watched).less <= each)
     };
     let mut beaten = vec![false; arms.arms];
@@ -79,7 +90,7 @@ pub fn best(arms: &Arms<'_>, looks: Looks, level: f64, levels: &[f64]) -> Result
     let estimates = shrunk(arms, &candidates)?;
     let mut gains = Vec::new();
     for (arm, estimate) in candidates.iter().zip(estimates).filter(|(arm, _)| above_reference.contains(arm)) {
-        let contrast = Contrast::of_pairs(arms.seen, &[(*arm, arms.twice.0)], arms.twice)?;
+        let contrast = arms.contrast(*arm, arms.twice.0)?;
         let interval = looks.interval(&contrast, Asks::Difference, 2.0 * each);
         // A shrunk estimate is no less inside.
         let estimate = f64::clamp(estimate, interval.low, interval.high);
@@ -90,7 +101,7 @@ pub fn best(arms: &Arms<'_>, looks: Looks, level: f64, levels: &[f64]) -> Result
 
 /// The candidates' log-ratios to the reference, shrunk towards their mean.
 fn shrunk(arms: &Arms<'_>, candidates: &[usize]) -> Result<Vec<f64>, ProofError> {
-    let contrast = |arm: &usize| Contrast::of_pairs(arms.seen, &[(*arm, arms.twice.0)], arms.twice);
+    let contrast = |arm: &usize| arms.contrast(*arm, arms.twice.0);
     let contrasts =
         candidates.iter().filter(|arm| **arm != arms.twice.0).map(contrast).collect::<Result<Vec<_>, _>>()?;
     let estimates: Vec<f64> = contrasts.iter().map(Contrast::estimate).collect();
@@ -137,8 +148,12 @@ mod tests {
     }
 
     fn found(seed: u64, effects: &[f64], blocks: usize) -> Best {
+        found_without(seed, effects, blocks, &[])
+    }
+
+    fn found_without(seed: u64, effects: &[f64], blocks: usize, lost: &[Vec<usize>]) -> Best {
         let seen = study(seed, effects, blocks);
-        let arms = Arms { seen: &seen, arms: effects.len(), twice: (0, effects.len()) };
+        let arms = Arms { seen: &seen, arms: effects.len(), twice: (0, effects.len()), lost };
         best(&arms, Looks::Once, 0.05, &[0.05]).unwrap()
     }
 
@@ -151,6 +166,24 @@ mod tests {
         for (_, gain) in &found.better {
             assert!((gain.estimate + 0.5).abs() < 0.02 && gain.interval.contains(-0.5), "{gain:?}");
         }
+    }
+
+    #[test]
+    fn an_arm_that_failed_in_some_blocks_is_not_advised_for_the_others() {
+        let better = |lost: &[Vec<usize>]| -> Vec<usize> {
+            found_without(1, &[0.0, -0.5, -0.3], 12, lost).better.iter().map(|(arm, _)| *arm).collect()
+        };
+        assert_eq!(better(&[]), [1]);
+        assert_eq!(
+            better(&[vec![1], vec![1], vec![1], vec![1]]),
+            [2],
+            "a third of its blocks may be its slow ones"
+        );
+        assert_eq!(
+            better(&[vec![0], vec![0], vec![0], vec![0]]),
+            [0; 0],
+            "nor is a reference that failed worse"
+        );
     }
 
     #[test]
@@ -169,7 +202,7 @@ mod tests {
         let (mut raw, mut kept) = (0.0, 0.0);
         for seed in 0..100 {
             let seen = study(500 + seed, &effects, 8);
-            let arms = Arms { seen: &seen, arms: 7, twice: (0, 7) };
+            let arms = Arms { seen: &seen, arms: 7, twice: (0, 7), lost: &[] };
             let candidates = [1, 2, 3, 4, 5, 6];
             let least = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
             let own = |arm: &usize| Contrast::of_pairs(&seen, &[(*arm, 0)], (0, 7)).unwrap().estimate();

@@ -21,6 +21,9 @@
 //! whether an *effect* changed, the arm's own series to ask whether the arm did; the first is
 //! free of the machine's drift. In a short series the sharpest step there is has a p above that
 //! threshold: [`Search::values_needed`], 14 as a rule.
+//!
+//! [`step`] is for fewer blocks than that, each of several runs: their runs say whether noise could have made it, and the blocks
+//! whether it is one step and no burst.
 
 use crate::random::Generator;
 use crate::summary::{doubled_ranks, median};
@@ -90,6 +93,62 @@ pub fn find(series: &[f64], search: &Search) -> Vec<ChangePoint> {
     changes
 }
 
+/// The fewest blocks in which [`step`] can find one.
+pub const STEP_BLOCKS_MIN: usize = 2 * SEGMENT_MIN;
+
+/// A step between two of a few blocks, each of several runs: too few for [`find`].
+///
+/// ```text
+/// apart      the medians of all blocks before it lie below those of all behind it, or all above
+/// noise      the ranks of all runs, shuffled over the study, make as sharp a step between two blocks in at most p
+/// ```
+///
+/// Blocks that are alike are apart by chance in 2 of C(8, 4) orders of eight, and in fewer of more: 3%, however runs of a block hang
+/// together. Where they do not, the second test lets p through.
+///
+/// Limits: [`SEGMENT_MIN`] blocks stand on either side, so a step in the first or the last three is not seen, nor is a burst.
+pub fn step(blocks: &[Vec<f64>], search: &Search) -> Option<ChangePoint> {
+    let medians: Vec<f64> = blocks.iter().map(|block| median(block)).collect();
+    let shift = |split: usize| median(&blocks[split..].concat()) - median(&blocks[..split].concat());
+    let splits: Vec<usize> = (SEGMENT_MIN..=blocks.len().checked_sub(SEGMENT_MIN)?).collect();
+    let found = splits.iter().copied().filter(|split| is_apart(&medians, *split));
+    let index = found.max_by(|one, two| shift(*one).abs().total_cmp(&shift(*two).abs()))?;
+    if shift(index).abs() < search.shift {
+        return None;
+    }
+    let runs = blocks.concat();
+    let centre = (runs.len() + 1) as f64;
+    let mut ranks: Vec<f64> = doubled_ranks(&runs).iter().map(|rank| *rank as f64 - centre).collect();
+    let borders: Vec<usize> =
+        splits.iter().map(|split| blocks[..*split].iter().map(Vec::len).sum()).collect();
+    let sharpest = |ranks: &[f64]| {
+        let at = |border: &usize| {
+            let weight = (border * (ranks.len() - border)) as f64;
+            ranks[..*border].iter().sum::<f64>().abs() / weight.sqrt()
+        };
+        borders.iter().map(at).fold(0.0, f64::max)
+    };
+    let seen = sharpest(&ranks);
+    let mut generator = Generator::new(search.seed);
+    let as_sharp = (0..search.draws).filter(|_| {
+        generator.shuffle(&mut ranks);
+        sharpest(&ranks) >= seen * (1.0 - 1e-12)
+    });
+    let p = (as_sharp.count() + 1) as f64 / (search.draws + 1) as f64;
+    (p <= search.p).then_some(ChangePoint { index, shift: shift(index), p })
+}
+
+/// Whether all values before a split lie on one side of all behind it.
+fn is_apart(values: &[f64], split: usize) -> bool {
+    let ends = |part: &[f64]| {
+        part.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+            (low.min(*value), high.max(*value))
+        })
+    };
+    let (before, after) = (ends(&values[..split]), ends(&values[split..]));
+    before.1 < after.0 || after.1 < before.0
+}
+
 fn strongest(part: &[f64], search: &Search, generator: &mut Generator) -> Option<ChangePoint> {
     if part.len() < 2 * SEGMENT_MIN {
         return None;
@@ -156,6 +215,45 @@ mod tests {
         assert!(found[0].index.abs_diff(20) <= 1, "{found:?}");
         assert!(found[1].index.abs_diff(45) <= 1, "{found:?}");
         assert!((found[1].shift + 0.2).abs() < 0.05);
+    }
+
+    #[test]
+    fn a_step_is_found_in_eight_blocks_of_three_runs() {
+        let blocks = |seed: u64, count: usize, to: f64| -> Vec<Vec<f64>> {
+            let runs = noise(seed, 3 * count);
+            let level = |block: usize| if block >= count / 2 { to } else { 0.0 };
+            (0..count).map(|block| (0..3).map(|run| runs[3 * block + run] + level(block)).collect()).collect()
+        };
+        let found = step(&blocks(1, 8, 0.2), &Search::usual(1)).unwrap();
+        assert_eq!(found.index, 4);
+        assert!((found.shift - 0.2).abs() < 0.03 && found.p <= 0.001, "{found:?}");
+        assert_eq!(step(&blocks(1, 7, 0.2), &Search::usual(1)), None, "three blocks are no level");
+        assert_eq!(step(&blocks(1, 8, 0.0), &Search::usual(1)), None);
+        assert_eq!(step(&blocks(1, 8, 0.04), &Search::usual(1)), None, "below what counts");
+        assert_eq!(step(&[], &Search::usual(1)), None);
+    }
+
+    #[test]
+    fn noise_of_runs_and_of_blocks_is_no_step() {
+        // Whatever its size, for no smallest shift is asked: 2 of 70 orders of eight blocks, and those that runs let through.
+        let search = Search { shift: 0.0, ..Search::usual(1) };
+        let share = |blocks: usize, of_block: f64| {
+            let found = (0..1_000).filter(|seed| {
+                let mut generator = Generator::new(7_000 + seed);
+                let rows: Vec<Vec<f64>> = (0..blocks)
+                    .map(|_| {
+                        let mood = of_block * generator.normal();
+                        (0..3).map(|_| mood + 0.3 * generator.normal()).collect()
+                    })
+                    .collect();
+                step(&rows, &search).is_some()
+            });
+            found.count() as f64 / 1_000.0
+        };
+        for blocks in 8..=13 {
+            assert!(share(blocks, 0.0) <= 0.005, "{blocks} blocks of independent runs");
+            assert!(share(blocks, 3.0) <= 0.045, "{blocks} blocks, each with a mood of its own");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | PROVED faster / slower | p <= alpha after correction, the interval is clear of no effect, and runs agree on average | 0 |
 //! | PROVED EQUAL | both one-sided tests about the margin | 0 |
-//! | NOT PROVED | neither | 3 |
+//! | NOT PROVED | neither; or the figures have no ratio, as where one is 0 | 3 |
 //! | MIXED | the typical run is proved better or worse, and the average of all runs lies on the other side | 8 |
 //! | REFUTED | what is proved excludes what was claimed | 7 |
 //! | UNSTABLE | an arm changes during the study, or the run before matters | 4 |
@@ -157,6 +157,11 @@ pub enum Verdict {
         /// Blocks still to run, unless no sensible number would do.
         more_blocks: Option<usize>,
     },
+    /// There is no figure to be tested, however many blocks there are.
+    NoFigure {
+        /// Which one is missing.
+        reason: String,
+    },
     /// The arms did not hold still.
     Unstable {
         /// What changed.
@@ -180,7 +185,7 @@ impl Verdict {
         match self {
             Self::Faster(_) | Self::Slower(_) | Self::Equal { .. } => Standing::Proved,
             Self::Mixed { .. } => Standing::Mixed,
-            Self::NotProved { .. } => Standing::NotProved,
+            Self::NotProved { .. } | Self::NoFigure { .. } => Standing::NotProved,
             Self::Unstable { .. } => Standing::Unstable,
             Self::Invalid { .. } => Standing::Invalid,
             Self::Impossible { .. } => Standing::Impossible,
@@ -200,6 +205,7 @@ impl Verdict {
             Self::Equal { .. } => "PROVED EQUAL",
             Self::Mixed { .. }
             | Self::NotProved { .. }
+            | Self::NoFigure { .. }
             | Self::Unstable { .. }
             | Self::Invalid { .. }
             | Self::Impossible { .. } => self.standing().word(),
@@ -244,7 +250,10 @@ impl fmt::Display for Verdict {
                     None => write!(out, "more than {} blocks needed", noise::BLOCKS_MAX),
                 }
             }
-            Self::Unstable { reason } | Self::Invalid { reason } | Self::Impossible { reason } => {
+            Self::NoFigure { reason }
+            | Self::Unstable { reason }
+            | Self::Invalid { reason }
+            | Self::Impossible { reason } => {
                 write!(out, "{label}: {reason}")
             }
         }
@@ -541,6 +550,7 @@ mod tests {
             Verdict::NotProved { floor: 1.23, more_blocks: Some(14) },
             Verdict::NotProved { floor: 1.23, more_blocks: Some(1) },
             Verdict::NotProved { floor: 30.0, more_blocks: None },
+            Verdict::NoFigure { reason: "redo writes is 0 in run 4".to_string() },
             Verdict::Unstable { reason: "direct changes by +8.0% at block 9 (p = 0.0005)".to_string() },
             Verdict::Invalid { reason: "direct I/O asked for, 0 of 412 requests were direct".to_string() },
             Verdict::Impossible { reason: "4.1 GB/s read, the device gives 2.0 GB/s".to_string() },
@@ -556,6 +566,7 @@ mod tests {
         3 NOT PROVED: floor 1.2%, about 14 more blocks needed
         3 NOT PROVED: floor 1.2%, about 1 more block needed
         3 NOT PROVED: floor 30.0%, more than 2000 blocks needed
+        3 NOT PROVED: redo writes is 0 in run 4
         4 UNSTABLE: direct changes by +8.0% at block 9 (p = 0.0005)
         5 INVALID: direct I/O asked for, 0 of 412 requests were direct
         6 IMPOSSIBLE: 4.1 GB/s read, the device gives 2.0 GB/s

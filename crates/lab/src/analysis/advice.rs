@@ -14,6 +14,7 @@ use super::seen::Seen;
 use super::stability::effect;
 use crate::bundle::Settled;
 use crate::record::Finding;
+use crate::study::Claim;
 use crate::vocabulary::Better;
 use plumb_proof::best::{self, Arms, Best, Gain};
 use plumb_proof::family::advice_levels;
@@ -26,6 +27,8 @@ use plumb_proof::verdict::Verdict;
 const BUSY_SHARE: f64 = 0.2;
 /// A share of a difference in one phase, above which it is said.
 const ONE_PHASE_SHARE: f64 = 0.8;
+/// The same of a phase that is another one than the claim names.
+const OTHER_PHASE_SHARE: f64 = 0.5;
 /// p below which the reference is said to differ from itself.
 const SELF_P: f64 = 0.01;
 
@@ -92,7 +95,8 @@ fn chosen(seen: &Seen<'_>, tests: &Tests) -> Option<Best> {
     let reference = plan.schedule.reference;
     let Some(claim) = plan.advice_claim() else {
         let observations = seen.costs(&plan.study.measure).ok()?;
-        let arms = Arms { seen: &observations, arms: plan.schedule.arms, twice: plan.twice() };
+        let lost = seen.failed();
+        let arms = Arms { seen: &observations, arms: plan.schedule.arms, twice: plan.twice(), lost: &lost };
         let levels = advice_levels(plan.study.claims.len(), plan.study.alpha);
         return best::best(&arms, seen.looks(), tests.advice_level, &levels).ok();
     };
@@ -124,7 +128,7 @@ pub(super) fn findings(
     findings.extend(critical(seen));
     findings.extend(undecided(claims));
     findings.extend(mixed(claims));
-    findings.extend(one_phase(claims));
+    findings.extend(one_phase(&seen.contents.plan.study.claims, claims));
     findings.extend(one_database(seen));
     findings
 }
@@ -157,24 +161,36 @@ fn one_database(seen: &Seen<'_>) -> Option<Finding> {
     })
 }
 
-/// Proved differences that lie in one phase of several: whether that is the phase that the treatment is about, is
-/// for the reader to say.
-fn one_phase(claims: &[JudgedClaim]) -> Vec<Finding> {
-    let row = |claim: &JudgedClaim| {
+/// Proved differences that lie in one phase of several. Where the claim names the phase that it is about, only those that lie mostly
+/// in another; where it names none, that is for the reader to say.
+fn one_phase(asked: &[Claim], claims: &[JudgedClaim]) -> Vec<Finding> {
+    let row = |(asked, claim): (&Claim, &JudgedClaim)| {
         let why = claim.why.as_ref().filter(|why| why.phases.len() > 1)?;
         let whole = why.treatment_elapsed_ns as f64 - why.reference_elapsed_ns as f64;
         let share = |phase: &PhasePart| (phase.treatment_ns as f64 - phase.reference_ns as f64) / whole;
         let most = why.phases.iter().max_by(|one, two| share(one).total_cmp(&share(two)))?;
         let clear = most.ends.is_some_and(|ends| (ends.low_ns > 0) == (ends.high_ns > 0));
-        (clear && share(most) > ONE_PHASE_SHARE).then(|| {
-            finding(
-                format!("The difference of {} lies in the phase {}", claim.name, most.name),
-                format!("{:.0}% of it", 100.0 * share(most)),
-                "if the treatment is not about that phase, something else was changed with it",
-            )
-        })
+        let what = format!("The difference of {} lies in the phase {}", claim.name, most.name);
+        match asked.phase.as_deref().map(|named| (named, why.phases.iter().find(|phase| phase.name == named)))
+        {
+            None => (clear && share(most) > ONE_PHASE_SHARE).then(|| {
+                let advice = "if the treatment is not about that phase, something else was changed with it";
+                finding(what, format!("{:.0}% of it", 100.0 * share(most)), advice)
+            }),
+            Some((named, own)) => {
+                (clear && most.name != named && share(most) > OTHER_PHASE_SHARE).then(|| {
+                    let own = own.map_or(0.0, share);
+                    let evidence = format!(
+                        "{:.0}% of it, and {:.0}% in the phase {named}, which the claim is about",
+                        100.0 * share(most),
+                        100.0 * own
+                    );
+                    finding(what, evidence, "look for what else the treatment changed")
+                })
+            }
+        }
     };
-    claims.iter().filter_map(row).collect()
+    asked.iter().zip(claims).filter_map(row).collect()
 }
 
 /// UNSTABLE, INVALID and IMPOSSIBLE; and MIXED, which is better on no average.
@@ -203,6 +219,8 @@ fn marked(seen: &Seen<'_>) -> Option<Finding> {
 
 /// The reference's two runs of a block are the same treatment.
 fn itself(seen: &Seen<'_>) -> Option<Finding> {
+    // Its p is a look at the figures, too.
+    let seen = Some(seen).filter(|seen| seen.contents.has_ended())?;
     let plan = &seen.contents.plan;
     let observations = seen.observations(&plan.study.measure).ok()?;
     let (first, again) = (plan.schedule.reference, plan.schedule.reference_again());
@@ -358,7 +376,8 @@ fn critical(seen: &Seen<'_>) -> Option<Finding> {
 
 fn undecided(claims: &[JudgedClaim]) -> Option<Finding> {
     let is_open = |claim: &&JudgedClaim| {
-        matches!(claim.verdict, Verdict::NotProved { .. }) && claim.outcome != ClaimOutcome::Refuted
+        matches!(claim.verdict, Verdict::NotProved { .. } | Verdict::NoFigure { .. })
+            && claim.outcome != ClaimOutcome::Refuted
     };
     let open: Vec<&JudgedClaim> = claims.iter().filter(is_open).collect();
     let first = open.first()?;

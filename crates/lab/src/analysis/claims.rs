@@ -15,6 +15,7 @@ use super::stability::{Stability, effect};
 use super::why;
 use crate::study::{Claim, Expectation};
 use crate::vocabulary::{Figure, Measure};
+use plumb_proof::ProofError;
 use plumb_proof::average::{RatioOfMeans, ratio_of_means, slow_runs};
 use plumb_proof::change_point::{self, Search};
 use plumb_proof::contrast::Contrast;
@@ -102,11 +103,23 @@ fn asked(expects: Expectation, better: Better) -> Asks {
 /// The comparison of a claim, and the figures it is made of.
 fn numbers(seen: &Seen<'_>, claim: &Claim) -> Result<(Contrast, Observations), String> {
     let plan = &seen.contents.plan;
-    let observations = seen.observations(measure(seen, claim)).map_err(|error| error.to_string())?;
+    let measure = measure(seen, claim);
+    let observations = seen.observations(measure).map_err(|error| no_ratio(seen, measure, &error))?;
     let contrast =
         claim.contrast(&plan.design, &observations, plan.twice()).map_err(|error| error.to_string())?;
     let lost = seen.lost(&claim.all_arms(&plan.design));
     Ok((contrast.without(lost), observations))
+}
+
+/// Why a measure has no ratios: the run in which it is 0.
+fn no_ratio(seen: &Seen<'_>, measure: &Measure, error: &ProofError) -> String {
+    let ProofError::NotPositive { block, slot, value } = error else { return error.to_string() };
+    let run = seen.blocks.get(*block).and_then(|(_, runs)| runs.get(*slot));
+    let run = run.map_or_else(String::new, |run| format!(" in run {} ({})", run.number, run.arm));
+    format!(
+        "{} is {value}{run}, and no ratio can be made of it: no number of blocks changes that",
+        measure.title()
+    )
 }
 
 /// The ratio of the means of both sides, and the slow runs; an interaction has neither.
@@ -126,6 +139,9 @@ fn averages(
         arms.iter().copied().chain(again).collect::<Vec<usize>>()
     };
     let (to, from) = (slots(&sides.to), slots(&sides.from));
+    // Times, or of a rate the times a unit: stalls weigh what they cost.
+    let better = measure(seen, claim).better;
+    let cost = |log: f64| if better == Better::Higher { (-log).exp() } else { log.exp() };
     let means = |slots: &[usize]| -> Vec<f64> {
         let mean = |block: &Vec<f64>| {
             // The reference's two runs are one arm's.
@@ -133,7 +149,7 @@ fn averages(
                 let own: Vec<f64> = slots
                     .iter()
                     .filter(|slot| plan.schedule.arm_of(**slot) == arm)
-                    .map(|slot| block[*slot].exp())
+                    .map(|slot| cost(block[*slot]))
                     .collect();
                 (!own.is_empty()).then(|| own.iter().sum::<f64>() / own.len() as f64)
             };
@@ -143,7 +159,7 @@ fn averages(
         observations.logs().iter().map(mean).collect()
     };
     let runs = |slots: &[usize]| -> Vec<f64> {
-        observations.logs().iter().flat_map(|block| slots.iter().map(|slot| block[*slot].exp())).collect()
+        observations.logs().iter().flat_map(|block| slots.iter().map(|slot| cost(block[*slot]))).collect()
     };
     let single = sides.to.len() == 1 && sides.from.len() == 1;
     let slow = (single && observations.blocks() > 0).then(|| {
@@ -155,7 +171,8 @@ fn averages(
             high: found.share.high,
         }
     });
-    (ratio_of_means(&means(&to), &means(&from), level), slow)
+    let ratio = ratio_of_means(&means(&to), &means(&from), level);
+    (if better == Better::Higher { ratio.map(RatioOfMeans::inverse) } else { ratio }, slow)
 }
 
 /// The claims of the report.
@@ -239,7 +256,7 @@ fn verdict(
         Err(why) => {
             let verdict = match contradictions.first() {
                 Some(reason) => Verdict::Invalid { reason: reason.clone() },
-                None => Verdict::NotProved { floor: f64::NAN, more_blocks: None },
+                None => Verdict::NoFigure { reason: why.clone() },
             };
             contradictions.push(why.clone());
             return Judgement { verdict, reasons: contradictions };

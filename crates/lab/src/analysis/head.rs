@@ -72,8 +72,30 @@ pub(super) fn design(seen: &Seen<'_>) -> Design {
         blocks_marked: seen.marked.clone(),
         warm_up_runs: seen.contents.runs.iter().filter(|run| run.block.is_none()).count() as u64,
         settling: study.vocabulary.between_runs(),
+        loading_ns: loading(seen),
+        canary_ns: seen.contents.runs.iter().map(sung).sum(),
         not_randomised: study.vocabulary.not_randomised(made),
     }
+}
+
+/// What the canary before a run took, nanoseconds.
+fn sung(run: &RunRecord) -> u64 {
+    run.settled.canary.map_or(0, |canary| canary.cpu_ns + canary.read_ns.unwrap_or(0))
+}
+
+/// What passed before the first run, and where the study was resumed before the first one again, without the settling and
+/// the canary of that run.
+fn loading(seen: &Seen<'_>) -> u64 {
+    let mut ended = 0;
+    let mut loading = 0;
+    for (index, run) in seen.contents.runs.iter().enumerate() {
+        // The run that warms up a resumed study has no place in its order.
+        if index == 0 || run.position == 0 {
+            loading += run.start_ns.saturating_sub(ended + run.settled.waited_ns + sung(run));
+        }
+        ended = run.start_ns + run.record.as_ref().map_or(0, |record| record.header.elapsed_ns);
+    }
+    loading
 }
 
 /// The factors whose levels take effect when a database is made, and are one database each.

@@ -25,7 +25,7 @@ pub(crate) mod why;
 
 use crate::analysis::result::{ANALYSIS_SCHEMA_VERSION, Analysis};
 use crate::bundle::Contents;
-use plumb_proof::change_point::Search;
+use plumb_proof::change_point::{STEP_BLOCKS_MIN, Search};
 use seen::Seen;
 use stability::Stability;
 
@@ -56,11 +56,12 @@ pub fn analyse(contents: &Contents) -> Analysis {
         design: head::design(&seen),
         main_effects: if ended { effects::main_effects(&seen) } else { Vec::new() },
         interactions: if ended { effects::interactions(&seen) } else { Vec::new() },
-        floor: stability.floor(&seen),
+        floor: if ended { stability.floor(&seen) } else { None },
         changes: if ended { stability.changes(&seen) } else { Vec::new() },
         canary: if ended { stability.canary(&seen) } else { Vec::new() },
-        order: stability.order,
+        order: if ended { stability.order } else { None },
         changes_need_blocks: Search::usual(0).values_needed() as u64,
+        canary_needs_blocks: STEP_BLOCKS_MIN as u64,
         runs: head::runs(&seen),
         findings: advice::findings(&seen, &claims, recommendation.as_ref()),
         not_tested: advice::not_tested(&seen),

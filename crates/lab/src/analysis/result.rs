@@ -22,7 +22,7 @@ use plumb_proof::verdict::Verdict;
 use serde::Serialize;
 
 /// The version of the study context written by this crate; it grows when a field changes its meaning or goes.
-pub const ANALYSIS_SCHEMA_VERSION: u32 = 4;
+pub const ANALYSIS_SCHEMA_VERSION: u32 = 5;
 
 /// Everything a study's report says.
 #[derive(Debug, Clone, Serialize)]
@@ -64,6 +64,8 @@ pub struct Analysis {
     pub canary: Vec<CanaryFigure>,
     /// The fewest used blocks in which a change can be found.
     pub changes_need_blocks: u64,
+    /// The fewest in which a change of the canary can be found.
+    pub canary_needs_blocks: u64,
     /// Every run in order of execution, warm-ups and failed ones too.
     pub runs: Vec<StudyRun>,
     /// The settings to use; none when nothing was proved better than the reference.
@@ -126,6 +128,10 @@ pub struct Design {
     pub warm_up_runs: u64,
     /// What happens between two runs, so that one does not pay for another.
     pub settling: String,
+    /// From the study's begin, or where it was resumed, to the canary of the first run: what was made and loaded, nanoseconds.
+    pub loading_ns: u64,
+    /// What the canaries before all runs took, nanoseconds.
+    pub canary_ns: u64,
     /// What no draw decided, in a sentence.
     pub not_randomised: String,
 }
@@ -194,7 +200,7 @@ pub struct JudgedClaim {
     pub reasons: Vec<String>,
     /// The typical effect at the level at which the claim was tested; none when no block was usable.
     pub effect: Option<Effect>,
-    /// The ratio of the means of all runs at the same level; none of an interaction.
+    /// The ratio of the means of all runs at the same level, of rates the harmonic ones; none of an interaction.
     pub average: Option<Effect>,
     /// Slow runs of the treatment; none where several arms are compared with several.
     pub slow_runs: Option<SlowShare>,
@@ -218,7 +224,8 @@ pub struct JudgedClaim {
     pub profiles: Option<ProfilePair>,
 }
 
-/// Runs of a treatment above one and a half times the median of its reference.
+/// Runs of a treatment that were slower than the median of its reference one and a half times: above so many times the time, or below
+/// the rate divided by it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SlowShare {
     /// Such runs, a count.

@@ -89,11 +89,17 @@ impl<'a> Seen<'a> {
 
     /// Blocks that are not used because a run of one of these arms did not come to its end.
     pub(super) fn lost(&self, arms: &[usize]) -> usize {
-        let failed = |block: u64| {
-            let mut runs = self.contents.runs.iter().filter(|run| run.block == Some(block));
-            runs.any(|run| arms.contains(&run.arm_index) && matches!(run.ended, Ended::Failed { .. }))
+        self.failed().iter().filter(|failed| failed.iter().any(|arm| arms.contains(arm))).count()
+    }
+
+    /// For each block that is not used, the arms of which a run did not come to its end in it.
+    pub(super) fn failed(&self) -> Vec<Vec<usize>> {
+        let of = |block: u64| {
+            let runs = self.contents.runs.iter().filter(|run| run.block == Some(block));
+            let failed = runs.filter(|run| matches!(run.ended, Ended::Failed { .. }));
+            failed.map(|run| run.arm_index).collect()
         };
-        self.marked.iter().filter(|marked| failed(marked.block)).count()
+        self.marked.iter().map(|marked| of(marked.block)).collect()
     }
 
     /// What runs after these arms were, against all others.

@@ -14,7 +14,7 @@
 use super::asked::Asked;
 use super::{Difference, ELAPSED, Group, Judged, Outcome, Pairing, Sample, samples};
 use crate::record::Record;
-use crate::vocabulary::{Figure, Measure};
+use crate::vocabulary::{Better, Figure, Measure};
 use plumb_proof::average::ratio_of_means;
 use plumb_proof::change_point::{self, Search};
 use plumb_proof::contrast::Contrast;
@@ -257,7 +257,7 @@ fn by_itself<'a>(
             deviation: tested.contrast.deviation(),
         },
         equivalence: None,
-        average: ratio_of_means(&sample.second, &sample.first, ALPHA).map(|average| average.ratio),
+        average: average(sample, measure.better),
         alpha: ALPHA,
         claims: 1,
         better: measure.better,
@@ -272,10 +272,18 @@ fn by_itself<'a>(
     Some(Judged { measure, claim: None, verdict: judgement.verdict, asked_only: false, reasons })
 }
 
+/// The ratio of the averages of both sets: of rates the harmonic ones, as a study's claims have them.
+fn average(sample: &Sample, better: Better) -> Option<f64> {
+    if better == Better::Lower {
+        return Some(ratio_of_means(&sample.second, &sample.first, ALPHA)?.ratio);
+    }
+    let inverse = |rates: &[f64]| rates.iter().map(|rate| 1.0 / rate).collect::<Vec<f64>>();
+    Some(ratio_of_means(&inverse(&sample.second), &inverse(&sample.first), ALPHA)?.inverse().ratio)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::vocabulary::Better;
 
     fn sample(name: &str, first: &[f64], second: &[f64]) -> Sample {
         Sample { group: Group::Event, name: name.to_string(), first: first.to_vec(), second: second.to_vec() }

@@ -16,7 +16,7 @@ use plumb_report::table::Tone;
 fn tone_of(verdict: &Verdict) -> Tone {
     match verdict {
         Verdict::Faster(_) | Verdict::Slower(_) | Verdict::Equal { .. } => Tone::Good,
-        Verdict::Mixed { .. } | Verdict::NotProved { .. } => Tone::Open,
+        Verdict::Mixed { .. } | Verdict::NotProved { .. } | Verdict::NoFigure { .. } => Tone::Open,
         Verdict::Unstable { .. } | Verdict::Invalid { .. } | Verdict::Impossible { .. } => Tone::Bad,
     }
 }

@@ -32,6 +32,9 @@ pub struct LogIo {
     pub fetched_bytes: Option<u64>,
     /// Log writes that took more than four times as long as the typical one; none without a trace.
     pub slow_writes: Option<u64>,
+    /// Of these, those that lie between two looks at the log's device between which it read something, for whomever; none without looks,
+    /// or where log files lie on several devices.
+    pub slow_beside_reads: Option<u64>,
     /// What the requests and the device make of it.
     pub pattern: LogPattern,
 }
@@ -49,8 +52,9 @@ pub enum LogPattern {
     BlockRewritten,
     /// Blocks that are written in part are read first.
     ReadModifyWrite,
-    /// The same, and some writes stood behind such a read.
-    StalledBehindRead,
+    /// The same, and several writes were slow while the device read.
+    #[serde(alias = "stalled_behind_read")]
+    SlowBesideReads,
 }
 
 impl LogPattern {
@@ -62,7 +66,7 @@ impl LogPattern {
             LogPattern::Appends => "appends",
             LogPattern::BlockRewritten => "one block rewritten",
             LogPattern::ReadModifyWrite => "read-modify-write",
-            LogPattern::StalledBehindRead => "read-modify-write, with writes stalled behind reads",
+            LogPattern::SlowBesideReads => "read-modify-write, with slow writes while the device read",
         }
     }
 }

@@ -89,6 +89,9 @@ pub struct Claim {
     pub expects: Expectation,
     /// The statistic, when it is not the study's own.
     pub measure: Option<Measure>,
+    /// The phase of the run that the treatment is about, where it is about one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phase: Option<String>,
 }
 
 /// The arms on either side of a comparison.

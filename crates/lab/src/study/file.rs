@@ -116,6 +116,7 @@ struct RawClaim {
     at: Words,
     expect: Text,
     statistic: Option<Text>,
+    phase: Option<Text>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -652,9 +653,29 @@ impl Reader<'_> {
             at,
             expects,
             measure: given.statistic.as_ref().map(|name| self.measure(Some(name))).transpose()?,
+            phase: given.phase.as_ref().map(|name| self.phase(name, study)).transpose()?,
         };
         self.require_arms(given, &claim, study)?;
         Ok(claim)
+    }
+
+    /// A phase that the workload's runs may have.
+    fn phase(&self, name: &Text, study: &Study) -> Result<String, StudyError> {
+        let Some(work) = &study.work else {
+            let what = format!("a {} has no phases that a claim could name", self.vocabulary.target());
+            return Err(self.at(name.span(), &what));
+        };
+        let names: Vec<&str> = work.workload.phases.iter().map(|phase| phase.name()).collect();
+        if names.contains(&name.get_ref().as_str()) {
+            return Ok(name.get_ref().clone());
+        }
+        let what = format!(
+            "there is no phase {:?} of {}; it takes {}",
+            name.get_ref(),
+            work.workload.name,
+            names.join(", ")
+        );
+        Err(self.at(name.span(), &what))
     }
 
     /// A fraction may have no arms, or more on one side, at the levels a claim names.

@@ -114,6 +114,9 @@ impl Study {
         if let Some(measure) = &claim.measure {
             let _ = writeln!(out, "statistic = {}", quoted(&measure.name));
         }
+        if let Some(phase) = &claim.phase {
+            let _ = writeln!(out, "phase = {}", quoted(phase));
+        }
     }
 
     fn write_published(&self, out: &mut String, published: &Published) {

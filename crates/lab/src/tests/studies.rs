@@ -29,6 +29,16 @@ fn each_is_well_formed_reads_back_as_it_is_written_and_can_prove_its_claims() {
 }
 
 #[test]
+fn figures_of_a_source_stand_beside_ours() {
+    let studies = catalog::all(&[&Engine, &Commands]).expect("they are well formed");
+    for name in ["redo-direct", "log-file-size", "ext4-xfs"] {
+        let study = studies.iter().find(|study| study.name == name).expect("it is there");
+        let published = study.published.as_ref().expect("its source has figures");
+        assert!(published.rows.iter().all(|row| row.times.len() == 2), "{name}");
+    }
+}
+
+#[test]
 fn files_are_named_for_their_studies() {
     for ((file, _), study) in
         catalog::FILES.iter().zip(catalog::all(&[&Engine, &Commands]).expect("well formed"))

@@ -241,7 +241,7 @@ impl Judged<'_> {
         let plan = self.plan;
         self.answers = family.answers.into_iter().flatten().collect();
         if self.advice() == Advice::Shares {
-            let arms = Arms { seen: &self.seen, arms: plan.arms(), twice: plan.twice() };
+            let arms = Arms { seen: &self.seen, arms: plan.arms(), twice: plan.twice(), lost: &[] };
             let levels = advice_levels(plan.claims.len(), ALPHA);
             self.advice = Some(best::best(&arms, looks, family.advice_level, &levels)?);
         }

@@ -47,7 +47,12 @@ pub(super) fn log(record: &Record) -> Option<Section> {
     facts.add("Sent to the device", log.sent_bytes.map_or(String::new(), |sent| sent_line(log, sent)));
     let fetched = |fetched: u64| format!("{} that nobody asked for", Bytes(fetched));
     facts.add("Fetched from it", log.fetched_bytes.map_or(String::new(), fetched));
-    let slow = |slow: u64| format!("{} writes above four times the median", Count(slow).figure());
+    let slow = |slow: u64| {
+        let beside = log.slow_beside_reads.map_or(String::new(), |beside| {
+            format!(", {} of them in a second in which the device read", Count(beside).figure())
+        });
+        format!("{} writes above four times the median{beside}", Count(slow).figure())
+    };
     facts.add("Slow", log.slow_writes.map_or(String::new(), slow));
     let section = Section::detail("log-io", "Log I/O")
         .note("sent and fetched: what the kernel counts for this process, less what was asked of other files; amplification: sent over redo size");

@@ -4,7 +4,7 @@ use super::advice::assignments;
 use crate::analysis::result::{Analysis, CanaryFigure, StudyState};
 use crate::document::run::settings_section;
 use plumb_report::Section;
-use plumb_report::format::{Count, Figure, Share};
+use plumb_report::format::{Count, Figure, Seconds, Share};
 use plumb_report::table::{Cell, Facts, RowKind, Table};
 
 /// The design.
@@ -57,14 +57,19 @@ fn canary_line(canary: &CanaryFigure) -> String {
     format!("{} before each run took {median} ms, in nine runs of ten {low} to {high}{explains}", canary.what)
 }
 
-/// How much of the study's time was timed.
+/// How much of the study's time was timed. What was loaded before it, and the canary, are no part of the time between runs.
 fn measured(analysis: &Analysis) -> String {
+    let design = &analysis.design;
     let timed: u64 = analysis.runs.iter().filter_map(|run| run.elapsed_ns).sum();
-    if timed == 0 || analysis.elapsed_ns == 0 {
+    let whole = analysis.elapsed_ns.saturating_sub(design.loading_ns + design.canary_ns);
+    if timed == 0 || whole == 0 {
         return String::new();
     }
-    let share = timed as f64 / analysis.elapsed_ns as f64;
-    format!("{} of the study's time was that of timed runs", Share(share).figure())
+    let share = Share(timed as f64 / whole as f64).figure();
+    let (loading, canary) = (Seconds(design.loading_ns).figure(), Seconds(design.canary_ns).figure());
+    format!(
+        "{share} of the study's time was that of timed runs, {loading} s of loading and {canary} s of the canary left out"
+    )
 }
 
 fn release(analysis: &Analysis) -> String {

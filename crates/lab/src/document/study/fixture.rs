@@ -54,6 +54,7 @@ pub(crate) fn parallel_sort() -> Analysis {
             adjusted: true,
         }],
         changes_need_blocks: 14,
+        canary_needs_blocks: 8,
         runs,
         recommendation: Some(recommendation()),
         findings: vec![Finding {
@@ -306,6 +307,8 @@ fn design() -> Design {
         }],
         warm_up_runs: 4,
         settling: "cached pages of the files dropped, sync, device idle for 100 ms, at most 5 s".to_string(),
+        loading_ns: 21_400 * MS,
+        canary_ns: 1_100 * MS,
         not_randomised: "only the order of runs within blocks was drawn; not the machine".to_string(),
     }
 }

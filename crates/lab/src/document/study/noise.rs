@@ -1,6 +1,6 @@
 //! What the machine could have resolved, and whether the order of runs mattered.
 
-use crate::analysis::result::{Analysis, NoiseFloor};
+use crate::analysis::result::{Analysis, NoiseFloor, StudyState};
 use plumb_proof::order::{Group, OrderReport};
 use plumb_report::Section;
 use plumb_report::format::{Change, Count, Ends, Figure, Probability, Share};
@@ -8,10 +8,15 @@ use plumb_report::table::{Cell, Facts, Table, Tone};
 
 /// From this p on a test of order speaks.
 const SPEAKS_P: f64 = 0.01;
+/// What is said of a study that may go on: each look at its figures would have its price.
+const NOT_BEFORE_THE_END: &str = "not told before the study's end";
 
 /// The noise floor.
 pub(super) fn floor(analysis: &Analysis) -> Section {
     let section = Section::front("floor", "Noise Floor");
+    if analysis.state == StudyState::Interrupted {
+        return section.note(NOT_BEFORE_THE_END);
+    }
     let Some(floor) = &analysis.floor else {
         return section.note("not measured: it takes two blocks in which both runs of the reference count");
     };
@@ -58,6 +63,9 @@ fn noise(found: &NoiseFloor) -> Facts {
 /// Tests of the order of execution, and changes within arms.
 pub(super) fn order(analysis: &Analysis) -> Section {
     let section = Section::front("order", "Order of Execution");
+    if analysis.state == StudyState::Interrupted {
+        return section.note(NOT_BEFORE_THE_END);
+    }
     let mut section = match &analysis.order {
         None => section.note("not tested: too few blocks"),
         Some(order) => section
@@ -65,6 +73,12 @@ pub(super) fn order(analysis: &Analysis) -> Section {
             .table(tests(order))
             .table(shifts(analysis, order)),
     };
+    let (used, needed) = (analysis.design.blocks_used, analysis.canary_needs_blocks);
+    if !analysis.canary.is_empty() && used < needed {
+        section = section.note(format!(
+            "a step of the canary, after which it is another machine: not tested, it takes {needed} blocks to show"
+        ));
+    }
     if analysis.changes.is_empty() {
         return match analysis.changes_need_blocks {
             needed if analysis.design.blocks_used < needed => section.note(format!(

@@ -16,7 +16,10 @@ pub(super) fn table(analysis: &Analysis) -> Option<Section> {
     let column = &study.factors[published.column];
     let mut columns: Vec<Column> =
         published.row_factors.iter().map(|factor| Column::text(&study.factors[*factor].name)).collect();
-    for (side, unit) in [("theirs", "m:ss"), ("ours", study.measure.unit())] {
+    // What is no time stands as it was printed.
+    let is_time = study.measure.figure == crate::vocabulary::Figure::Elapsed;
+    let their_unit = if is_time { "m:ss" } else { study.measure.unit() };
+    for (side, unit) in [("theirs", their_unit), ("ours", study.measure.unit())] {
         for figure in [unit, "%"] {
             let title = |label: &str| format!("{}\n{}\n{side}\n({figure})", column.name, label);
             columns.extend(column.levels.iter().map(|level| Column::number(title(&level.label))));
@@ -36,7 +39,10 @@ pub(super) fn table(analysis: &Analysis) -> Option<Section> {
         let mut cells: Vec<Cell> =
             labels.map(|(factor, level)| Cell::from(&study.factors[*factor].levels[*level].label)).collect();
         let (theirs, ours) = figures(row);
-        cells.extend(theirs.iter().map(|value| Cell::of(value.map(MinutesSeconds))));
+        cells.extend(theirs.iter().map(|value| match is_time {
+            true => Cell::of(value.map(MinutesSeconds)),
+            false => Cell::of(value.map(Reading)),
+        }));
         cells.extend(theirs.iter().map(|value| Cell::from(share(*value, bases[0]))));
         cells.extend(ours.iter().map(|value| Cell::of(value.map(Reading))));
         cells.extend(ours.iter().map(|value| Cell::from(share(*value, bases[1]))));

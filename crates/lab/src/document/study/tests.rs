@@ -3,8 +3,10 @@
 use super::fixture::{parallel_sort, troubled, unborn};
 use super::why::{Part, Parts};
 use super::{WIDTH, document, sections, summary as screen};
-use crate::analysis::result::{Analysis, WhyPart};
+use crate::analysis::result::{ANALYSIS_SCHEMA_VERSION, Analysis, WhyPart};
+use crate::compare::COMPARE_SCHEMA_VERSION;
 use crate::document::browser;
+use crate::vocabulary::{Figure, Measure};
 use plumb_report::html::render_section;
 use plumb_report::{html, summary, text};
 
@@ -28,6 +30,15 @@ fn text_sections_read_from_the_answer_downwards() {
         let lines = lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>();
         insta::assert_snapshot!(format!("study_text_{}", section.id), lines.join("\n"));
     }
+}
+
+#[test]
+fn published_figures_that_are_no_times_stand_as_they_were_printed() {
+    let mut study = parallel_sort();
+    study.study.measure = Measure::gain("physical reads/s", Figure::Rate("physical reads".to_string()));
+    let section = super::published::table(&study).unwrap();
+    let lines = text::render_section(&section, &document(&study)).join("\n");
+    assert!(!lines.contains("m:ss") && lines.contains("862"), "14:22 are 862: {lines}");
 }
 
 #[test]
@@ -175,6 +186,13 @@ fn the_context_is_documented() {
     names(&serde_json::to_value(troubled()).unwrap(), &mut fields);
     fields.retain(|name| !documented.contains(&format!("`{name}`")));
     assert!(fields.is_empty(), "docs/study.md does not describe {fields:?}");
+    for version in [
+        format!("`schema_version` is **{ANALYSIS_SCHEMA_VERSION}**"),
+        format!("| `schema_version` | {ANALYSIS_SCHEMA_VERSION} |"),
+        format!("prints `schema_version` ({COMPARE_SCHEMA_VERSION})"),
+    ] {
+        assert!(documented.contains(&version), "docs/study.md does not say {version}");
+    }
 }
 
 #[test]

@@ -57,7 +57,8 @@ fn start(analysis: &Analysis) -> Option<String> {
 
 fn host(analysis: &Analysis) -> String {
     let host = &analysis.environment.host;
-    format!("{}, {} CPUs, {}", host.name, Count(u64::from(host.cpus)).figure(), host.cpu_model)
+    let cpus = Count(u64::from(host.cpus)).figure();
+    format!("{}, {cpus} CPUs, {}, {}", host.name, host.cpu_model, host.kernel)
 }
 
 /// A verdict a claim.
@@ -130,7 +131,7 @@ fn beside(analysis: &Analysis) -> Table {
         .wrapped("Claim", 24)
         .numbers(["On average", "Interval", "Slow runs", "at most", "Runs after\nit", "p"])
         .with_caption(
-            "On the average of all runs; slow runs, above 1.5 times the reference's median; carry-over",
+            "On the average of all runs; slow runs, 1.5 times as slow as the reference's median or slower; carry-over",
         );
     for (index, claim) in analysis.claims.iter().enumerate() {
         let average = claim.average.as_ref();
