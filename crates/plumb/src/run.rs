@@ -27,6 +27,10 @@ const TRACED: &str = "4M";
 /// # Errors
 /// When it cannot run to its end. A failed verification is no error but an outcome.
 pub fn run(arguments: &Run) -> Result<Outcome, Failure> {
+    if arguments.trace && arguments.json && arguments.bundle.is_none() {
+        let why = "--trace with --json has no bundle to keep the requests in; name one with --bundle, or leave one of them out";
+        return Err(Failure::usage(why));
+    }
     let work = work(arguments)?;
     let mut settings = settings::parse(&arguments.set)?;
     if let Some(interval) = arguments.snapshot {
