@@ -77,6 +77,50 @@ fn a_killed_run_with_a_log_is_removed_with_it() {
     assert_eq!(names(directory.path()), Vec::<String>::new());
 }
 
+/// What a killed run of ctas with a log in two members, copies of it, and a backup leaves.
+#[test]
+fn a_killed_run_goes_with_its_other_block_sizes_its_copies_of_the_log_and_its_backup() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    let orphan = here.join("plumb-run-8");
+    let ours = [
+        "users01.dbf",
+        "users_16k01.dbf",
+        "users_2k02.dbf",
+        "mirror/redo01.log",
+        "kept/redo_0a1b2c3d_0000000001.arc",
+        "kept/redo_0a1b2c3d_0000000002.part",
+        "backup/users01.dbf",
+        "backup/redo.ctl",
+        "backup/backup.json",
+    ];
+    let left = |more: Option<&str>| {
+        for file in ours.into_iter().chain(more) {
+            let file = orphan.join(file);
+            fs::create_dir_all(file.parent().expect("a directory")).expect("a directory");
+            fs::write(file, vec![1; 10_000]).expect("a file");
+        }
+        fs::create_dir_all(orphan.join("no_copy_yet")).expect("a directory");
+        fs::write(orphan.join("plumb-owner"), "plumb 4194305 started 1\n").expect("a file");
+    };
+    left(None);
+    let cleaned = fine(here, ["clean"]);
+    assert!(!cleaned.contains("stays"), "{cleaned}");
+    assert_eq!(names(here), Vec::<String>::new(), "{cleaned}");
+
+    for mine in ["kept/notes", "mirror/mine.log", "backup/mine", "users_64k01.dbf", "kept/deep/redo01.log"] {
+        left(Some(mine));
+        let cleaned = fine(here, ["clean"]);
+        assert!(cleaned.contains("stays: plumb did not make "), "{mine}: {cleaned}");
+        assert!(ours.iter().all(|file| orphan.join(file).exists()), "{mine}: all of it stays");
+        assert!(orphan.join(mine).exists(), "{mine}");
+        fs::remove_dir_all(&orphan).expect("gone");
+    }
+    left(None);
+    symlink(here, orphan.join("kept/link")).expect("a link");
+    assert!(fine(here, ["clean"]).contains("stays: plumb did not make "));
+}
+
 #[test]
 fn nothing_is_removed_that_plumb_did_not_make_or_that_was_kept() {
     let directory = tempfile::tempdir().expect("a temporary directory");
