@@ -173,9 +173,7 @@ fn add_device(device: &mut IoDevice, next: &IoDevice) {
 
 fn add_tallies(tallies: [&mut IoTally; 2], more: [IoTally; 2]) {
     for (tally, more) in tallies.into_iter().zip(more) {
-        tally.requests += more.requests;
-        tally.bytes += more.bytes;
-        tally.time_ns += more.time_ns;
+        tally.add(&more);
     }
 }
 

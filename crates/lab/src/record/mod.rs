@@ -738,6 +738,15 @@ pub struct IoTally {
     pub time_ns: u64,
 }
 
+impl IoTally {
+    /// Adds requests of the same kind.
+    pub(crate) fn add(&mut self, next: &IoTally) {
+        self.requests += next.requests;
+        self.bytes += next.bytes;
+        self.time_ns += next.time_ns;
+    }
+}
+
 /// When a request counts as complete.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
