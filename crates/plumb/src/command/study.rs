@@ -95,18 +95,25 @@ pub(super) fn one(
     drop(watch);
     let stop = match ended {
         Ok(stop) => stop,
-        Err(error) => {
-            if bundle.contents().runs.is_empty() {
-                bundle.discard();
-            }
-            return Err(error);
-        }
+        Err(error) => return Err(given_up(bundle, error, interrupt)),
     };
     let context = report::publish(&mut bundle)?;
     drop(bundle);
     match stop {
         Stop::Interrupted => Err(Failure::run(interrupt.message())),
         _ => Ok((context, directory)),
+    }
+}
+
+/// The error that ended a study; a bundle without a run goes. What can be done with another is said when it was interrupted between two runs.
+fn given_up(bundle: Bundle, error: Failure, interrupt: &Interrupt) -> Failure {
+    if bundle.contents().runs.is_empty() {
+        bundle.discard();
+        return error;
+    }
+    match interrupt.cancel().check() {
+        Err(_) => Failure::run(interrupt.message()),
+        Ok(()) => error,
     }
 }
 
