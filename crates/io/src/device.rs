@@ -203,6 +203,8 @@ pub struct BlockDevice {
     /// disk nor a partition of it (dm, md, loop): its limits are what the file
     /// system sees, while scheduler and hardware queues are those of the disk.
     pub upper_queue: Option<Queue>,
+    /// Whether a loop device reaches its file by direct I/O (sysfs `loop/dio`); `None` for other devices.
+    pub loop_direct_io: Option<bool>,
 }
 
 /// The request queue of a disk; `None` where sysfs does not say.

@@ -339,7 +339,33 @@ impl DiskStats {
     }
 }
 
+impl DiskStats {
+    /// Adds what was counted in the time that follows, as [`Self::since`] gives it; `in_flight` becomes that at its end.
+    pub fn add(&mut self, next: &DiskStats) {
+        self.reads.add(&next.reads);
+        self.writes.add(&next.writes);
+        self.in_flight = next.in_flight;
+        self.io_time = self.io_time + next.io_time;
+        self.weighted_io_time = self.weighted_io_time + next.weighted_io_time;
+        self.discards = self.discards.zip(next.discards).map(|(mut discards, next)| {
+            discards.add(&next);
+            discards
+        });
+        self.flushes = self.flushes.zip(next.flushes).map(|(flushes, next)| FlushCounts {
+            completed: flushes.completed + next.completed,
+            time: flushes.time + next.time,
+        });
+    }
+}
+
 impl RequestCounts {
+    fn add(&mut self, next: &RequestCounts) {
+        self.completed += next.completed;
+        self.merged += next.merged;
+        self.bytes = self.bytes + next.bytes;
+        self.time = self.time + next.time;
+    }
+
     fn since(&self, earlier: &RequestCounts) -> RequestCounts {
         RequestCounts {
             completed: self.completed.saturating_sub(earlier.completed),

@@ -16,6 +16,7 @@
 //! [`Observer`].
 
 pub mod analysis;
+pub mod archiving;
 pub mod assemble;
 pub mod bundle;
 pub mod calendar;

@@ -16,12 +16,14 @@
 
 use crate::LabError;
 use crate::place;
+use plumb_engine::instance::Cancel;
 use plumb_io::owner::Owner;
 use plumb_units::Bytes;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -91,7 +93,8 @@ fn found(tool: &str) -> Option<PathBuf> {
 /// Runs a tool; gives what it printed.
 fn run(tool: &str, arguments: &[&std::ffi::OsStr]) -> Result<String, String> {
     let program = found(tool).ok_or_else(|| format!("there is no {tool}"))?;
-    let ran = Command::new(program).args(arguments).stdin(Stdio::null()).output();
+    // Ctrl-C is this program's to take: a tool that it ended would leave half of its work.
+    let ran = Command::new(program).args(arguments).stdin(Stdio::null()).process_group(0).output();
     let ran = ran.map_err(|error| format!("{tool}: {error}"))?;
     if ran.status.success() {
         return Ok(String::from_utf8_lossy(&ran.stdout).trim().to_string());
@@ -114,7 +117,9 @@ pub fn mount_point(path: &Path, kind: FileSystem) -> PathBuf {
     directory(path, kind).join(MOUNTED)
 }
 
-fn directory(path: &Path, kind: FileSystem) -> PathBuf {
+/// The directory of that file system, with its image.
+#[must_use]
+pub fn directory(path: &Path, kind: FileSystem) -> PathBuf {
     path.join(format!("{PREFIX}{}-{}", kind.name, std::process::id()))
 }
 
@@ -122,15 +127,16 @@ impl LoopMount {
     /// Makes one of this size below a path, and mounts it.
     ///
     /// # Errors
-    /// When there is no room, a tool fails, or the loop device does not reach its file directly; then nothing remains.
-    pub fn make(path: &Path, kind: FileSystem, bytes: Bytes) -> Result<LoopMount, LabError> {
+    /// When there is no room, a tool fails, the loop device does not reach its file directly, or it is to stop; then nothing
+    /// remains.
+    pub fn make(path: &Path, kind: FileSystem, bytes: Bytes, cancel: &Cancel) -> Result<LoopMount, LabError> {
         let directory = directory(path, kind);
         place::make_directory("--path", path, &directory)?;
         let owner = place::own("--path", path, &directory)?;
         // From here on the guard takes apart whatever there is.
         let made = LoopMount { directory, _owner: owner };
         let image = made.directory.join(IMAGE);
-        allocate(&image, bytes).map_err(|error| {
+        allocate(&image, bytes, cancel).map_err(|error| {
             refused(
                 "make the image of a file system",
                 &image,
@@ -142,6 +148,7 @@ impl LoopMount {
             .map_err(|error| refused("make a mount point", &mounted, error.to_string()))?;
         let device = attach(&image)?;
         let step = |step: &'static str, tool: &str, arguments: &[&std::ffi::OsStr]| {
+            cancel.check()?;
             run(tool, arguments).map_err(|why| refused(step, &made.directory, why))
         };
         let (mkfs, options) = kind.mkfs.split_first().unwrap_or((&"", &[]));
@@ -173,10 +180,11 @@ impl Drop for LoopMount {
 }
 
 /// A file of zeros: blocks that were written once cost nothing to write again.
-fn allocate(image: &Path, bytes: Bytes) -> io::Result<()> {
+fn allocate(image: &Path, bytes: Bytes, cancel: &Cancel) -> io::Result<()> {
     let mut file = File::create_new(image)?;
     let zeros = vec![0; Bytes::M as usize];
     for _ in 0..bytes.0.div_ceil(Bytes::M) {
+        cancel.check().map_err(io::Error::other)?;
         file.write_all(&zeros)?;
     }
     file.sync_all()
@@ -246,6 +254,17 @@ mod tests {
         assert!(error.contains("/u01") && error.contains("there is no mkfs.of-no-such-kind"), "{error}");
     }
 
+    /// Without root, too: the image comes first.
+    #[test]
+    fn one_that_is_to_stop_while_it_is_made_leaves_nothing() {
+        let parent = tempfile::tempdir().expect("a directory");
+        let cancel = Cancel::default();
+        cancel.request();
+        let made = LoopMount::make(parent.path(), FILE_SYSTEMS[0], Bytes(Bytes::G), &cancel);
+        assert!(made.expect_err("to stop").to_string().contains("interrupted"));
+        assert_eq!(fs::read_dir(parent.path()).expect("a directory").count(), 0);
+    }
+
     #[test]
     fn file_systems_are_made_by_direct_io_and_nothing_of_them_stays() {
         let directory =
@@ -256,7 +275,7 @@ mod tests {
             println!("skipped: {why}");
             return;
         }
-        let made = match LoopMount::make(directory.path(), kind, Bytes(32 * Bytes::M)) {
+        let made = match LoopMount::make(directory.path(), kind, Bytes(32 * Bytes::M), &Cancel::default()) {
             Ok(made) => made,
             // A container's root may not have them, or its file systems no direct I/O.
             Err(why) => return println!("skipped: {why}"),

@@ -67,7 +67,7 @@ pub enum Stage<'a> {
 }
 
 /// Follows a run, and remembers what must be removed if the program is killed.
-pub trait Observer {
+pub trait Observer: Sync {
     /// The run has reached this stage.
     fn stage(&self, stage: &Stage<'_>);
 
@@ -76,4 +76,7 @@ pub trait Observer {
 
     /// A directory of the run's own has been made, which goes when the run ends.
     fn made(&self, directory: &Path);
+
+    /// Sessions wait, and nothing goes on: a line that says why.
+    fn waits(&self, _: &str) {}
 }

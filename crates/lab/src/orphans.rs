@@ -7,13 +7,17 @@
 //! They are looked for in a directory and in its `plumb-reports`.
 //!
 //! A file system on a loop device is unmounted and its device let go of, before its image is removed. Otherwise
-//! removal follows no link and goes into no directory: plumb puts plain files of known names into these, so
-//! a directory with anything else in it is left alone. A directory of runs is
+//! removal follows no link: plumb puts plain files of known names into these, and into directories of one level below them (second
+//! members of log files, copies of filled ones, a backup), so a directory with anything else in it is left alone. The
+//! directory for copies has the name that its user gave it, so it is told by what it holds; an empty one holds nothing to lose.
+//! A directory of runs is
 //! told by its name, so that a database of the user's is never taken for one; a bundle of a killed study
 //! holds runs, and is to be resumed.
 
 use crate::{loops, written};
+use plumb_engine::backup::MANIFEST;
 use plumb_engine::redo::recovery;
+use plumb_engine::storage::tablespace::Purpose;
 use plumb_io::owner::{self, MARK};
 use plumb_units::Bytes;
 use std::fs::{self, File};
@@ -40,6 +44,8 @@ pub struct Orphan {
     mark: PathBuf,
     /// Plain files to be removed, the mark last.
     files: Vec<PathBuf>,
+    /// Directories that are empty without these, and go before the mark does.
+    directories: Vec<PathBuf>,
     /// Something in it that plumb did not make: nothing is removed then.
     stray: Option<PathBuf>,
     end: End,
@@ -87,7 +93,11 @@ impl Orphan {
                 _ => {}
             }
         }
-        self.files.iter().try_for_each(fs::remove_file)?;
+        if let Some((mark, files)) = self.files.split_last() {
+            files.iter().try_for_each(fs::remove_file)?;
+            self.directories.iter().try_for_each(fs::remove_dir)?;
+            fs::remove_file(mark)?;
+        }
         if self.mark.parent() == Some(&self.path) {
             fs::remove_dir(&self.path)?;
         }
@@ -129,10 +139,18 @@ fn orphan(Entry { path, is_directory, .. }: Entry) -> Option<Orphan> {
     }
     let mark = path.join(MARK);
     let held = owner::abandoned(&mark)?;
-    let (mut files, mut bytes) = (Vec::new(), 0);
-    for file in plain_entries(&path).into_iter().filter(|entry| !entry.is_directory && entry.path != mark) {
-        files.push(file.path);
-        bytes += file.bytes;
+    let (mut files, mut directories, mut bytes) = (Vec::new(), Vec::new(), 0);
+    let mut add = |entry: Entry| {
+        bytes += entry.bytes;
+        files.push(entry.path);
+    };
+    for entry in plain_entries(&path).into_iter().filter(|entry| entry.path != mark) {
+        if !entry.is_directory {
+            add(entry);
+        } else if !is_of_loop(&path) {
+            plain_entries(&entry.path).into_iter().filter(|inner| !inner.is_directory).for_each(&mut add);
+            directories.push(entry.path);
+        }
     }
     let name = path.file_name()?.to_string_lossy();
     // Anything in a bundle is worth more than the room it takes.
@@ -146,10 +164,24 @@ fn orphan(Entry { path, is_directory, .. }: Entry) -> Option<Orphan> {
         true => {
             [loops::IMAGE, loops::MOUNTED, MARK].iter().any(|name| entry.file_name() == Some(name.as_ref()))
         }
-        false => is_ours(entry),
+        false => is_ours(entry) || is_our_directory(entry),
     };
-    let stray = fs::read_dir(&path).ok()?.flatten().map(|entry| entry.path()).find(|entry| !is_ours(entry));
-    Some(Orphan { path, bytes: Bytes(bytes), mark, files, stray, end: End::Removed, _held: held })
+    let stray = entries(&path)?.into_iter().find(|entry| !is_ours(entry));
+    Some(Orphan {
+        path,
+        bytes: Bytes(bytes),
+        mark,
+        files,
+        directories,
+        stray,
+        end: End::Removed,
+        _held: held,
+    })
+}
+
+/// The paths of all that a directory holds; none where that cannot be told.
+fn entries(directory: &Path) -> Option<Vec<PathBuf>> {
+    fs::read_dir(directory).ok()?.map(|entry| Some(entry.ok()?.path())).collect()
 }
 
 /// Whether a directory holds a file system of its own, by its name.
@@ -166,6 +198,7 @@ fn written_over(mark: &Path) -> Option<Orphan> {
         path,
         bytes: Bytes(0),
         files: vec![mark.clone()],
+        directories: Vec::new(),
         mark,
         stray: None,
         end: End::PutBack,
@@ -194,10 +227,43 @@ fn is_ours(entry: &Path) -> bool {
     let name = name.strip_suffix(&format!(".{MARK}")).unwrap_or(name);
     let name = name.strip_suffix(UNFINISHED).unwrap_or(name);
     let data_file = name.strip_suffix(".dbf").is_some_and(|stem| {
+        // Behind the name of the tablespace, which may have digits of its own, are two or more.
         let stem = stem.trim_end_matches(|digit: char| digit.is_ascii_digit());
-        ["users", "temp", "indx"].contains(&stem)
+        Purpose::ALL.iter().any(|purpose| purpose.name().eq_ignore_ascii_case(stem))
     });
     plain && (data_file || NAMES.contains(&name))
+}
+
+/// Whether plumb makes a directory like this one in those of runs: with second members of log files, with copies of filled
+/// log files, or with a backup. No link, and no directory in it.
+fn is_our_directory(entry: &Path) -> bool {
+    let directory = fs::symlink_metadata(entry).is_ok_and(|found| found.is_dir());
+    let (true, Some(inside)) = (directory, entries(entry)) else { return false };
+    let named = |name: &str| entry.file_name().is_some_and(|own| own == name);
+    let is_manifest = |file: &Path| file.file_name().is_some_and(|name| name == MANIFEST);
+    let is_kept = |file: &PathBuf| match () {
+        () if named("mirror") => {
+            recovery::files(Path::new("")).any(|log| file.file_name() == log.file_name())
+        }
+        () if named("backup") => is_ours(file) || is_manifest(file),
+        () => is_log_copy(file),
+    };
+    let is_plain = |file: &PathBuf| fs::symlink_metadata(file).is_ok_and(|found| found.is_file());
+    inside.iter().all(|file| is_plain(file) && is_kept(file))
+}
+
+/// Whether it has the name of a copy of a filled log file, or of one that is being made: `redo_DATABASE_SEQUENCE.arc`.
+fn is_log_copy(file: &Path) -> bool {
+    let Some(name) = file.file_name().and_then(|name| name.to_str()) else { return false };
+    let stem = name.strip_suffix(".arc").or_else(|| name.strip_suffix(".part"));
+    let numbers = stem.and_then(|stem| stem.strip_prefix("redo_")?.split_once('_'));
+    numbers.is_some_and(|(database, sequence)| {
+        let is_hexadecimal = |digit: u8| digit.is_ascii_hexdigit();
+        database.len() == 8
+            && database.bytes().all(is_hexadecimal)
+            && sequence.len() == 10
+            && sequence.bytes().all(|digit| digit.is_ascii_digit())
+    })
 }
 
 /// The unfinished output that a mark stands beside.
@@ -208,5 +274,6 @@ fn unfinished(mark: PathBuf) -> Option<Orphan> {
     let output = fs::symlink_metadata(&path).ok().filter(|found| found.is_file());
     let bytes = Bytes(output.as_ref().map_or(0, |found| found.blocks() * STAT_BLOCK));
     let files = output.map(|_| path.clone()).into_iter().chain([mark.clone()]).collect();
-    Some(Orphan { path, bytes, mark, files, stray: None, end: End::Removed, _held: held })
+    let directories = Vec::new();
+    Some(Orphan { path, bytes, mark, files, directories, stray: None, end: End::Removed, _held: held })
 }

@@ -5,7 +5,8 @@
 //! file that is being filled), a watchdog does not wait: after less than a
 //! second it removes the temporary directories and ends the
 //! program. Before anything has been made, the first signal ends the program at
-//! once; a second one says what stays behind, and kills the program.
+//! once; a second one says what stays behind, and kills the program. What file systems of the program's own
+//! there are has to be unmounted: for that the watchdog waits longer.
 //!
 //! Limits: a file system that frees blocks synchronously (mounted with discard)
 //! needs its time to remove files of gigabytes, and no program can shorten that.
@@ -20,11 +21,11 @@ use plumb_lab::bundle::Reservation;
 use plumb_units::Nanos;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use std::{fs, process, thread};
+use std::{fs, io, process, thread};
 
 /// The message of an interrupted command that has changed nothing.
 const NOTHING_CHANGED: &str = "interrupted: nothing has been changed";
@@ -33,6 +34,8 @@ const NOTHING_CHANGED: &str = "interrupted: nothing has been changed";
 const ONE_SIGNAL: Nanos = Nanos(50_000_000);
 /// How long the engine has to stop by itself.
 const PATIENCE: Duration = Duration::from_millis(400);
+/// How long file systems have to be unmounted and removed.
+const PATIENCE_TAKING_APART: Nanos = Nanos(30_000_000_000);
 
 /// Set by the thread that ends the program, main or watchdog.
 static ENDING: AtomicBool = AtomicBool::new(false);
@@ -68,10 +71,45 @@ struct Shared {
     /// Whether what was begun only reads.
     reads_only: AtomicBool,
     temporary: Mutex<Vec<PathBuf>>,
+    /// What a command makes that is nothing until it is whole.
+    half_made: Mutex<Option<HalfMade>>,
+    /// Directories that a guard takes apart, which takes longer than files to be removed.
+    taken_apart: Mutex<Vec<PathBuf>>,
     /// Marks and directories of bundles, which go if nothing was written to them.
     reserved: Mutex<Vec<PathBuf>>,
     /// Replaces the usual message of an interruption.
     message: Mutex<Option<String>>,
+}
+
+/// A directory that is filled by a command, and is of no use before the command ends.
+#[derive(Debug, Clone)]
+struct HalfMade {
+    directory: PathBuf,
+    /// It was there, and empty: then it stays so.
+    was_there: bool,
+}
+
+impl HalfMade {
+    /// Removes what has been made. Gives whether there was anything.
+    fn remove(&self) -> io::Result<bool> {
+        let inside = match fs::read_dir(&self.directory) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            found => found?.collect::<io::Result<Vec<_>>>()?,
+        };
+        if !self.was_there {
+            // A file that is made meanwhile keeps it from going at the first try.
+            return fs::remove_dir_all(&self.directory)
+                .or_else(|_| fs::remove_dir_all(&self.directory))
+                .map(|()| true);
+        }
+        for entry in &inside {
+            match entry.file_type()?.is_dir() {
+                true => fs::remove_dir_all(entry.path())?,
+                false => fs::remove_file(entry.path())?,
+            }
+        }
+        Ok(!inside.is_empty())
+    }
 }
 
 impl Interrupt {
@@ -153,6 +191,65 @@ impl Interrupt {
         self.0.reserved.lock().unwrap_or_else(PoisonError::into_inner).extend(reservation.traces());
     }
 
+    /// Does what fills a directory; what it has made goes if it fails or is interrupted, and that is said. A directory with something in it is
+    /// left to it: it refuses.
+    ///
+    /// # Errors
+    /// As it fails.
+    pub fn whole_or_nothing<T>(
+        &self,
+        directory: &Path,
+        make: impl FnOnce() -> Result<T, EngineError>,
+    ) -> Result<T, Failure> {
+        let first = fs::read_dir(directory).map(|mut entries| entries.next());
+        let was_there = match first {
+            Ok(Some(_)) => return Ok(make()?),
+            found => found.is_ok(),
+        };
+        let half_made = HalfMade { directory: directory.to_path_buf(), was_there };
+        self.say(format!("interrupted: nothing of {} stays", directory.display()));
+        *self.half_made() = Some(half_made.clone());
+        self.begin();
+        let made = make();
+        // Whoever takes it first removes it.
+        let is_ours = self.half_made().take().is_some();
+        let mut failure = match made {
+            Ok(made) if is_ours => {
+                self.say(format!("interrupted: {} is whole", directory.display()));
+                return Ok(made);
+            }
+            Ok(_) | Err(EngineError::Interrupted) => Failure::run(self.message()),
+            Err(error) => Failure::from(error),
+        };
+        let is_said = self.0.cancel.check().is_err();
+        match half_made.remove() {
+            Ok(_) if is_said => {}
+            Ok(false) => {}
+            Ok(true) => failure.message.push_str("; what had been made is removed"),
+            Err(error) => failure.message.push_str(&format!(
+                "; what had been made in {} cannot be removed: {error}; remove it by hand",
+                directory.display()
+            )),
+        }
+        Err(failure)
+    }
+
+    fn half_made(&self) -> MutexGuard<'_, Option<HalfMade>> {
+        self.0.half_made.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A directory is being filled that a guard takes apart in its time: the program waits for that.
+    pub fn takes_apart(&self, directory: PathBuf) {
+        self.begin();
+        self.0.taken_apart.lock().unwrap_or_else(PoisonError::into_inner).push(directory);
+    }
+
+    /// Those that are still there.
+    fn taken_apart(&self) -> Vec<PathBuf> {
+        let all = self.0.taken_apart.lock().unwrap_or_else(PoisonError::into_inner);
+        all.iter().filter(|path| path.exists()).cloned().collect()
+    }
+
     /// Keeps what was temporary.
     pub fn keep(&self) {
         self.directories().clear();
@@ -171,7 +268,12 @@ impl Interrupt {
 
     /// The message before an end without tidying up.
     fn say_what_stays(&self) {
-        let stay: Vec<PathBuf> = self.directories().iter().filter(|path| path.exists()).cloned().collect();
+        if let Some(HalfMade { directory, .. }) = &*self.half_made() {
+            output::complain(&format!("killed: {} is not whole; remove it", directory.display()));
+        }
+        let mut stay: Vec<PathBuf> =
+            self.directories().iter().filter(|path| path.exists()).cloned().collect();
+        stay.extend(self.taken_apart());
         let Some(first) = stay.first() else { return };
         let all: Vec<String> = stay.iter().map(|path| path.display().to_string()).collect();
         output::complain(&format!(
@@ -191,15 +293,22 @@ impl Interrupt {
         let shared = self.clone();
         let watchdog = move || {
             thread::sleep(PATIENCE);
+            let end = now() + PATIENCE_TAKING_APART;
+            while !shared.taken_apart().is_empty() && now() < end {
+                thread::sleep(PATIENCE);
+            }
             if !claim_end() {
                 return;
             }
+            let half_made = shared.half_made().take();
+            let _ = half_made.map(|made| made.remove().or_else(|_| made.remove()));
             // A file that the engine makes meanwhile keeps its directory from going at the first try.
             for directory in shared.directories().iter() {
                 let _ = fs::remove_dir_all(directory).or_else(|_| fs::remove_dir_all(directory));
             }
             shared.release();
             output::complain(&shared.message());
+            shared.say_what_stays();
             process::exit(1);
         };
         // Without a watchdog the engine has as long as it takes.

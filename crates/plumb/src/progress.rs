@@ -7,6 +7,7 @@
 //! the report: MB is 2^20 bytes. Nothing is added to code whose time is measured.
 
 use crate::interrupt::Interrupt;
+use crate::output;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plumb_engine::Instance;
 use plumb_events::{Event, Recorder, Snapshot, Statistic, clock};
@@ -97,6 +98,8 @@ pub struct Watch {
 struct Shared {
     /// The stages under way; the second number grows when they change.
     stages: Mutex<(Vec<Counted>, u64)>,
+    /// Lines that stay, above the bars.
+    lines: Mutex<Vec<String>>,
     stop: AtomicBool,
 }
 
@@ -155,6 +158,16 @@ impl Watch {
         });
     }
 
+    /// Says a line that stays: above the bars, where some are drawn.
+    pub fn line(&self, line: &str) {
+        match &self.thread {
+            Some(_) => {
+                self.shared.lines.lock().unwrap_or_else(PoisonError::into_inner).push(line.to_string())
+            }
+            None => output::remark(&format!("{line}\n")),
+        }
+    }
+
     fn stages(&self, stages: Vec<(&'static str, Goal)>) {
         let stages = stages.into_iter().map(|(label, goal)| {
             let count = |(recorder, statistic): (&Recorder, _)| recorder.snapshot().statistic(statistic);
@@ -179,6 +192,11 @@ impl Drop for Watch {
 
 impl Shared {
     fn look(&self, display: &mut Display) {
+        let lines = std::mem::take(&mut *self.lines.lock().unwrap_or_else(PoisonError::into_inner));
+        for line in lines {
+            // A terminal that is gone shows nothing else either.
+            let _ = display.bars.println(visible(&line).to_string());
+        }
         let stages = self.stages.lock().unwrap_or_else(PoisonError::into_inner).clone();
         display.draw(&stages.0, stages.1);
     }
@@ -204,6 +222,10 @@ impl Observer for ProgressObserver<'_> {
 
     fn made(&self, directory: &Path) {
         self.interrupt.temporary(directory.to_path_buf());
+    }
+
+    fn waits(&self, why: &str) {
+        self.watch.line(why);
     }
 }
 
@@ -380,4 +402,30 @@ fn style(with_end: bool) -> ProgressStyle {
 fn bytes_in(directories: &[PathBuf]) -> u64 {
     let entries = directories.iter().filter_map(|directory| std::fs::read_dir(directory).ok()).flatten();
     entries.filter_map(|entry| entry.ok()?.metadata().ok()).map(|found| found.len()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_events::Role;
+
+    /// It stands behind the figures as long as sessions wait, and no longer.
+    #[test]
+    fn a_bar_says_that_sessions_wait_for_the_archiver() {
+        let recorder = Recorder::new();
+        let session = recorder.session(Role::User);
+        let goal = Goal::Counted(recorder.clone(), Statistic::RowsInserted, 100);
+        let bars = MultiProgress::with_draw_target(ProgressDrawTarget::hidden());
+        let stage = Counted { label: "insert rows", goal, base: 0 };
+        let mut drawn = Drawn::new(&bars, &stage, clock::now());
+        let mut shown = || {
+            drawn.update(Some(&recorder.snapshot()));
+            drawn.bar.message()
+        };
+        assert!(!shown().contains(ARCHIVING));
+        session.wait(Event::LogFileSwitchArchive, || ());
+        let message = shown();
+        assert!(message.starts_with("0 of 100") && message.ends_with(ARCHIVING), "{message}");
+        assert!(!shown().contains(ARCHIVING), "nobody has waited since");
+    }
 }

@@ -14,7 +14,8 @@ use plumb_lab::record::{Record, RunState};
 use plumb_lab::workload::{self, Ran, Request};
 use plumb_units::visible;
 use plumb_workload::slob::SLOB;
-use plumb_workload::{Work, Workload, slob_conf};
+use plumb_workload::slob_conf::{self, SlobConf};
+use plumb_workload::{Work, Workload};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -26,6 +27,10 @@ const TRACED: &str = "4M";
 /// # Errors
 /// When it cannot run to its end. A failed verification is no error but an outcome.
 pub fn run(arguments: &Run) -> Result<Outcome, Failure> {
+    if arguments.trace && arguments.json && arguments.bundle.is_none() {
+        let why = "--trace with --json has no bundle to keep the requests in; name one with --bundle, or leave one of them out";
+        return Err(Failure::usage(why));
+    }
     let work = work(arguments)?;
     let mut settings = settings::parse(&arguments.set)?;
     if let Some(interval) = arguments.snapshot {
@@ -68,22 +73,38 @@ fn default_name(arguments: &Run) -> Option<&'static str> {
 
 /// The workload with its parameters: those of a file first, then those of the command line.
 fn work(arguments: &Run) -> Result<Work, Failure> {
-    let mut work = Work::of(arguments.work.workload);
-    if let Some(conf) = &arguments.conf {
-        for (name, value) in of_file(conf, work.workload)? {
-            work.set(name, &value).map_err(|why| Failure::usage(format!("{}: {why}", path_shown(conf))))?;
-        }
+    let workload = arguments.work.workload;
+    let read = |conf: &PathBuf| Ok::<_, Failure>((path_shown(conf), of_file(conf, workload)?));
+    let conf = arguments.conf.as_ref().map(read).transpose()?;
+    filled(workload, conf, &arguments.work.given)
+}
+
+/// The workload with the parameters of a file, which is named, and those of the command line.
+fn filled(
+    workload: &'static Workload,
+    conf: Option<(String, SlobConf)>,
+    given: &[(&'static str, String)],
+) -> Result<Work, Failure> {
+    let mut work = Work::of(workload);
+    let (conf, read) = conf.unzip();
+    let of_conf = |why: String| Failure::usage(format!("{}: {why}", conf.as_deref().unwrap_or_default()));
+    for (name, value) in read.iter().flat_map(|read| &read.given) {
+        work.set(name, value).map_err(of_conf)?;
     }
-    let given = &arguments.work.given;
     given
         .iter()
         .try_for_each(|(name, text)| work.set(name, text))
         .map_err(|why| Failure::usage(format!("--{why}")))?;
+    // A part of the table is a part of the one that there will be.
+    let size = read.and_then(|read| read.hotspot_size(work.value("scale")?));
+    if let Some(size) = size.filter(|_| !given.iter().any(|(name, _)| *name == "hotspot-size")) {
+        work.set("hotspot-size", &size).map_err(of_conf)?;
+    }
     Ok(work)
 }
 
-/// The parameters that a slob.conf gives; says what in it has no effect.
-fn of_file(conf: &Path, workload: &Workload) -> Result<Vec<(&'static str, String)>, Failure> {
+/// What a slob.conf gives; says what in it has no effect.
+fn of_file(conf: &Path, workload: &Workload) -> Result<SlobConf, Failure> {
     let name = path_shown(conf);
     if workload.name != SLOB.name {
         let what = format!("--conf {name}: {} takes no slob.conf; it is for plumb run slob", workload.name);
@@ -92,7 +113,7 @@ fn of_file(conf: &Path, workload: &Workload) -> Result<Vec<(&'static str, String
     let text = fs::read_to_string(conf).map_err(|error| Failure::usage(format!("--conf {name}: {error}")))?;
     let read = slob_conf::read(&name, &text).map_err(|error| Failure::usage(error.to_string()))?;
     read.remarks.iter().for_each(|remark| output::remark(&format!("{remark}\n")));
-    Ok(read.given)
+    Ok(read)
 }
 
 /// A path as messages show it.
@@ -142,5 +163,27 @@ pub fn outcome(record: &Record) -> Outcome {
     match record.validity().state {
         RunState::Invalid => Outcome::INVALID,
         RunState::Valid | RunState::Unverified => Outcome::Fine,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The file's own SCALE is 1000 blocks.
+    #[test]
+    fn the_hot_spot_of_a_slob_conf_is_a_part_of_the_table_that_there_will_be() {
+        let check = |given: &[(&'static str, &str)], expect: &str| {
+            let text = "DO_UPDATE_HOTSPOT=TRUE\nHOTSPOT_PCT=10\nSCALE=1000\n";
+            let conf = slob_conf::read("slob.conf", text).expect("it can be read");
+            let given: Vec<_> = given.iter().map(|(name, value)| (*name, (*value).to_string())).collect();
+            let work = filled(&SLOB, Some(("slob.conf".to_string(), conf)), &given).expect("it can be done");
+            let found = work.values().find(|(name, _)| *name == "hotspot-size").expect("a value").1;
+            assert_eq!(found.to_string(), expect, "{given:?}");
+        };
+        check(&[], "100");
+        check(&[("scale", "10000")], "1000");
+        check(&[("scale", "80M")], "8M");
+        check(&[("scale", "10000"), ("hotspot-size", "50")], "50");
     }
 }

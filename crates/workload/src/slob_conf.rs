@@ -9,10 +9,11 @@
 //! parameters: a line may hold a password.
 //!
 //! Names of SLOB 2.2 are read too: SHARED_DATA_MODULUS, THINK_TM_MODULUS, and DO_UPDATE_HOTSPOT with HOTSPOT_PCT, by which each update goes to
-//! the first 1 / HOTSPOT_PCT of the table. As in a shell the last assignment of a name counts.
+//! the first 1 / HOTSPOT_PCT of the table, as long as that is in the end ([`SlobConf::hotspot_size`]). As in a shell the last
+//! assignment of a name counts, and a comment ends with its line.
 
-use crate::slob::{BLOCK_BYTES, SLOB};
-use crate::specification::blocks_of;
+use crate::slob::SLOB;
+use crate::specification::part_of_blocks;
 use std::collections::BTreeMap;
 
 /// What a file asks for.
@@ -22,6 +23,17 @@ pub struct SlobConf {
     pub given: Vec<(&'static str, String)>,
     /// What in it has no effect, one line each, with the file and the line.
     pub remarks: Vec<String>,
+    /// The hot spot is one part in so many of the table; none where the file does not say it so.
+    hotspot_part: Option<u64>,
+}
+
+impl SlobConf {
+    /// The value of `hotspot-size` that HOTSPOT_PCT asks for where `scale` has this value; none where the file does not ask for it.
+    #[must_use]
+    pub fn hotspot_size(&self, scale: u64) -> Option<String> {
+        let row = SLOB.parameter("hotspot-size").expect("a parameter of the workload");
+        Some(row.shown(part_of_blocks(scale, self.hotspot_part?)).to_string())
+    }
 }
 
 /// A line that cannot be followed.
@@ -43,7 +55,7 @@ enum Meaning {
     Parameter(&'static str),
     /// The same, given in megabytes.
     Megabytes(&'static str),
-    /// `hotspot`: this word where it is true.
+    /// `hotspot`: this word where it is true; each name is a switch of its own.
     Hotspot(&'static str),
     /// One part in so many of the table is the hot spot.
     HotspotPart,
@@ -100,6 +112,7 @@ pub fn read(file: &str, text: &str) -> Result<SlobConf, SlobConfError> {
     let mut conf = SlobConf::default();
     let mut given: BTreeMap<&'static str, String> = BTreeMap::new();
     let mut part: Option<(usize, String)> = None;
+    let mut switches: Vec<(&'static str, bool)> = Vec::new();
     for (line, statement) in statements(text) {
         for (name, value) in assignments(&statement).map_err(|why| refuse(line, why))? {
             let known = NAMES.iter().find(|(known, _)| *known == name);
@@ -116,7 +129,10 @@ pub fn read(file: &str, text: &str) -> Result<SlobConf, SlobConfError> {
                 Meaning::Parameter(name) => parameter(name, &value),
                 Meaning::Megabytes(name) => megabytes(&value).and_then(|text| parameter(name, &text)),
                 Meaning::Hotspot(word) => {
-                    flag(&value).map(|is| ("hotspot", if is { word } else { "off" }.to_string()))
+                    let on = flag(&value).map_err(|why| refuse(line, format!("{name}={value}: {why}")))?;
+                    switches.retain(|(earlier, _)| *earlier != word);
+                    switches.push((word, on));
+                    continue;
                 }
                 Meaning::HotspotPart => {
                     part = Some((line, value));
@@ -128,17 +144,21 @@ pub fn read(file: &str, text: &str) -> Result<SlobConf, SlobConfError> {
                 }
             };
             let (parameter, text) = parsed.map_err(|why| refuse(line, format!("{name}={value}: {why}")))?;
-            // Both spellings of the switch may stand there; one that is off leaves the other alone.
-            if parameter != "hotspot" || text != "off" || !given.contains_key("hotspot") {
-                given.insert(parameter, text);
-            }
+            given.insert(parameter, text);
         }
+    }
+    if !switches.is_empty() {
+        // A switch that is off leaves the other alone.
+        let on = switches.iter().rfind(|(_, on)| *on).map_or("off", |(word, _)| *word);
+        given.insert("hotspot", on.to_string());
     }
     if given.get("hotspot").is_some_and(|word| word == "updates") {
         let (line, value) = part.unwrap_or((0, "10".to_string()));
-        let scale = given.get("scale").cloned();
-        of_part(&value, scale.as_deref(), &mut given)
-            .map_err(|why| refuse(line, format!("HOTSPOT_PCT={value}: {why}")))?;
+        let refuse = |why| refuse(line, format!("HOTSPOT_PCT={value}: {why}"));
+        conf.hotspot_part = Some(parts(&value).map_err(refuse)?);
+        given.remove("hotspot-size");
+        given.insert("hotspot-offset", "0".to_string());
+        given.insert("hotspot-frequency", "1".to_string());
     }
     conf.given = given.into_iter().collect();
     Ok(conf)
@@ -157,24 +177,14 @@ fn megabytes(value: &str) -> Result<String, String> {
     number.map(|number| format!("{number}M")).map_err(|_| "expected a whole number of megabytes".to_string())
 }
 
-/// The hot spot of SLOB 2.2: the first part of the table, for all updates.
-fn of_part(
-    value: &str,
-    scale: Option<&str>,
-    given: &mut BTreeMap<&'static str, String>,
-) -> Result<(), String> {
-    let part: u64 = value.parse().unwrap_or(0);
-    if part == 0 {
+/// The hot spot of SLOB 2.2 is one part in so many of the table.
+fn parts(value: &str) -> Result<u64, String> {
+    let parts: u64 = value.parse().unwrap_or(0);
+    if parts == 0 {
         return Err("expected a whole number of 1 or more: the hot spot is one part in so many of the table"
             .to_string());
     }
-    let row = SLOB.parameter("scale").expect("a parameter of the workload");
-    let scale = row.parse(scale.or(row.default).unwrap_or_default())?;
-    let blocks = (blocks_of(scale, BLOCK_BYTES) / part).max(1);
-    given.insert("hotspot-size", blocks.to_string());
-    given.insert("hotspot-offset", "0".to_string());
-    given.insert("hotspot-frequency", "1".to_string());
-    Ok(())
+    Ok(parts)
 }
 
 /// The lines of a file, each with its number from 1; one that ends with a backslash goes on in the next.
@@ -184,13 +194,30 @@ fn statements(text: &str) -> Vec<(usize, String)> {
     for (index, line) in text.lines().enumerate() {
         let line = line.strip_suffix('\r').unwrap_or(line);
         let (first, before) = open.take().unwrap_or((index + 1, String::new()));
-        match line.strip_suffix('\\') {
-            Some(part) => open = Some((first, before + part)),
-            None => statements.push((first, before + line)),
+        let text = before + line;
+        match text.strip_suffix('\\').filter(|part| can_go_on(part)) {
+            Some(part) => open = Some((first, part.to_string())),
+            None => statements.push((first, text)),
         }
     }
     statements.extend(open);
     statements
+}
+
+/// Whether a backslash behind this text joins the next line to it: to a shell it is a letter like others in a comment and
+/// within single quotes.
+fn can_go_on(text: &str) -> bool {
+    let (mut quote, mut begins_word) = (None, true);
+    for letter in text.chars() {
+        match quote {
+            Some(open) if letter == open => quote = None,
+            Some(_) => {}
+            None if letter == '#' && begins_word => return false,
+            None => quote = Some(letter).filter(|letter| ['\'', '"'].contains(letter)),
+        }
+        begins_word = quote.is_none() && [' ', '\t', ';'].contains(&letter);
+    }
+    quote != Some('\'')
 }
 
 /// The assignments of a line, in their order.
@@ -331,12 +358,48 @@ export UPDATE_PCT RUN_TIME WORK_LOOP SCALE WORK_UNIT LOAD_PARALLEL_DEGREE REDO_S
             ("hotspot", "updates"),
             ("hotspot-frequency", "1"),
             ("hotspot-offset", "0"),
-            ("hotspot-size", "1000"),
             ("scale", "10000"),
             ("think-frequency", "3"),
         ];
         check("DO_UPDATE_HOTSPOT=TRUE\nHOTSPOT_PCT=10\nSCALE=10000\nTHINK_TM_MODULUS=3", &given, &[]);
         check("HOTSPOT_PCT=10\nDO_UPDATE_HOTSPOT=FALSE", &[("hotspot", "off")], &[]);
+        let size = |text: &str, scale: &str| {
+            let conf = read("slob.conf", text).expect("it can be read");
+            let row = SLOB.parameter("scale").expect("a parameter of the workload");
+            conf.hotspot_size(row.parse(scale).expect("a scale"))
+        };
+        let tenth = "DO_UPDATE_HOTSPOT=TRUE\nHOTSPOT_PCT=10\nHOTSPOT_MB=8\nSCALE=10000";
+        assert_eq!(size(tenth, "10000").as_deref(), Some("1000"));
+        assert_eq!(
+            size(tenth, "100000").as_deref(),
+            Some("10000"),
+            "of the scale that holds, not the file's"
+        );
+        assert_eq!(size(tenth, "80M").as_deref(), Some("8M"), "a tenth for blocks of every size");
+        assert_eq!(size("DO_UPDATE_HOTSPOT=TRUE", "1000").as_deref(), Some("100"), "SLOB's default");
+        assert_eq!(size("DO_HOTSPOT=TRUE\nHOTSPOT_PCT=10", "1000"), None);
+    }
+
+    #[test]
+    fn the_last_assignment_of_a_name_counts() {
+        let off: &[(&str, &str)] = &[("hotspot", "off")];
+        let on = |word| [("hotspot", word)];
+        check("DO_HOTSPOT=TRUE\nDO_HOTSPOT=FALSE", off, &[]);
+        check("DO_HOTSPOT=FALSE\nDO_HOTSPOT=TRUE", &on("all"), &[]);
+        check("DO_HOTSPOT=TRUE\nDO_UPDATE_HOTSPOT=FALSE", &on("all"), &[]);
+        check("DO_UPDATE_HOTSPOT=TRUE\nDO_HOTSPOT=TRUE\nDO_UPDATE_HOTSPOT=FALSE", &on("all"), &[]);
+        check("UPDATE_PCT=10; UPDATE_PCT=30", &[("update-pct", "30")], &[]);
+    }
+
+    #[test]
+    fn a_backslash_in_a_comment_or_in_single_quotes_joins_nothing() {
+        let both = [("run-time", "60"), ("update-pct", "20")];
+        check("# old \\\nUPDATE_PCT=20\nRUN_TIME=60", &both, &[]);
+        check("RUN_TIME=60 # as before \\\nUPDATE_PCT=20", &both, &[]);
+        check("RUN_TIME=60 \\\n # a comment \\\nUPDATE_PCT=20", &both, &[]);
+        check("RUN_TIME=60\\\n; UPDATE_PCT=2\\\n0", &both, &[]);
+        assert_eq!(refused("SYSDBA_PASSWD='a\\\nb'"), "slob.conf:1: a quote is not closed on this line");
+        check("REDO_STRESS=\"HE\\\nAVY\"", &[("redo-stress", "HEAVY")], &[]);
     }
 
     #[test]

@@ -39,6 +39,11 @@ pub fn blocks_of(value: u64, block_bytes: u64) -> u64 {
     if value & IN_BYTES == 0 { value } else { (value & !IN_BYTES) / block_bytes }
 }
 
+/// One part in so many of a length that [`Takes::Blocks`] has read, in blocks or bytes as that is; never nothing.
+pub(crate) fn part_of_blocks(value: u64, parts: u64) -> u64 {
+    value & IN_BYTES | ((value & !IN_BYTES) / parts.max(1)).max(1)
+}
+
 /// The value of a parameter as it would be typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Shown {

@@ -251,6 +251,7 @@ fn describe(roots: &Roots, top: &Path, disk: &Path, disks: &[PathBuf]) -> BlockD
         driver: drivers(roots, disk).into_iter().next(),
         queue: queue::read(disk),
         upper_queue,
+        loop_direct_io: text(&whole.join("loop/dio")).map(|direct| direct == "1"),
     }
 }
 

@@ -148,10 +148,16 @@ fn split_note(block: &BlockDevice, page_size: Bytes) -> Option<String> {
 fn layer_notes(block: &BlockDevice) -> Vec<String> {
     let mut notes = Vec::new();
     if block.name.starts_with("loop") {
-        notes.push(format!(
-            "{} is a file on another file system: every block may be cached twice",
-            block.name
-        ));
+        let way = match block.loop_direct_io {
+            Some(true) => {
+                ", which it reaches by direct I/O (loop/dio is 1): a layer more, and no second cache"
+            }
+            Some(false) => {
+                ", which it reaches through the page cache (loop/dio is 0): every block may be cached twice"
+            }
+            None => ": every block may be cached twice",
+        };
+        notes.push(format!("{} is a file on another file system{way}", block.name));
     }
     if block.disks.len() > 1 {
         notes.push(format!(

@@ -182,6 +182,32 @@ locked memory is limited to 8M: a larger buffer arena cannot be registered (ulim
     assert_eq!(notes(&description).join("\n"), expect);
 }
 
+#[test]
+fn of_a_loop_device_it_is_said_how_it_reaches_its_file() {
+    let note = |dio: Option<&str>| {
+        let machine = Machine::new();
+        let disk = "sys/devices/virtual/block/loop0";
+        machine.device(disk, "7:0").mounted("7:0", "ext4 /dev/loop0 rw");
+        if let Some(dio) = dio {
+            machine.file(&format!("{disk}/loop/dio"), dio);
+        }
+        let description = machine.describe();
+        notes(&description).into_iter().find(|note| note.starts_with("loop0 is a file")).expect("a note")
+    };
+    let file = "loop0 is a file on another file system";
+    assert_eq!(
+        note(Some("1\n")),
+        format!("{file}, which it reaches by direct I/O (loop/dio is 1): a layer more, and no second cache")
+    );
+    assert_eq!(
+        note(Some("0\n")),
+        format!(
+            "{file}, which it reaches through the page cache (loop/dio is 0): every block may be cached twice"
+        )
+    );
+    assert_eq!(note(None), format!("{file}: every block may be cached twice"));
+}
+
 fn nvme(machine: &Machine) -> &Machine {
     let disk = "sys/devices/pci0000:00/0000:00:04.0/nvme/nvme0/nvme0n1";
     machine.device(disk, "259:0").device(&format!("{disk}/nvme0n1p2"), "259:2");

@@ -242,3 +242,28 @@ fn resident_memory_and_its_peak_follow_what_is_touched() {
         assert!(resident_memory().unwrap().peak < during.peak);
     }
 }
+
+/// Two times that follow each other make the whole of both, merged requests too.
+#[test]
+fn what_a_disk_did_in_two_times_adds_up_to_both() {
+    let at = |scale: u64| {
+        let requests = |each: u64| RequestCounts {
+            completed: each * scale,
+            merged: 2 * each * scale,
+            bytes: Bytes(8192 * each * scale),
+            time: Nanos(100 * each * scale),
+        };
+        DiskStats {
+            reads: requests(1),
+            writes: requests(3),
+            in_flight: scale,
+            io_time: Nanos(10 * scale),
+            weighted_io_time: Nanos(20 * scale),
+            discards: Some(requests(5)),
+            flushes: Some(FlushCounts { completed: scale, time: Nanos(scale) }),
+        }
+    };
+    let mut sum = at(3).since(&at(1));
+    sum.add(&at(7).since(&at(3)));
+    assert_eq!(sum, at(7).since(&at(1)));
+}

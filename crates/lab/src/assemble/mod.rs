@@ -42,6 +42,7 @@ pub fn record(seen: &Evidence) -> Record {
     let mut record = Record {
         schema_version: SCHEMA_VERSION,
         header: header::header(seen),
+        period: None,
         devices: devices::devices(seen),
         calibration: calibration::calibration(seen),
         limits: seen.limits.clone(),

@@ -222,11 +222,7 @@ fn waited(events: &[WaitEvent]) -> Vec<(String, f64)> {
 pub(crate) fn tallies(group: Group, run: &Record) -> Vec<(String, IoTally)> {
     let mut sums: Vec<(String, IoTally)> = Vec::new();
     let mut add = |name: String, tally: IoTally| match sums.iter_mut().find(|(known, _)| *known == name) {
-        Some((_, sum)) => {
-            sum.requests += tally.requests;
-            sum.bytes += tally.bytes;
-            sum.time_ns += tally.time_ns;
-        }
+        Some((_, sum)) => sum.add(&tally),
         None => sums.push((name, tally)),
     };
     match group {

@@ -82,14 +82,7 @@ impl Cut {
         self.counted.add(&next.counted);
         for (name, stats) in &next.disks {
             if let Some(known) = self.disks.get_mut(name) {
-                known.reads.completed += stats.reads.completed;
-                known.reads.bytes = known.reads.bytes + stats.reads.bytes;
-                known.reads.time = known.reads.time + stats.reads.time;
-                known.writes.completed += stats.writes.completed;
-                known.writes.bytes = known.writes.bytes + stats.writes.bytes;
-                known.writes.time = known.writes.time + stats.writes.time;
-                known.io_time = known.io_time + stats.io_time;
-                known.weighted_io_time = known.weighted_io_time + stats.weighted_io_time;
+                known.add(stats);
             }
         }
         let sum = |one: &mut Transfers, two: Transfers| {

@@ -6,11 +6,12 @@
 //! ```
 //!
 //! Why intervals and not running totals: what is added up has no order of subtraction to get wrong, and the longest wait
-//! of an interval is no difference of two. What belongs to the whole run alone (a sort, its findings, what it reached of
-//! the device's limits) is no part of a period; checks and receipts are the run's.
+//! of an interval is no difference of two. What was kept for the whole run alone (response times, a sort, its findings, what
+//! it reached of the device's limits) is no part of a period, which names it instead; checks and receipts are the run's.
 
 use super::{
-    HostCpu, IoDevice, IoFile, IoFunction, IoTally, LoadRow, Record, SessionTime, StatisticRow, WaitEvent,
+    HostCpu, IoDevice, IoFile, IoFunction, IoTally, LoadRow, Memory, Record, SessionTime, StatisticRow,
+    WaitEvent,
 };
 use crate::calendar::Moment;
 use serde::{Deserialize, Serialize};
@@ -47,6 +48,17 @@ pub struct Interval {
     pub io_files: Vec<IoFile>,
     /// As [`Record::io_devices`].
     pub io_devices: Vec<IoDevice>,
+}
+
+/// Which part of a run a record is of.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Period {
+    /// The snapshot that it begins with, from 1.
+    pub first: usize,
+    /// The snapshot that it ends with.
+    pub last: usize,
+    /// What the run has, was kept for all of it alone, and is left out.
+    pub left_out: Vec<String>,
 }
 
 /// Processor time and switches of the process of a run, all its threads together.
@@ -161,9 +173,7 @@ fn add_device(device: &mut IoDevice, next: &IoDevice) {
 
 fn add_tallies(tallies: [&mut IoTally; 2], more: [IoTally; 2]) {
     for (tally, more) in tallies.into_iter().zip(more) {
-        tally.requests += more.requests;
-        tally.bytes += more.bytes;
-        tally.time_ns += more.time_ns;
+        tally.add(&more);
     }
 }
 
@@ -203,30 +213,65 @@ impl Record {
         }
         header.elapsed_ns = sum.end_ns - sum.begin_ns;
         (header.db_time_ns, header.db_cpu_ns) = (sum.db_time_ns, sum.db_cpu_ns);
+        // Every field is named: a new one has to say whether it is the run's, the period's, or left out.
         Some(Record {
+            schema_version: self.schema_version,
             header,
+            period: Some(Period { first, last, left_out: self.of_the_whole_run_alone() }),
+            devices: self.devices.clone(),
+            calibration: self.calibration.clone().map(|mut limits| {
+                limits.shares.clear();
+                limits
+            }),
+            limits: self.limits.clone(),
+            mix: None,
+            checks: self.checks.clone(),
+            receipts: self.receipts.clone(),
             findings: Vec::new(),
             phases: self.phases.iter().filter_map(|phase| phase.within(&sum)).collect(),
+            memory: Memory { peak_rss_bytes: None, ..self.memory.clone() },
             load_profile: sum.load_profile,
             host_cpu: sum.host_cpu,
             process: sum.process,
             foreground_events: sum.foreground_events,
             background_events: sum.background_events,
             sessions: sum.sessions,
+            session: None,
             statistics: sum.statistics,
             io_functions: sum.io_functions,
             io_files: sum.io_files,
             io_devices: sum.io_devices,
+            completion: self.completion,
             io_profile: self.io_profile.within(sum.begin_ns, sum.end_ns),
             beside: self.beside.as_ref().map(|beside| beside.within(sum.begin_ns, sum.end_ns)),
             intervals: inside.to_vec(),
+            responses: Vec::new(),
             sort: None,
-            calibration: self.calibration.clone().map(|mut limits| {
-                limits.shares.clear();
-                limits
-            }),
-            ..self.clone()
+            log: None,
+            trace: None,
+            settings: self.settings.clone(),
+            measures: Vec::new(),
+            command: None,
         })
+    }
+
+    /// What it has that is not known of a part of it, by the names of the report.
+    fn of_the_whole_run_alone(&self) -> Vec<String> {
+        let shares = self.calibration.as_ref().is_some_and(|limits| !limits.shares.is_empty());
+        let kept = [
+            ("response times", !self.responses.is_empty()),
+            ("findings", !self.findings.is_empty()),
+            ("shares of the device's limits", shares),
+            ("the device's rate of the same mix", self.mix.is_some()),
+            ("peak memory", self.memory.peak_rss_bytes.is_some()),
+            ("session snapshot", self.session.is_some()),
+            ("sort", self.sort.is_some()),
+            ("log I/O", self.log.is_some()),
+            ("requests", self.trace.is_some()),
+            ("measures", !self.measures.is_empty()),
+            ("the command", self.command.is_some()),
+        ];
+        kept.into_iter().filter(|(_, is_kept)| *is_kept).map(|(name, _)| name.to_string()).collect()
     }
 }
 
@@ -306,6 +351,35 @@ mod tests {
         let halves = [record.period(1, 3), record.period(3, 5)].map(|half| half.expect("it is there"));
         let sum: u64 = halves.iter().map(|half| half.header.db_time_ns).sum();
         assert_eq!(sum, whole.header.db_time_ns);
+    }
+
+    #[test]
+    fn what_is_known_of_the_whole_run_alone_is_left_out_of_a_period_and_named() {
+        use crate::record::{LogIo, Response, SessionSnapshot, TraceSummary};
+        let mut record = fixture::record(200_000, 1);
+        record.intervals = (0..4).map(interval).collect();
+        let mut latency = plumb_events::LatencyHistogram::default();
+        latency.add(plumb_units::Nanos(1_000));
+        record.responses = vec![Response { operation: "select".to_string(), latency }];
+        record.log = Some(LogIo::default());
+        record.trace = Some(TraceSummary::default());
+        record.session = record.sessions.first().map(|time| SessionSnapshot {
+            time: time.clone(),
+            events: Vec::new(),
+            statistics: Vec::new(),
+        });
+        record.memory.peak_rss_bytes = Some(1 << 20);
+        let period = record.period(2, 4).expect("there are five snapshots");
+        assert!(period.responses.is_empty() && period.session.is_none() && period.sort.is_none());
+        assert_eq!((&period.log, &period.trace, &period.mix), (&None, &None, &None));
+        assert_eq!(period.memory.peak_rss_bytes, None);
+        assert_eq!(period.memory.areas, record.memory.areas, "what was declared holds throughout");
+        let of = period.period.expect("it is a period");
+        assert_eq!((of.first, of.last), (2, 4));
+        for name in ["response times", "peak memory", "session snapshot", "log I/O", "requests"] {
+            assert!(of.left_out.iter().any(|left_out| left_out == name), "{name}: {:?}", of.left_out);
+        }
+        assert_eq!(record.period, None, "the run is no period");
     }
 
     #[test]

@@ -19,7 +19,7 @@ mod trace;
 mod validity;
 
 pub use beside::{Beside, DeviceSample, DeviceTally, MemorySample, Sample};
-pub use interval::{Interval, ProcessUse};
+pub use interval::{Interval, Period, ProcessUse};
 pub use json::RecordError;
 pub use log_io::{LogIo, LogPattern};
 pub use mix::{MixLimit, MixRate};
@@ -50,6 +50,9 @@ pub struct Record {
     pub schema_version: u32,
     /// What ran, where and when.
     pub header: Header,
+    /// The part of a run that it is of; none for a whole one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub period: Option<Period>,
     /// What lies under each distinct path that the run used.
     pub devices: Vec<Device>,
     /// The device's own limits, measured in the same run.
@@ -223,6 +226,7 @@ impl Record {
         Record {
             schema_version: SCHEMA_VERSION,
             header,
+            period: None,
             devices: Vec::new(),
             calibration: None,
             limits: None,
@@ -732,6 +736,15 @@ pub struct IoTally {
     pub bytes: u64,
     /// Service time summed over requests, nanoseconds: from the hand-over to the kernel to the [`Completion`].
     pub time_ns: u64,
+}
+
+impl IoTally {
+    /// Adds requests of the same kind.
+    pub(crate) fn add(&mut self, next: &IoTally) {
+        self.requests += next.requests;
+        self.bytes += next.bytes;
+        self.time_ns += next.time_ns;
+    }
 }
 
 /// When a request counts as complete.

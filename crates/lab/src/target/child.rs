@@ -13,8 +13,8 @@
 use super::command::Job;
 use super::embedded::{self, EngineRun};
 use super::{Failure, RunError};
-use crate::LabError;
 use crate::record::Record;
+use crate::{LabError, archiving};
 use plumb_engine::EngineError;
 use plumb_engine::instance::Cancel;
 use plumb_io::IoError;
@@ -22,8 +22,9 @@ use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -56,11 +57,17 @@ enum Answer {
     Failed(Failure),
 }
 
-/// Has this program make a run in a process of its own, and waits for it; kills it when the study is to stop.
+/// Has this program make a run in a process of its own, and waits for it; kills it when the study is to stop. `waits` is given why
+/// sessions of the run wait, while they do.
 ///
 /// # Errors
 /// When it did not come to its end.
-pub(super) fn run(program: &Path, request: &Request, cancel: &Cancel) -> Result<Record, RunError> {
+pub(super) fn run(
+    program: &Path,
+    request: &Request,
+    cancel: &Cancel,
+    waits: &dyn Fn(&str),
+) -> Result<Record, RunError> {
     let failed = |error: serde_json::Error| RunError::Failed(error.to_string().into());
     let request = serde_json::to_string(request).map_err(failed)?;
     let mut command = Command::new(program);
@@ -70,38 +77,25 @@ pub(super) fn run(program: &Path, request: &Request, cancel: &Cancel) -> Result<
     let child = command.spawn().map_err(|source| {
         RunError::Failed(LabError::Child { program: program.to_path_buf(), source }.to_string().into())
     })?;
-    watch(child, &request, cancel)
+    watch(child, &request, cancel, waits)
 }
 
-fn watch(mut child: Child, request: &str, cancel: &Cancel) -> Result<Record, RunError> {
+fn watch(mut child: Child, request: &str, cancel: &Cancel, waits: &dyn Fn(&str)) -> Result<Record, RunError> {
     let mut input = child.stdin.take();
     // A run that has died already says so by its status.
     let _ =
         input.as_mut().map(|input| input.write_all(request.as_bytes()).and_then(|()| input.write_all(b"\n")));
-    let started =
-        reading(child.stdout.take()).and_then(|output| Ok((output, reading(child.stderr.take())?))).map_err(
-            |source| RunError::Failed(IoError::thread("the readers of a run", source).to_string().into()),
-        );
+    let (sender, reasons) = mpsc::channel();
+    let started = reading(child.stdout.take())
+        .and_then(|output| Ok((output, reading_lines(child.stderr.take(), sender)?)))
+        .map_err(|source| {
+            RunError::Failed(IoError::thread("the readers of a run", source).to_string().into())
+        });
     let (output, errors) = started.inspect_err(|_| {
         let _ = child.kill();
         let _ = child.wait();
     })?;
-    let status = loop {
-        match child.try_wait() {
-            Ok(Some(status)) => break status,
-            Ok(None) if cancel.check().is_err() => {
-                // It ends what it started, puts back what it wrote, and goes.
-                drop(input);
-                end(&mut child);
-                return Err(RunError::Interrupted);
-            }
-            Ok(None) => thread::sleep(INTERVAL),
-            Err(error) => {
-                return Err(RunError::Failed(format!("the run's process was lost: {error}").into()));
-            }
-        }
-    };
-    drop(input);
+    let status = ended(&mut child, input, cancel, (&reasons, waits))?;
     let (output, errors) = (output.join().unwrap_or_default(), errors.join().unwrap_or_default());
     // A signal from the terminal reaches the run too, and maybe before the study.
     if status.signal().is_some() {
@@ -119,6 +113,31 @@ fn watch(mut child: Child, request: &str, cancel: &Cancel) -> Result<Record, Run
         Ok(Answer::Made(record)) => Ok(*record),
         Ok(Answer::Failed(failure)) => Err(RunError::Failed(failure)),
         Err(error) => Err(RunError::Failed(format!("the run's answer cannot be read: {error}").into())),
+    }
+}
+
+/// Waits for the end of a run, or ends it when the study is to stop.
+fn ended(
+    child: &mut Child,
+    input: Option<ChildStdin>,
+    cancel: &Cancel,
+    (reasons, waits): (&Receiver<String>, &dyn Fn(&str)),
+) -> Result<ExitStatus, RunError> {
+    loop {
+        reasons.try_iter().for_each(|why| waits(&why));
+        match child.try_wait() {
+            Ok(Some(status)) => return Ok(status),
+            Ok(None) if cancel.check().is_err() => {
+                // It ends what it started, puts back what it wrote, and goes.
+                drop(input);
+                end(child);
+                return Err(RunError::Interrupted);
+            }
+            Ok(None) => thread::sleep(INTERVAL),
+            Err(error) => {
+                return Err(RunError::Failed(format!("the run's process was lost: {error}").into()));
+            }
+        }
     }
 }
 
@@ -143,12 +162,36 @@ fn reading(from: Option<impl Read + Send + 'static>) -> io::Result<JoinHandle<St
     })
 }
 
+/// The same, and hands on the lines that say why sessions wait, which are no errors.
+fn reading_lines(
+    from: Option<impl Read + Send + 'static>,
+    reasons: Sender<String>,
+) -> io::Result<JoinHandle<String>> {
+    thread::Builder::new().spawn(move || {
+        let mut text = String::new();
+        let Some(from) = from else { return text };
+        let mut from = BufReader::new(from);
+        let mut line = Vec::new();
+        while from.read_until(b'\n', &mut line).is_ok_and(|bytes| bytes > 0) {
+            let said = String::from_utf8_lossy(&line);
+            if said.starts_with(archiving::PREFIX) {
+                // Nobody listens any more when the run has ended.
+                let _ = reasons.send(said.trim_end().to_string());
+            } else {
+                text.push_str(&said);
+            }
+            line.clear();
+        }
+        text
+    })
+}
+
 /// The run's side: reads a request from standard input, makes the run, and gives its record, or why there is none, as JSON.
-/// Ends the process when the input ends.
+/// Ends the process when the input ends. `say` prints a line to standard error.
 ///
 /// # Errors
 /// When the request cannot be read.
-pub fn serve(input: impl Read + Send + 'static) -> Result<String, LabError> {
+pub fn serve(input: impl Read + Send + 'static, say: fn(&str)) -> Result<String, LabError> {
     let mut input = BufReader::new(input);
     let mut line = String::new();
     input.read_line(&mut line).map_err(|source| LabError::Json { source: serde_json::Error::io(source) })?;
@@ -167,9 +210,24 @@ pub fn serve(input: impl Read + Send + 'static) -> Result<String, LabError> {
     let watching = thread::Builder::new().spawn(watch);
     watching.map_err(|source| EngineError::from(IoError::thread("the watch over the study", source)))?;
     let made = match &*request {
-        Request::Engine(run) => embedded::execute(run).map_err(|error| Failure::from(error.to_string())),
+        Request::Engine(run) => embedded::execute(run, say).map_err(|error| Failure::from(error.to_string())),
         Request::Command(job) => job.execute(),
     };
     let answer = made.map_or_else(Answer::Failed, |record| Answer::Made(Box::new(record)));
     serde_json::to_string(&answer).map_err(|source| LabError::Json { source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn why_sessions_of_a_run_wait_is_handed_on_and_is_no_error_of_it() {
+        let why = format!("{}no directory", archiving::PREFIX);
+        let (sender, reasons) = mpsc::channel();
+        let said = format!("thread panicked\n{why}\nplumb: the end");
+        let read = reading_lines(Some(io::Cursor::new(said)), sender).expect("a thread");
+        assert_eq!(read.join().expect("read"), "thread panicked\nplumb: the end");
+        assert_eq!(reasons.iter().collect::<Vec<_>>(), [why]);
+    }
 }

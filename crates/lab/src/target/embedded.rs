@@ -295,13 +295,16 @@ struct Database {
     _files: Temporary,
 }
 
-/// Who is told of the databases that are made.
-struct Silent;
+/// Who is told of the databases that are made, and of nothing else but why sessions wait.
+struct Silent(fn(&str));
 
 impl Observer for Silent {
     fn stage(&self, _: &Stage<'_>) {}
     fn begins(&self) {}
     fn made(&self, _: &Path) {}
+    fn waits(&self, why: &str) {
+        (self.0)(why);
+    }
 }
 
 /// The embedded engine under a path.
@@ -542,15 +545,16 @@ impl Target for Embedded<'_> {
         };
         let request =
             self.request(database, settings).map_err(|error| RunError::Failed(error.to_string().into()))?;
-        child::run(&self.program, &Request::Engine(request), cancel)
+        let waits = |why: &str| self.observer.waits(why);
+        child::run(&self.program, &Request::Engine(request), cancel, &waits)
     }
 }
 
-/// Makes a run, in a process of its own.
+/// Makes a run, in a process of its own; `say` is given why sessions wait, if they do.
 ///
 /// # Errors
 /// When it does not come to its end.
-pub(super) fn execute(request: &EngineRun) -> Result<Record, LabError> {
+pub(super) fn execute(request: &EngineRun, say: fn(&str)) -> Result<Record, LabError> {
     let (home, path) = (path_of_text(&request.home), path_of_text(&request.path));
     let placement = placement(&path, &request.placed);
     let devices = placement.places().describe()?;
@@ -558,7 +562,8 @@ pub(super) fn execute(request: &EngineRun) -> Result<Record, LabError> {
     let mut settings = given(&request.settings)?;
     workload::execution(work.workload).apply_defaults(&work, &mut settings)?;
     let instance = Instance::open(&home, settings, Cancel::default())?;
-    let place = Place::new(&instance, &work, &devices, &Silent);
+    let silent = Silent(say);
+    let place = Place::new(&instance, &work, &devices, &silent);
     let ran_with = (request.command_line.as_str(), request.calibrated);
     workload::repeat(&place, &placement.places(), &request.placed, ran_with)
 }

@@ -25,7 +25,7 @@ use crate::record::{DeviceLimits, Record};
 use crate::sampler::Sampler;
 use crate::trace::RunTrace;
 use crate::vocabulary::Assignment;
-use crate::{LabError, Temporary, assemble, stored};
+use crate::{LabError, Temporary, archiving, assemble, stored};
 use plumb_engine::check::CheckLine;
 use plumb_engine::instance::Cancel;
 use plumb_engine::storage::tablespace::Purpose;
@@ -75,6 +75,16 @@ impl<'a> Place<'a> {
         }
         let opened = Transactions::open(self.instance, &self.instance.recorder.session(Role::User))?;
         Ok(self.transactions.get_or_init(|| opened))
+    }
+
+    /// Does some work of transactions; it is said why their sessions wait for the archiver, if they do.
+    fn watched<T>(
+        &self,
+        transactions: &Transactions<'_>,
+        work: impl FnOnce() -> Result<T, EngineError>,
+    ) -> Result<T, EngineError> {
+        let observer = self.observer;
+        archiving::watched(transactions, &|why| observer.waits(why), work)
     }
 }
 

@@ -87,8 +87,10 @@ impl Execution for Redo {
         let log = transactions.log();
         let before = evidence::before_log(log);
         let measured = evidence::around(instance, place.devices, || {
-            let (imported, ended) = import(transactions, &session, &table, &spec);
-            ended?;
+            let imported = place.watched(transactions, || {
+                let (imported, ended) = import(transactions, &session, &table, &spec);
+                ended.map(|()| imported)
+            })?;
             let import = Some(done(&spec, &imported));
             let done = Done { import, log: Some(LogDone::of(log, Some(start))), ..Done::default() };
             Ok((done, evidence::of_log(log, &before)))

@@ -11,7 +11,7 @@ use plumb_engine::transaction::Transactions;
 use plumb_events::{Recorder, Role};
 use plumb_units::RowCount;
 
-/// Copies the database.
+/// Copies the database. A copy that is not whole does not stay.
 ///
 /// # Errors
 /// When there is none, or its files cannot be copied.
@@ -22,18 +22,20 @@ pub fn run(arguments: &Backup) -> Result<Outcome, Failure> {
     // A log is opened where there is one, and not made for this.
     let has_log = backup::has_log(instance.home());
     let transactions = has_log.then(|| Transactions::open(&instance, &session)).transpose()?;
-    let copied = backup::backup(&instance, transactions.as_ref(), (&session, &arguments.to))?;
+    let copy = || backup::backup(&instance, transactions.as_ref(), (&session, &arguments.to));
+    let copied = interrupt.whole_or_nothing(&arguments.to, copy)?;
     said("copied to", &arguments.to.display().to_string(), &copied)
 }
 
-/// Makes the database of a backup.
+/// Makes the database of a backup; none that is not whole stays.
 ///
 /// # Errors
 /// When the backup is damaged, or a database stands there.
 pub fn restore(arguments: &Restore) -> Result<Outcome, Failure> {
+    let interrupt = Interrupt::install()?;
     let home = database::home_in(&arguments.path)?;
     let session = Recorder::new().session(Role::User);
-    let copied = backup::restore(&session, &arguments.from, &home)?;
+    let copied = interrupt.whole_or_nothing(&home, || backup::restore(&session, &arguments.from, &home))?;
     said("verified and restored to", &home.display().to_string(), &copied)
 }
 

@@ -2,7 +2,8 @@
 
 use crate::arguments::Study;
 use crate::failure::Failure;
-use plumb_lab::LabError;
+use crate::interrupt::Interrupt;
+use plumb_lab::bundle::STUDY;
 use plumb_lab::loops::{self, FILE_SYSTEMS, FileSystem, LoopMount};
 use plumb_lab::study::catalog;
 use plumb_units::Bytes;
@@ -23,11 +24,18 @@ pub struct Required {
     kinds: Vec<FileSystem>,
 }
 
-/// The file systems of the study that is asked for; refuses where they cannot be made.
+/// The file systems of the study that is asked for; refuses where they cannot be made. `resumed` is the bundle to go on with.
 ///
 /// # Errors
 /// When the user is not root or a tool is missing, or such a study is to be resumed.
-pub fn require(arguments: &Study) -> Result<Required, Failure> {
+pub fn require(arguments: &Study, resumed: Option<&Path>) -> Result<Required, Failure> {
+    if let Some(bundle) = resumed.filter(|bundle| had_own(bundle)) {
+        return Err(Failure::usage(format!(
+            "--resume: the file systems of {0} went with its first part, and others are another experiment; begin anew, or \
+             have its verdicts by `plumb report {0} --end`",
+            bundle.display()
+        )));
+    }
     let name = arguments.study.as_deref().unwrap_or_default();
     let text = match catalog::text(name) {
         Some((_, text)) => text.to_string(),
@@ -38,22 +46,60 @@ pub fn require(arguments: &Study) -> Result<Required, Failure> {
     if kinds.is_empty() {
         return Ok(Required { path, kinds });
     }
-    if arguments.resume.is_some() {
-        return Err(Failure::usage(format!(
-            "--resume: the file systems of {name} went with its first part, and others are another experiment; begin anew"
-        )));
-    }
     loops::require(&path, &kinds)?;
     let path = plumb_lab::place::require_directory("--path", &path)?;
     Ok(Required { path, kinds })
+}
+
+/// Whether the study of a bundle had file systems of its own: a bundle has the places that they were mounted at.
+fn had_own(bundle: &Path) -> bool {
+    std::fs::read_to_string(bundle.join(STUDY))
+        .is_ok_and(|text| text.contains(&format!("/{}", loops::PREFIX)))
 }
 
 impl Required {
     /// Makes and mounts them; they go with what is given.
     ///
     /// # Errors
-    /// When one cannot be made; then none remains.
-    pub fn make(&self) -> Result<Vec<LoopMount>, LabError> {
-        self.kinds.iter().map(|kind| LoopMount::make(&self.path, *kind, SIZE)).collect()
+    /// When one cannot be made, or it is to stop; then none remains.
+    pub fn make(&self, interrupt: &Interrupt) -> Result<Vec<LoopMount>, Failure> {
+        if self.kinds.is_empty() {
+            return Ok(Vec::new());
+        }
+        interrupt.say("interrupted: the file systems that were made for it are removed".to_string());
+        let cancel = interrupt.cancel();
+        let made = self.kinds.iter().map(|kind| {
+            interrupt.takes_apart(loops::directory(&self.path, *kind));
+            LoopMount::make(&self.path, *kind, SIZE, &cancel)
+        });
+        let made = made.collect::<Result<Vec<_>, _>>();
+        match cancel.check() {
+            Err(_) => Err(Failure::run(interrupt.message())),
+            Ok(()) => Ok(made?),
+        }
+    }
+
+    /// What an interrupted study of this bundle says: without its file systems it cannot go on.
+    pub fn interrupted(&self, bundle: &str) -> String {
+        match self.kinds.is_empty() {
+            true => format!("interrupted; `plumb study --resume {bundle}` goes on"),
+            false => format!(
+                "interrupted; its file systems are removed, so it cannot go on; `plumb report {bundle} --end` gives its verdicts"
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_study_with_file_systems_of_its_own_is_not_advised_to_go_on() {
+        let of = |text: &str| Required { path: PathBuf::from("."), kinds: asked(text) };
+        let plain = of("").interrupted("b");
+        assert_eq!(plain, "interrupted; `plumb study --resume b` goes on");
+        let own = of("levels = [\"@ext4\", \"@xfs\"]").interrupted("b");
+        assert!(!own.contains("--resume") && own.contains("`plumb report b --end`"), "{own}");
     }
 }

@@ -19,7 +19,7 @@ use plumb_events::{Role, clock};
 use plumb_lab::bundle::Reservation;
 use plumb_lab::evidence::{self, Asked, Done, Evidence, LogDone, Measured};
 use plumb_lab::workload::redo;
-use plumb_lab::{Stage, assemble, document, stored};
+use plumb_lab::{Stage, archiving, assemble, document, stored};
 use plumb_types::RowSource;
 use plumb_units::{Bytes, RowCount};
 use plumb_workload::CsvFile;
@@ -64,7 +64,9 @@ pub fn import(
     let before = evidence::before_log(transactions.log());
     let measured = evidence::around(instance, &devices, || {
         let ended;
-        (imported, ended) = import_rows(&transactions, &session, source, &spec);
+        (imported, ended) = archiving::watched(&transactions, &|why| watch.line(why), || {
+            import_rows(&transactions, &session, source, &spec)
+        });
         ended?;
         let log = transactions.log();
         let import = Some(redo::done(&spec, &imported));
@@ -134,7 +136,9 @@ pub fn index(
     let name = arguments.name.clone().unwrap_or_else(|| types::index_name(&arguments.table, &columns));
     let begin = clock::now();
     let definition = IndexDefinition { name, columns, unique: arguments.unique };
-    transactions.create_index(&session, &arguments.table, &definition)?;
+    archiving::watched(&transactions, &|why| output::remark(&format!("{why}\n")), || {
+        transactions.create_index(&session, &arguments.table, &definition)
+    })?;
     transactions.checkpoint(&session)?;
     let (table, name) = (&arguments.table, stored_name(&definition.name));
     let seconds = clock::now().saturating_sub(begin).seconds();

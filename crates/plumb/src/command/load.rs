@@ -15,7 +15,7 @@ use plumb_engine::table::load::{self, LoadOutcome, LoadTarget};
 use plumb_engine::transaction::{Logging, Transactions};
 use plumb_engine::{EngineError, Instance, Setting};
 use plumb_events::{Role, clock};
-use plumb_lab::Stage;
+use plumb_lab::{Stage, archiving};
 use plumb_types::RowSource;
 use plumb_units::{BlockSize, Bytes, Nanos, RowCount};
 use plumb_workload::{
@@ -60,7 +60,11 @@ pub fn run(arguments: &Load) -> Result<Outcome, Failure> {
     let transactions = keeps_log.then(|| Transactions::open(instance, &session)).transpose()?;
     let log = transactions.as_ref().and_then(|open| open.log_of_load(Logging::Logging));
     let begin = clock::now();
-    let loaded = load::load_into(instance, LoadTarget { table: &arguments.table, tablespace, log }, &source)?;
+    let load = || load::load_into(instance, LoadTarget { table: &arguments.table, tablespace, log }, &source);
+    let loaded = match &transactions {
+        Some(open) => archiving::watched(open, &|why| watch.line(why), load)?,
+        None => load()?,
+    };
     let elapsed = clock::now().saturating_sub(begin);
     drop(watch);
     // The next opening has nothing to recover.

@@ -1,6 +1,7 @@
 //! `plumb study`: a designed experiment, from its file to its verdicts.
 
-use super::{ad_hoc, file_systems, places, suite};
+use super::file_systems::{self, Required};
+use super::{ad_hoc, places, suite};
 use crate::arguments::{self, Study};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -47,8 +48,8 @@ pub(super) fn one(
     bundle: Option<&Path>,
     interrupt: &Interrupt,
 ) -> Result<(Analysis, PathBuf), Failure> {
-    let file_systems = file_systems::require(arguments)?;
     let resumed = resumed(arguments)?;
+    let file_systems = file_systems::require(arguments, resumed.as_deref())?;
     let plan = match &resumed {
         Some(directory) => the_same(arguments, directory)?,
         None => plan(arguments, None)?,
@@ -62,7 +63,7 @@ pub(super) fn one(
             bundle::reserve(bundle, Some(&name), interrupt)?
         }
     };
-    let _mounted = file_systems.make()?;
+    let _mounted = file_systems.make(interrupt)?;
     let path = path(arguments, resumed.as_deref())?;
     let calibration = calibrate::stored(&path)?;
     let program = std::env::current_exe()
@@ -89,17 +90,12 @@ pub(super) fn one(
     };
     let budget = arguments.conduct.budget;
     let directory = bundle.directory().to_path_buf();
-    let ended = to_its_end(&mut bundle, &mut *target, budget, (interrupt, &progress));
+    let ended = to_its_end(&mut bundle, &mut *target, (budget, &file_systems), (interrupt, &progress));
     drop(target);
     drop(watch);
     let stop = match ended {
         Ok(stop) => stop,
-        Err(error) => {
-            if bundle.contents().runs.is_empty() {
-                bundle.discard();
-            }
-            return Err(error);
-        }
+        Err(error) => return Err(given_up(bundle, error, interrupt)),
     };
     let context = report::publish(&mut bundle)?;
     drop(bundle);
@@ -109,16 +105,28 @@ pub(super) fn one(
     }
 }
 
+/// The error that ended a study; a bundle without a run goes. What can be done with another is said when it was interrupted between two runs.
+fn given_up(bundle: Bundle, error: Failure, interrupt: &Interrupt) -> Failure {
+    if bundle.contents().runs.is_empty() {
+        bundle.discard();
+        return error;
+    }
+    match interrupt.cancel().check() {
+        Err(_) => Failure::run(interrupt.message()),
+        Ok(()) => error,
+    }
+}
+
 /// Runs what is left of a study.
 fn to_its_end(
     bundle: &mut Bundle,
     target: &mut dyn Target,
-    budget: Option<Nanos>,
+    (budget, file_systems): (Option<Nanos>, &Required),
     (interrupt, progress): (&Interrupt, &ProgressObserver<'_>),
 ) -> Result<Stop, Failure> {
     interrupt.reserved(bundle.reservation());
     let named = command_line::quoted(&bundle.directory().display().to_string());
-    interrupt.say(format!("interrupted; `plumb study --resume {named}` goes on"));
+    interrupt.say(file_systems.interrupted(&named));
     Ok(execution::execute(bundle, target, budget, &interrupt.cancel(), progress)?)
 }
 

@@ -10,6 +10,6 @@ use plumb_lab::target::child;
 /// # Errors
 /// When it does not come to its end.
 pub fn run() -> Result<Outcome, Failure> {
-    output::print(&child::serve(std::io::stdin())?)?;
+    output::print(&child::serve(std::io::stdin(), |why| output::remark(&format!("{why}\n")))?)?;
     Ok(Outcome::Fine)
 }

@@ -1,8 +1,11 @@
 //! `plumb backup` and `plumb restore`: there and back, and not over anything.
 
-use crate::program::{fine, refused};
-use std::fs;
+use crate::bundles::{signal, wait_for};
+use crate::faults::end_of;
+use crate::program::{command, fine, names, refused};
+use std::fs::{self, File};
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 /// A database with a loaded table, and one that transactions change.
 fn database(directory: &Path) {
@@ -55,4 +58,79 @@ fn a_damaged_backup_and_one_over_a_database_are_refused_in_one_line() {
     assert_eq!(fs::read_dir(at.join("other")).expect("a directory").count(), 0);
     let (_, says) = refused(at, ["backup", "copy"]);
     assert!(says.starts_with("backup copy: a backup stands there (backup.json)"), "{says}");
+}
+
+#[test]
+fn a_backup_that_fails_leaves_nothing_and_can_be_made_again() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let at = directory.path();
+    database(at);
+    fs::create_dir(at.join("empty")).expect("a directory");
+    for (to, stays) in [("copy", false), ("empty", true)] {
+        // Below the length of its files.
+        let line = format!("ulimit -f 128; exec {} backup {to}", env!("CARGO_BIN_EXE_plumb"));
+        let mut shell = Command::new("bash");
+        shell.args(["-c", &line]).current_dir(at).stdin(Stdio::null());
+        let ended = shell.output().expect("bash is there");
+        let says = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!((ended.status.code(), says.lines().count()), (Some(1), 1), "{says}");
+        assert!(says.ends_with("; what had been made is removed\n"), "{says}");
+        assert_eq!(at.join(to).exists(), stays, "{to}: what was there stays");
+        assert!(!stays || names(&at.join(to)).is_empty(), "{to}");
+        fine(at, ["backup", to]);
+    }
+}
+
+/// A file of gigabytes without blocks: the copy of it takes long enough to be interrupted.
+#[test]
+fn an_interrupted_backup_leaves_nothing_and_says_so() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
+    let at = directory.path();
+    database(at);
+    let users = File::options().write(true).open(at.join("plumb.db/users01.dbf")).expect("a file");
+    users.set_len(16 << 30).expect("a length");
+    let mut backup = command(at);
+    backup.args(["backup", "copy"]).stdout(Stdio::null()).stderr(Stdio::piped());
+    let child = backup.spawn().expect("the program starts");
+    wait_for(&at.join("copy/users01.dbf"));
+    signal("INT", child.id());
+    let ended = end_of(child);
+    assert_eq!(String::from_utf8_lossy(&ended.stderr), "plumb: interrupted: nothing of copy stays\n");
+    assert_eq!(ended.status.code(), Some(1));
+    assert!(!at.join("copy").exists());
+}
+
+/// The backup has a pipe where a file of no bytes should be: the restore waits there, once for its verification and once when
+/// it copies.
+#[test]
+fn an_interrupted_restore_leaves_nothing_and_says_so() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let at = directory.path();
+    database(at);
+    fine(at, ["backup", "copy"]);
+    let manifest = at.join("copy/backup.json");
+    let text = fs::read_to_string(&manifest).expect("a manifest");
+    let mut parsed: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let files = parsed["files"].as_array_mut().expect("a list");
+    let catalog = files.len() - 1;
+    files.insert(catalog, serde_json::json!({"name": "pipe", "bytes": 0, "crc32c": 0}));
+    fs::write(&manifest, parsed.to_string()).expect("written");
+    let pipe = at.join("copy/pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo is there").success());
+    fs::create_dir(at.join("other")).expect("a directory");
+    let mut restore = command(at);
+    restore.args(["restore", "copy", "--path", "other"]).stdout(Stdio::null()).stderr(Stdio::piped());
+    let child = restore.spawn().expect("the program starts");
+    // The verification goes through it.
+    drop(File::options().write(true).open(&pipe).expect("a pipe"));
+    wait_for(&at.join("other/plumb.db/users01.dbf"));
+    signal("INT", child.id());
+    let ended = end_of(child);
+    let says = String::from_utf8_lossy(&ended.stderr);
+    assert!(
+        says.starts_with("plumb: interrupted: nothing of ") && says.ends_with("plumb.db stays\n"),
+        "{says}"
+    );
+    assert_eq!(ended.status.code(), Some(1));
+    assert_eq!(names(&at.join("other")), Vec::<String>::new());
 }

@@ -3,9 +3,12 @@
 use crate::program::{command, fine, refused};
 use std::fmt::Write as _;
 use std::fs;
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::Stdio;
+use std::thread::sleep;
+use std::time::Duration;
 
 fn towns(directory: &Path, rows: usize) {
     let mut text = String::from("id,town,people\n");
@@ -14,6 +17,33 @@ fn towns(directory: &Path, rows: usize) {
         let _ = writeln!(text, "{row},{town} no. {row},{}", row * 7919 % 1000);
     }
     fs::write(directory.join("towns.csv"), text).expect("a file");
+}
+
+/// Off a terminal, too, it is said once why nothing goes on; and it goes on when the directory is there.
+#[test]
+fn why_sessions_wait_for_the_archiver_is_said_once() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    towns(path, 40_000);
+    let copies = path.join("copies");
+    let set = |value: &str| ["--set".to_string(), value.to_string()];
+    let mut load = command(path);
+    load.args(LOAD).args(set("archive_log_mode=on")).args(set("log_file_size=256K"));
+    load.args(set("log_buffer=128K")).args(set(&format!("archive_log_dest={}", copies.display())));
+    let mut child = load.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the program starts");
+    let mut errors = BufReader::new(child.stderr.take().expect("a pipe"));
+    let mut said = String::new();
+    errors.read_line(&mut said).expect("a line");
+    let expected = format!("sessions wait for the archiver: log sequence 1 in {}: ", copies.display());
+    assert!(said.starts_with(&expected), "{said}");
+    // Two more looks.
+    sleep(Duration::from_millis(1200));
+    fs::create_dir(&copies).expect("a directory");
+    let mut rest = String::new();
+    errors.read_to_string(&mut rest).expect("the rest");
+    assert_eq!(rest, "", "once");
+    assert!(child.wait().expect("a child").success());
+    fine(path, ["check", "towns"]);
 }
 
 const LOAD: [&str; 5] = ["load", "towns.csv", "--table", "towns", "--conventional"];

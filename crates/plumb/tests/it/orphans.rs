@@ -77,6 +77,112 @@ fn a_killed_run_with_a_log_is_removed_with_it() {
     assert_eq!(names(directory.path()), Vec::<String>::new());
 }
 
+/// What a killed run of ctas with a log in two members, copies of it, and a backup leaves.
+#[test]
+fn a_killed_run_goes_with_its_other_block_sizes_its_copies_of_the_log_and_its_backup() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    let orphan = here.join("plumb-run-8");
+    let ours = [
+        "users01.dbf",
+        "users_16k01.dbf",
+        "users_2k02.dbf",
+        "mirror/redo01.log",
+        "kept/redo_0a1b2c3d_0000000001.arc",
+        "kept/redo_0a1b2c3d_0000000002.part",
+        "backup/users01.dbf",
+        "backup/redo.ctl",
+        "backup/backup.json",
+    ];
+    let left = |more: Option<&str>| {
+        for file in ours.into_iter().chain(more) {
+            let file = orphan.join(file);
+            fs::create_dir_all(file.parent().expect("a directory")).expect("a directory");
+            fs::write(file, vec![1; 10_000]).expect("a file");
+        }
+        fs::create_dir_all(orphan.join("no_copy_yet")).expect("a directory");
+        fs::write(orphan.join("plumb-owner"), "plumb 4194305 started 1\n").expect("a file");
+    };
+    left(None);
+    let cleaned = fine(here, ["clean"]);
+    assert!(!cleaned.contains("stays"), "{cleaned}");
+    assert_eq!(names(here), Vec::<String>::new(), "{cleaned}");
+
+    for mine in ["kept/notes", "mirror/mine.log", "backup/mine", "users_64k01.dbf", "kept/deep/redo01.log"] {
+        left(Some(mine));
+        let cleaned = fine(here, ["clean"]);
+        assert!(cleaned.contains("stays: plumb did not make "), "{mine}: {cleaned}");
+        assert!(ours.iter().all(|file| orphan.join(file).exists()), "{mine}: all of it stays");
+        assert!(orphan.join(mine).exists(), "{mine}");
+        fs::remove_dir_all(&orphan).expect("gone");
+    }
+    left(None);
+    symlink(here, orphan.join("kept/link")).expect("a link");
+    assert!(fine(here, ["clean"]).contains("stays: plumb did not make "));
+}
+
+fn has_tool(tool: &str) -> bool {
+    let found = Command::new(tool).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    found.is_ok()
+}
+
+/// A killed study was about to make a file system: the image is there, and no device over it yet.
+#[test]
+fn the_image_of_a_file_system_that_a_killed_study_made_goes() {
+    if !has_tool("losetup") {
+        println!("skipped: there is no losetup, by which a loop device would be found");
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    let left = |name: &str| {
+        let orphan = here.join(name);
+        fs::create_dir_all(orphan.join("mounted")).expect("a directory");
+        fs::write(orphan.join("image"), vec![1; 100_000]).expect("a file");
+        fs::write(orphan.join("plumb-owner"), "plumb 4194305 started 1\n").expect("a file");
+        orphan
+    };
+    left("plumb-loop-ext4-7");
+    let mine = left("plumb-loop-xfs-7");
+    fs::write(mine.join("mine"), "kept").expect("a file");
+    let remark = plumb(here, ["list", "tables"]).stderr;
+    assert!(remark.starts_with("killed processes left ./plumb-loop-ext4-7 and 1 more, "), "{remark}");
+    let cleaned = fine(here, ["clean"]);
+    assert!(cleaned.contains("stays: plumb did not make ./plumb-loop-xfs-7/mine"), "{cleaned}");
+    assert_eq!(names(here), ["plumb-loop-xfs-7"]);
+    assert_eq!(names(&mine), ["image", "mine", "mounted", "plumb-owner"]);
+    fs::remove_file(mine.join("mine")).expect("gone");
+    fine(here, ["clean"]);
+    assert_eq!(names(here), Vec::<String>::new());
+}
+
+/// The same of a file system that is mounted; root alone can arrange that.
+#[test]
+fn a_file_system_that_a_killed_study_left_is_unmounted_and_goes() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary directory");
+    let here = directory.path();
+    let orphan = here.join("plumb-loop-ext4-7");
+    fs::create_dir_all(orphan.join("mounted")).expect("a directory");
+    let image = fs::File::create(orphan.join("image")).expect("a file");
+    image.set_len(32 << 20).expect("a length");
+    let mark = || fs::write(orphan.join("plumb-owner"), "plumb 4194305 started 1\n").expect("a file");
+    let line = "mkfs.ext4 -q -F image && mount -o loop image mounted";
+    let mut shell = Command::new("bash");
+    shell.args(["-c", line]).current_dir(&orphan).stdin(Stdio::null());
+    let made = shell.output().expect("bash is there");
+    if !made.status.success() {
+        println!("skipped: {}", String::from_utf8_lossy(&made.stderr).trim());
+        return;
+    }
+    fs::write(orphan.join("mounted/a file"), "of it").expect("room");
+    mark();
+    let cleaned = fine(here, ["clean"]);
+    assert!(!cleaned.contains("stays"), "{cleaned}");
+    assert_eq!(names(here), Vec::<String>::new(), "{cleaned}");
+    let mounts = fs::read_to_string("/proc/self/mounts").expect("a list");
+    assert!(!mounts.contains(&here.display().to_string()), "{mounts}");
+}
+
 #[test]
 fn nothing_is_removed_that_plumb_did_not_make_or_that_was_kept() {
     let directory = tempfile::tempdir().expect("a temporary directory");

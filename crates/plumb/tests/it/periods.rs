@@ -61,6 +61,35 @@ fn what_happened_between_snapshots_adds_up_to_the_run_and_any_two_of_them_make_a
     }
 }
 
+/// Three seconds of SLOB: its response times, its trace, its log and its session belong to all of them.
+#[test]
+fn a_period_leaves_out_what_is_known_of_the_whole_run_alone_and_says_so() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let small = ["--scale", "200", "--schemas", "2", "--work-unit", "16", "--sessions", "2"];
+    let run = ["run", "slob", "--run-time", "3", "--update-pct", "20", "--snapshot", "1s", "--trace"];
+    fine(directory.path(), run.into_iter().chain(small).chain(["--bundle", "run"]));
+    let whole = fs::read_to_string(directory.path().join("run/report.txt")).expect("a report");
+    let period = fine(directory.path(), ["report", "run", "--begin", "2", "--end", "3"]);
+    let has = |report: &str, section: &str| {
+        let heads = |line: &str| line == section || line.starts_with(&format!("{section}   "));
+        report.lines().any(heads)
+    };
+    for section in ["Response Times", "Log I/O", "Requests"] {
+        assert!(has(&whole, section), "{section}");
+        assert!(!has(&period, section), "{section} of the whole run in a period's report:\n{period}");
+    }
+    assert!(!whole.contains("Left Out") && !whole.contains("Part of the Run"), "{whole}");
+    let flat = period.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("from snapshot 2 to 3; checks and receipts are the run's"), "{period}");
+    assert!(
+        flat.contains("Left Out: response times, ") && flat.contains("log I/O, requests: kept for"),
+        "{period}"
+    );
+    let table = period.split("Snapshots\n").nth(1).expect("the snapshots");
+    let row = table.lines().find(|line| line.trim_start().starts_with("2 "));
+    assert!(row.is_some(), "the snapshots keep their numbers:\n{table}");
+}
+
 #[test]
 fn beside_a_run_its_devices_and_processors_are_seen_and_a_table_has_each_look() {
     let directory = tempfile::tempdir().expect("a temporary directory");

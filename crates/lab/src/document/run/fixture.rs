@@ -22,6 +22,7 @@ pub(crate) fn large_sort() -> Record {
         command: None,
         schema_version: SCHEMA_VERSION,
         header: header(db_time_ns, db_cpu_ns),
+        period: None,
         devices: vec![device()],
         calibration: Some(calibration()),
         limits: Some(limits()),

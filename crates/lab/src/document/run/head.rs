@@ -88,6 +88,13 @@ fn period(record: &Record) -> Facts {
     let sessions = Percent::of(header.db_time_ns, header.elapsed_ns).share();
     facts.add("Average Active Sessions", Cell::of(sessions.map(Decimal)));
     facts.add("Command", &header.command_line);
+    if let Some(of) = &record.period {
+        facts.add(
+            "Part of the Run",
+            format!("from snapshot {} to {}; checks and receipts are the run's", of.first, of.last),
+        );
+        facts.add("Left Out", left_out(&of.left_out));
+    }
     let precision = header.clock_precision_ns.map(|ns| format!(", steps of {ns} ns"));
     let clock = header
         .clock_source
@@ -95,6 +102,14 @@ fn period(record: &Record) -> Facts {
         .map(|source| format!("{source}{}", precision.as_deref().unwrap_or(", precision not measured")));
     facts.add("Clock", clock.unwrap_or_default());
     facts
+}
+
+/// What a period does not have although the run does; empty where that is nothing.
+fn left_out(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        names => format!("{}: kept for the whole run alone, whose report has them", names.join(", ")),
+    }
 }
 
 fn in_seconds_and_minutes(ns: u64) -> String {

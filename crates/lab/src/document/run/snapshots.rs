@@ -10,7 +10,9 @@ const ROWS_MAX: usize = 60;
 
 /// What each interval did; none where no snapshots were taken.
 pub(super) fn section(record: &Record) -> Option<Section> {
-    let last = record.last_snapshot()?;
+    // Those of a period keep the numbers that they have in the run.
+    let first = record.period.as_ref().map_or(1, |period| period.first);
+    let last = record.last_snapshot()? + first - 1;
     let mut table = Table::default().numbers([
         "From\nsnapshot",
         "To",
@@ -27,10 +29,10 @@ pub(super) fn section(record: &Record) -> Option<Section> {
     ]);
     table = table.text(["Top wait"]).numbers(["% DB\ntime"]);
     for (index, interval) in record.intervals.iter().take(ROWS_MAX).enumerate() {
-        table.row(row(index + 1, interval));
+        table.row(row(index + first, interval));
     }
     let section = Section::front("snapshots", "Snapshots").note(format!(
-        "1 to {last}; `plumb report BUNDLE --begin 1 --end 2` reports what happened between two of them, and `plumb compare \
+        "{first} to {last}; `plumb report BUNDLE --begin 1 --end 2` reports what happened between two of them, and `plumb compare \
          BUNDLE:1-2 BUNDLE:2-3` compares two periods"
     ));
     let left_out = record.intervals.len().saturating_sub(ROWS_MAX);

@@ -35,6 +35,9 @@ pub(super) fn summary(record: &Record) -> Summary {
 fn limit(record: &Record) -> String {
     let shares = record.calibration.as_ref().map(|found| found.shares.as_slice());
     let Some(share) = shares.and_then(<[LimitShare]>::first) else {
+        if record.period.is_some() {
+            return "what was reached of it is known of the whole run alone".to_string();
+        }
         return "not calibrated: throughput has nothing to be measured against".to_string();
     };
     let part = Percent { part: share.reached_bytes_per_s, whole: share.limit_bytes_per_s };

@@ -494,7 +494,8 @@ impl<'a> CommandTarget<'a> {
     fn once(&self, what: &str, command: Option<&String>) -> Result<(), LabError> {
         let Some(command) = command else { return Ok(()) };
         let job = self.job_of_all(what, command)?;
-        match child::run(&self.opening.program, &Request::Command(Box::new(job)), &Cancel::default()) {
+        match child::run(&self.opening.program, &Request::Command(Box::new(job)), &Cancel::default(), &|_| {})
+        {
             Ok(_) | Err(RunError::Interrupted) => Ok(()),
             Err(RunError::Failed(failure)) => Err(self.wrong(format!("{what}: {}", failure.whole()))),
         }
@@ -582,6 +583,6 @@ impl Target for CommandTarget<'_> {
         let mut job =
             self.specification.job(settings, &self.path).map_err(|why| RunError::Failed(why.into()))?;
         job.disks = self.disks();
-        child::run(&self.opening.program, &Request::Command(Box::new(job)), cancel)
+        child::run(&self.opening.program, &Request::Command(Box::new(job)), cancel, &|_| {})
     }
 }

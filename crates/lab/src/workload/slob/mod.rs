@@ -85,7 +85,8 @@ impl Execution for Slob {
         let spec = spec(place.work, &place.instance.settings)?;
         let rows = spec.schemas * spec.scale;
         place.observer.stage(&Stage::Import { instance: place.instance, rows });
-        load::load(place.transactions()?, &spec)
+        let transactions = place.transactions()?;
+        place.watched(transactions, || load::load(transactions, &spec))
     }
 
     fn work(&self, place: &Place<'_>) -> Result<Measured, EngineError> {
@@ -98,7 +99,7 @@ impl Execution for Slob {
         let time = if spec.work_loop == 0 { spec.run_time } else { Nanos(0) };
         place.observer.stage(&Stage::RandomIo { instance, time });
         let run = Run { transactions, spec: &spec, rows: rows(&spec, transactions), gate: Gate::default() };
-        run_sessions(place, &coordinator, &run)
+        place.watched(transactions, || run_sessions(place, &coordinator, &run))
     }
 
     fn verify(&self, place: &Place<'_>) -> Result<Vec<CheckLine>, EngineError> {

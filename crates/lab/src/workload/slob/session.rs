@@ -129,10 +129,8 @@ pub(super) fn run(
             Some(arrivals) => Some(arrivals.draw()),
             None => drawn.think.map(|pause| now() + pause),
         };
-        if let Some(due) = due
-            && !pause(session, operation, due.min(end))?
-        {
-            break;
+        if let Some(due) = due {
+            pause(session, operation, due.min(end))?;
         }
         let started = now();
         if started >= end {
@@ -151,17 +149,17 @@ pub(super) fn run(
     Ok(client.done)
 }
 
-/// Waits until a moment, if it has not passed. `false` when the run is over.
-fn pause(session: &Session, operation: &Parallel, until: Nanos) -> Result<bool, EngineError> {
+/// Waits until a moment, if it has not passed.
+fn pause(session: &Session, operation: &Parallel, until: Nanos) -> Result<(), EngineError> {
     if now() >= until {
-        return Ok(true);
+        return Ok(());
     }
     session.wait_long(Event::MessageFromClient, || {
         loop {
             operation.check()?;
             let left = until.saturating_sub(now());
             if left == Nanos(0) {
-                return Ok(true);
+                return Ok(());
             }
             thread::sleep(Duration::from_nanos(left.min(LOOK_AGAIN).0));
         }
