@@ -345,8 +345,8 @@ impl DiskStats {
         self.reads.add(&next.reads);
         self.writes.add(&next.writes);
         self.in_flight = next.in_flight;
-        self.io_time = self.io_time + next.io_time;
-        self.weighted_io_time = self.weighted_io_time + next.weighted_io_time;
+        self.io_time += next.io_time;
+        self.weighted_io_time += next.weighted_io_time;
         self.discards = self.discards.zip(next.discards).map(|(mut discards, next)| {
             discards.add(&next);
             discards
@@ -362,8 +362,8 @@ impl RequestCounts {
     fn add(&mut self, next: &RequestCounts) {
         self.completed += next.completed;
         self.merged += next.merged;
-        self.bytes = self.bytes + next.bytes;
-        self.time = self.time + next.time;
+        self.bytes += next.bytes;
+        self.time += next.time;
     }
 
     fn since(&self, earlier: &RequestCounts) -> RequestCounts {

@@ -195,7 +195,7 @@ impl Shared {
         let lines = std::mem::take(&mut *self.lines.lock().unwrap_or_else(PoisonError::into_inner));
         for line in lines {
             // A terminal that is gone shows nothing else either.
-            let _ = display.bars.println(visible(&line).to_string());
+            let _ = display.bars.println(&visible(&line));
         }
         let stages = self.stages.lock().unwrap_or_else(PoisonError::into_inner).clone();
         display.draw(&stages.0, stages.1);

@@ -95,7 +95,7 @@ fn watch(mut child: Child, request: &str, cancel: &Cancel, waits: &dyn Fn(&str))
         let _ = child.kill();
         let _ = child.wait();
     })?;
-    let status = ended(&mut child, input, cancel, (&reasons, waits))?;
+    let status = ended(&mut child, input, cancel, &reasons, waits)?;
     let (output, errors) = (output.join().unwrap_or_default(), errors.join().unwrap_or_default());
     // A signal from the terminal reaches the run too, and maybe before the study.
     if status.signal().is_some() {
@@ -121,7 +121,8 @@ fn ended(
     child: &mut Child,
     input: Option<ChildStdin>,
     cancel: &Cancel,
-    (reasons, waits): (&Receiver<String>, &dyn Fn(&str)),
+    reasons: &Receiver<String>,
+    waits: &dyn Fn(&str),
 ) -> Result<ExitStatus, RunError> {
     loop {
         reasons.try_iter().for_each(|why| waits(&why));
