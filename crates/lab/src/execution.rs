@@ -14,7 +14,6 @@
 use crate::LabError;
 use crate::analysis;
 use crate::bundle::{Bundle, EndFile, Ended, RunRecord, Settled, Stop, errors_name};
-use crate::canary::Canary;
 use crate::observer::{Observer, Stage};
 use crate::plan::{Cell, Plan, Until};
 use crate::target::{Failure, Preparation, RunError, Target};
@@ -219,7 +218,7 @@ impl Execution<'_> {
         let arm = self.plan.arm_name(cell.arm);
         self.show(cell, &arm);
         let settled = self.target.ready(&self.plan.arm_settings(cell.arm))?;
-        let canary = Canary::sing(self.target.canary().as_deref());
+        let canary = self.target.sing();
         let start_ns = (self.before + clock::now().saturating_sub(self.begin)).0;
         let number = self.bundle.contents().runs.last().map_or(1, |run| run.number + 1);
         let (ended, record) = match self.target.run(&self.plan.arm_settings(cell.arm), self.cancel) {

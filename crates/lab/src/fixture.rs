@@ -2,6 +2,7 @@
 
 use crate::LabError;
 use crate::bundle::{Environment, Settled};
+use crate::canary::Canary;
 use crate::record::Record;
 use crate::record::*;
 use crate::target::{Preparation, RunError, Target};
@@ -142,6 +143,11 @@ impl Target for Scripted {
 
     fn ready(&mut self, _: &[Assignment]) -> Result<Settled, LabError> {
         Ok(self.settled)
+    }
+
+    /// The machine is as fast before each run.
+    fn sing(&self) -> Canary {
+        Canary { cpu_ns: 3_000_000, read_ns: None }
     }
 
     fn run(&mut self, settings: &[Assignment], _: &Cancel) -> Result<Record, RunError> {

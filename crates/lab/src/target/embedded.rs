@@ -8,6 +8,7 @@
 use super::child::{self, Request};
 use super::{Opening, Preparation, RunError, Target, creation_settings_of};
 use crate::bundle::{Environment, Settled};
+use crate::canary::Canary;
 use crate::device_probe::{self, Calibrated};
 use crate::observer::{Observer, Stage};
 use crate::place::{Placed, Placement, Places, Room};
@@ -533,9 +534,9 @@ impl Target for Embedded<'_> {
         Ok(Settled { own_data: self.own_data, ..settle::settle(&self.files(), devices) })
     }
 
-    fn canary(&self) -> Option<PathBuf> {
+    fn sing(&self) -> Canary {
         let size = |file: &Path| fs::metadata(file).map_or(0, |file| file.len());
-        self.data_files().iter().max_by_key(|file| size(file)).cloned()
+        Canary::sing(self.data_files().iter().max_by_key(|file| size(file)).map(PathBuf::as_path))
     }
 
     fn run(&mut self, settings: &[Assignment], cancel: &Cancel) -> Result<Record, RunError> {

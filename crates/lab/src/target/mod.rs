@@ -18,6 +18,7 @@ pub mod embedded;
 
 use crate::LabError;
 use crate::bundle::{Environment, Settled};
+use crate::canary::Canary;
 use crate::observer::Observer;
 use crate::record::Record;
 use crate::vocabulary::{Assignment, TakesEffect, Vocabulary};
@@ -117,9 +118,9 @@ pub trait Target {
     /// When it cannot be made.
     fn ready(&mut self, settings: &[Assignment]) -> Result<Settled, LabError>;
 
-    /// A file whose reads show how fast the device is, whatever the settings; none where no device belongs to the target.
-    fn canary(&self) -> Option<PathBuf> {
-        None
+    /// Fixed work before a run, with reads where a device belongs to the target: it shows how fast the machine is, whatever the settings.
+    fn sing(&self) -> Canary {
+        Canary::sing(None)
     }
 
     /// Does the work with these settings, verifies the result and undoes it.

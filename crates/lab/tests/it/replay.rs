@@ -196,7 +196,7 @@ fn a_bundle_of_an_older_schema_is_refused_in_one_line_and_can_be_worked_out_agai
     let directory = tempfile::tempdir().expect("a temporary directory");
     unpack("sort-area", directory.path());
     let refused = verify(directory.path(), &[&Engine]).expect_err("of schema 1").to_string();
-    let expected = "analysis.json: its schema version is 1, and this program writes version 4; `plumb report";
+    let expected = "analysis.json: its schema version is 1, and this program writes version 5; `plumb report";
     assert!(refused.contains(expected) && refused.lines().count() == 1, "{refused}");
     let mut bundle = Bundle::open(directory.path(), &[&Engine]).expect("it is whole");
     publish(&mut bundle).expect("it is written");

@@ -177,7 +177,7 @@ fn two_arms_are_compared_by_what_their_study_measures_and_with_its_p() {
     let sections = "[command]\nrun = \"sh -c 'echo tps = {x}$(date +%N | tail -c 3)'\"\n[measure.tps]\nregex = \"tps = ([0-9]+)\"\n\
                     better = \"higher\"";
     write(directory.path(), sections, ["5", "7"], "statistic = \"tps\"");
-    plumb(directory.path(), ["study", "small.toml", "--seed", "1", "--blocks", "8", "--bundle", "b"]);
+    plumb(directory.path(), ["study", "small.toml", "--seed", "1", "--blocks", "7", "--bundle", "b"]);
     let json = |text: &str| -> Value { serde_json::from_str(text).expect("JSON") };
     let analysis = json(&fs::read_to_string(directory.path().join("b/analysis.json")).expect("an analysis"));
     let claim = &analysis["claims"][0];
