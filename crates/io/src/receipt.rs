@@ -337,9 +337,7 @@ impl DiskStats {
             }),
         }
     }
-}
 
-impl DiskStats {
     /// Adds what was counted in the time that follows, as [`Self::since`] gives it; `in_flight` becomes that at its end.
     pub fn add(&mut self, next: &DiskStats) {
         self.reads.add(&next.reads);

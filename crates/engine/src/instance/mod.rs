@@ -187,13 +187,12 @@ impl Instance {
         let mut catalog = self.catalog();
         let lsn = self.next_lsn.load(Relaxed);
         if lsn >= catalog.lsn_ceiling {
-            let before = catalog.lsn_ceiling;
-            let raised = self.replace_catalog(session, &mut catalog, Catalog::raise_lsn_ceiling);
-            if raised.is_err() {
-                // It may stand and not be durable: the numbers are not used.
-                catalog.lsn_ceiling = before;
-            }
-            raised?;
+            self.require_writable()?;
+            // One that stands and may not be durable does not count: its numbers are not used.
+            let mut raised = catalog.clone();
+            raised.raise_lsn_ceiling();
+            self.write_catalog(session, &raised)?;
+            *catalog = raised;
         }
         assert!(lsn < catalog.lsn_ceiling, "a number is reserved before it is used");
         self.next_lsn.store(lsn + 1, Relaxed);
@@ -223,8 +222,7 @@ impl Instance {
         self.require_writable()?;
         let mut changed = catalog.clone();
         change(&mut changed);
-        let write = || changed.write(&self.access.disk, &self.home);
-        let written = session.wait(Event::ControlFileParallelWrite, write);
+        let written = self.write_catalog(session, &changed);
         // The new control file may stand although its directory could not be synced: what it
         // refers to is then no longer the caller's to take back.
         let stands = || {
@@ -235,6 +233,11 @@ impl Instance {
             *catalog = changed;
         }
         written
+    }
+
+    fn write_catalog(&self, session: &Session, catalog: &Catalog) -> Result<(), EngineError> {
+        let write = || catalog.write(&self.access.disk, &self.home);
+        session.wait(Event::ControlFileParallelWrite, write)
     }
 
     /// Frees the extents of a segment that the catalog does not have (any more). Its blocks leave the cache.

@@ -495,8 +495,6 @@ struct Redo<'a> {
     from: Lsn,
     open: BTreeMap<u64, Unended>,
     places: VecDeque<BatchPlace>,
-    /// Bytes of the longest batch so far: the log buffer may have been larger when it was written.
-    longest: usize,
     recovered: Recovered,
 }
 
@@ -515,7 +513,6 @@ impl<'a> Redo<'a> {
             from: checkpoint.redo,
             open: BTreeMap::new(),
             places: VecDeque::new(),
-            longest: 0,
             recovered: Recovered { next_transaction: checkpoint.next_transaction, ..Recovered::default() },
         })
     }
@@ -624,7 +621,10 @@ impl<'a> Redo<'a> {
         self.settle_last(file, number)?;
         // A batch further on would mean that the one that is not whole was so once.
         let claimed = BatchHeader::claimed(self.reader.window(at), file.header.sequence, *end);
-        let limit = write_max.max(self.longest).max(claimed.unwrap_or(0)) + 2 * FILE_HEADER as usize;
+        // The log buffer may have been larger when it was written.
+        let longest = self.places.iter().map(|place| (place.end.0 - place.lsn.0) as usize).max();
+        let write_max = write_max.max(longest.max(claimed).unwrap_or(0));
+        let limit = write_max + 2 * FILE_HEADER as usize;
         self.reader.fill(at + limit as u64)?;
         let rest = self.reader.window(at);
         for further in (self.log_block..rest.len().min(limit)).step_by(self.log_block) {
@@ -651,7 +651,6 @@ impl<'a> Redo<'a> {
             let place =
                 BatchPlace { lsn: batch.lsn, end: *end, file: number, offset: stretch.end, written: 0 };
             self.places.push_back(place);
-            self.longest = self.longest.max(batch.length);
             stretch.batches.push((batch.lsn, records));
             stretch.end += batch.length.next_multiple_of(self.log_block) as u64;
         }
