@@ -166,6 +166,18 @@ impl Drop for Held<'_> {
     }
 }
 
+/// See [`Log::ends_with`].
+#[derive(Debug)]
+pub(crate) struct EndsWith<'a>(&'a Log, &'static str);
+
+impl Drop for EndsWith<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.fail(format!("{} ended by a panic", self.1));
+        }
+    }
+}
+
 impl Log {
     /// A log over files whose next batch goes where the writer says.
     pub(super) fn new(
@@ -383,13 +395,16 @@ impl Log {
                 Turn::Durable => return Ok(()),
                 Turn::Sleep => self.sleep(session, event),
                 // After a failure the next turn says so, to this session as to all.
-                Turn::Write => match self.write_until(session, until) {
-                    Ok(durable) => self.group.give_up(Some(durable)),
-                    Err(error) => {
-                        self.group.fail(error.to_string());
-                        self.group.give_up(None);
+                Turn::Write => {
+                    let _ends = self.ends_with("the log writer");
+                    match self.write_until(session, until) {
+                        Ok(durable) => self.group.give_up(Some(durable)),
+                        Err(error) => {
+                            self.group.fail(error.to_string());
+                            self.group.give_up(None);
+                        }
                     }
-                },
+                }
             }
         }
     }
@@ -423,9 +438,15 @@ impl Log {
         while self.turn(Lsn(u64::MAX))? != Turn::Write {
             self.sleep(session, Event::LogFileSync);
         }
+        let _ends = self.ends_with("who worked as the log writer");
         let result = work();
         self.group.give_up(None);
         result
+    }
+
+    /// Ends the log if a panic ends the caller: what others wait for would never come.
+    pub(crate) fn ends_with(&self, who: &'static str) -> EndsWith<'_> {
+        EndsWith(self, who)
     }
 
     /// Keeps the log from the last checkpoint's record on, until what is given back is dropped, or [`Log::let_go`].

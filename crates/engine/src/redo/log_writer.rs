@@ -115,17 +115,20 @@ impl LogWriter {
     ) -> Result<Option<Written>, EngineError> {
         let staging = self.staging.as_ref().map_or(0, |staging| staging.len());
         let most = (staging - BATCH_HEADER).min(buffer.bytes() / 2);
-        let left = (self.files[self.current].bytes - self.offset) as usize;
-        let mut taken = self.take(buffer, most.min(left.saturating_sub(BATCH_HEADER)));
-        let mut unused_spare = 0;
+        let mut taken = self.take(buffer, most);
         if taken.end == self.next {
-            if self.take(buffer, most).end == self.next {
-                return Ok(None);
-            }
+            return Ok(None);
+        }
+        // What was complete stays so: when nothing of it fits, then because the first record is too long, and not
+        // because it was not complete yet.
+        let mut unused_spare = 0;
+        if taken.end.0 - self.next.0 > self.fits() {
+            taken = self.take(buffer, self.fits() as usize);
+        }
+        if taken.end == self.next {
+            unused_spare = self.spare - self.left();
             self.switch(session)?;
-            unused_spare = self.spare - left as i64;
-            let left = (self.files[self.current].bytes - self.offset) as usize;
-            taken = self.take(buffer, most.min(left - BATCH_HEADER));
+            taken = self.take(buffer, most.min(self.fits() as usize));
             assert!(taken.end > self.next, "a log file holds any record");
         }
         let written = self.write_until(session, buffer, taken)?;
@@ -177,6 +180,11 @@ impl LogWriter {
         (self.next, self.end) = (end, end);
         self.files[self.current].usage = Usage::Used(end);
         Ok(Written { place, refund: charged - padded as i64 })
+    }
+
+    /// Bytes of records that fit what is left of the current file.
+    fn fits(&self) -> u64 {
+        (self.left() as u64).saturating_sub(BATCH_HEADER as u64)
     }
 
     /// Bytes that are left of the current file.
@@ -282,11 +290,21 @@ pub(super) fn charge(record: usize, block: usize) -> i64 {
 mod tests {
     //! The invariants of the log, broken by hand: the program stops before anything is written.
 
+    use super::super::record::{RecordBytes, RecordKind};
     use super::*;
     use plumb_events::{Recorder, Role};
     use plumb_io::sim::MemoryDisk;
     use plumb_io::{Arena, DirectIo, Disk, Method, MethodKind, OpenMode};
     use std::path::Path;
+
+    /// A record of 32 bytes.
+    fn append(buffer: &LogBuffer) {
+        let mut record = RecordBytes::default();
+        record.begin(RecordKind::Commit, 1, Lsn(0), &[]);
+        let bytes = record.finish();
+        let lsn = buffer.reserve(bytes.len());
+        buffer.fill(lsn, bytes);
+    }
 
     /// A log of two files in memory, the first begun, with one record in its buffer.
     fn with_writer(body: impl FnOnce(&mut LogWriter, &LogBuffer, &Session)) {
@@ -307,11 +325,7 @@ mod tests {
             }
         };
         let buffer = LogBuffer::new(4096, Lsn(64));
-        let mut record = crate::redo::record::RecordBytes::default();
-        record.begin(crate::redo::record::RecordKind::Commit, 1, Lsn(0), &[]);
-        let bytes = record.finish();
-        let lsn = buffer.reserve(bytes.len());
-        buffer.fill(lsn, bytes);
+        append(&buffer);
         let mut writer = LogWriter {
             database,
             files: vec![file(1), file(2)],
@@ -341,6 +355,25 @@ mod tests {
             let written = writer.write(session, buffer).expect("it is written").expect("there was a record");
             assert_eq!((written.place.lsn, written.place.offset), (Lsn(64), FILE_HEADER));
             assert!(writer.write(session, buffer).expect("nothing fails").is_none(), "there is no other");
+        });
+    }
+
+    #[test]
+    fn a_record_that_is_completed_meanwhile_makes_no_switch() {
+        const RECORDS: usize = 20_000;
+        with_writer(|writer, _, session| {
+            // No file is free: a switch would not find one.
+            writer.files[1].usage = Usage::Used(Lsn(32));
+            writer.files[0].bytes = 64 << 20;
+            let buffer = LogBuffer::new(4 << 20, writer.next);
+            let append = || (0..RECORDS).for_each(|_| append(&buffer));
+            let end = writer.next.0 + 32 * RECORDS as u64;
+            std::thread::scope(|scope| {
+                scope.spawn(append);
+                while writer.end.0 < end {
+                    writer.write(session, &buffer).expect("nothing fails");
+                }
+            });
         });
     }
 

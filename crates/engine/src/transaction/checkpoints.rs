@@ -273,6 +273,7 @@ impl LogProcesses {
                 let run = move || {
                     let _share = share;
                     let session = recorder.session(role);
+                    let _ends = shared.log.ends_with(role.name());
                     match role {
                         Role::LogWriter => shared.write_log(&session),
                         Role::Archiver => shared.archive(&session),

@@ -10,6 +10,7 @@ use plumb_io::Disk;
 use plumb_types::{Column, ColumnType, Number, Schema, Value};
 use plumb_units::{Bytes, FileId, RowId};
 use std::path::PathBuf;
+use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
@@ -124,4 +125,33 @@ fn a_transaction_that_stands_by_itself_is_named() {
     assert!(matches!(error, EngineError::LogFull { oldest, .. } if oldest == number), "{error}");
     oldest.commit().expect("committed");
     fill_the_log(&transactions, "OTHER", other).expect("there is room again");
+}
+
+/// Who waits for the log is told that nobody writes it any more.
+#[test]
+fn a_log_writer_that_panics_ends_the_log() {
+    let instance = instance();
+    let session = instance.recorder.session(Role::User);
+    let transactions = Transactions::open(&instance, &session).expect("a log");
+    let (row, _) = table(&transactions, &session, "T");
+    let (begun, waited_for) = (Barrier::new(2), Barrier::new(2));
+    thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let session = instance.recorder.session(Role::User);
+            transactions.log().as_writer(&session, || -> Result<(), EngineError> {
+                begun.wait();
+                waited_for.wait();
+                panic!("as the test wants it");
+            })
+        });
+        begun.wait();
+        let committing = scope.spawn(|| fill_the_log(&transactions, "T", row));
+        waited_for.wait();
+        assert!(writer.join().is_err(), "it panicked");
+        let error = committing.join().expect("no panic").expect_err("nothing is written any more");
+        assert!(
+            matches!(&error, EngineError::LogFailed { first } if first.ends_with("ended by a panic")),
+            "{error}"
+        );
+    });
 }
