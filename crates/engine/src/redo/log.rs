@@ -355,10 +355,17 @@ impl Log {
         }
         result?;
         self.buffer.fill(lsn, record);
-        if end.0.saturating_sub(self.durable().0) >= self.gathered && !self.has_rung.swap(true, Relaxed) {
-            self.writer_bell.ring();
+        if end.0.saturating_sub(self.durable().0) >= self.gathered {
+            self.ring_once();
         }
         Ok(lsn)
+    }
+
+    /// Looks first: while much has gathered all who append come here.
+    fn ring_once(&self) {
+        if !self.has_rung.load(Relaxed) && !self.has_rung.swap(true, Relaxed) {
+            self.writer_bell.ring();
+        }
     }
 
     /// Writes what has gathered, for sessions that will need it durable or its place in the buffer: a large transaction goes on meanwhile.

@@ -1,24 +1,27 @@
 //! The log buffer: a ring of words that sessions fill without a lock.
 //!
-//! How: a session adds its length to one counter and has its place; it copies its record there, the first word
-//! last. A first word that is not zero says that the record is complete, so the writer takes records from the oldest on until it meets a
-//! zero. Behind the writer the words become zeros again before the place is given to others.
+//! How: a session adds its length to one counter and has its place; it copies its record there, and notes last where it ends. For each
+//! [`HEADER_BYTES`] of the ring there is one such end, because no record is shorter: one that lies behind the beginning of a record says
+//! that it is complete, and one of a round before never does. So the writer takes records from the oldest on until an end is not there.
 //!
 //! ```text
-//!   retired    freed               taken            reserved     freed + size
-//!      | zeroed  |  kept for readers |  complete or not  |  free      |
+//!     freed               taken            reserved     freed + size
+//!       |  kept for readers |  complete or not  |  free      |
 //! ```
 //!
 //! The half of the ring that was written last is kept: old versions of rows are mostly found there.
-//! A reader copies first and looks then whether its place had been retired meanwhile.
+//! A reader copies first and looks then whether its place had been given back meanwhile.
+//!
+//! Why not a first word that is zero until a record is complete: the writer would have to make zeros of all that it has written, in cache lines that
+//! sessions on other processors have.
 //!
 //! Why words and not bytes: a shared byte array would need unsafe code.
 //!
 //! The atomics are `super::atomic`: a model checker takes this file with its own (`tests/it/model.rs`).
 //!
 //! Invariants:
-//! - R1 A place is written by the session that reserved it alone, and it is zeros before.
-//! - R2 `retired <= freed <= taken <= reserved <= freed + size`, but for sessions that wait for room.
+//! - R1 A place is written by the session that reserved it alone.
+//! - R2 `freed <= taken <= reserved <= freed + size`, but for sessions that wait for room.
 
 use super::atomic::{
     AtomicU64,
@@ -51,9 +54,10 @@ impl<T> std::ops::Deref for Apart<T> {
 #[derive(Debug)]
 pub(super) struct LogBuffer {
     words: Box<[AtomicU64]>,
+    /// Where the record ends that begins in these [`HEADER_BYTES`].
+    ends: Box<[AtomicU64]>,
     reserved: Apart<AtomicU64>,
     freed: Apart<AtomicU64>,
-    retired: AtomicU64,
 }
 
 impl LogBuffer {
@@ -62,8 +66,9 @@ impl LogBuffer {
         assert!(bytes.is_power_of_two(), "places wrap around");
         assert!(first.0.is_multiple_of(8), "records begin at words");
         let at = || AtomicU64::new(first.0);
-        let words = (0..bytes / 8).map(|_| AtomicU64::new(0)).collect();
-        LogBuffer { words, reserved: Apart::new(at()), freed: Apart::new(at()), retired: at() }
+        let zeros = |count: usize| (0..count).map(|_| AtomicU64::new(0)).collect();
+        let (words, ends) = (zeros(bytes / 8), zeros(bytes / HEADER_BYTES));
+        LogBuffer { words, ends, reserved: Apart::new(at()), freed: Apart::new(at()) }
     }
 
     /// Its size in bytes.
@@ -90,32 +95,31 @@ impl LogBuffer {
 
     /// Copies a record to its place; from then on it is complete.
     pub(super) fn fill(&self, lsn: Lsn, record: &[u8]) {
-        assert!(self.has_room(Lsn(lsn.0 + record.len() as u64)), "R1: the place is free");
+        let end = lsn.0 + record.len() as u64;
+        assert!(self.has_room(Lsn(end)), "R1: the place is free");
+        // A reader that meets a byte of it learns that what it wanted is gone.
+        fence(Release);
         let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
-        let (first, rest) = record.split_at(8);
-        let mut bytes = rest.chunks_exact(8);
-        for piece in self.pieces(lsn.0 + 8, rest.len()) {
+        let mut bytes = record.chunks_exact(8);
+        for piece in self.pieces(lsn.0, record.len()) {
             for (place, bytes) in piece.iter().zip(bytes.by_ref()) {
                 place.store(word(bytes), Relaxed);
             }
         }
-        self.at(lsn.0).store(word(first), Release);
+        self.end_of(lsn.0).store(end, Release);
     }
 
     /// Where the records that are complete end, from a record on; at most so many bytes on. Calls `each` with the length of each.
     pub(super) fn complete_from(&self, from: Lsn, most: usize, mut each: impl FnMut(usize)) -> Lsn {
-        let mut end = from.0;
-        // Behind it come records that are kept, from a round before.
-        let limit = self.freed.load(Relaxed) + self.bytes() as u64;
-        while end < limit {
-            let length = self.at(end).load(Acquire) as u32 as usize;
-            if length == 0 || end + length as u64 > from.0 + most as u64 {
-                break;
+        let mut at = from.0;
+        loop {
+            let end = self.end_of(at).load(Acquire);
+            if end <= at || end > from.0 + most as u64 {
+                return Lsn(at);
             }
-            each(length);
-            end += length as u64;
+            each((end - at) as usize);
+            at = end;
         }
-        Lsn(end)
     }
 
     /// Copies complete records out.
@@ -130,46 +134,31 @@ impl LogBuffer {
 
     /// Records before `written` have been written: gives back all of their places but half the ring.
     pub(super) fn release(&self, written: Lsn) {
-        let keep = self.bytes() as u64 / 2;
-        let (from, until) = (self.freed.load(Relaxed), written.0.saturating_sub(keep));
-        if until <= from {
-            return;
+        let until = written.0.saturating_sub(self.bytes() as u64 / 2);
+        if until > self.freed.load(Relaxed) {
+            self.freed.store(until, Release);
         }
-        self.retired.store(until, Relaxed);
-        fence(Release);
-        for place in self.pieces(from, (until - from) as usize).into_iter().flatten() {
-            place.store(0, Relaxed);
-        }
-        self.freed.store(until, Release);
     }
 
     /// The record at an LSN before `written`; `None` when its place has been given back.
     pub(super) fn read(&self, lsn: Lsn, into: &mut Vec<u8>) -> Option<()> {
-        if lsn.0 < self.retired.load(Acquire) {
-            return None;
-        }
-        let length = self.at(lsn.0).load(Acquire) as u32 as usize;
-        if length < HEADER_BYTES || !length.is_multiple_of(8) || length > self.bytes() / 2 {
-            return None;
-        }
-        into.resize(length, 0);
+        let end = self.end_of(lsn.0).load(Acquire);
+        let length =
+            end.checked_sub(lsn.0).filter(|length| (1..=self.bytes() as u64 / 2).contains(length))?;
+        into.resize(length as usize, 0);
         self.copy(lsn, into);
         fence(Acquire);
-        (lsn.0 >= self.retired.load(Relaxed)).then_some(())
+        (lsn.0 >= self.freed.load(Relaxed)).then_some(())
     }
 
-    fn at(&self, place: u64) -> &AtomicU64 {
-        &self.words[self.number(place)]
+    fn end_of(&self, lsn: u64) -> &AtomicU64 {
+        &self.ends[lsn as usize / HEADER_BYTES & (self.ends.len() - 1)]
     }
 
     /// The words of so many bytes from a place on: up to the end of the ring, and from its start on.
     fn pieces(&self, from: u64, bytes: usize) -> [&[AtomicU64]; 2] {
-        let (before, behind) = self.words.split_at(self.number(from));
+        let (before, behind) = self.words.split_at(from as usize / 8 & (self.words.len() - 1));
         let first = behind.len().min(bytes / 8);
         [&behind[..first], &before[..bytes / 8 - first]]
-    }
-
-    fn number(&self, place: u64) -> usize {
-        (place / 8) as usize & (self.words.len() - 1)
     }
 }

@@ -88,7 +88,7 @@ fn a_record_that_is_taken_is_whole_and_in_its_place() {
     });
 }
 
-/// More records than the ring holds: places are given to others, and are zeros then.
+/// More records than the ring holds: places are given to others.
 #[test]
 fn places_are_used_again_and_nothing_of_a_round_before_is_taken() {
     check(2, || assert_eq!(written(&[&[1, 2, 3, 4, 5, 6]]), [1, 2, 3, 4, 5, 6]));
