@@ -173,13 +173,13 @@ macro_rules! statistics {
 
 statistics! {
     PhysicalReadBlocks, "physical reads", Count, "Blocks read from data files.";
-    PhysicalReadBytes, "physical read bytes", Bytes, "Bytes read from data files.";
-    PhysicalReadRequests, "physical read total IO requests", Count, "Read requests to data files.";
+    PhysicalReadBytes, "physical read total bytes", Bytes, "Bytes read from files of any kind, the log among them.";
+    PhysicalReadRequests, "physical read total IO requests", Count, "Read requests to files of any kind.";
     PhysicalReadsDirect, "physical reads direct", Count, "Blocks read past the buffer cache.";
     PhysicalReadsDirectTemp, "physical reads direct temporary tablespace", Count, "Sort run blocks read past the buffer cache.";
     PhysicalWriteBlocks, "physical writes", Count, "Blocks written to data files.";
-    PhysicalWriteBytes, "physical write bytes", Bytes, "Bytes written to data files.";
-    PhysicalWriteRequests, "physical write total IO requests", Count, "Write requests to data files.";
+    PhysicalWriteBytes, "physical write total bytes", Bytes, "Bytes written to files of any kind, the log among them.";
+    PhysicalWriteRequests, "physical write total IO requests", Count, "Write requests to files of any kind.";
     PhysicalWritesDirect, "physical writes direct", Count, "Blocks written past the buffer cache.";
     PhysicalWritesDirectTemp, "physical writes direct temporary tablespace", Count, "Sort run blocks written past the buffer cache.";
     PhysicalWritesFromCache, "physical writes from cache", Count, "Blocks written by the database writer.";

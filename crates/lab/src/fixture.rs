@@ -53,7 +53,7 @@ pub fn record(elapsed_ns: u64, servers: u64) -> Record {
         ],
         sessions,
         statistics: vec![StatisticRow {
-            name: "physical read bytes".to_string(),
+            name: "physical read total bytes".to_string(),
             total: 1 << 30,
             unit: Unit::Bytes,
         }],

@@ -42,9 +42,9 @@ pub fn line(name: &str, run: &Record) -> String {
         count("execute count"),
         count("session logical reads"),
         count("physical reads"),
-        megabytes("physical read bytes"),
+        megabytes("physical read total bytes"),
         count("physical writes"),
-        megabytes("physical write bytes"),
+        megabytes("physical write total bytes"),
         megabytes("redo size"),
     ];
     let latencies = [
@@ -121,8 +121,8 @@ fn costs(run: &Record) -> [String; 5] {
         name.to_string(),
         process(|used| used.cpu_ns as f64 / 1e3),
         process(|used| (used.voluntary_switches + used.involuntary_switches) as f64),
-        kilobytes("physical read bytes"),
-        kilobytes("physical write bytes"),
+        kilobytes("physical read total bytes"),
+        kilobytes("physical write total bytes"),
     ]
 }
 

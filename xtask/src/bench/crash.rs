@@ -90,9 +90,9 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
             tally.lock().expect("no panic").add(&one);
             one.cycles
         })?;
-        let FaultTally { ended, named, shorter, .. } = *tally.lock().expect("no panic");
+        let FaultTally { ended, named, shorter, older, .. } = *tally.lock().expect("no panic");
         println!(
-            "fault {fault:?}: {} runs, {ended} ended by it, {named} databases said so, {shorter} logs ended early{}",
+            "fault {fault:?}: {} runs, {ended} ended by it, {named} databases said so, {shorter} logs ended early, {older} databases had rows of an earlier commit in columns that no index has{}",
             counts.0, counts.1
         );
     }

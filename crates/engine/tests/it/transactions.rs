@@ -911,3 +911,43 @@ fn a_range_that_changed_meanwhile_is_looked_up_again() {
         });
     });
 }
+
+/// A checkpoint hands over many writes at once: S2 saw one at a time take 32.7 ms on ext4 where 0.4 would have done.
+#[test]
+fn a_checkpoint_submits_64_writes_at_once() {
+    const ROWS: i64 = 1200;
+    let home = tempfile::tempdir().expect("a directory");
+    let mut settings = Settings::default();
+    for (name, value) in [("io_method", "io_uring"), ("db_cache_size", "16M"), ("data_files", "1")] {
+        settings.set(name, value, "the test").expect("in range");
+    }
+    let sizes = InitialSizes { users: Bytes(32 << 20), temp: Bytes(1 << 16), indx: Bytes(1 << 20) };
+    let layout = Layout::in_one(home.path().join("db"));
+    let instance = Instance::create(&layout, settings, sizes, Cancel::default()).expect("a database");
+    let session = session(&instance);
+    let transactions = Transactions::open(&instance, &session).expect("a log");
+    create(&transactions, &session);
+    let mut connection = transactions.connect(&session).expect("connected");
+    let mut transaction = connection.begin();
+    // Not more than two in a block.
+    let rows: Vec<RowId> = (0..ROWS).map(|id| add(&mut transaction, id, id, &"v".repeat(4000))).collect();
+    transaction.commit_and_chain().expect("committed");
+    transactions.checkpoint(&session).expect("written");
+    // No two blocks adjoin.
+    let dirty: Vec<RowId> = rows.iter().step_by(4).copied().collect();
+    for row in dirty.iter().rev() {
+        let changed = transaction.update("T", *row, |values| values[2] = text(&"w".repeat(4000)));
+        changed.expect("updated");
+    }
+    transaction.commit().expect("committed");
+    let before = instance.recorder.snapshot();
+    transactions.checkpoint(&session).expect("written");
+    let period = instance.recorder.snapshot().since(&before);
+    let written = period.statistic(Statistic::PhysicalWritesFromCache);
+    let submitted = period.event(Event::DbFileAsyncIoSubmit, SessionKind::Background).count;
+    assert!(written >= dirty.len() as u64 / 2, "{written} writes of {} rows", dirty.len());
+    // The first of a batch, and the rest of one, may be fewer.
+    let batches = period.statistic(Statistic::DbwrBatches);
+    assert!(submitted <= written / 64 + 2 * batches, "{submitted} submissions of {written} writes");
+    assert!(batches <= 4, "{batches} batches of {written} writes");
+}

@@ -210,7 +210,7 @@ fn device(seen: &Seen<'_>, record: &Record) -> Option<String> {
     if !direct || most == 0.0 {
         return None;
     }
-    ["physical read bytes", "physical write bytes"].into_iter().find_map(|name| {
+    ["physical read total bytes", "physical write total bytes"].into_iter().find_map(|name| {
         let total = record.statistics.iter().find(|row| row.name == name)?.total;
         let rate = total as f64 / seconds(record);
         (rate > most * CALIBRATION_SLACK).then(|| {

@@ -241,7 +241,7 @@ fn the_difference_is_the_sum_of_its_parts() {
 #[test]
 fn figures_that_cannot_be_are_impossible() {
     let bound =
-        "\n[[bound]]\nstatistic = \"physical read bytes\"\nper_second_max = \"512M\"\nreason = \"the bus\"\n";
+        "\n[[bound]]\nstatistic = \"physical read total bytes\"\nper_second_max = \"512M\"\nreason = \"the bus\"\n";
     let plan = planned(&(super::STUDY.to_string() + bound), 10, Until::Blocks);
     let context = analyse(&contents(&plan, COLD, |_, values| {
         lasting(if values.iter().any(|value| value == "true") { 0.5 } else { 1.0 })
@@ -316,7 +316,7 @@ fn a_rate_beyond_the_calibration_is_impossible() {
     let context = analyse(&contents);
     let line = context.claims[0].verdict.to_string();
     assert!(
-        line.contains("physical read bytes at 1.00 GB/s, and the device gave at most 600 MB/s"),
+        line.contains("physical read total bytes at 1.00 GB/s, and the device gave at most 600 MB/s"),
         "{line}"
     );
 }

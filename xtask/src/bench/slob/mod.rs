@@ -10,7 +10,8 @@
 //! - Updates ([`writes`]): SLOB at 20%, and fio with the same three streams on the same files: reads as many as there are sessions, writes and log writes at
 //!   the rates that the engine had. What is compared is the rate of reads.
 //! - Think: a thousand sessions of SLOB that pause between their operations.
-//! - Checkpoint: dirty blocks of a large cache written by one, against fio's random writes of as many blocks.
+//! - Checkpoint: dirty blocks of a large cache written by one, against fio's random writes of as many blocks; and the 99th percentile of reads
+//!   beside one, and without.
 //! - PostgreSQL ([`postgres`]): the same selects and updates by key with the same cache; reads a second of server CPU.
 //!
 //! Each figure stands beside the goal that it is held against, and the load of the machine before and after: on one that does other things
@@ -121,6 +122,7 @@ fn measure(options: &Options, home: &Path) -> Result<()> {
     }
     if wanted("checkpoint") {
         writes::checkpoint(options, home, beside_fio)?;
+        writes::reads_beside_a_checkpoint(options, home)?;
     }
     if wanted("postgres") {
         postgres::beside(options, home)?;
@@ -143,8 +145,9 @@ fn settings(given: &[(&str, &str)]) -> Result<Settings> {
 impl TableOfBlocks {
     fn create(home: &Path, size: Bytes, cache: &str) -> Result<TableOfBlocks> {
         let settings = settings(&[("data_files", "1"), ("db_cache_size", cache)])?;
-        let users = Bytes(size.0 + size.0 / 10 + 64 * Bytes::M);
-        let sizes = InitialSizes { users, temp: Bytes(1), indx: Bytes(1) };
+        // With room for the rows that a checkpoint is made of.
+        let users = Bytes(size.0 + size.0 / 10 + 192 * Bytes::M);
+        let sizes = InitialSizes { users, temp: Bytes(1), indx: Bytes(8 << 20) };
         let instance =
             Instance::create(&Layout::in_one(home.to_path_buf()), settings, sizes, Cancel::default())?;
         // 46 bytes a row, its slot included.

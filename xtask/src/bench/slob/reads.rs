@@ -13,9 +13,9 @@ use std::thread;
 
 /// Reads a second, their 99th percentile and the CPU of one.
 #[derive(Debug, Clone, Copy)]
-struct Rate {
-    per_second: f64,
-    p99_micros: f64,
+pub(super) struct Rate {
+    pub(super) per_second: f64,
+    pub(super) p99_micros: f64,
     cpu_micros: f64,
 }
 
@@ -26,7 +26,7 @@ pub(super) fn reads(options: &Options, table: &TableOfBlocks, beside_fio: bool) 
     for _ in 0..options.rounds {
         for side in order(&mut random, if beside_fio { 3 } else { 1 }) {
             sides[side].push(match side {
-                0 => missed_reads(options.seconds, table, options.sessions)?,
+                0 => missed_reads(table, options.sessions, &for_seconds(options.seconds))?,
                 1 => fio_reads(table, Jobs::One { depth: options.sessions }, options.seconds)?,
                 _ => fio_reads(table, Jobs::Many { count: options.sessions }, options.seconds)?,
             });
@@ -67,7 +67,7 @@ pub(super) fn reads(options: &Options, table: &TableOfBlocks, beside_fio: bool) 
 /// Sessions in powers of two, and fio with as many outstanding.
 pub(super) fn sessions(options: &Options, table: &TableOfBlocks, beside_fio: bool) -> Result<()> {
     for count in (0..9).map(|power| 1 << power) {
-        let ours = missed_reads(options.seconds, table, count)?;
+        let ours = missed_reads(table, count, &for_seconds(options.seconds))?;
         let beside = if beside_fio {
             let theirs = fio_reads(table, Jobs::One { depth: count }, options.seconds)?;
             format!(
@@ -86,17 +86,26 @@ pub(super) fn sessions(options: &Options, table: &TableOfBlocks, beside_fio: boo
     Ok(())
 }
 
-/// Sessions that read random blocks for some seconds.
-fn missed_reads(seconds: u64, table: &TableOfBlocks, sessions: usize) -> Result<Rate> {
+/// Whether so many seconds have passed since now.
+pub(super) fn for_seconds(seconds: u64) -> impl Fn() -> bool + Sync {
+    let end = now() + Nanos(seconds * 1_000_000_000);
+    move || now() >= end
+}
+
+/// Sessions that read random blocks until it is over.
+pub(super) fn missed_reads(
+    table: &TableOfBlocks,
+    sessions: usize,
+    is_over: &(dyn Fn() -> bool + Sync),
+) -> Result<Rate> {
     let instance = &table.instance;
     let before = instance.recorder.snapshot();
     let (begin, cpu) = (now(), clock::process_cpu());
-    let end = begin + Nanos(seconds * 1_000_000_000);
     let work = |number: u64| -> Result<()> {
         let session = instance.recorder.session(Role::User);
         let mut reader = CacheReader::new(&session, instance.caches())?;
         let mut random = Generator::new(number * 977 + begin.0);
-        while now() < end {
+        while !is_over() {
             for _ in 0..16 {
                 let block = table.blocks[random.below(table.blocks.len())];
                 reader.get(Purpose::Users, block, table.expected)?;

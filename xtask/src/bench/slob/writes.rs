@@ -1,6 +1,7 @@
 //! Blocks that change: updates and checkpoints beside fio with the same streams, and sessions that think.
 
-use super::{Options, Spread, fio, fio_jobs, settings};
+use super::reads::{for_seconds, missed_reads};
+use super::{Options, Spread, TableOfBlocks, fio, fio_jobs, settings};
 use anyhow::{Context, Result};
 use plumb_engine::instance::{Cancel, InitialSizes};
 use plumb_engine::storage::tablespace::Purpose;
@@ -16,6 +17,8 @@ use plumb_units::Bytes;
 use plumb_workload::Work;
 use plumb_workload::slob::{Rows, SLOB, Texts};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
 
 /// Nobody follows the runs of a benchmark.
 struct Silent;
@@ -231,8 +234,18 @@ fn checkpoint_rate(instance: &Instance) -> Result<f64> {
     let session = instance.recorder.session(Role::User);
     let transactions = Transactions::open(instance, &session)?;
     let rows = loaded(&transactions, &session)?;
-    let mut connection = transactions.connect(&session)?;
-    // Every second block becomes dirty, so that no two writes adjoin.
+    make_dirty(&transactions, &session, &rows)?;
+    let before = instance.recorder.snapshot().statistic(Statistic::PhysicalWritesFromCache);
+    let begin = now();
+    transactions.checkpoint(&session)?;
+    let seconds = now().saturating_sub(begin).seconds();
+    let written = instance.recorder.snapshot().statistic(Statistic::PhysicalWritesFromCache) - before;
+    Ok(written as f64 / seconds)
+}
+
+/// Changes every second row, each in a block of its own, so that no two writes adjoin.
+fn make_dirty(transactions: &Transactions<'_>, session: &Session, rows: &Rows) -> Result<()> {
+    let mut connection = transactions.connect(session)?;
     let mut transaction = connection.begin();
     for key in (1..ROWS).step_by(2) {
         let number = |key: u64| Value::Number(Number::new(i128::from(key), 0).expect("small"));
@@ -241,13 +254,46 @@ fn checkpoint_rate(instance: &Instance) -> Result<f64> {
         })?;
         transaction.commit_and_chain()?;
     }
-    drop(transaction);
-    let before = instance.recorder.snapshot().statistic(Statistic::PhysicalWritesFromCache);
-    let begin = now();
-    transactions.checkpoint(&session)?;
-    let seconds = now().saturating_sub(begin).seconds();
-    let written = instance.recorder.snapshot().statistic(Statistic::PhysicalWritesFromCache) - before;
-    Ok(written as f64 / seconds)
+    Ok(())
+}
+
+/// What a checkpoint does to sessions that read blocks which are not in the cache.
+pub(super) fn reads_beside_a_checkpoint(options: &Options, home: &Path) -> Result<()> {
+    let table = TableOfBlocks::create(home, Bytes(512 << 20), "64M")?;
+    let [mut alone, mut beside, mut times] = [const { Vec::new() }; 3];
+    {
+        let session = table.instance.recorder.session(Role::User);
+        let transactions = Transactions::open(&table.instance, &session)?;
+        let rows = loaded(&transactions, &session)?;
+        for _ in 0..options.rounds {
+            let without = missed_reads(&table, options.sessions, &for_seconds(1))?;
+            make_dirty(&transactions, &session, &rows)?;
+            let is_over = AtomicBool::new(false);
+            let with = thread::scope(|scope| {
+                let checkpoint = scope.spawn(|| {
+                    let session = table.instance.recorder.session(Role::User);
+                    let result = transactions.checkpoint(&session);
+                    is_over.store(true, Relaxed);
+                    result
+                });
+                let with = missed_reads(&table, options.sessions, &|| is_over.load(Relaxed));
+                checkpoint.join().expect("no panic")?;
+                with
+            })?;
+            alone.push(without.p99_micros);
+            beside.push(with.p99_micros);
+            times.push(with.p99_micros / without.p99_micros);
+        }
+    }
+    table.instance.destroy()?;
+    println!(
+        "reads of {} sessions beside a checkpoint: p99 {} us, without one {} us: {} times",
+        options.sessions,
+        Spread::of(beside).show(0),
+        Spread::of(alone).show(0),
+        Spread::of(times).show(2)
+    );
+    Ok(())
 }
 
 /// Reads a second that fio has beside the writes of a run, at their rates.

@@ -2,15 +2,18 @@
 //!
 //! What an error reports loses nothing: after it, the database is opened again on a disk that works, and has the world of what was acknowledged.
 //! Of what a disk does without a word the rule is weaker: an error that names it, or the right answer; and never a wrong one that says
-//! nothing. The end of the log is the exception: what was there cannot be told from what never was, so the world of an
-//! earlier commit may be found.
+//! nothing. There are two exceptions. At the end of the log, what was there cannot be told from what never was, so the world of an
+//! earlier commit may be found. And a block of a table whose last write went nowhere lies there as it was before: columns that no index has may be those
+//! of an earlier commit.
 
-use super::operation::{AfterError, run, run_noting, steps};
-use super::world::World;
+use super::operation::{AfterError, run_noting, steps};
+use super::world::{Content, World};
 use super::{Base, Run, Seeded, survivors};
 use plumb_engine::EngineError;
 use plumb_io::sim::power::Survivors;
 use plumb_io::sim::{Faults, MemoryDisk};
+use plumb_units::RowId;
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -39,6 +42,8 @@ pub struct FaultTally {
     pub named: u64,
     /// Databases whose log ended early.
     pub shorter: u64,
+    /// Databases with rows of an earlier commit, in columns that no index has.
+    pub older: u64,
 }
 
 impl FaultTally {
@@ -47,6 +52,7 @@ impl FaultTally {
         self.ended += other.ended;
         self.named += other.named;
         self.shorter += other.shorter;
+        self.older += other.older;
     }
 }
 
@@ -55,19 +61,23 @@ pub fn faulty(base: &Base, seed: u64, fault: Fault, tally: &mut FaultTally) {
     let said = || format!("seed {seed} {fault:?}");
     let mut random = Seeded(seed);
     let disk = base.copy();
-    let before = undisturbed(base, &disk, &mut random).unwrap_or_else(|error| panic!("{}: {error}", said()));
-    let disk = disk.restart(Survivors::All);
-    disk.plan_faults(plan(fault, &mut random));
-    let mut history = vec![before.clone()];
+    let history = RefCell::new(vec![World::new()]);
     let note = |world: &World| {
-        if history.last() != Some(world) {
-            history.push(world.clone());
+        if history.borrow().last() != Some(world) {
+            history.borrow_mut().push(world.clone());
         }
     };
+    let before = undisturbed(base, &disk, &mut random, note);
+    let before = before.unwrap_or_else(|error| panic!("{}: {error}", said()));
+    let disk = disk.restart(Survivors::All);
+    disk.plan_faults(plan(fault, &mut random));
+    // What is there already does not come to the end of the log.
+    let begun = history.borrow().len() - 1;
     let run = match base.open(&disk) {
         Ok(instance) => run_noting(&instance, &mut random, before, steps(40), (2, note, AfterError::GoOn)),
         Err(error) => Run::ended(before, error),
     };
+    let history = history.into_inner();
     tally.cycles += 1;
     tally.ended += u64::from(run.error.is_some());
     let struck = match fault {
@@ -82,20 +92,41 @@ pub fn faulty(base: &Base, seed: u64, fault: Fault, tally: &mut FaultTally) {
         (Ok(found), _) if run.require(&found).is_ok() => {}
         (Err(_), true) => tally.named += 1,
         (Err(error), false) => panic!("{}: {error}", said()),
-        (Ok(found), true) if struck.as_deref().is_some_and(is_log) && history.contains(&found) => {
+        (Ok(found), true) if struck.as_deref().is_some_and(is_log) && history[begun..].contains(&found) => {
             tally.shorter += 1;
+        }
+        (Ok(found), true) if fault != Fault::Flip && is_older(&run.acknowledged, &found, &history) => {
+            tally.older += 1;
         }
         (Ok(found), _) => panic!("{} ({struck:?}): {}", said(), run.acknowledged.difference(&found)),
     }
+}
+
+/// Whether all is there, but for columns without an index that are as they once were.
+fn is_older(expected: &World, found: &World, history: &[World]) -> bool {
+    let was = |id: &i64, row: &(RowId, Content)| history.iter().any(|world| world.rows.get(id) == Some(row));
+    let is_older = |(id, row): (&i64, &(RowId, Content))| {
+        let Some((place, (key, indexed, _))) = expected.rows.get(id) else { return false };
+        (row.0, row.1.0, &row.1.1) == (*place, *key, indexed) && was(id, row)
+    };
+    let same_rows = World { rows: expected.rows.clone(), ..found.clone() };
+    same_rows == *expected
+        && found.rows.len() == expected.rows.len()
+        && found.rows.iter().all(is_older)
 }
 
 fn is_log(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "log")
 }
 
-fn undisturbed(base: &Base, disk: &Arc<MemoryDisk>, random: &mut Seeded) -> Result<World, EngineError> {
+fn undisturbed(
+    base: &Base,
+    disk: &Arc<MemoryDisk>,
+    random: &mut Seeded,
+    note: impl FnMut(&World),
+) -> Result<World, EngineError> {
     let instance = base.open(disk)?;
-    let run = run(&instance, random, World::new(), steps(30), 2);
+    let run = run_noting(&instance, random, World::new(), steps(30), (2, note, AfterError::End));
     run.error.map_or(Ok(run.acknowledged), Err)
 }
 

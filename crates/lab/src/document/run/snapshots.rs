@@ -64,9 +64,9 @@ fn row(number: usize, interval: &Interval) -> Vec<plumb_report::table::Cell> {
         Percent::of(interval.db_cpu_ns, interval.db_time_ns),
         rate(&["user commits", "user rollbacks"]),
         rate(&["physical read total IO requests"]),
-        bytes("physical read bytes"),
+        bytes("physical read total bytes"),
         rate(&["physical write total IO requests"]),
-        bytes("physical write bytes"),
+        bytes("physical write total bytes"),
         top.map_or("", |event| event.event.as_str()),
         top.map(|event| Percent::of(event.time_ns, interval.db_time_ns))
     ]
