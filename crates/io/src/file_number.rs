@@ -13,8 +13,9 @@ const MOST: usize = 4096;
 /// The number of a path.
 pub(crate) fn of(path: &Path) -> u32 {
     let mut paths = PATHS.lock().unwrap_or_else(PoisonError::into_inner);
-    // What was opened last is opened again soon.
-    let found = paths.iter().rposition(|known| known == path);
+    // What was opened last is opened again soon. As bytes: a path that is spelt otherwise has another number, and by components it takes longer
+    // than to open the file in memory.
+    let found = paths.iter().rposition(|known| known.as_os_str() == path.as_os_str());
     let number = found.unwrap_or_else(|| {
         if paths.len() < MOST {
             paths.push(path.to_path_buf());

@@ -133,7 +133,7 @@ impl BatchHeader {
 }
 
 pub(super) fn checksum(bytes: &[u8]) -> u32 {
-    crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, bytes) as u32
+    crc_fast::crc32_iscsi(bytes)
 }
 
 pub(super) fn number(bytes: &[u8], at: usize) -> u64 {

@@ -12,15 +12,19 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Bytes of a request, and how many are in flight.
-const PIECE: usize = 512 * 1024;
-const AHEAD: usize = 8;
+/// Most bytes of a request, and how many are in flight.
+const PIECE: u64 = 512 * 1024;
+const AHEAD: u64 = 8;
 
 /// Reads one log file after another.
 pub(super) struct LogReader<'a> {
     session: &'a Session,
+    access: Access,
     channel: Channel,
     spare: Vec<IoBuffer>,
+    /// Bytes of a buffer, and of all of them.
+    piece: usize,
+    ahead: u64,
     file: Option<(Arc<File>, u64)>,
     /// Where the next request begins.
     asked: u64,
@@ -33,10 +37,19 @@ pub(super) struct LogReader<'a> {
 
 impl<'a> LogReader<'a> {
     pub(super) fn new(session: &'a Session, access: &Access) -> Result<LogReader<'a>, EngineError> {
-        let (arena, spare) = Arena::buffers(PIECE, AHEAD)?;
-        let channel = access.method.channel(&[&arena])?;
-        let (bytes, arrived) = (Vec::new(), BTreeMap::new());
-        Ok(LogReader { session, channel, spare, file: None, asked: 0, arrived, bytes, start: 0 })
+        Ok(LogReader {
+            session,
+            access: access.clone(),
+            channel: access.method.channel(&[])?,
+            spare: Vec::new(),
+            piece: 0,
+            ahead: 0,
+            file: None,
+            asked: 0,
+            arrived: BTreeMap::new(),
+            bytes: Vec::new(),
+            start: 0,
+        })
     }
 
     /// The header of a file.
@@ -53,8 +66,22 @@ impl<'a> LogReader<'a> {
         }
         self.spare.extend(std::mem::take(&mut self.arrived).into_values().map(|(buffer, _)| buffer));
         self.bytes.clear();
+        self.read_ahead(stretch.end.saturating_sub(stretch.start))?;
         (self.start, self.asked) = (stretch.start, stretch.start);
         self.file = Some((Arc::clone(file), stretch.end));
+        Ok(())
+    }
+
+    /// Has buffers for a stretch of so many bytes: no more than it takes, because the kernel clears them all, and most logs that are only looked
+    /// at are short.
+    fn read_ahead(&mut self, bytes: u64) -> Result<(), EngineError> {
+        let ahead = bytes.clamp(1, AHEAD * PIECE).next_multiple_of(4096);
+        if ahead > self.ahead {
+            let piece = ahead.min(PIECE) as usize;
+            let (arena, spare) = Arena::buffers(piece, ahead.div_ceil(PIECE) as usize)?;
+            self.channel = self.access.method.channel(&[&arena])?;
+            (self.spare, self.piece, self.ahead) = (spare, piece, ahead);
+        }
         Ok(())
     }
 
@@ -71,7 +98,7 @@ impl<'a> LogReader<'a> {
                     file: Arc::clone(&file),
                     offset: self.asked,
                     buffer,
-                    range: 0..PIECE.min((end - self.asked) as usize),
+                    range: 0..self.piece.min((end - self.asked) as usize),
                     event: Event::LogFileSequentialRead,
                     stream: IoStream::LogReads,
                     tag: self.asked,

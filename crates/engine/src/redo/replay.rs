@@ -24,7 +24,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Bytes of a write of adjacent blocks, and how many are in flight.
+/// Most bytes of a write of adjacent blocks, and how many are in flight.
 const JOINED: usize = 256 << 10;
 const WRITES: usize = 32;
 
@@ -73,8 +73,9 @@ pub(super) struct Replay<'a> {
     session: &'a Session,
     channel: Channel,
     frames: CacheReader<'a>,
-    /// Buffers for requests.
+    /// Buffers for requests, and bytes of one.
     staging: Vec<IoBuffer>,
+    joined: usize,
     blocks: HashMap<BlockAddress, Recovering<'a>, ByAddress>,
     /// How many more blocks of each size are kept.
     room: Room,
@@ -103,7 +104,11 @@ fn take_one(room: &mut Room, block_size: BlockSize) -> bool {
 
 impl<'a> Replay<'a> {
     pub(super) fn new(home: &'a LogHome<'a>, session: &'a Session) -> Result<Replay<'a>, EngineError> {
-        let (arena, staging) = Arena::buffers(JOINED, WRITES)?;
+        // No more than all frames take: what is not there need not be cleared, which is much of a short recovery.
+        let frames = home.caches.iter().map(|cache| cache.options().frame_count);
+        let bytes = home.caches.iter().map(|cache| cache.options().frame_count * cache.block_size().bytes());
+        let joined = JOINED.min(bytes.sum());
+        let (arena, staging) = Arena::buffers(joined, WRITES.min(frames.sum()))?;
         let mut live = home.live.to_vec();
         live.sort_unstable_by_key(|live| (live.extent.file, live.extent.block));
         Ok(Replay {
@@ -112,6 +117,7 @@ impl<'a> Replay<'a> {
             channel: home.access.method.channel(&[&arena])?,
             frames: CacheReader::new(session, home.caches)?,
             staging,
+            joined,
             blocks: HashMap::default(),
             room: room_in(home.caches),
             has_given_up: false,
@@ -292,7 +298,7 @@ impl<'a> Replay<'a> {
             let follows = |(number, at): &(u32, &BlockAddress)| {
                 at.file == first.file && at.block == first.block.plus(*number)
             };
-            let most = JOINED / self.blocks[first].bytes.len();
+            let most = self.joined / self.blocks[first].bytes.len();
             let count = (0..).zip(rest).take(most).take_while(follows).count();
             let (joined, behind) = rest.split_at(count);
             self.write_joined(joined)?;

@@ -230,7 +230,7 @@ fn explain(block: &[u8], expected: Expected, address: BlockAddress, path: &Path)
 #[inline]
 fn checksum(block: &[u8]) -> u32 {
     // The crate gives all widths as u64; CRC-32 fits the low half.
-    crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, &block[4..]) as u32
+    crc_fast::crc32_iscsi(&block[4..])
 }
 
 /// Where a block says that it belongs.

@@ -33,7 +33,9 @@ const VERSION_CHAINED: u32 = 4;
 /// The same of a database with tablespaces of several block sizes.
 const VERSION_SIZES: u32 = 5;
 /// The same of a database with rows in several blocks of tables that transactions change.
-const VERSION_ROW_PIECES: u32 = 6;
+const VERSION_ROW_PIECES: u32 = 7;
+/// It had pieces without checksums.
+const VERSION_NO_MORE: u32 = 6;
 /// The control file's name in the database's home.
 pub const FILE_NAME: &str = "control.json";
 /// Numbers of operations that are reserved at once.
@@ -415,7 +417,7 @@ impl Catalog {
         }
         let unclear = |error: serde_json::Error| refuse(format!("cannot be understood: {error}"));
         let Version { version: found } = serde_json::from_str(document).map_err(unclear)?;
-        if !(VERSION..=VERSION_ROW_PIECES).contains(&found) {
+        if !(VERSION..=VERSION_ROW_PIECES).contains(&found) || found == VERSION_NO_MORE {
             return Err(EngineError::Format { path, found, expected: VERSION_ROW_PIECES });
         }
         serde_json::from_str(document).map(Some).map_err(unclear)
@@ -563,7 +565,7 @@ fn stray_data_file(home: &Path) -> Option<PathBuf> {
 }
 
 fn checksum(text: &str) -> u32 {
-    crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, text.as_bytes()) as u32
+    crc_fast::crc32_iscsi(text.as_bytes())
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! Rows longer than a block has room for, in tables that transactions change: their pieces.
 //!
 //! ```text
-//! piece   flags u8 | 0 | bytes u16 | left u32 | next u64 | bytes of the row's image
+//! piece   flags u8 | 0 | bytes u16 | left u32 | next u64 | check u32 | bytes of the row's image
 //!
 //! flags   28 hex the head, which lies in the row's place | 00 one in between | 04 the last
 //! bytes   of the image in this piece
 //! left    of the image from this piece on
 //! next    row id of the next piece; 0 behind the last
+//! check   of a head: CRC-32C of the row's image; else 0
 //! ```
 //! How: a row is cut from its end. Each piece but the head fills a block of the table; the head has the rest and lies among other rows, so that a row takes
 //! hardly more than its own bytes. A piece is a row in the sense of [`rows`]: inserted, deleted, logged, undone and recovered by the same code.
@@ -19,6 +20,8 @@
 //!   deletion ([`rows::compact`]). By R2 their bytes are those of that moment: undo is not asked for them.
 //! - R4 Who changes a row has no moment: it looks at the head as it is, while that is pinned, and goes on to the pieces when nobody else has changed it. Its own
 //!   transaction, which is under way, keeps the room of what others delete from then on.
+//! - R5 A row that is put together has the checksum that its head says. A block of pieces whose last write the disk lost has those of another row in the
+//!   same places, as whole as they were; no checksum of a block says so.
 //!
 //! Why not one block after the other, as a direct path load has them ([`crate::table::chain`]): a row that grows finds the next block taken. Why not a head
 //! without bytes of the row: it would cost each row another block to read. Why not pieces in any block with room: each is a read, and few
@@ -48,7 +51,7 @@ const MIDDLE_FLAGS: u8 = 0x00;
 /// Flags of one with which it ends.
 const LAST_FLAGS: u8 = 0x04;
 /// Bytes of a piece before those of the row.
-const HEADER_BYTES: usize = 16;
+const HEADER_BYTES: usize = 20;
 
 /// A piece of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +60,7 @@ pub(super) struct RowPiece<'a> {
     /// Bytes of the row from here on.
     left: usize,
     next: RowId,
+    check: u32,
     bytes: &'a [u8],
 }
 
@@ -64,7 +68,7 @@ impl<'a> RowPiece<'a> {
     /// The piece that an image is; `None` of a row that is whole, and of what makes no sense. Flags of deletion are for [`rows`].
     pub(super) fn parse(image: &'a [u8]) -> Option<RowPiece<'a>> {
         let (header, behind) = image.split_first_chunk::<HEADER_BYTES>()?;
-        let [flags, _, b0, b1, l0, l1, l2, l3, next @ ..] = *header;
+        let [flags, _, b0, b1, l0, l1, l2, l3, n0, n1, n2, n3, n4, n5, n6, n7, check @ ..] = *header;
         let bytes = behind.get(..usize::from(u16::from_le_bytes([b0, b1])))?;
         let left = u32::from_le_bytes([l0, l1, l2, l3]) as usize;
         let fits = match rows::without_deletion(flags) {
@@ -73,7 +77,8 @@ impl<'a> RowPiece<'a> {
             _ => false,
         };
         let is_head = rows::without_deletion(flags) == HEAD_FLAGS;
-        let piece = RowPiece { is_head, left, next: RowId(u64::from_le_bytes(next)), bytes };
+        let next = RowId(u64::from_le_bytes([n0, n1, n2, n3, n4, n5, n6, n7]));
+        let piece = RowPiece { is_head, left, next, check: u32::from_le_bytes(check), bytes };
         (fits && !bytes.is_empty()).then_some(piece)
     }
 
@@ -93,6 +98,7 @@ impl<'a> RowPiece<'a> {
         image.extend_from_slice(&(self.bytes.len() as u16).to_le_bytes());
         image.extend_from_slice(&(self.left as u32).to_le_bytes());
         image.extend_from_slice(&self.next.0.to_le_bytes());
+        image.extend_from_slice(&self.check.to_le_bytes());
         image.extend_from_slice(self.bytes);
         image
     }
@@ -212,6 +218,10 @@ impl<'a> Worker<'a> {
             self.session.count(Statistic::RowPiecesFetched, 1);
             next = piece.next;
         }
+        if crc_fast::crc32_iscsi(&chained.image) != head.check {
+            let why = "its pieces are not those that its head was written with: a write of one of their blocks was lost";
+            return Err(bad(why.into()));
+        }
         Ok(chained)
     }
 
@@ -256,10 +266,11 @@ impl<'a> Worker<'a> {
         let mut left = kept * size;
         for bytes in tail[..tail.len() - left].rchunks(size) {
             left += bytes.len();
-            let piece = RowPiece { is_head: false, left, next, bytes };
+            let piece = RowPiece { is_head: false, left, next, check: 0, bytes };
             next = self.insert_piece(thread, table, &piece.image())?;
         }
-        let head = RowPiece { is_head: true, left: image.len(), next, bytes: head };
+        let check = crc_fast::crc32_iscsi(image);
+        let head = RowPiece { is_head: true, left: image.len(), next, check, bytes: head };
         Ok(Stored { image: Cow::Owned(head.image()), kept })
     }
 
@@ -368,7 +379,7 @@ mod tests {
     fn a_piece_is_read_as_it_was_written_and_nonsense_is_none() {
         let bytes = [5; 40];
         for (is_head, left) in [(true, 100), (false, 100), (false, 40)] {
-            let piece = RowPiece { is_head, left, next: RowId(3 << 48 | 7), bytes: &bytes };
+            let piece = RowPiece { is_head, left, next: RowId(3 << 48 | 7), check: 9, bytes: &bytes };
             let mut image = piece.image();
             assert_eq!(RowPiece::parse(&image), Some(piece));
             assert_eq!(is_head, self::is_head(&image));

@@ -227,7 +227,7 @@ fn a_database_of_the_first_format_is_refused_in_one_line() {
     let old = "d3569625\n{\"version\":1,\"next_lsn\":1,\"tablespaces\":[],\"tables\":[],\"indexes\":[]}";
     fs::write(&path, old).expect("written");
     let expected = format!(
-        "control file {}: the database has format 1, expected 6: load the data anew with this version, under another \
+        "control file {}: the database has format 1, expected 7: load the data anew with this version, under another \
          --path",
         path.display()
     );

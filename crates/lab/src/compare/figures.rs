@@ -151,8 +151,18 @@ const RATIOS: [Ratio; 6] = [
     ("Rollback per transaction %", 100.0, &["user rollbacks"], &["user commits", "user rollbacks"]),
     ("Rows per Sort", 1.0, &["sorts (rows)"], &["sorts (memory)", "sorts (disk)"]),
     ("Buffer Hit %", 100.0, &["buffer cache hits"], &["session logical reads"]),
-    ("KB per Read Request", 1.0 / 1024.0, &["physical read total bytes"], &["physical read total IO requests"]),
-    ("KB per Write Request", 1.0 / 1024.0, &["physical write total bytes"], &["physical write total IO requests"]),
+    (
+        "KB per Read Request",
+        1.0 / 1024.0,
+        &["physical read total bytes"],
+        &["physical read total IO requests"],
+    ),
+    (
+        "KB per Write Request",
+        1.0 / 1024.0,
+        &["physical write total bytes"],
+        &["physical write total IO requests"],
+    ),
 ];
 
 fn ratios(run: &Record) -> Vec<(String, f64)> {

@@ -240,8 +240,7 @@ fn the_difference_is_the_sum_of_its_parts() {
 
 #[test]
 fn figures_that_cannot_be_are_impossible() {
-    let bound =
-        "\n[[bound]]\nstatistic = \"physical read total bytes\"\nper_second_max = \"512M\"\nreason = \"the bus\"\n";
+    let bound = "\n[[bound]]\nstatistic = \"physical read total bytes\"\nper_second_max = \"512M\"\nreason = \"the bus\"\n";
     let plan = planned(&(super::STUDY.to_string() + bound), 10, Until::Blocks);
     let context = analyse(&contents(&plan, COLD, |_, values| {
         lasting(if values.iter().any(|value| value == "true") { 0.5 } else { 1.0 })

@@ -3,8 +3,8 @@
 //! What an error reports loses nothing: after it, the database is opened again on a disk that works, and has the world of what was acknowledged.
 //! Of what a disk does without a word the rule is weaker: an error that names it, or the right answer; and never a wrong one that says
 //! nothing. There are two exceptions. At the end of the log, what was there cannot be told from what never was, so the world of an
-//! earlier commit may be found. And a block of a table whose last write went nowhere lies there as it was before: columns that no index has may be those
-//! of an earlier commit.
+//! earlier commit may be found. And a block of a table whose last write went nowhere lies there as it was before: columns that no index has may be what
+//! they were before.
 
 use super::operation::{AfterError, run_noting, steps};
 use super::world::{Content, World};
@@ -14,6 +14,7 @@ use plumb_io::sim::power::Survivors;
 use plumb_io::sim::{Faults, MemoryDisk};
 use plumb_units::RowId;
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -68,7 +69,8 @@ pub fn faulty(base: &Base, seed: u64, fault: Fault, tally: &mut FaultTally) {
         }
     };
     let before = undisturbed(base, &disk, &mut random, note);
-    let before = before.unwrap_or_else(|error| panic!("{}: {error}", said()));
+    let Run { acknowledged: before, mut written, .. } =
+        before.unwrap_or_else(|error| panic!("{}: {error}", said()));
     let disk = disk.restart(Survivors::All);
     disk.plan_faults(plan(fault, &mut random));
     // What is there already does not come to the end of the log.
@@ -78,6 +80,7 @@ pub fn faulty(base: &Base, seed: u64, fault: Fault, tally: &mut FaultTally) {
         Err(error) => Run::ended(before, error),
     };
     let history = history.into_inner();
+    written.extend(run.written.iter().cloned());
     tally.cycles += 1;
     tally.ended += u64::from(run.error.is_some());
     let struck = match fault {
@@ -95,24 +98,22 @@ pub fn faulty(base: &Base, seed: u64, fault: Fault, tally: &mut FaultTally) {
         (Ok(found), true) if struck.as_deref().is_some_and(is_log) && history[begun..].contains(&found) => {
             tally.shorter += 1;
         }
-        (Ok(found), true) if fault != Fault::Flip && is_older(&run.acknowledged, &found, &history) => {
+        (Ok(found), true) if fault != Fault::Flip && is_older(&run.acknowledged, &found, &written) => {
             tally.older += 1;
         }
         (Ok(found), _) => panic!("{} ({struck:?}): {}", said(), run.acknowledged.difference(&found)),
     }
 }
 
-/// Whether all is there, but for columns without an index that are as they once were.
-fn is_older(expected: &World, found: &World, history: &[World]) -> bool {
-    let was = |id: &i64, row: &(RowId, Content)| history.iter().any(|world| world.rows.get(id) == Some(row));
-    let is_older = |(id, row): (&i64, &(RowId, Content))| {
-        let Some((place, (key, indexed, _))) = expected.rows.get(id) else { return false };
-        (row.0, row.1.0, &row.1.1) == (*place, *key, indexed) && was(id, row)
+/// Whether all is there, but for the long texts, which no index has: they may be as they once were.
+fn is_older(expected: &World, found: &World, written: &BTreeSet<(i64, String)>) -> bool {
+    let is_older = |(id, (place, (key, text, long))): (&i64, &(RowId, Content))| {
+        let same =
+            expected.rows.get(id).is_some_and(|row| (row.0, row.1.0, &row.1.1) == (*place, *key, text));
+        same && written.contains(&(*id, long.clone()))
     };
     let same_rows = World { rows: expected.rows.clone(), ..found.clone() };
-    same_rows == *expected
-        && found.rows.len() == expected.rows.len()
-        && found.rows.iter().all(is_older)
+    same_rows == *expected && found.rows.len() == expected.rows.len() && found.rows.iter().all(is_older)
 }
 
 fn is_log(path: &Path) -> bool {
@@ -124,10 +125,13 @@ fn undisturbed(
     disk: &Arc<MemoryDisk>,
     random: &mut Seeded,
     note: impl FnMut(&World),
-) -> Result<World, EngineError> {
+) -> Result<Run, EngineError> {
     let instance = base.open(disk)?;
     let run = run_noting(&instance, random, World::new(), steps(30), (2, note, AfterError::End));
-    run.error.map_or(Ok(run.acknowledged), Err)
+    match run.error {
+        Some(error) => Err(error),
+        None => Ok(run),
+    }
 }
 
 /// The fault, at a place that a run comes to in most cases.

@@ -87,12 +87,18 @@ pub struct Run {
     pub error: Option<EngineError>,
     /// Commits and definitions that were acknowledged.
     pub commits: u64,
+    /// The long texts that rows were given, committed or not.
+    pub written: BTreeSet<(i64, String)>,
 }
 
 impl Run {
+    fn begun(acknowledged: World) -> Run {
+        Run { acknowledged, under_way: None, error: None, commits: 0, written: BTreeSet::new() }
+    }
+
     /// A run that did not begin.
     pub fn ended(acknowledged: World, error: EngineError) -> Run {
-        Run { acknowledged, under_way: None, error: Some(error), commits: 0 }
+        Run { error: Some(error), ..Run::begun(acknowledged) }
     }
 
     /// Refuses what may not be found after it.
@@ -153,8 +159,7 @@ pub fn run_noting(
     connections.iter_mut().for_each(|connection| connection.set_lock_wait(LockWait::Never));
     let begin = |transaction| Actor { transaction, changes: Changes::new() };
     let mut actors: Vec<Actor<'_, '_>> = connections.iter_mut().map(|it| begin(it.begin())).collect();
-    let run = Run { acknowledged: before, under_way: None, error: None, commits: 0 };
-    let mut stage = Stage { transactions: &transactions, session: &session, random, run };
+    let mut stage = Stage { transactions: &transactions, session: &session, random, run: Run::begun(before) };
     for operation in operations {
         let operation = if operation == Operation::Any { stage.draw() } else { operation };
         let actor = &mut actors[stage.random.below(sessions) as usize];
@@ -268,11 +273,18 @@ impl Stage<'_, '_> {
         let numbered = rows.into_iter().map(|content| ((self.random.next() >> 20) as i64, content));
         let rows: Vec<(i64, Content)> = numbered.collect();
         let mut images = RowBatch::new();
-        rows.iter().for_each(|(id, content)| push(&mut images, *id, content));
+        for (id, content) in &rows {
+            push(&mut images, *id, content);
+            self.note_written(*id, content);
+        }
         let places = actor.transaction.insert_rows(TABLE, &images)?;
         let rows = rows.into_iter().zip(places);
         actor.changes.extend(rows.map(|((id, content), row)| (id, Some((row, content)))));
         Ok(())
+    }
+
+    fn note_written(&mut self, id: i64, content: &Content) {
+        self.run.written.insert((id, content.2.clone()));
     }
 
     fn update(
@@ -282,6 +294,7 @@ impl Stage<'_, '_> {
     ) -> Result<(), EngineError> {
         let Some((id, row, before)) = self.pick(actor) else { return self.insert(actor, 1) };
         let new = change(&before, self.random);
+        self.note_written(id, &new);
         let row = actor.transaction.update(TABLE, row, |row| row[1..].clone_from_slice(&values(&new)))?;
         actor.changes.insert(id, Some((row, new)));
         Ok(())

@@ -113,8 +113,9 @@ pub fn read(instance: &Instance) -> Result<World, EngineError> {
         (names, indexes, loaded)
     };
     for name in names {
-        let rows = rows_of(&transactions, &session, &name)?;
+        // First what says in words that blocks contradict each other.
         let checked = transactions.check(&session, &name)?;
+        let rows = rows_of(&transactions, &session, &name)?;
         let own = indexes.iter().filter(|(table, _)| *table == name).map(|(_, index)| index.clone());
         let own: BTreeSet<String> = own.collect();
         assert_eq!(checked.row_count, rows.len() as u64);
