@@ -29,6 +29,7 @@
 pub mod clock;
 mod histogram;
 mod latency;
+mod locked;
 mod profile;
 mod recorder;
 mod session;
@@ -38,6 +39,7 @@ mod trace;
 pub use clock::now;
 pub use histogram::{BUCKETS, Histogram};
 pub use latency::LatencyHistogram;
+pub use locked::locked;
 pub use profile::Profile;
 pub use recorder::{EventTotals, Period, Recorder, SessionTotals, Snapshot, StreamTotals};
 pub use session::{PhaseSpan, RequestTimes, Session, WaitBegin};

@@ -18,9 +18,9 @@ use crate::clock::{self, now};
 use crate::histogram::Histogram;
 use crate::latency::LatencyHistogram;
 use crate::profile::Profile;
-use crate::session::{EventCell, PhaseSpan, Record, Shared, StreamCell, Tally, locked};
+use crate::session::{EventCell, PhaseSpan, Record, Shared, StreamCell, Tally};
 use crate::trace::{Trace, Tracer};
-use crate::{Event, IoStream, Phase, Role, Session, SessionKind, Statistic, WaitClass};
+use crate::{Event, IoStream, Phase, Role, Session, SessionKind, Statistic, WaitClass, locked};
 use plumb_units::Nanos;
 use std::sync::{Arc, Mutex, OnceLock};
 

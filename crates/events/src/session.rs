@@ -5,12 +5,12 @@ use crate::histogram::{BUCKETS, Histogram};
 use crate::latency;
 use crate::profile::Profile;
 use crate::trace::{Chunk, Tracer};
-use crate::{Direction, Event, IoStream, Moved, Phase, Role, SessionKind, Statistic};
+use crate::{Direction, Event, IoStream, Moved, Phase, Role, SessionKind, Statistic, locked};
 use plumb_units::Nanos;
 use std::array;
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// A counter with one writer and many readers: no locked instruction.
 #[derive(Debug, Default)]
@@ -382,9 +382,4 @@ pub struct PhaseSpan {
     pub end: Nanos,
     /// Rows that passed through.
     pub rows: u64,
-}
-
-/// A panic elsewhere must not hide the records: they are counters, valid at any moment.
-pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -16,13 +16,13 @@
 //!
 //! Limits: a request of 4 GB and more has a length of 4 GB - 1. Calls that move no bytes (fsync, open) are waits and not requests.
 
-use crate::{Event, IoStream};
+use crate::{Event, IoStream, locked};
 use plumb_units::{Bytes, Nanos};
 use std::sync::atomic::{
     AtomicBool, AtomicU64, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
 };
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Entries of a chunk.
 const CHUNK: usize = 4096;
@@ -201,7 +201,7 @@ impl Tracer {
 
     /// A panic elsewhere must not hide them: each is valid at any moment.
     fn chunks(&self) -> MutexGuard<'_, Vec<Arc<Chunk>>> {
-        self.chunks.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.chunks)
     }
 
     /// What has been kept.

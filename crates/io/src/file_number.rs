@@ -3,8 +3,9 @@
 //! A path has one number in this process, however often it is opened; a database has dozens of paths, and those of one on a disk in memory are
 //! the same each time. The lock is taken when a file is opened and when a trace is read.
 
+use plumb_events::locked;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 static PATHS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 /// A process that opens more paths than this, one after another, has no use for a trace of them: the rest share a number.
@@ -12,7 +13,7 @@ const MOST: usize = 4096;
 
 /// The number of a path.
 pub(crate) fn of(path: &Path) -> u32 {
-    let mut paths = PATHS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut paths = locked(&PATHS);
     // What was opened last is opened again soon. As bytes: a path that is spelt otherwise has another number, and by components it takes longer
     // than to open the file in memory.
     let found = paths.iter().rposition(|known| known.as_os_str() == path.as_os_str());
@@ -28,5 +29,5 @@ pub(crate) fn of(path: &Path) -> u32 {
 /// The path of a file's number.
 #[must_use]
 pub fn path_of_number(number: u32) -> Option<PathBuf> {
-    PATHS.lock().unwrap_or_else(PoisonError::into_inner).get(number as usize).cloned()
+    locked(&PATHS).get(number as usize).cloned()
 }

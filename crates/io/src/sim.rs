@@ -14,13 +14,14 @@
 
 pub mod power;
 
+use plumb_events::locked;
 use power::{Power, Survivors};
 use rustix::io::Errno;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
 
 const CHUNK: usize = 1 << 20;
 
@@ -553,8 +554,4 @@ impl Chunks {
 
 fn place(offset: u64) -> (usize, usize) {
     ((offset / CHUNK as u64) as usize, (offset % CHUNK as u64) as usize)
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -6,7 +6,7 @@
 
 use plumb_engine::Setting;
 use plumb_engine::transaction::Transactions;
-use plumb_events::Event;
+use plumb_events::{Event, locked};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -42,7 +42,7 @@ struct Over(Mutex<bool>, Condvar);
 impl Over {
     /// Whether it is, or becomes so within an interval.
     fn wait(&self) -> bool {
-        let over = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let over = locked(&self.0);
         let waited = self.1.wait_timeout_while(over, INTERVAL, |over| !*over);
         *waited.unwrap_or_else(PoisonError::into_inner).0
     }
@@ -53,7 +53,7 @@ struct End<'a>(&'a Over);
 
 impl Drop for End<'_> {
     fn drop(&mut self) {
-        *self.0.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *locked(&self.0.0) = true;
         self.0.1.notify_all();
     }
 }

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::output;
 use plumb_engine::EngineError;
 use plumb_engine::instance::Cancel;
-use plumb_events::now;
+use plumb_events::{locked, now};
 use plumb_io::IoError;
 use plumb_lab::bundle::Reservation;
 use plumb_units::Nanos;
@@ -23,7 +23,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use std::{fs, io, process, thread};
 
@@ -166,7 +166,7 @@ impl Interrupt {
     /// The message of an interrupted command.
     #[must_use]
     pub fn message(&self) -> String {
-        if let Some(message) = self.0.message.lock().unwrap_or_else(PoisonError::into_inner).clone() {
+        if let Some(message) = locked(&self.0.message).clone() {
             return message;
         }
         if self.0.reads_only.load(SeqCst) {
@@ -177,7 +177,7 @@ impl Interrupt {
 
     /// Sets the message for an interruption of this command.
     pub fn say(&self, message: String) {
-        *self.0.message.lock().unwrap_or_else(PoisonError::into_inner) = Some(message);
+        *locked(&self.0.message) = Some(message);
     }
 
     /// A directory to be removed if the engine does not stop in time.
@@ -188,7 +188,7 @@ impl Interrupt {
 
     /// A directory was reserved for a bundle: it is removed if nothing is written to it.
     pub fn reserved(&self, reservation: &Reservation) {
-        self.0.reserved.lock().unwrap_or_else(PoisonError::into_inner).extend(reservation.traces());
+        locked(&self.0.reserved).extend(reservation.traces());
     }
 
     /// Does what fills a directory; what it has made goes if it fails or is interrupted, and that is said. A directory with something in it is
@@ -235,18 +235,18 @@ impl Interrupt {
     }
 
     fn half_made(&self) -> MutexGuard<'_, Option<HalfMade>> {
-        self.0.half_made.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.0.half_made)
     }
 
     /// A directory is being filled that a guard takes apart in its time: the program waits for that.
     pub fn takes_apart(&self, directory: PathBuf) {
         self.begin();
-        self.0.taken_apart.lock().unwrap_or_else(PoisonError::into_inner).push(directory);
+        locked(&self.0.taken_apart).push(directory);
     }
 
     /// Those that are still there.
     fn taken_apart(&self) -> Vec<PathBuf> {
-        let all = self.0.taken_apart.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = locked(&self.0.taken_apart);
         all.iter().filter(|path| path.exists()).cloned().collect()
     }
 
@@ -256,12 +256,12 @@ impl Interrupt {
     }
 
     fn directories(&self) -> MutexGuard<'_, Vec<PathBuf>> {
-        self.0.temporary.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.0.temporary)
     }
 
     /// Removes what was reserved, as the reservations would when they are dropped.
     fn release(&self) {
-        for path in self.0.reserved.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        for path in locked(&self.0.reserved).iter() {
             let _ = fs::remove_file(path).or_else(|_| fs::remove_dir(path));
         }
     }

@@ -10,13 +10,13 @@ use crate::interrupt::Interrupt;
 use crate::output;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plumb_engine::Instance;
-use plumb_events::{Event, Recorder, Snapshot, Statistic, clock};
+use plumb_events::{Event, Recorder, Snapshot, Statistic, clock, locked};
 use plumb_lab::{Observer, Stage};
 use plumb_units::{Bytes, Nanos, RowCount, visible};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -161,9 +161,7 @@ impl Watch {
     /// Says a line that stays: above the bars, where some are drawn.
     pub fn line(&self, line: &str) {
         match &self.thread {
-            Some(_) => {
-                self.shared.lines.lock().unwrap_or_else(PoisonError::into_inner).push(line.to_string())
-            }
+            Some(_) => locked(&self.shared.lines).push(line.to_string()),
             None => output::remark(&format!("{line}\n")),
         }
     }
@@ -174,7 +172,7 @@ impl Watch {
             let base = goal.statistic().map_or(0, count);
             Counted { label, goal, base }
         });
-        let mut shared = self.shared.stages.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = locked(&self.shared.stages);
         *shared = (stages.collect(), shared.1 + 1);
     }
 }
@@ -192,12 +190,12 @@ impl Drop for Watch {
 
 impl Shared {
     fn look(&self, display: &mut Display) {
-        let lines = std::mem::take(&mut *self.lines.lock().unwrap_or_else(PoisonError::into_inner));
+        let lines = std::mem::take(&mut *locked(&self.lines));
         for line in lines {
             // A terminal that is gone shows nothing else either.
             let _ = display.bars.println(&visible(&line));
         }
-        let stages = self.stages.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let stages = locked(&self.stages).clone();
         display.draw(&stages.0, stages.1);
     }
 }

@@ -6,14 +6,14 @@
 #[path = "../../../crates/engine/tests/it/crash_cycle/mod.rs"]
 mod crash_cycle;
 
+use anyhow::Context as _;
 use clap::Args;
-use crash_cycle::faults::{FAULTS, FaultTally, faulty};
-use crash_cycle::operation::{OPERATIONS, Operation, steps};
+use crash_cycle::faults::{FAULTS, Fault, FaultTally, faulty};
+use crash_cycle::operation::{OPERATIONS, steps};
 use crash_cycle::{Base, LOG_KINDS, Tally, chain, every_request, kill, pair};
+use std::io::{BufRead, BufReader, Lines};
 use std::path::PathBuf;
-use std::process::Command;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::thread;
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 /// Cycles on one disk, until a new one is taken.
 const CHAIN: u64 = 8;
@@ -45,10 +45,13 @@ pub struct Options {
     /// Where their database is made.
     #[arg(long, value_name = "DIR", default_value = ".")]
     path: PathBuf,
-    /// Threads, each with disks of its own.
-    #[arg(long, default_value_t = 2)]
-    threads: usize,
-    /// Is such a process: the database, and behind which transactions its sessions go on.
+    /// Processes that share the work on simulated disks.
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=256))]
+    processes: u64,
+    /// Is one of those, of this number.
+    #[arg(long, hide = true)]
+    share: Option<u64>,
+    /// Is a process that is killed: the database, and behind which transactions its sessions go on.
     #[arg(long, hide = true, num_args = 2)]
     child: Option<Vec<String>>,
 }
@@ -59,108 +62,142 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         let behind = behind.split(',').map(str::parse).collect::<Result<Vec<u64>, _>>()?;
         return Ok(kill::child(&PathBuf::from(home), &behind)?);
     }
-    chains(options)?;
-    let first = options.seed;
-    if options.exhaustive > 0 {
-        let counts = share(options, options.exhaustive, |bases, number| {
-            every_request(of_kind(bases, number), first + number, &steps(STEPS), 2)
-        })?;
-        println!("{} runs crashed at every request: {} crashes{}", options.exhaustive, counts.0, counts.1);
+    if let Some(share) = options.share {
+        take_share(options, share);
+        return Ok(());
     }
-    if options.pairs {
-        let pairs: Vec<(Operation, Operation)> =
-            OPERATIONS.iter().flat_map(|one| OPERATIONS.iter().map(move |other| (*one, *other))).collect();
-        let filled = LOG_KINDS.map(Base::filled);
-        let counts = share(options, pairs.len() as u64, |bases, number| {
-            let (one, other) = pairs[number as usize];
-            bases.iter().chain(&filled).map(|base| pair(base, one, other)).sum()
-        })?;
-        println!(
-            "{} pairs of operations, on each kind of log, in an empty database and in a filled one, crashed at every request: {} crashes{}",
-            pairs.len(),
-            counts.0,
-            counts.1
-        );
-    }
-    for fault in FAULTS.iter().filter(|_| options.faults > 0) {
-        let tally = std::sync::Mutex::new(FaultTally::default());
-        let counts = share(options, options.faults, |bases, number| {
-            let mut one = FaultTally::default();
-            faulty(of_kind(bases, number), first + number, *fault, &mut one);
-            tally.lock().expect("no panic").add(&one);
-            one.cycles
-        })?;
-        let FaultTally { ended, named, shorter, older, .. } = *tally.lock().expect("no panic");
-        println!(
-            "fault {fault:?}: {} runs, {ended} ended by it, {named} databases said so, {shorter} logs ended early, {older} databases had rows of an earlier commit in columns that no index has{}",
-            counts.0, counts.1
-        );
-    }
+    run_shares(options)?;
     if options.kill > 0 { killed(options) } else { Ok(()) }
 }
 
-/// Chains of cycles.
-fn chains(options: &Options) -> anyhow::Result<()> {
-    if options.seeds == 0 {
-        return Ok(());
+/// A part of the work on simulated disks.
+#[derive(Debug, Clone, Copy)]
+enum Part {
+    Chains,
+    /// Short runs that are crashed at every request.
+    Exhaustive,
+    Pairs,
+    Fault(Fault),
+}
+
+/// What a part came to: first what its rate is of, then what [`Part::show`] names.
+type Counts = [u64; 5];
+
+impl Part {
+    /// Those that were asked for, each with how many numbers it has.
+    fn all(options: &Options) -> Vec<(Part, u64)> {
+        let pairs = if options.pairs { OPERATIONS.len().pow(2) as u64 } else { 0 };
+        let mut all =
+            vec![(Part::Chains, options.seeds), (Part::Exhaustive, options.exhaustive), (Part::Pairs, pairs)];
+        all.extend(FAULTS.map(|fault| (Part::Fault(fault), options.faults)));
+        all.retain(|(_, count)| *count > 0);
+        all
     }
-    let tally = std::sync::Mutex::new(Tally::default());
-    let counts = share(options, options.seeds, |bases, number| {
-        let mut one = Tally::default();
-        chain(of_kind(bases, number), options.seed + number, CHAIN, &mut one);
-        tally.lock().expect("no panic").add(&one);
-        one.cycles
-    })?;
-    let tally = *tally.lock().expect("no panic");
-    println!(
-        "seeds {} to {}: {} cycles, {} crashes of runs, {} of recoveries, {} commits acknowledged{}",
-        options.seed,
-        options.seed + options.seeds - 1,
-        counts.0,
-        tally.crashes,
-        tally.recoveries_cut_short,
-        tally.commits,
-        counts.1
-    );
-    Ok(())
-}
 
-/// Plain logs, those that are copied and mirrored ones in turn.
-fn of_kind(bases: &[Base], number: u64) -> &Base {
-    &bases[number as usize % bases.len()]
-}
-
-/// Has the threads do `work` for each number below `count`, each with disks of its own. Gives the sum of what it gives, and
-/// how fast that went.
-fn share(
-    options: &Options,
-    count: u64,
-    work: impl Fn(&[Base], u64) -> u64 + Sync,
-) -> anyhow::Result<(u64, String)> {
-    let next = AtomicU64::new(0);
-    let begin = plumb_events::now();
-    let elapsed = || plumb_events::now().saturating_sub(begin).0 as f64 / 1e9;
-    let twentieth = (count / 20).max(1);
-    let thread_of = || {
-        let bases = Base::of_each_kind();
-        let mut sum = 0;
-        loop {
-            let number = next.fetch_add(1, Relaxed);
-            if number >= count {
-                return sum;
+    /// Does the one of this number. Plain logs, those that are copied and others come in turn.
+    fn run(self, first: u64, number: u64, bases: &[Base], filled: &[Base]) -> Counts {
+        let (base, seed) = (&bases[number as usize % bases.len()], first + number);
+        match self {
+            Part::Chains => {
+                let mut tally = Tally::default();
+                chain(base, seed, CHAIN, &mut tally);
+                [tally.cycles, tally.crashes, tally.recoveries_cut_short, tally.commits, 0]
             }
-            if number > 0 && number.is_multiple_of(twentieth) {
-                eprintln!("{number} of {count} begun after {:.0} s", elapsed());
+            Part::Exhaustive => [every_request(base, seed, &steps(STEPS), 2), 0, 0, 0, 0],
+            Part::Pairs => {
+                let [one, other] = [number as usize / OPERATIONS.len(), number as usize % OPERATIONS.len()];
+                let crashes =
+                    bases.iter().chain(filled).map(|base| pair(base, OPERATIONS[one], OPERATIONS[other]));
+                [crashes.sum(), 0, 0, 0, 0]
             }
-            sum += work(&bases, number);
+            Part::Fault(fault) => {
+                let mut tally = FaultTally::default();
+                faulty(base, seed, fault, &mut tally);
+                [tally.cycles, tally.ended, tally.named, tally.shorter, tally.older]
+            }
         }
+    }
+
+    fn show(self, first: u64, count: u64, [done, a, b, c, d]: Counts) -> String {
+        match self {
+            Part::Chains => format!(
+                "seeds {first} to {}: {done} cycles, {a} crashes of runs, {b} of recoveries, {c} commits acknowledged",
+                first + count - 1
+            ),
+            Part::Exhaustive => format!("{count} runs crashed at every request: {done} crashes"),
+            Part::Pairs => format!(
+                "{count} pairs of operations, on each kind of log, in an empty database and in a filled one, crashed at every request: {done} crashes"
+            ),
+            Part::Fault(fault) => format!(
+                "fault {fault:?}: {done} runs, {a} ended by it, {b} databases said so, {c} logs ended early, {d} databases had rows of an earlier commit in columns that no index has"
+            ),
+        }
+    }
+}
+
+/// Does what is one process's of each part, and says what it came to, a line a part.
+fn take_share(options: &Options, share: u64) {
+    // Whoever waits for the line may be gone.
+    let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
+    let bases = Base::of_each_kind();
+    let filled = if options.pairs { LOG_KINDS.map(Base::filled).into() } else { Vec::new() };
+    for (part, count) in Part::all(options) {
+        let (mut sum, begin) = (Counts::default(), plumb_events::now());
+        let twentieth = (count / options.processes / 20).max(1);
+        for (done, number) in (0..).zip((share..count).step_by(options.processes as usize)) {
+            if share == 0 && done > 0 && done % twentieth == 0 {
+                let seconds = plumb_events::now().saturating_sub(begin).seconds();
+                eprintln!("{number} of {count} begun after {seconds:.0} s");
+            }
+            let counts = part.run(options.seed, number, &bases, &filled);
+            sum.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+        }
+        println!("{}", sum.map(|count| count.to_string()).join(" "));
+    }
+}
+
+/// A process with a share, which ends with this one's interest in it.
+struct Sharer(Child, Lines<BufReader<ChildStdout>>);
+
+impl Drop for Sharer {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Has processes do the work: threads of one would interrupt each other each time that one gives memory back, and make two thirds of the cycles.
+fn run_shares(options: &Options) -> anyhow::Result<()> {
+    let program = std::env::current_exe()?;
+    let given: Vec<_> = std::env::args_os().skip(1).collect();
+    let start = |share: u64| -> anyhow::Result<Sharer> {
+        let mut command = Command::new(&program);
+        command.args(&given).args(["--share", &share.to_string()]).stdout(Stdio::piped());
+        let mut child = command.spawn().context("starting a process of the harness")?;
+        let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+        Ok(Sharer(child, lines))
     };
-    let sums: Result<Vec<u64>, _> = thread::scope(|scope| {
-        let threads: Vec<_> = (0..options.threads).map(|_| scope.spawn(thread_of)).collect();
-        threads.into_iter().map(|thread| thread.join()).collect()
-    });
-    let sum = sums.map_err(|_| anyhow::anyhow!("a cycle failed: its seed is above"))?.iter().sum::<u64>();
-    Ok((sum, format!("; {:.0} a second on {} threads", sum as f64 / elapsed(), options.threads)))
+    let mut sharers = (0..options.processes).map(start).collect::<anyhow::Result<Vec<_>>>()?;
+    let mut begin = plumb_events::now();
+    for (part, count) in Part::all(options) {
+        let mut sum = Counts::default();
+        for Sharer(_, lines) in &mut sharers {
+            let line = lines.next().context("a cycle failed: its seed is above")??;
+            for (sum, count) in sum.iter_mut().zip(line.split(' ')) {
+                *sum += count.parse::<u64>().with_context(|| format!("{line:?} is no line of counts"))?;
+            }
+        }
+        let now = plumb_events::now();
+        let rate = sum[0] as f64 / now.saturating_sub(begin).seconds();
+        begin = now;
+        println!(
+            "{}; {rate:.0} a second by {} processes",
+            part.show(options.seed, count, sum),
+            options.processes
+        );
+    }
+    Ok(())
 }
 
 /// Processes that are killed.

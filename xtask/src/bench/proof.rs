@@ -2,6 +2,7 @@
 //! synthetic studies whose truth is known.
 
 mod pictures;
+mod whole;
 
 use anyhow::Context;
 use clap::Args;
@@ -12,9 +13,12 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 pub struct Options {
     /// Studies in each cell of the table; a rate near 5% has then a standard
-    /// error of 22 / sqrt(studies) points.
+    /// error of 22 / sqrt(studies) points. 0: none of its cells.
     #[arg(long, default_value_t = 20_000)]
     studies: usize,
+    /// Studies in each cell of those that are made whole, from records to the report.
+    #[arg(long, default_value_t = 1000)]
+    whole: usize,
     /// Seed of everything: the same seed gives the same table.
     #[arg(long, default_value_t = 20)]
     seed: u64,
@@ -24,6 +28,12 @@ pub struct Options {
 }
 
 pub(super) fn run(options: &Options) -> anyhow::Result<()> {
+    if options.whole > 0 {
+        println!("{}", whole::run(options.whole, options.seed)?);
+    }
+    if options.studies == 0 {
+        return Ok(());
+    }
     let measured = calibration::run(Scale { studies: options.studies, seed: options.seed })?;
     println!("{measured}");
     let Some(directory) = &options.plots else { return Ok(()) };

@@ -11,6 +11,7 @@
 //! [`leftovers`] finds the directories of calibrations, and removes none.
 
 use crate::CalibrateError;
+use plumb_events::locked;
 use plumb_io::owner::Owner;
 use plumb_io::{DirectIo, Disk, Durability, File, IoError, OpenMode};
 use std::path::{Path, PathBuf};
@@ -77,7 +78,7 @@ impl ScratchDirectory {
     pub(crate) fn create_file(&self, name: &str, direct: DirectIo) -> Result<File, IoError> {
         let path = self.path_of(name);
         let file = self.disk.open(&path, OpenMode::Create, direct)?;
-        self.files.lock().unwrap_or_else(PoisonError::into_inner).push(path);
+        locked(&self.files).push(path);
         Ok(file)
     }
 
@@ -94,7 +95,7 @@ impl ScratchDirectory {
 
     /// Removes one of its files before the end.
     pub(crate) fn remove_file(&self, path: &Path) -> Result<(), IoError> {
-        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut files = locked(&self.files);
         let Some(index) = files.iter().position(|file| file == path) else { return Ok(()) };
         files.swap_remove(index);
         self.disk.remove(path)

@@ -16,7 +16,7 @@
 
 use crate::CalibrateError;
 use crate::measure::{CpuMeter, CpuUse};
-use plumb_events::now;
+use plumb_events::{locked, now};
 use plumb_io::{IoError, limits};
 use plumb_units::Nanos;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -96,7 +96,7 @@ impl<'a> Start<'a> {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 }
 

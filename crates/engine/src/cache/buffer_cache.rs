@@ -15,12 +15,12 @@ use crate::access::Access;
 use crate::settings::{Setting, Settings};
 use crate::storage::tablespace::{Extent, Purpose, Tablespace};
 use crate::storage::tablespaces::Tablespaces;
-use plumb_events::{Recorder, Role, Session};
+use plumb_events::{Recorder, Role, Session, locked};
 use plumb_io::limits::Quota;
 use plumb_io::{IoError, Method};
 use plumb_units::{BlockAddress, BlockSize, Lsn};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
 /// Size of a cache, and how its blocks are written.
@@ -166,7 +166,7 @@ impl BufferCache {
     /// then has no owner any more and is not written.
     pub fn stop(&self) {
         self.shared.latches.stop();
-        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut threads = locked(&self.threads);
         for thread in threads.drain(..) {
             // A writer that panicked has printed why, and closed the cache.
             let _ = thread.join();
@@ -179,7 +179,7 @@ impl BufferCache {
 
     /// Starts the database writers unless they have been.
     pub(super) fn start_writers(&self) -> Result<(), EngineError> {
-        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut threads = locked(&self.threads);
         if !threads.is_empty() {
             return Ok(());
         }

@@ -2,6 +2,7 @@
 
 use super::segment::Place;
 use crate::EngineError;
+use plumb_events::locked;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -76,7 +77,7 @@ impl Damage {
     }
 
     fn found(&self) -> MutexGuard<'_, Found> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.0)
     }
 }
 

@@ -74,14 +74,14 @@ use input::{RecordFile, RecordReader};
 use load::Load;
 use output::{Fragment, OutputFile, OutputWriter};
 use plan::FilePlan;
-use plumb_events::{Phase, Role, Session, Statistic, now};
+use plumb_events::{Phase, Role, Session, Statistic, locked, now};
 use plumb_io::File;
 use plumb_units::Bytes;
 use record::FixedRecord;
 use runs::{SampledRun, SampledRunWriter, records_per_block};
 use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Alignment of requests to files of records: a multiple of every device's sector.
 const BLOCK_BYTES: usize = 4096;
@@ -423,11 +423,6 @@ impl MergeQueue {
         self.runs.extend(merged);
         self.under_way -= 1;
     }
-}
-
-/// Held for moments only: it has no event.
-fn locked(queue: &Mutex<MergeQueue>) -> MutexGuard<'_, MergeQueue> {
-    queue.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Sums over the intermediate merges of a server: merges, rows, bytes of their runs.

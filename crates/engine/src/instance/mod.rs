@@ -27,13 +27,13 @@ use crate::storage::control::{Catalog, FILE_NAME, SegmentExtent};
 use crate::storage::tablespace::{Purpose, Tablespace};
 use crate::storage::tablespaces::Tablespaces;
 use lock::{HomeLock, LOCK_FILE};
-use plumb_events::{Event, Recorder, Session};
+use plumb_events::{Event, Recorder, Session, locked};
 use plumb_io::{Disk, OpenMode};
 use plumb_units::{BlockSize, Bytes, Lsn};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// An open database.
 #[derive(Debug)]
@@ -170,7 +170,7 @@ impl Instance {
 
     /// The catalog as it stands.
     pub fn catalog(&self) -> MutexGuard<'_, Catalog> {
-        self.catalog.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.catalog)
     }
 
     /// Whether the catalog has a table or an index of this name.

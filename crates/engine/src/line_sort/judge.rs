@@ -14,7 +14,7 @@ use crate::file_sort::input::{RecordFile, RecordReader};
 use crate::parallel::servers;
 use crate::storage::tablespace::Purpose;
 use crate::{EngineError, Instance};
-use plumb_events::{Phase, Role, now};
+use plumb_events::{Phase, Role, locked, now};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
@@ -90,7 +90,7 @@ fn look_at(
 ) -> Result<(), EngineError> {
     let mut stretch: Option<Stretch> = None;
     let mut key = Vec::new();
-    let bring = |stretch: Stretch| stretches.lock().unwrap_or_else(PoisonError::into_inner).bring(stretch);
+    let bring = |stretch: Stretch| locked(&stretches).bring(stretch);
     seams.cut(offset, bytes, |line, at| {
         part.summed.line(line);
         key.clear();

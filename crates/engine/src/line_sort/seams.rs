@@ -17,8 +17,9 @@
 
 use super::Shape;
 use crate::EngineError;
+use plumb_events::locked;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 /// Where the chunks of a file meet.
 #[derive(Debug)]
@@ -188,7 +189,7 @@ impl<'a> Seams<'a> {
 
     /// Held for moments only: it has no event.
     fn lock(&self) -> MutexGuard<'_, Vec<Fragment>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.waiting)
     }
 }
 

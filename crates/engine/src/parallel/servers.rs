@@ -8,7 +8,7 @@
 
 use crate::EngineError;
 use crate::cancel::Cancel;
-use plumb_events::{Event, Recorder, Role, Session};
+use plumb_events::{Event, Recorder, Role, Session, locked};
 use plumb_io::IoError;
 use plumb_io::limits::Quota;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -60,7 +60,7 @@ impl Operation {
     /// Notes a server's failure and stops the others.
     pub fn fail(&self, error: EngineError) {
         self.failed.store(true, Relaxed);
-        let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut first = locked(&self.first);
         if first.as_ref().is_none_or(|known| known.is_consequence() && !error.is_consequence()) {
             *first = Some(error);
         }

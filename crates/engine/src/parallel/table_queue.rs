@@ -23,9 +23,9 @@
 //! - Q3 A sender that is done sends no more, and is done once.
 
 use crate::access::memory::QUEUE_BUFFER_BYTES;
-use plumb_events::{Event, Session, Statistic};
+use plumb_events::{Event, Session, Statistic, locked};
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 
 /// The queue between two sets of servers.
 #[derive(Debug)]
@@ -212,10 +212,6 @@ impl Drop for CloseGuard<'_> {
             self.queue.close();
         }
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! A bell that wakes one background process.
 
+use plumb_events::locked;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ pub(crate) struct Bell {
 
 impl Bell {
     fn rung(&self) -> MutexGuard<'_, bool> {
-        self.rung.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.rung)
     }
 
     /// Wakes who sleeps.

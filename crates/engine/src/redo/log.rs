@@ -26,12 +26,12 @@ use super::sync_method::SyncChoice;
 use crate::EngineError;
 use crate::cache::{DeviceProgress, WriteAhead};
 use crossbeam_utils::sync::{ShardedLock, ShardedLockReadGuard};
-use plumb_events::{Event, IoStream, Session, Statistic, now};
+use plumb_events::{Event, IoStream, Session, Statistic, locked, now};
 use plumb_io::{Arena, Channel, DirectIo, File, IoBuffer, Method, MethodKind, Operation, Request};
 use plumb_units::{Bytes, Lsn};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Bytes of a read of the log for an old version or an undo.
@@ -808,8 +808,4 @@ fn forget_next(places: &mut VecDeque<BatchPlace>, writer: &LogWriter) {
     while is_free && places.front().is_some_and(|place| place.file == next) {
         places.pop_front();
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

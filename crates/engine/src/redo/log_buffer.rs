@@ -152,12 +152,12 @@ impl LogBuffer {
     }
 
     fn end_of(&self, lsn: u64) -> &AtomicU64 {
-        &self.ends[lsn as usize / HEADER_BYTES & (self.ends.len() - 1)]
+        &self.ends[(lsn as usize / HEADER_BYTES) & (self.ends.len() - 1)]
     }
 
     /// The words of so many bytes from a place on: up to the end of the ring, and from its start on.
     fn pieces(&self, from: u64, bytes: usize) -> [&[AtomicU64]; 2] {
-        let (before, behind) = self.words.split_at(from as usize / 8 & (self.words.len() - 1));
+        let (before, behind) = self.words.split_at((from as usize / 8) & (self.words.len() - 1));
         let first = behind.len().min(bytes / 8);
         [&behind[..first], &before[..bytes / 8 - first]]
     }

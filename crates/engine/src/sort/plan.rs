@@ -32,11 +32,11 @@ use crate::sort::area::{
 use crate::sort::merge_plan::{self, MergeCost, MergeShape};
 use crate::storage::tablespace::Purpose;
 use crate::{EngineError, Instance};
-use plumb_events::{Phase, Session, now};
+use plumb_events::{Phase, Session, locked, now};
 use plumb_io::MethodKind;
 use plumb_units::{BlockSize, Bytes, Nanos, Rate};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
 
 /// The smallest write buffers that `sort_direct_writes=auto` considers: 2 of 32K.
 const AUTO_BUFFERS_MIN: u64 = 2 * 32 * Bytes::K;
@@ -198,7 +198,7 @@ impl SortPlan {
     /// When the device cannot be read.
     pub fn merge_cost(&self, instance: &Instance, session: &Session) -> Result<MergeCost, EngineError> {
         self.read_fac_used.store(true, Relaxed);
-        let mut read_fac = self.read_fac.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut read_fac = locked(&self.read_fac);
         if let ReadFac::Unmeasured = *read_fac {
             *read_fac = self.measure(instance, session)?;
         }
@@ -222,7 +222,7 @@ impl SortPlan {
     pub fn learn_read_cost(&self, instance: &Instance, session: &Session) -> Result<(), EngineError> {
         if instance.settings.optional_number(Setting::SortReadFac).is_none() {
             let reads = probe::merge_reads(instance, session, self.merge_depth(instance))?;
-            *instance.merge_reads.lock().unwrap_or_else(PoisonError::into_inner) = Some(reads);
+            *locked(&instance.merge_reads) = Some(reads);
         }
         Ok(())
     }
@@ -230,7 +230,7 @@ impl SortPlan {
     /// What is known of the device, or else measured now.
     fn measure(&self, instance: &Instance, session: &Session) -> Result<ReadFac, EngineError> {
         let depth = self.merge_depth(instance);
-        let mut known = instance.merge_reads.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = locked(&instance.merge_reads);
         let reads = match known.filter(|reads| reads.depth == depth) {
             Some(reads) => reads,
             None => {
@@ -259,7 +259,7 @@ impl SortPlan {
     pub fn read_fac_used(&self) -> (u64, String) {
         let why_not = "one pass takes all runs with requests at the device's full rate";
         let used = self.read_fac_used.load(Relaxed);
-        match &*self.read_fac.lock().unwrap_or_else(PoisonError::into_inner) {
+        match &*locked(&self.read_fac) {
             ReadFac::Given(fac) if used => (*fac, "given".to_string()),
             ReadFac::Given(fac) => (0, format!("{fac} was given and not needed: {why_not}")),
             ReadFac::Unmeasured => (0, format!("not needed: {why_not}")),

@@ -9,14 +9,14 @@ use crate::access::Access;
 use crate::cancel::Cancel;
 use crate::storage::header::FileHeader;
 use crate::storage::tablespace::Purpose;
-use plumb_events::{Event, IoStream, Session, Statistic};
+use plumb_events::{Event, IoStream, Session, Statistic, locked};
 use plumb_io::{Arena, File, IoBuffer, IoError, Lock, Method, Operation, Request};
 use plumb_units::{BlockAddress, BlockNumber, BlockSize, FileId};
 use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Bytes per request when a file is filled with zeros.
 const FILL_BYTES: usize = 1 << 20;
@@ -154,7 +154,7 @@ impl DataFile {
     /// When the device reports a failed write, or has done so before: what was written is lost.
     pub fn sync(&self, session: &Session) -> Result<(), EngineError> {
         let sync = || {
-            let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut failed = locked(&self.failed);
             if let Some(first) = &*failed {
                 let why = format!(
                     "a sync failed before, and what it was to save may be lost: {first}; open the database again"

@@ -16,11 +16,11 @@ use crate::access::Access;
 use crate::cancel::Cancel;
 use crate::storage::control::SegmentExtent;
 use crate::storage::datafile::DataFile;
-use plumb_events::{Event, Session};
+use plumb_events::{Event, Session, locked};
 use plumb_units::{BlockAddress, BlockCount, BlockNumber, BlockSize, Bytes, FileId};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// A run of adjacent blocks in one data file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -365,7 +365,7 @@ impl Tablespace {
     }
 
     fn space(&self) -> MutexGuard<'_, Space> {
-        self.space.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.space)
     }
 }
 

@@ -9,7 +9,7 @@
 //! Limits: as many transactions at once as a checkpoint's record has room for ([`LogOptions::transactions_max`](crate::redo::LogOptions::transactions_max)).
 
 use crate::EngineError;
-use plumb_events::{Event, Session, now};
+use plumb_events::{Event, Session, locked, now};
 use plumb_units::{Lsn, Nanos, RowId};
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -97,7 +97,7 @@ impl Active {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 
     /// Enters a transaction none of whose records is before the LSN that `end` reads.

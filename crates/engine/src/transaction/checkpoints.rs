@@ -15,13 +15,13 @@ use crate::cache::ChangedBlocks;
 use crate::redo::record::{HEADER_BYTES, RecordBytes, RecordKind};
 use crate::redo::{Bell, Log};
 use crate::storage::tablespaces::Tablespaces;
-use plumb_events::{Event, Recorder, Role, Session};
+use plumb_events::{Event, Recorder, Role, Session, locked};
 use plumb_io::IoError;
 use plumb_io::limits::Quota;
 use plumb_units::Lsn;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -202,11 +202,9 @@ impl Checkpoints {
     }
 
     fn lock(&self, session: &Session) -> UnderWay<'_> {
-        self.under_way.try_lock().unwrap_or_else(|_| {
-            session.wait(Event::LogFileSwitchCheckpoint, || {
-                self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
-            })
-        })
+        self.under_way
+            .try_lock()
+            .unwrap_or_else(|_| session.wait(Event::LogFileSwitchCheckpoint, || locked(&self.under_way)))
     }
 
     /// The life of CKPT.

@@ -16,11 +16,11 @@ use crate::storage::block::{BlockKind, LsnRange};
 use crate::storage::control::SegmentExtent;
 use crate::storage::tablespace::Purpose;
 use crate::table::chain;
-use plumb_events::{Session, Statistic};
+use plumb_events::{Session, Statistic, locked};
 use plumb_types::{RowBatch, Value, column_at, columns};
 use plumb_units::{BlockAddress, Lsn, RowId};
 use std::cell::RefCell;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 /// What a change does when another transaction has changed the row and is under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -378,7 +378,7 @@ impl<'a> Worker<'a> {
         let extent = extents[0];
         let admission = self.admit(2 * self.block_bytes_of(purpose), 0)?;
         // The LSN is the segment's name: nobody else takes it before a record of this one is behind it. Held for microseconds.
-        let _naming = self.store.naming.lock().unwrap_or_else(PoisonError::into_inner);
+        let _naming = locked(&self.store.naming);
         let gate = self.log.enter();
         let created = self.log.end();
         let has_root = kind == BlockKind::Leaf;

@@ -15,7 +15,7 @@ use crate::redo::edit::Edit;
 use crate::storage::block::{BlockKind, Expected, HEADER_BYTES, LsnRange};
 use crate::storage::control::{Catalog, SegmentExtent};
 use crate::storage::tablespace::Purpose;
-use plumb_events::Event;
+use plumb_events::{Event, locked};
 use plumb_units::{BlockAddress, FileId, Lsn};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
@@ -164,11 +164,11 @@ impl Segment {
     }
 
     fn left(&self) -> MutexGuard<'_, VecDeque<BlockAddress>> {
-        self.left.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.left)
     }
 
     fn pool(&self) -> MutexGuard<'_, BTreeSet<BlockAddress>> {
-        self.pool.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.pool)
     }
 }
 
@@ -223,7 +223,7 @@ impl Worker<'_> {
     /// Gives a segment more extents, if it still has no more blocks than that.
     fn extend(&mut self, segment: &Segment, used: u32) -> Result<(), EngineError> {
         let _extending = segment.extending.try_lock().unwrap_or_else(|_| {
-            let wait = || segment.extending.lock().unwrap_or_else(PoisonError::into_inner);
+            let wait = || locked(&segment.extending);
             self.session.wait(Event::EnqHwContention, wait)
         });
         if segment.address(used).is_some() {

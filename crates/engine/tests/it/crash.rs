@@ -15,9 +15,7 @@ fn what_was_acknowledged_is_there_wherever_the_power_goes() {
     let mut tally = Tally::default();
     // The last two were found among ten thousand: a file begun and left by an opening, and a block that a recovery did for the segment before.
     for seed in (0..SEEDS).chain([1_001_620, 1_003_428]) {
-        let mut one = Tally::default();
-        chain(&bases[seed as usize % bases.len()], seed, 8, &mut one);
-        tally.add(&one);
+        chain(&bases[seed as usize % bases.len()], seed, 8, &mut tally);
     }
     assert!(tally.crashes * 2 > tally.cycles, "{tally:?}");
     assert!(tally.recoveries_cut_short > 0, "{tally:?}");
@@ -95,9 +93,7 @@ fn a_disk_that_fails_is_named_or_does_no_harm() {
     for fault in FAULTS {
         let mut tally = FaultTally::default();
         for seed in 0..FAULT_SEEDS {
-            let mut one = FaultTally::default();
-            faulty(&bases[seed as usize % bases.len()], seed, fault, &mut one);
-            tally.add(&one);
+            faulty(&bases[seed as usize % bases.len()], seed, fault, &mut tally);
         }
         let is_noticed = match fault {
             Fault::Flip | Fault::Lose | Fault::Misdirect => tally.named,

@@ -16,8 +16,9 @@ use super::uring::{self, RingChannel, Size};
 use super::{ChannelBackend, MethodKind, RingSetup};
 use crate::limits::Quotas;
 use crate::{Arena, File, IoError};
+use plumb_events::locked;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// What a channel can get, the best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
@@ -133,7 +134,7 @@ impl Ladder {
             Rung::Ring => ring(Size::Whole),
             Rung::SmallerRing => ring(Size::Small),
             Rung::Threads => {
-                let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut pool = locked(&self.pool);
                 let pool = match &*pool {
                     Some(pool) => pool,
                     None => pool.insert(Arc::new(Pool::start(self.queue_depth, &self.quotas.threads)?)),
@@ -145,12 +146,12 @@ impl Ladder {
     }
 
     fn note(&self, why: String) {
-        self.why.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
+        locked(&self.why).get_or_insert(why);
     }
 
     /// What channels got instead of the best, and why; nothing while all had it.
     pub(super) fn said(&self) -> Option<String> {
-        let why = self.why.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
+        let why = locked(&self.why).clone()?;
         let counts = self.opened.each_ref().map(|count| count.load(Relaxed));
         let worse = [
             (counts[Rung::SmallerRing as usize], "have a smaller ring"),

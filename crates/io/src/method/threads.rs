@@ -9,9 +9,9 @@
 use super::{Attempt, Pending, sync};
 use crate::IoError;
 use crate::limits::{self, Quota};
-use plumb_events::now;
+use plumb_events::{locked, now};
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 /// The most workers a pool starts: beyond it a virtual disk of one queue gains nothing.
@@ -139,8 +139,4 @@ impl PoolChannel {
         self.away -= attempts.len();
         into.append(&mut attempts);
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

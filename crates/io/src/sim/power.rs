@@ -16,10 +16,11 @@
 //!
 //! Limits: one mutex, and a copy of each written byte: for databases of some hundred kilobytes.
 
+use plumb_events::locked;
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Bytes that are written whole or not at all.
 pub const SECTOR: usize = 512;
@@ -90,7 +91,7 @@ impl Power {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.0)
     }
 
     pub(super) fn fail_at(&self, request: Option<u64>) {

@@ -76,7 +76,7 @@ impl Laboratory {
     }
 }
 
-/// One line on a terminal that says how far the studies are.
+/// Says how far the studies are: on a terminal in one line, elsewhere with a line a study.
 struct Progress<'a> {
     label: &'a str,
     terminal: bool,
@@ -84,11 +84,14 @@ struct Progress<'a> {
 
 impl Observer for Progress<'_> {
     fn stage(&self, stage: &Stage<'_>) {
-        if let (true, Stage::Study { done, runs, .. }) = (self.terminal, stage) {
-            let end = if done + 1 == *runs { "\r\x1b[K" } else { "" };
-            // A line that cannot be shown is not missed.
-            let _ = write!(stderr(), "\r{}: run {} of {runs}  {end}", self.label, done + 1);
-        }
+        let Stage::Study { done, runs, .. } = stage else { return };
+        let end = if done + 1 == *runs { "\r\x1b[K" } else { "" };
+        // A line that cannot be shown is not missed.
+        let _ = match (self.terminal, done) {
+            (true, _) => write!(stderr(), "\r{}: run {} of {runs}  {end}", self.label, done + 1),
+            (false, 0) => writeln!(stderr(), "{}: {runs} runs", self.label),
+            (false, _) => Ok(()),
+        };
     }
 
     fn begins(&self) {}

@@ -12,12 +12,17 @@ const ALPHA: f64 = 0.05;
 /// Where the distribution of p is looked at.
 const LEVELS: [f64; 3] = [0.05, 0.10, 0.25];
 
+/// Verdicts that are about the data.
+const AGAINST: [&str; 3] = ["INVALID", "UNSTABLE", "IMPOSSIBLE"];
+
 /// What the A/A studies said.
 pub(super) struct Same {
     studies: usize,
     blocks: usize,
     /// Verdicts on the two arms, by label.
     verdicts: BTreeMap<String, usize>,
+    /// What speaks against the data of studies, verdicts with their reasons.
+    against: BTreeMap<String, usize>,
     /// p of the two arms, a study each.
     arms: Vec<f64>,
     /// p of the reference against itself.
@@ -36,6 +41,7 @@ pub(super) fn run(options: &Options, laboratory: &Laboratory) -> anyhow::Result<
         studies,
         blocks,
         verdicts: BTreeMap::new(),
+        against: BTreeMap::new(),
         arms: Vec::new(),
         reference: Vec::new(),
         noise: Vec::new(),
@@ -45,7 +51,11 @@ pub(super) fn run(options: &Options, laboratory: &Laboratory) -> anyhow::Result<
         let seed = options.seed.wrapping_mul(1_000_003).wrapping_add(number as u64);
         let analysis = laboratory.study(&text, seed, &format!("A/A study {number} of {studies}"))?;
         let claim = &analysis.claims[0];
-        *same.verdicts.entry(claim.verdict.label().to_string()).or_default() += 1;
+        let label = claim.verdict.label();
+        *same.verdicts.entry(label.to_string()).or_default() += 1;
+        if AGAINST.contains(&label) {
+            *same.against.entry(claim.verdict.to_string()).or_default() += 1;
+        }
         same.arms.extend(claim.p);
         if let Some(floor) = &analysis.floor {
             same.reference.extend(floor.aa_p);
@@ -112,6 +122,9 @@ impl Same {
         let verdicts: Vec<String> =
             self.verdicts.iter().map(|(label, count)| format!("{count} {label}")).collect();
         let _ = writeln!(text, "\nverdicts: {}", verdicts.join(", "));
+        for (verdict, count) in &self.against {
+            let _ = writeln!(text, "  {count} of them {verdict}");
+        }
         let hits = self.false_proofs();
         let low = proportion::interval(hits, self.studies, ALPHA).low;
         let says = if low <= ALPHA { "agrees with at most 5%" } else { "DOES NOT AGREE with at most 5%" };
@@ -169,6 +182,7 @@ mod tests {
             studies: 40,
             blocks: 8,
             verdicts: [("PROVED slower".to_string(), proved), ("NOT PROVED".to_string(), 40 - proved)].into(),
+            against: [("UNSTABLE: it changed".to_string(), 1)].into(),
             arms: vec![0.5; 40],
             reference: vec![0.04; 40],
             noise: vec![1.0],
@@ -176,5 +190,6 @@ mod tests {
         };
         assert!(same(2).show().contains("false PROVED: 2 of 40, 5.0% [0.6, 16.9]: agrees with at most 5%"));
         assert!(same(8).show().contains("DOES NOT AGREE"));
+        assert!(same(2).show().contains("\n  1 of them UNSTABLE: it changed\n"));
     }
 }

@@ -47,16 +47,6 @@ pub struct FaultTally {
     pub older: u64,
 }
 
-impl FaultTally {
-    pub fn add(&mut self, other: &FaultTally) {
-        self.cycles += other.cycles;
-        self.ended += other.ended;
-        self.named += other.named;
-        self.shorter += other.shorter;
-        self.older += other.older;
-    }
-}
-
 /// A run on a disk with a fault, and the oracle. Panics with the seed when it finds something.
 pub fn faulty(base: &Base, seed: u64, fault: Fault, tally: &mut FaultTally) {
     let said = || format!("seed {seed} {fault:?}");

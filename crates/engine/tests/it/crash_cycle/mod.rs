@@ -198,16 +198,6 @@ pub struct Tally {
     pub hash: u64,
 }
 
-impl Tally {
-    /// With another one; the hash is that of a thread.
-    pub fn add(&mut self, other: &Tally) {
-        self.cycles += other.cycles;
-        self.crashes += other.crashes;
-        self.recoveries_cut_short += other.recoveries_cut_short;
-        self.commits += other.commits;
-    }
-}
-
 /// Some cycles on one disk, each with a crash. Panics with the seed when the oracle finds something.
 pub fn chain(base: &Base, seed: u64, length: u64, tally: &mut Tally) {
     let mut random = Seeded(seed);

@@ -11,7 +11,7 @@ use crate::evidence::SlobDone;
 use plumb_engine::EngineError;
 use plumb_engine::parallel::servers::Operation as Parallel;
 use plumb_engine::transaction::{Connection, Transactions};
-use plumb_events::{Event, Session, Statistic, now};
+use plumb_events::{Event, Session, Statistic, locked, now};
 use plumb_types::{Number, Value, column_at};
 use plumb_units::Nanos;
 use plumb_workload::slob::{
@@ -58,7 +58,7 @@ impl Drop for OpenAtLast<'_> {
 
 impl Gate {
     fn state(&self) -> MutexGuard<'_, GateState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 
     pub(super) fn open(&self) {

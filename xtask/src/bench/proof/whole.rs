@@ -1,0 +1,371 @@
+//! Whole studies, from the records of their runs to what the laboratory says of them: made-up figures, real everything else.
+//!
+//! The rest of this bench judges figures by the same calls as the laboratory does, and much faster. This one makes the contents of a
+//! bundle and has [`analyse`] say what it says to a user: contrasts of a factorial, receipts, equalities, bounds, advice, phases, and
+//! findings. So it finds what lies between the inference and the report.
+//!
+//! ```text
+//! at the edge     two factors, a without effect, b 5% slower; six claims and an advice, all just not true. No claim of these is settled by any
+//!                 number of blocks, and advice lives on what settled claims leave: it is hardly ever given
+//! in a phase      a treatment 5% slower, in the phase that its claim names, or in another: set-up that was timed
+//! ```
+
+use plumb_events::Phase;
+use plumb_lab::analysis::analyse;
+use plumb_lab::analysis::result::{Analysis, ClaimOutcome};
+use plumb_lab::bundle::{Contents, EndFile, Ended, Environment, RunRecord, Settled, Stop};
+use plumb_lab::plan::{Plan, PlanOptions, Until};
+use plumb_lab::record::{Header, Held, Host, Phase as PhaseSpan, Receipt, Record, Seen};
+use plumb_lab::study;
+use plumb_lab::target::embedded::Engine;
+use plumb_proof::calibration::Share;
+use plumb_proof::random::Generator;
+use plumb_proof::synthetic::{Noise, Study};
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// s_d: deviation of the log-ratio of two runs.
+const PAIR_DEVIATION: f64 = 0.03;
+/// The slowdown, per cent, which is also the margin and the bound of the claims.
+const SLOWER: f64 = 5.0;
+/// Share of a run that its merge takes; the rest is the load.
+const MERGE: f64 = 0.5;
+const BLOCKS: [usize; 2] = [9, 20];
+const NOISES: [Noise; 4] = [Noise::Lognormal, Noise::HeavyTails, Noise::Unequal, Noise::ByBlock];
+
+/// Factor a (`sort_direct_writes`) does nothing, factor b (`sort_area_size`) is 5% slower at 2M, where the reference is.
+const AT_THE_EDGE: &str = r#"name = "edge"
+title = "Claims that are just not true"
+question = "Is anything said that is not so?"
+workload = "large-sort"
+rows = "1M"
+blocks = 9
+
+[[factor]]
+name = "a"
+setting = "sort_direct_writes"
+levels = ["FALSE", "TRUE"]
+
+[[factor]]
+name = "b"
+setting = "sort_area_size"
+levels = ["2M", "1M"]
+
+[[claim]]
+name = "a-at-1M"
+text = "a matters."
+factor = "a"
+from = "FALSE"
+to = "TRUE"
+at = { b = "1M" }
+expect = "differs"
+
+[[claim]]
+name = "a-at-2M"
+text = "a matters."
+factor = "a"
+from = "FALSE"
+to = "TRUE"
+at = { b = "2M" }
+expect = "differs"
+
+[[claim]]
+name = "b-at-FALSE"
+text = "b costs less than 5%."
+factor = "b"
+from = "1M"
+to = "2M"
+at = { a = "FALSE" }
+expect = "equal within 5%"
+
+[[claim]]
+name = "b-at-TRUE"
+text = "b costs less than 5%."
+factor = "b"
+from = "1M"
+to = "2M"
+at = { a = "TRUE" }
+expect = "equal within 5%"
+
+[[claim]]
+name = "b"
+text = "b costs more than 5%."
+factor = "b"
+from = "1M"
+to = "2M"
+expect = "slower by at least 5%"
+
+[[claim]]
+name = "a-with-b"
+text = "a depends on b."
+factor = "a"
+from = "FALSE"
+to = "TRUE"
+with = { factor = "b", from = "1M", to = "2M" }
+expect = "differs"
+"#;
+
+/// The claims of [`AT_THE_EDGE`] of which a difference would be false; of the others holding or failing would.
+const WITHOUT_EFFECT: [&str; 3] = ["a-at-1M", "a-at-2M", "a-with-b"];
+
+const IN_A_PHASE: &str = r#"name = "phase"
+title = "A treatment of the merge"
+question = "Is it seen where the difference lies?"
+workload = "large-sort"
+rows = "1M"
+blocks = 9
+
+[[factor]]
+name = "area"
+setting = "sort_area_size"
+levels = ["1M", "2M"]
+
+[[claim]]
+name = "merge"
+text = "The merge takes longer."
+factor = "area"
+from = "1M"
+to = "2M"
+expect = "slower"
+phase = "merge and index"
+"#;
+
+/// Makes the studies and says what came of them.
+pub(super) fn run(studies: usize, seed: u64) -> anyhow::Result<String> {
+    let mut text =
+        format!("\n{:<52}{:<22}", format!("Whole studies, % of {studies} (records to report)"), "counted");
+    for noise in NOISES {
+        write!(text, "{:>16}", noise.name())?;
+    }
+    text.push('\n');
+    for blocks in BLOCKS {
+        let name = format!("two factors, 6 claims and advice, {blocks} blocks");
+        let counted = [("anything false", says_falsely as fn(&Analysis) -> bool), ("UNSTABLE", is_unstable)];
+        row(&mut text, (studies, seed), &name, &counted, |noise, seed| at_the_edge(blocks, noise, seed))?;
+    }
+    for (where_it_is, slower) in
+        [("where its claim says", Phase::MergeAndIndex), ("in the set-up", Phase::Load)]
+    {
+        let name = format!("5% slower {where_it_is}, {} blocks", BLOCKS[1]);
+        let counted = [
+            ("PROVED slower", is_slower as fn(&Analysis) -> bool),
+            ("said to lie elsewhere", lies_elsewhere),
+        ];
+        row(&mut text, (studies, seed), &name, &counted, |noise, seed| in_a_phase(slower, noise, seed))?;
+    }
+    Ok(text)
+}
+
+/// A row for each thing that is counted, a column a noise.
+fn row(
+    text: &mut String,
+    (studies, seed): (usize, u64),
+    name: &str,
+    counted: &[(&str, fn(&Analysis) -> bool)],
+    make: impl Fn(Noise, u64) -> anyhow::Result<Analysis> + Sync,
+) -> anyhow::Result<()> {
+    let mut shares = vec![Vec::new(); counted.len()];
+    for (column, noise) in NOISES.into_iter().enumerate() {
+        let hits: Vec<AtomicUsize> = counted.iter().map(|_| AtomicUsize::new(0)).collect();
+        let next = AtomicUsize::new(0);
+        let work = || -> anyhow::Result<()> {
+            loop {
+                let number = next.fetch_add(1, Relaxed);
+                if number >= studies {
+                    return Ok(());
+                }
+                let own = Generator::of_part(seed, (column as u64) << 32 | number as u64).bits();
+                let analysis = make(noise, own)?;
+                for ((_, holds), hits) in counted.iter().zip(&hits) {
+                    hits.fetch_add(usize::from(holds(&analysis)), Relaxed);
+                }
+            }
+        };
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        std::thread::scope(|scope| -> anyhow::Result<()> {
+            let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+            threads.into_iter().try_for_each(|thread| thread.join().expect("no panic"))
+        })?;
+        let share = |hits: AtomicUsize| Share { hits: hits.into_inner(), studies };
+        shares.iter_mut().zip(hits).for_each(|(shares, hits)| shares.push(share(hits)));
+    }
+    for ((what, _), shares) in counted.iter().zip(shares) {
+        write!(text, "{name:<52}{what:<22}")?;
+        for share in shares {
+            let percent = format!("{:.2} (<{:.2})", 100.0 * share.found(), 100.0 * share.upper());
+            write!(text, "{percent:>16}")?;
+        }
+        text.push('\n');
+    }
+    Ok(())
+}
+
+/// Whether anything is said that is not so: it holds or is refuted that the effect lies within, or beyond, what it is exactly.
+fn says_falsely(analysis: &Analysis) -> bool {
+    let is_false = analysis.claims.iter().any(|claim| {
+        let says = claim.verdict.label();
+        match claim.name.as_str() {
+            name if WITHOUT_EFFECT.contains(&name) => says == "PROVED faster" || says == "PROVED slower",
+            _ => says == "PROVED EQUAL" || says == "PROVED faster" || claim.outcome != ClaimOutcome::Open,
+        }
+    });
+    // The best are the arms with b at 1M.
+    let is_best = |arm: &usize| analysis.arms[*arm].name.contains("b=1M");
+    is_false || analysis.recommendation.as_ref().is_some_and(|advice| !advice.candidates.iter().any(is_best))
+}
+
+fn is_unstable(analysis: &Analysis) -> bool {
+    analysis.claims.iter().any(|claim| claim.verdict.label() == "UNSTABLE")
+}
+
+fn is_slower(analysis: &Analysis) -> bool {
+    analysis.claims[0].verdict.label() == "PROVED slower"
+}
+
+fn lies_elsewhere(analysis: &Analysis) -> bool {
+    analysis
+        .findings
+        .iter()
+        .any(|finding| finding.what.starts_with("The difference of merge lies in the phase"))
+}
+
+fn at_the_edge(blocks: usize, noise: Noise, seed: u64) -> anyhow::Result<Analysis> {
+    let slower = (1.0 + SLOWER / 100.0).ln();
+    made(AT_THE_EDGE, blocks, (noise, seed), |plan, arm| {
+        if plan.arm_name(arm).contains("b=2M") { [slower; 2] } else { [0.0; 2] }
+    })
+}
+
+fn in_a_phase(slower: Phase, noise: Noise, seed: u64) -> anyhow::Result<Analysis> {
+    let share = if slower == Phase::Load { 1.0 - MERGE } else { MERGE };
+    let effect = (1.0 + SLOWER / 100.0 / share).ln();
+    made(IN_A_PHASE, BLOCKS[1], (noise, seed), |plan, arm| match plan.arm_name(arm).contains("2M") {
+        true if slower == Phase::Load => [effect, 0.0],
+        true => [0.0, effect],
+        false => [0.0; 2],
+    })
+}
+
+/// A study with these log-ratios of the load and of the merge by arm.
+fn made(
+    text: &str,
+    blocks: usize,
+    (noise, seed): (Noise, u64),
+    effects: impl Fn(&Plan, usize) -> [f64; 2],
+) -> anyhow::Result<Analysis> {
+    let study = study::parse("made-up", text, &[&Engine])?;
+    let plan = Plan::new(study, PlanOptions { blocks: Some(blocks), rows: None }, Until::Blocks, seed)?;
+    let sigma = PAIR_DEVIATION / std::f64::consts::SQRT_2;
+    // Block 0 warms up.
+    let schedule = Study { schedule: plan.schedule.clone(), blocks: blocks + 1, effects: &[], noise, sigma };
+    let (seen, _) = schedule.run(&mut Generator::of_part(seed, 1))?;
+    let mut environment = environment();
+    environment.settings = plan.setting_facts();
+    let mut runs = Vec::new();
+    for block in 0..=blocks {
+        for cell in plan.block(block) {
+            let seconds = seen.logs()[block][cell.slot].exp();
+            let [load, merge] = effects(&plan, cell.arm);
+            let (load, merge) = (seconds * (1.0 - MERGE) * load.exp(), seconds * MERGE * merge.exp());
+            let asked =
+                plan.arm_settings(cell.arm).into_iter().map(|set| held(set.name, set.value)).collect();
+            runs.push(RunRecord {
+                number: runs.len() as u64 + 1,
+                arm: plan.arm_name(cell.arm),
+                arm_index: cell.arm,
+                block: (block > 0).then_some(block as u64),
+                position: cell.position as u64,
+                slot: cell.slot,
+                start_ns: runs.len() as u64,
+                settled: Settled { idle: true, total_pages: 100, ..Settled::default() },
+                ended: Ended::Finished,
+                record: Some(record((load, merge), asked)),
+            });
+        }
+    }
+    let end = Some(EndFile { stop: Stop::Planned, end_ns: runs.len() as u64 });
+    Ok(analyse(&Contents { plan, environment, runs, end }))
+}
+
+/// A run of which half is CPU, with both its phases.
+fn record((load, merge): (f64, f64), receipts: Vec<Receipt>) -> Record {
+    let nanos = |seconds: f64| (seconds * 1e9) as u64;
+    let (loaded, elapsed_ns) = (nanos(load), nanos(load + merge));
+    let phase = |phase: Phase, start_ns, end_ns| PhaseSpan {
+        name: phase.name().to_string(),
+        operation: String::new(),
+        start_ns,
+        end_ns,
+        rows: 0,
+        bytes: 0,
+        direction: None,
+    };
+    let phases = vec![phase(Phase::Load, 0, loaded), phase(Phase::MergeAndIndex, loaded, elapsed_ns)];
+    let header = Header {
+        title: String::new(),
+        workload: "large-sort".to_string(),
+        plumb_version: String::new(),
+        git_revision: None,
+        host: host(),
+        begin_time: String::new(),
+        end_time: String::new(),
+        elapsed_ns,
+        db_time_ns: elapsed_ns / 2,
+        db_cpu_ns: elapsed_ns / 2,
+        command_line: String::new(),
+        seed: 1,
+        settings_hash: String::new(),
+        clock_source: None,
+        clock_precision_ns: None,
+    };
+    Record { phases, receipts, ..Record::of(header) }
+}
+
+fn held(setting: String, asked: String) -> Receipt {
+    Receipt { setting, asked, evidence: "made up".to_string(), held: Held::Held, seen: Seen::Outside }
+}
+
+fn environment() -> Environment {
+    Environment {
+        plumb_version: String::new(),
+        git_revision: None,
+        target: "made-up figures".to_string(),
+        host: host(),
+        devices: Vec::new(),
+        calibration_date: None,
+        limits: Vec::new(),
+        settings: Vec::new(),
+        begin_ns: 0,
+        begin_time: String::new(),
+        command_line: String::new(),
+        spawn_ns: None,
+    }
+}
+
+fn host() -> Host {
+    Host {
+        name: String::new(),
+        cpus: 2,
+        cpu_model: String::new(),
+        memory_bytes: 1 << 33,
+        kernel: String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_there_is_said_and_nothing_else() {
+        let edge = at_the_edge(20, Noise::Lognormal, 1).expect("a study");
+        assert_eq!(edge.claims.len(), 6);
+        assert!(edge.claims.iter().all(|claim| claim.effect.is_some()), "no claim is invalid");
+        assert!(!says_falsely(&edge) && !is_unstable(&edge), "seed 1");
+        for (slower, elsewhere) in [(Phase::MergeAndIndex, false), (Phase::Load, true)] {
+            let seen = in_a_phase(slower, Noise::Lognormal, 1).expect("a study");
+            assert!(is_slower(&seen), "{}", seen.claims[0].verdict);
+            assert_eq!(lies_elsewhere(&seen), elsewhere, "{:?}", seen.findings);
+        }
+    }
+}
