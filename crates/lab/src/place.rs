@@ -12,9 +12,15 @@ use plumb_units::{Bytes, path_of_text};
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 /// Room beside the data files: control file, lock file, the file system's own blocks.
 pub const SPARE_BYTES: u64 = 16 * Bytes::M;
+
+/// How often room is looked for that may come, and how long between two looks.
+const ROOM_LOOKS: u32 = 50;
+const ROOM_LOOK: Duration = Duration::from_millis(100);
 
 /// The directories that the arguments of a run name.
 #[derive(Debug)]
@@ -214,8 +220,24 @@ impl<'a> Places<'a> {
                 }
             }
         }
-        needs.iter().try_for_each(|(device, needed)| require_space(device, *needed))
+        needs.into_iter().try_for_each(|(device, needed)| require_space(&later(device, needed)?, needed))
     }
+}
+
+/// What lies there once it has room, for a file system that gives the room of removed files back a little later: XFS does so in the background,
+/// and the run before had files there.
+fn later(mut device: DeviceDescription, needed: u64) -> Result<DeviceDescription, LabError> {
+    let may_come = |device: &DeviceDescription| {
+        device.mount.file_system == "xfs" && (device.space.free.0..device.space.total.0).contains(&needed)
+    };
+    for _ in 0..ROOM_LOOKS {
+        if !may_come(&device) {
+            break;
+        }
+        thread::sleep(ROOM_LOOK);
+        device = device::describe(&device.path)?;
+    }
+    Ok(device)
 }
 
 /// Makes a directory of our own; false when it is there already.

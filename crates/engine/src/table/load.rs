@@ -86,10 +86,11 @@ pub struct LoadTarget<'a> {
 /// # Errors
 /// As [`load_into`].
 pub fn load(instance: &Instance, table: &str, source: &dyn RowSource) -> Result<LoadOutcome, EngineError> {
-    load_into(instance, LoadTarget { table, tablespace: Purpose::Users, log: None }, source)
+    let session = instance.recorder.session(Role::LoadCoordinator);
+    load_into(instance, &session, LoadTarget { table, tablespace: Purpose::Users, log: None }, source)
 }
 
-/// Loads all rows of `source` into a new table.
+/// Loads all rows of `source` into a new table; the session does it where it is serial, and else waits for the servers that do.
 ///
 /// # Errors
 /// When the table exists, the source fails, a row does not fit an extent, or a
@@ -99,13 +100,13 @@ pub fn load(instance: &Instance, table: &str, source: &dyn RowSource) -> Result<
 /// When the tablespace is not for tables, or has not been made.
 pub fn load_into(
     instance: &Instance,
+    session: &Session,
     target: LoadTarget<'_>,
     source: &dyn RowSource,
 ) -> Result<LoadOutcome, EngineError> {
     let begin = now();
-    let coordinator = instance.recorder.session(Role::LoadCoordinator);
-    let load = Load::new((instance, &coordinator), target, source.schema())?;
-    let outcome = load.run(&coordinator, |session, operation, loader| {
+    let load = Load::new((instance, session), target, source.schema())?;
+    let outcome = load.run(session, |session, operation, loader| {
         let mut batch = RowBatch::new();
         while source.next_batch(&mut batch).map_err(EngineError::Source)? {
             operation.check()?;
@@ -128,6 +129,7 @@ pub fn load_into(
 /// As [`load_into`].
 pub fn create_as_select(
     instance: &Instance,
+    session: &Session,
     target: LoadTarget<'_>,
     source: &str,
 ) -> Result<LoadOutcome, EngineError> {
@@ -136,9 +138,8 @@ pub fn create_as_select(
     let conventional =
         instance.parallel_degree() == 1 && instance.settings.word(Setting::SerialDirectRead) == "false";
     let granules = Granules::new(&source);
-    let coordinator = instance.recorder.session(Role::LoadCoordinator);
-    let load = Load::new((instance, &coordinator), target, &source.schema)?;
-    let outcome = load.run(&coordinator, |session, operation, loader| {
+    let load = Load::new((instance, session), target, &source.schema)?;
+    let outcome = load.run(session, |session, operation, loader| {
         let push = |row: &[u8], id: RowId| {
             session.count(Statistic::LoadRows, 1);
             // A scan shows a row with those behind it.

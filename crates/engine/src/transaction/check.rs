@@ -25,6 +25,8 @@ pub struct LiveCheck {
     pub row_sum: u64,
     /// Entries of all its indexes, without those that are marked.
     pub entry_count: u64,
+    /// Rows, pieces and entries that are deleted and keep their room, because somebody may see them still, or nobody has wanted the room.
+    pub version_count: u64,
 }
 
 impl Transactions<'_> {
@@ -44,7 +46,8 @@ impl Transactions<'_> {
         }
         let mut worker = self.worker(session)?;
         let snapshot = self.active.snapshot(0, || self.log.end());
-        let mut found = LiveCheck { row_count: 0, chained_row_count: 0, row_sum: 0, entry_count: 0 };
+        let mut found =
+            LiveCheck { row_count: 0, chained_row_count: 0, row_sum: 0, entry_count: 0, version_count: 0 };
         let mut keys: Vec<Vec<(Vec<u8>, RowId)>> = vec![Vec::new(); table.indexes.len()];
         let (mut there, mut led_to) = (Vec::new(), Vec::new());
         let mut count = |row: RowId, image: &[u8]| {
@@ -58,10 +61,11 @@ impl Transactions<'_> {
             }
             Ok(())
         };
-        let mut chained_row_count = 0;
+        let (mut chained_row_count, mut version_count) = (0, 0);
         worker.scan_blocks(&table, |worker, blocks| {
             let mut heads = Heads::new();
             for block in blocks {
+                version_count += rows::deleted_count(&block) as u64;
                 there.extend(rows::pieces(&block).map(|slot| RowId::new(block.address(), slot)));
                 worker.show_block(&block, Some(&snapshot), (&mut count, &mut heads))?;
             }
@@ -73,10 +77,12 @@ impl Transactions<'_> {
             }
             Ok(())
         })?;
-        found.chained_row_count = chained_row_count;
+        (found.chained_row_count, found.version_count) = (chained_row_count, version_count);
         require_each_once(there, led_to)?;
         for (tree, keys) in table.indexes.iter().zip(keys) {
-            found.entry_count += check_tree(&mut worker, tree, keys)?;
+            let (entries, marked) = check_tree(&mut worker, tree, keys)?;
+            (found.entry_count, found.version_count) =
+                (found.entry_count + entries, found.version_count + marked);
         }
         Ok(found)
     }
@@ -104,12 +110,12 @@ pub fn row_hash(image: &[u8]) -> u64 {
     crc_fast::checksum(crc_fast::CrcAlgorithm::Crc64Nvme, image)
 }
 
-/// Holds an index against the keys of the rows of its table. Gives the number of its entries.
+/// Holds an index against the keys of the rows of its table. Gives the numbers of its entries and of those that are marked.
 fn check_tree(
     worker: &mut Worker<'_>,
     tree: &Tree,
     mut expected: Vec<(Vec<u8>, RowId)>,
-) -> Result<u64, EngineError> {
+) -> Result<(u64, u64), EngineError> {
     expected.sort_unstable();
     let mut entries: Vec<(Vec<u8>, RowId)> = Vec::with_capacity(expected.len());
     let mut marked = Vec::new();
@@ -149,7 +155,7 @@ fn check_tree(
             );
         }
     }
-    Ok(entries.len() as u64)
+    Ok((entries.len() as u64, marked.len() as u64))
 }
 
 #[cfg(test)]

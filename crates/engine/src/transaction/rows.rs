@@ -89,6 +89,11 @@ pub(super) fn has_rows(block: &[u8]) -> bool {
     stored(block).any(|row| !row.deleted)
 }
 
+/// How many rows and pieces of a block are deleted and keep their room.
+pub(super) fn deleted_count(block: &[u8]) -> usize {
+    stored(block).filter(|row| row.deleted).count()
+}
+
 /// Whether a block has anything that is deleted and still seen, or was when it was last compacted.
 pub(super) fn has_deleted(block: &[u8]) -> bool {
     stored(block).any(|row| row.deleted)

@@ -140,8 +140,8 @@ fn a_loaded_table_has_the_blocks_of_its_tablespace() {
     for (name, bytes, chained) in [("SMALL", 2048, 40), ("OWN", 8192, 0), ("LARGE", 16_384, 0)] {
         let purpose = tablespace(&instance, &session, bytes);
         let target = LoadTarget { table: name, tablespace: purpose, log: None };
-        let loaded =
-            load::load_into(&instance, target, &Rows::of_values(keyed_schema(), &rows)).expect("loaded");
+        let loaded = load::load_into(&instance, &session, target, &Rows::of_values(keyed_schema(), &rows))
+            .expect("loaded");
         assert_eq!((loaded.row_count, loaded.chained_row_count), (2000, chained), "{name}");
         assert!(loaded.row_bytes.div_ceil(bytes) <= loaded.block_count, "{name}");
         assert!(loaded.block_count < 2 * loaded.row_bytes.div_ceil(bytes), "{name}: {}", loaded.block_count);
@@ -161,7 +161,13 @@ fn a_loaded_table_has_the_blocks_of_its_tablespace() {
     assert_no_space_leaks(&instance);
     plumb_engine::drop::drop_named(&instance, "SMALL").expect("dropped");
     let target = LoadTarget { table: "AGAIN", tablespace: Purpose::Users2K, log: None };
-    load::load_into(&instance, target, &Rows::of_values(keyed_schema(), &rows)).expect("the space is free");
+    load::load_into(
+        &instance,
+        &instance.recorder.session(Role::User),
+        target,
+        &Rows::of_values(keyed_schema(), &rows),
+    )
+    .expect("the space is free");
 }
 
 #[test]
@@ -178,7 +184,7 @@ fn a_table_as_select_has_the_rows_of_its_source_whichever_way_they_are_read() {
             let name = format!("COPY_{bytes}");
             let target =
                 LoadTarget { table: &name, tablespace: tablespace(&instance, &session, bytes), log: None };
-            let made = load::create_as_select(&instance, target, "SOURCE").expect("made");
+            let made = load::create_as_select(&instance, &session, target, "SOURCE").expect("made");
             assert_eq!((made.row_count, made.chained_row_count), (3000, if bytes == 2048 { 50 } else { 0 }));
             let sorted = |table: &str| {
                 let mut rows: Vec<String> = scan_rows(&instance, table)
@@ -197,8 +203,9 @@ fn a_table_as_select_has_the_rows_of_its_source_whichever_way_they_are_read() {
             );
         }
         let target = LoadTarget { table: "NONE", tablespace: Purpose::Users, log: None };
-        let missing =
-            load::create_as_select(&instance, target, "NOBODY").expect_err("no such table").to_string();
+        let missing = load::create_as_select(&instance, &session, target, "NOBODY")
+            .expect_err("no such table")
+            .to_string();
         assert!(missing.starts_with("there is no table NOBODY in this database"), "{missing}");
     }
 }
@@ -255,7 +262,13 @@ fn a_tablespace_whose_maker_was_killed_is_made_anew() {
     let instance = open(&home, &CACHES).expect("opened");
     let rows: Vec<Vec<Value>> = (0..2000).map(|key| row(key, 100)).collect();
     let target = LoadTarget { table: "T", tablespace: Purpose::Users2K, log: None };
-    load::load_into(&instance, target, &Rows::of_values(keyed_schema(), &rows)).expect("loaded");
+    load::load_into(
+        &instance,
+        &instance.recorder.session(Role::User),
+        target,
+        &Rows::of_values(keyed_schema(), &rows),
+    )
+    .expect("loaded");
     assert_eq!(instance.tablespace(Purpose::Users2K).files.len(), 2);
     assert_green(&instance, "T");
 }
@@ -310,7 +323,8 @@ fn a_load_with_redo_is_made_again_from_the_log_alone() {
     assert!(log.is_some(), "force_logging is on");
     for (table, tablespace) in [("SMALL", small), ("OWN", Purpose::Users)] {
         let target = LoadTarget { table, tablespace, log };
-        load::load_into(&instance, target, &Rows::of_values(keyed_schema(), &rows)).expect("loaded");
+        load::load_into(&instance, &session, target, &Rows::of_values(keyed_schema(), &rows))
+            .expect("loaded");
     }
     drop(transactions);
     drop((session, instance));
@@ -366,8 +380,8 @@ fn which_loads_are_logged_follows_from_the_database_and_from_what_they_ask_for()
         let target = LoadTarget { table: "T", tablespace: Purpose::Users, log };
         let before = instance.recorder.snapshot();
         let rows: Vec<Vec<Value>> = (0..3000).map(|key| row(key, 100)).collect();
-        let loaded =
-            load::load_into(&instance, target, &Rows::of_values(keyed_schema(), &rows)).expect("loaded");
+        let loaded = load::load_into(&instance, &session, target, &Rows::of_values(keyed_schema(), &rows))
+            .expect("loaded");
         let period = instance.recorder.snapshot().since(&before);
         let redo = period.statistic(plumb_events::Statistic::RedoDirectBytes);
         let bytes = loaded.block_count * 8192;

@@ -951,3 +951,30 @@ fn a_checkpoint_submits_64_writes_at_once() {
     assert!(submitted <= written / 64 + 2 * batches, "{submitted} submissions of {written} writes");
     assert!(batches <= 4, "{batches} batches of {written} writes");
 }
+
+/// What is deleted keeps its room until somebody wants it, and a check counts it apart from what is there.
+#[test]
+fn a_check_counts_deleted_rows_and_entries_apart() {
+    let instance = instance(&[]);
+    let session = session(&instance);
+    let transactions = Transactions::open(&instance, &session).expect("a log");
+    create(&transactions, &session);
+    let check = || {
+        let found = transactions.check(&session, "T").expect("right");
+        (found.row_count, found.entry_count, found.version_count)
+    };
+    let mut connection = transactions.connect(&session).expect("connected");
+    let mut transaction = connection.begin();
+    let places: Vec<RowId> = (0..10).map(|id| add(&mut transaction, id, id, "v")).collect();
+    transaction.commit_and_chain().expect("committed");
+    assert_eq!(check(), (10, 10, 0));
+    for place in &places[..3] {
+        transaction.delete("T", *place).expect("deleted");
+    }
+    transaction.commit_and_chain().expect("committed");
+    assert_eq!(check(), (7, 7, 6), "three rows and three entries");
+    // Another key: the entry of the one before is marked, the row is in its place.
+    transaction.update("T", places[5], |row| row[1] = number(50)).expect("updated");
+    transaction.commit_and_chain().expect("committed");
+    assert_eq!(check(), (7, 7, 7));
+}

@@ -115,7 +115,8 @@ impl Execution for Ctas {
         let before = evidence::before_log(transactions.log());
         evidence::around(instance, place.devices, || {
             let target = LoadTarget { table: TABLE, tablespace, log };
-            let loaded = place.watched(transactions, || load::create_as_select(instance, target, source))?;
+            let make = || load::create_as_select(instance, &session, target, source);
+            let loaded = place.watched(transactions, make)?;
             let copied = to.as_deref().map(|to| back_up(transactions, &session, to)).transpose()?;
             let ctas = CtasDone {
                 block_size: block_size(work),

@@ -130,6 +130,7 @@ impl Report {
                 "rows": found.row_count,
                 "chained": found.chained_row_count,
                 "entries": found.entry_count,
+                "versions": found.version_count,
             }),
             Err(error) => json!({ "table": table, "right": false, "error": error.to_string() }),
         });

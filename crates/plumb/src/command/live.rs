@@ -184,6 +184,11 @@ pub fn check(
                         String::new(),
                         format!("{entries} entries in order, each with the key of its row"),
                     ],
+                    vec![
+                        "  versions".to_string(),
+                        String::new(),
+                        format!("{} deleted rows and entries keep their room", RowCount(found.version_count)),
+                    ],
                 ])
             }
             Err(error) => {

@@ -60,7 +60,9 @@ pub fn run(arguments: &Load) -> Result<Outcome, Failure> {
     let transactions = keeps_log.then(|| Transactions::open(instance, &session)).transpose()?;
     let log = transactions.as_ref().and_then(|open| open.log_of_load(Logging::Logging));
     let begin = clock::now();
-    let load = || load::load_into(instance, LoadTarget { table: &arguments.table, tablespace, log }, &source);
+    let load = || {
+        load::load_into(instance, &session, LoadTarget { table: &arguments.table, tablespace, log }, &source)
+    };
     let loaded = match &transactions {
         Some(open) => archiving::watched(open, &|why| watch.line(why), load)?,
         None => load()?,

@@ -27,6 +27,7 @@ use plumb_engine::transaction::Transactions;
 use plumb_engine::{Instance, Layout};
 use plumb_events::{Role, now};
 use plumb_proof::random::Generator;
+use plumb_report::format::grouped;
 use plumb_units::{Bytes, RowCount};
 use serde_json::json;
 use std::fmt::Write as _;
@@ -88,15 +89,18 @@ impl Committer {
         }
     }
 
-    /// Seconds that so many rows took, so many a transaction.
-    fn run(&mut self, ground: &Ground, (rows, per_commit): (u64, u64)) -> anyhow::Result<f64> {
+    /// Seconds that so many rows took, so many a transaction; and its version.
+    fn run(&mut self, ground: &Ground, (rows, per_commit): (u64, u64)) -> anyhow::Result<(f64, String)> {
         let job = json!({
             "action": "commits", "directory": ground.directory, "rows": rows, "per_commit": per_commit,
             "data": ground.keys.job(),
         });
         match self {
-            Committer::Plumb => plumb(ground, rows, per_commit),
-            Committer::Sqlite(script) => Ok(script.call(ground, &job, Watch::Nobody)?.0.seconds),
+            Committer::Plumb => Ok((plumb(ground, rows, per_commit)?, env!("CARGO_PKG_VERSION").to_string())),
+            Committer::Sqlite(script) => {
+                let answer = script.call(ground, &job, Watch::Nobody)?.0;
+                Ok((answer.seconds, answer.version))
+            }
             Committer::Postgres(postgres) => postgres.commits(ground, job),
         }
     }
@@ -106,6 +110,7 @@ impl Committer {
 #[derive(Debug)]
 struct Record {
     committer: Committer,
+    version: String,
     large: Vec<f64>,
     tiny: Vec<f64>,
     failure: Option<String>,
@@ -129,7 +134,13 @@ pub(in crate::bench) fn run(options: &Options) -> anyhow::Result<()> {
     let committers = [Committer::Plumb, Committer::Sqlite(sqlite), Committer::Postgres(Postgres::new())];
     let mut records: Vec<Record> = committers
         .into_iter()
-        .map(|committer| Record { committer, large: vec![], tiny: vec![], failure: None })
+        .map(|committer| Record {
+            committer,
+            version: String::new(),
+            large: vec![],
+            tiny: vec![],
+            failure: None,
+        })
         .collect();
     for record in &mut records {
         record.failure = record.committer.prepare(&ground).err().map(|error| ground.show(&error));
@@ -147,7 +158,8 @@ pub(in crate::bench) fn run(options: &Options) -> anyhow::Result<()> {
             let ran = record.committer.run(&ground, work);
             ground.stop.check()?;
             match ran {
-                Ok(seconds) => {
+                Ok((seconds, version)) => {
+                    record.version = version;
                     eprintln!(
                         "round {}: {}, {} rows: {seconds:.3} s",
                         round + 1,
@@ -216,7 +228,9 @@ fn part(options: &Options, machine: &Machine, records: &[Record]) -> String {
     );
     let per_second = |count: u64, seconds: &[f64]| {
         let rates: Vec<f64> = seconds.iter().map(|seconds| count as f64 / seconds).collect();
-        if rates.is_empty() { "-".to_string() } else { Spread::of(rates).show(0) }
+        let Some(spread) = (!rates.is_empty()).then(|| Spread::of(rates)) else { return "-".to_string() };
+        let [median, least, most] = [spread.median, spread.least, spread.most].map(|rate| grouped(rate, 0));
+        format!("{median} [{least} .. {most}]")
     };
     let mut cells = Vec::new();
     for record in records {
@@ -226,6 +240,7 @@ fn part(options: &Options, machine: &Machine, records: &[Record]) -> String {
         };
         cells.push(vec![
             record.committer.name().to_string(),
+            record.version.clone(),
             per_second(options.rows.0, &record.large),
             ratio(&record.large, &records[0].large),
             per_second(options.tiny, &record.tiny),
@@ -233,8 +248,15 @@ fn part(options: &Options, machine: &Machine, records: &[Record]) -> String {
             record.failure.clone().unwrap_or_default(),
         ]);
     }
-    let head =
-        ["", "rows/s, large", "times plumb's time", "commits/s, one row", "times plumb's time", "note"];
+    let head = [
+        "",
+        "version",
+        "rows/s, large",
+        "times plumb's time",
+        "commits/s, one row",
+        "times plumb's time",
+        "note",
+    ];
     text.push_str(&super::table::markdown(&head, &cells));
     let _ = writeln!(
         text,

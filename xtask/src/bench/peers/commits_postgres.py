@@ -25,8 +25,9 @@ begin = time.perf_counter()
 connection.execute(f"CALL tiny({count})") if per_commit == 1 else large()
 seconds = time.perf_counter() - begin
 found = connection.execute("SELECT count(*) FROM t").fetchone()[0]
+version = connection.execute("SHOW server_version").fetchone()[0]
 if found != count:
     raise RuntimeError(f"wrong result: {found} rows of {count}")
 connection.execute("DROP TABLE t")
 os.remove(path)
-answer({"seconds": seconds})
+answer({"seconds": seconds, "version": version})

@@ -34,4 +34,4 @@ if found != count:
     raise RuntimeError(f"wrong result: {found} rows of {count}")
 connection.close()
 os.remove(path)
-answer({"seconds": seconds})
+answer({"seconds": seconds, "version": apsw.sqlite_lib_version()})

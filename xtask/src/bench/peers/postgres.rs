@@ -15,7 +15,7 @@
 use super::child::{Child, Watch};
 use super::packages;
 use super::peer::{Ground, Peer, Reach, Run, Task, drop_caches};
-use super::python::Script;
+use super::python::{Answer, Script};
 use anyhow::Context;
 use plumb_units::Bytes;
 use serde_json::{Value, json};
@@ -74,15 +74,21 @@ impl Postgres {
         Ok(())
     }
 
-    /// Seconds that a job of commits took, on a server that was started for it.
-    pub(super) fn commits(&self, ground: &Ground, mut job: Value) -> anyhow::Result<f64> {
+    /// Seconds that a job of commits took, on a server that was started for it, and the server's version.
+    pub(super) fn commits(&self, ground: &Ground, mut job: Value) -> anyhow::Result<(f64, String)> {
         let client = self.client.with(include_str!("commits_postgres.py"));
         let server = Server::start(&self.programs, ground)?;
         let room = ground.room("postgres")?;
         job["socket"] = json!(server.socket);
         job["room"] = json!(room);
-        Ok(client.call(ground, &job, Watch::Nobody)?.0.seconds)
+        let answer = client.call(ground, &job, Watch::Nobody)?.0;
+        Ok((answer.seconds, of_server(&answer)))
     }
+}
+
+/// The version without the package's name.
+fn of_server(answer: &Answer) -> String {
+    answer.version.split_whitespace().next().unwrap_or_default().to_string()
 }
 
 impl Peer for Postgres {
@@ -108,7 +114,7 @@ impl Peer for Postgres {
             "data": ground.keys.job(),
         });
         let (answer, _) = self.client.call(ground, &job, Watch::Nobody)?;
-        Ok(answer.version.split_whitespace().next().unwrap_or_default().to_string())
+        Ok(of_server(&answer))
     }
 
     fn tasks(&self, limits: &[Bytes]) -> Vec<Task> {

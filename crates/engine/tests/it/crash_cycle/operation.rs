@@ -352,7 +352,7 @@ impl Stage<'_, '_> {
                 let source = Rows { schema: schema(), rows, taken: AtomicBool::new(false) };
                 let log = transactions.log_of_load(Logging::Logging);
                 let target = LoadTarget { table: &loaded, tablespace: large(instance), log };
-                load::load_into(instance, target, &source)?;
+                load::load_into(instance, session, target, &source)?;
             }
             Operation::DropLoaded if has_loaded => {
                 announce(Change::NotLoaded(loaded.clone()));

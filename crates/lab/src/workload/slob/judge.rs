@@ -16,7 +16,7 @@ pub(super) fn judge(transactions: &Transactions<'_>, spec: &SlobSpec) -> Result<
     let instance = transactions.instance();
     let session = instance.recorder.session(Role::Check);
     let operation = instance.operation();
-    let (begin, mut entries) = (clock::now(), 0);
+    let (begin, mut entries, mut versions) = (clock::now(), 0, 0);
     for schema in 0..spec.schemas {
         operation.check()?;
         let table = SlobSpec::table(schema);
@@ -24,6 +24,7 @@ pub(super) fn judge(transactions: &Transactions<'_>, spec: &SlobSpec) -> Result<
         require(&table, "rows", u128::from(found.row_count), u128::from(spec.scale))?;
         require(&table, "index entries", u128::from(found.entry_count), u128::from(spec.scale))?;
         entries += found.entry_count;
+        versions += found.version_count;
     }
     let indexes = clock::now().saturating_sub(begin);
     let sums = clock::now();
@@ -41,7 +42,11 @@ pub(super) fn judge(transactions: &Transactions<'_>, spec: &SlobSpec) -> Result<
         line("all rows are there", format!("{} in {} tables", RowCount(rows), spec.schemas), indexes),
         line(
             "indexes = tables",
-            format!("{} entries in order, each with the key of its row and a way to it", RowCount(entries)),
+            format!(
+                "{} entries in order, each with the key of its row and a way to it; {} deleted versions keep their room",
+                RowCount(entries),
+                RowCount(versions)
+            ),
             Nanos(0),
         ),
         line(
