@@ -50,62 +50,21 @@ levels = ["FALSE", "TRUE"]
 name = "b"
 setting = "sort_area_size"
 levels = ["2M", "1M"]
-
-[[claim]]
-name = "a-at-1M"
-text = "a matters."
-factor = "a"
-from = "FALSE"
-to = "TRUE"
-at = { b = "1M" }
-expect = "differs"
-
-[[claim]]
-name = "a-at-2M"
-text = "a matters."
-factor = "a"
-from = "FALSE"
-to = "TRUE"
-at = { b = "2M" }
-expect = "differs"
-
-[[claim]]
-name = "b-at-FALSE"
-text = "b costs less than 5%."
-factor = "b"
-from = "1M"
-to = "2M"
-at = { a = "FALSE" }
-expect = "equal within 5%"
-
-[[claim]]
-name = "b-at-TRUE"
-text = "b costs less than 5%."
-factor = "b"
-from = "1M"
-to = "2M"
-at = { a = "TRUE" }
-expect = "equal within 5%"
-
-[[claim]]
-name = "b"
-text = "b costs more than 5%."
-factor = "b"
-from = "1M"
-to = "2M"
-expect = "slower by at least 5%"
-
-[[claim]]
-name = "a-with-b"
-text = "a depends on b."
-factor = "a"
-from = "FALSE"
-to = "TRUE"
-with = { factor = "b", from = "1M", to = "2M" }
-expect = "differs"
 "#;
 
-/// The claims of [`AT_THE_EDGE`] of which a difference would be false; of the others holding or failing would.
+/// Its claims: name, change, and what else they say.
+const CLAIMS: [(&str, &str, &str); 6] = [
+    ("a-at-1M", A, "at = { b = '1M' }\nexpect = 'differs'"),
+    ("a-at-2M", A, "at = { b = '2M' }\nexpect = 'differs'"),
+    ("b-at-FALSE", B, "at = { a = 'FALSE' }\nexpect = 'equal within 5%'"),
+    ("b-at-TRUE", B, "at = { a = 'TRUE' }\nexpect = 'equal within 5%'"),
+    ("b", B, "expect = 'slower by at least 5%'"),
+    ("a-with-b", A, "with = { factor = 'b', from = '1M', to = '2M' }\nexpect = 'differs'"),
+];
+const A: &str = "factor = 'a'\nfrom = 'FALSE'\nto = 'TRUE'";
+const B: &str = "factor = 'b'\nfrom = '1M'\nto = '2M'";
+
+/// Those of which a difference would be false; of the others holding or failing would.
 const WITHOUT_EFFECT: [&str; 3] = ["a-at-1M", "a-at-2M", "a-with-b"];
 
 const IN_A_PHASE: &str = r#"name = "phase"
@@ -116,18 +75,9 @@ rows = "1M"
 blocks = 9
 
 [[factor]]
-name = "area"
+name = "b"
 setting = "sort_area_size"
 levels = ["1M", "2M"]
-
-[[claim]]
-name = "merge"
-text = "The merge takes longer."
-factor = "area"
-from = "1M"
-to = "2M"
-expect = "slower"
-phase = "merge and index"
 "#;
 
 /// Makes the studies and says what came of them.
@@ -231,7 +181,7 @@ fn lies_elsewhere(analysis: &Analysis) -> bool {
 
 fn at_the_edge(blocks: usize, noise: Noise, seed: u64) -> anyhow::Result<Analysis> {
     let slower = (1.0 + SLOWER / 100.0).ln();
-    made(AT_THE_EDGE, blocks, (noise, seed), |plan, arm| {
+    made((AT_THE_EDGE, &CLAIMS), blocks, (noise, seed), |plan, arm| {
         if plan.arm_name(arm).contains("b=2M") { [slower; 2] } else { [0.0; 2] }
     })
 }
@@ -239,21 +189,28 @@ fn at_the_edge(blocks: usize, noise: Noise, seed: u64) -> anyhow::Result<Analysi
 fn in_a_phase(slower: Phase, noise: Noise, seed: u64) -> anyhow::Result<Analysis> {
     let share = if slower == Phase::Load { 1.0 - MERGE } else { MERGE };
     let effect = (1.0 + SLOWER / 100.0 / share).ln();
-    made(IN_A_PHASE, BLOCKS[1], (noise, seed), |plan, arm| match plan.arm_name(arm).contains("2M") {
-        true if slower == Phase::Load => [effect, 0.0],
-        true => [0.0, effect],
-        false => [0.0; 2],
+    let claim = [("merge", B, "expect = 'slower'\nphase = 'merge and index'")];
+    made((IN_A_PHASE, &claim), BLOCKS[1], (noise, seed), |plan, arm| {
+        match plan.arm_name(arm).contains("2M") {
+            true if slower == Phase::Load => [effect, 0.0],
+            true => [0.0, effect],
+            false => [0.0; 2],
+        }
     })
 }
 
 /// A study with these log-ratios of the load and of the merge by arm.
 fn made(
-    text: &str,
+    (head, claims): (&str, &[(&str, &str, &str)]),
     blocks: usize,
     (noise, seed): (Noise, u64),
     effects: impl Fn(&Plan, usize) -> [f64; 2],
 ) -> anyhow::Result<Analysis> {
-    let study = study::parse("made-up", text, &[&Engine])?;
+    let claim = |(name, change, rest): &(&str, &str, &str)| {
+        format!("\n[[claim]]\nname = '{name}'\ntext = 'Made up.'\n{change}\n{rest}\n")
+    };
+    let text = head.to_string() + &claims.iter().map(claim).collect::<String>();
+    let study = study::parse("made-up", &text, &[&Engine])?;
     let plan = Plan::new(study, PlanOptions { blocks: Some(blocks), rows: None }, Until::Blocks, seed)?;
     let sigma = PAIR_DEVIATION / std::f64::consts::SQRT_2;
     // Block 0 warms up.
