@@ -58,13 +58,8 @@
 //! frames. A sort that is faster than the database writers takes clean frames from
 //! the clock before it waits, and so displaces blocks of other sessions.
 //!
-//! Measured beside fio on the same file, in turns, on two processors (load average 0.7): 32 sessions, each with a ring of its own, read 0.94 of what one job
-//! with 32 outstanding reads (0.92 to 1.05), with 0.82 of its 99th percentile, at 3.3 times its CPU: each read is a system call and a switch of threads, where
-//! one job takes in many at once. 32 jobs of fio with one read each pay for the same switches, 10.3 us a read where one job pays 4.4; a session pays 14.2. One session takes
-//! 3.7 us more than a bare read of 40 us. A hit takes 69 ns in 16 MB, 590 in 1 GB, where it misses the processor's caches. A hot set of half the cache keeps all its
-//! hits beside a scan of ten times the cache, and another one is admitted in three passes (hit ratios 0.00, 0.86, 1.00). A checkpoint writes as many blocks a
-//! second as fio does in random places. PostgreSQL 15, with its files dropped from the page cache before each turn, reads 0.85 as many blocks a second of CPU (0.78 to 0.91).
-//! `cargo xtask bench slob` does it again.
+//! What that costs beside fio and PostgreSQL is measured by `cargo xtask bench slob`, and stands in docs/slob.md. A block that is missed is a system call and
+//! two switches of threads, where one job of fio takes in many at once: three times its CPU.
 //!
 //! In a large cache a hit is a chain of waits for memory: the bucket, the frame, the count of its pins. So a frame is one cache line, frames and buckets
 //! lie in huge pages, and the block's first line is asked for as soon as its frame's number is known.
