@@ -184,6 +184,17 @@ pub enum EngineError {
         /// Its directory.
         home: PathBuf,
     },
+    /// The control file was replaced, that could not be made durable, and the one before could not be put back.
+    #[error(
+        "the database {} may be as it was before a change that failed or as after it, and is not changed any more: {first}; open it again once the cause is removed",
+        home.display()
+    )]
+    ControlFileInDoubt {
+        /// Its directory.
+        home: PathBuf,
+        /// The failure, as it was reported then.
+        first: String,
+    },
     /// A thing of that name is there already.
     #[error("{kind} {name} exists already: choose another name, or remove it first with `plumb drop {name}`")]
     Exists {

@@ -38,6 +38,8 @@ pub struct Faults {
     pub misdirect_write: Option<u64>,
     /// The n-th sync from now, counted from 1, fails with EIO.
     pub fail_sync: Option<u64>,
+    /// It and all that follow do.
+    pub fail_syncs: Option<u64>,
     /// Every n-th transfer moves only half of what was asked for, in units of 512 bytes.
     pub short_every: Option<u64>,
     /// Every n-th call is interrupted (EINTR) before it moves a byte.
@@ -399,9 +401,10 @@ impl FaultState {
 
     /// Decides the fate of a sync.
     fn judge_sync(&self) -> Result<(), Errno> {
-        let failing = self.armed.load(Relaxed).then(|| locked(&self.plan).fail_sync).flatten();
         let count = self.syncs.fetch_add(1, Relaxed) + 1;
-        if failing == Some(count) { Err(Errno::IO) } else { Ok(()) }
+        let plan = locked(&self.plan);
+        let fails = plan.fail_sync == Some(count) || plan.fail_syncs.is_some_and(|first| count >= first);
+        if fails && self.armed.load(Relaxed) { Err(Errno::IO) } else { Ok(()) }
     }
 }
 

@@ -97,6 +97,7 @@ impl Part {
     /// Does the one of this number. Plain logs, those that are copied and others come in turn.
     fn run(self, first: u64, number: u64, bases: &[Base], filled: &[Base]) -> Counts {
         let (base, seed) = (&bases[number as usize % bases.len()], first + number);
+        let _names_itself = NamesItself(self, seed);
         match self {
             Part::Chains => {
                 let mut tally = Tally::default();
@@ -131,6 +132,17 @@ impl Part {
             Part::Fault(fault) => format!(
                 "fault {fault:?}: {done} runs, {a} ended by it, {b} databases said so, {c} logs ended early, {d} databases had rows of an earlier commit in columns that no index has"
             ),
+        }
+    }
+}
+
+/// Says what was under way when something that knows no seed has panicked.
+struct NamesItself(Part, u64);
+
+impl Drop for NamesItself {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{:?}, seed {}", self.0, self.1);
         }
     }
 }

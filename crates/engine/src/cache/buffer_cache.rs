@@ -135,10 +135,10 @@ impl BufferCache {
         self.start_writers()
     }
 
-    /// Whether the transactions of the instance have been opened.
+    /// The log of the instance; `None` as long as its transactions have not been opened.
     #[must_use]
-    pub fn is_logged(&self) -> bool {
-        self.shared.latches.is_logged()
+    pub fn log(&self) -> Option<&dyn WriteAhead> {
+        self.shared.latches.log()
     }
 
     /// How far the device has come with the blocks that it was asked for.

@@ -114,10 +114,10 @@ impl BufferCaches {
         self.iter().try_for_each(|cache| cache.log_first(Arc::clone(log)))
     }
 
-    /// Whether the transactions of the instance have been opened.
+    /// The log of the instance; `None` as long as its transactions have not been opened.
     #[must_use]
-    pub fn is_logged(&self) -> bool {
-        self.own.is_logged()
+    pub fn log(&self) -> Option<&dyn WriteAhead> {
+        self.own.log()
     }
 
     /// The blocks that were changed in place, for who makes checkpoints.

@@ -59,6 +59,9 @@ pub trait WriteAhead: Send + Sync + std::fmt::Debug {
     /// How far it is durable.
     fn durable(&self) -> Lsn;
 
+    /// LSNs that no record has: from where it ended when it was opened to where it goes on.
+    fn gap(&self) -> &Range<Lsn>;
+
     /// Blocks that were first changed before it are to be written now, so that checkpoints can advance.
     fn write_behind(&self) -> Lsn;
 }
@@ -176,8 +179,8 @@ impl Latches {
         assert!(is_first, "an instance opens its transactions once");
     }
 
-    pub(super) fn is_logged(&self) -> bool {
-        self.write_ahead.get().is_some()
+    pub(super) fn log(&self) -> Option<&dyn WriteAhead> {
+        self.write_ahead.get().map(|log| &**log)
     }
 
     /// How far the device has come with the blocks that it was asked for.

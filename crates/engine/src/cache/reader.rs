@@ -19,13 +19,13 @@
 use super::buffer_cache::{BufferCache, Shared};
 use super::caches::BufferCaches;
 use super::handles::{ChangingBlock, OwnedFrame, PinnedBlock};
-use super::latches::{Claim, Patience};
+use super::latches::{Claim, Patience, WriteAhead};
 use crate::EngineError;
 use crate::storage::block::{self, Expected};
 use crate::storage::tablespace::Purpose;
 use plumb_events::{Event, IoStream, Session, Statistic};
 use plumb_io::{Arena, Channel, Failed, IoBuffer, Operation, Request};
-use plumb_units::BlockAddress;
+use plumb_units::{BlockAddress, Lsn};
 use std::sync::Arc;
 
 /// Data files that a reader's ring knows at most: to find one among them must be cheaper than to look up its descriptor.
@@ -398,7 +398,14 @@ impl<'a> OneCache<'a> {
         expected: Expected,
     ) -> Result<(), EngineError> {
         self.session.count(Statistic::BlocksVerified, 1);
-        block::verify(bytes, expected, address, self.shared.tablespace(purpose).path(address)).map(|_| ())
+        let path = self.shared.tablespace(purpose).path(address);
+        block::verify(bytes, expected, address, path)?;
+        let lsn = Lsn(block::lsn_of(bytes));
+        let is_live = expected.lsns.first_record().is_some();
+        match self.shared.latches.log().map(WriteAhead::gap) {
+            Some(gap) if is_live && gap.contains(&lsn) => Err(block::beyond_log(lsn, address, path, gap.start)),
+            _ => Ok(()),
+        }
     }
 
     /// A block in the cache was checked when it came; it may have come for another segment.

@@ -163,7 +163,7 @@ impl Build<'_> {
             instance.change_catalog(coordinator, |catalog| catalog.indexes.push(joined.clone()))?;
             Ok(joined)
         });
-        if entered.is_err() && !instance.has_segment(&self.spec.name) {
+        if entered.is_err() {
             instance.tablespace(Purpose::Indx).release(written.iter().map(|extent| extent.extent));
             for (purpose, counts) in extent_counts {
                 // The error to report is the build's.

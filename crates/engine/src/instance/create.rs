@@ -262,7 +262,7 @@ pub(super) fn add_tablespace(
     (purpose, block_size, bytes): (Purpose, BlockSize, Bytes),
 ) -> Result<(), EngineError> {
     instance.require_writable()?;
-    if instance.caches.is_logged() && block_size > instance.tablespaces.largest_block() {
+    if instance.caches.log().is_some() && block_size > instance.tablespaces.largest_block() {
         return Err(EngineError::Contradiction {
             first: format!("tablespace {}, which is not there yet", purpose.name()),
             second: "transactions that are open".to_string(),

@@ -33,7 +33,7 @@ use plumb_units::{BlockSize, Bytes, Lsn};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 /// An open database.
 #[derive(Debug)]
@@ -52,6 +52,8 @@ pub struct Instance {
     /// Stop their writers when the instance is dropped.
     caches: BufferCaches,
     catalog: Mutex<Catalog>,
+    /// Why it is not known which control file a loss of power leaves, once that is so.
+    doubt: OnceLock<String>,
     /// What was measured for the plans of merges.
     pub(crate) merge_reads: Mutex<Option<MergeReads>>,
     /// The number of the next operation; changed under the catalog's lock.
@@ -95,6 +97,7 @@ impl Instance {
             tablespaces,
             caches,
             catalog: Mutex::new(opened.catalog),
+            doubt: OnceLock::new(),
             merge_reads: Mutex::new(None),
             next_lsn: AtomicU64::new(opened.next_lsn),
             _lock: opened.lock,
@@ -173,11 +176,6 @@ impl Instance {
         locked(&self.catalog)
     }
 
-    /// Whether the catalog has a table or an index of this name.
-    pub(crate) fn has_segment(&self, name: &str) -> bool {
-        self.catalog().holder_of(name).is_some()
-    }
-
     /// A number for an operation that is about to write blocks. No operation of this database has had it or will: a
     /// block says by it who wrote it.
     ///
@@ -187,12 +185,7 @@ impl Instance {
         let mut catalog = self.catalog();
         let lsn = self.next_lsn.load(Relaxed);
         if lsn >= catalog.lsn_ceiling {
-            self.require_writable()?;
-            // One that stands and may not be durable does not count: its numbers are not used.
-            let mut raised = catalog.clone();
-            raised.raise_lsn_ceiling();
-            self.write_catalog(session, &raised)?;
-            *catalog = raised;
+            self.replace_catalog(session, &mut catalog, Catalog::raise_lsn_ceiling)?;
         }
         assert!(lsn < catalog.lsn_ceiling, "a number is reserved before it is used");
         self.next_lsn.store(lsn + 1, Relaxed);
@@ -203,8 +196,8 @@ impl Instance {
     /// load or a build becomes part of the database.
     ///
     /// # Errors
-    /// When the control file cannot be written; the catalog is then as before. Or when the new one
-    /// stands and is not durable: the catalog is then changed.
+    /// When the control file cannot be written; then nothing has changed. [`EngineError::ControlFileInDoubt`] when it
+    /// may have and may not have: then nothing is changed any more.
     pub fn change_catalog(
         &self,
         session: &Session,
@@ -222,17 +215,25 @@ impl Instance {
         self.require_writable()?;
         let mut changed = catalog.clone();
         change(&mut changed);
-        let written = self.write_catalog(session, &changed);
-        // The new control file may stand although its directory could not be synced: what it
-        // refers to is then no longer the caller's to take back.
-        let stands = || {
-            let found = Catalog::find_on(&self.access.disk, &self.home);
-            found.ok().flatten().is_some_and(|found| found == changed)
-        };
-        if written.is_ok() || stands() {
-            *catalog = changed;
+        if let Some(log) = self.caches.log()
+            && log.durable() > log.gap().end
+        {
+            changed.log_reaches = log.durable().0;
         }
-        written
+        let Err(error) = self.write_catalog(session, &changed) else {
+            *catalog = changed;
+            return Ok(());
+        };
+        // The new control file may stand although its directory could not be synced, and a loss of power may leave
+        // either. What the change gave away must not be used then, nor what it took: so the old one is put back.
+        let found = Catalog::find_on(&self.access.disk, &self.home);
+        let is_as_before = found.is_ok_and(|found| found.as_ref() == Some(&*catalog));
+        if is_as_before || self.write_catalog(session, catalog).is_ok() {
+            return Err(error);
+        }
+        self.tablespaces.kept().for_each(Tablespace::keep_all);
+        let _ = self.doubt.set(error.to_string());
+        self.require_writable()
     }
 
     fn write_catalog(&self, session: &Session, catalog: &Catalog) -> Result<(), EngineError> {
@@ -255,13 +256,16 @@ impl Instance {
         }
     }
 
-    /// Refuses what would change the database when it was opened to be read.
+    /// Refuses what would change the database when it was opened to be read, or may not be what is on the disk.
     ///
     /// # Errors
-    /// [`EngineError::ReadOnly`].
+    /// [`EngineError::ReadOnly`] and [`EngineError::ControlFileInDoubt`].
     pub fn require_writable(&self) -> Result<(), EngineError> {
-        match self.mode {
-            OpenMode::Read => Err(EngineError::ReadOnly { home: self.home.clone() }),
+        match (self.mode, self.doubt.get()) {
+            (OpenMode::Read, _) => Err(EngineError::ReadOnly { home: self.home.clone() }),
+            (_, Some(first)) => {
+                Err(EngineError::ControlFileInDoubt { home: self.home.clone(), first: first.clone() })
+            }
             _ => Ok(()),
         }
     }

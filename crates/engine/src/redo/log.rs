@@ -18,7 +18,7 @@ use super::bell::Bell;
 use super::checkpoint::{Checkpoint, ControlFile};
 use super::group_commit::{GroupCommit, Turn};
 use super::log_buffer::{Apart, LogBuffer};
-use super::log_file::{BATCH_HEADER, FILE_HEADER};
+use super::log_file::{BATCH_HEADER, BatchCheck, FILE_HEADER};
 use super::log_writer::{BatchPlace, LogFile, LogWriter, Usage, charge};
 use super::pace::Pace;
 use super::record::{HEADER_BYTES, UNDER_WAY_BYTES, length_of};
@@ -30,6 +30,7 @@ use plumb_events::{Event, IoStream, Session, Statistic, locked, now};
 use plumb_io::{Arena, Channel, DirectIo, File, IoBuffer, Method, MethodKind, Operation, Request};
 use plumb_units::{Bytes, Lsn};
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
@@ -83,6 +84,8 @@ pub struct Log {
     /// lock two threads that do nothing else take turns at its cache line.
     gate: ShardedLock<Lsn>,
     group: Apart<GroupCommit>,
+    /// From where it ended when it was opened to where it goes on.
+    gap: Range<Lsn>,
     writer: Mutex<LogWriter>,
     /// Rung when so many bytes have gathered; once, until it is heard.
     gathered: u64,
@@ -209,6 +212,7 @@ impl Log {
             room: Apart::new(AtomicI64::new(free.sum::<i64>() + left - spare)),
             gate: ShardedLock::new(writer.next),
             group: Apart::new(GroupCommit::new(writer.next)),
+            gap: writer.end..writer.next,
             writer: Mutex::new(writer),
             gathered: GATHERED.min(options.buffer_bytes as u64 / 4),
             has_rung: AtomicBool::new(false),
@@ -589,10 +593,19 @@ impl Log {
         let Some(place) = place else { return Ok(false) };
         let offset = place.offset + BATCH_HEADER as u64 + (lsn.0 - place.lsn.0);
         let file = (&self.files[place.file], place.file);
-        let read = locked(&self.reader).record(session, file, (offset, place.end), into);
+        let mut reader = locked(&self.reader);
+        let verified = if place.verified { Ok(()) } else { reader.verify(session, file, &place) };
+        let read = verified.and_then(|()| reader.record(session, file, (offset, place.end), into));
+        drop(reader);
+        let mut places = locked(&self.places);
         // The file may have been used again meanwhile.
-        let is_there = locked(&self.places).front().is_some_and(|first| first.lsn <= place.lsn);
-        if is_there { read.map(|()| true) } else { Ok(false) }
+        if places.front().is_none_or(|first| first.lsn > place.lsn) {
+            return Ok(false);
+        }
+        read?;
+        let at = places.partition_point(|other| other.lsn < place.lsn);
+        places[at].verified = true;
+        Ok(true)
     }
 
     /// Makes a checkpoint durable and takes back the files that it does not need.
@@ -717,6 +730,10 @@ impl WriteAhead for Log {
         Log::durable(self)
     }
 
+    fn gap(&self) -> &Range<Lsn> {
+        &self.gap
+    }
+
     fn write_behind(&self) -> Lsn {
         self.pace.write_behind()
     }
@@ -733,6 +750,36 @@ struct Reader {
 }
 
 impl Reader {
+    /// Holds a batch against its checksum: what a write that was lost has left there are other records, or none.
+    fn verify(
+        &mut self,
+        session: &Session,
+        (file, number): (&Arc<File>, usize),
+        place: &BatchPlace,
+    ) -> Result<(), EngineError> {
+        let end = place.offset + BATCH_HEADER as u64 + (place.end.0 - place.lsn.0);
+        let mut check = BatchCheck::default();
+        let mut at = place.offset;
+        while at < end {
+            let chunk = at / READ_BYTES as u64 * READ_BYTES as u64;
+            let bytes = self.chunk(session, (file, number), (chunk, place.end))?;
+            let until = bytes.len().min((end - chunk) as usize);
+            let Some(part) = bytes.get((at - chunk) as usize..until).filter(|part| !part.is_empty()) else {
+                break;
+            };
+            check.update(part);
+            at += part.len() as u64;
+        }
+        if check.is_whole(place.lsn) {
+            return Ok(());
+        }
+        let why = format!(
+            "the batch at byte {} is not the one that was written there; restore the database from a copy",
+            place.offset
+        );
+        Err(EngineError::Log { path: file.path().to_path_buf(), why })
+    }
+
     fn record(
         &mut self,
         session: &Session,

@@ -23,6 +23,7 @@
 
 use crate::EngineError;
 use crate::database_id::DatabaseId;
+use crc_fast::CrcAlgorithm;
 use plumb_units::Lsn;
 use std::path::{Path, PathBuf};
 
@@ -129,6 +130,37 @@ impl BatchHeader {
         let length = BatchHeader::claimed(bytes, sequence, least)?;
         let header = BatchHeader { length, lsn: Lsn(number(bytes, 8)), sequence, opening: number(bytes, 24) };
         (number(bytes, 0) as u32 == checksum(bytes.get(4..length)?)).then_some(header)
+    }
+}
+
+/// Checks a batch that is read in parts: from its header to its end.
+#[derive(Debug)]
+pub(super) struct BatchCheck {
+    head: [u8; BATCH_HEADER],
+    seen: usize,
+    sum: crc_fast::Digest,
+}
+
+impl Default for BatchCheck {
+    fn default() -> BatchCheck {
+        BatchCheck { head: [0; BATCH_HEADER], seen: 0, sum: crc_fast::Digest::new(CrcAlgorithm::Crc32Iscsi) }
+    }
+}
+
+impl BatchCheck {
+    /// The bytes that follow; a header comes in one part.
+    pub(super) fn update(&mut self, part: &[u8]) {
+        if self.seen == 0 {
+            self.head.copy_from_slice(&part[..BATCH_HEADER]);
+        }
+        self.sum.update(&part[if self.seen == 0 { 4 } else { 0 }..]);
+        self.seen += part.len();
+    }
+
+    /// Whether they were the batch of this LSN, whole.
+    pub(super) fn is_whole(&self, lsn: Lsn) -> bool {
+        let (sum, length) = (number(&self.head, 0) as u32, (number(&self.head, 0) >> 32) as usize);
+        u64::from(sum) == self.sum.finalize() && length == self.seen && number(&self.head, 8) == lsn.0
     }
 }
 

@@ -22,8 +22,7 @@ pub(super) struct LogReader<'a> {
     access: Access,
     channel: Channel,
     spare: Vec<IoBuffer>,
-    /// Bytes of a buffer, and of all of them.
-    piece: usize,
+    /// Bytes of all buffers.
     ahead: u64,
     file: Option<(Arc<File>, u64)>,
     /// Where the next request begins.
@@ -42,7 +41,6 @@ impl<'a> LogReader<'a> {
             access: access.clone(),
             channel: access.method.channel(&[])?,
             spare: Vec::new(),
-            piece: 0,
             ahead: 0,
             file: None,
             asked: 0,
@@ -80,7 +78,7 @@ impl<'a> LogReader<'a> {
             let piece = ahead.min(PIECE) as usize;
             let (arena, spare) = Arena::buffers(piece, ahead.div_ceil(PIECE) as usize)?;
             self.channel = self.access.method.channel(&[&arena])?;
-            (self.spare, self.piece, self.ahead) = (spare, piece, ahead);
+            (self.spare, self.ahead) = (spare, ahead);
         }
         Ok(())
     }
@@ -93,12 +91,13 @@ impl<'a> LogReader<'a> {
             while self.asked < end
                 && let Some(buffer) = self.spare.pop()
             {
+                let range = 0..buffer.len().min((end - self.asked) as usize);
                 let request = Request {
                     operation: Operation::ReadAtMost,
                     file: Arc::clone(&file),
                     offset: self.asked,
                     buffer,
-                    range: 0..self.piece.min((end - self.asked) as usize),
+                    range,
                     event: Event::LogFileSequentialRead,
                     stream: IoStream::LogReads,
                     tag: self.asked,

@@ -56,6 +56,8 @@ pub(super) struct BatchPlace {
     pub(super) offset: u64,
     /// Bytes of log blocks that were written since the log was opened, up to its end; 0 of batches from before.
     pub(super) written: u64,
+    /// Whether it has been read back and found whole.
+    pub(super) verified: bool,
 }
 
 /// The log files and where the next batch goes.
@@ -175,7 +177,7 @@ impl LogWriter {
         session.count(Statistic::RedoWastage, (padded - records) as u64);
         self.written += padded as u64;
         let (lsn, file, offset) = (self.next, self.current, self.offset);
-        let place = BatchPlace { lsn, end, file, offset, written: self.written };
+        let place = BatchPlace { lsn, end, file, offset, written: self.written, verified: false };
         self.offset += padded as u64;
         (self.next, self.end) = (end, end);
         self.files[self.current].usage = Usage::Used(end);

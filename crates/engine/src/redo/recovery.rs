@@ -91,6 +91,8 @@ pub struct LogHome<'a> {
     pub tablespaces: &'a Tablespaces,
     /// LSNs must be above it: numbers of operations so far.
     pub above: Lsn,
+    /// Where the log ends, or behind.
+    pub reaches: Lsn,
     /// Its buffer caches, which no block is in yet.
     pub caches: &'a BufferCaches,
     /// What may be done again.
@@ -200,7 +202,7 @@ impl LogHome<'_> {
         let count = self.settings.number(Setting::LogFileGroups) as u32;
         let log_block = log_access::log_block(self.access, self.home);
         require_records(&options, log_block, bytes)?;
-        let first = Lsn((self.above.0 + OPERATIONS).next_multiple_of(8));
+        let first = Lsn((self.above.0 + OPERATIONS).max(self.reaches.0).next_multiple_of(8));
         let members = self.settings.number(Setting::LogFileMembers) as u32;
         self.create_mirror(members)?;
         let mut files = Vec::new();
@@ -325,7 +327,7 @@ impl LogHome<'_> {
         let least = files.iter().map(|file| file.bytes).min().unwrap_or(0);
         require_records(&options, u64::from(checkpoint.log_block), least)?;
         let (current, offset, end) = redo.read_log(&files, &checkpoint, options.buffer_bytes)?;
-        redo.finish()?;
+        redo.finish(end)?;
         let Redo { places, recovered, .. } = redo;
         // Copies of a database go on with LSNs of their own, above all numbers of operations; and above the first of a file that was begun by an opening
         // which wrote nothing else.
@@ -558,12 +560,13 @@ impl<'a> Redo<'a> {
                     let path = files[current].file().path().to_path_buf();
                     return Err(damaged(path, offset, end, files[next].header.previous_end));
                 }
-                None if end < checkpoint.redo => {
-                    let path = files[current].file().path().to_path_buf();
-                    return Err(damaged(path, offset, end, checkpoint.redo));
-                }
                 None => {
                     self.require_end(files, checkpoint.sequence, (sequence, end))?;
+                    let reaches = checkpoint.redo.max(self.home.reaches);
+                    if end < reaches {
+                        let path = files[current].file().path().to_path_buf();
+                        return Err(damaged(path, offset, end, reaches));
+                    }
                     return Ok((current, offset, end));
                 }
             }
@@ -648,8 +651,8 @@ impl<'a> Redo<'a> {
             let Some(batch) = self.batch(file, stretch.end, *end)? else { return Ok((stretch, false)) };
             let records = stretch.end + BATCH_HEADER as u64..stretch.end + batch.length as u64;
             *end = Lsn(batch.lsn.0 + (batch.length - BATCH_HEADER) as u64);
-            let place =
-                BatchPlace { lsn: batch.lsn, end: *end, file: number, offset: stretch.end, written: 0 };
+            let (lsn, offset) = (batch.lsn, stretch.end);
+            let place = BatchPlace { lsn, end: *end, file: number, offset, written: 0, verified: true };
             self.places.push_back(place);
             stretch.batches.push((batch.lsn, records));
             stretch.end += batch.length.next_multiple_of(self.log_block) as u64;
@@ -718,8 +721,8 @@ impl<'a> Redo<'a> {
         Ok(())
     }
 
-    fn finish(&mut self) -> Result<(), EngineError> {
-        self.replay.finish(self.from)?;
+    fn finish(&mut self, end: Lsn) -> Result<(), EngineError> {
+        self.replay.finish(self.from..end)?;
         self.recovered.block_count = self.replay.block_count;
         self.recovered.unended = self.open.values().copied().collect();
         Ok(())

@@ -21,6 +21,7 @@ use plumb_io::{Arena, Channel, IoBuffer, Operation, Request};
 use plumb_units::{BlockAddress, BlockSize, Lsn};
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -85,6 +86,8 @@ pub(super) struct Replay<'a> {
     live: Vec<LiveExtent>,
     /// Blocks that were changed; one that was given up in between counts again.
     pub(super) block_count: u64,
+    /// Of the blocks that were read, the one that was changed last, and when.
+    newest: Option<(u64, BlockAddress, Purpose)>,
 }
 
 /// Numbers of blocks by their size.
@@ -123,6 +126,7 @@ impl<'a> Replay<'a> {
             has_given_up: false,
             live,
             block_count: 0,
+            newest: None,
         })
     }
 
@@ -274,6 +278,9 @@ impl<'a> Replay<'a> {
         let length = block.bytes.len();
         block.bytes.copy_from_slice(&completion.buffer[..length]);
         block.whole = block::is_whole(&block.bytes, address);
+        if block.whole {
+            self.newest = self.newest.max(Some((block::lsn_of(&block.bytes), address, purpose)));
+        }
         self.staging.push(completion.buffer);
         self.blocks.insert(address, block);
         Ok(())
@@ -341,8 +348,12 @@ impl<'a> Replay<'a> {
     }
 
     /// Leaves the blocks to the caches, as if the first record of the recovery had changed them: no checkpoint ends that they are not written for, and
-    /// each syncs the files.
-    pub(super) fn finish(&mut self, first: Lsn) -> Result<(), EngineError> {
+    /// each syncs the files. A block that was changed behind the end of the log says that there was more of it.
+    pub(super) fn finish(&mut self, Range { start: first, end }: Range<Lsn>) -> Result<(), EngineError> {
+        if let Some((lsn, address, purpose)) = self.newest.filter(|(lsn, ..)| *lsn >= end.0) {
+            let path = self.home.tablespaces.get(purpose).path(address);
+            return Err(block::beyond_log(Lsn(lsn), address, path, end));
+        }
         self.write(|block| !block.cached)?;
         for (_, block) in self.blocks.drain().filter(|(_, block)| block.changed) {
             block.bytes.changed(first);

@@ -194,6 +194,21 @@ pub fn verify(
     Err(explain(block, expected, address, path))
 }
 
+/// What is wrong with a block whose last change is in no log: that ended before.
+#[cold]
+pub(crate) fn beyond_log(lsn: Lsn, address: BlockAddress, path: &Path, end: Lsn) -> EngineError {
+    EngineError::CorruptBlock {
+        path: path.to_path_buf(),
+        address,
+        what: "its last change",
+        found: format!("that of LSN {}", lsn.0),
+        expected: format!(
+            "one before LSN {}, where the log ended when it was opened: the log has lost its end",
+            end.0
+        ),
+    }
+}
+
 /// What the header of a block that has been verified says of its content.
 #[inline]
 #[must_use]
@@ -229,7 +244,6 @@ fn explain(block: &[u8], expected: Expected, address: BlockAddress, path: &Path)
 /// CRC-32C of everything after the checksum itself.
 #[inline]
 fn checksum(block: &[u8]) -> u32 {
-    // The crate gives all widths as u64; CRC-32 fits the low half.
     crc_fast::crc32_iscsi(&block[4..])
 }
 

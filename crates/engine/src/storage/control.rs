@@ -77,6 +77,9 @@ pub struct Catalog {
     pub database: DatabaseId,
     /// Operations that write blocks have numbers below it.
     pub lsn_ceiling: u64,
+    /// The log was durable up to this LSN when the control file was written: one that ends before has lost its end.
+    #[serde(default)]
+    pub log_reaches: u64,
     /// The tablespaces, one of a purpose; the first three are those that every database has.
     pub tablespaces: Vec<TablespaceEntry>,
     /// The tables.
@@ -338,6 +341,7 @@ impl Catalog {
             state: State::Creating { home: home.to_string_lossy().into_owned() },
             database,
             lsn_ceiling: 1 + LSN_BATCH,
+            log_reaches: 0,
             tablespaces: Vec::new(),
             tables: Vec::new(),
             indexes: Vec::new(),

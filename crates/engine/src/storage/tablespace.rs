@@ -47,7 +47,7 @@ impl Extent {
 
 /// What a tablespace is for; one of each in a database at most. The first three are in every database and have blocks of
 /// `db_block_size`; the others are made when they are needed ([`crate::Instance::tablespace_of`]), for tables of another block size.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Purpose {
     /// Tables.
@@ -157,6 +157,8 @@ struct Space {
     /// The lowest extent that may be free, per file.
     search_from: Vec<usize>,
     next_file: usize,
+    /// What is taken stays so.
+    keeps_all: bool,
 }
 
 impl Tablespace {
@@ -175,7 +177,7 @@ impl Tablespace {
             let extents = file.file.length()? / extent_blocks.bytes(block_size);
             taken.push(vec![false; extents.min(extents_max(extent_blocks)) as usize]);
         }
-        let space = Space { search_from: vec![0; taken.len()], taken, next_file: 0 };
+        let space = Space { search_from: vec![0; taken.len()], taken, next_file: 0, keeps_all: false };
         Ok(Tablespace { purpose, block_size, extent_blocks, files, unusable, space: Mutex::new(space) })
     }
 
@@ -273,9 +275,17 @@ impl Tablespace {
         Ok(self.extent(file, index))
     }
 
+    /// From now on what is given back stays taken: the control file that an opening finds may have it.
+    pub(crate) fn keep_all(&self) {
+        self.space().keeps_all = true;
+    }
+
     /// Gives extents back.
     pub fn release(&self, extents: impl IntoIterator<Item = Extent>) {
         let mut space = self.space();
+        if space.keeps_all {
+            return;
+        }
         for extent in extents {
             let Some(file) = self.files.iter().position(|file| file.id.0 == extent.file) else {
                 assert!(self.has_file(FileId(extent.file)), "an extent's file belongs to its tablespace");

@@ -216,7 +216,7 @@ impl<'a> Load<'a> {
             self.log.map_or(Ok(()), |log| log.make_durable(coordinator))
         });
         let entered = durable.and_then(|()| self.enter(coordinator, &pieces, &extents));
-        if entered.is_err() && !instance.has_segment(&self.name) {
+        if entered.is_err() {
             tablespace.release(extents.iter().map(|extent| extent.extent));
             // The error to report is the load's.
             let _ = tablespace.cut_back(&extent_counts);

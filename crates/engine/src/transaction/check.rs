@@ -81,8 +81,8 @@ impl Transactions<'_> {
         require_each_once(there, led_to)?;
         for (tree, keys) in table.indexes.iter().zip(keys) {
             let (entries, marked) = check_tree(&mut worker, tree, keys)?;
-            (found.entry_count, found.version_count) =
-                (found.entry_count + entries, found.version_count + marked);
+            found.entry_count += entries;
+            found.version_count += marked;
         }
         Ok(found)
     }

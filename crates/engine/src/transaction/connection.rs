@@ -794,7 +794,7 @@ impl<'a> Worker<'a> {
         match undo {
             Undo::Inserted { block, slots } => {
                 let mut is_piece = false;
-                self.undo_rows(thread, (&table, block, previous), |edit, bytes| {
+                self.undo_rows(thread, (&table, block, &slots), previous, |edit, bytes| {
                     is_piece = slots.iter().any(|slot| rows::piece_at(bytes, *slot).is_some());
                     rows::remove(edit, bytes, &slots);
                 })?;
@@ -805,17 +805,17 @@ impl<'a> Worker<'a> {
                 Ok(())
             }
             Undo::Updated { block, slot, version, image } => {
-                self.undo_rows(thread, (&table, block, previous), |edit, bytes| {
+                self.undo_rows(thread, (&table, block, &[slot]), previous, |edit, bytes| {
                     rows::restore(edit, bytes, slot, version, image);
                 })
             }
             Undo::Patched { block, slot, version, pieces } => {
-                self.undo_rows(thread, (&table, block, previous), |edit, bytes| {
+                self.undo_rows(thread, (&table, block, &[slot]), previous, |edit, bytes| {
                     rows::restore_pieces(edit, bytes, slot, version, pieces);
                 })
             }
             Undo::Deleted { block, slot, version } => {
-                self.undo_rows(thread, (&table, block, previous), |edit, bytes| {
+                self.undo_rows(thread, (&table, block, &[slot]), previous, |edit, bytes| {
                     rows::restore(edit, bytes, slot, version, &[]);
                 })
             }
@@ -834,13 +834,25 @@ impl<'a> Worker<'a> {
     fn undo_rows(
         &mut self,
         thread: &mut Thread<'a>,
-        (table, address, previous): (&Table, BlockAddress, Lsn),
+        (table, address, slots): (&Table, BlockAddress, &[u16]),
+        previous: Lsn,
         undo: impl FnOnce(&mut Edit, &mut [u8]),
     ) -> Result<(), EngineError> {
         let gate = self.log.enter();
         let expected = table.segment.expected(BlockKind::Rows);
         debug_assert_eq!(expected.lsns, LsnRange::from(table.segment.created));
         let mut block = self.reader.change(table.segment.purpose, address, expected)?;
+        // Else a write of the block was lost, and what is there has no room for what was.
+        let version_of = |slot: &u16| rows::version_at(&block, *slot);
+        if let Some(slot) = slots.iter().find(|slot| version_of(slot) != Some(thread.last)) {
+            return Err(EngineError::CorruptBlock {
+                path: self.instance.tablespace(table.segment.purpose).path(address).to_path_buf(),
+                address,
+                what: "version of a row that a transaction has changed",
+                found: version_of(slot).map_or("no row".to_string(), |version| version.0.to_string()),
+                expected: thread.last.0.to_string(),
+            });
+        }
         let mut edit = Edit::new(table.segment.purpose, address, &block, gate.floor());
         undo(&mut edit, &mut block);
         self.log_undoing(thread, previous, vec![(edit, block)])

@@ -77,17 +77,18 @@ impl Transactions<'_> {
         let mut indexes = indexes.iter().map(defined).collect::<Result<Vec<_>, EngineError>>()?;
         let mut table =
             LiveTable { name, schema: schema.clone(), tablespace, extents: Vec::new(), created: 0 };
-        if let Err(error) = self.make_segments(session, &mut table, &mut indexes) {
-            // The new control file may stand although that could not be made certain; then they are its.
-            if self.instance.catalog().live_kind(&table.name).is_none() {
-                self.instance.release(session, tablespace, &table.extents);
-                indexes
-                    .iter()
-                    .for_each(|index| self.instance.release(session, Purpose::Indx, &index.extents));
-            }
-            return Err(error);
+        let made = self.make_segments(session, &mut table, &mut indexes).and_then(|()| {
+            let made = self.read_table(session, &table, indexes.iter())?;
+            let (table, indexes) = (table.clone(), indexes.clone());
+            self.instance.change_catalog(session, |catalog| catalog.add_live(table, indexes))?;
+            self.enter_table(made);
+            Ok(())
+        });
+        if made.is_err() {
+            self.instance.release(session, tablespace, &table.extents);
+            indexes.iter().for_each(|index| self.instance.release(session, Purpose::Indx, &index.extents));
         }
-        self.enter_table(session, &table, indexes.iter())
+        made
     }
 
     /// The index as the catalog will have it, still without a segment.
@@ -110,7 +111,7 @@ impl Transactions<'_> {
         Ok(LiveIndex { name, table, columns, unique: index.unique, extents: Vec::new(), created: 0 })
     }
 
-    /// Formats the first blocks of the segments, has that durable, and enters them in the catalog.
+    /// Formats the first blocks of the segments and has that durable.
     fn make_segments(
         &self,
         session: &Session,
@@ -122,9 +123,7 @@ impl Transactions<'_> {
         for index in indexes.iter_mut() {
             (index.created, index.extents) = worker.make_segment(Purpose::Indx, BlockKind::Leaf)?;
         }
-        self.log.make_durable(session, self.log.end())?;
-        let (table, indexes) = (table.clone(), indexes.to_vec());
-        self.instance.change_catalog(session, |catalog| catalog.add_live(table, indexes))
+        self.log.make_durable(session, self.log.end())
     }
 
     /// Makes an index on a table that may have rows; it is durable when this returns.
@@ -152,10 +151,9 @@ impl Transactions<'_> {
             live.extents = tree.segment.extents();
             self.instance.change_catalog(session, |catalog| catalog.add_live_index(live))
         });
-        if entered.is_err() && self.instance.catalog().live_kind(&tree.name).is_none() {
-            self.instance.release(session, Purpose::Indx, &tree.segment.extents());
-        } else {
-            table.indexes.push(Arc::new(tree));
+        match entered {
+            Ok(()) => table.indexes.push(Arc::new(tree)),
+            Err(_) => self.instance.release(session, Purpose::Indx, &tree.segment.extents()),
         }
         entered
     }
@@ -175,10 +173,11 @@ impl Transactions<'_> {
         let mut dropped = None;
         let changed =
             self.instance.change_catalog(session, |catalog| dropped = Some(catalog.remove_live(&name)));
-        // A control file that stands, but not for certain, is the one that counts.
-        if let Err(error) = changed
-            && self.instance.catalog().live_kind(&name).is_some()
-        {
+        if let Err(error) = changed {
+            // What is committed in it from now on may be gone with it.
+            if matches!(error, EngineError::ControlFileInDoubt { .. }) {
+                self.log.fail(error.to_string());
+            }
             return Err(error);
         }
         let table = taken.table.as_mut().and_then(Arc::get_mut).expect("taken for itself");

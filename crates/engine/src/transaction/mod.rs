@@ -147,21 +147,21 @@ impl<'i> Transactions<'i> {
     /// When the log is damaged, a setting of the log contradicts another one, or a file cannot be read or written.
     pub fn open(instance: &'i Instance, session: &Session) -> Result<Transactions<'i>, EngineError> {
         instance.require_writable()?;
-        if instance.caches().is_logged() {
+        if instance.caches().log().is_some() {
             return Err(EngineError::Contradiction {
                 first: "an opening of the transactions".to_string(),
                 second: "the one before".to_string(),
                 why: "an instance opens its transactions once; open the instance again".to_string(),
             });
         }
-        let (live, database) = {
+        let (live, database, reaches) = {
             let catalog = instance.catalog();
             let cached = catalog.live_extents().map(|segment| (segment, true));
             let all = cached.chain(catalog.logged_extents().map(|segment| (segment, false)));
             let live = all.flat_map(|((_, extents, created), cached)| {
                 extents.iter().map(move |piece| LiveExtent { extent: piece.extent, created, cached })
             });
-            (live.collect::<Vec<_>>(), catalog.database)
+            (live.collect::<Vec<_>>(), catalog.database, Lsn(catalog.log_reaches))
         };
         let access = log_access::of_log(&instance.settings, &instance.access, instance.home())?;
         let home = LogHome {
@@ -171,6 +171,7 @@ impl<'i> Transactions<'i> {
             settings: &instance.settings,
             tablespaces: instance.tablespaces(),
             above: instance.next_lsn(session)?,
+            reaches,
             caches: instance.caches(),
             live: &live,
         };
@@ -244,17 +245,19 @@ impl<'i> Transactions<'i> {
         };
         for table in tables {
             let of_table = indexes.iter().filter(|index| index.table == table.name);
-            self.enter_table(session, &table, of_table)?;
+            let table = self.read_table(session, &table, of_table)?;
+            self.enter_table(table);
         }
         Ok(())
     }
 
-    fn enter_table<'t>(
+    /// The table of these segments, as their first blocks have it.
+    fn read_table<'t>(
         &self,
         session: &Session,
         table: &LiveTable,
         indexes: impl Iterator<Item = &'t LiveIndex>,
-    ) -> Result<(), EngineError> {
+    ) -> Result<Table, EngineError> {
         let mut trees = Vec::new();
         let mut worker = self.worker(session)?;
         for index in indexes {
@@ -269,10 +272,12 @@ impl<'i> Transactions<'i> {
         if let Some(last) = segment.address(used - 1).filter(|_| used > 1) {
             segment.add_to_pool(last);
         }
-        let (name, schema) = (table.name.clone(), table.schema.clone());
-        let entered = Arc::new(Table { name: name.clone(), schema, segment, indexes: trees });
-        self.tables.write().unwrap_or_else(PoisonError::into_inner).insert(name, Some(entered));
-        Ok(())
+        Ok(Table { name: table.name.clone(), schema: table.schema.clone(), segment, indexes: trees })
+    }
+
+    fn enter_table(&self, table: Table) {
+        let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
+        tables.insert(table.name.clone(), Some(Arc::new(table)));
     }
 
     fn worker<'a>(&'a self, session: &'a Session) -> Result<Worker<'a>, EngineError> {

@@ -279,14 +279,7 @@ impl<'a> Worker<'a> {
         if self.instance.catalog().knows_row_pieces() {
             return Ok(());
         }
-        let noted = self.instance.change_catalog(self.session, |catalog| catalog.note_row_pieces());
-        if let Err(error) = &noted
-            && self.instance.catalog().knows_row_pieces()
-        {
-            // It stands and may not be durable.
-            self.log.fail(error.to_string());
-        }
-        noted
+        self.instance.change_catalog(self.session, |catalog| catalog.note_row_pieces())
     }
 
     fn insert_piece(

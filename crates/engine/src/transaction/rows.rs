@@ -78,6 +78,11 @@ pub(super) fn piece_at(block: &[u8], slot: u16) -> Option<StoredRow<'_>> {
     stored_at(block, slot).filter(|row| !row.begins())
 }
 
+/// The version of the row or piece of a slot; `None` when it is empty or there is none.
+pub(super) fn version_at(block: &[u8], slot: u16) -> Option<Lsn> {
+    stored_at(block, slot).map(|row| row.version)
+}
+
 /// The slots of pieces that are not heads and have not been deleted.
 pub(super) fn pieces(block: &[u8]) -> impl Iterator<Item = u16> + '_ {
     let is_there = |slot: &u16| piece_at(block, *slot).is_some_and(|piece| !piece.deleted);

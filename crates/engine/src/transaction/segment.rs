@@ -235,20 +235,10 @@ impl Worker<'_> {
                 stored.extend_from_slice(&extents);
             }
         });
-        let is_entered = |catalog: &mut Catalog| {
-            extents_of(catalog, segment).is_some_and(|stored| stored.ends_with(&extents))
-        };
-        if let Err(error) = &added {
-            if !is_entered(&mut self.instance.catalog()) {
-                let extents = extents.iter().map(|piece| piece.extent);
-                self.instance.tablespace(segment.purpose).release(extents);
-                return added;
-            }
-            // They are in the control file, which may not be durable: no redo may be that goes into them.
-            self.log
-                .fail(format!("the control file with the extents of a segment may not be durable: {error}"));
+        match &added {
+            Ok(()) => segment.extents.write().unwrap_or_else(PoisonError::into_inner).add(extents),
+            Err(_) => self.instance.release(self.session, segment.purpose, &extents),
         }
-        segment.extents.write().unwrap_or_else(PoisonError::into_inner).add(extents);
         added
     }
 

@@ -11,6 +11,7 @@ use plumb_engine::cache::CacheOptions;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_events::{Recorder, Role, Session};
 use plumb_units::{BlockAddress, BlockNumber, BlockSize, FileId, Lsn};
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -227,6 +228,10 @@ impl WriteAhead for Log {
         assert!(until.0 <= self.appended.load(SeqCst) + 1, "only what was appended can be made durable");
         self.durable.fetch_max(until.0, SeqCst);
         Ok(())
+    }
+
+    fn gap(&self) -> &Range<Lsn> {
+        &(Lsn(0)..Lsn(0))
     }
 
     fn durable(&self) -> Lsn {

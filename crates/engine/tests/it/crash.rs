@@ -103,6 +103,24 @@ fn a_disk_that_fails_is_named_or_does_no_harm() {
     }
 }
 
+/// Seeds that were wrong once.
+#[test]
+fn disks_that_failed_and_were_not_survived() {
+    let archived = Base::new(LogKind::Archived);
+    for (seed, fault) in [
+        // The control file without an index stood and was not durable, and the index's space was used again.
+        (3_000_193, Fault::Sync),
+        // The end of the log was damaged, and a table that was loaded behind it was there.
+        (4_005_981, Fault::Flip),
+    ] {
+        faulty(&archived, seed, fault, &mut FaultTally::default());
+    }
+    // What was rolled back had its undo in a batch that was lost: other records were found there.
+    faulty(&Base::new(LogKind::Plain), 4_000_420, Fault::Lose, &mut FaultTally::default());
+    // A table was made, could not be read, and was there although that was an error.
+    faulty(&Base::new(LogKind::Mirrored), 4_002_894, Fault::Read, &mut FaultTally::default());
+}
+
 /// Where a child of the next test finds its database, and behind which transactions its sessions go on.
 const CHILD: &str = "PLUMB_TEST_KILLED_CHILD";
 

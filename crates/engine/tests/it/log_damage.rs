@@ -1,10 +1,10 @@
 //! Logs whose bytes were changed, or whose files are gone: refused in one line, or recovered where the rest suffices.
 
 use crate::crash_cycle::world::read;
-use crate::crash_cycle::{Base, LogKind};
+use crate::crash_cycle::{Base, LogKind, schema};
 use plumb_engine::Instance;
 use plumb_engine::transaction::Transactions;
-use plumb_events::Role;
+use plumb_events::{Role, Session};
 use plumb_io::Disk;
 use plumb_io::sim::MemoryDisk;
 use plumb_io::sim::power::Survivors;
@@ -20,6 +20,11 @@ fn path(name: &str) -> PathBuf {
 
 /// A database that was not closed after five commits, of one batch each.
 fn left_open() -> Arc<MemoryDisk> {
+    left_open_after(|_, _| ())
+}
+
+/// The same after something else.
+fn left_open_after(more: impl FnOnce(&Transactions<'_>, &Session)) -> Arc<MemoryDisk> {
     let disk = Base::new(LogKind::Plain).copy();
     let instance = LogKind::Plain.open(&disk).expect("open");
     let session = instance.recorder.session(Role::User);
@@ -31,6 +36,7 @@ fn left_open() -> Arc<MemoryDisk> {
         transaction.insert("T", &[id.clone(), id, Value::Text("v".into()), Value::Null]).expect("inserted");
         transaction.commit_and_chain().expect("committed");
     }
+    more(&transactions, &session);
     disk.restart(Survivors::All)
 }
 
@@ -87,6 +93,22 @@ fn the_last_batch_is_an_end_when_it_is_not_whole() {
     let (_, file, offset) = found.last().expect("a batch");
     disk.flip_bit(file, (offset + 100) * 8);
     assert_eq!(rows(&disk), COMMITS - 1);
+}
+
+/// The control file says how far the log went when it was written.
+#[test]
+fn the_last_batch_is_no_end_when_the_control_file_was_written_after_it() {
+    let disk = left_open_after(|transactions, session| {
+        transactions.create_table(session, "LATER", &schema(), &[]).expect("created");
+    });
+    let found = batches(&disk);
+    let (_, file, offset) = found.last().expect("a batch");
+    disk.flip_bit(file, (offset + 100) * 8);
+    let error = refused(&disk);
+    assert!(
+        error.contains(&format!("the batch at byte {offset} is damaged: the log goes on at LSN ")),
+        "{error}"
+    );
 }
 
 #[test]

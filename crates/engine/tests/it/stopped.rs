@@ -1,8 +1,9 @@
 //! What one failure must stop: nobody waits for what cannot end, nothing is acknowledged that was done by half, and what a device has dropped is not
 //! taken for durable later.
 
+use crate::crash_cycle::operation::{Operation, run};
 use crate::crash_cycle::world::read;
-use crate::crash_cycle::{Base, LogKind};
+use crate::crash_cycle::{Base, LogKind, Seeded};
 use crate::support::within;
 use crate::transactions::number;
 use plumb_engine::transaction::{Connection, Transaction, Transactions};
@@ -169,4 +170,56 @@ fn extents_whose_entry_failed_are_not_handed_out_twice() {
         }
     }
     assert!(failed > 20, "some statements failed and others went on: {failed}");
+}
+
+/// Whichever sync fails, a definition is done, or has changed nothing, or nothing is changed any more: a loss of power then leaves
+/// what was acknowledged.
+#[test]
+fn a_definition_whose_control_file_may_not_be_durable_has_changed_nothing() {
+    let (empty, filled) = (Base::new(LogKind::Plain), Base::filled(LogKind::Plain));
+    let mut doubts = 0;
+    for (base, definition) in [
+        (&empty, Operation::CreateTable),
+        (&empty, Operation::CreateIndex),
+        (&empty, Operation::Load),
+        (&filled, Operation::DropTable),
+        (&filled, Operation::DropIndex),
+        (&filled, Operation::DropLoaded),
+    ] {
+        for nth in 1.. {
+            let mut failed = 0;
+            for all in [false, true] {
+                let disk = base.copy();
+                let run = {
+                    let instance = base.open(&disk).expect("open");
+                    let nth = Some(nth);
+                    disk.plan_faults(match all {
+                        false => Faults { fail_sync: nth, ..Faults::default() },
+                        true => Faults { fail_syncs: nth, ..Faults::default() },
+                    });
+                    run(&instance, &mut Seeded(1), base.world(), vec![definition], 1)
+                };
+                failed += u64::from(run.error.is_some());
+                if let Some(error @ EngineError::ControlFileInDoubt { .. }) = &run.error {
+                    assert!(all, "the old control file was put back: {error}");
+                    assert_eq!(
+                        error.to_string(),
+                        "the database /in/memory/db may be as it was before a change that failed or as after it, and \
+                         is not changed any more: cannot sync /in/memory/db: Input/output error (os error 5); the \
+                         device reports an error: look at the kernel's log (dmesg); open it again once the cause is \
+                         removed"
+                    );
+                    doubts += 1;
+                }
+                for survivors in [Survivors::None, Survivors::All, Survivors::Random(nth)] {
+                    let found = base.read(&disk.restart(survivors)).expect("recovered");
+                    run.require(&found).unwrap_or_else(|wrong| panic!("{definition:?} {nth} {all}: {wrong}"));
+                }
+            }
+            if failed == 0 {
+                break;
+            }
+        }
+    }
+    assert_eq!(doubts, 6, "one of each definition");
 }

@@ -137,16 +137,19 @@ fn stream(scale: Scale, cell: usize, study: usize) -> Generator {
 
 /// What comes of each study of a cell, in their order. All processors share them: each has a stream of its own, so that it does
 /// not matter which one makes it.
-fn each<T: Send>(
+///
+/// # Errors
+/// The first study's that cannot be made.
+pub fn each<T: Send, E: Send>(
     scale: Scale,
     cell: usize,
-    make: impl Fn(&mut Generator) -> Result<T, ProofError> + Sync,
-) -> Result<Vec<T>, ProofError> {
+    make: impl Fn(&mut Generator) -> Result<T, E> + Sync,
+) -> Result<Vec<T>, E> {
     let servers = std::thread::available_parallelism().map_or(1, usize::from);
     let share = scale.studies.div_ceil(servers).max(1);
     let made = |server: usize| {
         let studies = server * share..scale.studies.min((server + 1) * share);
-        studies.map(|study| make(&mut stream(scale, cell, study))).collect::<Result<Vec<T>, ProofError>>()
+        studies.map(|study| make(&mut stream(scale, cell, study))).collect::<Result<Vec<T>, E>>()
     };
     let parts: Vec<_> = std::thread::scope(|scope| {
         let made = &made;

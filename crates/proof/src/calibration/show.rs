@@ -20,7 +20,7 @@ impl Display for ErrorRates {
             "What really happens, % of studies", "counted", "before", "now"
         )?;
         for row in &self.situations {
-            let share = |share: Option<Share>| share.map_or(String::new(), percent);
+            let share = |share: Option<Share>| share.map_or(String::new(), |share| share.to_string());
             writeln!(
                 out,
                 "{:<72}{:<18}{:>16}{:>16}",
@@ -72,9 +72,11 @@ impl Display for ErrorRates {
     }
 }
 
-/// `4.12 (<4.41)`: a share and the upper end of its interval.
-fn percent(share: Share) -> String {
-    format!("{:.2} (<{:.2})", 100.0 * share.found(), 100.0 * share.upper())
+/// `4.12 (<4.41)`: a share and the upper end of its interval, per cent.
+impl Display for Share {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        out.pad(&format!("{:.2} (<{:.2})", 100.0 * self.found(), 100.0 * self.upper()))
+    }
 }
 
 fn rates(out: &mut Formatter<'_>, caption: &str, rows: &[Row]) -> fmt::Result {
@@ -88,7 +90,7 @@ fn rates(out: &mut Formatter<'_>, caption: &str, rows: &[Row]) -> fmt::Result {
         for row in rows {
             write!(out, "{:<38}", row.name)?;
             for share in &row.shares[columns.clone()] {
-                write!(out, "{:>16}", percent(*share))?;
+                write!(out, "{share:>16}")?;
             }
             writeln!(out)?;
         }

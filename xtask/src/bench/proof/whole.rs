@@ -18,11 +18,10 @@ use plumb_lab::plan::{Plan, PlanOptions, Until};
 use plumb_lab::record::{Header, Held, Host, Phase as PhaseSpan, Receipt, Record, Seen};
 use plumb_lab::study;
 use plumb_lab::target::embedded::Engine;
-use plumb_proof::calibration::Share;
+use plumb_proof::calibration::{Scale, Share, each};
 use plumb_proof::random::Generator;
 use plumb_proof::synthetic::{Noise, Study};
 use std::fmt::Write as _;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// s_d: deviation of the log-ratio of two runs.
 const PAIR_DEVIATION: f64 = 0.03;
@@ -114,36 +113,18 @@ fn row(
     counted: &[(&str, fn(&Analysis) -> bool)],
     make: impl Fn(Noise, u64) -> anyhow::Result<Analysis> + Sync,
 ) -> anyhow::Result<()> {
-    let mut shares = vec![Vec::new(); counted.len()];
+    let mut seen: Vec<Vec<Vec<bool>>> = Vec::new();
     for (column, noise) in NOISES.into_iter().enumerate() {
-        let hits: Vec<AtomicUsize> = counted.iter().map(|_| AtomicUsize::new(0)).collect();
-        let next = AtomicUsize::new(0);
-        let work = || -> anyhow::Result<()> {
-            loop {
-                let number = next.fetch_add(1, Relaxed);
-                if number >= studies {
-                    return Ok(());
-                }
-                let own = Generator::of_part(seed, (column as u64) << 32 | number as u64).bits();
-                let analysis = make(noise, own)?;
-                for ((_, holds), hits) in counted.iter().zip(&hits) {
-                    hits.fetch_add(usize::from(holds(&analysis)), Relaxed);
-                }
-            }
-        };
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        std::thread::scope(|scope| -> anyhow::Result<()> {
-            let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-            threads.into_iter().try_for_each(|thread| thread.join().expect("no panic"))
-        })?;
-        let share = |hits: AtomicUsize| Share { hits: hits.into_inner(), studies };
-        shares.iter_mut().zip(hits).for_each(|(shares, hits)| shares.push(share(hits)));
+        seen.push(each(Scale { studies, seed }, column, |generator| {
+            let analysis = make(noise, generator.bits())?;
+            anyhow::Ok(counted.iter().map(|(_, holds)| holds(&analysis)).collect())
+        })?);
     }
-    for ((what, _), shares) in counted.iter().zip(shares) {
+    for (index, (what, _)) in counted.iter().enumerate() {
         write!(text, "{name:<52}{what:<22}")?;
-        for share in shares {
-            let percent = format!("{:.2} (<{:.2})", 100.0 * share.found(), 100.0 * share.upper());
-            write!(text, "{percent:>16}")?;
+        for studies_of in &seen {
+            let hits = studies_of.iter().filter(|study| study[index]).count();
+            write!(text, "{:>16}", Share { hits, studies })?;
         }
         text.push('\n');
     }

@@ -24,14 +24,24 @@ pub enum Fault {
     Read,
     Write,
     Sync,
+    /// All syncs from one on.
+    Syncs,
     Full,
     Flip,
     Lose,
     Misdirect,
 }
 
-pub const FAULTS: [Fault; 7] =
-    [Fault::Read, Fault::Write, Fault::Sync, Fault::Full, Fault::Flip, Fault::Lose, Fault::Misdirect];
+pub const FAULTS: [Fault; 8] = [
+    Fault::Read,
+    Fault::Write,
+    Fault::Sync,
+    Fault::Syncs,
+    Fault::Full,
+    Fault::Flip,
+    Fault::Lose,
+    Fault::Misdirect,
+];
 
 /// What came of them.
 #[derive(Debug, Default, Clone, Copy)]
@@ -131,6 +141,7 @@ fn plan(fault: Fault, random: &mut Seeded) -> Faults {
         Fault::Read => Faults { fail_read: nth, ..Faults::default() },
         Fault::Write => Faults { fail_write: nth, ..Faults::default() },
         Fault::Sync => Faults { fail_sync: nth, ..Faults::default() },
+        Fault::Syncs => Faults { fail_syncs: nth, ..Faults::default() },
         Fault::Full => Faults { capacity: Some(random.below(100) << 10), ..Faults::default() },
         Fault::Lose => Faults { lose_write: nth, ..Faults::default() },
         Fault::Misdirect => Faults { misdirect_write: nth, ..Faults::default() },

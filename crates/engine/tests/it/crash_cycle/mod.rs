@@ -146,6 +146,11 @@ impl Base {
         base
     }
 
+    /// What is in it.
+    pub fn world(&self) -> World {
+        self.world.clone()
+    }
+
     /// A copy of its disk.
     pub fn copy(&self) -> Arc<MemoryDisk> {
         self.disk.restart(Survivors::All)
@@ -202,7 +207,7 @@ pub struct Tally {
 pub fn chain(base: &Base, seed: u64, length: u64, tally: &mut Tally) {
     let mut random = Seeded(seed);
     let mut disk = base.copy();
-    let mut world = base.world.clone();
+    let mut world = base.world();
     for cycle in 0..length {
         let said = || format!("seed {seed} cycle {cycle}, {:?}", base.log);
         // One chain in eight has long runs.
@@ -273,7 +278,7 @@ pub fn every_request(base: &Base, seed: u64, operations: &[Operation], sessions:
         let disk = base.copy();
         disk.lose_power_at(Some(at));
         let mut random = Seeded(seed);
-        let before = base.world.clone();
+        let before = base.world();
         let run = match base.open(&disk) {
             Ok(instance) => run(&instance, &mut random, before, operations.to_vec(), sessions),
             Err(error) => Run::ended(before, error),

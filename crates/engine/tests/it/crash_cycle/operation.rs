@@ -61,10 +61,9 @@ pub const OPERATIONS: [Operation; 17] = [
 ];
 
 impl Operation {
-    /// Whether it is all or nothing, and a part of a transaction that goes on.
-    fn is_statement(self) -> bool {
-        use Operation::{Delete, Insert, InsertLong, Resize, Split, Update};
-        matches!(self, Insert | InsertLong | Split | Update | Resize | Delete)
+    /// Whether it is the end of a transaction; all else is done or has changed nothing.
+    fn is_end(self) -> bool {
+        matches!(self, Operation::Commit | Operation::RollBack)
     }
 }
 
@@ -129,12 +128,12 @@ pub fn run(
     run_noting(instance, random, before, operations, (sessions, |_| (), AfterError::End))
 }
 
-/// What a run does when a statement has failed and transactions have not been stopped.
+/// What a run does when something has failed that has then changed nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AfterError {
     /// It ends.
     End,
-    /// It goes on, as a program may that tries the next row.
+    /// It goes on, as a program may that tries the next row or table.
     GoOn,
 }
 
@@ -164,11 +163,13 @@ pub fn run_noting(
         let operation = if operation == Operation::Any { stage.draw() } else { operation };
         let actor = &mut actors[stage.random.below(sessions) as usize];
         if let Err(error) = stage.perform(operation, actor) {
-            let is_stopped = matches!(error, EngineError::LogFailed { .. });
+            let is_stopped =
+                matches!(error, EngineError::LogFailed { .. } | EngineError::ControlFileInDoubt { .. });
             stage.run.error.get_or_insert(error);
-            if is_stopped || !operation.is_statement() || after_error == AfterError::End {
+            if is_stopped || operation.is_end() || after_error == AfterError::End {
                 break;
             }
+            stage.run.under_way = None;
         }
         note(&stage.run.acknowledged);
     }
