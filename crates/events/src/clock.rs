@@ -2,7 +2,8 @@
 
 use plumb_units::Nanos;
 use rustix::time::{ClockId, Timespec, clock_gettime};
-use std::fs;
+use std::fs::File;
+use std::io::Read;
 use std::time::{Duration, SystemTime};
 
 /// Monotonic time, from an origin that only differences can cancel.
@@ -35,7 +36,10 @@ pub fn wall() -> Duration {
 /// counts them (`/proc/self/task/TID/schedstat`); `None` where the kernel does not.
 #[must_use]
 pub fn scheduler_times(thread: i32) -> Option<(Nanos, Nanos)> {
-    parse_schedstat(&fs::read_to_string(format!("/proc/self/task/{thread}/schedstat")).ok()?)
+    // One line of three numbers, read at once: sessions begin and end often.
+    let mut line = [0; 64];
+    let length = File::open(format!("/proc/self/task/{thread}/schedstat")).ok()?.read(&mut line).ok()?;
+    parse_schedstat(std::str::from_utf8(&line[..length]).ok()?)
 }
 
 /// `ns-on-processor ns-waiting slices`

@@ -80,8 +80,8 @@ pub(super) struct Replay<'a> {
     blocks: HashMap<BlockAddress, Recovering<'a>, ByAddress>,
     /// How many more blocks of each size are kept.
     room: Room,
-    /// Whether blocks have been given up, so that some have to be read back.
-    has_given_up: bool,
+    /// The last change of each block that was given up: what is read back must have it.
+    given_up: HashMap<BlockAddress, u64, ByAddress>,
     /// What may be done again, in the order of place.
     live: Vec<LiveExtent>,
     /// Blocks that were changed; one that was given up in between counts again.
@@ -123,7 +123,7 @@ impl<'a> Replay<'a> {
             joined,
             blocks: HashMap::default(),
             room: room_in(home.caches),
-            has_given_up: false,
+            given_up: HashMap::default(),
             live,
             block_count: 0,
             newest: None,
@@ -152,7 +152,7 @@ impl<'a> Replay<'a> {
         &mut self,
         records: impl Iterator<Item = Record<'r>>,
     ) -> Result<(), EngineError> {
-        if !self.has_given_up {
+        if self.given_up.is_empty() {
             return Ok(());
         }
         let mut defined: HashSet<BlockAddress, ByAddress> = HashSet::default();
@@ -278,8 +278,14 @@ impl<'a> Replay<'a> {
         let length = block.bytes.len();
         block.bytes.copy_from_slice(&completion.buffer[..length]);
         block.whole = block::is_whole(&block.bytes, address);
+        let lsn = block::lsn_of(&block.bytes);
+        if let Some(written) = self.given_up.get(&address).filter(|written| **written != lsn) {
+            let path = self.home.tablespaces.get(purpose).path(address).to_path_buf();
+            let (found, expected) = (format!("that of LSN {lsn}"), format!("that of LSN {written}"));
+            return Err(EngineError::CorruptBlock { path, address, what: "its last change", found, expected });
+        }
         if block.whole {
-            self.newest = self.newest.max(Some((block::lsn_of(&block.bytes), address, purpose)));
+            self.newest = self.newest.max(Some((lsn, address, purpose)));
         }
         self.staging.push(completion.buffer);
         self.blocks.insert(address, block);
@@ -288,9 +294,9 @@ impl<'a> Replay<'a> {
 
     /// Writes what has changed and forgets all.
     fn give_up(&mut self) -> Result<(), EngineError> {
-        self.has_given_up = true;
         self.write(|_| true)?;
-        self.blocks.clear();
+        let last = self.blocks.drain().map(|(address, block)| (address, block::lsn_of(&block.bytes)));
+        self.given_up.extend(last);
         self.room = room_in(self.home.caches);
         Ok(())
     }
