@@ -200,6 +200,20 @@ impl<'a> Worker<'a> {
         error.at(self.instance.tablespace(INDX).path(address), address)
     }
 
+    /// Refuses to follow more blocks than the index has: one of them leads back, as one may whose last write was lost.
+    fn require_end(&self, tree: &Tree, count: u32, address: BlockAddress) -> Result<(), EngineError> {
+        if tree.segment.address(count).is_some() {
+            return Ok(());
+        }
+        Err(EngineError::CorruptBlock {
+            path: self.instance.tablespace(INDX).path(address).to_path_buf(),
+            address,
+            what: "the block that it leads to",
+            found: "one that leads back to it".to_string(),
+            expected: format!("an end after the blocks of the index, fewer than {count}"),
+        })
+    }
+
     /// The blocks from the root to the leaf below which an entry belongs. The latch is held.
     fn way_to(&mut self, tree: &Tree, key: &[u8], row: RowId) -> Result<Vec<Step>, EngineError> {
         let (mut address, height) = (tree.root(), tree.height());
@@ -220,6 +234,7 @@ impl<'a> Worker<'a> {
         while self.reader.get(INDX, address, tree.segment.expected(BlockKind::Leaf)).is_err() {
             let block = self.reader.get(INDX, address, tree.segment.expected(BlockKind::Branch))?;
             let first = BranchView::new(&block, content_of(&block)).and_then(|view| view.entry(0));
+            self.require_end(tree, height, address)?;
             address = first.map_err(|error| self.broken(error, address))?.child;
             height += 1;
         }
@@ -665,13 +680,14 @@ impl<'a> Worker<'a> {
         mut visit: impl FnMut(Entry<'_>) -> bool,
     ) -> Result<(), EngineError> {
         let mut next = self.way_to(tree, from, RowId(0))?.pop().map(|step| step.address);
-        let mut begun = false;
+        let mut leaves = 0;
         while let Some(address) = next {
             let block = self.reader.get(INDX, address, tree.segment.expected(BlockKind::Leaf))?;
             let broken = |error| self.broken(error, address);
             let view = LeafView::new(&block, content_of(&block)).map_err(broken)?;
-            let first = if begun { 0 } else { view.lower_bound(from, RowId(0)).map_err(broken)? };
-            begun = true;
+            let first = if leaves > 0 { 0 } else { view.lower_bound(from, RowId(0)).map_err(broken)? };
+            leaves += 1;
+            self.require_end(tree, leaves, address)?;
             for index in first..view.entry_count() {
                 if !visit(view.entry(index).map_err(broken)?) {
                     return Ok(());
