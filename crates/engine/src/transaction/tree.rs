@@ -686,14 +686,16 @@ impl<'a> Worker<'a> {
             let broken = |error| self.broken(error, address);
             let view = LeafView::new(&block, content_of(&block)).map_err(broken)?;
             let first = if leaves > 0 { 0 } else { view.lower_bound(from, RowId(0)).map_err(broken)? };
-            leaves += 1;
-            self.require_end(tree, leaves, address)?;
             for index in first..view.entry_count() {
                 if !visit(view.entry(index).map_err(broken)?) {
                     return Ok(());
                 }
             }
             next = view.next();
+            leaves += 1;
+            if next.is_some() {
+                self.require_end(tree, leaves, address)?;
+            }
         }
         Ok(())
     }
