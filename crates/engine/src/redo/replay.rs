@@ -280,9 +280,8 @@ impl<'a> Replay<'a> {
         block.whole = block::is_whole(&block.bytes, address);
         let lsn = block::lsn_of(&block.bytes);
         if let Some(written) = self.given_up.get(&address).filter(|written| **written != lsn) {
-            let path = self.home.tablespaces.get(purpose).path(address).to_path_buf();
-            let (found, expected) = (format!("that of LSN {lsn}"), format!("that of LSN {written}"));
-            return Err(EngineError::CorruptBlock { path, address, what: "its last change", found, expected });
+            let path = self.home.tablespaces.get(purpose).path(address);
+            return Err(block::wrong_change(Lsn(lsn), address, path, format!("that of LSN {written}")));
         }
         if block.whole {
             self.newest = self.newest.max(Some((lsn, address, purpose)));

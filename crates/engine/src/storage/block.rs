@@ -195,18 +195,16 @@ pub fn verify(
 }
 
 /// What is wrong with a block whose last change is in no log: that ended before.
-#[cold]
 pub(crate) fn beyond_log(lsn: Lsn, address: BlockAddress, path: &Path, end: Lsn) -> EngineError {
-    EngineError::CorruptBlock {
-        path: path.to_path_buf(),
-        address,
-        what: "its last change",
-        found: format!("that of LSN {}", lsn.0),
-        expected: format!(
-            "one before LSN {}, where the log ended when it was opened: the log has lost its end",
-            end.0
-        ),
-    }
+    let ended = "where the log ended when it was opened: the log has lost its end";
+    wrong_change(lsn, address, path, format!("one before LSN {}, {ended}", end.0))
+}
+
+/// What is wrong with a block whose last change is another than it should be.
+#[cold]
+pub(crate) fn wrong_change(lsn: Lsn, address: BlockAddress, path: &Path, expected: String) -> EngineError {
+    let (path, found) = (path.to_path_buf(), format!("that of LSN {}", lsn.0));
+    EngineError::CorruptBlock { path, address, what: "its last change", found, expected }
 }
 
 /// What the header of a block that has been verified says of its content.
