@@ -9,9 +9,10 @@
 use super::claims::Tests;
 use super::doubts::contradicted;
 use super::head::created;
-use super::result::{ClaimOutcome, JudgedClaim, PhasePart, Recommendation};
+use super::result::{ClaimOutcome, JudgedClaim, PhasePart, Recommendation, StolenFigure};
 use super::seen::Seen;
 use super::stability::effect;
+use super::stolen::MUCH;
 use crate::bundle::Settled;
 use crate::record::Finding;
 use crate::study::Claim;
@@ -117,12 +118,13 @@ fn chosen(seen: &Seen<'_>, tests: &Tests) -> Option<Best> {
 pub(super) fn findings(
     seen: &Seen<'_>,
     claims: &[JudgedClaim],
-    recommendation: Option<&Recommendation>,
+    (recommendation, stolen): (Option<&Recommendation>, Option<&StolenFigure>),
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
     findings.extend(marked(seen));
     findings.extend(itself(seen));
     findings.extend(busy(seen));
+    findings.extend(stolen.and_then(others_had_it));
     findings.extend(use_these(seen, claims, recommendation));
     findings.extend(refuted(claims));
     findings.extend(critical(seen));
@@ -243,6 +245,25 @@ fn busy(seen: &Seen<'_>) -> Option<Finding> {
             "Others used the device",
             format!("{busy} of {} runs began before it was idle", settled.len()),
             "the random order balances it at the cost of precision; study at a quieter time for smaller effects",
+        )
+    })
+}
+
+/// Runs that had another machine than the rest.
+fn others_had_it(stolen: &StolenFigure) -> Option<Finding> {
+    (stolen.much > 0).then(|| {
+        let percent = |share: f64| format!("{:.0}%", 100.0 * share);
+        let goes_with = stolen.explains.map_or(String::new(), |share| {
+            format!("; {} of the noise within blocks goes with it", percent(share))
+        });
+        let (much, most) = (percent(MUCH), percent(stolen.most));
+        finding(
+            "The hypervisor gave processor time to others",
+            format!(
+                "{} of {} runs lost {much} of it or more, one of them {most}{goes_with}",
+                stolen.much, stolen.runs
+            ),
+            "the machine was a slower one in those runs: study at a quieter time, or where processors and devices are not shared",
         )
     })
 }

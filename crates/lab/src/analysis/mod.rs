@@ -20,6 +20,7 @@ mod head;
 pub mod result;
 mod seen;
 mod stability;
+mod stolen;
 pub mod tally;
 pub(crate) mod why;
 
@@ -42,6 +43,7 @@ pub fn analyse(contents: &Contents) -> Analysis {
     let tests = ended.then(|| claims::test(&seen));
     let claims = tests.as_ref().map_or_else(Vec::new, |tests| claims::claims(&seen, &stability, tests));
     let recommendation = tests.as_ref().and_then(|tests| advice::recommendation(&seen, &claims, tests));
+    let stolen = stability.stolen(&seen).filter(|_| ended);
     let (state, end_time, elapsed_ns) = head::ended(&seen);
     Analysis {
         schema_version: ANALYSIS_SCHEMA_VERSION,
@@ -59,11 +61,12 @@ pub fn analyse(contents: &Contents) -> Analysis {
         floor: if ended { stability.floor(&seen) } else { None },
         changes: if ended { stability.changes(&seen) } else { Vec::new() },
         canary: if ended { stability.canary(&seen) } else { Vec::new() },
+        stolen: stolen.clone(),
         order: if ended { stability.order } else { None },
         changes_need_blocks: Search::usual(0).values_needed() as u64,
         canary_needs_blocks: STEP_BLOCKS_MIN as u64,
         runs: head::runs(&seen),
-        findings: advice::findings(&seen, &claims, recommendation.as_ref()),
+        findings: advice::findings(&seen, &claims, (recommendation.as_ref(), stolen.as_ref())),
         not_tested: advice::not_tested(&seen),
         recommendation,
         claims,

@@ -62,6 +62,9 @@ pub struct Analysis {
     /// What work that no treatment touches took before each run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub canary: Vec<CanaryFigure>,
+    /// What the hypervisor gave to other guests during the runs; none where no run says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stolen: Option<StolenFigure>,
     /// The fewest used blocks in which a change can be found.
     pub changes_need_blocks: u64,
     /// The fewest in which a change of the canary can be found.
@@ -397,6 +400,25 @@ pub struct CanaryFigure {
     pub explains: Option<f64>,
     /// Whether the study's figures are adjusted by it.
     pub adjusted: bool,
+}
+
+/// Processor time that the hypervisor gave to other guests during the runs of used blocks: shares of the processors' time.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StolenFigure {
+    /// The median over the runs.
+    pub median: f64,
+    /// What one run in twenty stays below.
+    pub low: f64,
+    /// What one run in twenty exceeds.
+    pub high: f64,
+    /// The most of a run.
+    pub most: f64,
+    /// Runs that lost a twentieth or more.
+    pub much: u64,
+    /// All these runs.
+    pub runs: u64,
+    /// The share of the noise within blocks that goes with it; none in too few runs, or where it never changes.
+    pub explains: Option<f64>,
 }
 
 /// One run.

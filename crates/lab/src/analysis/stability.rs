@@ -1,8 +1,8 @@
 //! Whether the machine held still: noise of the reference against itself, order of execution, changes.
 
-use super::result::{CanaryFigure, Effect, LevelChange, NoiseFloor};
+use super::result::{CanaryFigure, Effect, LevelChange, NoiseFloor, StolenFigure};
 use super::seen::Seen;
-use super::{CONFIDENCE, canary};
+use super::{CONFIDENCE, canary, stolen};
 use plumb_proof::change_point::{self, Search};
 use plumb_proof::effect::Observations;
 use plumb_proof::noise::Floor;
@@ -65,6 +65,11 @@ impl Stability {
         }
         changes.extend(canary::changes(seen));
         changes
+    }
+
+    /// What the hypervisor gave to others, beside the study's own measure.
+    pub(super) fn stolen(&self, seen: &Seen<'_>) -> Option<StolenFigure> {
+        stolen::figure(seen, self.observations.as_ref())
     }
 
     /// What the canary says of the study's own measure.

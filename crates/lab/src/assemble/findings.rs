@@ -165,7 +165,7 @@ fn unaccounted(_: &Evidence, record: &Record) -> Option<Finding> {
 
 fn stolen(_: &Evidence, record: &Record) -> Option<Finding> {
     let cpu = record.host_cpu.as_ref()?;
-    let total = cpu.user_ns + cpu.system_ns + cpu.iowait_ns + cpu.steal_ns + cpu.idle_ns;
+    let total = cpu.total_ns();
     let share = percent(cpu.steal_ns, total);
     if share < 5.0 {
         return None;

@@ -121,7 +121,7 @@ fn times(run: &Record) -> Vec<(String, f64)> {
 
 fn host(run: &Record) -> Vec<(String, f64)> {
     let Some(cpu) = &run.host_cpu else { return Vec::new() };
-    let all = cpu.user_ns + cpu.system_ns + cpu.iowait_ns + cpu.steal_ns + cpu.idle_ns;
+    let all = cpu.total_ns();
     let parts: [(&str, fn(&HostCpu) -> u64); 5] = [
         ("% User time", |cpu| cpu.user_ns),
         ("% System time", |cpu| cpu.system_ns),

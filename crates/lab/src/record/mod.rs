@@ -650,6 +650,14 @@ pub struct HostCpu {
     pub load_end: Option<f64>,
 }
 
+impl HostCpu {
+    /// The time of all CPUs together, nanoseconds.
+    #[must_use]
+    pub fn total_ns(&self) -> u64 {
+        self.user_ns + self.system_ns + self.iowait_ns + self.steal_ns + self.idle_ns
+    }
+}
+
 /// The name of the wait class whose events are no part of DB time.
 pub const IDLE_CLASS: &str = "Idle";
 

@@ -7,7 +7,7 @@ use crate::bundle::{Contents, EndFile, Ended, LimitFigure, RunRecord, Settled, S
 use crate::canary::Canary;
 use crate::fixture;
 use crate::plan::{Plan, PlanOptions, Until};
-use crate::record::{Held, IoFunction, IoTally, Phase, Receipt, Record, SettingRow, StatisticRow};
+use crate::record::{Held, HostCpu, IoFunction, IoTally, Phase, Receipt, Record, SettingRow, StatisticRow};
 use crate::study::parse;
 use crate::target::embedded::Engine;
 use plumb_events::Unit;
@@ -30,6 +30,7 @@ fn held() -> Vec<Receipt> {
     ["sort_direct_writes", "sort_area_size"].map(|name| fixture::receipt(name, Held::Held, "seen")).to_vec()
 }
 
+const SECOND: u64 = 1_000_000_000;
 const COLD: Settled =
     Settled { waited_ns: 1, idle: true, resident_pages: 0, total_pages: 100, own_data: false, canary: None };
 
@@ -399,14 +400,15 @@ fn a_study_that_may_stop_early_does_and_says_so() {
     assert_eq!(context.design.stopping, "when every claim is decided or hardly can be, at most 40 blocks");
 }
 
+const ONE_CLAIM: &str = "name = \"made-up\"\ntitle = \"t\"\nquestion = \"q\"\nworkload = \"large-sort\"\nrows = 100000\nblocks = 8\n\
+                [[factor]]\nname = \"direct\"\nsetting = \"sort_direct_writes\"\nlevels = [\"false\", \"true\"]\n\
+                [[claim]]\nname = \"direct\"\ntext = \"it is\"\nfactor = \"direct\"\nto = \"true\"\nfrom = \"false\"\nexpect = \"faster\"\n";
+
 /// A study of one claim whose times are those of the canary before them, and some noise; the second arm takes
 /// `faster` of the time. `canary` gives the canary's time by block and run.
 fn beside_a_canary(faster: f64, blocks: usize, canary: impl Fn(usize, &mut Noise) -> f64) -> Analysis {
-    let text = "name = \"made-up\"\ntitle = \"t\"\nquestion = \"q\"\nworkload = \"large-sort\"\nrows = 100000\nblocks = 8\n\
-                [[factor]]\nname = \"direct\"\nsetting = \"sort_direct_writes\"\nlevels = [\"false\", \"true\"]\n\
-                [[claim]]\nname = \"direct\"\ntext = \"it is\"\nfactor = \"direct\"\nto = \"true\"\nfrom = \"false\"\nexpect = \"faster\"\n";
     let mut noise = Noise::new(3);
-    let mut contents = contents(&planned(text, blocks, Until::Blocks), COLD, |_, _| lasting(1.0));
+    let mut contents = contents(&planned(ONE_CLAIM, blocks, Until::Blocks), COLD, |_, _| lasting(1.0));
     for run in &mut contents.runs {
         let slow = canary(run.block.unwrap_or(0) as usize, &mut noise);
         run.settled.canary = Some(Canary { cpu_ns: (5e6 * slow) as u64, read_ns: None });
@@ -432,6 +434,35 @@ fn noise_that_the_canary_saw_too_is_taken_out() {
 
     let still = beside_a_canary(0.97, 8, |_, _| 1.0);
     assert!(!still.canary[0].adjusted, "{:?}", still.canary);
+}
+
+#[test]
+fn processor_time_that_others_had_is_said_and_no_figure_is_adjusted_by_it() {
+    let steady = contents(&planned(ONE_CLAIM, 8, Until::Blocks), COLD, |_, _| lasting(1.0));
+    let studied = |stolen: fn(usize) -> u64| {
+        let (mut contents, mut noise) = (steady.clone(), Noise::new(3));
+        for (number, run) in contents.runs.iter_mut().enumerate() {
+            let steal_ns = stolen(number) * SECOND / 100;
+            let slow = 1.0 + steal_ns as f64 / SECOND as f64;
+            let cpu = HostCpu { user_ns: SECOND - steal_ns, steal_ns, ..HostCpu::default() };
+            run.record =
+                Some(Record { host_cpu: Some(cpu), ..lasting(slow * (0.003 * noise.normal()).exp()) });
+        }
+        analyse(&contents)
+    };
+    let alone = studied(|_| 0);
+    let figure = alone.stolen.as_ref().expect("every run says so");
+    assert_eq!((figure.most, figure.much, figure.explains), (0.0, 0, None));
+    assert!(!alone.findings.iter().any(|finding| finding.what.contains("hypervisor")));
+
+    let shared = studied(|number| if number % 4 == 0 { 40 } else { 1 });
+    let figure = shared.stolen.as_ref().expect("every run says so");
+    assert_eq!((figure.median, figure.most, figure.much, figure.runs), (0.01, 0.4, 6, 24));
+    assert!(figure.explains.expect("enough runs") > 0.9, "{figure:?}");
+    let finding = shared.findings.iter().find(|finding| finding.what.contains("hypervisor")).expect("it is said");
+    assert!(finding.evidence.starts_with("6 of 24 runs lost 5% of it or more, one of them 40%; "), "{finding:?}");
+    let floor = |analysis: &Analysis| analysis.floor.as_ref().expect("two blocks").floor.deviation;
+    assert!(floor(&shared) > 10.0 * floor(&alone), "the noise is what was measured");
 }
 
 #[test]
@@ -539,7 +570,6 @@ fn a_study_that_may_go_on_tells_no_p_of_its_reference_either() {
 
 #[test]
 fn loading_and_canary_are_no_part_of_the_time_between_runs() {
-    const SECOND: u64 = 1_000_000_000;
     let canary = Canary { cpu_ns: SECOND / 4, read_ns: Some(SECOND / 4) };
     let settled = Settled { canary: Some(canary), waited_ns: SECOND, ..COLD };
     let mut contents = contents(&plan(1), settled, |_, _| lasting(6.0));

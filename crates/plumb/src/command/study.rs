@@ -189,7 +189,7 @@ fn plan(arguments: &Study, earlier: Option<&Plan>) -> Result<Plan, Failure> {
         None => find(arguments.study.as_deref().unwrap_or_default(), &arguments.conduct.path)?,
     };
     let options = PlanOptions {
-        rows: arguments.rows.or(earlier.map(|plan| plan.study.rows()).filter(|rows| *rows > 0)),
+        rows: arguments.rows.or(earlier.and_then(|plan| other_rows(&plan.study, &study))),
         blocks: arguments.conduct.blocks.map(usize::from).or(earlier.map(|plan| plan.study.blocks)),
     };
     let until = match arguments.until {
@@ -201,6 +201,12 @@ fn plan(arguments: &Study, earlier: Option<&Plan>) -> Result<Plan, Failure> {
     let from_clock = || clock::wall().as_nanos() as u64 % 1_000_000_000;
     let seed = arguments.conduct.seed.or(earlier.map(|plan| plan.schedule.seed)).unwrap_or_else(from_clock);
     Ok(Plan::new(study, options, until, seed)?)
+}
+
+/// How many rows a study was told to have instead of what its file says; none where it says the same, or has no such parameter.
+fn other_rows(kept: &study::Study, file: &study::Study) -> Option<u64> {
+    let rows = kept.work.as_ref()?.value("rows")?;
+    (kept.rows() != file.rows()).then_some(rows)
 }
 
 /// The plan of a bundle; refuses arguments that ask for another.

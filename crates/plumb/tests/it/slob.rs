@@ -236,4 +236,7 @@ expect = "slower"
     assert!(matches!(ended.code, Some(0 | 3..=8)), "{ended:?}");
     let report = fs::read_to_string(directory.path().join("out/report.txt")).expect("a report");
     assert!(!report.contains("INVALID"), "{report}");
+    // How many rows it has follows from its schemas, and nobody says it twice.
+    let (_, says) = refused(directory.path(), ["study", "updates.toml", "--resume", "out"]);
+    assert_eq!(says, "");
 }

@@ -106,7 +106,7 @@ fn wait_ms(tally: &DeviceTally) -> Option<f64> {
 
 fn cpu_percent(sample: &Sample, of: fn(&HostCpu) -> u64) -> Option<f64> {
     let cpu = sample.cpu.as_ref()?;
-    let all = cpu.user_ns + cpu.system_ns + cpu.iowait_ns + cpu.steal_ns + cpu.idle_ns;
+    let all = cpu.total_ns();
     Percent::of(of(cpu), all).share().map(|share| 100.0 * share)
 }
 

@@ -1,7 +1,7 @@
 //! How the study was run, and on what.
 
 use super::advice::assignments;
-use crate::analysis::result::{Analysis, CanaryFigure, StudyState};
+use crate::analysis::result::{Analysis, CanaryFigure, StolenFigure, StudyState};
 use crate::document::run::settings_section;
 use plumb_report::Section;
 use plumb_report::format::{Count, Figure, Seconds, Share};
@@ -33,6 +33,9 @@ pub(super) fn design(analysis: &Analysis) -> Section {
     for canary in &analysis.canary {
         facts.add("Canary", canary_line(canary));
     }
+    if let Some(stolen) = &analysis.stolen {
+        facts.add("Stolen", stolen_line(stolen));
+    }
     facts.add(
         "Error allowed",
         format!(
@@ -46,15 +49,26 @@ pub(super) fn design(analysis: &Analysis) -> Section {
     Section::detail("design", "Design").facts(facts)
 }
 
+/// What other guests had of the processors.
+fn stolen_line(stolen: &StolenFigure) -> String {
+    let [low, median, high] = [stolen.low, stolen.median, stolen.high].map(|share| Share(share).figure());
+    let explains = explains(stolen.explains);
+    format!("{median} of the processors' time in the median run, in nine runs of ten {low} to {high}{explains}")
+}
+
+fn explains(share: Option<f64>) -> String {
+    share.map_or(String::new(), |share| {
+        format!("; explains {} of the noise within blocks", Share(share).figure())
+    })
+}
+
 /// How steady the machine was, and what that says of the noise.
 fn canary_line(canary: &CanaryFigure) -> String {
     let millis = |ns: u64| format!("{:.2}", ns as f64 / 1e6);
-    let explains = canary.explains.map_or(String::new(), |share| {
-        let used = if canary.adjusted { ": the figures are adjusted by it" } else { "" };
-        format!("; explains {} of the noise within blocks{used}", Share(share).figure())
-    });
+    let used = if canary.adjusted { ": the figures are adjusted by it" } else { "" };
+    let explains = explains(canary.explains);
     let (low, median, high) = (millis(canary.low_ns), millis(canary.median_ns), millis(canary.high_ns));
-    format!("{} before each run took {median} ms, in nine runs of ten {low} to {high}{explains}", canary.what)
+    format!("{} before each run took {median} ms, in nine runs of ten {low} to {high}{explains}{used}", canary.what)
 }
 
 /// How much of the study's time was timed. What was loaded before it, and the canary, are no part of the time between runs.

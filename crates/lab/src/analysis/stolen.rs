@@ -1,0 +1,45 @@
+//! Processor time that the hypervisor gave to other guests, by run.
+//!
+//! Why no covariate as the canary is: it is counted during the runs, and a treatment that uses the processors more has more of them taken away.
+//! So it is shown, with what of the noise goes with it, and no figure is adjusted by it. A canary is over in milliseconds and may
+//! miss what a run of seconds meets; this tells the reader why the runs differ.
+
+use super::result::StolenFigure;
+use super::seen::Seen;
+use crate::record::HostCpu;
+use plumb_proof::covariate::Fit;
+use plumb_proof::effect::Observations;
+
+/// The share of the processors' time from which on a run had another machine.
+pub(super) const MUCH: f64 = 0.05;
+
+/// Its share of the processors' time during the used blocks' runs; `figures` are those of the study's own measure, as they were measured.
+/// None where a run has no such record.
+pub(super) fn figure(seen: &Seen<'_>, figures: Option<&Observations>) -> Option<StolenFigure> {
+    let share = |cpu: &HostCpu| cpu.steal_ns as f64 / cpu.total_ns().max(1) as f64;
+    let of_block = |runs: &Vec<&crate::bundle::RunRecord>| {
+        let shares = runs.iter().map(|run| Some(share(run.record.as_ref()?.host_cpu.as_ref()?)));
+        shares.collect::<Option<Vec<f64>>>()
+    };
+    let blocks: Vec<Vec<f64>> = seen.blocks.iter().map(|(_, runs)| of_block(runs)).collect::<Option<_>>()?;
+    let mut shares: Vec<f64> = blocks.iter().flatten().copied().collect();
+    shares.sort_unstable_by(f64::total_cmp);
+    let at = |place: f64| shares.get((shares.len().saturating_sub(1) as f64 * place) as usize).copied();
+    Some(StolenFigure {
+        median: at(0.5)?,
+        low: at(0.05)?,
+        high: at(0.95)?,
+        most: at(1.0)?,
+        much: shares.iter().filter(|share| **share >= MUCH).count() as u64,
+        runs: shares.len() as u64,
+        explains: figures.and_then(|figures| explains(seen, figures, &blocks)),
+    })
+}
+
+/// What of the noise within blocks goes with it. Fits are of logarithms, and a share is one already: by how much a run is slowed.
+fn explains(seen: &Seen<'_>, figures: &Observations, shares: &[Vec<f64>]) -> Option<f64> {
+    let rows: Vec<Vec<f64>> =
+        shares.iter().map(|block| block.iter().map(|share| share.exp()).collect()).collect();
+    let shares = Observations::new(seen.contents.plan.schedule.slots(), &rows).ok()?;
+    Fit::of(figures, &shares).map(|fit| fit.share)
+}
