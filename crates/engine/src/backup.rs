@@ -426,7 +426,7 @@ mod tests {
             .expect("a table");
         let held = transactions.log().hold().expect("nobody else holds it");
         assert!(transactions.log().hold().is_err(), "one at a time");
-        let mut connection = transactions.connect(&session).expect("connected");
+        let mut connection = transactions.connect(&session);
         let mut insert = |rows: i64| {
             let mut transaction = connection.begin();
             for id in 0..rows {

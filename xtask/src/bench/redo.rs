@@ -174,7 +174,7 @@ fn commits(options: &Options, home: &Path) -> Result<()> {
     let sync = transactions.log().sync();
     println!("log_sync_method: {} ({})", sync.method.name(), sync.reason);
     let mut bare = Bare::new(&instance, &session, home, sync.method)?;
-    let mut connection = transactions.connect(&session)?;
+    let mut connection = transactions.connect(&session);
     let mut transaction = connection.begin();
     let image = rows(1);
     let counted = |statistic: Statistic| -> u64 {
@@ -326,7 +326,7 @@ fn group(transactions: &Transactions<'_>, sessions: usize, commits: usize) -> Re
     let begin = now();
     let work = || -> Result<Vec<u64>> {
         let session = transactions.instance().recorder.session(Role::User);
-        let mut connection = transactions.connect(&session)?;
+        let mut connection = transactions.connect(&session);
         let mut transaction = connection.begin();
         let image = rows(1);
         let mut times = Vec::new();
@@ -398,7 +398,7 @@ fn inserts() -> Result<()> {
 }
 
 fn load(transactions: &Transactions<'_>, session: &Session, count: u64) -> Result<()> {
-    let mut connection = transactions.connect(session)?;
+    let mut connection = transactions.connect(session);
     let mut transaction = connection.begin();
     let images = rows(10_000);
     for _ in 0..count / 10_000 {
@@ -506,7 +506,7 @@ fn recover<T>(
 /// Updates a row of every second block, in random order, after a checkpoint. Gives the blocks.
 fn update_at_random(transactions: &Transactions<'_>, session: &Session) -> Result<Vec<BlockAddress>> {
     transactions.checkpoint(session)?;
-    let mut connection = transactions.connect(session)?;
+    let mut connection = transactions.connect(session);
     let mut transaction = connection.begin();
     let mut rows: Vec<RowId> = Vec::new();
     transaction.scan("T", |row| {

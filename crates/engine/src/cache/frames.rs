@@ -397,8 +397,8 @@ impl Frames {
         *self.unwritten_of(writer) += 1;
     }
 
-    /// The owner gives the frame up without a block in it.
-    pub(super) fn give_back(&mut self, index: u32, bytes: Arc<IoBuffer>) {
+    /// The owner gives the frame up without a block in it. Without its buffer it is nobody's, and is not taken again.
+    pub(super) fn give_back(&mut self, index: u32, bytes: Option<Arc<IoBuffer>>) {
         if self.usage(index) == Usage::Reading {
             one_less(&mut self.reading_count);
             self.answer_count += 1;
@@ -406,6 +406,10 @@ impl Frames {
         }
         let usage = self.usage(index);
         assert!(matches!(usage, Usage::Owned | Usage::Reading), "B1: given back while {usage:?}");
+        let Some(bytes) = bytes else {
+            self.frames[index as usize].usage = Usage::Owned;
+            return;
+        };
         assert_eq!(Arc::strong_count(&bytes), 1, "B1: its owner alone had the bytes");
         self.frames[index as usize].bytes = Some(bytes);
         self.become_free(index);

@@ -47,7 +47,7 @@ impl Deref for PinnedBlock {
 pub(super) struct OwnedFrame<'a> {
     latches: &'a Latches,
     index: u32,
-    /// `None` once the block is in the cache.
+    /// `None` while they are lent.
     bytes: Option<Arc<IoBuffer>>,
 }
 
@@ -57,14 +57,27 @@ impl<'a> OwnedFrame<'a> {
     }
 
     pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
-        let bytes = self.bytes.as_mut().expect("there until the block is in the cache");
+        let bytes = self.bytes.as_mut().expect("the owner has the bytes");
         Arc::get_mut(bytes).expect("B1: the owner holds the only reference")
+    }
+
+    /// Lends its buffer to the request that reads the block into it.
+    pub(super) fn lend(&mut self) -> IoBuffer {
+        let bytes = self.bytes.take().expect("the owner has the bytes");
+        Arc::try_unwrap(bytes).expect("B1: the owner holds the only reference")
+    }
+
+    /// The buffer is back. Where it is not, for it went down with its ring, the frame goes with it.
+    pub(super) fn restore(&mut self, buffer: IoBuffer) {
+        self.bytes = Some(Arc::new(buffer));
     }
 
     /// A block was formatted in the frame, which goes to the dirty list.
     pub(super) fn into_taken(mut self) -> Taken {
-        let bytes = self.bytes.take().expect("there until the block is in the cache");
-        (self.index, bytes)
+        let taken = (self.index, self.bytes.take().expect("the owner has the bytes"));
+        // It is not given back: it has a block.
+        std::mem::forget(self);
+        taken
     }
 
     /// The block has been read into the frame: from now on others find it.
@@ -76,8 +89,7 @@ impl<'a> OwnedFrame<'a> {
 
 impl Drop for OwnedFrame<'_> {
     fn drop(&mut self) {
-        let Some(bytes) = self.bytes.take() else { return };
-        self.latches.give_back((self.index, bytes));
+        self.latches.give_back(self.index, self.bytes.take());
     }
 }
 

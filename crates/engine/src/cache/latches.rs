@@ -23,8 +23,8 @@
 
 use super::frames::{DeviceProgress, DirtyBlock, Frames, Taken, Usage};
 use super::handles::{ChangingBlock, OwnedFrame, PinnedBlock};
-use super::sync::{Condvar, Mutex, MutexGuard};
-use super::{Arena, CacheOptions, EngineError, Purpose, thread};
+use super::sync::{Arc, Condvar, Mutex, MutexGuard};
+use super::{Arena, CacheOptions, EngineError, IoBuffer, Purpose, thread};
 use plumb_events::{Event, Session, Statistic, now};
 use plumb_io::strict_assert;
 use plumb_units::{BlockAddress, BlockSize, Lsn, Nanos};
@@ -309,8 +309,8 @@ impl Latches {
         pinned
     }
 
-    /// The frame comes back without a block in it.
-    pub(super) fn give_back(&self, (index, bytes): Taken) {
+    /// The frame comes back without a block in it, and without its buffer where that was lost.
+    pub(super) fn give_back(&self, index: u32, bytes: Option<Arc<IoBuffer>>) {
         let mut state = self.lock();
         state.frames.give_back(index, bytes);
         self.signal_arrived(&state);

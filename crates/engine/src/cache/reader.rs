@@ -1,14 +1,13 @@
 //! Reads blocks through the cache: one by address, or several adjacent ones.
 //!
-//! A block that is not there is read into the reader's staging buffer, checked,
-//! and copied to a frame. While it is being read the frame is in the cache
-//! already, so that a second session waits for it (`read by other session`) instead
+//! A block that is not there is read into its frame, by a call of the session itself (`Method::channel_for_one`), and checked. While it is
+//! being read the frame is in the cache already, so that a second session waits for it (`read by other session`) instead
 //! of reading it again.
 //!
 //! A multiblock read claims frames for all blocks that are not there, and reads the
 //! span from the first to the last of them by one request; blocks in between that
 //! were there already are read with them and ignored, because the copy in the cache is
-//! the valid one. It waits only for its first block, while it holds no frame: two sessions
+//! the valid one. It goes to a staging buffer, from which the missing blocks are copied. It waits only for its first block, while it holds no frame: two sessions
 //! that each hold frames and wait for more could wait for each other. So the read ends
 //! before the first block that cannot be had at once, and the caller goes on from there.
 //!
@@ -24,7 +23,7 @@ use crate::EngineError;
 use crate::storage::block::{self, Expected};
 use crate::storage::tablespace::Purpose;
 use plumb_events::{Event, IoStream, Session, Statistic};
-use plumb_io::{Arena, Channel, Failed, IoBuffer, Operation, Request};
+use plumb_io::{Arena, Channel, Failed, File, IoBuffer, Operation, Request};
 use plumb_units::{BlockAddress, Lsn};
 use std::sync::Arc;
 
@@ -47,11 +46,9 @@ pub struct CacheReader<'a> {
 
 impl<'a> CacheReader<'a> {
     /// A reader that has read nothing.
-    ///
-    /// # Errors
-    /// When a buffer or a channel cannot be had.
-    pub fn new(session: &'a Session, caches: &'a BufferCaches) -> Result<CacheReader<'a>, EngineError> {
-        Ok(CacheReader { session, caches, own: OneCache::new(session, caches.own())?, sized: Vec::new() })
+    #[must_use]
+    pub fn new(session: &'a Session, caches: &'a BufferCaches) -> CacheReader<'a> {
+        CacheReader { session, caches, own: OneCache::new(session, caches.own()), sized: Vec::new() }
     }
 
     /// The way to the cache that has the blocks of a tablespace.
@@ -64,7 +61,7 @@ impl<'a> CacheReader<'a> {
         let place = match self.sized.iter().position(|(of, _)| *of == purpose) {
             Some(place) => place,
             None => {
-                self.sized.push((purpose, OneCache::new(self.session, self.caches.of(purpose)?)?));
+                self.sized.push((purpose, OneCache::new(self.session, self.caches.of(purpose)?)));
                 self.sized.len() - 1
             }
         };
@@ -150,26 +147,18 @@ impl<'a> CacheReader<'a> {
 struct OneCache<'a> {
     session: &'a Session,
     shared: &'a Shared,
-    channel: Channel,
-    /// For one block; the channel knows it.
-    single: Option<IoBuffer>,
-    /// For blocks of a prefetch; the channel knows them too.
-    ahead: Vec<IoBuffer>,
-    /// For several; made when first needed, remade when too small.
+    /// For a request by itself.
+    alone: Channel,
+    /// For the requests of a prefetch; opened when first needed.
+    ahead: Option<Channel>,
+    /// For several adjacent blocks; made when first needed, remade when too small.
     several: Option<IoBuffer>,
 }
 
 impl<'a> OneCache<'a> {
-    fn new(session: &'a Session, cache: &'a BufferCache) -> Result<OneCache<'a>, EngineError> {
+    fn new(session: &'a Session, cache: &'a BufferCache) -> OneCache<'a> {
         let shared = cache.shared();
-        let (arena, mut ahead) =
-            Arena::buffers(shared.latches.block_size.bytes(), 1 + shared.latches.options.prefetch_blocks)?;
-        let own =
-            shared.tablespaces.iter().filter(|tablespace| tablespace.block_size == shared.latches.block_size);
-        let files = own.flat_map(|tablespace| &tablespace.files).map(|file| &file.file);
-        let files: Vec<_> = files.take(REGISTERED_FILES).collect();
-        let channel = shared.method.channel_to(&files, &[&arena])?;
-        Ok(OneCache { session, shared, channel, single: ahead.pop(), ahead, several: None })
+        OneCache { session, shared, alone: shared.method.channel_for_one(), ahead: None, several: None }
     }
 
     #[inline]
@@ -266,7 +255,7 @@ impl<'a> OneCache<'a> {
         blocks: &[BlockAddress],
         expected: Expected,
     ) -> Result<(), EngineError> {
-        let most = self.ahead.len().min(self.shared.multiblock_max() as usize);
+        let most = self.shared.latches.options.prefetch_blocks.min(self.shared.multiblock_max() as usize);
         let mut frames: Vec<(BlockAddress, Option<OwnedFrame<'a>>)> = Vec::with_capacity(most);
         for address in blocks {
             if frames.len() == most {
@@ -278,37 +267,47 @@ impl<'a> OneCache<'a> {
         if frames.is_empty() {
             return Ok(());
         }
+        let mut channel = match self.ahead.take() {
+            Some(channel) => channel,
+            None => self.shared.method.channel_to(&self.files(), &[])?,
+        };
         let mut result = Ok(());
-        for (tag, (address, _)) in frames.iter().enumerate() {
-            let buffer = self.ahead.pop().expect("as many as frames");
-            let bytes = self.shared.latches.block_size.bytes();
-            let request =
-                self.request(Event::DbFileParallelRead, purpose, *address, (buffer, bytes), tag as u64);
-            result = result.and(request.and_then(|request| Ok(self.channel.submit(self.session, request)?)));
+        for (tag, (address, frame)) in frames.iter_mut().enumerate() {
+            let event = Event::DbFileParallelRead;
+            let read = self.read_into(frame.as_mut().expect("claimed"), event, purpose, *address, tag as u64);
+            result = result.and(read.and_then(|request| Ok(channel.submit(self.session, request)?)));
         }
-        while self.channel.outstanding() > 0 {
-            let outstanding = self.channel.outstanding();
-            match self.channel.wait(self.session, Event::DbFileParallelRead) {
+        while channel.outstanding() > 0 {
+            let outstanding = channel.outstanding();
+            match channel.wait(self.session, Event::DbFileParallelRead) {
                 Ok(completion) => {
                     let (address, frame) = &mut frames[completion.tag as usize];
-                    let mut frame = frame.take().expect("a request is complete once");
-                    frame.bytes_mut().copy_from_slice(&completion.buffer);
-                    self.ahead.push(completion.buffer);
-                    self.session.count(Statistic::PhysicalReadBlocks, 1);
-                    let verified = self.verify(frame.bytes_mut(), purpose, *address, expected);
-                    result = result.and(verified.map(|()| drop(frame.arrived(self.session, TOUCH_SINGLE))));
+                    let frame = frame.take().expect("a request is complete once");
+                    let arrived = self.arrive(frame, completion.buffer, purpose, *address, expected);
+                    result = result.and(arrived.map(drop));
                 }
                 Err(Failed { error, request }) => {
-                    self.ahead.extend(request.map(|(_, buffer)| buffer));
+                    if let Some((tag, buffer)) = request {
+                        let frame = frames[tag as usize].1.as_mut();
+                        frame.expect("a request is complete once").restore(buffer);
+                    }
                     result = result.and(Err(error.into()));
                 }
             }
-            if self.channel.outstanding() == outstanding {
+            if channel.outstanding() == outstanding {
                 // The way to the kernel itself is broken; dropping the channel waits.
-                break;
+                return result;
             }
         }
+        self.ahead = Some(channel);
         result
+    }
+
+    /// Data files that a ring is to know.
+    fn files(&self) -> Vec<&'a Arc<File>> {
+        let block_size = self.shared.latches.block_size;
+        let own = self.shared.tablespaces.iter().filter(|tablespace| tablespace.block_size == block_size);
+        own.flat_map(|tablespace| &tablespace.files).map(|file| &file.file).take(REGISTERED_FILES).collect()
     }
 
     fn read_single(
@@ -318,19 +317,48 @@ impl<'a> OneCache<'a> {
         address: BlockAddress,
         expected: Expected,
     ) -> Result<PinnedBlock, EngineError> {
-        let bytes = self.shared.latches.block_size.bytes();
-        let buffer = match self.single.take() {
-            Some(buffer) => buffer,
-            None => one_buffer(bytes)?,
-        };
-        let read;
-        (self.single, read) = self.transfer(Event::DbFileSequentialRead, purpose, address, (buffer, bytes));
-        read?;
-        frame.bytes_mut().copy_from_slice(self.single.as_ref().expect("read into it"));
-        self.verify(frame.bytes_mut(), purpose, address, expected)?;
-        Ok(frame.arrived(self.session, TOUCH_SINGLE))
+        let request = self.read_into(&mut frame, Event::DbFileSequentialRead, purpose, address, 0)?;
+        let mut buffer = None;
+        let read = self.alone.carry_out(self.session, request, &mut buffer);
+        match (read, buffer) {
+            (Ok(_), Some(buffer)) => self.arrive(frame, buffer, purpose, address, expected),
+            (read, buffer) => {
+                buffer.into_iter().for_each(|buffer| frame.restore(buffer));
+                Err(read.expect_err("what was read comes with its buffer").into())
+            }
+        }
     }
 
+    /// The request that reads a block into its frame, which lends it the buffer.
+    fn read_into(
+        &self,
+        frame: &mut OwnedFrame<'a>,
+        event: Event,
+        purpose: Purpose,
+        address: BlockAddress,
+        tag: u64,
+    ) -> Result<Request, EngineError> {
+        let file = self.file(purpose, address)?;
+        let bytes = self.shared.latches.block_size.bytes();
+        Ok(self.request(event, file, address, (frame.lend(), bytes), tag))
+    }
+
+    /// The block is in the buffer that its frame had lent.
+    fn arrive(
+        &self,
+        mut frame: OwnedFrame<'a>,
+        buffer: IoBuffer,
+        purpose: Purpose,
+        address: BlockAddress,
+        expected: Expected,
+    ) -> Result<PinnedBlock, EngineError> {
+        self.session.count(Statistic::PhysicalReadBlocks, 1);
+        let verified = self.verify(&buffer, purpose, address, expected);
+        frame.restore(buffer);
+        verified.map(|()| frame.arrived(self.session, TOUCH_SINGLE))
+    }
+
+    /// Fills the staging buffer with adjacent blocks.
     fn read_several(
         &mut self,
         purpose: Purpose,
@@ -338,56 +366,40 @@ impl<'a> OneCache<'a> {
         blocks: usize,
     ) -> Result<(), EngineError> {
         let bytes = blocks * self.shared.latches.block_size.bytes();
+        let file = self.file(purpose, first)?;
         let buffer = match self.several.take() {
             Some(buffer) if buffer.len() >= bytes => buffer,
             _ => one_buffer(bytes)?,
         };
         let event = if blocks == 1 { Event::DbFileSequentialRead } else { Event::DbFileScatteredRead };
-        let read;
-        (self.several, read) = self.transfer(event, purpose, first, (buffer, bytes));
-        read
+        let request = self.request(event, file, first, (buffer, bytes), 0);
+        self.alone.carry_out(self.session, request, &mut self.several)?;
+        self.session.count(Statistic::PhysicalReadBlocks, blocks as u64);
+        Ok(())
     }
 
-    /// Fills the first `bytes` of the buffer and gives it back.
-    fn transfer(
-        &mut self,
-        event: Event,
-        purpose: Purpose,
-        first: BlockAddress,
-        (buffer, bytes): (IoBuffer, usize),
-    ) -> (Option<IoBuffer>, Result<(), EngineError>) {
-        let request = match self.request(event, purpose, first, (buffer, bytes), 0) {
-            Ok(request) => request,
-            Err(error) => return (None, Err(error)),
-        };
-        let mut buffer = None;
-        let read = self.channel.carry_out(self.session, request, &mut buffer);
-        let read = read.map(|read| {
-            assert_eq!(read, bytes, "a read that ends early is an error of the channel");
-            let blocks = bytes / self.shared.latches.block_size.bytes();
-            self.session.count(Statistic::PhysicalReadBlocks, blocks as u64);
-        });
-        (buffer, read.map_err(EngineError::from))
+    fn file(&self, purpose: Purpose, address: BlockAddress) -> Result<Arc<File>, EngineError> {
+        Ok(Arc::clone(&self.shared.tablespace(purpose).file(address.file)?.file))
     }
 
     fn request(
         &self,
         event: Event,
-        purpose: Purpose,
+        file: Arc<File>,
         first: BlockAddress,
         (buffer, bytes): (IoBuffer, usize),
         tag: u64,
-    ) -> Result<Request, EngineError> {
-        Ok(Request {
+    ) -> Request {
+        Request {
             operation: Operation::Read,
-            file: Arc::clone(&self.shared.tablespace(purpose).file(first.file)?.file),
+            file,
             offset: first.block.byte_offset(self.shared.latches.block_size),
             buffer,
             range: 0..bytes,
             event,
             stream: IoStream::CacheReads,
             tag,
-        })
+        }
     }
 
     fn verify(
@@ -403,7 +415,9 @@ impl<'a> OneCache<'a> {
         let lsn = Lsn(block::lsn_of(bytes));
         let is_live = expected.lsns.first_record().is_some();
         match self.shared.latches.log().map(WriteAhead::gap) {
-            Some(gap) if is_live && gap.contains(&lsn) => Err(block::beyond_log(lsn, address, path, gap.start)),
+            Some(gap) if is_live && gap.contains(&lsn) => {
+                Err(block::beyond_log(lsn, address, path, gap.start))
+            }
             _ => Ok(()),
         }
     }

@@ -5,6 +5,7 @@
 
 mod frames;
 
+use super::latches::Claim;
 use super::{BufferCache, CacheReader, CacheWriter, CacheWriterOptions, PinnedBlock};
 use crate::instance::{Cancel, InitialSizes};
 use crate::settings::Settings;
@@ -212,7 +213,7 @@ fn every_method_writes_and_reads_real_files() {
             for (mark, address) in (0..).zip(&addresses) {
                 assert_eq!(mark_on_disk(&session, &instance, Purpose::Indx, *address), mark);
             }
-            let mut reader = CacheReader::new(&session, instance.caches()).expect("a reader");
+            let mut reader = CacheReader::new(&session, instance.caches());
             for (mark, address) in (0..).zip(addresses) {
                 assert_eq!(mark_of(&reader.get(Purpose::Indx, address, READ).expect("read")), mark);
             }
@@ -246,7 +247,7 @@ fn adjacent_blocks_are_joined_when_requests_may_be_larger() {
 fn pin_everything(session: &Session, instance: &Instance) -> Vec<PinnedBlock> {
     let (_, addresses) =
         write_segment(session, instance, Purpose::Users, (0, u64::from(FRAMES))).expect("written");
-    let mut reader = CacheReader::new(session, instance.caches()).expect("a reader");
+    let mut reader = CacheReader::new(session, instance.caches());
     let pins = addresses.iter().map(|address| reader.get(Purpose::Users, *address, READ).expect("read"));
     pins.collect()
 }
@@ -280,7 +281,7 @@ fn when_every_buffer_stays_pinned_a_session_gives_up_and_says_why() {
         let instance = instance(&[]);
         let session = session(&instance);
         let pins = pin_everything(&session, &instance);
-        let mut reader = CacheReader::new(&session, instance.caches()).expect("a reader");
+        let mut reader = CacheReader::new(&session, instance.caches());
         let elsewhere =
             BlockAddress { file: instance.tablespace(Purpose::Indx).files[0].id, ..pins[0].address() };
         let error = reader.get(Purpose::Indx, elsewhere, READ).expect_err("no frame");
@@ -312,7 +313,7 @@ fn a_device_that_does_not_answer_is_waited_for() {
                 let instance = &instance;
                 scope.spawn(move || {
                     let session = session(instance);
-                    let mut reader = CacheReader::new(&session, instance.caches()).expect("a reader");
+                    let mut reader = CacheReader::new(&session, instance.caches());
                     reader.get(Purpose::Users, *block, READ).expect("read in the end");
                 });
             }
@@ -347,7 +348,7 @@ fn a_block_of_a_batch_is_waited_for_while_the_device_does_not_answer() {
         thread::scope(|scope| {
             let changing = scope.spawn(|| {
                 let session = session(&instance);
-                let mut reader = CacheReader::new(&session, instance.caches()).expect("a reader");
+                let mut reader = CacheReader::new(&session, instance.caches());
                 let changed = reader.change(Purpose::Users, blocks[3], READ);
                 changed.map(drop)
             });
@@ -374,7 +375,7 @@ fn a_block_is_read_once_and_then_found() {
             let extent = crate::storage::tablespace::Extent { file: file.0, block: 0, blocks: 64 };
             instance.caches().own().discard(&session, [extent]);
         }
-        let mut reader = CacheReader::new(&session, instance.caches()).expect("a reader");
+        let mut reader = CacheReader::new(&session, instance.caches());
         let before = instance.recorder.snapshot();
         for _ in 0..2 {
             assert_eq!(mark_of(&reader.get(Purpose::Users, addresses[3], READ).expect("read")), 3);
@@ -402,7 +403,7 @@ fn a_multiblock_read_is_one_request_around_what_is_there() {
         let (extents, addresses) =
             write_segment(&session, &instance, Purpose::Users, (0, 7)).expect("written");
         instance.caches().own().discard(&session, extents.iter().map(|extent| extent.extent));
-        let mut reader = CacheReader::new(&session, instance.caches()).expect("a reader");
+        let mut reader = CacheReader::new(&session, instance.caches());
         let in_between = reader.get(Purpose::Users, addresses[2], READ).expect("read");
         let before = instance.recorder.snapshot();
         let blocks = reader.read_multiblock(Purpose::Users, addresses[0], 7, READ).expect("read");
@@ -423,7 +424,7 @@ fn a_multiblock_read_takes_at_most_a_quarter_of_the_cache() {
         let instance = instance(&[]);
         let session = session(&instance);
         let (_, addresses) = write_segment(&session, &instance, Purpose::Users, (0, 31)).expect("written");
-        let mut reader = CacheReader::new(&session, instance.caches()).expect("a reader");
+        let mut reader = CacheReader::new(&session, instance.caches());
         let blocks = reader.read_multiblock(Purpose::Users, addresses[0], 31, READ).expect("read");
         assert_eq!(blocks.len() as u32, FRAMES / 4);
     });
@@ -453,7 +454,7 @@ fn a_scan_leaves_a_hot_set_alone_and_a_new_one_is_admitted() {
         let session = session(&instance);
         let (_, blocks) = write_segment(&session, &instance, Purpose::Users, (0, 13 * 512)).expect("written");
         let (hot, rest) = blocks.split_at(256);
-        let mut reader = CacheReader::new(&session, instance.caches()).expect("a reader");
+        let mut reader = CacheReader::new(&session, instance.caches());
         let mut random = Random(7);
         hit_ratio(&mut reader, &instance, hot, (&mut random, 4096));
         assert_eq!(hit_ratio(&mut reader, &instance, hot, (&mut random, 4096)), 1.0);
@@ -491,7 +492,7 @@ fn written_sort_blocks_do_not_age_out_blocks_of_others() {
             write_segment(&session, &instance, Purpose::Temp, (0, 10)).expect("written");
         }
         let before = instance.recorder.snapshot();
-        let mut reader = CacheReader::new(&session, instance.caches()).expect("a reader");
+        let mut reader = CacheReader::new(&session, instance.caches());
         for (mark, address) in (0..).zip(addresses) {
             assert_eq!(mark_of(&reader.get(Purpose::Users, address, READ).expect("read")), mark);
         }
@@ -504,7 +505,7 @@ fn discarded_blocks_are_read_anew() {
     bounded(|| {
         let instance = instance(&[]);
         let session = session(&instance);
-        let mut reader = CacheReader::new(&session, instance.caches()).expect("a reader");
+        let mut reader = CacheReader::new(&session, instance.caches());
         let (extents, old) = write_segment(&session, &instance, Purpose::Temp, (100, 1)).expect("written");
         let pinned = reader.get(Purpose::Temp, old[0], READ).expect("read");
         release(&session, &instance, Purpose::Temp, extents);
@@ -615,7 +616,7 @@ fn a_failed_write_surfaces_everywhere_and_nobody_hangs() {
                 assert_eq!(error, &errors[0]);
             }
             let session = session(&instance);
-            let mut reader = CacheReader::new(&session, instance.caches()).expect("a reader");
+            let mut reader = CacheReader::new(&session, instance.caches());
             let address = BlockAddress::default();
             assert!(matches!(
                 reader.get(Purpose::Temp, address, READ),
@@ -634,7 +635,7 @@ fn a_failed_read_gives_its_buffer_back() {
         let (extents, addresses) =
             write_segment(&session, &instance, Purpose::Users, (0, 7)).expect("written");
         instance.caches().own().discard(&session, extents.iter().map(|extent| extent.extent));
-        let mut reader = CacheReader::new(&session, instance.caches()).expect("a reader");
+        let mut reader = CacheReader::new(&session, instance.caches());
         for round in 0..100 {
             memory(&instance).plan_faults(Faults { fail_read: Some(1), ..Faults::default() });
             let failed = match round % 2 {
@@ -655,6 +656,29 @@ fn a_failed_read_gives_its_buffer_back() {
 }
 
 #[test]
+fn a_frame_whose_buffer_went_down_with_its_ring_is_lost_and_its_block_is_read_into_another_one() {
+    bounded(|| {
+        let instance = instance(&[]);
+        let session = session(&instance);
+        let (extents, addresses) =
+            write_segment(&session, &instance, Purpose::Users, (0, 7)).expect("written");
+        instance.caches().own().discard(&session, extents.iter().map(|extent| extent.extent));
+        let claimed = instance.caches().own().shared().claim(&session, Purpose::Users, addresses[0]);
+        let Ok(Claim::Miss(mut frame)) = claimed else { unreachable!("the block is not in the cache") };
+        drop(frame.lend());
+        drop(frame);
+        instance.caches().own().check();
+        let mut reader = CacheReader::new(&session, instance.caches());
+        for _ in 0..3 {
+            for (mark, address) in (0..).zip(&addresses) {
+                assert_eq!(mark_of(&reader.get(Purpose::Users, *address, READ).expect("read")), mark);
+            }
+        }
+        instance.caches().own().check();
+    });
+}
+
+#[test]
 fn sessions_that_read_the_same_blocks_see_the_same_and_read_them_once_at_a_time() {
     bounded(|| {
         let instance = instance(&[]);
@@ -666,7 +690,7 @@ fn sessions_that_read_the_same_blocks_see_the_same_and_read_them_once_at_a_time(
                 scope.spawn(move || {
                     let session = session(instance);
                     let mut random = Random(seed);
-                    let mut reader = CacheReader::new(&session, instance.caches()).expect("a reader");
+                    let mut reader = CacheReader::new(&session, instance.caches());
                     for _ in 0..20_000 {
                         let mark = random.below(100);
                         let address = addresses[mark as usize];
@@ -807,7 +831,7 @@ fn random_operations_of_three_sessions_agree_with_a_model() {
                 scope.spawn(move || {
                     let session = session(instance);
                     let mut random = Random(seed.wrapping_add(number));
-                    let mut reader = CacheReader::new(&session, instance.caches()).expect("a reader");
+                    let mut reader = CacheReader::new(&session, instance.caches());
                     let (mut model, mut pins) = (Model::default(), Vec::new());
                     for _ in 0..1500 {
                         random_operation(&mut random, &mut model, &session, instance, &mut reader, &mut pins);
@@ -838,7 +862,7 @@ fn a_hit_is_cheap() {
         let instance = instance(&[("db_block_size", "8K")]);
         let session = session(&instance);
         let (_, addresses) = write_segment(&session, &instance, Purpose::Users, (0, 100)).expect("written");
-        let mut reader = CacheReader::new(&session, instance.caches()).expect("a reader");
+        let mut reader = CacheReader::new(&session, instance.caches());
         let mut sum = 0u64;
         let mut best = u64::MAX;
         for _ in 0..5 {

@@ -76,7 +76,7 @@ impl Fixture {
         let session = instance.recorder.session(Role::User);
         let table = instance.catalog().table("sales").expect("there").clone();
         let key = KeyBuilder::new(&KEY, &table.schema);
-        let mut blocks = crate::cache::CacheReader::new(&session, instance.caches()).expect("a reader");
+        let mut blocks = crate::cache::CacheReader::new(&session, instance.caches());
         let mut entries = Vec::new();
         for extent in &table.extents {
             for address in (0..extent.used).map(|index| extent.extent.address(index)) {

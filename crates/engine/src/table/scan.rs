@@ -98,7 +98,7 @@ pub fn scan_conventional(
     mut visit: impl FnMut(&[u8], RowId) -> Result<(), EngineError>,
 ) -> Result<(), EngineError> {
     let chunk_blocks = reader_options(instance, granules.tablespace).chunk_blocks;
-    let mut reader = CacheReader::new(session, instance.caches())?;
+    let mut reader = CacheReader::new(session, instance.caches());
     let mut chain = Chain::default();
     while let Some(piece) = granules.take() {
         let mut done = 0;

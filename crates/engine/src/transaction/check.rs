@@ -44,7 +44,7 @@ impl Transactions<'_> {
                 why: "entries of a transaction under way have no rows yet; end it first".to_string(),
             });
         }
-        let mut worker = self.worker(session)?;
+        let mut worker = Worker::new(self, session);
         let snapshot = self.active.snapshot(0, || self.log.end());
         let mut found =
             LiveCheck { row_count: 0, chained_row_count: 0, row_sum: 0, entry_count: 0, version_count: 0 };

@@ -48,12 +48,8 @@ pub struct Connection<'a> {
 }
 
 impl<'a> Connection<'a> {
-    pub(super) fn new(
-        store: &'a Transactions<'a>,
-        session: &'a Session,
-    ) -> Result<Connection<'a>, EngineError> {
-        let worker = Worker::new(store, session)?;
-        Ok(Connection { worker, images: RowBatch::new() })
+    pub(super) fn new(store: &'a Transactions<'a>, session: &'a Session) -> Connection<'a> {
+        Connection { worker: Worker::new(store, session), images: RowBatch::new() }
     }
 
     /// From now on changes wait, or do not wait, for rows of others.

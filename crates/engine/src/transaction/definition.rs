@@ -199,7 +199,7 @@ impl Transactions<'_> {
         &'a self,
         session: &'a Session,
     ) -> Result<Worker<'a>, EngineError> {
-        let mut worker = self.worker(session)?;
+        let mut worker = Worker::new(self, session);
         worker.lock_wait = LockWait::Never;
         Ok(worker)
     }

@@ -89,7 +89,7 @@ fn import_part(
     (source, spec): (&dyn RowSource, &ImportSpec<'_>),
     done: &mut Imported,
 ) -> Result<(), EngineError> {
-    let mut connection = transactions.connect(session)?;
+    let mut connection = transactions.connect(session);
     let mut rows = Rows {
         transaction: connection.begin(),
         spec,

@@ -21,7 +21,7 @@
 //!     let index = IndexDefinition { name: "ORDERS_ID".into(), columns: vec![("ID".into(), false)], unique: true };
 //!     transactions.create_table(&session, "ORDERS", &schema, &[index])?;
 //!
-//!     let mut connection = transactions.connect(&session)?;
+//!     let mut connection = transactions.connect(&session);
 //!     let mut transaction = connection.begin();
 //!     let id = Value::Number(plumb_types::Number::new(7, 0).expect("small"));
 //!     transaction.insert("ORDERS", &[id.clone(), Value::Text("a plumb".into())])?;
@@ -231,10 +231,8 @@ impl<'i> Transactions<'i> {
     }
 
     /// A session's own way to the tables.
-    ///
-    /// # Errors
-    /// When a buffer or a channel cannot be had.
-    pub fn connect<'a>(&'a self, session: &'a Session) -> Result<Connection<'a>, EngineError> {
+    #[must_use]
+    pub fn connect<'a>(&'a self, session: &'a Session) -> Connection<'a> {
         Connection::new(self, session)
     }
 
@@ -259,7 +257,7 @@ impl<'i> Transactions<'i> {
         indexes: impl Iterator<Item = &'t LiveIndex>,
     ) -> Result<Table, EngineError> {
         let mut trees = Vec::new();
-        let mut worker = self.worker(session)?;
+        let mut worker = Worker::new(self, session);
         for index in indexes {
             let segment = Segment::new(Purpose::Indx, Lsn(index.created), index.extents.clone());
             let key = KeyBuilder::new(&index.columns, &table.schema);
@@ -278,10 +276,6 @@ impl<'i> Transactions<'i> {
     fn enter_table(&self, table: Table) {
         let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
         tables.insert(table.name.clone(), Some(Arc::new(table)));
-    }
-
-    fn worker<'a>(&'a self, session: &'a Session) -> Result<Worker<'a>, EngineError> {
-        Worker::new(self, session)
     }
 
     fn table(&self, name: &str) -> Result<Arc<Table>, EngineError> {
@@ -322,7 +316,7 @@ impl<'i> Transactions<'i> {
         for unended in &self.recovered.unended {
             self.active.enter_again(unended.transaction, unended.first, unended.last);
         }
-        let mut worker = self.worker(session)?;
+        let mut worker = Worker::new(self, session);
         for unended in &self.recovered.unended {
             worker.roll_back_found(unended)?;
         }

@@ -51,21 +51,21 @@ pub(super) struct Thread<'a> {
 pub(super) type Changes<'a> = Vec<(Edit, ChangingBlock<'a>)>;
 
 impl<'a> Worker<'a> {
-    pub(super) fn new(store: &'a Transactions<'a>, session: &'a Session) -> Result<Worker<'a>, EngineError> {
-        Ok(Worker {
+    pub(super) fn new(store: &'a Transactions<'a>, session: &'a Session) -> Worker<'a> {
+        Worker {
             store,
             instance: store.instance,
             session,
             log: &store.log,
             active: &store.active,
-            reader: CacheReader::new(session, store.instance.caches())?,
+            reader: CacheReader::new(session, store.instance.caches()),
             own: 0,
             lock_wait: LockWait::Forever,
             record: RecordBytes::default(),
             undo: Vec::new(),
             found: Vec::new(),
             key: Vec::new(),
-        })
+        }
     }
 
     /// Bytes of a block of a tablespace.

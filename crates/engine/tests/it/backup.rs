@@ -36,7 +36,7 @@ fn create(home: &Path) -> Instance {
 /// The ids of the rows of T, and whether each has its text.
 fn ids(transactions: &Transactions<'_>, instance: &Instance) -> Vec<i64> {
     let session = instance.recorder.session(Role::User);
-    let mut connection = transactions.connect(&session).expect("connected");
+    let mut connection = transactions.connect(&session);
     let mut ids = Vec::new();
     let scanned = connection.begin().scan("T", |row| {
         let Value::Number(id) = &row.values[0] else { panic!("a number") };
@@ -55,7 +55,7 @@ fn insert(
     done: &AtomicI64,
 ) {
     let session = instance.recorder.session(Role::User);
-    let mut connection = transactions.connect(&session).expect("connected");
+    let mut connection = transactions.connect(&session);
     let mut transaction = connection.begin();
     for id in rows {
         let number = Value::Number(Number::new(i128::from(id), 0).expect("small"));

@@ -81,7 +81,7 @@ fn fill(transactions: &Transactions<'_>, session: &Session, tables: &[(&str, Pur
         transactions
             .create_table_in(session, (name, *tablespace), &keyed_schema(), &indexes)
             .expect("a table");
-        let mut connection = transactions.connect(session).expect("connected");
+        let mut connection = transactions.connect(session);
         let mut transaction = connection.begin();
         let rows: Vec<Vec<Value>> = (0..300).map(|key| row(key, 60 + key as usize)).collect();
         let ids = transaction.insert_rows(name, &images(&rows)).expect("inserted");
@@ -115,7 +115,7 @@ fn one_log_recovers_tables_of_three_block_sizes() {
     let transactions = Transactions::open(&instance, &session).expect("a log");
     fill(&transactions, &session, &[("SMALL", small), ("OWN", Purpose::Users), ("LARGE", large)]);
     // One that has not ended when the power goes.
-    let mut connection = transactions.connect(&session).expect("connected");
+    let mut connection = transactions.connect(&session);
     let mut open = connection.begin();
     for name in ["SMALL", "OWN", "LARGE"] {
         open.insert_rows(name, &images(&[row(1000, 10)])).expect("inserted");

@@ -14,7 +14,7 @@ fn check(settings: &[(&str, &str)], pinned: u32) -> Period {
     let instance = in_memory(settings);
     load(&instance, "t", &Rows::uniform(ROWS, SEED)).expect("loaded");
     let other = instance.recorder.session(Role::User);
-    let mut reader = CacheReader::new(&other, instance.caches()).expect("a reader");
+    let mut reader = CacheReader::new(&other, instance.caches());
     let table = instance.catalog().tables[0].clone();
     let extents = &table.extents;
     let blocks = extents.iter().flat_map(|piece| (0..piece.used).map(|block| piece.extent.address(block)));

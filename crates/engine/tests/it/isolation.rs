@@ -24,7 +24,7 @@ fn check(work: impl FnOnce([RowId; 2], [Transaction<'_, '_>; 3])) {
 }
 
 fn connect<'a>(transactions: &'a Transactions<'a>, session: &'a Session) -> Connection<'a> {
-    let mut connection = transactions.connect(session).expect("connected");
+    let mut connection = transactions.connect(session);
     connection.set_lock_wait(LockWait::Never);
     connection
 }

@@ -29,7 +29,7 @@ fn left_open_after(more: impl FnOnce(&Transactions<'_>, &Session)) -> Arc<Memory
     let instance = LogKind::Plain.open(&disk).expect("open");
     let session = instance.recorder.session(Role::User);
     let transactions = Transactions::open(&instance, &session).expect("open");
-    let mut connection = transactions.connect(&session).expect("connected");
+    let mut connection = transactions.connect(&session);
     let mut transaction = connection.begin();
     for id in 0..COMMITS {
         let id = Value::Number(Number::new(i128::from(id), 0).expect("small"));
@@ -149,7 +149,7 @@ fn in_three_files() -> (Arc<MemoryDisk>, Vec<PathBuf>) {
     let instance = Instance::open_on(&disk, Path::new("/in/memory/db"), settings).expect("open");
     let session = instance.recorder.session(Role::User);
     let transactions = Transactions::open(&instance, &session).expect("open");
-    let mut connection = transactions.connect(&session).expect("connected");
+    let mut connection = transactions.connect(&session);
     let mut transaction = connection.begin();
     let before = batches(&disk).last().map_or(0, |(lsn, ..)| *lsn);
     let mut files: Vec<PathBuf> = Vec::new();

@@ -74,7 +74,7 @@ fn a_cached_block_of_a_dropped_table_is_not_taken_for_one_of_the_next() {
     let session = instance.recorder.session(Role::User);
     let table = instance.catalog().tables[0].clone();
     let address = table.extents[0].extent.address(0);
-    let mut reader = plumb_engine::cache::CacheReader::new(&session, instance.caches()).expect("a reader");
+    let mut reader = plumb_engine::cache::CacheReader::new(&session, instance.caches());
     reader.get(Purpose::Users, address, table.expected()).expect("read");
     load(&instance, "u", &Rows::uniform(300, 1)).expect("loaded");
     let other = instance.catalog().tables[1].clone();

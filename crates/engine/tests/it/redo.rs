@@ -44,7 +44,7 @@ fn create_table(transactions: &Transactions<'_>, session: &Session) {
 }
 
 fn insert(transactions: &Transactions<'_>, session: &Session, rows: i64) {
-    let mut connection = transactions.connect(session).expect("connected");
+    let mut connection = transactions.connect(session);
     let mut transaction = connection.begin();
     for id in 0..rows {
         let id = Value::Number(Number::new(i128::from(id), 0).expect("small"));
@@ -54,7 +54,7 @@ fn insert(transactions: &Transactions<'_>, session: &Session, rows: i64) {
 }
 
 fn count(transactions: &Transactions<'_>, session: &Session) -> usize {
-    let mut connection = transactions.connect(session).expect("connected");
+    let mut connection = transactions.connect(session);
     let mut rows = 0;
     let scanned = connection.begin().scan("T", |_| {
         rows += 1;
@@ -160,7 +160,7 @@ fn crashed(
         let instance = Instance::open_on(&disk, Path::new(HOME), settings(more))?;
         let session = instance.recorder.session(Role::User);
         let transactions = Transactions::open(&instance, &session)?;
-        let mut connection = transactions.connect(&session)?;
+        let mut connection = transactions.connect(&session);
         let mut transaction = connection.begin();
         for id in 0..400 {
             let id = Value::Number(Number::new(id, 0).expect("small"));
@@ -345,7 +345,7 @@ fn a_log_without_a_free_file_is_not_switched() {
     let session = instance.recorder.session(Role::User);
     let transactions = Transactions::open(&instance, &session).expect("a log");
     create_table(&transactions, &session);
-    let mut connection = transactions.connect(&session).expect("connected");
+    let mut connection = transactions.connect(&session);
     let mut transaction = connection.begin();
     let id = Value::Number(Number::new(1, 0).expect("small"));
     transaction.insert("T", &[id, Value::Text("v".to_string())]).expect("inserted");

@@ -42,7 +42,7 @@ fn with_table(changes: &[(&str, &str)], work: impl FnOnce(&Transactions<'_>, &Se
 }
 
 fn never<'a>(transactions: &'a Transactions<'a>, session: &'a Session) -> Connection<'a> {
-    let mut connection = transactions.connect(session).expect("connected");
+    let mut connection = transactions.connect(session);
     connection.set_lock_wait(LockWait::Never);
     connection
 }
@@ -498,7 +498,7 @@ fn threads_that_change_and_read_long_rows_never_see_one_of_two_moments() {
     let key_of = |values: &[Value]| values[1].to_string().parse::<i64>().expect("a number");
     within(300, move || {
         with_table(&[("debug_cache_blocks", "64"), ("log_buffer", "256K")], |transactions, session| {
-            let mut connection = transactions.connect(session).expect("connected");
+            let mut connection = transactions.connect(session);
             let mut transaction = connection.begin();
             for id in 0..ROWS {
                 insert(&mut transaction, &content(id, 0));
@@ -507,7 +507,7 @@ fn threads_that_change_and_read_long_rows_never_see_one_of_two_moments() {
             let is_over = AtomicBool::new(false);
             let write = |seed: u64| {
                 let session = transactions.instance().recorder.session(Role::User);
-                let mut connection = transactions.connect(&session).expect("connected");
+                let mut connection = transactions.connect(&session);
                 let mut random = SplitMix(seed);
                 let mut transaction = connection.begin();
                 for turn in 0..400 {
@@ -534,7 +534,7 @@ fn threads_that_change_and_read_long_rows_never_see_one_of_two_moments() {
             };
             let read = || {
                 let session = transactions.instance().recorder.session(Role::User);
-                let mut connection = transactions.connect(&session).expect("connected");
+                let mut connection = transactions.connect(&session);
                 let mut transaction = connection.begin();
                 while !is_over.load(Relaxed) {
                     let rows = all(&mut transaction);

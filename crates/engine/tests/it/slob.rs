@@ -49,7 +49,7 @@ fn create(transactions: &Transactions<'_>, session: &Session) -> Result<(), Engi
     let schema = Schema::new(columns).expect("a schema");
     let index = IndexDefinition { name: INDEX.into(), columns: vec![("K".into(), false)], unique: false };
     transactions.create_table(session, TABLE, &schema, &[index])?;
-    let mut connection = transactions.connect(session)?;
+    let mut connection = transactions.connect(session);
     for place in 0..ROWS {
         let key = place * 7 % ROWS + 1;
         let values = [number(key), text(0), Value::Text("x".repeat(FILLER)), text(BALANCE)];
@@ -89,7 +89,7 @@ fn read(instance: &Instance) -> Result<Vec<i64>, EngineError> {
     assert_eq!((checked.row_count, checked.entry_count), (ROWS as u64, ROWS as u64));
     let mut counters = vec![0; ROWS as usize];
     let mut sum = 0;
-    let mut connection = transactions.connect(&session)?;
+    let mut connection = transactions.connect(&session);
     connection.begin().scan(TABLE, |row| {
         counters[value_of(&row.values[0]) as usize - 1] = value_of(&row.values[1]);
         sum += value_of(&row.values[3]);
@@ -146,7 +146,7 @@ fn steps(instance: &Instance, random: &mut Seeded, run: &mut Run) -> Result<(), 
     let transactions = Transactions::open(instance, &session)?;
     let mut connections = Vec::new();
     for _ in 0..3 {
-        let mut connection = transactions.connect(&session)?;
+        let mut connection = transactions.connect(&session);
         connection.set_lock_wait(LockWait::Never);
         connections.push(connection);
     }
@@ -365,7 +365,7 @@ fn sessions(
             let work = &work;
             scope.spawn(move || {
                 let session = transactions.instance().recorder.session(Role::User);
-                transactions.connect(&session).and_then(|mut connection| work(&mut connection, number))
+                work(&mut transactions.connect(&session), number)
             })
         };
         let started: Vec<_> = (0..count).map(start).collect();
@@ -391,7 +391,7 @@ fn select_and_update(connection: &mut Connection<'_>, number_of_session: i64) ->
 
 fn balances(transactions: &Transactions<'_>, session: &Session) -> i64 {
     let mut sum = 0;
-    let mut connection = transactions.connect(session).expect("connected");
+    let mut connection = transactions.connect(session);
     let scanned = connection.begin().scan(TABLE, |row| {
         sum += value_of(&row.values[3]);
         Ok(())
@@ -444,7 +444,7 @@ fn updates_larger_than_the_log_are_refused_and_leave_nothing() {
         let session = instance.recorder.session(Role::User);
         let transactions = Transactions::open(&instance, &session).expect("a log");
         create(&transactions, &session).expect("a table");
-        let mut connection = transactions.connect(&session).expect("connected");
+        let mut connection = transactions.connect(&session);
         let mut transaction = connection.begin();
         let error =
             (0..50).find_map(|_| update(&mut transaction, 1, ROWS - 1).err()).expect("the log is full");

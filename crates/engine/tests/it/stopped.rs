@@ -23,7 +23,7 @@ fn open(disk: &Arc<MemoryDisk>) -> (Instance, Session) {
 }
 
 fn connect<'a>(transactions: &'a Transactions<'a>, session: &'a Session) -> Connection<'a> {
-    transactions.connect(session).expect("connected")
+    transactions.connect(session)
 }
 
 fn insert(transaction: &mut Transaction<'_, '_>, id: i64) -> Result<RowId, EngineError> {

@@ -216,7 +216,7 @@ pub fn index_rows(instance: &Instance, index: &str) -> Vec<RowId> {
     let named = |known: &&plumb_engine::storage::control::Index| known.name.eq_ignore_ascii_case(index);
     let index = instance.catalog().indexes.iter().find(named).expect("the index was built").clone();
     let session = instance.recorder.session(Role::User);
-    let blocks = RefCell::new(CacheReader::new(&session, instance.caches()).expect("a reader"));
+    let blocks = RefCell::new(CacheReader::new(&session, instance.caches()));
     let tree = BTree::new(&index, instance.tablespace(Purpose::Indx), &blocks);
     let mut range = tree.range(Bound::Unbounded, Bound::Unbounded).expect("a way down");
     let mut rows = Vec::new();

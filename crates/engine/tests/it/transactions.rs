@@ -87,7 +87,7 @@ pub fn with_table(settings: &[(&str, &str)], work: impl FnOnce(&Transactions<'_>
 }
 
 fn never<'a>(transactions: &'a Transactions<'a>, session: &'a Session) -> Connection<'a> {
-    let mut connection = transactions.connect(session).expect("connected");
+    let mut connection = transactions.connect(session);
     connection.set_lock_wait(LockWait::Never);
     connection
 }
@@ -213,7 +213,7 @@ fn no_update_is_lost_between_two_sessions_that_add() {
     const EACH: i64 = 300;
     within(60, || {
         with_table(&[], |transactions, session| {
-            let mut connection = transactions.connect(session).expect("connected");
+            let mut connection = transactions.connect(session);
             let mut setup = connection.begin();
             let row = add(&mut setup, 1, 0, "sum");
             setup.commit().expect("committed");
@@ -221,7 +221,7 @@ fn no_update_is_lost_between_two_sessions_that_add() {
                 for _ in 0..4 {
                     scope.spawn(|| {
                         let session = transactions.instance().recorder.session(Role::User);
-                        let mut connection = transactions.connect(&session).expect("connected");
+                        let mut connection = transactions.connect(&session);
                         let mut transaction = connection.begin();
                         for _ in 0..EACH {
                             let added = transaction.update("T", row, |row| {
@@ -251,7 +251,7 @@ fn no_update_is_lost_between_two_sessions_that_add() {
 fn a_deadlock_ends_with_an_error_for_one_of_them() {
     within(30, || {
         with_table(&[], |transactions, session| {
-            let mut connection = transactions.connect(session).expect("connected");
+            let mut connection = transactions.connect(session);
             let mut setup = connection.begin();
             let rows = [add(&mut setup, 1, 1, "a"), add(&mut setup, 2, 2, "b")];
             setup.commit().expect("committed");
@@ -261,7 +261,7 @@ fn a_deadlock_ends_with_an_error_for_one_of_them() {
                     let (deadlocks, ready) = (&deadlocks, &ready);
                     scope.spawn(move || {
                         let session = transactions.instance().recorder.session(Role::User);
-                        let mut connection = transactions.connect(&session).expect("connected");
+                        let mut connection = transactions.connect(&session);
                         let mut transaction = connection.begin();
                         transaction.update("T", rows[number], |row| row[2] = text("first")).expect("updated");
                         ready.fetch_add(1, Relaxed);
@@ -309,7 +309,7 @@ fn threads_that_change_what_they_like_leave_a_sound_table() {
             assert!(lost.abs() < 1 << 20, "room is a file less at most, and not lost: {lost}");
             let mut expected = BTreeMap::new();
             models.into_iter().for_each(|model| expected.extend(model));
-            let mut connection = transactions.connect(session).expect("connected");
+            let mut connection = transactions.connect(session);
             let mut found = BTreeMap::new();
             for row in all(&mut connection.begin()) {
                 let value = |value: &Value| value.to_string().parse::<i64>().expect("a number");
@@ -324,7 +324,7 @@ fn threads_that_change_what_they_like_leave_a_sound_table() {
 fn change_at_random(transactions: &Transactions<'_>, number_of: u64) -> BTreeMap<i64, (i64, String)> {
     let session = transactions.instance().recorder.session(Role::User);
     let mut random = Seeded(number_of);
-    let mut connection = transactions.connect(&session).expect("connected");
+    let mut connection = transactions.connect(&session);
     let mut transaction = connection.begin();
     let mut pending: BTreeMap<i64, (RowId, i64, String)> = BTreeMap::new();
     let mut committed = pending.clone();
@@ -364,7 +364,7 @@ fn change_at_random(transactions: &Transactions<'_>, number_of: u64) -> BTreeMap
 fn a_transaction_larger_than_the_cache_is_committed_or_vanishes_whole() {
     let settings = [("db_block_size", "2K"), ("debug_cache_blocks", "32"), ("log_file_size", "4M")];
     with_table(&settings, |transactions, session| {
-        let mut connection = transactions.connect(session).expect("connected");
+        let mut connection = transactions.connect(session);
         let mut images = RowBatch::new();
         for id in 0..2000 {
             images.begin_row(3);
@@ -388,7 +388,7 @@ fn a_transaction_larger_than_the_cache_is_committed_or_vanishes_whole() {
 fn a_transaction_larger_than_the_log_is_an_error_and_can_be_rolled_back() {
     let settings = [("db_block_size", "2K"), ("log_file_size", "64K"), ("log_buffer", "32K")];
     with_table(&settings, |transactions, session| {
-        let mut connection = transactions.connect(session).expect("connected");
+        let mut connection = transactions.connect(session);
         let mut transaction = connection.begin();
         let error = (0..10_000)
             .find_map(|id| transaction.insert("T", &[number(id), number(id), text("a row")]).err())
@@ -496,7 +496,7 @@ fn after_a_failed_sync_nothing_is_committed_and_nothing_is_lost() {
         let instance = LogKind::Plain.open(&disk).expect("open");
         let session = session(&instance);
         let transactions = Transactions::open(&instance, &session).expect("open");
-        let mut connection = transactions.connect(&session).expect("connected");
+        let mut connection = transactions.connect(&session);
         let mut transaction = connection.begin();
         let insert = |transaction: &mut Transaction<'_, '_>, id: i64| {
             transaction.insert("T", &[number(id), number(1), text("v"), Value::Null]).map(|_| ())
@@ -535,7 +535,7 @@ fn after_a_failed_sync_nothing_is_committed_and_nothing_is_lost() {
 #[test]
 fn what_a_commit_costs_is_counted() {
     with_table(&[], |transactions, session| {
-        let mut connection = transactions.connect(session).expect("connected");
+        let mut connection = transactions.connect(session);
         let mut transaction = connection.begin();
         let before = transactions.instance().recorder.snapshot();
         for id in 0..10 {
@@ -565,7 +565,7 @@ fn what_a_commit_costs_is_counted() {
 fn what_cannot_be_done_with_such_a_table_says_so() {
     with_table(&[], |transactions, session| {
         let instance = transactions.instance();
-        let mut connection = transactions.connect(session).expect("connected");
+        let mut connection = transactions.connect(session);
         let mut transaction = connection.begin();
         let check = |error: EngineError, expect: &str| assert_eq!(error.to_string(), expect);
         check(
@@ -630,7 +630,7 @@ fn a_table_that_is_dropped_gives_its_space_to_others_even_in_a_recovery() {
             let instance = LogKind::Plain.open(&disk).expect("open");
             let session = session(&instance);
             let transactions = Transactions::open(&instance, &session).expect("open");
-            let mut connection = transactions.connect(&session).expect("connected");
+            let mut connection = transactions.connect(&session);
             let mut transaction = connection.begin();
             let row = |id: i64| [number(id), number(1), text("of the first"), Value::Null];
             for id in 0..10 {
@@ -673,7 +673,7 @@ fn a_table_that_is_dropped_gives_its_space_to_others_even_in_a_recovery() {
 #[test]
 fn a_table_gets_an_index_when_nobody_changes_it() {
     with_table(&[("db_block_size", "2K")], |transactions, session| {
-        let mut connection = transactions.connect(session).expect("connected");
+        let mut connection = transactions.connect(session);
         let mut transaction = connection.begin();
         let mut rows = Vec::new();
         for id in 0..1000 {
@@ -811,7 +811,7 @@ fn of_sessions_that_insert_one_key_at_once_one_succeeds() {
                     let inserted = &inserted;
                     scope.spawn(move || {
                         let session = transactions.instance().recorder.session(Role::User);
-                        let mut connection = transactions.connect(&session).expect("connected");
+                        let mut connection = transactions.connect(&session);
                         let mut transaction = connection.begin();
                         for key in 0..KEYS {
                             let row = [number(key), number(number_of), text("v")];
@@ -884,7 +884,7 @@ fn a_range_is_changed_as_it_was_committed() {
 fn a_range_that_changed_meanwhile_is_looked_up_again() {
     within(60, || {
         with_table(&[], |transactions, session| {
-            let mut one = transactions.connect(session).expect("connected");
+            let mut one = transactions.connect(session);
             let mut first = one.begin();
             let rows: Vec<RowId> = (0..4).map(|id| add(&mut first, id, id, "v")).collect();
             first.commit_and_chain().expect("committed");
@@ -893,7 +893,7 @@ fn a_range_that_changed_meanwhile_is_looked_up_again() {
             let changed = thread::scope(|scope| {
                 let waits = scope.spawn(|| {
                     let session = transactions.instance().recorder.session(Role::User);
-                    let mut two = transactions.connect(&session).expect("connected");
+                    let mut two = transactions.connect(&session);
                     let mut second = two.begin();
                     let value = |_, row: &mut [Value]| row[2] = text("changed");
                     let changed = second.update_range(("T", "T_K"), (&[number(0)], &[number(4)]), value);
@@ -927,7 +927,7 @@ fn a_checkpoint_submits_64_writes_at_once() {
     let session = session(&instance);
     let transactions = Transactions::open(&instance, &session).expect("a log");
     create(&transactions, &session);
-    let mut connection = transactions.connect(&session).expect("connected");
+    let mut connection = transactions.connect(&session);
     let mut transaction = connection.begin();
     // Not more than two in a block.
     let rows: Vec<RowId> = (0..ROWS).map(|id| add(&mut transaction, id, id, &"v".repeat(4000))).collect();
@@ -963,7 +963,7 @@ fn a_check_counts_deleted_rows_and_entries_apart() {
         let found = transactions.check(&session, "T").expect("right");
         (found.row_count, found.entry_count, found.version_count)
     };
-    let mut connection = transactions.connect(&session).expect("connected");
+    let mut connection = transactions.connect(&session);
     let mut transaction = connection.begin();
     let places: Vec<RowId> = (0..10).map(|id| add(&mut transaction, id, id, "v")).collect();
     transaction.commit_and_chain().expect("committed");

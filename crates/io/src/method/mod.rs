@@ -257,15 +257,25 @@ impl Method {
             }
             MethodBackend::Ladder(ladder) => ladder.open(queue_depth, files, arenas),
         };
-        let delay = Delay::of(self.delay);
-        Ok(Channel {
+        Ok(self.channel_by(backend, queue_depth))
+    }
+
+    /// Opens a channel for requests one at a time. Whatever the method, the calling thread makes the call: alone, an entry of a ring, its
+    /// completion and the work that the kernel leaves to the thread for it cost 2 to 4 of 15 us of CPU that a random read of 8K takes.
+    #[must_use]
+    pub fn channel_for_one(&self) -> Channel {
+        self.channel_by(ChannelBackend::Sync, 1)
+    }
+
+    fn channel_by(&self, backend: ChannelBackend, queue_depth: usize) -> Channel {
+        Channel {
             backend,
-            delay,
+            delay: Delay::of(self.delay),
             queue_depth,
             in_flight: 0,
             ready: VecDeque::new(),
             attempts: Vec::new(),
-        })
+        }
     }
 }
 

@@ -459,8 +459,12 @@ fn processor_time_that_others_had_is_said_and_no_figure_is_adjusted_by_it() {
     let figure = shared.stolen.as_ref().expect("every run says so");
     assert_eq!((figure.median, figure.most, figure.much, figure.runs), (0.01, 0.4, 6, 24));
     assert!(figure.explains.expect("enough runs") > 0.9, "{figure:?}");
-    let finding = shared.findings.iter().find(|finding| finding.what.contains("hypervisor")).expect("it is said");
-    assert!(finding.evidence.starts_with("6 of 24 runs lost 5% of it or more, one of them 40%; "), "{finding:?}");
+    let finding =
+        shared.findings.iter().find(|finding| finding.what.contains("hypervisor")).expect("it is said");
+    assert!(
+        finding.evidence.starts_with("6 of 24 runs lost 5% of it or more, one of them 40%; "),
+        "{finding:?}"
+    );
     let floor = |analysis: &Analysis| analysis.floor.as_ref().expect("two blocks").floor.deviation;
     assert!(floor(&shared) > 10.0 * floor(&alone), "the noise is what was measured");
 }

@@ -286,7 +286,7 @@ impl Rows<'_> {
             })?);
         };
         let index = self.index(instance, name)?;
-        let blocks = RefCell::new(CacheReader::new(&session, instance.caches())?);
+        let blocks = RefCell::new(CacheReader::new(&session, instance.caches()));
         let tree = BTree::new(&index, instance.tablespace(Purpose::Indx), &blocks);
         let mut entries = tree.range(Bound::Unbounded, Bound::Unbounded)?;
         let mut fetcher = RowFetcher::new(instance, &session, &table)?;
@@ -337,7 +337,7 @@ impl Rows<'_> {
         let instance = database::open(path, Settings::default(), interrupt)?;
         let session = instance.recorder.session(Role::User);
         let transactions = Transactions::open(&instance, &session)?;
-        let mut connection = transactions.connect(&session)?;
+        let mut connection = transactions.connect(&session);
         let mut transaction = connection.begin();
         transaction.scan(&stored_name(self.table), |row| take(&row.values))?;
         Ok(transaction.rollback()?)

@@ -192,7 +192,7 @@ fn plumb(ground: &Ground, count: u64, per_commit: u64) -> anyhow::Result<f64> {
     let session = instance.recorder.session(Role::User);
     let transactions = Transactions::open(&instance, &session)?;
     create_table(&transactions, &session)?;
-    let mut connection = transactions.connect(&session)?;
+    let mut connection = transactions.connect(&session);
     let mut transaction = connection.begin();
     let array = rows(per_commit.min(ARRAY));
     let begin = now();

@@ -13,7 +13,7 @@ pub(super) fn hit(table: &TableOfBlocks) -> Result<()> {
     const HITS: u64 = 2_000_000;
     let instance = &table.instance;
     let session = instance.recorder.session(Role::User);
-    let mut reader = CacheReader::new(&session, instance.caches())?;
+    let mut reader = CacheReader::new(&session, instance.caches());
     let frames = instance.caches().own().options().frame_count;
     let resident = &table.blocks[..table.blocks.len().min(frames / 2)];
     for block in resident {
@@ -44,7 +44,7 @@ pub(super) fn scan(table: &TableOfBlocks) -> Result<()> {
     let frames = instance.caches().own().options().frame_count;
     ensure!(table.blocks.len() > 12 * frames, "the table is smaller than twelve caches: raise --size");
     let session = instance.recorder.session(Role::User);
-    let mut reader = CacheReader::new(&session, instance.caches())?;
+    let mut reader = CacheReader::new(&session, instance.caches());
     let (hot, rest) = table.blocks.split_at(frames / 2);
     let scanned = &rest[..10 * frames];
     let pass = |reader: &mut CacheReader<'_>,

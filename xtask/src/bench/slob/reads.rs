@@ -103,7 +103,7 @@ pub(super) fn missed_reads(
     let (begin, cpu) = (now(), clock::process_cpu());
     let work = |number: u64| -> Result<()> {
         let session = instance.recorder.session(Role::User);
-        let mut reader = CacheReader::new(&session, instance.caches())?;
+        let mut reader = CacheReader::new(&session, instance.caches());
         let mut random = Generator::new(number * 977 + begin.0);
         while !is_over() {
             for _ in 0..16 {
@@ -135,7 +135,7 @@ pub(super) fn one(options: &Options, table: &TableOfBlocks) -> Result<()> {
     const TURN: usize = 10;
     let instance = &table.instance;
     let session = instance.recorder.session(Role::User);
-    let mut reader = CacheReader::new(&session, instance.caches())?;
+    let mut reader = CacheReader::new(&session, instance.caches());
     let tablespace = instance.tablespace(Purpose::Users);
     let (arena, mut buffers) = Arena::buffers(tablespace.block_size.bytes(), 1)?;
     let file = &tablespace.file(table.blocks[0].file)?.file;

@@ -207,7 +207,7 @@ pub(super) fn checkpoint(options: &Options, home: &Path, beside_fio: bool) -> Re
 fn loaded(transactions: &Transactions<'_>, session: &Session) -> Result<Rows> {
     let rows = Rows::new(transactions.row_bytes_max());
     transactions.create_table(session, "CF1", rows.schema(), &[])?;
-    let mut connection = transactions.connect(session)?;
+    let mut connection = transactions.connect(session);
     let mut keys: Vec<u64> = (1..=ROWS).collect();
     Generator::new(9).shuffle(&mut keys);
     let (mut texts, mut batch) = (Texts::new(4), RowBatch::new());
@@ -245,7 +245,7 @@ fn checkpoint_rate(instance: &Instance) -> Result<f64> {
 
 /// Changes every second row, each in a block of its own, so that no two writes adjoin.
 fn make_dirty(transactions: &Transactions<'_>, session: &Session, rows: &Rows) -> Result<()> {
-    let mut connection = transactions.connect(session)?;
+    let mut connection = transactions.connect(session);
     let mut transaction = connection.begin();
     for key in (1..ROWS).step_by(2) {
         let number = |key: u64| Value::Number(Number::new(i128::from(key), 0).expect("small"));

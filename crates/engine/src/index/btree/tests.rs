@@ -161,7 +161,7 @@ fn every_key_is_found_with_all_its_rows_and_no_other() {
     for keys in [0, 1, 4, 60] {
         let all = entries(keys);
         with_tree(&HandWritten::right(all.clone()), |instance, session, index| {
-            let blocks = RefCell::new(CacheReader::new(session, instance.caches()).expect("a reader"));
+            let blocks = RefCell::new(CacheReader::new(session, instance.caches()));
             let tree = BTree::new(index, instance.tablespace(Purpose::Indx), &blocks);
             for key in 0..keys as u16 * 2 + 3 {
                 let bytes = key.to_be_bytes();
@@ -182,7 +182,7 @@ fn every_key_is_found_with_all_its_rows_and_no_other() {
 fn a_range_gives_what_lies_between_its_ends() {
     let all = entries(40);
     with_tree(&HandWritten::right(all.clone()), |instance, session, index| {
-        let blocks = RefCell::new(CacheReader::new(session, instance.caches()).expect("a reader"));
+        let blocks = RefCell::new(CacheReader::new(session, instance.caches()));
         let tree = BTree::new(index, instance.tablespace(Purpose::Indx), &blocks);
         let ends = |key: u16| {
             let bytes = trimmed(&key.to_be_bytes()).to_vec();
@@ -206,7 +206,7 @@ fn a_range_gives_what_lies_between_its_ends() {
 }
 
 fn complaint(instance: &Instance, session: &Session, index: &Index) -> String {
-    let blocks = RefCell::new(CacheReader::new(session, instance.caches()).expect("a reader"));
+    let blocks = RefCell::new(CacheReader::new(session, instance.caches()));
     let tree = BTree::new(index, instance.tablespace(Purpose::Indx), &blocks);
     let mut range = match tree.range(Bound::Unbounded, Bound::Unbounded) {
         Ok(range) => range,

@@ -44,7 +44,7 @@ fn table(transactions: &Transactions<'_>, session: &Session, name: &str) -> (Row
     ];
     let schema = Schema::new(columns).expect("a schema");
     transactions.create_table(session, name, &schema, &[]).expect("a table");
-    let mut connection = transactions.connect(session).expect("connected");
+    let mut connection = transactions.connect(session);
     let mut transaction = connection.begin();
     let key = Value::Number(Number::new(1, 0).expect("small"));
     let row = transaction.insert(name, &[key, Value::Text("a".repeat(FILLER))]).expect("inserted");
@@ -55,7 +55,7 @@ fn table(transactions: &Transactions<'_>, session: &Session, name: &str) -> (Row
 /// Updates the row and commits, so often that the log has to be used again several times.
 fn fill_the_log(transactions: &Transactions<'_>, table: &str, row: RowId) -> Result<(), EngineError> {
     let session = transactions.instance().recorder.session(Role::User);
-    let mut connection = transactions.connect(&session)?;
+    let mut connection = transactions.connect(&session);
     for round in 0..200 {
         let mut transaction = connection.begin();
         let text = ["b", "c"][round % 2].repeat(FILLER);
@@ -75,7 +75,7 @@ fn room_is_waited_for_while_a_device_does_not_answer() {
     let (other, other_file) = table(&transactions, &session, "OTHER");
     assert_ne!(slow_file, other_file, "extents are taken from the files in turn");
     let Disk::Memory(disk) = &instance.access.disk else { panic!("a database in memory") };
-    let mut connection = transactions.connect(&session).expect("connected");
+    let mut connection = transactions.connect(&session);
     let mut oldest = connection.begin();
     oldest.update("SLOW", slow, |values| values[1] = Value::Text("z".repeat(FILLER))).expect("updated");
     // Nothing of its table is left to be written, and nothing of it is in the cache.
@@ -117,7 +117,7 @@ fn a_transaction_that_stands_by_itself_is_named() {
     let transactions = Transactions::open(&instance, &session).expect("a log");
     let (idle, _) = table(&transactions, &session, "IDLE");
     let (other, _) = table(&transactions, &session, "OTHER");
-    let mut connection = transactions.connect(&session).expect("connected");
+    let mut connection = transactions.connect(&session);
     let mut oldest = connection.begin();
     oldest.update("IDLE", idle, |values| values[1] = Value::Text("z".repeat(FILLER))).expect("updated");
     let number = oldest.number().expect("it has changed something");

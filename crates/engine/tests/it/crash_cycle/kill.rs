@@ -94,7 +94,7 @@ pub fn child(home: &Path, behind: &[u64]) -> Result<(), EngineError> {
 
 fn work(transactions: &Transactions<'_>, session: u64, first: u64) -> Result<(), EngineError> {
     let recorded = transactions.instance().recorder.session(Role::User);
-    let mut connection = transactions.connect(&recorded)?;
+    let mut connection = transactions.connect(&recorded);
     let mut transaction = connection.begin();
     for number_of in first.. {
         let mut texts = Seeded(session << 32 | number_of);
@@ -189,7 +189,7 @@ fn found(home: &Path) -> Result<BTreeMap<u64, BTreeSet<i64>>, EngineError> {
     let session = instance.recorder.session(Role::User);
     let transactions = Transactions::open(&instance, &session)?;
     let mut found: BTreeMap<u64, BTreeSet<i64>> = BTreeMap::new();
-    let mut connection = transactions.connect(&session)?;
+    let mut connection = transactions.connect(&session);
     connection.begin().scan(TABLE, |row| {
         let id: i64 = row.values[0].to_string().parse().expect("a number");
         found.entry(id as u64 >> 40).or_default().insert(id);

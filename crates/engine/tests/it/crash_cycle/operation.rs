@@ -150,11 +150,7 @@ pub fn run_noting(
         Ok(transactions) => transactions,
         Err(error) => return Run::ended(before, error),
     };
-    let connections: Result<Vec<_>, _> = (0..sessions).map(|_| transactions.connect(&session)).collect();
-    let mut connections = match connections {
-        Ok(connections) => connections,
-        Err(error) => return Run::ended(before, error),
-    };
+    let mut connections: Vec<_> = (0..sessions).map(|_| transactions.connect(&session)).collect();
     connections.iter_mut().for_each(|connection| connection.set_lock_wait(LockWait::Never));
     let begin = |transaction| Actor { transaction, changes: Changes::new() };
     let mut actors: Vec<Actor<'_, '_>> = connections.iter_mut().map(|it| begin(it.begin())).collect();
@@ -367,7 +363,7 @@ impl Stage<'_, '_> {
 
     /// A transaction of its own in another table.
     fn fill(&mut self, table: &str) -> Result<(), EngineError> {
-        let mut connection = self.transactions.connect(self.session)?;
+        let mut connection = self.transactions.connect(self.session);
         connection.set_lock_wait(LockWait::Never);
         let mut transaction = connection.begin();
         let mut rows = BTreeSet::new();

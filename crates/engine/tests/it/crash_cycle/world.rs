@@ -138,7 +138,7 @@ fn rows_of(
     session: &plumb_events::Session,
     table: &str,
 ) -> Result<BTreeMap<i64, (RowId, Content)>, EngineError> {
-    let mut connection = transactions.connect(session)?;
+    let mut connection = transactions.connect(session);
     let mut found = BTreeMap::new();
     connection.begin().scan(table, |row| {
         let [Value::Number(id), Value::Number(key), Value::Text(text), long] = row.values.as_slice() else {

@@ -164,6 +164,13 @@ pub(super) fn method(seen: &Evidence) -> Option<Finding> {
     if ring + pool + sync == 0 {
         return Some(Finding::not_checked("no request was made"));
     }
+    // A session makes the call itself that reads blocks for it alone, whatever the method.
+    let alone = reads_alone(seen);
+    if kind != MethodKind::Sync && ring + pool == 0 && sync <= alone {
+        return Some(Finding::not_checked(format!(
+            "{evidence}; each read blocks by itself, which is a call of its session whatever the method"
+        )));
+    }
     // The kernel counts read and write calls, and not what goes through a ring.
     let calls = seen.measured.process_io.as_ref().map(|process| process.syscr + process.syscw);
     if let Some(calls) = calls {
@@ -174,7 +181,7 @@ pub(super) fn method(seen: &Evidence) -> Option<Finding> {
     let may = |kind| seen.inside.access.method.goes_by(kind);
     let agrees = match kind {
         MethodKind::IoUring => {
-            let others = [(MethodKind::Threads, pool), (MethodKind::Sync, sync)];
+            let others = [(MethodKind::Threads, pool), (MethodKind::Sync, sync.saturating_sub(alone))];
             let strays: u64 = others.iter().filter(|(kind, _)| !may(*kind)).map(|(_, count)| count).sum();
             ring > 0 && strays as f64 <= (ring + strays) as f64 * STRAYS_MAX
         }
@@ -182,6 +189,13 @@ pub(super) fn method(seen: &Evidence) -> Option<Finding> {
         MethodKind::Sync => ring == 0 && pool == 0 && calls.is_none_or(|calls| calls >= by_calls),
     };
     Some(Finding::that(agrees, evidence))
+}
+
+/// Requests that read blocks into the buffer cache one at a time.
+fn reads_alone(seen: &Evidence) -> u64 {
+    let events = [Event::DbFileSequentialRead, Event::DbFileScatteredRead];
+    let sessions = seen.measured.period.sessions.iter();
+    sessions.map(|session| events.map(|event| session.events[event as usize].count).iter().sum::<u64>()).sum()
 }
 
 /// What a session may have in flight bounds what all have.

@@ -53,7 +53,9 @@ pub(super) fn design(analysis: &Analysis) -> Section {
 fn stolen_line(stolen: &StolenFigure) -> String {
     let [low, median, high] = [stolen.low, stolen.median, stolen.high].map(|share| Share(share).figure());
     let explains = explains(stolen.explains);
-    format!("{median} of the processors' time in the median run, in nine runs of ten {low} to {high}{explains}")
+    format!(
+        "{median} of the processors' time in the median run, in nine runs of ten {low} to {high}{explains}"
+    )
 }
 
 fn explains(share: Option<f64>) -> String {
@@ -68,7 +70,10 @@ fn canary_line(canary: &CanaryFigure) -> String {
     let used = if canary.adjusted { ": the figures are adjusted by it" } else { "" };
     let explains = explains(canary.explains);
     let (low, median, high) = (millis(canary.low_ns), millis(canary.median_ns), millis(canary.high_ns));
-    format!("{} before each run took {median} ms, in nine runs of ten {low} to {high}{explains}{used}", canary.what)
+    format!(
+        "{} before each run took {median} ms, in nine runs of ten {low} to {high}{explains}{used}",
+        canary.what
+    )
 }
 
 /// How much of the study's time was timed. What was loaded before it, and the canary, are no part of the time between runs.

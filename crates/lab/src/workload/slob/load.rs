@@ -66,7 +66,7 @@ fn fill(
     (keys, seed): (Vec<u64>, u64),
     check: &dyn Fn() -> Result<(), EngineError>,
 ) -> Result<(), EngineError> {
-    let mut connection = transactions.connect(session)?;
+    let mut connection = transactions.connect(session);
     let mut transaction = connection.begin();
     let (mut texts, mut batch) = (Texts::new(seed), RowBatch::new());
     for keys in keys.chunks(ROWS_PER_COMMIT) {
@@ -93,7 +93,7 @@ pub(super) fn warm(
     if blocks + blocks / 10 > frames {
         return Ok(());
     }
-    let mut connection = transactions.connect(session)?;
+    let mut connection = transactions.connect(session);
     let mut transaction = connection.begin();
     let operation = instance.operation();
     for schema in 0..spec.schemas {

@@ -112,7 +112,7 @@ pub(super) fn run(
     let spec = stage.spec;
     let mut client = Client {
         stage,
-        connection: stage.transactions.connect(session)?,
+        connection: stage.transactions.connect(session),
         texts: RefCell::new(Texts::new(spec.seed ^ (number + 1) << 44)),
         done: SlobDone::of(spec),
     };
