@@ -395,14 +395,19 @@ fn a_block_is_read_once_and_then_found() {
     });
 }
 
+/// Blocks with marks from 0 to 6, which are not in the cache.
+fn seven_on_disk(session: &Session, instance: &Instance) -> Vec<BlockAddress> {
+    let (extents, addresses) = write_segment(session, instance, Purpose::Users, (0, 7)).expect("written");
+    instance.caches().own().discard(session, extents.iter().map(|extent| extent.extent));
+    addresses
+}
+
 #[test]
 fn a_multiblock_read_is_one_request_around_what_is_there() {
     bounded(|| {
         let instance = instance(&[]);
         let session = session(&instance);
-        let (extents, addresses) =
-            write_segment(&session, &instance, Purpose::Users, (0, 7)).expect("written");
-        instance.caches().own().discard(&session, extents.iter().map(|extent| extent.extent));
+        let addresses = seven_on_disk(&session, &instance);
         let mut reader = CacheReader::new(&session, instance.caches());
         let in_between = reader.get(Purpose::Users, addresses[2], READ).expect("read");
         let before = instance.recorder.snapshot();
@@ -632,9 +637,7 @@ fn a_failed_read_gives_its_buffer_back() {
     bounded(|| {
         let instance = instance(&[]);
         let session = session(&instance);
-        let (extents, addresses) =
-            write_segment(&session, &instance, Purpose::Users, (0, 7)).expect("written");
-        instance.caches().own().discard(&session, extents.iter().map(|extent| extent.extent));
+        let addresses = seven_on_disk(&session, &instance);
         let mut reader = CacheReader::new(&session, instance.caches());
         for round in 0..100 {
             memory(&instance).plan_faults(Faults { fail_read: Some(1), ..Faults::default() });
@@ -660,9 +663,7 @@ fn a_frame_whose_buffer_went_down_with_its_ring_is_lost_and_its_block_is_read_in
     bounded(|| {
         let instance = instance(&[]);
         let session = session(&instance);
-        let (extents, addresses) =
-            write_segment(&session, &instance, Purpose::Users, (0, 7)).expect("written");
-        instance.caches().own().discard(&session, extents.iter().map(|extent| extent.extent));
+        let addresses = seven_on_disk(&session, &instance);
         let claimed = instance.caches().own().shared().claim(&session, Purpose::Users, addresses[0]);
         let Ok(Claim::Miss(mut frame)) = claimed else { unreachable!("the block is not in the cache") };
         drop(frame.lend());
