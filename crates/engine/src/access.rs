@@ -92,6 +92,7 @@ pub(crate) fn resolve<'a>(
     directories: impl Iterator<Item = &'a PathBuf>,
 ) -> Result<Access, EngineError> {
     let memory = memory::require(settings, block_size)?;
+    settings.require_ring_to_share()?;
     let quotas = quotas(settings);
     if settings.word(Setting::IoMethod) == "null" {
         let direct = (DirectIo::Off, "files in memory have no page cache to bypass".to_string());

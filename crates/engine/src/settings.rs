@@ -163,6 +163,7 @@ settings! {
     FilesystemioOptions filesystemio_options Io Start Word(&["none", "asynch", "directio", "setall"]), "setall", "asynch: requests overlap; directio: the page cache is bypassed; setall: both.";
     IoMethod io_method Io Start Word(&["auto", "sync", "threads", "io_uring", "null"]), "auto", "How requests reach the kernel; one by itself is a call of the session. null keeps the files in memory to measure the engine alone.";
     IoQueueDepth io_queue_depth Io Start Count(1, 1024), "32", "Most requests a session has in flight on one channel; a database writer, which has a batch of them at hand, four times as many from 2 on, and 256 at most.";
+    SharedServers shared_servers Io Start Count(0, 1024), "0", "Threads that the sessions of a workload share: each session has its thread until it waits, and the requests of all go through one ring of it; 0: each session has a thread of its own, and a request by itself is its call.";
     DbFileMultiblockReadCount db_file_multiblock_read_count Io Start Count(1, 4096), "64", "Blocks read by one request of a scan; at most an extent.";
     ScanReadAhead scan_read_ahead Io Start Count(1, 64), "16", "Requests a scan server keeps in flight.";
     SerialDirectRead serial_direct_read Io Start Word(&["true", "false"]), "true", "A serial scan reads past the buffer cache, as a parallel one always does.";
@@ -342,6 +343,29 @@ impl Settings {
             first: format!("io_method={asked}"),
             second: format!("filesystemio_options={options}"),
             why: why.to_string(),
+        })
+    }
+
+    /// Refuses threads that sessions share where a request stands in a call.
+    ///
+    /// # Errors
+    /// When shared servers were asked for, and a method without rings.
+    pub(crate) fn require_ring_to_share(&self) -> Result<(), EngineError> {
+        let (servers, method) = (self.number(Setting::SharedServers), self.word(Setting::IoMethod));
+        let options = self.word(Setting::FilesystemioOptions);
+        let second = match (method, options) {
+            ("sync" | "threads" | "null", _) => format!("io_method={method}"),
+            (_, "none" | "directio") => format!("filesystemio_options={options}"),
+            _ => return Ok(()),
+        };
+        if servers == 0 {
+            return Ok(());
+        }
+        Err(EngineError::Contradiction {
+            first: format!("shared_servers={servers}"),
+            second,
+            why: "a call would keep all sessions of its thread waiting; set shared_servers to 0, or let requests go through rings"
+                .to_string(),
         })
     }
 

@@ -33,6 +33,7 @@ mod locked;
 mod profile;
 mod recorder;
 mod session;
+pub mod sharing;
 mod table;
 mod trace;
 

@@ -247,15 +247,16 @@ pub struct SessionTotals {
 impl SessionTotals {
     pub(crate) fn of(record: &Record, at: Nanos) -> SessionTotals {
         let end = record.end_ns.get();
-        let (used, run_queue, until) = if end == 0 {
-            let (mut cpu, queued) = clock::scheduler_times(record.thread).unwrap_or_default();
+        let until = if end == 0 { at } else { Nanos(end) };
+        let [used, run_queue] = if end == 0 {
+            let [mut cpu, queued] = record.meter.read();
             // The scheduler's figure is a tick old; a thread can read its own.
-            if record.thread == rustix::thread::gettid().as_raw_nonzero().get() {
+            if record.meter.is_own() {
                 cpu = clock::thread_cpu();
             }
-            (cpu.saturating_sub(record.begin_cpu), queued.saturating_sub(record.begin_run_queue), at)
+            [cpu.saturating_sub(record.begin_cpu), queued.saturating_sub(record.begin_run_queue)]
         } else {
-            (Nanos(record.cpu_ns.get()), Nanos(record.run_queue_ns.get()), Nanos(end))
+            [Nanos(record.cpu_ns.get()), Nanos(record.run_queue_ns.get())]
         };
         let mut events: Vec<EventTotals> = record.events.iter().map(EventTotals::of).collect();
         let wait_cpu = events.iter().map(|event| event.cpu).sum::<Nanos>().min(used);

@@ -4,6 +4,7 @@ use crate::clock::{self, now};
 use crate::histogram::{BUCKETS, Histogram};
 use crate::latency;
 use crate::profile::Profile;
+use crate::sharing::{self, Used};
 use crate::trace::{Chunk, Tracer};
 use crate::{Direction, Event, IoStream, Moved, Phase, Role, SessionKind, Statistic, locked};
 use plumb_units::Nanos;
@@ -85,12 +86,48 @@ pub(crate) struct StreamCell {
     pub(crate) away_ns: Counter,
 }
 
+/// Where it stands what a living session has used of a processor, and how long it was ready and had none.
+#[derive(Debug)]
+pub(crate) enum Meter {
+    /// With the scheduler, under the number of its thread.
+    Thread(i32),
+    /// With what runs the sessions of a thread.
+    Shared(Arc<Used>),
+}
+
+impl Meter {
+    fn here() -> Meter {
+        match sharing::here() {
+            Some(thread) => Meter::Shared(thread.used()),
+            None => Meter::Thread(rustix::thread::gettid().as_raw_nonzero().get()),
+        }
+    }
+
+    /// Both, by anybody: CPU is a tick old, or a turn of the session.
+    pub(crate) fn read(&self) -> [Nanos; 2] {
+        match self {
+            Meter::Thread(thread) => clock::scheduler_times(*thread).unwrap_or_default().into(),
+            Meter::Shared(used) => [used.cpu(), used.queued()],
+        }
+    }
+
+    /// Whether the session is the caller's.
+    pub(crate) fn is_own(&self) -> bool {
+        matches!(self, Meter::Thread(thread) if *thread == rustix::thread::gettid().as_raw_nonzero().get())
+    }
+
+    /// Both, by the session itself, with its CPU up to now.
+    fn read_own(&self) -> [Nanos; 2] {
+        [sharing::cpu(), self.read()[1]]
+    }
+}
+
 /// What a session has recorded; read by snapshots, written by its owner alone.
 #[derive(Debug)]
 pub(crate) struct Record {
     pub(crate) name: String,
     pub(crate) role: Role,
-    pub(crate) thread: i32,
+    pub(crate) meter: Meter,
     pub(crate) begin: Nanos,
     /// What the thread had used and queued for before the session.
     pub(crate) begin_cpu: Nanos,
@@ -111,14 +148,14 @@ pub(crate) struct Record {
 impl Record {
     /// A record without an entry, of a thread that had used so much CPU and queued so long at `begin`.
     pub(crate) fn new(
-        (name, role, thread): (String, Role, i32),
+        (name, role, meter): (String, Role, Meter),
         begin: Nanos,
         [begin_cpu, begin_run_queue]: [Nanos; 2],
     ) -> Record {
         Record {
             name,
             role,
-            thread,
+            meter,
             begin,
             begin_cpu,
             begin_run_queue,
@@ -155,7 +192,7 @@ impl Record {
         }
     }
 
-    /// Notes what the thread had used and queued for at the session's end.
+    /// Notes the session's end, and what it had used and queued for by then.
     pub(crate) fn ended(&self, end: Nanos, [cpu, run_queue]: [Nanos; 2]) {
         self.cpu_ns.set(cpu.saturating_sub(self.begin_cpu).0);
         self.run_queue_ns.set(run_queue.saturating_sub(self.begin_run_queue).0);
@@ -222,11 +259,11 @@ pub struct Session {
 
 impl Session {
     pub(crate) fn new(shared: Arc<Shared>, name: String, role: Role) -> Session {
-        let thread = rustix::thread::gettid().as_raw_nonzero().get();
-        let queued = run_queue(thread);
+        let meter = Meter::here();
+        let queued = meter.read()[1];
         // The CPU clock is read within the life of the session, here and at its end.
         let begin = now();
-        let record = Arc::new(Record::new((name, role, thread), begin, [clock::thread_cpu(), queued]));
+        let record = Arc::new(Record::new((name, role, meter), begin, [sharing::cpu(), queued]));
         shared.register(Arc::clone(&record));
         let metering = if role.kind() == SessionKind::Probe { Nanos(0) } else { METERING_BUDGET };
         Session {
@@ -258,7 +295,8 @@ impl Session {
     #[must_use]
     pub fn begin_wait(&self) -> WaitBegin {
         let left = self.metering_ns.get().checked_sub(METERING_COST.0);
-        let cpu = left.map(|left| {
+        // Who shares a thread gives it up in a wait, and uses no CPU there.
+        let cpu = left.filter(|_| matches!(self.record.meter, Meter::Thread(_))).map(|left| {
             self.metering_ns.set(left);
             clock::thread_cpu()
         });
@@ -340,14 +378,10 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        let (cpu, end) = (clock::thread_cpu(), now());
-        self.record.ended(end, [cpu, run_queue(self.record.thread)]);
+        let used = self.record.meter.read_own();
+        self.record.ended(now(), used);
         self.publish_profile();
     }
-}
-
-fn run_queue(thread: i32) -> Nanos {
-    clock::scheduler_times(thread).unwrap_or_default().1
 }
 
 /// What the sessions of a recorder share.

@@ -125,6 +125,7 @@ events! {
     PxDeqCreditSendBlkd, "PX Deq Credit: send blkd", Other, "A scan server waits for a free table queue buffer.";
     PxDeqExecuteReply, "PX Deq: Execute Reply", Idle, "The coordinator waits for its parallel servers.";
     MessageFromClient, "SQL*Net message from client", Idle, "A session waits for the next request of its client: a pause for thought, or an arrival to come.";
+    SharedServerIdle, "shared server idle wait", Idle, "A shared server waits until one of its sessions can go on.";
     DbwrIdle, "rdbms ipc message", Idle, "A background process waits for work.";
 }
 
@@ -373,6 +374,7 @@ roles! {
     Archiver, "ARC", Background, "Copies filled log files before they are used again.";
     LogWriter, "LGWR", Background, "Writes the log when much of it waits and no session has asked for it yet.";
     CheckpointProcess, "CKPT", Background, "Begins checkpoints, and completes those whose blocks have been written.";
+    SharedServer, "S00", Background, "Runs sessions that share its thread, and sends their requests.";
     ProbeServer, "probe", Foreground, "Reads beside others while an operation asks what a read costs.";
     DeviceProbe, "device probe", Probe, "Measures the device under a database.";
     CalibrationFill, "calibration fill", Probe, "Fills the file of a calibration.";

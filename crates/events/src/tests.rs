@@ -107,7 +107,7 @@ fn a_long_wait_counts_while_it_lasts_and_publishes_what_was_moved() {
 
 /// A record by a clock that the test sets.
 fn record(begin: Nanos, used_before: [Nanos; 2]) -> session::Record {
-    session::Record::new(("p000".to_string(), Role::User, 0), begin, used_before)
+    session::Record::new(("p000".to_string(), Role::User, session::Meter::Thread(0)), begin, used_before)
 }
 
 #[test]

@@ -172,7 +172,7 @@ impl Inside {
             block_size: found.block_size(),
             frames: found.options().frame_count as u64,
             cached_blocks: found.cached_blocks(instance.tablespaces().tables_of(found.block_size())),
-            mapped: found.memory().and_then(|range| receipt::mapped(&range).ok()),
+            mapped: found.memory().and_then(|memory| receipt::mapped(&memory.addresses()).ok()),
         };
         Inside {
             settings: instance.settings.clone(),

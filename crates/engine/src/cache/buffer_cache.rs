@@ -17,9 +17,8 @@ use crate::storage::tablespace::{Extent, Purpose, Tablespace};
 use crate::storage::tablespaces::Tablespaces;
 use plumb_events::{Recorder, Role, Session, locked};
 use plumb_io::limits::Quota;
-use plumb_io::{IoError, Method};
+use plumb_io::{Arena, IoError, Method};
 use plumb_units::{BlockAddress, BlockSize, Lsn};
-use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
@@ -209,9 +208,9 @@ impl BufferCache {
         Ok(())
     }
 
-    /// Where its buffers lie in memory, for whoever asks the kernel what is mapped there; none before its first use.
+    /// The memory of its buffers; none before its first use.
     #[must_use]
-    pub fn memory(&self) -> Option<Range<usize>> {
+    pub fn memory(&self) -> Option<Arena> {
         self.shared.latches.memory()
     }
 

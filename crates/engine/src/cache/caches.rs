@@ -14,7 +14,6 @@ use crate::storage::tablespace::{Extent, Purpose};
 use crate::storage::tablespaces::Tablespaces;
 use plumb_events::{Recorder, Session};
 use plumb_units::BlockSize;
-use std::ops::Range;
 use std::sync::Arc;
 
 /// How the blocks of all caches of an instance are written.
@@ -141,11 +140,5 @@ impl BufferCaches {
     /// Stops the database writers: see [`BufferCache::stop`].
     pub fn stop(&self) {
         self.iter().for_each(BufferCache::stop);
-    }
-
-    /// Where the buffers of the cache for `db_block_size` lie in memory; none before its first use.
-    #[must_use]
-    pub fn memory(&self) -> Option<Range<usize>> {
-        self.own.memory()
     }
 }

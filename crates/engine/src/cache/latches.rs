@@ -13,6 +13,8 @@
 //!
 //! Memory comes with the first use: an instance that never uses the cache has none.
 //!
+//! A session that shares its thread does not sleep in a wait: it lets others of the thread run and looks again.
+//!
 //! The mutex, the conditions, the pins' counts and the buffers are `super::{sync, thread, IoBuffer, Arena}`: a model checker takes this file
 //! and [`super::frames`] with its own (`tests/it/cache_model.rs`). Its waits do not end by time, except those for an unpin: so there a lost
 //! signal is a deadlock, and is found.
@@ -100,6 +102,8 @@ struct State {
     // Sessions waiting, by condition.
     waiting_freed: usize,
     waiting_arrived: usize,
+    /// How often they were signalled.
+    arrivals: u64,
     /// For all blocks of a writer.
     draining: usize,
     /// For all blocks that were changed before an LSN, and the highest of these.
@@ -193,9 +197,9 @@ impl Latches {
         self.lock().frames.count_of(purpose)
     }
 
-    /// Where the buffers lie in memory; none before the first use.
-    pub(super) fn memory(&self) -> Option<Range<usize>> {
-        self.lock().memory.as_ref().map(Arena::addresses)
+    /// The memory of the buffers; none before the first use.
+    pub(super) fn memory(&self) -> Option<Arena> {
+        self.lock().memory.clone()
     }
 
     /// From now on database writers begin no batch.
@@ -305,7 +309,7 @@ impl Latches {
     pub(super) fn arrived(&self, session: &Session, (index, bytes): Taken, touch: u8) -> PinnedBlock {
         let mut state = self.latch(session);
         let pinned = state.frames.arrived(index, bytes, touch);
-        self.signal_arrived(&state);
+        self.signal_arrived(&mut state);
         pinned
     }
 
@@ -313,7 +317,7 @@ impl Latches {
     pub(super) fn give_back(&self, index: u32, bytes: Option<Arc<IoBuffer>>) {
         let mut state = self.lock();
         state.frames.give_back(index, bytes);
-        self.signal_arrived(&state);
+        self.signal_arrived(&mut state);
         self.signal_freed(&state, 1);
     }
 
@@ -356,7 +360,7 @@ impl Latches {
     pub(super) fn end_change(&self, (index, bytes): Taken, changed: Option<Lsn>) {
         let mut state = self.lock();
         state.frames.end_change(index, bytes, changed);
-        self.signal_arrived(&state);
+        self.signal_arrived(&mut state);
         self.post(&state);
         if changed.is_none() {
             self.signal_freed(&state, 1);
@@ -403,7 +407,7 @@ impl Latches {
             state.checkpointing += 1;
             state.checkpoint = state.checkpoint.max(before);
             self.work.notify_all();
-            state = wait(&self.written, state, LOOK_AGAIN);
+            state = self.wait(&self.written, state, LOOK_AGAIN);
             state.checkpointing -= 1;
             session.end_wait(Event::LocalWriteWait, begin);
         }
@@ -465,7 +469,7 @@ impl Latches {
             state.draining += 1;
             self.work.notify_all();
             while state.frames.unwritten(writer) > 0 && state.failure.is_none() {
-                state = wait(&self.written, state, LOOK_AGAIN);
+                state = self.wait(&self.written, state, LOOK_AGAIN);
             }
             state.draining -= 1;
             session.end_wait(Event::LocalWriteWait, begin);
@@ -535,7 +539,7 @@ impl Latches {
         loop {
             self.post(&state);
             let unwritten = state.frames.unwritten_count() > 0;
-            state = wait(&self.freed, state, if unwritten { LOOK_AGAIN } else { LOOK_FOR_UNPIN });
+            state = self.wait(&self.freed, state, if unwritten { LOOK_AGAIN } else { LOOK_FOR_UNPIN });
             if let Err(error) = state.check() {
                 return (state, Err(error));
             }
@@ -555,6 +559,22 @@ impl Latches {
                 return (state, Err(self.starved()));
             }
         }
+    }
+
+    /// Waits for a condition, or until it is time to check it again. Who shares its thread looks again and again: what it waits for
+    /// may be a session of the same thread.
+    fn wait<'g>(
+        &'g self,
+        condition: &Condvar,
+        state: MutexGuard<'g, State>,
+        most: Duration,
+    ) -> MutexGuard<'g, State> {
+        if !thread::is_shared() {
+            return condition.wait_timeout(state, most).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        drop(state);
+        thread::yield_now();
+        self.lock()
     }
 
     /// Whether database writers write; else the sessions do.
@@ -588,7 +608,7 @@ impl Latches {
                 _ if state.frames.is_in_flight(index) && state.writers_alive > 0 => {
                     let begin = session.begin_wait();
                     state.forgetting += 1;
-                    state = wait(&self.written, state, LOOK_AGAIN);
+                    state = self.wait(&self.written, state, LOOK_AGAIN);
                     state.forgetting -= 1;
                     session.end_wait(Event::LocalWriteWait, begin);
                 }
@@ -614,7 +634,11 @@ impl Latches {
     ) -> MutexGuard<'g, State> {
         let begin = session.begin_wait();
         state.waiting_arrived += 1;
-        state = wait(&self.arrived, state, LOOK_AGAIN);
+        let arrivals = state.arrivals;
+        state = self.wait(&self.arrived, state, LOOK_AGAIN);
+        while thread::is_shared() && state.arrivals == arrivals && state.failure.is_none() {
+            state = self.wait(&self.arrived, state, LOOK_AGAIN);
+        }
         state.waiting_arrived -= 1;
         session.end_wait(event, begin);
         state
@@ -627,8 +651,9 @@ impl Latches {
         }
     }
 
-    fn signal_arrived(&self, state: &State) {
+    fn signal_arrived(&self, state: &mut State) {
         if state.waiting_arrived > 0 {
+            state.arrivals += 1;
             self.arrived.notify_all();
         }
     }
@@ -658,11 +683,11 @@ impl Latches {
                     return Some(batch);
                 }
                 // All that is dirty was changed again while it is being written, or while the log was.
-                state = wait(&self.work, state, LOOK_FOR_UNPIN);
+                state = self.wait(&self.work, state, LOOK_FOR_UNPIN);
                 continue;
             }
             state.writers_idle += 1;
-            state = session.wait_long(Event::DbwrIdle, || wait(&self.work, state, IDLE));
+            state = session.wait_long(Event::DbwrIdle, || self.wait(&self.work, state, IDLE));
             state.writers_idle -= 1;
         }
         None
@@ -779,8 +804,4 @@ impl Latches {
         self.lock().writers_alive -= 1;
         self.written.notify_all();
     }
-}
-
-fn wait<'g>(condition: &Condvar, state: MutexGuard<'g, State>, most: Duration) -> MutexGuard<'g, State> {
-    condition.wait_timeout(state, most).unwrap_or_else(PoisonError::into_inner).0
 }

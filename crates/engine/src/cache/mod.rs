@@ -120,8 +120,9 @@ pub mod writer;
 // As the files name them that a model checker takes with its own: see `latches`.
 use crate::EngineError;
 use crate::storage::tablespace::Purpose;
+use plumb_events::sharing as thread;
 use plumb_io::{Arena, IoBuffer};
-use std::{sync, thread};
+use std::sync;
 
 pub use buffer_cache::{BufferCache, CacheOptions};
 pub use caches::BufferCaches;

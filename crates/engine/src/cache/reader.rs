@@ -27,8 +27,6 @@ use plumb_io::{Arena, Channel, Failed, File, IoBuffer, Operation, Request};
 use plumb_units::{BlockAddress, Lsn};
 use std::sync::Arc;
 
-/// Data files that a reader's ring knows at most: to find one among them must be cheaper than to look up its descriptor.
-const REGISTERED_FILES: usize = 16;
 /// Touches that a block begins with when it was asked for alone.
 const TOUCH_SINGLE: u8 = 1;
 /// Touches of a block of a multiblock read: the clock takes it next unless it is asked for.
@@ -269,7 +267,10 @@ impl<'a> OneCache<'a> {
         }
         let mut channel = match self.ahead.take() {
             Some(channel) => channel,
-            None => self.shared.method.channel_to(&self.files(), &[])?,
+            None => {
+                let files = self.shared.tablespaces.files_to_register(self.shared.latches.block_size);
+                self.shared.method.channel_to(&files, &[])?
+            }
         };
         let mut result = Ok(());
         for (tag, (address, frame)) in frames.iter_mut().enumerate() {
@@ -301,13 +302,6 @@ impl<'a> OneCache<'a> {
         }
         self.ahead = Some(channel);
         result
-    }
-
-    /// Data files that a ring is to know.
-    fn files(&self) -> Vec<&'a Arc<File>> {
-        let block_size = self.shared.latches.block_size;
-        let own = self.shared.tablespaces.iter().filter(|tablespace| tablespace.block_size == block_size);
-        own.flat_map(|tablespace| &tablespace.files).map(|file| &file.file).take(REGISTERED_FILES).collect()
     }
 
     fn read_single(

@@ -19,7 +19,7 @@ pub use create::{InitialSizes, Layout, extent_bytes, stands};
 use crate::EngineError;
 use crate::cache::BufferCaches;
 use crate::cache::caches::Writers;
-use crate::parallel::servers::Operation;
+use crate::parallel::servers::{Operation, Sharing};
 use crate::read_cost::MergeReads;
 use crate::redo::recovery;
 use crate::settings::{Setting, Settings};
@@ -270,10 +270,25 @@ impl Instance {
         }
     }
 
+    /// So many threads that sessions share; `None` for 0.
+    #[must_use]
+    pub fn sharing(&self, servers: usize) -> Option<Sharing> {
+        let cache = self.caches.own();
+        let files = self.tablespaces.files_to_register(cache.block_size());
+        (servers > 0).then(|| Sharing {
+            servers,
+            method: self.access.method.clone(),
+            files: files.into_iter().map(Arc::clone).collect(),
+            memory: cache.memory(),
+        })
+    }
+
     /// A new parallel operation.
     #[must_use]
     pub fn operation(&self) -> Operation {
         let operation = Operation::new(&self.recorder, &self.access.servers.threads, &self.cancel);
+        let operation =
+            operation.sharing(self.sharing(self.settings.number(Setting::SharedServers) as usize));
         if self.is_one_thread() { operation.without_threads() } else { operation }
     }
 

@@ -3,17 +3,32 @@
 //! On a disk that can lose power, where one seed is one order of requests, a server is no thread: its work is done where it is started.
 //! Operations there have one server, which waits for no other.
 //!
+//! Sessions of a workload ([`start_sessions`]) are servers too, each a thread, or carried by some threads that they share (`shared_servers`).
+//!
 //! When one fails the others are told to stop; the error that comes back is the
 //! one that came first, not its consequences.
 
 use crate::EngineError;
 use crate::cancel::Cancel;
 use plumb_events::{Event, Recorder, Role, Session, locked};
-use plumb_io::IoError;
 use plumb_io::limits::Quota;
+use plumb_io::{Arena, File, IoError, Method, carry};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Scope, ScopedJoinHandle};
+
+/// Threads that sessions share, and what their rings are to know.
+#[derive(Debug, Clone)]
+pub struct Sharing {
+    /// Threads; one at least.
+    pub servers: usize,
+    /// How they reach the files.
+    pub method: Method,
+    /// Files that most requests are for.
+    pub files: Vec<Arc<File>>,
+    /// Memory that most requests fill.
+    pub memory: Option<Arena>,
+}
 
 /// What every server of an operation looks at between two pieces of work.
 #[derive(Debug)]
@@ -23,6 +38,8 @@ pub struct Operation {
     cancel: Cancel,
     /// Whether its servers are threads of their own.
     is_threaded: bool,
+    /// `None` where each of its sessions has a thread of its own.
+    sharing: Option<Sharing>,
     failed: AtomicBool,
     first: Mutex<Option<EngineError>>,
 }
@@ -36,6 +53,7 @@ impl Operation {
             threads: threads.clone(),
             cancel: cancel.clone(),
             is_threaded: true,
+            sharing: None,
             failed: AtomicBool::new(false),
             first: Mutex::new(None),
         }
@@ -44,6 +62,12 @@ impl Operation {
     /// The same; the caller does the work of its servers.
     pub(crate) fn without_threads(self) -> Operation {
         Operation { is_threaded: false, ..self }
+    }
+
+    /// The same; its sessions share threads.
+    #[must_use]
+    pub fn sharing(self, sharing: Option<Sharing>) -> Operation {
+        Operation { sharing, ..self }
     }
 
     /// Whether to go on.
@@ -91,20 +115,66 @@ pub fn start<'scope, 'env, T: Send + 'scope>(
     (role, number): (Role, usize),
     work: impl FnOnce(&Session) -> Result<T, EngineError> + Send + 'scope,
 ) -> Server<'scope, T> {
-    // A thread's name has 15 bytes: PX scan p000, as tools that list threads show it.
-    let name = role.numbered(number);
-    if !operation.is_threaded {
+    let body = move || {
         let session = operation.recorder.numbered_session(role, number);
-        return Server::Ended(work(&session).map_err(|error| operation.fail(error)).ok());
+        work(&session).map_err(|error| operation.fail(error)).ok()
+    };
+    if operation.is_threaded {
+        spawn(scope, operation, role.numbered(number), body)
+    } else {
+        Server::Ended(body())
     }
+}
+
+/// Starts the sessions of a workload, each with its number: each a thread, or on the threads that they share. What comes of them is in no order.
+pub fn start_sessions<'scope, 'env, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, 'env>,
+    operation: &'env Operation,
+    count: usize,
+    work: impl Fn(&Session, usize) -> Result<T, EngineError> + Copy + Send + 'scope,
+) -> Vec<Server<'scope, Vec<T>>> {
+    let Some(sharing) = operation.sharing.as_ref().filter(|_| operation.is_threaded) else {
+        let start = |number| {
+            start(scope, operation, (Role::User, number), move |session| Ok(vec![work(session, number)?]))
+        };
+        return (0..count).map(start).collect();
+    };
+    let servers = sharing.servers.min(count);
+    let start = |server: usize| {
+        let session = move |number: usize| -> Box<dyn FnOnce() -> Option<T>> {
+            Box::new(move || {
+                let session = operation.recorder.numbered_session(Role::User, number);
+                work(&session, number).map_err(|error| operation.fail(error)).ok()
+            })
+        };
+        let body = move || {
+            let own = || operation.recorder.numbered_session(Role::SharedServer, server);
+            let (files, memory): (Vec<_>, Vec<_>) =
+                (sharing.files.iter().collect(), sharing.memory.iter().collect());
+            let sessions = (server..count).step_by(servers).map(session).collect();
+            let carried = carry(&sharing.method, (&files, &memory), own, sessions);
+            let done = carried.map_err(|error| operation.fail(error.into())).ok()?;
+            Some(done.into_iter().flatten().collect())
+        };
+        spawn(scope, operation, Role::SharedServer.numbered(server), body)
+    };
+    (0..servers).map(start).collect()
+}
+
+fn spawn<'scope, 'env, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, 'env>,
+    operation: &'env Operation,
+    name: String,
+    body: impl FnOnce() -> Option<T> + Send + 'scope,
+) -> Server<'scope, T> {
+    // A thread's name has 15 bytes: PX scan p000, as tools that list threads show it.
     let thread = thread::Builder::new().name(name.replace(" server", ""));
     let started = operation.threads.thread().and_then(|share| {
-        let work = move || {
+        let body = move || {
             let _share = share;
-            let session = operation.recorder.numbered_session(role, number);
-            work(&session).map_err(|error| operation.fail(error)).ok()
+            body()
         };
-        thread.spawn_scoped(scope, work)
+        thread.spawn_scoped(scope, body)
     });
     let started = started.map_err(|source| operation.fail(IoError::thread(name, source).into()));
     started.map_or(Server::Ended(None), Server::Started)

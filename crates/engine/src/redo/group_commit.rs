@@ -8,13 +8,16 @@
 //! Why not a condition variable: it wakes everybody, to queue for one mutex, and half of them to find that their records are in
 //! the next write.
 //!
-//! The mutex, the atomics and the threads are `super::{sync, thread}`: a model checker takes this file with its own (`tests/it/model.rs`).
+//! A session that shares its thread leaves nothing and asks again and again, because its thread has other work.
+//!
+//! The mutex, the atomics and the threads are `super::{sharing, sync, thread}`: a model checker takes this file with its own (`tests/it/model.rs`).
 //!
 //! Invariants:
 //! - G1 One session at a time has the role.
-//! - G2 Who sleeps needs what is not durable, and somebody has the role, or has been woken to take it.
+//! - G2 Who sleeps needs what is not durable, and somebody has the role, or has been woken to take it, or asks again by itself.
 //! - G3 What is durable stays so.
 
+use super::sharing;
 use super::sync::atomic::{
     AtomicU64,
     Ordering::{Acquire, Release},
@@ -78,7 +81,9 @@ impl GroupCommit {
             Some(first) => Err(first.clone()),
             None if self.durable() >= until => Ok(Turn::Durable),
             None if role.taken => {
-                role.enter(until);
+                if !sharing::is_shared() {
+                    role.enter(until);
+                }
                 Ok(Turn::Sleep)
             }
             None => {
@@ -89,8 +94,13 @@ impl GroupCommit {
     }
 
     /// Sleeps until it is worth while to ask again, or for no reason.
-    pub(super) fn sleep(&self) {
-        thread::park();
+    pub(super) fn sleep(&self, until: Lsn) {
+        if !sharing::is_shared() {
+            return thread::park();
+        }
+        while self.durable() < until && self.role().keeps_others() {
+            sharing::yield_now();
+        }
     }
 
     /// The writer says up to where the log is durable now, and keeps the role.
@@ -155,6 +165,11 @@ impl Role {
         let thread = thread::current();
         self.sleepers.retain(|sleeper| sleeper.thread.id() != thread.id());
         self.sleepers.push(Sleeper { until, thread });
+    }
+
+    /// Whether to ask for it is in vain.
+    fn keeps_others(&self) -> bool {
+        self.taken && self.failure.is_none()
     }
 
     fn take_durable(&mut self, durable: Lsn) -> Vec<Sleeper> {

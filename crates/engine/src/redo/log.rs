@@ -18,16 +18,17 @@ use super::bell::Bell;
 use super::checkpoint::{Checkpoint, ControlFile};
 use super::group_commit::{GroupCommit, Turn};
 use super::log_buffer::{Apart, LogBuffer};
-use super::log_file::{BATCH_HEADER, BatchCheck, FILE_HEADER};
+use super::log_file::{BATCH_HEADER, FILE_HEADER};
 use super::log_writer::{BatchPlace, LogFile, LogWriter, Usage, charge};
 use super::pace::Pace;
-use super::record::{HEADER_BYTES, UNDER_WAY_BYTES, length_of};
+use super::read_back::ReadBack;
+use super::record::{HEADER_BYTES, UNDER_WAY_BYTES};
 use super::sync_method::SyncChoice;
 use crate::EngineError;
 use crate::cache::{DeviceProgress, WriteAhead};
 use crossbeam_utils::sync::{ShardedLock, ShardedLockReadGuard};
-use plumb_events::{Event, IoStream, Session, Statistic, locked, now};
-use plumb_io::{Arena, Channel, DirectIo, File, IoBuffer, Method, MethodKind, Operation, Request};
+use plumb_events::{Event, Session, Statistic, locked, now, sharing};
+use plumb_io::{DirectIo, File, Method, MethodKind};
 use plumb_units::{Bytes, Lsn};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -35,8 +36,6 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Bytes of a read of the log for an old version or an undo.
-const READ_BYTES: usize = 64 * 1024;
 /// Bytes of log that gather before a background process writes them: Oracle's LGWR begins at a megabyte, or a third of its buffer.
 const GATHERED: u64 = 1 << 20;
 /// How long a wait sleeps before it checks its condition again.
@@ -94,7 +93,7 @@ pub struct Log {
     // What is in the files.
     files: Vec<Arc<File>>,
     places: Mutex<VecDeque<BatchPlace>>,
-    reader: Mutex<Reader>,
+    reader: Mutex<ReadBack>,
     control: Mutex<(ControlFile, Checkpoint)>,
     pace: Pace,
     /// What is needed although no transaction and no recovery needs it: log from this LSN on, for a backup. All ones: nothing.
@@ -189,12 +188,7 @@ impl Log {
         (control, checkpoint): (ControlFile, Checkpoint),
         places: VecDeque<BatchPlace>,
     ) -> Result<Log, EngineError> {
-        let (_, mut buffers) = Arena::buffers(READ_BYTES, 1)?;
-        let reader = Reader {
-            channel: Method::start(MethodKind::Sync, 1)?.channel(&[])?,
-            buffer: buffers.pop(),
-            chunk: None,
-        };
+        let reader = ReadBack::new(Method::start(MethodKind::Sync, 1)?.channel_for_one());
         let spare = writer.spare;
         let usable = |file: &LogFile| file.bytes as i64 - FILE_HEADER as i64 - spare;
         let free = writer.files.iter().filter(|file| file.usage == Usage::Free).map(usable);
@@ -314,13 +308,15 @@ impl Log {
 
     /// Enters the gate.
     pub fn enter(&self) -> Gate<'_> {
-        Gate(self.gate.read().unwrap_or_else(PoisonError::into_inner))
+        let gate = || self.gate.read().unwrap_or_else(PoisonError::into_inner);
+        Gate(sharing::patiently(|| self.gate.try_read().ok(), gate))
     }
 
     /// Closes the gate for a moment: no change is under way. Runs `work` with the LSN of the next record, and sets the gate to the LSN
     /// that it had.
     pub(crate) fn close<T>(&self, work: impl FnOnce(Lsn) -> T) -> T {
-        let mut floor = self.gate.write().unwrap_or_else(PoisonError::into_inner);
+        let gate = || self.gate.write().unwrap_or_else(PoisonError::into_inner);
+        let mut floor = sharing::patiently(|| self.gate.try_write().ok(), gate);
         let begin = self.buffer.reserved();
         let result = work(begin);
         *floor = begin;
@@ -404,7 +400,7 @@ impl Log {
         loop {
             match self.turn(until)? {
                 Turn::Durable => return Ok(()),
-                Turn::Sleep => self.sleep(session, event),
+                Turn::Sleep => self.sleep(session, until, event),
                 // After a failure the next turn says so, to this session as to all.
                 Turn::Write => {
                     let _ends = self.ends_with("the log writer");
@@ -424,9 +420,9 @@ impl Log {
         self.group.turn(until).map_err(|first| EngineError::LogFailed { first })
     }
 
-    fn sleep(&self, session: &Session, event: Event) {
+    fn sleep(&self, session: &Session, until: Lsn, event: Event) {
         let begin = session.begin_wait();
-        self.group.sleep();
+        self.group.sleep(until);
         session.end_wait(event, begin);
     }
 
@@ -447,7 +443,7 @@ impl Log {
     ) -> Result<T, EngineError> {
         // More than ever becomes durable: it wants the role.
         while self.turn(Lsn(u64::MAX))? != Turn::Write {
-            self.sleep(session, Event::LogFileSync);
+            self.sleep(session, Lsn(u64::MAX), Event::LogFileSync);
         }
         let _ends = self.ends_with("who worked as the log writer");
         let result = work();
@@ -517,7 +513,7 @@ impl Log {
                 Some(durable) if durable >= until => return Ok(durable),
                 Some(durable) => self.group.wrote(durable),
                 // A session that is copying its record has not come to the end of it.
-                None => std::thread::yield_now(),
+                None => sharing::yield_now(),
             }
         }
     }
@@ -595,7 +591,7 @@ impl Log {
         let file = (&self.files[place.file], place.file);
         let mut reader = locked(&self.reader);
         let verified = if place.verified { Ok(()) } else { reader.verify(session, file, &place) };
-        let read = verified.and_then(|()| reader.record(session, file, (offset, place.end), into));
+        let read = verified.and_then(|()| reader.record(session, file, (offset, &place), into));
         drop(reader);
         let mut places = locked(&self.places);
         // The file may have been used again meanwhile.
@@ -630,7 +626,7 @@ impl Log {
         }
         written?;
         control.1 = checkpoint;
-        locked(&self.reader).chunk = None;
+        locked(&self.reader).forget();
         self.release(&mut locked(&self.writer), low);
         Ok(())
     }
@@ -707,7 +703,7 @@ impl Log {
     /// Waits a moment for the archiver.
     pub(crate) fn wait_for_archiver(&self, session: &Session) {
         let begin = session.begin_wait();
-        drop(self.archived.wait_timeout(locked(&self.archiving), LOOK_AGAIN));
+        drop(sharing::wait_signal((&self.archiving, &self.archived), locked(&self.archiving), LOOK_AGAIN));
         session.end_wait(Event::LogFileSwitchArchive, begin);
     }
 
@@ -736,114 +732,6 @@ impl WriteAhead for Log {
 
     fn write_behind(&self) -> Lsn {
         self.pace.write_behind()
-    }
-}
-
-/// Reads records back out of the files.
-#[derive(Debug)]
-struct Reader {
-    channel: Channel,
-    /// `None` while it is under way, and before it is first needed.
-    buffer: Option<IoBuffer>,
-    /// What the buffer has: position of the file, offset, bytes, and the LSN that was durable when it was read.
-    chunk: Option<(usize, u64, usize, Lsn)>,
-}
-
-impl Reader {
-    /// Holds a batch against its checksum: what a write that was lost has left there are other records, or none.
-    fn verify(
-        &mut self,
-        session: &Session,
-        (file, number): (&Arc<File>, usize),
-        place: &BatchPlace,
-    ) -> Result<(), EngineError> {
-        let end = place.offset + BATCH_HEADER as u64 + (place.end.0 - place.lsn.0);
-        let mut check = BatchCheck::default();
-        let mut at = place.offset;
-        while at < end {
-            let chunk = at / READ_BYTES as u64 * READ_BYTES as u64;
-            let bytes = self.chunk(session, (file, number), (chunk, place.end))?;
-            let until = bytes.len().min((end - chunk) as usize);
-            let Some(part) = bytes.get((at - chunk) as usize..until).filter(|part| !part.is_empty()) else {
-                break;
-            };
-            check.update(part);
-            at += part.len() as u64;
-        }
-        if check.is_whole(place.lsn) {
-            return Ok(());
-        }
-        let why = format!(
-            "the batch at byte {} is not the one that was written there; restore the database from a copy",
-            place.offset
-        );
-        Err(EngineError::Log { path: file.path().to_path_buf(), why })
-    }
-
-    fn record(
-        &mut self,
-        session: &Session,
-        (file, number): (&Arc<File>, usize),
-        (offset, end): (u64, Lsn),
-        into: &mut Vec<u8>,
-    ) -> Result<(), EngineError> {
-        let start = offset / READ_BYTES as u64 * READ_BYTES as u64;
-        into.clear();
-        let mut at = offset;
-        let mut length = usize::MAX;
-        // Records go over the ends of chunks.
-        while into.len() < length {
-            let chunk = start + (at - start) / READ_BYTES as u64 * READ_BYTES as u64;
-            let bytes = self.chunk(session, (file, number), (chunk, end))?;
-            let from = (at - chunk) as usize;
-            let part = bytes.len().saturating_sub(from).min(length - into.len());
-            if part == 0 {
-                let why = format!(
-                    "no record at byte {offset}, where one was written; restore the database from a copy"
-                );
-                return Err(EngineError::Log { path: file.path().to_path_buf(), why });
-            }
-            into.extend_from_slice(&bytes[from..from + part]);
-            at += part as u64;
-            if length == usize::MAX {
-                length = length_of(into).unwrap_or(0);
-                into.truncate(length);
-            }
-        }
-        Ok(())
-    }
-
-    fn chunk(
-        &mut self,
-        session: &Session,
-        (file, number): (&Arc<File>, usize),
-        (offset, end): (u64, Lsn),
-    ) -> Result<&[u8], EngineError> {
-        let known = self.chunk.filter(|(of, at, _, until)| (*of, *at) == (number, offset) && *until >= end);
-        let length = match known {
-            Some((_, _, length, _)) => length,
-            None => {
-                self.chunk = None;
-                let buffer = match self.buffer.take() {
-                    Some(buffer) => buffer,
-                    None => Arena::buffers(READ_BYTES, 1)?.1.remove(0),
-                };
-                let request = Request {
-                    operation: Operation::ReadAtMost,
-                    file: Arc::clone(file),
-                    offset,
-                    buffer,
-                    range: 0..READ_BYTES,
-                    event: Event::LogFileSequentialRead,
-                    stream: IoStream::LogReads,
-                    tag: 0,
-                };
-                let length = self.channel.carry_out(session, request, &mut self.buffer)?;
-                self.chunk = Some((number, offset, length, end));
-                length
-            }
-        };
-        Ok(self.buffer.as_ref().map_or(&[], |buffer| &buffer[..length]))
     }
 }
 

@@ -40,12 +40,14 @@ mod log_file;
 mod log_reader;
 mod log_writer;
 mod pace;
+mod read_back;
 pub mod record;
 pub mod recovery;
 mod replay;
 mod sync_method;
 
 // As the files name them that a model checker takes with its own: see there.
+use plumb_events::sharing;
 use std::sync::{self, atomic};
 use std::thread;
 

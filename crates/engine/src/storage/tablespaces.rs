@@ -5,8 +5,12 @@
 
 use crate::EngineError;
 use crate::storage::tablespace::{Purpose, Tablespace};
+use plumb_io::File;
 use plumb_units::BlockSize;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
+
+/// Files that a ring is to know at most.
+const REGISTERED_FILES: usize = 16;
 
 /// The tablespaces, by purpose.
 #[derive(Debug, Default)]
@@ -57,6 +61,17 @@ impl Tablespaces {
     /// All there are, in the order of their numbers.
     pub fn iter(&self) -> impl Iterator<Item = &Tablespace> {
         self.0.iter().filter_map(OnceLock::get)
+    }
+
+    /// The files of those with blocks of this size, for a ring to know: so many at most that to find one among them is cheaper than
+    /// to look up its descriptor.
+    pub(crate) fn files_to_register(&self, block_size: BlockSize) -> Vec<&Arc<File>> {
+        let of_size = self.iter().filter(|tablespace| tablespace.block_size == block_size);
+        of_size
+            .flat_map(|tablespace| &tablespace.files)
+            .map(|file| &file.file)
+            .take(REGISTERED_FILES)
+            .collect()
     }
 
     /// Those whose files outlive the instance.

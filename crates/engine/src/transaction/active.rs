@@ -9,10 +9,10 @@
 //! Limits: as many transactions at once as a checkpoint's record has room for ([`LogOptions::transactions_max`](crate::redo::LogOptions::transactions_max)).
 
 use crate::EngineError;
-use plumb_events::{Event, Session, locked, now};
+use plumb_events::{Event, Session, locked, now, sharing};
 use plumb_units::{Lsn, Nanos, RowId};
 use std::collections::BTreeMap;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 /// How long a wait sleeps before it checks its condition again.
@@ -98,6 +98,11 @@ impl Active {
 
     fn state(&self) -> MutexGuard<'_, State> {
         locked(&self.state)
+    }
+
+    /// Waits until a transaction has ended, or until it is time to look again.
+    fn wait<'g>(&'g self, state: MutexGuard<'g, State>) -> MutexGuard<'g, State> {
+        sharing::wait_signal((&self.state, &self.ended), state, LOOK_AGAIN)
     }
 
     /// Enters a transaction none of whose records is before the LSN that `end` reads.
@@ -186,7 +191,7 @@ impl Active {
         let mut state = self.state();
         state.waiting += 1;
         let begin = session.begin_wait();
-        state = self.ended.wait_timeout(state, LOOK_AGAIN).unwrap_or_else(PoisonError::into_inner).0;
+        state = self.wait(state);
         session.end_wait(Event::LogFileSwitchCheckpoint, begin);
         state.waiting -= 1;
         now().saturating_sub(begin.at())
@@ -228,7 +233,7 @@ impl Active {
         let begin = session.begin_wait();
         let mut result = Ok(());
         while state.entries.contains_key(&holder) && result.is_ok() {
-            state = self.ended.wait_timeout(state, LOOK_AGAIN).unwrap_or_else(PoisonError::into_inner).0;
+            state = self.wait(state);
             result = still();
         }
         session.end_wait(Event::EnqTxRowLock, begin);

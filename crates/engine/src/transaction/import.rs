@@ -9,7 +9,7 @@ use super::check::row_hash;
 use super::{Transaction, Transactions};
 use crate::EngineError;
 use crate::parallel::servers::{self, Operation};
-use plumb_events::{Phase, Role, Session, now};
+use plumb_events::{Phase, Session, now};
 use plumb_types::{RowBatch, RowSource};
 
 /// How rows are imported.
@@ -62,21 +62,18 @@ pub fn import(
     let operation = instance.operation();
     let parts = std::thread::scope(|scope| {
         let operation = &operation;
-        let start = |number: usize| {
-            servers::start(scope, operation, (Role::User, number), move |session| {
-                let mut part = Imported::default();
-                // What it has committed counts whatever ends it.
-                if let Err(error) = import_part(transactions, session, operation, (source, spec), &mut part) {
-                    operation.fail(error);
-                }
-                Ok(part)
-            })
+        let work = move |session: &Session, _| {
+            let mut part = Imported::default();
+            // What it has committed counts whatever ends it.
+            if let Err(error) = import_part(transactions, session, operation, (source, spec), &mut part) {
+                operation.fail(error);
+            }
+            Ok(part)
         };
-        let started = (0..spec.sessions).map(start).collect();
-        servers::join(coordinator, started)
+        servers::join(coordinator, servers::start_sessions(scope, operation, spec.sessions, work))
     });
     let mut sum = Imported::default();
-    parts.into_iter().flatten().for_each(|part| sum.add(part));
+    parts.into_iter().flatten().flatten().for_each(|part| sum.add(part));
     instance.recorder.phase(Phase::Import, begin, sum.row_count);
     (sum, operation.outcome())
 }

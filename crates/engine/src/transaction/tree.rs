@@ -26,7 +26,7 @@ use crate::redo::edit::Edit;
 use crate::sort::key::KeyBuilder;
 use crate::storage::block::{BlockKind, Content, HEADER_BYTES, content_of, lsn_of};
 use crate::storage::tablespace::Purpose;
-use plumb_events::{Event, Session, Statistic};
+use plumb_events::{Event, Session, Statistic, sharing};
 use plumb_units::{BlockAddress, Lsn, RowId};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -68,19 +68,19 @@ impl Tree {
     }
 
     fn share(&self, session: &Session) -> RwLockReadGuard<'_, ()> {
-        match self.latch.try_read() {
-            Ok(latch) => latch,
-            Err(_) => session
-                .wait(Event::BufferBusyWaits, || self.latch.read().unwrap_or_else(PoisonError::into_inner)),
-        }
+        let latch = || self.latch.read().unwrap_or_else(PoisonError::into_inner);
+        self.latch.try_read().unwrap_or_else(|_| {
+            let wait = || sharing::patiently(|| self.latch.try_read().ok(), latch);
+            session.wait(Event::BufferBusyWaits, wait)
+        })
     }
 
     fn exclude(&self, session: &Session) -> RwLockWriteGuard<'_, ()> {
-        match self.latch.try_write() {
-            Ok(latch) => latch,
-            Err(_) => session
-                .wait(Event::BufferBusyWaits, || self.latch.write().unwrap_or_else(PoisonError::into_inner)),
-        }
+        let latch = || self.latch.write().unwrap_or_else(PoisonError::into_inner);
+        self.latch.try_write().unwrap_or_else(|_| {
+            let wait = || sharing::patiently(|| self.latch.try_write().ok(), latch);
+            session.wait(Event::BufferBusyWaits, wait)
+        })
     }
 }
 

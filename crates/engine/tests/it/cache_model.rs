@@ -118,6 +118,11 @@ mod thread {
 
     pub use loom::thread::{JoinHandle, spawn, yield_now};
 
+    /// Each session is a thread.
+    pub fn is_shared() -> bool {
+        false
+    }
+
     /// Others go on meanwhile.
     pub fn sleep(_: Duration) {
         yield_now();
@@ -130,17 +135,13 @@ mod buffers {
     use plumb_io::IoError;
     use std::ops::{Deref, DerefMut, Range};
 
-    #[derive(Debug)]
+    #[derive(Debug, Clone)]
     pub struct Arena;
 
     impl Arena {
         pub fn buffers(_: usize, count: usize) -> Result<(Arena, Vec<IoBuffer>), IoError> {
             let buffer = |_| IoBuffer { bytes: [0; 24], uses: UnsafeCell::new(()) };
             Ok((Arena, (0..count).map(buffer).collect()))
-        }
-
-        pub fn addresses(&self) -> Range<usize> {
-            0..0
         }
 
         /// Nothing is read by it.

@@ -26,6 +26,7 @@
 //! - `model`: the log buffer and group commit under a model checker.
 //! - `cache_model`: the latches of the buffer cache under it.
 //! - `slob`: ranges of an index that are read and updated, through crashes and where something runs out.
+//! - `shared_servers`: sessions that share threads, and what they wait for.
 //! - `cancel`: stopping what is under way.
 //!
 //! `support` has the databases, row sources and readers that they share. What
@@ -55,6 +56,7 @@ mod lost_writes;
 mod model;
 mod redo;
 mod row_pieces;
+mod shared_servers;
 mod slob;
 mod sort_model;
 mod sort_spills;

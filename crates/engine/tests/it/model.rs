@@ -9,6 +9,15 @@ use std::sync::Arc;
 
 use loom::sync::{self, atomic};
 
+mod sharing {
+    pub use loom::thread::yield_now;
+
+    /// Each session is a thread.
+    pub fn is_shared() -> bool {
+        false
+    }
+}
+
 mod record {
     pub const HEADER_BYTES: usize = 16;
 }
@@ -149,7 +158,7 @@ impl Counted {
         loop {
             match self.group.turn(Lsn(until))? {
                 Turn::Durable => return Ok(()),
-                Turn::Sleep => self.group.sleep(),
+                Turn::Sleep => self.group.sleep(Lsn(until)),
                 Turn::Write => {
                     let mut durable = self.write();
                     while durable < Lsn(until) {
@@ -213,7 +222,7 @@ fn who_needs_the_role_for_something_else_gets_it() {
         let other = Arc::clone(&log);
         let switching = thread::spawn(move || {
             while other.group.turn(Lsn(u64::MAX)).expect("nothing fails") != Turn::Write {
-                other.group.sleep();
+                other.group.sleep(Lsn(u64::MAX));
             }
             assert!(!other.writing.swap(true, SeqCst), "G1: one session writes");
             other.writing.store(false, SeqCst);
@@ -244,7 +253,7 @@ fn a_failed_write_wakes_everybody() {
                     log.group.fail("the disk is gone".to_string());
                     log.group.give_up(None);
                 }
-                Ok(Turn::Sleep) => log.group.sleep(),
+                Ok(Turn::Sleep) => log.group.sleep(Lsn(3)),
                 Ok(Turn::Durable) => break,
                 Err(_) => break,
             }

@@ -24,10 +24,10 @@ use std::thread;
 
 const TABLE: &str = "CF1";
 const INDEX: &str = "I_CF1";
-const ROWS: i64 = 40;
+pub const ROWS: i64 = 40;
 /// So long that no two fit a block of 2K.
 const FILLER: usize = 1100;
-const BALANCE: i64 = 500_000;
+pub const BALANCE: i64 = 500_000;
 
 fn text(value: i64) -> Value {
     Value::Text(format!("{value:09}"))
@@ -38,7 +38,7 @@ fn value_of(value: &Value) -> i64 {
 }
 
 /// The table with its rows, in keys that do not follow the blocks, and its index.
-fn create(transactions: &Transactions<'_>, session: &Session) -> Result<(), EngineError> {
+pub fn create(transactions: &Transactions<'_>, session: &Session) -> Result<(), EngineError> {
     let text_column = |name: &str, max_bytes| Column::required(name, ColumnType::Text { max_bytes });
     let columns = vec![
         Column::required("K", ColumnType::NUMBER),
@@ -373,7 +373,7 @@ fn sessions(
     })
 }
 
-fn select_and_update(connection: &mut Connection<'_>, number_of_session: i64) -> Result<(), EngineError> {
+pub fn select_and_update(connection: &mut Connection<'_>, number_of_session: i64) -> Result<(), EngineError> {
     let mut random = Seeded(number_of_session as u64);
     for round in 0..40 {
         let from = 1 + random.below(ROWS as u64 - 5) as i64;
@@ -389,7 +389,7 @@ fn select_and_update(connection: &mut Connection<'_>, number_of_session: i64) ->
     Ok(())
 }
 
-fn balances(transactions: &Transactions<'_>, session: &Session) -> i64 {
+pub fn balances(transactions: &Transactions<'_>, session: &Session) -> i64 {
     let mut sum = 0;
     let mut connection = transactions.connect(session);
     let scanned = connection.begin().scan(TABLE, |row| {

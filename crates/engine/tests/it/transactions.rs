@@ -48,7 +48,7 @@ fn session(instance: &Instance) -> Session {
 }
 
 /// Table T of ID, K (indexed) and V.
-fn create(transactions: &Transactions<'_>, session: &Session) {
+pub fn create(transactions: &Transactions<'_>, session: &Session) {
     let columns = vec![
         Column::required("ID", ColumnType::NUMBER),
         Column::required("K", ColumnType::NUMBER),
@@ -63,7 +63,7 @@ pub fn add(transaction: &mut Transaction<'_, '_>, id: i64, key: i64, value: &str
     transaction.insert("T", &[number(id), number(key), text(value)]).expect("inserted")
 }
 
-fn all(transaction: &mut Transaction<'_, '_>) -> Vec<Row> {
+pub fn all(transaction: &mut Transaction<'_, '_>) -> Vec<Row> {
     let mut rows = Vec::new();
     let scanned = transaction.scan("T", |row| {
         rows.push(row);
@@ -321,7 +321,7 @@ fn threads_that_change_what_they_like_leave_a_sound_table() {
     });
 }
 
-fn change_at_random(transactions: &Transactions<'_>, number_of: u64) -> BTreeMap<i64, (i64, String)> {
+pub fn change_at_random(transactions: &Transactions<'_>, number_of: u64) -> BTreeMap<i64, (i64, String)> {
     let session = transactions.instance().recorder.session(Role::User);
     let mut random = Seeded(number_of);
     let mut connection = transactions.connect(&session);

@@ -7,9 +7,8 @@
 //! channel's last sleep. Why not spin: the processor would be busy, and the time would be CPU
 //! instead of a wait.
 
-use plumb_events::now;
+use plumb_events::{now, sharing};
 use plumb_units::Nanos;
-use std::thread;
 use std::time::Duration;
 
 /// What a channel owes to its requests.
@@ -31,7 +30,7 @@ impl Delay {
         self.owed += i128::from(self.each.0);
         let Ok(owed) = u64::try_from(self.owed) else { return Nanos(0) };
         let begin = now();
-        thread::sleep(Duration::from_nanos(owed));
+        sharing::sleep(Duration::from_nanos(owed));
         let slept = now().saturating_sub(begin);
         self.owed -= i128::from(slept.0);
         slept

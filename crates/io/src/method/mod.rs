@@ -26,6 +26,7 @@
 
 mod delay;
 mod ladder;
+mod shared;
 mod sync;
 mod threads;
 mod uring;
@@ -36,7 +37,7 @@ use crate::ring_setup::{self, RingSetup};
 use crate::{Arena, DirectIo, File, IoBuffer, IoError};
 use delay::Delay;
 use ladder::Ladder;
-use plumb_events::{Event, IoStream, Moved, RequestTimes, Session, Statistic, now};
+use plumb_events::{Event, IoStream, Moved, RequestTimes, Session, Statistic, now, sharing};
 use plumb_units::Nanos;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -46,6 +47,8 @@ use std::ops::Range;
 use std::str::FromStr;
 use std::sync::Arc;
 use threads::{Pool, PoolChannel};
+
+pub use shared::carry;
 use uring::{RingChannel, Size};
 
 /// How requests reach the kernel.
@@ -372,11 +375,13 @@ struct Pending {
     delay: Nanos,
     /// Outcome of the sync that follows a whole [`Operation::WriteAndSync`].
     sync: Result<(), Errno>,
+    /// Whose it is of the sessions that share a ring.
+    seat: usize,
 }
 
 impl Pending {
     fn new(request: Request) -> Pending {
-        Pending { request, done: 0, left: None, begin: None, delay: Nanos(0), sync: Ok(()) }
+        Pending { request, done: 0, left: None, begin: None, delay: Nanos(0), sync: Ok(()), seat: 0 }
     }
 
     /// It leaves the session's hands: the first time counts.
@@ -492,13 +497,13 @@ impl Channel {
                 self.in_flight += 1;
             }
             _ => {
+                session.count(Statistic::SyncRequests, u64::from(in_memory || !shared::is_shared()));
+                let attempt = shared::attempt(session, pending)?;
                 self.in_flight += 1;
-                session.count(Statistic::SyncRequests, 1);
-                let attempt = sync::attempt(pending);
                 let end = attempt.end;
-                self.settle(session, attempt, end)?;
+                let end = self.settle(session, attempt, end)?;
                 if let Some(wait) = wait {
-                    session.end_wait(event, wait);
+                    session.end_wait_at(event, wait, end);
                 }
             }
         }
@@ -511,7 +516,7 @@ impl Channel {
     /// When the ring itself fails.
     pub fn flush(&mut self, session: &Session) -> Result<(), IoError> {
         if let ChannelBackend::Ring(ring) = &mut self.backend {
-            ring.enter(session, 0)?;
+            ring.enter(session)?;
         }
         Ok(())
     }
@@ -631,6 +636,13 @@ impl Channel {
         match &mut self.backend {
             ChannelBackend::Sync => {}
             ChannelBackend::Pool(pool) => pool.collect(event.is_some(), &mut attempts),
+            // Others that share the thread go on until something has arrived.
+            ChannelBackend::Ring(ring) if wait.is_some() && shared::is_shared() => {
+                while attempts.is_empty() {
+                    end = ring.collect(session, None, &mut attempts)?;
+                    sharing::yield_now();
+                }
+            }
             ChannelBackend::Ring(ring) => {
                 end = ring.collect(session, wait.map(|(_, begin)| begin.at()), &mut attempts)?;
             }
@@ -651,14 +663,14 @@ impl Channel {
     ) -> Result<(), IoError> {
         let mut settled = Ok(());
         for attempt in attempts.drain(..) {
-            settled = settled.and(self.settle(session, attempt, taken_in));
+            settled = settled.and(self.settle(session, attempt, taken_in).map(drop));
         }
         self.attempts = attempts;
         settled
     }
 
-    /// Decides what follows from an attempt: a completion, an error, or another attempt.
-    fn settle(&mut self, session: &Session, attempt: Attempt, taken_in: Nanos) -> Result<(), IoError> {
+    /// Decides what follows from an attempt: a completion, an error, or another attempt. Gives when the last one was over.
+    fn settle(&mut self, session: &Session, attempt: Attempt, taken_in: Nanos) -> Result<Nanos, IoError> {
         let mut attempt = attempt;
         loop {
             let Attempt { mut pending, result, end } = attempt;
@@ -666,9 +678,12 @@ impl Channel {
             match result {
                 Ok(0) if may_end => {
                     self.complete(session, pending, (end, taken_in));
-                    return Ok(());
+                    return Ok(end);
                 }
-                Ok(0) => return self.refuse(pending, cut_short),
+                Ok(0) => {
+                    self.refuse(pending, cut_short);
+                    return Ok(end);
+                }
                 Ok(moved) => {
                     assert!(moved <= pending.rest().0.len(), "C1: {moved} bytes moved, more than asked for");
                     pending.done += moved;
@@ -678,39 +693,44 @@ impl Channel {
                     let file_ended = direct && !pending.done.is_multiple_of(512);
                     if pending.rest().0.is_empty() || (file_ended && may_end) {
                         if let Err(errno) = pending.sync {
-                            return self.refuse(pending, |pending| sync_error(pending, errno));
+                            self.refuse(pending, |pending| sync_error(pending, errno));
+                        } else {
+                            self.complete(session, pending, (end, taken_in));
                         }
-                        self.complete(session, pending, (end, taken_in));
-                        return Ok(());
+                        return Ok(end);
                     }
                     if file_ended {
-                        return self.refuse(pending, cut_short);
+                        self.refuse(pending, cut_short);
+                        return Ok(end);
                     }
                     session.count(Statistic::RequestsContinued, 1);
                 }
                 Err(Errno::INTR | Errno::AGAIN) => session.count(Statistic::RequestsRetried, 1),
-                Err(errno) => return self.refuse(pending, |pending| transfer_error(pending, errno)),
+                Err(errno) => {
+                    self.refuse(pending, |pending| transfer_error(pending, errno));
+                    return Ok(end);
+                }
             }
             assert!(pending.sync.is_ok(), "C4: a request whose sync failed is not tried again");
             match &mut self.backend {
                 ChannelBackend::Ring(ring) if pending.request.file.descriptor().is_some() => {
-                    return ring.push(session, pending).inspect_err(|_| self.in_flight -= 1);
+                    ring.push(session, pending).inspect_err(|_| self.in_flight -= 1)?;
+                    return Ok(end);
                 }
                 ChannelBackend::Pool(pool) if pending.request.file.descriptor().is_some() => {
                     pool.submit(pending);
-                    return Ok(());
+                    return Ok(end);
                 }
-                _ => attempt = sync::attempt(pending),
+                _ => attempt = shared::attempt(session, pending).inspect_err(|_| self.in_flight -= 1)?,
             }
         }
     }
 
-    fn refuse(&mut self, pending: Pending, error: impl FnOnce(&Pending) -> IoError) -> Result<(), IoError> {
+    fn refuse(&mut self, pending: Pending, error: impl FnOnce(&Pending) -> IoError) {
         self.land();
         let error = error(&pending);
         let Request { tag, buffer, .. } = pending.request;
         self.ready.push_back(Err(Failed { error, request: Some((tag, buffer)) }));
-        Ok(())
     }
 
     /// One request is with the caller again, or soon.

@@ -45,8 +45,8 @@ pub(super) struct RingChannel {
     /// Entries pushed since the last enter, and the places of their requests.
     unsent: usize,
     unsent_flights: Vec<usize>,
-    /// Seen to be complete, and not yet taken in.
-    seen: Vec<Attempt>,
+    /// Places of requests that were seen to be complete, and not yet taken in; and when that was.
+    seen: Vec<(usize, Nanos)>,
     arenas: Vec<Arena>,
     files: Vec<Arc<File>>,
     /// What the submission under way is noted as; only one that stands, where there is none.
@@ -211,7 +211,7 @@ impl RingChannel {
         // request that is stored in `flights`, which outlives the kernel's use (C2).
         #[allow(unsafe_code)]
         while unsafe { self.ring.submission().push_multiple(entries) }.is_err() {
-            self.enter(session, 0)?;
+            self.enter(session)?;
             if self.setup == RingSetup::SubmissionPolling {
                 // The kernel's thread takes them in its own time.
                 self.ring.submitter().squeue_wait().map_err(ring_failed)?;
@@ -256,34 +256,40 @@ impl RingChannel {
         entry.flags(target.flags)
     }
 
-    /// Submits what was pushed and waits for `want` completions.
-    pub(super) fn enter(&mut self, session: &Session, want: usize) -> Result<(), IoError> {
-        if self.unsent == 0 && want == 0 {
+    /// Submits what was pushed.
+    pub(super) fn enter(&mut self, session: &Session) -> Result<(), IoError> {
+        if self.unsent == 0 {
             return Ok(());
         }
-        self.enter_kernel(session, want, now()).map(|_| ())
+        self.enter_kernel(session, Wait::No, now()).map(|_| ())
     }
 
     /// Submits what was pushed without waiting; the call is a wait for `event`.
     pub(super) fn enter_as(&mut self, session: &Session, event: Event) -> Result<(), IoError> {
         self.named = Some(event);
-        let entered = self.enter(session, 0);
+        let entered = self.enter(session);
         self.named = None;
         entered
     }
 
     /// Submits what was pushed, if anything, and sees what has been completed. It is `begin` now; gives when the kernel had done it.
-    fn enter_kernel(&mut self, session: &Session, want: usize, begin: Nanos) -> Result<Nanos, IoError> {
+    fn enter_kernel(&mut self, session: &Session, wait: Wait, begin: Nanos) -> Result<Nanos, IoError> {
         // A kernel thread that is awake sees the entries without being told.
-        let told =
-            want > 0 || self.setup != RingSetup::SubmissionPolling || self.ring.submission().need_wakeup();
+        let told = wait != Wait::No
+            || self.setup != RingSetup::SubmissionPolling
+            || self.ring.submission().need_wakeup();
         session.count(Statistic::RingEnters, u64::from(told));
-        let entered = match self.setup {
-            RingSetup::Plain | RingSetup::Cooperative | RingSetup::Deferred if want == 0 => self.peek(),
-            _ => self.ring.submit_and_wait(want),
+        let entered = match (wait, self.setup) {
+            (Wait::No, RingSetup::Plain | RingSetup::Cooperative | RingSetup::Deferred) => self.peek(),
+            (Wait::No, _) => self.ring.submit(),
+            (Wait::Long, _) => self.ring.submit_and_wait(1),
+            (Wait::AtMost(most), _) => {
+                let time = types::Timespec::from(Duration::from_nanos(most.0));
+                self.ring.submitter().submit_with_args(1, &types::SubmitArgs::new().timespec(&time))
+            }
         };
         let end = now();
-        if want == 0 {
+        if wait == Wait::No {
             // To wait for completions is the caller's wait, which has a name already.
             match self.named {
                 Some(event) => session.waited(event, begin, end),
@@ -293,8 +299,9 @@ impl RingChannel {
         self.entered(entered, begin)?;
         let before = self.seen.len();
         self.see(end);
-        if want == 0 {
-            let at_once = self.seen[before..].iter().filter(|seen| seen.pending.begin == Some(begin)).count();
+        if wait == Wait::No {
+            let seen = self.seen[before..].iter().filter_map(|(place, _)| self.flights[*place].as_ref());
+            let at_once = seen.filter(|flight| flight.pending.begin == Some(begin)).count();
             session.count(Statistic::RingCompleteAtOnce, at_once as u64);
         }
         Ok(end)
@@ -327,11 +334,62 @@ impl RingChannel {
     ) -> Result<Option<Nanos>, IoError> {
         let mut end = None;
         if self.seen.is_empty() && self.ring.completion().is_empty() {
-            let (want, begin) = (usize::from(waits_since.is_some()), waits_since.unwrap_or_else(now));
-            end = Some(self.enter_kernel(session, want, begin)?);
+            let wait = if waits_since.is_some() { Wait::Long } else { Wait::No };
+            end = Some(self.enter_kernel(session, wait, waits_since.unwrap_or_else(now))?);
         }
         self.drain(into);
         Ok(end)
+    }
+
+    /// Submits what was pushed, at `begin`, which is now, and sees what has been completed; where that is nothing it waits for something, for so
+    /// long at most. Gives when that is.
+    pub(super) fn exchange(
+        &mut self,
+        session: &Session,
+        begin: Nanos,
+        most: Option<Nanos>,
+    ) -> Result<Nanos, IoError> {
+        let is_there = !self.seen.is_empty() || !self.ring.completion().is_empty();
+        let wait = match most {
+            Some(Nanos(0)) => Wait::No,
+            _ if is_there => Wait::No,
+            Some(most) => Wait::AtMost(most),
+            None => Wait::Long,
+        };
+        if is_there && self.unsent == 0 {
+            self.see(begin);
+            return Ok(begin);
+        }
+        self.enter_kernel(session, wait, begin)
+    }
+
+    /// The places of requests that were seen to be complete since the last call, whose they are, and when that was.
+    pub(super) fn landed(&mut self) -> impl Iterator<Item = (usize, usize, Nanos)> {
+        let flights = &self.flights;
+        let seat = |place: usize| flights[place].as_ref().expect("C1: it is not taken in twice").pending.seat;
+        self.seen.drain(..).map(move |(place, at)| (place, seat(place), at))
+    }
+
+    /// Takes in a request that was seen to be complete at `end`.
+    pub(super) fn take(&mut self, place: usize, end: Nanos) -> Attempt {
+        let Flight { pending, moved, .. } = self.flights[place].take().expect("C1: it is not taken in twice");
+        self.vacant.push(place);
+        Attempt { pending, result: moved, end }
+    }
+
+    /// Takes the way to the kernel away beneath it.
+    #[cfg(test)]
+    pub(super) fn close_for_test(&self) {
+        let null = std::fs::File::open("/dev/null").expect("it is there");
+        // SAFETY: the descriptor stays open, on another file; the ring finds that no enter succeeds.
+        #[allow(unsafe_code)]
+        let end = unsafe { libc::dup2(null.as_raw_fd(), self.ring.as_raw_fd()) };
+        assert!(end >= 0, "dup2");
+    }
+
+    /// Whose requests are in the kernel's hands.
+    pub(super) fn seats(&self) -> impl Iterator<Item = usize> {
+        self.flights.iter().flatten().filter(|flight| flight.awaited > 0).map(|flight| flight.pending.seat)
     }
 
     /// What has been completed, without entering the kernel.
@@ -339,7 +397,9 @@ impl RingChannel {
         if !self.ring.completion().is_empty() {
             self.see(now());
         }
-        into.append(&mut self.seen);
+        let mut seen = std::mem::take(&mut self.seen);
+        into.extend(seen.drain(..).map(|(place, end)| self.take(place, end)));
+        self.seen = seen;
     }
 
     /// Takes what lies in the completion queue at `at`.
@@ -349,11 +409,8 @@ impl RingChannel {
             let flight =
                 self.flights[place].as_mut().expect("C1: a completion belongs to a request in flight");
             flight.arrived(entry.user_data() % 2 == 1, entry.result());
-            if flight.awaited == 0
-                && let Some(Flight { pending, moved, .. }) = self.flights[place].take()
-            {
-                self.vacant.push(place);
-                self.seen.push(Attempt { pending, result: moved, end: at });
+            if flight.awaited == 0 {
+                self.seen.push((place, at));
             }
         }
     }
@@ -369,6 +426,14 @@ impl RingChannel {
             self.ring.submitter().enter::<libc::sigset_t>(unsent, 0, GETEVENTS, None)
         }
     }
+}
+
+/// Whether an enter waits for a completion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wait {
+    No,
+    AtMost(Nanos),
+    Long,
 }
 
 /// A submission does not wait as a rule; it costs microseconds of CPU time, which
@@ -411,7 +476,7 @@ impl Flight {
 impl Drop for RingChannel {
     fn drop(&mut self) {
         let mut abandoned = Vec::new();
-        while self.flights.iter().any(Option::is_some) {
+        while self.flights.iter().flatten().any(|flight| flight.awaited > 0) {
             if let Err(error) = self.ring.submit_and_wait(1)
                 && !harmless(&error)
             {
@@ -424,9 +489,9 @@ impl Drop for RingChannel {
     }
 }
 
-/// Nothing was lost: interrupted, or the completion queue must be emptied first.
+/// Nothing was lost: interrupted, the completion queue must be emptied first, or nothing came in time.
 fn harmless(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EINTR | libc::EBUSY | libc::EAGAIN))
+    matches!(error.raw_os_error(), Some(libc::EINTR | libc::EBUSY | libc::EAGAIN | libc::ETIME))
 }
 
 /// Bytes that all rings of this process have registered. They may be half of what it may lock: rings are locked too,

@@ -1,6 +1,6 @@
 //! What a buffer cache costs, beside the device: reads that miss, hits, scans beside a hot set, updates, checkpoints, and PostgreSQL at the same work.
 //!
-//! - Missed reads ([`reads`]): sessions that each read random blocks through the cache, and fio (io_uring) on the same file, in turns whose order is drawn: one
+//! - Missed reads ([`reads`]): sessions that each read random blocks through the cache, on threads of their own and on shared servers, and fio (io_uring) on the same file, in turns whose order is drawn: one
 //!   job with as many outstanding, which takes in many completions at once, and as many jobs with one each, which switch threads as sessions do. Rates a
 //!   physical read, 99th percentiles, CPU a read.
 //! - One session: reads through the cache and bare ones of its own channel, ten at a time in turn. The difference of their medians.
@@ -53,6 +53,9 @@ pub struct Options {
     /// Sessions that read, and requests that fio keeps outstanding.
     #[arg(long, default_value_t = 32)]
     sessions: usize,
+    /// Threads that sessions share, where they do.
+    #[arg(long, default_value_t = 2)]
+    shared_servers: usize,
     /// The larger cache whose hits are timed, beside one of 16M.
     #[arg(long, default_value = "1G", value_parser = parse_bytes)]
     large_cache: Bytes,

@@ -6,6 +6,7 @@
 //! What is compared is reads a second of CPU of the server, all of its processes, against that of all of plumb's sessions. The server reads through the page cache, which is
 //! dropped before each turn and fills again: some of its reads are copies, and cheaper than any read of a device.
 
+use super::reads::on;
 use super::writes::{Streams, slob};
 use super::{Options, Spread, order};
 use crate::bench::peers::child::tree_cpu_seconds;
@@ -46,24 +47,24 @@ pub(super) fn beside(options: &Options, home: &Path) -> Result<()> {
     println!("{}", server.version()?);
     server.load(rows)?;
     let mut random = Generator::new(7);
+    let forms = [options.shared_servers, 0];
     for update_pct in [0, 20] {
-        let mut sides: [Vec<f64>; 2] = Default::default();
+        let mut sides: [Vec<f64>; 3] = Default::default();
         for _ in 0..options.rounds {
-            for side in order(&mut random, 2) {
-                sides[side].push(match side {
-                    0 => ours(options, rows, update_pct)?,
-                    _ => server.reads_per_cpu_second(options, rows, update_pct)?,
+            for side in order(&mut random, 3) {
+                sides[side].push(match forms.get(side) {
+                    Some(servers) => ours(options, rows, update_pct, *servers)?,
+                    None => server.reads_per_cpu_second(options, rows, update_pct)?,
                 });
             }
         }
-        let [ours, theirs] = &sides;
-        let ratios = ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect();
-        println!(
-            "{update_pct}% updates: {} reads a second of CPU, PostgreSQL {}: {} times; goal: at least 2.5",
-            Spread::of(ours.clone()).show(0),
-            Spread::of(theirs.clone()).show(0),
-            Spread::of(ratios).show(2)
-        );
+        let [shared, own, theirs] = &sides;
+        let shown = |rates: &[f64]| Spread::of(rates.to_vec()).show(0);
+        println!("{update_pct}% updates, reads a second of CPU: PostgreSQL {}", shown(theirs));
+        for (servers, ours) in forms.into_iter().zip([shared, own]) {
+            let ratios = Spread::of(ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect());
+            println!("  {}: {}, {} times; goal: at least 2.5", on(servers), shown(ours), ratios.show(2));
+        }
     }
     Ok(())
 }
@@ -77,7 +78,7 @@ fn newest() -> Option<PathBuf> {
 }
 
 /// Reads a second of CPU of a run of SLOB.
-fn ours(options: &Options, rows: u64, update_pct: u64) -> Result<f64> {
+fn ours(options: &Options, rows: u64, update_pct: u64, servers: usize) -> Result<f64> {
     let [scale, schemas, update_pct, sessions, seconds, work_unit] =
         [rows / SCHEMAS, SCHEMAS, update_pct, options.sessions as u64, options.seconds, WORK_UNIT]
             .map(|number| number.to_string());
@@ -90,7 +91,7 @@ fn ours(options: &Options, rows: u64, update_pct: u64) -> Result<f64> {
         ("work-unit", &work_unit),
         ("mix", "iid"),
     ];
-    let ran = slob(&options.path, &given)?;
+    let ran = slob(&options.path, &given, servers)?;
     ensure!(ran.record.checks.iter().all(|check| check.passed), "a check of plumb's run failed");
     Ok(1e6 / Streams::of(&ran.record).cpu_micros)
 }

@@ -3,8 +3,9 @@
 use super::{Options, Spread, TableOfBlocks, fio, fio_jobs, order};
 use anyhow::{Context, Result};
 use plumb_engine::cache::CacheReader;
+use plumb_engine::parallel::servers;
 use plumb_engine::storage::tablespace::Purpose;
-use plumb_events::{Event, IoStream, LatencyHistogram, Role, SessionKind, clock, now};
+use plumb_events::{Event, IoStream, LatencyHistogram, Role, Session, SessionKind, clock, now};
 use plumb_io::{Arena, Operation, Request};
 use plumb_proof::random::Generator;
 use plumb_units::Nanos;
@@ -19,16 +20,19 @@ pub(super) struct Rate {
     cpu_micros: f64,
 }
 
-/// Sessions through the cache beside both forms of fio.
+/// Sessions through the cache, with a thread each and on shared ones, beside both forms of fio.
 pub(super) fn reads(options: &Options, table: &TableOfBlocks, beside_fio: bool) -> Result<()> {
-    let mut sides: [Vec<Rate>; 3] = Default::default();
+    let mut sides: [Vec<Rate>; 4] = Default::default();
     let mut random = Generator::new(18);
+    let ours = |servers| missed_reads(table, (options.sessions, servers), &for_seconds(options.seconds));
+    let jobs = |jobs| fio_reads(table, jobs, options.seconds);
     for _ in 0..options.rounds {
-        for side in order(&mut random, if beside_fio { 3 } else { 1 }) {
+        for side in order(&mut random, if beside_fio { 4 } else { 2 }) {
             sides[side].push(match side {
-                0 => missed_reads(table, options.sessions, &for_seconds(options.seconds))?,
-                1 => fio_reads(table, Jobs::One { depth: options.sessions }, options.seconds)?,
-                _ => fio_reads(table, Jobs::Many { count: options.sessions }, options.seconds)?,
+                0 => ours(options.shared_servers)?,
+                1 => ours(0)?,
+                2 => jobs(Jobs::One { depth: options.sessions })?,
+                _ => jobs(Jobs::Many { count: options.sessions })?,
             });
         }
     }
@@ -41,33 +45,45 @@ pub(super) fn reads(options: &Options, table: &TableOfBlocks, beside_fio: bool) 
             of(|rate| rate.cpu_micros).show(2)
         );
     };
-    let [ours, one_job, many_jobs] = &sides;
-    show(&format!("{} sessions through the cache", options.sessions), ours);
+    let [shared, own, one_job, many_jobs] = &sides;
+    let count = options.sessions;
+    let ours = [(options.shared_servers, shared), (0, own)]
+        .map(|(servers, rates)| (format!("{count} sessions {}", on(servers)), rates));
+    ours.iter().for_each(|(name, rates)| show(name, rates));
     if !beside_fio {
         return Ok(());
     }
-    show(&format!("fio, one job with {} outstanding", options.sessions), one_job);
-    show(&format!("fio, {} jobs with one outstanding each", options.sessions), many_jobs);
-    let ratio = |theirs: &[Rate], figure: fn(&Rate) -> f64| {
-        Spread::of(ours.iter().zip(theirs).map(|(ours, theirs)| figure(ours) / figure(theirs)).collect())
-    };
-    println!(
-        "rate over fio's one job: {}; goal: at least 0.97",
-        ratio(one_job, |rate| rate.per_second).show(3)
-    );
-    println!("p99 over its: {}; goal: at most 1.10", ratio(one_job, |rate| rate.p99_micros).show(2));
-    println!("CPU a read over its: {}; goal: at most 1.5", ratio(one_job, |rate| rate.cpu_micros).show(2));
-    println!(
-        "CPU a read over that of as many jobs, which switch threads as sessions do: {}",
-        ratio(many_jobs, |rate| rate.cpu_micros).show(2)
-    );
+    show(&format!("fio, one job with {count} outstanding"), one_job);
+    show(&format!("fio, {count} jobs with one outstanding each"), many_jobs);
+    for (name, ours) in ours {
+        let ratio = |theirs: &[Rate], figure: fn(&Rate) -> f64| {
+            let ratios = ours.iter().zip(theirs).map(|(ours, theirs)| figure(ours) / figure(theirs));
+            Spread::of(ratios.collect()).show(3)
+        };
+        println!("{name}:");
+        println!(
+            "  rate over fio's one job: {}; goal: at least 0.97",
+            ratio(one_job, |rate| rate.per_second)
+        );
+        println!("  p99 over its: {}; goal: at most 1.10", ratio(one_job, |rate| rate.p99_micros));
+        println!("  CPU a read over its: {}; goal: at most 1.5", ratio(one_job, |rate| rate.cpu_micros));
+        println!("  CPU a read over that of as many jobs: {}", ratio(many_jobs, |rate| rate.cpu_micros));
+    }
     Ok(())
+}
+
+/// Whose the threads of sessions are.
+pub(super) fn on(servers: usize) -> String {
+    match servers {
+        0 => "on threads of their own".to_string(),
+        servers => format!("on {servers} shared servers"),
+    }
 }
 
 /// Sessions in powers of two, and fio with as many outstanding.
 pub(super) fn sessions(options: &Options, table: &TableOfBlocks, beside_fio: bool) -> Result<()> {
-    for count in (0..9).map(|power| 1 << power) {
-        let ours = missed_reads(table, count, &for_seconds(options.seconds))?;
+    for (count, servers) in (0..9).flat_map(|power| [(1 << power, 0), (1 << power, options.shared_servers)]) {
+        let ours = missed_reads(table, (count, servers), &for_seconds(options.seconds))?;
         let beside = if beside_fio {
             let theirs = fio_reads(table, Jobs::One { depth: count }, options.seconds)?;
             format!(
@@ -79,8 +95,11 @@ pub(super) fn sessions(options: &Options, table: &TableOfBlocks, beside_fio: boo
             String::new()
         };
         println!(
-            "{count} sessions: {:.0} reads/s, p99 {:.0} us, {:.2} us of CPU a read{beside}",
-            ours.per_second, ours.p99_micros, ours.cpu_micros
+            "{count} sessions {}: {:.0} reads/s, p99 {:.0} us, {:.2} us of CPU a read{beside}",
+            on(servers),
+            ours.per_second,
+            ours.p99_micros,
+            ours.cpu_micros
         );
     }
     Ok(())
@@ -92,19 +111,20 @@ pub(super) fn for_seconds(seconds: u64) -> impl Fn() -> bool + Sync {
     move || now() >= end
 }
 
-/// Sessions that read random blocks until it is over.
+/// Sessions that read random blocks until it is over, on so many shared servers; 0: each has a thread of its own.
 pub(super) fn missed_reads(
     table: &TableOfBlocks,
-    sessions: usize,
+    (sessions, servers): (usize, usize),
     is_over: &(dyn Fn() -> bool + Sync),
 ) -> Result<Rate> {
     let instance = &table.instance;
+    let coordinator = instance.recorder.session(Role::Coordinator);
+    let operation = instance.operation().sharing(instance.sharing(servers));
     let before = instance.recorder.snapshot();
     let (begin, cpu) = (now(), clock::process_cpu());
-    let work = |number: u64| -> Result<()> {
-        let session = instance.recorder.session(Role::User);
-        let mut reader = CacheReader::new(&session, instance.caches());
-        let mut random = Generator::new(number * 977 + begin.0);
+    let work = move |session: &Session, number: usize| {
+        let mut reader = CacheReader::new(session, instance.caches());
+        let mut random = Generator::new(number as u64 * 977 + begin.0);
         while !is_over() {
             for _ in 0..16 {
                 let block = table.blocks[random.below(table.blocks.len())];
@@ -114,9 +134,9 @@ pub(super) fn missed_reads(
         Ok(())
     };
     thread::scope(|scope| {
-        let threads: Vec<_> = (0..sessions as u64).map(|number| scope.spawn(move || work(number))).collect();
-        threads.into_iter().try_for_each(|thread| thread.join().expect("no panic"))
-    })?;
+        servers::join(&coordinator, servers::start_sessions(scope, &operation, sessions, work));
+    });
+    operation.outcome()?;
     let seconds = now().saturating_sub(begin).seconds();
     let cpu = clock::process_cpu().saturating_sub(cpu);
     let period = instance.recorder.snapshot().since(&before);

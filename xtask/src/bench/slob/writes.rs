@@ -1,6 +1,6 @@
 //! Blocks that change: updates and checkpoints beside fio with the same streams, and sessions that think.
 
-use super::reads::{for_seconds, missed_reads};
+use super::reads::{for_seconds, missed_reads, on};
 use super::{Options, Spread, TableOfBlocks, fio, fio_jobs, settings};
 use anyhow::{Context, Result};
 use plumb_engine::instance::{Cancel, InitialSizes};
@@ -32,50 +32,53 @@ impl Observer for Silent {
 /// Schemas of the updates, of 80 MB each.
 const SCHEMAS: usize = 8;
 
-/// SLOB at 20%, and fio with its streams.
+/// SLOB at 20%, on shared servers and on threads of its sessions' own, each time beside fio with its streams.
 pub(super) fn updates(options: &Options, beside_fio: bool) -> Result<()> {
-    let mut ratios = Vec::new();
+    let forms = [options.shared_servers, 0];
+    let mut ratios: [Vec<f64>; 2] = Default::default();
     for round in 0..options.rounds {
-        let [sessions, each, seconds] =
-            [options.sessions, options.sessions.div_ceil(SCHEMAS), options.seconds as usize]
-                .map(|number| number.to_string());
-        let schemas = SCHEMAS.to_string();
-        let given = [
-            ("update-pct", "20"),
-            ("sessions", sessions.as_str()),
-            ("schemas", &schemas),
-            ("threads-per-schema", &each),
-            ("run-time", &seconds),
-            ("mix", "iid"),
-        ];
-        let workload::Ran { record, database, .. } = slob(&options.path, &given)?;
-        let ours = Streams::of(&record);
-        println!(
-            "round {}: {} (checks passed: {})",
-            round + 1,
-            ours.shown(),
-            record.checks.iter().all(|check| check.passed)
-        );
-        if beside_fio {
-            let files =
-                |purpose: Purpose| database.instance().tablespace(purpose).files[0].file.path().to_path_buf();
-            let log = database.instance().home().join("redo01.log");
-            let reads = fio_streams(&ours, (&files(Purpose::Users), &log), options)?;
-            println!("  fio beside the same writes: {reads:.0} reads/s");
-            ratios.push(ours.reads / reads);
+        for (servers, ratios) in forms.into_iter().zip(&mut ratios) {
+            print!("round {}, {}: ", round + 1, on(servers));
+            ratios.extend(updates_once(options, servers, beside_fio)?);
         }
     }
-    if !ratios.is_empty() {
-        println!(
-            "reads over fio's, with the same writes: {}; goal: at least 0.95",
-            Spread::of(ratios).show(3)
-        );
+    for (servers, ratios) in forms.into_iter().zip(ratios).filter(|(_, ratios)| !ratios.is_empty()) {
+        let ratio = Spread::of(ratios).show(3);
+        println!("reads over fio's, with the same writes, {}: {ratio}; goal: at least 0.95", on(servers));
     }
     Ok(())
 }
 
-/// A run of SLOB with these parameters, in a database that goes with what is given back.
-pub(super) fn slob(path: &Path, given: &[(&str, &str)]) -> Result<workload::Ran> {
+/// The rate of its reads over that of fio's.
+fn updates_once(options: &Options, servers: usize, beside_fio: bool) -> Result<Option<f64>> {
+    let [sessions, each, seconds] =
+        [options.sessions, options.sessions.div_ceil(SCHEMAS), options.seconds as usize]
+            .map(|number| number.to_string());
+    let schemas = SCHEMAS.to_string();
+    let given = [
+        ("update-pct", "20"),
+        ("sessions", sessions.as_str()),
+        ("schemas", &schemas),
+        ("threads-per-schema", &each),
+        ("run-time", &seconds),
+        ("mix", "iid"),
+    ];
+    let workload::Ran { record, database, .. } = slob(&options.path, &given, servers)?;
+    let ours = Streams::of(&record);
+    let passed = record.checks.iter().all(|check| check.passed);
+    println!("{} (checks passed: {passed})", ours.shown());
+    if !beside_fio {
+        return Ok(None);
+    }
+    let files = |purpose: Purpose| database.instance().tablespace(purpose).files[0].file.path().to_path_buf();
+    let log = database.instance().home().join("redo01.log");
+    let reads = fio_streams(&ours, (&files(Purpose::Users), &log), options)?;
+    println!("  fio beside the same writes: {reads:.0} reads/s");
+    Ok(Some(ours.reads / reads))
+}
+
+/// A run of SLOB with these parameters and shared servers, in a database that goes with what is given back.
+pub(super) fn slob(path: &Path, given: &[(&str, &str)], servers: usize) -> Result<workload::Ran> {
     let mut work = Work::of(&SLOB);
     for (name, value) in given {
         work.set(name, value).map_err(anyhow::Error::msg)?;
@@ -84,7 +87,7 @@ pub(super) fn slob(path: &Path, given: &[(&str, &str)]) -> Result<workload::Ran>
     let devices = places.describe()?;
     let request = workload::Request {
         work: &work,
-        settings: settings(&[("data_files", "1")])?,
+        settings: settings(&[("data_files", "1"), ("shared_servers", &servers.to_string())])?,
         places: &places,
         devices: &devices,
         command_line: "bench slob",
@@ -105,12 +108,15 @@ pub(super) fn think(options: &Options) -> Result<()> {
         ("think-min", "0.5"),
         ("think-max", "1.5"),
     ];
-    let workload::Ran { record, .. } = slob(&options.path, &given)?;
-    println!(
-        "1000 sessions that pause for a second: {} (checks passed: {})",
-        Streams::of(&record).shown(),
-        record.checks.iter().all(|check| check.passed)
-    );
+    for servers in [options.shared_servers, 0] {
+        let workload::Ran { record, .. } = slob(&options.path, &given, servers)?;
+        println!(
+            "1000 sessions that pause for a second, {}: {} (checks passed: {})",
+            on(servers),
+            Streams::of(&record).shown(),
+            record.checks.iter().all(|check| check.passed)
+        );
+    }
     Ok(())
 }
 
@@ -266,7 +272,7 @@ pub(super) fn reads_beside_a_checkpoint(options: &Options, home: &Path) -> Resul
         let transactions = Transactions::open(&table.instance, &session)?;
         let rows = loaded(&transactions, &session)?;
         for _ in 0..options.rounds {
-            let without = missed_reads(&table, options.sessions, &for_seconds(1))?;
+            let without = missed_reads(&table, (options.sessions, 0), &for_seconds(1))?;
             make_dirty(&transactions, &session, &rows)?;
             let is_over = AtomicBool::new(false);
             let with = thread::scope(|scope| {
@@ -276,7 +282,7 @@ pub(super) fn reads_beside_a_checkpoint(options: &Options, home: &Path) -> Resul
                     is_over.store(true, Relaxed);
                     result
                 });
-                let with = missed_reads(&table, options.sessions, &|| is_over.load(Relaxed));
+                let with = missed_reads(&table, (options.sessions, 0), &|| is_over.load(Relaxed));
                 checkpoint.join().expect("no panic")?;
                 with
             })?;

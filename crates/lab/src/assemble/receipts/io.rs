@@ -5,7 +5,7 @@ use super::{Finding, counted};
 use crate::evidence::{FileEvidence, FileRole};
 use plumb_engine::Setting;
 use plumb_engine::storage::tablespace::Purpose;
-use plumb_events::{Event, IoStream, SessionTotals, Statistic};
+use plumb_events::{Event, IoStream, Role, SessionTotals, Statistic};
 use plumb_io::{DirectIo, MethodKind};
 use plumb_units::{Bytes, Nanos, RowCount};
 
@@ -189,6 +189,24 @@ pub(super) fn method(seen: &Evidence) -> Option<Finding> {
         MethodKind::Sync => ring == 0 && pool == 0 && calls.is_none_or(|calls| calls >= by_calls),
     };
     Some(Finding::that(agrees, evidence))
+}
+
+/// Threads that carried the sessions of the work, by the recorder's roles.
+pub(super) fn shared_servers(seen: &Evidence) -> Option<Finding> {
+    let done = &seen.measured.outcome;
+    if done.slob.is_none() && done.import.is_none() {
+        return None;
+    }
+    let of_role = |role: Role| {
+        seen.measured.period.sessions.iter().filter(|session| session.role == role).count() as u64
+    };
+    let (servers, sessions) = (of_role(Role::SharedServer), of_role(Role::User));
+    let asked = seen.inside.settings.number(Setting::SharedServers);
+    let evidence = match servers {
+        0 => format!("{}, each with a thread of its own", counted(sessions, "session")),
+        _ => format!("{} carried {}", counted(servers, "shared server"), counted(sessions, "session")),
+    };
+    Some(Finding::that(servers == asked.min(sessions), evidence))
 }
 
 /// Requests that read blocks into the buffer cache one at a time.

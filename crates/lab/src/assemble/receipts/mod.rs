@@ -73,6 +73,7 @@ const RULES: &[(Setting, Seen, Rule)] = &[
     (Setting::FilesystemioOptions, Seen::Inside, flight::overlap),
     (Setting::IoMethod, Seen::Outside, io::method),
     (Setting::IoQueueDepth, Seen::Inside, io::queue_depth),
+    (Setting::SharedServers, Seen::Inside, io::shared_servers),
     (Setting::DbFileMultiblockReadCount, Seen::Inside, io::request_size),
     (Setting::ScanReadAhead, Seen::Inside, flight::scan_read_ahead),
     (Setting::SerialDirectRead, Seen::Inside, io::serial_direct_read),

@@ -129,6 +129,7 @@ const CASES: &[(Setting, Change, Change)] = &[
     (Setting::FilesystemioOptions, |seen| overlapping(seen, 100), |seen| overlapping(seen, 1)),
     (Setting::IoMethod, requests_by_method, |seen| requests(seen, [1, 1, 1000])),
     (Setting::IoQueueDepth, |_| {}, |seen| set(seen, Setting::IoQueueDepth, "7")),
+    (Setting::SharedServers, |seen| carried(seen, 2), |seen| carried(seen, 0)),
     (
         Setting::DbFileMultiblockReadCount,
         |_| {},
@@ -252,6 +253,16 @@ fn prefetch(seen: &mut Evidence, waits: [u64; 2]) {
         of_users.enumerate().for_each(|(place, session)| {
             session.events[event as usize].count = if place == 0 { count } else { 0 };
         });
+    }
+}
+
+/// Random reads on two shared servers, where so many are seen.
+fn carried(seen: &mut Evidence, servers: usize) {
+    let spec = SlobSpec::of(&Work::of(&SLOB), 8192).expect("defaults are consistent");
+    seen.measured.outcome.slob = Some(SlobDone::of(&spec));
+    set(seen, Setting::SharedServers, "2");
+    for (place, session) in seen.measured.period.sessions.iter_mut().enumerate() {
+        session.role = if place < servers { Role::SharedServer } else { Role::User };
     }
 }
 

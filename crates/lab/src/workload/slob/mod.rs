@@ -151,12 +151,11 @@ fn run_sessions(place: &Place<'_>, coordinator: &Session, run: &Run<'_>) -> Resu
     let measured = thread::scope(|scope| {
         // Whatever happens here, nobody waits at a closed gate.
         let _opened = run.gate.open_at_last();
-        let start = |number: usize| {
+        let work = {
             let operation = &operation;
-            let work = move |session: &Session| session::run(run, session, operation, number as u64);
-            servers::start(scope, operation, (Role::User, number), work)
+            move |session: &Session, number| session::run(run, session, operation, number as u64)
         };
-        let started: Vec<_> = (0..spec.sessions as usize).map(start).collect();
+        let started = servers::start_sessions(scope, &operation, spec.sessions as usize, work);
         run.gate.await_ready(coordinator, &operation, spec.sessions);
         let log = run.transactions.log();
         let before = evidence::before_log(log);
@@ -164,7 +163,7 @@ fn run_sessions(place: &Place<'_>, coordinator: &Session, run: &Run<'_>) -> Resu
             let begin = clock::now();
             run.gate.open();
             let mut done = SlobDone::of(spec);
-            for part in servers::join(coordinator, started).into_iter().flatten() {
+            for part in servers::join(coordinator, started).into_iter().flatten().flatten() {
                 done.add(&part);
             }
             instance.recorder.phase(Phase::RandomIo, begin, done.rows());

@@ -11,7 +11,7 @@ use crate::evidence::SlobDone;
 use plumb_engine::EngineError;
 use plumb_engine::parallel::servers::Operation as Parallel;
 use plumb_engine::transaction::{Connection, Transactions};
-use plumb_events::{Event, Session, Statistic, locked, now};
+use plumb_events::{Event, Session, Statistic, locked, now, sharing};
 use plumb_types::{Number, Value, column_at};
 use plumb_units::Nanos;
 use plumb_workload::slob::{
@@ -19,8 +19,7 @@ use plumb_workload::slob::{
     balance_change, balance_text,
 };
 use std::cell::RefCell;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 /// How long a pause sleeps before it looks whether the run is over.
@@ -91,9 +90,8 @@ impl Gate {
         });
     }
 
-    fn wait<'g>(&self, state: MutexGuard<'g, GateState>) -> MutexGuard<'g, GateState> {
-        let most = Duration::from_nanos(LOOK_AGAIN.0);
-        self.changed.wait_timeout(state, most).unwrap_or_else(PoisonError::into_inner).0
+    fn wait<'g>(&'g self, state: MutexGuard<'g, GateState>) -> MutexGuard<'g, GateState> {
+        sharing::wait_signal((&self.state, &self.changed), state, Duration::from_nanos(LOOK_AGAIN.0))
     }
 }
 
@@ -161,7 +159,7 @@ fn pause(session: &Session, operation: &Parallel, until: Nanos) -> Result<(), En
             if left == Nanos(0) {
                 return Ok(());
             }
-            thread::sleep(Duration::from_nanos(left.min(LOOK_AGAIN).0));
+            sharing::sleep(Duration::from_nanos(left.min(LOOK_AGAIN).0));
         }
     })
 }
