@@ -103,6 +103,14 @@ fn settings(given: &[(&str, &str)], set: &[String]) -> anyhow::Result<Settings> 
     Ok(settings)
 }
 
+/// Whose the threads of sessions are.
+fn on(servers: usize) -> String {
+    match servers {
+        0 => "on threads of their own".to_string(),
+        servers => format!("on {servers} shared servers"),
+    }
+}
+
 /// The numbers below `count` in random order.
 fn order(random: &mut Generator, count: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();

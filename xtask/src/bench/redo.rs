@@ -11,11 +11,12 @@
 //! - Recovery: the redo of such an import on the disk, opened again without a checkpoint; then of updates of rows in random blocks, beside random reads
 //!   of those blocks.
 
-use super::Spread;
 use super::machine::load_average;
-use anyhow::{Context, Result};
+use super::{Spread, on};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use plumb_engine::instance::{Cancel, InitialSizes};
+use plumb_engine::parallel::servers;
 use plumb_engine::redo::SyncMethod;
 use plumb_engine::redo::record::{RecordBytes, RecordKind};
 use plumb_engine::storage::tablespace::Purpose;
@@ -49,6 +50,12 @@ pub struct Options {
     /// Sessions of the group commit.
     #[arg(long, default_value_t = 32)]
     sessions: usize,
+    /// Threads that these share, where they do.
+    #[arg(long, default_value_t = 1)]
+    shared_servers: usize,
+    /// Parts: commits, recovery, inserts, import; all when none is named.
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
     /// Rows of the import: a recovery of fewer is mostly the opening, and of more than 6 million does not fit the cache.
     #[arg(long, default_value_t = 5_000_000)]
     rows: u64,
@@ -64,11 +71,20 @@ pub fn run(options: &Options) -> Result<()> {
 
 fn measure(options: &Options) -> Result<()> {
     let home = options.path.join(format!("plumb-bench-redo-{}", std::process::id()));
-    let result = commits(options, &home).and_then(|()| recovery(options, &home));
+    let parts: [(&str, &dyn Fn() -> Result<()>); 4] = [
+        ("commits", &|| commits(options, &home)),
+        ("recovery", &|| recovery(options, &home)),
+        ("inserts", &inserts),
+        ("import", &|| import(options)),
+    ];
+    let names = parts.map(|(name, _)| name);
+    if let Some(unknown) = options.only.iter().find(|part| !names.contains(&part.as_str())) {
+        bail!("--only {unknown}: expected one of {}", names.join(", "));
+    }
+    let wanted = |part: &str| options.only.is_empty() || options.only.iter().any(|only| only == part);
+    let result = parts.into_iter().filter(|(part, _)| wanted(part)).try_for_each(|(_, measure)| measure());
     let _ = std::fs::remove_dir_all(&home);
-    result?;
-    inserts()?;
-    import(options)
+    result
 }
 
 fn database(home: &Path, settings: &[(&str, &str)]) -> Result<Instance> {
@@ -217,10 +233,12 @@ fn commits(options: &Options, home: &Path) -> Result<()> {
     drop(transaction);
     drop(connection);
     let log_writes = || counted(Statistic::RedoWrites);
-    groups(options, (&transactions, &log_writes), &mut |count| {
-        let times = (0..count).map(|_| bare.write(&session, bytes)).collect::<Result<Vec<u64>>>()?;
-        Ok((percentile(times.clone(), 0.5), percentile(times, 0.99)))
-    })?;
+    for servers in [0, options.shared_servers] {
+        groups(options, servers, (&transactions, &log_writes), &mut |count| {
+            let times = (0..count).map(|_| bare.write(&session, bytes)).collect::<Result<Vec<u64>>>()?;
+            Ok((percentile(times.clone(), 0.5), percentile(times, 0.99)))
+        })?;
+    }
     drop(transactions);
     drop(session);
     Ok(instance.destroy()?)
@@ -274,10 +292,11 @@ pub(super) fn median_interval(count: usize) -> (usize, usize) {
     }
 }
 
-/// Blocks of bare writes, of commits of one session and of several, in turn. `bare` gives the median and the 99th percentile of so many writes,
+/// Blocks of bare writes, of commits of one session and of several on so many shared servers, in turn; 0: on threads of their own. `bare` gives the median and the 99th percentile of so many writes,
 /// `log_writes` how many there have been of the log.
 fn groups(
     options: &Options,
+    servers: usize,
     (transactions, log_writes): (&Transactions<'_>, &dyn Fn() -> u64),
     bare: &mut dyn FnMut(usize) -> Result<(f64, f64)>,
 ) -> Result<()> {
@@ -285,10 +304,10 @@ fn groups(
     let [mut bares, mut bare_p99s, mut shared, mut cpu] = [const { Vec::new() }; 4];
     for _ in 0..options.blocks {
         let (bare, bare_p99) = bare(options.commits)?;
-        let one = group(transactions, 1, options.commits)?;
+        let one = group(transactions, (1, 0), options.commits)?;
         let (writes, used) = (log_writes(), clock::process_cpu());
         let commits = options.commits * 8;
-        let many = group(transactions, options.sessions, commits)?;
+        let many = group(transactions, (options.sessions, servers), commits)?;
         shared.push(commits as f64 / (log_writes() - writes) as f64);
         cpu.push(clock::process_cpu().saturating_sub(used).seconds() * 1e6 / commits as f64);
         times.push(many.0 / one.0);
@@ -298,22 +317,22 @@ fn groups(
         bares.push(bare);
         bare_p99s.push(bare_p99);
     }
-    let sessions = options.sessions;
+    let sessions = format!("{} sessions {}", options.sessions, on(servers));
     let [bare, bare_p99] = [bares, bare_p99s].map(|values| Spread::of(values).median);
     println!(
-        "{sessions} sessions: {} commits/s, {} of them a write, {} us of CPU each",
+        "{sessions}: {} commits/s, {} of them a write, {} us of CPU each",
         Spread::of(rates).show(0),
         Spread::of(shared).show(1),
         Spread::of(cpu).show(1)
     );
     println!(
-        "{sessions} sessions: {} times the commits/s of one session beside them; goal: at least {} (the bare write takes {bare:.0} us)",
+        "{sessions}: {} times the commits/s of one session beside them; goal: at least {} (the bare write takes {bare:.0} us)",
         Spread::of(times).show(1),
         if bare >= 100.0 { 10 } else { 5 },
     );
     let allowed = if bare_p99 < 1.25 * bare { 2.5 * bare } else { 2.0 * bare_p99 };
     println!(
-        "{sessions} sessions: median {} us, p99 {} us; goal: p99 at most {allowed:.0} us (the bare write's median is {bare:.0}, its p99 {bare_p99:.0})",
+        "{sessions}: median {} us, p99 {} us; goal: p99 at most {allowed:.0} us (the bare write's median is {bare:.0}, its p99 {bare_p99:.0})",
         Spread::of(medians).show(0),
         Spread::of(p99s).show(0),
     );
@@ -321,12 +340,19 @@ fn groups(
 }
 
 /// Commits a second, and their median and 99th percentile in microseconds.
-fn group(transactions: &Transactions<'_>, sessions: usize, commits: usize) -> Result<(f64, f64, f64)> {
+fn group(
+    transactions: &Transactions<'_>,
+    (sessions, servers): (usize, usize),
+    commits: usize,
+) -> Result<(f64, f64, f64)> {
+    let instance = transactions.instance();
+    let coordinator = instance.recorder.session(Role::Coordinator);
+    let operation = instance.operation().sharing(instance.sharing(servers));
     let left = AtomicU64::new(commits as u64);
     let begin = now();
-    let work = || -> Result<Vec<u64>> {
-        let session = transactions.instance().recorder.session(Role::User);
-        let mut connection = transactions.connect(&session);
+    let left = &left;
+    let work = move |session: &Session, _: usize| {
+        let mut connection = transactions.connect(session);
         let mut transaction = connection.begin();
         let image = rows(1);
         let mut times = Vec::new();
@@ -338,15 +364,12 @@ fn group(transactions: &Transactions<'_>, sessions: usize, commits: usize) -> Re
         }
         Ok(times)
     };
-    let times: Vec<Result<Vec<u64>>> = thread::scope(|scope| {
-        let threads: Vec<_> = (0..sessions).map(|_| scope.spawn(work)).collect();
-        threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+    let times = thread::scope(|scope| {
+        servers::join(&coordinator, servers::start_sessions(scope, &operation, sessions, work))
     });
+    operation.outcome()?;
     let seconds = now().saturating_sub(begin).0 as f64 / 1e9;
-    let mut all = Vec::new();
-    for times in times {
-        all.extend(times?);
-    }
+    let all: Vec<u64> = times.into_iter().flatten().flatten().flatten().collect();
     Ok((commits as f64 / seconds, percentile(all.clone(), 0.5), percentile(all, 0.99)))
 }
 

@@ -37,7 +37,7 @@
 //! A block that is read alone or ahead goes into its frame: the frame lends the request its buffer, which comes back whatever came of the
 //! read, unless the ring itself fails; then the frame is lost with it. A copy would take one of the 15 us of CPU
 //! of a random read, because neither side of it is in the processor's caches. Of a read alone the session makes the call itself, whatever
-//! `io_method` says: a ring is for many requests at once.
+//! `io_method` says: a ring is for many requests at once, such as those of sessions that share a thread.
 //!
 //! Writes are copied, so that a block can be looked at while it is written, adjacent blocks can be joined, and rings register a few staging
 //! buffers. A multiblock read is one request into one staging buffer: frames lie apart.
@@ -59,7 +59,7 @@
 //! the clock before it waits, and so displaces blocks of other sessions.
 //!
 //! What that costs beside fio and PostgreSQL is measured by `cargo xtask bench slob`, and stands in docs/slob.md. A block that is missed is a system call and
-//! two switches of threads, where one job of fio takes in many at once: three times its CPU.
+//! two switches of threads, where one job of fio takes in many at once: three times its CPU. On a shared server a session that waits lets the next one run, without either.
 //!
 //! In a large cache a hit is a chain of waits for memory: the bucket, the frame, the count of its pins. So a frame is one cache line, frames and buckets
 //! lie in huge pages, and the block's first line is asked for as soon as its frame's number is known.

@@ -20,6 +20,7 @@
 //! ```
 
 use super::log_file::{checksum, number};
+use super::record::HEADER_BYTES;
 use crate::EngineError;
 use crate::access::Access;
 use crate::database_id::DatabaseId;
@@ -60,6 +61,13 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
+    /// Up to where the log goes at least. Where a transaction was under way the record of the checkpoint, which lists it, must be there: without it what the
+    /// transaction had changed before would pass for committed.
+    pub(super) fn reaches(&self) -> Lsn {
+        let lists = self.low < self.redo;
+        Lsn(self.redo.0 + if lists { HEADER_BYTES as u64 } else { 0 })
+    }
+
     fn write(&self, bytes: &mut [u8]) {
         bytes.fill(0);
         let mut put = |at: usize, number: u64| bytes[at..at + 8].copy_from_slice(&number.to_le_bytes());

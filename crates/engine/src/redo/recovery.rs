@@ -562,7 +562,7 @@ impl<'a> Redo<'a> {
                 }
                 None => {
                     self.require_end(files, checkpoint.sequence, (sequence, end))?;
-                    let reaches = checkpoint.redo.max(self.home.reaches);
+                    let reaches = checkpoint.reaches().max(self.home.reaches);
                     if end < reaches {
                         let path = files[current].file().path().to_path_buf();
                         return Err(damaged(path, offset, end, reaches));

@@ -121,6 +121,8 @@ fn disks_that_failed_and_were_not_survived() {
     }
     // What was rolled back had its undo in a batch that was lost: other records were found there.
     faulty(&Base::new(LogKind::Plain), 4_000_420, Fault::Lose, &mut FaultTally::default());
+    // The record of the last checkpoint was lost, and with it the list of transactions under way: what one had changed was there as if it had committed.
+    faulty(&Base::new(LogKind::Sizes), 10_000_079, Fault::Lose, &mut FaultTally::default());
     // A table was made, could not be read, and was there although that was an error.
     faulty(&Base::new(LogKind::Mirrored), 4_002_894, Fault::Read, &mut FaultTally::default());
 }

@@ -5,8 +5,8 @@
 //! finished one. Submissions collect until `flush` or `wait`, so a batch costs
 //! one system call. Completions may come in any order; the `tag` tells which.
 //!
-//! How: the three methods are siblings, [`sync`], [`threads`] and [`uring`], whose
-//! rings are set up as [`crate::ring_setup`] says; [`ladder`] takes the best that can be had. Each moves one stretch of bytes at a time;
+//! How: the three methods are siblings, [`sync`], [`threads`] and [`uring`]; sessions that share a thread make their calls
+//! through its ring ([`shared`]). Rings are set up as [`crate::ring_setup`] says; [`ladder`] takes the best that can be had. Each moves one stretch of bytes at a time;
 //! this file does what they share: continuing short transfers, repeating EINTR and
 //! EAGAIN, naming errors and recording service times and waits.
 //!
@@ -263,7 +263,7 @@ impl Method {
         Ok(self.channel_by(backend, queue_depth))
     }
 
-    /// Opens a channel for requests one at a time. Whatever the method, the calling thread makes the call: alone, an entry of a ring, its
+    /// Opens a channel for requests one at a time. Whatever the method, the calling thread makes the call, unless sessions share it ([`carry`]): alone, an entry of a ring, its
     /// completion and the work that the kernel leaves to the thread for it cost 2 to 4 of 15 us of CPU that a random read of 8K takes.
     #[must_use]
     pub fn channel_for_one(&self) -> Channel {

@@ -74,6 +74,7 @@ fn is_of(sample: &Sample, measure: &Measure) -> bool {
         Figure::Measured(_) => (Group::Measure, measure.name.as_str()),
         // What is made of several figures is no row of a report.
         Figure::Both(..)
+        | Figure::ProcessCpu
         | Figure::Rate(_)
         | Figure::EventShare(_)
         | Figure::StreamRate(_)

@@ -27,6 +27,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("storage-sort.toml", include_str!("../../../../studies/storage-sort.toml")),
     ("temp-io-size.toml", include_str!("../../../../studies/temp-io-size.toml")),
     ("asynch-files.toml", include_str!("../../../../studies/asynch-files.toml")),
+    ("shared-servers.toml", include_str!("../../../../studies/shared-servers.toml")),
     ("trace-overhead.toml", include_str!("../../../../studies/trace-overhead.toml")),
 ];
 

@@ -152,7 +152,7 @@ impl Words for Engine {
     fn measures(&self) -> String {
         let lists = "`plumb list events` or `plumb list statistics`";
         format!(
-            "elapsed, db time, db cpu, a name of {lists}, a statistic with /s behind it, `share of` an event, `MB/s of` or `ms of` \
+            "elapsed, db time, db cpu, process cpu, a name of {lists}, a statistic with /s behind it, `share of` an event, `MB/s of` or `ms of` \
              an I/O stream, or two of them as A per B or A minus B"
         )
     }
@@ -167,6 +167,7 @@ impl Words for Engine {
             "elapsed" => Figure::Elapsed,
             "db time" => Figure::DbTime,
             "db cpu" => Figure::DbCpu,
+            "process cpu" => Figure::ProcessCpu,
             _ => match (event(), statistic()) {
                 (Some(event), _) => Figure::Event(event.name().to_string()),
                 (None, Some(statistic)) if statistic.unit() == Unit::Bytes => Figure::Bytes(name.to_string()),

@@ -15,6 +15,8 @@ pub enum Figure {
     DbTime,
     /// Their CPU.
     DbCpu,
+    /// CPU of the whole process, background and waits included.
+    ProcessCpu,
     /// Their waits for one event.
     Event(String),
     /// A statistic that counts.
@@ -115,6 +117,7 @@ impl Measure {
             Figure::Elapsed => "elapsed time".to_string(),
             Figure::DbTime => "DB time".to_string(),
             Figure::DbCpu => "DB CPU".to_string(),
+            Figure::ProcessCpu => "CPU of the process".to_string(),
             Figure::Event(name) => format!("time waited on {name}"),
             Figure::Count(name) | Figure::Bytes(name) => name.clone(),
             Figure::Rate(name) => format!("{name} a second"),
@@ -135,7 +138,12 @@ impl Measure {
     #[must_use]
     pub fn unit(&self) -> &str {
         match &self.figure {
-            Figure::Elapsed | Figure::DbTime | Figure::DbCpu | Figure::Event(_) | Figure::Micros(_) => "s",
+            Figure::Elapsed
+            | Figure::DbTime
+            | Figure::DbCpu
+            | Figure::ProcessCpu
+            | Figure::Event(_)
+            | Figure::Micros(_) => "s",
             Figure::Count(_) => "",
             Figure::Bytes(_) => "MB",
             Figure::Rate(_) => "/s",
@@ -160,6 +168,7 @@ impl Measure {
             Figure::Elapsed => seconds(record.header.elapsed_ns),
             Figure::DbTime => seconds(record.header.db_time_ns),
             Figure::DbCpu => seconds(record.header.db_cpu_ns),
+            Figure::ProcessCpu => record.process.as_ref().map_or(f64::NAN, |used| seconds(used.cpu_ns)),
             Figure::Event(name) => {
                 let waited = record.foreground_events.iter().find(|event| event.event == *name);
                 seconds(waited.map_or(0, |event| event.time_ns))

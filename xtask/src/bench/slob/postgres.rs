@@ -6,7 +6,7 @@
 //! What is compared is reads a second of CPU of the server, all of its processes, against that of all of plumb's sessions. The server reads through the page cache, which is
 //! dropped before each turn and fills again: some of its reads are copies, and cheaper than any read of a device.
 
-use super::reads::on;
+use super::super::on;
 use super::writes::{Streams, slob};
 use super::{Options, Spread, order};
 use crate::bench::peers::child::tree_cpu_seconds;

@@ -1,5 +1,6 @@
 //! Blocks that are not in the cache: what reading them costs beside fio, and beside a bare read.
 
+use super::super::on;
 use super::{Options, Spread, TableOfBlocks, fio, fio_jobs, order};
 use anyhow::{Context, Result};
 use plumb_engine::cache::CacheReader;
@@ -70,14 +71,6 @@ pub(super) fn reads(options: &Options, table: &TableOfBlocks, beside_fio: bool) 
         println!("  CPU a read over that of as many jobs: {}", ratio(many_jobs, |rate| rate.cpu_micros));
     }
     Ok(())
-}
-
-/// Whose the threads of sessions are.
-pub(super) fn on(servers: usize) -> String {
-    match servers {
-        0 => "on threads of their own".to_string(),
-        servers => format!("on {servers} shared servers"),
-    }
 }
 
 /// Sessions in powers of two, and fio with as many outstanding.
