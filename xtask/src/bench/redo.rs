@@ -26,7 +26,7 @@ use plumb_events::{Event, IoStream, Role, Session, Statistic, clock, now};
 use plumb_io::{Arena, Channel, Disk, File, IoBuffer, Method, MethodKind, OpenMode, Operation, Request};
 use plumb_proof::random::Generator;
 use plumb_types::{Column, ColumnType, Number, RowBatch, Schema, Value};
-use plumb_units::{BlockAddress, Bytes, FileId, Lsn, RowId};
+use plumb_units::{BlockAddress, Bytes, FileId, Lsn, Nanos, RowId};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -135,6 +135,8 @@ impl Bare {
 
     fn new(instance: &Instance, session: &Session, home: &Path, method: SyncMethod) -> Result<Bare> {
         let path = home.join("bare.log");
+        // That of the database before, if there was one.
+        let _ = std::fs::remove_file(&path);
         let file = Disk::Kernel.open(&path, OpenMode::Create, instance.access.direct)?;
         let mut bare = Bare {
             file: Arc::new(file),
@@ -232,13 +234,31 @@ fn commits(options: &Options, home: &Path) -> Result<()> {
     pairs.print();
     drop(transaction);
     drop(connection);
-    let log_writes = || counted(Statistic::RedoWrites);
-    for servers in [0, options.shared_servers] {
-        groups(options, servers, (&transactions, &log_writes), &mut |count| {
-            let times = (0..count).map(|_| bare.write(&session, bytes)).collect::<Result<Vec<u64>>>()?;
-            Ok((percentile(times.clone(), 0.5), percentile(times, 0.99)))
-        })?;
-    }
+    drop(transactions);
+    drop(session);
+    instance.destroy()?;
+    [0, options.shared_servers].into_iter().try_for_each(|servers| group_commits(options, home, servers))
+}
+
+/// Commits of several sessions on so many shared servers beside those of one, and bare writes; 0: on threads of their own.
+fn group_commits(options: &Options, home: &Path, servers: usize) -> Result<()> {
+    let shared = servers.to_string();
+    let settings = [("log_file_size", "64M"), ("db_cache_size", "64M"), ("shared_servers", shared.as_str())];
+    let instance = database(home, &settings)?;
+    let session = instance.recorder.session(Role::User);
+    let transactions = Transactions::open(&instance, &session)?;
+    create_table(&transactions, &session)?;
+    let sync = transactions.log().sync();
+    println!("{}: {} ({})", on(servers), sync.method.name(), sync.reason);
+    let mut bare = Bare::new(&instance, &session, home, sync.method)?;
+    let log_writes = || {
+        let place = Statistic::RedoWrites as usize;
+        instance.recorder.snapshot().sessions.iter().map(|session| session.statistics[place]).sum()
+    };
+    groups(options, servers, (&transactions, &log_writes), &mut |count| {
+        let times = (0..count).map(|_| bare.write(&session, 512)).collect::<Result<Vec<u64>>>()?;
+        Ok((percentile(times.clone(), 0.5), percentile(times, 0.99)))
+    })?;
     drop(transactions);
     drop(session);
     Ok(instance.destroy()?)
@@ -348,14 +368,14 @@ fn group(
     let instance = transactions.instance();
     let coordinator = instance.recorder.session(Role::Coordinator);
     let operation = instance.operation().sharing(instance.sharing(servers));
-    let left = AtomicU64::new(commits as u64);
-    let begin = now();
-    let left = &left;
+    let (left, begin) = (&AtomicU64::new(commits as u64), &AtomicU64::new(u64::MAX));
     let work = move |session: &Session, _: usize| {
         let mut connection = transactions.connect(session);
         let mut transaction = connection.begin();
         let image = rows(1);
         let mut times = Vec::new();
+        // What it takes to start them all is not a commit's.
+        begin.fetch_min(now().0, Relaxed);
         while left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok() {
             transaction.insert_rows("T", &image)?;
             let begin = now();
@@ -368,7 +388,7 @@ fn group(
         servers::join(&coordinator, servers::start_sessions(scope, &operation, sessions, work))
     });
     operation.outcome()?;
-    let seconds = now().saturating_sub(begin).0 as f64 / 1e9;
+    let seconds = now().saturating_sub(Nanos(begin.load(Relaxed))).seconds();
     let all: Vec<u64> = times.into_iter().flatten().flatten().flatten().collect();
     Ok((commits as f64 / seconds, percentile(all.clone(), 0.5), percentile(all, 0.99)))
 }

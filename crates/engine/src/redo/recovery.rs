@@ -398,7 +398,8 @@ impl LogHome<'_> {
     ) -> Result<SyncChoice, EngineError> {
         let unused = files.iter().rfind(|file| file.usage == Usage::Free).map(|file| file.file().path());
         let word = self.settings.word(Setting::LogSyncMethod);
-        let choice = SyncChoice::of(word, session, self.access, (unused, log_block))?;
+        let shares_threads = self.settings.number(Setting::SharedServers) > 0;
+        let choice = SyncChoice::of((word, shares_threads), session, self.access, (unused, log_block))?;
         let durability = choice.method.durability();
         if durability != Durability::OnSync {
             for member in files.iter_mut().flat_map(|file| &mut file.members) {

@@ -3,6 +3,9 @@
 //! Which is cheapest depends on the device and the file system. `auto` measures: a few writes of one log block by each method in turn,
 //! to a log file that nobody needs, at the places that the log would write next. It is done when the log is opened, before anything is timed,
 //! and takes as long as some thirty commits. fdatasync stays unless another one is clearly faster.
+//!
+//! Where sessions share threads, `auto` is the write that is durable by itself: a ring leaves a sync to a thread of the kernel, and a session that waited for it in a call
+//! would keep all others of its thread waiting. With fdatasync 32 sessions on one thread made 70,000 commits/s, with open_datasync 104,000.
 
 use super::log_file::FILE_HEADER;
 use crate::EngineError;
@@ -82,19 +85,24 @@ pub struct SyncChoice {
 impl SyncChoice {
     /// As the setting says; `auto` measures on a log file that nobody needs, if there is one.
     pub(super) fn of(
-        word: &str,
+        (word, shares_threads): (&str, bool),
         session: &Session,
         access: &Access,
         (unused, log_block): (Option<&Path>, u64),
     ) -> Result<SyncChoice, EngineError> {
         let asked = SyncMethod::ALL.into_iter().find(|method| method.name() == word);
-        let plain = |why: &str| SyncChoice { method: SyncMethod::Fdatasync, reason: why.to_string() };
+        let choice = |method, why: &str| Ok(SyncChoice { method, reason: why.to_string() });
+        let plain = |why| choice(SyncMethod::Fdatasync, why);
         match (asked, unused) {
             (Some(method), _) => Ok(SyncChoice { method, reason: format!("log_sync_method={word}") }),
             (None, _) if !matches!(access.disk, Disk::Kernel) => {
-                Ok(plain("auto: files in memory have no methods to choose from"))
+                plain("auto: files in memory have no methods to choose from")
             }
-            (None, None) => Ok(plain("auto: every log file is needed, so none can be measured on")),
+            (None, _) if shares_threads => choice(
+                SyncMethod::OpenDatasync,
+                "auto: sessions share threads, and a ring leaves a sync to a thread of the kernel",
+            ),
+            (None, None) => plain("auto: every log file is needed, so none can be measured on"),
             (None, Some(path)) => measure(session, access, path, log_block as usize),
         }
     }
