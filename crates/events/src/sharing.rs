@@ -4,7 +4,7 @@
 //! standing in a call of the kernel it would keep them all from it, and who holds what it waits for may be one of them.
 //!
 //! How: who runs the sessions (`plumb_io::carry`) says so to the thread for as long as it does. Locks that a session may hold through a wait are
-//! taken [`patiently`]; waits for a signal look again and again ([`wait_signal`]). A thread of one session does neither: it sleeps until it is woken.
+//! taken [`patiently`]; waits for a signal look again and again ([`wait_signal`](crate::wait_signal)). A thread of one session does neither: it sleeps until it is woken.
 //!
 //! CPU is read here too, because the kernel counts it by thread: a session that shares one is told what it used while it had it.
 
@@ -12,8 +12,8 @@ use crate::clock;
 use plumb_units::Nanos;
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -118,21 +118,4 @@ pub fn patiently<G>(attempt: impl Fn() -> Option<G>, stand: impl FnOnce() -> G) 
             return guard;
         }
     }
-}
-
-/// How long who shares its thread waits for a signal that it does not hear.
-const LOOK_AGAIN: Duration = Duration::from_micros(100);
-
-/// Waits until a signal comes, for no reason, or for so long.
-pub fn wait_signal<'m, T>(
-    (mutex, signal): (&'m Mutex<T>, &Condvar),
-    guard: MutexGuard<'m, T>,
-    most: Duration,
-) -> MutexGuard<'m, T> {
-    if !is_shared() {
-        return signal.wait_timeout(guard, most).unwrap_or_else(PoisonError::into_inner).0;
-    }
-    drop(guard);
-    sleep(LOOK_AGAIN.min(most));
-    crate::locked(mutex)
 }

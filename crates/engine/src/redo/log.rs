@@ -27,7 +27,7 @@ use super::sync_method::SyncChoice;
 use crate::EngineError;
 use crate::cache::{DeviceProgress, WriteAhead};
 use crossbeam_utils::sync::{ShardedLock, ShardedLockReadGuard};
-use plumb_events::{Event, Session, Statistic, locked, now, sharing};
+use plumb_events::{Event, Session, Statistic, locked, now, sharing, wait_signal};
 use plumb_io::{DirectIo, File, Method, MethodKind};
 use plumb_units::{Bytes, Lsn};
 use std::collections::VecDeque;
@@ -703,7 +703,7 @@ impl Log {
     /// Waits a moment for the archiver.
     pub(crate) fn wait_for_archiver(&self, session: &Session) {
         let begin = session.begin_wait();
-        drop(sharing::wait_signal((&self.archiving, &self.archived), locked(&self.archiving), LOOK_AGAIN));
+        drop(wait_signal((&self.archiving, &self.archived), locked(&self.archiving), LOOK_AGAIN));
         session.end_wait(Event::LogFileSwitchArchive, begin);
     }
 

@@ -9,7 +9,7 @@
 //! Limits: as many transactions at once as a checkpoint's record has room for ([`LogOptions::transactions_max`](crate::redo::LogOptions::transactions_max)).
 
 use crate::EngineError;
-use plumb_events::{Event, Session, locked, now, sharing};
+use plumb_events::{Event, Session, locked, now, wait_signal};
 use plumb_units::{Lsn, Nanos, RowId};
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard};
@@ -102,7 +102,7 @@ impl Active {
 
     /// Waits until a transaction has ended, or until it is time to look again.
     fn wait<'g>(&'g self, state: MutexGuard<'g, State>) -> MutexGuard<'g, State> {
-        sharing::wait_signal((&self.state, &self.ended), state, LOOK_AGAIN)
+        wait_signal((&self.state, &self.ended), state, LOOK_AGAIN)
     }
 
     /// Enters a transaction none of whose records is before the LSN that `end` reads.

@@ -133,7 +133,7 @@ mod thread {
 mod buffers {
     use loom::cell::UnsafeCell;
     use plumb_io::IoError;
-    use std::ops::{Deref, DerefMut, Range};
+    use std::ops::{Deref, DerefMut};
 
     #[derive(Debug, Clone)]
     pub struct Arena;

@@ -638,9 +638,10 @@ impl Channel {
             ChannelBackend::Pool(pool) => pool.collect(event.is_some(), &mut attempts),
             // Others that share the thread go on until something has arrived.
             ChannelBackend::Ring(ring) if wait.is_some() && shared::is_shared() => {
+                end = ring.collect(session, None, &mut attempts)?;
                 while attempts.is_empty() {
-                    end = ring.collect(session, None, &mut attempts)?;
                     sharing::yield_now();
+                    end = ring.collect(session, None, &mut attempts)?;
                 }
             }
             ChannelBackend::Ring(ring) => {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{DirectIo, Disk, MethodKind, OpenMode, Operation, Request};
-use plumb_events::{IoStream, Period, Recorder, Role, SessionTotals, Statistic, locked};
+use plumb_events::{IoStream, Period, Recorder, Role, SessionTotals, Statistic, locked, wait_signal};
 use std::sync::{Condvar, Mutex};
 
 const BLOCK: usize = 4096;
@@ -115,7 +115,7 @@ fn a_signal_and_a_moment_are_waited_for_while_others_run() {
             0 => {
                 let mut seen = locked(&given);
                 while !*seen {
-                    seen = sharing::wait_signal((&given, &signal), seen, Duration::from_secs(3600));
+                    seen = wait_signal((&given, &signal), seen, Duration::from_secs(3600));
                 }
             }
             1 => {

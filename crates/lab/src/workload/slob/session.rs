@@ -11,7 +11,7 @@ use crate::evidence::SlobDone;
 use plumb_engine::EngineError;
 use plumb_engine::parallel::servers::Operation as Parallel;
 use plumb_engine::transaction::{Connection, Transactions};
-use plumb_events::{Event, Session, Statistic, locked, now, sharing};
+use plumb_events::{Event, Session, Statistic, locked, now, sharing, wait_signal};
 use plumb_types::{Number, Value, column_at};
 use plumb_units::Nanos;
 use plumb_workload::slob::{
@@ -91,7 +91,7 @@ impl Gate {
     }
 
     fn wait<'g>(&'g self, state: MutexGuard<'g, GateState>) -> MutexGuard<'g, GateState> {
-        sharing::wait_signal((&self.state, &self.changed), state, Duration::from_nanos(LOOK_AGAIN.0))
+        wait_signal((&self.state, &self.changed), state, Duration::from_nanos(LOOK_AGAIN.0))
     }
 }
 
