@@ -43,8 +43,20 @@ pub(super) fn beside(options: &Options, home: &Path) -> Result<()> {
         return Ok(());
     };
     let rows = options.size.0 / 8192;
-    let server = Server::start(&programs, home)?;
-    println!("{}", server.version()?);
+    for direct in [true, false] {
+        match Server::start(&programs, home, direct) {
+            // Before version 16 it cannot.
+            Err(error) if direct => println!("a server that reads past the page cache is left out: {error}"),
+            started => beside_server(options, &started?, rows, direct)?,
+        }
+    }
+    Ok(())
+}
+
+/// Both in turn, with a server that reads its files past the page cache, as far as it can, or through it.
+fn beside_server(options: &Options, server: &Server, rows: u64, direct: bool) -> Result<()> {
+    let way = if direct { "past the page cache (debug_io_direct=data)" } else { "through the page cache" };
+    println!("{}, reading {way}", server.version()?);
     server.load(rows)?;
     let mut random = Generator::new(7);
     let forms = [options.shared_servers, 0];
@@ -103,7 +115,7 @@ struct Server {
 }
 
 impl Server {
-    fn start(programs: &Path, home: &Path) -> Result<Server> {
+    fn start(programs: &Path, home: &Path, direct: bool) -> Result<Server> {
         fs::create_dir_all(home)?;
         let room = home.join("postgres");
         fs::create_dir_all(&room)?;
@@ -114,7 +126,9 @@ impl Server {
         initdb.arg("--pgdata").arg(server.room.join("data"));
         told(initdb)?;
         let mut start = server.command("pg_ctl");
-        let settings: String = SERVER_SETTINGS.iter().map(|setting| format!("-c {setting} ")).collect();
+        let direct = direct.then_some("debug_io_direct=data");
+        let settings = SERVER_SETTINGS.into_iter().chain(direct).map(|setting| format!("-c {setting} "));
+        let settings: String = settings.collect();
         start.arg("start").arg("--wait").arg("--pgdata").arg(server.room.join("data"));
         start.arg("--log").arg(server.room.join("log"));
         start.arg("--options").arg(format!("{settings} -k {}", server.room.display()));
@@ -203,6 +217,7 @@ impl Drop for Server {
         let mut stop = self.command("pg_ctl");
         stop.args(["stop", "--mode=immediate", "--wait", "--pgdata"]).arg(self.room.join("data"));
         let _ = stop.output();
+        let _ = fs::remove_dir_all(&self.room);
     }
 }
 
