@@ -23,7 +23,7 @@ mod reads;
 mod writes;
 
 use super::machine::load_average;
-use super::{Spread, fio, order};
+use super::{Spread, fio, on, order};
 use anyhow::{Context, Result};
 use clap::Args;
 use plumb_engine::instance::{Cancel, InitialSizes};
@@ -54,7 +54,7 @@ pub struct Options {
     #[arg(long, default_value_t = 32)]
     sessions: usize,
     /// Threads that sessions share, where they do.
-    #[arg(long, default_value_t = 2)]
+    #[arg(long, default_value_t = 1)]
     shared_servers: usize,
     /// The larger cache whose hits are timed, beside one of 16M.
     #[arg(long, default_value = "1G", value_parser = parse_bytes)]

@@ -3,12 +3,12 @@
 //! The server is made for it and goes with it; it listens on a socket alone. Its client is pgbench, whose CPU is not counted. The table has SLOB's columns,
 //! 2.5 KB a row with a fill factor that lets no second one into a block, and is never toasted; ranges are read by the index.
 //!
-//! What is compared is reads a second of CPU of the server, all of its processes, against that of all of plumb's sessions. The server reads through the page cache, which is
-//! dropped before each turn and fills again: some of its reads are copies, and cheaper than any read of a device.
+//! What is compared is reads a second of CPU of the server, all of its processes, against that of all of plumb's sessions: on shared servers, and on threads
+//! of their own. The server reads past the page cache first, as plumb does (`debug_io_direct`, from version 16 on), and then through it, which is dropped before each turn and fills again:
+//! there most of its reads are copies of memory.
 
-use super::super::on;
 use super::writes::{Streams, slob};
-use super::{Options, Spread, order};
+use super::{Options, Spread, on, order};
 use crate::bench::peers::child::tree_cpu_seconds;
 use crate::bench::peers::peer::drop_caches;
 use crate::bench::peers::postgres::{as_user, give_away};

@@ -1,7 +1,6 @@
 //! Blocks that are not in the cache: what reading them costs beside fio, and beside a bare read.
 
-use super::super::on;
-use super::{Options, Spread, TableOfBlocks, fio, fio_jobs, order};
+use super::{Options, Spread, TableOfBlocks, fio, fio_jobs, on, order};
 use anyhow::{Context, Result};
 use plumb_engine::cache::CacheReader;
 use plumb_engine::parallel::servers;

@@ -1,8 +1,7 @@
 //! Blocks that change: updates and checkpoints beside fio with the same streams, and sessions that think.
 
-use super::super::on;
 use super::reads::{for_seconds, missed_reads};
-use super::{Options, Spread, TableOfBlocks, fio, fio_jobs, settings};
+use super::{Options, Spread, TableOfBlocks, fio, fio_jobs, on, settings};
 use anyhow::{Context, Result};
 use plumb_engine::instance::{Cancel, InitialSizes};
 use plumb_engine::storage::tablespace::Purpose;
