@@ -19,7 +19,7 @@
 
 use super::sharing;
 use super::sync::atomic::{
-    AtomicU64,
+    AtomicBool, AtomicU64,
     Ordering::{Acquire, Release},
 };
 use super::sync::{Mutex, MutexGuard};
@@ -42,6 +42,8 @@ pub(super) enum Turn {
 #[derive(Debug)]
 pub(super) struct GroupCommit {
     durable: AtomicU64,
+    /// Whether nothing is written any more; each change asks, and the mutex is for those who commit.
+    has_failed: AtomicBool,
     role: Mutex<Role>,
 }
 
@@ -63,7 +65,8 @@ struct Sleeper {
 impl GroupCommit {
     /// Nobody waits, and everything before `durable` is.
     pub(super) fn new(durable: Lsn) -> GroupCommit {
-        GroupCommit { durable: AtomicU64::new(durable.0), role: Mutex::default() }
+        let durable = AtomicU64::new(durable.0);
+        GroupCommit { durable, has_failed: AtomicBool::new(false), role: Mutex::default() }
     }
 
     /// Records before it are durable.
@@ -134,6 +137,7 @@ impl GroupCommit {
         let woken = {
             let mut role = self.role();
             role.failure.get_or_insert(why);
+            self.has_failed.store(true, Release);
             std::mem::take(&mut role.sleepers)
         };
         wake(woken);
@@ -146,7 +150,7 @@ impl GroupCommit {
 
     /// Why nothing is written any more.
     pub(super) fn failure(&self) -> Option<String> {
-        self.role().failure.clone()
+        self.has_failed.load(Acquire).then(|| self.role().failure.clone())?
     }
 
     fn store(&self, durable: Lsn) {
