@@ -25,6 +25,9 @@ pub trait SharedThread {
     /// Lets others run, and goes on at this moment at the earliest.
     fn pause(&self, until: Nanos);
 
+    /// Lets those run that are ready now, each until it waits.
+    fn let_others(&self);
+
     /// CPU that the caller has used up to now: the session, or what runs them.
     fn cpu(&self) -> Nanos;
 
@@ -95,6 +98,13 @@ pub fn yield_now() {
     match shared() {
         Some(thread) => thread.pause(Nanos(0)),
         None => thread::yield_now(),
+    }
+}
+
+/// Lets other sessions of the thread run that are ready, each until it waits; nothing where the thread is the caller's own.
+pub fn let_others() {
+    if let Some(thread) = shared() {
+        thread.let_others();
     }
 }
 

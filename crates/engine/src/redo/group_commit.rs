@@ -8,7 +8,9 @@
 //! Why not a condition variable: it wakes everybody, to queue for one mutex, and half of them to find that their records are in
 //! the next write.
 //!
-//! A session that shares its thread leaves nothing and asks again and again, because its thread has other work.
+//! A session that shares its thread leaves nothing and asks again and again, because its thread has other work. With the role it lets those run first that
+//! are ready: what they commit is in the same write. Else the first of those whom a write has woken would begin the next one alone with what had come
+//! before, the others would wait for two writes, and so it would go on: 32 sessions in two groups, each of which waits for the other.
 //!
 //! The mutex, the atomics and the threads are `super::{sharing, sync, thread}`: a model checker takes this file with its own (`tests/it/model.rs`).
 //!

@@ -404,6 +404,7 @@ impl Log {
                 // After a failure the next turn says so, to this session as to all.
                 Turn::Write => {
                     let _ends = self.ends_with("the log writer");
+                    sharing::let_others();
                     match self.write_until(session, until) {
                         Ok(durable) => self.group.give_up(Some(durable)),
                         Err(error) => {

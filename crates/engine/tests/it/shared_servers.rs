@@ -100,6 +100,36 @@ fn sessions_of_one_thread_that_change_what_they_like_leave_a_sound_table() {
     });
 }
 
+/// Who writes the log lets the others of its thread run first: each write has a commit of all.
+#[test]
+fn sessions_of_one_thread_commit_together() {
+    within(60, || {
+        let home = tempfile::tempdir().expect("a directory");
+        let instance = instance(home.path(), "1", &[]);
+        let session = instance.recorder.session(Role::User);
+        let transactions = Transactions::open(&instance, &session).expect("a log");
+        changes::create(&transactions, &session);
+        transactions.checkpoint(&session).expect("a checkpoint");
+        let before = instance.recorder.snapshot();
+        sessions(&instance, 8, |session, _, number| {
+            let mut connection = transactions.connect(session);
+            let mut transaction = connection.begin();
+            for commit in 0..20 {
+                let id = (number * 20 + commit) as i64;
+                changes::add(&mut transaction, id, id, "v");
+                transaction.commit_and_chain()?;
+            }
+            Ok(())
+        });
+        let period = instance.recorder.snapshot().since(&before);
+        let (commits, writes) =
+            (period.statistic(Statistic::UserCommits), period.statistic(Statistic::RedoWrites));
+        assert_eq!(commits, 8 * 20);
+        // Some more where one waits for a block, and for a checkpoint.
+        assert!(writes < 2 * 20, "{writes} writes of {commits} commits");
+    });
+}
+
 /// Both wait on the same thread: one is told, and the other goes on.
 #[test]
 fn a_deadlock_between_sessions_of_one_thread_is_found() {

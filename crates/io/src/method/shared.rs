@@ -12,6 +12,7 @@
 //!
 //! ```text
 //! ready   -> has the thread -> waits for its request -> ready, when that is complete
+//!                           -> lets others run       -> ready, behind those who are
 //!                           -> gives way             -> ready, when all others that were have run
 //!                           -> sleeps                -> ready, when its moment has come
 //!                           -> ended
@@ -21,7 +22,8 @@
 //! nobody else has got any further it looks every [`LOOK_AGAIN`].
 //!
 //! Limits: it needs a ring, and a session keeps to its server. What stands in the kernel without a request (a file that grows, a sync
-//! outside a request) keeps all of the server from it.
+//! outside a request) keeps all of the server from it. Beside other work that takes all processors a server has the share of one thread: 32 sessions that
+//! commit on one then do some 10,000 a second, each write waiting for the thread's turn, and 90,000 on threads of their own.
 
 use super::{Attempt, ChannelBackend, Method, MethodBackend, Pending, RingChannel, sync};
 use crate::{Arena, File, IoError};
@@ -54,6 +56,8 @@ const NOTE_OWN: Nanos = Nanos(10_000_000);
 enum Rest {
     /// Its request.
     Request,
+    /// Those who are ready now.
+    Others,
     /// This moment, and all others that are ready.
     Until(Nanos),
 }
@@ -202,6 +206,11 @@ impl SharedThread for Server {
         self.rest(seat, Rest::Until(until));
     }
 
+    fn let_others(&self) {
+        let seat = self.running.get().expect("a session has the thread");
+        self.rest(seat, Rest::Others);
+    }
+
     fn cpu(&self) -> Nanos {
         match self.running.get() {
             Some(seat) => self.seats.borrow()[seat].used.cpu() + now().saturating_sub(self.since.get()),
@@ -267,6 +276,7 @@ impl Queue {
         match rest {
             // It lands.
             Rest::Request => {}
+            Rest::Others => self.ready.push_back(seat),
             Rest::Until(Nanos(0)) => self.given_way.push(seat),
             Rest::Until(moment) => self.sleeping.push(Reverse((moment, seat))),
         }

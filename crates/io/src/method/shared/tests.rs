@@ -201,3 +201,21 @@ fn without_a_ring_nothing_runs() {
     let error = carry(&method, (&[], &[]), own, sessions).expect_err("calls do not do").to_string();
     assert!(error.contains("io_method is sync") && error.contains("shared_servers=0"), "{error}");
 }
+
+/// Who lets others run goes on when each of them has run until it waits, and before they run again.
+#[test]
+fn who_lets_others_run_goes_on_behind_those_who_are_ready() {
+    let order = Mutex::new(Vec::new());
+    carried(3, |_, number| {
+        let note = |what: &str| locked(&order).push(format!("{number} {what}"));
+        note("begins");
+        if number == 0 {
+            sharing::let_others();
+        } else {
+            sharing::yield_now();
+        }
+        note("goes on");
+    });
+    let order = locked(&order);
+    assert_eq!(*order, ["0 begins", "1 begins", "2 begins", "0 goes on", "1 goes on", "2 goes on"]);
+}
