@@ -182,7 +182,7 @@ pub fn manifest(from: &Path) -> Result<Manifest, EngineError> {
     let path = from.join(MANIFEST);
     let text = Disk::Kernel.read_small(&path)?;
     let text =
-        text.ok_or_else(|| refused(from, format!("it has no {MANIFEST}, and so is no whole backup")))?;
+        text.ok_or_else(|| refused(from, format!("it has no {MANIFEST}, and so is no whole backup: name a directory that `plumb backup` has written")))?;
     let manifest: Manifest = serde_json::from_slice(&text)
         .map_err(|error| refused(&path, format!("it cannot be understood: {error}")))?;
     if manifest.version != VERSION {
@@ -209,7 +209,7 @@ pub fn restore(session: &Session, from: &Path, to: &Path) -> Result<Copied, Engi
         let found = reader.pass(&file, None)?;
         if found != (expected.bytes, expected.crc32c) {
             let why = format!(
-                "it is damaged: {} bytes with CRC-32C {:08x}, and {MANIFEST} says {} with {:08x}; nothing was restored",
+                "it is damaged: {} bytes with CRC-32C {:08x}, and {MANIFEST} says {} with {:08x}; nothing was restored: restore from another backup",
                 found.0, found.1, expected.bytes, expected.crc32c
             );
             return Err(refused(&path, why));

@@ -168,7 +168,7 @@ fn one_changed_byte_is_found_in_any_file_and_nothing_is_restored() {
             )),
             "{error}"
         );
-        assert!(error.ends_with("; nothing was restored"), "{error}");
+        assert!(error.ends_with("; nothing was restored: restore from another backup"), "{error}");
         assert!(!directory.path().join("new").exists());
         fs::write(&path, &whole).expect("written");
     }
@@ -177,7 +177,7 @@ fn one_changed_byte_is_found_in_any_file_and_nothing_is_restored() {
     fs::remove_file(copy.join(MANIFEST)).expect("removed");
     assert_eq!(
         refused(directory.path(), "new"),
-        "backup DIR/copy: it has no backup.json, and so is no whole backup"
+        "backup DIR/copy: it has no backup.json, and so is no whole backup: name a directory that `plumb backup` has written"
     );
 }
 

@@ -52,7 +52,7 @@ fn a_damaged_backup_and_one_over_a_database_are_refused_in_one_line() {
     let (code, says) = refused(at, ["restore", "copy", "--path", "other"]);
     assert!(
         says.starts_with("backup copy/users01.dbf: it is damaged: ")
-            && says.ends_with("; nothing was restored"),
+            && says.ends_with("; nothing was restored: restore from another backup"),
         "{code} {says}"
     );
     assert_eq!(fs::read_dir(at.join("other")).expect("a directory").count(), 0);

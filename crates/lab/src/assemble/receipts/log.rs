@@ -180,7 +180,7 @@ pub(super) fn trace(seen: &Evidence) -> Option<Receipt> {
     let alike = method != SyncMethod::Fsync && asked == writes + headers;
     let finding = match (trace.dropped, alike) {
         (0, true) => {
-            let apart = counted_.saturating_sub(traced);
+            let apart = counted_.abs_diff(traced);
             Finding::that(found.0 == writes && apart <= counted_ / 10 + TRACE_APART.0, evidence)
         }
         _ => Finding::not_checked(evidence),
