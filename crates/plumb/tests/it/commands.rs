@@ -173,10 +173,13 @@ fn what_a_failed_command_said_is_kept_and_its_last_line_shown_once() {
 #[test]
 fn two_arms_are_compared_by_what_their_study_measures_and_with_its_p() {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    // A digit of the clock's: no two figures are the same, and the effect is far above it.
-    let sections = "[command]\nrun = \"sh -c 'echo tps = {x}$(date +%N | tail -c 3)'\"\n[measure.tps]\nregex = \"tps = ([0-9]+)\"\n\
-                    better = \"higher\"";
-    write(directory.path(), sections, ["5", "7"], "statistic = \"tps\"");
+    // Digits of the number of the run: few figures are the same, none is left to chance, and the effect is far above them.
+    let runs = directory.path().join("runs").display().to_string();
+    let sections = format!(
+        "[command]\nrun = \"sh -c 'echo >> {runs}; n=$(wc -l < {runs}); echo tps = {{x}}$((10 + n * 37 % 90))'\"\n\
+         [measure.tps]\nregex = \"tps = ([0-9]+)\"\nbetter = \"higher\""
+    );
+    write(directory.path(), &sections, ["5", "7"], "statistic = \"tps\"");
     plumb(directory.path(), ["study", "small.toml", "--seed", "1", "--blocks", "7", "--bundle", "b"]);
     let json = |text: &str| -> Value { serde_json::from_str(text).expect("JSON") };
     let analysis = json(&fs::read_to_string(directory.path().join("b/analysis.json")).expect("an analysis"));
