@@ -181,8 +181,10 @@ fn data_files(instance: &Instance) -> impl Iterator<Item = &Arc<File>> {
 pub fn manifest(from: &Path) -> Result<Manifest, EngineError> {
     let path = from.join(MANIFEST);
     let text = Disk::Kernel.read_small(&path)?;
-    let text =
-        text.ok_or_else(|| refused(from, format!("it has no {MANIFEST}, and so is no whole backup: name a directory that `plumb backup` has written")))?;
+    let text = text.ok_or_else(|| {
+        let why = format!("it has no {MANIFEST}, and so is no whole backup");
+        refused(from, format!("{why}: name a directory that `plumb backup` has written"))
+    })?;
     let manifest: Manifest = serde_json::from_slice(&text)
         .map_err(|error| refused(&path, format!("it cannot be understood: {error}")))?;
     if manifest.version != VERSION {

@@ -202,13 +202,11 @@ impl SharedThread for Server {
     }
 
     fn pause(&self, until: Nanos) {
-        let seat = self.running.get().expect("a session has the thread");
-        self.rest(seat, Rest::Until(until));
+        self.rest(Rest::Until(until));
     }
 
     fn let_others(&self) {
-        let seat = self.running.get().expect("a session has the thread");
-        self.rest(seat, Rest::Others);
+        self.rest(Rest::Others);
     }
 
     fn cpu(&self) -> Nanos {
@@ -230,7 +228,7 @@ impl Server {
         self.check()?;
         pending.seat = seat;
         self.ring.borrow_mut().push(session, pending)?;
-        self.rest(seat, Rest::Request);
+        self.rest(Rest::Request);
         let landed = self.seats.borrow_mut()[seat].landed.take();
         match landed {
             Some((place, end)) => Ok(self.ring.borrow_mut().take(place, end)),
@@ -239,7 +237,8 @@ impl Server {
     }
 
     /// Gives the thread up, and has it again when it returns.
-    fn rest(&self, seat: usize, rest: Rest) {
+    fn rest(&self, rest: Rest) {
+        let seat = self.running.get().expect("a session has the thread");
         let yielder = self.seats.borrow()[seat].yielder.expect("a session that runs has begun");
         // SAFETY: it lies on the stack of the session that runs, which is the caller's.
         #[allow(unsafe_code)]
