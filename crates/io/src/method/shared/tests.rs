@@ -3,6 +3,7 @@
 use super::*;
 use crate::{DirectIo, Disk, MethodKind, OpenMode, Operation, Request};
 use plumb_events::{IoStream, Period, Recorder, Role, SessionTotals, Statistic, locked, wait_signal};
+use rustix::fs::{CWD, FileType, Mode};
 use std::sync::{Condvar, Mutex};
 
 const BLOCK: usize = 4096;
@@ -36,6 +37,15 @@ impl Blocks {
     fn new() -> Blocks {
         let directory = tempfile::tempdir().expect("a directory");
         let file = Disk::Kernel.open(&directory.path().join("file"), OpenMode::Create, DirectIo::Off);
+        Blocks { directory, file: Arc::new(file.expect("a file")) }
+    }
+
+    /// A file that has nothing to read: a request for it stays with the kernel.
+    fn silent() -> Blocks {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("silent");
+        rustix::fs::mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a named pipe");
+        let file = Disk::Kernel.open(&path, OpenMode::Write, DirectIo::Off);
         Blocks { directory, file: Arc::new(file.expect("a file")) }
     }
 
@@ -178,16 +188,16 @@ fn a_panic_comes_out_when_the_others_have_ended() {
 /// The ring is closed beneath them: who waits for a request and who makes one later are told, and all end.
 #[test]
 fn a_ring_that_fails_is_an_error_of_each() {
-    let blocks = Blocks::new();
+    let blocks = Blocks::silent();
     let (results, _) = carried(3, |session, number| {
         if number == 2 {
             SERVER.with_borrow(|server| server.as_ref().expect("here").ring.borrow().close_for_test());
             sharing::yield_now();
         }
-        blocks.moves(session, Operation::Write, number as u64, 1)
+        blocks.moves(session, Operation::Read, 0, 1)
     });
     for result in results {
-        let error = result.expect_err("nothing is written any more").to_string();
+        let error = result.expect_err("nothing is read any more").to_string();
         assert!(error.contains("shared server") && !error.contains('\n'), "{error}");
     }
 }
