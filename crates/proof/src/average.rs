@@ -48,8 +48,8 @@ impl RatioOfMeans {
     }
 }
 
-/// The ratio of the means of two sets of times that belong together block by block, each above 0. None of fewer than two
-/// blocks.
+/// The ratio of the means of two sets of figures that belong together block by block: times, or the differences of a part and of the whole.
+/// None of fewer than two blocks.
 ///
 /// # Panics
 /// When the sets are not of the same size.

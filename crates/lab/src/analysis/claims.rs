@@ -237,6 +237,7 @@ fn judged(
                 noise::smallest_effect(blocks, tested.contrast.deviation(), level, POWER, plan.schedule.seed);
             found.is_finite().then(|| found.exp_m1())
         }),
+        covered: some.and_then(|_| why::covered(seen, claim)),
         equivalence: tested.and_then(|tested| tested.answer.equivalence),
         why: explained.then(|| why::why(seen, claim)).flatten(),
         profiles: pair.filter(|_| explained).and_then(|pair| why::profiles(seen, pair)),

@@ -219,12 +219,27 @@ pub struct JudgedClaim {
     pub blocks_needed: Option<u64>,
     /// Smallest effect that this many blocks find with 80% power, a share.
     pub smallest_effect: Option<f64>,
+    /// How much of the difference is in what the statistic takes off; none where it takes nothing off, or the whole is not told from nothing.
+    pub covered: Option<Covered>,
     /// The test of equality, when the claim asks for it.
     pub equivalence: Option<Equivalence>,
     /// Where a proved difference comes from.
     pub why: Option<Why>,
     /// Bytes over time of a typical run of either arm.
     pub profiles: Option<ProfilePair>,
+}
+
+/// The share of a difference that some of its parts have, over blocks: Fieller's interval at 95%, alone.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Covered {
+    /// What differs as a whole.
+    pub of: String,
+    /// The share; above 1 where the rest goes the other way.
+    pub share: f64,
+    /// The least share that agrees with the runs.
+    pub low: f64,
+    /// The largest.
+    pub high: f64,
 }
 
 /// Runs of a treatment that were slower than the median of its reference one and a half times: above so many times the time, or below

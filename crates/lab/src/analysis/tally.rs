@@ -1,8 +1,8 @@
 //! What a study as a whole says: the worst of its claims' verdicts, and how many say what.
 
-use super::result::{Analysis, ClaimOutcome, Effect, JudgedClaim, StudyState};
+use super::result::{Analysis, ClaimOutcome, Covered, Effect, JudgedClaim, StudyState};
 use plumb_proof::verdict::{Standing, Verdict};
-use plumb_report::format::{Change, Ends, Figure};
+use plumb_report::format::{Change, Ends, Figure, Share};
 
 impl Analysis {
     /// The verdict of the claim that stands worst, the first of equals; none without claims.
@@ -105,6 +105,19 @@ impl JudgedClaim {
             return format!("{}: the change is {change}, which excludes the claim", self.label());
         }
         format!("{}{}", self.verdict, if self.asked_only { " (asked only)" } else { "" })
+    }
+
+    /// How much of the difference is in what the claim takes off, as it is printed.
+    #[must_use]
+    pub fn covers(&self) -> Option<String> {
+        let Covered { of, share, low, high } = self.covered.as_ref()?;
+        let percent = |share: f64| Share(share).figure().trim_end_matches('%').to_string();
+        let ends = format!("[{}, {}]", percent(*low), percent(*high));
+        Some(format!(
+            "what {} takes off is {} {ends} of the change of {of}",
+            self.name,
+            Share(*share).figure()
+        ))
     }
 
     /// The word for what the verdict means for the claim.

@@ -22,11 +22,14 @@
 
 use super::CONFIDENCE;
 use super::seen::Seen;
-use crate::analysis::result::{ArmPair, EndsNanos, PhasePart, ProfilePair, RunProfile, Why, WhyPart};
+use crate::analysis::result::{
+    ArmPair, Covered, EndsNanos, PhasePart, ProfilePair, RunProfile, Why, WhyPart,
+};
 use crate::bundle::RunRecord;
 use crate::record::Record;
 use crate::study::{Claim, Sides};
 use plumb_events::SessionKind;
+use plumb_proof::average::{RatioOfMeans, ratio_of_means};
 use plumb_proof::student;
 use std::collections::BTreeMap;
 
@@ -109,14 +112,29 @@ fn lasted(record: &Record, name: &str) -> f64 {
 
 /// The interval of the difference of a figure over blocks.
 fn ends(seen: &Seen<'_>, sides: &Sides, figure: impl Fn(&Record) -> f64) -> Option<EndsNanos> {
+    of_differences(&differences(seen, sides, figure))
+}
+
+/// The difference of a figure between the means of both sides, by block.
+fn differences(seen: &Seen<'_>, sides: &Sides, figure: impl Fn(&Record) -> f64) -> Vec<f64> {
     let mean = |runs: &[&RunRecord], arms: &[usize]| {
         let own = runs.iter().filter(|run| arms.contains(&run.arm_index));
         let values: Vec<f64> = own.filter_map(|run| Some(figure(run.record.as_ref()?))).collect();
         values.iter().sum::<f64>() / values.len().max(1) as f64
     };
-    let differences: Vec<f64> =
-        seen.blocks.iter().map(|(_, runs)| mean(runs, &sides.to) - mean(runs, &sides.from)).collect();
-    of_differences(&differences)
+    seen.blocks.iter().map(|(_, runs)| mean(runs, &sides.to) - mean(runs, &sides.from)).collect()
+}
+
+/// How much of the difference is in what the claim's measure takes off; none of a measure that takes nothing off.
+pub(super) fn covered(seen: &Seen<'_>, claim: &Claim) -> Option<Covered> {
+    let rest = claim.measure.as_ref()?;
+    let whole = rest.taken_from().filter(|_| claim.with.is_none())?;
+    let sides = claim.sides(&seen.contents.plan.design);
+    let wholes = differences(seen, &sides, |record| whole.value(record));
+    let parts = differences(seen, &sides, |record| whole.value(record) - rest.value(record));
+    let RatioOfMeans { ratio: share, interval } = ratio_of_means(&parts, &wholes, 1.0 - CONFIDENCE)?;
+    let is_told = interval.low.is_finite();
+    is_told.then(|| Covered { of: whole.title(), share, low: interval.low, high: interval.high })
 }
 
 /// The decomposition of the difference of two sets of runs, each time of a run times its own factor; none without a run

@@ -553,6 +553,41 @@ fn slow_runs_of_a_rate_are_those_with_little_of_it() {
     assert!(claim.verdict.to_string().contains("on average slower by 7."), "{}", claim.verdict);
 }
 
+/// Of half a second more 0.3 s are time of log writes.
+#[test]
+fn what_a_claim_takes_off_is_said_as_a_share_of_the_difference() {
+    let text = "name = \"made-up\"\ntitle = \"t\"\nquestion = \"q\"\nworkload = \"large-sort\"\nrows = 100000\nblocks = 8\n\
+                [[factor]]\nname = \"direct\"\nsetting = \"sort_direct_writes\"\nlevels = [\"false\", \"true\"]\n\
+                [[claim]]\nname = \"rest\"\ntext = \"it is\"\nfactor = \"direct\"\nto = \"true\"\nfrom = \"false\"\n\
+                statistic = \"elapsed minus redo write time (usec)\"\nexpect = \"slower\"\n";
+    let of = |more: f64| {
+        let mut noise = Noise::new(5);
+        let mut contents = contents(&planned(text, 12, Until::Blocks), COLD, |_, _| lasting(1.0));
+        for run in &mut contents.runs {
+            let more = if run.arm_index == 1 { more } else { 0.0 } + 0.01 * noise.normal();
+            let mut record = lasting(1.0 + more + 0.01 * noise.normal());
+            let total = (1e6 * (0.2 + 0.6 * more)) as u64;
+            record.statistics.push(StatisticRow {
+                name: "redo write time (usec)".to_string(),
+                total,
+                unit: Unit::Count,
+            });
+            run.record = Some(record);
+        }
+        analyse(&contents).claims.remove(0)
+    };
+    let claim = of(0.5);
+    let covered = claim.covered.clone().expect("a difference");
+    assert!((covered.share - 0.6).abs() < 0.02 && covered.low < 0.6 && covered.high > 0.6, "{covered:?}");
+    assert!(covered.high - covered.low < 0.1, "{covered:?}");
+    let said = claim.covers().expect("said");
+    assert!(
+        said.starts_with("what rest takes off is ") && said.ends_with("] of the change of elapsed time"),
+        "{said}"
+    );
+    assert_eq!(of(0.0).covered, None, "of nothing there is no part");
+}
+
 #[test]
 fn a_study_that_may_go_on_tells_no_p_of_its_reference_either() {
     let again = plan(1).schedule.reference_again();

@@ -110,6 +110,13 @@ impl Measure {
         Measure::cost("elapsed", Figure::Elapsed)
     }
 
+    /// What all is taken off from, where something is: of `elapsed minus a minus b` the elapsed time.
+    #[must_use]
+    pub fn taken_from(&self) -> Option<&Measure> {
+        let Figure::Both(first, Join::Minus, _) = &self.figure else { return None };
+        Some(first.taken_from().unwrap_or(first))
+    }
+
     /// What it is in reports.
     #[must_use]
     pub fn title(&self) -> String {
@@ -224,5 +231,9 @@ mod tests {
         assert_eq!((rest.value(&record), rest.unit()), (0.75, "s"));
         assert_eq!(rest.title(), "elapsed time minus redo write time");
         assert_eq!(Measure::both("", (blocks(), Join::Minus, size())), None);
+        assert_eq!(per.taken_from(), None);
+        assert_eq!(rest.taken_from(), Some(&Measure::elapsed()));
+        let less = Measure::both("", (rest, Join::Minus, writes())).expect("all are times");
+        assert_eq!(less.taken_from(), Some(&Measure::elapsed()));
     }
 }

@@ -21,7 +21,7 @@ const NAME_WIDTH: usize = 24;
 /// The most lines.
 pub(crate) const LINES: usize = 24;
 /// The first line and those below the claims.
-const OTHER_LINES: usize = 11;
+const OTHER_LINES: usize = 13;
 /// Claims shown at most.
 const CLAIMS_MAX: usize = LINES - OTHER_LINES;
 
@@ -83,6 +83,7 @@ fn named(analysis: &Analysis) -> Vec<(&'static str, String)> {
         }
     });
     lines.push(("Noise floor", floor.unwrap_or_else(|| "not measured".to_string())));
+    lines.extend(analysis.claims.iter().find_map(JudgedClaim::covers).map(|share| ("Explained", share)));
     lines.extend(analysis.order.as_ref().map(|order| ("Order", order_line(order))));
     lines.push(("Runs", runs(analysis)));
     lines.extend(analysis.evidence_hash.as_ref().map(|hash| ("Hash", hash.clone())));

@@ -112,7 +112,9 @@ pub(super) fn evidence(analysis: &Analysis) -> Section {
             Cell::of(equivalence.map(|test| Share(test.margin))),
             Cell::of(equivalence.map(|test| Probability(test.p))),
         ]);
-        reasons.add(format!("{number} {}", claim.name), claim.reasons.join("; "));
+        let sentences: Vec<String> =
+            claim.covers().into_iter().chain(claim.reasons.iter().cloned()).collect();
+        reasons.add(format!("{number} {}", claim.name), sentences.join("; "));
     }
     let section = Section::front("evidence", "What the Verdicts Rest On")
         .note("p: how often the design's own draws within blocks, or blocks that vary as these do, would show as much; Family p: \
