@@ -481,17 +481,21 @@ impl File {
     /// As [`File::sync_data`], and never to be retried either.
     pub fn sync_all(&self) -> Result<(), IoError> {
         sim::note(|| DurableCall::SyncFile(self.path.clone()));
-        match &self.backing {
-            Backing::Kernel(fd) => fsync(fd),
-            Backing::Memory(file) => file.sync(),
-        }
-        .map_err(|errno| IoError::operation("sync", &self.path, errno))
+        self.sync_all_once().map_err(|errno| IoError::operation("sync", &self.path, errno))
     }
 
     /// One fdatasync.
     pub(crate) fn sync_data_once(&self) -> Result<(), Errno> {
         match &self.backing {
             Backing::Kernel(fd) => fdatasync(fd),
+            Backing::Memory(file) => file.sync(),
+        }
+    }
+
+    /// One fsync.
+    pub(crate) fn sync_all_once(&self) -> Result<(), Errno> {
+        match &self.backing {
+            Backing::Kernel(fd) => fsync(fd),
             Backing::Memory(file) => file.sync(),
         }
     }

@@ -210,7 +210,8 @@ fn methods() -> Vec<Method> {
 fn every_kind_of_write_goes_by_every_method_and_set_up() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     for method in methods() {
-        for write in [Operation::Write, Operation::WriteDurable, Operation::WriteAndSync] {
+        let synced = [Operation::WriteAndSync, Operation::WriteAndSyncAll];
+        for write in [Operation::Write, Operation::WriteDurable].into_iter().chain(synced) {
             for direct in [DirectIo::Required, DirectIo::Off] {
                 let setup = method.ring_setup().map_or("", RingSetup::name);
                 let path = directory.path().join(format!("{} {setup} {write:?} {direct:?}", method.kind()));

@@ -170,9 +170,6 @@ impl Bare {
         let begin = now();
         self.channel.submit(session, request)?;
         self.buffer = Some(self.channel.wait(session, Event::LogFileParallelWrite)?.buffer);
-        if self.method == SyncMethod::Fsync {
-            self.file.sync_all()?;
-        }
         self.offset += bytes as u64;
         Ok(now().saturating_sub(begin).0)
     }

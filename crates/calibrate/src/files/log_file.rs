@@ -113,8 +113,9 @@ impl LogFile {
         let request = Request {
             operation: match self.point.method {
                 DurableMethod::RwfDsync | DurableMethod::RingRwfDsync => Operation::WriteDurable,
-                DurableMethod::RingLinked => Operation::WriteAndSync,
-                _ => Operation::Write,
+                DurableMethod::Fdatasync | DurableMethod::RingLinked => Operation::WriteAndSync,
+                DurableMethod::Fsync => Operation::WriteAndSyncAll,
+                DurableMethod::None | DurableMethod::ODsync | DurableMethod::OSync => Operation::Write,
             },
             file: Arc::clone(&self.file),
             offset: number % self.writes.max(1) * self.point.request_bytes,
@@ -125,15 +126,7 @@ impl LogFile {
             tag: number,
         };
         self.channel.submit(session, request)?;
-        let buffer = self.channel.wait(session, Event::LogFileParallelWrite)?.buffer;
-        match self.point.method {
-            DurableMethod::Fdatasync => {
-                session.wait(Event::LogFileParallelWrite, || self.file.sync_data())?;
-            }
-            DurableMethod::Fsync => session.wait(Event::LogFileParallelWrite, || self.file.sync_all())?,
-            _ => {}
-        }
-        Ok(buffer)
+        Ok(self.channel.wait(session, Event::LogFileParallelWrite)?.buffer)
     }
 
     /// Removes an allocated log: its blocks are written now.

@@ -9,7 +9,7 @@
 
 use super::log_buffer::LogBuffer;
 use super::log_file::{BATCH_HEADER, BatchHeader, FILE_HEADER, FileHeader};
-use super::sync_method::{SyncChoice, SyncMethod};
+use super::sync_method::SyncChoice;
 use crate::EngineError;
 use crate::database_id::DatabaseId;
 use plumb_events::{Event, IoStream, Session, Statistic, now};
@@ -273,11 +273,6 @@ impl LogWriter {
             let completion = self.channel.wait(session, event)?;
             let place = if completion.tag == 0 { &mut first } else { &mut self.mirror };
             *place = Some(completion.buffer);
-        }
-        if self.sync.method == SyncMethod::Fsync {
-            for file in members {
-                session.wait(event, || file.sync_all())?;
-            }
         }
         Ok(first.expect("each request was waited for"))
     }

@@ -64,12 +64,13 @@ impl SyncMethod {
         }
     }
 
-    /// What a request for a durable write is; after one by fsync the file is synced by [`File::sync_all`].
+    /// What a request for a durable write is.
     #[must_use]
     pub const fn operation(self) -> Operation {
         match self {
             SyncMethod::Fdatasync => Operation::WriteAndSync,
-            _ => Operation::Write,
+            SyncMethod::Fsync => Operation::WriteAndSyncAll,
+            SyncMethod::OpenDatasync | SyncMethod::OpenSync => Operation::Write,
         }
     }
 }
@@ -144,9 +145,6 @@ fn measure(session: &Session, access: &Access, path: &Path, bytes: usize) -> Res
             };
             channel.submit(session, request)?;
             buffer = channel.wait(session, Event::LogFileParallelWrite)?.buffer;
-            if method == SyncMethod::Fsync {
-                session.wait(Event::LogFileParallelWrite, || file.sync_all())?;
-            }
             times.push(now().saturating_sub(begin).0);
             offset += bytes as u64;
         }

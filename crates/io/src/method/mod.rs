@@ -298,6 +298,8 @@ pub enum Operation {
     /// Writes the buffer to the file, then makes all written to the file durable
     /// (fdatasync). In a ring the two are linked: one enter for both.
     WriteAndSync,
+    /// The same with all that the file system notes of the file (fsync).
+    WriteAndSyncAll,
 }
 
 impl Operation {
@@ -305,6 +307,11 @@ impl Operation {
     #[must_use]
     pub const fn writes(self) -> bool {
         !matches!(self, Operation::Read | Operation::ReadAtMost)
+    }
+
+    /// Whether a sync follows.
+    const fn syncs(self) -> bool {
+        matches!(self, Operation::WriteAndSync | Operation::WriteAndSyncAll)
     }
 }
 
@@ -373,7 +380,7 @@ struct Pending {
     begin: Option<Nanos>,
     /// The delay that was put before it, which is to pass for the device's.
     delay: Nanos,
-    /// Outcome of the sync that follows a whole [`Operation::WriteAndSync`].
+    /// Outcome of the sync that follows a whole [`Operation::WriteAndSync`] or [`Operation::WriteAndSyncAll`].
     sync: Result<(), Errno>,
     /// Whose it is of the sessions that share a ring.
     seat: usize,
@@ -408,11 +415,12 @@ impl Pending {
             Operation::Read | Operation::ReadAtMost => file.read_once(&mut buffer[range], offset),
             Operation::Write => file.write_once(&buffer[range], offset),
             Operation::WriteDurable => file.write_durable_once(&buffer[range], offset),
-            Operation::WriteAndSync => {
+            Operation::WriteAndSync | Operation::WriteAndSyncAll => {
                 let wanted = range.len();
                 let moved = file.write_once(&buffer[range], offset)?;
                 if moved == wanted {
-                    self.sync = file.sync_data_once();
+                    let of_data = *operation == Operation::WriteAndSync;
+                    self.sync = if of_data { file.sync_data_once() } else { file.sync_all_once() };
                 }
                 Ok(moved)
             }

@@ -182,13 +182,16 @@ impl RingChannel {
         }
         let target = self.target(&pending.request.file);
         let transfer = self.transfer(session, &pending, &target).user_data(place as u64 * 2);
-        let synced = pending.request.operation == Operation::WriteAndSync;
+        let operation = pending.request.operation;
+        let synced = operation.syncs();
         self.flights[place] =
             Some(Flight { pending, awaited: 1 + u8::from(synced), moved: Err(Errno::INPROGRESS) });
         session.count(Statistic::RingRequests, 1);
         session.count(Statistic::RingFixedFileRequests, u64::from(target.registered()));
         let pushed = if synced {
-            let sync = opcode::Fsync::new(target.fd).flags(types::FsyncFlags::DATASYNC).build();
+            let of_data = operation == Operation::WriteAndSync;
+            let flags = if of_data { types::FsyncFlags::DATASYNC } else { types::FsyncFlags::empty() };
+            let sync = opcode::Fsync::new(target.fd).flags(flags).build();
             let sync = sync.flags(target.flags).user_data(place as u64 * 2 + 1);
             self.push_entries(session, &[transfer.flags(squeue::Flags::IO_LINK), sync])
         } else {

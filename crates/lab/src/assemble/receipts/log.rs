@@ -6,7 +6,6 @@ use crate::evidence::{FileEvidence, FileRole, LogDone};
 use crate::record::Receipt;
 use crate::vocabulary::Seen;
 use plumb_engine::Setting;
-use plumb_engine::redo::SyncMethod;
 use plumb_events::{Event, IoStream, Statistic};
 use plumb_io::{DirectIo, Durability};
 use plumb_units::{Bytes, Nanos, RowCount};
@@ -156,7 +155,7 @@ pub(super) fn file_io(seen: &Evidence) -> Option<Finding> {
 
 /// The trace against the statistics: as many log writes, of as long. The header of a log file is another event's write.
 pub(super) fn trace(seen: &Evidence) -> Option<Receipt> {
-    let (trace, method) = (seen.measured.trace.as_ref()?, done(seen)?.sync.method);
+    let trace = seen.measured.trace.as_ref().filter(|_| done(seen).is_some())?;
     let of_log = |kind: usize| trace.kinds[kind].stream == IoStream::LogWrites.name();
     let of_records = |kind: usize| trace.kinds[kind].event == Event::LogFileParallelWrite.name();
     let requests =
@@ -176,8 +175,8 @@ pub(super) fn trace(seen: &Evidence) -> Option<Receipt> {
         Nanos(counted_),
         counted(trace.dropped, "request")
     );
-    // A call that syncs behind the write is no request; where the same bytes go to two files the longer one counts.
-    let alike = method != SyncMethod::Fsync && asked == writes + headers;
+    // Where the same bytes go to two files the longer one counts.
+    let alike = asked == writes + headers;
     let finding = match (trace.dropped, alike) {
         (0, true) => {
             let apart = counted_.abs_diff(traced);

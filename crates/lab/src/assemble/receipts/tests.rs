@@ -1,7 +1,7 @@
 //! Each rule sees a run in which its setting took effect, and one in which it did not: a fact of the evidence is
 //! changed, and the receipt must contradict. The evidence is of a real run that spills, made once.
 
-use super::{RULES, memory_budget};
+use super::{RULES, log, memory_budget};
 use crate::evidence::{CacheFacts, CtasDone, Evidence, FileRole, LogDone, SlobDone};
 use crate::observer::{Observer, Stage};
 use crate::place::Places;
@@ -14,7 +14,7 @@ use plumb_engine::sort::summary::SortSummary;
 use plumb_engine::table::load::LoadOutcome;
 use plumb_engine::transaction::Logging;
 use plumb_engine::{Setting, Settings};
-use plumb_events::{Event, IoStream, Role, SessionKind, SessionTotals, Statistic};
+use plumb_events::{Direction, Event, IoStream, Role, SessionKind, SessionTotals, Statistic};
 use plumb_io::{DirectIo, MethodKind};
 use plumb_units::{BlockSize, Bytes, Nanos};
 use plumb_workload::slob::{SLOB, SlobSpec};
@@ -398,6 +398,54 @@ fn each_receipt_holds_where_its_setting_took_effect_and_contradicts_where_it_did
         let at_best = if *setting == Setting::IoQueueDepth { Held::NotChecked } else { Held::Held };
         assert_eq!(good.held, at_best, "{setting:?}: {}", good.evidence);
         assert_eq!(bad.held, Held::Contradicted, "{setting:?}: {}", bad.evidence);
+    }
+}
+
+/// Log writes of a millisecond each: so many in the statistics, and in the trace those of these latencies.
+fn log_trace(seen: &mut Evidence, writes: u64, latencies_us: &[u64]) {
+    log_flags(seen, ("fsync", false));
+    count(seen, Statistic::RedoWrites, writes);
+    for (place, session) in seen.measured.period.sessions.iter_mut().enumerate() {
+        session.streams[IoStream::LogWrites as usize].count = if place == 0 { writes } else { 0 };
+        session.statistics[Statistic::RedoWriteTime as usize] = if place == 0 { 1000 * writes } else { 0 };
+    }
+    let kind = trace::Kind {
+        stream: IoStream::LogWrites.name().to_string(),
+        event: Event::LogFileParallelWrite.name().to_string(),
+        direction: Direction::Write,
+    };
+    let request = |us: &u64| trace::Request {
+        begin_ns: 0,
+        latency_ns: 1000 * us,
+        kind: 0,
+        file: 0,
+        offset: 0,
+        bytes: 512,
+    };
+    let requests = latencies_us.iter().map(request).collect();
+    let session = trace::SessionTrace { name: "LGWR".to_string(), requests };
+    seen.measured.trace =
+        Some(trace::RunTrace { kinds: vec![kind], sessions: vec![session], ..Default::default() });
+}
+
+#[test]
+fn a_trace_holds_where_its_log_writes_are_those_of_the_statistics() {
+    let real = evidence();
+    assert_eq!(log::trace(&real), None, "nothing was traced");
+    for (writes, latencies_us, dropped, expected) in [
+        (3, &[990, 980, 1000][..], 0, Held::Held),
+        (3, &[990, 980], 0, Held::Contradicted),
+        (2, &[990, 980, 1000], 0, Held::Contradicted),
+        // The write alone, without the sync that made it durable; and one that takes longer than was counted.
+        (3, &[400, 500, 450], 0, Held::Contradicted),
+        (3, &[1990, 1980, 2000], 0, Held::Contradicted),
+        (3, &[990, 980], 1, Held::NotChecked),
+    ] {
+        let mut seen = real.clone();
+        log_trace(&mut seen, writes, latencies_us);
+        seen.measured.trace.as_mut().expect("a trace").dropped = dropped;
+        let receipt = log::trace(&seen).expect("a trace");
+        assert_eq!(receipt.held, expected, "{writes} {latencies_us:?}: {}", receipt.evidence);
     }
 }
 
