@@ -46,6 +46,8 @@ pub struct Faults {
     pub interrupt_every: Option<u64>,
     /// Writes fail with ENOSPC once so many bytes have been written in all.
     pub capacity: Option<u64>,
+    /// Writes to files below this directory fail with ENOSPC.
+    pub full: Option<PathBuf>,
 }
 
 /// A call that makes something durable.
@@ -370,6 +372,9 @@ impl FaultState {
         let number = Some(counter.fetch_add(1, Relaxed) + 1);
         if failing == number {
             return Err(Errno::IO);
+        }
+        if write && plan.full.as_ref().is_some_and(|directory| path.starts_with(directory)) {
+            return Err(Errno::NOSPC);
         }
         if write && plan.lose_write == number {
             return Ok(Fate::Lost(length));

@@ -1,12 +1,13 @@
 //! The log as settings shape it: how its writes become durable, what checkpoints leave to do again.
 
+use crate::support::memory_disk;
 use plumb_engine::instance::{Cancel, InitialSizes};
 use plumb_engine::redo::SyncMethod;
 use plumb_engine::transaction::Transactions;
 use plumb_engine::{EngineError, Instance, Layout, Settings};
 use plumb_events::{Event, Role, Session};
-use plumb_io::sim::MemoryDisk;
 use plumb_io::sim::power::Survivors;
+use plumb_io::sim::{Faults, MemoryDisk};
 use plumb_io::{DirectIo, Disk, IoError};
 use plumb_types::{Column, ColumnType, Number, Schema, Value};
 use plumb_units::Bytes;
@@ -257,10 +258,33 @@ fn sessions_wait_for_a_destination_that_is_missing_and_go_on_when_it_is_there() 
     let more =
         [("archive_log_mode", "on"), ("archive_log_dest", destination.as_str()), ("log_file_size", "256K")];
     let instance = create(&home, &more);
+    let error = waits_for_the_destination(&instance, || std::fs::create_dir(&copies).expect("made"));
+    assert!(error.starts_with(&format!("log sequence 1 in {destination}: ")), "{error}");
+    let found = std::fs::read_dir(&copies).expect("there").map(|entry| entry.expect("readable").path());
+    assert!(require_every_sequence(&Disk::Kernel, &home, found) > 0);
+}
+
+#[test]
+fn sessions_wait_for_a_destination_that_is_full_and_go_on_when_it_has_room() {
+    let copies = Path::new("/in/memory/copies");
+    let more =
+        [("archive_log_mode", "on"), ("archive_log_dest", "/in/memory/copies"), ("log_file_size", "256K")];
+    let instance = instance_in_memory(&more);
+    let disk = memory_disk(&instance);
+    disk.plan_faults(Faults { full: Some(copies.to_path_buf()), ..Faults::default() });
+    let error = waits_for_the_destination(&instance, || disk.plan_faults(Faults::default()));
+    let expected = "log sequence 1 in /in/memory/copies: write of 262144 bytes at offset 0 of ";
+    assert!(error.starts_with(expected) && error.contains("No space left on device"), "{error}");
+    let found = disk.paths().into_iter();
+    assert!(require_every_sequence(&Disk::Memory(disk), Path::new("/in/memory"), found) > 0);
+}
+
+/// Writes more than all log files hold, and puts the destination of copies right once sessions wait for it; why the copy had failed.
+fn waits_for_the_destination(instance: &Instance, mend: impl FnOnce()) -> String {
     let session = instance.recorder.session(Role::User);
-    let transactions = Transactions::open(&instance, &session).expect("a log");
+    let transactions = Transactions::open(instance, &session).expect("a log");
     create_table(&transactions, &session);
-    thread::scope(|scope| {
+    let error = thread::scope(|scope| {
         let writer = scope.spawn(|| {
             let session = instance.recorder.session(Role::User);
             insert(&transactions, &session, 2000);
@@ -274,13 +298,12 @@ fn sessions_wait_for_a_destination_that_is_missing_and_go_on_when_it_is_there() 
             thread::sleep(Duration::from_millis(1));
         }
         let error = transactions.log().archiver_error().expect("a copy failed");
-        assert!(error.starts_with(&format!("log sequence 1 in {destination}: ")), "{error}");
-        std::fs::create_dir(&copies).expect("made");
+        mend();
         writer.join().expect("all rows are in");
+        error
     });
     assert_eq!(count(&transactions, &session), 2000);
-    let found = std::fs::read_dir(&copies).expect("there").map(|entry| entry.expect("readable").path());
-    assert!(require_every_sequence(&Disk::Kernel, &home, found) > 0);
+    error
 }
 
 #[test]
