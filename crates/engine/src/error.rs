@@ -337,7 +337,7 @@ pub enum EngineError {
         groups: usize,
     },
     /// A backup cannot be made, or not be restored.
-    #[error("backup {}: {why}", path.display())]
+    #[error("{}: {why}", path.display())]
     Backup {
         /// The directory or the file.
         path: PathBuf,

@@ -112,7 +112,8 @@ events! {
     DataFileInitWrite, "Data file init write", UserIo, "A new or extended data file is filled with zeros.";
     DiskFileOperations, "Disk file operations I/O", UserIo, "A file is opened, created, sized or removed.";
     LocalWriteWait, "local write wait", UserIo, "A session waits until the database writer has written its blocks.";
-    ControlFileParallelWrite, "control file parallel write", SystemIo, "The control file is replaced.";
+    ControlFileParallelWrite, "control file parallel write", SystemIo, "The control file is replaced, or a copy of the log's control block written.";
+    ControlFileSequentialRead, "control file sequential read", SystemIo, "The log's control block is read, when a database is opened.";
     DbFileAsyncIoSubmit, "db file async I/O submit", SystemIo, "A database writer hands a batch of writes to the kernel: every submission of its ring. Of other sessions, a submission that took a millisecond or longer: the device's queue is full, or a neighbour holds it.";
     DbFileParallelWrite, "db file parallel write", SystemIo, "The database writer waits for a batch of block writes.";
     FreeBufferWaits, "free buffer waits", Configuration, "A session finds no free buffer in the cache and posts the database writer.";

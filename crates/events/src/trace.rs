@@ -14,7 +14,8 @@
 //! Why not a ring that overwrites the oldest: what a report says of a run must be of its whole, or say which part is missing. So memory is bounded by
 //! a number of requests, and what comes later is counted as dropped.
 //!
-//! Limits: a request of 4 GB and more has a length of 4 GB - 1. Calls that move no bytes (fsync, open) are waits and not requests.
+//! Limits: a request of 4 GB and more has a length of 4 GB - 1. Calls that move no bytes (open, a sync by itself) are waits and not requests; a sync that
+//! goes with a write, as the log's, is in that request's time.
 
 use crate::{Event, IoStream, locked};
 use plumb_units::{Bytes, Nanos};

@@ -6,7 +6,8 @@
 //!
 //! A write can be made durable in three places, and which of them is cheapest
 //! only a measurement tells: in the file ([`Durability`], an open flag), in the
-//! request ([`crate::Operation::WriteDurable`], [`crate::Operation::WriteAndSync`])
+//! request ([`crate::Operation::WriteDurable`], [`crate::Operation::WriteAndSync`],
+//! [`crate::Operation::WriteAndSyncAll`])
 //! or by a call of its own ([`File::sync_data`], [`File::sync_all`]).
 //!
 //! A file that only one process may have open is locked ([`File::lock`]) by flock(2), so the lock ends with the process.
@@ -51,6 +52,15 @@ pub enum OpenMode {
     Write,
     /// A new file, to be read and written; an error if it exists.
     Create,
+}
+
+/// What a sync makes durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sync {
+    /// The bytes, with what is needed to read them back (fdatasync).
+    Data,
+    /// All that the file system notes of the file, too (fsync).
+    All,
 }
 
 /// Who else may have a file open while it is locked.
@@ -472,7 +482,7 @@ impl File {
     /// marked the lost pages clean (Rebello et al., USENIX ATC 2020).
     pub fn sync_data(&self) -> Result<(), IoError> {
         sim::note(|| DurableCall::SyncFile(self.path.clone()));
-        self.sync_data_once().map_err(|errno| IoError::operation("sync", &self.path, errno))
+        self.sync_once(Sync::Data).map_err(|errno| IoError::operation("sync", &self.path, errno))
     }
 
     /// Makes what was written durable, with all that the file system notes of it (fsync).
@@ -481,22 +491,15 @@ impl File {
     /// As [`File::sync_data`], and never to be retried either.
     pub fn sync_all(&self) -> Result<(), IoError> {
         sim::note(|| DurableCall::SyncFile(self.path.clone()));
-        self.sync_all_once().map_err(|errno| IoError::operation("sync", &self.path, errno))
+        self.sync_once(Sync::All).map_err(|errno| IoError::operation("sync", &self.path, errno))
     }
 
-    /// One fdatasync.
-    pub(crate) fn sync_data_once(&self) -> Result<(), Errno> {
-        match &self.backing {
-            Backing::Kernel(fd) => fdatasync(fd),
-            Backing::Memory(file) => file.sync(),
-        }
-    }
-
-    /// One fsync.
-    pub(crate) fn sync_all_once(&self) -> Result<(), Errno> {
-        match &self.backing {
-            Backing::Kernel(fd) => fsync(fd),
-            Backing::Memory(file) => file.sync(),
+    /// One fdatasync or fsync.
+    pub(crate) fn sync_once(&self, sync: Sync) -> Result<(), Errno> {
+        match (&self.backing, sync) {
+            (Backing::Kernel(fd), Sync::Data) => fdatasync(fd),
+            (Backing::Kernel(fd), Sync::All) => fsync(fd),
+            (Backing::Memory(file), _) => file.sync(),
         }
     }
 

@@ -608,6 +608,7 @@ struct Reading {
 }
 
 impl Reading {
+    /// The snapshot comes last: what is begun behind this, and ended behind the next, is of the same period.
     fn take(instance: &Instance, devices: &[DeviceDescription]) -> Reading {
         let names = devices.iter().filter_map(|device| Some(device.block.as_ref()?.name.clone()));
         let disks = names.filter_map(|name| DiskStats::read(&name).ok().map(|stats| (name, stats))).collect();
@@ -678,13 +679,7 @@ pub fn around(
     let peak_is_of_work = receipt::reset_peak();
     let workers = WorkerCount::start();
     let wall_begin = clock::wall();
-    let traced = || {
-        instance.recorder.begin_trace();
-        let done = work();
-        instance.recorder.end_trace();
-        done
-    };
-    let ([before, after], cuts, (outcome, plain)) = snapshots::around(instance, devices, traced)?;
+    let ([before, after], cuts, (outcome, plain)) = snapshots::around(instance, devices, work)?;
     let mut files = file_evidence(instance, &before, &after, cached_before);
     files.extend(plain);
     Ok(Measured {

@@ -164,7 +164,7 @@ impl ControlFile {
             offset,
             buffer,
             range: 0..bytes,
-            event: Event::ControlFileParallelWrite,
+            event: if writes { Event::ControlFileParallelWrite } else { Event::ControlFileSequentialRead },
             stream: if writes { IoStream::LogWrites } else { IoStream::LogReads },
             tag: 0,
         };

@@ -288,6 +288,7 @@ mod tests {
     //! The invariants of the log, broken by hand: the program stops before anything is written.
 
     use super::super::record::{RecordBytes, RecordKind};
+    use super::super::sync_method::SyncMethod;
     use super::*;
     use plumb_events::{Recorder, Role};
     use plumb_io::sim::MemoryDisk;

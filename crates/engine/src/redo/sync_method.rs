@@ -180,6 +180,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn each_method_is_one_request_to_a_file_that_is_open_for_it() {
+        let of = |method: SyncMethod| (method.operation(), method.durability());
+        assert_eq!(of(SyncMethod::Fdatasync), (Operation::WriteAndSync, Durability::OnSync));
+        assert_eq!(of(SyncMethod::Fsync), (Operation::WriteAndSyncAll, Durability::OnSync));
+        assert_eq!(of(SyncMethod::OpenDatasync), (Operation::Write, Durability::Data));
+        assert_eq!(of(SyncMethod::OpenSync), (Operation::Write, Durability::All));
+    }
+
+    #[test]
     fn another_method_is_taken_only_when_it_is_clearly_faster() {
         let chosen = |times| choose(times).method;
         assert_eq!(chosen([100.0, 96.0, 110.0, 120.0]), SyncMethod::Fdatasync);

@@ -163,7 +163,7 @@ fn one_changed_byte_is_found_in_any_file_and_nothing_is_restored() {
         let error = refused(directory.path(), "new");
         assert!(
             error.starts_with(&format!(
-                "backup DIR/copy/{}: it is damaged: {} bytes with CRC-32C ",
+                "DIR/copy/{}: it is damaged: {} bytes with CRC-32C ",
                 file.name, file.bytes
             )),
             "{error}"
@@ -177,7 +177,7 @@ fn one_changed_byte_is_found_in_any_file_and_nothing_is_restored() {
     fs::remove_file(copy.join(MANIFEST)).expect("removed");
     assert_eq!(
         refused(directory.path(), "new"),
-        "backup DIR/copy: it has no backup.json, and so is no whole backup: name a directory that `plumb backup` has written"
+        "DIR/copy: it has no backup.json, and so is no whole backup: name a directory that `plumb backup` has written"
     );
 }
 
@@ -188,13 +188,13 @@ fn nothing_is_written_over() {
     let over = refused(directory.path(), "db");
     assert_eq!(
         over,
-        "backup DIR/db: a database stands there (control.json), and nothing is written over; name a new directory"
+        "DIR/db: a database stands there (control.json), and nothing is written over; name a new directory"
     );
     fs::create_dir(directory.path().join("other")).expect("made");
     fs::write(directory.path().join("other/letter.txt"), "dear").expect("written");
     assert_eq!(
         refused(directory.path(), "other"),
-        "backup DIR/other: it is not empty (letter.txt), and nothing is written over; name a new directory"
+        "DIR/other: it is not empty (letter.txt), and nothing is written over; name a new directory"
     );
     let session = instance.recorder.session(Role::User);
     let again =

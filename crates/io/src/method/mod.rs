@@ -32,6 +32,7 @@ mod threads;
 mod uring;
 
 use crate::error::noted;
+use crate::file::Sync;
 use crate::limits::{Quota, Quotas};
 use crate::ring_setup::{self, RingSetup};
 use crate::{Arena, DirectIo, File, IoBuffer, IoError};
@@ -309,9 +310,13 @@ impl Operation {
         !matches!(self, Operation::Read | Operation::ReadAtMost)
     }
 
-    /// Whether a sync follows.
-    const fn syncs(self) -> bool {
-        matches!(self, Operation::WriteAndSync | Operation::WriteAndSyncAll)
+    /// The sync that follows, if one does.
+    const fn sync(self) -> Option<Sync> {
+        match self {
+            Operation::WriteAndSync => Some(Sync::Data),
+            Operation::WriteAndSyncAll => Some(Sync::All),
+            Operation::Read | Operation::ReadAtMost | Operation::Write | Operation::WriteDurable => None,
+        }
     }
 }
 
@@ -418,9 +423,8 @@ impl Pending {
             Operation::WriteAndSync | Operation::WriteAndSyncAll => {
                 let wanted = range.len();
                 let moved = file.write_once(&buffer[range], offset)?;
-                if moved == wanted {
-                    let of_data = *operation == Operation::WriteAndSync;
-                    self.sync = if of_data { file.sync_data_once() } else { file.sync_all_once() };
+                if let Some(sync) = operation.sync().filter(|_| moved == wanted) {
+                    self.sync = file.sync_once(sync);
                 }
                 Ok(moved)
             }

@@ -23,6 +23,7 @@
 //! ```
 
 use super::{Attempt, Operation, Pending, RingSetup};
+use crate::file::Sync;
 use crate::limits::{self, Quota, Share};
 use crate::{Arena, File, IoError, device};
 use io_uring::{IoUring, opcode, squeue, types};
@@ -182,15 +183,16 @@ impl RingChannel {
         }
         let target = self.target(&pending.request.file);
         let transfer = self.transfer(session, &pending, &target).user_data(place as u64 * 2);
-        let operation = pending.request.operation;
-        let synced = operation.syncs();
+        let sync = pending.request.operation.sync();
         self.flights[place] =
-            Some(Flight { pending, awaited: 1 + u8::from(synced), moved: Err(Errno::INPROGRESS) });
+            Some(Flight { pending, awaited: 1 + u8::from(sync.is_some()), moved: Err(Errno::INPROGRESS) });
         session.count(Statistic::RingRequests, 1);
         session.count(Statistic::RingFixedFileRequests, u64::from(target.registered()));
-        let pushed = if synced {
-            let of_data = operation == Operation::WriteAndSync;
-            let flags = if of_data { types::FsyncFlags::DATASYNC } else { types::FsyncFlags::empty() };
+        let pushed = if let Some(sync) = sync {
+            let flags = match sync {
+                Sync::Data => types::FsyncFlags::DATASYNC,
+                Sync::All => types::FsyncFlags::empty(),
+            };
             let sync = opcode::Fsync::new(target.fd).flags(flags).build();
             let sync = sync.flags(target.flags).user_data(place as u64 * 2 + 1);
             self.push_entries(session, &[transfer.flags(squeue::Flags::IO_LINK), sync])

@@ -196,6 +196,9 @@ fn judged(
         _ => None,
     };
     let proved = matches!(judgement.verdict, Verdict::Faster(_) | Verdict::Slower(_) | Verdict::Mixed { .. });
+    // Data that are doubted explain nothing.
+    let is_of_effect =
+        proved || matches!(judgement.verdict, Verdict::Equal { .. } | Verdict::NotProved { .. });
     // The parts of a time say nothing of a figure that the target measures by itself.
     let timed = !matches!(measure(seen, claim).figure, Figure::Measured(_));
     let explained = proved && timed && claim.with.is_none();
@@ -237,7 +240,7 @@ fn judged(
                 noise::smallest_effect(blocks, tested.contrast.deviation(), level, POWER, plan.schedule.seed);
             found.is_finite().then(|| found.exp_m1())
         }),
-        covered: some.and_then(|_| why::covered(seen, claim)),
+        covered: some.filter(|_| is_of_effect).and_then(|_| why::covered(seen, claim)),
         equivalence: tested.and_then(|tested| tested.answer.equivalence),
         why: explained.then(|| why::why(seen, claim)).flatten(),
         profiles: pair.filter(|_| explained).and_then(|pair| why::profiles(seen, pair)),

@@ -232,6 +232,8 @@ pub struct JudgedClaim {
 /// The share of a difference that some of its parts have, over blocks: Fieller's interval at 95%, alone.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Covered {
+    /// The parts.
+    pub parts: Vec<String>,
     /// What differs as a whole.
     pub of: String,
     /// The share; above 1 where the rest goes the other way.

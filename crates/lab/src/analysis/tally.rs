@@ -110,14 +110,11 @@ impl JudgedClaim {
     /// How much of the difference is in what the claim takes off, as it is printed.
     #[must_use]
     pub fn covers(&self) -> Option<String> {
-        let Covered { of, share, low, high } = self.covered.as_ref()?;
+        let Covered { parts, of, share, low, high } = self.covered.as_ref()?;
         let percent = |share: f64| Share(share).figure().trim_end_matches('%').to_string();
         let ends = format!("[{}, {}]", percent(*low), percent(*high));
-        Some(format!(
-            "what {} takes off is {} {ends} of the change of {of}",
-            self.name,
-            Share(*share).figure()
-        ))
+        let are = if parts.len() == 1 { "is" } else { "are" };
+        Some(format!("{} {are} {} {ends} of the change of {of}", parts.join(" and "), Share(*share).figure()))
     }
 
     /// The word for what the verdict means for the claim.

@@ -14,7 +14,7 @@
 //! is no number of lanes by which the parts would add up. Why not by all sessions, idle ones too: the coordinator
 //! waits for its servers all the time, and would take a share of every difference.
 //!
-//! A part of an arm is the mean over its counted runs; averages are linear, so that the sum stays exact. What
+//! A part of an arm is the mean over its counted runs, one of several arms the mean over these; averages are linear, so that the sum stays exact. What
 //! rounding to nanoseconds leaves is with the unaccounted part, which the report derives.
 //!
 //! Phases are the other way to cut a run: by when, not by what for. Of both kinds the difference has an interval over blocks,
@@ -92,8 +92,8 @@ fn phases(seen: &Seen<'_>, sides: &Sides) -> Vec<PhasePart> {
         }
     }
     let mean = |runs: &[(&RunRecord, &Record)], name: &str| {
-        let sum: f64 = runs.iter().map(|(_, record)| lasted(record, name)).sum();
-        (sum / runs.len().max(1) as f64).round() as u64
+        let each = runs.iter().zip(counts(runs));
+        each.map(|((_, record), count)| lasted(record, name) / count).sum::<f64>().round() as u64
     };
     let part = |name: &str| PhasePart {
         name: name.to_string(),
@@ -117,15 +117,21 @@ fn ends(seen: &Seen<'_>, sides: &Sides, figure: impl Fn(&Record) -> f64) -> Opti
 
 /// The difference of a figure between the means of both sides, by block.
 fn differences(seen: &Seen<'_>, sides: &Sides, figure: impl Fn(&Record) -> f64) -> Vec<f64> {
-    let mean = |runs: &[&RunRecord], arms: &[usize]| {
-        let own = runs.iter().filter(|run| arms.contains(&run.arm_index));
+    // The reference's two runs are one arm's.
+    let of_arm = |runs: &[&RunRecord], arm: usize| {
+        let own = runs.iter().filter(|run| run.arm_index == arm);
         let values: Vec<f64> = own.filter_map(|run| Some(figure(run.record.as_ref()?))).collect();
+        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    };
+    let mean = |runs: &[&RunRecord], arms: &[usize]| {
+        let values: Vec<f64> = arms.iter().filter_map(|arm| of_arm(runs, *arm)).collect();
         values.iter().sum::<f64>() / values.len().max(1) as f64
     };
     seen.blocks.iter().map(|(_, runs)| mean(runs, &sides.to) - mean(runs, &sides.from)).collect()
 }
 
-/// How much of the difference is in what the claim's measure takes off; none of a measure that takes nothing off.
+/// How much of the difference is in what the claim's measure takes off, by block: the ratio of the means of the difference of that and of the
+/// whole one; none of a measure that takes nothing off, or where the whole is not told from nothing.
 pub(super) fn covered(seen: &Seen<'_>, claim: &Claim) -> Option<Covered> {
     let rest = claim.measure.as_ref()?;
     let whole = rest.taken_from().filter(|_| claim.with.is_none())?;
@@ -134,7 +140,8 @@ pub(super) fn covered(seen: &Seen<'_>, claim: &Claim) -> Option<Covered> {
     let parts = differences(seen, &sides, |record| whole.value(record) - rest.value(record));
     let RatioOfMeans { ratio: share, interval } = ratio_of_means(&parts, &wholes, 1.0 - CONFIDENCE)?;
     let is_told = interval.low.is_finite();
-    is_told.then(|| Covered { of: whole.title(), share, low: interval.low, high: interval.high })
+    let parts = rest.taken_off().iter().map(|part| part.title()).collect();
+    is_told.then(|| Covered { parts, of: whole.title(), share, low: interval.low, high: interval.high })
 }
 
 /// The decomposition of the difference of two sets of runs, each time of a run times its own factor; none without a run
@@ -203,15 +210,21 @@ fn mean_parts(runs: &[(&RunRecord, &Record)], cpu: &str) -> Option<(f64, Parts)>
     if runs.is_empty() {
         return None;
     }
-    let count = runs.len() as f64;
     let (mut elapsed, mut sum) = (0.0, Parts::new());
-    for (_, record) in runs {
+    for ((_, record), count) in runs.iter().zip(counts(runs)) {
         elapsed += record.header.elapsed_ns as f64 / count;
         for (name, class, nanos) in parts(record, cpu) {
             sum.entry(name).or_insert((class, 0.0)).1 += nanos / count;
         }
     }
     Some((elapsed, sum))
+}
+
+/// What each run is divided by in a mean over arms: these count alike, and the reference has two runs a block.
+fn counts(runs: &[(&RunRecord, &Record)]) -> Vec<f64> {
+    let mut of_arm: BTreeMap<usize, usize> = BTreeMap::new();
+    runs.iter().for_each(|(run, _)| *of_arm.entry(run.arm_index).or_default() += 1);
+    runs.iter().map(|(run, _)| (of_arm[&run.arm_index] * of_arm.len()) as f64).collect()
 }
 
 /// The parts of one run's elapsed time, the time on a processor under this name, without the unaccounted one.

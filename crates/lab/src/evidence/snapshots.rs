@@ -112,7 +112,7 @@ pub(super) fn process(earlier: &Reading, later: &Reading) -> Option<ProcessUse> 
     })
 }
 
-/// Does work between two readings, with a snapshot every `snapshot_interval` meanwhile; gives both readings, the cuts
+/// Does work between two readings, and keeps its trace where one was armed, with a snapshot every `snapshot_interval` meanwhile; gives both readings, the cuts
 /// between the snapshots (none where none were asked for) and what came of the work.
 pub(super) fn around<T>(
     instance: &Instance,
@@ -120,13 +120,20 @@ pub(super) fn around<T>(
     work: impl FnOnce() -> Result<T, EngineError>,
 ) -> Result<([Reading; 2], Vec<Cut>, T), EngineError> {
     let interval = Nanos(instance.settings.number(Setting::SnapshotInterval) * 1_000_000);
+    let before = Reading::take(instance, devices);
+    instance.recorder.begin_trace();
+    // Background processes go on while the last reading is taken: what it counts is in the trace, too.
+    let last_reading = || {
+        let after = Reading::take(instance, devices);
+        instance.recorder.end_trace();
+        after
+    };
     if interval.0 == 0 {
-        let before = Reading::take(instance, devices);
-        let outcome = work()?;
-        return Ok(([before, Reading::take(instance, devices)], Vec::new(), outcome));
+        let outcome = work();
+        let after = last_reading();
+        return Ok(([before, after], Vec::new(), outcome?));
     }
     let (cuts, stop) = (Mutex::new(Cuts { cuts: Vec::new(), interval }), AtomicBool::new(false));
-    let before = Reading::take(instance, devices);
     let (outcome, last) = thread::scope(|scope| {
         let take = || take_until(&stop, instance, devices, (&before, &cuts));
         let taking = thread::Builder::new().name("snapshots".to_string()).spawn_scoped(scope, take);
@@ -137,7 +144,7 @@ pub(super) fn around<T>(
         let last = taking.join().unwrap_or(None);
         outcome.map(|outcome| (outcome, last))
     })?;
-    let after = Reading::take(instance, devices);
+    let after = last_reading();
     let mut cuts = cuts.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     cuts.push(Cut::between(last.as_ref().unwrap_or(&before), &after));
     Ok(([before, after], cuts.cuts, outcome))

@@ -117,6 +117,15 @@ impl Measure {
         Some(first.taken_from().unwrap_or(first))
     }
 
+    /// What is taken off, in the order in which it is named.
+    #[must_use]
+    pub fn taken_off(&self) -> Vec<&Measure> {
+        let Figure::Both(first, Join::Minus, part) = &self.figure else { return Vec::new() };
+        let mut parts = first.taken_off();
+        parts.push(part);
+        parts
+    }
+
     /// What it is in reports.
     #[must_use]
     pub fn title(&self) -> String {
@@ -235,5 +244,6 @@ mod tests {
         assert_eq!(rest.taken_from(), Some(&Measure::elapsed()));
         let less = Measure::both("", (rest, Join::Minus, writes())).expect("all are times");
         assert_eq!(less.taken_from(), Some(&Measure::elapsed()));
+        assert_eq!(less.taken_off(), [&writes(), &writes()]);
     }
 }

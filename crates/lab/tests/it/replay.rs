@@ -95,7 +95,7 @@ fn as_then(path: &str, value: Option<&Value>) -> Option<Value> {
 }
 
 /// What an analysis of today says otherwise, and why; a `*` stands for one index.
-const CHANGED: [(&str, &str); 26] = [
+const CHANGED: [(&str, &str); 30] = [
     ("/claims/*/p", TEST),
     ("/claims/*/adjusted_p", TEST),
     ("/claims/*/effect/low", TEST),
@@ -110,6 +110,10 @@ const CHANGED: [(&str, &str); 26] = [
     ("/claims/*/blocks_needed", FLOOR),
     ("/claims/*/verdict/line", "it prints the figures above"),
     ("/claims/*/reasons/*", "they print the figures above"),
+    ("/claims/*/why/reference_elapsed_ns", POOLED),
+    ("/claims/*/why/treatment_elapsed_ns", POOLED),
+    ("/claims/*/why/parts/*/reference_ns", POOLED),
+    ("/claims/*/why/parts/*/treatment_ns", POOLED),
     ("/floor/smallest_effect", "a floor is of a claim, not of the study"),
     ("/main_effects/*/p", TEST),
     ("/main_effects/*/effect/low", TEST),
@@ -127,6 +131,7 @@ const CHANGED: [(&str, &str); 26] = [
     ("/findings/*/advice", "it prints blocks that are needed"),
 ];
 const TEST: &str = "runs are permuted within blocks, and blocks have to agree by Student's t";
+const POOLED: &str = "arms that are pooled count alike, though the reference has two runs a block";
 const FAMILY: &str = "one family has all that the study says, advice too";
 const FLOOR: &str = "simulated, of the claim's own spread, with six blocks at least";
 const ADVICE: &str = "with what settled claims leave of the error; shrunk for the choice";

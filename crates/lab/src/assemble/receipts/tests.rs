@@ -432,20 +432,24 @@ fn log_trace(seen: &mut Evidence, writes: u64, latencies_us: &[u64]) {
 fn a_trace_holds_where_its_log_writes_are_those_of_the_statistics() {
     let real = evidence();
     assert_eq!(log::trace(&real), None, "nothing was traced");
-    for (writes, latencies_us, dropped, expected) in [
-        (3, &[990, 980, 1000][..], 0, Held::Held),
-        (3, &[990, 980], 0, Held::Contradicted),
-        (2, &[990, 980, 1000], 0, Held::Contradicted),
+    for (writes, traced, latency_us, dropped, expected) in [
+        (50, 50, 990, 0, Held::Held),
+        // Under way as the period began, and as it ended.
+        (50, 48, 990, 0, Held::Held),
+        (50, 52, 990, 0, Held::Held),
+        (50, 47, 990, 0, Held::Contradicted),
+        (50, 53, 990, 0, Held::Contradicted),
+        (5000, 4990, 990, 0, Held::Contradicted),
         // The write alone, without the sync that made it durable; and one that takes longer than was counted.
-        (3, &[400, 500, 450], 0, Held::Contradicted),
-        (3, &[1990, 1980, 2000], 0, Held::Contradicted),
-        (3, &[990, 980], 1, Held::NotChecked),
+        (50, 50, 450, 0, Held::Contradicted),
+        (50, 50, 1990, 0, Held::Contradicted),
+        (50, 30, 990, 20, Held::NotChecked),
     ] {
         let mut seen = real.clone();
-        log_trace(&mut seen, writes, latencies_us);
+        log_trace(&mut seen, writes, &vec![latency_us; traced]);
         seen.measured.trace.as_mut().expect("a trace").dropped = dropped;
         let receipt = log::trace(&seen).expect("a trace");
-        assert_eq!(receipt.held, expected, "{writes} {latencies_us:?}: {}", receipt.evidence);
+        assert_eq!(receipt.held, expected, "{writes} {traced} {latency_us}: {}", receipt.evidence);
     }
 }
 

@@ -382,7 +382,13 @@ fn claims() -> Vec<JudgedClaim> {
     };
     let asynchronous = JudgedClaim {
         effect: Some(effect(0.371, 0.388, 0.407, 0.99)),
-        covered: Some(Covered { of: "elapsed time".to_string(), share: 0.579, low: 0.503, high: 0.667 }),
+        covered: Some(Covered {
+            parts: vec!["redo write time".to_string()],
+            of: "elapsed time".to_string(),
+            share: 0.579,
+            low: 0.503,
+            high: 0.667,
+        }),
         ..claim(
             "async-alone",
             "Asynchronous I/O alone cuts it by about two thirds",

@@ -21,9 +21,9 @@ const NAME_WIDTH: usize = 24;
 /// The most lines.
 pub(crate) const LINES: usize = 24;
 /// The first line and those below the claims.
-const OTHER_LINES: usize = 13;
-/// Claims shown at most.
-const CLAIMS_MAX: usize = LINES - OTHER_LINES;
+const OTHER_LINES: usize = 11;
+/// What a claim takes off, where one does.
+const EXPLAINED_LINES: usize = 2;
 
 pub(super) fn summary(analysis: &Analysis) -> Summary {
     let named = named(analysis);
@@ -40,11 +40,13 @@ pub(super) fn summary(analysis: &Analysis) -> Summary {
 
 fn claims(analysis: &Analysis) -> Vec<(String, String)> {
     let mut worst_first = analysis.claims.iter().enumerate().collect::<Vec<_>>();
-    let left_out = worst_first.len().saturating_sub(CLAIMS_MAX);
+    let explained = analysis.claims.iter().any(|claim| claim.covered.is_some());
+    let most = LINES - OTHER_LINES - if explained { EXPLAINED_LINES } else { 0 };
+    let left_out = worst_first.len().saturating_sub(most);
     if left_out > 0 {
         // What is shown is what matters most: the doubtful ones, then the others in their order.
         worst_first.sort_by_key(|(_, claim)| std::cmp::Reverse(claim.verdict.exit_code()));
-        worst_first.truncate(CLAIMS_MAX - 1);
+        worst_first.truncate(most - 1);
         worst_first.sort_by_key(|(index, _)| *index);
     }
     let width = worst_first.iter().map(|(_, claim)| claim.name.chars().count()).max().unwrap_or(0);
