@@ -284,6 +284,8 @@ impl RingChannel {
             || self.setup != RingSetup::SubmissionPolling
             || self.ring.submission().need_wakeup();
         session.count(Statistic::RingEnters, u64::from(told));
+        // To wait for completions is the caller's wait, which has a name already.
+        let named = self.named.filter(|_| wait == Wait::No).map(|event| (event, session.begin_wait()));
         let entered = match (wait, self.setup) {
             (Wait::No, RingSetup::Plain | RingSetup::Cooperative | RingSetup::Deferred) => self.peek(),
             (Wait::No, _) => self.ring.submit(),
@@ -294,12 +296,10 @@ impl RingChannel {
             }
         };
         let end = now();
-        if wait == Wait::No {
-            // To wait for completions is the caller's wait, which has a name already.
-            match self.named {
-                Some(event) => session.waited(event, begin, end),
-                None => note_stall(session, begin, end),
-            }
+        match named {
+            Some((event, begin)) => session.end_wait_at(event, begin, end),
+            None if wait == Wait::No => note_stall(session, begin, end),
+            None => {}
         }
         self.entered(entered, begin)?;
         let before = self.seen.len();

@@ -338,8 +338,9 @@ fn living(text: &str) -> usize {
         .count()
 }
 
+/// Gives up after a minute: the other tests may have the machine.
 fn wait_until(what: impl Fn() -> bool) -> bool {
-    (0..400).any(|_| {
+    (0..2400).any(|_| {
         std::thread::sleep(Duration::from_millis(25));
         what()
     })

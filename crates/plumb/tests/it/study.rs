@@ -359,15 +359,15 @@ fn an_injected_delay_is_proved_and_every_record_of_its_runs_says_so() {
     let here = directory.path();
     let fixed = format!("{SPILLS}\nfilesystemio_options = \"none\"");
     write_study(here, &fixed, "debug_request_delay", ["0", DELAY]);
-    // One study in twenty may seem UNSTABLE by chance: three in a row are no chance.
+    // A neighbour of the machine can make one UNSTABLE or hide the delay: three in a row are no chance.
     let (code, analysis) = ["5", "6", "7"]
         .into_iter()
         .map(|seed| {
             let _ = fs::remove_dir_all(here.join("kept"));
             study(here, &["--seed", seed])
         })
-        .find(|(code, _)| *code != 4)
-        .expect("a verdict other than UNSTABLE");
+        .find(|(code, _)| ![3, 4].contains(code))
+        .expect("a verdict other than NOT PROVED and UNSTABLE");
     let line = analysis["claims"][0]["verdict"]["line"].as_str().expect("a line");
     assert_eq!(code, 0, "{line}");
     assert!(line.starts_with("PROVED slower by "), "{line}");
