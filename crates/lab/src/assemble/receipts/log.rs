@@ -12,6 +12,9 @@ use plumb_units::{Bytes, Nanos, RowCount};
 
 /// What a redo write may take beside its request: to hand it over and to take it in.
 const TRACE_APART: Nanos = Nanos(20_000);
+/// What all redo writes of a run may take beside their requests without contradiction: some slices of the scheduler, in which a writer
+/// whose request was done had no processor. One such pause of 2 ms is a quarter of the mean of nine writes.
+const NO_PROCESSOR: Nanos = Nanos(10_000_000);
 /// Log writes that may be counted on one side only: LGWR may have one under way as the period begins, and as it ends.
 const AT_ENDS: u64 = 2;
 /// A batch begins with a header, and ends with its last log block.
@@ -182,8 +185,15 @@ pub(super) fn trace(seen: &Evidence) -> Option<Receipt> {
     let alike = close(asked, writes + headers);
     let finding = match (trace.dropped, alike) {
         (0, true) => {
-            let apart = counted_.abs_diff(traced);
-            Finding::that(close(found.0, writes) && apart <= counted_ / 10 + TRACE_APART.0, evidence)
+            let near = counted_.abs_diff(traced) <= counted_ / 10 + TRACE_APART.0;
+            // A request lies within its redo write: only the write can be longer, and by a pause.
+            let paused = counted_ > traced && (counted_ - traced) * writes <= NO_PROCESSOR.0;
+            match (close(found.0, writes), near, paused) {
+                (true, false, true) => Finding::not_checked(format!(
+                    "{evidence}: too few to tell them from a pause without a processor"
+                )),
+                (alike, near, _) => Finding::that(alike && near, evidence),
+            }
         }
         _ => Finding::not_checked(evidence),
     };
