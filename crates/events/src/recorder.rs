@@ -103,24 +103,30 @@ impl Recorder {
         self.0.tracer.get_or_init(|| Tracer::new(most));
     }
 
-    /// Keeps the requests of all sessions from now on, where a trace was armed.
+    /// Keeps the requests of all sessions from now on, where a trace was armed. The first snapshot of a trace is taken thereafter.
     pub fn begin_trace(&self) {
         if let Some(tracer) = self.0.tracer.get() {
-            tracer.begin(now());
+            tracer.turn(true);
         }
     }
 
-    /// Keeps none from now on.
+    /// Keeps none from now on. The last snapshot of a trace was taken before.
     pub fn end_trace(&self) {
         if let Some(tracer) = self.0.tracer.get() {
-            tracer.end(now());
+            tracer.turn(false);
         }
     }
 
-    /// The requests that were kept; none where no trace was armed.
+    /// The requests that were kept between two snapshots, and no other; none where no trace was armed.
     #[must_use]
-    pub fn trace(&self) -> Option<Trace> {
-        self.0.tracer.get().map(Tracer::trace)
+    pub fn trace(&self, [first, last]: [&Snapshot; 2]) -> Option<Trace> {
+        self.0.tracer.get()?;
+        let mut trace = Trace::between(first.at, last.at);
+        for (place, (record, after)) in locked(&self.0.records).iter().zip(&last.sessions).enumerate() {
+            let before = first.sessions.get(place).map_or(0, |session| session.traced);
+            trace.add(&record.name, &record.kept, first.at, before..after.traced);
+        }
+        Some(trace)
     }
 
     /// Totals of every session, living or ended, as of now.
@@ -221,6 +227,20 @@ impl Period {
     }
 }
 
+/// Readings of a session's requests until two agree; a session that moves bytes without pause lets none.
+const READINGS: usize = 100;
+
+/// By [`IoStream`], and how many a trace was asked to keep, as of one moment: a session may take in a hundred as it is read.
+fn requests(record: &Record) -> (Vec<StreamTotals>, u64) {
+    let read = || {
+        let before = record.kept.requests();
+        let streams = record.streams.iter().map(StreamTotals::of).collect();
+        (streams, before)
+    };
+    let at_rest = (1..READINGS).map(|_| read()).find(|(_, before)| record.kept.requests() == *before);
+    at_rest.unwrap_or_else(read)
+}
+
 /// The totals of one session.
 #[derive(Debug, Clone)]
 pub struct SessionTotals {
@@ -242,6 +262,8 @@ pub struct SessionTotals {
     pub streams: Vec<StreamTotals>,
     /// By [`Statistic`].
     pub statistics: Vec<u64>,
+    /// Requests while a trace was on: those that it has, and those that it had no room for.
+    pub traced: u64,
 }
 
 impl SessionTotals {
@@ -264,6 +286,7 @@ impl SessionTotals {
         if let Some(event) = (record.waiting_for.get() as usize).checked_sub(1).filter(|_| end == 0) {
             events[event].time += at.saturating_sub(Nanos(record.waiting_since_ns.get()));
         }
+        let (streams, traced) = requests(record);
         SessionTotals {
             name: record.name.clone(),
             role: record.role,
@@ -272,8 +295,9 @@ impl SessionTotals {
             wait_cpu,
             run_queue,
             events,
-            streams: record.streams.iter().map(StreamTotals::of).collect(),
+            streams,
             statistics: record.statistics.iter().map(|counter| counter.get()).collect(),
+            traced,
         }
     }
 
@@ -296,6 +320,7 @@ impl SessionTotals {
         for (mine, theirs) in difference.streams.iter_mut().zip(&earlier.streams) {
             mine.subtract(theirs);
         }
+        difference.traced -= earlier.traced;
         for (mine, theirs) in difference.statistics.iter_mut().zip(&earlier.statistics) {
             *mine -= theirs;
         }

@@ -5,7 +5,7 @@ use crate::histogram::{BUCKETS, Histogram};
 use crate::latency;
 use crate::profile::Profile;
 use crate::sharing::{self, Used};
-use crate::trace::{Chunk, Tracer};
+use crate::trace::{Chunk, Kept, Tracer};
 use crate::{Direction, Event, IoStream, Moved, Phase, Role, SessionKind, Statistic, locked};
 use plumb_units::Nanos;
 use std::array;
@@ -143,6 +143,7 @@ pub(crate) struct Record {
     pub(crate) events: [EventCell; Event::COUNT],
     pub(crate) streams: [StreamCell; IoStream::COUNT],
     pub(crate) statistics: [Counter; Statistic::COUNT],
+    pub(crate) kept: Kept,
 }
 
 impl Record {
@@ -176,6 +177,7 @@ impl Record {
                 away_ns: Counter::default(),
             }),
             statistics: array::from_fn(|_| Counter::default()),
+            kept: Kept::default(),
         }
     }
 
@@ -371,7 +373,7 @@ impl Session {
         self.count(total, bytes);
         self.profile.borrow_mut().add(stream, begin, end, bytes);
         if let Some(tracer) = self.shared.tracer.get() {
-            tracer.keep((&self.record.name, &mut self.chunk.borrow_mut()), (begin, end), moved);
+            tracer.keep((&self.record.kept, &mut self.chunk.borrow_mut()), (begin, end), moved);
         }
     }
 }

@@ -688,7 +688,10 @@ pub fn around(
         begin: before.snapshot.at,
         memory: receipt::resident_memory().ok(),
         peak_is_of_work,
-        trace: instance.recorder.trace().map(|trace| RunTrace::of_run(&trace)),
+        trace: instance
+            .recorder
+            .trace([&before.snapshot, &after.snapshot])
+            .map(|trace| RunTrace::of_run(&trace)),
         io_wq_workers: workers.end(),
         files,
         process_io: after.process_io.zip(before.process_io).map(|(later, earlier)| later.since(&earlier)),

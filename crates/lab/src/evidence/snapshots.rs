@@ -120,9 +120,9 @@ pub(super) fn around<T>(
     work: impl FnOnce() -> Result<T, EngineError>,
 ) -> Result<([Reading; 2], Vec<Cut>, T), EngineError> {
     let interval = Nanos(instance.settings.number(Setting::SnapshotInterval) * 1_000_000);
-    let before = Reading::take(instance, devices);
+    // Background processes go on while readings are taken: the trace is kept around both, and cut at their snapshots.
     instance.recorder.begin_trace();
-    // Background processes go on while the last reading is taken: what it counts is in the trace, too.
+    let before = Reading::take(instance, devices);
     let last_reading = || {
         let after = Reading::take(instance, devices);
         instance.recorder.end_trace();

@@ -41,7 +41,7 @@ pub(super) fn traced(seen: &Evidence) -> Option<Finding> {
         counted(kept, "request"),
         counted_
     );
-    // Background processes may have a few under way when it begins and ends.
+    // A session may be between its statistics and its trace as a snapshot is taken.
     let apart = counted_.abs_diff(kept + dropped);
-    Some(Finding::that(is_asked && kept > 0 && apart <= counted_ / 100, evidence))
+    Some(Finding::that(is_asked && kept > 0 && apart <= trace.sessions.len() as u64, evidence))
 }
