@@ -12,8 +12,8 @@
 //! [the trace between two snapshots](crate::Recorder::trace) has what they count, but for one request a session that is being recorded. Why not to stop the
 //! trace beside the snapshot: DBWR takes in a batch of a hundred requests at once, and where the snapshot fell within it, a fifth of a short run was apart.
 //!
-//! Cost: 5 stores and what they displace in the cache, 160 KB a chunk. `cargo xtask bench events`: 72 ns a request that is kept and 35 ns one that
-//! is not; the 37 ns between are 0.2% of a processor at 50,000 requests a second.
+//! Cost: six stores (five words and the count) and what they displace in the cache, 160 KB a chunk. `cargo xtask bench events`: 25 ns a request that is kept and 10 ns
+//! one that is not; the 15 ns between are 0.1% of a processor at 50,000 requests a second.
 //!
 //! Why not a ring that overwrites the oldest: what a report says of a run must be of its whole, or say which part is missing. So memory is bounded by
 //! a number of requests, and what comes later is counted as dropped.
