@@ -31,6 +31,7 @@ mod sync;
 mod threads;
 mod uring;
 
+use crate::arena::prefetch_arrived;
 use crate::error::noted;
 use crate::file::Sync;
 use crate::limits::{Quota, Quotas};
@@ -410,6 +411,14 @@ impl Pending {
     /// What is left to move: where in the buffer, and where in the file.
     fn rest(&self) -> (Range<usize>, u64) {
         (self.request.range.start + self.done..self.request.range.end, self.request.offset + self.done as u64)
+    }
+
+    /// What it has read will be looked at soon.
+    #[inline]
+    fn expects_a_look(&self) {
+        if !self.request.operation.writes() {
+            prefetch_arrived(&self.request.buffer[self.request.range.clone()]);
+        }
     }
 
     /// Moves the rest by one system call of the calling thread.

@@ -378,6 +378,10 @@ impl Server {
             return now();
         }
         let ring = &mut *self.ring.borrow_mut();
+        // Whose turn is next: while the kernel is asked its block comes into the processor's caches.
+        if let Some((place, _)) = ready.front().and_then(|seat| self.seats.borrow()[*seat].landed) {
+            ring.expects_a_look(place);
+        }
         match ring.exchange(session, begin, most) {
             Ok(end) => {
                 let mut seats = self.seats.borrow_mut();

@@ -7,5 +7,6 @@ use plumb_events::now;
 pub(super) fn attempt(mut pending: Pending) -> Attempt {
     pending.begins(now());
     let result = pending.transfer_once();
+    pending.expects_a_look();
     Attempt { pending, result, end: now() }
 }

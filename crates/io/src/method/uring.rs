@@ -375,6 +375,13 @@ impl RingChannel {
         self.seen.drain(..).map(move |(place, at)| (place, seat(place), at))
     }
 
+    /// A request that has landed will be taken in soon.
+    pub(super) fn expects_a_look(&self, place: usize) {
+        if let Some(flight) = &self.flights[place] {
+            flight.pending.expects_a_look();
+        }
+    }
+
     /// Takes in a request that was seen to be complete at `end`.
     pub(super) fn take(&mut self, place: usize, end: Nanos) -> Attempt {
         let Flight { pending, moved, .. } = self.flights[place].take().expect("C1: it is not taken in twice");
