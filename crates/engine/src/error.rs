@@ -59,6 +59,14 @@ pub enum EngineError {
         /// Why, and what to do.
         why: String,
     },
+    /// A thread may not be put before others.
+    #[error(
+        "LGWR cannot have the priority that high_priority_processes=lgwr asks for: {why}, or high_priority_processes to auto"
+    )]
+    Priority {
+        /// Why, and what it takes.
+        why: String,
+    },
     /// More memory than there is.
     #[error(
         "the settings ask for {sum} of memory ({parts}), and there are {total} ({source_name}): lower {asked}"

@@ -41,6 +41,7 @@ mod host;
 pub mod limits;
 mod method;
 pub mod owner;
+pub mod priority;
 pub mod process;
 pub mod receipt;
 mod ring_setup;

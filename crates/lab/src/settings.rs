@@ -1,10 +1,11 @@
 //! Settings as reports and records have them.
 
 use crate::device_probe;
-use plumb_engine::redo::{Log, SyncMethod};
+use crate::evidence::LogDone;
+use plumb_engine::redo::Log;
 use plumb_engine::settings::Domain;
 use plumb_engine::{EngineError, Instance, Setting, Settings};
-use plumb_io::DirectIo;
+use plumb_io::{DirectIo, priority};
 use plumb_units::Bytes;
 
 /// A setting's value as it would be typed, in one form for each value: `4M`,
@@ -20,17 +21,15 @@ pub fn shown(settings: &Settings, setting: Setting) -> String {
     }
 }
 
-/// What a log took for a setting that left it to the log: the method, and whether its files are direct.
+/// What a log took for a setting that left it to the log.
 #[must_use]
-pub fn of_log(
-    settings: &Settings,
-    setting: Setting,
-    (method, direct): (SyncMethod, DirectIo),
-) -> Option<String> {
+pub fn of_log(settings: &Settings, setting: Setting, log: &LogDone) -> Option<String> {
     let taken = match setting {
-        Setting::LogSyncMethod => method.name(),
-        Setting::LogFileIo if direct == DirectIo::Required => "direct",
+        Setting::LogSyncMethod => log.sync.method.name(),
+        Setting::LogFileIo if log.direct == DirectIo::Required => "direct",
         Setting::LogFileIo => "buffered",
+        Setting::HighPriorityProcesses if log.writer_nice == Some(priority::FIRST) => "lgwr",
+        Setting::HighPriorityProcesses => "none",
         _ => return None,
     };
     (settings.word(setting) == "auto").then(|| taken.to_string())
@@ -43,12 +42,14 @@ pub fn of_log(
 /// When the settings make no plan of a sort.
 pub fn effective(instance: &Instance, log: Option<&Log>) -> Result<Vec<String>, EngineError> {
     let direct_writes = device_probe::plan(instance)?.direct_writes;
+    let log = log.map(|log| LogDone::of(log, None));
     let value = |setting| match setting {
         Setting::IoMethod => instance.access.method.kind().to_string(),
         Setting::ParallelDegree => instance.access.servers.degree.to_string(),
         Setting::SortDirectWrites => direct_writes.to_string(),
         _ => log
-            .and_then(|log| of_log(&instance.settings, setting, (log.sync().method, log.direct())))
+            .as_ref()
+            .and_then(|log| of_log(&instance.settings, setting, log))
             .unwrap_or_else(|| shown(&instance.settings, setting)),
     };
     Ok(instance

@@ -28,12 +28,12 @@ use crate::EngineError;
 use crate::cache::{DeviceProgress, WriteAhead};
 use crossbeam_utils::sync::{ShardedLock, ShardedLockReadGuard};
 use plumb_events::{Event, Session, Statistic, locked, now, sharing, wait_signal};
-use plumb_io::{DirectIo, File, Method, MethodKind};
+use plumb_io::{DirectIo, File, Method, MethodKind, priority};
 use plumb_units::{Bytes, Lsn};
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// Bytes of log that gather before a background process writes them: Oracle's LGWR begins at a megabyte, or a third of its buffer.
@@ -90,6 +90,8 @@ pub struct Log {
     gathered: u64,
     has_rung: AtomicBool,
     writer_bell: Bell,
+    /// The thread of LGWR; none where sessions do its work.
+    writer_thread: OnceLock<i32>,
     // What is in the files.
     files: Vec<Arc<File>>,
     places: Mutex<VecDeque<BatchPlace>>,
@@ -211,6 +213,7 @@ impl Log {
             gathered: GATHERED.min(options.buffer_bytes as u64 / 4),
             has_rung: AtomicBool::new(false),
             writer_bell: Bell::default(),
+            writer_thread: OnceLock::new(),
             files,
             places: Mutex::new(places),
             reader: Mutex::new(reader),
@@ -270,6 +273,27 @@ impl Log {
     #[must_use]
     pub fn sync(&self) -> &SyncChoice {
         &self.sync
+    }
+
+    /// The nice value of LGWR as the kernel has it, what `high_priority_processes` came to; `None` where sessions do its work.
+    #[must_use]
+    pub fn writer_nice(&self) -> Option<i32> {
+        priority::nice_of(*self.writer_thread.get()?)
+    }
+
+    /// The calling thread is LGWR, with the priority that it is to have.
+    ///
+    /// # Errors
+    /// When that was asked for by name and is refused.
+    pub(crate) fn begins_writer(&self, asked: &str) -> Result<(), EngineError> {
+        self.writer_thread.get_or_init(priority::thread_number);
+        if asked == "none" {
+            return Ok(());
+        }
+        match priority::put_first() {
+            Err(why) if asked != "auto" => Err(EngineError::Priority { why }),
+            _ => Ok(()),
+        }
     }
 
     /// Bytes of a log block.

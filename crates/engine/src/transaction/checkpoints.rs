@@ -21,7 +21,7 @@ use plumb_io::limits::Quota;
 use plumb_units::Lsn;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -255,21 +255,33 @@ pub(super) struct LogProcesses {
 }
 
 impl LogProcesses {
-    /// Starts them, unless sessions step their work.
+    /// Starts them, unless sessions step their work. `priority` is the word of `high_priority_processes`.
     pub(super) fn start(
         checkpoints: &Arc<Checkpoints>,
         recorder: &Recorder,
-        threads: &Quota,
+        (threads, priority): (&Quota, &str),
     ) -> Result<LogProcesses, EngineError> {
         let mut started = LogProcesses { checkpoints: Some(Arc::clone(checkpoints)), threads: Vec::new() };
         let is_wanted =
             |role: Role| !checkpoints.by_steps && (role != Role::Archiver || checkpoints.log.archives());
         let roles = [Role::LogWriter, Role::CheckpointProcess, Role::Archiver];
         for role in roles.into_iter().filter(|role| is_wanted(*role)) {
-            let (shared, recorder) = (Arc::clone(checkpoints), recorder.clone());
+            let (shared, recorder, priority) =
+                (Arc::clone(checkpoints), recorder.clone(), priority.to_string());
+            let (says, begun) = mpsc::channel();
             let thread = threads.thread().and_then(|share| {
                 let run = move || {
                     let _share = share;
+                    let begins = match role {
+                        Role::LogWriter => shared.log.begins_writer(&priority),
+                        _ => Ok(()),
+                    };
+                    let is_refused = begins.is_err();
+                    // Who started it waits for it.
+                    let _ = says.send(begins);
+                    if is_refused {
+                        return;
+                    }
                     let session = recorder.session(role);
                     let _ends = shared.log.ends_with(role.name());
                     match role {
@@ -282,6 +294,7 @@ impl LogProcesses {
             });
             let named = |source| IoError::thread(format!("background process {}", role.name()), source);
             started.threads.push(thread.map_err(named)?);
+            begun.recv().unwrap_or(Ok(()))?;
         }
         Ok(started)
     }

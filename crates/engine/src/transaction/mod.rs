@@ -77,7 +77,7 @@ use crate::redo::{Log, LogOptions, log_access};
 use crate::sort::key::KeyBuilder;
 use crate::storage::control::{LiveIndex, LiveTable, listed, stored_name};
 use crate::storage::tablespace::Purpose;
-use crate::{EngineError, Instance};
+use crate::{EngineError, Instance, Setting};
 use active::Active;
 use checkpoints::{Checkpoints, LogProcesses};
 use plumb_events::Session;
@@ -202,7 +202,9 @@ impl<'i> Transactions<'i> {
         transactions.undo_unended(session)?;
         transactions.checkpoints.begin_one(session)?;
         let threads = &instance.access.servers.threads;
-        transactions.processes = LogProcesses::start(&transactions.checkpoints, &instance.recorder, threads)?;
+        let priority = instance.settings.word(Setting::HighPriorityProcesses);
+        transactions.processes =
+            LogProcesses::start(&transactions.checkpoints, &instance.recorder, (threads, priority))?;
         Ok(transactions)
     }
 

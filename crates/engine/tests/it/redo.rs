@@ -8,7 +8,7 @@ use plumb_engine::{EngineError, Instance, Layout, Settings};
 use plumb_events::{Event, Role, Session};
 use plumb_io::sim::power::Survivors;
 use plumb_io::sim::{Faults, MemoryDisk};
-use plumb_io::{DirectIo, Disk, IoError};
+use plumb_io::{DirectIo, Disk, IoError, priority};
 use plumb_types::{Column, ColumnType, Number, Schema, Value};
 use plumb_units::Bytes;
 use std::path::{Path, PathBuf};
@@ -51,6 +51,30 @@ fn insert(transactions: &Transactions<'_>, session: &Session, rows: i64) {
         let id = Value::Number(Number::new(i128::from(id), 0).expect("small"));
         transaction.insert("T", &[id, Value::Text("v".repeat(500))]).expect("inserted");
         transaction.commit_and_chain().expect("committed");
+    }
+}
+
+#[test]
+fn lgwr_is_put_first_where_that_is_permitted_and_never_where_it_is_not_wanted() {
+    let home = tempfile::tempdir().expect("a directory");
+    drop(create(&home.path().join("db"), &[]));
+    let nice = |word| {
+        let instance = open(&home.path().join("db"), &[("high_priority_processes", word)]);
+        let session = instance.recorder.session(Role::User);
+        let opened = Transactions::open(&instance, &session);
+        opened.map(|transactions| transactions.log().writer_nice().expect("there is an LGWR"))
+    };
+    let own = nice("none").expect("opened");
+    assert!(own > priority::FIRST, "LGWR has {own}");
+    match nice("lgwr") {
+        Ok(first) => {
+            assert_eq!(first, priority::FIRST);
+            assert_eq!(nice("auto").expect("opened"), priority::FIRST);
+        }
+        Err(refused) => {
+            assert!(refused.to_string().contains("high_priority_processes=lgwr"), "{refused}");
+            assert_eq!(nice("auto").expect("opened"), own);
+        }
     }
 }
 

@@ -9,7 +9,7 @@ pub(super) fn settings(seen: &Evidence) -> Vec<record::SettingRow> {
     let row = |setting: Setting| record::SettingRow {
         name: setting.row().name.to_string(),
         value: settings::shown(set, setting),
-        taken: log.and_then(|log| settings::of_log(set, setting, (log.sync.method, log.direct))),
+        taken: log.and_then(|log| settings::of_log(set, setting, log)),
         is_default: !set.is_explicit(setting),
         source: set.origin(setting).unwrap_or_default().to_string(),
         description: setting.row().help.to_string(),

@@ -169,7 +169,7 @@ pub(super) fn one(options: &Options, table: &TableOfBlocks) -> Result<()> {
                     0 => drop(reader.get(Purpose::Users, block, table.expected)?),
                     1 => {
                         bare.read(&session, block)?;
-                    },
+                    }
                     _ => {
                         let path = bare.file(block)?.path().to_path_buf();
                         block::verify(bare.read(&session, block)?, table.expected, block, &path)?;
@@ -188,9 +188,13 @@ pub(super) fn one(options: &Options, table: &TableOfBlocks) -> Result<()> {
         differences[1].push(cached - verified);
     }
     let [cached, bare, verified] = sides.map(|side| side.quantile(0.5).0 as f64 / 1000.0);
-    println!("one session: {cached:.1} us through the cache, {bare:.1} us bare, {verified:.1} us bare and verified");
+    println!(
+        "one session: {cached:.1} us through the cache, {bare:.1} us bare, {verified:.1} us bare and verified"
+    );
     let [bare, verified] = differences.map(|of| Spread::of(of).show(2));
-    println!("one session, over the bare read: {bare} us; goal: at most 2; over one that is verified: {verified} us");
+    println!(
+        "one session, over the bare read: {bare} us; goal: at most 2; over one that is verified: {verified} us"
+    );
     Ok(())
 }
 

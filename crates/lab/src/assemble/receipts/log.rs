@@ -7,7 +7,7 @@ use crate::record::Receipt;
 use crate::vocabulary::Seen;
 use plumb_engine::Setting;
 use plumb_events::{Event, IoStream, Statistic};
-use plumb_io::{DirectIo, Durability};
+use plumb_io::{DirectIo, Durability, priority};
 use plumb_units::{Bytes, Nanos, RowCount};
 
 /// What a redo write may take beside its request: to hand it over and to take it in.
@@ -84,6 +84,23 @@ pub(super) fn members(seen: &Evidence) -> Option<Finding> {
     let second = names.filter(|(directory, name)| directory.join("mirror").join(name).is_file()).count();
     let evidence = format!("{} and {second} of them once more in mirror", counted(first as u64, "log file"));
     Some(Finding::that(second == if asked == 2 { first } else { 0 }, evidence))
+}
+
+/// The nice value of LGWR, as the scheduler has it.
+pub(super) fn writer_priority(seen: &Evidence) -> Option<Finding> {
+    let (done, settings) = (done(seen)?, &seen.inside.settings);
+    if !settings.is_explicit(Setting::HighPriorityProcesses) {
+        return None;
+    }
+    let Some(nice) = done.writer_nice else {
+        return Some(Finding::not_checked("there was no LGWR: sessions did its work"));
+    };
+    let evidence = format!("/proc/self/task: the nice value of LGWR is {nice}");
+    Some(match settings.word(Setting::HighPriorityProcesses) {
+        "lgwr" => Finding::that(nice == priority::FIRST, evidence),
+        "none" => Finding::that(nice > priority::FIRST, evidence),
+        _ => Finding::held(evidence),
+    })
 }
 
 /// The flags that the log files are open with, and the flushes of the devices.

@@ -103,6 +103,7 @@ const RULES: &[(Setting, Seen, Rule)] = &[
     (Setting::SnapshotInterval, Seen::Inside, statistics::snapshots),
     (Setting::LogSyncMethod, Seen::Outside, log::sync_method),
     (Setting::LogFileIo, Seen::Outside, log::file_io),
+    (Setting::HighPriorityProcesses, Seen::Outside, log::writer_priority),
     (Setting::ArchiveLogMode, Seen::Inside, log::archive),
     (Setting::ForceLogging, Seen::Inside, ctas::force_logging),
     (Setting::DebugRequestDelay, Seen::Inside, io::request_delay),

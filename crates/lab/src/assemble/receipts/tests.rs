@@ -15,7 +15,7 @@ use plumb_engine::table::load::LoadOutcome;
 use plumb_engine::transaction::Logging;
 use plumb_engine::{Setting, Settings};
 use plumb_events::{Direction, Event, IoStream, Role, SessionKind, SessionTotals, Statistic};
-use plumb_io::{DirectIo, MethodKind};
+use plumb_io::{DirectIo, MethodKind, priority};
 use plumb_units::{BlockSize, Bytes, Nanos};
 use plumb_workload::slob::{SLOB, SlobSpec};
 use plumb_workload::specification::LARGE_SORT;
@@ -217,6 +217,11 @@ const CASES: &[(Setting, Change, Change)] = &[
             set(seen, Setting::LogFileIo, "buffered");
         },
     ),
+    (
+        Setting::HighPriorityProcesses,
+        |seen| writer_priority(seen, priority::FIRST),
+        |seen| writer_priority(seen, 0),
+    ),
     (Setting::ArchiveLogMode, |seen| copies(seen, 2), |seen| copies(seen, 1)),
     (Setting::ForceLogging, |seen| load_with_redo(seen, 4096), |seen| load_with_redo(seen, 0)),
     (
@@ -279,12 +284,20 @@ fn log_flags(seen: &mut Evidence, (word, dsync): (&str, bool)) {
     set(seen, Setting::LogSyncMethod, word);
     let method = SyncMethod::ALL.into_iter().find(|method| method.name() == word).expect("a method");
     let sync = SyncChoice { method, reason: String::new() };
-    seen.measured.outcome.log = Some(LogDone { sync, direct: DirectIo::Required, start: None });
+    let direct = DirectIo::Required;
+    seen.measured.outcome.log = Some(LogDone { sync, direct, writer_nice: Some(0), start: None });
     for file in seen.measured.files.iter_mut().filter(|file| file.role == FileRole::Log) {
         if let Some(flags) = &mut file.flags {
             (flags.direct, flags.dsync, flags.sync) = (true, dsync, false);
         }
     }
+}
+
+/// LGWR before all others, which has this nice value.
+fn writer_priority(seen: &mut Evidence, nice: i32) {
+    log_flags(seen, ("fdatasync", false));
+    set(seen, Setting::HighPriorityProcesses, "lgwr");
+    seen.measured.outcome.log.as_mut().expect("just given").writer_nice = Some(nice);
 }
 
 /// So many copies of the log files of a log that went through four.
