@@ -19,7 +19,8 @@ pub const FIRST: i32 = -20;
 /// Why that is refused, and what it takes.
 pub fn put_first() -> Result<(), String> {
     // A limit of n allows nice values down to 20 - n.
-    let allowed = || getrlimit(Resource::Nice).current.map_or(FIRST as i64, |limit| 20 - limit as i64);
+    let allowed =
+        || getrlimit(Resource::Nice).current.map_or(i64::from(FIRST), |limit| (20 - limit as i64).min(19));
     setpriority_process(None, FIRST).map_err(|error| match error {
         Errno::ACCESS | Errno::PERM => format!(
             "the system allows nice {} at least (RLIMIT_NICE) and it takes {FIRST}; give the program CAP_SYS_NICE, or set ulimit -e to 40",

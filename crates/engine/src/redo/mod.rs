@@ -12,8 +12,9 @@
 //!
 //! How much (`cargo xtask bench redo`): a row of 42 bytes inserted alone is a record of 144 bytes, in an array 60 bytes a row. A commit is 32
 //! bytes, and a log write of its own when nobody else commits: 512 bytes. A record of 104 bytes takes one thread 31 to 39 ns, from its
-//! admission to the null device (2.6 to 3.3 GB/s), while another processor writes. Two threads and LGWR on two processors manage 1.2 to 1.4 GB/s with
-//! a `log_buffer` of 8M, which is full before LGWR has its turn, and 1.9 to 2.3 with one of 64M. What is left are the cache lines that two threads
+//! admission to the null device (2.6 to 3.3 GB/s), while another processor writes. Two threads and LGWR on two processors manage 2.3 to 2.7 GB/s, whether
+//! `log_buffer` is 8M or 64M, because LGWR is put before them (`high_priority_processes`): they fill the four megabytes that may be on their way in 2 ms, and
+//! a slice of the scheduler is 3. With its turn among the others it is 1.2 to 1.4 GB/s with 8M; a shorter slice for LGWR alone changed nothing. What is left are the cache lines that two threads
 //! hand to each other for each record: that of the records' places, and those that hold the end of one record and the beginning of the next. Room
 //! for each thread apart was tried: two threads were as slow, and one was a tenth slower. So was that a session writes what has gathered when LGWR has
 //! been rung and has had no processor: 1.3 to 1.6 GB/s with 8M, and 1.6 to 1.7 with 64M. The gate is in shards.

@@ -518,7 +518,7 @@ impl Channel {
                 self.in_flight += 1;
             }
             _ => {
-                session.count(Statistic::SyncRequests, u64::from(in_memory || !shared::is_shared()));
+                session.count(Statistic::SyncRequests, u64::from(shared::is_call(&pending.request)));
                 let attempt = shared::attempt(session, pending)?;
                 self.in_flight += 1;
                 let end = attempt.end;

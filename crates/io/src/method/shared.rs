@@ -18,6 +18,9 @@
 //!                           -> ended
 //! ```
 //!
+//! A write is a call all the same where every other session has given way: nobody could use the thread meanwhile, and a durable write through a ring
+//! ends in a thread of the kernel. So it is with a commit of all sessions, for which one of them writes.
+//!
 //! Who gives way wants something that another session or thread has, and looks again and again: no signal is missed, and none is needed. When
 //! nobody else has got any further it looks every [`LOOK_AGAIN`].
 //!
@@ -25,7 +28,7 @@
 //! outside a request) keeps all of the server from it. Beside other work that takes all processors a server has the share of one thread: 32 sessions that
 //! commit on one then do some 10,000 a second, each write waiting for the thread's turn, and 90,000 on threads of their own.
 
-use super::{Attempt, ChannelBackend, Method, MethodBackend, Pending, RingChannel, sync};
+use super::{Attempt, ChannelBackend, Method, MethodBackend, Pending, Request, RingChannel, sync};
 use crate::{Arena, File, IoError};
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, Yielder};
@@ -68,6 +71,8 @@ struct Seat {
     yielder: Option<NonNull<Yielder<(), Rest>>>,
     /// Place of its request in the ring, and since when that is complete and the session ready.
     landed: Option<(usize, Nanos)>,
+    /// It has ended, or gave way and has not had the thread since.
+    keeps_still: bool,
     used: Arc<Used>,
 }
 
@@ -78,6 +83,8 @@ struct Server {
     /// Who has the thread, and since when.
     running: Cell<Option<usize>>,
     since: Cell<Nanos>,
+    /// How long it has stood in calls since then.
+    stood: Cell<Nanos>,
     /// CPU of all sessions, and of the server itself.
     lent: Cell<Nanos>,
     own: Arc<Used>,
@@ -96,13 +103,25 @@ pub(super) fn is_shared() -> bool {
     SERVER.with_borrow(|server| server.as_ref().is_some_and(|server| server.runs_session()))
 }
 
+/// The seat of the calling session, and its server.
+fn here() -> Option<(usize, Rc<Server>)> {
+    let server = SERVER.with_borrow(Clone::clone)?;
+    Some((server.running.get()?, server))
+}
+
+/// Whether the calling session makes the call for a request itself, and no ring of a server is asked.
+pub(super) fn is_call(request: &Request) -> bool {
+    let keeps_nobody = || here().is_some_and(|(seat, server)| server.all_others_keep_still(seat));
+    let in_memory = request.file.descriptor().is_none();
+    in_memory || !is_shared() || (request.operation.writes() && keeps_nobody())
+}
+
 /// One attempt at a request by the calling session: a call, or through the ring of its server.
 pub(super) fn attempt(session: &Session, pending: Pending) -> Result<Attempt, IoError> {
-    let server = SERVER.with_borrow(Clone::clone);
-    match server.and_then(|server| Some((server.running.get()?, server))) {
-        Some((seat, server)) if pending.request.file.descriptor().is_some() => {
-            server.attempt(seat, session, pending)
-        }
+    let is_call = is_call(&pending.request);
+    match here() {
+        Some((seat, server)) if !is_call => server.attempt(seat, session, pending),
+        Some((_, server)) if pending.request.file.descriptor().is_some() => Ok(server.stand(pending)),
         _ => Ok(sync::attempt(pending)),
     }
 }
@@ -178,6 +197,7 @@ impl Shared {
             seats: RefCell::new((0..places).map(|_| Seat::default()).collect()),
             running: Cell::new(None),
             since: Cell::new(Nanos(0)),
+            stood: Cell::new(Nanos(0)),
             lent: Cell::new(Nanos(0)),
             own: Arc::default(),
             noted: Cell::new(Nanos(0)),
@@ -211,7 +231,7 @@ impl SharedThread for Server {
 
     fn cpu(&self) -> Nanos {
         match self.running.get() {
-            Some(seat) => self.seats.borrow()[seat].used.cpu() + now().saturating_sub(self.since.get()),
+            Some(seat) => self.seats.borrow()[seat].used.cpu() + self.used_until(now()),
             None => clock::thread_cpu().saturating_sub(self.lent.get()),
         }
     }
@@ -234,6 +254,24 @@ impl Server {
             Some((place, end)) => Ok(self.ring.borrow_mut().take(place, end)),
             None => Err(self.check().expect_err("else the request is complete")),
         }
+    }
+
+    /// The call of a session that keeps nobody from the thread: its time is a wait, and none of its CPU.
+    fn stand(&self, pending: Pending) -> Attempt {
+        let attempt = sync::attempt(pending);
+        let begin = attempt.pending.begin.unwrap_or(attempt.end);
+        self.stood.set(self.stood.get() + attempt.end.saturating_sub(begin));
+        attempt
+    }
+
+    /// CPU of the session that has the thread, since it has it.
+    fn used_until(&self, at: Nanos) -> Nanos {
+        at.saturating_sub(self.since.get() + self.stood.get())
+    }
+
+    fn all_others_keep_still(&self, seat: usize) -> bool {
+        let seats = self.seats.borrow();
+        seats.iter().enumerate().all(|(other, it)| other == seat || it.keeps_still)
     }
 
     /// Gives the thread up, and has it again when it returns.
@@ -342,6 +380,7 @@ impl Server {
     /// Has a session run until it rests, or has ended. It is `begin` now; gives when it is.
     fn run_one(&self, seat: usize, body: &mut Body, begin: Nanos) -> (Result<Option<Rest>, Panic>, Nanos) {
         self.since.set(begin);
+        self.stood.set(Nanos(0));
         self.running.set(Some(seat));
         if let Seat { landed: Some((_, since)), used, .. } = &self.seats.borrow()[seat] {
             used.add_queued(begin.saturating_sub(*since));
@@ -349,9 +388,11 @@ impl Server {
         let rests = catch_unwind(AssertUnwindSafe(|| body.resume(()).as_yield()));
         self.running.set(None);
         let end = now();
-        let used = end.saturating_sub(begin);
+        let used = self.used_until(end);
         self.lent.set(self.lent.get() + used);
-        self.seats.borrow()[seat].used.add_cpu(used);
+        let seat = &mut self.seats.borrow_mut()[seat];
+        seat.used.add_cpu(used);
+        seat.keeps_still = matches!(rests, Ok(None | Some(Rest::Until(Nanos(0)))) | Err(_));
         (rests, end)
     }
 
