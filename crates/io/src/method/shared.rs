@@ -71,6 +71,8 @@ struct Seat {
     yielder: Option<NonNull<Yielder<(), Rest>>>,
     /// Place of its request in the ring, and since when that is complete and the session ready.
     landed: Option<(usize, Nanos)>,
+    /// Since when it is ready that lets others run.
+    lets_since: Option<Nanos>,
     /// It has ended, or gave way and has not had the thread since.
     keeps_still: bool,
     used: Arc<Used>,
@@ -354,6 +356,10 @@ impl Server {
                 let Some(seat) = queue.ready.pop_front() else { break };
                 let rests;
                 (rests, at) = self.run_one(seat, &mut bodies[seat], at);
+                if self.stood.get() > Nanos(0) {
+                    // The thread was the server's and had nothing else to do.
+                    session.waited(Event::SharedServerIdle, at.saturating_sub(self.stood.get()), at);
+                }
                 is_idle &= matches!(rests, Ok(Some(Rest::Until(_))));
                 match rests {
                     Ok(Some(rest)) => queue.rests(seat, rest),
@@ -382,8 +388,11 @@ impl Server {
         self.since.set(begin);
         self.stood.set(Nanos(0));
         self.running.set(Some(seat));
-        if let Seat { landed: Some((_, since)), used, .. } = &self.seats.borrow()[seat] {
-            used.add_queued(begin.saturating_sub(*since));
+        {
+            let seat = &mut self.seats.borrow_mut()[seat];
+            if let Some(since) = seat.lets_since.take().or(seat.landed.map(|(_, since)| since)) {
+                seat.used.add_queued(begin.saturating_sub(since));
+            }
         }
         let rests = catch_unwind(AssertUnwindSafe(|| body.resume(()).as_yield()));
         self.running.set(None);
@@ -392,6 +401,7 @@ impl Server {
         self.lent.set(self.lent.get() + used);
         let seat = &mut self.seats.borrow_mut()[seat];
         seat.used.add_cpu(used);
+        seat.lets_since = matches!(rests, Ok(Some(Rest::Others))).then_some(end);
         seat.keeps_still = matches!(rests, Ok(None | Some(Rest::Until(Nanos(0)))) | Err(_));
         (rests, end)
     }
