@@ -19,13 +19,15 @@
 //! Posch 2009). An equality that is proved is not settled by it, since "no effect" may still be true of it: that is
 //! what two families of claims got wrong (9.6% of studies with two true nulls and two effects at their margin).
 //!
-//! Advice is one member more, without a share of its own: before any claim is settled there is none. With f of m
+//! Advice is one member more, without a share of its own: before any claim is settled there is none. It weighs w = 1/4 of an open claim where a share
+//! is given away, for a claim was written before the runs, and advice has all of alpha when all claims are settled, whatever its weight. With f of m
 //! claims settled
 //!
 //! ```text
-//! an open claim has alpha/m (1 + f/(m - f + 1))       advice has alpha f / (m (m - f + 1))
+//! an open claim has alpha/m (1 + f/(m - f + w))       advice has alpha w f / (m (m - f + w))
 //! ```
 //!
+//! A weight of 1 costs two blocks of thirty: of four claims of 2% at s_d 3%, each is found in 94.7% of studies of 28 blocks by Student's t then, and in 95.7% with 1/4.
 //! Without advice it is Holm's alpha/(m - f). Claims with equal p have the same level, whatever their order.
 //!
 //! Limits: the share of a settled claim goes on although its sign may be wrong; with independent tests that costs nothing
@@ -164,14 +166,17 @@ pub struct Family {
     pub advice_level: f64,
 }
 
+/// What advice weighs beside an open claim.
+const ADVICE_WEIGHT: f64 = 0.25;
+
 /// The levels of an open claim and of advice when some of `claims` are settled.
 fn shares(claims: usize, settled: usize, advice: Advice, alpha: f64) -> (f64, f64) {
     let (all, free) = (claims as f64, settled as f64);
     match advice {
         Advice::None => (alpha / (all - free).max(1.0), 0.0),
         Advice::Shares => {
-            let part = free / (all - free + 1.0);
-            (alpha / all * (1.0 + part), alpha / all * part)
+            let part = free / (all - free + ADVICE_WEIGHT);
+            (alpha / all * (1.0 + part), alpha / all * part * ADVICE_WEIGHT)
         }
     }
 }
