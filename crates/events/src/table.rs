@@ -373,7 +373,7 @@ roles! {
     Drop, "drop", Foreground, "Removes a table or an index.";
     DatabaseWriter, "DBW", Background, "Writes dirty blocks of the buffer cache.";
     Archiver, "ARC", Background, "Copies filled log files before they are used again.";
-    LogWriter, "LGWR", Background, "Writes the log when much of it waits and no session has asked for it yet.";
+    LogWriter, "LGWR", Background, "Writes the log when much of it has gathered, and for sessions when two or more wait for it.";
     CheckpointProcess, "CKPT", Background, "Begins checkpoints, and completes those whose blocks have been written.";
     SharedServer, "S00", Background, "Runs sessions that share its thread, and sends their requests.";
     ProbeServer, "probe", Foreground, "Reads beside others while an operation asks what a read costs.";

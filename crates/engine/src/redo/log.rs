@@ -16,7 +16,7 @@
 use super::archiver::Archive;
 use super::bell::Bell;
 use super::checkpoint::{Checkpoint, ControlFile};
-use super::group_commit::{GroupCommit, Turn};
+use super::group_commit::{GroupCommit, ROLE, Turn};
 use super::log_buffer::{Apart, LogBuffer};
 use super::log_file::{BATCH_HEADER, FILE_HEADER};
 use super::log_writer::{BatchPlace, LogFile, LogWriter, Usage, charge};
@@ -36,8 +36,10 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// Bytes of log that gather before a background process writes them: Oracle's LGWR begins at a megabyte, or a third of its buffer.
+/// Bytes of log that gather before LGWR writes them although nobody waits: Oracle's begins at a megabyte, or a third of its buffer.
 const GATHERED: u64 = 1 << 20;
+/// How long LGWR sleeps when the next record is still being copied: its session may want the processor that LGWR, put before it, would not leave to it.
+const COPYING: Duration = Duration::from_micros(10);
 /// How long a wait sleeps before it checks its condition again.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
@@ -281,7 +283,8 @@ impl Log {
         priority::nice_of(*self.writer_thread.get()?)
     }
 
-    /// The calling thread is LGWR, with the priority that it is to have.
+    /// The calling thread is LGWR from now on, with the priority that it is to have. With it it writes for sessions that wait together; without, it would
+    /// have them wait for its turn too.
     ///
     /// # Errors
     /// When that was asked for by name and is refused.
@@ -291,8 +294,18 @@ impl Log {
             return Ok(());
         }
         match priority::put_first() {
-            Err(why) if asked != "auto" => Err(EngineError::Priority { why }),
-            _ => Ok(()),
+            Ok(()) => self.group.writer_serves(true),
+            Err(_) if asked == "auto" => {}
+            Err(why) => return Err(EngineError::Priority { why }),
+        }
+        Ok(())
+    }
+
+    /// LGWR ends, and sessions do its work.
+    pub(crate) fn ends_writer(&self, session: &Session) {
+        self.group.writer_serves(false);
+        while self.group.writes(false) {
+            self.write_once(session);
         }
     }
 
@@ -392,22 +405,29 @@ impl Log {
         }
     }
 
-    /// Writes what has gathered, for sessions that will need it durable or its place in the buffer: a large transaction goes on meanwhile.
-    ///
-    /// # Errors
-    /// Those of [`Log::make_durable`].
-    pub(crate) fn write_gathered(&self, session: &Session) -> Result<(), EngineError> {
+    /// What LGWR does when its bell has been rung: it writes for sessions that have left it the role, and what has gathered for those that will need it
+    /// durable, or its place in the buffer: a large transaction goes on meanwhile. A failure is the log's, and so everybody's.
+    pub(crate) fn write_as_writer(&self, session: &Session) {
         self.has_rung.store(false, Relaxed);
-        loop {
-            let durable = self.durable();
-            if self.end().0 - durable.0 < self.gathered {
-                return Ok(());
-            }
-            self.make_durable(session, Lsn(durable.0 + self.gathered))?;
+        while self.group.writes(self.has_gathered()) {
+            self.write_once(session);
         }
     }
 
-    /// Rung when log has gathered.
+    fn write_once(&self, session: &Session) {
+        let written = self.write(session);
+        if matches!(written, Ok(None)) {
+            sharing::sleep(COPYING);
+        }
+        self.end_writing(written);
+    }
+
+    fn has_gathered(&self) -> bool {
+        let durable = self.durable();
+        self.end().0 - durable.0 >= self.gathered
+    }
+
+    /// Rung when LGWR is to look whether it writes.
     pub(crate) fn writer_bell(&self) -> &Bell {
         &self.writer_bell
     }
@@ -429,15 +449,20 @@ impl Log {
                 Turn::Write => {
                     let _ends = self.ends_with("the log writer");
                     sharing::let_others();
-                    match self.write_until(session, until) {
-                        Ok(durable) => self.group.give_up(Some(durable)),
-                        Err(error) => {
-                            self.group.fail(error.to_string());
-                            self.group.give_up(None);
-                        }
-                    }
+                    self.end_writing(self.write_until(session, until).map(Some));
                 }
             }
+        }
+    }
+
+    /// Gives the role up, with what was made durable by it. After a failure nothing is written any more.
+    fn end_writing(&self, written: Result<Option<Lsn>, EngineError>) {
+        let durable = written.unwrap_or_else(|error| {
+            self.group.fail(error.to_string());
+            None
+        });
+        if self.group.give_up(durable) {
+            self.writer_bell.ring();
         }
     }
 
@@ -466,13 +491,12 @@ impl Log {
         session: &Session,
         work: impl FnOnce() -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
-        // More than ever becomes durable: it wants the role.
-        while self.turn(Lsn(u64::MAX))? != Turn::Write {
-            self.sleep(session, Lsn(u64::MAX), Event::LogFileSync);
+        while self.turn(ROLE)? != Turn::Write {
+            self.sleep(session, ROLE, Event::LogFileSync);
         }
         let _ends = self.ends_with("who worked as the log writer");
         let result = work();
-        self.group.give_up(None);
+        self.end_writing(Ok(None));
         result
     }
 

@@ -221,13 +221,13 @@ impl Checkpoints {
         }
     }
 
-    /// The life of LGWR, which a lone session's commits never need: they write themselves.
+    /// The life of LGWR, which a lone session's commits never need: it writes them itself.
     fn write_log(&self, session: &Session) {
         while !self.is_over() {
             session.wait_long(Event::DbwrIdle, || self.log.writer_bell().sleep(IDLE));
-            // A failure is the log's, and so everybody's.
-            let _ = self.log.write_gathered(session);
+            self.log.write_as_writer(session);
         }
+        self.log.ends_writer(session);
     }
 
     /// The life of ARC.

@@ -5,9 +5,10 @@ use atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use loom::model::Builder;
 use loom::thread;
 use plumb_units::Lsn;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use loom::sync::{self, atomic};
+use loom::thread::{JoinHandle, Thread};
 
 mod sharing {
     pub use loom::thread::yield_now;
@@ -30,7 +31,7 @@ mod log_buffer;
 #[path = "../../src/redo/group_commit.rs"]
 mod group_commit;
 
-use group_commit::{GroupCommit, Turn};
+use group_commit::{GroupCommit, ROLE, Turn};
 use log_buffer::LogBuffer;
 
 /// Bytes of a record: its length, and a number.
@@ -137,6 +138,9 @@ struct Counted {
     writing: AtomicBool,
     /// Bytes that a write takes at most.
     most: u64,
+    /// LGWR, where there is one, and whether it is to end.
+    writer: OnceLock<Thread>,
+    is_over: AtomicBool,
 }
 
 impl Counted {
@@ -146,7 +150,53 @@ impl Counted {
             appended: AtomicU64::new(0),
             writing: AtomicBool::new(false),
             most,
+            writer: OnceLock::new(),
+            is_over: AtomicBool::new(false),
         })
+    }
+
+    /// LGWR's thread.
+    fn start_writer(self: &Arc<Self>) -> JoinHandle<()> {
+        self.group.writer_serves(true);
+        let log = Arc::clone(self);
+        let thread = thread::spawn(move || {
+            while !log.is_over.load(SeqCst) {
+                log.write_as_writer();
+                thread::park();
+            }
+            log.group.writer_serves(false);
+            log.write_as_writer();
+        });
+        self.writer.set(thread.thread().clone()).expect("one LGWR");
+        thread
+    }
+
+    fn write_as_writer(&self) {
+        while self.group.writes(false) {
+            self.give_up(Some(self.write()));
+        }
+    }
+
+    fn end_writer(&self, thread: JoinHandle<()>) {
+        self.is_over.store(true, SeqCst);
+        thread.thread().unpark();
+        thread.join().expect("no panic");
+    }
+
+    /// What a log switch does.
+    fn take_the_role(&self) {
+        while self.group.turn(ROLE).expect("nothing fails") != Turn::Write {
+            self.group.sleep(ROLE);
+        }
+        assert!(!self.writing.swap(true, SeqCst), "G1: one session writes");
+        self.writing.store(false, SeqCst);
+        self.give_up(None);
+    }
+
+    fn give_up(&self, durable: Option<Lsn>) {
+        if self.group.give_up(durable) {
+            self.writer.get().expect("LGWR is there that has the role").unpark();
+        }
     }
 
     /// What the log does: appends, and is durable when it returns.
@@ -165,7 +215,7 @@ impl Counted {
                         self.group.wrote(durable);
                         durable = self.write();
                     }
-                    self.group.give_up(Some(durable));
+                    self.give_up(Some(durable));
                 }
             }
         }
@@ -208,6 +258,44 @@ fn each_of_three_sessions_comes_back_from_its_commit() {
     check(2, || commits(8, 3, 1));
 }
 
+/// Two wait for a third: LGWR writes for them, as long as anybody waits.
+#[test]
+fn each_comes_back_whose_commit_lgwr_writes() {
+    for most in [1, 8] {
+        check(2, move || {
+            let log = Counted::new(most);
+            let writer = log.start_writer();
+            let commit = || {
+                let log = Arc::clone(&log);
+                thread::spawn(move || log.commit().expect("nothing fails"))
+            };
+            let threads = [commit(), commit()];
+            log.commit().expect("nothing fails");
+            threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
+            assert_eq!(log.group.durable(), Lsn(3));
+            log.end_writer(writer);
+            log.commit().expect("a session writes where no LGWR does");
+        });
+    }
+}
+
+/// LGWR gives the role up to who wants it for something else.
+#[test]
+fn who_needs_the_role_gets_it_from_lgwr() {
+    check(2, || {
+        let log = Counted::new(8);
+        let writer = log.start_writer();
+        let other = Arc::clone(&log);
+        let switching = thread::spawn(move || other.take_the_role());
+        let third = Arc::clone(&log);
+        let committing = thread::spawn(move || third.commit().expect("nothing fails"));
+        log.commit().expect("nothing fails");
+        switching.join().expect("no panic");
+        committing.join().expect("no panic");
+        log.end_writer(writer);
+    });
+}
+
 /// What one needs is behind what a write takes.
 #[test]
 fn each_comes_back_from_writes_that_do_not_take_all() {
@@ -220,14 +308,7 @@ fn who_needs_the_role_for_something_else_gets_it() {
     check(2, || {
         let log = Counted::new(8);
         let other = Arc::clone(&log);
-        let switching = thread::spawn(move || {
-            while other.group.turn(Lsn(u64::MAX)).expect("nothing fails") != Turn::Write {
-                other.group.sleep(Lsn(u64::MAX));
-            }
-            assert!(!other.writing.swap(true, SeqCst), "G1: one session writes");
-            other.writing.store(false, SeqCst);
-            other.group.give_up(None);
-        });
+        let switching = thread::spawn(move || other.take_the_role());
         let third = Arc::clone(&log);
         let committing = thread::spawn(move || third.commit().expect("nothing fails"));
         log.commit().expect("nothing fails");
@@ -251,7 +332,7 @@ fn a_failed_write_wakes_everybody() {
             match log.group.turn(Lsn(3)) {
                 Ok(Turn::Write) => {
                     log.group.fail("the disk is gone".to_string());
-                    log.group.give_up(None);
+                    log.give_up(None);
                 }
                 Ok(Turn::Sleep) => log.group.sleep(Lsn(3)),
                 Ok(Turn::Durable) => break,

@@ -5,7 +5,7 @@ use plumb_engine::instance::{Cancel, InitialSizes};
 use plumb_engine::redo::SyncMethod;
 use plumb_engine::transaction::Transactions;
 use plumb_engine::{EngineError, Instance, Layout, Settings};
-use plumb_events::{Event, Role, Session};
+use plumb_events::{Event, Role, Session, Statistic};
 use plumb_io::sim::power::Survivors;
 use plumb_io::sim::{Faults, MemoryDisk};
 use plumb_io::{DirectIo, Disk, IoError, priority};
@@ -76,6 +76,41 @@ fn lgwr_is_put_first_where_that_is_permitted_and_never_where_it_is_not_wanted() 
             assert_eq!(nice("auto").expect("opened"), own);
         }
     }
+}
+
+#[test]
+fn lgwr_writes_for_sessions_that_wait_together_and_for_none_alone() {
+    const SESSIONS: i64 = 6;
+    let home = tempfile::tempdir().expect("a directory");
+    let instance = create(&home.path().join("db"), &[]);
+    let session = instance.recorder.session(Role::User);
+    let transactions = Transactions::open(&instance, &session).expect("a log");
+    create_table(&transactions, &session);
+    let written = || -> u64 {
+        let sessions = instance.recorder.snapshot().sessions;
+        let of_writer = sessions.iter().filter(|session| session.role == Role::LogWriter);
+        of_writer.map(|session| session.statistics[Statistic::RedoWrites as usize]).sum()
+    };
+    insert(&transactions, &session, 20);
+    assert_eq!(written(), 0, "who commits alone writes");
+    // Where it has no priority sessions write for each other.
+    let serves = transactions.log().writer_nice() == Some(priority::FIRST);
+    let most = if serves { 100_000 } else { 1000 };
+    let mut rows = 20;
+    // Whether two wait at once is the scheduler's affair; that they never do in so many commits is not.
+    while written() == 0 && rows < most {
+        thread::scope(|scope| {
+            for _ in 0..SESSIONS {
+                scope.spawn(|| insert(&transactions, &instance.recorder.session(Role::User), 50));
+            }
+        });
+        rows += SESSIONS * 50;
+    }
+    assert_eq!(written() > 0, serves, "{rows} commits");
+    assert_eq!(count(&transactions, &session), rows as usize);
+    drop(transactions);
+    drop(session);
+    instance.destroy().expect("removed");
 }
 
 fn count(transactions: &Transactions<'_>, session: &Session) -> usize {
