@@ -117,6 +117,7 @@ impl GroupCommit {
             None if self.durable() >= until => Ok(Turn::Durable),
             None if role.is_mine_to_take() => {
                 role.holder = Holder::Session;
+                role.leave();
                 Ok(Turn::Write)
             }
             None => {
@@ -239,9 +240,16 @@ impl Role {
 
     /// The session sleeps from now on. It is there already when something else has woken it.
     fn enter(&mut self, until: Lsn) {
-        let thread = thread::current();
-        self.sleepers.retain(|sleeper| sleeper.thread.id() != thread.id());
-        self.sleepers.push(Sleeper { until, thread });
+        self.leave();
+        self.sleepers.push(Sleeper { until, thread: thread::current() });
+    }
+
+    /// The session sleeps no more. In the list it would be given the role again when it has it no more, and nobody would be woken for it.
+    fn leave(&mut self) {
+        if !self.sleepers.is_empty() {
+            let caller = thread::current().id();
+            self.sleepers.retain(|sleeper| sleeper.thread.id() != caller);
+        }
     }
 
     /// Whether to ask for it is in vain.

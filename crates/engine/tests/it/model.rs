@@ -279,6 +279,25 @@ fn each_comes_back_whose_commit_lgwr_writes() {
     }
 }
 
+/// Who wants the role finds it free when something else has woken it, and is given it no second time.
+#[test]
+fn who_has_taken_the_role_waits_for_it_no_more() {
+    check(2, || {
+        let log = Counted::new(8);
+        let other = Arc::clone(&log);
+        let switching = thread::spawn(move || {
+            thread::current().unpark();
+            other.take_the_role();
+        });
+        let third = Arc::clone(&log);
+        let committing = thread::spawn(move || third.commit().expect("nothing fails"));
+        log.commit().expect("nothing fails");
+        switching.join().expect("no panic");
+        committing.join().expect("no panic");
+        log.commit().expect("the role is free");
+    });
+}
+
 /// LGWR gives the role up to who wants it for something else.
 #[test]
 fn who_needs_the_role_gets_it_from_lgwr() {
