@@ -91,22 +91,47 @@ impl Arena {
     /// # Panics
     /// When `bytes` is not a positive multiple of 512 or `count` is zero.
     pub fn buffers(bytes: usize, count: usize) -> Result<(Arena, Vec<IoBuffer>), IoError> {
+        let arena = Arena::new(bytes, count)?;
+        let buffers = (0..count).map(|index| arena.cut(index, bytes)).collect();
+        Ok((arena, buffers))
+    }
+
+    /// The mapping alone: who cuts it sees to it that a piece is owned by one party at a time.
+    pub(crate) fn new(bytes: usize, count: usize) -> Result<Arena, IoError> {
         assert!(
             bytes > 0 && bytes.is_multiple_of(512),
             "a buffer of {bytes} bytes cannot be used for direct I/O"
         );
         assert!(count > 0);
-        let mapping = Arc::new(Mapping::new(bytes, count)?);
-        let (start, first) = (mapping.start, mapping.used.0);
-        let buffers = (0..count)
-            .map(|index| IoBuffer {
-                start: NonNull::new(start.as_ptr().wrapping_add(first + index * bytes))
-                    .expect("inside the mapping"),
-                length: bytes,
-                mapping: Arc::clone(&mapping),
-            })
-            .collect();
-        Ok((Arena(mapping), buffers))
+        Ok(Arena(Arc::new(Mapping::new(bytes, count)?)))
+    }
+
+    /// Piece `index` of those of so many bytes.
+    pub(crate) fn cut(&self, index: usize, bytes: usize) -> IoBuffer {
+        IoBuffer { start: self.piece(index, bytes), length: bytes, mapping: Arc::clone(&self.0) }
+    }
+
+    /// Whether the buffer is that piece.
+    pub(crate) fn is_cut(&self, index: usize, bytes: usize, buffer: &IoBuffer) -> bool {
+        self.owns(buffer) && buffer.start == self.piece(index, bytes) && buffer.length == bytes
+    }
+
+    /// What is in that piece.
+    ///
+    /// # Safety
+    /// Nobody changes it, or has a buffer of it, as long as the bytes are borrowed.
+    #[allow(unsafe_code)]
+    #[inline]
+    pub(crate) unsafe fn bytes(&self, index: usize, bytes: usize) -> &[u8] {
+        // SAFETY: the piece is mapped and initialised (zero pages), and the caller sees to the rest.
+        unsafe { std::slice::from_raw_parts(self.piece(index, bytes).as_ptr(), bytes) }
+    }
+
+    #[inline]
+    fn piece(&self, index: usize, bytes: usize) -> NonNull<u8> {
+        let (start, length) = self.span();
+        assert!((index + 1) * bytes <= length, "a piece lies inside the mapping");
+        NonNull::new(start.wrapping_add(index * bytes)).expect("inside the mapping")
     }
 
     /// Start and length of the part in use, for registration with a ring.

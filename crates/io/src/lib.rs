@@ -7,8 +7,9 @@
 //! system gives this process, [`receipt`] brings evidence from outside the code
 //! that set a flag, [`owner`] marks what has to go again.
 //!
-//! How: a request owns its buffer from submission to completion, so no two
-//! parties ever see the same bytes and the interface is safe. Each thread has
+//! How: a request owns its buffer from submission to completion, so nobody else
+//! sees its bytes meanwhile and the interface is safe; of buffers that many look
+//! at a [`BufferPool`] keeps count. Each thread has
 //! its own channel: no lock is shared on the way to the kernel but the thread
 //! pool's queue.
 //!
@@ -33,6 +34,7 @@ macro_rules! strict_assert {
 }
 
 mod arena;
+mod buffer_pool;
 pub mod device;
 mod error;
 mod file;
@@ -49,6 +51,7 @@ mod roots;
 pub mod sim;
 
 pub use arena::{Arena, HugeVec, IoBuffer, Plain, ask_huge_pages, prefetch};
+pub use buffer_pool::{BufferPin, BufferPool};
 pub use error::{IoError, hint_of_limits};
 pub use file::{DirectIo, Disk, Durability, File, FileCounters, Lock, OpenMode, random_id};
 pub use file_number::path_of_number;

@@ -68,16 +68,16 @@ fn a_server_that_cannot_start_later_ends_the_operation_and_nobody_waits_for_it()
     bounded(|| {
         let instance =
             instance(&[("parallel_degree", "4"), ("debug_thread_limit", "20")]).expect("an instance");
-        let source = |rows| SalesTable::new(SalesSpec { rows, seed: 1 });
-        load(&instance, "T", &source(20_000)).expect("a table");
+        // So many rows that no server ends before the last is started: its thread would be free for that one.
+        let source = || SalesTable::new(SalesSpec { rows: 500_000, seed: 1 });
+        load(&instance, "T", &source()).expect("a table");
         for free in 0..8 {
             let others: Vec<_> =
                 (free..20).map(|_| instance.access.servers.threads.thread().expect("free")).collect();
             let error = build(&instance, "I").expect_err("too few threads").to_string();
             assert!(error.starts_with("cannot start PX s"), "{free}: {error}");
             if free < 4 {
-                // So many rows that no server ends before the last is started: its thread would be free for that one.
-                let error = load(&instance, "U", &source(500_000)).expect_err("too few threads").to_string();
+                let error = load(&instance, "U", &source()).expect_err("too few threads").to_string();
                 assert!(error.starts_with("cannot start PX load server p00"), "{free}: {error}");
             }
             drop(others);

@@ -17,7 +17,7 @@ use crate::storage::tablespace::{Extent, Purpose, Tablespace};
 use crate::storage::tablespaces::Tablespaces;
 use plumb_events::{Recorder, Role, Session, locked};
 use plumb_io::limits::Quota;
-use plumb_io::{Arena, IoError, Method};
+use plumb_io::{Arena, BufferPool, IoError, Method};
 use plumb_units::{BlockAddress, BlockSize, Lsn};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -211,7 +211,7 @@ impl BufferCache {
     /// The memory of its buffers; none before its first use.
     #[must_use]
     pub fn memory(&self) -> Option<Arena> {
-        self.shared.latches.memory()
+        self.shared.latches.memory().map(BufferPool::arena).cloned()
     }
 
     /// Counts everything anew, and says how many sessions wait for a free buffer.

@@ -29,7 +29,7 @@
 //! writer ends; others end after the batch they have in hand.
 
 use super::buffer_cache::Shared;
-use super::frames::DirtyBlock;
+use super::handles::DirtyBlock;
 use crate::EngineError;
 use crate::storage::block;
 use crate::storage::tablespace::Purpose;
@@ -122,7 +122,7 @@ impl<'a> DatabaseWriter<'a> {
         Ok(())
     }
 
-    fn write(&mut self, mut batch: Vec<DirtyBlock>) -> Result<(), EngineError> {
+    fn write(&mut self, mut batch: Vec<DirtyBlock<'_>>) -> Result<(), EngineError> {
         assert_eq!(self.channel.outstanding(), 0, "B8: the batch before is on disk");
         batch.sort_unstable_by_key(|block| block.address);
         self.session.count(Statistic::DbwrBatches, 1);
@@ -133,7 +133,7 @@ impl<'a> DatabaseWriter<'a> {
     }
 
     /// Submits the batch: as many requests at once as there are buffers, and more when half of them have come back.
-    fn submit(&mut self, batch: &mut [DirtyBlock], requests: &[Range<usize>]) -> Result<(), EngineError> {
+    fn submit(&mut self, batch: &mut [DirtyBlock<'_>], requests: &[Range<usize>]) -> Result<(), EngineError> {
         let mut next = 0;
         while next < requests.len() {
             let left = requests.len() - next;
@@ -153,7 +153,7 @@ impl<'a> DatabaseWriter<'a> {
 
     /// Waits for everything in flight, failed or not. The first error is the one
     /// to report.
-    fn settle(&mut self, batch: &[DirtyBlock], requests: &[Range<usize>]) -> Result<(), EngineError> {
+    fn settle(&mut self, batch: &[DirtyBlock<'_>], requests: &[Range<usize>]) -> Result<(), EngineError> {
         let mut result = Ok(());
         while self.channel.outstanding() > 0 {
             let outstanding = self.channel.outstanding();
@@ -166,7 +166,7 @@ impl<'a> DatabaseWriter<'a> {
         result
     }
 
-    fn take_in(&mut self, batch: &[DirtyBlock], requests: &[Range<usize>]) -> Result<(), EngineError> {
+    fn take_in(&mut self, batch: &[DirtyBlock<'_>], requests: &[Range<usize>]) -> Result<(), EngineError> {
         let completion = self.channel.wait(self.session, Event::DbFileParallelWrite)?;
         let blocks = &batch[requests[completion.tag as usize].clone()];
         self.session.count(Statistic::PhysicalWriteBlocks, blocks.len() as u64);
@@ -179,7 +179,7 @@ impl<'a> DatabaseWriter<'a> {
     /// Copies adjacent blocks to the buffer; their frames are no longer pinned then.
     fn request(
         &self,
-        blocks: &mut [DirtyBlock],
+        blocks: &mut [DirtyBlock<'_>],
         mut buffer: IoBuffer,
         tag: u64,
     ) -> Result<Request, EngineError> {
@@ -212,7 +212,7 @@ impl<'a> DatabaseWriter<'a> {
 }
 
 /// Cuts a sorted batch into requests of adjacent blocks, at most `blocks_max` in one.
-fn requests(batch: &[DirtyBlock], blocks_max: usize) -> Vec<Range<usize>> {
+fn requests(batch: &[DirtyBlock<'_>], blocks_max: usize) -> Vec<Range<usize>> {
     let mut requests: Vec<Range<usize>> = Vec::with_capacity(batch.len().div_ceil(blocks_max));
     for (index, block) in batch.iter().enumerate() {
         let joins = |last: &Range<usize>| {

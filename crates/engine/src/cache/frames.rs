@@ -1,13 +1,13 @@
 //! Frames, the table that finds them, and the lists over them.
 //!
-//! Everything here happens under the cache's mutex and nothing waits. A list
+//! Everything here happens under the cache's mutex and nothing waits. The bytes are those of the [`BufferPool`], which has a buffer for each
+//! frame by its number: a frame that is Owned, Reading or Changing has its buffer taken, and the buffers of all others are in the pool (B1). A list
 //! entry may be out of date: a frame that leaves a list early stays in it until
 //! its turn, and its flag keeps it from being entered twice (B3), so that no list
 //! grows beyond the number of frames and none needs a search to remove from.
 
-use super::handles::PinnedBlock;
-use super::sync::Arc;
-use super::{IoBuffer, Purpose};
+use super::handles::{DirtyBlock, PinnedBlock};
+use super::{BufferPool, IoBuffer, Purpose};
 use plumb_io::ask_huge_pages;
 use plumb_units::{BlockAddress, Lsn};
 use std::collections::{BTreeSet, VecDeque};
@@ -41,10 +41,10 @@ pub(super) enum Usage {
     Changing,
 }
 
+/// One cache line, and in one.
 #[derive(Debug)]
+#[repr(align(64))]
 pub(super) struct Frame {
-    /// `None` while its owner has it.
-    bytes: Option<Arc<IoBuffer>>,
     /// Which block it holds, unless Free or Owned.
     address: BlockAddress,
     purpose: Purpose,
@@ -71,23 +71,10 @@ pub(super) struct Frame {
     next: u32,
 }
 
-#[cfg(not(test))]
 const _: () = assert!(size_of::<Frame>() == 64);
 
-/// A frame that was taken: its number and its bytes.
-pub(super) type Taken = (u32, Arc<IoBuffer>);
-
-/// A dirty block on its way to a database writer.
-#[derive(Debug)]
-pub(super) struct DirtyBlock {
-    pub(super) frame: u32,
-    pub(super) address: BlockAddress,
-    pub(super) purpose: Purpose,
-    /// Gone once copied: until then the frame is pinned.
-    pub(super) bytes: Option<Arc<IoBuffer>>,
-    /// It was changed in place: its checksum is to be made.
-    pub(super) logged: bool,
-}
+/// A frame that was taken: its number and its buffer.
+pub(super) type Taken = (u32, IoBuffer);
 
 /// A device at a moment, as those see it who transfer blocks. Two of them say whether it answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -146,18 +133,17 @@ pub(super) struct Frames {
 }
 
 impl Frames {
-    /// Makes a frame of each buffer.
-    pub(super) fn populate(&mut self, buffers: Vec<IoBuffer>) {
+    /// Makes so many frames.
+    pub(super) fn populate(&mut self, count: usize) {
         assert!(self.frames.is_empty(), "a cache is populated once");
-        assert!(!buffers.is_empty(), "a cache has a frame");
-        assert!(buffers.len() < NONE as usize, "frames are numbered in 32 bits");
-        let buckets = (buffers.len() * 2).next_power_of_two();
+        assert!(count > 0, "a cache has a frame");
+        assert!(count < NONE as usize, "frames are numbered in 32 bits");
+        let buckets = (count * 2).next_power_of_two();
         self.buckets = in_huge_pages(buckets);
         self.buckets.resize(buckets, NONE);
-        self.cold = (0..buffers.len() as u32).collect();
-        self.frames = in_huge_pages(buffers.len());
-        self.frames.extend(buffers.into_iter().map(|buffer| Frame {
-            bytes: Some(Arc::new(buffer)),
+        self.cold = (0..count as u32).collect();
+        self.frames = in_huge_pages(count);
+        self.frames.extend((0..count).map(|_| Frame {
             address: BlockAddress::default(),
             purpose: Purpose::Temp,
             usage: Usage::Free,
@@ -231,26 +217,26 @@ impl Frames {
         None
     }
 
-    /// A reference to the bytes of a block that is there, and one touch more.
+    /// A pin of a block that is there, and one touch more.
     #[inline]
-    pub(super) fn pin(&mut self, index: u32) -> PinnedBlock {
+    pub(super) fn pin<'a>(&mut self, index: u32, buffers: &'a BufferPool) -> PinnedBlock<'a> {
         self.leave_scan(index);
         let frame = &mut self.frames[index as usize];
         let usage = frame.usage;
         assert!(matches!(usage, Usage::Clean | Usage::Dirty | Usage::Writing), "B1: pinned while {usage:?}");
         frame.touch = (frame.touch + 1).min(TOUCH_MAX);
-        let bytes = frame.bytes.as_ref().expect("the frame has its bytes unless it is Owned or Reading");
-        PinnedBlock::new(frame.address, Arc::clone(bytes))
+        PinnedBlock::new(frame.address, buffers.pin(index))
     }
 
     /// A frame to own: free, or cold, or the clock's choice.
-    pub(super) fn take(&mut self) -> Option<Taken> {
-        let index = self.take_cold().or_else(|| self.take_scanned()).or_else(|| self.sweep())?;
-        Some(self.own(index))
+    pub(super) fn take(&mut self, buffers: &BufferPool) -> Option<Taken> {
+        let chosen = self.take_cold(buffers).or_else(|| self.take_scanned(buffers));
+        let index = chosen.or_else(|| self.sweep(buffers))?;
+        Some(self.own(index, buffers))
     }
 
     /// The oldest block of a scan, where these have more than their part of the frames.
-    fn take_scanned(&mut self) -> Option<u32> {
+    fn take_scanned(&mut self, buffers: &BufferPool) -> Option<u32> {
         while self.scanned_count > self.frames.len() / SCANNED_PART {
             let index = self.scans.pop_front()?;
             let frame = &mut self.frames[index as usize];
@@ -259,7 +245,7 @@ impl Frames {
             if !frame.scanned {
                 continue;
             }
-            if is_unpinned(frame) {
+            if buffers.is_idle(index) {
                 self.leave_scan(index);
                 one_less(&mut self.resident_count);
                 return Some(index);
@@ -283,7 +269,7 @@ impl Frames {
     }
 
     /// Takes the frame that was chosen.
-    pub(super) fn own(&mut self, index: u32) -> Taken {
+    pub(super) fn own(&mut self, index: u32, buffers: &BufferPool) -> Taken {
         self.leave_scan(index);
         if self.usage(index) == Usage::Clean {
             self.unlink(index);
@@ -293,19 +279,17 @@ impl Frames {
         assert!(matches!(usage, Usage::Free | Usage::Clean), "taken while {usage:?}");
         assert!(!frame.cold, "B3: what is taken has left the cold queue");
         frame.usage = Usage::Owned;
-        let mut bytes = frame.bytes.take().expect("B1: a frame that is not owned has its bytes");
-        assert!(Arc::get_mut(&mut bytes).is_some(), "B4: a pinned frame is not taken");
-        (index, bytes)
+        (index, buffers.take(index).expect("B4: a pinned frame is not taken"))
     }
 
-    fn take_cold(&mut self) -> Option<u32> {
+    fn take_cold(&mut self, buffers: &BufferPool) -> Option<u32> {
         for _ in 0..self.cold.len() {
             let index = self.cold.pop_front()?;
             let frame = &mut self.frames[index as usize];
             let usage = frame.usage;
             assert!(matches!(usage, Usage::Free | Usage::Clean), "B3: in the cold queue while {usage:?}");
             assert!(frame.cold, "B3: once in the cold queue, and marked so");
-            if is_unpinned(frame) {
+            if buffers.is_idle(index) {
                 frame.cold = false;
                 return Some(index);
             }
@@ -315,7 +299,7 @@ impl Frames {
     }
 
     /// Moves the hand until a clean frame has no touches left.
-    fn sweep(&mut self) -> Option<u32> {
+    fn sweep(&mut self, buffers: &BufferPool) -> Option<u32> {
         if self.resident_count == 0 {
             return None;
         }
@@ -333,7 +317,7 @@ impl Frames {
             }
             if frame.touch > 0 {
                 frame.touch -= 1;
-            } else if is_unpinned(frame) {
+            } else if buffers.is_idle(index as u32) {
                 one_less(&mut self.resident_count);
                 return Some(index as u32);
             }
@@ -349,17 +333,21 @@ impl Frames {
     }
 
     /// The block has been read; `touch` is what it begins with.
-    pub(super) fn arrived(&mut self, index: u32, bytes: Arc<IoBuffer>, touch: u8) -> PinnedBlock {
+    pub(super) fn arrived<'a>(
+        &mut self,
+        (index, bytes): Taken,
+        touch: u8,
+        buffers: &'a BufferPool,
+    ) -> PinnedBlock<'a> {
         let frame = &mut self.frames[index as usize];
         assert_eq!(frame.usage, Usage::Reading, "a block arrives in the frame that it is read into");
         one_less(&mut self.reading_count);
         self.answer_count += 1;
-        assert_eq!(Arc::strong_count(&bytes), 1, "B1: its reader alone had the bytes");
         frame.touch = touch;
         frame.writer = NONE;
         (frame.first_lsn, frame.last_lsn, frame.flight_lsn) = (0, 0, 0);
-        let pinned = PinnedBlock::new(frame.address, Arc::clone(&bytes));
-        frame.bytes = Some(bytes);
+        buffers.give_back(index, bytes);
+        let pinned = PinnedBlock::new(frame.address, buffers.pin(index));
         let is_scanned = touch == 0;
         self.become_clean(index);
         if is_scanned && !self.frames[index as usize].cold {
@@ -379,12 +367,16 @@ impl Frames {
     }
 
     /// The block was formatted in an owned frame and goes to the dirty list.
-    pub(super) fn dirtied(&mut self, taken: Taken, address: BlockAddress, purpose: Purpose, writer: u32) {
-        let (index, bytes) = taken;
-        assert_eq!(Arc::strong_count(&bytes), 1, "B1: the session that formatted it alone had the bytes");
+    pub(super) fn dirtied(
+        &mut self,
+        (index, bytes): Taken,
+        (address, purpose): (BlockAddress, Purpose),
+        writer: u32,
+        buffers: &BufferPool,
+    ) {
         self.link(index, address, purpose);
+        buffers.give_back(index, bytes);
         let frame = &mut self.frames[index as usize];
-        frame.bytes = Some(bytes);
         frame.usage = Usage::Dirty;
         frame.touch = 0;
         frame.writer = writer;
@@ -398,7 +390,7 @@ impl Frames {
     }
 
     /// The owner gives the frame up without a block in it. Without its buffer it is nobody's, and is not taken again.
-    pub(super) fn give_back(&mut self, index: u32, bytes: Option<Arc<IoBuffer>>) {
+    pub(super) fn give_back(&mut self, index: u32, bytes: Option<IoBuffer>, buffers: &BufferPool) {
         if self.usage(index) == Usage::Reading {
             one_less(&mut self.reading_count);
             self.answer_count += 1;
@@ -410,13 +402,18 @@ impl Frames {
             self.frames[index as usize].usage = Usage::Owned;
             return;
         };
-        assert_eq!(Arc::strong_count(&bytes), 1, "B1: its owner alone had the bytes");
-        self.frames[index as usize].bytes = Some(bytes);
+        buffers.give_back(index, bytes);
         self.become_free(index);
     }
 
     /// Up to `limit` dirty blocks, the oldest first, whose log is durable up to `durable`; they are Writing from now on.
-    pub(super) fn gather(&mut self, limit: usize, durable: Lsn, batch: &mut Vec<DirtyBlock>) {
+    pub(super) fn gather<'a>(
+        &mut self,
+        limit: usize,
+        durable: Lsn,
+        buffers: &'a BufferPool,
+        batch: &mut Vec<DirtyBlock<'a>>,
+    ) {
         for _ in 0..self.dirty.len() {
             if batch.len() >= limit {
                 break;
@@ -429,7 +426,7 @@ impl Frames {
                 continue;
             }
             if may_be_written(frame, durable) {
-                batch.push(self.begin_write(index));
+                batch.push(self.begin_write(index, buffers));
             } else {
                 frame.listed = true;
                 self.dirty.push_back(index);
@@ -438,7 +435,12 @@ impl Frames {
     }
 
     /// The same of blocks that were first changed before an LSN, in the order of these changes.
-    pub(super) fn gather_changed(&mut self, limit: usize, (before, durable): (Lsn, Lsn)) -> Vec<DirtyBlock> {
+    pub(super) fn gather_changed<'a>(
+        &mut self,
+        limit: usize,
+        (before, durable): (Lsn, Lsn),
+        buffers: &'a BufferPool,
+    ) -> Vec<DirtyBlock<'a>> {
         let due = self.changes.range(..(before.0, 0)).map(|(_, index)| *index);
         let may = |index: &u32| {
             let frame = &self.frames[*index as usize];
@@ -446,27 +448,28 @@ impl Frames {
         };
         // A frame in flight is in the queue twice when it has been changed again; it may not be written then.
         let chosen: Vec<u32> = due.filter(may).take(limit).collect();
-        chosen.into_iter().map(|index| self.begin_write(index)).collect()
+        chosen.into_iter().map(|index| self.begin_write(index, buffers)).collect()
     }
 
-    fn begin_write(&mut self, index: u32) -> DirtyBlock {
+    fn begin_write<'a>(&mut self, index: u32, buffers: &'a BufferPool) -> DirtyBlock<'a> {
         let frame = &mut self.frames[index as usize];
         frame.usage = Usage::Writing;
         frame.in_flight = true;
         frame.flight_lsn = std::mem::take(&mut frame.first_lsn);
         one_less(&mut self.dirty_count);
         self.writing_count += 1;
-        assert!(frame.bytes.is_some(), "B1: a dirty frame has its bytes");
-        let (address, purpose, bytes) = (frame.address, frame.purpose, frame.bytes.clone());
-        DirtyBlock { frame: index, address, purpose, bytes, logged: frame.last_lsn != 0 }
+        DirtyBlock {
+            frame: index,
+            address: frame.address,
+            purpose: frame.purpose,
+            bytes: Some(buffers.pin(index)),
+            logged: frame.last_lsn != 0,
+        }
     }
 
     /// Takes the bytes of a block, to change them in place; `None` while somebody has it pinned.
-    pub(super) fn begin_change(&mut self, index: u32) -> Option<Arc<IoBuffer>> {
-        let frame = &mut self.frames[index as usize];
-        if !is_unpinned(frame) {
-            return None;
-        }
+    pub(super) fn begin_change(&mut self, index: u32, buffers: &BufferPool) -> Option<Taken> {
+        let bytes = buffers.take(index)?;
         self.leave_scan(index);
         let frame = &mut self.frames[index as usize];
         match frame.usage {
@@ -478,14 +481,14 @@ impl Frames {
         assert!(!frame.cold, "B3: a block of the cold queue is never changed");
         frame.resume = std::mem::replace(&mut frame.usage, Usage::Changing);
         frame.touch = (frame.touch + 1).min(TOUCH_MAX);
-        frame.bytes.take()
+        Some((index, bytes))
     }
 
     /// The bytes come back, changed by the record of this LSN, or as they were.
-    pub(super) fn end_change(&mut self, index: u32, bytes: Arc<IoBuffer>, changed: Option<Lsn>) {
+    pub(super) fn end_change(&mut self, (index, bytes): Taken, changed: Option<Lsn>, buffers: &BufferPool) {
         let frame = &mut self.frames[index as usize];
         assert_eq!(frame.usage, Usage::Changing, "B1: its owner alone gives it back");
-        frame.bytes = Some(bytes);
+        buffers.give_back(index, bytes);
         frame.usage = match changed {
             Some(lsn) => {
                 if frame.first_lsn == 0 {
@@ -630,7 +633,6 @@ impl Frames {
         let frame = &mut self.frames[index as usize];
         frame.usage = Usage::Clean;
         assert!(!frame.cold, "B3: what is taken has left the cold queue");
-        assert!(frame.bytes.is_some(), "B1: a clean frame has its bytes");
         if frame.purpose == Purpose::Temp {
             frame.cold = true;
             self.cold.push_back(index);
@@ -642,7 +644,6 @@ impl Frames {
     fn become_free(&mut self, index: u32) {
         let frame = &mut self.frames[index as usize];
         frame.usage = Usage::Free;
-        assert!(frame.bytes.is_some(), "B1: a free frame has its bytes");
         if !frame.cold {
             frame.cold = true;
             self.cold.push_front(index);
@@ -662,7 +663,6 @@ impl Frames {
         let bucket = self.bucket(address);
         let frame = &mut self.frames[index as usize];
         assert_eq!(frame.usage, Usage::Owned, "B1: its owner alone gives a frame an address");
-        assert!(frame.bytes.is_none(), "B1: its owner has the bytes of an owned frame");
         frame.address = address;
         frame.purpose = purpose;
         frame.next = std::mem::replace(&mut self.buckets[bucket], index);
@@ -686,7 +686,7 @@ impl Frames {
 
     /// Counts everything anew and compares.
     #[cfg(test)]
-    pub(super) fn check(&self) {
+    pub(super) fn check(&self, buffers: &BufferPool) {
         let count = |usage: Usage| self.frames.iter().filter(|frame| frame.usage == usage).count();
         assert_eq!(count(Usage::Dirty), self.dirty_count);
         assert_eq!(count(Usage::Reading), self.reading_count);
@@ -708,7 +708,7 @@ impl Frames {
             let linked = !matches!(frame.usage, Usage::Free | Usage::Owned);
             assert_eq!(self.find(frame.address) == Some(index as u32), linked, "B2");
             assert_eq!(
-                frame.bytes.is_none(),
+                buffers.is_taken(index as u32),
                 matches!(frame.usage, Usage::Owned | Usage::Reading | Usage::Changing),
                 "B1"
             );
@@ -737,8 +737,4 @@ fn one_less(count: &mut usize) {
 /// Whether a dirty block may be written: not while it is being written, nor before its log.
 fn may_be_written(frame: &Frame, durable: Lsn) -> bool {
     !frame.in_flight && (frame.last_lsn == 0 || frame.last_lsn < durable.0)
-}
-
-fn is_unpinned(frame: &mut Frame) -> bool {
-    frame.bytes.as_mut().is_some_and(|bytes| Arc::get_mut(bytes).is_some())
 }

@@ -1,28 +1,28 @@
 //! Buffer handles: what a session holds of a frame.
 //!
 //! A [`PinnedBlock`] lets it look, with others; an [`OwnedFrame`] lets it read or format a block that nobody sees yet; a [`ChangingBlock`] lets
-//! it alone see and change a block that is in the cache. Each ends by being dropped, or by the one call that says what became of the bytes.
+//! it alone see and change a block that is in the cache. Each ends by being dropped, or by the one call that says what became of the bytes. A
+//! [`DirtyBlock`] is a pin of a database writer's.
 //!
-//! The bytes themselves go with the handle: to use them takes no latch, and that a pin ends is seen by the count of their `Arc`.
+//! The buffer itself goes with the handle: to use it takes no latch, nor does the end of a pin, which is seen by the buffer's count of them.
 
-use super::IoBuffer;
 use super::frames::Taken;
 use super::latches::Latches;
-use super::sync::Arc;
+use super::{BufferPin, IoBuffer, Purpose};
 use plumb_events::Session;
 use plumb_units::{BlockAddress, Lsn};
 use std::ops::{Deref, DerefMut};
 
 /// A block in the cache, which stays there unchanged while this lives.
 #[derive(Debug)]
-pub struct PinnedBlock {
+pub struct PinnedBlock<'a> {
     address: BlockAddress,
-    bytes: Arc<IoBuffer>,
+    bytes: BufferPin<'a>,
 }
 
-impl PinnedBlock {
+impl<'a> PinnedBlock<'a> {
     #[inline]
-    pub(super) fn new(address: BlockAddress, bytes: Arc<IoBuffer>) -> PinnedBlock {
+    pub(super) fn new(address: BlockAddress, bytes: BufferPin<'a>) -> PinnedBlock<'a> {
         PinnedBlock { address, bytes }
     }
 
@@ -33,7 +33,7 @@ impl PinnedBlock {
     }
 }
 
-impl Deref for PinnedBlock {
+impl Deref for PinnedBlock<'_> {
     type Target = [u8];
 
     #[inline]
@@ -42,13 +42,25 @@ impl Deref for PinnedBlock {
     }
 }
 
+/// A dirty block on its way to a database writer.
+#[derive(Debug)]
+pub(super) struct DirtyBlock<'a> {
+    pub(super) frame: u32,
+    pub(super) address: BlockAddress,
+    pub(super) purpose: Purpose,
+    /// Gone once copied: until then the frame is pinned.
+    pub(super) bytes: Option<BufferPin<'a>>,
+    /// It was changed in place: its checksum is to be made.
+    pub(super) logged: bool,
+}
+
 /// A frame whose bytes one session alone can see (B1). Given back when dropped.
 #[derive(Debug)]
 pub(super) struct OwnedFrame<'a> {
     latches: &'a Latches,
     index: u32,
     /// `None` while they are lent.
-    bytes: Option<Arc<IoBuffer>>,
+    bytes: Option<IoBuffer>,
 }
 
 impl<'a> OwnedFrame<'a> {
@@ -57,19 +69,17 @@ impl<'a> OwnedFrame<'a> {
     }
 
     pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
-        let bytes = self.bytes.as_mut().expect("the owner has the bytes");
-        Arc::get_mut(bytes).expect("B1: the owner holds the only reference")
+        self.bytes.as_mut().expect("the owner has the bytes")
     }
 
     /// Lends its buffer to the request that reads the block into it.
     pub(super) fn lend(&mut self) -> IoBuffer {
-        let bytes = self.bytes.take().expect("the owner has the bytes");
-        Arc::try_unwrap(bytes).expect("B1: the owner holds the only reference")
+        self.bytes.take().expect("the owner has the bytes")
     }
 
     /// The buffer is back. Where it is not, for it went down with its ring, the frame goes with it.
     pub(super) fn restore(&mut self, buffer: IoBuffer) {
-        self.bytes = Some(Arc::new(buffer));
+        self.bytes = Some(buffer);
     }
 
     /// A block was formatted in the frame, which goes to the dirty list.
@@ -81,7 +91,7 @@ impl<'a> OwnedFrame<'a> {
     }
 
     /// The block has been read into the frame: from now on others find it.
-    pub(super) fn arrived(self, session: &Session, touch: u8) -> PinnedBlock {
+    pub(super) fn arrived(self, session: &Session, touch: u8) -> PinnedBlock<'a> {
         let latches = self.latches;
         latches.arrived(session, self.into_taken(), touch)
     }
@@ -99,7 +109,7 @@ pub struct ChangingBlock<'a> {
     latches: &'a Latches,
     index: u32,
     /// `None` once it is given back.
-    bytes: Option<Arc<IoBuffer>>,
+    bytes: Option<IoBuffer>,
 }
 
 impl<'a> ChangingBlock<'a> {
@@ -124,8 +134,7 @@ impl Deref for ChangingBlock<'_> {
 
 impl DerefMut for ChangingBlock<'_> {
     fn deref_mut(&mut self) -> &mut [u8] {
-        let bytes = self.bytes.as_mut().expect("there until it is given back");
-        Arc::get_mut(bytes).expect("B1: the owner holds the only reference")
+        self.bytes.as_mut().expect("there until it is given back")
     }
 }
 

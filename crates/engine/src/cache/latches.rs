@@ -15,7 +15,7 @@
 //!
 //! A session that shares its thread does not sleep in a wait: it lets others of the thread run and looks again.
 //!
-//! The mutex, the conditions, the pins' counts and the buffers are `super::{sync, thread, IoBuffer, Arena}`: a model checker takes this file
+//! The mutex, the conditions and the buffers with their pins are `super::{sync, thread, IoBuffer, BufferPool}`: a model checker takes this file
 //! and [`super::frames`] with its own (`tests/it/cache_model.rs`). Its waits do not end by time, except those for an unpin: so there a lost
 //! signal is a deadlock, and is found.
 //!
@@ -23,15 +23,15 @@
 //!
 //! The invariants are those of the cache: B1 to B6 and B8 in [`super`].
 
-use super::frames::{DeviceProgress, DirtyBlock, Frames, Taken, Usage};
-use super::handles::{ChangingBlock, OwnedFrame, PinnedBlock};
-use super::sync::{Arc, Condvar, Mutex, MutexGuard};
-use super::{Arena, CacheOptions, EngineError, IoBuffer, Purpose, thread};
+use super::frames::{DeviceProgress, Frames, Taken, Usage};
+use super::handles::{ChangingBlock, DirtyBlock, OwnedFrame, PinnedBlock};
+use super::sync::{Condvar, Mutex, MutexGuard};
+use super::{BufferPool, CacheOptions, EngineError, IoBuffer, Purpose, thread};
 use plumb_events::{Event, Session, Statistic, now};
 use plumb_io::strict_assert;
 use plumb_units::{BlockAddress, BlockSize, Lsn, Nanos};
 use std::ops::Range;
-use std::sync::{OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// How long a wait sleeps before it checks its condition again.
@@ -76,9 +76,10 @@ pub(super) struct Latches {
     pub(super) block_size: BlockSize,
     /// The setting that the cache is as large as, for messages.
     size_setting: &'static str,
-    /// Of all caches of an instance, which share it: this count is not a pin.
-    write_ahead: OnceLock<std::sync::Arc<dyn WriteAhead>>,
-    // The frames and the conditions.
+    write_ahead: OnceLock<Arc<dyn WriteAhead>>,
+    // The buffers, the frames and the conditions.
+    /// One for each frame; none before the cache is used for the first time.
+    buffers: OnceLock<BufferPool>,
     state: Mutex<State>,
     freed: Condvar,
     arrived: Condvar,
@@ -89,8 +90,6 @@ pub(super) struct Latches {
 #[derive(Debug, Default)]
 struct State {
     frames: Frames,
-    /// Their memory; none before the cache is used for the first time.
-    memory: Option<Arena>,
     /// The first failed write; nothing is served any more (B6).
     failure: Option<String>,
     stopping: bool,
@@ -153,7 +152,7 @@ pub(super) enum Patience {
 #[derive(Debug)]
 pub(super) enum Claim<'a> {
     /// It is in the cache.
-    Hit(PinnedBlock),
+    Hit(PinnedBlock<'a>),
     /// It is not: the session that asked reads it into this frame.
     Miss(OwnedFrame<'a>),
     /// Neither can be had without waiting, or without a batch that the session writes first because no database writer runs.
@@ -169,6 +168,7 @@ impl Latches {
             block_size,
             size_setting,
             write_ahead: OnceLock::new(),
+            buffers: OnceLock::new(),
             state: Mutex::default(),
             freed: Condvar::new(),
             arrived: Condvar::new(),
@@ -178,7 +178,7 @@ impl Latches {
     }
 
     /// From now on no block that was changed in place is written before its log.
-    pub(super) fn log_first(&self, log: std::sync::Arc<dyn WriteAhead>) {
+    pub(super) fn log_first(&self, log: Arc<dyn WriteAhead>) {
         let is_first = self.write_ahead.set(log).is_ok();
         assert!(is_first, "an instance opens its transactions once");
     }
@@ -197,9 +197,9 @@ impl Latches {
         self.lock().frames.count_of(purpose)
     }
 
-    /// The memory of the buffers; none before the first use.
-    pub(super) fn memory(&self) -> Option<Arena> {
-        self.lock().memory.clone()
+    /// The buffers; none before the first use.
+    pub(super) fn memory(&self) -> Option<&BufferPool> {
+        self.buffers.get()
     }
 
     /// From now on database writers begin no batch.
@@ -229,7 +229,7 @@ impl Latches {
     pub(super) fn check(&self) -> usize {
         let state = self.lock();
         if !state.frames.is_empty() {
-            state.frames.check();
+            state.frames.check(self.buffers());
         }
         state.waiting_freed
     }
@@ -247,11 +247,14 @@ impl Latches {
         patience: Patience,
     ) -> Result<Claim<'_>, EngineError> {
         let mut state = self.open(session)?;
-        self.look_ahead(&state, address);
+        // Buffers lie in the order of frames. In a large cache each is a wait for memory: this one is asked for while the frame is looked at.
+        if let Some(index) = state.frames.likely(address) {
+            self.buffers().prefetch(index);
+        }
         loop {
             match state.frames.find(address) {
                 Some(index) if !matches!(state.frames.usage(index), Usage::Reading | Usage::Changing) => {
-                    let pinned = state.frames.pin(index);
+                    let pinned = state.frames.pin(index, self.buffers());
                     strict_assert!(pinned.address() == address, "B2: a hit is the block asked for");
                     return Ok(Claim::Hit(pinned));
                 }
@@ -279,14 +282,6 @@ impl Latches {
         }
     }
 
-    /// Asks for the first bytes of a block while its frame is looked at: buffers lie in the order of frames. In a large cache each is a wait for memory.
-    #[inline]
-    fn look_ahead(&self, state: &State, address: BlockAddress) {
-        if let (Some(memory), Some(index)) = (&state.memory, state.frames.likely(address)) {
-            memory.prefetch(index as usize * self.block_size.bytes());
-        }
-    }
-
     /// A frame to read a block into that is not in the cache, if one is to be had without waiting.
     pub(super) fn claim_missing(
         &self,
@@ -306,17 +301,17 @@ impl Latches {
     }
 
     /// The block has been read into the frame: from now on others find it.
-    pub(super) fn arrived(&self, session: &Session, (index, bytes): Taken, touch: u8) -> PinnedBlock {
+    pub(super) fn arrived(&self, session: &Session, taken: Taken, touch: u8) -> PinnedBlock<'_> {
         let mut state = self.latch(session);
-        let pinned = state.frames.arrived(index, bytes, touch);
+        let pinned = state.frames.arrived(taken, touch, self.buffers());
         self.signal_arrived(&mut state);
         pinned
     }
 
     /// The frame comes back without a block in it, and without its buffer where that was lost.
-    pub(super) fn give_back(&self, index: u32, bytes: Option<Arc<IoBuffer>>) {
+    pub(super) fn give_back(&self, index: u32, bytes: Option<IoBuffer>) {
         let mut state = self.lock();
-        state.frames.give_back(index, bytes);
+        state.frames.give_back(index, bytes, self.buffers());
         self.signal_arrived(&mut state);
         self.signal_freed(&state, 1);
     }
@@ -333,8 +328,8 @@ impl Latches {
             let Some(index) = state.frames.find(address) else { return Ok(None) };
             if matches!(state.frames.usage(index), Usage::Reading | Usage::Changing) {
                 state = self.wait_arrived(session, Event::BufferBusyWaits, state);
-            } else if let Some(bytes) = state.frames.begin_change(index) {
-                return Ok(Some(ChangingBlock::new(self, (index, bytes))));
+            } else if let Some(taken) = state.frames.begin_change(index, self.buffers()) {
+                return Ok(Some(ChangingBlock::new(self, taken)));
             } else {
                 // A database writer holds a block until it has copied it: with a device that does not answer, as long as that takes. Other
                 // pins last microseconds. Who unpins signals nobody.
@@ -357,9 +352,9 @@ impl Latches {
     }
 
     /// The bytes of a block come back, changed by the record of this LSN, or as they were.
-    pub(super) fn end_change(&self, (index, bytes): Taken, changed: Option<Lsn>) {
+    pub(super) fn end_change(&self, taken: Taken, changed: Option<Lsn>) {
         let mut state = self.lock();
-        state.frames.end_change(index, bytes, changed);
+        state.frames.end_change(taken, changed, self.buffers());
         self.signal_arrived(&mut state);
         self.post(&state);
         if changed.is_none() {
@@ -426,9 +421,10 @@ impl Latches {
         &self,
         session: &Session,
         frame: OwnedFrame<'_>,
-        (address, purpose): (BlockAddress, Purpose),
+        place: (BlockAddress, Purpose),
         writer: u32,
     ) -> Result<(), EngineError> {
+        let address = place.0;
         let mut state = self.lock();
         state.check()?;
         if let Some(index) = state.frames.find(address) {
@@ -437,7 +433,7 @@ impl Latches {
             assert!(settled, "B5: the former owner of {address} left it {usage:?}");
             state = self.forget(session, state, address);
         }
-        state.frames.dirtied(frame.into_taken(), address, purpose, writer);
+        state.frames.dirtied(frame.into_taken(), place, writer, self.buffers());
         self.post(&state);
         Ok(())
     }
@@ -496,11 +492,16 @@ impl Latches {
         let mut state = self.latch(session);
         state.check()?;
         if state.frames.is_empty() {
-            let (arena, buffers) = Arena::buffers(self.block_size.bytes(), self.options.frame_count)?;
-            state.frames.populate(buffers);
-            state.memory = Some(arena);
+            let buffers = BufferPool::new(self.block_size.bytes(), self.options.frame_count)?;
+            state.frames.populate(buffers.count());
+            self.buffers.set(buffers).expect("set once, under the mutex");
         }
         Ok(state)
+    }
+
+    #[inline]
+    fn buffers(&self) -> &BufferPool {
+        self.buffers.get().expect("there once the cache has been opened")
     }
 
     /// A frame to own, waiting for one if need be. `None` when the block that the
@@ -512,7 +513,7 @@ impl Latches {
         wanted: Option<BlockAddress>,
         patience: Patience,
     ) -> Result<(MutexGuard<'g, State>, Option<Taken>), EngineError> {
-        let taken = state.frames.take();
+        let taken = state.frames.take(self.buffers());
         if taken.is_none() && patience == Patience::Wait && !self.has_writers() {
             return if state.frames.dirty_count() > 0 { Ok((state, None)) } else { Err(self.starved()) };
         }
@@ -548,7 +549,7 @@ impl Latches {
                 self.freed.notify_one();
                 return (state, Ok(None));
             }
-            let taken = state.frames.take();
+            let taken = state.frames.take(self.buffers());
             if taken.is_some() {
                 return (state, Ok(taken));
             }
@@ -671,7 +672,7 @@ impl Latches {
 impl Latches {
     /// The next batch, waiting until there is reason to write one; `None` when
     /// the cache stops or has failed.
-    pub(super) fn next_batch(&self, session: &Session) -> Option<Vec<DirtyBlock>> {
+    pub(super) fn next_batch(&self, session: &Session) -> Option<Vec<DirtyBlock<'_>>> {
         let mut state = self.lock();
         while !state.stopping && state.failure.is_none() {
             let behind = self.behind();
@@ -694,21 +695,25 @@ impl Latches {
     }
 
     /// A batch without waiting for reason to write one; empty when there is nothing to write.
-    pub(super) fn batch_now(&self, session: &Session) -> Result<Vec<DirtyBlock>, EngineError> {
+    pub(super) fn batch_now(&self, session: &Session) -> Result<Vec<DirtyBlock<'_>>, EngineError> {
         let (mut state, durable) = self.make_log_durable(session, self.lock());
         state.check()?;
         let mut batch = Vec::new();
         let share = self.share(&state);
-        state.frames.gather(share, durable, &mut batch);
+        state.frames.gather(share, durable, self.buffers(), &mut batch);
         Ok(batch)
     }
 
     /// The same of blocks that were first changed before an LSN.
-    pub(super) fn changed_now(&self, session: &Session, before: Lsn) -> Result<Vec<DirtyBlock>, EngineError> {
+    pub(super) fn changed_now(
+        &self,
+        session: &Session,
+        before: Lsn,
+    ) -> Result<Vec<DirtyBlock<'_>>, EngineError> {
         let (mut state, durable) = self.make_log_durable(session, self.lock());
         state.check()?;
         let share = self.share(&state);
-        Ok(state.frames.gather_changed(share, (before, durable)))
+        Ok(state.frames.gather_changed(share, (before, durable), self.buffers()))
     }
 
     /// Up to where checkpoints want blocks written.
@@ -729,20 +734,20 @@ impl Latches {
         session: &Session,
         mut state: MutexGuard<'g, State>,
         target: Lsn,
-    ) -> (MutexGuard<'g, State>, Vec<DirtyBlock>) {
+    ) -> (MutexGuard<'g, State>, Vec<DirtyBlock<'g>>) {
         let share = self.share(&state);
         if !state.needs_clean(&self.options) {
             // What has been dirty for so long is mostly in the durable log: no write of it on its account.
             let durable = self.write_ahead.get().map_or(Lsn(0), |log| log.durable());
-            let batch = state.frames.gather_changed(share, (target, durable));
+            let batch = state.frames.gather_changed(share, (target, durable), self.buffers());
             if !batch.is_empty() {
                 return (state, batch);
             }
         }
         let (mut state, durable) = self.make_log_durable(session, state);
-        let mut batch = state.frames.gather_changed(share, (target, durable));
+        let mut batch = state.frames.gather_changed(share, (target, durable), self.buffers());
         if state.needs_clean(&self.options) {
-            state.frames.gather(share, durable, &mut batch);
+            state.frames.gather(share, durable, self.buffers(), &mut batch);
         }
         if state.frames.dirty_count() == 0 {
             state.flush_asked = false;
@@ -774,7 +779,7 @@ impl Latches {
     }
 
     /// These blocks are on disk.
-    pub(super) fn written(&self, blocks: &[DirtyBlock]) {
+    pub(super) fn written(&self, blocks: &[DirtyBlock<'_>]) {
         let mut state = self.lock();
         let mut drained = false;
         for block in blocks {

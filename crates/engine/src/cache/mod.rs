@@ -42,8 +42,7 @@
 //! Writes are copied, so that a block can be looked at while it is written, adjacent blocks can be joined, and rings register a few staging
 //! buffers. A multiblock read is one request into one staging buffer: frames lie apart.
 //!
-//! A pin is a reference to the frame's bytes: `PinnedBlock` holds one count of
-//! an `Arc`, the frame another. Unpinning takes no lock and wakes nobody; a session
+//! A pin is one in the count of its buffer (`plumb_io::BufferPool`). Unpinning takes no lock and wakes nobody; a session
 //! that finds every frame pinned looks again after a millisecond.
 //!
 //! Replacement is a clock with touch counts. A hit raises the frame's count, up to
@@ -61,8 +60,8 @@
 //! What that costs beside fio and PostgreSQL is measured by `cargo xtask bench slob`, and stands in docs/slob.md. A block that is missed is a system call and
 //! two switches of threads, where one job of fio takes in many at once: three times its CPU. On a shared server a session that waits lets the next one run, without either.
 //!
-//! In a large cache a hit is a chain of waits for memory: the bucket, the frame, the count of its pins. So a frame is one cache line, frames and buckets
-//! lie in huge pages, and the block's first line is asked for as soon as its frame's number is known.
+//! In a large cache a hit is a chain of waits for memory: the bucket, the frame, the block. So a frame is one cache line, frames, buckets and the counts
+//! of pins lie in huge pages, and the block's first line is asked for as soon as its frame's number is known.
 //!
 //! Why not mmap or the page cache: neither lets a session say what it waits for.
 //!
@@ -71,8 +70,8 @@
 //! called; and before extents that may be cached are given back, [`BufferCache::discard`],
 //! or an old copy would hide the next owner's direct writes.
 //!
-//! A block that transactions change is changed in place: the session takes the only
-//! reference to the bytes (Changing; others wait on `buffer busy waits`) and gives them back with the
+//! A block that transactions change is changed in place: the session takes its buffer
+//! (Changing; others wait on `buffer busy waits`) and gives them back with the
 //! LSN of the record. Such a block is not written before its log ([`WriteAhead`]); its checksum is made when it is copied to
 //! be written. One that is changed while it is being written is Dirty again at once, and is not written again before that write has ended.
 //!
@@ -90,8 +89,7 @@
 //! not drained is lost with the process, and nothing refers to it.
 //!
 //! Invariants:
-//! - B1 A frame's bytes are changed by its owner alone: it holds their only
-//!   reference, and the frame is Owned or Reading.
+//! - B1 A frame's bytes are changed by its owner alone, who has taken its buffer: the frame is Owned, Reading or Changing.
 //! - B2 An address is in at most one frame.
 //! - B3 A frame is in the cold queue at most once, and then it is Free or Clean;
 //!   it is in the dirty list at most once, and always if it is Dirty.
@@ -121,7 +119,7 @@ pub mod writer;
 use crate::EngineError;
 use crate::storage::tablespace::Purpose;
 use plumb_events::sharing as thread;
-use plumb_io::{Arena, IoBuffer};
+use plumb_io::{BufferPin, BufferPool, IoBuffer};
 use std::sync;
 
 pub use buffer_cache::{BufferCache, CacheOptions};

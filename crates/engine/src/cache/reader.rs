@@ -76,7 +76,7 @@ impl<'a> CacheReader<'a> {
         purpose: Purpose,
         address: BlockAddress,
         expected: Expected,
-    ) -> Result<PinnedBlock, EngineError> {
+    ) -> Result<PinnedBlock<'a>, EngineError> {
         self.of(purpose)?.get(purpose, address, expected)
     }
 
@@ -121,7 +121,7 @@ impl<'a> CacheReader<'a> {
         first: BlockAddress,
         count: u32,
         expected: Expected,
-    ) -> Result<Vec<PinnedBlock>, EngineError> {
+    ) -> Result<Vec<PinnedBlock<'a>>, EngineError> {
         self.of(purpose)?.read_multiblock(purpose, first, count, expected)
     }
 
@@ -165,7 +165,7 @@ impl<'a> OneCache<'a> {
         purpose: Purpose,
         address: BlockAddress,
         expected: Expected,
-    ) -> Result<PinnedBlock, EngineError> {
+    ) -> Result<PinnedBlock<'a>, EngineError> {
         self.session.count(Statistic::LogicalReads, 1);
         match self.shared.claim(self.session, purpose, address)? {
             Claim::Hit(pinned) => {
@@ -198,7 +198,7 @@ impl<'a> OneCache<'a> {
         first: BlockAddress,
         count: u32,
         expected: Expected,
-    ) -> Result<Vec<PinnedBlock>, EngineError> {
+    ) -> Result<Vec<PinnedBlock<'a>>, EngineError> {
         assert!(count > 0, "a multiblock read has a first block");
         let mut claims: Vec<Claim<'a>> = Vec::new();
         for index in 0..count.min(self.shared.multiblock_max()) {
@@ -310,7 +310,7 @@ impl<'a> OneCache<'a> {
         purpose: Purpose,
         address: BlockAddress,
         expected: Expected,
-    ) -> Result<PinnedBlock, EngineError> {
+    ) -> Result<PinnedBlock<'a>, EngineError> {
         let request = self.read_into(&mut frame, Event::DbFileSequentialRead, purpose, address, 0)?;
         let mut buffer = None;
         let read = self.alone.carry_out(self.session, request, &mut buffer);
@@ -345,7 +345,7 @@ impl<'a> OneCache<'a> {
         purpose: Purpose,
         address: BlockAddress,
         expected: Expected,
-    ) -> Result<PinnedBlock, EngineError> {
+    ) -> Result<PinnedBlock<'a>, EngineError> {
         self.session.count(Statistic::PhysicalReadBlocks, 1);
         let verified = self.verify(&buffer, purpose, address, expected);
         frame.restore(buffer);
@@ -420,7 +420,7 @@ impl<'a> OneCache<'a> {
     #[inline]
     fn check_header(
         &self,
-        block: &PinnedBlock,
+        block: &PinnedBlock<'_>,
         purpose: Purpose,
         expected: Expected,
     ) -> Result<(), EngineError> {

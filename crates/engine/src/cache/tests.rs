@@ -244,7 +244,7 @@ fn adjacent_blocks_are_joined_when_requests_may_be_larger() {
 }
 
 /// Pins blocks of a new segment until every frame is pinned.
-fn pin_everything(session: &Session, instance: &Instance) -> Vec<PinnedBlock> {
+fn pin_everything<'a>(session: &'a Session, instance: &'a Instance) -> Vec<PinnedBlock<'a>> {
     let (_, addresses) =
         write_segment(session, instance, Purpose::Users, (0, u64::from(FRAMES))).expect("written");
     let mut reader = CacheReader::new(session, instance.caches());
@@ -749,13 +749,13 @@ struct Model {
 
 static NEXT_MARK: AtomicU64 = AtomicU64::new(1);
 
-fn random_operation(
+fn random_operation<'a>(
     random: &mut Random,
     model: &mut Model,
     session: &Session,
     instance: &Instance,
-    reader: &mut CacheReader<'_>,
-    pins: &mut Vec<(PinnedBlock, u64)>,
+    reader: &mut CacheReader<'a>,
+    pins: &mut Vec<(PinnedBlock<'a>, u64)>,
 ) {
     let chosen = |random: &mut Random, model: &Model| {
         let (purpose, _, addresses) = &model.segments[random.below(model.segments.len() as u64) as usize];

@@ -37,10 +37,10 @@ pub trait BlockGetter {
 }
 
 /// A session's reader, shared by searches and by the fetches of the rows they find.
-impl BlockGetter for RefCell<CacheReader<'_>> {
-    type Block = PinnedBlock;
+impl<'a> BlockGetter for RefCell<CacheReader<'a>> {
+    type Block = PinnedBlock<'a>;
 
-    fn get(&self, address: BlockAddress, expected: Expected) -> Result<PinnedBlock, EngineError> {
+    fn get(&self, address: BlockAddress, expected: Expected) -> Result<PinnedBlock<'a>, EngineError> {
         self.borrow_mut().get(Purpose::Indx, address, expected)
     }
 }

@@ -152,7 +152,7 @@ pub(super) type Heads = Vec<(RowId, Vec<u8>)>;
 /// What is called with each row.
 pub(super) type Visit<'v> = &'v mut dyn FnMut(RowId, &[u8]) -> Result<(), EngineError>;
 
-impl Worker<'_> {
+impl<'a> Worker<'a> {
     /// The entries from one key to another, marked ones too, of rows that are gone or have another key now: an older version may be seen.
     fn entries_between(&mut self, tree: &Tree, (from, to): (&[u8], &[u8])) -> Result<Entries, EngineError> {
         let mut entries = Entries::default();
@@ -253,7 +253,7 @@ impl Worker<'_> {
     /// Shows the rows of a block; of those in pieces it only keeps the heads.
     pub(super) fn show_block(
         &mut self,
-        block: &PinnedBlock,
+        block: &PinnedBlock<'_>,
         snapshot: Option<&Snapshot<'_>>,
         (visit, heads): (Visit<'_>, &mut Heads),
     ) -> Result<(), EngineError> {
@@ -274,7 +274,7 @@ impl Worker<'_> {
     pub(super) fn scan_blocks(
         &mut self,
         table: &Table,
-        mut show: impl FnMut(&mut Self, Vec<PinnedBlock>) -> Result<(), EngineError>,
+        mut show: impl FnMut(&mut Self, Vec<PinnedBlock<'a>>) -> Result<(), EngineError>,
     ) -> Result<(), EngineError> {
         let expected = table.segment.expected(BlockKind::Rows);
         let at_once = self.instance.settings.number(Setting::DbFileMultiblockReadCount) as u32;

@@ -17,9 +17,15 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::model;
-use buffers::{Arena, IoBuffer};
+use buffers::{BufferPin, BufferPool, IoBuffer};
 use handles::ChangingBlock;
 use latches::{Claim, Latches, Patience, WriteAhead};
+use loom::sync::atomic;
+use plumb_io::ask_huge_pages;
+
+#[allow(dead_code)]
+#[path = "../../../io/src/buffer_pool/pins.rs"]
+mod pins;
 
 #[allow(dead_code)]
 #[path = "../../src/cache/frames.rs"]
@@ -39,8 +45,6 @@ mod sync {
     use std::ops::{Deref, DerefMut};
     use std::sync::{LockResult, TryLockError, TryLockResult};
     use std::time::Duration;
-
-    pub use loom::sync::Arc;
 
     /// No wait for a signal is shorter, and no wait for an unpin as long.
     const SIGNALLED: Duration = Duration::from_millis(100);
@@ -129,45 +133,112 @@ mod thread {
     }
 }
 
-/// Memory whose uses are noted.
+/// Buffers whose uses are noted, in a pool that counts pins as the engine's does.
 mod buffers {
+    use super::pins::Pins;
     use loom::cell::UnsafeCell;
     use plumb_io::IoError;
+    use std::cell::Cell;
     use std::ops::{Deref, DerefMut};
+    use std::rc::Rc;
 
-    #[derive(Debug, Clone)]
-    pub struct Arena;
+    /// Three words: a [`super::Content`].
+    #[derive(Debug, Default)]
+    struct Memory {
+        bytes: Cell<[u8; 24]>,
+        uses: UnsafeCell<()>,
+    }
 
-    impl Arena {
-        pub fn buffers(_: usize, count: usize) -> Result<(Arena, Vec<IoBuffer>), IoError> {
-            let buffer = |_| IoBuffer { bytes: [0; 24], uses: UnsafeCell::new(()) };
-            Ok((Arena, (0..count).map(buffer).collect()))
+    #[derive(Debug)]
+    pub struct BufferPool {
+        memory: Vec<Rc<Memory>>,
+        pins: Pins,
+    }
+
+    impl BufferPool {
+        pub fn new(_: usize, count: usize) -> Result<BufferPool, IoError> {
+            Ok(BufferPool { memory: (0..count).map(|_| Rc::default()).collect(), pins: Pins::new(count) })
+        }
+
+        pub fn count(&self) -> usize {
+            self.pins.count()
+        }
+
+        pub fn take(&self, index: u32) -> Option<IoBuffer> {
+            self.pins.take(index).then(|| {
+                let memory = Rc::clone(&self.memory[index as usize]);
+                IoBuffer { bytes: memory.bytes.get(), memory }
+            })
+        }
+
+        pub fn give_back(&self, index: u32, buffer: IoBuffer) {
+            buffer.memory.uses.with_mut(|_| ());
+            buffer.memory.bytes.set(buffer.bytes);
+            self.pins.give_back(index);
+        }
+
+        pub fn pin(&self, index: u32) -> BufferPin<'_> {
+            self.pins.pin(index);
+            let memory = &self.memory[index as usize];
+            BufferPin { pool: self, index, bytes: memory.bytes.get() }
+        }
+
+        pub fn is_idle(&self, index: u32) -> bool {
+            self.pins.is_idle(index)
+        }
+
+        pub fn is_taken(&self, index: u32) -> bool {
+            self.pins.is_taken(index)
         }
 
         /// Nothing is read by it.
-        pub fn prefetch(&self, _: usize) {}
+        pub fn prefetch(&self, _: u32) {}
     }
 
-    /// Three words: a [`super::Content`].
+    /// What its owner sees, and the others when it is given back.
     #[derive(Debug)]
     pub struct IoBuffer {
+        memory: Rc<Memory>,
         bytes: [u8; 24],
-        uses: UnsafeCell<()>,
     }
 
     impl Deref for IoBuffer {
         type Target = [u8];
 
         fn deref(&self) -> &[u8] {
-            self.uses.with(|_| ());
+            self.memory.uses.with(|_| ());
             &self.bytes
         }
     }
 
     impl DerefMut for IoBuffer {
         fn deref_mut(&mut self) -> &mut [u8] {
-            self.uses.with_mut(|_| ());
+            self.memory.uses.with_mut(|_| ());
             &mut self.bytes
+        }
+    }
+
+    #[derive(Debug)]
+    pub struct BufferPin<'a> {
+        pool: &'a BufferPool,
+        index: u32,
+        bytes: [u8; 24],
+    }
+
+    impl Deref for BufferPin<'_> {
+        type Target = [u8];
+
+        fn deref(&self) -> &[u8] {
+            let memory = &self.pool.memory[self.index as usize];
+            memory.uses.with(|_| ());
+            assert_eq!(memory.bytes.get(), self.bytes, "a block that is pinned stays as it is");
+            &self.bytes
+        }
+    }
+
+    impl Drop for BufferPin<'_> {
+        fn drop(&mut self) {
+            self.pool.pins.unpin(self.index);
         }
     }
 }

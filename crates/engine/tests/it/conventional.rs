@@ -19,7 +19,7 @@ fn check(settings: &[(&str, &str)], pinned: u32) -> Period {
     let extents = &table.extents;
     let blocks = extents.iter().flat_map(|piece| (0..piece.used).map(|block| piece.extent.address(block)));
     let get = |address| reader.get(Purpose::Users, address, table.expected()).expect("a block of the table");
-    let held: Vec<PinnedBlock> = blocks.take(pinned as usize).map(get).collect();
+    let held: Vec<PinnedBlock<'_>> = blocks.take(pinned as usize).map(get).collect();
     let before = instance.recorder.snapshot();
     build(&instance).expect("built");
     let period = instance.recorder.snapshot().since(&before);
