@@ -100,6 +100,7 @@ events! {
     ExternalTableWrite, "external table write", UserIo, "Records are written to a plain file from private memory.";
     DirectPathSync, "direct path sync", UserIo, "Written data files are made durable (fdatasync).";
     LogFileParallelWrite, "log file parallel write", SystemIo, "Log records are written, and made durable.";
+    LgwrWaitForRedoCopy, "LGWR wait for redo copy", Other, "LGWR leaves the processor to a session that is copying the next record into the log buffer.";
     LogFileSync, "log file sync", Commit, "A session waits until another one has made its commit durable.";
     LogFileSequentialRead, "log file sequential read", SystemIo, "Log records are read: by recovery, or for an old version of a row.";
     LogBufferSpace, "log buffer space", Configuration, "A session waits for room in the log buffer.";
@@ -373,7 +374,7 @@ roles! {
     Drop, "drop", Foreground, "Removes a table or an index.";
     DatabaseWriter, "DBW", Background, "Writes dirty blocks of the buffer cache.";
     Archiver, "ARC", Background, "Copies filled log files before they are used again.";
-    LogWriter, "LGWR", Background, "Writes the log when much of it has gathered, and for sessions when two or more wait for it.";
+    LogWriter, "LGWR", Background, "Writes the log when much of it has gathered, and, where it is put before other threads, for sessions when two or more wait for it.";
     CheckpointProcess, "CKPT", Background, "Begins checkpoints, and completes those whose blocks have been written.";
     SharedServer, "S00", Background, "Runs sessions that share its thread, and sends their requests.";
     ProbeServer, "probe", Foreground, "Reads beside others while an operation asks what a read costs.";

@@ -371,7 +371,7 @@ pub struct LogDone {
     /// Whether its files are reached past the page cache.
     pub direct: DirectIo,
     /// The nice value of LGWR, as /proc has it; none where sessions do its work.
-    pub writer_nice: Option<i32>,
+    pub lgwr_nice: Option<i32>,
     /// The state that the work began in; none where nothing was done to reach one.
     pub start: Option<LogStart>,
 }
@@ -380,7 +380,7 @@ impl LogDone {
     /// Asks a log.
     #[must_use]
     pub fn of(log: &Log, start: Option<LogStart>) -> LogDone {
-        LogDone { sync: log.sync().clone(), direct: log.direct(), writer_nice: log.writer_nice(), start }
+        LogDone { sync: log.sync().clone(), direct: log.direct(), lgwr_nice: log.lgwr_nice(), start }
     }
 }
 

@@ -28,7 +28,7 @@ pub fn of_log(settings: &Settings, setting: Setting, log: &LogDone) -> Option<St
         Setting::LogSyncMethod => log.sync.method.name(),
         Setting::LogFileIo if log.direct == DirectIo::Required => "direct",
         Setting::LogFileIo => "buffered",
-        Setting::HighPriorityProcesses if log.writer_nice == Some(priority::FIRST) => "lgwr",
+        Setting::HighPriorityProcesses if log.lgwr_nice == Some(priority::FIRST) => "lgwr",
         Setting::HighPriorityProcesses => "none",
         _ => return None,
     };

@@ -1,13 +1,16 @@
 //! Group commit: who writes the log, and how those who wait for it learn that it is written.
 //!
 //! One thread at a time has the log writer's role (G1). Who needs records durable takes the role when it is free, and writes; else it leaves the
-//! LSN that it needs and its thread, and sleeps. A write wakes those whose records it made durable, and nobody else. Where the role goes then:
+//! LSN that it needs and its thread, and sleeps. A write wakes those whose records it made durable, and nobody else. Where the role goes then is the
+//! first of these that holds:
 //!
 //! ```text
-//! nobody waits           it is free
-//! one session waits      it is free, and that one is woken to take it, unless another comes by first
-//! two or more wait       LGWR has it, as long as anybody waits, where it is put before other threads; else as if one waited
-//! who waits longest wants the role itself (a log switch)     that one has it
+//!                                                            LGWR is put before other threads      it is not
+//! who waits longest wants the role itself (a log switch)     that one has it                       the same
+//! much has gathered, and LGWR wants to write it              LGWR has it                           LGWR has it if nobody waits
+//! two or more wait, or one and LGWR had the role             LGWR has it                           as if one waited
+//! one waits                                                  it is free, and that one is woken to take it, unless another comes by first
+//! nobody waits                                               it is free
 //! ```
 //!
 //! Why LGWR only then: a session alone is done sooner by itself, for LGWR would be two wake-ups more. Of many each write would begin when the next writer
@@ -22,6 +25,9 @@
 //! A session that shares its thread leaves nothing and asks again and again, because its thread has other work. With the role it lets those run first that
 //! are ready: what they commit is in the same write. Else the first of those whom a write has woken would begin the next one alone with what had come
 //! before, the others would wait for two writes, and so it would go on: 32 sessions in two groups, each of which waits for the other.
+//!
+//! Limits: a session that shares its thread and wants the role itself is in no list: it finds the role when it is free, and LGWR keeps it while others wait.
+//! Log switches and backups are made by sessions with threads of their own.
 //!
 //! The mutex, the atomics and the threads are `super::{sharing, sync, thread}`: a model checker takes this file with its own (`tests/it/model.rs`).
 //!
@@ -67,9 +73,9 @@ pub(super) struct GroupCommit {
 struct Role {
     holder: Holder,
     /// Whether LGWR writes for those who wait.
-    writer_serves: bool,
-    /// Whether LGWR wants it, because much has gathered.
-    writer_wants: bool,
+    lgwr_serves: bool,
+    /// Much has gathered up to there, and LGWR wants the role to write it.
+    lgwr_wants: Option<Lsn>,
     /// In the order in which they came.
     sleepers: Vec<Sleeper>,
     /// Why nothing is written any more.
@@ -85,7 +91,8 @@ enum Holder {
     Session,
     /// The session of this thread, which was asleep and finds it when it asks.
     Given(ThreadId),
-    Writer,
+    /// LGWR, which took it or finds it when it looks.
+    Lgwr,
 }
 
 #[derive(Debug)]
@@ -146,40 +153,45 @@ impl GroupCommit {
         wake(woken);
     }
 
-    /// Who has the role gives it up, and says up to where the log is durable, if that has changed. Whether LGWR has it now and is to be told so.
-    #[must_use]
-    pub(super) fn give_up(&self, durable: Option<Lsn>) -> bool {
+    /// Who has the role gives it up, and says up to where the log is durable, if that has changed. Where LGWR has it then its bell is rung before
+    /// others are woken: the next write is what the most wait for.
+    pub(super) fn give_up(&self, durable: Option<Lsn>, ring: impl FnOnce()) {
         if let Some(durable) = durable {
             self.store(durable);
         }
         let durable = self.durable();
         let mut role = self.role();
-        let woken = role.take_durable(durable);
         let was = role.holder;
-        let next = role.pass_on();
-        let is_writers = role.holder == Holder::Writer && was != Holder::Writer;
+        assert!(matches!(was, Holder::Session | Holder::Lgwr), "G1: who gives the role up has it");
+        let woken = role.take_durable(durable);
+        let next = role.pass_on(durable);
+        let is_lgwrs = role.holder == Holder::Lgwr && was != Holder::Lgwr;
         drop(role);
+        if is_lgwrs {
+            ring();
+        }
         wake(next);
         wake(woken);
-        is_writers
     }
 
     /// Whether LGWR writes for those who wait from now on. If no more, it looks once again whether it has the role.
-    pub(super) fn writer_serves(&self, serves: bool) {
-        self.role().writer_serves = serves;
+    pub(super) fn lgwr_serves(&self, serves: bool) {
+        self.role().lgwr_serves = serves;
     }
 
-    /// Whether LGWR has the role and is to write. If it `wants` to, it takes it when that is free, and is given it when it is given up.
-    pub(super) fn writes(&self, wants: bool) -> bool {
+    /// Whether LGWR has the role and is to write. Where much has gathered, up to `wants`, it takes the role when that is free, and may be given it when
+    /// it is given up.
+    pub(super) fn lgwr_writes(&self, wants: Option<Lsn>) -> bool {
         let mut role = self.role();
         if role.failure.is_some() {
             return false;
         }
-        if wants && role.holder == Holder::Nobody {
-            role.holder = Holder::Writer;
+        if wants.is_some() && role.holder == Holder::Nobody {
+            role.holder = Holder::Lgwr;
         }
-        role.writer_wants = wants && role.holder != Holder::Writer;
-        role.holder == Holder::Writer
+        let has_it = role.holder == Holder::Lgwr;
+        role.lgwr_wants = wants.filter(|_| !has_it);
+        has_it
     }
 
     /// Nothing is written any more. The first reason stays.
@@ -219,23 +231,26 @@ impl Role {
         match self.holder {
             Holder::Nobody => true,
             Holder::Given(to) => to == thread::current().id(),
-            Holder::Session | Holder::Writer => false,
+            Holder::Session | Holder::Lgwr => false,
         }
     }
 
     /// The role goes where it is wanted most; who is to be woken for it, and is in the list no more: if it finds the role taken it enters again.
-    fn pass_on(&mut self) -> Option<Sleeper> {
-        assert!(self.holder != Holder::Nobody, "G1: who gives the role up has it");
-        let worth_it = if self.holder == Holder::Writer { 1 } else { 2 };
+    fn pass_on(&mut self, durable: Lsn) -> Option<Sleeper> {
+        // Asked once: who appends rings again while much has gathered.
+        let is_wanted = self.lgwr_wants.take().is_some_and(|until| until > durable);
+        let enough = if self.holder == Holder::Lgwr { 1 } else { 2 };
+        let is_lgwrs = match self.lgwr_serves {
+            true => is_wanted || self.sleepers.len() >= enough,
+            false => is_wanted && self.sleepers.is_empty(),
+        };
         let first = self.sleepers.first().map(|sleeper| (sleeper.until, sleeper.thread.id()));
         self.holder = match first {
             Some((ROLE, thread)) => Holder::Given(thread),
-            _ if self.writer_wants => Holder::Writer,
-            _ if self.writer_serves && self.sleepers.len() >= worth_it => Holder::Writer,
+            _ if is_lgwrs => Holder::Lgwr,
             _ => Holder::Nobody,
         };
-        self.writer_wants &= self.holder != Holder::Writer;
-        (self.holder != Holder::Writer && first.is_some()).then(|| self.sleepers.remove(0))
+        (self.holder != Holder::Lgwr && first.is_some()).then(|| self.sleepers.remove(0))
     }
 
     /// The session sleeps from now on. It is there already when something else has woken it.

@@ -32,13 +32,18 @@ use plumb_io::{DirectIo, File, Method, MethodKind, priority};
 use plumb_units::{Bytes, Lsn};
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicBool, AtomicI64,
+    Ordering::{Relaxed, SeqCst},
+    fence,
+};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// Bytes of log that gather before LGWR writes them although nobody waits: Oracle's begins at a megabyte, or a third of its buffer.
 const GATHERED: u64 = 1 << 20;
-/// How long LGWR sleeps when the next record is still being copied: its session may want the processor that LGWR, put before it, would not leave to it.
+/// How long LGWR sleeps when the next record is still being copied, and as long again as the kernel's timers are late (50 us by default): its session may
+/// want the processor that LGWR, put before it, would not leave to it.
 const COPYING: Duration = Duration::from_micros(10);
 /// How long a wait sleeps before it checks its condition again.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
@@ -91,9 +96,9 @@ pub struct Log {
     /// Rung when so many bytes have gathered; once, until it is heard.
     gathered: u64,
     has_rung: AtomicBool,
-    writer_bell: Bell,
+    lgwr_bell: Bell,
     /// The thread of LGWR; none where sessions do its work.
-    writer_thread: OnceLock<i32>,
+    lgwr_thread: OnceLock<i32>,
     // What is in the files.
     files: Vec<Arc<File>>,
     places: Mutex<VecDeque<BatchPlace>>,
@@ -214,8 +219,8 @@ impl Log {
             writer: Mutex::new(writer),
             gathered: GATHERED.min(options.buffer_bytes as u64 / 4),
             has_rung: AtomicBool::new(false),
-            writer_bell: Bell::default(),
-            writer_thread: OnceLock::new(),
+            lgwr_bell: Bell::default(),
+            lgwr_thread: OnceLock::new(),
             files,
             places: Mutex::new(places),
             reader: Mutex::new(reader),
@@ -279,8 +284,8 @@ impl Log {
 
     /// The nice value of LGWR as the kernel has it, what `high_priority_processes` came to; `None` where sessions do its work.
     #[must_use]
-    pub fn writer_nice(&self) -> Option<i32> {
-        priority::nice_of(*self.writer_thread.get()?)
+    pub fn lgwr_nice(&self) -> Option<i32> {
+        priority::nice_of(*self.lgwr_thread.get()?)
     }
 
     /// The calling thread is LGWR from now on, with the priority that it is to have. With it it writes for sessions that wait together; without, it would
@@ -288,13 +293,13 @@ impl Log {
     ///
     /// # Errors
     /// When that was asked for by name and is refused.
-    pub(crate) fn begins_writer(&self, asked: &str) -> Result<(), EngineError> {
-        self.writer_thread.get_or_init(priority::thread_number);
+    pub(crate) fn begins_lgwr(&self, asked: &str) -> Result<(), EngineError> {
+        self.lgwr_thread.get_or_init(priority::thread_number);
         if asked == "none" {
             return Ok(());
         }
         match priority::put_first() {
-            Ok(()) => self.group.writer_serves(true),
+            Ok(()) => self.group.lgwr_serves(true),
             Err(_) if asked == "auto" => {}
             Err(why) => return Err(EngineError::Priority { why }),
         }
@@ -302,9 +307,9 @@ impl Log {
     }
 
     /// LGWR ends, and sessions do its work.
-    pub(crate) fn ends_writer(&self, session: &Session) {
-        self.group.writer_serves(false);
-        while self.group.writes(false) {
+    pub(crate) fn ends_lgwr(&self, session: &Session) {
+        self.group.lgwr_serves(false);
+        while self.group.lgwr_writes(None) {
             self.write_once(session);
         }
     }
@@ -401,35 +406,40 @@ impl Log {
     /// Looks first: while much has gathered all who append come here.
     fn ring_once(&self) {
         if !self.has_rung.load(Relaxed) && !self.has_rung.swap(true, Relaxed) {
-            self.writer_bell.ring();
+            self.lgwr_bell.ring();
         }
     }
 
     /// What LGWR does when its bell has been rung: it writes for sessions that have left it the role, and what has gathered for those that will need it
     /// durable, or its place in the buffer: a large transaction goes on meanwhile. A failure is the log's, and so everybody's.
-    pub(crate) fn write_as_writer(&self, session: &Session) {
+    pub(crate) fn write_as_lgwr(&self, session: &Session) {
         self.has_rung.store(false, Relaxed);
-        while self.group.writes(self.has_gathered()) {
+        // Before it looks: who appends later rings, and whose ring was in vain has appended before.
+        fence(SeqCst);
+        while self.group.lgwr_writes(self.gathered_until()) {
             self.write_once(session);
         }
     }
 
+    /// The role is given up first: without anybody waiting it is free meanwhile.
     fn write_once(&self, session: &Session) {
         let written = self.write(session);
-        if matches!(written, Ok(None)) {
-            sharing::sleep(COPYING);
-        }
+        let is_copied = matches!(written, Ok(None)) && self.end() > self.durable();
         self.end_writing(written);
+        if is_copied {
+            session.wait(Event::LgwrWaitForRedoCopy, || sharing::sleep(COPYING));
+        }
     }
 
-    fn has_gathered(&self) -> bool {
-        let durable = self.durable();
-        self.end().0 - durable.0 >= self.gathered
+    /// Up to where much has gathered.
+    fn gathered_until(&self) -> Option<Lsn> {
+        let (durable, end) = (self.durable(), self.end());
+        (end.0 - durable.0 >= self.gathered).then_some(end)
     }
 
     /// Rung when LGWR is to look whether it writes.
-    pub(crate) fn writer_bell(&self) -> &Bell {
-        &self.writer_bell
+    pub(crate) fn lgwr_bell(&self) -> &Bell {
+        &self.lgwr_bell
     }
 
     /// Waits until records before `until` are durable, writing them if nobody does.
@@ -461,9 +471,7 @@ impl Log {
             self.group.fail(error.to_string());
             None
         });
-        if self.group.give_up(durable) {
-            self.writer_bell.ring();
-        }
+        self.group.give_up(durable, || self.lgwr_bell.ring());
     }
 
     fn turn(&self, until: Lsn) -> Result<Turn, EngineError> {

@@ -1,10 +1,10 @@
-//! The log writer: a role, carried by a session that needs its records durable.
+//! The log writer: a role, carried by a session that needs its records durable, or by LGWR ([`super::group_commit`]).
 //!
 //! It takes all complete records that fit a write, puts a header before them, writes them at the next log block and
 //! makes them durable: one write and one sync at a time (L2). When the next record does not fit the rest of the file it goes on
 //! in a file that nobody needs any more; there always is one, because sessions were admitted against the room that is left (L5).
 //!
-//! Why no thread: a lone session would hand over and be woken again, which takes longer than the 3 us that it may lose to the bare write. Why no timer: while one
+//! Why not always a thread: a lone session would hand over and be woken again, which takes longer than the 3 us that it may lose to the bare write. Why no timer: while one
 //! session writes the others gather, and the next write takes them all.
 
 use super::log_buffer::LogBuffer;

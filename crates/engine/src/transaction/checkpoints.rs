@@ -224,10 +224,10 @@ impl Checkpoints {
     /// The life of LGWR, which a lone session's commits never need: it writes them itself.
     fn write_log(&self, session: &Session) {
         while !self.is_over() {
-            session.wait_long(Event::DbwrIdle, || self.log.writer_bell().sleep(IDLE));
-            self.log.write_as_writer(session);
+            session.wait_long(Event::DbwrIdle, || self.log.lgwr_bell().sleep(IDLE));
+            self.log.write_as_lgwr(session);
         }
-        self.log.ends_writer(session);
+        self.log.ends_lgwr(session);
     }
 
     /// The life of ARC.
@@ -272,8 +272,9 @@ impl LogProcesses {
             let thread = threads.thread().and_then(|share| {
                 let run = move || {
                     let _share = share;
+                    let _ends = shared.log.ends_with(role.name());
                     let begins = match role {
-                        Role::LogWriter => shared.log.begins_writer(&priority),
+                        Role::LogWriter => shared.log.begins_lgwr(&priority),
                         _ => Ok(()),
                     };
                     let is_refused = begins.is_err();
@@ -283,7 +284,6 @@ impl LogProcesses {
                         return;
                     }
                     let session = recorder.session(role);
-                    let _ends = shared.log.ends_with(role.name());
                     match role {
                         Role::LogWriter => shared.write_log(&session),
                         Role::Archiver => shared.archive(&session),
@@ -305,7 +305,7 @@ impl Drop for LogProcesses {
         let Some(checkpoints) = &self.checkpoints else { return };
         checkpoints.stopping.store(true, Relaxed);
         let log = &checkpoints.log;
-        [log.writer_bell(), log.pace().bell(), log.archiver_bell()].into_iter().for_each(Bell::ring);
+        [log.lgwr_bell(), log.pace().bell(), log.archiver_bell()].into_iter().for_each(Bell::ring);
         for thread in self.threads.drain(..) {
             // One that panicked has printed why.
             let _ = thread.join();

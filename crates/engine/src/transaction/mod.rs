@@ -134,7 +134,7 @@ pub struct Transactions<'i> {
     checkpoints: Arc<Checkpoints>,
     /// Taken by who gives a segment its name, an LSN that no other has.
     naming: Mutex<()>,
-    /// CKPT and ARC, as long as this is open.
+    /// LGWR, CKPT and ARC, as long as this is open.
     processes: LogProcesses,
     recovered: Recovered,
 }

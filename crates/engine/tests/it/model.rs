@@ -139,64 +139,88 @@ struct Counted {
     /// Bytes that a write takes at most.
     most: u64,
     /// LGWR, where there is one, and whether it is to end.
-    writer: OnceLock<Thread>,
+    lgwr: OnceLock<Thread>,
     is_over: AtomicBool,
+    /// So many records LGWR writes without being asked.
+    gathered: u64,
+    /// Whether LGWR's writes fail.
+    fails: bool,
 }
 
 impl Counted {
     fn new(most: u64) -> Arc<Counted> {
-        Arc::new(Counted {
+        Arc::new(Counted::with(most))
+    }
+
+    fn with(most: u64) -> Counted {
+        Counted {
             group: GroupCommit::new(Lsn(0)),
             appended: AtomicU64::new(0),
             writing: AtomicBool::new(false),
             most,
-            writer: OnceLock::new(),
+            lgwr: OnceLock::new(),
             is_over: AtomicBool::new(false),
-        })
-    }
-
-    /// LGWR's thread.
-    fn start_writer(self: &Arc<Self>) -> JoinHandle<()> {
-        self.group.writer_serves(true);
-        let log = Arc::clone(self);
-        let thread = thread::spawn(move || {
-            while !log.is_over.load(SeqCst) {
-                log.write_as_writer();
-                thread::park();
-            }
-            log.group.writer_serves(false);
-            log.write_as_writer();
-        });
-        self.writer.set(thread.thread().clone()).expect("one LGWR");
-        thread
-    }
-
-    fn write_as_writer(&self) {
-        while self.group.writes(false) {
-            self.give_up(Some(self.write()));
+            gathered: u64::MAX,
+            fails: false,
         }
     }
 
-    fn end_writer(&self, thread: JoinHandle<()>) {
+    /// LGWR's thread.
+    fn start_lgwr(self: &Arc<Self>, is_first: bool) -> JoinHandle<()> {
+        self.group.lgwr_serves(is_first);
+        let log = Arc::clone(self);
+        let thread = thread::spawn(move || {
+            while !log.is_over.load(SeqCst) {
+                log.write_as_lgwr();
+                thread::park();
+            }
+            log.group.lgwr_serves(false);
+            log.write_as_lgwr();
+        });
+        self.lgwr.set(thread.thread().clone()).expect("one LGWR");
+        thread
+    }
+
+    /// It wants to where more has been appended than a commit leaves, and fails where the device does.
+    fn write_as_lgwr(&self) {
+        let gathered = || {
+            let durable = self.group.durable().0;
+            let appended = self.appended.load(SeqCst);
+            (appended - durable >= self.gathered).then_some(Lsn(appended))
+        };
+        while self.group.lgwr_writes(gathered()) {
+            if self.fails {
+                self.group.fail("the device is gone".to_string());
+            }
+            self.give_up((!self.fails).then(|| self.write()));
+        }
+    }
+
+    /// What a session does that appends much.
+    fn append(&self, records: u64) {
+        self.appended.fetch_add(records, SeqCst);
+        self.lgwr.get().expect("there is an LGWR").unpark();
+    }
+
+    fn end_lgwr(&self, thread: JoinHandle<()>) {
         self.is_over.store(true, SeqCst);
         thread.thread().unpark();
         thread.join().expect("no panic");
     }
 
     /// What a log switch does.
-    fn take_the_role(&self) {
-        while self.group.turn(ROLE).expect("nothing fails") != Turn::Write {
+    fn take_the_role(&self) -> Result<(), String> {
+        while self.group.turn(ROLE)? != Turn::Write {
             self.group.sleep(ROLE);
         }
-        assert!(!self.writing.swap(true, SeqCst), "G1: one session writes");
+        assert!(!self.writing.swap(true, SeqCst), "G1: one writes");
         self.writing.store(false, SeqCst);
         self.give_up(None);
+        Ok(())
     }
 
     fn give_up(&self, durable: Option<Lsn>) {
-        if self.group.give_up(durable) {
-            self.writer.get().expect("LGWR is there that has the role").unpark();
-        }
+        self.group.give_up(durable, || self.lgwr.get().expect("LGWR is there that has the role").unpark());
     }
 
     /// What the log does: appends, and is durable when it returns.
@@ -222,7 +246,7 @@ impl Counted {
     }
 
     fn write(&self) -> Lsn {
-        assert!(!self.writing.swap(true, SeqCst), "G1: one session writes");
+        assert!(!self.writing.swap(true, SeqCst), "G1: one writes");
         let end = self.appended.load(SeqCst).min(self.group.durable().0 + self.most);
         self.writing.store(false, SeqCst);
         Lsn(end)
@@ -264,7 +288,7 @@ fn each_comes_back_whose_commit_lgwr_writes() {
     for most in [1, 8] {
         check(2, move || {
             let log = Counted::new(most);
-            let writer = log.start_writer();
+            let lgwr = log.start_lgwr(true);
             let commit = || {
                 let log = Arc::clone(&log);
                 thread::spawn(move || log.commit().expect("nothing fails"))
@@ -273,10 +297,63 @@ fn each_comes_back_whose_commit_lgwr_writes() {
             log.commit().expect("nothing fails");
             threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
             assert_eq!(log.group.durable(), Lsn(3));
-            log.end_writer(writer);
+            log.end_lgwr(lgwr);
             log.commit().expect("a session writes where no LGWR does");
         });
     }
+}
+
+/// Much has gathered: LGWR wants the role, which others have, and is told when it has it. Nobody who commits waits for ever meanwhile.
+#[test]
+fn each_comes_back_beside_an_lgwr_that_wants_the_role() {
+    for is_first in [true, false] {
+        check(2, move || {
+            let log = Arc::new(Counted { gathered: 2, ..Counted::with(8) });
+            let lgwr = log.start_lgwr(is_first);
+            let other = Arc::clone(&log);
+            let committing = thread::spawn(move || other.commit().expect("nothing fails"));
+            log.append(2);
+            log.commit().expect("nothing fails");
+            committing.join().expect("no panic");
+            log.end_lgwr(lgwr);
+            log.commit().expect("a session writes where no LGWR does");
+        });
+    }
+}
+
+/// LGWR's write fails: all whose commit it was hear so, and who wants the role for itself does too.
+#[test]
+fn a_failed_write_of_lgwr_wakes_everybody() {
+    check(2, || {
+        let log = Arc::new(Counted { fails: true, gathered: 1, ..Counted::with(8) });
+        let lgwr = log.start_lgwr(true);
+        let other = Arc::clone(&log);
+        let switching = thread::spawn(move || {
+            let _ = other.take_the_role();
+        });
+        // A session's own write works, and LGWR's does not.
+        let _ = log.commit();
+        log.append(1);
+        log.end_lgwr(lgwr);
+        switching.join().expect("no panic");
+    });
+}
+
+/// LGWR ends while others commit: sessions write from then on.
+#[test]
+fn each_comes_back_from_its_commit_while_lgwr_ends() {
+    check(2, || {
+        let log = Counted::new(8);
+        let lgwr = log.start_lgwr(true);
+        let commit = || {
+            let log = Arc::clone(&log);
+            thread::spawn(move || log.commit().expect("nothing fails"))
+        };
+        let threads = [commit(), commit()];
+        log.end_lgwr(lgwr);
+        threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
+        assert_eq!(log.group.durable(), Lsn(2));
+    });
 }
 
 /// Who wants the role finds it free when something else has woken it, and is given it no second time.
@@ -287,7 +364,7 @@ fn who_has_taken_the_role_waits_for_it_no_more() {
         let other = Arc::clone(&log);
         let switching = thread::spawn(move || {
             thread::current().unpark();
-            other.take_the_role();
+            other.take_the_role().expect("nothing fails");
         });
         let third = Arc::clone(&log);
         let committing = thread::spawn(move || third.commit().expect("nothing fails"));
@@ -303,15 +380,15 @@ fn who_has_taken_the_role_waits_for_it_no_more() {
 fn who_needs_the_role_gets_it_from_lgwr() {
     check(2, || {
         let log = Counted::new(8);
-        let writer = log.start_writer();
+        let lgwr = log.start_lgwr(true);
         let other = Arc::clone(&log);
-        let switching = thread::spawn(move || other.take_the_role());
+        let switching = thread::spawn(move || other.take_the_role().expect("nothing fails"));
         let third = Arc::clone(&log);
         let committing = thread::spawn(move || third.commit().expect("nothing fails"));
         log.commit().expect("nothing fails");
         switching.join().expect("no panic");
         committing.join().expect("no panic");
-        log.end_writer(writer);
+        log.end_lgwr(lgwr);
     });
 }
 
@@ -327,7 +404,7 @@ fn who_needs_the_role_for_something_else_gets_it() {
     check(2, || {
         let log = Counted::new(8);
         let other = Arc::clone(&log);
-        let switching = thread::spawn(move || other.take_the_role());
+        let switching = thread::spawn(move || other.take_the_role().expect("nothing fails"));
         let third = Arc::clone(&log);
         let committing = thread::spawn(move || third.commit().expect("nothing fails"));
         log.commit().expect("nothing fails");

@@ -5,7 +5,7 @@ use plumb_engine::instance::{Cancel, InitialSizes};
 use plumb_engine::redo::SyncMethod;
 use plumb_engine::transaction::Transactions;
 use plumb_engine::{EngineError, Instance, Layout, Settings};
-use plumb_events::{Event, Role, Session, Statistic};
+use plumb_events::{Event, Role, Session, SessionTotals, Statistic};
 use plumb_io::sim::power::Survivors;
 use plumb_io::sim::{Faults, MemoryDisk};
 use plumb_io::{DirectIo, Disk, IoError, priority};
@@ -62,7 +62,7 @@ fn lgwr_is_put_first_where_that_is_permitted_and_never_where_it_is_not_wanted() 
         let instance = open(&home.path().join("db"), &[("high_priority_processes", word)]);
         let session = instance.recorder.session(Role::User);
         let opened = Transactions::open(&instance, &session);
-        opened.map(|transactions| transactions.log().writer_nice().expect("there is an LGWR"))
+        opened.map(|transactions| transactions.log().lgwr_nice().expect("there is an LGWR"))
     };
     let own = nice("none").expect("opened");
     assert!(own > priority::FIRST, "LGWR has {own}");
@@ -86,15 +86,12 @@ fn lgwr_writes_for_sessions_that_wait_together_and_for_none_alone() {
     let session = instance.recorder.session(Role::User);
     let transactions = Transactions::open(&instance, &session).expect("a log");
     create_table(&transactions, &session);
-    let written = || -> u64 {
-        let sessions = instance.recorder.snapshot().sessions;
-        let of_writer = sessions.iter().filter(|session| session.role == Role::LogWriter);
-        of_writer.map(|session| session.statistics[Statistic::RedoWrites as usize]).sum()
-    };
+    let lgwr = || lgwr_of(&instance);
+    let written = || lgwr().statistics[Statistic::RedoWrites as usize];
     insert(&transactions, &session, 20);
     assert_eq!(written(), 0, "who commits alone writes");
     // Where it has no priority sessions write for each other.
-    let serves = transactions.log().writer_nice() == Some(priority::FIRST);
+    let serves = transactions.log().lgwr_nice() == Some(priority::FIRST);
     let most = if serves { 100_000 } else { 1000 };
     let mut rows = 20;
     // Whether two wait at once is the scheduler's affair; that they never do in so many commits is not.
@@ -107,10 +104,75 @@ fn lgwr_writes_for_sessions_that_wait_together_and_for_none_alone() {
         rows += SESSIONS * 50;
     }
     assert_eq!(written() > 0, serves, "{rows} commits");
+    // Its writes are waits of its own, and each was for one that waited.
+    assert_eq!(lgwr().events[Event::LogFileParallelWrite as usize].count, written());
+    let sessions = instance.recorder.snapshot().sessions;
+    let waits: u64 = sessions.iter().map(|session| session.events[Event::LogFileSync as usize].count).sum();
+    assert!(waits >= written(), "{waits} waits for a commit, {} writes of LGWR", written());
     assert_eq!(count(&transactions, &session), rows as usize);
     drop(transactions);
     drop(session);
     instance.destroy().expect("removed");
+}
+
+fn lgwr_of(instance: &Instance) -> SessionTotals {
+    let sessions = instance.recorder.snapshot().sessions;
+    sessions.into_iter().find(|session| session.role == Role::LogWriter).expect("there is an LGWR")
+}
+
+/// LGWR's sync fails while five sessions wait for it: each hears so, and nothing is tried again.
+#[test]
+fn a_failed_sync_of_lgwr_is_heard_by_all_who_wait_for_it() {
+    let instance = instance_in_memory(&[("log_sync_method", "fdatasync")]);
+    let disk = memory_disk(&instance);
+    let session = instance.recorder.session(Role::User);
+    let transactions = Transactions::open(&instance, &session).expect("a log");
+    create_table(&transactions, &session);
+    transactions.checkpoint(&session).expect("nothing is written behind the sessions' backs");
+    let log = transactions.log();
+    disk.stall();
+    disk.plan_faults(Faults { fail_sync: Some(2), ..Faults::default() });
+    let results: Vec<Result<(), EngineError>> = thread::scope(|scope| {
+        let commit = |id: i64| {
+            let session = instance.recorder.session(Role::User);
+            let mut connection = transactions.connect(&session);
+            let mut transaction = connection.begin();
+            let id = Value::Number(Number::new(i128::from(id), 0).expect("small"));
+            transaction.insert("T", &[id, Value::Text("v".repeat(500))])?;
+            transaction.commit_and_chain()
+        };
+        // The first one's write is held by the disk, and has only its own records.
+        let first = scope.spawn(move || commit(0));
+        while disk.held() == 0 {
+            thread::yield_now();
+        }
+        let first_end = log.end();
+        let others: Vec<_> = (1..6).map(|id| scope.spawn(move || commit(id))).collect();
+        // Until all have appended and wait.
+        let mut end = first_end;
+        while end == first_end || end != log.end() {
+            end = log.end();
+            thread::sleep(Duration::from_millis(100));
+        }
+        disk.resume();
+        [first].into_iter().chain(others).map(|thread| thread.join().expect("no panic")).collect()
+    });
+    assert!(results[0].is_ok(), "{:?}", results[0]);
+    for result in &results[1..] {
+        let said = result.as_ref().expect_err("the sync failed").to_string();
+        assert!(
+            said.starts_with("the redo log cannot be written, and transactions are stopped: cannot sync "),
+            "{said}"
+        );
+    }
+    if log.lgwr_nice() == Some(priority::FIRST) {
+        let totals = lgwr_of(&instance);
+        assert_eq!(totals.events[Event::LogFileParallelWrite as usize].count, 1, "the write was LGWR's");
+        assert_eq!(totals.statistics[Statistic::RedoWrites as usize], 0, "and failed");
+    }
+    let calls = disk.calls();
+    transactions.checkpoint(&session).expect_err("stopped");
+    assert_eq!(disk.calls(), calls, "nothing is tried again");
 }
 
 fn count(transactions: &Transactions<'_>, session: &Session) -> usize {

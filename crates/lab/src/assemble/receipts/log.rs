@@ -92,7 +92,7 @@ pub(super) fn writer_priority(seen: &Evidence) -> Option<Finding> {
     if !settings.is_explicit(Setting::HighPriorityProcesses) {
         return None;
     }
-    let Some(nice) = done.writer_nice else {
+    let Some(nice) = done.lgwr_nice else {
         return Some(Finding::not_checked("there was no LGWR: sessions did its work"));
     };
     let evidence = format!("/proc/self/task: the nice value of LGWR is {nice}");

@@ -285,7 +285,7 @@ fn log_flags(seen: &mut Evidence, (word, dsync): (&str, bool)) {
     let method = SyncMethod::ALL.into_iter().find(|method| method.name() == word).expect("a method");
     let sync = SyncChoice { method, reason: String::new() };
     let direct = DirectIo::Required;
-    seen.measured.outcome.log = Some(LogDone { sync, direct, writer_nice: Some(0), start: None });
+    seen.measured.outcome.log = Some(LogDone { sync, direct, lgwr_nice: Some(0), start: None });
     for file in seen.measured.files.iter_mut().filter(|file| file.role == FileRole::Log) {
         if let Some(flags) = &mut file.flags {
             (flags.direct, flags.dsync, flags.sync) = (true, dsync, false);
@@ -297,7 +297,7 @@ fn log_flags(seen: &mut Evidence, (word, dsync): (&str, bool)) {
 fn writer_priority(seen: &mut Evidence, nice: i32) {
     log_flags(seen, ("fdatasync", false));
     set(seen, Setting::HighPriorityProcesses, "lgwr");
-    seen.measured.outcome.log.as_mut().expect("just given").writer_nice = Some(nice);
+    seen.measured.outcome.log.as_mut().expect("just given").lgwr_nice = Some(nice);
 }
 
 /// So many copies of the log files of a log that went through four.
