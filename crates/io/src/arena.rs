@@ -19,11 +19,13 @@ use std::sync::Arc;
 const HUGE_PAGE: usize = 2 << 20;
 const PAGE: usize = 4096;
 
-/// A mapping that buffers are cut from.
+/// A mapping that pieces are cut from.
 #[derive(Debug, Clone)]
 pub struct Arena(Arc<Mapping>);
 
+/// In a cache line of its own, apart from the counts of its `Arc`: every look at a block reads it, and every block that is read or changed counts.
 #[derive(Debug)]
+#[repr(align(64))]
 struct Mapping {
     start: NonNull<u8>,
     length: usize,
@@ -31,11 +33,11 @@ struct Mapping {
     used: (usize, usize),
 }
 
-// SAFETY: the mapping is plain memory; all access goes through IoBuffers, which never overlap, or
-// through the one HugeVec that owns it.
+// SAFETY: the mapping is plain memory; all access goes through IoBuffers, which never overlap, through the one HugeVec that
+// owns it, or through a BufferPool, whose words keep those who look at a piece apart from who has its IoBuffer.
 #[allow(unsafe_code)]
 unsafe impl Send for Mapping {}
-// SAFETY: as above; a shared Mapping gives no access to its bytes.
+// SAFETY: as above; a shared Mapping gives no access to its bytes but by Arena::bytes, whose caller answers for it.
 #[allow(unsafe_code)]
 unsafe impl Sync for Mapping {}
 
@@ -92,11 +94,13 @@ impl Arena {
     /// When `bytes` is not a positive multiple of 512 or `count` is zero.
     pub fn buffers(bytes: usize, count: usize) -> Result<(Arena, Vec<IoBuffer>), IoError> {
         let arena = Arena::new(bytes, count)?;
-        let buffers = (0..count).map(|index| arena.cut(index, bytes)).collect();
+        // SAFETY: each piece once, and nobody else has the arena yet.
+        #[allow(unsafe_code)]
+        let buffers = (0..count).map(|index| unsafe { arena.cut(index, bytes) }).collect();
         Ok((arena, buffers))
     }
 
-    /// The mapping alone: who cuts it sees to it that a piece is owned by one party at a time.
+    /// The mapping, from which nothing is cut yet.
     pub(crate) fn new(bytes: usize, count: usize) -> Result<Arena, IoError> {
         assert!(
             bytes > 0 && bytes.is_multiple_of(512),
@@ -107,7 +111,11 @@ impl Arena {
     }
 
     /// Piece `index` of those of so many bytes.
-    pub(crate) fn cut(&self, index: usize, bytes: usize) -> IoBuffer {
+    ///
+    /// # Safety
+    /// As long as the buffer lives there is no other of these bytes, and nobody looks at them.
+    #[allow(unsafe_code)]
+    pub(crate) unsafe fn cut(&self, index: usize, bytes: usize) -> IoBuffer {
         IoBuffer { start: self.piece(index, bytes), length: bytes, mapping: Arc::clone(&self.0) }
     }
 
@@ -169,7 +177,7 @@ pub struct IoBuffer {
     mapping: Arc<Mapping>,
 }
 
-// SAFETY: a buffer is the only way to its bytes, as Box<[u8]> is.
+// SAFETY: a buffer is the only way to its bytes as long as it lives, as Box<[u8]> is.
 #[allow(unsafe_code)]
 unsafe impl Send for IoBuffer {}
 // SAFETY: shared access is read-only.

@@ -469,16 +469,18 @@ impl Frames {
 
     /// Takes the bytes of a block, to change them in place; `None` while somebody has it pinned.
     pub(super) fn begin_change(&mut self, index: u32, buffers: &BufferPool) -> Option<Taken> {
+        let frame = &self.frames[index as usize];
+        let usage = frame.usage;
+        assert!(matches!(usage, Usage::Clean | Usage::Dirty | Usage::Writing), "B1: changed while {usage:?}");
+        assert!(!frame.cold, "B3: a block of the cold queue is never changed");
         let bytes = buffers.take(index)?;
         self.leave_scan(index);
-        let frame = &mut self.frames[index as usize];
-        match frame.usage {
+        match usage {
             Usage::Clean => one_less(&mut self.resident_count),
             Usage::Dirty => one_less(&mut self.dirty_count),
-            Usage::Writing => {}
-            usage => unreachable!("a block that is {usage:?} is not there to be changed"),
+            _ => {}
         }
-        assert!(!frame.cold, "B3: a block of the cold queue is never changed");
+        let frame = &mut self.frames[index as usize];
         frame.resume = std::mem::replace(&mut frame.usage, Usage::Changing);
         frame.touch = (frame.touch + 1).min(TOUCH_MAX);
         Some((index, bytes))

@@ -15,8 +15,8 @@
 //!
 //! A session that shares its thread does not sleep in a wait: it lets others of the thread run and looks again.
 //!
-//! The mutex, the conditions and the buffers with their pins are `super::{sync, thread, IoBuffer, BufferPool}`: a model checker takes this file
-//! and [`super::frames`] with its own (`tests/it/cache_model.rs`). Its waits do not end by time, except those for an unpin: so there a lost
+//! The mutex, the conditions and the buffers with their pins are `super::{sync, thread, IoBuffer, BufferPool}`: a model checker takes this file,
+//! [`super::frames`], [`super::handles`] and the counts of pins with its own (`tests/it/cache_model.rs`). Its waits do not end by time, except those for an unpin: so there a lost
 //! signal is a deadlock, and is found.
 //!
 //! Limits: no I/O and no threads. Where no database writer runs, a session that asks for a frame is told to write a batch and to ask again.
@@ -699,8 +699,10 @@ impl Latches {
         let (mut state, durable) = self.make_log_durable(session, self.lock());
         state.check()?;
         let mut batch = Vec::new();
-        let share = self.share(&state);
-        state.frames.gather(share, durable, self.buffers(), &mut batch);
+        if let Some(buffers) = self.memory() {
+            let share = self.share(&state);
+            state.frames.gather(share, durable, buffers, &mut batch);
+        }
         Ok(batch)
     }
 
@@ -712,8 +714,10 @@ impl Latches {
     ) -> Result<Vec<DirtyBlock<'_>>, EngineError> {
         let (mut state, durable) = self.make_log_durable(session, self.lock());
         state.check()?;
+        // A checkpoint asks all caches, used or not.
+        let Some(buffers) = self.memory() else { return Ok(Vec::new()) };
         let share = self.share(&state);
-        Ok(state.frames.gather_changed(share, (before, durable), self.buffers()))
+        Ok(state.frames.gather_changed(share, (before, durable), buffers))
     }
 
     /// Up to where checkpoints want blocks written.

@@ -14,7 +14,7 @@ use plumb_events::{Role, Session};
 use plumb_io::sim::MemoryDisk;
 use plumb_io::sim::power::Survivors;
 use plumb_types::Value;
-use plumb_units::{BlockSize, Bytes};
+use plumb_units::{BlockSize, Bytes, Lsn};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -127,6 +127,20 @@ fn one_log_recovers_tables_of_three_block_sizes() {
         let cached = |purpose| caches.of(purpose).expect("a cache").cached_blocks(purpose);
         assert!([small, Purpose::Users, large].into_iter().all(|purpose| cached(purpose) > 0));
     }
+}
+
+/// Sessions carry the writes of a checkpoint for all caches; the one of 2K has never been used and has no memory.
+#[test]
+fn a_checkpoint_asks_a_cache_for_nothing_that_has_never_been_used() {
+    let instance = create_on(&MemoryDisk::with_power(3));
+    let session = instance.recorder.session(Role::User);
+    let transactions = Transactions::open(&instance, &session).expect("a log");
+    fill(&transactions, &session, &[("OWN", Purpose::Users)]);
+    let changed = instance.caches().changed();
+    while !changed.are_written(Lsn(u64::MAX)) {
+        changed.write_some(&session, Lsn(u64::MAX)).expect("written");
+    }
+    assert!(instance.caches().iter().any(|cache| cache.memory().is_none()));
 }
 
 #[test]

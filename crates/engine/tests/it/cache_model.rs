@@ -1,6 +1,6 @@
 //! The buffer cache's latches under a model checker (loom): sessions and database writers in every order of their steps, up to some preemptions.
 //!
-//! The files are the engine's own. The checker's are the mutex, the conditions, the counts of pins, and what notes each use of a block's bytes: a
+//! The files are the engine's own. The checker's are the mutex, the conditions, the atomics, and what notes each use of a block's bytes: a
 //! use that the latches do not order after a change of them, or before it, is a fault even where the bytes happen to be right. No wait ends by
 //! time, so a signal that is missing is a deadlock; but waits for an unpin, which signals nobody, give up the mutex and look again.
 //!
@@ -172,6 +172,7 @@ mod buffers {
         }
 
         pub fn give_back(&self, index: u32, buffer: IoBuffer) {
+            assert!(Rc::ptr_eq(&buffer.memory, &self.memory[index as usize]), "given back by its number");
             buffer.memory.uses.with_mut(|_| ());
             buffer.memory.bytes.set(buffer.bytes);
             self.pins.give_back(index);
@@ -451,6 +452,9 @@ impl Cache {
         self.latches.stop();
         writers.into_iter().for_each(|thread| thread.join().expect("no panic"));
         assert_eq!(self.latches.check(), 0, "nobody waits");
+        if let Some(buffers) = self.latches.memory() {
+            assert!((0..buffers.count() as u32).all(|index| buffers.is_idle(index)), "nobody uses a buffer");
+        }
     }
 }
 
@@ -460,6 +464,34 @@ fn checkpoint(cache: &Cache, lsn: Lsn) -> Result<(), EngineError> {
 }
 
 const WORKS: &str = "nothing fails";
+
+/// Without the latches, whose mutex orders all but the end of a pin: the counts alone keep an owner and those who look apart.
+#[test]
+fn who_pins_a_buffer_sees_what_its_owner_wrote_and_who_takes_it_comes_after() {
+    check(3, || {
+        let pool = Rc::new(BufferPool::new(24, 1).expect("memory"));
+        let write = |pool: &BufferPool, changes: u64| {
+            if let Some(mut buffer) = pool.take(0) {
+                Content { changes, lsn: changes }.fill(&mut buffer);
+                pool.give_back(0, buffer);
+            }
+        };
+        write(&pool, 1);
+        let is_given_back = Rc::new(atomic::AtomicBool::new(false));
+        let (other, says) = (Rc::clone(&pool), Rc::clone(&is_given_back));
+        let writing = thread::spawn(move || {
+            write(&other, 2);
+            says.store(true, atomic::Ordering::Relaxed);
+        });
+        if is_given_back.load(atomic::Ordering::Relaxed) {
+            let content = Content::of(&pool.pin(0));
+            assert_eq!(content.changes, content.lsn);
+        }
+        write(&pool, 3);
+        writing.join().expect("no panic");
+        assert!(pool.is_idle(0));
+    });
+}
 
 #[test]
 fn a_block_that_two_sessions_miss_is_read_once() {

@@ -10,7 +10,8 @@
 //! Why not an `Arc` for each buffer: each would be an allocation, made anew whenever a block is read, and in a large cache one more wait for
 //! memory at every hit. These words are 4 bytes a buffer: 4 MB for a cache of 8 GB in blocks of 8K, which mostly stay in the processor's cache.
 //!
-//! Limits: a buffer that its owner does not give back is lost to the pool.
+//! Limits: a buffer that its owner does not give back is lost to the pool. Sixteen words share a cache line, so those who pin blocks of adjacent frames
+//! at once take it from each other, as they do the cache's mutex.
 
 mod pins;
 
@@ -56,8 +57,13 @@ impl BufferPool {
     /// Gives the buffer to an owner, who alone sees it until it is given back; `None` while it is pinned or taken.
     #[must_use]
     pub fn take(&self, index: u32) -> Option<IoBuffer> {
-        // The only one: it is made by who turned the word, and goes when it is given back.
-        self.pins.take(index).then(|| self.arena.cut(index as usize, self.bytes))
+        self.pins.take(index).then(|| {
+            // SAFETY: who has turned the word makes the only one, and it goes before the word is turned back; nobody pins it meanwhile.
+            #[allow(unsafe_code)]
+            unsafe {
+                self.arena.cut(index as usize, self.bytes)
+            }
+        })
     }
 
     /// The owner is done with the buffer.
