@@ -121,6 +121,7 @@ events! {
     EnqHwContention, "enq: HW - contention", Configuration, "A session waits while another one extends a data file.";
     BufferBusyWaits, "buffer busy waits", Concurrency, "A session waits for a buffer that another one holds.";
     WriteCompleteWaits, "write complete waits", Configuration, "A session waits to change a block that a database writer has taken to write.";
+    LatchFree, "latch free", Concurrency, "A session that needs an old record of the log waits for another one that reads some back from the log files.";
     LatchCacheBuffers, "latch: cache buffers chains", Concurrency, "A session waits for another one that looks for a buffer of the cache, or takes one.";
     ReadByOtherSession, "read by other session", UserIo, "A session waits for a block that another one is reading.";
     PxDeqTableQNormal, "PX Deq: Table Q Normal", Idle, "A sort server waits for rows from the table queue.";

@@ -45,8 +45,8 @@ pub enum LabError {
     },
     /// The file system has too little room.
     #[error(
-        "{}: {needed} are needed there and {free} are free; free some space, use fewer --rows, or name a directory on \
-         another file system",
+        "{}: {needed} are needed there and {free} are free; free some space, make the work smaller (--rows, --scale, --schemas), or \
+         name a directory on another file system",
         path.display()
     )]
     NoRoom {

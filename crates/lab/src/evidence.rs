@@ -372,6 +372,8 @@ pub struct LogDone {
     pub direct: DirectIo,
     /// The nice value of LGWR, as /proc has it; none where sessions do its work.
     pub lgwr_nice: Option<i32>,
+    /// Memory that held records read back, for old versions of rows.
+    pub read_back: Bytes,
     /// The state that the work began in; none where nothing was done to reach one.
     pub start: Option<LogStart>,
 }
@@ -380,7 +382,13 @@ impl LogDone {
     /// Asks a log.
     #[must_use]
     pub fn of(log: &Log, start: Option<LogStart>) -> LogDone {
-        LogDone { sync: log.sync().clone(), direct: log.direct(), lgwr_nice: log.lgwr_nice(), start }
+        LogDone {
+            sync: log.sync().clone(),
+            direct: log.direct(),
+            lgwr_nice: log.lgwr_nice(),
+            read_back: log.read_back_memory(),
+            start,
+        }
     }
 }
 
@@ -403,6 +411,9 @@ pub struct LogStart {
 
 /// What a session has besides its blocks: its stack as far as it is used, its ring, its counters of waits.
 pub const SESSION_BYTES: u64 = 640 * Bytes::K;
+/// What a session that updates has besides: rows before and after and their records, in its thread's part of the allocator. With 32 of them a thread had
+/// 1 MB in all.
+pub const UPDATER_BYTES: u64 = 384 * Bytes::K;
 
 /// Random reads and updates.
 #[derive(Debug, Clone)]

@@ -512,7 +512,7 @@ pub struct Load {
     #[arg(long)]
     pub conventional: bool,
     /// Rows of a transaction [default: 1000]
-    #[arg(long, value_name = "N", value_parser = parse_rows, requires = "conventional", allow_hyphen_values = true)]
+    #[arg(long, value_name = "N", value_parser = parse_commit_every, requires = "conventional", allow_hyphen_values = true)]
     pub commit_every: Option<u64>,
     /// Sessions that share the rows [default: 1]
     #[arg(long, value_name = "N", requires = "conventional")]
@@ -782,6 +782,14 @@ fn parse_block_size(text: &str) -> Result<BlockSize, String> {
 fn parse_rows(text: &str) -> Result<u64, String> {
     match plumb_units::parse_count(text) {
         Ok(0) => Err("a table to sort has at least one row".to_string()),
+        Ok(rows) => Ok(rows),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn parse_commit_every(text: &str) -> Result<u64, String> {
+    match plumb_units::parse_count(text) {
+        Ok(0) => Err("a commit has at least one row".to_string()),
         Ok(rows) => Ok(rows),
         Err(error) => Err(error.to_string()),
     }

@@ -27,7 +27,7 @@ use super::sync_method::SyncChoice;
 use crate::EngineError;
 use crate::cache::{DeviceProgress, WriteAhead};
 use crossbeam_utils::sync::{ShardedLock, ShardedLockReadGuard};
-use plumb_events::{Event, Session, Statistic, locked, now, sharing, wait_signal};
+use plumb_events::{Event, Session, Statistic, latched, locked, now, sharing, wait_signal};
 use plumb_io::{DirectIo, File, Method, MethodKind, priority};
 use plumb_units::{Bytes, Lsn};
 use std::collections::VecDeque;
@@ -42,6 +42,8 @@ use std::time::Duration;
 
 /// Bytes of log that gather before LGWR writes them although nobody waits: Oracle's begins at a megabyte, or a third of its buffer.
 const GATHERED: u64 = 1 << 20;
+/// So many sessions read records back at once, each of another batch.
+const READERS: usize = 8;
 /// How long LGWR sleeps when the next record is still being copied, and as long again as the kernel's timers are late (50 us by default): its session may
 /// want the processor that LGWR, put before it, would not leave to it.
 const COPYING: Duration = Duration::from_micros(10);
@@ -102,7 +104,7 @@ pub struct Log {
     // What is in the files.
     files: Vec<Arc<File>>,
     places: Mutex<VecDeque<BatchPlace>>,
-    reader: Mutex<ReadBack>,
+    readers: [Mutex<ReadBack>; READERS],
     control: Mutex<(ControlFile, Checkpoint)>,
     pace: Pace,
     /// What is needed although no transaction and no recovery needs it: log from this LSN on, for a backup. All ones: nothing.
@@ -197,7 +199,8 @@ impl Log {
         (control, checkpoint): (ControlFile, Checkpoint),
         places: VecDeque<BatchPlace>,
     ) -> Result<Log, EngineError> {
-        let reader = ReadBack::new(Method::start(MethodKind::Sync, 1)?.channel_for_one());
+        let method = Method::start(MethodKind::Sync, 1)?;
+        let readers = std::array::from_fn(|_| Mutex::new(ReadBack::new(method.channel_for_one())));
         let spare = writer.spare;
         let usable = |file: &LogFile| file.bytes as i64 - FILE_HEADER as i64 - spare;
         let free = writer.files.iter().filter(|file| file.usage == Usage::Free).map(usable);
@@ -223,7 +226,7 @@ impl Log {
             lgwr_thread: OnceLock::new(),
             files,
             places: Mutex::new(places),
-            reader: Mutex::new(reader),
+            readers,
             control: Mutex::new((control, checkpoint)),
             pace,
             held: Mutex::default(),
@@ -646,7 +649,9 @@ impl Log {
         let Some(place) = place else { return Ok(false) };
         let offset = place.offset + BATCH_HEADER as u64 + (lsn.0 - place.lsn.0);
         let file = (&self.files[place.file], place.file);
-        let mut reader = locked(&self.reader);
+        // One batch has one reader, so that its windows serve all who want records of it.
+        let number = (place.offset / self.log_block as u64) as usize % READERS;
+        let mut reader = latched(&self.readers[number], session, Event::LatchFree);
         let verified = if place.verified { Ok(()) } else { reader.verify(session, file, &place) };
         let read = verified.and_then(|()| reader.record(session, file, (offset, &place), into));
         drop(reader);
@@ -659,6 +664,12 @@ impl Log {
         let at = places.partition_point(|other| other.lsn < place.lsn);
         places[at].verified = true;
         Ok(true)
+    }
+
+    /// Memory that holds records read back.
+    #[must_use]
+    pub fn read_back_memory(&self) -> Bytes {
+        self.readers.iter().map(|reader| locked(reader).memory()).sum()
     }
 
     /// Makes a checkpoint durable and takes back the files that it does not need.
@@ -683,7 +694,7 @@ impl Log {
         }
         written?;
         control.1 = checkpoint;
-        locked(&self.reader).forget();
+        self.readers.iter().for_each(|reader| locked(reader).forget());
         self.release(&mut locked(&self.writer), low);
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Memory that was declared, and memory that was used.
 
 use super::Evidence;
-use crate::evidence::{FileRole, ImportDone, SESSION_BYTES, SlobDone};
+use crate::evidence::{FileRole, ImportDone, SESSION_BYTES, SlobDone, UPDATER_BYTES};
 use crate::record::{Memory, MemoryArea};
 use plumb_engine::Setting;
 use plumb_units::Bytes;
@@ -50,7 +50,8 @@ fn of_slob(seen: &Evidence, slob: &SlobDone) -> [MemoryArea; 3] {
     let blocks = 1
         + settings.number(Setting::DbBlockPrefetchLimit)
         + if slob.spec.scan_pct > 0 { settings.number(Setting::DbFileMultiblockReadCount) } else { 0 };
-    let session = SESSION_BYTES + blocks * slob.spec.block_bytes;
+    let updater = if slob.spec.update_pct > 0 { UPDATER_BYTES } else { 0 };
+    let session = SESSION_BYTES + updater + blocks * slob.spec.block_bytes;
     [
         ("Buffer cache", settings.number(Setting::DbCacheSize)),
         ("Log buffer", log + log / 2),
@@ -75,6 +76,9 @@ pub(super) fn memory(seen: &Evidence) -> Memory {
     }
     if let Some(slob) = &outcome.slob {
         areas.extend(of_slob(seen, slob));
+    }
+    if let Some(log) = outcome.log.as_ref().filter(|log| log.read_back.0 > 0) {
+        areas.push(MemoryArea { name: "Log records read back".to_string(), bytes: log.read_back.0 });
     }
     if seen.inside.in_memory() {
         let log = seen.measured.files.iter().filter(|file| file.role == FileRole::Log);
