@@ -40,7 +40,7 @@ mod trace;
 pub use clock::now;
 pub use histogram::{BUCKETS, Histogram};
 pub use latency::LatencyHistogram;
-pub use locked::{latched, locked, wait_signal};
+pub use locked::{locked, wait_signal};
 pub use profile::Profile;
 pub use recorder::{EventTotals, Period, Recorder, SessionTotals, Snapshot, StreamTotals};
 pub use session::{PhaseSpan, RequestTimes, Session, WaitBegin};

@@ -3,6 +3,7 @@
 use crate::clock::{self, now};
 use crate::histogram::{BUCKETS, Histogram};
 use crate::latency;
+use crate::locked::try_locked;
 use crate::profile::Profile;
 use crate::sharing::{self, Used};
 use crate::trace::{Chunk, Kept, Tracer};
@@ -11,7 +12,7 @@ use plumb_units::Nanos;
 use std::array;
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 /// A counter with one writer and many readers: no locked instruction.
 #[derive(Debug, Default)]
@@ -281,6 +282,11 @@ impl Session {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.record.name
+    }
+
+    /// Locks a mutex that is held for long, as [`locked`] does: the wait for it is the session's, under `event`.
+    pub fn latch<'m, T>(&self, mutex: &'m Mutex<T>, event: Event) -> MutexGuard<'m, T> {
+        try_locked(mutex).unwrap_or_else(|| self.wait(event, || locked(mutex)))
     }
 
     /// Runs `work`, which may wait, and records how long it took under `event`.

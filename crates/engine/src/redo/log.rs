@@ -27,7 +27,7 @@ use super::sync_method::SyncChoice;
 use crate::EngineError;
 use crate::cache::{DeviceProgress, WriteAhead};
 use crossbeam_utils::sync::{ShardedLock, ShardedLockReadGuard};
-use plumb_events::{Event, Session, Statistic, latched, locked, now, sharing, wait_signal};
+use plumb_events::{Event, Session, Statistic, locked, now, sharing, wait_signal};
 use plumb_io::{DirectIo, File, Method, MethodKind, priority};
 use plumb_units::{Bytes, Lsn};
 use std::collections::VecDeque;
@@ -651,7 +651,7 @@ impl Log {
         let file = (&self.files[place.file], place.file);
         // One batch has one reader, so that its windows serve all who want records of it.
         let number = (place.offset / self.log_block as u64) as usize % READERS;
-        let mut reader = latched(&self.readers[number], session, Event::LatchFree);
+        let mut reader = session.latch(&self.readers[number], Event::LatchFree);
         let verified = if place.verified { Ok(()) } else { reader.verify(session, file, &place) };
         let read = verified.and_then(|()| reader.record(session, file, (offset, &place), into));
         drop(reader);
