@@ -411,8 +411,8 @@ pub struct LogStart {
 
 /// What a session has besides its blocks: its stack as far as it is used, its ring, its counters of waits.
 pub const SESSION_BYTES: u64 = 640 * Bytes::K;
-/// What a session that updates has besides: rows before and after and their records, in its thread's part of the allocator. With 32 of them a thread had
-/// 1 MB in all.
+/// What a session that updates has besides. Of 32 of them each had some 1 MB resident in all, by /proc/self/smaps; what of it is its stack and what the
+/// allocator's was not told apart.
 pub const UPDATER_BYTES: u64 = 384 * Bytes::K;
 
 /// Random reads and updates.

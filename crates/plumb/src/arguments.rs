@@ -780,16 +780,16 @@ fn parse_block_size(text: &str) -> Result<BlockSize, String> {
 }
 
 fn parse_rows(text: &str) -> Result<u64, String> {
-    match plumb_units::parse_count(text) {
-        Ok(0) => Err("a table to sort has at least one row".to_string()),
-        Ok(rows) => Ok(rows),
-        Err(error) => Err(error.to_string()),
-    }
+    parse_from_one(text, "a table to sort")
 }
 
 fn parse_commit_every(text: &str) -> Result<u64, String> {
+    parse_from_one(text, "a commit")
+}
+
+fn parse_from_one(text: &str, what: &str) -> Result<u64, String> {
     match plumb_units::parse_count(text) {
-        Ok(0) => Err("a commit has at least one row".to_string()),
+        Ok(0) => Err(format!("{what} has at least one row")),
         Ok(rows) => Ok(rows),
         Err(error) => Err(error.to_string()),
     }

@@ -252,7 +252,8 @@ impl Tablespace {
     /// # Errors
     /// When a file has to grow and cannot, or there is none.
     pub fn allocate(&self, session: &Session, access: &Access) -> Result<Extent, EngineError> {
-        let mut space = self.space_under_event(session);
+        // It is held for long only while a file grows.
+        let mut space = session.latch(&self.space, Event::EnqHwContention);
         let file_count = self.files.len();
         for turn in 0..file_count {
             let file = (space.next_file + turn) % file_count;
@@ -316,14 +317,6 @@ impl Tablespace {
         match self.unusable.first() {
             Some(file) if self.files.is_empty() => EngineError::Unusable(Arc::clone(&file.error)),
             _ => EngineError::Full { tablespace: self.purpose.name(), files: self.files.len() },
-        }
-    }
-
-    /// The lock is held for long only while a file grows; then the wait has a name.
-    fn space_under_event(&self, session: &Session) -> MutexGuard<'_, Space> {
-        match self.space.try_lock() {
-            Ok(space) => space,
-            Err(_) => session.wait(Event::EnqHwContention, || self.space()),
         }
     }
 

@@ -15,7 +15,7 @@ use crate::cache::ChangedBlocks;
 use crate::redo::record::{HEADER_BYTES, RecordBytes, RecordKind};
 use crate::redo::{Bell, Log};
 use crate::storage::tablespaces::Tablespaces;
-use plumb_events::{Event, Recorder, Role, Session, locked};
+use plumb_events::{Event, Recorder, Role, Session};
 use plumb_io::IoError;
 use plumb_io::limits::Quota;
 use plumb_units::Lsn;
@@ -202,9 +202,7 @@ impl Checkpoints {
     }
 
     fn lock(&self, session: &Session) -> UnderWay<'_> {
-        self.under_way
-            .try_lock()
-            .unwrap_or_else(|_| session.wait(Event::LogFileSwitchCheckpoint, || locked(&self.under_way)))
+        session.latch(&self.under_way, Event::LogFileSwitchCheckpoint)
     }
 
     /// The life of CKPT.

@@ -222,10 +222,7 @@ impl Worker<'_> {
 
     /// Gives a segment more extents, if it still has no more blocks than that.
     fn extend(&mut self, segment: &Segment, used: u32) -> Result<(), EngineError> {
-        let _extending = segment.extending.try_lock().unwrap_or_else(|_| {
-            let wait = || locked(&segment.extending);
-            self.session.wait(Event::EnqHwContention, wait)
-        });
+        let _extending = self.session.latch(&segment.extending, Event::EnqHwContention);
         if segment.address(used).is_some() {
             return Ok(());
         }

@@ -223,6 +223,12 @@ impl Counted {
         self.group.give_up(durable, || self.lgwr.get().expect("LGWR is there that has the role").unpark());
     }
 
+    /// A session beside the others, with which nothing goes wrong.
+    fn start(self: &Arc<Self>, work: fn(&Counted) -> Result<(), String>) -> JoinHandle<()> {
+        let log = Arc::clone(self);
+        thread::spawn(move || work(&log).expect("nothing fails"))
+    }
+
     /// What the log does: appends, and is durable when it returns.
     fn commit(&self) -> Result<(), String> {
         self.make_durable(self.appended.fetch_add(1, SeqCst) + 1)
@@ -289,11 +295,7 @@ fn each_comes_back_whose_commit_lgwr_writes() {
         check(2, move || {
             let log = Counted::new(most);
             let lgwr = log.start_lgwr(true);
-            let commit = || {
-                let log = Arc::clone(&log);
-                thread::spawn(move || log.commit().expect("nothing fails"))
-            };
-            let threads = [commit(), commit()];
+            let threads = [log.start(Counted::commit), log.start(Counted::commit)];
             log.commit().expect("nothing fails");
             threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
             assert_eq!(log.group.durable(), Lsn(3));
@@ -310,8 +312,7 @@ fn each_comes_back_beside_an_lgwr_that_wants_the_role() {
         check(2, move || {
             let log = Arc::new(Counted { gathered: 2, ..Counted::with(8) });
             let lgwr = log.start_lgwr(is_first);
-            let other = Arc::clone(&log);
-            let committing = thread::spawn(move || other.commit().expect("nothing fails"));
+            let committing = log.start(Counted::commit);
             log.append(2);
             log.commit().expect("nothing fails");
             committing.join().expect("no panic");
@@ -345,11 +346,7 @@ fn each_comes_back_from_its_commit_while_lgwr_ends() {
     check(2, || {
         let log = Counted::new(8);
         let lgwr = log.start_lgwr(true);
-        let commit = || {
-            let log = Arc::clone(&log);
-            thread::spawn(move || log.commit().expect("nothing fails"))
-        };
-        let threads = [commit(), commit()];
+        let threads = [log.start(Counted::commit), log.start(Counted::commit)];
         log.end_lgwr(lgwr);
         threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
         assert_eq!(log.group.durable(), Lsn(2));
@@ -366,8 +363,7 @@ fn who_has_taken_the_role_waits_for_it_no_more() {
             thread::current().unpark();
             other.take_the_role().expect("nothing fails");
         });
-        let third = Arc::clone(&log);
-        let committing = thread::spawn(move || third.commit().expect("nothing fails"));
+        let committing = log.start(Counted::commit);
         log.commit().expect("nothing fails");
         switching.join().expect("no panic");
         committing.join().expect("no panic");
@@ -381,10 +377,8 @@ fn who_needs_the_role_gets_it_from_lgwr() {
     check(2, || {
         let log = Counted::new(8);
         let lgwr = log.start_lgwr(true);
-        let other = Arc::clone(&log);
-        let switching = thread::spawn(move || other.take_the_role().expect("nothing fails"));
-        let third = Arc::clone(&log);
-        let committing = thread::spawn(move || third.commit().expect("nothing fails"));
+        let switching = log.start(Counted::take_the_role);
+        let committing = log.start(Counted::commit);
         log.commit().expect("nothing fails");
         switching.join().expect("no panic");
         committing.join().expect("no panic");
@@ -403,10 +397,8 @@ fn each_comes_back_from_writes_that_do_not_take_all() {
 fn who_needs_the_role_for_something_else_gets_it() {
     check(2, || {
         let log = Counted::new(8);
-        let other = Arc::clone(&log);
-        let switching = thread::spawn(move || other.take_the_role().expect("nothing fails"));
-        let third = Arc::clone(&log);
-        let committing = thread::spawn(move || third.commit().expect("nothing fails"));
+        let switching = log.start(Counted::take_the_role);
+        let committing = log.start(Counted::commit);
         log.commit().expect("nothing fails");
         switching.join().expect("no panic");
         committing.join().expect("no panic");
