@@ -7,6 +7,7 @@
 //! no I/O; whoever makes rows implements [`RowSource`].
 
 mod column_type;
+mod number_form;
 mod schema;
 
 pub mod date;
@@ -24,6 +25,7 @@ pub use number::{
     DigitCode, INTEGER_WORDS, Number, NumberError, NumberShape, decode_number, encode_number, first_bytes,
     number_to_string, parse_number, try_encode_number,
 };
+pub use number_form::NumberForm;
 pub use row::{ColumnWalk, Columns, RowError, column_at, columns, leading_word};
 pub use schema::{Column, Schema, SchemaError};
 pub use source::{RecordSource, RowSource, SourceError};

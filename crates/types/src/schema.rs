@@ -1,6 +1,6 @@
 //! The columns of a table.
 
-use crate::{COLUMN_COUNT_MAX, ColumnType};
+use crate::{COLUMN_COUNT_MAX, ColumnType, NumberForm, Value};
 use serde::{Deserialize, Serialize};
 
 /// One column of a table.
@@ -12,17 +12,29 @@ pub struct Column {
     pub column_type: ColumnType,
     /// Whether a row may leave it NULL.
     pub nullable: bool,
+    /// How its numbers are written for people.
+    #[serde(default, skip_serializing_if = "NumberForm::is_shortest")]
+    pub written: NumberForm,
 }
 
 impl Column {
+    /// A value of the column as it is written.
+    #[must_use]
+    pub fn text(&self, value: &Value) -> String {
+        match value {
+            Value::Number(number) => self.written.text(number),
+            other => other.to_string(),
+        }
+    }
+
     /// A column that may be NULL.
     pub fn nullable(name: impl Into<String>, column_type: ColumnType) -> Self {
-        Column { name: name.into(), column_type, nullable: true }
+        Column { name: name.into(), column_type, nullable: true, written: NumberForm::SHORTEST }
     }
 
     /// A column every row fills.
     pub fn required(name: impl Into<String>, column_type: ColumnType) -> Self {
-        Column { name: name.into(), column_type, nullable: false }
+        Column { name: name.into(), column_type, nullable: false, written: NumberForm::SHORTEST }
     }
 }
 

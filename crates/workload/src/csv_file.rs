@@ -175,6 +175,7 @@ impl CsvFile {
         let columns = findings.iter().zip(&given).map(|(finding, given)| Column {
             name: finding.name.clone(),
             column_type: given.unwrap_or_else(|| finding.basis.column_type()),
+            written: finding.basis.written(),
             nullable: finding.null_count > 0
                 || matches!(finding.basis, ColumnBasis::Given | ColumnBasis::NoValues),
         });

@@ -1,7 +1,7 @@
 //! `plumb export` and `plumb head`: rows of a table, for somebody else to look at.
 //!
 //! Rows come as they lie in the table, or in the order of an index: then each entry's row is fetched by its id, some
-//! thousand at a time. Values are written so that `plumb load` reads them again: numbers in their shortest form, dates as
+//! thousand at a time. Values are written so that `plumb load` reads them again: numbers as the file had them that was loaded, else in their shortest form, dates as
 //! 2024-01-31 or 2024-01-31 13:45:00, NULL as an empty field.
 
 use crate::arguments::{Export, Format, Head};
@@ -20,7 +20,7 @@ use plumb_engine::transaction::Transactions;
 use plumb_engine::{EngineError, Instance, Settings};
 use plumb_events::Role;
 use plumb_io::owner::Owner;
-use plumb_types::{Schema, Value};
+use plumb_types::{Column, Schema, Value};
 use plumb_units::RowId;
 use plumb_workload::csv_writer;
 use std::cell::{Cell, RefCell};
@@ -103,7 +103,7 @@ pub fn head(arguments: &Head) -> Result<Outcome, Failure> {
         &interrupt,
         |_| Ok(()),
         |values| {
-            shown.push(values.iter().map(|value| value.to_string()).collect());
+            shown.push(values.iter().map(|(column, value)| column.text(value)).collect());
             Ok(())
         },
     )?;
@@ -129,11 +129,10 @@ fn csv(rows: &Rows<'_>, path: &Path, interrupt: &Interrupt, to: impl Write) -> R
         interrupt,
         |names| write(&mut names.iter().cloned()),
         |values| {
-            write(
-                &mut values
-                    .iter()
-                    .map(|value| if value.is_null() { String::new() } else { value.to_string() }),
-            )
+            let text = |(column, value): &(&Column, &Value)| {
+                if value.is_null() { String::new() } else { column.text(value) }
+            };
+            write(&mut values.iter().map(text))
         },
     );
     let written = written.and_then(|_| Ok(to.borrow_mut().flush().map_err(Written::from)?));
@@ -157,7 +156,11 @@ fn parquet(
     let writer = RefCell::new(
         ParquetWriter::new(BufWriter::with_capacity(WRITE_BYTES, to), &schema).map_err(refused)?,
     );
-    rows.visit(path, interrupt, |_| Ok(()), |values| writer.borrow_mut().push(values).map_err(refused))?;
+    let push = |values: &[(&Column, &Value)]| {
+        let values: Vec<&Value> = values.iter().map(|(_, value)| *value).collect();
+        writer.borrow_mut().push(&values).map_err(refused)
+    };
+    rows.visit(path, interrupt, |_| Ok(()), push)?;
     let mut written = writer.into_inner().finish().map_err(refused)?;
     Ok(written.flush().map_err(Written::from)?)
 }
@@ -192,13 +195,13 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// Shows the names of the columns, then each row; gives the names back.
+    /// Shows the names of the columns, then each row, by its columns; gives the names back.
     fn visit(
         &self,
         path: &Path,
         interrupt: &Interrupt,
         begin: impl FnOnce(&[String]) -> Result<(), Written>,
-        mut show: impl FnMut(&[&Value]) -> Result<(), Written>,
+        mut show: impl FnMut(&[(&Column, &Value)]) -> Result<(), Written>,
     ) -> Result<Vec<String>, Failure> {
         let instance = database::open_to_read(path, Settings::default(), interrupt)?;
         let live = instance
@@ -222,7 +225,8 @@ impl Rows<'_> {
                 return Err(EngineError::Stopped);
             }
             left -= 1;
-            let chosen: Vec<&Value> = places.iter().map(|place| &values[*place]).collect();
+            let chosen: Vec<(&Column, &Value)> =
+                places.iter().map(|place| (&schema.columns[*place], &values[*place])).collect();
             show(&chosen).map_err(|written| {
                 failed = Some(written);
                 EngineError::Stopped

@@ -25,6 +25,22 @@ fn what_was_loaded_comes_out_again() {
 }
 
 #[test]
+fn numbers_come_back_as_they_were_written() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let text =
+        "shortest,float,fixed,bare,whole\n10,10.0,-2.50,.5,3\n2.5,0.25,10.00,-.25,-4\n0,-3.5,0.00,3,0\n";
+    fs::write(directory.path().join("t.csv"), text).expect("a file");
+    for conventional in [&[][..], &["--conventional"]] {
+        let said = fine(directory.path(), [&["load", "t.csv", "--table", "t"], conventional].concat());
+        assert_eq!(said.matches("all values are numbers").count(), 5, "{said}");
+        assert_eq!(fine(directory.path(), ["export", "t"]), text);
+        let shown = fine(directory.path(), ["head", "t", "--columns", "fixed,bare"]);
+        assert!(shown.contains("-2.50") && shown.contains("-.25"), "{shown}");
+        fine(directory.path(), ["drop", "t"]);
+    }
+}
+
+#[test]
 fn rows_come_in_the_order_of_an_index() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let mut text = "id,name\n".to_string();

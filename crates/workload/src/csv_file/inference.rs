@@ -25,7 +25,7 @@ use super::header::ColumnName;
 use super::pieces::{PieceError, Pieces};
 use super::records::{EmptyLines, RecordError, Records};
 use super::{CsvError, CsvOptions};
-use plumb_types::{ColumnType, DateError, NumberError, TEXT_BYTES_MAX, parse_number};
+use plumb_types::{ColumnType, DateError, NumberError, NumberForm, TEXT_BYTES_MAX, parse_number};
 use std::fmt;
 use std::num::NonZero;
 use std::path::Path;
@@ -69,6 +69,8 @@ pub enum ColumnBasis {
         integer_digits: u16,
         /// Most digits right of the point.
         fraction_digits: u16,
+        /// How all of them are written.
+        written: NumberForm,
     },
     /// All its values are dates of one style.
     Dates(DateStyle),
@@ -88,7 +90,7 @@ impl ColumnBasis {
             ColumnBasis::Given | ColumnBasis::NoValues => ColumnType::Text { max_bytes: 1 },
             ColumnBasis::Dates(_) => ColumnType::Date,
             ColumnBasis::Text { bytes_max, .. } => ColumnType::Text { max_bytes: bytes_max },
-            ColumnBasis::Numbers { integer_digits, fraction_digits } => {
+            ColumnBasis::Numbers { integer_digits, fraction_digits, .. } => {
                 let digits = (integer_digits + fraction_digits).max(1);
                 if digits > 38 {
                     return ColumnType::NUMBER;
@@ -96,6 +98,14 @@ impl ColumnBasis {
                 let scale = (fraction_digits > 0).then_some(fraction_digits as i8);
                 ColumnType::Number { precision: Some(digits as u8), scale }
             }
+        }
+    }
+
+    /// How numbers of the column are written.
+    pub(super) fn written(&self) -> NumberForm {
+        match *self {
+            ColumnBasis::Numbers { written, .. } => written,
+            _ => NumberForm::SHORTEST,
         }
     }
 }
@@ -511,11 +521,11 @@ impl Numbers {
     }
 
     fn basis(&self) -> ColumnBasis {
-        // Closing zeros come back by the scale of the column.
-        let written = self.spelling.fixed.filter(|_| !self.spelling.shortest).unwrap_or(0);
+        let written = self.spelling.form();
         ColumnBasis::Numbers {
             integer_digits: self.integer_digits.max(0).unsigned_abs(),
-            fraction_digits: self.fraction_digits.max(0).unsigned_abs().max(written as u16),
+            fraction_digits: self.fraction_digits.max(0).unsigned_abs().max(u16::from(written.decimals)),
+            written,
         }
     }
 }
@@ -555,6 +565,16 @@ impl Spelling {
                 _ => None,
             }),
         })
+    }
+
+    /// The first of the ways that gives all values back.
+    fn form(self) -> NumberForm {
+        let decimals = match self.fixed {
+            _ if self.shortest => 0,
+            Some(digits) => u8::try_from(digits).unwrap_or(u8::MAX),
+            None => 1,
+        };
+        NumberForm { decimals, zero_before_point: self.zero_before_point != Some(false) }
     }
 
     /// The ways of both; `value` has the second.

@@ -143,7 +143,10 @@ fn a_column_that_became_text_says_why() {
         reason("a\n123456789012345678901234567890123456789\n"),
         "line 2: \"123456789012345678901234567890123456789\" has more digits or another size than a NUMBER keeps"
     );
-    assert_eq!(reason("a\n0\n0.5\n"), "Numbers { integer_digits: 0, fraction_digits: 1 }");
+    assert_eq!(
+        reason("a\n0\n0.5\n"),
+        "Numbers { integer_digits: 0, fraction_digits: 1, written: NumberForm { decimals: 0, zero_before_point: true } }"
+    );
     assert_eq!(reason("a\n \n"), "line 2: \" \" is neither a number nor a date");
 }
 
