@@ -455,6 +455,8 @@ phases! {
     CreateAsSelect, "create table as select", Work, WRITE, "A table is made of the rows of another one.";
     Backup, "backup", Work, WRITE, "The files of a tablespace are copied, because no redo has what was loaded into it.";
     DeviceProbe, "device probe", Calibration, READ, "The device is measured, beside the work.";
+    MixBefore, "device mix before", Calibration, None, "The device's own rate for the mix of reads and writes that is asked for.";
+    MixAfter, "device mix after", Calibration, None, "Its rate for the mix that the work had.";
     RandomIo, "random reads and updates", Work, None, "Rows are read and updated by index, a block each.";
     Sample, "sample", Work, READ, "Some blocks are read to divide the keys among servers.";
     TableScan, "table scan", Work, READ, "The table is read.";

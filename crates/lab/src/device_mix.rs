@@ -5,13 +5,16 @@
 //! work and after it, because a shared device is not the same an hour later; the report says what share of it the
 //! work reached. It is the calibrator's point, on a file of its own beside the tables, which is gone again.
 //!
-//! The mix is that of what was asked for: of blocks that are all read and of which so many in a hundred are
-//! then written, writes are u / (100 + u) of all requests. What the run's own mix was stands beside it.
+//! Before, the mix is that of what is asked for: of blocks that are all read and of which so many in a hundred are
+//! then written, writes are u / (100 + u) of all requests. What the work makes of it is known afterwards: a block that is in the
+//! cache is not read, and one that is changed again before it is written is written once. So after it the mix is the work's own, unless
+//! that is as good as the one asked for; and the work is held against the points that have its mix.
 //!
 //! Limits: one request is one block; a database writer may join adjacent ones. Where the calibrator cannot measure (files in
 //! memory, no room) there is no such point, and the record says why.
 
 use plumb_calibrate::{Cells, Mode, Options, Task, calibrate};
+use plumb_events::{IoStream, Period};
 use plumb_io::device::DeviceDescription;
 use plumb_units::{Bytes, Nanos};
 
@@ -33,6 +36,31 @@ impl Mix {
         let share = 100.0 * update_percent as f64 / (100.0 + update_percent as f64);
         Mix { block, outstanding: sessions.clamp(1, OUTSTANDING_MAX), write_percent: share.round() as u8 }
     }
+
+    /// The mix of work that was asked for this one and made so many reads and writes.
+    #[must_use]
+    pub fn as_done(self, [reads, writes]: [u64; 2]) -> Mix {
+        let own = write_percent([reads, writes]);
+        if is_near(self.write_percent, own) { self } else { Mix { write_percent: own.round() as u8, ..self } }
+    }
+}
+
+/// Reads of blocks into the cache, and writes of the database writers.
+#[must_use]
+pub fn requests(period: &Period) -> [u64; 2] {
+    [IoStream::CacheReads, IoStream::DataWrites].map(|stream| period.stream(stream).count)
+}
+
+/// Writes in a hundred requests; 0 of none.
+#[must_use]
+pub fn write_percent([reads, writes]: [u64; 2]) -> f64 {
+    100.0 * writes as f64 / (reads + writes).max(1) as f64
+}
+
+/// Whether a point with so many writes in a hundred is one of the work's mix. Two points are less than two measurements of one point differ by.
+#[must_use]
+pub fn is_near(point: u8, own: f64) -> bool {
+    (f64::from(point) - own).abs() <= 2.0
 }
 
 /// Requests outstanding at most: what the calibrator takes.
@@ -94,5 +122,13 @@ mod tests {
         let percent = |updates| Mix::of_updates(Bytes(8192), 16, updates).write_percent;
         assert_eq!([0, 20, 50, 100].map(percent), [0, 17, 33, 50]);
         assert_eq!(Mix::of_updates(Bytes(8192), 5000, 0).outstanding, OUTSTANDING_MAX);
+    }
+
+    #[test]
+    fn the_work_is_held_against_its_own_mix() {
+        let asked = Mix::of_updates(Bytes(8192), 16, 20);
+        let done = |reads, writes| asked.as_done([reads, writes]).write_percent;
+        assert_eq!([done(83, 17), done(85, 15), done(91, 9), done(600, 400)], [17, 17, 9, 40]);
+        assert_eq!([done(0, 10), done(10, 0), done(0, 0)], [100, 0, 0]);
     }
 }

@@ -237,12 +237,21 @@ pub struct Evidence {
 /// A workload's mix, and what the device does of it: before the work and after it, or why that is not known.
 #[derive(Debug, Clone)]
 pub struct MixSeen {
-    /// The mix.
-    pub mix: Mix,
     /// Where it was measured.
     pub path: PathBuf,
-    /// Before and after.
-    pub rates: [Result<device_mix::Measured, String>; 2],
+    /// The mix that was asked for, before the work.
+    pub before: MixPoint,
+    /// The mix that the work had, after it.
+    pub after: MixPoint,
+}
+
+/// A mix, and the device's rate for it, or why that is not known.
+#[derive(Debug, Clone)]
+pub struct MixPoint {
+    /// The mix.
+    pub mix: Mix,
+    /// Requests a second.
+    pub rate: Result<device_mix::Measured, String>,
 }
 
 impl Evidence {

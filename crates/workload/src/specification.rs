@@ -322,7 +322,14 @@ pub const SLOB: Workload = Workload {
     help: "Read and update single random blocks by index through the buffer cache, as SLOB does; verify rows, index and sums",
     data: "SLOB",
     measures: "random I/O",
-    phases: &[Phase::Load, Phase::DeviceProbe, Phase::RandomIo, Phase::Verify],
+    phases: &[
+        Phase::Load,
+        Phase::DeviceProbe,
+        Phase::MixBefore,
+        Phase::RandomIo,
+        Phase::Verify,
+        Phase::MixAfter,
+    ],
     verified: "every row has its entry, every entry its row; the sum over all rows that each update keeps is what it was",
     parameters: &[
         data(

@@ -212,6 +212,8 @@ impl BuildBytes {
             Phase::RandomIo => self.scan + self.log,
             Phase::CreateAsSelect => self.loaded + self.log,
             Phase::Backup => self.copied,
+            // The calibrator's requests are no session's of this run.
+            Phase::MixBefore | Phase::MixAfter => 0,
             Phase::Load
             | Phase::IndexCreation
             | Phase::DeviceProbe

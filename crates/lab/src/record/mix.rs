@@ -1,5 +1,6 @@
 //! What the device does of a workload's own mix of reads and writes, beside what the workload reached of it.
 
+use crate::device_mix;
 use serde::{Deserialize, Serialize};
 
 /// The mix of a workload on its device.
@@ -11,8 +12,11 @@ pub struct MixLimit {
     pub block_bytes: u64,
     /// Requests outstanding.
     pub outstanding: u64,
-    /// Writes in a hundred requests.
+    /// Writes in a hundred requests, before the work: what is asked for.
     pub write_percent: u8,
+    /// And after it: what the work had. None in a record that measured the same twice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after_write_percent: Option<u8>,
     /// Before the work; none where it could not be measured.
     pub before: Option<MixRate>,
     /// After it.
@@ -39,11 +43,21 @@ pub struct MixRate {
 }
 
 impl MixLimit {
-    /// What the work reached of the mean of both rates, as a fraction; none where there is none.
+    /// Both points: writes in a hundred, and the rate; before and after.
+    #[must_use]
+    pub fn points(&self) -> [(u8, Option<MixRate>); 2] {
+        let after = self.after_write_percent.unwrap_or(self.write_percent);
+        [(self.write_percent, self.before), (after, self.after)]
+    }
+
+    /// What the work reached of the mean of the rates that were measured with its share of writes, as a fraction; none where there is none.
     #[must_use]
     pub fn share(&self) -> Option<f64> {
+        let of_its_mix = |(percent, rate): (u8, Option<MixRate>)| {
+            rate.filter(|_| device_mix::is_near(percent, self.reached_write_percent))
+        };
         let known: Vec<f64> =
-            [self.before, self.after].into_iter().flatten().map(|rate| rate.median).collect();
+            self.points().into_iter().filter_map(of_its_mix).map(|rate| rate.median).collect();
         let mean = known.iter().sum::<f64>() / known.len() as f64;
         (mean > 0.0).then(|| self.reached_per_s / mean)
     }
@@ -51,10 +65,11 @@ impl MixLimit {
     /// The same point as a job of fio: it can be run again by another tool.
     #[must_use]
     pub fn fio_job(&self) -> String {
-        let (order, mix) = match self.write_percent {
+        let percent = self.after_write_percent.unwrap_or(self.write_percent);
+        let (order, mix) = match percent {
             0 => ("randread", String::new()),
             100 => ("randwrite", String::new()),
-            percent => ("randrw", format!("rwmixwrite={percent}\n")),
+            _ => ("randrw", format!("rwmixwrite={percent}\n")),
         };
         format!(
             "; the mix of this run: {} reads and writes of {} bytes, {} outstanding, to one file\n\
@@ -83,6 +98,7 @@ mod tests {
             block_bytes: 8192,
             outstanding: 16,
             write_percent: 17,
+            after_write_percent: Some(17),
             before: rate(900.0),
             after: rate(1100.0),
             refused: String::new(),
@@ -92,6 +108,12 @@ mod tests {
         };
         assert_eq!(mix.share(), Some(0.95));
         insta::assert_snapshot!(mix.fio_job());
+        let with = |own: f64, after: u8| {
+            let (reached_write_percent, after_write_percent) = (own, Some(after));
+            MixLimit { reached_write_percent, after_write_percent, ..mix.clone() }.share()
+        };
+        assert_eq!(with(9.1, 9), Some(950.0 / 1100.0), "the one before has another mix");
+        assert_eq!(with(9.1, 17), None, "neither has its mix");
         assert_eq!(MixLimit { before: None, after: None, ..mix }.share(), None);
     }
 }

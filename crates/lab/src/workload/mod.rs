@@ -18,10 +18,10 @@ mod start;
 
 use crate::device_mix::{self, Mix};
 use crate::device_probe::{self, Calibrated};
-use crate::evidence::{self, Asked, Evidence, Measured, MixSeen, PlaceAsked};
+use crate::evidence::{self, Asked, Evidence, Measured, MixPoint, MixSeen, PlaceAsked};
 use crate::observer::Observer;
 use crate::place::{self, Places, Room};
-use crate::record::{DeviceLimits, Record};
+use crate::record::{Check, DeviceLimits, Record};
 use crate::sampler::Sampler;
 use crate::trace::RunTrace;
 use crate::vocabulary::Assignment;
@@ -31,7 +31,7 @@ use plumb_engine::instance::Cancel;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::transaction::Transactions;
 use plumb_engine::{EngineError, Instance, Settings};
-use plumb_events::{Role, clock};
+use plumb_events::{Phase, Role, clock};
 use plumb_io::Disk;
 use plumb_io::device::DeviceDescription;
 use plumb_units::{Nanos, path_text};
@@ -208,30 +208,31 @@ pub(crate) fn observe(
     let calibrated = device_probe::calibrate(place.instance, execution.source())?;
     let limits = limits(place.instance, places, devices);
     let asked = Asked { placed: placed_by(places), ..asked(work, command_line, begin) };
-    let before = mix_rate(&place, places);
-    let seen = carry_out(&place, asked)?.with_limits(calibrated, limits);
-    let mix = before.map(|(mix, path, before)| {
-        let after = mix_rate(&place, places)
-            .map_or_else(|| Err("it was not measured".to_string()), |(_, _, rate)| rate);
-        MixSeen { mix, path, rates: [before, after] }
+    let before = mix_asked_of(&place, places)
+        .map(|(asked, device)| (device, mix_point(&place, device, asked, Phase::MixBefore)));
+    let (measured, checks) = carry_out(&place)?;
+    let mix = before.map(|(device, before)| {
+        let own = before.mix.as_done(device_mix::requests(&measured.period));
+        let after = mix_point(&place, device, own, Phase::MixAfter);
+        MixSeen { path: device.path.clone(), before, after }
     });
+    let seen = Evidence::of(place.instance, asked, measured, devices, checks).with_limits(calibrated, limits);
     Ok((seen.with_mix(mix).with_beside(sampler.end()), database))
 }
 
-/// The mix of a workload on the device under its tables, and the device's own rate for it; none where it has none, and of files in
-/// memory.
-fn mix_rate(
-    place: &Place<'_>,
-    places: &Places<'_>,
-) -> Option<(Mix, PathBuf, Result<device_mix::Measured, String>)> {
-    let (instance, work) = (place.instance, place.work);
-    let mix = execution(work.workload).mix(work, &instance.settings)?;
+/// The mix that a workload asks of the device under its tables; none where it asks for none, and of files in memory.
+fn mix_asked_of<'a>(place: &Place<'a>, places: &Places<'_>) -> Option<(Mix, &'a DeviceDescription)> {
+    let mix = execution(place.work.workload).mix(place.work, &place.instance.settings)?;
     let tables = places.tables().first()?.canonicalize().ok()?;
     let device = place.devices.iter().find(|device| device.path == tables)?;
-    if matches!(instance.access.disk, Disk::Memory(_)) {
-        return None;
-    }
-    Some((mix, device.path.clone(), device_mix::measure(device, mix, work.seed())))
+    (!matches!(place.instance.access.disk, Disk::Memory(_))).then_some((mix, device))
+}
+
+fn mix_point(place: &Place<'_>, device: &DeviceDescription, mix: Mix, phase: Phase) -> MixPoint {
+    let begin = clock::now();
+    let rate = device_mix::measure(device, mix, place.work.seed());
+    place.instance.recorder.phase(phase, begin, 0);
+    MixPoint { mix, rate }
 }
 
 /// A run of a study, in a database that was loaded for it.
@@ -249,7 +250,9 @@ pub fn repeat(
     let sampler = Sampler::start(place.devices);
     let placed = placed.iter().map(|set| PlaceAsked::of(&set.name, &set.value)).collect();
     let asked = Asked { placed, ..asked(place.work, command_line, clock::now()) };
-    let seen = carry_out(place, asked)?.with_beside(sampler.end());
+    let (measured, checks) = carry_out(place)?;
+    let seen =
+        Evidence::of(place.instance, asked, measured, place.devices, checks).with_beside(sampler.end());
     let limits = limits(place.instance, places, place.devices);
     let record = assemble::record(&seen.with_limits(calibrated, limits));
     execution.undo(place)?;
@@ -280,18 +283,21 @@ fn placed_by(places: &Places<'_>) -> Vec<PlaceAsked> {
 }
 
 /// Does the work and verifies it.
-fn carry_out(place: &Place<'_>, asked: Asked) -> Result<Evidence, EngineError> {
-    let (instance, devices) = (place.instance, place.devices);
+fn carry_out(place: &Place<'_>) -> Result<(Measured, Vec<Check>), EngineError> {
+    let instance = place.instance;
     let execution = execution(place.work.workload);
     device_probe::learn_read_cost(instance)?;
     device_probe::make_cold(instance);
     let measured = execution.work(place)?;
-    let checks = match execution.verify(place) {
+    match execution.verify(place) {
         // What is no finding about the data (an interruption, a device that fails) stays an error.
-        Err(error) if !error.is_damage() => return Err(error),
-        found => evidence::checks(found, &format!("the result of the {}", asked.measures)),
-    };
-    Ok(Evidence::of(instance, asked, measured, devices, checks))
+        Err(error) if !error.is_damage() => Err(error),
+        found => {
+            let checks =
+                evidence::checks(found, &format!("the result of the {}", place.work.workload.measures));
+            Ok((measured, checks))
+        }
+    }
 }
 
 /// What the device under the tables can do, by what is stored under the paths of the run.

@@ -130,11 +130,11 @@ fn mix(mix: &MixLimit) -> Table {
         .text(["Mix"])
         .numbers(["% writes", "Requests/s", "Lowest", "Highest", "% of the\ndevice's"])
         .with_caption(caption);
-    for (name, rate) in [("device, before", mix.before), ("device, after", mix.after)] {
+    for (name, (percent, rate)) in ["device, before", "device, after"].into_iter().zip(mix.points()) {
         if let Some(rate) = rate {
             let cells = [rate.median, rate.least, rate.most].map(|rate| Count(rate.round() as u64));
             let [median, least, most] = cells;
-            table.row(cells![name, mix.write_percent.to_string(), median, least, most, ""]);
+            table.row(cells![name, percent.to_string(), median, least, most, ""]);
         }
     }
     let share = mix.share().map(|part| Percent { part, whole: 1.0 });

@@ -5,7 +5,7 @@
 //! characters; it says nothing that the report does not.
 
 use super::{device, events, head, io, time};
-use crate::record::{LimitShare, Phase, Record};
+use crate::record::{LimitShare, MixLimit, Phase, Record};
 use plumb_events::Direction;
 use plumb_report::Summary;
 use plumb_report::format::{Average, Count, Figure, PerSecond, Percent, Seconds, Size, Throughput};
@@ -35,10 +35,19 @@ pub(super) fn summary(record: &Record) -> Summary {
 fn limit(record: &Record) -> String {
     let shares = record.calibration.as_ref().map(|found| found.shares.as_slice());
     let Some(share) = shares.and_then(<[LimitShare]>::first) else {
-        if record.period.is_some() {
-            return "what was reached of it is known of the whole run alone".to_string();
-        }
-        return "not calibrated: throughput has nothing to be measured against".to_string();
+        return match record.mix.as_ref().and_then(MixLimit::share) {
+            Some(part) => {
+                let share = Percent { part, whole: 1.0 }.figure();
+                format!("reads and writes at {share}% of the device's own rate for the same mix")
+            }
+            None if record.period.is_some() => {
+                "what was reached of it is known of the whole run alone".to_string()
+            }
+            None if record.calibrated().is_some() => {
+                "no phase of this run has a rate that is held against it".to_string()
+            }
+            None => "not calibrated: throughput has nothing to be measured against".to_string(),
+        };
     };
     let part = Percent { part: share.reached_bytes_per_s, whole: share.limit_bytes_per_s };
     format!("{} at {}% of {}", share.what, part.figure(), share.limit)
