@@ -128,13 +128,17 @@ pub(super) fn sync_method(seen: &Evidence) -> Option<Finding> {
             counted(writes, "log write")
         )
     });
+    let word = settings.word(Setting::LogSyncMethod);
+    // What was measured alone, at opening, beside what the work met.
+    let took_us = seen.measured.period.statistic(Statistic::RedoWriteTime).checked_div(writes);
+    let took = took_us.filter(|_| word == "auto");
+    let took = took.map_or(String::new(), |us| format!("; a log write of the work took {us} us on average"));
     let evidence = format!(
-        "{} ({}); /proc/self/fdinfo: O_DSYNC in the flags of {dsync} and O_SYNC of {sync} of {}{flushes}",
+        "{} ({}){took}; /proc/self/fdinfo: O_DSYNC in the flags of {dsync} and O_SYNC of {sync} of {}{flushes}",
         method.name(),
         done.sync.reason,
         counted(flags.len() as u64, "log file")
     );
-    let word = settings.word(Setting::LogSyncMethod);
     let taken = word == "auto" || word == method.name();
     Some(Finding::that(taken && (dsync, sync) == expected, evidence))
 }
