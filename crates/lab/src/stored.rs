@@ -94,7 +94,7 @@ fn replace(fresh: &Path, file: &Path, record: &str) -> io::Result<()> {
 
 /// What the device under the tables can do, by the newest calibration under one of
 /// `paths` that holds for it, or why none does. `devices` describes what lies under the
-/// tables, and its first path is what a new calibration is asked for.
+/// tables; a new calibration is asked for the path above the first of them.
 #[must_use]
 pub fn limits(paths: &[&Path], devices: &[&DeviceDescription]) -> Option<DeviceLimits> {
     let device = devices.first()?;
@@ -116,13 +116,19 @@ pub fn limits(paths: &[&Path], devices: &[&DeviceDescription]) -> Option<DeviceL
             Err(reason) => reasons.push(reason),
         }
     }
+    // Where it would be looked for: the database lies in a directory of its own below.
+    let above = paths.iter().filter_map(|path| path.canonicalize().ok());
+    let place = above.into_iter().find(|path| device.path.starts_with(path));
     let none = || DeviceLimits::NotCalibrated {
         reason: if reasons.is_empty() {
             "no calibration is stored there".to_string()
         } else {
             reasons.join("; ")
         },
-        cure: format!("plumb calibrate --path {} makes one", device.path.display()),
+        cure: format!(
+            "plumb calibrate --path {} makes one",
+            place.as_ref().unwrap_or(&device.path).display()
+        ),
     };
     Some(newest.map_or_else(none, DeviceLimits::Calibrated))
 }

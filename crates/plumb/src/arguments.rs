@@ -672,11 +672,11 @@ pub struct Report {
     #[arg(required_unless_present = "end")]
     pub bundle: Option<PathBuf>,
     /// Where a period of a run begins: a snapshot that `plumb run --snapshot` took, from 1
-    #[arg(long, value_name = "SNAPSHOT", requires = "end")]
-    pub begin: Option<usize>,
+    #[arg(long, value_name = "SNAPSHOT", requires = "end", allow_hyphen_values = true)]
+    pub begin: Option<String>,
     /// With --begin the snapshot where the period ends; without a number: end a study that was interrupted where it is, so
     /// that its verdicts are given and it cannot go on
-    #[arg(long, value_name = "SNAPSHOT", num_args = 0..=1)]
+    #[arg(long, value_name = "SNAPSHOT", num_args = 0..=1, allow_negative_numbers = true)]
     pub end: Option<Option<String>>,
     /// Draw the effects of a study with their intervals, as one SVG file, which must be new
     #[arg(long, value_name = "FILE.svg")]
@@ -700,21 +700,23 @@ impl Report {
     /// # Errors
     /// When a period lacks an end, or one is no number.
     pub fn of(&self) -> Result<ReportOf, String> {
-        let number = |text: &str| {
+        let number = |argument: &str, text: &str| {
             let number = text.parse::<usize>();
             number.map_err(|_| {
-                format!("--end {text}: expected the number of a snapshot, as in --begin 3 --end 7")
+                format!(
+                    "{argument} {text}: expected the number of a snapshot, from 1, as in --begin 3 --end 7"
+                )
             })
         };
-        match (&self.bundle, self.begin, &self.end) {
+        match (&self.bundle, &self.begin, &self.end) {
             (Some(bundle), None, None) => Ok(ReportOf::Whole(bundle.clone())),
             (Some(bundle), None, Some(None)) => Ok(ReportOf::Ended(bundle.clone())),
             (None, None, Some(Some(bundle))) => Ok(ReportOf::Ended(PathBuf::from(bundle))),
             (Some(bundle), Some(begin), Some(Some(end))) => {
-                Ok(ReportOf::Period(bundle.clone(), (begin, number(end)?)))
+                Ok(ReportOf::Period(bundle.clone(), (number("--begin", begin)?, number("--end", end)?)))
             }
             (Some(_), None, Some(Some(end))) => {
-                number(end)?;
+                number("--end", end)?;
                 Err(format!("--end {end}: a period has a --begin too, as in --begin 3 --end 7"))
             }
             (Some(_), Some(begin), _) => {
@@ -725,8 +727,28 @@ impl Report {
     }
 }
 
+/// What the columns of `plumb info` are.
+const INFO_COLUMNS: &str = "\
+Columns, after awr_info of SLOB; one that a run has nothing for is blank:
+  SESSIONS          asked for, else foreground sessions there were
+  ELAPSED           seconds
+  DB CPU, DB Tm     seconds a second: processors used, and sessions active, on average
+  EXECUTES          statements a second
+  LIO               blocks got from the cache a second
+  PREADS, PWRITES   blocks read and written a second
+  READ_MBS, WRITE_MBS, REDO_MBS
+                    MB (2^20 bytes) a second, of files and of the log
+  DFSR_LAT, DPR_LAT, DFPR_LAT, DFPW_LAT, LFPW_LAT
+                    mean wait in microseconds: db file sequential read, direct path read, db file parallel read, db file
+                    parallel write, log file parallel write
+  TOP WAIT          the event with the most time, and its share of DB time in per cent
+  OP                what an operation is: a statement, else a row or a commit
+  CPU_US/OP, CS/OP, RKB/OP, WKB/OP
+                    what one cost the whole process: microseconds of CPU, context switches, KB read, KB written";
+
 /// `plumb info`
 #[derive(Debug, Args)]
+#[command(after_help = INFO_COLUMNS)]
 pub struct Info {
     /// Bundles of runs, or of studies, all of whose runs are shown
     #[arg(required = true, value_name = "BUNDLE")]

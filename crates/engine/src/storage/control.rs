@@ -543,10 +543,15 @@ impl Catalog {
     pub fn table(&self, name: &str) -> Result<&Table, EngineError> {
         let stored = stored_name(name);
         let found = self.tables.iter().find(|table| table.name == stored);
-        found.ok_or_else(|| EngineError::Missing {
-            kind: "table",
-            name: name.to_string(),
-            known: listed(self.tables.iter().map(|table| table.name.as_str())),
+        found.ok_or_else(|| {
+            let loaded = self.tables.iter().map(|table| table.name.as_str());
+            let live = self.live_tables.iter().map(|table| table.name.as_str());
+            let is_live = self.live_tables.iter().any(|table| table.name == stored);
+            let (kind, known) = match is_live {
+                true => ("table without transactions, named", listed(loaded)),
+                false => ("table", listed(loaded.chain(live))),
+            };
+            EngineError::Missing { kind, name: name.to_string(), known }
         })
     }
 

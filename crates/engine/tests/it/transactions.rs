@@ -614,7 +614,7 @@ fn what_cannot_be_done_with_such_a_table_says_so() {
         );
         check(
             plumb_engine::check::check_table(instance, "T").expect_err("not a loaded one"),
-            "there is no table T in this database; it has none",
+            "there is no table without transactions, named T in this database; it has none",
         );
     });
 }

@@ -24,7 +24,7 @@ fn of_import(seen: &Evidence, import: &ImportDone) -> [MemoryArea; 3] {
     let arrays = (3 * import.array_bytes + SOURCE_BATCH_BYTES).saturating_mul(import.sessions);
     [
         ("Buffer cache", settings.number(Setting::DbCacheSize)),
-        ("Log buffer", log + log / 2),
+        ("Log buffer, and a write of it", log + log / 2),
         ("Arrays of the sessions", arrays),
     ]
     .map(|(name, bytes)| MemoryArea { name: name.to_string(), bytes })
@@ -37,7 +37,7 @@ fn of_ctas(seen: &Evidence) -> [MemoryArea; 3] {
     let caches = seen.inside.caches.iter().map(|cache| cache.frames * cache.block_size.bytes() as u64);
     [
         ("Buffer caches", caches.sum()),
-        ("Log buffer", log + log / 2),
+        ("Log buffer, and a write of it", log + log / 2),
         ("Buffers of the load", LOAD_BYTES.saturating_mul(seen.inside.degree as u64)),
     ]
     .map(|(name, bytes)| MemoryArea { name: name.to_string(), bytes })
@@ -54,7 +54,7 @@ fn of_slob(seen: &Evidence, slob: &SlobDone) -> [MemoryArea; 3] {
     let session = SESSION_BYTES + updater + blocks * slob.spec.block_bytes;
     [
         ("Buffer cache", settings.number(Setting::DbCacheSize)),
-        ("Log buffer", log + log / 2),
+        ("Log buffer, and a write of it", log + log / 2),
         ("Sessions", session.saturating_mul(slob.spec.sessions)),
     ]
     .map(|(name, bytes)| MemoryArea { name: name.to_string(), bytes })

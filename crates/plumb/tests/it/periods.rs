@@ -53,8 +53,13 @@ fn what_happened_between_snapshots_adds_up_to_the_run_and_any_two_of_them_make_a
         format!("run: there is no period from snapshot 1 to {beyond}: its snapshots are 1 to {last}");
     assert!(says.starts_with(&expected), "{says}");
     for (arguments, why) in [
-        (["report", "run", "--end", "7"], "a period has a --begin too"),
-        (["report", "run", "--end", "seven"], "expected the number of a snapshot"),
+        (&["report", "run", "--end", "7"][..], "a period has a --begin too"),
+        (&["report", "run", "--end", "seven"], "--end seven: expected the number of a snapshot"),
+        (
+            &["report", "run", "--begin=-1", "--end=2"],
+            "--begin -1: expected the number of a snapshot, from 1",
+        ),
+        (&["report", "run", "--begin=x", "--end=2"], "--begin x: expected the number of a snapshot, from 1"),
     ] {
         let (code, says) = refused(directory.path(), arguments);
         assert!(code == 2 && says.contains(why), "{says}");
