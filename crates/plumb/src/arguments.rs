@@ -672,7 +672,7 @@ pub struct Report {
     #[arg(required_unless_present = "end")]
     pub bundle: Option<PathBuf>,
     /// Where a period of a run begins: a snapshot that `plumb run --snapshot` took, from 1
-    #[arg(long, value_name = "SNAPSHOT", requires = "end", allow_hyphen_values = true)]
+    #[arg(long, value_name = "SNAPSHOT", requires = "end", allow_negative_numbers = true)]
     pub begin: Option<String>,
     /// With --begin the snapshot where the period ends; without a number: end a study that was interrupted where it is, so
     /// that its verdicts are given and it cannot go on

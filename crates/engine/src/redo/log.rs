@@ -458,7 +458,7 @@ impl Log {
             match self.turn(until)? {
                 Turn::Durable => return Ok(()),
                 Turn::Sleep => self.sleep(session, until, event),
-                // After a failure the next turn says so, to this session as to all.
+                // After a failure the next turn says so, to the caller as to all.
                 Turn::Write => {
                     let _ends = self.ends_with("the log writer");
                     sharing::let_others();

@@ -165,7 +165,7 @@ fn lower_quartile(times: &[u64]) -> f64 {
 
 /// From the times of each round in nanoseconds, in the order of [`SyncMethod::ALL`].
 fn choose(times: &[Vec<u64>; 4]) -> SyncChoice {
-    let quartiles = [0, 1, 2, 3].map(|method: usize| lower_quartile(&times[method]));
+    let quartiles = times.each_ref().map(|times| lower_quartile(times));
     let wins = |method: usize| times[method].iter().zip(&times[0]).filter(|(own, plain)| own < plain).count();
     let rounds = times[0].len();
     let is_clear = |method: usize| {

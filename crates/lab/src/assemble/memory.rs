@@ -3,7 +3,7 @@
 use super::Evidence;
 use crate::evidence::{FileRole, ImportDone, SESSION_BYTES, SlobDone, UPDATER_BYTES};
 use crate::record::{Memory, MemoryArea};
-use plumb_engine::Setting;
+use plumb_engine::{Setting, Settings};
 use plumb_units::Bytes;
 
 /// What the program itself may take beside the budget: its code, the recorder's
@@ -16,15 +16,20 @@ const SOURCE_BATCH_BYTES: u64 = Bytes::M;
 /// The buffers of a load server: four of half a megabyte, and a request of its scan.
 const LOAD_BYTES: u64 = 4 * Bytes::M;
 
+/// The log buffer, and what is on its way out of it: a write takes half of it at most.
+fn log_buffer(settings: &Settings) -> (&'static str, u64) {
+    let log = settings.number(Setting::LogBuffer);
+    ("Log buffer, and a write of it", log + log / 2)
+}
+
 /// The cache, the log buffer with what is on its way out of it, and for each session a batch of the source, and an array that may have grown
 /// by half of itself.
 fn of_import(seen: &Evidence, import: &ImportDone) -> [MemoryArea; 3] {
     let settings = &seen.inside.settings;
-    let log = settings.number(Setting::LogBuffer);
     let arrays = (3 * import.array_bytes + SOURCE_BATCH_BYTES).saturating_mul(import.sessions);
     [
         ("Buffer cache", settings.number(Setting::DbCacheSize)),
-        ("Log buffer, and a write of it", log + log / 2),
+        log_buffer(settings),
         ("Arrays of the sessions", arrays),
     ]
     .map(|(name, bytes)| MemoryArea { name: name.to_string(), bytes })
@@ -33,11 +38,10 @@ fn of_import(seen: &Evidence, import: &ImportDone) -> [MemoryArea; 3] {
 /// The caches, the log buffer with what is on its way out of it, and the buffers of the load and of its source.
 fn of_ctas(seen: &Evidence) -> [MemoryArea; 3] {
     let settings = &seen.inside.settings;
-    let log = settings.number(Setting::LogBuffer);
     let caches = seen.inside.caches.iter().map(|cache| cache.frames * cache.block_size.bytes() as u64);
     [
         ("Buffer caches", caches.sum()),
-        ("Log buffer, and a write of it", log + log / 2),
+        log_buffer(settings),
         ("Buffers of the load", LOAD_BYTES.saturating_mul(seen.inside.degree as u64)),
     ]
     .map(|(name, bytes)| MemoryArea { name: name.to_string(), bytes })
@@ -46,7 +50,6 @@ fn of_ctas(seen: &Evidence) -> [MemoryArea; 3] {
 /// The cache, the log buffer with what is on its way out of it, and the sessions, each with the blocks that it has in flight.
 fn of_slob(seen: &Evidence, slob: &SlobDone) -> [MemoryArea; 3] {
     let settings = &seen.inside.settings;
-    let log = settings.number(Setting::LogBuffer);
     let blocks = 1
         + settings.number(Setting::DbBlockPrefetchLimit)
         + if slob.spec.scan_pct > 0 { settings.number(Setting::DbFileMultiblockReadCount) } else { 0 };
@@ -54,7 +57,7 @@ fn of_slob(seen: &Evidence, slob: &SlobDone) -> [MemoryArea; 3] {
     let session = SESSION_BYTES + updater + blocks * slob.spec.block_bytes;
     [
         ("Buffer cache", settings.number(Setting::DbCacheSize)),
-        ("Log buffer, and a write of it", log + log / 2),
+        log_buffer(settings),
         ("Sessions", session.saturating_mul(slob.spec.sessions)),
     ]
     .map(|(name, bytes)| MemoryArea { name: name.to_string(), bytes })

@@ -65,7 +65,7 @@ impl MixLimit {
     /// The same point as a job of fio: it can be run again by another tool.
     #[must_use]
     pub fn fio_job(&self) -> String {
-        let percent = self.after_write_percent.unwrap_or(self.write_percent);
+        let [_, (percent, _)] = self.points();
         let (order, mix) = match percent {
             0 => ("randread", String::new()),
             100 => ("randwrite", String::new()),
