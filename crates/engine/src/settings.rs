@@ -160,6 +160,7 @@ settings! {
     DbWriterProcesses db_writer_processes Cache Start Count(1, 32), "1", "Database writers of each cache that write its dirty blocks.";
     DbBlockWriteBatch db_block_write_batch Cache Start Count(1, 4096), "512", "Most blocks a database writer takes at once.";
     DbBlockPrefetchLimit db_block_prefetch_limit Cache Start Count(0, 256), "0", "Blocks of rows that a range of an index asks for at once, adjacent ones by one request; 0: each by itself when it is needed.";
+    DbBlockChecksum db_block_checksum Cache Start Word(&["typical", "off"]), "typical", "What is verified of a block that a session reads into the buffer cache: typical: its header and its checksum; off: its header. Blocks are written with their checksum in either case, and scans past the cache, recovery and check always verify it.";
     FilesystemioOptions filesystemio_options Io Start Word(&["none", "asynch", "directio", "setall"]), "setall", "asynch: requests overlap; directio: the page cache is bypassed; setall: both.";
     IoMethod io_method Io Start Word(&["auto", "sync", "threads", "io_uring", "null"]), "auto", "How requests reach the kernel; one by itself is a call of the session. null keeps the files in memory to measure the engine alone.";
     IoQueueDepth io_queue_depth Io Start Count(1, 1024), "32", "Most requests a session has in flight on one channel; a database writer, which has a batch of them at hand, four times as many from 2 on, and 256 at most.";

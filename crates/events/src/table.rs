@@ -230,6 +230,7 @@ statistics! {
     LoadRowsChained, "direct load rows chained", Count, "Rows loaded by direct path that no block has room for: each lies in several.";
     LoadBlocks, "direct load blocks", Count, "Table blocks formatted by direct path loads.";
     BlocksVerified, "block checksums verified", Count, "Blocks whose address and checksum were checked.";
+    ChecksumsIgnored, "block checksums not verified", Count, "Blocks that came into the buffer cache with a look at their header alone: db_block_checksum=off.";
     RowsFetchedByRowId, "table fetch by rowid", Count, "Rows fetched by their address.";
     RowPiecesFetched, "table fetch continued row", Count, "Pieces read of rows that no block has room for, without those in the row's own place.";
     RedoSize, "redo size", Bytes, "Bytes of log records.";

@@ -37,6 +37,17 @@ pub struct CacheOptions {
     pub request_blocks: usize,
     /// Most blocks that a session asks for at once without having to.
     pub prefetch_blocks: usize,
+    /// What of a block is verified when it is read.
+    pub check: BlockCheck,
+}
+
+/// What is verified of a block that comes into the cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BlockCheck {
+    /// Its header, and its bytes by their checksum.
+    Whole,
+    /// Its header.
+    Header,
 }
 
 impl CacheOptions {
@@ -52,6 +63,10 @@ impl CacheOptions {
             batch_blocks: settings.number(Setting::DbBlockWriteBatch) as usize,
             request_blocks: 1,
             prefetch_blocks: settings.number(Setting::DbBlockPrefetchLimit) as usize,
+            check: match settings.word(Setting::DbBlockChecksum) {
+                "off" => BlockCheck::Header,
+                _ => BlockCheck::Whole,
+            },
         }
     }
 }

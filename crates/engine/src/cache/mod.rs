@@ -122,7 +122,7 @@ use plumb_events::sharing as thread;
 use plumb_io::{BufferPin, BufferPool, IoBuffer};
 use std::sync;
 
-pub use buffer_cache::{BufferCache, CacheOptions};
+pub use buffer_cache::{BlockCheck, BufferCache, CacheOptions};
 pub use caches::BufferCaches;
 pub use changed::ChangedBlocks;
 pub(crate) use frames::DeviceProgress;

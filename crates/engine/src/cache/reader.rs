@@ -1,6 +1,8 @@
 //! Reads blocks through the cache: one by address, or several adjacent ones.
 //!
-//! A block that is not there is read into its frame, by a call of the session itself (`Method::channel_for_one`), and checked. While it is
+//! A block that is not there is read into its frame, by a call of the session itself (`Method::channel_for_one`), and checked: whole, or, with `db_block_checksum=off`, its header,
+//! because the first look at 8K that a device has just put into memory may take longer than all else that a session does for a read. Who must not rely on what lies on disk (recovery,
+//! `check`) reads by [`CacheReader::verifying`]. While it is
 //! being read the frame is in the cache already, so that a second session waits for it (`read by other session`) instead
 //! of reading it again.
 //!
@@ -15,7 +17,7 @@
 //! joins those that are adjacent), and waits for all of them. It never waits for a frame, for the same reason; what it leaves out is read when it is
 //! asked for.
 
-use super::buffer_cache::{BufferCache, Shared};
+use super::buffer_cache::{BlockCheck, BufferCache, Shared};
 use super::caches::BufferCaches;
 use super::handles::{ChangingBlock, OwnedFrame, PinnedBlock};
 use super::latches::{Claim, Patience, WriteAhead};
@@ -37,16 +39,30 @@ const TOUCH_SCANNED: u8 = 0;
 pub struct CacheReader<'a> {
     session: &'a Session,
     caches: &'a BufferCaches,
+    check: BlockCheck,
     own: OneCache<'a>,
     /// For blocks of other sizes, made when first needed.
     sized: Vec<(Purpose, OneCache<'a>)>,
 }
 
 impl<'a> CacheReader<'a> {
-    /// A reader that has read nothing.
+    /// A reader that verifies of what it reads as much as `db_block_checksum` says.
     #[must_use]
     pub fn new(session: &'a Session, caches: &'a BufferCaches) -> CacheReader<'a> {
-        CacheReader { session, caches, own: OneCache::new(session, caches.own()), sized: Vec::new() }
+        CacheReader::checking(caches.own().options().check, session, caches)
+    }
+
+    /// The same, which holds the checksum of each block that it reads against its bytes, whatever `db_block_checksum` says.
+    #[must_use]
+    pub fn verifying(session: &'a Session, caches: &'a BufferCaches) -> CacheReader<'a> {
+        CacheReader::checking(BlockCheck::Whole, session, caches)
+    }
+
+    /// The same, which verifies so much of each block that it reads.
+    #[must_use]
+    pub fn checking(check: BlockCheck, session: &'a Session, caches: &'a BufferCaches) -> CacheReader<'a> {
+        let own = OneCache::new(session, caches.own(), check);
+        CacheReader { session, caches, check, own, sized: Vec::new() }
     }
 
     /// The way to the cache that has the blocks of a tablespace.
@@ -59,7 +75,7 @@ impl<'a> CacheReader<'a> {
         let place = match self.sized.iter().position(|(of, _)| *of == purpose) {
             Some(place) => place,
             None => {
-                self.sized.push((purpose, OneCache::new(self.session, self.caches.of(purpose)?)));
+                self.sized.push((purpose, OneCache::new(self.session, self.caches.of(purpose)?, self.check)));
                 self.sized.len() - 1
             }
         };
@@ -145,6 +161,7 @@ impl<'a> CacheReader<'a> {
 struct OneCache<'a> {
     session: &'a Session,
     shared: &'a Shared,
+    check: BlockCheck,
     /// For a request by itself.
     alone: Channel,
     /// For the requests of a prefetch; opened when first needed.
@@ -154,9 +171,16 @@ struct OneCache<'a> {
 }
 
 impl<'a> OneCache<'a> {
-    fn new(session: &'a Session, cache: &'a BufferCache) -> OneCache<'a> {
+    fn new(session: &'a Session, cache: &'a BufferCache, check: BlockCheck) -> OneCache<'a> {
         let shared = cache.shared();
-        OneCache { session, shared, alone: shared.method.channel_for_one(), ahead: None, several: None }
+        OneCache {
+            session,
+            shared,
+            check,
+            alone: shared.method.channel_for_one(),
+            ahead: None,
+            several: None,
+        }
     }
 
     #[inline]
@@ -403,9 +427,17 @@ impl<'a> OneCache<'a> {
         address: BlockAddress,
         expected: Expected,
     ) -> Result<(), EngineError> {
-        self.session.count(Statistic::BlocksVerified, 1);
         let path = self.shared.tablespace(purpose).path(address);
-        block::verify(bytes, expected, address, path)?;
+        match self.check {
+            BlockCheck::Whole => {
+                self.session.count(Statistic::BlocksVerified, 1);
+                block::verify(bytes, expected, address, path)?;
+            }
+            BlockCheck::Header => {
+                self.session.count(Statistic::ChecksumsIgnored, 1);
+                block::verify_header(bytes, expected, address, path)?;
+            }
+        }
         let lsn = Lsn(block::lsn_of(bytes));
         let is_live = expected.lsns.first_record().is_some();
         match self.shared.latches.log().map(WriteAhead::gap) {

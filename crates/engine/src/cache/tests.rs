@@ -11,11 +11,11 @@ use crate::instance::{Cancel, InitialSizes};
 use crate::settings::Settings;
 use crate::storage::block::{self, BlockKind, Content, Expected, HEADER_BYTES, LsnRange};
 use crate::storage::control::SegmentExtent;
-use crate::storage::tablespace::Purpose;
+use crate::storage::tablespace::{Purpose, Tablespace};
 use crate::{EngineError, Instance, Layout};
 use plumb_events::{Event, IoStream, Period, Role, Session, SessionKind, Snapshot, Statistic, now};
 use plumb_io::sim::{Faults, MemoryDisk};
-use plumb_io::{Arena, Disk, Operation, Request};
+use plumb_io::{Arena, Disk, IoBuffer, Method, MethodKind, Operation, Request};
 use plumb_units::{BlockAddress, Bytes, Lsn, Nanos};
 use std::collections::HashMap;
 use std::path::Path;
@@ -106,24 +106,38 @@ fn write_segment(
     Ok((writer.finish()?, addresses))
 }
 
-/// The mark of the block on disk, read past the cache and verified.
-fn mark_on_disk(session: &Session, instance: &Instance, purpose: Purpose, address: BlockAddress) -> u64 {
-    let tablespace = instance.tablespace(purpose);
-    let bytes = tablespace.block_size.bytes();
-    let (_, mut buffers) = Arena::buffers(bytes, 1).expect("a buffer");
-    let mut channel = instance.access.method.channel(&[]).expect("a channel");
+/// Reads or writes the block on disk, past the cache.
+fn past_the_cache(
+    session: &Session,
+    tablespace: &Tablespace,
+    address: BlockAddress,
+    (operation, buffer): (Operation, IoBuffer),
+) -> IoBuffer {
+    let file = Arc::clone(&tablespace.file(address.file).expect("usable").file);
+    let mut channel = Method::start(MethodKind::Sync, 1).expect("calls").channel(&[]).expect("a channel");
     let request = Request {
-        operation: Operation::Read,
-        file: Arc::clone(&tablespace.file(address.file).expect("usable").file),
+        operation,
+        file,
         offset: address.block.byte_offset(tablespace.block_size),
-        buffer: buffers.pop().expect("one"),
-        range: 0..bytes,
+        range: 0..buffer.len(),
+        buffer,
         event: Event::DirectPathReadTemp,
         stream: IoStream::TempReads,
         tag: 0,
     };
     channel.submit(session, request).expect("submitted");
-    let buffer = channel.wait(session, Event::DirectPathReadTemp).expect("read").buffer;
+    channel.wait(session, Event::DirectPathReadTemp).expect("carried out").buffer
+}
+
+fn one_block(tablespace: &Tablespace) -> IoBuffer {
+    let (_, mut buffers) = Arena::buffers(tablespace.block_size.bytes(), 1).expect("a buffer");
+    buffers.pop().expect("one")
+}
+
+/// The mark of the block on disk, read past the cache and verified.
+fn mark_on_disk(session: &Session, instance: &Instance, purpose: Purpose, address: BlockAddress) -> u64 {
+    let tablespace = instance.tablespace(purpose);
+    let buffer = past_the_cache(session, tablespace, address, (Operation::Read, one_block(tablespace)));
     block::verify(&buffer, READ, address, tablespace.path(address)).expect("the block that was written");
     mark_of(&buffer)
 }
@@ -392,6 +406,44 @@ fn a_block_is_read_once_and_then_found() {
             .expect_err("another kind");
         assert!(error.to_string().contains("kind: found temp, expected index leaf"), "{error}");
         instance.caches().own().check();
+    });
+}
+
+#[test]
+fn a_damaged_block_is_found_by_its_checksum_unless_that_is_off_and_by_its_header_always() {
+    bounded(|| {
+        for (word, counted) in [("typical", [1, 0]), ("off", [0, 1])] {
+            let instance = instance(&[("db_block_checksum", word)]);
+            let session = session(&instance);
+            let addresses = seven_on_disk(&session, &instance);
+            let tablespace = instance.tablespace(Purpose::Users);
+            let damage = |address, at: usize| {
+                let read = (Operation::Read, one_block(tablespace));
+                let mut buffer = past_the_cache(&session, tablespace, address, read);
+                buffer[at] ^= 1;
+                past_the_cache(&session, tablespace, address, (Operation::Write, buffer));
+            };
+            damage(addresses[0], HEADER_BYTES + 100);
+            damage(addresses[1], 8);
+            let before = instance.recorder.snapshot();
+            let mut reader = CacheReader::new(&session, instance.caches());
+            let read = reader.get(Purpose::Users, addresses[0], READ).map(|block| mark_of(&block));
+            let period = since(&instance, &before);
+            let statistics = [Statistic::BlocksVerified, Statistic::ChecksumsIgnored];
+            assert_eq!(statistics.map(|of| period.statistic(of)), counted, "{word}");
+            match word {
+                "off" => assert_eq!(read.expect("taken as it is"), 0),
+                _ => assert!(read.expect_err("damaged").to_string().contains("checksum")),
+            }
+            reader.get(Purpose::Users, addresses[1], READ).expect_err("the address is another's");
+            // Who must not rely on what lies on disk looks at it all the same.
+            let extent = tablespace.file(addresses[0].file).expect("usable").id;
+            let extent = crate::storage::tablespace::Extent { file: extent.0, block: 0, blocks: 64 };
+            instance.caches().own().discard(&session, [extent]);
+            let mut reader = CacheReader::verifying(&session, instance.caches());
+            reader.get(Purpose::Users, addresses[0], READ).expect_err("damaged");
+            instance.caches().own().check();
+        }
     });
 }
 

@@ -34,7 +34,7 @@ pub(super) fn try_some(
     rows: Rows<'_>,
     session: &Session,
 ) -> Result<String, EngineError> {
-    let blocks = RefCell::new(CacheReader::new(session, checked.instance.caches()));
+    let blocks = RefCell::new(CacheReader::verifying(session, checked.instance.caches()));
     let tree = BTree::new(checked.index, checked.instance.tablespace(Purpose::Indx), &blocks);
     let fetch =
         Fetch { session, blocks: &blocks, key: rows.key, table: (rows.rows.tablespace, rows.rows.expected) };
@@ -164,7 +164,7 @@ pub(super) fn explain_difference(
     suspect: &dyn Fn(RowId) -> bool,
 ) -> EngineError {
     let compare = || {
-        let blocks = RefCell::new(CacheReader::new(session, checked.instance.caches()));
+        let blocks = RefCell::new(CacheReader::verifying(session, checked.instance.caches()));
         let fetch = Fetch {
             session,
             blocks: &blocks,

@@ -56,7 +56,7 @@ pub(super) fn walk(checked: &Checked<'_>, session: &Session, leaves: &LeafFacts)
     let instance = checked.instance;
     super::segment::check_extents(&format!("index {}", index.name), &index.branches)?;
     let branch_limit = index.branches.iter().map(|extent| u64::from(extent.used)).sum();
-    let blocks = RefCell::new(CacheReader::new(session, instance.caches()));
+    let blocks = RefCell::new(CacheReader::verifying(session, instance.caches()));
     let addresses =
         index.leaves.iter().flat_map(|extent| (0..extent.used).map(|at| extent.extent.address(at)));
     let mut walk = Walk {

@@ -118,7 +118,7 @@ impl<'a> Replay<'a> {
             home,
             session,
             channel: home.access.method.channel(&[&arena])?,
-            frames: CacheReader::new(session, home.caches),
+            frames: CacheReader::verifying(session, home.caches),
             staging,
             joined,
             blocks: HashMap::default(),

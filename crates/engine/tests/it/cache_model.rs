@@ -350,6 +350,7 @@ impl Cache {
             batch_blocks: 8,
             request_blocks: 1,
             prefetch_blocks: 0,
+            check: BlockCheck::Whole,
         };
         let log = Arc::new(log);
         let latches = Latches::new(options, BlockSize::ALL[0], "db_cache_size");

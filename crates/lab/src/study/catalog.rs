@@ -28,6 +28,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("temp-io-size.toml", include_str!("../../../../studies/temp-io-size.toml")),
     ("asynch-files.toml", include_str!("../../../../studies/asynch-files.toml")),
     ("shared-servers.toml", include_str!("../../../../studies/shared-servers.toml")),
+    ("block-checksum.toml", include_str!("../../../../studies/block-checksum.toml")),
     ("trace-overhead.toml", include_str!("../../../../studies/trace-overhead.toml")),
 ];
 

@@ -78,6 +78,18 @@ fn blocks_are_asked_for_together_where_that_is_set() {
 }
 
 #[test]
+fn checksums_are_left_alone_where_that_is_set() {
+    let off = ["--work-loop", "50", "--set", "db_cache_size=1M", "--set", "db_block_checksum=off"];
+    let record = run(&off);
+    let ignored = statistic(&record, "block checksums not verified");
+    assert_eq!(ignored, statistic(&record, "physical reads"));
+    assert!(ignored > 100, "{ignored}");
+    let receipts = record["receipts"].as_array().expect("receipts");
+    let receipt = receipts.iter().find(|it| it["setting"] == "db_block_checksum").expect("its receipt");
+    assert_eq!(receipt["held"], "held");
+}
+
+#[test]
 fn scans_hot_spots_pauses_and_heavy_updates_leave_their_receipts() {
     let record = run(&[
         "--work-loop",

@@ -2,7 +2,7 @@
 
 use super::{Options, Spread, TableOfBlocks, fio, fio_jobs, on, order};
 use anyhow::{Context, Result};
-use plumb_engine::cache::CacheReader;
+use plumb_engine::cache::{BlockCheck, CacheReader};
 use plumb_engine::parallel::servers;
 use plumb_engine::storage::block;
 use plumb_engine::storage::tablespace::Purpose;
@@ -22,21 +22,36 @@ pub(super) struct Rate {
     cpu_micros: f64,
 }
 
-/// Sessions through the cache, with a thread each and on shared ones, beside both forms of fio.
+/// Who reads through the cache.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Readers {
+    pub(super) sessions: usize,
+    /// 0: each has a thread of its own.
+    pub(super) shared_servers: usize,
+    pub(super) check: BlockCheck,
+}
+
+/// Sessions through the cache, with a thread each and on shared ones, beside both forms of fio and one thread that verifies what it reads past any cache.
 pub(super) fn reads(options: &Options, table: &TableOfBlocks, beside_fio: bool) -> Result<()> {
-    let mut sides: [Vec<Rate>; 4] = Default::default();
+    let count = options.sessions;
+    let readers = |shared_servers, check| Readers { sessions: count, shared_servers, check };
+    let ours = [
+        readers(options.shared_servers, BlockCheck::Whole),
+        readers(0, BlockCheck::Whole),
+        readers(options.shared_servers, BlockCheck::Header),
+    ];
+    let mut sides: [Vec<Rate>; 6] = Default::default();
     let mut random = Generator::new(18);
-    let ours = |servers| missed_reads(table, (options.sessions, servers), &for_seconds(options.seconds));
     let jobs = |jobs| fio_reads(table, jobs, options.seconds);
     // The cache has its memory from its first use on, and a ring registers what is there when it opens.
-    missed_reads(table, (options.sessions, 0), &for_seconds(1))?;
+    missed_reads(table, ours[1], &for_seconds(1))?;
     for _ in 0..options.rounds {
-        for side in order(&mut random, if beside_fio { 4 } else { 2 }) {
+        for side in order(&mut random, if beside_fio { 6 } else { 4 }) {
             sides[side].push(match side {
-                0 => ours(options.shared_servers)?,
-                1 => ours(0)?,
-                2 => jobs(Jobs::One { depth: options.sessions })?,
-                _ => jobs(Jobs::Many { count: options.sessions })?,
+                0..=2 => missed_reads(table, ours[side], &for_seconds(options.seconds))?,
+                3 => bare_reads(table, count, &for_seconds(options.seconds))?,
+                4 => jobs(Jobs::One { depth: count })?,
+                _ => jobs(Jobs::Many { count })?,
             });
         }
     }
@@ -49,17 +64,21 @@ pub(super) fn reads(options: &Options, table: &TableOfBlocks, beside_fio: bool) 
             of(|rate| rate.cpu_micros).show(2)
         );
     };
-    let [shared, own, one_job, many_jobs] = &sides;
-    let count = options.sessions;
-    let ours = [(options.shared_servers, shared), (0, own)]
-        .map(|(servers, rates)| (format!("{count} sessions {}", on(servers)), rates));
+    let [.., bare, one_job, many_jobs] = &sides;
+    let name = |of: &Readers| match of.check {
+        BlockCheck::Whole => format!("{count} sessions {}", on(of.shared_servers)),
+        BlockCheck::Header => format!("{count} sessions {}, db_block_checksum=off", on(of.shared_servers)),
+    };
+    let ours: Vec<(String, &Vec<Rate>)> = ours.iter().map(name).zip(&sides).collect();
     ours.iter().for_each(|(name, rates)| show(name, rates));
+    let bare = (format!("one ring with {count} outstanding, each block verified, no cache"), bare);
+    show(&bare.0, bare.1);
     if !beside_fio {
         return Ok(());
     }
     show(&format!("fio, one job with {count} outstanding"), one_job);
     show(&format!("fio, {count} jobs with one outstanding each"), many_jobs);
-    for (name, ours) in ours {
+    for (name, ours) in ours.into_iter().chain([bare]) {
         let ratio = |theirs: &[Rate], figure: fn(&Rate) -> f64| {
             let ratios = ours.iter().zip(theirs).map(|(ours, theirs)| figure(ours) / figure(theirs));
             Spread::of(ratios.collect()).show(3)
@@ -79,7 +98,8 @@ pub(super) fn reads(options: &Options, table: &TableOfBlocks, beside_fio: bool) 
 /// Sessions in powers of two, and fio with as many outstanding.
 pub(super) fn sessions(options: &Options, table: &TableOfBlocks, beside_fio: bool) -> Result<()> {
     for (count, servers) in (0..9).flat_map(|power| [(1 << power, 0), (1 << power, options.shared_servers)]) {
-        let ours = missed_reads(table, (count, servers), &for_seconds(options.seconds))?;
+        let readers = Readers { sessions: count, shared_servers: servers, check: BlockCheck::Whole };
+        let ours = missed_reads(table, readers, &for_seconds(options.seconds))?;
         let beside = if beside_fio {
             let theirs = fio_reads(table, Jobs::One { depth: count }, options.seconds)?;
             format!(
@@ -107,19 +127,19 @@ pub(super) fn for_seconds(seconds: u64) -> impl Fn() -> bool + Sync {
     move || now() >= end
 }
 
-/// Sessions that read random blocks until it is over, on so many shared servers; 0: each has a thread of its own.
+/// Sessions that read random blocks until it is over.
 pub(super) fn missed_reads(
     table: &TableOfBlocks,
-    (sessions, servers): (usize, usize),
+    readers: Readers,
     is_over: &(dyn Fn() -> bool + Sync),
 ) -> Result<Rate> {
     let instance = &table.instance;
     let coordinator = instance.recorder.session(Role::Coordinator);
-    let operation = instance.operation().sharing(instance.sharing(servers));
+    let operation = instance.operation().sharing(instance.sharing(readers.shared_servers));
     let before = instance.recorder.snapshot();
     let (begin, cpu) = (now(), clock::process_cpu());
     let work = move |session: &Session, number: usize| {
-        let mut reader = CacheReader::new(session, instance.caches());
+        let mut reader = CacheReader::checking(readers.check, session, instance.caches());
         let mut random = Generator::new(number as u64 * 977 + begin.0);
         while !is_over() {
             // Drawn together: a draw alone is a wait for memory of a quarter of a microsecond, which is no part of what is measured.
@@ -131,7 +151,7 @@ pub(super) fn missed_reads(
         Ok(())
     };
     thread::scope(|scope| {
-        servers::join(&coordinator, servers::start_sessions(scope, &operation, sessions, work));
+        servers::join(&coordinator, servers::start_sessions(scope, &operation, readers.sessions, work));
     });
     operation.outcome()?;
     let seconds = now().saturating_sub(begin).seconds();
@@ -147,27 +167,64 @@ pub(super) fn missed_reads(
     })
 }
 
-/// The difference between a read through the cache and a bare one, and one whose block is verified as the cache does: the first look at bytes that another
+/// Random reads of one thread past any cache, so many outstanding, each block verified as the cache does: what of the distance to fio is the first look at bytes
+/// that another processor has put into memory.
+fn bare_reads(table: &TableOfBlocks, depth: usize, is_over: &dyn Fn() -> bool) -> Result<Rate> {
+    let session = table.instance.recorder.session(Role::User);
+    let mut bare = BareReader::open(table, depth)?;
+    let mut random = Generator::new(now().0);
+    let (begin, cpu) = (now(), clock::process_cpu());
+    let mut draw = || (table.blocks[random.below(table.blocks.len())], now());
+    let mut asked: Vec<_> = (0..depth).map(|_| draw()).collect();
+    for (tag, (block, _)) in asked.iter().enumerate() {
+        bare.submit(&session, *block, tag)?;
+    }
+    bare.channel.flush(&session)?;
+    let mut latency = LatencyHistogram::default();
+    while bare.channel.outstanding() > 0 {
+        let completion = bare.channel.wait(&session, Event::DbFileSequentialRead)?;
+        let tag = completion.tag as usize;
+        let (block, since) = asked[tag];
+        latency.add(now().saturating_sub(since));
+        block::verify(&completion.buffer, table.expected, block, bare.file(block)?.path())?;
+        bare.buffers.push(completion.buffer);
+        if !is_over() {
+            asked[tag] = draw();
+            bare.submit(&session, asked[tag].0, tag)?;
+            bare.channel.flush(&session)?;
+        }
+    }
+    let (seconds, count) = (now().saturating_sub(begin).seconds(), latency.count() as f64);
+    let cpu = clock::process_cpu().saturating_sub(cpu);
+    Ok(Rate {
+        per_second: count / seconds,
+        p99_micros: latency.quantile(0.99).0 as f64 / 1000.0,
+        cpu_micros: cpu.0 as f64 / 1000.0 / count,
+    })
+}
+
+/// The difference between a read through the cache and a bare one, with the block verified on both sides, on one, and on none: the first look at bytes that another
 /// processor has put into memory is a wait for each of them.
 pub(super) fn one(options: &Options, table: &TableOfBlocks) -> Result<()> {
     const TURN: usize = 10;
     let instance = &table.instance;
     let session = instance.recorder.session(Role::User);
-    let mut reader = CacheReader::new(&session, instance.caches());
-    let mut bare = BareReader::open(table)?;
+    let mut readers = [BlockCheck::Whole, BlockCheck::Header]
+        .map(|check| CacheReader::checking(check, &session, instance.caches()));
+    let mut bare = BareReader::open(table, 1)?;
     let mut random = Generator::new(5);
     let mut draw = || table.blocks[random.below(table.blocks.len())];
-    let mut sides: [LatencyHistogram; 3] = Default::default();
-    let mut differences: [Vec<f64>; 2] = Default::default();
+    let mut sides: [LatencyHistogram; 4] = Default::default();
+    let mut differences: [Vec<f64>; 3] = Default::default();
     for _ in 0..options.rounds {
-        let mut times: [Vec<u64>; 3] = Default::default();
-        for turn in 0..600 {
+        let mut times: [Vec<u64>; 4] = Default::default();
+        for turn in 0..800 {
             for _ in 0..TURN {
                 let block = draw();
                 let begin = now();
-                match turn % 3 {
-                    0 => drop(reader.get(Purpose::Users, block, table.expected)?),
-                    1 => {
+                match turn % 4 {
+                    side @ (0 | 1) => drop(readers[side].get(Purpose::Users, block, table.expected)?),
+                    2 => {
                         bare.read(&session, block)?;
                     }
                     _ => {
@@ -176,62 +233,69 @@ pub(super) fn one(options: &Options, table: &TableOfBlocks) -> Result<()> {
                     }
                 }
                 let took = now().saturating_sub(begin);
-                times[turn % 3].push(took.0);
-                sides[turn % 3].add(took);
+                times[turn % 4].push(took.0);
+                sides[turn % 4].add(took);
             }
         }
-        let [cached, bare, verified] = times.map(|mut values| {
+        let [cached, unverified, bare, verified] = times.map(|mut values| {
             values.sort_unstable();
             values[values.len() / 2] as f64 / 1000.0
         });
         differences[0].push(cached - bare);
-        differences[1].push(cached - verified);
+        differences[1].push(unverified - bare);
+        differences[2].push(cached - verified);
     }
-    let [cached, bare, verified] = sides.map(|side| side.quantile(0.5).0 as f64 / 1000.0);
+    let [cached, unverified, bare, verified] = sides.map(|side| side.quantile(0.5).0 as f64 / 1000.0);
     println!(
-        "one session: {cached:.1} us through the cache, {bare:.1} us bare, {verified:.1} us bare and verified"
+        "one session: {cached:.1} us through the cache, {unverified:.1} us with db_block_checksum=off, {bare:.1} us bare, {verified:.1} us bare and verified"
     );
-    let [bare, verified] = differences.map(|of| Spread::of(of).show(2));
+    let [whole, header, both] = differences.map(|of| Spread::of(of).show(2));
     println!(
-        "one session, over the bare read: {bare} us; goal: at most 2; over one that is verified: {verified} us"
+        "one session, over the bare read: {whole} us, {header} us with db_block_checksum=off; goal: at most 2; over one that is verified: {both} us"
     );
     Ok(())
 }
 
-/// A channel and a buffer of its own.
+/// A channel and buffers of its own.
 struct BareReader<'a> {
     table: &'a TableOfBlocks,
     channel: Channel,
-    buffer: Option<IoBuffer>,
+    buffers: Vec<IoBuffer>,
 }
 
 impl BareReader<'_> {
-    fn open(table: &TableOfBlocks) -> Result<BareReader<'_>> {
+    fn open(table: &TableOfBlocks, depth: usize) -> Result<BareReader<'_>> {
         let tablespace = table.instance.tablespace(Purpose::Users);
-        let (arena, mut buffers) = Arena::buffers(tablespace.block_size.bytes(), 1)?;
+        let (arena, buffers) = Arena::buffers(tablespace.block_size.bytes(), depth)?;
         let file = &tablespace.file(table.blocks[0].file)?.file;
-        let channel = table.instance.access.method.channel_to(&[file], &[&arena])?;
-        Ok(BareReader { table, channel, buffer: buffers.pop() })
+        let channel = table.instance.access.method.channel_of(depth, &[file], &[&arena])?;
+        Ok(BareReader { table, channel, buffers })
     }
 
     fn file(&self, block: BlockAddress) -> Result<&Arc<File>> {
         Ok(&self.table.instance.tablespace(Purpose::Users).file(block.file)?.file)
     }
 
-    fn read(&mut self, session: &Session, block: BlockAddress) -> Result<&[u8]> {
+    /// Asks for a block; the kernel is told with the next flush or wait.
+    fn submit(&mut self, session: &Session, block: BlockAddress, tag: usize) -> Result<()> {
         let block_size = self.table.instance.tablespace(Purpose::Users).block_size;
         let request = Request {
             operation: Operation::Read,
             file: Arc::clone(self.file(block)?),
             offset: block.block.byte_offset(block_size),
-            buffer: self.buffer.take().context("a read before failed")?,
+            buffer: self.buffers.pop().context("a read before failed")?,
             range: 0..block_size.bytes(),
             event: Event::DbFileSequentialRead,
             stream: IoStream::Probe,
-            tag: 0,
+            tag: tag as u64,
         };
-        self.channel.submit(session, request)?;
-        Ok(self.buffer.insert(self.channel.wait(session, Event::DbFileSequentialRead)?.buffer))
+        Ok(self.channel.submit(session, request)?)
+    }
+
+    fn read(&mut self, session: &Session, block: BlockAddress) -> Result<&[u8]> {
+        self.submit(session, block, 0)?;
+        self.buffers.push(self.channel.wait(session, Event::DbFileSequentialRead)?.buffer);
+        Ok(&self.buffers[0])
     }
 }
 

@@ -1,8 +1,9 @@
 //! Blocks that change: updates and checkpoints beside fio with the same streams, and sessions that think.
 
-use super::reads::{for_seconds, missed_reads};
+use super::reads::{Readers, for_seconds, missed_reads};
 use super::{Options, Spread, TableOfBlocks, fio, fio_jobs, on, settings};
 use anyhow::{Context, Result};
+use plumb_engine::cache::BlockCheck;
 use plumb_engine::instance::{Cancel, InitialSizes};
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::transaction::{IndexDefinition, Transactions};
@@ -266,13 +267,14 @@ fn make_dirty(transactions: &Transactions<'_>, session: &Session, rows: &Rows) -
 /// What a checkpoint does to sessions that read blocks which are not in the cache.
 pub(super) fn reads_beside_a_checkpoint(options: &Options, home: &Path) -> Result<()> {
     let table = TableOfBlocks::create(home, Bytes(512 << 20), "64M")?;
+    let readers = Readers { sessions: options.sessions, shared_servers: 0, check: BlockCheck::Whole };
     let [mut alone, mut beside, mut times] = [const { Vec::new() }; 3];
     {
         let session = table.instance.recorder.session(Role::User);
         let transactions = Transactions::open(&table.instance, &session)?;
         let rows = loaded(&transactions, &session)?;
         for _ in 0..options.rounds {
-            let without = missed_reads(&table, (options.sessions, 0), &for_seconds(1))?;
+            let without = missed_reads(&table, readers, &for_seconds(1))?;
             make_dirty(&transactions, &session, &rows)?;
             let is_over = AtomicBool::new(false);
             let with = thread::scope(|scope| {
@@ -282,7 +284,7 @@ pub(super) fn reads_beside_a_checkpoint(options: &Options, home: &Path) -> Resul
                     is_over.store(true, Relaxed);
                     result
                 });
-                let with = missed_reads(&table, (options.sessions, 0), &|| is_over.load(Relaxed));
+                let with = missed_reads(&table, readers, &|| is_over.load(Relaxed));
                 checkpoint.join().expect("no panic")?;
                 with
             })?;

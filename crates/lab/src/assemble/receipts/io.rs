@@ -216,6 +216,28 @@ fn reads_alone(seen: &Evidence) -> u64 {
     sessions.map(|session| events.map(|event| session.events[event as usize].count).iter().sum::<u64>()).sum()
 }
 
+/// Blocks that came into the buffer cache with no look at their checksum.
+pub(super) fn block_checksum(seen: &Evidence) -> Option<Finding> {
+    let settings = &seen.inside.settings;
+    if !settings.is_explicit(Setting::DbBlockChecksum) {
+        return None;
+    }
+    let ignored = seen.measured.period.statistic(Statistic::ChecksumsIgnored);
+    let reads = reads_alone(seen);
+    let evidence = format!(
+        "{} for single or adjacent blocks into the buffer cache; the checksums of {} were not verified",
+        counted(reads, "read"),
+        counted(ignored, "block")
+    );
+    Some(match settings.word(Setting::DbBlockChecksum) {
+        "off" if reads == 0 && ignored == 0 => {
+            Finding::not_checked("no block was read into the buffer cache: this setting had no effect")
+        }
+        "off" => Finding::that(ignored > 0, evidence),
+        _ => Finding::that(ignored == 0, evidence),
+    })
+}
+
 /// What a session may have in flight bounds what all have.
 pub(super) fn queue_depth(seen: &Evidence) -> Option<Finding> {
     let settings = &seen.inside.settings;

@@ -88,6 +88,7 @@ const RULES: &[(Setting, Seen, Rule)] = &[
     (Setting::Db16kCacheSize, Seen::Outside, files::sized_cache::<3>),
     (Setting::Db32kCacheSize, Seen::Outside, files::sized_cache::<4>),
     (Setting::DbBlockPrefetchLimit, Seen::Inside, slob::prefetch),
+    (Setting::DbBlockChecksum, Seen::Inside, io::block_checksum),
     (Setting::DbWriterProcesses, Seen::Inside, files::writers),
     (Setting::DbBlockWriteBatch, Seen::Inside, files::write_batch),
     (Setting::SortAreaSize, Seen::Inside, sort::area),

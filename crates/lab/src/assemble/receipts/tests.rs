@@ -157,6 +157,7 @@ const CASES: &[(Setting, Change, Change)] = &[
     (Setting::Db16kCacheSize, |seen| sized_cache(seen, 3, 10), |seen| sized_cache(seen, 3, 0)),
     (Setting::Db32kCacheSize, |seen| sized_cache(seen, 4, 10), |seen| sized_cache(seen, 4, 0)),
     (Setting::DbBlockPrefetchLimit, |seen| prefetch(seen, [100, 3]), |seen| prefetch(seen, [0, 100])),
+    (Setting::DbBlockChecksum, |seen| not_verified(seen, 100), |seen| not_verified(seen, 0)),
     (Setting::DbWriterProcesses, |seen| writers(seen, 1), |seen| writers(seen, 2)),
     (Setting::DbBlockWriteBatch, |seen| batch(seen, 512), |seen| batch(seen, 513)),
     (
@@ -259,6 +260,13 @@ fn prefetch(seen: &mut Evidence, waits: [u64; 2]) {
             session.events[event as usize].count = if place == 0 { count } else { 0 };
         });
     }
+}
+
+/// Random reads of 100 blocks, so many of which came with no look at their checksum, as all should have.
+fn not_verified(seen: &mut Evidence, ignored: u64) {
+    prefetch(seen, [0, 100]);
+    set(seen, Setting::DbBlockChecksum, "off");
+    count(seen, Statistic::ChecksumsIgnored, ignored);
 }
 
 /// Random reads on two shared servers, where so many are seen.
