@@ -118,10 +118,10 @@ pub fn backup(
     Ok(Copied::of(&manifest, begin))
 }
 
-/// Whether the database in a home has a log, so that its transactions must be open while it is copied.
+/// Whether a database has a log, or had one, so that its transactions must be open while it is copied.
 #[must_use]
-pub fn has_log(home: &Path) -> bool {
-    recovery::control_block(home).exists()
+pub fn has_log(instance: &Instance) -> bool {
+    recovery::control_block(instance.home()).exists() || instance.catalog().log_reaches > 0
 }
 
 /// Nobody changes a block of a database without a log.

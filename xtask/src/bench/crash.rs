@@ -212,12 +212,20 @@ fn run_shares(options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Processes that are killed.
+/// Processes that are killed, half of them with one member of each log file, half with two.
 fn killed(options: &Options) -> anyhow::Result<()> {
+    let half = options.kill / 2;
+    for (members, count) in kill::MEMBERS.into_iter().zip([options.kill - half, half]) {
+        killed_with(options, members, count)?;
+    }
+    Ok(())
+}
+
+fn killed_with(options: &Options, members: &str, count: u64) -> anyhow::Result<()> {
     let directory = tempfile::Builder::new().prefix("plumb-crash-").tempdir_in(&options.path)?;
     let home = directory.path().join("db");
     std::fs::create_dir(&home)?;
-    kill::create(&home)?;
+    kill::create(&home, members)?;
     let program = std::env::current_exe()?;
     let begin = plumb_events::now();
     let make = |behind: &[u64]| {
@@ -226,10 +234,10 @@ fn killed(options: &Options) -> anyhow::Result<()> {
         child.args(["bench", "crash", "--child"]).arg(&home).arg(behind);
         child
     };
-    let tally = kill::cycles(&home, options.seed, options.kill, make);
+    let tally = kill::cycles(&home, options.seed, count, make);
     let seconds = plumb_events::now().saturating_sub(begin).0 as f64 / 1e9;
     println!(
-        "{} processes killed: {} commits, {} of them there without having been acknowledged; {seconds:.0} s",
+        "log_file_members={members}: {} processes killed, {} commits, {} of them there without having been acknowledged; {seconds:.0} s",
         tally.cycles, tally.commits, tally.unsaid
     );
     Ok(())

@@ -17,6 +17,7 @@
 //!      72  log block u32   bytes
 //!      76  log files u32
 //!      80  members u32     of each log file; 0 as 1
+//!      88  file bytes u64  of each log file; 0: not noted
 //! ```
 
 use super::log_file::{checksum, number};
@@ -58,6 +59,8 @@ pub struct Checkpoint {
     pub log_files: u32,
     /// How many members each of them has.
     pub members: u32,
+    /// How long each of them is at least; 0 in a control block that was written before this was noted.
+    pub file_bytes: u64,
 }
 
 impl Checkpoint {
@@ -78,6 +81,7 @@ impl Checkpoint {
         put(64, self.next_transaction);
         put(72, u64::from(self.log_files) << 32 | u64::from(self.log_block));
         put(80, u64::from(self.members));
+        put(88, self.file_bytes);
         bytes[4..8].copy_from_slice(&VERSION.to_le_bytes());
         bytes[8..16].copy_from_slice(&MAGIC);
         bytes[16..32].copy_from_slice(&self.database.0.to_le_bytes());
@@ -97,6 +101,7 @@ impl Checkpoint {
             log_block: number(bytes, 72) as u32,
             log_files: (number(bytes, 72) >> 32) as u32,
             members: (number(bytes, 80) as u32).max(1),
+            file_bytes: number(bytes, 88),
         })
     }
 }

@@ -170,9 +170,17 @@ impl LogHome<'_> {
     }
 
     /// Whether the database has a log.
-    #[must_use]
-    pub fn has_log(&self) -> bool {
-        self.access.disk.exists(&checkpoint::path(self.home))
+    ///
+    /// # Errors
+    /// When the control file knows of one and the log's control block is gone: log files that were made anew would be the end of what only the old ones have.
+    pub fn has_log(&self) -> Result<bool, EngineError> {
+        let path = checkpoint::path(self.home);
+        let is_there = self.access.disk.exists(&path);
+        if !is_there && self.reaches > Lsn(0) {
+            let why = "it is missing, and the log files cannot be read without it; put it back, or restore the database from a copy";
+            return Err(EngineError::Log { path, why: why.to_string() });
+        }
+        Ok(is_there)
     }
 
     fn staging(&self, options: &LogOptions) -> Result<IoBuffer, EngineError> {
@@ -183,13 +191,14 @@ impl LogHome<'_> {
         if members > 1 { self.staging(options).map(Some) } else { Ok(None) }
     }
 
-    /// The log writer's way to its files: a system call of its own, but for two members, which are written at once.
+    /// The log writer's way to its files: a system call of its own, but for two members, which are written at once. The log writer's role goes from thread to
+    /// thread, and the channel with it.
     fn channel(&self, members: u32) -> Result<Channel, EngineError> {
         let method = match members {
             1 => Method::start(MethodKind::Sync, 1)?,
-            _ => self.access.method.clone(),
+            _ => self.access.method.for_any_thread(),
         };
-        Ok(method.channel(&[])?)
+        Ok(method.channel_of(members as usize, &[], &[])?)
     }
 
     /// Makes the log files and the control block. Until the control block is there the database has no log, and what was made is made anew.
@@ -198,7 +207,7 @@ impl LogHome<'_> {
     /// When a file cannot be made, or the settings contradict each other.
     pub fn create(&self, session: &Session) -> Result<Log, EngineError> {
         let options = self.options()?;
-        let bytes = self.settings.number(Setting::LogFileSize);
+        let bytes = self.settings.number(Setting::LogFileSize).next_multiple_of(PIECE as u64 / 256);
         let count = self.settings.number(Setting::LogFileGroups) as u32;
         let log_block = log_access::log_block(self.access, self.home);
         require_records(&options, log_block, bytes)?;
@@ -207,7 +216,6 @@ impl LogHome<'_> {
         self.create_mirror(members)?;
         let mut files = Vec::new();
         for number in 1..=count {
-            let bytes = bytes.next_multiple_of(PIECE as u64 / 256);
             let of_file = (1..=members).map(|member| self.create_member(session, (number, member), bytes));
             let header = FileHeader::unused(self.database, number);
             let members = of_file.collect::<Result<_, _>>()?;
@@ -246,6 +254,7 @@ impl LogHome<'_> {
             log_block: log_block as u32,
             log_files: count,
             members,
+            file_bytes: bytes,
         };
         let control = self.create_control(session, &checkpoint)?;
         Log::new(options, (writer, archive), (control, checkpoint), VecDeque::new())
@@ -324,8 +333,10 @@ impl LogHome<'_> {
         let checkpoint = control.read(session, self.database)?;
         let mut redo = Redo::new(self, session, &checkpoint)?;
         let files = self.open_files(&mut redo, &checkpoint)?;
-        let least = files.iter().map(|file| file.bytes).min().unwrap_or(0);
-        require_records(&options, u64::from(checkpoint.log_block), least)?;
+        let lengths = || files.iter().map(|file| file.bytes);
+        require_records(&options, u64::from(checkpoint.log_block), lengths().min().unwrap_or(0))?;
+        let file_bytes = checkpoint.file_bytes.max(lengths().max().unwrap_or(0));
+        let checkpoint = Checkpoint { file_bytes, ..checkpoint };
         let (current, offset, end) = redo.read_log(&files, &checkpoint, options.buffer_bytes)?;
         redo.finish(end)?;
         let Redo { places, recovered, .. } = redo;
@@ -412,22 +423,44 @@ impl LogHome<'_> {
 
     fn open_files(&self, redo: &mut Redo<'_>, checkpoint: &Checkpoint) -> Result<Vec<LogFile>, EngineError> {
         self.create_mirror(checkpoint.members)?;
-        (1..=checkpoint.log_files).map(|number| self.open_file(redo, number, checkpoint.members)).collect()
+        (1..=checkpoint.log_files).map(|number| self.open_file(redo, number, checkpoint)).collect()
     }
 
-    /// Opens the members of a log file; what is missing or not whole at its head is made anew from the other.
-    fn open_file(&self, redo: &mut Redo<'_>, number: u32, members: u32) -> Result<LogFile, EngineError> {
+    /// Opens a member of a log file; none where it is missing or has lost its end, with what is wrong with it.
+    fn open_member(&self, path: &Path, least: u64) -> Result<Result<Arc<File>, String>, EngineError> {
+        match self.access.disk.open(path, OpenMode::Write, self.access.direct) {
+            Ok(file) => {
+                let bytes = file.length()?;
+                let is_short =
+                    format!("it has {bytes} bytes of {least}, and what its end had may have been committed");
+                Ok(if bytes < least { Err(is_short) } else { Ok(Arc::new(file)) })
+            }
+            Err(IoError::Operation { source, .. }) if source.kind() == ErrorKind::NotFound => {
+                Ok(Err("it is missing".to_string()))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Opens the members of a log file; one that is missing, has lost its end or is not whole at its head is made anew from the other.
+    fn open_file(
+        &self,
+        redo: &mut Redo<'_>,
+        number: u32,
+        checkpoint: &Checkpoint,
+    ) -> Result<LogFile, EngineError> {
         let unused = FileHeader::unused(self.database, number);
         let mut found: Vec<Option<(Arc<File>, Option<FileHeader>)>> = Vec::new();
-        for member in 1..=members {
+        let mut first_why = None;
+        for member in 1..=checkpoint.members {
             let path = log_file::path(self.home, number, member);
-            let opened = match self.access.disk.open(&path, OpenMode::Write, self.access.direct) {
-                Ok(file) => Arc::new(file),
-                Err(IoError::Operation { source, .. }) if source.kind() == ErrorKind::NotFound => {
+            let opened = match self.open_member(&path, checkpoint.file_bytes)? {
+                Ok(file) => file,
+                Err(why) => {
+                    first_why.get_or_insert(why);
                     found.push(None);
                     continue;
                 }
-                Err(error) => return Err(error.into()),
             };
             let header = FileHeader::read(redo.reader.head(&opened)?, self.database, &path)?;
             found.push(Some((opened, header.filter(|header| header.number == number))));
@@ -438,8 +471,9 @@ impl LogHome<'_> {
         let best = found.iter().flatten().max_by_key(worth).cloned();
         let Some((source, header)) = best else {
             let path = log_file::path(self.home, number, 1);
-            let why = "it is missing; restore it from a copy of the database made when it was closed";
-            return Err(EngineError::Log { path, why: why.to_string() });
+            let wrong = first_why.unwrap_or_default();
+            let why = format!("{wrong}; restore it from a copy of the database made when it was closed");
+            return Err(EngineError::Log { path, why });
         };
         let bytes = source.length()?;
         let mut opened = Vec::new();

@@ -175,7 +175,7 @@ impl<'i> Transactions<'i> {
             caches: instance.caches(),
             live: &live,
         };
-        let (log, recovered) = if home.has_log() {
+        let (log, recovered) = if home.has_log()? {
             home.recover(session)?
         } else {
             (home.create(session)?, Recovered { next_transaction: 1, ..Recovered::default() })

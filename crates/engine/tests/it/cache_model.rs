@@ -7,7 +7,7 @@
 //! Disk and log are the model's own, and take no steps of the checker's: what is written is checked there to be whole and to be in the log.
 
 use plumb_engine::EngineError;
-use plumb_engine::cache::CacheOptions;
+use plumb_engine::cache::{BlockCheck, CacheOptions};
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_events::{Recorder, Role, Session};
 use plumb_units::{BlockAddress, BlockNumber, BlockSize, FileId, Lsn};

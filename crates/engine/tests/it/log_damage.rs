@@ -5,9 +5,9 @@ use crate::crash_cycle::{Base, LogKind, schema};
 use plumb_engine::Instance;
 use plumb_engine::transaction::Transactions;
 use plumb_events::{Role, Session};
-use plumb_io::Disk;
 use plumb_io::sim::MemoryDisk;
 use plumb_io::sim::power::Survivors;
+use plumb_io::{DirectIo, Disk, OpenMode};
 use plumb_types::{Number, Value};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -134,11 +134,34 @@ fn a_log_file_that_is_missing_or_another_databases_is_refused() {
         refused(&disk),
         "redo log /in/memory/db/redo02.log: it is missing; restore it from a copy of the database made when it was closed"
     );
+    // A file that has lost its end has lost batches, which zeros in their place could not be told from.
+    let disk = left_open();
+    let cut = Disk::Memory(Arc::clone(&disk)).open(&path("redo01.log"), OpenMode::Write, DirectIo::Off);
+    cut.and_then(|file| file.truncate(8192)).expect("cut");
+    assert_eq!(
+        refused(&disk),
+        "redo log /in/memory/db/redo01.log: it has 8192 bytes of 65536, and what its end had may have been committed; restore it from a copy of the database made when it was closed"
+    );
     let disk = left_open();
     let current = batches(&disk).last().expect("a batch").1.clone();
     disk.flip_bit(&current, 40 * 8);
     let error = refused(&disk);
     assert!(error.contains("no log file has the sequence "), "{error}");
+}
+
+/// Nothing is made anew in the place of a log that the control file knows of.
+#[test]
+fn a_log_without_its_control_block_is_refused_and_left_as_it_is() {
+    let disk = left_open();
+    let memory = Disk::Memory(Arc::clone(&disk));
+    let control = memory.read_small(&path("redo.ctl")).expect("readable").expect("there");
+    memory.remove(&path("redo.ctl")).expect("removed");
+    assert_eq!(
+        refused(&disk),
+        "redo log /in/memory/db/redo.ctl: it is missing, and the log files cannot be read without it; put it back, or restore the database from a copy"
+    );
+    memory.replace(&path("redo.ctl"), &control).expect("put back");
+    assert_eq!(rows(&disk), COMMITS);
 }
 
 /// Commits until the third log file has some; no checkpoint is completed that begins behind the first.

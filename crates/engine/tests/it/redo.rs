@@ -371,6 +371,41 @@ fn either_member_of_the_log_files_is_enough_wherever_the_power_goes() {
     assert!(damaged > 0, "a batch of the first member was taken from the second");
 }
 
+/// Sessions, LGWR and the opener have the log writer's role in turn, each a thread; the next opening has either member.
+#[test]
+fn two_members_are_written_by_whoever_has_the_role_on_a_real_disk() {
+    const SESSIONS: usize = 4;
+    for method in ["io_uring", "threads", "sync"] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let home = directory.path().join("db");
+        let more = [("io_method", method), ("log_file_members", "2")];
+        let instance = create(&home, &more);
+        let opened = |instance: &Instance| {
+            let session = instance.recorder.session(Role::User);
+            let transactions = Transactions::open(instance, &session).expect("a log");
+            if transactions.instance().catalog().live_tables.is_empty() {
+                create_table(&transactions, &session);
+            }
+            thread::scope(|scope| {
+                for _ in 0..SESSIONS {
+                    scope.spawn(|| insert(&transactions, &instance.recorder.session(Role::User), 50));
+                }
+            });
+            (count(&transactions, &session), transactions.recovered().restored.len())
+        };
+        assert_eq!(opened(&instance), (SESSIONS * 50, 0), "{method}");
+        drop(instance);
+        for (round, lost) in (2..).zip(["", "mirror"]) {
+            for number in 1..=3 {
+                let path = home.join(lost).join(format!("redo{number:02}.log"));
+                std::fs::remove_file(path).expect("removed");
+            }
+            let instance = open(&home, &more);
+            assert_eq!(opened(&instance), (round * SESSIONS * 50, 3), "{method} without {lost}");
+        }
+    }
+}
+
 #[test]
 fn sessions_wait_for_a_destination_that_is_missing_and_go_on_when_it_is_there() {
     let directory = tempfile::tempdir().expect("a directory");

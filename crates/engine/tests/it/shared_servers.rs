@@ -49,10 +49,14 @@ fn sessions<T: Send>(
 /// Fewer buffers than sessions, each of which holds one block while it wants another.
 #[test]
 fn sessions_of_one_thread_wait_for_blocks_and_commits_of_each_other() {
-    for (servers, prefetch) in [("1", "0"), ("2", "0"), ("2", "4")] {
+    for (servers, prefetch, members) in [("1", "0", "2"), ("2", "0", "1"), ("2", "4", "2")] {
         within(120, move || {
             let home = tempfile::tempdir().expect("a directory");
-            let small = [("debug_cache_blocks", "12"), ("db_block_prefetch_limit", prefetch)];
+            let small = [
+                ("debug_cache_blocks", "12"),
+                ("db_block_prefetch_limit", prefetch),
+                ("log_file_members", members),
+            ];
             let instance = instance(home.path(), servers, &small);
             let session = instance.recorder.session(Role::User);
             let transactions = Transactions::open(&instance, &session).expect("a log");

@@ -64,7 +64,14 @@ impl Ladder {
     pub(super) fn new(kind: MethodKind, queue_depth: usize, quotas: &Quotas) -> Ladder {
         let entries = uring::entries(queue_depth);
         let setup = crate::ring_setup::best(entries).unwrap_or(RingSetup::Plain);
-        let ladder = |top| Ladder {
+        let begin = Rung::ALL.into_iter().find(|rung| rung.kind() == kind).unwrap_or(Rung::Calls);
+        let tried = Ladder::of(begin, setup, queue_depth, quotas);
+        let (top, _) = tried.climb(queue_depth, &[], &[]);
+        Ladder { why: tried.why, pool: tried.pool, ..Ladder::of(top, setup, queue_depth, quotas) }
+    }
+
+    fn of(top: Rung, setup: RingSetup, queue_depth: usize, quotas: &Quotas) -> Ladder {
+        Ladder {
             queue_depth,
             quotas: quotas.clone(),
             top,
@@ -73,11 +80,12 @@ impl Ladder {
             opened: Default::default(),
             unregistered: AtomicU64::new(0),
             why: Mutex::default(),
-        };
-        let begin = Rung::ALL.into_iter().find(|rung| rung.kind() == kind).unwrap_or(Rung::Calls);
-        let tried = ladder(begin);
-        let (top, _) = tried.climb(queue_depth, &[], &[]);
-        Ladder { why: tried.why, pool: tried.pool, ..ladder(top) }
+        }
+    }
+
+    /// One of the same top whose rings are not bound to the thread that makes them.
+    pub(super) fn for_any_thread(&self) -> Ladder {
+        Ladder::of(self.top, RingSetup::Plain, self.queue_depth, &self.quotas)
     }
 
     pub(super) fn kind(&self) -> MethodKind {

@@ -173,6 +173,17 @@ impl Method {
         Method { delay, ..self }
     }
 
+    /// The same for channels that one thread hands to the next: only a plain ring takes requests of others than the thread that made it.
+    #[must_use]
+    pub fn for_any_thread(&self) -> Method {
+        let backend = match &self.backend {
+            MethodBackend::Ring(_, quota) => MethodBackend::Ring(RingSetup::Plain, quota.clone()),
+            MethodBackend::Ladder(ladder) => MethodBackend::Ladder(Arc::new(ladder.for_any_thread())),
+            other => other.clone(),
+        };
+        Method { backend, ..self.clone() }
+    }
+
     /// Which method this is.
     #[must_use]
     pub fn kind(&self) -> MethodKind {

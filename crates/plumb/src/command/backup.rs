@@ -20,7 +20,7 @@ pub fn run(arguments: &Backup) -> Result<Outcome, Failure> {
     let instance = database::open(&arguments.path, Settings::default(), &interrupt)?;
     let session = instance.recorder.session(Role::User);
     // A log is opened where there is one, and not made for this.
-    let has_log = backup::has_log(instance.home());
+    let has_log = backup::has_log(&instance);
     let transactions = has_log.then(|| Transactions::open(&instance, &session)).transpose()?;
     let copy = || backup::backup(&instance, transactions.as_ref(), (&session, &arguments.to));
     let copied = interrupt.whole_or_nothing(&arguments.to, copy)?;

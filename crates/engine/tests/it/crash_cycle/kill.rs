@@ -40,11 +40,16 @@ fn settings() -> Settings {
     settings
 }
 
-/// Makes a database with an empty table T in a directory.
-pub fn create(home: &Path) -> Result<(), EngineError> {
+/// Members of a log file, for one database each.
+pub const MEMBERS: [&str; 2] = ["1", "2"];
+
+/// Makes a database with an empty table T in a directory, whose log files have so many members.
+pub fn create(home: &Path, members: &str) -> Result<(), EngineError> {
+    let mut settings = settings();
+    settings.set("log_file_members", members, "the crash harness").expect("in range");
     let sizes = InitialSizes { users: Bytes(1 << 20), temp: Bytes(1), indx: Bytes(1 << 20) };
     let layout = Layout::in_one(home.to_path_buf());
-    let instance = Instance::create(&layout, settings(), sizes, Cancel::default())?;
+    let instance = Instance::create(&layout, settings, sizes, Cancel::default())?;
     let session = instance.recorder.session(Role::User);
     let transactions = Transactions::open(&instance, &session)?;
     let indexes = [unique_index("T_ID", &["ID"]), index("T_K", &["K"])];
