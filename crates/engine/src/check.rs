@@ -45,13 +45,13 @@ mod rows;
 mod segment;
 mod tree;
 
+pub(crate) use damage::Damage;
 pub use damage::SegmentDamage;
 
 use crate::index::block::Entry;
 use crate::sort::key::KeyBuilder;
 use crate::storage::control::{Index, Table};
 use crate::{EngineError, Instance};
-use damage::Damage;
 use hash::Sums;
 use leaves::LeafFacts;
 use plumb_events::{Phase, Role, Session, now};

@@ -3,14 +3,18 @@
 
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
+use crate::output;
 use plumb_engine::instance::{InitialSizes, extent_bytes, stands};
+use plumb_engine::redo::recovery::Recovered;
 use plumb_engine::storage::control::{Catalog, FILE_NAME};
 use plumb_engine::storage::tablespace::Purpose;
+use plumb_engine::transaction::Transactions;
 use plumb_engine::{EngineError, Instance, Layout, Setting, Settings};
+use plumb_events::Session;
 use plumb_io::device;
 use plumb_lab::place::{make_directory, require_directory, require_space};
 use plumb_lab::settings;
-use plumb_units::Bytes;
+use plumb_units::{Bytes, RowCount};
 use std::cell::Cell;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -32,6 +36,35 @@ pub fn open(path: &Path, settings: Settings, interrupt: &Interrupt) -> Result<In
     let instance = Instance::open(&home, settings, interrupt.cancel())?;
     require_same_shape(&instance)?;
     Ok(instance)
+}
+
+/// Opens the transactions of a database; what their recovery had to do is said on standard error.
+///
+/// # Errors
+/// When the log cannot be read, or is damaged.
+pub fn open_transactions<'i>(
+    instance: &'i Instance,
+    session: &Session,
+) -> Result<Transactions<'i>, EngineError> {
+    let transactions = Transactions::open(instance, session)?;
+    output::remark(&recovery(transactions.recovered()));
+    Ok(transactions)
+}
+
+/// What a recovery did, a line each; nothing where there was nothing to do.
+fn recovery(done: &Recovered) -> String {
+    let mut said = String::new();
+    if done.block_count > 0 || !done.unended.is_empty() {
+        said = format!(
+            "recovered: {} records of the log, {}, in {} blocks; {} transactions that had not ended were undone\n",
+            RowCount(done.record_count),
+            Bytes(done.redo_bytes),
+            RowCount(done.block_count),
+            RowCount(done.unended.len() as u64)
+        );
+    }
+    done.restored.iter().for_each(|line| said.push_str(&format!("recovered: {line}\n")));
+    said
 }
 
 /// Opens the database in `path` to read it: nothing in it or beside it is written.

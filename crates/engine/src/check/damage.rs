@@ -30,7 +30,7 @@ impl SegmentDamage {
 
 /// Filled by all servers that look at a segment.
 #[derive(Debug, Default)]
-pub(super) struct Damage(Mutex<Found>);
+pub(crate) struct Damage(Mutex<Found>);
 
 #[derive(Debug, Default)]
 struct Found {
@@ -46,7 +46,7 @@ impl Damage {
     }
 
     /// Notes what is wrong with so many blocks.
-    pub(super) fn note_blocks(
+    pub(crate) fn note_blocks(
         &self,
         place: (usize, u32),
         blocks: u32,
@@ -70,7 +70,7 @@ impl Damage {
     }
 
     /// All of it, if there is any.
-    pub(super) fn of(self, segment: String) -> Option<SegmentDamage> {
+    pub(crate) fn of(self, segment: String) -> Option<SegmentDamage> {
         let Found { counts, first } = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         let first: Vec<EngineError> = first.into_iter().map(|(_, error)| error).collect();
         (!first.is_empty()).then(|| SegmentDamage { segment, counts: counts.into_iter().collect(), first })

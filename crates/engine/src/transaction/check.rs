@@ -7,10 +7,13 @@
 //! they came.
 
 use super::range::Heads;
+use super::segment::Segment;
 use super::tree::Tree;
 use super::worker::Worker;
 use super::{Transactions, rows};
 use crate::EngineError;
+use crate::check::{Damage, SegmentDamage};
+use crate::storage::block::BlockKind;
 use plumb_events::Session;
 use plumb_units::RowId;
 
@@ -29,8 +32,58 @@ pub struct LiveCheck {
     pub version_count: u64,
 }
 
+/// What a block of a segment behind its header may be.
+const OF_TABLES: [BlockKind; 1] = [BlockKind::Rows];
+const OF_INDEXES: [BlockKind; 2] = [BlockKind::Leaf, BlockKind::Branch];
+
 impl Transactions<'_> {
-    /// Checks a table and its indexes.
+    /// Looks at each block of a table and its indexes by itself, past whatever is wrong: for who has an error of [`Transactions::check`] and wants to know how much it is.
+    ///
+    /// # Errors
+    /// When a block cannot be read for another reason than what it holds.
+    pub fn damage(&self, session: &Session, table: &str) -> Result<Vec<SegmentDamage>, EngineError> {
+        let table = self.table(table)?;
+        let of_table = (format!("table {}", table.name), &table.segment, &OF_TABLES[..]);
+        let of_indexes =
+            table.indexes.iter().map(|tree| (format!("index {}", tree.name), &tree.segment, &OF_INDEXES[..]));
+        let mut found = Vec::new();
+        for (name, segment, kinds) in std::iter::once(of_table).chain(of_indexes) {
+            let damage = Damage::default();
+            self.look_at_blocks(session, (segment, kinds), &damage)?;
+            found.extend(damage.of(name));
+        }
+        Ok(found)
+    }
+
+    fn look_at_blocks(
+        &self,
+        session: &Session,
+        (segment, kinds): (&Segment, &[BlockKind]),
+        damage: &Damage,
+    ) -> Result<(), EngineError> {
+        let mut worker = Worker::verifying(self, session);
+        let used = match worker.used_blocks(segment) {
+            Ok(used) => used,
+            // How many blocks there are is not known without it.
+            Err(error) => return damage.note_blocks((0, 0), 1, error),
+        };
+        for index in 1..used {
+            self.instance.cancel.check()?;
+            let Some(address) = segment.address(index) else { break };
+            let mut read = |kind: &BlockKind| {
+                worker.reader.get(segment.purpose, address, segment.expected(*kind)).map(drop)
+            };
+            let first = read(&kinds[0]);
+            if let Err(error) = first
+                && kinds[1..].iter().all(|kind| read(kind).is_err())
+            {
+                damage.note_blocks((0, index), 1, error)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks a table and its indexes. The checksum of each block that is read is verified, whatever `db_block_checksum` says.
     ///
     /// # Errors
     /// The first thing that is wrong, or a transaction under way.
@@ -44,7 +97,7 @@ impl Transactions<'_> {
                 why: "entries of a transaction under way have no rows yet; end it first".to_string(),
             });
         }
-        let mut worker = Worker::new(self, session);
+        let mut worker = Worker::verifying(self, session);
         let snapshot = self.active.snapshot(0, || self.log.end());
         let mut found =
             LiveCheck { row_count: 0, chained_row_count: 0, row_sum: 0, entry_count: 0, version_count: 0 };

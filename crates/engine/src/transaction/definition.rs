@@ -13,7 +13,7 @@ use super::connection::key_of;
 use super::segment::Segment;
 use super::tree::Tree;
 use super::worker::Worker;
-use super::{IndexDefinition, LockWait, Table, Tables, Transactions};
+use super::{IndexDefinition, LockWait, Table, Tables, Transactions, table_of};
 use crate::EngineError;
 use crate::sort::key::KeyBuilder;
 use crate::storage::block::BlockKind;
@@ -78,7 +78,8 @@ impl Transactions<'_> {
         let mut table =
             LiveTable { name, schema: schema.clone(), tablespace, extents: Vec::new(), created: 0 };
         let made = self.make_segments(session, &mut table, &mut indexes).and_then(|()| {
-            let made = self.read_table(session, &table, indexes.iter())?;
+            let made = table_of(&table, indexes.iter());
+            self.read_table(session, &made)?;
             let (table, indexes) = (table.clone(), indexes.clone());
             self.instance.change_catalog(session, |catalog| catalog.add_live(table, indexes))?;
             self.enter_table(made);

@@ -109,6 +109,21 @@ struct Table {
     indexes: Vec<Arc<Tree>>,
 }
 
+/// The table of these segments, of which nothing has been read.
+fn table_of<'t>(table: &LiveTable, indexes: impl Iterator<Item = &'t LiveIndex>) -> Table {
+    let trees = indexes.map(|index| {
+        let segment = Segment::new(Purpose::Indx, Lsn(index.created), index.extents.clone());
+        let key = KeyBuilder::new(&index.columns, &table.schema);
+        Arc::new(Tree::new(index.name.clone(), segment, key, index.unique))
+    });
+    Table {
+        name: table.name.clone(),
+        schema: table.schema.clone(),
+        segment: Segment::new(table.tablespace, Lsn(table.created), table.extents.clone()),
+        indexes: trees.collect(),
+    }
+}
+
 /// The tables by name; `None` for one whose definition is being changed.
 type Tables = BTreeMap<String, Option<Arc<Table>>>;
 
@@ -245,34 +260,26 @@ impl<'i> Transactions<'i> {
         };
         for table in tables {
             let of_table = indexes.iter().filter(|index| index.table == table.name);
-            let table = self.read_table(session, &table, of_table)?;
+            let table = table_of(&table, of_table);
+            match self.read_table(session, &table) {
+                // Other tables can be used all the same, and this one dropped; who uses what is damaged is told.
+                Err(error) if error.is_damage() => {}
+                read => read?,
+            }
             self.enter_table(table);
         }
         Ok(())
     }
 
-    /// The table of these segments, as their first blocks have it.
-    fn read_table<'t>(
-        &self,
-        session: &Session,
-        table: &LiveTable,
-        indexes: impl Iterator<Item = &'t LiveIndex>,
-    ) -> Result<Table, EngineError> {
-        let mut trees = Vec::new();
+    /// Reads how high the indexes of a table are, and which block has room.
+    fn read_table(&self, session: &Session, table: &Table) -> Result<(), EngineError> {
         let mut worker = Worker::new(self, session);
-        for index in indexes {
-            let segment = Segment::new(Purpose::Indx, Lsn(index.created), index.extents.clone());
-            let key = KeyBuilder::new(&index.columns, &table.schema);
-            let tree = Tree::new(index.name.clone(), segment, key, index.unique);
-            worker.find_height(&tree)?;
-            trees.push(Arc::new(tree));
+        table.indexes.iter().try_for_each(|tree| worker.find_height(tree))?;
+        let used = worker.used_blocks(&table.segment)?;
+        if let Some(last) = table.segment.address(used - 1).filter(|_| used > 1) {
+            table.segment.add_to_pool(last);
         }
-        let segment = Segment::new(table.tablespace, Lsn(table.created), table.extents.clone());
-        let used = worker.used_blocks(&segment)?;
-        if let Some(last) = segment.address(used - 1).filter(|_| used > 1) {
-            segment.add_to_pool(last);
-        }
-        Ok(Table { name: table.name.clone(), schema: table.schema.clone(), segment, indexes: trees })
+        Ok(())
     }
 
     fn enter_table(&self, table: Table) {

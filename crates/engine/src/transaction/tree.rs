@@ -41,7 +41,7 @@ pub(super) struct Tree {
     pub(super) key: KeyBuilder,
     /// Whether no two rows may have one key, but for one with a NULL in it.
     pub(super) unique: bool,
-    /// Levels, the leaves included; changed under the latch.
+    /// Levels, the leaves included; changed under the latch. 0: not known yet, or a block on the way down is damaged.
     pub(super) height: AtomicU32,
     latch: RwLock<()>,
 }
@@ -56,7 +56,7 @@ pub(super) enum EntryChange {
 
 impl Tree {
     pub(super) fn new(name: String, segment: Segment, key: KeyBuilder, unique: bool) -> Tree {
-        Tree { name, segment, key, unique, height: AtomicU32::new(1), latch: RwLock::new(()) }
+        Tree { name, segment, key, unique, height: AtomicU32::new(0), latch: RwLock::new(()) }
     }
 
     fn root(&self) -> BlockAddress {
@@ -216,6 +216,9 @@ impl<'a> Worker<'a> {
 
     /// The blocks from the root to the leaf below which an entry belongs. The latch is held.
     fn way_to(&mut self, tree: &Tree, key: &[u8], row: RowId) -> Result<Vec<Step>, EngineError> {
+        if tree.height() == 0 {
+            self.find_height(tree)?;
+        }
         let (mut address, height) = (tree.root(), tree.height());
         let mut way = Vec::with_capacity(height as usize);
         for _ in 1..height {
@@ -228,8 +231,9 @@ impl<'a> Worker<'a> {
         Ok(way)
     }
 
-    /// How high the tree is: found when it is opened.
+    /// Finds how high the tree is.
     pub(super) fn find_height(&mut self, tree: &Tree) -> Result<(), EngineError> {
+        tree.height.store(0, Relaxed);
         let (mut address, mut height) = (tree.root(), 1);
         while self.reader.get(INDX, address, tree.segment.expected(BlockKind::Leaf)).is_err() {
             let block = self.reader.get(INDX, address, tree.segment.expected(BlockKind::Branch))?;

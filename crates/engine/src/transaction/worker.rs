@@ -68,6 +68,12 @@ impl<'a> Worker<'a> {
         }
     }
 
+    /// The same, which verifies the checksum of each block that it reads.
+    pub(super) fn verifying(store: &'a Transactions<'a>, session: &'a Session) -> Worker<'a> {
+        let reader = CacheReader::verifying(session, store.instance.caches());
+        Worker { reader, ..Worker::new(store, session) }
+    }
+
     /// Bytes of a block of a tablespace.
     pub(super) fn block_bytes_of(&self, tablespace: Purpose) -> usize {
         self.instance.tablespace(tablespace).block_size.bytes()

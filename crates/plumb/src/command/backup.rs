@@ -7,7 +7,6 @@ use crate::outcome::Outcome;
 use crate::{database, output};
 use plumb_engine::Settings;
 use plumb_engine::backup::{self, Copied};
-use plumb_engine::transaction::Transactions;
 use plumb_events::{Recorder, Role};
 use plumb_units::RowCount;
 
@@ -21,7 +20,7 @@ pub fn run(arguments: &Backup) -> Result<Outcome, Failure> {
     let session = instance.recorder.session(Role::User);
     // A log is opened where there is one, and not made for this.
     let has_log = backup::has_log(&instance);
-    let transactions = has_log.then(|| Transactions::open(&instance, &session)).transpose()?;
+    let transactions = has_log.then(|| database::open_transactions(&instance, &session)).transpose()?;
     let copy = || backup::backup(&instance, transactions.as_ref(), (&session, &arguments.to));
     let copied = interrupt.whole_or_nothing(&arguments.to, copy)?;
     said("copied to", &arguments.to.display().to_string(), &copied)

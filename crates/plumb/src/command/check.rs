@@ -2,7 +2,7 @@
 //!
 //! The database is opened to be read: nothing in it is written. The check goes on past what is wrong; it prints what is
 //! right and what is not, table by table, and ends with one line that says how much that is. For tables that transactions
-//! change it is then opened anew: their log may have to be recovered first.
+//! change it is then opened anew to be written: their log may have to be recovered first, which is said.
 
 use super::live;
 use crate::arguments::Check;
@@ -55,7 +55,7 @@ pub fn run(arguments: &Check) -> Result<Outcome, Failure> {
     }
     drop((watch, instance));
     if !live.is_empty() {
-        live::check(arguments, &live, &interrupt, &mut report, |error| wrong.note(error))?;
+        live::check(arguments, &live, &interrupt, &mut report, &mut wrong)?;
     }
     report.end()?;
     wrong.outcome()
@@ -99,15 +99,11 @@ impl Report {
             return output::print(&shown(table, found));
         }
         let check = |line: &plumb_engine::check::CheckLine| json!({ "name": line.name, "seconds": line.elapsed.seconds(), "detail": line.detail });
-        let damage = |damage: &SegmentDamage| {
-            let first: Vec<String> = damage.first.iter().map(ToString::to_string).collect();
-            json!({ "segment": damage.segment.to_string(), "blocks": damage.count(), "first": first })
-        };
         self.tables.push(json!({
             "table": table,
             "right": found.damage.is_empty() && found.unreached.is_empty(),
             "checks": found.lines.iter().map(check).collect::<Vec<_>>(),
-            "damage": found.damage.iter().map(damage).collect::<Vec<_>>(),
+            "damage": found.damage.iter().map(damage_json).collect::<Vec<_>>(),
             "unreached": found.unreached.iter().map(ToString::to_string).collect::<Vec<_>>(),
         }));
         Ok(())
@@ -119,6 +115,7 @@ impl Report {
         table: &str,
         text: &str,
         found: Result<&LiveCheck, &EngineError>,
+        damage: &[SegmentDamage],
     ) -> Result<(), Failure> {
         if !self.json {
             return output::print(&format!("table {table}\n{text}"));
@@ -132,7 +129,12 @@ impl Report {
                 "entries": found.entry_count,
                 "versions": found.version_count,
             }),
-            Err(error) => json!({ "table": table, "right": false, "error": error.to_string() }),
+            Err(error) => json!({
+                "table": table,
+                "right": false,
+                "error": error.to_string(),
+                "damage": damage.iter().map(damage_json).collect::<Vec<_>>(),
+            }),
         });
         Ok(())
     }
@@ -152,17 +154,26 @@ fn shown(table: &str, found: &TableCheck) -> String {
         vec![format!("  {}", line.name), format!("{:.2} s", line.elapsed.seconds()), line.detail.clone()]
     });
     let mut text = format!("table {table}\n{}", aligned(&right.collect::<Vec<_>>()));
-    for damage in &found.damage {
-        let counts = damage.counts.iter().map(|(kind, count)| format!("{kind} {}", RowCount(*count)));
-        let counts = counts.collect::<Vec<_>>().join(", ");
-        text.push_str(&format!("  DAMAGED {}: {} ({counts})\n", damage.segment, blocks(damage.count())));
-        damage.first.iter().for_each(|error| text.push_str(&format!("    {error}\n")));
-        if damage.count() > damage.first.len() as u64 {
-            text.push_str(&format!("    these are the first {}\n", damage.first.len()));
-        }
-    }
+    text.extend(found.damage.iter().map(damaged));
     found.unreached.iter().for_each(|error| text.push_str(&format!("  UNREACHED {error}\n")));
     text
+}
+
+/// What is wrong with a segment.
+pub(super) fn damaged(damage: &SegmentDamage) -> String {
+    let counts = damage.counts.iter().map(|(kind, count)| format!("{kind} {}", RowCount(*count)));
+    let counts = counts.collect::<Vec<_>>().join(", ");
+    let mut text = format!("  DAMAGED {}: {} ({counts})\n", damage.segment, blocks(damage.count()));
+    damage.first.iter().for_each(|error| text.push_str(&format!("    {error}\n")));
+    if damage.count() > damage.first.len() as u64 {
+        text.push_str(&format!("    these are the first {}\n", damage.first.len()));
+    }
+    text
+}
+
+fn damage_json(damage: &SegmentDamage) -> serde_json::Value {
+    let first: Vec<String> = damage.first.iter().map(ToString::to_string).collect();
+    json!({ "segment": damage.segment.to_string(), "blocks": damage.count(), "first": first })
 }
 
 fn blocks(count: u64) -> String {
@@ -171,7 +182,7 @@ fn blocks(count: u64) -> String {
 
 /// What was found wrong in all.
 #[derive(Default)]
-struct Wrong {
+pub(super) struct Wrong {
     /// The first that is in the data, and the first that could not be reached.
     damage: Option<String>,
     unreached: Option<String>,
@@ -180,12 +191,16 @@ struct Wrong {
 }
 
 impl Wrong {
-    fn note(&mut self, error: &EngineError) {
+    pub(super) fn is_nothing(&self) -> bool {
+        self.damage.is_none() && self.unreached.is_none()
+    }
+
+    pub(super) fn note(&mut self, error: &EngineError) {
         let first = if error.is_damage() { &mut self.damage } else { &mut self.unreached };
         first.get_or_insert_with(|| error.to_string());
     }
 
-    fn note_segment(&mut self, table: &str, damage: &SegmentDamage) {
+    pub(super) fn note_segment(&mut self, table: &str, damage: &SegmentDamage) {
         self.blocks += damage.count();
         self.segments += 1;
         let first = || format!("table {table} is not as it must be: {}", damage.first[0]);

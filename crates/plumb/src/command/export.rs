@@ -16,7 +16,6 @@ use plumb_engine::storage::control::{Index, stored_name};
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::table::fetch::{self, RowFetcher};
 use plumb_engine::table::scan::{self, Granules};
-use plumb_engine::transaction::Transactions;
 use plumb_engine::{EngineError, Instance, Settings};
 use plumb_events::Role;
 use plumb_io::owner::Owner;
@@ -340,7 +339,7 @@ impl Rows<'_> {
         }
         let instance = database::open(path, Settings::default(), interrupt)?;
         let session = instance.recorder.session(Role::User);
-        let transactions = Transactions::open(&instance, &session)?;
+        let transactions = database::open_transactions(&instance, &session)?;
         let mut connection = transactions.connect(&session);
         let mut transaction = connection.begin();
         transaction.scan(&stored_name(self.table), |row| take(&row.values))?;

@@ -1,6 +1,6 @@
 //! Tables that transactions change: what `plumb load --conventional`, `plumb index` and `plumb check` do with them.
 
-use super::check::Report;
+use super::check::{Report, Wrong, damaged};
 use super::index::{devices, under_tables};
 use super::load::{skipped, tablespace};
 use crate::arguments::{Check, Index, Load};
@@ -12,8 +12,8 @@ use crate::output::{self, aligned};
 use crate::progress::{Audience, Watch};
 use crate::{bundle, command_line, run, settings, types};
 use plumb_engine::storage::control::stored_name;
+use plumb_engine::transaction::IndexDefinition;
 use plumb_engine::transaction::import::{ImportSpec, Imported, import as import_rows};
-use plumb_engine::transaction::{IndexDefinition, Transactions};
 use plumb_engine::{EngineError, Instance};
 use plumb_events::{Role, clock};
 use plumb_lab::bundle::Reservation;
@@ -46,7 +46,7 @@ pub fn import(
     let limits = stored::limits(&[&arguments.path], &under_tables(instance, &devices));
     let session = instance.recorder.session(Role::LoadCoordinator);
     let tablespace = tablespace(instance, arguments.block_size)?;
-    let transactions = Transactions::open(instance, &session)?;
+    let transactions = database::open_transactions(instance, &session)?;
     transactions.create_table_in(&session, (&arguments.table, tablespace), source.schema(), &[])?;
     let home = target.keep().display();
     let table = stored_name(&arguments.table);
@@ -132,7 +132,7 @@ pub fn index(
     columns: Vec<(String, bool)>,
 ) -> Result<Outcome, Failure> {
     let session = instance.recorder.session(Role::User);
-    let transactions = Transactions::open(instance, &session)?;
+    let transactions = database::open_transactions(instance, &session)?;
     let name = arguments.name.clone().unwrap_or_else(|| types::index_name(&arguments.table, &columns));
     let begin = clock::now();
     let definition = IndexDefinition { name, columns, unique: arguments.unique };
@@ -147,7 +147,7 @@ pub fn index(
     Ok(Outcome::Fine)
 }
 
-/// Checks tables after what a crash may have left of them has been recovered; gives `note` what is wrong.
+/// Checks tables after what a crash may have left of them has been recovered, and notes what is wrong.
 ///
 /// # Errors
 /// When the database cannot be opened.
@@ -156,12 +156,12 @@ pub fn check(
     tables: &[String],
     interrupt: &Interrupt,
     report: &mut Report,
-    mut note: impl FnMut(&EngineError),
+    wrong: &mut Wrong,
 ) -> Result<(), Failure> {
     let settings = settings::parse_for_files(&arguments.set)?;
     let instance = database::open(&arguments.path, settings, interrupt)?;
     let session = instance.recorder.session(Role::Check);
-    let transactions = Transactions::open(&instance, &session)?;
+    let transactions = database::open_transactions(&instance, &session)?;
     for table in tables {
         let begin = clock::now();
         let found = transactions.check(&session, table);
@@ -191,12 +191,19 @@ pub fn check(
                     ],
                 ])
             }
-            Err(error) => {
-                note(error);
-                format!("  {} {error}\n", if error.is_damage() { "DAMAGED" } else { "UNREACHED" })
-            }
+            Err(error) => format!("  {} {error}\n", if error.is_damage() { "DAMAGED" } else { "UNREACHED" }),
         };
-        report.live_table(table, &text, found.as_ref())?;
+        let damage = match &found {
+            Err(error) if error.is_damage() => transactions.damage(&session, table)?,
+            _ => Vec::new(),
+        };
+        let text = if damage.is_empty() { text } else { damage.iter().map(damaged).collect() };
+        report.live_table(table, &text, found.as_ref(), &damage)?;
+        match &found {
+            Err(error) if damage.is_empty() => wrong.note(error),
+            _ => damage.iter().for_each(|damage| wrong.note_segment(table, damage)),
+        }
     }
-    Ok(())
+    // The next opening has nothing to recover.
+    if wrong.is_nothing() { Ok(transactions.checkpoint(&session)?) } else { Ok(()) }
 }

@@ -2,7 +2,7 @@
 
 use super::live;
 use crate::arguments::Load;
-use crate::database::Target;
+use crate::database::{self, Target};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
@@ -12,7 +12,7 @@ use crate::{bundle, command_line, settings, types};
 use plumb_engine::storage::control::stored_name;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::table::load::{self, LoadOutcome, LoadTarget};
-use plumb_engine::transaction::{Logging, Transactions};
+use plumb_engine::transaction::Logging;
 use plumb_engine::{EngineError, Instance, Setting};
 use plumb_events::{Role, clock};
 use plumb_lab::{Stage, archiving};
@@ -57,7 +57,7 @@ pub fn run(arguments: &Load) -> Result<Outcome, Failure> {
     let session = instance.recorder.session(Role::LoadCoordinator);
     let is_on = |setting| instance.settings.word(setting) == "on";
     let keeps_log = is_on(Setting::ForceLogging) || is_on(Setting::ArchiveLogMode);
-    let transactions = keeps_log.then(|| Transactions::open(instance, &session)).transpose()?;
+    let transactions = keeps_log.then(|| database::open_transactions(instance, &session)).transpose()?;
     let log = transactions.as_ref().and_then(|open| open.log_of_load(Logging::Logging));
     let begin = clock::now();
     let load = || {

@@ -1,6 +1,6 @@
 //! Load of the user's own files by transactions: the table among others, what is refused, and a load that is killed.
 
-use crate::program::{command, fine, refused};
+use crate::program::{command, fine, plumb, refused};
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -167,10 +167,44 @@ fn what_was_committed_before_a_kill_is_there() {
     }
     child.kill().expect("killed");
     child.wait().expect("ended");
-    let checked = fine(path, ["check", "towns"]);
+    let ended = plumb(path, ["check", "towns"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(ended.stderr.starts_with("recovered: ") && ended.stderr.lines().count() == 1, "{}", ended.stderr);
+    let checked = ended.stdout;
     let words = checked.lines().find(|line| line.contains("can be read")).expect("a line");
     let rows = words.split_whitespace().rev().nth(3).expect("a count").replace(',', "");
     let rows: usize = rows.parse().unwrap_or_else(|_| panic!("{words}"));
     assert!(rows > 0 && rows < ROWS && rows.is_multiple_of(50), "{rows} rows, whole transactions of 50");
+    let again = plumb(path, ["check", "towns"]);
+    assert_eq!(
+        (again.stdout.contains(words), again.stderr.as_str()),
+        (true, ""),
+        "nothing is left to recover"
+    );
     fine(path, ["drop", "towns"]);
+}
+
+#[test]
+fn all_damaged_blocks_of_a_table_are_counted() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    towns(path, 5000);
+    fine(path, LOAD);
+    fine(path, ["index", "towns", "id"]);
+    for (file, blocks) in [("users01.dbf", 3..6), ("indx01.dbf", 4..5)] {
+        let file = fs::OpenOptions::new().write(true).open(path.join("plumb.db").join(file)).expect("there");
+        for block in blocks {
+            file.write_all_at(&[0xA5; 100], block * 8192 + 4000).expect("written");
+        }
+    }
+    let ended = plumb(path, ["check", "towns"]);
+    assert_eq!(ended.code, Some(5), "{}", ended.stderr);
+    assert!(ended.stdout.contains("DAMAGED table TOWNS: 3 blocks (checksum 3)"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("DAMAGED index TOWNS_ID_IX: 1 block (checksum 1)"), "{}", ended.stdout);
+    assert!(ended.stderr.starts_with("plumb: 4 blocks of several tables and indexes"), "{}", ended.stderr);
+    // Others can be used, and what is damaged can be dropped.
+    fine(path, LOAD.map(|word| if word == "towns" { "others" } else { word }));
+    fine(path, ["check", "others"]);
+    fine(path, ["drop", "towns"]);
+    fine(path, ["check"]);
 }
