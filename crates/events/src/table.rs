@@ -235,6 +235,7 @@ statistics! {
     RowPiecesFetched, "table fetch continued row", Count, "Pieces read of rows that no block has room for, without those in the row's own place.";
     RedoSize, "redo size", Bytes, "Bytes of log records.";
     RedoEntries, "redo entries", Count, "Log records.";
+    BlockChanges, "db block changes", Count, "Blocks that log records of transactions change, a block once for each record.";
     RedoImageBytes, "redo size for block images", Bytes, "Bytes of whole blocks in log records, each at its block's first change after a checkpoint.";
     RedoDirectBytes, "redo size for direct writes", Bytes, "Bytes of log records of blocks that direct path loads have filled, each a whole block.";
     RedoWastage, "redo wastage", Bytes, "Bytes of log blocks written that hold no record: headers, and the rest of the last block of each write.";

@@ -42,7 +42,7 @@ use plumb_io::{
     Arena, Channel, Disk, Durability, File, IoBuffer, IoError, Method, MethodKind, OpenMode, Operation,
     Request,
 };
-use plumb_units::Lsn;
+use plumb_units::{Bytes, Lsn};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::ErrorKind;
 use std::ops::Range;
@@ -139,6 +139,11 @@ pub struct Recovered {
     pub restored: Vec<String>,
 }
 
+/// How long log files are made for a size that was asked for.
+fn of_whole_pages(bytes: u64) -> u64 {
+    bytes.next_multiple_of(4096)
+}
+
 /// Refuses log files that are too short for the records of the largest blocks.
 fn require_records(options: &LogOptions, log_block: u64, bytes: u64) -> Result<(), EngineError> {
     let least = FILE_HEADER + 3 * charge(options.record_max(), log_block as usize) as u64;
@@ -146,9 +151,12 @@ fn require_records(options: &LogOptions, log_block: u64, bytes: u64) -> Result<(
         return Ok(());
     }
     Err(EngineError::Contradiction {
-        first: format!("log_file_size={bytes}"),
-        second: format!("a block size of {}", options.block_bytes),
-        why: format!("a log file must hold three of the longest records: at least {least} bytes"),
+        first: format!("log_file_size={}", Bytes(bytes).as_setting()),
+        second: format!("a block size of {}", Bytes(options.block_bytes as u64).as_setting()),
+        why: format!(
+            "a log file must hold three of the longest records: at least {}",
+            Bytes(of_whole_pages(least)).as_setting()
+        ),
     })
 }
 
@@ -161,9 +169,12 @@ impl LogHome<'_> {
         let options = LogOptions { buffer_bytes, block_bytes, checkpoint_interval };
         if buffer_bytes < 2 * options.record_max() {
             return Err(EngineError::Contradiction {
-                first: format!("log_buffer={buffer_bytes}"),
-                second: format!("a block size of {}", options.block_bytes),
-                why: format!("it must hold two of the longest records, {} bytes", 2 * options.record_max()),
+                first: format!("log_buffer={}", Bytes(buffer_bytes as u64).as_setting()),
+                second: format!("a block size of {}", Bytes(options.block_bytes as u64).as_setting()),
+                why: format!(
+                    "it must hold two of the longest records: at least {}",
+                    Bytes((2 * options.record_max()).next_power_of_two() as u64).as_setting()
+                ),
             });
         }
         Ok(options)
@@ -207,7 +218,7 @@ impl LogHome<'_> {
     /// When a file cannot be made, or the settings contradict each other.
     pub fn create(&self, session: &Session) -> Result<Log, EngineError> {
         let options = self.options()?;
-        let bytes = self.settings.number(Setting::LogFileSize).next_multiple_of(PIECE as u64 / 256);
+        let bytes = of_whole_pages(self.settings.number(Setting::LogFileSize));
         let count = self.settings.number(Setting::LogFileGroups) as u32;
         let log_block = log_access::log_block(self.access, self.home);
         require_records(&options, log_block, bytes)?;
@@ -322,6 +333,32 @@ impl LogHome<'_> {
         Ok(file)
     }
 
+    /// Refuses what was asked for by name and is fixed when a log is made.
+    fn require_as_made(&self, checkpoint: &Checkpoint) -> Result<(), EngineError> {
+        let count = |setting, made: u32| (setting, self.settings.number(setting), u64::from(made));
+        let size = of_whole_pages(self.settings.number(Setting::LogFileSize));
+        let fixed = [
+            count(Setting::LogFileGroups, checkpoint.log_files),
+            count(Setting::LogFileMembers, checkpoint.members),
+            (Setting::LogFileSize, size, checkpoint.file_bytes),
+        ];
+        for (setting, asked, made) in fixed {
+            // A control block that says nothing of a size is of any.
+            if self.settings.is_explicit(setting) && asked != made && made > 0 {
+                let shown = |value| match setting {
+                    Setting::LogFileSize => Bytes(value).as_setting(),
+                    _ => value.to_string(),
+                };
+                return Err(EngineError::Contradiction {
+                    first: format!("{}={}", setting.row().name, shown(asked)),
+                    second: format!("a log that was made with {}", shown(made)),
+                    why: "that is fixed then; leave it out, or make another database".to_string(),
+                });
+            }
+        }
+        Ok(())
+    }
+
     /// Opens the log and does again what it has.
     ///
     /// # Errors
@@ -331,6 +368,7 @@ impl LogHome<'_> {
         let path = checkpoint::path(self.home);
         let mut control = ControlFile::open_at(self.access, &path, OpenMode::Write)?;
         let checkpoint = control.read(session, self.database)?;
+        self.require_as_made(&checkpoint)?;
         let mut redo = Redo::new(self, session, &checkpoint)?;
         let files = self.open_files(&mut redo, &checkpoint)?;
         let lengths = || files.iter().map(|file| file.bytes);

@@ -211,6 +211,7 @@ impl<'a> Worker<'a> {
         let record = self.record.finish();
         let lsn = self.log.append(self.session, record)?;
         self.session.count(Statistic::RedoImageBytes, images as u64);
+        self.session.count(Statistic::BlockChanges, changes.len() as u64);
         for (edit, mut block) in changes {
             edit.set_lsn(&mut block, lsn);
             block.changed(lsn);

@@ -463,6 +463,28 @@ fn waits_for_the_destination(instance: &Instance, mend: impl FnOnce()) -> String
 }
 
 #[test]
+fn what_is_fixed_when_a_log_is_made_cannot_be_asked_for_later() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let home = directory.path().join("db");
+    let open_log = |instance: &Instance| {
+        let session = instance.recorder.session(Role::User);
+        Transactions::open(instance, &session).map(drop).map_err(|error| error.to_string())
+    };
+    open_log(&create(&home, &[])).expect("made");
+    for (setting, value, made) in
+        [("log_file_members", "2", "1"), ("log_file_groups", "5", "3"), ("log_file_size", "2M", "1M")]
+    {
+        assert_eq!(
+            open_log(&open(&home, &[(setting, value)])).expect_err("another log"),
+            format!(
+                "{setting}={value} contradicts a log that was made with {made}: that is fixed then; leave it out, or make another database"
+            )
+        );
+    }
+    open_log(&open(&home, &[("log_file_groups", "3")])).expect("as it was made");
+}
+
+#[test]
 fn a_destination_must_be_named() {
     let instance = instance_in_memory(&[("archive_log_mode", "on")]);
     let session = instance.recorder.session(Role::User);

@@ -50,16 +50,20 @@ impl MixLimit {
         [(self.write_percent, self.before), (after, self.after)]
     }
 
-    /// What the work reached of the mean of the rates that were measured with its share of writes, as a fraction; none where there is none.
+    /// What the work reached of the rates that were measured with its share of writes, as fractions: of their mean, of the highest repeat, of the lowest; none where there is
+    /// none. Beyond 1 where a database writer, which has many requests at hand, keeps more outstanding than there are sessions.
     #[must_use]
-    pub fn share(&self) -> Option<f64> {
+    pub fn share(&self) -> Option<[f64; 3]> {
         let of_its_mix = |(percent, rate): (u8, Option<MixRate>)| {
             rate.filter(|_| device_mix::is_near(percent, self.reached_write_percent))
         };
-        let known: Vec<f64> =
-            self.points().into_iter().filter_map(of_its_mix).map(|rate| rate.median).collect();
-        let mean = known.iter().sum::<f64>() / known.len() as f64;
-        (mean > 0.0).then(|| self.reached_per_s / mean)
+        let known: Vec<MixRate> = self.points().into_iter().filter_map(of_its_mix).collect();
+        let mean = known.iter().map(|rate| rate.median).sum::<f64>() / known.len() as f64;
+        let most = known.iter().map(|rate| rate.most).fold(0.0, f64::max);
+        let least = known.iter().map(|rate| rate.least).fold(f64::INFINITY, f64::min);
+        (least > 0.0)
+            .then(|| [mean, most, least].map(|rate| self.reached_per_s / rate))
+            .filter(|_| mean > 0.0)
     }
 
     /// The same point as a job of fio: it can be run again by another tool.
@@ -106,11 +110,12 @@ mod tests {
             reached_write_percent: 16.2,
             file_bytes: 1 << 29,
         };
-        assert_eq!(mix.share(), Some(0.95));
+        assert_eq!(mix.share(), Some([0.95, 950.0 / 1101.0, 950.0 / 899.0]));
         insta::assert_snapshot!(mix.fio_job());
         let with = |own: f64, after: u8| {
             let (reached_write_percent, after_write_percent) = (own, Some(after));
-            MixLimit { reached_write_percent, after_write_percent, ..mix.clone() }.share()
+            let own = MixLimit { reached_write_percent, after_write_percent, ..mix.clone() };
+            own.share().map(|[of_mean, ..]| of_mean)
         };
         assert_eq!(with(9.1, 9), Some(950.0 / 1100.0), "the one before has another mix");
         assert_eq!(with(9.1, 17), None, "neither has its mix");

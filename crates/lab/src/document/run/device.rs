@@ -137,14 +137,15 @@ fn mix(mix: &MixLimit) -> Table {
             table.row(cells![name, percent.to_string(), median, least, most, ""]);
         }
     }
-    let share = mix.share().map(|part| Percent { part, whole: 1.0 });
+    let part = mix.share().map(|[of_mean, ..]| of_mean);
+    let share = part.map(|part| Percent { part, whole: 1.0 });
     table.row(cells![
         "the work",
         Decimal(mix.reached_write_percent),
         Count(mix.reached_per_s.round() as u64),
         "",
         "",
-        Cell::of(share).with_share(mix.share())
+        Cell::of(share).with_share(part)
     ]);
     table
 }

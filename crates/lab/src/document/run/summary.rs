@@ -36,9 +36,11 @@ fn limit(record: &Record) -> String {
     let shares = record.calibration.as_ref().map(|found| found.shares.as_slice());
     let Some(share) = shares.and_then(<[LimitShare]>::first) else {
         return match record.mix.as_ref().and_then(MixLimit::share) {
-            Some(part) => {
-                let share = Percent { part, whole: 1.0 }.figure();
-                format!("reads and writes at {share}% of the device's own rate for the same mix")
+            Some(shares) => {
+                let [share, least, most] = shares.map(|part| Percent { part, whole: 1.0 }.figure());
+                format!(
+                    "reads and writes at {share}% ({least} to {most}) of the device's own rate for the same mix"
+                )
             }
             None if record.period.is_some() => {
                 "what was reached of it is known of the whole run alone".to_string()

@@ -72,13 +72,18 @@ impl Execution for Slob {
         Purpose::Users
     }
 
-    /// None where the cache holds all blocks: such a run asks nothing of the device.
+    /// Where the cache holds all blocks nothing is read, and the device has the writes alone; none of a run that makes none.
     fn mix(&self, work: &Work, settings: &Settings) -> Option<Mix> {
         let spec = spec(work, settings).ok()?;
         let bytes = spec.schemas.saturating_mul(spec.scale).saturating_mul(spec.block_bytes);
         let is_cached = settings.number(Setting::DbCacheSize) >= bytes;
         let sessions = usize::try_from(spec.sessions).unwrap_or(usize::MAX);
-        (!is_cached).then(|| Mix::of_updates(Bytes(spec.block_bytes), sessions, spec.update_pct))
+        let mix = Mix::of_updates(Bytes(spec.block_bytes), sessions, spec.update_pct);
+        match (is_cached, spec.update_pct) {
+            (false, _) => Some(mix),
+            (true, 0) => None,
+            (true, _) => Some(Mix { write_percent: 100, ..mix }),
+        }
     }
 
     fn load(&self, place: &Place<'_>) -> Result<(), EngineError> {
