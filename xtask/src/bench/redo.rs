@@ -8,8 +8,11 @@
 //! Each figure stands beside the goal that it is held against, and the load of the machine before and after.
 //! - Log insert: threads that append records of 100 bytes, on the null device.
 //! - Import: array inserts of 42-byte rows without an index, on the null device, in CPU time.
+//! - Torn blocks ([`torn`]): images in the log beside writing blocks twice.
 //! - Recovery: the redo of such an import on the disk, opened again without a checkpoint; then of updates of rows in random blocks, beside random reads
 //!   of those blocks.
+
+mod torn;
 
 use super::machine::load_average;
 use super::{Spread, on};
@@ -53,7 +56,7 @@ pub struct Options {
     /// Threads that these share, where they do.
     #[arg(long, default_value_t = 1)]
     shared_servers: usize,
-    /// Parts: commits, recovery, inserts, import; all when none is named.
+    /// Parts: commits, recovery, inserts, import, torn; all when none is named.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// Rows of the import: a recovery of fewer is mostly the opening, and of more than 6 million does not fit the cache.
@@ -71,11 +74,12 @@ pub fn run(options: &Options) -> Result<()> {
 
 fn measure(options: &Options) -> Result<()> {
     let home = options.path.join(format!("plumb-bench-redo-{}", std::process::id()));
-    let parts: [(&str, &dyn Fn() -> Result<()>); 4] = [
+    let parts: [(&str, &dyn Fn() -> Result<()>); 5] = [
         ("commits", &|| commits(options, &home)),
         ("recovery", &|| recovery(options, &home)),
         ("inserts", &inserts),
         ("import", &|| import(options)),
+        ("torn", &|| torn::torn(&home, options.rows, options.blocks)),
     ];
     let names = parts.map(|(name, _)| name);
     if let Some(unknown) = options.only.iter().find(|part| !names.contains(&part.as_str())) {
