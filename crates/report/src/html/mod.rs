@@ -136,7 +136,8 @@ pub fn render_section(section: &Section) -> String {
         let notes = section.notes.iter().map(|note| format!("<li>{}</li>", escape(note)));
         html.push_str(&format!("<ul class=\"notes\">{}</ul>\n", notes.collect::<String>()));
     }
-    if section.blocks.is_empty() {
+    // A note says why nothing follows.
+    if section.blocks.is_empty() && section.notes.is_empty() {
         html.push_str(&table::no_data());
     }
     for block in &section.blocks {

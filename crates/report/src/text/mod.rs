@@ -101,10 +101,11 @@ pub fn render_section(section: &Section, document: &Document) -> Vec<String> {
     for note in &section.notes {
         lines.extend(hanging("-> ", note, document.width));
     }
-    if !section.notes.is_empty() || section.placement == Placement::Detail {
+    let says_why = section.blocks.is_empty() && !section.notes.is_empty();
+    if (!section.notes.is_empty() && !says_why) || section.placement == Placement::Detail {
         lines.push(String::new());
     }
-    if section.blocks.is_empty() {
+    if section.blocks.is_empty() && !says_why {
         lines.push(NO_DATA.to_string());
     }
     let blocks = section.blocks.iter().filter(|block| !matches!(block, Block::Drawings(_)));
