@@ -21,7 +21,7 @@ pub use snapshots::Cut;
 use crate::device_mix::{self, Mix};
 use crate::device_probe::{self, Calibrated};
 use crate::host::{self, CpuTimes};
-use crate::record::{Check, DeviceLimits};
+use crate::record::{Check, DeviceLimits, ParameterRow};
 use crate::sampler::Looks;
 use crate::trace::RunTrace;
 use crate::workers::WorkerCount;
@@ -64,6 +64,8 @@ pub struct Asked {
     pub command_line: String,
     /// The seed of its rows; 0 where none were made.
     pub seed: u64,
+    /// The workload's parameters with their values; empty of a command that is no workload.
+    pub parameters: Vec<ParameterRow>,
     /// Whether the files were made large enough beforehand, so that growth is an error of the run.
     pub files_presized: bool,
     /// When the first phase began, on the monotonic clock.

@@ -71,6 +71,7 @@ pub fn record(seen: &Evidence) -> Record {
         sort: sort::sort(seen),
         log: log_io::log_io(seen, trace),
         trace: trace.map(|kept| trace::summary(kept, timeline.since_start(seen.measured.begin))),
+        parameters: seen.asked.parameters.clone(),
         settings: settings::settings(seen),
         measures: Vec::new(),
         command: None,

@@ -472,18 +472,37 @@ fn memory(comparison: &Comparison) -> Section {
     Section::front("memory", "Cache Sizes").table(table)
 }
 
+/// Parameters of the workload that differ, then settings that do. Where a record has no parameters, only settings compare.
 fn settings(comparison: &Comparison) -> Section {
     let settings = |period: &Period| {
         let settings = period.typical().map(|run| run.settings.as_slice()).unwrap_or_default();
         settings.iter().map(|setting| (setting.name.clone(), setting.value.clone())).collect::<Vec<_>>()
     };
+    let parameters = |period: &Period| {
+        let parameters = period.typical().map(|run| run.parameters.as_slice()).unwrap_or_default();
+        parameters.iter().map(|row| (row.name.clone(), row.value.clone())).collect::<Vec<_>>()
+    };
+    let asked = comparison.sides().map(parameters);
+    let known = [0, 1].map(|side| !asked[side].is_empty());
     let mut table = side_by_side(comparison.sides().map(settings));
+    if known == [true; 2] {
+        let mut rows = side_by_side(asked).rows;
+        rows.append(&mut table.rows);
+        table.rows = rows;
+    }
     table.rows.retain(|row| row.cells.last().is_some_and(|cell| cell.text == "*"));
     let section = Section::front("settings", "Settings That Differ");
-    if table.rows.is_empty() {
-        section.note("none: both sets have the same settings")
-    } else {
-        section.table(table)
+    let section = match known {
+        [true, true] | [false, false] => section,
+        [has_first, _] => section.note(format!(
+            "the record of the {} has no parameters of the workload: they are not compared",
+            if has_first { "2nd" } else { "1st" }
+        )),
+    };
+    match (table.rows.is_empty(), known) {
+        (false, _) => section.table(table),
+        (true, [true, true]) => section.note("none: both sets have the same settings and parameters"),
+        (true, _) => section.note("none: both sets have the same settings"),
     }
 }
 

@@ -249,6 +249,7 @@ impl Record {
             sort: None,
             log: None,
             trace: None,
+            parameters: self.parameters.clone(),
             settings: self.settings.clone(),
             measures: Vec::new(),
             command: None,

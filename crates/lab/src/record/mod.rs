@@ -121,6 +121,10 @@ pub struct Record {
     /// Sums of the trace, when one was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceSummary>,
+    /// What was asked of the workload, in the order of its table; empty where nothing may be asked of what ran, and in
+    /// records from before this was kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parameters: Vec<ParameterRow>,
     /// Every setting the run could have had, in printing order.
     pub settings: Vec<SettingRow>,
     /// Figures that are no statistics of an engine.
@@ -255,6 +259,7 @@ impl Record {
             sort: None,
             log: None,
             trace: None,
+            parameters: Vec::new(),
             settings: Vec::new(),
             measures: Vec::new(),
             command: None,
@@ -873,6 +878,15 @@ pub struct Sort {
     pub direct_writes_reason: String,
     /// The sort servers.
     pub servers: Vec<SortServerSummary>,
+}
+
+/// A parameter of the workload as the run had it, its default included.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ParameterRow {
+    /// The parameter's name.
+    pub name: String,
+    /// Its value as it would be typed.
+    pub value: String,
 }
 
 /// A setting as the run had it.

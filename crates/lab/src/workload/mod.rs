@@ -21,7 +21,7 @@ use crate::device_probe::{self, Calibrated};
 use crate::evidence::{self, Asked, Evidence, Measured, MixPoint, MixSeen, PlaceAsked};
 use crate::observer::Observer;
 use crate::place::{self, Places, Room};
-use crate::record::{Check, DeviceLimits, Record};
+use crate::record::{Check, DeviceLimits, ParameterRow, Record};
 use crate::sampler::Sampler;
 use crate::trace::RunTrace;
 use crate::vocabulary::Assignment;
@@ -35,7 +35,7 @@ use plumb_events::{Phase, Role, clock};
 use plumb_io::Disk;
 use plumb_io::device::DeviceDescription;
 use plumb_units::{Nanos, path_text};
-use plumb_workload::{Work, Workload};
+use plumb_workload::{Shown, Work, Workload};
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
@@ -266,10 +266,15 @@ fn asked(work: &Work, command_line: &str, begin: Nanos) -> Asked {
         measures: work.workload.measures,
         command_line: command_line.to_string(),
         seed: work.seed(),
+        parameters: work.values().map(parameter).collect(),
         files_presized: true,
         begin,
         placed: Vec::new(),
     }
+}
+
+fn parameter((name, value): (&str, Shown)) -> ParameterRow {
+    ParameterRow { name: name.to_string(), value: value.to_string() }
 }
 
 /// What the arguments of a run place apart.

@@ -69,6 +69,7 @@ pub fn sort(request: Request<'_>, cancel: Cancel, observer: &dyn Observer) -> Re
         measures: "file sort",
         command_line: command_line.to_string(),
         seed: 0,
+        parameters: Vec::new(),
         files_presized: false,
         begin: clock::now(),
         placed: Vec::new(),

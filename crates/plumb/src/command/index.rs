@@ -56,6 +56,7 @@ pub fn run(arguments: &Index) -> Result<Outcome, Failure> {
         measures: "index build",
         command_line: command_line::typed(),
         seed: 0,
+        parameters: Vec::new(),
         files_presized: false,
         begin,
         placed: Vec::new(),

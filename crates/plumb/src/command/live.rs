@@ -84,6 +84,7 @@ pub fn import(
         measures: "import",
         command_line: command_line::typed(),
         seed: 0,
+        parameters: Vec::new(),
         files_presized: false,
         begin,
         placed: Vec::new(),

@@ -141,6 +141,23 @@ fn two_runs_are_shown_side_by_side_with_raw_changes_and_no_test() {
 }
 
 #[test]
+fn what_was_asked_of_the_workload_is_in_the_record_and_compared() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let record = run(directory.path(), "one");
+    assert_eq!(
+        record["parameters"],
+        json!([{ "name": "rows", "value": "20000" }, { "name": "seed", "value": "1996" }])
+    );
+    fine(directory.path(), ["run", "large-sort", "--rows", "30K", "--bundle", "two"]);
+    let text = fine(directory.path(), ["compare", "one", "two"]);
+    let differ = text.split("Settings That Differ").nth(1).expect("a section");
+    let row = line(differ, "rows").split_whitespace().collect::<Vec<_>>();
+    assert_eq!(row, ["rows", "20000", "30000", "*"]);
+    let same = fine(directory.path(), ["compare", "one", "one"]);
+    assert!(same.contains("none: both sets have the same settings and parameters\n"), "{same}");
+}
+
+#[test]
 fn arms_of_a_study_are_compared_block_by_block() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let record = run(directory.path(), "one");

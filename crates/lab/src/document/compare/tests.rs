@@ -187,6 +187,30 @@ fn every_figure_of_either_side_is_a_sample() {
     assert_eq!((free.first.as_slice(), free.second.as_slice()), (&[0.47][..], &[0.0][..]));
 }
 
+/// The section of settings that differ, as text.
+fn settings_that_differ(comparison: &Comparison) -> String {
+    let section = sections(comparison).into_iter().find(|section| section.id == "settings").expect("it");
+    let lines = text::render_section(&section, &document(comparison));
+    lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn parameters_of_the_workload_that_differ_stand_before_settings() {
+    let mut comparison = single();
+    comparison.second.runs[0].parameters[0].value = "20000000".to_string();
+    let both = settings_that_differ(&comparison);
+    let mut older = comparison.clone();
+    older.first.runs[0].parameters.clear();
+    let mut same = comparison;
+    same.second.runs = same.first.runs.clone();
+    let mut commands = same.clone();
+    for period in [&mut commands.first, &mut commands.second] {
+        period.runs[0].parameters.clear();
+    }
+    let [older, same, commands] = [older, same, commands].map(|one| settings_that_differ(&one));
+    insta::assert_snapshot!([both, older, same, commands].join("\n"));
+}
+
 #[test]
 fn a_browser_shows_it_and_no_script_fails() {
     let Some(browser) = browser::browser() else {

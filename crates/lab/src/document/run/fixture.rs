@@ -65,6 +65,7 @@ pub(crate) fn large_sort() -> Record {
         sort: Some(sort()),
         log: None,
         trace: None,
+        parameters: parameters(),
         settings: settings(),
     }
 }
@@ -72,6 +73,11 @@ pub(crate) fn large_sort() -> Record {
 /// A record with nothing in it but its header: what the least of runs would give.
 pub(crate) fn empty() -> Record {
     Record { completion: Completion::Exact, ..Record::of(large_sort().header) }
+}
+
+fn parameters() -> Vec<ParameterRow> {
+    let row = |(name, value): (&str, &str)| ParameterRow { name: name.to_string(), value: value.to_string() };
+    [("rows", "10000000"), ("seed", "1996")].map(row).to_vec()
 }
 
 fn header(db_time_ns: u64, db_cpu_ns: u64) -> Header {

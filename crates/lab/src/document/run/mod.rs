@@ -95,6 +95,7 @@ fn sections(record: &Record) -> Vec<Section> {
     sections.extend(log::log(record));
     sections.extend(log::trace(record));
     sections.extend(sort::sort(record));
+    sections.extend(settings::parameters(&record.parameters));
     sections.push(settings::settings(&record.settings, "init.ora Parameters", settings::DESCRIPTION_WIDTH));
     sections
 }

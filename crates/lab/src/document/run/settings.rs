@@ -1,11 +1,22 @@
-//! The settings as the run had them, those that someone chose first.
+//! What was asked of the workload, and the settings as the run had them, those that someone chose first.
 
-use crate::record::SettingRow;
+use crate::record::{ParameterRow, SettingRow};
 use plumb_report::table::{RowKind, Table};
 use plumb_report::{Section, cells};
 
 /// How wide descriptions are in a run's report.
 pub(super) const DESCRIPTION_WIDTH: usize = 50;
+
+/// The workload's parameters; none of a command that has none, and of records from before they were kept.
+pub(super) fn parameters(parameters: &[ParameterRow]) -> Option<Section> {
+    let mut table = Table::default().text(["Parameter Name"]).wrapped("Value", 24);
+    for parameter in parameters {
+        table.row(cells![&parameter.name, &parameter.value]);
+    }
+    let section = Section::detail("parameters", "Workload Parameters");
+    let section = section.note("as `plumb run` takes them, each behind --; the defaults included");
+    (!parameters.is_empty()).then(|| section.table(table))
+}
 
 /// Every setting; defaults after those that were set.
 pub(crate) fn settings(settings: &[SettingRow], title: &str, description_width: usize) -> Section {

@@ -191,6 +191,15 @@ fn a_record_survives_being_written_and_read() {
 }
 
 #[test]
+fn a_record_from_before_parameters_were_kept_is_read() {
+    let mut json = serde_json::to_value(large_sort()).unwrap();
+    json.as_object_mut().unwrap().remove("parameters").expect("they are kept");
+    let record = Record::from_json(&json.to_string()).unwrap();
+    assert_eq!(record, Record { parameters: Vec::new(), ..large_sort() });
+    assert!(sections(&record).iter().all(|section| section.id != "parameters"));
+}
+
+#[test]
 fn a_record_of_another_version_is_refused_by_its_number() {
     let error = Record::from_json("{\"schema_version\": 99}").unwrap_err();
     assert!(matches!(error, RecordError::Version { found: 99, .. }));
