@@ -28,7 +28,7 @@ use plumb_proof::verdict::Verdict;
 use serde::Serialize;
 
 /// The version of the comparison written by this crate.
-pub const COMPARE_SCHEMA_VERSION: u32 = 3;
+pub const COMPARE_SCHEMA_VERSION: u32 = 4;
 
 /// Two sets of runs and their differences.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -56,16 +56,53 @@ pub struct Comparison {
 /// Where a difference comes from.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Explanation {
-    /// What both times are the times of: all that was done, or so many operations where a run ends by the clock.
+    /// What both times are the times of: all that was done, or an operation where a run ends by the clock.
     pub of: String,
+    /// Whether they are an operation's: the elapsed time divided by how many there were.
+    pub of_operation: bool,
     /// Both times, and their parts.
     pub why: Why,
 }
 
-/// Elapsed times this near to each other, a share, are those of runs that end by the clock: then an operation's time is explained.
+/// Elapsed times this near to each other, a share, are taken for those of runs that end by the clock where no record says it.
 const SAME_TIME: f64 = 0.02;
-/// Operations whose time is explained.
-const OPERATIONS: f64 = 1e6;
+
+/// Whether a run ends by the clock and not with its work; none where its record does not say.
+fn ends_by_the_clock(run: &Record) -> Option<bool> {
+    let value = |name| run.parameters.iter().find(|row| row.name == name).map(|row| row.value.as_str());
+    let says = value("run-time").is_some() && value("work-loop").is_none_or(|operations| operations == "0");
+    match (run.parameters.is_empty(), &run.period) {
+        (true, _) => None,
+        // A period of a run that ends with its work ends with a snapshot.
+        (false, Some(_)) => says.then_some(true),
+        (false, None) => Some(says),
+    }
+}
+
+/// Why an operation's time is to be explained and not the elapsed one; none where the elapsed time is that of the same work.
+fn clock_of(first: &[Record], second: &[Record], done: impl Fn(&Record) -> f64) -> Option<&'static str> {
+    let runs = || first.iter().chain(second);
+    if runs().any(|run| done(run) <= 0.0) {
+        return None;
+    }
+    let ends: Vec<Option<bool>> = runs().map(ends_by_the_clock).collect();
+    if ends.iter().all(|by_clock| *by_clock == Some(true)) {
+        return Some("both runs end by the clock");
+    }
+    // Of a run that ends by the clock and one that does not, the elapsed times are those of different work too.
+    if ends.contains(&Some(true)) {
+        return Some("a run ends by the clock");
+    }
+    let mean = |runs: &[Record], of: &dyn Fn(&Record) -> f64| {
+        runs.iter().map(of).sum::<f64>() / runs.len().max(1) as f64
+    };
+    let near = |of: &dyn Fn(&Record) -> f64| {
+        let [one, two] = [first, second].map(|runs| mean(runs, of));
+        (one - two).abs() <= SAME_TIME * one.max(two)
+    };
+    let is_guess = ends.contains(&None) && near(&|run| run.header.elapsed_ns as f64) && !near(&done);
+    is_guess.then_some("both ran for the same time")
+}
 
 /// The difference of two sets of runs as a sum.
 pub(crate) fn explanation(first: &[Record], second: &[Record], pairing: Pairing) -> Option<Explanation> {
@@ -75,26 +112,17 @@ pub(crate) fn explanation(first: &[Record], second: &[Record], pairing: Pairing)
     }
     let is_paired = pairing == Pairing::Blocks;
     let runs = [("1st", first), ("2nd", second)];
-    let mean = |runs: &[Record], of: &dyn Fn(&Record) -> f64| {
-        runs.iter().map(of).sum::<f64>() / runs.len().max(1) as f64
-    };
-    let elapsed = [first, second].map(|runs| mean(runs, &|run| run.header.elapsed_ns as f64));
     let done = |run: &Record| info::operations(run).map_or(0.0, |(_, count)| count as f64);
-    let operations = [first, second].map(|runs| mean(runs, &done));
-    let near = |[one, two]: [f64; 2]| (one - two).abs() <= SAME_TIME * one.max(two);
     let name = first.iter().chain(second).find_map(|run| Some(info::operations(run)?.0));
-    let all_did = first.iter().chain(second).all(|run| done(run) > 0.0);
-    match name.filter(|_| all_did && near(elapsed) && !near(operations)) {
-        Some(name) => {
-            let why = why::between(runs, |run| OPERATIONS / done(run), is_paired)?;
-            Some(Explanation {
-                of: format!("1,000,000 operations ({name}): both ran for the same time"),
-                why,
-            })
+    match name.zip(clock_of(first, second, done)) {
+        Some((name, clock)) => {
+            let of = format!("elapsed time per {name}, as {clock}");
+            let why = why::between(runs, |run| 1.0 / done(run), is_paired)?;
+            Some(Explanation { of, of_operation: true, why })
         }
         None => {
             let why = why::between(runs, |_| 1.0, is_paired)?;
-            Some(Explanation { of: "the elapsed time".to_string(), why })
+            Some(Explanation { of: "the elapsed time".to_string(), of_operation: false, why })
         }
     }
 }
@@ -246,4 +274,56 @@ pub(crate) fn names(group: Group, first: &[Record], second: &[Record]) -> Vec<St
         }
     }
     names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+    use crate::record::{ParameterRow, Period, StatisticRow};
+    use plumb_events::Unit;
+
+    /// A run that took so long and did so many operations, asked for with these parameters.
+    fn run(elapsed_ns: u64, operations: u64, parameters: &[(&str, &str)]) -> Record {
+        let mut run = fixture::record(elapsed_ns, 2);
+        let statement =
+            StatisticRow { name: "execute count".to_string(), total: operations, unit: Unit::Count };
+        run.statistics.extend((operations > 0).then_some(statement));
+        let row =
+            |(name, value): &(&str, &str)| ParameterRow { name: (*name).into(), value: (*value).into() };
+        run.parameters = parameters.iter().map(row).collect();
+        run
+    }
+
+    const BY_CLOCK: &[(&str, &str)] = &[("run-time", "4s"), ("work-loop", "0")];
+    const BY_WORK: &[(&str, &str)] = &[("run-time", "4s"), ("work-loop", "1000")];
+
+    #[test]
+    fn an_operation_is_explained_where_a_run_ends_by_the_clock() {
+        let of = |first: &Record, second: &Record| {
+            let found =
+                explanation(std::slice::from_ref(first), std::slice::from_ref(second), Pairing::Single);
+            let found = found.expect("their sessions are known");
+            assert_eq!(found.of_operation, found.of.starts_with("elapsed time per statement, as "));
+            (found.of, found.why.reference_elapsed_ns, found.why.treatment_elapsed_ns)
+        };
+        let (four, three) = (run(4_000_000_000, 1000, BY_CLOCK), run(3_000_000_000, 500, BY_CLOCK));
+        let clock = |why: &str| format!("elapsed time per statement, as {why}");
+        assert_eq!(of(&four, &three), (clock("both runs end by the clock"), 4_000_000, 6_000_000));
+        let fixed = run(3_000_000_000, 1000, BY_WORK);
+        assert_eq!(of(&four, &fixed).0, clock("a run ends by the clock"));
+        let elapsed = "the elapsed time".to_string();
+        assert_eq!(of(&fixed, &run(2_990_000_000, 2000, BY_WORK)).0, elapsed, "each ends with its work");
+        assert_eq!(of(&four, &run(3_000_000_000, 0, BY_CLOCK)).0, elapsed, "a run without operations");
+        // Older records do not say it: then near elapsed times do.
+        let older = [run(4_000_000_000, 1000, &[]), run(4_010_000_000, 500, &[])];
+        assert_eq!(of(&older[0], &older[1]).0, clock("both ran for the same time"));
+        assert_eq!(of(&older[0], &run(3_000_000_000, 500, &[])).0, elapsed);
+        // A period of fixed work ends with a snapshot.
+        let of_period = |operations| Record {
+            period: Some(Period { first: 1, last: 2, left_out: Vec::new() }),
+            ..run(4_000_000_000, operations, BY_WORK)
+        };
+        assert_eq!(of(&of_period(10), &of_period(20)).0, clock("both ran for the same time"));
+    }
 }

@@ -6,8 +6,9 @@ use crate::compare::{
 };
 use crate::document::browser;
 use crate::document::run::fixture::large_sort;
-use crate::record::{Held, Record};
+use crate::record::{Held, ParameterRow, Record, StatisticRow};
 use crate::vocabulary::Measure;
+use plumb_events::Unit;
 use plumb_proof::verdict::{Change, Verdict};
 use plumb_report::{html, text};
 
@@ -187,9 +188,9 @@ fn every_figure_of_either_side_is_a_sample() {
     assert_eq!((free.first.as_slice(), free.second.as_slice()), (&[0.47][..], &[0.0][..]));
 }
 
-/// The section of settings that differ, as text.
-fn settings_that_differ(comparison: &Comparison) -> String {
-    let section = sections(comparison).into_iter().find(|section| section.id == "settings").expect("it");
+/// A section as text.
+fn section_text(comparison: &Comparison, id: &str) -> String {
+    let section = sections(comparison).into_iter().find(|section| section.id == id).expect("it");
     let lines = text::render_section(&section, &document(comparison));
     lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>().join("\n")
 }
@@ -198,7 +199,7 @@ fn settings_that_differ(comparison: &Comparison) -> String {
 fn parameters_of_the_workload_that_differ_stand_before_settings() {
     let mut comparison = single();
     comparison.second.runs[0].parameters[0].value = "20000000".to_string();
-    let both = settings_that_differ(&comparison);
+    let both = section_text(&comparison, "settings");
     let mut older = comparison.clone();
     older.first.runs[0].parameters.clear();
     let mut same = comparison;
@@ -207,8 +208,24 @@ fn parameters_of_the_workload_that_differ_stand_before_settings() {
     for period in [&mut commands.first, &mut commands.second] {
         period.runs[0].parameters.clear();
     }
-    let [older, same, commands] = [older, same, commands].map(|one| settings_that_differ(&one));
+    let [older, same, commands] = [older, same, commands].map(|one| section_text(&one, "settings"));
     insta::assert_snapshot!([both, older, same, commands].join("\n"));
+}
+
+#[test]
+fn runs_that_end_by_the_clock_are_explained_by_an_operations_time() {
+    let mut comparison = single();
+    for (period, statements) in [(&mut comparison.first, 20_000), (&mut comparison.second, 15_000)] {
+        let run = &mut period.runs[0];
+        let row = |name: &str, value: &str| ParameterRow { name: name.into(), value: value.into() };
+        run.parameters = vec![row("run-time", "10s"), row("work-loop", "0")];
+        run.statistics.push(StatisticRow {
+            name: "execute count".to_string(),
+            total: statements,
+            unit: Unit::Count,
+        });
+    }
+    insta::assert_snapshot!(section_text(&comparison.explained(), "explanation"));
 }
 
 #[test]

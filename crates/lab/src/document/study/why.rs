@@ -7,7 +7,7 @@
 use crate::analysis::result::{Analysis, EndsNanos, ProfilePair, RunProfile, Why};
 use crate::document::run::moved;
 use plumb_report::axis::LinearAxis;
-use plumb_report::format::{Figure, Percent, SignedMillis};
+use plumb_report::format::{Figure, Percent, SignedMillis, grouped};
 use plumb_report::profile::{Chart, PairChart, Side, Stream, axis_end};
 use plumb_report::table::{BarKind, Cell, Column, Drawing, RowKind, Table, Tone};
 use plumb_report::{Block, Section};
@@ -93,7 +93,9 @@ pub(super) fn why(analysis: &Analysis) -> Option<Section> {
         }
         let name = analysis.claims.get(index).map_or("", |claim| claim.name.as_str());
         let caption = format!("{} {name}: {} against {}", index + 1, why.treatment, why.reference);
-        section = section.table(difference(why, ["Reference", "Treatment"], "Elapsed").with_caption(caption));
+        section = section.table(
+            difference(why, ["Reference", "Treatment"], "Elapsed", TimeUnit::SECONDS).with_caption(caption),
+        );
         if let Some(phases) = phases(why) {
             section = section.table(phases.with_caption("The same by phase"));
         }
@@ -101,34 +103,61 @@ pub(super) fn why(analysis: &Analysis) -> Option<Section> {
     (!section.blocks.is_empty()).then_some(section)
 }
 
+/// What times of one table are printed in, with three decimals.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TimeUnit {
+    /// Behind a figure.
+    pub short: &'static str,
+    /// Over an axis.
+    long: &'static str,
+    /// Nanoseconds of one.
+    ns: f64,
+}
+
+impl TimeUnit {
+    /// Of runs.
+    pub(crate) const SECONDS: TimeUnit = TimeUnit { short: "s", long: "seconds", ns: 1e9 };
+
+    /// The largest in which a time is one or more.
+    pub(crate) fn of_operation(longest_ns: u64) -> TimeUnit {
+        match longest_ns {
+            0..1_000_000 => TimeUnit { short: "us", long: "microseconds", ns: 1e3 },
+            1_000_000..1_000_000_000 => TimeUnit { short: "ms", long: "milliseconds", ns: 1e6 },
+            _ => TimeUnit::SECONDS,
+        }
+    }
+
+    /// A time in it, of either sign.
+    pub(crate) fn shown(self, ns: i64) -> String {
+        grouped(ns as f64 / self.ns, 3)
+    }
+}
+
 /// One difference and its parts, under the names of both sides; `whole` heads the last row.
-pub(crate) fn difference(why: &Why, sides: [&str; 2], whole: &str) -> Table {
+pub(crate) fn difference(why: &Why, sides: [&str; 2], whole: &str, unit: TimeUnit) -> Table {
     let parts = Parts::of(why);
     let total_ns = parts.difference_ns();
     let mut sums = vec![why.reference_elapsed_ns as f64];
     for part in &parts.rows {
         sums.push(sums.last().copied().unwrap_or(0.0) + part.difference_ns() as f64);
     }
-    let axis = LinearAxis::over(&sums.iter().map(|ns| ns / 1e9).collect::<Vec<_>>());
-    let place = |ns: f64| axis.position(ns / 1e9);
-    let heading = if axis.is_cut() { "s, not from 0" } else { "seconds" };
+    let axis = LinearAxis::over(&sums.iter().map(|ns| ns / unit.ns).collect::<Vec<_>>());
+    let place = |ns: f64| axis.position(ns / unit.ns);
+    let short = unit.short;
+    let heading = if axis.is_cut() { format!("{short}, not from 0") } else { unit.long.to_string() };
     let mut table = Table::default()
         .wrapped("Part", 24)
         .text(["Wait Class"])
-        .column(Column::number(format!("{}\n(s)", sides[0])))
-        .column(Column::number(format!("{}\n(s)", sides[1])))
-        .numbers(["Difference\n(s)", "95% interval\n(s)", "% of\nwhole"])
+        .column(Column::number(format!("{}\n({short})", sides[0])))
+        .column(Column::number(format!("{}\n({short})", sides[1])))
+        .column(Column::number(format!("Difference\n({short})")))
+        .column(Column::number(format!("95% interval\n({short})")))
+        .numbers(["% of\nwhole"])
         .column(Column::drawn(heading, 14, axis.bars()));
-    let total_bar = |ns: f64| Drawing::Bar { from: 0.0, to: place(ns), kind: BarKind::Total };
-    table.push(
-        RowKind::Quiet,
-        bar_row(
-            &sides[0].to_lowercase(),
-            why.reference_elapsed_ns,
-            None,
-            total_bar(why.reference_elapsed_ns as f64),
-        ),
-    );
+    let elapsed = [why.reference_elapsed_ns, why.treatment_elapsed_ns];
+    let total_bar = |ns: u64| Drawing::Bar { from: 0.0, to: place(ns as f64), kind: BarKind::Total };
+    let begin = [unit.shown(signed(elapsed[0])), String::new()];
+    table.push(RowKind::Quiet, bar_row(&sides[0].to_lowercase(), begin, total_bar(elapsed[0])));
     for (part, ends) in parts.rows.iter().zip(sums.windows(2)) {
         let (from, to) = (place(ends[0]), place(ends[1]));
         let kind = if part.difference_ns() < 0 { BarKind::Less } else { BarKind::More };
@@ -140,17 +169,16 @@ pub(crate) fn difference(why: &Why, sides: [&str; 2], whole: &str) -> Table {
         table.row(vec![
             Cell::from(&part.name),
             Cell::from(&part.wait_class),
-            Cell::of(SignedMillis(part.reference_ns)),
-            Cell::of(SignedMillis(part.treatment_ns)),
-            Cell::of(SignedMillis(part.difference_ns())),
-            Cell::of(part.ends.map(Between)),
+            Cell::from(unit.shown(part.reference_ns)),
+            Cell::from(unit.shown(part.treatment_ns)),
+            Cell::from(unit.shown(part.difference_ns())),
+            Cell::from(part.ends.map_or(String::new(), |ends| between(ends, unit))),
             Cell::from(unsigned_zero(share)).with_tone(if bad { Tone::Bad } else { Tone::Plain }),
             Cell::drawn(drawing),
         ]);
     }
-    let ends = [why.reference_elapsed_ns, why.treatment_elapsed_ns];
-    let mut total = bar_row(whole, ends[0], Some(ends[1]), total_bar(ends[1] as f64));
-    total[4] = Cell::of(SignedMillis(total_ns));
+    let mut total = bar_row(whole, elapsed.map(|ns| unit.shown(signed(ns))), total_bar(elapsed[1]));
+    total[4] = Cell::from(unit.shown(total_ns));
     table.push(RowKind::Total, total);
     table
 }
@@ -170,19 +198,15 @@ fn phases(why: &Why) -> Option<Table> {
             Cell::of(SignedMillis(reference)),
             Cell::of(SignedMillis(treatment)),
             Cell::of(SignedMillis(treatment - reference)),
-            Cell::of(phase.ends.map(Between)),
+            Cell::from(phase.ends.map_or(String::new(), |ends| between(ends, TimeUnit::SECONDS))),
         ]);
     }
     (why.phases.len() > 1).then_some(table)
 }
 
-/// Both ends of a difference, in seconds with three decimals.
-struct Between(EndsNanos);
-
-impl Figure for Between {
-    fn figure(&self) -> String {
-        format!("[{}, {}]", SignedMillis(self.0.low_ns).figure(), SignedMillis(self.0.high_ns).figure())
-    }
+/// Both ends of a difference.
+fn between(ends: EndsNanos, unit: TimeUnit) -> String {
+    format!("[{}, {}]", unit.shown(ends.low_ns), unit.shown(ends.high_ns))
 }
 
 fn signed(nanos: u64) -> i64 {
@@ -196,13 +220,12 @@ fn unsigned_zero(share: Percent) -> String {
 }
 
 /// A row of a whole: the elapsed times, and the bar of one of them.
-fn bar_row(name: &str, reference_ns: u64, treatment_ns: Option<u64>, bar: Drawing) -> Vec<Cell> {
-    let millis = |ns: u64| SignedMillis(i64::try_from(ns).unwrap_or(i64::MAX));
+fn bar_row(name: &str, [reference, treatment]: [String; 2], bar: Drawing) -> Vec<Cell> {
     vec![
         Cell::from(name),
         Cell::default(),
-        Cell::of(millis(reference_ns)),
-        Cell::of(treatment_ns.map(millis)),
+        Cell::from(reference),
+        Cell::from(treatment),
         Cell::default(),
         Cell::default(),
         Cell::default(),
