@@ -258,13 +258,21 @@ fn sets(comparison: &Comparison) -> Section {
         total[7] = percent(comparison.difference(Group::Time, "DB Time"));
     }
     table.push(RowKind::Total, total);
-    Section::front("sets", "Snapshot Sets").note(rule(comparison.pairing)).table(table)
+    Section::front("sets", "Snapshot Sets")
+        .note(rule(comparison.pairing))
+        .note(format!("%Diff is blank where the second is more than {RATIO_MAX:.0} times the first"))
+        .table(table)
 }
 
-/// A difference in per cent; blank where it would be noise.
+/// Times the first that the second may be for `%Diff` to be shown. Beyond it the first is nearly nothing, as a background that
+/// has hardly begun: a percentage of that has digits and no meaning.
+const RATIO_MAX: f64 = 100.0;
+
+/// A difference in per cent; blank where it would be noise, and where the second is more than [`RATIO_MAX`] times the first.
 pub(super) fn percent(difference: Option<&Difference>) -> Cell {
     let resolved = difference.filter(|found| found.outcome != Outcome::Open);
-    let Some((found, ratio)) = resolved.and_then(|found| Some((found, found.ratio?))) else {
+    let shown = resolved.and_then(|found| Some((found, found.ratio.filter(|ratio| *ratio <= RATIO_MAX)?)));
+    let Some((found, ratio)) = shown else {
         return Cell::default();
     };
     let change = Change(ratio).coarse().replace('%', "");

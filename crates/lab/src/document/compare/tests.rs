@@ -172,6 +172,27 @@ fn a_difference_that_may_be_noise_is_blank() {
 }
 
 #[test]
+fn a_difference_from_nearly_nothing_is_blank() {
+    let of = |ratio: f64, outcome| {
+        let difference = Difference {
+            group: Group::Time,
+            name: "Background CPU".to_string(),
+            ratio: Some(ratio),
+            low: None,
+            high: None,
+            p: None,
+            runs: 1,
+            outcome,
+        };
+        percent(Some(&difference)).text
+    };
+    assert_eq!(of(2011.556, Outcome::Raw), "");
+    assert_eq!(of(100.1, Outcome::Higher), "");
+    assert_eq!(of(100.0, Outcome::Raw), "(+9,900.0)");
+    assert_eq!(of(0.0, Outcome::Gone), "-100.0");
+}
+
+#[test]
 fn every_figure_of_either_side_is_a_sample() {
     let samples = samples(&[large_sort()], &[changed()]);
     let names = |group| {
