@@ -65,6 +65,17 @@ impl Group {
     ];
 }
 
+/// Whether a figure is divided by a count that a run may not have: a run without it then lacks the figure, and has not 0.
+pub(crate) fn is_quotient(group: Group, name: &str) -> bool {
+    match group {
+        Group::Transaction | Group::Ratio => true,
+        Group::Device => name.ends_with(EACH),
+        _ => false,
+    }
+}
+
+/// How the names of figures of a device's request end.
+const EACH: &str = " each";
 /// The elapsed time.
 pub(crate) const ELAPSED: &str = "Elapsed";
 /// CPU among the wait classes.
@@ -280,8 +291,8 @@ fn devices(run: &Record) -> Vec<(String, f64)> {
             figures.extend([
                 (format!("device {rank} {direction}/s"), requests / elapsed),
                 (format!("device {rank} {direction} MB/s"), tally.bytes as f64 / 1_048_576.0 / elapsed),
-                (format!("device {rank} {direction} KB each"), tally.bytes as f64 / 1024.0 / requests),
-                (format!("device {rank} {direction} ms each"), tally.time_ns as f64 / 1e6 / requests),
+                (format!("device {rank} {direction} KB{EACH}"), tally.bytes as f64 / 1024.0 / requests),
+                (format!("device {rank} {direction} ms{EACH}"), tally.time_ns as f64 / 1e6 / requests),
             ]);
         }
         if let Some(weighted_ns) = device.weighted_ns {

@@ -17,7 +17,7 @@ mod judge;
 mod side;
 
 pub use figures::Group;
-pub(crate) use figures::{ELAPSED, figures, tallies};
+pub(crate) use figures::{ELAPSED, figures, is_quotient, tallies};
 
 use crate::analysis::result::Why;
 use crate::analysis::why;

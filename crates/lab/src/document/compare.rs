@@ -12,7 +12,8 @@ mod io;
 use super::run::device_facts;
 use super::tone_of;
 use crate::compare::{
-    Comparison, Difference, ELAPSED, Group, Judged, Outcome, Pairing, Period, figures as figures_of, samples,
+    Comparison, Difference, ELAPSED, Group, Judged, Outcome, Pairing, Period, figures as figures_of,
+    is_quotient, samples,
 };
 use crate::record::{Record, RunState};
 use crate::vocabulary::Figure;
@@ -176,6 +177,11 @@ impl Period {
         median(self.runs.iter().map(of).collect())
     }
 
+    /// Whether any of its runs has a figure.
+    fn has(&self, group: Group, name: &str) -> bool {
+        self.runs.iter().any(|run| figures_of(group, run).iter().any(|(own, _)| own == name))
+    }
+
     /// The median of a figure; a run that does not have it counts as 0.
     fn figure(&self, group: Group, name: &str) -> f64 {
         self.median(|run| {
@@ -318,15 +324,24 @@ fn test_cells(difference: Option<&Difference>) -> Vec<Cell> {
     ]
 }
 
-/// A table whose rows are the figures of a group, printed by `print`.
+/// A table whose rows are the figures of a group, printed by `print`. A quotient that no run of a side has, for want of what it
+/// is divided by, is not 0: it is blank there, and so is its difference.
 fn figures(comparison: &Comparison, group: Group, titles: [&str; 3], print: impl Fn(f64) -> Cell) -> Table {
     let mut columns = vec![Column::text(titles[0]), Column::number(titles[1]), Column::number(titles[2])];
     columns.extend(test_columns());
     let mut table = Table::new(columns);
     for sample in samples(&comparison.first.runs, &comparison.second.runs) {
         if sample.group == group {
-            let mut cells = cells![&sample.name, print(median(sample.first)), print(median(sample.second))];
-            cells.extend(test_cells(comparison.difference(group, &sample.name)));
+            let is_quotient = is_quotient(group, &sample.name);
+            let known = comparison.sides().map(|period| !is_quotient || period.has(group, &sample.name));
+            let mut cells = cells![&sample.name];
+            let values = [sample.first, sample.second];
+            cells.extend(values.into_iter().zip(known).map(|(values, is_known)| match is_known {
+                true => print(median(values)),
+                false => Cell::default(),
+            }));
+            let difference = comparison.difference(group, &sample.name);
+            cells.extend(test_cells(difference.filter(|_| known == [true; 2])));
             table.row(cells);
         }
     }

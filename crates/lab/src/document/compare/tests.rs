@@ -6,7 +6,7 @@ use crate::compare::{
 };
 use crate::document::browser;
 use crate::document::run::fixture::large_sort;
-use crate::record::{Held, ParameterRow, Record, StatisticRow};
+use crate::record::{Held, IoTally, ParameterRow, Record, StatisticRow};
 use crate::vocabulary::Measure;
 use plumb_events::Unit;
 use plumb_proof::verdict::{Change, Verdict};
@@ -190,6 +190,28 @@ fn a_difference_from_nearly_nothing_is_blank() {
     assert_eq!(of(100.1, Outcome::Higher), "");
     assert_eq!(of(100.0, Outcome::Raw), "(+9,900.0)");
     assert_eq!(of(0.0, Outcome::Gone), "-100.0");
+}
+
+#[test]
+fn a_quotient_is_blank_on_a_side_that_has_nothing_to_divide_by() {
+    let mut comparison = single();
+    let commits = StatisticRow { name: "user commits".to_string(), total: 20_000, unit: Unit::Count };
+    comparison.first.runs[0].statistics.push(commits);
+    comparison.second.runs[0].io_devices[0].writes = IoTally::default();
+    let raw = |sample: crate::compare::Sample| Difference {
+        ratio: Some(sample.second[0] / sample.first[0]).filter(|ratio| ratio.is_finite()),
+        group: sample.group,
+        name: sample.name,
+        low: None,
+        high: None,
+        p: None,
+        runs: 1,
+        outcome: Outcome::Raw,
+    };
+    comparison.differences =
+        samples(&comparison.first.runs, &comparison.second.runs).into_iter().map(raw).collect();
+    let [load, devices] = ["load-profile", "devices"].map(|id| section_text(&comparison, id));
+    insta::assert_snapshot!(format!("{load}\n{devices}"));
 }
 
 #[test]
