@@ -124,10 +124,15 @@ pub(super) fn histograms(comparison: &Comparison) -> Option<Section> {
     }
     longest.sort_by(|left, right| right.2.total_cmp(&left.2));
     longest.truncate(HISTOGRAMS);
-    let shapes: Vec<_> = longest
-        .iter()
-        .map(|(group, name, _)| (name, comparison.sides().map(|period| counts(period, *group, name))))
-        .collect();
+    // An event may be waited for by both kinds of sessions.
+    let titled = |group: &Group, name: &str| match group {
+        Group::Background => format!("{name} (background)"),
+        _ => name.to_string(),
+    };
+    let shape = |(group, name, _): &(Group, String, f64)| {
+        (titled(group, name), comparison.sides().map(|period| counts(period, *group, name)))
+    };
+    let shapes: Vec<_> = longest.iter().map(shape).collect();
     let used = |entry: usize| shapes.iter().any(|(_, sides)| sides.iter().any(|side| side[entry] > 0));
     let first = (0..ENTRIES).find(|entry| used(*entry))?;
     let last = (0..ENTRIES).rev().find(|entry| used(*entry))?;

@@ -6,7 +6,7 @@ use crate::compare::{
 };
 use crate::document::browser;
 use crate::document::run::fixture::large_sort;
-use crate::record::{Held, IoTally, ParameterRow, Record, StatisticRow};
+use crate::record::{Held, IoTally, ParameterRow, Record, StatisticRow, WaitEvent};
 use crate::vocabulary::Measure;
 use plumb_events::Unit;
 use plumb_proof::verdict::{Change, Verdict};
@@ -212,6 +212,28 @@ fn a_quotient_is_blank_on_a_side_that_has_nothing_to_divide_by() {
         samples(&comparison.first.runs, &comparison.second.runs).into_iter().map(raw).collect();
     let [load, devices] = ["load-profile", "devices"].map(|id| section_text(&comparison, id));
     insta::assert_snapshot!(format!("{load}\n{devices}"));
+}
+
+#[test]
+fn an_event_of_background_processes_is_told_from_that_of_the_foreground() {
+    let mut comparison = single();
+    for period in [&mut comparison.first, &mut comparison.second] {
+        let run = &mut period.runs[0];
+        let write = WaitEvent { event: "log file parallel write".into(), ..run.foreground_events[0].clone() };
+        run.background_events.retain(|event| event.event != write.event);
+        run.foreground_events.push(write.clone());
+        run.background_events.push(write);
+    }
+    let histograms = sections(&comparison).into_iter().find(|section| section.id == "histograms");
+    let blocks = histograms.expect("there are waits").blocks;
+    let rows = blocks.iter().find_map(|block| match block {
+        plumb_report::Block::Table(table) => Some(&table.rows),
+        _ => None,
+    });
+    let named = rows.expect("a table").iter().map(|row| row.cells[0].text.as_str());
+    let mut named: Vec<&str> = named.filter(|name| name.starts_with("log file parallel write")).collect();
+    named.sort_unstable();
+    assert_eq!(named, ["log file parallel write", "log file parallel write (background)"]);
 }
 
 #[test]
