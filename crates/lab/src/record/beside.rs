@@ -71,7 +71,22 @@ pub struct MemorySample {
     pub full_stalled_ns: Option<u64>,
 }
 
+/// A part of a whole as a fraction; nothing of nothing.
+fn share_of(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
 impl DeviceTally {
+    /// A part of it, as `of` takes that of a count.
+    fn part(&self, of: impl Fn(u64) -> u64) -> DeviceTally {
+        DeviceTally {
+            requests: of(self.requests),
+            merged: of(self.merged),
+            bytes: of(self.bytes),
+            time_ns: of(self.time_ns),
+        }
+    }
+
     fn add(&mut self, next: &DeviceTally) {
         self.requests += next.requests;
         self.merged += next.merged;
@@ -85,6 +100,43 @@ impl Sample {
     #[must_use]
     pub fn seconds(&self) -> f64 {
         self.end_ns.saturating_sub(self.begin_ns) as f64 / 1e9
+    }
+
+    fn length_ns(&self) -> u64 {
+        self.end_ns.saturating_sub(self.begin_ns)
+    }
+
+    /// What it has of its counts, rounded, for so much of its time. What was read at its end, as the load average, stays.
+    fn part(&self, inside_ns: u64) -> Sample {
+        let share = share_of(inside_ns, self.length_ns());
+        // All of a count stays what it was, however large.
+        let of = |count: u64| if share < 1.0 { (count as f64 * share).round() as u64 } else { count };
+        let device = |device: &DeviceSample| DeviceSample {
+            device: device.device.clone(),
+            reads: device.reads.part(of),
+            writes: device.writes.part(of),
+            busy_ns: of(device.busy_ns),
+            weighted_ns: of(device.weighted_ns),
+        };
+        let cpu = |cpu: &HostCpu| HostCpu {
+            user_ns: of(cpu.user_ns),
+            system_ns: of(cpu.system_ns),
+            iowait_ns: of(cpu.iowait_ns),
+            steal_ns: of(cpu.steal_ns),
+            idle_ns: of(cpu.idle_ns),
+            ..cpu.clone()
+        };
+        Sample {
+            begin_ns: self.begin_ns,
+            end_ns: self.end_ns,
+            devices: self.devices.iter().map(device).collect(),
+            cpu: self.cpu.as_ref().map(cpu),
+            memory: self.memory.map(|memory| MemorySample {
+                some_stalled_ns: memory.some_stalled_ns.map(of),
+                full_stalled_ns: memory.full_stalled_ns.map(of),
+                ..memory
+            }),
+        }
     }
 
     /// Adds the sample that follows.
@@ -110,17 +162,27 @@ impl Sample {
 }
 
 impl Beside {
-    /// The samples whose middle lies in a stretch of time, on its clock.
+    /// What was seen in a stretch of time, on its clock. A sample that lies partly outside has the share of its counts that
+    /// its time inside is, as if they were even between two looks; the cost is that of as many looks as lie inside.
     #[must_use]
     pub fn within(&self, begin_ns: u64, end_ns: u64) -> Beside {
-        let inside =
-            |sample: &&Sample| (begin_ns..end_ns).contains(&u64::midpoint(sample.begin_ns, sample.end_ns));
-        let moved = |sample: &Sample| Sample {
-            begin_ns: sample.begin_ns.saturating_sub(begin_ns),
-            end_ns: sample.end_ns - begin_ns,
-            ..sample.clone()
+        let inside = |sample: &Sample| {
+            let (begin, end) = (sample.begin_ns.max(begin_ns), sample.end_ns.min(end_ns));
+            end.saturating_sub(begin)
         };
-        Beside { samples: self.samples.iter().filter(inside).map(moved).collect(), ..self.clone() }
+        let looks: f64 = self.samples.iter().map(|sample| share_of(inside(sample), sample.length_ns())).sum();
+        let cut = |sample: &Sample| {
+            (inside(sample) > 0).then(|| Sample {
+                begin_ns: sample.begin_ns.saturating_sub(begin_ns),
+                end_ns: sample.end_ns.min(end_ns) - begin_ns,
+                ..sample.part(inside(sample))
+            })
+        };
+        Beside {
+            interval_ns: self.interval_ns,
+            cost_ns: (self.cost_ns as f64 * looks / self.samples.len().max(1) as f64).round() as u64,
+            samples: self.samples.iter().filter_map(cut).collect(),
+        }
     }
 
     /// The same in so many samples at most, neighbours added up.
@@ -217,6 +279,41 @@ mod tests {
         let inside = beside().within(2_000_000_000, 5_000_000_000);
         assert_eq!(inside.samples.len(), 3);
         assert_eq!((inside.samples[0].begin_ns, inside.samples[2].end_ns), (0, 3_000_000_000));
+        assert_eq!((inside.samples[0].devices[0].reads.requests, inside.cost_ns), (2, 1_200));
         insta::assert_snapshot!(Beside { samples: vec![sample(3), Sample::default()], ..beside() }.to_csv());
+    }
+
+    #[test]
+    fn a_sample_that_is_cut_has_the_share_of_its_counts_that_its_time_is() {
+        let busy = |second: u64| {
+            let mut busy = sample(second);
+            busy.devices[0].busy_ns = 1_000_000_000;
+            busy.devices[0].reads.requests = 1_001;
+            busy.cpu =
+                Some(HostCpu { user_ns: 800, idle_ns: 200, load_end: Some(0.5), ..HostCpu::default() });
+            busy.memory = Some(MemorySample { some_stalled_ns: Some(400), ..MemorySample::default() });
+            busy
+        };
+        let all = Beside { samples: (0..4).map(busy).collect(), ..beside() };
+        let cut = all.within(750_000_000, 2_500_000_000);
+        let ends: Vec<_> = cut.samples.iter().map(|sample| (sample.begin_ns, sample.end_ns)).collect();
+        assert_eq!(
+            ends,
+            [(0, 250_000_000), (250_000_000, 1_250_000_000), (1_250_000_000, 1_750_000_000)],
+            "the strip has no gap to the period's end"
+        );
+        let requests = cut.samples.iter().map(|sample| sample.devices[0].reads.requests);
+        assert_eq!(requests.collect::<Vec<_>>(), [250, 1_001, 501]);
+        for sample in &cut.samples {
+            assert_eq!(sample.devices[0].busy_ns, sample.end_ns - sample.begin_ns, "busy all the time");
+        }
+        let last = &cut.samples[2];
+        let cpu = last.cpu.as_ref().expect("it is known");
+        assert_eq!((cpu.user_ns, cpu.idle_ns, cpu.load_end), (400, 100, Some(0.5)));
+        assert_eq!(last.memory.and_then(|memory| memory.some_stalled_ns), Some(200));
+        assert_eq!(cut.cost_ns, 1_750, "of 1.75 of four looks");
+        let within = all.within(1_100_000_000, 1_200_000_000);
+        assert_eq!((within.samples.len(), within.samples[0].devices[0].reads.requests), (1, 100));
+        assert!(all.within(9_000_000_000, 9_500_000_000).samples.is_empty());
     }
 }

@@ -40,6 +40,8 @@ pub(super) fn strips(beside: &Beside) -> Vec<Strip> {
         for (what, lines) in panels {
             strips.extend(strip(beside, &format!("{name}{what}"), index, lines, None));
         }
+        // The kernel adds to its busy time in steps, and the clock is read beside its counters: a device that is always busy may
+        // come to a little more than all of the time, where the panel ends.
         let busy: [(&str, &str, Reading); 1] = [("utilisation", "%", |sample, device| {
             per_second(sample, device, |of| of.busy_ns as f64 / 1e7).map(|percent| percent.min(100.0))
         })];
