@@ -29,7 +29,7 @@ pub(crate) fn lines(chart: &Chart, width: usize) -> Vec<String> {
         lines.extend(panel(chart, stream, &stream.name, (columns, LINES)));
     }
     for strip in &chart.strips {
-        lines.extend(strip.lines.iter().flat_map(|line| strip_line(chart, strip, line, (columns, width))));
+        lines.extend(strip_lines(chart, strip, (columns, width)));
     }
     lines.push(seconds(chart, (columns, width)));
     lines.extend(phases(chart, (columns, width)));
@@ -47,13 +47,23 @@ const LEVELS: [char; 9] = [' ', '.', ':', '-', '=', '+', '*', '#', '@'];
 /// Characters for the name of a line behind it; where there are fewer it stands above.
 const NAME_LEAST: usize = 12;
 
-/// A line of a strip: a column is as dark as its figure is high.
-fn strip_line(
-    chart: &Chart,
-    strip: &Strip,
-    line: &StripLine,
-    (columns, width): (usize, usize),
-) -> Vec<String> {
+/// A strip: its title once, and below it a line each, with their names behind them or, on a narrow page, above.
+fn strip_lines(chart: &Chart, strip: &Strip, (columns, width): (usize, usize)) -> Vec<String> {
+    let room = width.saturating_sub(GUTTER + columns + 3);
+    let above = |name: &str| format!("{:GUTTER$} {}", "", name.chars().take(columns).collect::<String>());
+    let drawn = strip.lines.iter().map(|line| (line, strip_line(chart, strip, line, columns)));
+    if room < NAME_LEAST {
+        let lines = drawn.flat_map(|(line, drawn)| [above(&format!("{} {}", strip.title, line.name)), drawn]);
+        return lines.collect();
+    }
+    let named = |(line, drawn): (&StripLine, String)| {
+        format!("{drawn}| {}", line.name.chars().take(room).collect::<String>())
+    };
+    std::iter::once(above(&strip.title)).chain(drawn.map(named)).collect()
+}
+
+/// A line of a strip without its name: a column is as dark as its figure is high.
+fn strip_line(chart: &Chart, strip: &Strip, line: &StripLine, columns: usize) -> String {
     let column_s = chart.x_max_s / columns as f64;
     let shade = |column: usize| {
         let from_s = column as f64 * column_s;
@@ -62,15 +72,8 @@ fn strip_line(
         LEVELS.get(level.min(LEVELS.len() - 1)).copied()
     };
     let shades: String = (0..columns).map(|column| shade(column).unwrap_or(' ')).collect();
-    let name = format!("{} {}", strip.title, line.name);
     let top = format!("{} {}", axis_end(strip.top), strip.unit);
-    let drawn = format!("{:>GUTTER$}|{shades}", top.trim_end());
-    match width.saturating_sub(GUTTER + columns + 3) {
-        room if room >= NAME_LEAST => {
-            vec![format!("{drawn}| {}", name.chars().take(room).collect::<String>())]
-        }
-        _ => vec![format!("{:GUTTER$} {}", "", name.chars().take(columns).collect::<String>()), drawn],
-    }
+    format!("{:>GUTTER$}|{shades}", top.trim_end())
 }
 
 /// The lines of two profiles: stream by stream, the reference above the treatment.

@@ -28,24 +28,28 @@ pub(super) fn strips(beside: &Beside) -> Vec<Strip> {
         ("writes", "/s", |sample, device| per_second(sample, device, |of| of.writes.requests as f64)),
     ];
     let wait: [(&str, &str, Reading); 2] = [
-        ("reads wait", "ms", |sample, device| wait_ms(&sample.devices.get(device)?.reads)),
-        ("writes wait", "ms", |sample, device| wait_ms(&sample.devices.get(device)?.writes)),
+        ("reads", "ms", |sample, device| wait_ms(&sample.devices.get(device)?.reads)),
+        ("writes", "ms", |sample, device| wait_ms(&sample.devices.get(device)?.writes)),
     ];
     let queue: [(&str, &str, Reading); 1] =
-        [("queue", "", |sample, device| per_second(sample, device, |of| of.weighted_ns as f64 / 1e9))];
+        [("requests", "", |sample, device| per_second(sample, device, |of| of.weighted_ns as f64 / 1e9))];
     let mut strips = Vec::new();
     for (index, name) in busy_devices(beside) {
-        let panels =
-            [("", &rate[..]), (" requests", &requests[..]), (" requests", &wait[..]), ("", &queue[..])];
+        let panels = [
+            ("throughput", &rate[..]),
+            ("requests", &requests[..]),
+            ("wait", &wait[..]),
+            ("queue", &queue[..]),
+        ];
         for (what, lines) in panels {
-            strips.extend(strip(beside, &format!("{name}{what}"), index, lines, None));
+            strips.extend(strip(beside, &format!("{name} {what}"), index, lines, None));
         }
         // The kernel adds to its busy time in steps, and the clock is read beside its counters: a device that is always busy may
         // come to a little more than all of the time, where the panel ends.
-        let busy: [(&str, &str, Reading); 1] = [("utilisation", "%", |sample, device| {
+        let busy: [(&str, &str, Reading); 1] = [("busy", "%", |sample, device| {
             per_second(sample, device, |of| of.busy_ns as f64 / 1e7).map(|percent| percent.min(100.0))
         })];
-        strips.extend(strip(beside, &name, index, &busy, Some(100.0)));
+        strips.extend(strip(beside, &format!("{name} utilisation"), index, &busy, Some(100.0)));
     }
     let machine: [(&str, &str, Reading); 4] = [
         ("CPU user+system", "%", |sample, _| cpu_percent(sample, |cpu| cpu.user_ns + cpu.system_ns)),
@@ -225,4 +229,34 @@ fn host_table(samples: &[Sample]) -> Table {
         table.row(cells);
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A look that saw both kinds of requests.
+    fn sample(second: u64) -> Sample {
+        let tally = DeviceTally { requests: 100, merged: 0, bytes: 100 << 20, time_ns: 50_000_000 };
+        Sample {
+            begin_ns: second * 1_000_000_000,
+            end_ns: (second + 1) * 1_000_000_000,
+            devices: vec![DeviceSample {
+                device: "nvme0n1".to_string(),
+                reads: tally,
+                writes: tally,
+                busy_ns: 900_000_000,
+                weighted_ns: 100_000_000,
+            }],
+            ..Sample::default()
+        }
+    }
+
+    #[test]
+    fn each_panel_has_a_title_of_its_own() {
+        let beside = Beside { interval_ns: 1_000_000_000, cost_ns: 0, samples: (0..3).map(sample).collect() };
+        let titles: Vec<String> = strips(&beside).into_iter().map(|strip| strip.title).collect();
+        let expected = ["throughput", "requests", "wait", "queue", "utilisation"];
+        assert_eq!(titles, expected.map(|what| format!("nvme0n1 {what}")));
+    }
 }
